@@ -1,0 +1,2 @@
+//! Speaks the harness protocol.
+fn main() {}

@@ -1,0 +1,2 @@
+//! The `graphloom` command.
+fn main() {}

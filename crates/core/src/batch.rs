@@ -1,0 +1,120 @@
+//! The write verb's argument: everything one unit of work changes.
+
+use crate::{
+    Call, Chunk, ChunkExtraction, ChunkId, Document, DocumentId, EmbeddingSpec, Entity, EntityKey, Extraction,
+    Fact, GraphKey, Job, Lease, Mention, Relation, RelationKey, Revision, Summary, VectorEntry, VectorKind,
+};
+
+/// Changes that are applied together or not at all.
+///
+/// Fields are applied in the order they stand here, so a batch may remove a document and put its next version.
+/// Putting a row whose key exists replaces it. Naming something unknown in a removal is no error: a removal says
+/// how things must be afterwards.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Batch {
+    /// What must be true, else the commit is refused with [`crate::StoreError::Conflict`].
+    pub require: Vec<Require>,
+    /// The embedding space of the workspace, set once, before the first vector.
+    pub embedding: Option<EmbeddingSpec>,
+    /// Documents to remove with their text, job, chunks, chunk vectors, mentions and facts, and with extractions
+    /// that no remaining chunk names. Entities and relations are views: the caller puts or removes them itself.
+    pub remove_documents: Vec<DocumentId>,
+    /// Documents to put.
+    pub put_documents: Vec<NewDocument>,
+    /// Staged documents that become live.
+    pub activate_documents: Vec<DocumentId>,
+    /// Jobs to put, by document.
+    pub put_jobs: Vec<Job>,
+    /// Chunks to put. Their `text` must equal the slice of the document's text.
+    pub put_chunks: Vec<Chunk>,
+    /// Extractions to put, by key.
+    pub put_extractions: Vec<Extraction>,
+    /// Extraction states of existing chunks.
+    pub set_extractions: Vec<(ChunkId, ChunkExtraction)>,
+    /// Chunks whose mentions and facts are removed before new ones are put.
+    pub clear_graph_of: Vec<ChunkId>,
+    /// Mentions to put, by chunk and ordinal.
+    pub put_mentions: Vec<Mention>,
+    /// Facts to put, by chunk and ordinal.
+    pub put_facts: Vec<Fact>,
+    /// Entities to remove, with their vectors and summaries.
+    pub remove_entities: Vec<EntityKey>,
+    /// Entities to put.
+    pub put_entities: Vec<Entity>,
+    /// Relations to remove, with their vectors and summaries.
+    pub remove_relations: Vec<RelationKey>,
+    /// Relations to put.
+    pub put_relations: Vec<Relation>,
+    /// The whole summary memo of an entity or relation; replaces what it had.
+    pub set_summaries: Vec<(GraphKey, Vec<Summary>)>,
+    /// Vectors to put, by kind and id.
+    pub put_vectors: Vec<VectorRow>,
+    /// Ledger rows to append.
+    pub append_calls: Vec<Call>,
+}
+
+impl Batch {
+    /// Whether the batch changes nothing.
+    pub fn is_empty(&self) -> bool {
+        *self == Self { require: self.require.clone(), ..Self::default() }
+    }
+
+    /// Whether the batch changes evidence in the graph or a view of it.
+    pub fn touches_graph(&self) -> bool {
+        !(self.remove_documents.is_empty()
+            && self.clear_graph_of.is_empty()
+            && self.put_mentions.is_empty()
+            && self.put_facts.is_empty()
+            && self.remove_entities.is_empty()
+            && self.put_entities.is_empty()
+            && self.remove_relations.is_empty()
+            && self.put_relations.is_empty())
+    }
+}
+
+/// A document with its text.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct NewDocument {
+    /// The document.
+    pub document: Document,
+    /// Its text, `document.text_bytes` long.
+    pub text: String,
+}
+
+/// A precondition of a commit.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Require {
+    /// The document's job exists and its lease is exactly this. Claims compare and swap through it.
+    Lease {
+        /// The document.
+        document: DocumentId,
+        /// The lease it must have.
+        lease: Option<Lease>,
+    },
+    /// No commit after this revision touched the graph ([`Batch::touches_graph`]), so views derived from a snapshot
+    /// at this revision are still right.
+    GraphUnchangedSince(Revision),
+    /// No live or staged document of this source exists besides these.
+    SourceIs {
+        /// The source.
+        source: String,
+        /// All documents of the source, in any order.
+        documents: Vec<DocumentId>,
+    },
+}
+
+/// A vector to store.
+#[derive(Debug, Clone, PartialEq)]
+pub struct VectorRow {
+    /// What it is the vector of.
+    pub entry: VectorEntry,
+    /// The vector; its length must be the space's dimension.
+    pub vector: Vec<f32>,
+}
+
+impl VectorRow {
+    /// The kind of thing it is the vector of.
+    pub fn kind(&self) -> VectorKind {
+        self.entry.kind
+    }
+}

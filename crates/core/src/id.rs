@@ -1,0 +1,231 @@
+//! Identifiers: content-derived, typed, and scoped to one workspace.
+
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+
+/// Bytes of the hash kept in an identifier; 128 bits keep collisions out of reach for any corpus.
+const ID_BYTES: usize = 16;
+
+macro_rules! string_id {
+    ($(#[$doc:meta])* $name:ident) => {
+        $(#[$doc])*
+        #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+        #[serde(transparent)]
+        pub struct $name(String);
+
+        impl $name {
+            /// The identifier as stored and printed.
+            pub fn as_str(&self) -> &str {
+                &self.0
+            }
+
+            /// Takes an identifier back from storage, unchecked.
+            pub fn from_stored(stored: impl Into<String>) -> Self {
+                Self(stored.into())
+            }
+        }
+
+        impl fmt::Display for $name {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str(&self.0)
+            }
+        }
+    };
+}
+
+string_id!(
+    /// The isolation unit: documents, graph and vectors of one workspace never meet another's.
+    WorkspaceId
+);
+string_id!(
+    /// One version of one source: hash of source name and content.
+    DocumentId
+);
+string_id!(
+    /// One chunk: hash of its document, ordinal and span.
+    ChunkId
+);
+string_id!(
+    /// One extraction: hash of chunk text, prompt, model and parameters. It is the model cache's key too.
+    ExtractionKey
+);
+string_id!(
+    /// One memoised summary: hash of its sorted inputs, prompt and model.
+    SummaryKey
+);
+string_id!(
+    /// Hash of a text's or an input's bytes.
+    ContentHash
+);
+string_id!(
+    /// An entity's normalised name, the identity under which mentions merge, such as `SARAH_CHEN`.
+    EntityKey
+);
+
+/// Why a workspace name was refused.
+#[derive(Debug, thiserror::Error, PartialEq, Eq)]
+#[error("workspace name {0:?} must be 1 to 64 of the characters a-z, 0-9, '-' and '_', starting with a letter or digit")]
+pub struct InvalidWorkspaceId(pub String);
+
+impl WorkspaceId {
+    /// A checked workspace name: it becomes a file name, so it is kept to `[a-z0-9][a-z0-9_-]{0,63}`.
+    pub fn new(name: &str) -> Result<Self, InvalidWorkspaceId> {
+        let ok = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-' || c == '_';
+        let starts_well = name.starts_with(|c: char| c.is_ascii_lowercase() || c.is_ascii_digit());
+        if starts_well && name.len() <= 64 && name.chars().all(ok) {
+            Ok(Self(name.to_owned()))
+        } else {
+            Err(InvalidWorkspaceId(name.to_owned()))
+        }
+    }
+}
+
+impl Default for WorkspaceId {
+    fn default() -> Self {
+        Self("default".to_owned())
+    }
+}
+
+impl DocumentId {
+    /// The id of the version of `source` whose text hashes to `content`.
+    pub fn new(source: &str, content: &ContentHash) -> Self {
+        Self(format!("doc-{}", hash_parts(&[source.as_bytes(), content.0.as_bytes()])))
+    }
+}
+
+impl ChunkId {
+    /// The id of the chunk at `ordinal` covering `start..end` of a document.
+    pub fn new(document: &DocumentId, ordinal: u32, start: u64, end: u64) -> Self {
+        let parts = [document.0.as_bytes(), &ordinal.to_be_bytes(), &start.to_be_bytes(), &end.to_be_bytes()];
+        Self(format!("chunk-{}", hash_parts(&parts)))
+    }
+}
+
+impl ExtractionKey {
+    /// The key of asking about `parts`: everything that can change the answer, in a fixed order.
+    pub fn new(parts: &[&str]) -> Self {
+        Self(hash_strs(parts))
+    }
+}
+
+impl SummaryKey {
+    /// The key of summarising `parts`: prompt, model and the inputs in canonical order.
+    pub fn new(parts: &[&str]) -> Self {
+        Self(hash_strs(parts))
+    }
+}
+
+impl ContentHash {
+    /// The hash of these bytes.
+    pub fn of(bytes: &[u8]) -> Self {
+        Self(hash_parts(&[bytes]))
+    }
+
+    /// The hash of a list of strings; the borders between them count.
+    pub fn of_parts(parts: &[&str]) -> Self {
+        Self(hash_strs(parts))
+    }
+}
+
+/// An unordered pair of entities: `a <= b`.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub struct RelationKey {
+    a: EntityKey,
+    b: EntityKey,
+}
+
+impl RelationKey {
+    /// The pair of these entities; `None` for a loop.
+    pub fn new(one: EntityKey, other: EntityKey) -> Option<Self> {
+        match one.cmp(&other) {
+            std::cmp::Ordering::Less => Some(Self { a: one, b: other }),
+            std::cmp::Ordering::Greater => Some(Self { a: other, b: one }),
+            std::cmp::Ordering::Equal => None,
+        }
+    }
+
+    /// The smaller entity.
+    pub fn a(&self) -> &EntityKey {
+        &self.a
+    }
+
+    /// The larger entity.
+    pub fn b(&self) -> &EntityKey {
+        &self.b
+    }
+
+    /// Both entities, the smaller first.
+    pub fn ends(&self) -> [&EntityKey; 2] {
+        [&self.a, &self.b]
+    }
+
+    /// Reads what [`Display`](fmt::Display) wrote; `None` without exactly one tab.
+    pub fn parse(text: &str) -> Option<Self> {
+        let (a, b) = text.split_once('\t')?;
+        if b.contains('\t') {
+            return None;
+        }
+        Self::new(EntityKey(a.to_owned()), EntityKey(b.to_owned()))
+    }
+}
+
+/// `a` and `b` with a tab between; keys hold no tab.
+impl fmt::Display for RelationKey {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}\t{}", self.a, self.b)
+    }
+}
+
+/// A store's commit counter: the number of commits applied, starting at 0.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct Revision(pub u64);
+
+impl fmt::Display for Revision {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}", self.0)
+    }
+}
+
+fn hash_strs(parts: &[&str]) -> String {
+    hash_parts(&parts.iter().map(|part| part.as_bytes()).collect::<Vec<_>>())
+}
+
+/// Hash of length-prefixed parts, so that moving a byte over a border changes it.
+fn hash_parts(parts: &[&[u8]]) -> String {
+    let mut hasher = blake3::Hasher::new();
+    for part in parts {
+        hasher.update(&(part.len() as u64).to_le_bytes());
+        hasher.update(part);
+    }
+    blake3::Hash::from(*hasher.finalize().as_bytes()).to_hex()[..ID_BYTES * 2].to_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn workspace_names_are_safe_file_names() {
+        assert!(WorkspaceId::new("research-2").is_ok());
+        for bad in ["", "..", "a/b", "A", "-x", "ä", &"x".repeat(65)] {
+            assert_eq!(WorkspaceId::new(bad), Err(InvalidWorkspaceId(bad.to_owned())));
+        }
+    }
+
+    #[test]
+    fn a_pair_is_the_same_from_either_end_and_survives_printing() {
+        let key = |s: &str| EntityKey::from_stored(s);
+        let ab = RelationKey::new(key("A"), key("B"));
+        assert_eq!(ab, RelationKey::new(key("B"), key("A")));
+        assert_eq!(RelationKey::new(key("A"), key("A")), None);
+        let ab = ab.expect("two different ends");
+        assert_eq!(RelationKey::parse(&ab.to_string()), Some(ab));
+    }
+
+    #[test]
+    fn moving_a_byte_over_a_border_changes_the_hash() {
+        assert_ne!(ContentHash::of_parts(&["ab", "c"]), ContentHash::of_parts(&["a", "bc"]));
+    }
+}

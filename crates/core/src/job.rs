@@ -1,0 +1,93 @@
+//! Jobs: the durable unit of ingestion. A document's status is derived from its job and its chunks.
+
+use serde::{Deserialize, Serialize};
+
+use crate::{DocumentId, Timestamp};
+
+/// The work that one accepted document still needs. It is committed together with the document.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Job {
+    /// The document.
+    pub document: DocumentId,
+    /// How far it is.
+    pub state: JobState,
+    /// Who works on it, until when.
+    pub lease: Option<Lease>,
+    /// How many times it was claimed.
+    pub attempts: u32,
+    /// When it was accepted; earlier jobs are claimed first.
+    pub created_at: Timestamp,
+}
+
+/// How far a job is; each step is one commit.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case", tag = "state")]
+pub enum JobState {
+    /// Text is stored; nothing else is.
+    Accepted,
+    /// Chunks are stored, and searchable if the document is live; extractions arrive.
+    Chunked,
+    /// Everything extracted is in the graph. Chunks that failed are listed with the chunks.
+    Merged,
+    /// Stopped for a reason that only a person can remove.
+    Failed {
+        /// Why, for people.
+        reason: String,
+    },
+}
+
+/// A worker's claim on a job. An expired lease may be taken by another worker.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Lease {
+    /// Unique per worker.
+    pub owner: String,
+    /// After this the claim is void.
+    pub expires_at: Timestamp,
+}
+
+/// A document's status, as people see it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case", tag = "status")]
+pub enum DocumentStatus {
+    /// Accepted, not chunked.
+    Waiting,
+    /// Searchable; extraction or merging is under way.
+    Indexing {
+        /// Chunks with an extraction.
+        extracted: u32,
+        /// Chunks whose extraction failed.
+        failed: u32,
+        /// Chunks.
+        chunks: u32,
+    },
+    /// In the graph, complete.
+    Ready {
+        /// Chunks.
+        chunks: u32,
+    },
+    /// In the graph, but some chunks failed.
+    Incomplete {
+        /// Chunks whose extraction failed.
+        failed: u32,
+        /// Chunks.
+        chunks: u32,
+    },
+    /// Stopped.
+    Failed {
+        /// Why.
+        reason: String,
+    },
+}
+
+impl DocumentStatus {
+    /// The status that follows from a job and its document's chunk counts.
+    pub fn derive(state: &JobState, extracted: u32, failed: u32, chunks: u32) -> Self {
+        match state {
+            JobState::Accepted => Self::Waiting,
+            JobState::Chunked => Self::Indexing { extracted, failed, chunks },
+            JobState::Merged if failed > 0 => Self::Incomplete { failed, chunks },
+            JobState::Merged => Self::Ready { chunks },
+            JobState::Failed { reason } => Self::Failed { reason: reason.clone() },
+        }
+    }
+}

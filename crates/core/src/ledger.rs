@@ -1,0 +1,72 @@
+//! The ledger: one row per model call, committed with the result it paid for.
+
+use serde::{Deserialize, Serialize};
+
+use crate::{DocumentId, Timestamp};
+
+/// What a model is asked for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Role {
+    /// Records from a chunk.
+    Extract,
+    /// Search keywords from a question.
+    Keywords,
+    /// One description from many.
+    Summarize,
+    /// An answer from a context.
+    Answer,
+    /// Vectors from texts.
+    Embed,
+}
+
+impl Role {
+    /// The role's name in output and configuration.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Extract => "extract",
+            Self::Keywords => "keywords",
+            Self::Summarize => "summarize",
+            Self::Answer => "answer",
+            Self::Embed => "embed",
+        }
+    }
+}
+
+/// One model call.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Call {
+    /// What it was for.
+    pub role: Role,
+    /// The model asked.
+    pub model: String,
+    /// Tokens sent, as the provider counted them; 0 where it did not say.
+    pub prompt_tokens: u64,
+    /// Tokens received.
+    pub completion_tokens: u64,
+    /// HTTP attempts, retries included.
+    pub attempts: u32,
+    /// When it was sent.
+    pub started_at: Timestamp,
+    /// How long it took, retries included.
+    pub duration_ms: u64,
+    /// How it ended.
+    pub outcome: CallOutcome,
+    /// The document it was about, for indexing.
+    pub document: Option<DocumentId>,
+}
+
+/// How a call ended.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case", tag = "outcome")]
+pub enum CallOutcome {
+    /// Answered.
+    Ok,
+    /// Answered, cut by the output limit.
+    Truncated,
+    /// Not answered.
+    Failed {
+        /// Why.
+        reason: String,
+    },
+}

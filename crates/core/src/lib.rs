@@ -1,0 +1,43 @@
+//! Graphloom's domain types and ports: what flows between the stages, and the traits through which the engine
+//! reaches the world.
+//!
+//! Nothing here does I/O or needs an async runtime. *Evidence* ([`Document`], [`Chunk`], [`Extraction`],
+//! [`Mention`], [`Fact`]) is what came in; *views* ([`Entity`], [`Relation`], vectors, full text) are pure functions
+//! of the live evidence. A [`Store`] has two verbs: [`Store::snapshot`] and [`Store::commit`].
+
+mod batch;
+mod chunk;
+mod clock;
+mod document;
+mod extraction;
+mod graph;
+mod id;
+mod job;
+mod ledger;
+mod model;
+mod progress;
+mod span;
+mod store;
+
+pub use batch::{Batch, NewDocument, Require, VectorRow};
+pub use chunk::{Chunk, ChunkExtraction};
+pub use clock::{Clock, Timestamp};
+pub use document::{Document, Format, Visibility};
+pub use extraction::{EntityRecord, Extraction, Records, Reject, RelationRecord};
+pub use graph::{Entity, Fact, GraphKey, Mention, Relation, Summary};
+pub use id::{
+    ChunkId, ContentHash, DocumentId, EntityKey, ExtractionKey, InvalidWorkspaceId, RelationKey, Revision,
+    SummaryKey, WorkspaceId,
+};
+pub use job::{DocumentStatus, Job, JobState, Lease};
+pub use ledger::{Call, CallOutcome, Role};
+pub use model::{
+    ChatEvent, ChatMessage, ChatRequest, ChatRole, ChatStream, Completion, Embedder, Embeddings, FinishReason,
+    LanguageModel, ModelError, Purpose, Usage, complete,
+};
+pub use progress::{Progress, ProgressSink, Stage};
+pub use span::Span;
+pub use store::{
+    EmbeddingSpec, Projection, Snapshot, Store, StoreCounts, StoreError, TextKind, TextQuery, VectorEntry,
+    VectorHit, VectorKind, VectorQuery,
+};

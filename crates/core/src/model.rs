@@ -1,0 +1,256 @@
+//! Ports to models: chat and embeddings.
+
+use async_trait::async_trait;
+use futures::StreamExt;
+use futures::stream::BoxStream;
+use serde::{Deserialize, Serialize};
+
+/// Who says a message.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ChatRole {
+    /// Instructions.
+    System,
+    /// The caller.
+    User,
+    /// The model.
+    Assistant,
+}
+
+/// One message of a conversation.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ChatMessage {
+    /// Who says it.
+    pub role: ChatRole,
+    /// The words.
+    pub content: String,
+}
+
+impl ChatMessage {
+    /// A message of `role`.
+    pub fn new(role: ChatRole, content: impl Into<String>) -> Self {
+        Self { role, content: content.into() }
+    }
+}
+
+/// One request to a chat model.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct ChatRequest {
+    /// The conversation so far, ending with the user's turn.
+    pub messages: Vec<ChatMessage>,
+    /// Output limit in tokens; the provider's own where `None`.
+    pub max_output_tokens: Option<u32>,
+    /// Sampling temperature; the provider's own where `None`.
+    pub temperature: Option<f32>,
+    /// Whether the answer must be a JSON object.
+    pub json_object: bool,
+    /// Whether deltas should arrive as they are made. Without it one delta carries the whole answer.
+    pub stream: bool,
+}
+
+/// Why a model stopped.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum FinishReason {
+    /// It was done.
+    Stop,
+    /// The output limit.
+    Length,
+    /// Something else, such as a content filter.
+    Other,
+}
+
+/// Tokens of one call as the provider counted them; 0 where it did not say.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Usage {
+    /// Tokens sent.
+    pub prompt_tokens: u64,
+    /// Tokens received.
+    pub completion_tokens: u64,
+}
+
+/// The end of an answer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Completion {
+    /// Why it ended.
+    pub finish: FinishReason,
+    /// What it cost.
+    pub usage: Usage,
+    /// HTTP attempts, retries included.
+    pub attempts: u32,
+}
+
+/// A piece of an answer: any number of deltas, then exactly one `Done`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum ChatEvent {
+    /// More text.
+    Delta(String),
+    /// The end.
+    Done(Completion),
+}
+
+/// An answer as it arrives; dropping it cancels the call.
+pub type ChatStream = BoxStream<'static, Result<ChatEvent, ModelError>>;
+
+/// A chat model.
+#[async_trait]
+pub trait LanguageModel: Send + Sync {
+    /// The model's identity in cache keys, ledger and labels, such as `openai:gpt-4o-mini`.
+    fn name(&self) -> &str;
+
+    /// Starts one answer. Retries happen before the first delta, never after.
+    async fn chat(&self, request: ChatRequest) -> Result<ChatStream, ModelError>;
+}
+
+/// Asks and waits for the whole answer.
+pub async fn complete(
+    model: &dyn LanguageModel,
+    request: ChatRequest,
+) -> Result<(String, Completion), ModelError> {
+    let mut stream = model.chat(request).await?;
+    let mut text = String::new();
+    while let Some(event) = stream.next().await {
+        match event? {
+            ChatEvent::Delta(delta) => text.push_str(&delta),
+            ChatEvent::Done(completion) => return Ok((text, completion)),
+        }
+    }
+    Err(ModelError::Malformed { model: model.name().to_owned(), what: "the answer has no end".to_owned() })
+}
+
+/// What a text is embedded for; asymmetric models prefix the two differently.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Purpose {
+    /// To be found.
+    Document,
+    /// To find.
+    Query,
+}
+
+/// Vectors of a list of texts.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Embeddings {
+    /// One unit-length vector per text, in order, all of the embedder's dimension.
+    pub vectors: Vec<Vec<f32>>,
+    /// What it cost.
+    pub usage: Usage,
+    /// HTTP attempts, retries included; 0 for models in process.
+    pub attempts: u32,
+}
+
+/// An embedding model.
+#[async_trait]
+pub trait Embedder: Send + Sync {
+    /// The model's identity, prefixes included: vectors of different names never meet.
+    fn name(&self) -> &str;
+
+    /// Length of the vectors; learned by a probe where the model does not declare it.
+    async fn dimensions(&self) -> Result<u32, ModelError>;
+
+    /// Vectors of `texts`, any number of them; the embedder batches as it likes best.
+    async fn embed(&self, purpose: Purpose, texts: &[String]) -> Result<Embeddings, ModelError>;
+}
+
+/// Why a model did not answer.
+#[derive(Debug, Clone, thiserror::Error)]
+pub enum ModelError {
+    /// Nothing listens, or the connection broke.
+    #[error("reaching model {model} at {url}: {what}")]
+    Unreachable {
+        /// The model.
+        model: String,
+        /// Where it was looked for.
+        url: String,
+        /// What the network said.
+        what: String,
+    },
+    /// Nothing came for too long.
+    #[error("model {model} was silent for {idle_ms} ms")]
+    Timeout {
+        /// The model.
+        model: String,
+        /// The idle limit.
+        idle_ms: u64,
+    },
+    /// Asked too often; tries are used up.
+    #[error("model {model} refused for its rate limit: {what}")]
+    RateLimited {
+        /// The model.
+        model: String,
+        /// What the provider said.
+        what: String,
+        /// When to come back, if it said so.
+        retry_after_ms: Option<u64>,
+    },
+    /// The key is missing or wrong.
+    #[error("model {model} refused the key: {what}")]
+    Unauthorized {
+        /// The model.
+        model: String,
+        /// What the provider said.
+        what: String,
+    },
+    /// The request itself was refused.
+    #[error("model {model} refused the request (status {status}): {what}")]
+    Refused {
+        /// The model.
+        model: String,
+        /// HTTP status.
+        status: u16,
+        /// What the provider said.
+        what: String,
+    },
+    /// The provider failed; tries are used up.
+    #[error("model {model} failed (status {status}): {what}")]
+    Server {
+        /// The model.
+        model: String,
+        /// HTTP status.
+        status: u16,
+        /// What the provider said.
+        what: String,
+    },
+    /// The answer was not what the protocol promises.
+    #[error("model {model} answered nonsense: {what}")]
+    Malformed {
+        /// The model.
+        model: String,
+        /// What was wrong.
+        what: String,
+    },
+    /// The model in process failed.
+    #[error("running model {model}: {what}")]
+    Local {
+        /// The model.
+        model: String,
+        /// What went wrong.
+        what: String,
+    },
+}
+
+impl ModelError {
+    /// Whether the same call can succeed later without any change.
+    pub fn is_transient(&self) -> bool {
+        match self {
+            Self::Unreachable { .. }
+            | Self::Timeout { .. }
+            | Self::RateLimited { .. }
+            | Self::Server { .. }
+            | Self::Malformed { .. } => true,
+            Self::Unauthorized { .. } | Self::Refused { .. } | Self::Local { .. } => false,
+        }
+    }
+
+    /// What the user can do about it, where something can be said.
+    pub fn remedy(&self) -> Option<String> {
+        match self {
+            Self::Unreachable { url, .. } => {
+                Some(format!("start the model server at {url}, or choose another with GRAPHLOOM_BASE_URL"))
+            }
+            Self::Unauthorized { .. } => Some("set OPENAI_API_KEY, or the key of the provider you chose".to_owned()),
+            Self::RateLimited { .. } => Some("wait and run `graphloom retry`, or set a lower rate limit".to_owned()),
+            Self::Timeout { .. } | Self::Refused { .. } | Self::Server { .. } => None,
+            Self::Malformed { .. } | Self::Local { .. } => None,
+        }
+    }
+}

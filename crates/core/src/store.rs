@@ -1,0 +1,344 @@
+//! The store port: one consistent read view, one atomic write.
+
+use async_trait::async_trait;
+use serde::{Deserialize, Serialize};
+
+use crate::{
+    Batch, Call, Chunk, ChunkId, ContentHash, Document, DocumentId, Entity, EntityKey, Extraction, ExtractionKey,
+    Fact, GraphKey, Job, Mention, Relation, RelationKey, Revision, Summary, Timestamp, WorkspaceId,
+};
+
+/// One workspace's evidence and views.
+///
+/// A handle is opened for one workspace and reaches no other, so no call can forget its scope.
+#[async_trait]
+pub trait Store: Send + Sync {
+    /// The workspace this handle is bound to.
+    fn workspace(&self) -> &WorkspaceId;
+
+    /// A consistent read view of the latest commit. It never changes and never waits for writers; holding one for
+    /// long keeps old pages alive, so drop it before waiting for a model.
+    async fn snapshot(&self) -> Result<Box<dyn Snapshot>, StoreError>;
+
+    /// Applies `batch` wholly or not at all and returns the new revision. When this returns, the change is durable.
+    /// An empty batch returns the current revision.
+    async fn commit(&self, batch: Batch) -> Result<Revision, StoreError>;
+}
+
+/// A consistent read view. Every list answer has one place per question, in order; `None` where unknown.
+///
+/// Scans return rows in ascending key order, strictly after `after`, at most `limit` of them; fewer than `limit`
+/// means the end.
+#[async_trait]
+pub trait Snapshot: Send + Sync {
+    /// The revision this view shows.
+    fn revision(&self) -> Revision;
+
+    /// The last revision whose commit touched the graph.
+    fn graph_revision(&self) -> Revision;
+
+    /// Row counts.
+    async fn counts(&self) -> Result<StoreCounts, StoreError>;
+
+    /// The workspace's embedding space; `None` before the first vector.
+    async fn embedding(&self) -> Result<Option<EmbeddingSpec>, StoreError>;
+
+    /// Documents, staged ones included.
+    async fn documents(&self, ids: &[DocumentId]) -> Result<Vec<Option<Document>>, StoreError>;
+
+    /// All documents, live and staged, of each source; ascending id.
+    async fn documents_of_sources(&self, sources: &[String]) -> Result<Vec<Vec<Document>>, StoreError>;
+
+    /// All documents, live and staged, whose text hashes to each; ascending id.
+    async fn documents_of_contents(&self, hashes: &[ContentHash]) -> Result<Vec<Vec<Document>>, StoreError>;
+
+    /// Whole texts.
+    async fn texts(&self, ids: &[DocumentId]) -> Result<Vec<Option<String>>, StoreError>;
+
+    /// Jobs by document.
+    async fn jobs(&self, documents: &[DocumentId]) -> Result<Vec<Option<Job>>, StoreError>;
+
+    /// Jobs not [`Merged`](crate::JobState::Merged) or `Failed` whose lease is absent or expired at `now`, oldest
+    /// first (`created_at`, then document), at most `limit`.
+    async fn claimable_jobs(&self, now: Timestamp, limit: usize) -> Result<Vec<Job>, StoreError>;
+
+    /// Chunks, text included.
+    async fn chunks(&self, ids: &[ChunkId]) -> Result<Vec<Option<Chunk>>, StoreError>;
+
+    /// Each document's chunks by ordinal, text included.
+    async fn chunks_of(&self, documents: &[DocumentId]) -> Result<Vec<Vec<Chunk>>, StoreError>;
+
+    /// Extractions by key.
+    async fn extractions(&self, keys: &[ExtractionKey]) -> Result<Vec<Option<Extraction>>, StoreError>;
+
+    /// Each entity's live mentions by (chunk, ordinal).
+    async fn mentions_of(&self, entities: &[EntityKey]) -> Result<Vec<Vec<Mention>>, StoreError>;
+
+    /// Each relation's live facts by (chunk, ordinal).
+    async fn facts_of(&self, relations: &[RelationKey]) -> Result<Vec<Vec<Fact>>, StoreError>;
+
+    /// Each entity's live facts, as either end, by (relation, chunk, ordinal).
+    async fn facts_touching(&self, entities: &[EntityKey]) -> Result<Vec<Vec<Fact>>, StoreError>;
+
+    /// Everything that the mentions and facts of these chunks count for, sorted, each once: entities of mentions,
+    /// relations of facts, and both ends of those relations.
+    async fn graph_keys_of(&self, chunks: &[ChunkId]) -> Result<Vec<GraphKey>, StoreError>;
+
+    /// Entities by key.
+    async fn entities(&self, keys: &[EntityKey]) -> Result<Vec<Option<Entity>>, StoreError>;
+
+    /// Relations by key.
+    async fn relations(&self, keys: &[RelationKey]) -> Result<Vec<Option<Relation>>, StoreError>;
+
+    /// Each entity's relations by key.
+    async fn relations_of(&self, entities: &[EntityKey]) -> Result<Vec<Vec<Relation>>, StoreError>;
+
+    /// Each entity's degree (its live relations); 0 where unknown. Cheaper than [`Snapshot::entities`].
+    async fn degrees(&self, entities: &[EntityKey]) -> Result<Vec<u32>, StoreError>;
+
+    /// The distinct chunks behind each entity (mentions) or relation (facts), ascending, at most `limit` each.
+    async fn chunks_behind(&self, keys: &[GraphKey], limit: usize) -> Result<Vec<Vec<ChunkId>>, StoreError>;
+
+    /// Each one's summary memo, by key.
+    async fn summaries(&self, keys: &[GraphKey]) -> Result<Vec<Vec<Summary>>, StoreError>;
+
+    /// For each query vector the nearest entries of `kind` by cosine: highest score first, ties by ascending id, at
+    /// most `limit`, none below `min_score`. Exact.
+    async fn search_vectors(&self, query: &VectorQuery) -> Result<Vec<Vec<VectorHit>>, StoreError>;
+
+    /// Stored vectors; unit length, rounded to the store's precision.
+    async fn vectors(&self, kind: VectorKind, ids: &[String]) -> Result<Vec<Option<Vec<f32>>>, StoreError>;
+
+    /// Best matches of the words of `query` by BM25: highest score first, ties by ascending id, at most `limit`.
+    /// Syntax characters are ordinary text. Scores compare only within one answer.
+    async fn search_text(&self, query: &TextQuery) -> Result<Vec<VectorHit>, StoreError>;
+
+    /// The rebuildable indexes and the revision each has caught up with.
+    async fn projections(&self) -> Result<Vec<Projection>, StoreError>;
+
+    /// Documents by id, staged ones included.
+    async fn scan_documents(&self, after: Option<&DocumentId>, limit: usize) -> Result<Vec<Document>, StoreError>;
+
+    /// Jobs by document.
+    async fn scan_jobs(&self, after: Option<&DocumentId>, limit: usize) -> Result<Vec<Job>, StoreError>;
+
+    /// Chunks by id, text included.
+    async fn scan_chunks(&self, after: Option<&ChunkId>, limit: usize) -> Result<Vec<Chunk>, StoreError>;
+
+    /// Extractions by key.
+    async fn scan_extractions(
+        &self,
+        after: Option<&ExtractionKey>,
+        limit: usize,
+    ) -> Result<Vec<Extraction>, StoreError>;
+
+    /// Mentions by (chunk, ordinal).
+    async fn scan_mentions(
+        &self,
+        after: Option<(&ChunkId, u32)>,
+        limit: usize,
+    ) -> Result<Vec<Mention>, StoreError>;
+
+    /// Facts by (chunk, ordinal).
+    async fn scan_facts(&self, after: Option<(&ChunkId, u32)>, limit: usize) -> Result<Vec<Fact>, StoreError>;
+
+    /// Entities by key.
+    async fn scan_entities(&self, after: Option<&EntityKey>, limit: usize) -> Result<Vec<Entity>, StoreError>;
+
+    /// Relations by key.
+    async fn scan_relations(&self, after: Option<&RelationKey>, limit: usize) -> Result<Vec<Relation>, StoreError>;
+
+    /// Summaries by (owner, key).
+    async fn scan_summaries(
+        &self,
+        after: Option<(&GraphKey, &str)>,
+        limit: usize,
+    ) -> Result<Vec<(GraphKey, Summary)>, StoreError>;
+
+    /// What vectors there are of `kind`, by id.
+    async fn scan_vectors(
+        &self,
+        kind: VectorKind,
+        after: Option<&str>,
+        limit: usize,
+    ) -> Result<Vec<VectorEntry>, StoreError>;
+
+    /// Ledger rows in the order they were appended, after the first `skip`.
+    async fn scan_calls(&self, skip: u64, limit: usize) -> Result<Vec<Call>, StoreError>;
+}
+
+/// Row counts of a workspace.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct StoreCounts {
+    /// Documents, staged ones included.
+    pub documents: u64,
+    /// Chunks.
+    pub chunks: u64,
+    /// Extractions.
+    pub extractions: u64,
+    /// Mentions.
+    pub mentions: u64,
+    /// Facts.
+    pub facts: u64,
+    /// Entities.
+    pub entities: u64,
+    /// Relations.
+    pub relations: u64,
+    /// Chunk vectors.
+    pub chunk_vectors: u64,
+    /// Entity vectors.
+    pub entity_vectors: u64,
+    /// Relation vectors.
+    pub relation_vectors: u64,
+    /// Ledger rows.
+    pub calls: u64,
+}
+
+/// The embedding space of a workspace.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct EmbeddingSpec {
+    /// The embedder's name, prefixes included.
+    pub model: String,
+    /// Length of its vectors.
+    pub dimensions: u32,
+}
+
+/// What a vector is the vector of.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum VectorKind {
+    /// A chunk; ids are [`ChunkId`]s.
+    Chunk,
+    /// An entity; ids are [`EntityKey`]s.
+    Entity,
+    /// A relation; ids are printed [`RelationKey`]s.
+    Relation,
+}
+
+/// A vector's identity.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+pub struct VectorEntry {
+    /// What it is the vector of.
+    pub kind: VectorKind,
+    /// Its id.
+    pub id: String,
+    /// Hash of the embedded text; the same text is not embedded again.
+    pub inputs_hash: ContentHash,
+}
+
+/// A batch of nearest-neighbour questions.
+#[derive(Debug, Clone, PartialEq)]
+pub struct VectorQuery {
+    /// What to search.
+    pub kind: VectorKind,
+    /// The query vectors, each of the space's dimension.
+    pub vectors: Vec<Vec<f32>>,
+    /// Most hits per vector.
+    pub limit: usize,
+    /// Lowest cosine.
+    pub min_score: f32,
+}
+
+/// What a full-text question searches.
+pub type TextKind = VectorKind;
+
+/// A full-text question.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct TextQuery {
+    /// What to search: chunk texts; entity names and descriptions; relation ends, keywords and descriptions.
+    pub kind: TextKind,
+    /// The words.
+    pub text: String,
+    /// Most hits.
+    pub limit: usize,
+}
+
+/// A scored entry.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct VectorHit {
+    /// The entry's id.
+    pub id: String,
+    /// Cosine, or BM25.
+    pub score: f32,
+}
+
+/// A rebuildable index beside the store.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Projection {
+    /// Its name, such as `full_text`.
+    pub name: String,
+    /// The revision it shows.
+    pub watermark: Revision,
+    /// Entries it holds.
+    pub entries: u64,
+}
+
+/// Why the store did not answer.
+#[derive(Debug, thiserror::Error)]
+pub enum StoreError {
+    /// A precondition of the batch did not hold; nothing was written. Read again and retry.
+    #[error("commit refused: {what}")]
+    Conflict {
+        /// Which precondition.
+        what: String,
+    },
+    /// The batch contradicts the store's rules; nothing was written. A fault of the caller.
+    #[error("commit refused as invalid: {what}")]
+    Invalid {
+        /// What is wrong.
+        what: String,
+    },
+    /// The vectors are of another space than the workspace's.
+    #[error("the workspace's vectors are from {expected}, not from {found}")]
+    EmbeddingMismatch {
+        /// The workspace's model and dimension.
+        expected: String,
+        /// The vectors' model and dimension.
+        found: String,
+    },
+    /// Written by a later release.
+    #[error("{path} has schema version {found}; this release reads up to {supported}")]
+    Newer {
+        /// The file.
+        path: String,
+        /// Its version.
+        found: u32,
+        /// The newest this release knows.
+        supported: u32,
+    },
+    /// The file is damaged or not ours.
+    #[error("reading {path}: {what}")]
+    Corrupt {
+        /// The file.
+        path: String,
+        /// What is wrong.
+        what: String,
+    },
+    /// The disk or the database failed.
+    #[error("{operation}")]
+    Backend {
+        /// What was being done.
+        operation: String,
+        /// The cause.
+        source: Box<dyn std::error::Error + Send + Sync>,
+    },
+}
+
+impl StoreError {
+    /// Whether reading again and repeating can succeed.
+    pub fn is_conflict(&self) -> bool {
+        matches!(self, Self::Conflict { .. })
+    }
+
+    /// What the user can do about it, where something can be said.
+    pub fn remedy(&self) -> Option<String> {
+        match self {
+            Self::Newer { .. } => Some("update graphloom, or restore the backup beside the file".to_owned()),
+            Self::EmbeddingMismatch { .. } => {
+                Some("use the embedder the workspace was built with, or a new --workspace".to_owned())
+            }
+            Self::Corrupt { .. } => Some("run `graphloom check`; restore a backup if it cannot be read".to_owned()),
+            Self::Conflict { .. } | Self::Invalid { .. } | Self::Backend { .. } => None,
+        }
+    }
+}

@@ -1,0 +1,1 @@
+//! Records from chunks, by a model.

@@ -1,0 +1,1 @@
+//! Merges mentions and facts into entities and relations.

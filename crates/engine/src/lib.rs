@@ -1,0 +1,48 @@
+//! Graphloom's pipelines: documents become chunks, chunks become extractions, extractions become a graph, and
+//! questions become cited answers.
+//!
+//! [`index`] and [`query`] each read as one page, top to bottom. The engine reaches the world only through the ports
+//! of `graphloom-core`; clock, store and models come in through [`Engine`].
+
+pub mod chunk;
+pub mod extract;
+pub mod graph;
+pub mod index;
+pub mod offline;
+pub mod parse;
+pub mod query;
+pub mod text;
+
+use std::sync::Arc;
+
+use graphloom_core::{Clock, Embedder, LanguageModel, Store};
+
+/// Everything a pipeline works with: one workspace's store, the models of each role, the clock.
+#[derive(Clone)]
+pub struct Engine {
+    /// The workspace.
+    pub store: Arc<dyn Store>,
+    /// Who answers in each role.
+    pub models: Models,
+    /// Where the time comes from.
+    pub clock: Arc<dyn Clock>,
+    /// Counts tokens for chunk sizes and budgets.
+    pub tokenizer: text::Tokenizer,
+    /// How documents are indexed.
+    pub index: index::IndexConfig,
+}
+
+/// The model of each role. `None` is the offline default of that role: rules and verbatim sentences, labelled so.
+#[derive(Clone)]
+pub struct Models {
+    /// Records from chunks; rules over phrases where `None`.
+    pub extract: Option<Arc<dyn LanguageModel>>,
+    /// Keywords from questions; rules where `None`.
+    pub keywords: Option<Arc<dyn LanguageModel>>,
+    /// One description from many; joined and cut where `None`.
+    pub summarize: Option<Arc<dyn LanguageModel>>,
+    /// Answers; verbatim sentences where `None`.
+    pub answer: Option<Arc<dyn LanguageModel>>,
+    /// Vectors.
+    pub embedder: Arc<dyn Embedder>,
+}

@@ -1,0 +1,1 @@
+//! The offline default: phrases, records, keywords and answers without a language model.

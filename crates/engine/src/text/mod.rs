@@ -1,0 +1,5 @@
+//! Text: tokens, names, sentences.
+
+mod tokens;
+
+pub use tokens::Tokenizer;

@@ -25,15 +25,19 @@ extract() { # document folder
     ' "$1"
 }
 
+# What the user has configured must not reach a block, nor a block what the user has.
+for name in $(compgen -e); do
+    case $name in GRAPHLOOM_* | OPENAI_* | OLLAMA_* | XDG_*) unset "$name" ;; esac
+done
+export PATH=$binaries:$PATH NO_COLOR=1
+
 run_block() { # script folder
-    (
-        cd "$2"
-        for name in $(compgen -e); do
-            case $name in GRAPHLOOM_* | OPENAI_* | OLLAMA_* | XDG_*) unset "$name" ;; esac
-        done
-        export HOME=$2/home PATH=$binaries:$PATH NO_COLOR=1
-        bash -euo pipefail "$1" </dev/null
-    )
+    (cd "$2" && HOME=$2/home exec bash -euo pipefail "$1" </dev/null)
+}
+
+complain() {
+    failures=$((failures + 1))
+    echo "$*" >&2
 }
 
 for document in "${documents[@]}"; do
@@ -45,8 +49,7 @@ for document in "${documents[@]}"; do
         blocks=$((blocks + 1))
         line=$((10#$(basename "$block" .sh)))
         if ! run_block "$block" "$place/folder" >"$work/output" 2>&1; then
-            failures=$((failures + 1))
-            echo "$document:$line: this block failed:" >&2
+            complain "$document:$line: this block failed:"
             sed 's/^/    /' "$block" >&2
             echo "  and printed:" >&2
             tail -n 20 "$work/output" | sed 's/^/    /' >&2
@@ -56,8 +59,7 @@ for document in "${documents[@]}"; do
         target=${target%%#*}
         case $target in "" | http://* | https://* | mailto:*) continue ;; esac
         if [[ ! -e $(dirname "$document")/$target ]]; then
-            failures=$((failures + 1))
-            echo "$document:$line: the link to $target leads nowhere" >&2
+            complain "$document:$line: the link to $target leads nowhere"
         fi
     done < <(awk '
         /^```/ { fenced = !fenced; next }
@@ -70,12 +72,21 @@ for document in "${documents[@]}"; do
         }' "$document")
 done
 
-if ((blocks == 0)); then
-    echo "check-docs: no block is marked \`sh run\`; the check would prove nothing" >&2
-    exit 1
-fi
+# Every key and every command is described. The lists come from the program, in a folder without any configuration.
+mkdir -p "$work/empty"
+keys=$(cd "$work/empty" && HOME=$work/empty graphloom config show | awk '{ print $1 }')
+for key in $keys; do
+    grep -q "^| \`$key\` |" docs/configuration.md || complain "docs/configuration.md: the key $key is missing"
+done
+commands=$(graphloom --help | awk '/^Commands:/ { on = 1; next } /^[^ ]/ { on = 0 } on && /^  [a-z]/ && $1 != "help" { print $1 }')
+for command in $commands; do
+    grep -q "^### \`$command" docs/usage.md || complain "docs/usage.md: the command $command is missing"
+done
+
+[[ -n $keys && -n $commands ]] || complain "check-docs: the program lists no keys or no commands"
+((blocks > 0)) || complain "check-docs: no block is marked \`sh run\`; the check would prove nothing"
 if ((failures > 0)); then
-    echo "check-docs: $failures of the documents' blocks and links failed" >&2
+    echo "check-docs: $failures checks failed" >&2
     exit 1
 fi
-echo "check-docs: ${#documents[@]} documents, $blocks blocks run, all links lead somewhere"
+echo "check-docs: ${#documents[@]} documents, $blocks blocks run, all links, keys and commands found"

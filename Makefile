@@ -13,7 +13,8 @@ demo: ## Builds the release binary, indexes the samples and asks three questions
 
 test: check docs nextest ## Everything that continuous integration runs
 
-check: ## Formatting and lints
+check: ## Formatting, lints and the shape of the workspace
+	scripts/check-arrows.sh
 	cargo fmt --all --check
 	cargo clippy --workspace --all-targets --locked -- -D warnings
 

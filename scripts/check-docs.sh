@@ -80,7 +80,7 @@ for key in $keys; do
 done
 commands=$(graphloom --help | awk '/^Commands:/ { on = 1; next } /^[^ ]/ { on = 0 } on && /^  [a-z]/ && $1 != "help" { print $1 }')
 for command in $commands; do
-    grep -q "^### \`$command" docs/usage.md || complain "docs/usage.md: the command $command is missing"
+    grep -q "^### \`graphloom $command\b" docs/usage.md || complain "docs/usage.md: the command $command is missing"
 done
 
 [[ -n $keys && -n $commands ]] || complain "check-docs: the program lists no keys or no commands"

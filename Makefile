@@ -3,6 +3,7 @@
 SHELL := bash
 .SHELLFLAGS := -euo pipefail -c
 .DEFAULT_GOAL := help
+.NOTPARALLEL:
 .PHONY: help demo test check docs nextest bench
 
 help: ## Lists the targets

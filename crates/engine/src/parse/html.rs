@@ -86,6 +86,7 @@ fn is_skipped(element: &Element) -> bool {
             | "button"
             | "textarea"
     ) || element.attr("hidden").is_some()
+        || element.attr("role") == Some("navigation")
 }
 
 /// First pass: the title, and which tables hold other tables and so only lay out the page.

@@ -37,7 +37,8 @@ impl<'a> Breadcrumbs<'a> {
         Self { headings, parents, tokens, known: BTreeMap::new() }
     }
 
-    /// Headings over all of `range`, outermost first: those of its section, or those its sections have in common.
+    /// Headings over all of `range`, outermost first: those of its section, or those its sections have in
+    /// common.
     ///
     /// Each is cut to 80 characters; above 256 tokens together, middle ones give way to `…`.
     pub(super) fn over(&mut self, range: &Range<usize>) -> Vec<String> {

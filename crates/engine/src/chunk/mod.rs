@@ -99,14 +99,15 @@ impl ChunkConfig {
 
 /// The chunks of a document, in order.
 ///
-/// - Every span lies on character borders, has no white space at its ends and at most `max_chunk_tokens` tokens; spans
-///   ascend strictly in start and end, and together hold everything that is not white space.
+/// - Every span lies on character borders, has no white space at its ends and at most `max_chunk_tokens`
+///   tokens; spans ascend strictly in start and end, and together hold everything that is not white space.
 /// - [`ChunkStrategy::TokenWindow`] is LightRAG's fixed window, without a last chunk made of overlap only.
-/// - [`ChunkStrategy::Recursive`] fills chunks with whole paragraphs, and with sentences, lines, clauses or words where
-///   one is too long; the overlap is the last whole sentences or lines of the chunk before. It differs from LightRAG's R in
-///   filling a chunk with the first sentences of a long paragraph, and in looking for sentences.
-/// - [`ChunkStrategy::Headings`] joins small sections and splits large ones recursively; only the parts of one section
-///   overlap.
+/// - [`ChunkStrategy::Recursive`] fills chunks with whole paragraphs, and with sentences, lines, clauses or
+///   words where one is too long; the overlap is the last whole sentences or lines of the chunk before. It
+///   differs from LightRAG's R in filling a chunk with the first sentences of a long paragraph, and in
+///   looking for sentences.
+/// - [`ChunkStrategy::Headings`] joins small sections and splits large ones recursively; only the parts of
+///   one section overlap.
 /// - Rows of CSV, JSON lines and JSON stay whole where they fit, and do not overlap.
 /// - A size below [`MIN_WINDOW_TOKENS`] counts as that, an overlap above half the size as half.
 pub fn chunk(document: &ParsedDocument, config: &ChunkConfig, tokens: Tokenizer) -> Vec<Piece> {
@@ -172,8 +173,8 @@ fn borders_of(format: Format) -> &'static [Border] {
 
 /// Joins neighbouring sections up to `max` tokens.
 ///
-/// A group that is three quarters full ends before a section that does not stand under its first heading. A section
-/// above `max` tokens is a group of its own, with the few words that may stand before it.
+/// A group that is three quarters full ends before a section that does not stand under its first heading. A
+/// section above `max` tokens is a group of its own, with the few words that may stand before it.
 fn group_sections(headings: &[Heading], map: &TokenMap, end: usize, max: usize) -> Vec<Range<usize>> {
     let starts = headings.iter().map(|heading| (heading.offset, heading.level));
     let ends = headings.iter().map(|heading| heading.offset).skip(1).chain([end]);
@@ -204,8 +205,8 @@ struct Pieces<'a> {
 }
 
 impl Pieces<'_> {
-    /// Takes a range without the white space at its ends, unless it adds nothing to the piece before; a piece that it
-    /// holds whole gives way.
+    /// Takes a range without the white space at its ends, unless it adds nothing to the piece before; a piece
+    /// that it holds whole gives way.
     fn push(&mut self, range: Range<usize>, crumbs: &mut Breadcrumbs<'_>) {
         let range = trim(self.text, range);
         let adds = self.found.last().is_none_or(|last| range.end as u64 > last.span.end);

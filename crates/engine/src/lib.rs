@@ -30,6 +30,8 @@ pub struct Engine {
     pub tokenizer: text::Tokenizer,
     /// How documents are indexed.
     pub index: index::IndexConfig,
+    /// What this process remembers between questions.
+    pub caches: query::QueryCaches,
 }
 
 /// The model of each role. `None` is the offline default of that role: rules and verbatim sentences, labelled so.

@@ -10,6 +10,7 @@ pub mod graph;
 pub mod index;
 pub mod offline;
 pub mod parse;
+mod prompt;
 pub mod query;
 pub mod text;
 

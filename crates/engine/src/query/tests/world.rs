@@ -11,7 +11,7 @@ use graphloom_storage::memory::MemoryStore;
 
 use crate::query::QueryCaches;
 use crate::text::{Tokenizer, entity_key};
-use crate::{Engine, Models, chunk::ChunkConfig, index::IndexConfig};
+use crate::{Engine, Models, index::IndexConfig};
 
 /// Vectors of the test embedder have this many dimensions.
 const DIMENSIONS: usize = 256;
@@ -39,15 +39,7 @@ impl World {
             },
             clock: Arc::new(Ticks::default()),
             tokenizer: Tokenizer,
-            index: IndexConfig {
-                chunk: ChunkConfig::default(),
-                entity_types: Vec::new(),
-                gleaning: 0,
-                max_concurrent_calls: 1,
-                max_concurrent_documents: 1,
-                lease_ms: 1000,
-                worker: "test".to_owned(),
-            },
+            index: IndexConfig::default(),
             caches: QueryCaches::default(),
         };
         Self { engine, embedder, batch: Batch::default(), entities: BTreeMap::new() }
@@ -137,7 +129,7 @@ impl World {
 
     /// Adds an entity that the chunks with these texts mention.
     pub(super) fn entity(&mut self, name: &str, kind: &str, description: &str, chunks: &[&str]) {
-        let key = entity_key(name);
+        let key = key_of(name);
         for text in chunks {
             let chunk = self.chunk(text);
             let ordinal =
@@ -175,7 +167,7 @@ impl World {
         weight: f64,
         chunks: &[&str],
     ) {
-        let key = RelationKey::new(entity_key(one), entity_key(other)).expect("two ends");
+        let key = RelationKey::new(key_of(one), key_of(other)).expect("two ends");
         for text in chunks {
             let chunk = self.chunk(text);
             let ordinal = self.batch.put_facts.iter().filter(|fact| fact.chunk == chunk).count() as u32;
@@ -185,7 +177,7 @@ impl World {
                 relation: key.clone(),
                 source: one.to_owned(),
                 target: other.to_owned(),
-                source_is_a: *key.a() == entity_key(one),
+                source_is_a: *key.a() == key_of(one),
                 keywords: vec![keyword.to_owned()],
                 description: description.to_owned(),
                 weight,
@@ -361,4 +353,8 @@ impl Clock for Ticks {
     fn now(&self) -> Timestamp {
         Timestamp(self.0.fetch_add(1, Ordering::Relaxed))
     }
+}
+
+fn key_of(name: &str) -> EntityKey {
+    entity_key(name).expect("a name")
 }

@@ -1,1 +1,3 @@
 //! Adapters.
+
+pub mod builtin;

@@ -6,6 +6,7 @@
 
 #![cfg_attr(test, allow(clippy::unwrap_used))]
 
+pub mod builtin;
 mod chat_stream;
 mod embed_batches;
 mod endpoint;

@@ -20,11 +20,12 @@ pub const SUMMARY_TOKENS: u32 = 1200;
 pub const SUMMARY_CONTEXT_TOKENS: u32 = 12_000;
 /// Most words asked of a summary; about LightRAG's 600 tokens.
 const SUMMARY_WORDS: &str = "450";
-/// Fragments of a summary group at most; a group ends earlier where a fragment's hash says so.
-const GROUP_FRAGMENTS: usize = 12;
-/// A group ends after a fragment whose hash is a multiple of this, so groups are cut by content and one new fragment
-/// changes one group.
-const GROUP_CUT: u8 = 6;
+/// Parts of a summary group at most; a group ends earlier where a hash says so.
+const GROUP_FRAGMENTS: usize = 24;
+/// A group of fragments ends after one whose hash is a multiple of this, a group of their summaries after a multiple of
+/// its square, and so on. Groups are thus cut by content and their borders nest, so one new fragment changes one group a
+/// level.
+const GROUP_CUT: u64 = 6;
 /// Between joined descriptions.
 const SEPARATOR: &str = "\n";
 
@@ -41,7 +42,8 @@ pub(crate) struct Description {
 ///
 /// - Fewer than [`SUMMARY_FRAGMENTS`] fragments under [`SUMMARY_TOKENS`] tokens are joined, in the order given.
 /// - More are summarised by the model as a tree: fragments in hash order are cut into groups by content, each group
-///   becomes one summary, and the summaries are described the same way. `memo` holds summaries already paid for.
+///   becomes one summary, and the summaries are grouped the same way until few are left. `memo` holds summaries already
+///   paid for.
 /// - Without a model, whole fragments are kept in the order given up to [`SUMMARY_TOKENS`] tokens, the first cut if it
 ///   alone is longer.
 pub(crate) async fn describe(
@@ -58,77 +60,87 @@ pub(crate) async fn describe(
         memo.iter().map(|known| (&known.key, known.text.as_str())).collect();
     let mut description = Description::default();
     let mut used = BTreeMap::new();
-    let mut level = fragments;
-    while !is_short(engine, &level) {
-        level.sort_by_cached_key(|fragment| ContentHash::of(fragment.as_bytes()));
-        let mut summaries = Vec::new();
-        let mut groups = cut_groups(engine, &level, ends_group);
-        if groups.len() == level.len() {
-            // The content cut nothing together; without this the loop would never end.
-            groups = cut_groups(engine, &level, |_| false);
-        }
-        for group in groups {
-            if let [single] = group.as_slice() {
-                summaries.push(single.clone());
-                continue;
-            }
-            let key = summary_key(model, owner, name, &group);
-            let text = match used.get(&key).map(String::as_str).or_else(|| memo.get(&key).copied()) {
-                Some(known) => known.to_owned(),
-                None => summarise(engine, model, owner, name, &group, &mut description.calls).await?,
-            };
-            used.insert(key, text.clone());
-            summaries.push(text);
-        }
-        summaries.dedup();
-        level = summaries;
-        if level.len() == 1 {
-            break;
-        }
+    let mut parts: Vec<Part> = fragments.into_iter().map(Part::leaf).collect();
+    let mut cut_after = GROUP_CUT;
+    if !is_short(engine, &parts) {
+        parts.sort_by(|one, other| (one.border, &one.text).cmp(&(other.border, &other.text)));
     }
-    description.text = level.join(SEPARATOR);
+    while !is_short(engine, &parts) {
+        let mut summaries: Vec<Part> = Vec::new();
+        for group in cut_groups(engine, std::mem::take(&mut parts), cut_after) {
+            let [.., last] = group.as_slice() else { continue };
+            let border = last.border;
+            let texts: Vec<String> = group.into_iter().map(|part| part.text).collect();
+            let text = match texts.as_slice() {
+                [single] => single.clone(),
+                _ => {
+                    let key = summary_key(model, owner, name, &texts);
+                    let text = match used.get(&key).map(String::as_str).or_else(|| memo.get(&key).copied()) {
+                        Some(known) => known.to_owned(),
+                        None => summarise(engine, model, owner, name, &texts, &mut description.calls).await?,
+                    };
+                    used.insert(key, text.clone());
+                    text
+                }
+            };
+            summaries.push(Part { border, text });
+        }
+        parts = summaries;
+        // Borders of a level are those of the level below thinned out; in the end none is left and one group remains.
+        cut_after = cut_after.saturating_mul(GROUP_CUT);
+    }
+    description.text = parts.into_iter().map(|part| part.text).collect::<Vec<_>>().join(SEPARATOR);
     description.summaries = used.into_iter().map(|(key, text)| Summary { key, text }).collect();
     Ok(description)
 }
 
-fn is_short(engine: &Engine, fragments: &[String]) -> bool {
-    fragments.len() <= 1
-        || (fragments.len() < SUMMARY_FRAGMENTS
-            && fragments.iter().map(|fragment| engine.tokenizer.count(fragment)).sum::<u32>()
-                < SUMMARY_TOKENS)
+/// A fragment, or the summary of some, with the hash of the last fragment in it.
+struct Part {
+    border: u64,
+    text: String,
 }
 
-/// Cuts fragments, sorted by hash, into groups of at most [`GROUP_FRAGMENTS`] and [`SUMMARY_CONTEXT_TOKENS`]; a group
-/// also ends after a fragment for which `ends` holds. A second fragment joins an open group whatever its length, so
-/// that fragments too long to pair cannot stop the reduction [LightRAG does the same].
-fn cut_groups(engine: &Engine, fragments: &[String], ends: impl Fn(&str) -> bool) -> Vec<Vec<String>> {
-    let mut groups: Vec<Vec<String>> = Vec::new();
+impl Part {
+    fn leaf(text: String) -> Self {
+        let hash = ContentHash::of(text.as_bytes());
+        let border = u64::from_str_radix(&hash.as_str()[..15], 16).unwrap_or(0);
+        Self { border, text }
+    }
+}
+
+fn is_short(engine: &Engine, parts: &[Part]) -> bool {
+    parts.len() <= 1
+        || (parts.len() < SUMMARY_FRAGMENTS
+            && parts.iter().map(|part| engine.tokenizer.count(&part.text)).sum::<u32>() < SUMMARY_TOKENS)
+}
+
+/// Cuts parts into groups of at most [`GROUP_FRAGMENTS`] and [`SUMMARY_CONTEXT_TOKENS`]; a group also ends after a part
+/// whose border is a multiple of `cut_after`. A second part joins an open group whatever its length, so that parts too
+/// long to pair cannot stop the reduction [LightRAG does the same].
+fn cut_groups(engine: &Engine, parts: Vec<Part>, cut_after: u64) -> Vec<Vec<Part>> {
+    let mut groups: Vec<Vec<Part>> = Vec::new();
     let mut open = false;
     let mut tokens = 0;
-    for fragment in fragments {
-        let count = engine.tokenizer.count(fragment);
+    for part in parts {
+        let count = engine.tokenizer.count(&part.text);
+        let ends = part.border.is_multiple_of(cut_after);
         match groups.last_mut() {
             Some(group)
                 if open
                     && group.len() < GROUP_FRAGMENTS
                     && (group.len() == 1 || tokens + count <= SUMMARY_CONTEXT_TOKENS) =>
             {
-                group.push(fragment.clone());
+                group.push(part);
                 tokens += count;
             }
             _ => {
-                groups.push(vec![fragment.clone()]);
+                groups.push(vec![part]);
                 tokens = count;
             }
         }
-        open = !ends(fragment);
+        open = !ends;
     }
     groups
-}
-
-fn ends_group(fragment: &str) -> bool {
-    let hash = ContentHash::of(fragment.as_bytes());
-    u8::from_str_radix(&hash.as_str()[..2], 16).unwrap_or(0) % GROUP_CUT == 0
 }
 
 fn keep_within(engine: &Engine, fragments: &[String]) -> String {

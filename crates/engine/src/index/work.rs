@@ -44,7 +44,7 @@ pub async fn run(
     let (ready, merged) = mpsc::channel(READY_DOCUMENTS);
     let prepare = async {
         let mut ready = ready;
-        let mut prepared =
+        let prepared =
             stream::unfold((), |()| async { run.claim().await.transpose().map(|jobs| (jobs, ())) })
                 .map_ok(|jobs| stream::iter(jobs.into_iter().map(Ok::<_, IndexError>)))
                 .try_flatten()
@@ -412,13 +412,16 @@ impl Run<'_> {
             if !still_ours(snapshot.as_ref(), documents).await? {
                 return Err(Stop::Lost);
             }
-            let mut change = GraphChange::default();
             let mut replaced = BTreeSet::new();
-            for ready in documents {
+            for ready in documents.iter().filter(|ready| ready.document.visibility == Visibility::Staged) {
+                replaced.extend(other_versions(snapshot.as_ref(), &ready.document).await?);
+            }
+            // A version replaced by another of this very merge leaves without having entered.
+            let documents: Vec<&Ready> =
+                documents.iter().filter(|ready| !replaced.contains(&ready.document.id)).collect();
+            let mut change = GraphChange::default();
+            for ready in &documents {
                 change.added.extend(records_of(snapshot.as_ref(), ready).await?);
-                if ready.document.visibility == Visibility::Staged {
-                    replaced.extend(other_versions(snapshot.as_ref(), &ready.document).await?);
-                }
             }
             let replaced: Vec<DocumentId> = replaced.into_iter().collect();
             let old_chunks = snapshot.chunks_of(&replaced).await?;
@@ -432,12 +435,12 @@ impl Run<'_> {
             batch.require.push(Require::GraphUnchangedSince(snapshot.graph_revision()));
             drop(snapshot);
             batch.remove_documents = replaced;
-            for ready in documents {
+            for ready in &documents {
                 self.finish(ready, &mut batch).await?;
             }
             match self.engine.store.commit(batch).await {
                 Ok(_) => {
-                    documents.iter().for_each(|ready| self.finished(ready));
+                    documents.into_iter().for_each(|ready| self.finished(ready));
                     return Ok(());
                 }
                 // Another process merged first, or took a document away; look again.

@@ -137,7 +137,7 @@ impl World {
 
     /// Adds an entity that the chunks with these texts mention.
     pub(super) fn entity(&mut self, name: &str, kind: &str, description: &str, chunks: &[&str]) {
-        let key = entity_key(name);
+        let key = key_of(name);
         for text in chunks {
             let chunk = self.chunk(text);
             let ordinal =
@@ -175,7 +175,7 @@ impl World {
         weight: f64,
         chunks: &[&str],
     ) {
-        let key = RelationKey::new(entity_key(one), entity_key(other)).expect("two ends");
+        let key = RelationKey::new(key_of(one), key_of(other)).expect("two ends");
         for text in chunks {
             let chunk = self.chunk(text);
             let ordinal = self.batch.put_facts.iter().filter(|fact| fact.chunk == chunk).count() as u32;
@@ -185,7 +185,7 @@ impl World {
                 relation: key.clone(),
                 source: one.to_owned(),
                 target: other.to_owned(),
-                source_is_a: *key.a() == entity_key(one),
+                source_is_a: *key.a() == key_of(one),
                 keywords: vec![keyword.to_owned()],
                 description: description.to_owned(),
                 weight,
@@ -361,4 +361,8 @@ impl Clock for Ticks {
     fn now(&self) -> Timestamp {
         Timestamp(self.0.fetch_add(1, Ordering::Relaxed))
     }
+}
+
+fn key_of(name: &str) -> EntityKey {
+    entity_key(name).expect("test names have letters")
 }

@@ -1,9 +1,10 @@
 //! Graphloom's stores: adapters behind the core's `Store` port.
 //!
 //! [`memory`] is the reference: the rules in their plainest form, for tests. Every other store must answer as it
-//! does.
+//! does. [`sqlite`] is the store of the product.
 
 pub mod memory;
 mod rules;
+pub mod sqlite;
 mod vector;
 mod words;

@@ -24,7 +24,8 @@ pub(crate) async fn find(
     current_dir: &Path,
 ) -> anyhow::Result<Vec<Document>> {
     let id = DocumentId::from_stored(reference);
-    if let Some(document) = snapshot.documents(std::slice::from_ref(&id)).await?.into_iter().flatten().next() {
+    if let Some(document) = snapshot.documents(std::slice::from_ref(&id)).await?.into_iter().flatten().next()
+    {
         return Ok(vec![document]);
     }
     let as_path = source_name(Path::new(reference), current_dir).ok();

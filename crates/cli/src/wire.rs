@@ -16,7 +16,8 @@ use graphloom_providers::http::{HttpClient, HttpConfig};
 use graphloom_providers::local::LocalEmbedder;
 use graphloom_providers::models::ModelStore;
 use graphloom_providers::ollama::{
-    DEFAULT_CONTEXT_TOKENS, OllamaChat, OllamaChatConfig, OllamaEmbedder, OllamaEmbedderConfig, base_url_from_host,
+    DEFAULT_CONTEXT_TOKENS, OllamaChat, OllamaChatConfig, OllamaEmbedder, OllamaEmbedderConfig,
+    base_url_from_host,
 };
 use graphloom_providers::openai::{OpenAiChat, OpenAiChatConfig, OpenAiEmbedder, OpenAiEmbedderConfig};
 use graphloom_providers::{Endpoint, Secret};
@@ -202,7 +203,8 @@ impl<'a> Providers<'a> {
     }
 
     fn chat_models(&self, roles: &RoleModels) -> anyhow::Result<ChatModels> {
-        let model = |choice: &Option<ModelChoice>| choice.as_ref().map(|choice| self.chat(choice)).transpose();
+        let model =
+            |choice: &Option<ModelChoice>| choice.as_ref().map(|choice| self.chat(choice)).transpose();
         Ok(ChatModels {
             extract: model(&roles.extract)?,
             keywords: model(&roles.keywords)?,
@@ -280,7 +282,8 @@ impl<'a> Providers<'a> {
             }
             EmbedderChoice::Ollama(model) => {
                 let endpoint = self.ollama_endpoint();
-                let config = OllamaEmbedderConfig { endpoint, model: model.clone(), batching: Default::default() };
+                let config =
+                    OllamaEmbedderConfig { endpoint, model: model.clone(), batching: Default::default() };
                 Arc::new(OllamaEmbedder::new(self.ollama.clone(), config).with_context(setting_up)?)
             }
         })

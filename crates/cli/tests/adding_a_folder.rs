@@ -31,7 +31,8 @@ fn other_encodings_are_read_and_reported() {
         .collect();
     graphloom.write("docs/wide.txt", utf16);
     let ran = graphloom.run(&["add", "docs"]).exits(0);
-    ran.says("not UTF-8, read as: docs/latin.txt: windows-1252").says("not UTF-8, read as: docs/wide.txt: UTF-16LE");
+    ran.says("not UTF-8, read as: docs/latin.txt: windows-1252")
+        .says("not UTF-8, read as: docs/wide.txt: UTF-16LE");
     assert!(graphloom.ok(&["show", "docs/latin.txt", "--text"]).contains("Café an der Straße"));
     assert!(graphloom.ok(&["show", "docs/wide.txt", "--text"]).contains("Grace Hopper"));
 }
@@ -42,7 +43,11 @@ fn a_file_that_is_too_large_is_refused_unread() {
     graphloom.write("docs/good.md", "Ada Lovelace wrote the first program.\n");
     let huge = std::fs::File::create(graphloom.path("docs/huge.txt")).expect("made");
     huge.set_len(60 * 1024 * 1024).expect("sparse");
-    graphloom.run(&["add", "docs"]).exits(3).says("refused: docs/huge.txt: larger than").says("1 document accepted");
+    graphloom
+        .run(&["add", "docs"])
+        .exits(3)
+        .says("refused: docs/huge.txt: larger than")
+        .says("1 document accepted");
 }
 
 #[test]

@@ -63,9 +63,14 @@ fn a_models_answer_streams_and_its_citations_are_resolved() {
     let graphloom = Graphloom::new().with("GRAPHLOOM_BASE_URL", &model.base_url());
     graphloom.write("docs/ada.md", "# Ada\n\nAda Lovelace wrote the first program.\n");
     graphloom.ok(&["add", "docs"]);
-    let asked = graphloom.run(&["--set", "answer_llm=openai:scripted", "ask", "Who wrote the first program?"]);
+    let asked =
+        graphloom.run(&["--set", "answer_llm=openai:scripted", "ask", "Who wrote the first program?"]);
     let asked = asked.exits(0).says("written by Ada Lovelace [1]").says("1 citation pointed to nothing");
-    assert!(asked.stdout.contains("[1] docs/ada.md:3  \"Ada Lovelace wrote the first program.\""), "{}", asked.stdout);
+    assert!(
+        asked.stdout.contains("[1] docs/ada.md:3  \"Ada Lovelace wrote the first program.\""),
+        "{}",
+        asked.stdout
+    );
     assert!(!asked.stderr.contains("without a language model"));
     let calls = graphloom.json(&["status"])["calls"].clone();
     assert_eq!(calls[0]["role"], "answer");

@@ -66,7 +66,8 @@ fn a_wrong_provider_is_an_error_at_start_and_leaves_nothing_behind() {
 
 #[test]
 fn a_model_that_cannot_be_reached_is_an_error_with_a_remedy() {
-    let port = std::net::TcpListener::bind("127.0.0.1:0").expect("a port").local_addr().expect("bound").port();
+    let port =
+        std::net::TcpListener::bind("127.0.0.1:0").expect("a port").local_addr().expect("bound").port();
     let graphloom = Graphloom::new().with("OLLAMA_HOST", &format!("127.0.0.1:{port}"));
     graphloom.write("a.md", "Ada Lovelace wrote the first program.\n");
     let ran = graphloom.run(&["--llm", "ollama:none", "add", "a.md"]).exits(1);

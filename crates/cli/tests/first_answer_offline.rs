@@ -36,7 +36,10 @@ fn every_mode_that_searches_answers() {
         assert_eq!(answer["mode"], mode);
         assert!(!answer["citations"].as_array().expect("a list").is_empty(), "{mode}");
     }
-    graphloom.run(&["ask", "Who is Maren Oskoldt?", "--mode", "bypass"]).exits(1).says("needs an answer model");
+    graphloom
+        .run(&["ask", "Who is Maren Oskoldt?", "--mode", "bypass"])
+        .exits(1)
+        .says("needs an answer model");
 }
 
 #[test]

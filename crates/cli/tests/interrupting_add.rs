@@ -15,7 +15,10 @@ fn an_interrupted_add_says_how_to_go_on_and_goes_on() {
     let model = ScriptedModel::start();
     let graphloom = Graphloom::new().with("GRAPHLOOM_BASE_URL", &model.base_url());
     for number in 0..12 {
-        graphloom.write(&format!("docs/{number}.md"), format!("Thing{number} stands beside Thing{}.\n", number + 1));
+        graphloom.write(
+            &format!("docs/{number}.md"),
+            format!("Thing{number} stands beside Thing{}.\n", number + 1),
+        );
     }
     let add: Vec<&str> = MODEL.iter().copied().chain(["add", "docs"]).collect();
 
@@ -34,7 +37,10 @@ fn an_interrupted_add_says_how_to_go_on_and_goes_on() {
 
     let plain = Graphloom::new().with("GRAPHLOOM_BASE_URL", &model.base_url());
     for number in 0..12 {
-        plain.write(&format!("docs/{number}.md"), format!("Thing{number} stands beside Thing{}.\n", number + 1));
+        plain.write(
+            &format!("docs/{number}.md"),
+            format!("Thing{number} stands beside Thing{}.\n", number + 1),
+        );
     }
     plain.run(&add).exits(0);
     assert_eq!(graphloom.hash(), plain.hash());

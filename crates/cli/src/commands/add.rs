@@ -32,7 +32,9 @@ const MOST_PRINTED: usize = 20;
 pub(crate) async fn run(app: &App, args: &AddArgs) -> anyhow::Result<Exit> {
     let from_stdin = args.paths.iter().filter(|path| is_stdin(path)).count();
     match (from_stdin, &args.name) {
-        (0, Some(_)) => return Err(Fault::usage("--name names standard input, but - is not among the paths").into()),
+        (0, Some(_)) => {
+            return Err(Fault::usage("--name names standard input, but - is not among the paths").into());
+        }
         (1.., None) => {
             let fault = Fault::usage("standard input has no name under which to keep it");
             return Err(fault.help("give it one, such as --name notes.md").into());
@@ -196,7 +198,11 @@ impl Summary {
                 self.accepted += 1;
                 self.replaced += u64::from(replaces.is_some());
                 if encoding != "UTF-8" {
-                    self.other_encodings.push(Remark { source: source.clone(), what: encoding, remedy: None });
+                    self.other_encodings.push(Remark {
+                        source: source.clone(),
+                        what: encoding,
+                        remedy: None,
+                    });
                 }
                 if let Some(first) = same_content_as.first() {
                     let more = same_content_as.len() - 1;
@@ -210,7 +216,9 @@ impl Summary {
                     self.unchanged_with_failures.push(source);
                 }
             }
-            Acceptance::Refused { reason, remedy } => self.refused.push(Remark { source, what: reason, remedy }),
+            Acceptance::Refused { reason, remedy } => {
+                self.refused.push(Remark { source, what: reason, remedy })
+            }
         }
         Ok(())
     }
@@ -253,7 +261,8 @@ impl Summary {
         self.run.print(app)?;
         if !self.unchanged_with_failures.is_empty() && self.run.failures.total == 0 {
             let number = count(self.unchanged_with_failures.len() as u64, "unchanged document");
-            app.output.line(format_args!("{number} with earlier failures: `graphloom retry` tries them again"))?;
+            app.output
+                .line(format_args!("{number} with earlier failures: `graphloom retry` tries them again"))?;
         }
         Ok(())
     }
@@ -261,7 +270,8 @@ impl Summary {
 
 fn print_remarks(app: &App, kind: &str, remarks: &[Remark]) -> anyhow::Result<()> {
     for Remark { source, what, remedy } in remarks.iter().take(MOST_PRINTED) {
-        let remedy = remedy.as_ref().map(|remedy| format!(" ({})", one_line(remedy, 200))).unwrap_or_default();
+        let remedy =
+            remedy.as_ref().map(|remedy| format!(" ({})", one_line(remedy, 200))).unwrap_or_default();
         app.output.line(format_args!("{kind}: {}: {}{remedy}", plain(source), one_line(what, 300)))?;
     }
     if let Some(more) = remarks.len().checked_sub(MOST_PRINTED).filter(|more| *more > 0) {

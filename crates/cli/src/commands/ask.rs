@@ -73,7 +73,12 @@ fn print_prompt(
     Ok(if found { Exit::Done } else { Exit::NothingFound })
 }
 
-async fn answer(app: &App, engine: &Engine, question: &Question, retrieval: &Retrieval) -> anyhow::Result<Exit> {
+async fn answer(
+    app: &App,
+    engine: &Engine,
+    question: &Question,
+    retrieval: &Retrieval,
+) -> anyhow::Result<Exit> {
     let mut broken: Option<io::Error> = None;
     let mut show = |delta: &str| {
         if !app.output.json && broken.is_none() {
@@ -117,7 +122,8 @@ fn print_sources(app: &App, answer: &Answer) -> anyhow::Result<()> {
         output.line(format_args!("{mark} {place}  \"{}\"", one_line(&citation.quote, QUOTE_CHARACTERS)))?;
     }
     if answer.dropped_citations > 0 {
-        output.note(format_args!("{} citations pointed to nothing and were dropped", answer.dropped_citations));
+        output
+            .note(format_args!("{} citations pointed to nothing and were dropped", answer.dropped_citations));
     }
     if answer.found && answer.model.is_none() {
         output.note("answered without a language model: verbatim sentences from your documents");

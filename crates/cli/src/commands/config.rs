@@ -23,7 +23,8 @@ pub(crate) fn run(app: &App, command: &ConfigCommand) -> anyhow::Result<Exit> {
         let setting = app.settings.get(key.name);
         Shown {
             key: key.name,
-            value: setting.map(|setting| if key.secret { "(set, not shown)" } else { setting.value.as_str() }),
+            value: setting
+                .map(|setting| if key.secret { "(set, not shown)" } else { setting.value.as_str() }),
             origin: setting.map(|setting| setting.origin.to_string()),
             variable: key.variable(),
             about: key.about,
@@ -36,7 +37,9 @@ pub(crate) fn run(app: &App, command: &ConfigCommand) -> anyhow::Result<Exit> {
     for key in shown {
         let value = key.value.unwrap_or("(unset)");
         let line = match &key.origin {
-            Some(origin) if *with_origin => format!("{:<25} {value:<28} {}", key.key, app.output.faint(origin)),
+            Some(origin) if *with_origin => {
+                format!("{:<25} {value:<28} {}", key.key, app.output.faint(origin))
+            }
             _ => format!("{:<25} {value:<28} {}", key.key, app.output.faint(key.about)),
         };
         app.output.line(line.trim_end())?;

@@ -40,10 +40,9 @@ impl Finding {
     fn of(what: &'static str, outcome: anyhow::Result<String>) -> Self {
         match outcome {
             Ok(message) => Self::new(what, Verdict::Ok, message),
-            Err(error) => Self {
-                remedy: fault::remedy(&error),
-                ..Self::new(what, Verdict::Fail, format!("{error:#}"))
-            },
+            Err(error) => {
+                Self { remedy: fault::remedy(&error), ..Self::new(what, Verdict::Fail, format!("{error:#}")) }
+            }
         }
     }
 }
@@ -105,7 +104,8 @@ async fn workspace(app: &App) -> (Finding, Option<EmbeddingSpec>) {
         let store = wire::open_store(&app.config).await?;
         let snapshot = store.snapshot().await?;
         let documents = count(snapshot.counts().await?.documents, "document");
-        let message = format!("{} opens, {documents}, revision {}", app.config.workspace, snapshot.revision());
+        let message =
+            format!("{} opens, {documents}, revision {}", app.config.workspace, snapshot.revision());
         anyhow::Ok((message, snapshot.embedding().await?))
     };
     match read.await {
@@ -131,18 +131,22 @@ async fn models(app: &App, providers: &Providers<'_>) -> Vec<Finding> {
             findings.push(Finding::of("model", trial(providers, choice).await));
         }
     }
-    let offline: Vec<&str> =
-        app.config.models.by_role().into_iter().filter(|(_, it)| it.is_none()).map(|(role, _)| role.name()).collect();
+    let offline: Vec<&str> = app
+        .config
+        .models
+        .by_role()
+        .into_iter()
+        .filter(|(_, it)| it.is_none())
+        .map(|(role, _)| role.name())
+        .collect();
     if !offline.is_empty() {
         let message = format!("none for {}: rules and verbatim sentences are used", offline.join(", "));
         let remedy = match app.config.api_key {
             Some(_) => "a key is set; --llm openai:MODEL uses it",
             None => "--llm openai:MODEL or --llm ollama:MODEL chooses one",
         };
-        findings.push(Finding {
-            remedy: Some(remedy.to_owned()),
-            ..Finding::new("model", Verdict::Ok, message)
-        });
+        findings
+            .push(Finding { remedy: Some(remedy.to_owned()), ..Finding::new("model", Verdict::Ok, message) });
     }
     findings
 }

@@ -15,7 +15,11 @@ pub(crate) async fn run(app: &App, args: &DumpArgs) -> anyhow::Result<Exit> {
     let snapshot = store.snapshot().await?;
     if args.hash {
         let dumped = write_dump(snapshot.as_ref(), &mut io::sink()).await?;
-        if app.output.json { app.output.json(&dumped)? } else { app.output.line(&dumped.hash)? }
+        if app.output.json {
+            app.output.json(&dumped)?
+        } else {
+            app.output.line(&dumped.hash)?
+        }
         return Ok(Exit::Done);
     }
     let mut out = BufWriter::new(io::stdout());

@@ -2,7 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use graphloom_core::{Chunk, Document, DocumentId, Entity, EntityKey, GraphKey, Relation, Snapshot, TextQuery, VectorKind};
+use graphloom_core::{
+    Chunk, Document, DocumentId, Entity, EntityKey, GraphKey, Relation, Snapshot, TextQuery, VectorKind,
+};
 use graphloom_engine::text::entity_key;
 use serde::Serialize;
 
@@ -56,13 +58,16 @@ pub(crate) async fn run(app: &App, args: &GraphArgs) -> anyhow::Result<Exit> {
         return Err(unknown(snapshot.as_ref(), &name).await?);
     };
     let shown = read(snapshot.as_ref(), entity).await?;
-    if app.output.json { app.output.json(&shown)? } else { print(app, &shown)? }
+    if app.output.json {
+        app.output.json(&shown)?
+    } else {
+        print(app, &shown)?
+    }
     Ok(Exit::Done)
 }
 
 async fn find(snapshot: &dyn Snapshot, name: &str) -> anyhow::Result<Option<Entity>> {
-    let keys: Vec<EntityKey> =
-        entity_key(name).into_iter().chain([EntityKey::from_stored(name)]).collect();
+    let keys: Vec<EntityKey> = entity_key(name).into_iter().chain([EntityKey::from_stored(name)]).collect();
     Ok(snapshot.entities(&keys).await?.into_iter().flatten().next())
 }
 
@@ -103,11 +108,11 @@ async fn read(snapshot: &dyn Snapshot, entity: Entity) -> anyhow::Result<Shown> 
     let key = std::slice::from_ref(&entity.key);
     let mut relations = snapshot.relations_of(key).await?.into_iter().next().unwrap_or_default();
     relations.sort_by(|a, b| b.weight.total_cmp(&a.weight).then_with(|| a.key.cmp(&b.key)));
-    let others: Vec<EntityKey> = relations.iter().map(|relation| other_end(relation, &entity.key).clone()).collect();
+    let others: Vec<EntityKey> =
+        relations.iter().map(|relation| other_end(relation, &entity.key).clone()).collect();
     let names = snapshot.entities(&others).await?;
-    let relations = relations.into_iter().zip(names).zip(others).map(|((relation, other), key)| ShownRelation {
-        with: other.map_or_else(|| key.to_string(), |other| other.name),
-        relation,
+    let relations = relations.into_iter().zip(names).zip(others).map(|((relation, other), key)| {
+        ShownRelation { with: other.map_or_else(|| key.to_string(), |other| other.name), relation }
     });
     let behind = snapshot.chunks_behind(&[GraphKey::Entity(entity.key.clone())], MOST_PASSAGES).await?;
     let ids: Vec<_> = behind.into_iter().flatten().collect();
@@ -116,7 +121,11 @@ async fn read(snapshot: &dyn Snapshot, entity: Entity) -> anyhow::Result<Shown> 
     Ok(Shown { relations: relations.collect(), passages, entity })
 }
 
-async fn passages(snapshot: &dyn Snapshot, entity: &Entity, chunks: &[Chunk]) -> anyhow::Result<Vec<Passage>> {
+async fn passages(
+    snapshot: &dyn Snapshot,
+    entity: &Entity,
+    chunks: &[Chunk],
+) -> anyhow::Result<Vec<Passage>> {
     let ids: Vec<DocumentId> = chunks.iter().map(|chunk| chunk.document.clone()).collect();
     let documents = snapshot.documents(&ids).await?;
     let texts = snapshot.texts(&ids).await?;

@@ -97,11 +97,11 @@ fn flags(global: &Global) -> Vec<(String, String, String)> {
         ("llm", "--llm", global.llm.clone()),
         ("embedder", "--embedder", global.embedder.clone()),
     ];
-    let named = named
-        .into_iter()
-        .filter_map(|(key, flag, value)| Some((key.to_owned(), value?, flag.to_owned())));
+    let named =
+        named.into_iter().filter_map(|(key, flag, value)| Some((key.to_owned(), value?, flag.to_owned())));
     // Of a key said twice the last counts, as with other flags.
-    let others = global.set.iter().rev().map(|(key, value)| (key.clone(), value.clone(), format!("--set {key}")));
+    let others =
+        global.set.iter().rev().map(|(key, value)| (key.clone(), value.clone(), format!("--set {key}")));
     named.chain(others).collect()
 }
 

@@ -68,7 +68,8 @@ where
 fn folder_name(folder: &Path) -> anyhow::Result<String> {
     let real = folder.canonicalize().with_context(|| format!("opening {}", folder.display()))?;
     let name = real.file_name().and_then(|name| name.to_str());
-    let unnamed = || Fault::usage(format!("{} has no usable name", folder.display())).help("give one with --name");
+    let unnamed =
+        || Fault::usage(format!("{} has no usable name", folder.display())).help("give one with --name");
     Ok(name.ok_or_else(unnamed)?.to_lowercase())
 }
 

@@ -61,7 +61,8 @@ pub(crate) async fn run(app: &App, args: &RetryArgs) -> anyhow::Result<Exit> {
 async fn failed(snapshot: &dyn Snapshot) -> anyhow::Result<Vec<DocumentId>> {
     let mut failed = Vec::new();
     documents::for_each_state(snapshot, |state| {
-        let unfinished = !state.failed_chunks.is_empty() || matches!(state.status, DocumentStatus::Failed { .. });
+        let unfinished =
+            !state.failed_chunks.is_empty() || matches!(state.status, DocumentStatus::Failed { .. });
         if unfinished {
             failed.push(state.document.id);
         }

@@ -42,7 +42,11 @@ pub(crate) async fn run(app: &App, args: &ShowArgs) -> anyhow::Result<Exit> {
     let texts = snapshot.texts(&ids).await?;
     if args.text {
         let text = texts.into_iter().flatten().next().unwrap_or_default();
-        if app.output.json { app.output.json(&text)? } else { app.output.stream(&text)? }
+        if app.output.json {
+            app.output.json(&text)?
+        } else {
+            app.output.stream(&text)?
+        }
         return Ok(Exit::Done);
     }
     let states = states_of(snapshot.as_ref(), &ids).await?;
@@ -74,7 +78,11 @@ pub(crate) async fn run(app: &App, args: &ShowArgs) -> anyhow::Result<Exit> {
 fn print(app: &App, shown: &Shown) -> anyhow::Result<()> {
     let output = &app.output;
     let Shown { document, entities, relations, chunks, .. } = shown;
-    output.line(format_args!("{} {}", output.heading(&plain(&document.source)), output.faint(document.id.as_str())))?;
+    output.line(format_args!(
+        "{} {}",
+        output.heading(&plain(&document.source)),
+        output.faint(document.id.as_str())
+    ))?;
     output.line(format_args!("title       {}", one_line(&document.title, 200)))?;
     output.line(format_args!("status      {}", status(&shown.status)))?;
     output.line(format_args!(

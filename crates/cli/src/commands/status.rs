@@ -3,7 +3,8 @@
 use std::collections::BTreeMap;
 
 use graphloom_core::{
-    Call, CallOutcome, DocumentId, DocumentStatus, EmbeddingSpec, Projection, Revision, Role, Snapshot, StoreCounts,
+    Call, CallOutcome, DocumentId, DocumentStatus, EmbeddingSpec, Projection, Revision, Role, Snapshot,
+    StoreCounts,
 };
 use serde::Serialize;
 
@@ -65,7 +66,11 @@ pub(crate) async fn run(app: &App) -> anyhow::Result<Exit> {
     let store = wire::open_store(&app.config).await?;
     let snapshot = store.snapshot().await?;
     let status = read(app, snapshot.as_ref()).await?;
-    if app.output.json { app.output.json(&status)? } else { print(app, &status)? }
+    if app.output.json {
+        app.output.json(&status)?
+    } else {
+        print(app, &status)?
+    }
     Ok(Exit::Done)
 }
 
@@ -152,7 +157,8 @@ fn print(app: &App, shown: &Status) -> anyhow::Result<()> {
     }
     for Projection { name, watermark, entries } in &shown.projections {
         let behind = shown.revision.0.saturating_sub(watermark.0);
-        let state = if behind == 0 { "up to date".to_owned() } else { format!("{} behind", count(behind, "commit")) };
+        let state =
+            if behind == 0 { "up to date".to_owned() } else { format!("{} behind", count(behind, "commit")) };
         output.line(format_args!("index       {name}: {}, {state}", count(*entries, "row")))?;
     }
     if !shown.calls.is_empty() {
@@ -194,7 +200,9 @@ fn print(app: &App, shown: &Status) -> anyhow::Result<()> {
     }
     let unfinished = ["indexing", "waiting"].iter().any(|name| shown.by_status.contains_key(name));
     if unfinished {
-        output.note("some documents are not finished: run `graphloom retry`, or the same `graphloom add`, to go on");
+        output.note(
+            "some documents are not finished: run `graphloom retry`, or the same `graphloom add`, to go on",
+        );
     }
     Ok(())
 }

@@ -1,7 +1,7 @@
 //! What the behaviour tests share: the program in a fresh folder, and a scripted model.
 #![allow(dead_code, reason = "each test file uses its own part")]
 
-pub mod model;
+pub(crate) mod model;
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -11,33 +11,33 @@ use serde_json::Value;
 use tempfile::TempDir;
 
 /// The program, run in a fresh folder with a fresh home and a bare environment.
-pub struct Graphloom {
+pub(crate) struct Graphloom {
     folder: TempDir,
     environment: Vec<(String, String)>,
 }
 
 impl Graphloom {
-    pub fn new() -> Self {
+    pub(crate) fn new() -> Self {
         Self { folder: TempDir::new().expect("a folder"), environment: Vec::new() }
     }
 
     /// Sets a variable for all commands.
-    pub fn with(mut self, name: &str, value: &str) -> Self {
+    pub(crate) fn with(mut self, name: &str, value: &str) -> Self {
         self.environment.push((name.to_owned(), value.to_owned()));
         self
     }
 
-    pub fn path(&self, name: &str) -> PathBuf {
+    pub(crate) fn path(&self, name: &str) -> PathBuf {
         self.folder.path().join(name)
     }
 
-    pub fn write(&self, name: &str, content: impl AsRef<[u8]>) {
+    pub(crate) fn write(&self, name: &str, content: impl AsRef<[u8]>) {
         let path = self.path(name);
         fs::create_dir_all(path.parent().expect("inside the folder")).expect("a folder");
         fs::write(path, content).expect("written");
     }
 
-    pub fn command(&self, arguments: &[&str]) -> Command {
+    pub(crate) fn command(&self, arguments: &[&str]) -> Command {
         let mut command = Command::new(assert_cmd::cargo::cargo_bin!("graphloom"));
         command.env_clear().env("HOME", self.folder.path().join("home")).current_dir(self.folder.path());
         command.envs(self.environment.iter().map(|(name, value)| (name, value)));
@@ -45,37 +45,37 @@ impl Graphloom {
         command
     }
 
-    pub fn run(&self, arguments: &[&str]) -> Ran {
+    pub(crate) fn run(&self, arguments: &[&str]) -> Ran {
         Ran::of(arguments, self.command(arguments).output().expect("the program runs"))
     }
 
     /// Runs and expects exit code 0; returns stdout.
-    pub fn ok(&self, arguments: &[&str]) -> String {
+    pub(crate) fn ok(&self, arguments: &[&str]) -> String {
         self.run(arguments).exits(0).stdout
     }
 
     /// Runs with `--json` and expects exit code 0; returns the one value.
-    pub fn json(&self, arguments: &[&str]) -> Value {
+    pub(crate) fn json(&self, arguments: &[&str]) -> Value {
         let arguments: Vec<&str> = std::iter::once("--json").chain(arguments.iter().copied()).collect();
         serde_json::from_str(&self.ok(&arguments)).expect("one JSON value")
     }
 
     /// The hash of the canonical state.
-    pub fn hash(&self) -> String {
+    pub(crate) fn hash(&self) -> String {
         self.ok(&["dump", "--hash"]).trim().to_owned()
     }
 }
 
 /// How a command went.
-pub struct Ran {
-    pub what: String,
-    pub code: Option<i32>,
-    pub stdout: String,
-    pub stderr: String,
+pub(crate) struct Ran {
+    pub(crate) what: String,
+    pub(crate) code: Option<i32>,
+    pub(crate) stdout: String,
+    pub(crate) stderr: String,
 }
 
 impl Ran {
-    pub fn of(arguments: &[&str], output: Output) -> Self {
+    pub(crate) fn of(arguments: &[&str], output: Output) -> Self {
         Self {
             what: arguments.join(" "),
             code: output.status.code(),
@@ -84,13 +84,13 @@ impl Ran {
         }
     }
 
-    pub fn exits(self, code: i32) -> Self {
+    pub(crate) fn exits(self, code: i32) -> Self {
         let Self { what, stdout, stderr, .. } = &self;
         assert_eq!(self.code, Some(code), "{what}\n--- stdout\n{stdout}\n--- stderr\n{stderr}");
         self
     }
 
-    pub fn says(self, part: &str) -> Self {
+    pub(crate) fn says(self, part: &str) -> Self {
         let Self { what, stdout, stderr, .. } = &self;
         assert!(
             stdout.contains(part) || stderr.contains(part),
@@ -101,12 +101,12 @@ impl Ran {
 }
 
 /// The sample documents.
-pub fn lab() -> PathBuf {
+pub(crate) fn lab() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../samples/lab")
 }
 
 /// Copies the sample documents into `docs`.
-pub fn copy_lab(graphloom: &Graphloom) {
+pub(crate) fn copy_lab(graphloom: &Graphloom) {
     for entry in fs::read_dir(lab()).expect("the samples") {
         let path = entry.expect("an entry").path();
         let name = path.file_name().expect("a name").to_string_lossy().into_owned();

@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 
 /// The model; it serves until the test ends.
 #[derive(Clone)]
-pub struct ScriptedModel {
+pub(crate) struct ScriptedModel {
     address: String,
     shared: Arc<Shared>,
 }
@@ -41,7 +41,7 @@ struct State {
 }
 
 impl ScriptedModel {
-    pub fn start() -> Self {
+    pub(crate) fn start() -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
         let address = listener.local_addr().expect("bound").to_string();
         let model = Self { address, shared: Arc::default() };
@@ -56,17 +56,17 @@ impl ScriptedModel {
         model
     }
 
-    pub fn base_url(&self) -> String {
+    pub(crate) fn base_url(&self) -> String {
         format!("http://{}/v1", self.address)
     }
 
     /// Answers `count` more requests and holds all later ones back.
-    pub fn allow(&self, count: usize) {
+    pub(crate) fn allow(&self, count: usize) {
         self.change(|state| state.allowed = Some(count));
     }
 
     /// Answers everything again; what was held back is dropped without an answer.
-    pub fn release(&self) {
+    pub(crate) fn release(&self) {
         self.change(|state| {
             state.allowed = None;
             state.round += 1;
@@ -74,7 +74,7 @@ impl ScriptedModel {
     }
 
     /// Waits until a request is held back.
-    pub fn wait_for_held(&self) {
+    pub(crate) fn wait_for_held(&self) {
         let mut state = self.shared.state.lock().expect("not poisoned");
         while state.held == 0 {
             state = self.shared.changed.wait(state).expect("not poisoned");
@@ -82,22 +82,22 @@ impl ScriptedModel {
     }
 
     /// Whether a request is held back now.
-    pub fn is_holding(&self) -> bool {
+    pub(crate) fn is_holding(&self) -> bool {
         self.shared.state.lock().expect("not poisoned").held > 0
     }
 
     /// Refuses prompts that contain `part`; `None` refuses nothing.
-    pub fn refuse(&self, part: Option<&str>) {
+    pub(crate) fn refuse(&self, part: Option<&str>) {
         self.change(|state| state.refuse = part.map(str::to_owned));
     }
 
     /// What it answers to a question.
-    pub fn answer_with(&self, answer: &str) {
+    pub(crate) fn answer_with(&self, answer: &str) {
         self.change(|state| answer.clone_into(&mut state.answer));
     }
 
     /// How often each extraction prompt was asked.
-    pub fn asked(&self) -> BTreeMap<String, usize> {
+    pub(crate) fn asked(&self) -> BTreeMap<String, usize> {
         self.shared.state.lock().expect("not poisoned").asked.clone()
     }
 
@@ -120,19 +120,31 @@ impl ScriptedModel {
             (state.refuse.clone(), state.answer.clone())
         };
         if refuse.is_some_and(|part| prompt.contains(&part)) {
-            return respond(&mut stream, "400 Bad Request", "application/json", r#"{"error":{"message":"refused"}}"#);
+            return respond(
+                &mut stream,
+                "400 Bad Request",
+                "application/json",
+                r#"{"error":{"message":"refused"}}"#,
+            );
         }
         let answer = if is_extraction { extract(said.last().copied().unwrap_or_default()) } else { answer };
         let usage = json!({ "prompt_tokens": 10, "completion_tokens": 5, "total_tokens": 15 });
         if body["stream"] == json!(true) {
-            let delta = json!({ "choices": [{ "index": 0, "delta": { "content": answer }, "finish_reason": null }] });
-            let end = json!({ "choices": [{ "index": 0, "delta": {}, "finish_reason": "stop" }], "usage": usage });
+            let delta =
+                json!({ "choices": [{ "index": 0, "delta": { "content": answer }, "finish_reason": null }] });
+            let end =
+                json!({ "choices": [{ "index": 0, "delta": {}, "finish_reason": "stop" }], "usage": usage });
             let events = format!("data: {delta}\n\ndata: {end}\n\ndata: [DONE]\n\n");
             return respond(&mut stream, "200 OK", "text/event-stream", &events);
         }
         let message = json!({ "role": "assistant", "content": answer });
         let choice = json!({ "index": 0, "message": message, "finish_reason": "stop" });
-        respond(&mut stream, "200 OK", "application/json", &json!({ "choices": [choice], "usage": usage }).to_string())
+        respond(
+            &mut stream,
+            "200 OK",
+            "application/json",
+            &json!({ "choices": [choice], "usage": usage }).to_string(),
+        )
     }
 
     /// Counts a request and waits until it may be answered; `false` if it never may.
@@ -171,7 +183,10 @@ fn extract(prompt: &str) -> String {
     let mut lines: Vec<String> =
         names.iter().map(|name| format!("entity<|#|>{name}<|#|>Concept<|#|>{name} is a thing.")).collect();
     lines.extend(names.windows(2).map(|pair| {
-        format!("relation<|#|>{}<|#|>{}<|#|>beside<|#|>{} stands beside {}.", pair[0], pair[1], pair[0], pair[1])
+        format!(
+            "relation<|#|>{}<|#|>{}<|#|>beside<|#|>{} stands beside {}.",
+            pair[0], pair[1], pair[0], pair[1]
+        )
     }));
     lines.push("<|COMPLETE|>".to_owned());
     lines.join("\n")

@@ -62,10 +62,10 @@ impl ProgressView {
     pub(crate) fn show(&self, progress: Progress) {
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         state.remember(&progress);
-        if self.output.json {
-            if let Err(error) = self.output.json(&progress) {
-                state.broken.get_or_insert(error);
-            }
+        if self.output.json
+            && let Err(error) = self.output.json(&progress)
+        {
+            state.broken.get_or_insert(error);
         }
         if self.output.bars {
             self.draw(&mut state, &progress);

@@ -124,12 +124,11 @@ fn sensitive(value: &str) -> Option<HeaderValue> {
 /// Parts of the names of query parameters that carry a key.
 const SECRET_PARAMETERS: [&str; 4] = ["key", "token", "secret", "sig"];
 
-/// A URL as people wrote it, without its query and what stands before an `@` in its authority.
+/// A URL as people wrote it, without its query and whatever stands before an `@`.
 fn without_credentials(url: &str) -> String {
     let url = url.split_once('?').map_or(url, |(url, _)| url);
     let (scheme, rest) = url.split_once("://").map_or(("", url), |(scheme, rest)| (scheme, rest));
-    let authority_end = rest.find('/').unwrap_or(rest.len());
-    let host_start = rest[..authority_end].rfind('@').map_or(0, |at| at + 1);
+    let host_start = rest.rfind('@').map_or(0, |at| at + 1);
     if scheme.is_empty() {
         rest[host_start..].to_owned()
     } else {
@@ -149,10 +148,13 @@ mod tests {
     fn paths_are_joined_below_the_base_url() {
         assert_eq!(check_url("http://h:1/v1/", "chat/completions"), "http://h:1/v1/chat/completions");
         assert_eq!(check_url("http://h", "api/chat"), "http://h/api/chat");
-        assert_eq!(
-            check_url("https://h/v1?api-version=7", "embeddings"),
-            "https://h/v1/embeddings?api-version=7"
-        );
+    }
+
+    #[test]
+    fn a_query_is_sent_but_not_shown() {
+        let target = Endpoint::new("x", "https://h/v1?api-version=7").target("embeddings", "m").unwrap();
+        assert_eq!(target.address().as_str(), "https://h/v1/embeddings?api-version=7");
+        assert_eq!(target.url().as_str(), "https://h/v1/embeddings");
     }
 
     #[test]

@@ -4,6 +4,9 @@
 //! Everything here implements a port of `graphloom-core`. Nothing reads the environment: keys, base URLs and limits
 //! come in as plain config values.
 
+#![cfg_attr(test, allow(clippy::unwrap_used))]
+
+pub mod builtin;
 mod chat_stream;
 mod embed_batches;
 mod endpoint;

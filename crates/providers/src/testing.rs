@@ -277,10 +277,13 @@ pub struct ScriptedOpenAi {
     server: ScriptedServer,
 }
 
+/// Turns the contents of a conversation's messages into the model's answer.
+pub type AnswerScript = dyn Fn(&[String]) -> String + Send + Sync;
+
 /// How a [`ScriptedOpenAi`] answers.
 pub struct OpenAiScript {
     /// The answer to the messages' contents, in order.
-    pub answer: Box<dyn Fn(&[String]) -> String + Send + Sync>,
+    pub answer: Box<AnswerScript>,
     /// Wait before each chat answer.
     pub chat_delay: Duration,
     /// Wait before each embedding answer.

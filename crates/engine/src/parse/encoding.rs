@@ -30,20 +30,21 @@ pub(super) fn decode(bytes: &[u8]) -> Result<(Cow<'_, str>, String), ParseError>
         return Err(ParseError::Binary { reason: "it holds NUL bytes" });
     }
     if let Ok(text) = std::str::from_utf8(bytes) {
-        if bytes.windows(2).any(|pair| pair == b"\x1b$" || pair == b"\x1b(") {
-            if let Some(text) = ISO_2022_JP.decode_without_bom_handling_and_without_replacement(bytes) {
-                return Ok((text, ISO_2022_JP.name().to_owned()));
-            }
+        // ISO-2022-JP is made of ASCII bytes; it switches to Japanese by this escape.
+        if bytes.windows(2).any(|pair| pair == b"\x1b$")
+            && let Some(text) = ISO_2022_JP.decode_without_bom_handling_and_without_replacement(bytes)
+        {
+            return Ok((text, ISO_2022_JP.name().to_owned()));
         }
         return plausible(text.chars()).map(|()| (Cow::Borrowed(text), UTF_8.name().to_owned()));
     }
     if let Some((text, faults)) = damaged_utf_8(bytes) {
         return Ok((Cow::Owned(text), format!("UTF-8 ({faults} invalid sequences replaced)")));
     }
-    if let Some(encoding) = declared(bytes) {
-        if let Some(text) = encoding.decode_without_bom_handling_and_without_replacement(bytes) {
-            return Ok((text, encoding.name().to_owned()));
-        }
+    if let Some(encoding) = declared(bytes)
+        && let Some(text) = encoding.decode_without_bom_handling_and_without_replacement(bytes)
+    {
+        return Ok((text, encoding.name().to_owned()));
     }
     let mut detector = EncodingDetector::new(Iso2022JpDetection::Allow);
     detector.feed(&bytes[..bytes.len().min(DETECTION_BYTES)], bytes.len() <= DETECTION_BYTES);
@@ -114,7 +115,7 @@ fn declared(bytes: &[u8]) -> Option<&'static Encoding> {
     let at = head.find("charset=").map(|at| at + 8).or_else(|| head.find("encoding=").map(|at| at + 9))?;
     let label = head[at..].trim_start_matches(['"', '\'', ' ']);
     let end = label.find(|c: char| !c.is_ascii_alphanumeric() && !matches!(c, '-' | '_' | ':' | '.'));
-    Encoding::for_label(label[..end.unwrap_or(label.len())].as_bytes())
+    Encoding::for_label(&label.as_bytes()[..end.unwrap_or(label.len())])
 }
 
 #[cfg(test)]

@@ -11,10 +11,11 @@ const MAX_SPAN: usize = 100;
 /// Columns of a table that are told apart.
 const MAX_COLUMNS: usize = 1000;
 
-/// The page's visible text with headings as `## Title`, list items as `- item`, table rows as `column: value | ...`.
+/// The page's visible text with headings as `## Title`, list items as `- item`, table rows as `column: value
+/// | ...`.
 ///
-/// Scripts, styles, navigation, form controls and hidden elements go. The title is that of the head, else the first level 1 heading.
-/// Column names are no longer repeated once the text has `max_bytes`.
+/// Scripts, styles, navigation, form controls and hidden elements go. The title is that of the head, else the
+/// first level 1 heading. Column names are no longer repeated once the text has `max_bytes`.
 pub(super) fn parse(source: &str, max_bytes: usize) -> Body {
     let html = Html::parse_document(source);
     let mut survey = Survey::default();
@@ -86,6 +87,7 @@ fn is_skipped(element: &Element) -> bool {
             | "button"
             | "textarea"
     ) || element.attr("hidden").is_some()
+        || element.attr("role") == Some("navigation")
 }
 
 /// First pass: the title, and which tables hold other tables and so only lay out the page.
@@ -154,6 +156,8 @@ struct Writer {
     tables_seen: usize,
     /// Open tables; `None` for those that lay out the page.
     tables: Vec<Option<Table>>,
+    /// Open cells of tables of data.
+    open_cells: usize,
 }
 
 /// A table of data being read.
@@ -241,6 +245,7 @@ impl Visit for Writer {
             "td" | "th" => {
                 let start = self.out.len();
                 if let Some(Some(table)) = self.tables.last_mut() {
+                    self.open_cells += usize::from(table.cell.is_none());
                     table.cell = Some(start);
                     (self.breaks, self.space, self.mark) = (0, false, None);
                 }
@@ -262,7 +267,8 @@ impl Visit for Writer {
             "td" | "th" => self.close_cell(element),
             "tr" => self.close_row(),
             "table" => {
-                self.tables.pop();
+                let closed = self.tables.pop().flatten();
+                self.open_cells -= usize::from(closed.is_some_and(|table| table.cell.is_some()));
             }
             _ => {}
         }
@@ -272,7 +278,7 @@ impl Visit for Writer {
 
 impl Writer {
     fn in_cell(&self) -> bool {
-        self.tables.iter().flatten().any(|table| table.cell.is_some())
+        self.open_cells > 0
     }
 
     /// Between the cells of a table of data, where only white space makes sense.
@@ -282,10 +288,9 @@ impl Writer {
 
     /// Starts a new line, or a blank one before that with `breaks` 2; inside cells and headings only a space.
     fn break_lines(&mut self, breaks: usize) {
-        if breaks == 0 {
-        } else if self.in_cell() || self.heading.is_some() {
-            self.space = true;
-        } else {
+        let inline = self.in_cell() || self.heading.is_some();
+        self.space |= inline && breaks > 0;
+        if !inline {
             self.breaks = self.breaks.max(breaks);
         }
     }
@@ -354,6 +359,7 @@ impl Writer {
     fn close_cell(&mut self, element: &Element) {
         let Some(Some(table)) = self.tables.last_mut() else { return };
         let Some(start) = table.cell.take() else { return };
+        self.open_cells -= 1;
         let text = self.out.split_off(start.min(self.out.len())).trim().to_owned();
         self.space = false;
         let span = |name: &str| {

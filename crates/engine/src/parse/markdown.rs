@@ -3,7 +3,8 @@
 use super::{Body, Heading};
 use crate::text::sanitize;
 
-/// Markdown as it stands, with its headings; the title is that of the front matter, else the first level 1 heading.
+/// Markdown as it stands, with its headings; the title is that of the front matter, else the first level 1
+/// heading.
 pub(super) fn parse(source: String) -> Body {
     let (front, matter_title) = front_matter(&source);
     let headings = headings(&source, front);

@@ -58,12 +58,13 @@ impl Default for ParseLimits {
 
 /// Reads `bytes` into text.
 ///
-/// - `name`: path, URL or label; its extension tells the format where `format` is `None`, else the content does.
-/// - Plain text, Markdown, JSON and JSON lines are kept verbatim, line ends included; only control characters go. JSON
-///   without line breaks is broken into lines, its values untouched.
+/// - `name`: path, URL or label; its extension tells the format where `format` is `None`, else the content
+///   does.
+/// - Plain text, Markdown, JSON and JSON lines are kept verbatim, line ends included; only control characters
+///   go. JSON without line breaks is broken into lines, its values untouched.
 /// - HTML becomes readable text: headings, lists and tables stay recognisable, scripts and navigation go.
-/// - CSV becomes one line a row that names its columns, `name: Curie | field: physics`, each on the line where the row
-///   starts in the source.
+/// - CSV becomes one line a row that names its columns, `name: Curie | field: physics`, each on the line
+///   where the row starts in the source.
 /// - Encodings are found by byte order mark, validity, HTML declaration and statistics, in this order.
 ///
 /// Never panics; a source that cannot be read is an error that says what to do.

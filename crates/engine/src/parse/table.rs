@@ -13,9 +13,9 @@ const SAMPLE_BYTES: usize = 64 * 1024;
 
 /// One line a row, `name: Curie | field: physics`, each on the line where its row starts in the source.
 ///
-/// The first line lists the columns. Empty cells are left out; cells beyond the header are kept as `column 5: x`. Line ends inside
-/// a cell become spaces, and blank lines follow so that line numbers hold. Without a header row the cells stand alone.
-/// `None` where the text would be longer than `max_bytes`.
+/// The first line lists the columns. Empty cells are left out; cells beyond the header are kept as `column 5:
+/// x`. Line ends inside a cell become spaces, and blank lines follow so that line numbers hold. Without a
+/// header row the cells stand alone. `None` where the text would be longer than `max_bytes`.
 pub(super) fn parse(source: &str, delimiter: Option<u8>, max_bytes: usize) -> Option<Body> {
     let delimiter = delimiter.unwrap_or_else(|| sniff(source));
     let mut reader = reader(source, delimiter);
@@ -86,7 +86,8 @@ fn sample(source: &str, delimiter: u8) -> Vec<StringRecord> {
     rows
 }
 
-/// The separator under which most rows have the same number of cells, above one; then the one with more cells.
+/// The separator under which most rows have the same number of cells, above one; then the one with more
+/// cells.
 fn sniff(source: &str) -> u8 {
     let score = |delimiter: u8| {
         let lengths: Vec<usize> = sample(source, delimiter).iter().map(StringRecord::len).collect();

@@ -11,15 +11,16 @@ const MAX_ROUNDS: usize = 16;
 /// The key of a name: NFKC, upper case, without leading articles and possessive endings, words joined by `_`.
 ///
 /// - `John Doe` is `JOHN_DOE`, `the company` is `COMPANY`, `John's team` is `JOHN_TEAM`.
-/// - White space, hyphens, slashes, brackets, quotes, commas and the like only separate words: `Wi-Fi` is `WI_FI`.
-///   Apostrophes inside words vanish: `O'Brien` is `OBRIEN`.
-/// - Signs that tell things apart stay: `C`, `C++`, `C#`, `A*`, `AT&T`, `50%`, `$100`, `@user`. So do dots inside words
-///   and before them (`NODE.JS`, `GPT_3.5`, `.NET`), but not in acronyms (`U.S.` is `US`) and not at the end (`INC`).
-/// - An article that is part of a compound or an initial stays: `A-Team` is `A-TEAM`, `A/B test` is `A/B_TEST`,
-///   `A. Smith` is `A._SMITH`.
+/// - White space, hyphens, slashes, brackets, quotes, commas and the like only separate words: `Wi-Fi` is
+///   `WI_FI`. Apostrophes inside words vanish: `O'Brien` is `OBRIEN`.
+/// - Signs that tell things apart stay: `C`, `C++`, `C#`, `A*`, `AT&T`, `50%`, `$100`, `@user`. So do dots
+///   inside words and before them (`NODE.JS`, `GPT_3.5`, `.NET`), but not in acronyms (`U.S.` is `US`) and
+///   not at the end (`INC`).
+/// - An article that is part of a compound or an initial stays: `A-Team` is `A-TEAM`, `A/B test` is
+///   `A/B_TEST`, `A. Smith` is `A._SMITH`.
 /// - All scripts are kept; marks and symbols count as letters.
-/// - A name of articles only keeps them (`The The` is `THE_THE`), one of punctuation only keeps that. `None` where
-///   nothing visible is left.
+/// - A name of articles only keeps them (`The The` is `THE_THE`), one of punctuation only keeps that. `None`
+///   where nothing visible is left.
 ///
 /// The key of a key is the key itself, and a key holds no white space, control character or tab.
 pub fn entity_key(name: &str) -> Option<EntityKey> {
@@ -96,15 +97,12 @@ fn split_compound(part: &str) -> Vec<String> {
 
 /// Punctuation that parts words without meaning anything itself.
 fn is_separator(c: char) -> bool {
-    match c {
-        '-' | '/' | '\\' | '|' | ',' | ';' | ':' | '!' | '?' | '"' | '(' | ')' | '[' | ']' | '{' | '}'
-        | '<' | '>' => true,
-        '\u{a1}' | '\u{a6}' | '\u{a7}' | '\u{ab}' | '\u{b6}' | '\u{b7}' | '\u{bb}' | '\u{bf}' => true,
-        '\u{2010}'..='\u{2027}' | '\u{2032}'..='\u{205e}' => true,
-        '\u{3001}'..='\u{3003}' | '\u{3008}'..='\u{3011}' | '\u{3014}'..='\u{301f}' | '\u{30fb}' => true,
-        '\u{60c}' | '\u{61b}' | '\u{61f}' | '\u{6d4}' | '\u{964}' | '\u{965}' | '\u{589}' => true,
-        _ => false,
-    }
+    let ascii = "-/\\|,;:!?\"()[]{}<>";
+    ascii.contains(c)
+        || matches!(c, '\u{a1}' | '\u{a6}' | '\u{a7}' | '\u{ab}' | '\u{b6}' | '\u{b7}' | '\u{bb}' | '\u{bf}'
+            | '\u{2010}'..='\u{2027}' | '\u{2032}'..='\u{205e}'
+            | '\u{3001}'..='\u{3003}' | '\u{3008}'..='\u{3011}' | '\u{3014}'..='\u{301f}' | '\u{30fb}'
+            | '\u{60c}' | '\u{61b}' | '\u{61f}' | '\u{6d4}' | '\u{964}' | '\u{965}' | '\u{589}')
 }
 
 /// A word without possessive, apostrophes, and signs that mean nothing where they stand.

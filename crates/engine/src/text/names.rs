@@ -9,10 +9,11 @@ const MAX_NAME_BYTES: usize = 512;
 
 /// The name as people read it; `None` where nothing worth a name is left.
 ///
-/// Character references are resolved, paragraph and line break tags, outer quotes, Markdown emphasis and control characters
-/// removed, full-width letters and digits made half-width, spaces beside CJK characters removed and other white space
-/// collapsed. Letter case stays. Numbers shorter than three digits, dotted numbers shorter than six characters and
-/// pure punctuation are no names. Cut to 256 characters and 512 bytes.
+/// Character references are resolved, paragraph and line break tags, outer quotes, Markdown emphasis and
+/// control characters removed, full-width letters and digits made half-width, spaces beside CJK characters
+/// removed and other white space collapsed. Letter case stays. Numbers shorter than three digits, dotted
+/// numbers shorter than six characters and pure punctuation are no names. Cut to 256 characters and 512
+/// bytes.
 ///
 /// Source: LightRAG, `normalize_entity_name`. Ours differ in keeping the apostrophe of `O’Brien` (as `'`).
 pub fn clean_name(raw: &str) -> Option<String> {
@@ -89,7 +90,8 @@ fn strip_outer(name: &str) -> &str {
     name
 }
 
-/// Without curly quotes, except an apostrophe between letters, and without straight quotes beside CJK characters.
+/// Without curly quotes, except an apostrophe between letters, and without straight quotes beside CJK
+/// characters.
 fn remove_inner_quotes(name: &str) -> String {
     let chars: Vec<char> = name.chars().collect();
     let before = |i: usize| i.checked_sub(1).and_then(|i| chars.get(i)).copied();

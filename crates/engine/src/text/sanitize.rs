@@ -4,8 +4,8 @@ use std::borrow::Cow;
 
 /// `text` without control characters and non-characters, as it may be stored.
 ///
-/// Tabs and line ends stay, so that line numbers hold; form feeds and vertical tabs, which separate words, become
-/// spaces. Nothing is trimmed or unescaped: what a citation quotes must stand in the source as well.
+/// Tabs and line ends stay, so that line numbers hold; form feeds and vertical tabs, which separate words,
+/// become spaces. Nothing is trimmed or unescaped: what a citation quotes must stand in the source as well.
 pub fn sanitize(text: &str) -> Cow<'_, str> {
     if !text.chars().any(is_unwanted) {
         return Cow::Borrowed(text);

@@ -2,18 +2,21 @@
 
 use std::ops::Range;
 
-/// Lines up to this many bytes that are followed by a capital are taken for headings or verses, not wrapped prose.
+/// Lines up to this many bytes that are followed by a capital are taken for headings or verses, not wrapped
+/// prose.
 const SHORT_LINE: usize = 40;
 /// How far back the word before a full stop is read.
 const MAX_WORD_CHARS: usize = 24;
 
 /// The byte ranges of the sentences of `text`, ascending, disjoint, without white space at their ends.
 ///
-/// - A full stop ends a sentence where white space and no small letter follows, unless it belongs to an abbreviation,
-///   an initial, a list number or a decimal. `!`, `?` and `…` likewise; `。！？` and their kin always.
+/// - A full stop ends a sentence where white space and no small letter follows, unless it belongs to an
+///   abbreviation, an initial, a list number or a decimal. `!`, `?` and `…` likewise; `。！？` and their kin
+///   always.
 /// - Closing quotes and brackets stay with the sentence they close.
-/// - Blank lines end sentences. A single line end does so before and after headings and table rows, before list items
-///   and quotations, and after a short line that is followed by a capital; elsewhere the sentence goes on, as in hard-wrapped text.
+/// - Blank lines end sentences. A single line end does so before and after headings and table rows, before
+///   list items and quotations, and after a short line that is followed by a capital; elsewhere the sentence
+///   goes on, as in hard-wrapped text.
 /// - Everything that is not white space is in exactly one sentence. Linear in the text's length.
 pub fn sentences(text: &str) -> Vec<Range<usize>> {
     let mut found = Vec::new();
@@ -110,7 +113,8 @@ fn is_list_item(line: &str) -> bool {
         || (numbered && (after_number.starts_with(". ") || after_number.starts_with(") ")))
 }
 
-/// Whether the stop at `at` ends the sentence that began at `start`; `after` is behind it and its closing quotes.
+/// Whether the stop at `at` ends the sentence that began at `start`; `after` is behind it and its closing
+/// quotes.
 fn stop_ends_sentence(text: &str, start: usize, at: usize, after: usize, alone: bool) -> bool {
     let rest = &text[after..];
     let Some(first) = rest.chars().next() else { return true };

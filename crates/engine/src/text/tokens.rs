@@ -15,7 +15,8 @@ impl Tokenizer {
         u32::try_from(bpe_openai::o200k_base().count(text)).unwrap_or(u32::MAX)
     }
 
-    /// The longest beginning of `text` that has at most `max_tokens` tokens and ends on a token and character border.
+    /// The longest beginning of `text` that has at most `max_tokens` tokens and ends on a token and character
+    /// border.
     ///
     /// Reads no further into `text` than the answer needs.
     pub fn truncate(self, text: &str, max_tokens: u32) -> &str {
@@ -72,12 +73,13 @@ impl TokenMap {
         if index == 0 { 0 } else { self.ends[index - 1] }
     }
 
-    /// Windows of `size` tokens over the bytes `range`, each starting `overlap` tokens before the end of the last.
+    /// Windows of `size` tokens over the bytes `range`, each starting `overlap` tokens before the end of the
+    /// last.
     ///
     /// - `text`: the text this map was made of; `range` lies on its character borders.
     /// - The windows are byte ranges on character borders, ascend, and cover `range` without a gap.
-    /// - No window has more than `size` tokens when it is counted alone, without white space at its ends; for that one
-    ///   may be shorter by a token or two.
+    /// - No window has more than `size` tokens when it is counted alone, without white space at its ends; for
+    ///   that one may be shorter by a token or two.
     /// - `size` is at least [`MIN_WINDOW_TOKENS`] and `overlap` at most half of it; other values are clamped.
     /// - There is no last window made of overlap only.
     pub fn windows(&self, text: &str, range: Range<usize>, size: usize, overlap: usize) -> Vec<Range<usize>> {

@@ -96,6 +96,11 @@ impl Target {
         &self.model
     }
 
+    /// The address as requests use it, credentials and query included.
+    pub(crate) fn address(&self) -> &Url {
+        &self.url
+    }
+
     /// The address without credentials and query.
     pub fn url(&self) -> Url {
         let mut url = self.url.clone();
@@ -226,7 +231,7 @@ impl HttpClient {
     ) -> Result<(reqwest::Response, Option<Bytes>), Failure> {
         let first_byte = self.config.first_byte_timeout;
         let request = client
-            .post(target.url.clone())
+            .post(target.address().clone())
             .headers(target.headers.clone())
             .header(CONTENT_TYPE, HeaderValue::from_static("application/json"))
             .body(body);

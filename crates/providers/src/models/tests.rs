@@ -20,7 +20,7 @@ fn an_added_model_is_listed_opened_and_verified() {
     let (_dir, folder, store) = tiny_and_store();
     assert!(store.list().unwrap().is_empty());
     let added = store.add(&folder, "tiny").unwrap();
-    assert_eq!(store.list().unwrap(), [added.clone()]);
+    assert_eq!(store.list().unwrap().as_slice(), std::slice::from_ref(&added));
     assert_eq!(store.verify("tiny").unwrap(), added);
     assert_eq!(
         added.manifest.files.keys().collect::<Vec<_>>(),

@@ -1,8 +1,6 @@
 //! Chat and embeddings over Ollama's protocol.
 
-mod common;
-
-use common::{deltas, endpoint, http, quick};
+use crate::common::{deltas, endpoint, http, quick};
 use graphloom_core::{Embedder, FinishReason, LanguageModel, Purpose, Usage};
 use graphloom_providers::EmbedBatching;
 use graphloom_providers::ollama::{

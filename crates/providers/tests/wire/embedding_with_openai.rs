@@ -1,10 +1,8 @@
 //! Embeddings over OpenAI's protocol: base64 and numbers, batches, order, refusals.
 
-mod common;
-
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use common::{endpoint, http, quick};
+use crate::common::{endpoint, http, quick};
 use graphloom_core::{Embedder, ModelError, Purpose};
 use graphloom_providers::openai::{OpenAiEmbedder, OpenAiEmbedderConfig};
 use graphloom_providers::testing::{

@@ -1,11 +1,9 @@
 //! Keys never reach errors, debug output or traces.
 
-mod common;
-
 use std::io::Write;
 use std::sync::{Arc, Mutex};
 
-use common::{KEY, deltas, http, quick};
+use crate::common::{KEY, deltas, http, quick};
 use graphloom_providers::openai::{OpenAiChat, OpenAiChatConfig, OutputLimitField};
 use graphloom_providers::testing::{Reply, ScriptedServer};
 use graphloom_providers::{Endpoint, Secret};

@@ -1,10 +1,8 @@
 //! Chat over OpenAI's protocol: streamed, whole, refused, retried, broken.
 
-mod common;
-
 use std::time::Duration;
 
-use common::{KEY, deltas, endpoint, http, quick};
+use crate::common::{KEY, deltas, endpoint, http, quick};
 use graphloom_core::{FinishReason, LanguageModel, ModelError, Usage};
 use graphloom_providers::http::HttpConfig;
 use graphloom_providers::openai::{OpenAiChat, OpenAiChatConfig, OutputLimitField};

@@ -1,2 +1,21 @@
 //! The `graphloom` command.
-fn main() {}
+
+mod args;
+mod commands;
+mod config;
+mod documents;
+mod fault;
+mod files;
+mod interrupt;
+mod nearest;
+mod output;
+mod wire;
+
+use std::process::ExitCode;
+
+use clap::Parser;
+
+fn main() -> ExitCode {
+    let cli = args::Cli::parse();
+    commands::run(cli).unwrap_or_else(|error| fault::report(&error)).into()
+}

@@ -11,14 +11,14 @@ const SNIFF_BYTES: usize = 256 * 1024;
 ///
 /// Bytes that are no text count as [`Format::Text`]; [`super::parse`] says what is wrong with them.
 pub fn format_of(name: &str, bytes: &[u8]) -> Format {
-    by_extension(name)
+    format_by_name(name)
         .or_else(|| encoding::decode(bytes).ok().map(|(text, _)| by_content(&text)))
         .unwrap_or(Format::Text)
 }
 
 /// As [`format_of`], of decoded text. What is named JSON but is not one value is JSON lines or text.
 pub(super) fn detect(name: &str, text: &str) -> Format {
-    match by_extension(name) {
+    match format_by_name(name) {
         Some(Format::Json) if !json::is_value(text) => {
             if json::is_lines(text) {
                 Format::JsonLines
@@ -40,7 +40,8 @@ pub(super) fn extension(name: &str) -> Option<String> {
         .map(|(_, extension)| extension.to_ascii_lowercase())
 }
 
-fn by_extension(name: &str) -> Option<Format> {
+/// The format that the extension of a name tells; `None` where it tells none.
+pub fn format_by_name(name: &str) -> Option<Format> {
     match extension(name)?.as_str() {
         "txt" | "text" | "log" | "rst" | "adoc" | "asciidoc" | "org" | "tex" => Some(Format::Text),
         "md" | "markdown" | "mdown" | "mkd" | "mdx" => Some(Format::Markdown),

@@ -9,7 +9,7 @@ mod markdown;
 mod table;
 
 pub use error::ParseError;
-pub use format::format_of;
+pub use format::{format_by_name, format_of};
 
 use graphloom_core::Format;
 

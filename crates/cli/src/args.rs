@@ -1,0 +1,368 @@
+//! The command line.
+
+use std::path::PathBuf;
+
+use clap::{Args, Parser, Subcommand, ValueEnum};
+use graphloom_engine::query::{ChunkPick, Mode, Question};
+
+/// Documents in, cited answers out.
+///
+/// Works without a key, a service or a network: rules extract the graph, a built-in embedder makes the vectors, and
+/// answers are verbatim sentences. Choose a language model with `--llm openai:MODEL` or `--llm ollama:MODEL`.
+#[derive(Debug, Parser)]
+#[command(name = "graphloom", version, after_help = EXIT_CODES, propagate_version = true)]
+pub(crate) struct Cli {
+    #[command(flatten)]
+    pub(crate) global: Global,
+    #[command(subcommand)]
+    pub(crate) command: Command,
+}
+
+const EXIT_CODES: &str = "\
+Exit codes: 0 done; 1 error; 2 wrong command line or configuration; 3 finished, but some items failed or were \
+refused; 4 the documents hold no answer; 130 stopped by Ctrl-C.";
+
+/// What every command understands.
+#[derive(Debug, Args)]
+pub(crate) struct Global {
+    /// Folder that holds the workspaces [default: .graphloom]
+    #[arg(long, global = true, value_name = "DIR", help_heading = "Global options")]
+    pub(crate) data_dir: Option<PathBuf>,
+    /// Workspace inside the data folder [default: default]
+    #[arg(long, global = true, value_name = "NAME", help_heading = "Global options")]
+    pub(crate) workspace: Option<String>,
+    /// Language model of every role: none, openai:MODEL or ollama:MODEL [default: none]
+    #[arg(long, global = true, value_name = "MODEL", help_heading = "Global options")]
+    pub(crate) llm: Option<String>,
+    /// Embedder: builtin, local:NAME, openai:MODEL or ollama:MODEL [default: the workspace's own, else builtin]
+    #[arg(long, global = true, value_name = "MODEL", help_heading = "Global options")]
+    pub(crate) embedder: Option<String>,
+    /// Any other configuration key; repeatable; `graphloom config show` lists them
+    #[arg(long = "set", global = true, value_name = "KEY=VALUE", value_parser = key_value, help_heading = "Global options")]
+    pub(crate) set: Vec<(String, String)>,
+    /// Configuration file, in place of ./graphloom.toml and the user's own
+    #[arg(long, global = true, value_name = "FILE", help_heading = "Global options")]
+    pub(crate) config: Option<PathBuf>,
+    /// Print JSON on stdout: one value, or one value a line where results arrive over time
+    #[arg(long, global = true, help_heading = "Global options")]
+    pub(crate) json: bool,
+    /// Print no progress and no notes
+    #[arg(short, long, global = true, conflicts_with = "verbose", help_heading = "Global options")]
+    pub(crate) quiet: bool,
+    /// Log more to stderr; twice for everything
+    #[arg(short, long, global = true, action = clap::ArgAction::Count, help_heading = "Global options")]
+    pub(crate) verbose: u8,
+    /// Colours
+    #[arg(long, global = true, value_enum, default_value_t = ColorChoice::Auto, help_heading = "Global options")]
+    pub(crate) color: ColorChoice,
+}
+
+/// When to use colours.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum ColorChoice {
+    /// On a terminal, unless NO_COLOR is set.
+    Auto,
+    /// Always.
+    Always,
+    /// Never.
+    Never,
+}
+
+/// What to do.
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    /// Add files and folders; safe to interrupt and to repeat
+    Add(AddArgs),
+    /// Answer a question, with citations
+    Ask(AskArgs),
+    /// Find passages, entities and relations; asks no language model
+    Search(SearchArgs),
+    /// Show documents, failures, costs and indexes
+    Status,
+    /// Show one document
+    Show(ShowArgs),
+    /// Remove documents and everything that came from them alone
+    Rm(RmArgs),
+    /// Show an entity with its relations and the passages behind it
+    Graph(GraphArgs),
+    /// Try failed chunks and stopped documents again
+    Retry(RetryArgs),
+    /// Print the canonical state as JSON lines, and its hash
+    Dump(DumpArgs),
+    /// Check the store for contradictions
+    Check,
+    /// Check configuration, data folder and models
+    Doctor,
+    /// Manage local models
+    #[command(subcommand)]
+    Model(ModelCommand),
+    /// Show the configuration
+    #[command(subcommand)]
+    Config(ConfigCommand),
+    /// Print a completion script for a shell
+    Completions(CompletionsArgs),
+}
+
+/// `graphloom add`.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+A document is known by its source: its path relative to the current folder if it lies inside, else its absolute path, \
+with / between the parts. Adding the same source again with other content replaces it; with the same content it \
+changes nothing. In folders, hidden files and what .gitignore and .graphloomignore name are left out, symbolic links \
+are not followed, and files of unknown kinds are listed as skipped.")]
+pub(crate) struct AddArgs {
+    /// Files, folders, or - for standard input
+    #[arg(required = true, value_name = "PATH")]
+    pub(crate) paths: Vec<PathBuf>,
+    /// Metadata of all added documents; repeatable
+    #[arg(long, value_name = "KEY=VALUE", value_parser = key_value)]
+    pub(crate) meta: Vec<(String, String)>,
+    /// Source name of standard input, such as notes.md
+    #[arg(long, value_name = "NAME")]
+    pub(crate) name: Option<String>,
+}
+
+/// `graphloom ask`.
+#[derive(Debug, Args)]
+pub(crate) struct AskArgs {
+    /// The question; all words together
+    #[arg(required = true, value_name = "QUESTION")]
+    pub(crate) words: Vec<String>,
+    /// Which searches run
+    #[arg(long, value_enum, default_value_t = ModeArg::Mix)]
+    pub(crate) mode: ModeArg,
+    /// Entities or relations taken from each vector search
+    #[arg(long, value_name = "N")]
+    pub(crate) top_k: Option<usize>,
+    /// Chunks taken from the vector search and kept
+    #[arg(long, value_name = "N")]
+    pub(crate) chunk_top_k: Option<usize>,
+    /// Lowest cosine of a hit, from -1 to 1
+    #[arg(long, value_name = "COSINE", allow_negative_numbers = true)]
+    pub(crate) threshold: Option<f32>,
+    /// Chunks considered behind each entity or relation
+    #[arg(long, value_name = "N")]
+    pub(crate) related_chunks: Option<u32>,
+    /// How chunks behind entities and relations are picked
+    #[arg(long, value_enum)]
+    pub(crate) chunk_pick: Option<ChunkPickArg>,
+    /// Token budget of the entities in the context
+    #[arg(long, value_name = "TOKENS")]
+    pub(crate) max_entity_tokens: Option<u32>,
+    /// Token budget of the relations in the context
+    #[arg(long, value_name = "TOKENS")]
+    pub(crate) max_relation_tokens: Option<u32>,
+    /// Token budget of the whole prompt
+    #[arg(long, value_name = "TOKENS")]
+    pub(crate) max_total_tokens: Option<u32>,
+    /// The form of answer asked of the model, such as "Single Paragraph" or "Bullet Points"
+    #[arg(long, value_name = "FORM")]
+    pub(crate) response_type: Option<String>,
+    /// Print the context that a model would be given, and ask none
+    #[arg(long, conflicts_with = "prompt_only")]
+    pub(crate) context_only: bool,
+    /// Print the whole prompt that a model would be given, and ask none
+    #[arg(long)]
+    pub(crate) prompt_only: bool,
+}
+
+impl AskArgs {
+    /// The question with everything that was not said at its default.
+    pub(crate) fn question(&self) -> Question {
+        let default = Question::default();
+        Question {
+            text: self.words.join(" "),
+            mode: self.mode.into(),
+            top_k: self.top_k.unwrap_or(default.top_k),
+            chunk_top_k: self.chunk_top_k.unwrap_or(default.chunk_top_k),
+            max_entity_tokens: self.max_entity_tokens.unwrap_or(default.max_entity_tokens),
+            max_relation_tokens: self.max_relation_tokens.unwrap_or(default.max_relation_tokens),
+            max_total_tokens: self.max_total_tokens.unwrap_or(default.max_total_tokens),
+            cosine_threshold: self.threshold.unwrap_or(default.cosine_threshold),
+            related_chunk_number: self.related_chunks.unwrap_or(default.related_chunk_number),
+            chunk_pick: self.chunk_pick.map_or(default.chunk_pick, ChunkPick::from),
+            response_type: self.response_type.clone().unwrap_or(default.response_type),
+            ..Question::default()
+        }
+    }
+}
+
+/// `graphloom search`.
+#[derive(Debug, Args)]
+pub(crate) struct SearchArgs {
+    /// What to look for; all words together
+    #[arg(required = true, value_name = "WORDS")]
+    pub(crate) words: Vec<String>,
+    /// Most passages, entities and relations
+    #[arg(long, value_name = "N", default_value_t = 10)]
+    pub(crate) top_k: usize,
+}
+
+/// A mode, as typed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum ModeArg {
+    /// Chunks by vector.
+    Naive,
+    /// Entities by specifics, their relations and chunks.
+    Local,
+    /// Relations by themes, their entities and chunks.
+    Global,
+    /// Local and global.
+    Hybrid,
+    /// Hybrid and naive.
+    Mix,
+    /// No search; the model answers alone.
+    Bypass,
+}
+
+impl From<ModeArg> for Mode {
+    fn from(mode: ModeArg) -> Self {
+        match mode {
+            ModeArg::Naive => Self::Naive,
+            ModeArg::Local => Self::Local,
+            ModeArg::Global => Self::Global,
+            ModeArg::Hybrid => Self::Hybrid,
+            ModeArg::Mix => Self::Mix,
+            ModeArg::Bypass => Self::Bypass,
+        }
+    }
+}
+
+/// How chunks are picked, as typed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum ChunkPickArg {
+    /// By cosine with the question.
+    Vector,
+    /// By polling, better ranked entities and relations more often.
+    Weight,
+}
+
+impl From<ChunkPickArg> for ChunkPick {
+    fn from(pick: ChunkPickArg) -> Self {
+        match pick {
+            ChunkPickArg::Vector => Self::Vector,
+            ChunkPickArg::Weight => Self::Weight,
+        }
+    }
+}
+
+/// `graphloom show`.
+#[derive(Debug, Args)]
+pub(crate) struct ShowArgs {
+    /// Source, id, or the beginning of an id
+    #[arg(value_name = "DOC")]
+    pub(crate) document: String,
+    /// Print the document's text and nothing else
+    #[arg(long)]
+    pub(crate) text: bool,
+}
+
+/// `graphloom rm`.
+#[derive(Debug, Args)]
+pub(crate) struct RmArgs {
+    /// Sources, ids, or beginnings of ids
+    #[arg(required = true, value_name = "DOC")]
+    pub(crate) documents: Vec<String>,
+}
+
+/// `graphloom retry`.
+#[derive(Debug, Args)]
+pub(crate) struct RetryArgs {
+    /// Sources, ids, or beginnings of ids; everything that failed where none is named
+    #[arg(value_name = "DOC")]
+    pub(crate) documents: Vec<String>,
+}
+
+/// `graphloom graph`.
+#[derive(Debug, Args)]
+pub(crate) struct GraphArgs {
+    /// The entity's name; all words together
+    #[arg(required = true, value_name = "ENTITY")]
+    pub(crate) entity: Vec<String>,
+}
+
+/// `graphloom dump`.
+#[derive(Debug, Args)]
+pub(crate) struct DumpArgs {
+    /// Print the hash and nothing else
+    #[arg(long)]
+    pub(crate) hash: bool,
+}
+
+/// `graphloom model`.
+#[derive(Debug, Subcommand)]
+pub(crate) enum ModelCommand {
+    /// Copy a model folder into the model store
+    Add {
+        /// Folder with the model's files
+        #[arg(value_name = "DIR")]
+        folder: PathBuf,
+        /// Its name in the store; the folder's where unset
+        #[arg(long, value_name = "NAME")]
+        name: Option<String>,
+    },
+    /// Download a known model into the model store
+    Pull {
+        /// Its name
+        name: String,
+    },
+    /// List the models of the model store
+    List,
+}
+
+/// `graphloom config`.
+#[derive(Debug, Subcommand)]
+pub(crate) enum ConfigCommand {
+    /// Print every key with its value; secrets are not printed
+    Show {
+        /// Also print where each value came from
+        #[arg(long)]
+        origin: bool,
+    },
+}
+
+/// `graphloom completions`.
+#[derive(Debug, Args)]
+pub(crate) struct CompletionsArgs {
+    /// The shell
+    #[arg(value_enum)]
+    pub(crate) shell: clap_complete::Shell,
+}
+
+fn key_value(text: &str) -> Result<(String, String), String> {
+    match text.split_once('=') {
+        Some((key, value)) if !key.trim().is_empty() => Ok((key.trim().to_owned(), value.to_owned())),
+        _ => Err("expected KEY=VALUE".to_owned()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::CommandFactory;
+
+    use super::*;
+
+    #[test]
+    fn the_command_line_is_consistent() {
+        Cli::command().debug_assert();
+    }
+
+    #[test]
+    fn what_was_not_said_stays_at_the_default() {
+        let cli = Cli::try_parse_from([
+            "graphloom",
+            "ask",
+            "who",
+            "wrote",
+            "it?",
+            "--mode",
+            "local",
+            "--top-k",
+            "7",
+        ]);
+        let Ok(Cli { command: Command::Ask(ask), .. }) = cli else { panic!("an ask: {cli:?}") };
+        let expected =
+            Question { text: "who wrote it?".to_owned(), mode: Mode::Local, top_k: 7, ..Question::default() };
+        assert_eq!(ask.question(), expected);
+    }
+}

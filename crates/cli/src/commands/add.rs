@@ -1,0 +1,285 @@
+//! `graphloom add`: files and folders in, graph out.
+
+use std::collections::BTreeMap;
+use std::io;
+use std::path::Path;
+
+use graphloom_core::DocumentStatus;
+use graphloom_engine::Engine;
+use graphloom_engine::index::{self, Acceptance, Source};
+use serde::Serialize;
+
+use super::indexing::Ran;
+use super::{App, indexing};
+use crate::args::AddArgs;
+use crate::fault::{Exit, Fault};
+use crate::files::{self, Files, Found};
+use crate::interrupt::Interrupt;
+use crate::output::progress::ProgressView;
+use crate::output::render::{count, one_line, plain};
+use crate::wire;
+
+/// Bytes read before they are made durable; one larger file may exceed it.
+const MAX_BYTES_IN_FLIGHT: usize = 16 * 1024 * 1024;
+
+/// Documents made durable in one commit, at most.
+const MAX_DOCUMENTS_IN_FLIGHT: usize = 256;
+
+/// Lines printed of each kind of remark; `--json` gives all.
+const MOST_PRINTED: usize = 20;
+
+/// Adds what the paths lead to and works until it is in the graph.
+pub(crate) async fn run(app: &App, args: &AddArgs) -> anyhow::Result<Exit> {
+    let from_stdin = args.paths.iter().filter(|path| is_stdin(path)).count();
+    match (from_stdin, &args.name) {
+        (0, Some(_)) => {
+            return Err(Fault::usage("--name names standard input, but - is not among the paths").into());
+        }
+        (1.., None) => {
+            let fault = Fault::usage("standard input has no name under which to keep it");
+            return Err(fault.help("give it one, such as --name notes.md").into());
+        }
+        (2.., Some(_)) => return Err(Fault::usage("standard input can be read only once").into()),
+        _ => {}
+    }
+    let worker = wire::register_worker(&app.config)?;
+    let engine = wire::indexing_engine(app, &worker).await?;
+    let interrupt = Interrupt::listen()?;
+    let view = ProgressView::new(app.output);
+    let mut summary = Summary::default();
+    accept_all(app, args, &engine, &interrupt, &view, &mut summary).await?;
+    summary.run = match interrupt.is_requested() {
+        true => Ran { interrupted: true, ..Ran::default() },
+        false => indexing::run(app, &engine, &interrupt, &view).await?,
+    };
+    summary.print(app)?;
+    Ok(summary.exit())
+}
+
+/// What became of everything that was to be added.
+#[derive(Debug, Default, Serialize)]
+struct Summary {
+    accepted: u64,
+    replaced: u64,
+    unchanged: u64,
+    /// Known documents with failed chunks or stopped.
+    unchanged_with_failures: Vec<String>,
+    refused: Vec<Remark>,
+    skipped: Vec<Remark>,
+    same_content: Vec<Remark>,
+    other_encodings: Vec<Remark>,
+    run: Ran,
+}
+
+/// A source and what is to be said about it.
+#[derive(Debug, Serialize)]
+struct Remark {
+    source: String,
+    what: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    remedy: Option<String>,
+}
+
+/// A line of `--json`: what became of one source.
+#[derive(Serialize)]
+#[serde(tag = "event", rename_all = "snake_case")]
+enum Line<'a> {
+    Source {
+        source: &'a str,
+        #[serde(flatten)]
+        acceptance: &'a Acceptance,
+    },
+    Skipped {
+        source: &'a str,
+        reason: &'a str,
+    },
+    Summary(&'a Summary),
+}
+
+/// Reads and accepts everything, a bounded number of bytes at a time, until done or interrupted.
+async fn accept_all(
+    app: &App,
+    args: &AddArgs,
+    engine: &Engine,
+    interrupt: &Interrupt,
+    view: &ProgressView,
+    summary: &mut Summary,
+) -> anyhow::Result<()> {
+    let most = engine.index.limits.max_bytes;
+    let meta: BTreeMap<String, String> = args.meta.iter().cloned().collect();
+    let mut batch = Batch { meta, sources: Vec::new(), bytes: 0 };
+    if let (true, Some(name)) = (args.paths.iter().any(|path| is_stdin(path)), &args.name) {
+        match files::read_bounded(io::stdin().lock(), most) {
+            Ok(bytes) => batch.push(name.clone(), bytes),
+            Err(error) => refuse(app, summary, name.clone(), files::reason(&error), None)?,
+        }
+    }
+    let paths: Vec<_> = args.paths.iter().filter(|path| !is_stdin(path)).cloned().collect();
+    let found = Files::new(&paths, &app.current_dir, &app.config.data_dir, wire::is_supported);
+    for found in found {
+        if interrupt.is_requested() {
+            return Ok(());
+        }
+        match found {
+            Found::File { source, path } => match files::read(&path, most) {
+                Ok(bytes) => batch.push(source, bytes),
+                Err(error) => refuse(app, summary, source, files::reason(&error), None)?,
+            },
+            Found::Skipped { source, reason } => {
+                if app.output.json {
+                    app.output.json(&Line::Skipped { source: &source, reason: &reason })?;
+                }
+                summary.skipped.push(Remark { source, what: reason, remedy: None });
+            }
+            Found::Refused { source, reason } => refuse(app, summary, source, reason, None)?,
+        }
+        if batch.is_full() {
+            batch.accept(app, engine, view, summary).await?;
+        }
+    }
+    batch.accept(app, engine, view, summary).await
+}
+
+/// Sources on their way into the store.
+struct Batch {
+    meta: BTreeMap<String, String>,
+    sources: Vec<Source>,
+    bytes: usize,
+}
+
+impl Batch {
+    fn push(&mut self, name: String, bytes: Vec<u8>) {
+        self.bytes += bytes.len();
+        self.sources.push(Source { name, bytes, format: None, meta: self.meta.clone() });
+    }
+
+    fn is_full(&self) -> bool {
+        self.bytes >= MAX_BYTES_IN_FLIGHT || self.sources.len() >= MAX_DOCUMENTS_IN_FLIGHT
+    }
+
+    async fn accept(
+        &mut self,
+        app: &App,
+        engine: &Engine,
+        view: &ProgressView,
+        summary: &mut Summary,
+    ) -> anyhow::Result<()> {
+        let sources = std::mem::take(&mut self.sources);
+        self.bytes = 0;
+        if sources.is_empty() {
+            return Ok(());
+        }
+        let names: Vec<String> = sources.iter().map(|source| source.name.clone()).collect();
+        for (source, acceptance) in names.into_iter().zip(index::accept(engine, sources).await?) {
+            summary.take(app, source, acceptance)?;
+        }
+        view.note(&format!("{} accepted so far", count(summary.accepted, "document")));
+        Ok(())
+    }
+}
+
+fn refuse(
+    app: &App,
+    summary: &mut Summary,
+    source: String,
+    reason: String,
+    remedy: Option<String>,
+) -> anyhow::Result<()> {
+    summary.take(app, source, Acceptance::Refused { reason, remedy })
+}
+
+impl Summary {
+    fn take(&mut self, app: &App, source: String, acceptance: Acceptance) -> anyhow::Result<()> {
+        if app.output.json {
+            app.output.json(&Line::Source { source: &source, acceptance: &acceptance })?;
+        }
+        match acceptance {
+            Acceptance::Accepted { encoding, same_content_as, replaces, document: _ } => {
+                self.accepted += 1;
+                self.replaced += u64::from(replaces.is_some());
+                if encoding != "UTF-8" {
+                    self.other_encodings.push(Remark {
+                        source: source.clone(),
+                        what: encoding,
+                        remedy: None,
+                    });
+                }
+                if let Some(first) = same_content_as.first() {
+                    let more = same_content_as.len() - 1;
+                    let others = if more > 0 { format!(" and {more} more") } else { String::new() };
+                    self.same_content.push(Remark { source, what: format!("{first}{others}"), remedy: None });
+                }
+            }
+            Acceptance::Unchanged { status, document: _ } => {
+                self.unchanged += 1;
+                if matches!(status, DocumentStatus::Incomplete { .. } | DocumentStatus::Failed { .. }) {
+                    self.unchanged_with_failures.push(source);
+                }
+            }
+            Acceptance::Refused { reason, remedy } => {
+                self.refused.push(Remark { source, what: reason, remedy })
+            }
+        }
+        Ok(())
+    }
+
+    fn exit(&self) -> Exit {
+        let run_failed = self.run.report.as_ref().is_some_and(|report| report.failed > 0);
+        if self.run.interrupted {
+            Exit::Interrupted
+        } else if run_failed || self.run.failures.total > 0 || !self.refused.is_empty() {
+            Exit::Partly
+        } else {
+            Exit::Done
+        }
+    }
+
+    fn print(&self, app: &App) -> anyhow::Result<()> {
+        if app.output.json {
+            app.output.json(&Line::Summary(self))?;
+            return Ok(());
+        }
+        let mut parts = vec![format!("{} accepted", count(self.accepted, "document"))];
+        for (number, what) in [
+            (self.replaced, "of them new versions"),
+            (self.unchanged, "unchanged"),
+            (self.refused.len() as u64, "refused"),
+            (self.skipped.len() as u64, "skipped"),
+        ] {
+            if number > 0 {
+                parts.push(format!("{number} {what}"));
+            }
+        }
+        app.output.line(parts.join(", "))?;
+        if self.accepted + self.unchanged == 0 && self.refused.is_empty() {
+            app.output.line("nothing to add was found: hidden and ignored files are left out")?;
+        }
+        print_remarks(app, "refused", &self.refused)?;
+        print_remarks(app, "skipped", &self.skipped)?;
+        print_remarks(app, "same content as another document", &self.same_content)?;
+        print_remarks(app, "not UTF-8, read as", &self.other_encodings)?;
+        self.run.print(app)?;
+        if !self.unchanged_with_failures.is_empty() && self.run.failures.total == 0 {
+            let number = count(self.unchanged_with_failures.len() as u64, "unchanged document");
+            app.output
+                .line(format_args!("{number} with earlier failures: `graphloom retry` tries them again"))?;
+        }
+        Ok(())
+    }
+}
+
+fn print_remarks(app: &App, kind: &str, remarks: &[Remark]) -> anyhow::Result<()> {
+    for Remark { source, what, remedy } in remarks.iter().take(MOST_PRINTED) {
+        let remedy =
+            remedy.as_ref().map(|remedy| format!(" ({})", one_line(remedy, 200))).unwrap_or_default();
+        app.output.line(format_args!("{kind}: {}: {}{remedy}", plain(source), one_line(what, 300)))?;
+    }
+    if let Some(more) = remarks.len().checked_sub(MOST_PRINTED).filter(|more| *more > 0) {
+        app.output.line(format_args!("{kind}: {more} more; --json lists all"))?;
+    }
+    Ok(())
+}
+
+fn is_stdin(path: &Path) -> bool {
+    path.as_os_str() == "-"
+}

@@ -1,0 +1,48 @@
+//! `graphloom config show`: every key with its value and where it came from.
+
+use serde::Serialize;
+
+use super::App;
+use crate::args::ConfigCommand;
+use crate::config::keys::KEYS;
+use crate::fault::Exit;
+
+#[derive(Serialize)]
+struct Shown<'a> {
+    key: &'a str,
+    value: Option<&'a str>,
+    origin: Option<String>,
+    variable: String,
+    about: &'a str,
+}
+
+/// Prints the configuration.
+pub(crate) fn run(app: &App, command: &ConfigCommand) -> anyhow::Result<Exit> {
+    let ConfigCommand::Show { origin: with_origin } = command;
+    let shown = KEYS.iter().map(|key| {
+        let setting = app.settings.get(key.name);
+        Shown {
+            key: key.name,
+            value: setting
+                .map(|setting| if key.secret { "(set, not shown)" } else { setting.value.as_str() }),
+            origin: setting.map(|setting| setting.origin.to_string()),
+            variable: key.variable(),
+            about: key.about,
+        }
+    });
+    if app.output.json {
+        app.output.json(&shown.collect::<Vec<_>>())?;
+        return Ok(Exit::Done);
+    }
+    for key in shown {
+        let value = key.value.unwrap_or("(unset)");
+        let line = match &key.origin {
+            Some(origin) if *with_origin => {
+                format!("{:<25} {value:<28} {}", key.key, app.output.faint(origin))
+            }
+            _ => format!("{:<25} {value:<28} {}", key.key, app.output.faint(key.about)),
+        };
+        app.output.line(line.trim_end())?;
+    }
+    Ok(Exit::Done)
+}

@@ -1,0 +1,164 @@
+//! `graphloom doctor`: whether everything that is configured works, and what to do where it does not.
+
+use std::collections::BTreeSet;
+use std::path::Path;
+
+use anyhow::Context;
+use graphloom_core::{ChatMessage, ChatRequest, ChatRole, EmbeddingSpec, complete};
+use serde::Serialize;
+
+use super::App;
+use crate::config::ModelChoice;
+use crate::fault::{self, Exit};
+use crate::output::render::{count, plain};
+use crate::wire::{self, Providers};
+
+/// Output tokens of the trial call; some services refuse fewer.
+const TRIAL_TOKENS: u32 = 16;
+
+#[derive(Serialize)]
+struct Finding {
+    what: &'static str,
+    verdict: Verdict,
+    message: String,
+    remedy: Option<String>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+enum Verdict {
+    Ok,
+    Warn,
+    Fail,
+}
+
+impl Finding {
+    fn new(what: &'static str, verdict: Verdict, message: impl Into<String>) -> Self {
+        Self { what, verdict, message: message.into(), remedy: None }
+    }
+
+    fn of(what: &'static str, outcome: anyhow::Result<String>) -> Self {
+        match outcome {
+            Ok(message) => Self::new(what, Verdict::Ok, message),
+            Err(error) => {
+                Self { remedy: fault::remedy(&error), ..Self::new(what, Verdict::Fail, format!("{error:#}")) }
+            }
+        }
+    }
+}
+
+/// Prints one line for each thing tried; exits with 1 if one fails.
+pub(crate) async fn run(app: &App) -> anyhow::Result<Exit> {
+    let mut findings = vec![configuration(app)];
+    findings.push(Finding::of("data folder", writable(&app.config.data_dir)));
+    let (workspace, space) = workspace(app).await;
+    findings.push(workspace);
+    let providers = Providers::new(&app.config);
+    findings.push(Finding::of("embedder", embedder(&providers, space.as_ref()).await));
+    findings.extend(models(app, &providers).await);
+    let failed = findings.iter().any(|finding| finding.verdict == Verdict::Fail);
+    if app.output.json {
+        app.output.json(&findings)?;
+    } else {
+        for Finding { what, verdict, message, remedy } in &findings {
+            let verdict = match verdict {
+                Verdict::Ok => "ok  ",
+                Verdict::Warn => "warn",
+                Verdict::Fail => "FAIL",
+            };
+            app.output.line(format_args!("{verdict}  {what}: {}", plain(message)))?;
+            if let Some(remedy) = remedy {
+                app.output.line(format_args!("      help: {}", plain(remedy)))?;
+            }
+        }
+    }
+    Ok(if failed { Exit::Failed } else { Exit::Done })
+}
+
+fn configuration(app: &App) -> Finding {
+    match app.settings.warnings.as_slice() {
+        [] => Finding::new("configuration", Verdict::Ok, "every key is known and valid"),
+        warnings => Finding::new("configuration", Verdict::Warn, warnings.join("; ")),
+    }
+}
+
+/// Tries to write a file, where the folder exists or in the first folder above that does.
+fn writable(folder: &Path) -> anyhow::Result<String> {
+    let existing = folder.ancestors().find(|it| it.is_dir() || it.as_os_str().is_empty()).unwrap_or(folder);
+    let existing = if existing.as_os_str().is_empty() { Path::new(".") } else { existing };
+    let trial = existing.join(format!(".graphloom-doctor-{}", std::process::id()));
+    std::fs::write(&trial, "trial").with_context(|| format!("writing into {}", existing.display()))?;
+    std::fs::remove_file(&trial).with_context(|| format!("removing {}", trial.display()))?;
+    Ok(match existing == folder {
+        true => format!("{} can be written to", folder.display()),
+        false => format!("{} does not exist yet and can be made", folder.display()),
+    })
+}
+
+async fn workspace(app: &App) -> (Finding, Option<EmbeddingSpec>) {
+    if !wire::workspace_file(&app.config).is_file() {
+        let message = format!("{} does not exist yet; `graphloom add PATH` makes it", app.config.workspace);
+        return (Finding::new("workspace", Verdict::Ok, message), None);
+    }
+    let read = async {
+        let store = wire::open_store(&app.config).await?;
+        let snapshot = store.snapshot().await?;
+        let documents = count(snapshot.counts().await?.documents, "document");
+        let message =
+            format!("{} opens, {documents}, revision {}", app.config.workspace, snapshot.revision());
+        anyhow::Ok((message, snapshot.embedding().await?))
+    };
+    match read.await {
+        Ok((message, space)) => (Finding::new("workspace", Verdict::Ok, message), space),
+        Err(error) => (Finding::of("workspace", Err(error)), None),
+    }
+}
+
+async fn embedder(providers: &Providers<'_>, space: Option<&EmbeddingSpec>) -> anyhow::Result<String> {
+    let embedder = providers.embedder_of(space)?;
+    let dimensions = embedder.dimensions().await?;
+    Ok(format!("{} works, {dimensions} dimensions", embedder.name()))
+}
+
+/// One small call to each configured model.
+async fn models(app: &App, providers: &Providers<'_>) -> Vec<Finding> {
+    let mut findings = Vec::new();
+    let mut tried: BTreeSet<String> = BTreeSet::new();
+    for (_, choice) in app.config.models.by_role() {
+        if let Some(choice) = choice
+            && tried.insert(choice.to_string())
+        {
+            findings.push(Finding::of("model", trial(providers, choice).await));
+        }
+    }
+    let offline: Vec<&str> = app
+        .config
+        .models
+        .by_role()
+        .into_iter()
+        .filter(|(_, it)| it.is_none())
+        .map(|(role, _)| role.name())
+        .collect();
+    if !offline.is_empty() {
+        let message = format!("none for {}: rules and verbatim sentences are used", offline.join(", "));
+        let remedy = match app.config.api_key {
+            Some(_) => "a key is set; --llm openai:MODEL uses it",
+            None => "--llm openai:MODEL or --llm ollama:MODEL chooses one",
+        };
+        findings
+            .push(Finding { remedy: Some(remedy.to_owned()), ..Finding::new("model", Verdict::Ok, message) });
+    }
+    findings
+}
+
+async fn trial(providers: &Providers<'_>, choice: &ModelChoice) -> anyhow::Result<String> {
+    let model = providers.chat(choice)?;
+    let request = ChatRequest {
+        messages: vec![ChatMessage::new(ChatRole::User, "Answer with the word ok.")],
+        max_output_tokens: Some(TRIAL_TOKENS),
+        ..ChatRequest::default()
+    };
+    let (_, completion) = complete(model.as_ref(), request).await?;
+    let tokens = completion.usage.prompt_tokens + completion.usage.completion_tokens;
+    Ok(format!("{choice} answers ({tokens} tokens spent on asking)"))
+}

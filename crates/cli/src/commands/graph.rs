@@ -1,0 +1,194 @@
+//! `graphloom graph`: an entity with its relations and the passages behind it.
+
+use std::collections::BTreeMap;
+
+use graphloom_core::{
+    Chunk, Document, DocumentId, Entity, EntityKey, GraphKey, Relation, Snapshot, TextQuery, VectorKind,
+};
+use graphloom_engine::text::entity_key;
+use serde::Serialize;
+
+use super::App;
+use crate::args::GraphArgs;
+use crate::fault::{Exit, Fault};
+use crate::nearest::nearest;
+use crate::output::render::{count, lines_of, one_line, place, plain};
+use crate::wire;
+
+/// Passages shown behind an entity.
+const MOST_PASSAGES: usize = 20;
+
+/// Entities named in place of an unknown one.
+const MOST_NEAR: usize = 5;
+
+/// Entities looked at for near matches, per page.
+const SCAN_PAGE: usize = 1000;
+
+#[derive(Serialize)]
+struct Shown {
+    entity: Entity,
+    relations: Vec<ShownRelation>,
+    passages: Vec<Passage>,
+}
+
+#[derive(Serialize)]
+struct ShownRelation {
+    /// Display name of the other end.
+    with: String,
+    #[serde(flatten)]
+    relation: Relation,
+}
+
+#[derive(Serialize)]
+struct Passage {
+    chunk: String,
+    document: DocumentId,
+    source: String,
+    lines: (u32, u32),
+    lines_match_source: bool,
+    quote: String,
+}
+
+/// Prints the entity of that name.
+pub(crate) async fn run(app: &App, args: &GraphArgs) -> anyhow::Result<Exit> {
+    let name = args.entity.join(" ");
+    let store = wire::open_store(&app.config).await?;
+    let snapshot = store.snapshot().await?;
+    let Some(entity) = find(snapshot.as_ref(), &name).await? else {
+        return Err(unknown(snapshot.as_ref(), &name).await?);
+    };
+    let shown = read(snapshot.as_ref(), entity).await?;
+    if app.output.json {
+        app.output.json(&shown)?
+    } else {
+        print(app, &shown)?
+    }
+    Ok(Exit::Done)
+}
+
+async fn find(snapshot: &dyn Snapshot, name: &str) -> anyhow::Result<Option<Entity>> {
+    let keys: Vec<EntityKey> = entity_key(name).into_iter().chain([EntityKey::from_stored(name)]).collect();
+    Ok(snapshot.entities(&keys).await?.into_iter().flatten().next())
+}
+
+async fn unknown(snapshot: &dyn Snapshot, name: &str) -> anyhow::Result<anyhow::Error> {
+    let query = TextQuery { kind: VectorKind::Entity, text: name.to_owned(), limit: MOST_NEAR };
+    let hits = snapshot.search_text(&query).await?;
+    let keys: Vec<EntityKey> = hits.into_iter().map(|hit| EntityKey::from_stored(hit.id)).collect();
+    let found = snapshot.entities(&keys).await?;
+    let mut near: Vec<String> = found.into_iter().flatten().map(|entity| entity.name).collect();
+    if near.is_empty() {
+        near = spelled_alike(snapshot, name).await?;
+    }
+    let fault = Fault::failed(format!("no entity {name:?}"));
+    Ok(match near.is_empty() {
+        true => fault.help("`graphloom search WORDS` finds entities by meaning").into(),
+        false => fault.help(format!("did you mean {}?", plain(&near.join(", ")))).into(),
+    })
+}
+
+async fn spelled_alike(snapshot: &dyn Snapshot, name: &str) -> anyhow::Result<Vec<String>> {
+    let mut near: Vec<String> = Vec::new();
+    let mut after: Option<EntityKey> = None;
+    loop {
+        let page = snapshot.scan_entities(after.as_ref(), SCAN_PAGE).await?;
+        let names = page.iter().map(|entity| entity.name.as_str());
+        near = nearest(name, names.chain(near.iter().map(String::as_str)), MOST_NEAR)
+            .into_iter()
+            .map(str::to_owned)
+            .collect();
+        if page.len() < SCAN_PAGE {
+            return Ok(near);
+        }
+        after = page.into_iter().next_back().map(|entity| entity.key);
+    }
+}
+
+async fn read(snapshot: &dyn Snapshot, entity: Entity) -> anyhow::Result<Shown> {
+    let key = std::slice::from_ref(&entity.key);
+    let mut relations = snapshot.relations_of(key).await?.into_iter().next().unwrap_or_default();
+    relations.sort_by(|a, b| b.weight.total_cmp(&a.weight).then_with(|| a.key.cmp(&b.key)));
+    let others: Vec<EntityKey> =
+        relations.iter().map(|relation| other_end(relation, &entity.key).clone()).collect();
+    let names = snapshot.entities(&others).await?;
+    let relations = relations.into_iter().zip(names).zip(others).map(|((relation, other), key)| {
+        ShownRelation { with: other.map_or_else(|| key.to_string(), |other| other.name), relation }
+    });
+    let behind = snapshot.chunks_behind(&[GraphKey::Entity(entity.key.clone())], MOST_PASSAGES).await?;
+    let ids: Vec<_> = behind.into_iter().flatten().collect();
+    let chunks: Vec<Chunk> = snapshot.chunks(&ids).await?.into_iter().flatten().collect();
+    let passages = passages(snapshot, &entity, &chunks).await?;
+    Ok(Shown { relations: relations.collect(), passages, entity })
+}
+
+async fn passages(
+    snapshot: &dyn Snapshot,
+    entity: &Entity,
+    chunks: &[Chunk],
+) -> anyhow::Result<Vec<Passage>> {
+    let ids: Vec<DocumentId> = chunks.iter().map(|chunk| chunk.document.clone()).collect();
+    let documents = snapshot.documents(&ids).await?;
+    let texts = snapshot.texts(&ids).await?;
+    let mentions = snapshot.mentions_of(std::slice::from_ref(&entity.key)).await?;
+    let first_span: BTreeMap<_, _> = mentions
+        .into_iter()
+        .flatten()
+        .filter_map(|mention| Some((mention.chunk, mention.span?)))
+        .rev()
+        .collect();
+    let mut passages: Vec<Passage> = chunks
+        .iter()
+        .zip(documents)
+        .zip(texts)
+        .filter_map(|((chunk, document), text)| {
+            let (Document { source, lines_match_source, .. }, text) = (document?, text?);
+            let span = first_span.get(&chunk.id).copied().unwrap_or(chunk.span);
+            let lines = lines_of(&text, span);
+            let quote = line_around(&text, span.start as usize).to_owned();
+            let (chunk, document) = (chunk.id.to_string(), chunk.document.clone());
+            Some(Passage { chunk, document, source, lines, lines_match_source, quote })
+        })
+        .collect();
+    passages.sort_by(|a, b| (&a.source, a.lines, &a.chunk).cmp(&(&b.source, b.lines, &b.chunk)));
+    Ok(passages)
+}
+
+/// The line of `text` that holds the byte `at`.
+fn line_around(text: &str, at: usize) -> &str {
+    let bytes = text.as_bytes();
+    let at = at.min(bytes.len());
+    let start = bytes[..at].iter().rposition(|byte| *byte == b'\n').map_or(0, |end| end + 1);
+    let end = bytes[at..].iter().position(|byte| *byte == b'\n').map_or(bytes.len(), |length| at + length);
+    text.get(start..end).unwrap_or_default()
+}
+
+fn other_end<'a>(relation: &'a Relation, key: &EntityKey) -> &'a EntityKey {
+    if relation.key.a() == key { relation.key.b() } else { relation.key.a() }
+}
+
+fn print(app: &App, shown: &Shown) -> anyhow::Result<()> {
+    let output = &app.output;
+    let Shown { entity, relations, passages } = shown;
+    let title = format!("{} ({})", plain(&entity.name), plain(&entity.kind));
+    output.line(format_args!(
+        "{} {}",
+        output.heading(&title),
+        output.faint(&format!("{}, {}", entity.key, count(entity.mention_count, "mention")))
+    ))?;
+    output.line(plain(&entity.description))?;
+    output.line(output.heading("relations"))?;
+    for ShownRelation { with, relation } in relations {
+        output.line(format_args!(
+            "  {} [{}] {}",
+            plain(with),
+            plain(&relation.keywords.join(", ")),
+            one_line(&relation.description, 300)
+        ))?;
+    }
+    output.line(output.heading("passages"))?;
+    for passage in passages {
+        let place = place(&passage.source, passage.lines, passage.lines_match_source);
+        output.line(format_args!("  {place}  \"{}\"", one_line(&passage.quote, 200)))?;
+    }
+    Ok(())
+}

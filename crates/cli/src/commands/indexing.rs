@@ -1,0 +1,83 @@
+//! Running the indexing pipeline with progress and Ctrl-C, as `add` and `retry` do.
+
+use graphloom_engine::Engine;
+use graphloom_engine::index::{self, RunReport};
+use serde::Serialize;
+
+use super::App;
+use crate::interrupt::Interrupt;
+use crate::output::Output;
+use crate::output::progress::{Failures, ProgressView};
+use crate::output::render::{count, one_line, plain};
+use crate::wire;
+
+/// Failures printed in a summary; `graphloom status` lists all.
+const MOST_PRINTED: usize = 20;
+
+/// What a run did.
+#[derive(Debug, Default, Serialize)]
+pub(crate) struct Ran {
+    /// The engine's report; nothing where it was interrupted.
+    pub(crate) report: Option<RunReport>,
+    /// What failed while it ran.
+    pub(crate) failures: Failures,
+    /// Whether Ctrl-C ended it.
+    pub(crate) interrupted: bool,
+}
+
+/// Works through all jobs, showing progress, until done or interrupted.
+pub(crate) async fn run(
+    app: &App,
+    engine: &Engine,
+    interrupt: &Interrupt,
+    view: &ProgressView,
+) -> anyhow::Result<Ran> {
+    let show = |progress| view.show(progress);
+    let gone = wire::gone(&app.config);
+    let outcome = tokio::select! {
+        outcome = index::run(engine, &show, &gone) => Some(outcome),
+        () = interrupt.wait() => None,
+    };
+    let failures = view.finish()?;
+    match outcome {
+        Some(Ok(report)) => Ok(Ran { report: Some(report), failures, interrupted: false }),
+        Some(Err(error)) => Err(error.into()),
+        None => Ok(Ran { report: None, failures, interrupted: true }),
+    }
+}
+
+impl Ran {
+    /// Prints what happened, for people.
+    pub(crate) fn print(&self, app: &App) -> anyhow::Result<()> {
+        let output: &Output = &app.output;
+        if let Some(report) = &self.report {
+            let mut parts = vec![format!("{} in the graph", count(report.finished, "document"))];
+            if report.reused > 0 {
+                parts.push(format!("{} reused", count(report.reused, "chunk")));
+            }
+            if report.failed > 0 {
+                parts.push(format!("{} stopped", count(report.failed, "document")));
+            }
+            output.line(parts.join(", "))?;
+        }
+        for failure in self.failures.listed.iter().take(MOST_PRINTED) {
+            let what = failure.chunk.map(|ordinal| format!(" chunk {ordinal}")).unwrap_or_default();
+            output.line(format_args!(
+                "failed: {}{what}: {}",
+                plain(&failure.source),
+                one_line(&failure.reason, 300)
+            ))?;
+        }
+        let more = self.failures.total.saturating_sub(MOST_PRINTED as u64);
+        if more > 0 {
+            output.line(format_args!("and {more} more; `graphloom status` lists all"))?;
+        }
+        if self.failures.total > 0 {
+            output.line("`graphloom retry` tries what failed again")?;
+        }
+        if self.interrupted {
+            output.warn("stopped; run the same command to go on");
+        }
+        Ok(())
+    }
+}

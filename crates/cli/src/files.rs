@@ -1,0 +1,297 @@
+//! Files to add: walking folders, naming sources, reading with bounds.
+
+use std::collections::HashSet;
+use std::fs::{self, File};
+use std::io::{self, Read};
+use std::path::{Component, Path, PathBuf};
+
+use ignore::{DirEntry, Walk, WalkBuilder};
+
+use crate::output::render::bytes;
+
+/// The file in which a folder names what must not be added, in the syntax of `.gitignore`.
+const IGNORE_FILE: &str = ".graphloomignore";
+
+/// What a path led to.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Found {
+    /// A file to add.
+    File {
+        /// The name under which it is known.
+        source: String,
+        /// Where it is.
+        path: PathBuf,
+    },
+    /// Something in a folder that is no document.
+    Skipped {
+        /// Where it is, for people.
+        source: String,
+        /// Why it was left out.
+        reason: String,
+    },
+    /// Something that should have been added and could not.
+    Refused {
+        /// Where it is, for people.
+        source: String,
+        /// Why.
+        reason: String,
+    },
+}
+
+/// Everything that some paths lead to: folders in name order, each source once, found as it is asked for.
+pub(crate) struct Files<'a> {
+    paths: std::slice::Iter<'a, PathBuf>,
+    folder: Option<Walk>,
+    current_dir: &'a Path,
+    left_out: PathBuf,
+    is_supported: fn(&Path) -> bool,
+    seen: HashSet<String>,
+}
+
+impl<'a> Files<'a> {
+    /// - `left_out`: a folder that is never entered, the store's own.
+    /// - `is_supported`: whether a file inside a folder is a document by its name. Files that are named themselves
+    ///   are not asked.
+    pub(crate) fn new(
+        paths: &'a [PathBuf],
+        current_dir: &'a Path,
+        left_out: &Path,
+        is_supported: fn(&Path) -> bool,
+    ) -> Self {
+        let left_out = left_out.canonicalize().unwrap_or_else(|_| current_dir.join(left_out));
+        Self { paths: paths.iter(), folder: None, current_dir, left_out, is_supported, seen: HashSet::new() }
+    }
+
+    /// A path that was named: a folder is entered, anything else is a file.
+    fn enter(&mut self, path: &Path) -> Option<Found> {
+        let real = match resolve(path) {
+            Ok(real) => real,
+            Err(error) => return Some(refused(path, &error)),
+        };
+        if real.is_dir() {
+            self.folder = Some(self.walk(&real));
+            return None;
+        }
+        self.file(&real)
+    }
+
+    fn walk(&self, folder: &Path) -> Walk {
+        let left_out = self.left_out.clone();
+        WalkBuilder::new(folder)
+            .follow_links(false)
+            .require_git(false)
+            .git_global(false)
+            .add_custom_ignore_filename(IGNORE_FILE)
+            .sort_by_file_name(Ord::cmp)
+            .filter_entry(move |entry| entry.path() != left_out)
+            .build()
+    }
+
+    /// An entry of a folder.
+    fn entry(&mut self, entry: Result<DirEntry, ignore::Error>) -> Option<Found> {
+        let entry = match entry {
+            Ok(entry) => entry,
+            Err(error) => return Some(unreadable(&error)),
+        };
+        let kind = entry.file_type()?;
+        let path = entry.path();
+        let reason = if kind.is_dir() {
+            return None;
+        } else if kind.is_symlink() {
+            "symbolic links are not followed".to_owned()
+        } else if !kind.is_file() {
+            "not a regular file".to_owned()
+        } else if !(self.is_supported)(path) {
+            match path.extension() {
+                Some(extension) => {
+                    format!("files of kind .{} are not supported", extension.to_string_lossy())
+                }
+                None => "files without an extension are added only when named".to_owned(),
+            }
+        } else {
+            return self.file(path);
+        };
+        let source = source_name(path, self.current_dir).unwrap_or_else(|_| path.display().to_string());
+        Some(Found::Skipped { source, reason })
+    }
+
+    fn file(&mut self, path: &Path) -> Option<Found> {
+        match source_name(path, self.current_dir) {
+            Ok(source) => {
+                self.seen.insert(source.clone()).then(|| Found::File { source, path: path.to_owned() })
+            }
+            Err(error) => Some(refused(path, &error)),
+        }
+    }
+}
+
+impl Iterator for Files<'_> {
+    type Item = Found;
+
+    fn next(&mut self) -> Option<Found> {
+        loop {
+            let found = match self.folder.as_mut().map(Iterator::next) {
+                Some(Some(entry)) => self.entry(entry),
+                Some(None) => {
+                    self.folder = None;
+                    None
+                }
+                None => {
+                    let path = self.paths.next()?;
+                    self.enter(path)
+                }
+            };
+            if found.is_some() {
+                return found;
+            }
+        }
+    }
+}
+
+/// The name under which a path is known: relative to `current_dir` if inside, else absolute, with `/` between parts.
+///
+/// An error where the name is not valid Unicode: two such names could not be told apart.
+pub(crate) fn source_name(path: &Path, current_dir: &Path) -> io::Result<String> {
+    let absolute = tidy(&current_dir.join(path));
+    let named = absolute.strip_prefix(current_dir).unwrap_or(&absolute);
+    let text = named
+        .to_str()
+        .ok_or_else(|| io::Error::new(io::ErrorKind::InvalidInput, "the name is not valid Unicode"))?;
+    Ok(if std::path::MAIN_SEPARATOR == '/' {
+        text.to_owned()
+    } else {
+        text.replace(std::path::MAIN_SEPARATOR, "/")
+    })
+}
+
+/// A file's bytes; an error where there are more than `most`.
+pub(crate) fn read(path: &Path, most: usize) -> io::Result<Vec<u8>> {
+    let file = File::open(path)?;
+    if file.metadata()?.is_dir() {
+        return Err(io::Error::new(io::ErrorKind::IsADirectory, "is a folder"));
+    }
+    read_bounded(file, most)
+}
+
+/// All bytes of `reader`; an error where there are more than `most`.
+pub(crate) fn read_bounded(reader: impl Read, most: usize) -> io::Result<Vec<u8>> {
+    let mut content = Vec::new();
+    // One byte more than allowed tells the two apart, for files that grow while they are read too.
+    reader.take((most as u64).saturating_add(1)).read_to_end(&mut content)?;
+    if content.len() > most {
+        let what = format!("larger than {}, the most that one document may have", bytes(most as u64));
+        return Err(io::Error::new(io::ErrorKind::FileTooLarge, what));
+    }
+    Ok(content)
+}
+
+/// The path with its folder's symbolic links resolved, so that one file has one name.
+fn resolve(path: &Path) -> io::Result<PathBuf> {
+    let metadata = fs::metadata(path)?;
+    match (path.parent(), path.file_name()) {
+        (Some(parent), Some(name)) if !metadata.is_dir() => {
+            let parent = if parent.as_os_str().is_empty() { Path::new(".") } else { parent };
+            Ok(parent.canonicalize()?.join(name))
+        }
+        _ => path.canonicalize(),
+    }
+}
+
+/// Without `.` and `..`, which need no look at the disk after [`resolve`].
+fn tidy(path: &Path) -> PathBuf {
+    path.components().fold(PathBuf::new(), |mut tidied, part| {
+        match part {
+            Component::CurDir => {}
+            Component::ParentDir => {
+                tidied.pop();
+            }
+            Component::Prefix(_) | Component::RootDir | Component::Normal(_) => tidied.push(part),
+        }
+        tidied
+    })
+}
+
+fn refused(path: &Path, error: &io::Error) -> Found {
+    Found::Refused { source: path.display().to_string(), reason: reason(error) }
+}
+
+/// An I/O error in words, without the operating system's number.
+pub(crate) fn reason(error: &io::Error) -> String {
+    match error.kind() {
+        io::ErrorKind::NotFound => "does not exist".to_owned(),
+        io::ErrorKind::PermissionDenied => "may not be read: permission denied".to_owned(),
+        _ => error.to_string(),
+    }
+}
+
+fn unreadable(error: &ignore::Error) -> Found {
+    let mut source = "folder".to_owned();
+    let mut cause = error;
+    loop {
+        cause = match cause {
+            ignore::Error::WithPath { path, err } => {
+                source = path.display().to_string();
+                err
+            }
+            ignore::Error::WithDepth { err, .. } | ignore::Error::WithLineNumber { err, .. } => err,
+            _ => break,
+        };
+    }
+    let reason = cause.io_error().map_or_else(|| cause.to_string(), reason);
+    Found::Refused { source, reason }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn check_walk(files: &[&str], ignored: &str) -> Vec<String> {
+        let folder = tempfile::tempdir().expect("a folder");
+        let root = folder.path().canonicalize().expect("real");
+        for file in files {
+            let path = root.join(file);
+            fs::create_dir_all(path.parent().expect("inside")).expect("made");
+            fs::write(path, "x").expect("written");
+        }
+        fs::write(root.join(IGNORE_FILE), ignored).expect("written");
+        let markdown = |path: &Path| path.extension().is_some_and(|extension| extension == "md");
+        let paths = [root.clone(), root.join(files[0])];
+        Files::new(&paths, &root, Path::new("store"), markdown)
+            .map(|found| match found {
+                Found::File { source, .. } => source,
+                Found::Skipped { source, reason } => format!("{source}: {reason}"),
+                Found::Refused { source, reason } => panic!("{source}: {reason}"),
+            })
+            .collect()
+    }
+
+    #[test]
+    fn a_folder_is_walked_in_order_and_each_file_found_once() {
+        assert_eq!(check_walk(&["b.md", "a/z.md", "a/c.md"], ""), ["a/c.md", "a/z.md", "b.md"]);
+    }
+
+    #[test]
+    fn hidden_and_ignored_files_and_the_store_are_left_out() {
+        assert_eq!(check_walk(&["a.md", ".hidden.md", "old/b.md", "store/c.md"], "old/"), ["a.md"]);
+    }
+
+    #[test]
+    fn files_of_unknown_kinds_are_listed() {
+        let found = check_walk(&["a.md", "b.bin", "README"], "");
+        let expected = [
+            "README: files without an extension are added only when named",
+            "a.md",
+            "b.bin: files of kind .bin are not supported",
+        ];
+        assert_eq!(found, expected);
+    }
+
+    #[test]
+    fn a_source_is_named_the_same_however_the_path_is_written() {
+        let here = Path::new("/home/a");
+        for path in ["docs/x.md", "./docs/x.md", "docs/../docs/./x.md", "/home/a/docs/x.md"] {
+            assert_eq!(source_name(Path::new(path), here).ok().as_deref(), Some("docs/x.md"));
+        }
+        assert_eq!(source_name(Path::new("../b/x.md"), here).ok().as_deref(), Some("/home/b/x.md"));
+    }
+}

@@ -1,0 +1,73 @@
+//! Near matches for names that are not known, so that errors can say what was probably meant.
+
+/// The candidates nearest to `name`, best first, at most `limit`; only those a typing slip away or sharing a part.
+///
+/// Case is ignored. Ties keep ascending order.
+pub(crate) fn nearest<'a>(
+    name: &str,
+    candidates: impl IntoIterator<Item = &'a str>,
+    limit: usize,
+) -> Vec<&'a str> {
+    let wanted = name.to_lowercase();
+    let mut found: Vec<(usize, &str)> = candidates
+        .into_iter()
+        .filter_map(|candidate| Some((distance_if_near(&wanted, &candidate.to_lowercase())?, candidate)))
+        .collect();
+    found.sort();
+    found.dedup();
+    found.into_iter().take(limit).map(|(_, candidate)| candidate).collect()
+}
+
+/// Edits from one to the other where few enough to be a slip; where one contains the other, at most 1.
+fn distance_if_near(wanted: &str, candidate: &str) -> Option<usize> {
+    const MOST_CHARACTERS: usize = 128;
+    let (a, b): (Vec<char>, Vec<char>) = (wanted.chars().collect(), candidate.chars().collect());
+    let longest = a.len().max(b.len());
+    let shares_a_part =
+        a.len().min(b.len()) >= 3 && (candidate.contains(wanted) || wanted.contains(candidate));
+    if shares_a_part {
+        return Some(1);
+    }
+    if longest > MOST_CHARACTERS || a.len().abs_diff(b.len()) > 3 {
+        return None;
+    }
+    let edits = edit_distance(&a, &b);
+    (edits <= (longest / 3).clamp(1, 4)).then_some(edits)
+}
+
+/// Levenshtein distance.
+fn edit_distance(a: &[char], b: &[char]) -> usize {
+    let mut row: Vec<usize> = (0..=b.len()).collect();
+    for (i, from) in a.iter().enumerate() {
+        let mut diagonal = row[0];
+        row[0] = i + 1;
+        for (j, to) in b.iter().enumerate() {
+            let replaced = diagonal + usize::from(from != to);
+            diagonal = row[j + 1];
+            row[j + 1] = replaced.min(row[j] + 1).min(diagonal + 1);
+        }
+    }
+    row[b.len()]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_typing_slip_finds_what_was_meant() {
+        assert_eq!(nearest("embeder", ["embedder", "llm", "workspace"], 2), ["embedder"]);
+        assert_eq!(nearest("work_space", ["embedder", "llm", "workspace"], 2), ["workspace"]);
+    }
+
+    #[test]
+    fn a_part_of_a_path_finds_the_path() {
+        assert_eq!(nearest("story.md", ["docs/other.md", "docs/story.md"], 3), ["docs/story.md"]);
+    }
+
+    #[test]
+    fn nothing_near_finds_nothing() {
+        assert!(nearest("zebra", ["embedder", "llm"], 3).is_empty());
+        assert!(nearest("", ["ab"], 3).is_empty());
+    }
+}

@@ -1,0 +1,88 @@
+//! What is printed: data on stdout, everything else on stderr.
+
+pub(crate) mod progress;
+pub(crate) mod render;
+
+use std::fmt::Display;
+use std::io::{self, IsTerminal, Write};
+
+use serde::Serialize;
+
+use crate::args::{ColorChoice, Global};
+
+/// How this run prints.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Output {
+    /// JSON on stdout instead of text.
+    pub(crate) json: bool,
+    /// No notes and no progress.
+    pub(crate) quiet: bool,
+    /// Colours on stdout.
+    color: bool,
+    /// Whether stderr is a terminal that bars can be drawn on.
+    pub(crate) bars: bool,
+}
+
+impl Output {
+    /// Decides from the flags, `NO_COLOR` (set and not empty) and the terminals.
+    pub(crate) fn new(global: &Global, no_color: bool) -> Self {
+        let color = match global.color {
+            ColorChoice::Always => true,
+            ColorChoice::Never => false,
+            ColorChoice::Auto => !no_color && io::stdout().is_terminal(),
+        };
+        let bars = !global.quiet && io::stderr().is_terminal();
+        Self { json: global.json, quiet: global.quiet, color: color && !global.json, bars }
+    }
+
+    /// A line on stdout.
+    pub(crate) fn line(&self, text: impl Display) -> io::Result<()> {
+        writeln!(io::stdout().lock(), "{text}")
+    }
+
+    /// Text on stdout at once, without a line end.
+    pub(crate) fn stream(&self, text: &str) -> io::Result<()> {
+        let mut stdout = io::stdout().lock();
+        stdout.write_all(text.as_bytes())?;
+        stdout.flush()
+    }
+
+    /// A JSON value on one line of stdout.
+    pub(crate) fn json(&self, value: &impl Serialize) -> anyhow::Result<()> {
+        let mut line = serde_json::to_vec(value)?;
+        line.push(b'\n');
+        Ok(io::stdout().lock().write_all(&line)?)
+    }
+
+    /// A remark on stderr; silent with `--quiet`.
+    pub(crate) fn note(&self, text: impl Display) {
+        if !self.quiet {
+            self.warn(text);
+        }
+    }
+
+    /// A line on stderr, even with `--quiet`.
+    pub(crate) fn warn(&self, text: impl Display) {
+        // Nothing is left to report to when stderr itself is gone.
+        let _ = writeln!(io::stderr().lock(), "{text}");
+    }
+
+    /// A heading.
+    pub(crate) fn heading(&self, text: &str) -> String {
+        self.styled("1", text)
+    }
+
+    /// Something of less weight.
+    pub(crate) fn faint(&self, text: &str) -> String {
+        self.styled("2", text)
+    }
+
+    /// A citation number.
+    pub(crate) fn mark(&self, text: &str) -> String {
+        self.styled("36", text)
+    }
+
+    fn styled(&self, code: &str, text: &str) -> String {
+        if self.color { format!("\u{1b}[{code}m{text}\u{1b}[0m") } else { text.to_owned() }
+    }
+}

@@ -1,0 +1,191 @@
+//! Progress of indexing: bars on a terminal, plain lines elsewhere, JSON lines for programs.
+
+use std::collections::BTreeMap;
+use std::sync::{Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use graphloom_core::{DocumentId, Progress, Stage};
+use indicatif::{MultiProgress, ProgressBar, ProgressStyle};
+
+use super::Output;
+use super::render::{count, one_line, plain};
+
+/// Without a terminal, a document's advance is printed at most this often.
+const PLAIN_INTERVAL: Duration = Duration::from_secs(5);
+
+/// Failures kept for the summary; the rest is counted, and `graphloom status` lists all.
+const MOST_FAILURES: usize = 200;
+
+/// Shows progress as it comes and remembers what failed.
+pub(crate) struct ProgressView {
+    output: Output,
+    bars: MultiProgress,
+    state: Mutex<State>,
+}
+
+#[derive(Default)]
+struct State {
+    bars: BTreeMap<DocumentId, ProgressBar>,
+    last_line: Option<Instant>,
+    failures: Vec<Failure>,
+    failure_count: u64,
+    broken: Option<anyhow::Error>,
+}
+
+/// A chunk or a document that failed.
+#[derive(Debug, Clone, PartialEq, Eq, serde::Serialize)]
+pub(crate) struct Failure {
+    /// The document's source.
+    pub(crate) source: String,
+    /// The chunk's ordinal; `None` for the whole document.
+    pub(crate) chunk: Option<u32>,
+    /// Why.
+    pub(crate) reason: String,
+}
+
+/// What failed while the view was shown.
+#[derive(Debug, Default, serde::Serialize)]
+pub(crate) struct Failures {
+    /// The first of them.
+    pub(crate) listed: Vec<Failure>,
+    /// All of them.
+    pub(crate) total: u64,
+}
+
+impl ProgressView {
+    /// A view that prints as `output` says.
+    pub(crate) fn new(output: Output) -> Self {
+        Self { output, bars: MultiProgress::new(), state: Mutex::default() }
+    }
+
+    /// Shows one event.
+    pub(crate) fn show(&self, progress: Progress) {
+        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        state.remember(&progress);
+        if self.output.json
+            && let Err(error) = self.output.json(&progress)
+        {
+            state.broken.get_or_insert(error);
+        }
+        if self.output.bars {
+            self.draw(&mut state, &progress);
+        } else if !self.output.quiet && !self.output.json {
+            self.print(&mut state, &progress);
+        }
+    }
+
+    /// Prints a line without tearing the bars.
+    pub(crate) fn note(&self, text: &str) {
+        if self.output.bars {
+            self.bars.suspend(|| self.output.note(text));
+        } else {
+            self.output.note(text);
+        }
+    }
+
+    /// Takes the bars away and returns what failed; an error where stdout broke on the way.
+    pub(crate) fn finish(&self) -> anyhow::Result<Failures> {
+        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        for bar in std::mem::take(&mut state.bars).into_values() {
+            bar.finish_and_clear();
+        }
+        match state.broken.take() {
+            Some(error) => Err(error),
+            None => Ok(Failures { listed: std::mem::take(&mut state.failures), total: state.failure_count }),
+        }
+    }
+
+    fn draw(&self, state: &mut State, progress: &Progress) {
+        match progress {
+            Progress::Accepted { .. } => {}
+            Progress::Advanced { document, source, stage, done, total } => {
+                let bar = state.bars.entry(document.clone()).or_insert_with(|| {
+                    let bar = self.bars.add(ProgressBar::new(u64::from(*total)));
+                    bar.set_style(bar_style());
+                    bar.set_prefix(one_line(source, 40));
+                    bar
+                });
+                bar.set_message(stage_name(*stage));
+                bar.set_length(u64::from(*total));
+                bar.set_position(u64::from(*done));
+            }
+            Progress::ChunkFailed { .. } => {
+                self.bars.suspend(|| self.output.note(describe(progress)));
+            }
+            Progress::Finished { document, .. } | Progress::Failed { document, .. } => {
+                if let Some(bar) = state.bars.remove(document) {
+                    bar.finish_and_clear();
+                    self.bars.remove(&bar);
+                }
+                self.bars.suspend(|| self.output.note(describe(progress)));
+            }
+        }
+    }
+
+    fn print(&self, state: &mut State, progress: &Progress) {
+        if let Progress::Advanced { .. } = progress {
+            let now = Instant::now();
+            let last = *state.last_line.get_or_insert(now);
+            if now.duration_since(last) < PLAIN_INTERVAL {
+                return;
+            }
+            state.last_line = Some(now);
+        }
+        if !matches!(progress, Progress::Accepted { .. }) {
+            self.output.note(describe(progress));
+        }
+    }
+}
+
+impl State {
+    fn remember(&mut self, progress: &Progress) {
+        let failure = match progress {
+            Progress::ChunkFailed { source, ordinal, reason, .. } => {
+                Failure { source: source.clone(), chunk: Some(*ordinal), reason: reason.clone() }
+            }
+            Progress::Failed { source, reason, .. } => {
+                Failure { source: source.clone(), chunk: None, reason: reason.clone() }
+            }
+            Progress::Accepted { .. } | Progress::Advanced { .. } | Progress::Finished { .. } => return,
+        };
+        self.failure_count += 1;
+        if self.failures.len() < MOST_FAILURES {
+            self.failures.push(failure);
+        }
+    }
+}
+
+fn describe(progress: &Progress) -> String {
+    match progress {
+        Progress::Accepted { source, .. } => format!("accepted {}", plain(source)),
+        Progress::Advanced { source, stage, done, total, .. } => {
+            format!("{}: {} {done} of {total}", plain(source), stage_name(*stage))
+        }
+        Progress::ChunkFailed { source, ordinal, reason, .. } => {
+            format!("{}: chunk {ordinal} failed: {}", plain(source), one_line(reason, 300))
+        }
+        Progress::Finished { source, chunks, failed: 0, .. } => {
+            format!("{}: done, {}", plain(source), count(*chunks, "chunk"))
+        }
+        Progress::Finished { source, chunks, failed, .. } => {
+            format!("{}: done, {failed} of {} failed", plain(source), count(*chunks, "chunk"))
+        }
+        Progress::Failed { source, reason, .. } => {
+            format!("{}: failed: {}", plain(source), one_line(reason, 300))
+        }
+    }
+}
+
+fn stage_name(stage: Stage) -> &'static str {
+    match stage {
+        Stage::Chunk => "chunking",
+        Stage::Extract => "reading",
+        Stage::Merge => "merging",
+    }
+}
+
+fn bar_style() -> ProgressStyle {
+    ProgressStyle::with_template("{prefix:40!} {msg:9} [{bar:30}] {pos}/{len}")
+        .unwrap_or_else(|_| ProgressStyle::default_bar())
+        .progress_chars("=> ")
+}

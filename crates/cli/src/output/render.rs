@@ -1,0 +1,111 @@
+//! Pieces of text that several commands print alike.
+
+use graphloom_core::{DocumentStatus, Span};
+
+/// Text from documents and models, safe for a terminal: control characters that could steer it become `�`.
+pub(crate) fn plain(text: &str) -> String {
+    text.chars().map(|c| if c.is_control() && c != '\n' && c != '\t' { '\u{fffd}' } else { c }).collect()
+}
+
+/// One line: white space runs become one blank, and what is longer than `most` characters is cut with `…`.
+pub(crate) fn one_line(text: &str, most: usize) -> String {
+    let joined = plain(&text.split_whitespace().collect::<Vec<_>>().join(" "));
+    match joined.char_indices().nth(most) {
+        Some((cut, _)) => format!("{}…", joined[..cut].trim_end()),
+        None => joined,
+    }
+}
+
+/// First and last line, from 1, of a span of `text`.
+pub(crate) fn lines_of(text: &str, span: Span) -> (u32, u32) {
+    let bytes = text.as_bytes();
+    let line_at = |end: usize| {
+        let before = bytes[..end.min(bytes.len())].iter().filter(|byte| **byte == b'\n').count();
+        u32::try_from(before + 1).unwrap_or(u32::MAX)
+    };
+    let last_byte = (span.end as usize).saturating_sub(1).max(span.start as usize);
+    (line_at(span.start as usize), line_at(last_byte))
+}
+
+/// `path:12` or `path:12-14`; where the lines are not the file's own, `path (text lines 12-14)`.
+pub(crate) fn place(source: &str, lines: (u32, u32), lines_match_source: bool) -> String {
+    let source = plain(source);
+    let range = if lines.0 == lines.1 { lines.0.to_string() } else { format!("{}-{}", lines.0, lines.1) };
+    if lines_match_source { format!("{source}:{range}") } else { format!("{source} (text lines {range})") }
+}
+
+/// A status in words.
+pub(crate) fn status(status: &DocumentStatus) -> String {
+    match status {
+        DocumentStatus::Waiting => "waiting".to_owned(),
+        DocumentStatus::Indexing { extracted, failed: 0, chunks } => {
+            format!("indexing, {extracted} of {} read", count(*chunks, "chunk"))
+        }
+        DocumentStatus::Indexing { extracted, failed, chunks } => {
+            format!("indexing, {extracted} of {} read, {failed} failed", count(*chunks, "chunk"))
+        }
+        DocumentStatus::Ready { chunks } => format!("ready, {}", count(*chunks, "chunk")),
+        DocumentStatus::Incomplete { failed, chunks } => {
+            format!("incomplete, {failed} of {} failed", count(*chunks, "chunk"))
+        }
+        DocumentStatus::Failed { reason } => format!("failed: {}", one_line(reason, 300)),
+    }
+}
+
+/// `1 chunk`, `2 chunks`.
+pub(crate) fn count(number: impl Into<u64>, noun: &str) -> String {
+    let number = number.into();
+    match (number, noun.strip_suffix('y')) {
+        (1, _) => format!("1 {noun}"),
+        (_, Some(stem)) => format!("{number} {stem}ies"),
+        (_, None) => format!("{number} {noun}s"),
+    }
+}
+
+/// Bytes for people.
+pub(crate) fn bytes(bytes: u64) -> String {
+    const UNITS: [&str; 4] = ["KiB", "MiB", "GiB", "TiB"];
+    if bytes < 1024 {
+        return format!("{bytes} B");
+    }
+    let mut size = bytes as f64 / 1024.0;
+    let mut unit = 0;
+    while size >= 1024.0 && unit + 1 < UNITS.len() {
+        size /= 1024.0;
+        unit += 1;
+    }
+    format!("{size:.1} {}", UNITS[unit])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_document_cannot_steer_the_terminal() {
+        assert_eq!(plain("a\u{1b}[2Jb\tc\n"), "a\u{fffd}[2Jb\tc\n");
+        assert_eq!(one_line("a\u{1b} \n  b", 10), "a\u{fffd} b");
+    }
+
+    #[test]
+    fn a_long_line_is_cut_between_characters() {
+        assert_eq!(one_line("ääää", 2), "ää…");
+        assert_eq!(one_line("ää", 2), "ää");
+    }
+
+    #[test]
+    fn lines_count_from_one_and_a_final_line_end_belongs_to_its_line() {
+        let text = "one\ntwo\nthree";
+        assert_eq!(lines_of(text, Span::new(0, 4)), (1, 1));
+        assert_eq!(lines_of(text, Span::new(2, 9)), (1, 3));
+        assert_eq!(lines_of(text, Span::new(13, 13)), (3, 3));
+    }
+
+    #[test]
+    fn numbers_agree_with_their_nouns() {
+        assert_eq!(count(1u32, "entity"), "1 entity");
+        assert_eq!(count(2u32, "entity"), "2 entities");
+        assert_eq!(count(0u32, "chunk"), "0 chunks");
+        assert_eq!(bytes(1536), "1.5 KiB");
+    }
+}

@@ -1,0 +1,110 @@
+//! What `add` makes of the files it finds: good ones go in, bad ones are named with the reason, nothing is silent.
+
+mod common;
+
+use std::process::Stdio;
+
+use common::Graphloom;
+
+#[test]
+fn bad_files_are_refused_with_reasons_and_the_rest_goes_in() {
+    let graphloom = Graphloom::new();
+    graphloom.write("docs/good.md", "# Good\n\nAda Lovelace wrote the first program.\n");
+    graphloom.write("docs/binary.txt", b"\x00\x01\x02\x03\xff\xfe\x00binary\x00\x00".as_slice());
+    graphloom.write("docs/empty.md", "");
+    graphloom.write("docs/picture.png", b"\x89PNG".as_slice());
+    let ran = graphloom.run(&["add", "docs"]).exits(3);
+    let ran = ran.says("1 document accepted, 2 refused, 1 skipped");
+    let ran = ran.says("refused: docs/binary.txt: ").says("refused: docs/empty.md: ");
+    ran.says("skipped: docs/picture.png: files of kind .png are not supported");
+    assert_eq!(graphloom.json(&["status"])["counts"]["documents"], 1);
+}
+
+#[test]
+fn other_encodings_are_read_and_reported() {
+    let graphloom = Graphloom::new();
+    let latin = b"Das Caf\xe9 an der Stra\xdfe geh\xf6rt Frau M\xfcller. Sie \xf6ffnet es fr\xfch.\n";
+    graphloom.write("docs/latin.txt", latin.as_slice());
+    let utf16: Vec<u8> = std::iter::once(0xfeff_u16)
+        .chain("Grace Hopper found a moth.\n".encode_utf16())
+        .flat_map(u16::to_le_bytes)
+        .collect();
+    graphloom.write("docs/wide.txt", utf16);
+    let ran = graphloom.run(&["add", "docs"]).exits(0);
+    ran.says("not UTF-8, read as: docs/latin.txt: windows-1252")
+        .says("not UTF-8, read as: docs/wide.txt: UTF-16LE");
+    assert!(graphloom.ok(&["show", "docs/latin.txt", "--text"]).contains("Café an der Straße"));
+    assert!(graphloom.ok(&["show", "docs/wide.txt", "--text"]).contains("Grace Hopper"));
+}
+
+#[test]
+fn a_file_that_is_too_large_is_refused_unread() {
+    let graphloom = Graphloom::new();
+    graphloom.write("docs/good.md", "Ada Lovelace wrote the first program.\n");
+    let huge = std::fs::File::create(graphloom.path("docs/huge.txt")).expect("made");
+    huge.set_len(60 * 1024 * 1024).expect("sparse");
+    graphloom
+        .run(&["add", "docs"])
+        .exits(3)
+        .says("refused: docs/huge.txt: larger than")
+        .says("1 document accepted");
+}
+
+#[test]
+fn a_path_that_does_not_exist_is_refused_and_the_rest_goes_in() {
+    let graphloom = Graphloom::new();
+    graphloom.write("good.md", "Ada Lovelace wrote the first program.\n");
+    graphloom.run(&["add", "missing.md", "good.md"]).exits(3).says("refused: missing.md: does not exist");
+    assert_eq!(graphloom.json(&["status"])["by_status"]["ready"], 1);
+}
+
+#[cfg(unix)]
+#[test]
+fn links_are_not_followed_and_listed() {
+    let graphloom = Graphloom::new();
+    graphloom.write("docs/good.md", "Ada Lovelace wrote the first program.\n");
+    graphloom.write("secret.md", "Not to be added.\n");
+    std::os::unix::fs::symlink(graphloom.path("secret.md"), graphloom.path("docs/link.md")).expect("a link");
+    let ran = graphloom.run(&["add", "docs"]).exits(0).says("1 document accepted");
+    ran.says("skipped: docs/link.md: symbolic links are not followed");
+}
+
+#[test]
+fn the_same_content_twice_is_added_and_said() {
+    let graphloom = Graphloom::new();
+    graphloom.write("docs/one.md", "Ada Lovelace wrote the first program.\n");
+    graphloom.write("docs/two.md", "Ada Lovelace wrote the first program.\n");
+    let ran = graphloom.run(&["add", "docs"]).exits(0).says("2 documents accepted");
+    ran.says("same content as another document: docs/two.md: docs/one.md");
+}
+
+#[test]
+fn repeating_changes_nothing_however_the_path_is_written() {
+    let graphloom = Graphloom::new();
+    graphloom.write("docs/one.md", "Ada Lovelace wrote the first program.\n");
+    graphloom.ok(&["add", "docs"]);
+    let before = graphloom.hash();
+    graphloom.run(&["add", "./docs/../docs/"]).exits(0).says("0 documents accepted, 1 unchanged");
+    let absolute = graphloom.path("docs/one.md");
+    graphloom.run(&["add", absolute.to_str().expect("UTF-8")]).exits(0).says("1 unchanged");
+    assert_eq!(graphloom.hash(), before);
+}
+
+#[test]
+fn standard_input_is_a_document_with_a_name() {
+    let graphloom = Graphloom::new();
+    graphloom.write("note.md", "Little Heron is an array for plastic pipes.\n");
+    let mut command = graphloom.command(&["add", "-", "--name", "little-heron.md"]);
+    let input = std::fs::File::open(graphloom.path("note.md")).expect("readable");
+    let output = command.stdin(Stdio::from(input)).output().expect("runs");
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    assert!(graphloom.ok(&["show", "little-heron.md", "--text"]).contains("plastic pipes"));
+    graphloom.run(&["add", "-"]).exits(2).says("--name");
+}
+
+#[test]
+fn an_empty_folder_says_that_nothing_was_found() {
+    let graphloom = Graphloom::new();
+    graphloom.write("docs/.hidden.md", "Hidden.\n");
+    graphloom.run(&["add", "docs"]).exits(0).says("nothing to add was found");
+}

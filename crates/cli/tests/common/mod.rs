@@ -1,0 +1,115 @@
+//! What the behaviour tests share: the program in a fresh folder, and a scripted model.
+#![allow(dead_code, reason = "each test file uses its own part")]
+
+pub(crate) mod model;
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+
+use serde_json::Value;
+use tempfile::TempDir;
+
+/// The program, run in a fresh folder with a fresh home and a bare environment.
+pub(crate) struct Graphloom {
+    folder: TempDir,
+    environment: Vec<(String, String)>,
+}
+
+impl Graphloom {
+    pub(crate) fn new() -> Self {
+        Self { folder: TempDir::new().expect("a folder"), environment: Vec::new() }
+    }
+
+    /// Sets a variable for all commands.
+    pub(crate) fn with(mut self, name: &str, value: &str) -> Self {
+        self.environment.push((name.to_owned(), value.to_owned()));
+        self
+    }
+
+    pub(crate) fn path(&self, name: &str) -> PathBuf {
+        self.folder.path().join(name)
+    }
+
+    pub(crate) fn write(&self, name: &str, content: impl AsRef<[u8]>) {
+        let path = self.path(name);
+        fs::create_dir_all(path.parent().expect("inside the folder")).expect("a folder");
+        fs::write(path, content).expect("written");
+    }
+
+    pub(crate) fn command(&self, arguments: &[&str]) -> Command {
+        let mut command = Command::new(assert_cmd::cargo::cargo_bin!("graphloom"));
+        command.env_clear().env("HOME", self.folder.path().join("home")).current_dir(self.folder.path());
+        command.envs(self.environment.iter().map(|(name, value)| (name, value)));
+        command.args(arguments);
+        command
+    }
+
+    pub(crate) fn run(&self, arguments: &[&str]) -> Ran {
+        Ran::of(arguments, self.command(arguments).output().expect("the program runs"))
+    }
+
+    /// Runs and expects exit code 0; returns stdout.
+    pub(crate) fn ok(&self, arguments: &[&str]) -> String {
+        self.run(arguments).exits(0).stdout
+    }
+
+    /// Runs with `--json` and expects exit code 0; returns the one value.
+    pub(crate) fn json(&self, arguments: &[&str]) -> Value {
+        let arguments: Vec<&str> = std::iter::once("--json").chain(arguments.iter().copied()).collect();
+        serde_json::from_str(&self.ok(&arguments)).expect("one JSON value")
+    }
+
+    /// The hash of the canonical state.
+    pub(crate) fn hash(&self) -> String {
+        self.ok(&["dump", "--hash"]).trim().to_owned()
+    }
+}
+
+/// How a command went.
+pub(crate) struct Ran {
+    pub(crate) what: String,
+    pub(crate) code: Option<i32>,
+    pub(crate) stdout: String,
+    pub(crate) stderr: String,
+}
+
+impl Ran {
+    pub(crate) fn of(arguments: &[&str], output: Output) -> Self {
+        Self {
+            what: arguments.join(" "),
+            code: output.status.code(),
+            stdout: String::from_utf8(output.stdout).expect("UTF-8"),
+            stderr: String::from_utf8(output.stderr).expect("UTF-8"),
+        }
+    }
+
+    pub(crate) fn exits(self, code: i32) -> Self {
+        let Self { what, stdout, stderr, .. } = &self;
+        assert_eq!(self.code, Some(code), "{what}\n--- stdout\n{stdout}\n--- stderr\n{stderr}");
+        self
+    }
+
+    pub(crate) fn says(self, part: &str) -> Self {
+        let Self { what, stdout, stderr, .. } = &self;
+        assert!(
+            stdout.contains(part) || stderr.contains(part),
+            "{what}: nothing about {part:?}\n--- stdout\n{stdout}\n--- stderr\n{stderr}"
+        );
+        self
+    }
+}
+
+/// The sample documents.
+pub(crate) fn lab() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../samples/lab")
+}
+
+/// Copies the sample documents into `docs`.
+pub(crate) fn copy_lab(graphloom: &Graphloom) {
+    for entry in fs::read_dir(lab()).expect("the samples") {
+        let path = entry.expect("an entry").path();
+        let name = path.file_name().expect("a name").to_string_lossy().into_owned();
+        graphloom.write(&format!("docs/{name}"), fs::read(&path).expect("readable"));
+    }
+}

@@ -1,0 +1,219 @@
+//! A scripted OpenAI-compatible chat model on loopback.
+//!
+//! It extracts one entity for each capitalised word of a chunk and relates each to the next, so that its answers are a
+//! function of the text; and it can hold its answers back until a test has seen that a request is waiting.
+
+use std::collections::BTreeMap;
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::{TcpListener, TcpStream};
+use std::sync::{Arc, Condvar, Mutex};
+use std::thread;
+
+use serde_json::{Value, json};
+
+/// The model; it serves until the test ends.
+#[derive(Clone)]
+pub(crate) struct ScriptedModel {
+    address: String,
+    shared: Arc<Shared>,
+}
+
+#[derive(Default)]
+struct Shared {
+    state: Mutex<State>,
+    changed: Condvar,
+}
+
+#[derive(Default)]
+struct State {
+    /// Requests that may still be answered; `None` for all.
+    allowed: Option<usize>,
+    /// Requests held back now.
+    held: usize,
+    /// Grows when held requests are to be let go without an answer.
+    round: u64,
+    /// How often each prompt was answered or held.
+    asked: BTreeMap<String, usize>,
+    /// Prompts that contain this are refused.
+    refuse: Option<String>,
+    /// What to answer to questions that are no extraction.
+    answer: String,
+}
+
+impl ScriptedModel {
+    pub(crate) fn start() -> Self {
+        let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
+        let address = listener.local_addr().expect("bound").to_string();
+        let model = Self { address, shared: Arc::default() };
+        let serving = model.clone();
+        thread::spawn(move || {
+            for stream in listener.incoming().flatten() {
+                let model = serving.clone();
+                // A client that went away ends its connection and nothing else.
+                thread::spawn(move || model.serve(stream).ok());
+            }
+        });
+        model
+    }
+
+    pub(crate) fn base_url(&self) -> String {
+        format!("http://{}/v1", self.address)
+    }
+
+    /// Answers `count` more requests and holds all later ones back.
+    pub(crate) fn allow(&self, count: usize) {
+        self.change(|state| state.allowed = Some(count));
+    }
+
+    /// Answers everything again; what was held back is dropped without an answer.
+    pub(crate) fn release(&self) {
+        self.change(|state| {
+            state.allowed = None;
+            state.round += 1;
+        });
+    }
+
+    /// Waits until a request is held back.
+    pub(crate) fn wait_for_held(&self) {
+        let mut state = self.shared.state.lock().expect("not poisoned");
+        while state.held == 0 {
+            state = self.shared.changed.wait(state).expect("not poisoned");
+        }
+    }
+
+    /// Whether a request is held back now.
+    pub(crate) fn is_holding(&self) -> bool {
+        self.shared.state.lock().expect("not poisoned").held > 0
+    }
+
+    /// Refuses prompts that contain `part`; `None` refuses nothing.
+    pub(crate) fn refuse(&self, part: Option<&str>) {
+        self.change(|state| state.refuse = part.map(str::to_owned));
+    }
+
+    /// What it answers to a question.
+    pub(crate) fn answer_with(&self, answer: &str) {
+        self.change(|state| answer.clone_into(&mut state.answer));
+    }
+
+    /// How often each extraction prompt was asked.
+    pub(crate) fn asked(&self) -> BTreeMap<String, usize> {
+        self.shared.state.lock().expect("not poisoned").asked.clone()
+    }
+
+    fn change(&self, change: impl FnOnce(&mut State)) {
+        change(&mut self.shared.state.lock().expect("not poisoned"));
+        self.shared.changed.notify_all();
+    }
+
+    fn serve(&self, mut stream: TcpStream) -> std::io::Result<()> {
+        let body = read_body(&mut stream)?;
+        let messages = body["messages"].as_array().cloned().unwrap_or_default();
+        let said: Vec<&str> = messages.iter().filter_map(|message| message["content"].as_str()).collect();
+        let prompt = said.join("\n");
+        let is_extraction = prompt.contains("<|#|>");
+        if !self.admit(&prompt, is_extraction) {
+            return Ok(());
+        }
+        let (refuse, answer) = {
+            let state = self.shared.state.lock().expect("not poisoned");
+            (state.refuse.clone(), state.answer.clone())
+        };
+        if refuse.is_some_and(|part| prompt.contains(&part)) {
+            return respond(
+                &mut stream,
+                "400 Bad Request",
+                "application/json",
+                r#"{"error":{"message":"refused"}}"#,
+            );
+        }
+        let answer = if is_extraction { extract(said.last().copied().unwrap_or_default()) } else { answer };
+        let usage = json!({ "prompt_tokens": 10, "completion_tokens": 5, "total_tokens": 15 });
+        if body["stream"] == json!(true) {
+            let delta =
+                json!({ "choices": [{ "index": 0, "delta": { "content": answer }, "finish_reason": null }] });
+            let end =
+                json!({ "choices": [{ "index": 0, "delta": {}, "finish_reason": "stop" }], "usage": usage });
+            let events = format!("data: {delta}\n\ndata: {end}\n\ndata: [DONE]\n\n");
+            return respond(&mut stream, "200 OK", "text/event-stream", &events);
+        }
+        let message = json!({ "role": "assistant", "content": answer });
+        let choice = json!({ "index": 0, "message": message, "finish_reason": "stop" });
+        respond(
+            &mut stream,
+            "200 OK",
+            "application/json",
+            &json!({ "choices": [choice], "usage": usage }).to_string(),
+        )
+    }
+
+    /// Counts a request and waits until it may be answered; `false` if it never may.
+    fn admit(&self, prompt: &str, count: bool) -> bool {
+        let mut state = self.shared.state.lock().expect("not poisoned");
+        if count {
+            *state.asked.entry(prompt.to_owned()).or_default() += 1;
+        }
+        match state.allowed.as_mut() {
+            None => return true,
+            Some(0) => {}
+            Some(left) => {
+                *left -= 1;
+                return true;
+            }
+        }
+        let round = state.round;
+        state.held += 1;
+        self.shared.changed.notify_all();
+        while state.round == round {
+            state = self.shared.changed.wait(state).expect("not poisoned");
+        }
+        state.held -= 1;
+        false
+    }
+}
+
+/// One entity for each capitalised word of the text to analyse, each related to the next.
+fn extract(prompt: &str) -> String {
+    let mut names: Vec<&str> = Vec::new();
+    for word in prompt.split(|c: char| !c.is_alphanumeric()) {
+        if word.starts_with("Thing") && !names.contains(&word) {
+            names.push(word);
+        }
+    }
+    let mut lines: Vec<String> =
+        names.iter().map(|name| format!("entity<|#|>{name}<|#|>Concept<|#|>{name} is a thing.")).collect();
+    lines.extend(names.windows(2).map(|pair| {
+        format!(
+            "relation<|#|>{}<|#|>{}<|#|>beside<|#|>{} stands beside {}.",
+            pair[0], pair[1], pair[0], pair[1]
+        )
+    }));
+    lines.push("<|COMPLETE|>".to_owned());
+    lines.join("\n")
+}
+
+fn read_body(stream: &mut TcpStream) -> std::io::Result<Value> {
+    let mut reader = BufReader::new(stream);
+    let mut length = 0;
+    loop {
+        let mut line = String::new();
+        if reader.read_line(&mut line)? == 0 || line == "\r\n" {
+            break;
+        }
+        if let Some(value) = line.to_ascii_lowercase().strip_prefix("content-length:") {
+            length = value.trim().parse().unwrap_or(0);
+        }
+    }
+    let mut body = vec![0; length];
+    reader.read_exact(&mut body)?;
+    serde_json::from_slice(&body).map_err(std::io::Error::other)
+}
+
+fn respond(stream: &mut TcpStream, status: &str, kind: &str, body: &str) -> std::io::Result<()> {
+    let length = body.len();
+    write!(
+        stream,
+        "HTTP/1.1 {status}\r\ncontent-type: {kind}\r\ncontent-length: {length}\r\nconnection: close\r\n\r\n{body}"
+    )?;
+    stream.flush()
+}

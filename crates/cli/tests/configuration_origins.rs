@@ -1,0 +1,77 @@
+//! Where each value comes from, and what wrong values say.
+
+mod common;
+
+use common::Graphloom;
+use serde_json::Value;
+
+fn check_origin(graphloom: &Graphloom, arguments: &[&str], key: &str) -> (String, String) {
+    let arguments: Vec<&str> = arguments.iter().copied().chain(["config", "show", "--origin"]).collect();
+    let shown = graphloom.json(&arguments);
+    let row = shown.as_array().expect("a list").iter().find(|row| row["key"] == key).expect("known").clone();
+    let text = |field: &str| row[field].as_str().unwrap_or_default().to_owned();
+    (text("value"), text("origin"))
+}
+
+#[test]
+fn flags_win_over_variables_over_dotenv_over_files_over_defaults() {
+    let graphloom = Graphloom::new();
+    assert_eq!(check_origin(&graphloom, &[], "workspace").1, "default");
+    graphloom.write("home/.config/graphloom/config.toml", "workspace = \"user\"\n");
+    assert_eq!(check_origin(&graphloom, &[], "workspace").0, "user");
+    graphloom.write("graphloom.toml", "workspace = \"project\"\n");
+    assert_eq!(check_origin(&graphloom, &[], "workspace").0, "project");
+    graphloom.write(".env", "GRAPHLOOM_WORKSPACE=dotenv\n");
+    assert_eq!(check_origin(&graphloom, &[], "workspace").1, ".env GRAPHLOOM_WORKSPACE");
+    let graphloom = graphloom.with("GRAPHLOOM_WORKSPACE", "environment");
+    assert_eq!(check_origin(&graphloom, &[], "workspace").1, "environment GRAPHLOOM_WORKSPACE");
+    let flagged = check_origin(&graphloom, &["--workspace", "flag"], "workspace");
+    assert_eq!(flagged, ("flag".to_owned(), "flag --workspace".to_owned()));
+}
+
+#[test]
+fn a_key_is_never_printed_and_chooses_no_model() {
+    let graphloom = Graphloom::new().with("OPENAI_API_KEY", "sk-do-not-print-me");
+    let shown = graphloom.run(&["config", "show", "--origin"]).exits(0).says("environment OPENAI_API_KEY");
+    assert!(!shown.stdout.contains("sk-do-not"));
+    assert_eq!(check_origin(&graphloom, &[], "llm").0, "none");
+    graphloom.write("a.md", "Ada Lovelace wrote the first program.\n");
+    graphloom.ok(&["add", "a.md"]);
+    let status = graphloom.json(&["status"]);
+    assert_eq!(status["calls"], Value::Array(Vec::new()));
+    graphloom.run(&["ask", "Who wrote the first program?"]).exits(0).says("--llm openai:MODEL");
+    let everything = graphloom.run(&["doctor"]).exits(0).says("a key is set");
+    assert!(!everything.stdout.contains("sk-do-not") && !everything.stderr.contains("sk-do-not"));
+}
+
+#[test]
+fn unknown_keys_name_the_nearest_known_one() {
+    let graphloom = Graphloom::new();
+    graphloom.run(&["--set", "embeder=builtin", "status"]).exits(2).says("did you mean \"embedder\"?");
+    graphloom.write("graphloom.toml", "wrkspace = \"x\"\n");
+    graphloom.run(&["status"]).exits(2).says("graphloom.toml").says("did you mean \"workspace\"?");
+    let graphloom = Graphloom::new().with("GRAPHLOOM_LMM", "none");
+    graphloom.run(&["config", "show"]).exits(0).says("did you mean GRAPHLOOM_LLM?");
+}
+
+#[test]
+fn a_wrong_provider_is_an_error_at_start_and_leaves_nothing_behind() {
+    let graphloom = Graphloom::new();
+    graphloom.write("a.md", "Ada Lovelace wrote the first program.\n");
+    graphloom.run(&["--llm", "gpt-4o", "add", "a.md"]).exits(2).says("openai:MODEL or ollama:MODEL");
+    graphloom.run(&["--llm", "openai:gpt-4o", "add", "a.md"]).exits(2).says("help: set OPENAI_API_KEY");
+    graphloom.run(&["--embedder", "local:nope", "add", "a.md"]).exits(1).says("graphloom model");
+    assert!(!graphloom.path(".graphloom/default.graphloom").exists());
+}
+
+#[test]
+fn a_model_that_cannot_be_reached_is_an_error_with_a_remedy() {
+    let port =
+        std::net::TcpListener::bind("127.0.0.1:0").expect("a port").local_addr().expect("bound").port();
+    let graphloom = Graphloom::new().with("OLLAMA_HOST", &format!("127.0.0.1:{port}"));
+    graphloom.write("a.md", "Ada Lovelace wrote the first program.\n");
+    let ran = graphloom.run(&["--llm", "ollama:none", "add", "a.md"]).exits(1);
+    ran.says("error: ").says("reaching model ollama:none").says("help: ");
+    // What was accepted is kept, and goes on once the model is chosen anew.
+    graphloom.run(&["add", "a.md"]).exits(0).says("1 unchanged").says("1 document in the graph");
+}

@@ -1,0 +1,45 @@
+//! Removing a document leaves the state as if it had never come.
+
+mod common;
+
+use common::{Graphloom, copy_lab};
+
+#[test]
+fn the_state_after_removal_equals_the_plain_build() {
+    let plain = Graphloom::new();
+    copy_lab(&plain);
+    std::fs::remove_file(plain.path("docs/staff.csv")).expect("there");
+    plain.ok(&["add", "docs"]);
+
+    let graphloom = Graphloom::new();
+    copy_lab(&graphloom);
+    graphloom.ok(&["add", "docs"]);
+    assert_ne!(graphloom.hash(), plain.hash());
+    graphloom.run(&["rm", "docs/staff.csv"]).exits(0).says("removed docs/staff.csv");
+    assert_eq!(graphloom.hash(), plain.hash());
+    graphloom.run(&["check"]).exits(0);
+}
+
+#[test]
+fn the_order_of_adding_does_not_matter() {
+    let one = Graphloom::new();
+    let other = Graphloom::new();
+    copy_lab(&one);
+    copy_lab(&other);
+    one.ok(&["add", "docs"]);
+    for name in ["docs/staff.csv", "docs/newsletter-winter-2018.md", "docs"] {
+        other.ok(&["add", name]);
+    }
+    assert_eq!(one.hash(), other.hash());
+}
+
+#[test]
+fn an_unknown_document_names_near_matches_and_removes_nothing() {
+    let graphloom = Graphloom::new();
+    graphloom.write("docs/charter.md", "Ada Lovelace wrote the first program.\n");
+    graphloom.ok(&["add", "docs"]);
+    let before = graphloom.hash();
+    let ran = graphloom.run(&["rm", "docs/charter.md", "docs/chater.md"]).exits(1);
+    ran.says("no document \"docs/chater.md\"").says("help: did you mean docs/charter.md?");
+    assert_eq!(graphloom.hash(), before);
+}

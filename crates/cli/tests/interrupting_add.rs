@@ -1,0 +1,47 @@
+//! Ctrl-C stops `add` cleanly, and the same command goes on.
+#![cfg(unix)]
+
+mod common;
+
+use std::process::{Command, Stdio};
+
+use common::model::ScriptedModel;
+use common::{Graphloom, Ran};
+
+const MODEL: [&str; 4] = ["--llm", "openai:scripted", "--set", "gleaning=0"];
+
+#[test]
+fn an_interrupted_add_says_how_to_go_on_and_goes_on() {
+    let model = ScriptedModel::start();
+    let graphloom = Graphloom::new().with("GRAPHLOOM_BASE_URL", &model.base_url());
+    for number in 0..12 {
+        graphloom.write(
+            &format!("docs/{number}.md"),
+            format!("Thing{number} stands beside Thing{}.\n", number + 1),
+        );
+    }
+    let add: Vec<&str> = MODEL.iter().copied().chain(["add", "docs"]).collect();
+
+    model.allow(3);
+    let mut command = graphloom.command(&add);
+    let child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("runs");
+    model.wait_for_held();
+    let sent = Command::new("kill").args(["-INT", &child.id().to_string()]).status().expect("kill runs");
+    assert!(sent.success());
+    let output = child.wait_with_output().expect("ends");
+    Ran::of(&add, output).exits(130).says("stopped; run the same command to go on");
+
+    model.release();
+    graphloom.run(&add).exits(0).says("12 unchanged").says("12 documents in the graph");
+    graphloom.run(&["check"]).exits(0);
+
+    let plain = Graphloom::new().with("GRAPHLOOM_BASE_URL", &model.base_url());
+    for number in 0..12 {
+        plain.write(
+            &format!("docs/{number}.md"),
+            format!("Thing{number} stands beside Thing{}.\n", number + 1),
+        );
+    }
+    plain.run(&add).exits(0);
+    assert_eq!(graphloom.hash(), plain.hash());
+}

@@ -1,0 +1,88 @@
+//! `kill -9` at any moment of `add` loses nothing that was acknowledged and pays for nothing twice.
+
+mod common;
+
+use std::io::{BufRead, BufReader};
+use std::process::{Child, Stdio};
+
+use common::Graphloom;
+use common::model::ScriptedModel;
+
+const DOCUMENTS: usize = 60;
+const CALLS_IN_FLIGHT: usize = 4;
+const ADD: [&str; 7] = ["--json", "--llm", "openai:scripted", "--set", "gleaning=0", "add", "docs"];
+
+/// When a process is killed.
+enum Moment {
+    /// While the model is silent, after it has answered so many calls.
+    AfterAnswers(usize),
+    /// As soon as this event is printed; the model answers at once.
+    AtEvent(&'static str),
+}
+
+#[test]
+fn twenty_kills_end_in_the_state_of_a_clean_run() {
+    let model = ScriptedModel::start();
+    let graphloom = with_documents(&model);
+    let moments: Vec<Moment> = (0..15)
+        .map(|round| Moment::AfterAnswers(round % 4))
+        .chain(["source", "source", "advanced", "finished", "finished"].map(Moment::AtEvent))
+        .collect();
+    let kills = moments.len();
+    assert_eq!(kills, 20);
+    for moment in moments {
+        kill_at(&graphloom, &model, moment);
+    }
+    graphloom.run(&ADD).exits(0);
+
+    let status = graphloom.json(&["status"]);
+    assert_eq!(status["by_status"]["ready"], DOCUMENTS, "no document is lost or stuck");
+    graphloom.run(&["check"]).exits(0);
+    let asked = model.asked();
+    assert_eq!(asked.len(), DOCUMENTS);
+    let paid_twice: usize = asked.values().map(|times| times - 1).sum();
+    assert!(paid_twice <= kills * CALLS_IN_FLIGHT, "{paid_twice} calls were made twice");
+
+    let clean = with_documents(&model);
+    clean.run(&ADD).exits(0);
+    assert_eq!(graphloom.hash(), clean.hash());
+}
+
+fn with_documents(model: &ScriptedModel) -> Graphloom {
+    let graphloom = Graphloom::new().with("GRAPHLOOM_BASE_URL", &model.base_url());
+    for number in 0..DOCUMENTS {
+        let text = format!("Thing{number} stands beside Thing{} and Thing{}.\n", number % 7, number + 1);
+        graphloom.write(&format!("docs/{number}.md"), text);
+    }
+    graphloom
+}
+
+fn kill_at(graphloom: &Graphloom, model: &ScriptedModel, moment: Moment) {
+    match moment {
+        Moment::AfterAnswers(answers) => {
+            model.allow(answers);
+            let child = start(graphloom);
+            model.wait_for_held();
+            kill(child);
+            model.release();
+        }
+        Moment::AtEvent(event) => {
+            let mut child = start(graphloom);
+            let stdout = child.stdout.take().expect("a pipe");
+            let wanted = format!("\"event\":\"{event}\"");
+            let mut lines = BufReader::new(stdout).lines();
+            // A process that is done before the event comes is killed too late, which must do no harm either.
+            lines.find(|line| line.as_ref().is_ok_and(|line| line.contains(&wanted)));
+            kill(child);
+        }
+    }
+}
+
+fn start(graphloom: &Graphloom) -> Child {
+    graphloom.command(&ADD).stdout(Stdio::piped()).stderr(Stdio::null()).spawn().expect("runs")
+}
+
+fn kill(mut child: Child) {
+    child.kill().expect("still ours to kill");
+    child.wait().expect("ended");
+}

@@ -1,0 +1,108 @@
+//! What programs read: JSON on stdout and nothing else there, exit codes, pipes that close early.
+
+mod common;
+
+use std::io::Read;
+use std::process::Stdio;
+
+use common::{Graphloom, copy_lab};
+use serde_json::Value;
+
+#[test]
+fn add_prints_one_event_a_line_and_a_summary() {
+    let graphloom = Graphloom::new();
+    copy_lab(&graphloom);
+    graphloom.write("docs/picture.png", "x");
+    let stdout = graphloom.ok(&["--json", "add", "docs"]);
+    let events: Vec<Value> = stdout.lines().map(|line| serde_json::from_str(line).expect("JSON")).collect();
+    let count = |event: &str| events.iter().filter(|it| it["event"] == event).count();
+    assert_eq!((count("source"), count("skipped"), count("finished"), count("summary")), (12, 1, 12, 1));
+    let summary = events.last().expect("a last one");
+    assert_eq!((&summary["event"], &summary["accepted"]), (&Value::from("summary"), &Value::from(12)));
+    assert_eq!(summary["run"]["report"]["finished"], 12);
+}
+
+#[test]
+fn every_reading_command_prints_one_json_value() {
+    let graphloom = Graphloom::new();
+    graphloom.write("a.md", "Ada Lovelace wrote the first program in London.\n");
+    graphloom.ok(&["add", "a.md"]);
+    for arguments in [
+        vec!["status"],
+        vec!["show", "a.md"],
+        vec!["show", "a.md", "--text"],
+        vec!["graph", "Ada Lovelace"],
+        vec!["search", "program"],
+        vec!["ask", "Who wrote the first program?"],
+        vec!["ask", "Who wrote the first program?", "--context-only"],
+        vec!["ask", "Who wrote the first program?", "--prompt-only"],
+        vec!["check"],
+        vec!["doctor"],
+        vec!["dump", "--hash"],
+        vec!["config", "show"],
+        vec!["model", "list"],
+        vec!["rm", "a.md"],
+    ] {
+        graphloom.json(&arguments);
+    }
+}
+
+#[test]
+fn output_without_a_terminal_has_no_colours_and_no_bars() {
+    let graphloom = Graphloom::new();
+    graphloom.write("a.md", "Ada Lovelace wrote the first program in London.\n");
+    for arguments in [vec!["add", "a.md"], vec!["status"], vec!["ask", "Who wrote the first program?"]] {
+        let ran = graphloom.run(&arguments).exits(0);
+        assert!(!ran.stdout.contains('\u{1b}') && !ran.stderr.contains('\u{1b}'), "{arguments:?}");
+    }
+    let colored = graphloom.ok(&["--color", "always", "status"]);
+    assert!(colored.contains('\u{1b}'));
+}
+
+#[test]
+fn quiet_leaves_stderr_empty() {
+    let graphloom = Graphloom::new();
+    graphloom.write("a.md", "Ada Lovelace wrote the first program in London.\n");
+    assert_eq!(graphloom.run(&["-q", "add", "a.md"]).exits(0).stderr, "");
+    assert_eq!(graphloom.run(&["-q", "ask", "Who wrote the first program?"]).exits(0).stderr, "");
+}
+
+#[test]
+fn a_reader_that_goes_away_is_no_error() {
+    let graphloom = Graphloom::new();
+    copy_lab(&graphloom);
+    graphloom.ok(&["add", "docs"]);
+    let mut command = graphloom.command(&["dump"]);
+    let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("runs");
+    let mut first = [0; 1];
+    let mut stdout = child.stdout.take().expect("a pipe");
+    stdout.read_exact(&mut first).expect("a byte");
+    drop(stdout);
+    let output = child.wait_with_output().expect("ends");
+    let stderr = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success() && !stderr.contains("error"), "{stderr}");
+}
+
+#[test]
+fn a_document_cannot_steer_the_terminal() {
+    let graphloom = Graphloom::new();
+    graphloom.write("a.md", "Ada Lovelace wrote \u{1b}[2J the first program in London.\n");
+    graphloom.run(&["add", "a.md"]).exits(0);
+    for arguments in [vec!["ask", "Who wrote the first program?"], vec!["search", "program"]] {
+        assert!(!graphloom.run(&arguments).stdout.contains('\u{1b}'));
+    }
+}
+
+#[test]
+fn a_wrong_command_line_exits_with_2() {
+    let graphloom = Graphloom::new();
+    graphloom.run(&["ad", "docs"]).exits(2).says("add");
+    graphloom.run(&["ask"]).exits(2);
+    graphloom.run(&["ask", "x", "--mode", "best"]).exits(2).says("naive");
+}
+
+#[test]
+fn completions_are_printed_for_shells() {
+    let graphloom = Graphloom::new();
+    assert!(graphloom.ok(&["completions", "bash"]).contains("_graphloom"));
+}

@@ -11,6 +11,7 @@
 #   lightrag-shipped    its indexing cost as shipped, 250 and 500 passages           (slow)
 #   run                 Graphloom on musique_train100: index, quality, latency
 #   latency             its latency again, on the index of `run`
+#   latency-cold        the same with nothing remembered between questions
 #   smallops            cold start, one more document, one less, on that index
 #   scale               growth from 500 to 6,119 passages, small operations at each size
 #   kill                kill -9 while indexing, 20 times
@@ -61,12 +62,13 @@ evaluate() { nice -n "${BENCH_NICE:-0}" "$BENCH_HOME/venv/bin/python" "$harness/
 
 # `eval.py run --keep` writes over the result of the run that built the index, so that one is put back.
 latency_again() {
-    adapter=$1
-    shift
+    again=$1
+    adapter=$2
+    shift 2
     result=$BENCH_HOME/results/run-$adapter-$tag.json
     cp "$result" "$result.kept"
     evaluate run --adapter "$adapter" --corpus $corpus --tag $tag --keep --no-quality "$@"
-    mv "$result" "$BENCH_HOME/results/latency-$adapter-$tag.json"
+    mv "$result" "$BENCH_HOME/results/$again-$adapter-$tag.json"
     mv "$result.kept" "$result"
 }
 
@@ -84,12 +86,13 @@ for step in "$@"; do
     esac
     case $step in
     lightrag) evaluate run --corpus $corpus --tag $tag --options "$deferred" ;;
-    lightrag-latency) latency_again lightrag_py --options "$deferred" ;;
+    lightrag-latency) latency_again latency lightrag_py --options "$deferred" ;;
     lightrag-smallops) evaluate smallops --corpus $corpus --tag $tag --embed hash ;;
     lightrag-kill) evaluate kill --corpus $corpus --embed hash --limit $limit_kill --delay-ms 50 --kills 5 ;;
     lightrag-shipped) evaluate scale --corpus $corpus --embed hash --sizes 250,500 ;;
     run) evaluate run --adapter graphloom --corpus $corpus --tag $tag ;;
-    latency) latency_again graphloom ;;
+    latency) latency_again latency graphloom ;;
+    latency-cold) latency_again latency-cold graphloom --options '{"cold": true}' ;;
     smallops) evaluate smallops --adapter graphloom --corpus $corpus --tag $tag --embed hash ;;
     scale) evaluate scale --adapter graphloom --corpus 2wiki_corpus6119 --embed hash --sizes 500,1000,2000,4000,6119 ;;
     kill) evaluate kill --adapter graphloom --corpus $corpus --embed hash --limit $limit_kill --delay-ms 50 --kills 20 ;;

@@ -118,18 +118,20 @@ def quality(results: Results, corpus: str, ours: dict | None, theirs: dict | Non
         table(["mode", "recall@2", "recall@5", "recall@10", "recall@20"], rows)
 
 
-def latency(corpus: str, ours: dict | None, theirs: dict | None) -> None:
-    if not any(side and "latency" in side for side in (ours, theirs)):
+def latency(corpus: str, ours: dict | None, theirs: dict | None, cold: dict | None) -> None:
+    ours, theirs, cold = ((side or {}).get("latency", {}) for side in (ours, theirs, cold))
+    if not (ours or theirs or cold):
         return
     heading(f"Retrieval latency, {corpus}")
     rows = []
     for mode in MODES:
-        mine, other = ((side or {}).get("latency", {}).get(mode, {}) for side in (ours, theirs))
+        other, mine, fresh = (side.get(mode, {}) for side in (theirs, ours, cold))
         for key, label in (("p50_ms", "p50 ms"), ("p95_ms", "p95 ms"), ("p99_ms", "p99 ms")):
-            rows.append([mode, label, other.get(key), mine.get(key), ratio(other.get(key), mine.get(key))])
-        key = "qps_8_concurrent"
-        rows.append([mode, "queries/s, 8 at once", other.get(key), mine.get(key), ratio(mine.get(key), other.get(key))])
-    table(["mode", "", "LightRAG", "Graphloom", "ratio"], rows)
+            costs = [side.get(key) for side in (other, mine, fresh)]
+            rows.append([mode, label, *costs, ratio(costs[0], costs[1]), ratio(costs[0], costs[2])])
+        rates = [side.get("qps_8_concurrent") for side in (other, mine, fresh)]
+        rows.append([mode, "queries/s, 8 at once", *rates, ratio(rates[1], rates[0]), ratio(rates[2], rates[0])])
+    table(["mode", "", "LightRAG", "Graphloom", "Graphloom, nothing remembered", "ratio", "ratio, nothing remembered"], rows)
 
 
 def indexing(corpus: str, ours: dict | None, theirs: dict | None) -> None:
@@ -244,7 +246,7 @@ def main() -> None:
             print(f"{side['adapter']} {side['system'].get('version', '')}: {m['time']}, {m['cores']} cores, {m['mem_gb']} GB")
     quality(results, corpus, ours, theirs)
     again = [results.get(f"latency-{name}-{corpus}", f"run-{name}-{corpus}") for name in (OURS, THEIRS)]
-    latency(corpus, *again)
+    latency(corpus, *again, results.get(f"latency-cold-{OURS}-{corpus}"))
     indexing(corpus, ours, theirs)
     small(results, corpus)
     growth(results, f"scale-{THEIRS}-{corpus}", "LightRAG as shipped")

@@ -1,8 +1,9 @@
 //! The write verb's argument: everything one unit of work changes.
 
 use crate::{
-    Call, Chunk, ChunkExtraction, ChunkId, Document, DocumentId, EmbeddingSpec, Entity, EntityKey, Extraction,
-    Fact, GraphKey, Job, Lease, Mention, Relation, RelationKey, Revision, Summary, VectorEntry, VectorKind,
+    Call, Chunk, ChunkExtraction, ChunkId, Document, DocumentId, EmbeddingSpec, Entity, EntityKey,
+    Extraction, Fact, GraphKey, Job, Lease, Mention, Relation, RelationKey, Revision, Summary, VectorEntry,
+    VectorKind,
 };
 
 /// Changes that are applied together or not at all.

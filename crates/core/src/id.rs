@@ -65,7 +65,9 @@ string_id!(
 
 /// Why a workspace name was refused.
 #[derive(Debug, thiserror::Error, PartialEq, Eq)]
-#[error("workspace name {0:?} must be 1 to 64 of the characters a-z, 0-9, '-' and '_', starting with a letter or digit")]
+#[error(
+    "workspace name {0:?} must be 1 to 64 of the characters a-z, 0-9, '-' and '_', starting with a letter or digit"
+)]
 pub struct InvalidWorkspaceId(pub String);
 
 impl WorkspaceId {

@@ -23,9 +23,9 @@ pub struct Job {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", tag = "state")]
 pub enum JobState {
-    /// Text is stored; nothing else is.
+    /// Text and chunks are stored; if the document is live, words find it.
     Accepted,
-    /// Chunks are stored, and searchable if the document is live; extractions arrive.
+    /// Chunk vectors are stored too, unless the document is staged; extractions arrive.
     Chunked,
     /// Everything extracted is in the graph. Chunks that failed are listed with the chunks.
     Merged,
@@ -49,7 +49,7 @@ pub struct Lease {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", tag = "status")]
 pub enum DocumentStatus {
-    /// Accepted, not chunked.
+    /// Accepted; vectors do not find it yet.
     Waiting,
     /// Searchable; extraction or merging is under way.
     Indexing {

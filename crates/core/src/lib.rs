@@ -32,8 +32,8 @@ pub use id::{
 pub use job::{DocumentStatus, Job, JobState, Lease};
 pub use ledger::{Call, CallOutcome, Role};
 pub use model::{
-    ChatEvent, ChatMessage, ChatRequest, ChatRole, ChatStream, Completion, Embedder, Embeddings, FinishReason,
-    LanguageModel, ModelError, Purpose, Usage, complete,
+    ChatEvent, ChatMessage, ChatRequest, ChatRole, ChatStream, Completion, Embedder, Embeddings,
+    FinishReason, LanguageModel, ModelError, Purpose, Usage, complete,
 };
 pub use progress::{Progress, ProgressSink, Stage};
 pub use span::Span;

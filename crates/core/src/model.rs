@@ -247,8 +247,12 @@ impl ModelError {
             Self::Unreachable { url, .. } => {
                 Some(format!("start the model server at {url}, or choose another with GRAPHLOOM_BASE_URL"))
             }
-            Self::Unauthorized { .. } => Some("set OPENAI_API_KEY, or the key of the provider you chose".to_owned()),
-            Self::RateLimited { .. } => Some("wait and run `graphloom retry`, or set a lower rate limit".to_owned()),
+            Self::Unauthorized { .. } => {
+                Some("set OPENAI_API_KEY, or the key of the provider you chose".to_owned())
+            }
+            Self::RateLimited { .. } => {
+                Some("wait and run `graphloom retry`, or set a lower rate limit".to_owned())
+            }
             Self::Timeout { .. } | Self::Refused { .. } | Self::Server { .. } => None,
             Self::Malformed { .. } | Self::Local { .. } => None,
         }

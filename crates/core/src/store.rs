@@ -4,8 +4,9 @@ use async_trait::async_trait;
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    Batch, Call, Chunk, ChunkId, ContentHash, Document, DocumentId, Entity, EntityKey, Extraction, ExtractionKey,
-    Fact, GraphKey, Job, Mention, Relation, RelationKey, Revision, Summary, Timestamp, WorkspaceId,
+    Batch, Call, Chunk, ChunkId, ContentHash, Document, DocumentId, Entity, EntityKey, Extraction,
+    ExtractionKey, Fact, GraphKey, Job, Mention, Relation, RelationKey, Revision, Summary, Timestamp,
+    WorkspaceId,
 };
 
 /// One workspace's evidence and views.
@@ -117,7 +118,11 @@ pub trait Snapshot: Send + Sync {
     async fn projections(&self) -> Result<Vec<Projection>, StoreError>;
 
     /// Documents by id, staged ones included.
-    async fn scan_documents(&self, after: Option<&DocumentId>, limit: usize) -> Result<Vec<Document>, StoreError>;
+    async fn scan_documents(
+        &self,
+        after: Option<&DocumentId>,
+        limit: usize,
+    ) -> Result<Vec<Document>, StoreError>;
 
     /// Jobs by document.
     async fn scan_jobs(&self, after: Option<&DocumentId>, limit: usize) -> Result<Vec<Job>, StoreError>;
@@ -140,13 +145,19 @@ pub trait Snapshot: Send + Sync {
     ) -> Result<Vec<Mention>, StoreError>;
 
     /// Facts by (chunk, ordinal).
-    async fn scan_facts(&self, after: Option<(&ChunkId, u32)>, limit: usize) -> Result<Vec<Fact>, StoreError>;
+    async fn scan_facts(&self, after: Option<(&ChunkId, u32)>, limit: usize)
+    -> Result<Vec<Fact>, StoreError>;
 
     /// Entities by key.
-    async fn scan_entities(&self, after: Option<&EntityKey>, limit: usize) -> Result<Vec<Entity>, StoreError>;
+    async fn scan_entities(&self, after: Option<&EntityKey>, limit: usize)
+    -> Result<Vec<Entity>, StoreError>;
 
     /// Relations by key.
-    async fn scan_relations(&self, after: Option<&RelationKey>, limit: usize) -> Result<Vec<Relation>, StoreError>;
+    async fn scan_relations(
+        &self,
+        after: Option<&RelationKey>,
+        limit: usize,
+    ) -> Result<Vec<Relation>, StoreError>;
 
     /// Summaries by (owner, key).
     async fn scan_summaries(
@@ -337,7 +348,9 @@ impl StoreError {
             Self::EmbeddingMismatch { .. } => {
                 Some("use the embedder the workspace was built with, or a new --workspace".to_owned())
             }
-            Self::Corrupt { .. } => Some("run `graphloom check`; restore a backup if it cannot be read".to_owned()),
+            Self::Corrupt { .. } => {
+                Some("run `graphloom check`; restore a backup if it cannot be read".to_owned())
+            }
             Self::Conflict { .. } | Self::Invalid { .. } | Self::Backend { .. } => None,
         }
     }

@@ -10,6 +10,7 @@ pub mod graph;
 pub mod index;
 pub mod offline;
 pub mod parse;
+mod prompt;
 pub mod query;
 pub mod text;
 
@@ -30,6 +31,8 @@ pub struct Engine {
     pub tokenizer: text::Tokenizer,
     /// How documents are indexed.
     pub index: index::IndexConfig,
+    /// What this process remembers between questions.
+    pub caches: query::QueryCaches,
 }
 
 /// The model of each role. `None` is the offline default of that role: rules and verbatim sentences, labelled so.

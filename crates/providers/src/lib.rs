@@ -1,1 +1,27 @@
-//! Adapters.
+//! Adapters to models: OpenAI-compatible and Ollama servers over one HTTP layer, local model folders, and the
+//! built-in embedder.
+//!
+//! Everything here implements a port of `graphloom-core`. Nothing reads the environment: keys, base URLs and limits
+//! come in as plain config values.
+
+#![cfg_attr(test, allow(clippy::unwrap_used))]
+
+pub mod builtin;
+mod chat_stream;
+mod embed_batches;
+mod endpoint;
+pub mod http;
+#[cfg(feature = "local")]
+pub mod local;
+#[cfg(feature = "local")]
+pub mod models;
+pub mod ollama;
+pub mod openai;
+mod secret;
+#[cfg(any(test, feature = "testing"))]
+pub mod testing;
+mod wire_lines;
+
+pub use embed_batches::EmbedBatching;
+pub use endpoint::{ConfigError, Endpoint};
+pub use secret::Secret;

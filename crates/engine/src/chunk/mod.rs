@@ -1,6 +1,18 @@
 //! Splits a document into chunks of bounded token length.
 
-use graphloom_core::Span;
+mod borders;
+mod breadcrumb;
+mod pack;
+
+use std::ops::Range;
+
+use graphloom_core::{Format, Span};
+
+use crate::parse::{Heading, ParsedDocument};
+use crate::text::{MIN_WINDOW_TOKENS, TokenMap, Tokenizer};
+use borders::Border;
+use breadcrumb::Breadcrumbs;
+use pack::Packer;
 
 /// How texts are split.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -15,6 +27,12 @@ pub struct ChunkConfig {
 
 /// Documents above this many tokens get smaller chunks where the size is adaptive.
 pub const ADAPTIVE_TOKENS: u32 = 25_000;
+
+/// Most tokens of a chunk where the size is adaptive.
+pub const CHUNK_TOKENS: u32 = 1200;
+
+/// Most tokens of a chunk of a document over [`ADAPTIVE_TOKENS`] where the size is adaptive.
+pub const SMALL_CHUNK_TOKENS: u32 = 600;
 
 /// Where chunk borders are sought.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -45,3 +63,171 @@ impl Default for ChunkConfig {
         Self { strategy: ChunkStrategy::Auto, max_chunk_tokens: None, overlap_tokens: 100 }
     }
 }
+
+/// Why a [`ChunkConfig`] makes no sense.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum ChunkConfigError {
+    /// Chunks that could not hold a word.
+    #[error("chunks of {tokens} tokens are too small, the least is {MIN_WINDOW_TOKENS}")]
+    TooSmall {
+        /// The size asked for.
+        tokens: u32,
+    },
+    /// Chunks that repeat more than they add.
+    #[error("an overlap of {overlap} tokens is more than half of a chunk of {tokens}")]
+    Overlap {
+        /// The overlap asked for.
+        overlap: u32,
+        /// The size, or the smaller of the adaptive sizes.
+        tokens: u32,
+    },
+}
+
+impl ChunkConfig {
+    /// Whether [`chunk`] can do exactly this; it clamps what it cannot.
+    pub fn validate(&self) -> Result<(), ChunkConfigError> {
+        let tokens = self.max_chunk_tokens.unwrap_or(SMALL_CHUNK_TOKENS);
+        if (tokens as usize) < MIN_WINDOW_TOKENS {
+            return Err(ChunkConfigError::TooSmall { tokens });
+        }
+        if self.overlap_tokens > tokens / 2 {
+            return Err(ChunkConfigError::Overlap { overlap: self.overlap_tokens, tokens });
+        }
+        Ok(())
+    }
+}
+
+/// The chunks of a document, in order.
+///
+/// - Every span lies on character borders, has no white space at its ends and at most `max_chunk_tokens`
+///   tokens; spans ascend strictly in start and end, and together hold everything that is not white space.
+/// - [`ChunkStrategy::TokenWindow`] is LightRAG's fixed window, without a last chunk made of overlap only.
+/// - [`ChunkStrategy::Recursive`] fills chunks with whole paragraphs, and with sentences, lines, clauses or
+///   words where one is too long; the overlap is the last whole sentences or lines of the chunk before. It
+///   differs from LightRAG's R in filling a chunk with the first sentences of a long paragraph, and in
+///   looking for sentences.
+/// - [`ChunkStrategy::Headings`] joins small sections and splits large ones recursively; only the parts of
+///   one section overlap.
+/// - Rows of CSV, JSON lines and JSON stay whole where they fit, and do not overlap.
+/// - A size below [`MIN_WINDOW_TOKENS`] counts as that, an overlap above half the size as half.
+pub fn chunk(document: &ParsedDocument, config: &ChunkConfig, tokens: Tokenizer) -> Vec<Piece> {
+    let text = document.text.as_str();
+    let map = tokens.map(text);
+    let max = max_tokens(config, map.len());
+    let overlap = (config.overlap_tokens as usize).min(max / 2);
+    let whole = 0..text.len();
+    let strategy = match config.strategy {
+        ChunkStrategy::Auto if document.headings.is_empty() => ChunkStrategy::Recursive,
+        ChunkStrategy::Auto => ChunkStrategy::Headings,
+        chosen => chosen,
+    };
+    let mut crumbs = Breadcrumbs::new(&document.headings, tokens);
+    let packer = Packer {
+        text,
+        map: &map,
+        max,
+        overlap,
+        borders: borders_of(document.format),
+        headings: &document.headings,
+    };
+    let mut pieces = Pieces { text, tokens, found: Vec::new() };
+    match strategy {
+        ChunkStrategy::TokenWindow => {
+            for window in map.windows(text, whole, max, overlap) {
+                pieces.push(window, &mut crumbs);
+            }
+        }
+        ChunkStrategy::Auto | ChunkStrategy::Recursive => {
+            for range in packer.pack(whole) {
+                pieces.push(range, &mut crumbs);
+            }
+        }
+        ChunkStrategy::Headings => {
+            for group in group_sections(&document.headings, &map, text.len(), max) {
+                for range in packer.pack(group) {
+                    pieces.push(range, &mut crumbs);
+                }
+            }
+        }
+    }
+    pieces.found
+}
+
+fn max_tokens(config: &ChunkConfig, document_tokens: usize) -> usize {
+    let adaptive = if document_tokens > ADAPTIVE_TOKENS as usize { SMALL_CHUNK_TOKENS } else { CHUNK_TOKENS };
+    (config.max_chunk_tokens.unwrap_or(adaptive) as usize).max(MIN_WINDOW_TOKENS)
+}
+
+/// Where a format's text is best split, best first.
+fn borders_of(format: Format) -> &'static [Border] {
+    match format {
+        Format::Text | Format::Markdown | Format::Html => {
+            &[Border::Paragraph, Border::Sentence, Border::Line, Border::Clause, Border::Word]
+        }
+        Format::Csv | Format::JsonLines => &[Border::Line, Border::Clause, Border::Word],
+        Format::Json => {
+            &[Border::Indent, Border::Indent, Border::Indent, Border::Line, Border::Clause, Border::Word]
+        }
+    }
+}
+
+/// Joins neighbouring sections up to `max` tokens.
+///
+/// A group that is three quarters full ends before a section that does not stand under its first heading. A
+/// section above `max` tokens is a group of its own, with the few words that may stand before it.
+fn group_sections(headings: &[Heading], map: &TokenMap, end: usize, max: usize) -> Vec<Range<usize>> {
+    let starts = headings.iter().map(|heading| (heading.offset, heading.level));
+    let ends = headings.iter().map(|heading| heading.offset).skip(1).chain([end]);
+    let preamble = (0..headings.first().map_or(end, |heading| heading.offset), u8::MAX);
+    let sections =
+        std::iter::once(preamble).chain(starts.zip(ends).map(|((at, level), end)| (at..end, level)));
+    let mut groups: Vec<(Range<usize>, u8)> = Vec::new();
+    for (section, level) in sections.filter(|(section, _)| !section.is_empty()) {
+        if let Some((group, first)) = groups.last_mut() {
+            let fits = map.count(&(group.start..section.end)) <= max;
+            let tokens = map.count(group);
+            let leaves = level <= *first && tokens * 4 >= max * 3;
+            if (fits && !leaves) || tokens * 8 < max {
+                group.end = section.end;
+                continue;
+            }
+        }
+        groups.push((section, level));
+    }
+    groups.into_iter().map(|(group, _)| group).collect()
+}
+
+/// Collects ranges as pieces.
+struct Pieces<'a> {
+    text: &'a str,
+    tokens: Tokenizer,
+    found: Vec<Piece>,
+}
+
+impl Pieces<'_> {
+    /// Takes a range without the white space at its ends, unless it adds nothing to the piece before; a piece
+    /// that it holds whole gives way.
+    fn push(&mut self, range: Range<usize>, crumbs: &mut Breadcrumbs<'_>) {
+        let range = trim(self.text, range);
+        let adds = self.found.last().is_none_or(|last| range.end as u64 > last.span.end);
+        if range.is_empty() || !adds {
+            return;
+        }
+        while self.found.last().is_some_and(|last| last.span.start >= range.start as u64) {
+            self.found.pop();
+        }
+        let token_count = self.tokens.count(&self.text[range.clone()]);
+        let breadcrumb = crumbs.over(&range);
+        self.found.push(Piece { span: Span::new(range.start, range.end), token_count, breadcrumb });
+    }
+}
+
+/// The range without white space at its ends.
+fn trim(text: &str, range: Range<usize>) -> Range<usize> {
+    let slice = &text[range.clone()];
+    let start = range.start + (slice.len() - slice.trim_start().len());
+    start..start + slice.trim().len()
+}
+
+#[cfg(test)]
+mod tests;

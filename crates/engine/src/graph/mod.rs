@@ -1,1 +1,330 @@
-//! Merges mentions and facts into entities and relations.
+//! The graph: derives entities and relations again where their evidence changed.
+
+mod describe;
+mod records;
+mod views;
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use futures::{StreamExt, TryStreamExt, stream};
+use graphloom_core::{
+    Batch, Call, CallOutcome, Chunk, ChunkId, ContentHash, DocumentId, EmbeddingSpec, Entity, EntityKey,
+    Fact, GraphKey, Mention, ModelError, Purpose, Records, Relation, RelationKey, Role, Snapshot, StoreError,
+    Summary, VectorEntry, VectorKind, VectorRow,
+};
+
+use crate::Engine;
+use describe::{Description, describe};
+pub use describe::{SUMMARY_CONTEXT_TOKENS, SUMMARY_FRAGMENTS, SUMMARY_PROMPT, SUMMARY_TOKENS};
+use records::evidence_of;
+pub use views::UNKNOWN_KIND;
+use views::{Draft, derive_entity, derive_relation, end_names, entity_text, relation_text};
+
+/// How the evidence changes: whose records leave the graph and whose enter it.
+#[derive(Debug, Default)]
+pub(crate) struct GraphChange {
+    /// Chunks whose mentions and facts leave.
+    pub(crate) removed: BTreeSet<ChunkId>,
+    /// Chunks whose records enter; what they had before is replaced.
+    pub(crate) added: Vec<(Chunk, Records)>,
+}
+
+/// Why a view could not be derived.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum DeriveError {
+    #[error("deriving the graph")]
+    Store(#[from] StoreError),
+    #[error("deriving the graph")]
+    Model(#[from] ModelError),
+}
+
+/// The batch that applies `change` to the graph of `snapshot`: evidence in and out, every entity and relation whose
+/// evidence changed derived again from all of its evidence, descriptions and vectors of what reads differently.
+///
+/// The batch is right only while the graph stays as `snapshot` shows it; the caller requires that.
+pub(crate) async fn rederive(
+    engine: &Engine,
+    snapshot: &dyn Snapshot,
+    change: &GraphChange,
+) -> Result<Batch, DeriveError> {
+    let mut batch = Batch::default();
+    let mut mentions: BTreeMap<EntityKey, Vec<Mention>> = BTreeMap::new();
+    let mut facts: BTreeMap<RelationKey, Vec<Fact>> = BTreeMap::new();
+    for (chunk, records) in &change.added {
+        let (chunk_mentions, chunk_facts) = evidence_of(chunk, records);
+        batch.put_mentions.extend(chunk_mentions.iter().cloned());
+        batch.put_facts.extend(chunk_facts.iter().cloned());
+        for mention in chunk_mentions {
+            mentions.entry(mention.entity.clone()).or_default().push(mention);
+        }
+        for fact in chunk_facts {
+            facts.entry(fact.relation.clone()).or_default().push(fact);
+        }
+    }
+    // What leaves: the removed chunks, and what re-read chunks said before.
+    let leaving: BTreeSet<ChunkId> = change
+        .removed
+        .iter()
+        .cloned()
+        .chain(change.added.iter().map(|(chunk, _)| chunk.id.clone()))
+        .collect();
+    let leaving_keys = snapshot.graph_keys_of(&leaving.iter().cloned().collect::<Vec<_>>()).await?;
+    batch.clear_graph_of = change.added.iter().map(|(chunk, _)| chunk.id.clone()).collect();
+
+    let mut entity_keys: BTreeSet<EntityKey> = mentions.keys().cloned().collect();
+    let mut relation_keys: BTreeSet<RelationKey> = facts.keys().cloned().collect();
+    for key in leaving_keys {
+        match key {
+            GraphKey::Entity(key) => drop(entity_keys.insert(key)),
+            GraphKey::Relation(key) => drop(relation_keys.insert(key)),
+        }
+    }
+    entity_keys.extend(relation_keys.iter().flat_map(|key| key.ends().map(EntityKey::clone)));
+
+    let relation_keys: Vec<RelationKey> = relation_keys.into_iter().collect();
+    let relations = derive_relations(snapshot, &relation_keys, facts, &leaving).await?;
+    let entity_keys: Vec<EntityKey> = entity_keys.into_iter().collect();
+    let entities = derive_entities(snapshot, &entity_keys, mentions, &relations, &leaving).await?;
+
+    let mut texts = Vec::new();
+    write_relations(engine, snapshot, relations, &mut batch, &mut texts).await?;
+    write_entities(engine, snapshot, entities, &mut batch, &mut texts).await?;
+    embed(engine, texts, None, &mut batch).await?;
+    Ok(batch)
+}
+
+/// A relation before and after the change.
+struct RelationStep {
+    key: RelationKey,
+    before: Option<Relation>,
+    /// The text of its stored vector.
+    text_before: Option<String>,
+    facts: Vec<Fact>,
+}
+
+async fn derive_relations(
+    snapshot: &dyn Snapshot,
+    keys: &[RelationKey],
+    mut added: BTreeMap<RelationKey, Vec<Fact>>,
+    leaving: &BTreeSet<ChunkId>,
+) -> Result<Vec<RelationStep>, StoreError> {
+    let before = snapshot.relations(keys).await?;
+    let stored = snapshot.facts_of(keys).await?;
+    let steps = keys.iter().zip(before).zip(stored).map(|((key, before), stored)| {
+        let text_before = before.as_ref().map(|before| relation_text(before, &stored));
+        let mut facts: Vec<Fact> = stored.into_iter().filter(|fact| !leaving.contains(&fact.chunk)).collect();
+        facts.extend(added.remove(key).unwrap_or_default());
+        facts.sort_by(|one, other| (&one.chunk, one.ordinal).cmp(&(&other.chunk, other.ordinal)));
+        RelationStep { key: key.clone(), before, text_before, facts }
+    });
+    Ok(steps.collect())
+}
+
+/// An entity before and after the change.
+struct EntityStep {
+    key: EntityKey,
+    before: Option<Entity>,
+    after: Option<Draft<Entity>>,
+}
+
+async fn derive_entities(
+    snapshot: &dyn Snapshot,
+    keys: &[EntityKey],
+    mut added: BTreeMap<EntityKey, Vec<Mention>>,
+    relations: &[RelationStep],
+    leaving: &BTreeSet<ChunkId>,
+) -> Result<Vec<EntityStep>, StoreError> {
+    let mut degree_change: BTreeMap<&EntityKey, i64> = BTreeMap::new();
+    let mut facts_now: BTreeMap<&EntityKey, Vec<&Fact>> = BTreeMap::new();
+    for step in relations {
+        let change = i64::from(!step.facts.is_empty()) - i64::from(step.before.is_some());
+        for end in step.key.ends() {
+            *degree_change.entry(end).or_default() += change;
+            facts_now.entry(end).or_default().extend(&step.facts);
+        }
+    }
+    let before = snapshot.entities(keys).await?;
+    let degrees = snapshot.degrees(keys).await?;
+    let stored = snapshot.mentions_of(keys).await?;
+    let mut steps = Vec::with_capacity(keys.len());
+    let mut unmentioned = Vec::new();
+    for (((key, before), degree), stored) in keys.iter().zip(before).zip(degrees).zip(stored) {
+        let mut mentions: Vec<Mention> =
+            stored.into_iter().filter(|mention| !leaving.contains(&mention.chunk)).collect();
+        mentions.extend(added.remove(key).unwrap_or_default());
+        mentions.sort_by(|one, other| (&one.chunk, one.ordinal).cmp(&(&other.chunk, other.ordinal)));
+        let degree = i64::from(degree) + degree_change.get(key).copied().unwrap_or(0);
+        let degree = u32::try_from(degree).unwrap_or(0);
+        let after = derive_entity(key, &mentions, &[], degree);
+        if mentions.is_empty() && degree > 0 {
+            unmentioned.push((steps.len(), degree));
+        }
+        steps.push(EntityStep { key: key.clone(), before, after });
+    }
+    // Entities that only relations name speak through their facts: those changed here and those of other relations.
+    let touching_keys: Vec<EntityKey> = unmentioned.iter().map(|(at, _)| steps[*at].key.clone()).collect();
+    let touching = snapshot.facts_touching(&touching_keys).await?;
+    let changed: BTreeSet<&RelationKey> = relations.iter().map(|step| &step.key).collect();
+    for ((at, degree), stored) in unmentioned.into_iter().zip(touching) {
+        let step = &mut steps[at];
+        let mut facts: Vec<Fact> =
+            stored.into_iter().filter(|fact| !changed.contains(&fact.relation)).collect();
+        facts.extend(facts_now.get(&step.key).into_iter().flatten().map(|fact| (*fact).clone()));
+        facts.sort_by(|one, other| (&one.chunk, one.ordinal).cmp(&(&other.chunk, other.ordinal)));
+        step.after = derive_entity(&step.key, &[], &facts, degree);
+    }
+    Ok(steps)
+}
+
+async fn write_relations(
+    engine: &Engine,
+    snapshot: &dyn Snapshot,
+    steps: Vec<RelationStep>,
+    batch: &mut Batch,
+    texts: &mut Vec<(VectorKind, String, String)>,
+) -> Result<(), DeriveError> {
+    let owners: Vec<GraphKey> = steps.iter().map(|step| GraphKey::Relation(step.key.clone())).collect();
+    let memos = snapshot.summaries(&owners).await?;
+    let drafts = steps.iter().zip(owners).zip(memos).filter_map(|((step, owner), memo)| {
+        let Draft { view, fragments } = derive_relation(&step.key, &step.facts)?;
+        let (a, b) = end_names(&step.key, &step.facts);
+        Some((view, Wanted { owner, name: format!("{a} - {b}"), fragments, memo }))
+    });
+    let mut described = describe_all(engine, drafts.collect(), batch).await?.into_iter();
+    for step in steps {
+        if step.facts.is_empty() {
+            batch.remove_relations.push(step.key);
+            continue;
+        }
+        // One description came back for each relation with facts, in order.
+        let Some((view, description)) = described.next() else { break };
+        let inputs_hash = described_hash(&view.inputs_hash, &description);
+        let relation = Relation { description, inputs_hash, ..view };
+        let text = relation_text(&relation, &step.facts);
+        if step.text_before.as_ref() != Some(&text) {
+            texts.push((VectorKind::Relation, relation.key.to_string(), text));
+        }
+        if step.before.as_ref() != Some(&relation) {
+            batch.put_relations.push(relation);
+        }
+    }
+    Ok(())
+}
+
+async fn write_entities(
+    engine: &Engine,
+    snapshot: &dyn Snapshot,
+    steps: Vec<EntityStep>,
+    batch: &mut Batch,
+    texts: &mut Vec<(VectorKind, String, String)>,
+) -> Result<(), DeriveError> {
+    let owners: Vec<GraphKey> = steps.iter().map(|step| GraphKey::Entity(step.key.clone())).collect();
+    let memos = snapshot.summaries(&owners).await?;
+    let mut before = Vec::with_capacity(steps.len());
+    let mut drafts = Vec::with_capacity(steps.len());
+    for ((step, owner), memo) in steps.into_iter().zip(owners).zip(memos) {
+        match step.after {
+            None => batch.remove_entities.push(step.key),
+            Some(Draft { view, fragments }) => {
+                let name = view.name.clone();
+                drafts.push((view, Wanted { owner, name, fragments, memo }));
+                before.push(step.before);
+            }
+        }
+    }
+    for ((view, description), before) in describe_all(engine, drafts, batch).await?.into_iter().zip(before) {
+        let inputs_hash = described_hash(&view.inputs_hash, &description);
+        let entity = Entity { description, inputs_hash, ..view };
+        let text = entity_text(&entity);
+        if before.as_ref().map(entity_text).as_ref() != Some(&text) {
+            texts.push((VectorKind::Entity, entity.key.to_string(), text));
+        }
+        if before.as_ref() != Some(&entity) {
+            batch.put_entities.push(entity);
+        }
+    }
+    Ok(())
+}
+
+/// A description to be made.
+struct Wanted {
+    owner: GraphKey,
+    name: String,
+    fragments: Vec<String>,
+    memo: Vec<Summary>,
+}
+
+/// Each view with its description, in order; memos and ledger rows go into `batch`. Summary calls of different owners
+/// run side by side.
+async fn describe_all<View>(
+    engine: &Engine,
+    drafts: Vec<(View, Wanted)>,
+    batch: &mut Batch,
+) -> Result<Vec<(View, String)>, DeriveError> {
+    let (views, wanted): (Vec<View>, Vec<Wanted>) = drafts.into_iter().unzip();
+    let descriptions: Vec<(GraphKey, bool, Description)> = stream::iter(wanted)
+        .map(async |Wanted { owner, name, fragments, memo }| {
+            let description = describe(engine, &owner, &name, fragments, &memo).await?;
+            let changed = memo != description.summaries;
+            Ok::<_, ModelError>((owner, changed, description))
+        })
+        .buffered(engine.index.max_concurrent_calls.max(1))
+        .try_collect()
+        .await?;
+    let described = views.into_iter().zip(descriptions).map(|(view, (owner, changed, description))| {
+        batch.append_calls.extend(description.calls);
+        if changed {
+            batch.set_summaries.push((owner, description.summaries));
+        }
+        (view, description.text)
+    });
+    Ok(described.collect())
+}
+
+/// The evidence's hash, made to cover the words chosen for it too.
+fn described_hash(inputs: &ContentHash, description: &str) -> ContentHash {
+    ContentHash::of_parts(&[inputs.as_str(), description])
+}
+
+/// Embeds `texts`, (kind, id, text) each, and puts their vectors, the space and the ledger row into `batch`.
+pub(crate) async fn embed(
+    engine: &Engine,
+    texts: Vec<(VectorKind, String, String)>,
+    document: Option<&DocumentId>,
+    batch: &mut Batch,
+) -> Result<(), ModelError> {
+    if texts.is_empty() {
+        return Ok(());
+    }
+    let embedder = engine.models.embedder.as_ref();
+    let started_at = engine.clock.now();
+    let (entries, texts): (Vec<VectorEntry>, Vec<String>) = texts
+        .into_iter()
+        .map(|(kind, id, text)| {
+            (VectorEntry { kind, id, inputs_hash: ContentHash::of(text.as_bytes()) }, text)
+        })
+        .unzip();
+    let embeddings = embedder.embed(Purpose::Document, &texts).await?;
+    if embeddings.vectors.len() != entries.len() {
+        let what = format!("{} vectors came for {} texts", embeddings.vectors.len(), entries.len());
+        return Err(ModelError::Malformed { model: embedder.name().to_owned(), what });
+    }
+    if embeddings.attempts > 0 {
+        batch.append_calls.push(Call {
+            role: Role::Embed,
+            model: embedder.name().to_owned(),
+            prompt_tokens: embeddings.usage.prompt_tokens,
+            completion_tokens: embeddings.usage.completion_tokens,
+            attempts: embeddings.attempts,
+            started_at,
+            duration_ms: engine.clock.now().0.saturating_sub(started_at.0),
+            outcome: CallOutcome::Ok,
+            document: document.cloned(),
+        });
+    }
+    let dimensions = embeddings.vectors.first().map_or(0, Vec::len) as u32;
+    batch.embedding = Some(EmbeddingSpec { model: embedder.name().to_owned(), dimensions });
+    let rows = entries.into_iter().zip(embeddings.vectors).map(|(entry, vector)| VectorRow { entry, vector });
+    batch.put_vectors.extend(rows);
+    Ok(())
+}

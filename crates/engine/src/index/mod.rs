@@ -1,21 +1,33 @@
 //! Indexing: sources in, graph out. One unit of work is one commit.
 
+mod accept;
+mod remove;
+mod status;
+mod work;
+
 use std::collections::BTreeMap;
 
-use graphloom_core::{DocumentId, DocumentStatus, Format, ModelError, ProgressSink, StoreError};
+use graphloom_core::{DocumentId, DocumentStatus, Format, ModelError, StoreError};
 
-use crate::Engine;
+pub use accept::accept;
+pub use remove::{Removal, delete};
+pub use status::{DocumentState, states_of};
+pub use work::{retry, run};
+
 use crate::chunk::ChunkConfig;
+use crate::extract::ExtractSpec;
+use crate::graph::DeriveError;
+use crate::parse::ParseLimits;
 
 /// How documents are indexed.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone)]
 pub struct IndexConfig {
     /// How texts are split.
     pub chunk: ChunkConfig,
-    /// Entity types offered to the extraction model.
-    pub entity_types: Vec<String>,
-    /// Extra passes that ask for what the first answer missed.
-    pub gleaning: u32,
+    /// How records are asked for.
+    pub extract: ExtractSpec,
+    /// What is too large to read.
+    pub limits: ParseLimits,
     /// Extraction calls in flight.
     pub max_concurrent_calls: usize,
     /// Documents worked on at once; bounds memory.
@@ -58,13 +70,15 @@ pub enum Acceptance {
     Unchanged {
         /// The document.
         document: DocumentId,
-        /// How far it is; a queued or incomplete one is worked on by the next [`run`].
+        /// How far it is; a queued one is worked on by the next [`run`], failed chunks after [`retry`].
         status: DocumentStatus,
     },
     /// Not readable; nothing was stored.
     Refused {
         /// Why, for people.
         reason: String,
+        /// What to do about it.
+        remedy: String,
     },
 }
 
@@ -75,12 +89,14 @@ pub struct RunReport {
     pub finished: u32,
     /// Of those, documents with failed chunks.
     pub incomplete: u32,
-    /// Documents that stopped.
+    /// Documents that stopped; the next run takes them up again.
     pub failed: u32,
-    /// Extraction calls made (0 for rules).
-    pub calls: u32,
-    /// Chunks whose extraction was reused from the store.
+    /// Chunks extracted.
+    pub extracted: u32,
+    /// Chunks whose extraction was found in the store and cost nothing.
     pub reused: u32,
+    /// Chunks whose extraction failed.
+    pub failed_chunks: u32,
 }
 
 /// Why indexing stopped. What was committed stays; run again to go on.
@@ -93,3 +109,29 @@ pub enum IndexError {
     #[error("indexing")]
     Model(#[from] ModelError),
 }
+
+impl From<DeriveError> for IndexError {
+    fn from(error: DeriveError) -> Self {
+        match error {
+            DeriveError::Store(error) => Self::Store(error),
+            DeriveError::Model(error) => Self::Model(error),
+        }
+    }
+}
+
+impl Default for IndexConfig {
+    fn default() -> Self {
+        Self {
+            chunk: ChunkConfig::default(),
+            extract: ExtractSpec::default(),
+            limits: ParseLimits::default(),
+            max_concurrent_calls: 4,
+            max_concurrent_documents: 16,
+            lease_ms: 600_000,
+            worker: "worker".to_owned(),
+        }
+    }
+}
+
+/// Times a unit of work is read and tried again after another process changed what it rests on.
+pub(crate) const MAX_CONFLICTS: u32 = 20;

@@ -1,1 +1,18 @@
 //! The offline default: phrases, records, keywords and answers without a language model.
+//!
+//! Everything here is rules over words: a part-of-speech tagger with an embedded model for English, capitals and
+//! punctuation for every script that has them, and plain runs of characters for the others. Same text, same result.
+
+mod answer;
+mod extract;
+mod keywords;
+mod kind;
+mod lexicon;
+mod phrase;
+mod scripts;
+mod token;
+
+pub use answer::{PickedSentence, pick_sentences};
+pub use extract::{MAX_DESCRIPTION_SENTENCES, MAX_RELATIONS_PER_SENTENCE, RULES, extract};
+pub use keywords::keywords;
+pub use phrase::{Phrase, PhraseKind, phrases};

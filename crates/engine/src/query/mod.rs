@@ -1,9 +1,147 @@
 //! Querying: a question in, evidence and a cited answer out.
+//!
+//! ```text
+//! Question -plan-> keywords -embed-> vectors -search(snapshot)-> Hits -truncate-> graph -collect, load, fit-> passages
+//!          -number, context-> Retrieval -answer-> text -cite-> Answer
+//! ```
+//!
+//! Modes, defaults and orders are LightRAG's. The snapshot is dropped before any model answers.
 
-use graphloom_core::{Call, Chunk, DocumentId, Entity, ModelError, Relation, Revision, Span, StoreError};
+mod budget;
+mod cache;
+mod calls;
+mod chunks;
+mod cite;
+mod context;
+mod embed;
+mod fuse;
+mod keywords;
+mod lookup;
+mod pick;
+mod plan;
+mod prompts;
+mod references;
+mod respond;
+mod search;
+#[cfg(test)]
+mod tests;
+mod think;
+mod truncate;
+
+use graphloom_core::{
+    Call, ChatMessage, Chunk, DocumentId, EmbeddingSpec, Entity, ModelError, Relation, Revision, Span,
+    StoreError,
+};
 use serde::{Deserialize, Serialize};
 
+pub use cache::QueryCaches;
+pub use lookup::{EntityHit, PassageHit, RelationHit, SearchHits, search};
+
 use crate::Engine;
+use context::LineCounter;
+use plan::Plan;
+
+/// The answer where the documents hold nothing to answer from.
+const NOT_FOUND: &str = "That is not in your documents.";
+
+/// What `question` finds: entities, relations and passages within their budgets, and the context made of them.
+///
+/// Nothing found, an empty workspace included, is an empty retrieval and no error. Mode bypass finds nothing.
+#[tracing::instrument(skip_all, err, fields(mode = ?question.mode))]
+pub async fn retrieve(engine: &Engine, question: &Question) -> Result<Retrieval, QueryError> {
+    if question.text.trim().is_empty() {
+        return Err(QueryError::Empty);
+    }
+    let plan = Plan::of(question.mode);
+    let (revision, space) = workspace(engine).await?;
+    let mut retrieval = Retrieval::empty(revision, question.mode);
+    let Some(space) = space.filter(|_| plan.searches()) else { return Ok(retrieval) };
+    embed::check_space(engine, &space)?;
+
+    retrieval.keywords = keywords::find(engine, question, plan, &mut retrieval.calls).await?;
+    let vectors =
+        embed::embed(engine, question, plan, &retrieval.keywords, &space, &mut retrieval.calls).await?;
+
+    let snapshot = engine.store.snapshot().await?;
+    let snapshot = snapshot.as_ref();
+    let counter = LineCounter { tokenizer: engine.tokenizer, caches: &engine.caches };
+    let hits = search::search(snapshot, question, plan, &vectors).await?;
+    let graph = truncate::truncate(snapshot, question, hits.entities, hits.relations, &counter).await?;
+    let candidates = chunks::collect(snapshot, question, &vectors, hits.chunks, &graph).await?;
+    let passages = chunks::load(snapshot, candidates, question.chunk_top_k).await?;
+    let passages = budget::fit(question, &graph, passages, &counter);
+    let (references, chunks) = references::number(passages);
+
+    retrieval.revision = snapshot.revision();
+    retrieval.context = context::build(&graph.entity_lines, &graph.relation_lines, &chunks, &references);
+    retrieval.entities = graph.entities;
+    retrieval.relations = graph.relations;
+    retrieval.chunks = chunks;
+    retrieval.references = references;
+    Ok(retrieval)
+}
+
+/// Answers from what was retrieved: by the answer model, or with verbatim sentences where there is none. The text
+/// goes to `on_delta` as it is made.
+///
+/// An empty retrieval is answered with a plain "not found" and no model is asked, except in mode bypass. A model that
+/// got a context and says that it does not know still counts as having found something: its words are not judged.
+/// Numbers in the text that point to nothing stay in the text, so that it equals what was streamed, and are counted.
+#[tracing::instrument(skip_all, err, fields(mode = ?retrieval.mode))]
+pub async fn answer(
+    engine: &Engine,
+    question: &Question,
+    retrieval: &Retrieval,
+    on_delta: &mut (dyn FnMut(&str) + Send),
+) -> Result<Answer, QueryError> {
+    let asks_documents = Plan::of(retrieval.mode).searches();
+    if asks_documents && retrieval.context.is_empty() {
+        return Ok(Answer::not_found(on_delta));
+    }
+    let Some(model) = engine.models.answer.as_deref() else {
+        if !asks_documents {
+            return Err(QueryError::NoAnswerModel);
+        }
+        return verbatim_answer(engine, question, retrieval, on_delta).await;
+    };
+    let messages = prompt_of(question, retrieval);
+    let (text, call) = respond::by_model(engine, model, messages, on_delta).await?;
+    let picks = if asks_documents { cite::resolve(&text, retrieval) } else { Vec::new() };
+    let unresolved = picks.iter().filter(|pick| pick.is_none()).count();
+    let picks: Vec<cite::Pick> = picks.into_iter().flatten().collect();
+    let (citations, gone) = cite::verify(engine, retrieval, &picks).await?;
+    let dropped_citations = gone.saturating_add(u32::try_from(unresolved).unwrap_or(u32::MAX));
+    if dropped_citations > 0 {
+        tracing::warn!(dropped_citations, "the answer cites what is not there");
+    }
+    let model = Some(model.name().to_owned());
+    Ok(Answer { text, found: true, model, citations, dropped_citations, calls: vec![call] })
+}
+
+/// The messages that [`answer`] sends to the answer model.
+pub fn prompt_of(question: &Question, retrieval: &Retrieval) -> Vec<ChatMessage> {
+    respond::messages(question, retrieval)
+}
+
+async fn verbatim_answer(
+    engine: &Engine,
+    question: &Question,
+    retrieval: &Retrieval,
+    on_delta: &mut (dyn FnMut(&str) + Send),
+) -> Result<Answer, QueryError> {
+    let (text, picks) = respond::by_rules(question, retrieval);
+    if picks.is_empty() {
+        return Ok(Answer::not_found(on_delta));
+    }
+    on_delta(&text);
+    let (citations, dropped_citations) = cite::verify(engine, retrieval, &picks).await?;
+    Ok(Answer { text, found: true, model: None, citations, dropped_citations, calls: Vec::new() })
+}
+
+async fn workspace(engine: &Engine) -> Result<(Revision, Option<EmbeddingSpec>), QueryError> {
+    let snapshot = engine.store.snapshot().await?;
+    Ok((snapshot.revision(), snapshot.embedding().await?))
+}
 
 /// Which searches run and how the answer is made.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -33,7 +171,7 @@ pub struct Question {
     pub mode: Mode,
     /// Entities or relations taken from each vector search.
     pub top_k: usize,
-    /// Chunks taken from the vector search, and kept in the context.
+    /// Chunks taken from the vector search, and kept in the context; 0 takes `top_k` and keeps all that fit.
     pub chunk_top_k: usize,
     /// Budget of the entity section.
     pub max_entity_tokens: u32,
@@ -43,12 +181,15 @@ pub struct Question {
     pub max_total_tokens: u32,
     /// Lowest cosine of any hit.
     pub cosine_threshold: f32,
-    /// Chunks behind each entity or relation that are considered, at most.
+    /// How many chunks come from entities and relations: half of this for each one on average where they are picked
+    /// by vector; from this down to 1 along the ranks where they are picked by weight.
     pub related_chunk_number: u32,
     /// How chunks behind entities and relations are picked.
     pub chunk_pick: ChunkPick,
     /// The form of answer asked of the model.
     pub response_type: String,
+    /// Keywords to search with; where any is given, none are looked for.
+    pub keywords: Option<Keywords>,
 }
 
 /// How chunks behind entities and relations are picked.
@@ -158,13 +299,14 @@ pub struct Reference {
 pub struct Answer {
     /// The words; equal to the streamed deltas joined.
     pub text: String,
-    /// Whether the documents held anything to answer from.
+    /// Whether the documents held anything to answer from; true in mode bypass, which does not ask them.
     pub found: bool,
     /// The model that wrote it; `None` for verbatim sentences chosen by rules.
     pub model: Option<String>,
     /// What the numbers in the text point to, verified against the bytes.
     pub citations: Vec<Citation>,
-    /// Numbers in the text that pointed to nothing and were dropped.
+    /// Numbers in the text that point to nothing: no such document, no such sentence, or gone meanwhile. They have no
+    /// place in `citations`.
     pub dropped_citations: u32,
     /// What it cost.
     pub calls: Vec<Call>,
@@ -228,6 +370,59 @@ impl Default for Question {
             related_chunk_number: 5,
             chunk_pick: ChunkPick::Vector,
             response_type: "Multiple Paragraphs".to_owned(),
+            keywords: None,
+        }
+    }
+}
+
+impl Keywords {
+    /// Whether there is no keyword at all.
+    pub fn is_empty(&self) -> bool {
+        self.high_level.is_empty() && self.low_level.is_empty()
+    }
+}
+
+impl Retrieval {
+    fn empty(revision: Revision, mode: Mode) -> Self {
+        Self {
+            revision,
+            mode,
+            keywords: Keywords::default(),
+            entities: Vec::new(),
+            relations: Vec::new(),
+            chunks: Vec::new(),
+            references: Vec::new(),
+            context: String::new(),
+            calls: Vec::new(),
+        }
+    }
+}
+
+impl Answer {
+    fn not_found(on_delta: &mut (dyn FnMut(&str) + Send)) -> Self {
+        on_delta(NOT_FOUND);
+        Self {
+            text: NOT_FOUND.to_owned(),
+            found: false,
+            model: None,
+            citations: Vec::new(),
+            dropped_citations: 0,
+            calls: Vec::new(),
+        }
+    }
+}
+
+impl QueryError {
+    /// What the user can do about it, where something can be said.
+    pub fn remedy(&self) -> Option<String> {
+        match self {
+            Self::Empty => Some("write a question".to_owned()),
+            Self::NoAnswerModel => Some("configure an answer model, or choose another mode".to_owned()),
+            Self::OtherEmbedder { .. } => {
+                Some("use the embedder the workspace was built with, or a new --workspace".to_owned())
+            }
+            Self::Store(error) => error.remedy(),
+            Self::Model(error) => error.remedy(),
         }
     }
 }

@@ -1,5 +1,10 @@
 //! Counts and cuts text in o200k_base tokens.
 
+use std::ops::Range;
+
+/// Smallest window of [`TokenMap::windows`]; a character has up to four tokens, so less could not hold one.
+pub const MIN_WINDOW_TOKENS: usize = 8;
+
 /// The o200k_base tokenizer; ids equal tiktoken's. Cheap to copy; its tables load on first use.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Tokenizer;
@@ -8,5 +13,178 @@ impl Tokenizer {
     /// Tokens of `text`.
     pub fn count(self, text: &str) -> u32 {
         u32::try_from(bpe_openai::o200k_base().count(text)).unwrap_or(u32::MAX)
+    }
+
+    /// The longest beginning of `text` that has at most `max_tokens` tokens and ends on a token and character
+    /// border.
+    ///
+    /// Reads no further into `text` than the answer needs.
+    pub fn truncate(self, text: &str, max_tokens: u32) -> &str {
+        let max_tokens = max_tokens as usize;
+        let mut borders = vec![0];
+        for end in token_ends(text) {
+            if borders.len() > max_tokens {
+                // A prefix may be split into tokens differently from the whole, so it is counted again.
+                while let Some(border) = borders.pop() {
+                    let prefix = &text[..text.floor_char_boundary(border)];
+                    if self.count(prefix) as usize <= max_tokens {
+                        return prefix;
+                    }
+                }
+                return "";
+            }
+            borders.push(end);
+        }
+        text
+    }
+
+    /// Where each token of `text` ends.
+    pub fn map(self, text: &str) -> TokenMap {
+        TokenMap { ends: token_ends(text).collect() }
+    }
+}
+
+/// The tokens of a text, by position: counts of ranges without encoding them again.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct TokenMap {
+    /// One past the last byte of each token; not always a character border.
+    ends: Vec<usize>,
+}
+
+impl TokenMap {
+    /// Tokens of the whole text.
+    pub fn len(&self) -> usize {
+        self.ends.len()
+    }
+
+    /// Whether the text was empty.
+    pub fn is_empty(&self) -> bool {
+        self.ends.is_empty()
+    }
+
+    /// Tokens that end inside `bytes`. The text of the range alone can have a few more or less.
+    pub fn count(&self, bytes: &Range<usize>) -> usize {
+        self.tokens_before(bytes.end).saturating_sub(self.tokens_before(bytes.start))
+    }
+
+    /// First byte of the last `tokens` tokens before byte `end`; not always a character border.
+    pub fn back(&self, end: usize, tokens: usize) -> usize {
+        let index = self.tokens_before(end).saturating_sub(tokens);
+        if index == 0 { 0 } else { self.ends[index - 1] }
+    }
+
+    /// Windows of `size` tokens over the bytes `range`, each starting `overlap` tokens before the end of the
+    /// last.
+    ///
+    /// - `text`: the text this map was made of; `range` lies on its character borders.
+    /// - The windows are byte ranges on character borders, ascend, and cover `range` without a gap.
+    /// - No window has more than `size` tokens when it is counted alone, without white space at its ends; for
+    ///   that one may be shorter by a token or two.
+    /// - `size` is at least [`MIN_WINDOW_TOKENS`] and `overlap` at most half of it; other values are clamped.
+    /// - There is no last window made of overlap only.
+    pub fn windows(&self, text: &str, range: Range<usize>, size: usize, overlap: usize) -> Vec<Range<usize>> {
+        let size = size.max(MIN_WINDOW_TOKENS);
+        let overlap = overlap.min(size / 2);
+        let last = self.tokens_before(range.end);
+        let border = |index: usize| {
+            if index == 0 { 0 } else { text.floor_char_boundary(self.ends[index - 1]) }
+        };
+        let mut windows: Vec<Range<usize>> = Vec::new();
+        let mut first = self.tokens_before(range.start);
+        loop {
+            let start = border(first).max(range.start);
+            let mut next = (first + size).min(last);
+            let end = loop {
+                let end = if next >= last { range.end } else { border(next) };
+                let tokens = Tokenizer.count(text[start..end.max(start)].trim()) as usize;
+                if tokens <= size || next <= first + 1 {
+                    break end;
+                }
+                next = next.min(last).saturating_sub(tokens - size).max(first + 1);
+            };
+            if end > windows.last().map_or(start, |window| window.end) {
+                windows.push(start..end);
+            }
+            if end >= range.end {
+                return windows;
+            }
+            first = next.saturating_sub(overlap).max(first + 1);
+        }
+    }
+
+    /// Tokens that end at or before byte `offset`.
+    fn tokens_before(&self, offset: usize) -> usize {
+        self.ends.partition_point(|&end| end <= offset)
+    }
+}
+
+fn token_ends(text: &str) -> impl Iterator<Item = usize> + '_ {
+    let tokenizer = bpe_openai::o200k_base();
+    let mut end = 0;
+    tokenizer.split(text).flat_map(|piece| tokenizer.bpe.encode_via_backtracking(piece.as_bytes())).map(
+        move |token| {
+            end += tokenizer.bpe.token_len(token);
+            end
+        },
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    #[test]
+    fn counts_are_those_of_o200k_base() {
+        assert_eq!(Tokenizer.count(""), 0);
+        assert_eq!(Tokenizer.count("hello world"), 2);
+        assert_eq!(
+            Tokenizer.count("Marie Curie discovered radium."),
+            Tokenizer.map("Marie Curie discovered radium.").len() as u32
+        );
+    }
+
+    #[test]
+    fn truncation_keeps_whole_characters() {
+        assert_eq!(Tokenizer.truncate("hello world", 1), "hello");
+        assert_eq!(Tokenizer.truncate("hello world", 2), "hello world");
+        assert_eq!(Tokenizer.truncate("hello", 0), "");
+        assert_eq!(Tokenizer.truncate("🜁🜂🜃", 1), "");
+    }
+
+    #[test]
+    fn windows_step_by_size_minus_overlap() {
+        let text = "one two three four five six seven eight nine ten eleven twelve";
+        let windows = Tokenizer.map(text).windows(text, 0..text.len(), 8, 2);
+        let words: Vec<&str> = windows.into_iter().map(|window| &text[window]).collect();
+        assert_eq!(words, ["one two three four five six seven eight", " seven eight nine ten eleven twelve"]);
+    }
+
+    #[test]
+    fn a_long_run_without_spaces_is_cut_in_linear_time() {
+        let text = "a".repeat(300_000);
+        let windows = Tokenizer.map(&text).windows(&text, 0..text.len(), 1200, 100);
+        assert_eq!(windows.last().map(|window| window.end), Some(text.len()));
+    }
+
+    proptest! {
+        #[test]
+        fn truncation_is_a_prefix_within_the_limit(text in any::<String>(), max in 0u32..12) {
+            let cut = Tokenizer.truncate(&text, max);
+            prop_assert!(text.starts_with(cut));
+            prop_assert!(Tokenizer.count(cut) <= max);
+        }
+
+        #[test]
+        fn windows_cover_the_text_within_the_limit(text in any::<String>(), size in 8usize..20, overlap in 0usize..20) {
+            let mut covered = 0;
+            for window in Tokenizer.map(&text).windows(&text, 0..text.len(), size, overlap) {
+                prop_assert!(window.start <= covered && window.end > covered);
+                prop_assert!(Tokenizer.count(text[window.clone()].trim()) as usize <= size);
+                covered = window.end;
+            }
+            prop_assert_eq!(covered, text.len());
+        }
     }
 }

@@ -1,0 +1,31 @@
+# `make help` lists the targets.
+
+SHELL := bash
+.SHELLFLAGS := -euo pipefail -c
+.DEFAULT_GOAL := help
+.NOTPARALLEL:
+.PHONY: help demo test check docs nextest bench
+
+help: ## Lists the targets
+	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## (.*)/  make \1|\2/' | column -t -s '|'
+
+demo: ## Builds the release binary, indexes the samples and asks three questions; needs no key
+	@scripts/demo.sh
+
+test: check docs nextest ## Everything that continuous integration runs
+
+check: ## Formatting, lints and the shape of the workspace
+	scripts/check-arrows.sh
+	cargo fmt --all --check
+	cargo clippy --workspace --all-targets --locked -- -D warnings
+
+docs: ## Runs the command blocks of the documents and follows their links
+	cargo build --locked -p graphloom-cli
+	scripts/check-docs.sh
+
+nextest: ## All tests, offline
+	@cargo nextest --version >/dev/null 2>&1 || cargo install cargo-nextest --locked
+	cargo nextest run --workspace --locked
+
+bench: ## Measures this machine; see docs/benchmarks.md
+	bench/run.sh

@@ -1,0 +1,118 @@
+//! Finds the places where a text may be cut, from paragraphs down to words.
+
+use std::ops::Range;
+
+use crate::text::sentences;
+
+/// A kind of place to cut.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Border {
+    /// After blank lines.
+    Paragraph,
+    /// Between sentences, list items, headings and table rows.
+    Sentence,
+    /// Between lines.
+    Line,
+    /// Before the least indented lines that open something.
+    Indent,
+    /// After commas and semicolons, of any script.
+    Clause,
+    /// Between words.
+    Word,
+}
+
+impl Border {
+    /// The parts of `range`, without gap or overlap; one where there is no such border inside.
+    pub(super) fn parts(self, text: &str, range: Range<usize>) -> Vec<Range<usize>> {
+        let slice = &text[range.clone()];
+        let cuts = match self {
+            Self::Paragraph => paragraph_starts(slice),
+            Self::Sentence => sentences(slice).into_iter().map(|sentence| sentence.start).collect(),
+            Self::Line => line_starts(slice),
+            Self::Indent => least_indented(slice),
+            Self::Clause => starts_after(slice, |c, next| {
+                matches!(c, ',' | ';' | '，' | '、' | '；' | '،') && !next.is_ascii_digit()
+            }),
+            Self::Word => starts_after(slice, |c, next| c.is_whitespace() && !next.is_whitespace()),
+        };
+        let mut parts = Vec::with_capacity(cuts.len() + 1);
+        let mut start = range.start;
+        for cut in
+            cuts.into_iter().map(|cut| range.start + cut).filter(|&cut| cut > range.start && cut < range.end)
+        {
+            parts.push(start..cut);
+            start = cut;
+        }
+        parts.push(start..range.end);
+        parts
+    }
+}
+
+/// Offsets of the lines; a carriage return alone ends a line too.
+fn line_starts(text: &str) -> Vec<usize> {
+    starts_after(text, |c, next| c == '\n' || (c == '\r' && next != '\n'))
+}
+
+fn paragraph_starts(text: &str) -> Vec<usize> {
+    let starts = line_starts(text);
+    let mut after_blank = false;
+    let mut found = Vec::new();
+    for (i, &start) in starts.iter().enumerate() {
+        let end = starts.get(i + 1).copied().unwrap_or(text.len());
+        let blank = text[start..end].trim().is_empty();
+        if after_blank && !blank {
+            found.push(start);
+        }
+        after_blank = blank;
+    }
+    found
+}
+
+/// Lines after the first that have the least indentation of those that do not close a bracket.
+fn least_indented(text: &str) -> Vec<usize> {
+    let openers: Vec<(usize, usize)> = line_starts(text)
+        .into_iter()
+        .filter_map(|start| {
+            let line = &text[start..];
+            let body = line.trim_start_matches([' ', '\t']);
+            (!body.starts_with(['}', ']', '\n', '\r'])).then_some((start, line.len() - body.len()))
+        })
+        .collect();
+    let least = openers.iter().map(|&(_, indent)| indent).min();
+    openers.iter().filter(|&&(_, indent)| Some(indent) == least).map(|&(start, _)| start).collect()
+}
+
+/// Offsets of the characters for which `cut(before, at)` holds.
+fn starts_after(text: &str, cut: impl Fn(char, char) -> bool) -> Vec<usize> {
+    let pairs = text.chars().zip(text.char_indices().skip(1));
+    pairs.filter(|&(before, (_, at))| cut(before, at)).map(|(_, (offset, _))| offset).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn check_parts(border: Border, text: &str, expected: &[&str]) {
+        let parts: Vec<&str> =
+            border.parts(text, 0..text.len()).into_iter().map(|part| &text[part]).collect();
+        assert_eq!(parts, expected);
+    }
+
+    #[test]
+    fn each_border_cuts_where_it_says() {
+        check_parts(Border::Paragraph, "a\nb\r\n \r\n\r\nc", &["a\nb\r\n \r\n\r\n", "c"]);
+        check_parts(Border::Sentence, "One. Two.\n- x", &["One. ", "Two.\n", "- x"]);
+        check_parts(Border::Line, "a\r\nb\rc\nd", &["a\r\n", "b\r", "c\n", "d"]);
+        check_parts(Border::Clause, "1,5 a, b，c", &["1,5 a,", " b，", "c"]);
+        check_parts(Border::Word, "a  b", &["a  ", "b"]);
+        check_parts(Border::Word, "word", &["word"]);
+    }
+
+    #[test]
+    fn json_is_cut_between_members() {
+        let json = "[\n  {\n    \"a\": 1\n  },\n  {\n    \"b\": 2\n  }\n]";
+        let members = ["[\n", "  {\n    \"a\": 1\n  },\n", "  {\n    \"b\": 2\n  }\n]"];
+        check_parts(Border::Indent, json, &members);
+    }
+}

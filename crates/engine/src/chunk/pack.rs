@@ -1,0 +1,105 @@
+//! Fills chunks with whole paragraphs, sentences or lines.
+
+use std::ops::Range;
+
+use super::borders::Border;
+use super::trim;
+use crate::parse::Heading;
+use crate::text::{TokenMap, Tokenizer, sentences};
+
+/// Headings in a row that wait for their text; more are a list of headings.
+const MAX_LEVELS: usize = 6;
+
+/// Packs a text's units into ranges of bounded size.
+pub(super) struct Packer<'a> {
+    pub(super) text: &'a str,
+    pub(super) map: &'a TokenMap,
+    pub(super) max: usize,
+    pub(super) overlap: usize,
+    /// Where to cut, best first.
+    pub(super) borders: &'a [Border],
+    /// Headings in order; none is left at the end of a range that goes on.
+    pub(super) headings: &'a [Heading],
+}
+
+impl Packer<'_> {
+    /// Ranges of at most `max` tokens that cover `range`, each as full as whole units make it.
+    pub(super) fn pack(&self, range: Range<usize>) -> Vec<Range<usize>> {
+        let mut units = Vec::new();
+        self.split(range, self.borders, &mut units);
+        let mut packed: Vec<Range<usize>> = Vec::new();
+        let mut first = 0;
+        while let Some(unit) = units.get(first) {
+            let start = packed.last().map_or(unit.start, |last| self.overlap_start(last, unit));
+            let mut next = first + 1;
+            while units.get(next).is_some_and(|unit| self.map.count(&(start..unit.end)) <= self.max) {
+                next += 1;
+            }
+            if next < units.len() {
+                let kept = &units[first + 1..next];
+                let headings =
+                    kept.iter().rev().take(MAX_LEVELS + 1).take_while(|unit| self.is_heading(unit)).count();
+                next -= if headings > MAX_LEVELS { 0 } else { headings };
+            }
+            // Counted alone, a range can have a token or two more than the map says.
+            while next > first + 1 && !self.fits(start..units[next - 1].end) {
+                next -= 1;
+            }
+            let end = units[next - 1].end;
+            if self.fits(start..end) {
+                packed.push(start..end);
+            } else if self.fits(unit.start..end) {
+                packed.push(unit.start..end);
+            } else {
+                packed.extend(self.map.windows(self.text, unit.clone(), self.max, 0));
+            }
+            first = next;
+        }
+        packed
+    }
+
+    /// Cuts `range` at the best border that leaves parts of at most `max` tokens.
+    fn split(&self, range: Range<usize>, borders: &[Border], units: &mut Vec<Range<usize>>) {
+        if self.map.count(&range) <= self.max {
+            units.push(range);
+            return;
+        }
+        match borders.split_first() {
+            Some((border, finer)) => {
+                for part in border.parts(self.text, range) {
+                    self.split(part, finer, units);
+                }
+            }
+            None => units.extend(self.map.windows(self.text, range, self.max, 0)),
+        }
+    }
+
+    fn fits(&self, range: Range<usize>) -> bool {
+        Tokenizer.count(&self.text[trim(self.text, range)]) as usize <= self.max
+    }
+
+    /// Where the range after `last` starts: at its last whole sentences or lines, if they and `unit` fit.
+    fn overlap_start(&self, last: &Range<usize>, unit: &Range<usize>) -> usize {
+        let rows = self.borders.first() != Some(&Border::Paragraph);
+        if self.overlap == 0 || rows {
+            return unit.start;
+        }
+        let last = trim(self.text, last.clone());
+        let room = self.max.saturating_sub(self.map.count(unit)).min(self.overlap);
+        let tail = self.text.ceil_char_boundary(self.map.back(last.end, room)).clamp(last.start, last.end);
+        let mut starts =
+            sentences(&self.text[tail..last.end]).into_iter().map(|sentence| tail + sentence.start);
+        // The tail may begin inside a sentence.
+        let before = self.text[last.start..tail].trim_end_matches([' ', '\t']);
+        let whole = before.ends_with(['.', '!', '?', '。', '！', '？', '\n', '\r']);
+        starts.find(|&start| start > last.start && (whole || start > tail)).unwrap_or(unit.start)
+    }
+
+    /// Whether a unit is a heading and nothing else.
+    fn is_heading(&self, unit: &Range<usize>) -> bool {
+        let unit = trim(self.text, unit.clone());
+        let starts_as_heading =
+            self.headings.binary_search_by_key(&unit.start, |heading| heading.offset).is_ok();
+        starts_as_heading && !self.text[unit].contains('\n')
+    }
+}

@@ -1,0 +1,125 @@
+//! Turns the records of a chunk into mentions and facts.
+
+use graphloom_core::{Chunk, Fact, Mention, Records, RelationKey, Span};
+
+use crate::text::{clean_name, entity_key};
+
+/// The mentions and facts that `records` state about `chunk`, in order. Records whose names leave nothing, and
+/// relations whose ends share a key, say nothing and are left out.
+pub(crate) fn evidence_of(chunk: &Chunk, records: &Records) -> (Vec<Mention>, Vec<Fact>) {
+    let folded = Folded::new(&chunk.text);
+    let mut mentions = Vec::with_capacity(records.entities.len());
+    for record in &records.entities {
+        let Some((name, entity)) =
+            clean_name(&record.name).and_then(|name| entity_key(&name).map(|key| (name, key)))
+        else {
+            continue;
+        };
+        mentions.push(Mention {
+            chunk: chunk.id.clone(),
+            ordinal: mentions.len() as u32,
+            entity,
+            kind: record.kind.trim().to_owned(),
+            description: record.description.trim().to_owned(),
+            span: folded.find(&name).map(|found| chunk.span.within(found)),
+            name,
+        });
+    }
+    let mut facts = Vec::with_capacity(records.relations.len());
+    for record in &records.relations {
+        let (Some(source), Some(target)) = (clean_name(&record.source), clean_name(&record.target)) else {
+            continue;
+        };
+        let (Some(source_key), Some(target_key)) = (entity_key(&source), entity_key(&target)) else {
+            continue;
+        };
+        let Some(relation) = RelationKey::new(source_key.clone(), target_key) else { continue };
+        facts.push(Fact {
+            chunk: chunk.id.clone(),
+            ordinal: facts.len() as u32,
+            source_is_a: *relation.a() == source_key,
+            relation,
+            source,
+            target,
+            keywords: record.keywords.iter().map(|keyword| keyword.trim().to_owned()).collect(),
+            description: record.description.trim().to_owned(),
+            weight: record.weight,
+        });
+    }
+    (mentions, facts)
+}
+
+/// A text searched for names without regard to case, with the way back to its bytes.
+struct Folded {
+    lower: String,
+    /// For each byte of `lower` that starts a character, the byte of the text it came from.
+    origin: Vec<u32>,
+    len: usize,
+}
+
+impl Folded {
+    fn new(text: &str) -> Self {
+        let mut lower = String::with_capacity(text.len());
+        let mut origin = Vec::with_capacity(text.len());
+        for (at, c) in text.char_indices() {
+            for l in c.to_lowercase() {
+                lower.push(l);
+                origin.resize(lower.len(), at as u32);
+            }
+        }
+        Self { lower, origin, len: text.len() }
+    }
+
+    /// Where `name` first stands.
+    fn find(&self, name: &str) -> Option<Span> {
+        let name = name.to_lowercase();
+        let at = self.lower.find(&name)?;
+        let start = *self.origin.get(at)? as usize;
+        let end = self.origin.get(at + name.len()).map_or(self.len, |end| *end as usize);
+        (start < end).then(|| Span::new(start, end))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use graphloom_core::{ChunkExtraction, ChunkId, ContentHash, DocumentId, EntityRecord, RelationRecord};
+
+    use super::*;
+
+    fn chunk(text: &str) -> Chunk {
+        let document = DocumentId::new("a.txt", &ContentHash::of(text.as_bytes()));
+        Chunk {
+            id: ChunkId::new(&document, 0, 10, 10 + text.len() as u64),
+            document,
+            ordinal: 0,
+            span: Span::new(10, 10 + text.len()),
+            token_count: 0,
+            breadcrumb: Vec::new(),
+            text: text.to_owned(),
+            extraction: ChunkExtraction::Pending,
+        }
+    }
+
+    #[test]
+    fn a_mention_points_at_its_name_in_the_document_whatever_the_case() {
+        let chunk = chunk("İn ÅSGARD lives Odin.");
+        let entity =
+            EntityRecord { name: "Åsgard".into(), kind: "Location".into(), description: "A place.".into() };
+        let (mentions, _) = evidence_of(&chunk, &Records { entities: vec![entity], relations: vec![] });
+        let span = mentions[0].span.expect("the name is in the text");
+        assert_eq!(&chunk.text[span.start as usize - 10..span.end as usize - 10], "ÅSGARD");
+    }
+
+    #[test]
+    fn a_relation_between_two_spellings_of_one_entity_is_no_fact() {
+        let relation = RelationRecord {
+            source: "the company".into(),
+            target: "Company".into(),
+            keywords: vec![],
+            description: String::new(),
+            weight: 1.0,
+        };
+        let (_, facts) = evidence_of(&chunk("x"), &Records { entities: vec![], relations: vec![relation] });
+        assert_eq!(facts, []);
+    }
+}

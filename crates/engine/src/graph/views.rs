@@ -1,0 +1,206 @@
+//! Entities and relations as pure functions of their mentions and facts.
+//!
+//! Every rule is free of order: sets, majorities with ties to the smallest, sums in canonical order. The inputs come
+//! sorted by (chunk, ordinal), and nothing here looks at arrival.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use graphloom_core::{ContentHash, Entity, EntityKey, Fact, Mention, Relation, RelationKey};
+
+/// The type of an entity that only relations name, as in LightRAG.
+pub const UNKNOWN_KIND: &str = "UNKNOWN";
+
+/// A view without its description, and the distinct descriptions it is made of.
+#[derive(Debug, PartialEq)]
+pub(crate) struct Draft<View> {
+    /// The view; its description is empty and its hash covers everything but the summariser.
+    pub(crate) view: View,
+    /// Distinct descriptions, longest first, ties in ascending order.
+    pub(crate) fragments: Vec<String>,
+}
+
+/// The entity behind `mentions`, or behind `facts` that name it where nothing mentions it; `None` without either.
+///
+/// - `mentions`, `facts`: those of `key`, sorted by (chunk, ordinal).
+/// - `degree`: its live relations.
+pub(crate) fn derive_entity(
+    key: &EntityKey,
+    mentions: &[Mention],
+    facts: &[Fact],
+    degree: u32,
+) -> Option<Draft<Entity>> {
+    let mut inputs = vec![key.as_str().to_owned(), degree.to_string()];
+    let (name, kind, fragments) = if mentions.is_empty() {
+        let names = facts.iter().map(|fact| name_in(fact, key));
+        let descriptions = facts.iter().map(|fact| fact.description.as_str());
+        for fact in facts {
+            inputs.extend([fact.chunk.to_string(), fact.ordinal.to_string(), fact.description.clone()]);
+            inputs.push(name_in(fact, key).to_owned());
+        }
+        (majority(names)?, UNKNOWN_KIND, distinct(descriptions))
+    } else {
+        for mention in mentions {
+            inputs.extend([mention.chunk.to_string(), mention.ordinal.to_string(), mention.name.clone()]);
+            inputs.extend([mention.kind.clone(), mention.description.clone()]);
+        }
+        let kind = majority(mentions.iter().map(|m| m.kind.as_str()))?;
+        (
+            majority(mentions.iter().map(|m| m.name.as_str()))?,
+            kind,
+            distinct(mentions.iter().map(|m| m.description.as_str())),
+        )
+    };
+    let view = Entity {
+        key: key.clone(),
+        name: name.to_owned(),
+        kind: kind.to_owned(),
+        description: String::new(),
+        mention_count: mentions.len() as u32,
+        degree,
+        inputs_hash: hash(&inputs),
+    };
+    Some(Draft { view, fragments })
+}
+
+/// The relation behind `facts`, sorted by (chunk, ordinal); `None` without any.
+pub(crate) fn derive_relation(key: &RelationKey, facts: &[Fact]) -> Option<Draft<Relation>> {
+    if facts.is_empty() {
+        return None;
+    }
+    let mut inputs = vec![key.to_string()];
+    for fact in facts {
+        inputs.extend([fact.chunk.to_string(), fact.ordinal.to_string(), fact.description.clone()]);
+        inputs.extend([
+            fact.keywords.join(","),
+            fact.weight.to_string(),
+            fact.source.clone(),
+            fact.target.clone(),
+        ]);
+    }
+    let keywords: BTreeSet<&String> =
+        facts.iter().flat_map(|fact| &fact.keywords).filter(|keyword| !keyword.is_empty()).collect();
+    let view = Relation {
+        key: key.clone(),
+        keywords: keywords.into_iter().cloned().collect(),
+        description: String::new(),
+        weight: facts.iter().map(|fact| fact.weight).sum(),
+        fact_count: facts.len() as u32,
+        inputs_hash: hash(&inputs),
+    };
+    Some(Draft { view, fragments: distinct(facts.iter().map(|fact| fact.description.as_str())) })
+}
+
+/// The text an entity is found by: `name\ndescription` [LightRAG].
+pub(crate) fn entity_text(entity: &Entity) -> String {
+    format!("{}\n{}", entity.name, entity.description)
+}
+
+/// The text a relation is found by: `keywords\tsource\ntarget\ndescription` [LightRAG], the ends in key order under
+/// their commonest names in these facts.
+pub(crate) fn relation_text(relation: &Relation, facts: &[Fact]) -> String {
+    let (a, b) = end_names(&relation.key, facts);
+    format!("{}\t{a}\n{b}\n{}", relation.keywords.join(","), relation.description)
+}
+
+/// The commonest names that `facts` give the two ends, in key order.
+pub(crate) fn end_names(key: &RelationKey, facts: &[Fact]) -> (String, String) {
+    let name = |end: &EntityKey| {
+        majority(facts.iter().map(|fact| name_in(fact, end))).unwrap_or(end.as_str()).to_owned()
+    };
+    (name(key.a()), name(key.b()))
+}
+
+/// How `fact` spells the end whose key is `key`.
+fn name_in<'a>(fact: &'a Fact, key: &EntityKey) -> &'a str {
+    if (fact.relation.a() == key) == fact.source_is_a { &fact.source } else { &fact.target }
+}
+
+/// The commonest value; ties to the smallest; `None` for none.
+fn majority<'a>(values: impl Iterator<Item = &'a str>) -> Option<&'a str> {
+    let mut counts: BTreeMap<&str, u32> = BTreeMap::new();
+    for value in values {
+        *counts.entry(value).or_default() += 1;
+    }
+    // Ascending order and a strict comparison keep the smallest of equals.
+    counts.into_iter().reduce(|best, next| if next.1 > best.1 { next } else { best }).map(|(value, _)| value)
+}
+
+fn distinct<'a>(descriptions: impl Iterator<Item = &'a str>) -> Vec<String> {
+    let set: BTreeSet<&str> = descriptions.filter(|description| !description.is_empty()).collect();
+    let mut fragments: Vec<String> = set.into_iter().map(str::to_owned).collect();
+    fragments.sort_by(|one, other| other.len().cmp(&one.len()).then_with(|| one.cmp(other)));
+    fragments
+}
+
+fn hash(inputs: &[String]) -> ContentHash {
+    ContentHash::of_parts(&inputs.iter().map(String::as_str).collect::<Vec<_>>())
+}
+
+#[cfg(test)]
+mod tests {
+    use graphloom_core::ChunkId;
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn mention(chunk: u32, name: &str, kind: &str, description: &str) -> Mention {
+        Mention {
+            chunk: ChunkId::from_stored(format!("c{chunk}")),
+            ordinal: 0,
+            entity: EntityKey::from_stored("ADA"),
+            name: name.to_owned(),
+            kind: kind.to_owned(),
+            description: description.to_owned(),
+            span: None,
+        }
+    }
+
+    fn check_entity(mentions: &[Mention]) -> (String, String, Vec<String>) {
+        let draft = derive_entity(&EntityKey::from_stored("ADA"), mentions, &[], 0).expect("mentioned");
+        (draft.view.name, draft.view.kind, draft.fragments)
+    }
+
+    #[test]
+    fn name_and_type_are_the_commonest_and_ties_go_to_the_smallest() {
+        let mentions = [
+            mention(1, "Ada", "Person", "Chemist."),
+            mention(2, "ada", "Place", "Chemist."),
+            mention(3, "ada", "Person", "Founded the lab."),
+            mention(4, "Ada", "Place", ""),
+        ];
+        let fragments = vec!["Founded the lab.".to_owned(), "Chemist.".to_owned()];
+        assert_eq!(check_entity(&mentions), ("Ada".to_owned(), "Person".to_owned(), fragments));
+    }
+
+    #[test]
+    fn an_entity_that_only_relations_name_is_unknown_and_speaks_through_them() {
+        let key = EntityKey::from_stored("KELM");
+        let relation = RelationKey::new(EntityKey::from_stored("ADA"), key.clone()).expect("two ends");
+        let fact = Fact {
+            chunk: ChunkId::from_stored("c1"),
+            ordinal: 0,
+            relation,
+            source: "Ada".into(),
+            target: "Kelm".into(),
+            source_is_a: true,
+            keywords: vec!["work".into()],
+            description: "Ada works in Kelm.".into(),
+            weight: 1.0,
+        };
+        let draft = derive_entity(&key, &[], std::slice::from_ref(&fact), 1).expect("named");
+        assert_eq!((draft.view.name.as_str(), draft.view.kind.as_str()), ("Kelm", UNKNOWN_KIND));
+        assert_eq!(draft.fragments, ["Ada works in Kelm."]);
+        let relation = derive_relation(&fact.relation, std::slice::from_ref(&fact)).expect("stated").view;
+        assert_eq!(relation_text(&relation, &[fact]), "work\tAda\nKelm\n");
+    }
+
+    proptest! {
+        #[test]
+        fn the_view_ignores_which_chunk_said_what_first(words in prop::collection::vec("[ab]{0,3}", 1..12)) {
+            let mentions: Vec<_> = words.iter().enumerate().map(|(i, w)| mention(i as u32, w, w, w)).collect();
+            let mut reversed = mentions.clone();
+            reversed.reverse();
+            prop_assert_eq!(check_entity(&mentions), check_entity(&reversed));
+        }
+    }
+}

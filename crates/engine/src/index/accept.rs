@@ -1,0 +1,219 @@
+//! Accepting sources: read, parse, chunk, and make document and job durable in one commit.
+
+use std::collections::BTreeMap;
+
+use graphloom_core::{
+    Batch, Chunk, ChunkExtraction, ChunkId, ContentHash, Document, DocumentId, Job, JobState, NewDocument,
+    Require, Snapshot, StoreError, Visibility,
+};
+
+use super::{Acceptance, IndexError, MAX_CONFLICTS, Source, states_of};
+use crate::Engine;
+use crate::chunk::chunk;
+use crate::parse::{ParseError, parse};
+
+/// Makes `sources` durable and says what became of each, in order. When this returns, every accepted document and its
+/// job are on disk; [`super::run`] does the rest.
+///
+/// Sources are read as one list: of two with one name the later is the version that stays. The whole list is one
+/// commit, so callers bound its bytes.
+pub async fn accept(engine: &Engine, sources: Vec<Source>) -> Result<Vec<Acceptance>, IndexError> {
+    let parsed: Vec<Result<Arrival, ParseError>> =
+        sources.into_iter().map(|source| Arrival::read(engine, source)).collect();
+    for _ in 0..MAX_CONFLICTS {
+        let snapshot = engine.store.snapshot().await?;
+        let (batch, acceptances) = decide(snapshot.as_ref(), &parsed).await?;
+        drop(snapshot);
+        match engine.store.commit(batch).await {
+            Ok(_) => return Ok(acceptances),
+            Err(error) if error.is_conflict() => tracing::debug!(%error, "accepting again"),
+            Err(error) => return Err(error.into()),
+        }
+    }
+    let what = format!("other processes changed the same sources {MAX_CONFLICTS} times in a row");
+    Err(StoreError::Conflict { what }.into())
+}
+
+/// A readable source.
+struct Arrival {
+    document: Document,
+    text: String,
+    chunks: Vec<Chunk>,
+}
+
+impl Arrival {
+    fn read(engine: &Engine, source: Source) -> Result<Self, ParseError> {
+        let parsed = parse(&source.name, &source.bytes, source.format, &engine.index.limits)?;
+        drop(source.bytes);
+        let content_hash = ContentHash::of(parsed.text.as_bytes());
+        let id = DocumentId::new(&source.name, &content_hash);
+        let pieces = chunk(&parsed, &engine.index.chunk, engine.tokenizer);
+        let chunks = pieces.into_iter().enumerate().filter_map(|(ordinal, piece)| {
+            Some(Chunk {
+                id: ChunkId::new(&id, ordinal as u32, piece.span.start, piece.span.end),
+                document: id.clone(),
+                ordinal: ordinal as u32,
+                span: piece.span,
+                token_count: piece.token_count,
+                breadcrumb: piece.breadcrumb,
+                text: piece.span.slice(&parsed.text)?.to_owned(),
+                extraction: ChunkExtraction::Pending,
+            })
+        });
+        let chunks = chunks.collect();
+        let file_name = source.name.rsplit('/').next().unwrap_or(&source.name);
+        let document = Document {
+            id,
+            title: parsed.title.unwrap_or_else(|| file_name.to_owned()),
+            source: source.name,
+            content_hash,
+            text_bytes: parsed.text.len() as u64,
+            format: parsed.format,
+            encoding: parsed.encoding,
+            lines_match_source: parsed.lines_match_source,
+            meta: source.meta,
+            visibility: Visibility::Live,
+            added_at: engine.clock.now(),
+        };
+        Ok(Self { document, text: parsed.text, chunks })
+    }
+}
+
+/// The batch that accepts the arrivals at `snapshot`, and what it means for each.
+async fn decide(
+    snapshot: &dyn Snapshot,
+    arrivals: &[Result<Arrival, ParseError>],
+) -> Result<(Batch, Vec<Acceptance>), StoreError> {
+    let readable: Vec<&Arrival> = arrivals.iter().filter_map(|arrival| arrival.as_ref().ok()).collect();
+    let names: Vec<String> = readable.iter().map(|arrival| arrival.document.source.clone()).collect();
+    let hashes: Vec<ContentHash> =
+        readable.iter().map(|arrival| arrival.document.content_hash.clone()).collect();
+    // All documents of each source, as they will be while the list is worked through.
+    let mut of_source: BTreeMap<String, Vec<Document>> = BTreeMap::new();
+    let mut batch = Batch::default();
+    for (name, documents) in names.iter().zip(snapshot.documents_of_sources(&names).await?) {
+        if !of_source.contains_key(name) {
+            let ids = documents.iter().map(|document| document.id.clone()).collect();
+            batch.require.push(Require::SourceIs { source: name.clone(), documents: ids });
+            of_source.insert(name.clone(), documents);
+        }
+    }
+    let mut of_content: BTreeMap<ContentHash, Vec<String>> = BTreeMap::new();
+    for (hash, documents) in hashes.iter().zip(snapshot.documents_of_contents(&hashes).await?) {
+        of_content.insert(hash.clone(), documents.into_iter().map(|document| document.source).collect());
+    }
+
+    let mut acceptances = Vec::with_capacity(arrivals.len());
+    for arrival in arrivals {
+        let arrival = match arrival {
+            Ok(arrival) => arrival,
+            Err(error) => {
+                let (reason, remedy) = (error.to_string(), error.remedy().to_owned());
+                acceptances.push(Acceptance::Refused { reason, remedy });
+                continue;
+            }
+        };
+        let same_source = of_source.entry(arrival.document.source.clone()).or_default();
+        let acceptance = match same_source.iter().find(|known| known.id == arrival.document.id) {
+            Some(known) => unchanged(snapshot, known.clone(), same_source, arrival, &mut batch).await?,
+            None => {
+                let same_content = of_content.entry(arrival.document.content_hash.clone()).or_default();
+                let mut same_content_as: Vec<String> = same_content
+                    .iter()
+                    .filter(|source| **source != arrival.document.source)
+                    .cloned()
+                    .collect();
+                same_content_as.sort();
+                same_content_as.dedup();
+                same_content.push(arrival.document.source.clone());
+                new_version(same_source, arrival, same_content_as, &mut batch)
+            }
+        };
+        acceptances.push(acceptance);
+    }
+    Ok((batch, acceptances))
+}
+
+/// This very version is known. A version staged over it is dropped, for the source has gone back; new metadata is kept.
+async fn unchanged(
+    snapshot: &dyn Snapshot,
+    known: Document,
+    same_source: &mut Vec<Document>,
+    arrival: &Arrival,
+    batch: &mut Batch,
+) -> Result<Acceptance, StoreError> {
+    if known.visibility == Visibility::Live {
+        same_source.retain(|document| {
+            let stays = document.id == known.id;
+            if !stays {
+                drop_version(batch, &document.id);
+            }
+            stays
+        });
+    }
+    let new = batch.put_documents.iter().any(|new| new.document.id == known.id);
+    if !new && known.meta != arrival.document.meta && !arrival.document.meta.is_empty() {
+        let document = Document { meta: arrival.document.meta.clone(), ..known.clone() };
+        batch.put_documents.push(NewDocument { document, text: arrival.text.clone() });
+    }
+    let states = states_of(snapshot, std::slice::from_ref(&known.id)).await?;
+    let status = match states.into_iter().next().flatten() {
+        Some(state) => state.status,
+        None => graphloom_core::DocumentStatus::Waiting,
+    };
+    Ok(Acceptance::Unchanged { document: known.id, status })
+}
+
+/// This version is new. It goes live at once where the source is new, and is staged beside the live version else; an
+/// older staged version is dropped.
+fn new_version(
+    same_source: &mut Vec<Document>,
+    arrival: &Arrival,
+    same_content_as: Vec<String>,
+    batch: &mut Batch,
+) -> Acceptance {
+    let live =
+        same_source.iter().find(|known| known.visibility == Visibility::Live).map(|known| known.id.clone());
+    // A live version that only this list brought is replaced before anyone saw it.
+    let unseen =
+        live.as_ref().is_some_and(|live| batch.put_documents.iter().any(|new| new.document.id == *live));
+    let replaces = live.filter(|_| !unseen);
+    same_source.retain(|known| {
+        let stays = Some(&known.id) == replaces.as_ref();
+        if !stays {
+            drop_version(batch, &known.id);
+        }
+        stays
+    });
+    let visibility = if replaces.is_some() { Visibility::Staged } else { Visibility::Live };
+    let document = Document { visibility, ..arrival.document.clone() };
+    same_source.push(document.clone());
+    batch.put_jobs.push(Job {
+        document: document.id.clone(),
+        state: JobState::Accepted,
+        lease: None,
+        attempts: 0,
+        created_at: document.added_at,
+    });
+    batch.put_chunks.extend(arrival.chunks.iter().cloned());
+    let acceptance = Acceptance::Accepted {
+        document: document.id.clone(),
+        encoding: document.encoding.clone(),
+        same_content_as,
+        replaces,
+    };
+    batch.put_documents.push(NewDocument { document, text: arrival.text.clone() });
+    acceptance
+}
+
+/// Takes a version out of the store, or out of the batch that was about to bring it.
+fn drop_version(batch: &mut Batch, id: &DocumentId) {
+    let put = batch.put_documents.len();
+    batch.put_documents.retain(|new| new.document.id != *id);
+    if batch.put_documents.len() == put {
+        batch.remove_documents.push(id.clone());
+    } else {
+        batch.put_jobs.retain(|job| job.document != *id);
+        batch.put_chunks.retain(|chunk| chunk.document != *id);
+    }
+}

@@ -1,0 +1,41 @@
+//! A document's status, derived from its job and its chunks.
+
+use graphloom_core::{ChunkExtraction, Document, DocumentId, DocumentStatus, JobState, Snapshot, StoreError};
+use serde::Serialize;
+
+/// A document with what follows from its job and chunks.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct DocumentState {
+    /// The document.
+    pub document: Document,
+    /// How far it is.
+    pub status: DocumentStatus,
+    /// Chunks whose extraction failed: ordinal, reason.
+    pub failed_chunks: Vec<(u32, String)>,
+}
+
+/// The state of each document, in order; `None` where unknown.
+pub async fn states_of(
+    snapshot: &dyn Snapshot,
+    ids: &[DocumentId],
+) -> Result<Vec<Option<DocumentState>>, StoreError> {
+    let documents = snapshot.documents(ids).await?;
+    let jobs = snapshot.jobs(ids).await?;
+    let chunks = snapshot.chunks_of(ids).await?;
+    let states = documents.into_iter().zip(jobs).zip(chunks).map(|((document, job), chunks)| {
+        let mut failed_chunks = Vec::new();
+        let mut extracted = 0;
+        for chunk in &chunks {
+            match &chunk.extraction {
+                ChunkExtraction::Pending => {}
+                ChunkExtraction::Done { .. } => extracted += 1,
+                ChunkExtraction::Failed { reason, .. } => failed_chunks.push((chunk.ordinal, reason.clone())),
+            }
+        }
+        let state = job.map_or(JobState::Accepted, |job| job.state);
+        let status =
+            DocumentStatus::derive(&state, extracted, failed_chunks.len() as u32, chunks.len() as u32);
+        Some(DocumentState { document: document?, status, failed_chunks })
+    });
+    Ok(states.collect())
+}

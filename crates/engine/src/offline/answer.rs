@@ -1,0 +1,411 @@
+//! Answers made of verbatim sentences.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::ops::Range;
+
+use rust_stemmers::{Algorithm, Stemmer};
+
+use super::lexicon::{is_generic, is_month, is_stop_word};
+use super::phrase::{PhraseKind, phrases};
+use super::token::{Shape, Token, tokens};
+use crate::text::sentences;
+
+/// Passages read, at most; callers pass the best first.
+pub const MAX_PASSAGES: usize = 64;
+/// Sentences read of one passage, at most.
+const MAX_SENTENCES_PER_PASSAGE: usize = 400;
+/// Share of the question's weight that a sentence must cover with its passage to count.
+const MIN_COVERAGE: f32 = 0.3;
+/// Weight of words that are too common to count alone, relative to others.
+const GENERIC_WEIGHT: f32 = 0.25;
+/// Weight of the words of a named thing, relative to others.
+const NAME_WEIGHT: f32 = 2.0;
+/// What a word counts that stands in the passage but not in the sentence, such as its title.
+const PASSAGE_SHARE: f32 = 0.5;
+/// What a sentence gains by holding the kind of thing asked for.
+const ANSWER_TYPE_BONUS: f32 = 0.15;
+/// What a sentence of the first passage gains over one of the last.
+const RANK_BONUS: f32 = 0.12;
+/// What a sentence gains by naming something that a picked sentence introduced.
+const LINK_BONUS: f32 = 0.2;
+/// A sentence is added only if it scores this share of the best.
+const MIN_SHARE_OF_BEST: f32 = 0.35;
+
+/// A sentence chosen as part of an answer.
+#[derive(Debug, Clone, PartialEq)]
+pub struct PickedSentence {
+    /// Position of its passage among those given.
+    pub passage: usize,
+    /// Its bytes in that passage.
+    pub range: Range<usize>,
+    /// Roughly the share of the question it covers, with bonuses; comparable within one question only.
+    pub score: f32,
+}
+
+/// The sentences of `passages` that best answer `question`, best first; empty where none is about it.
+///
+/// - `passages`: best first; a small bonus honours that order. The first [`MAX_PASSAGES`] are read.
+/// - Words count by their rarity among the passages' sentences, names double, words common in all prose little.
+/// - Picked one by one: each next sentence counts what it adds to those before, and gains by naming something that they
+///   introduced, so that questions over several passages get one sentence from each.
+/// - A question whose names, or whose telling words, mostly occur nowhere gets nothing.
+pub fn pick_sentences(question: &str, passages: &[&str], max_sentences: usize) -> Vec<PickedSentence> {
+    let asked = Asked::read(question);
+    let candidates = candidates(&asked, passages);
+    let Some(weights) = asked.weights(&candidates) else { return Vec::new() };
+    pick(&asked, &weights, &candidates, passages.len().min(MAX_PASSAGES), max_sentences)
+}
+
+/// The words of a question and what kind of answer it wants.
+struct Asked {
+    /// Distinct stems in order of the question.
+    terms: Vec<Term>,
+    wants: Option<AnswerType>,
+}
+
+struct Term {
+    stem: String,
+    generic: bool,
+    named: bool,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum AnswerType {
+    Person,
+    Time,
+    Place,
+    Amount,
+}
+
+impl Asked {
+    fn read(question: &str) -> Self {
+        let stemmer = Stemmer::create(Algorithm::English);
+        let named: Vec<Range<usize>> = phrases(question)
+            .into_iter()
+            .filter(|phrase| matches!(phrase.kind, PhraseKind::Name | PhraseKind::Quoted | PhraseKind::Date))
+            .map(|phrase| phrase.range)
+            .collect();
+        let mut terms: Vec<Term> = Vec::new();
+        for word in words(question) {
+            let is_named = named.iter().any(|range| range.start <= word.start && word.end <= range.end);
+            if is_stop_word(&word.lower) && !(is_named && word.lower.len() > 3) {
+                continue;
+            }
+            let stem = stem(&stemmer, &word.lower);
+            let generic = is_generic(&word.lower) && !is_named;
+            match terms.iter_mut().find(|term| term.stem == stem) {
+                Some(term) => term.named |= is_named,
+                None => terms.push(Term { stem, generic, named: is_named }),
+            }
+        }
+        Self { terms, wants: wanted(question) }
+    }
+
+    /// The weight of each term, adding up to 1; `None` where the passages are not about the question.
+    ///
+    /// Words that occur nowhere keep the weight of the rarest: a question mostly about them is about something else.
+    fn weights(&self, candidates: &[Candidate]) -> Option<Vec<f32>> {
+        let total = candidates.len() as f32;
+        let idf: Vec<f32> = (0..self.terms.len())
+            .map(|term| {
+                let count =
+                    candidates.iter().filter(|candidate| candidate.sentence.contains(&term)).count() as f32;
+                (1.0 + (total - count + 0.5) / (count + 0.5)).ln()
+            })
+            .collect();
+        let mut weights: Vec<f32> = self
+            .terms
+            .iter()
+            .zip(idf)
+            .map(|(term, idf)| {
+                let factor = match (term.generic, term.named) {
+                    (true, _) => GENERIC_WEIGHT,
+                    (false, true) => NAME_WEIGHT,
+                    (false, false) => 1.0,
+                };
+                // Rarity matters less than in search: few passages tell little about it.
+                factor * idf.max(0.1).sqrt()
+            })
+            .collect();
+        let sum: f32 = weights.iter().sum();
+        let telling = self.terms.iter().any(|term| !term.generic);
+        if sum <= 0.0 || (!telling && self.terms.len() < 2) {
+            return None;
+        }
+        weights.iter_mut().for_each(|weight| *weight /= sum);
+        Some(weights)
+    }
+}
+
+/// A sentence with the terms it and its passage hold.
+struct Candidate {
+    passage: usize,
+    range: Range<usize>,
+    sentence: BTreeSet<usize>,
+    around: BTreeSet<usize>,
+    /// Names the sentence holds that the question does not, in small letters.
+    names: BTreeSet<String>,
+    answers: bool,
+    heading: bool,
+}
+
+fn candidates(asked: &Asked, passages: &[&str]) -> Vec<Candidate> {
+    let stemmer = Stemmer::create(Algorithm::English);
+    let index: BTreeMap<&str, usize> =
+        asked.terms.iter().enumerate().map(|(i, term)| (term.stem.as_str(), i)).collect();
+    let mut found = Vec::new();
+    for (passage, text) in passages.iter().take(MAX_PASSAGES).enumerate() {
+        let mut around = BTreeSet::new();
+        let first = found.len();
+        for range in sentences(text).into_iter().take(MAX_SENTENCES_PER_PASSAGE) {
+            let words = tokens(text, range.clone());
+            let mut held = BTreeSet::new();
+            let mut names = BTreeSet::new();
+            for word in &words {
+                match index.get(stem(&stemmer, &word.lower).as_str()) {
+                    Some(&term) => {
+                        held.insert(term);
+                    }
+                    None if word.is_capital() && word.is_content() => {
+                        names.insert(word.lower.clone());
+                    }
+                    None => {}
+                }
+            }
+            let unspaced = unspaced_terms(asked, &text[range.clone()]);
+            held.extend(unspaced);
+            around.extend(held.iter().copied());
+            let answers = asked.wants.is_some_and(|wants| holds(wants, &words, &index, &stemmer));
+            let sentence = &text[range.clone()];
+            let heading = !sentence.ends_with(['.', '!', '?', '。', '！', '？', '"', '”', ')', ':'])
+                && text[range.end..].starts_with(['\n', '\r'])
+                && words.len() <= 12;
+            found.push(Candidate {
+                passage,
+                range,
+                sentence: held,
+                around: BTreeSet::new(),
+                names,
+                answers,
+                heading,
+            });
+        }
+        for candidate in &mut found[first..] {
+            candidate.around.clone_from(&around);
+        }
+    }
+    found
+}
+
+/// Terms of scripts without spaces, found as plain text.
+fn unspaced_terms(asked: &Asked, sentence: &str) -> Vec<usize> {
+    let unspaced = |term: &Term| super::scripts::has_no_spaces(&term.stem);
+    let terms = asked.terms.iter().enumerate();
+    terms.filter(|(_, term)| unspaced(term) && sentence.contains(&term.stem)).map(|(i, _)| i).collect()
+}
+
+fn pick(
+    asked: &Asked,
+    weights: &[f32],
+    candidates: &[Candidate],
+    passages: usize,
+    max_sentences: usize,
+) -> Vec<PickedSentence> {
+    let mut picked: Vec<PickedSentence> = Vec::new();
+    let mut taken: BTreeSet<usize> = BTreeSet::new();
+    let mut covered: BTreeSet<usize> = BTreeSet::new();
+    let mut introduced: BTreeSet<&str> = BTreeSet::new();
+    let mut best = 0.0;
+    while picked.len() < max_sentences {
+        let next = candidates
+            .iter()
+            .enumerate()
+            .filter(|(i, candidate)| !taken.contains(i) && !candidate.heading)
+            .filter(|(_, candidate)| !repeats(candidate, candidates, &taken))
+            .filter_map(|(i, candidate)| {
+                let linked = candidate.names.iter().any(|name| introduced.contains(name.as_str()));
+                let coverage = coverage(candidate, weights, &covered);
+                let relevant = is_relevant(asked, candidate, weights) || (linked && coverage > 0.1);
+                let bonus = if linked { LINK_BONUS } else { 0.0 }
+                    + if candidate.answers { ANSWER_TYPE_BONUS } else { 0.0 }
+                    + RANK_BONUS * (1.0 - candidate.passage as f32 / passages.max(1) as f32);
+                relevant.then_some((i, coverage * (1.0 + bonus) + coverage.min(0.2) * bonus))
+            })
+            .max_by(|a, b| a.1.total_cmp(&b.1).then(b.0.cmp(&a.0)));
+        let Some((i, score)) = next else { break };
+        if score <= 0.0 || score < MIN_SHARE_OF_BEST * best {
+            break;
+        }
+        best = f32::max(best, score);
+        let candidate = &candidates[i];
+        taken.insert(i);
+        covered.extend(&candidate.sentence);
+        introduced.extend(candidate.names.iter().map(String::as_str));
+        picked.push(PickedSentence { passage: candidate.passage, range: candidate.range.clone(), score });
+    }
+    picked
+}
+
+/// Whether a picked sentence of another passage (overlapping chunks share text) says the same.
+fn repeats(candidate: &Candidate, candidates: &[Candidate], taken: &BTreeSet<usize>) -> bool {
+    taken.iter().map(|&i| &candidates[i]).any(|other| {
+        other.passage != candidate.passage
+            && other.range.len() == candidate.range.len()
+            && other.sentence == candidate.sentence
+            && other.names == candidate.names
+    })
+}
+
+/// Share of the question that a sentence covers; what is covered already counts little, what its passage adds, half.
+fn coverage(candidate: &Candidate, weights: &[f32], covered: &BTreeSet<usize>) -> f32 {
+    const AGAIN: f32 = 0.25;
+    let share = |term: usize| if covered.contains(&term) { AGAIN * weights[term] } else { weights[term] };
+    let own: f32 = candidate.sentence.iter().map(|&term| share(term)).sum();
+    if own == 0.0 {
+        return 0.0;
+    }
+    let around: f32 = candidate.around.difference(&candidate.sentence).map(|&term| share(term)).sum();
+    own + PASSAGE_SHARE * around.min(own)
+}
+
+/// Whether a sentence, with its passage, is about the question at all.
+fn is_relevant(asked: &Asked, candidate: &Candidate, weights: &[f32]) -> bool {
+    let telling = |term: &&usize| !asked.terms[**term].generic;
+    let own = candidate.sentence.iter().filter(telling).count();
+    let together = candidate.around.iter().filter(telling).count();
+    let all = asked.terms.iter().filter(|term| !term.generic).count();
+    let share: f32 = candidate.around.iter().map(|&term| weights[term]).sum();
+    let named = asked.terms.iter().any(|term| term.named);
+    let has_name = candidate.around.iter().any(|&term| asked.terms[term].named);
+    if all == 0 {
+        // Only common words were asked: all of them must be there.
+        return candidate.sentence.len() == asked.terms.len();
+    }
+    // Of two telling words or more, one alone may be chance, unless it is a name.
+    let enough = together >= 2 || all == 1 || (named && has_name);
+    own >= 1 && enough && share >= MIN_COVERAGE * if named && has_name { 0.6 } else { 1.0 }
+}
+
+fn wanted(question: &str) -> Option<AnswerType> {
+    let lower = question.to_lowercase();
+    let has = |word: &str| lower.split(|c: char| !c.is_alphanumeric()).any(|part| part == word);
+    if lower.contains("how many")
+        || lower.contains("how much")
+        || lower.contains("how old")
+        || lower.contains("how long")
+    {
+        return Some(AnswerType::Amount);
+    }
+    if has("when") || lower.contains("what year") || lower.contains("which year") || has("date") {
+        return Some(AnswerType::Time);
+    }
+    if has("who") || has("whom") || has("whose") {
+        return Some(AnswerType::Person);
+    }
+    if has("where") || ["city", "country", "county", "state", "continent"].iter().any(|place| has(place)) {
+        return Some(AnswerType::Place);
+    }
+    None
+}
+
+/// Whether the words hold the kind of thing asked for, besides what the question names itself.
+fn holds(wants: AnswerType, words: &[Token<'_>], asked: &BTreeMap<&str, usize>, stemmer: &Stemmer) -> bool {
+    let new = |word: &Token<'_>| !asked.contains_key(stem(stemmer, &word.lower).as_str());
+    let capital = |word: &Token<'_>| word.is_capital() && word.is_content() && new(word);
+    match wants {
+        AnswerType::Time => words.iter().any(|word| {
+            new(word)
+                && ((word.shape == Shape::Digit && word.text.len() == 4)
+                    || (is_month(&word.lower) && word.is_capital()))
+        }),
+        AnswerType::Amount => words.iter().any(|word| word.tag == harper_brill::UPOS::NUM && new(word)),
+        AnswerType::Person => words.windows(2).any(|pair| pair[1].gap == " " && pair.iter().all(capital)),
+        AnswerType::Place => words.windows(2).any(|pair| {
+            matches!(pair[0].lower.as_str(), "in" | "at" | "near" | "from" | "of" | "to") && capital(&pair[1])
+        }),
+    }
+}
+
+fn words(text: &str) -> Vec<Token<'_>> {
+    sentences(text).into_iter().flat_map(|range| tokens(text, range)).collect()
+}
+
+fn stem(stemmer: &Stemmer, lower: &str) -> String {
+    if lower.is_ascii() { stemmer.stem(lower).into_owned() } else { lower.to_owned() }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    const PASSAGES: [&str; 4] = [
+        "Velora Bridge\nThe Velora Bridge crosses the river Tamsin. It was designed by Ines Okafor. It has four lanes.",
+        "Ines Okafor\nInes Okafor was an engineer. She was born in Port Alden in 1931. She liked tea.",
+        "Port Alden\nPort Alden is a town with a small harbour. Many people visit it every year.",
+        "Cheese\nCheese is made from milk. The curd is pressed at a low temperature, below the boiling point of water.",
+    ];
+
+    fn check_picks(question: &str, max_sentences: usize) -> Vec<&'static str> {
+        let picks = pick_sentences(question, &PASSAGES, max_sentences);
+        picks.into_iter().map(|pick| &PASSAGES[pick.passage][pick.range]).collect()
+    }
+
+    #[test]
+    fn the_sentence_that_answers_comes_first() {
+        assert_eq!(check_picks("Who designed the Velora Bridge?", 1), ["It was designed by Ines Okafor."]);
+        assert_eq!(check_picks("When was Ines Okafor born?", 1), ["She was born in Port Alden in 1931."]);
+    }
+
+    #[test]
+    fn a_question_over_two_passages_gets_a_sentence_from_each() {
+        let picks = check_picks("Where was the designer of the Velora Bridge born?", 3);
+        assert!(picks.contains(&"It was designed by Ines Okafor."), "{picks:?}");
+        assert!(picks.contains(&"She was born in Port Alden in 1931."), "{picks:?}");
+    }
+
+    #[test]
+    fn a_question_about_something_absent_gets_nothing() {
+        for question in [
+            "What is the boiling point of tungsten hexafluoride?",
+            "How many people are there?",
+            "Who won the Grand Prix of Monaco in 1931?",
+            "What was it that they had with the other one?",
+            "how do i configure kubernetes ingress",
+            "",
+            "???",
+        ] {
+            assert_eq!(check_picks(question, 5), Vec::<&str>::new(), "{question}");
+        }
+    }
+
+    #[test]
+    fn small_letters_are_enough() {
+        assert_eq!(check_picks("what is cheese made from", 1), ["Cheese is made from milk."]);
+    }
+
+    #[test]
+    fn no_passage_or_no_room_gives_nothing() {
+        assert_eq!(pick_sentences("Who designed the Velora Bridge?", &[], 3), []);
+        assert_eq!(check_picks("Who designed the Velora Bridge?", 0), Vec::<&str>::new());
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(64))]
+        #[test]
+        fn picks_are_whole_sentences_each_once(
+            question in "([A-Za-z漢]{1,6} ){0,6}",
+            passages in prop::collection::vec("([A-Za-z漢]{1,6}[ .]|[0-9é] |\n){0,20}", 0..4),
+        ) {
+            let passages: Vec<&str> = passages.iter().map(String::as_str).collect();
+            let picks = pick_sentences(&question, &passages, 4);
+            prop_assert!(picks.len() <= 4);
+            let mut seen = BTreeSet::new();
+            for pick in picks {
+                prop_assert!(sentences(passages[pick.passage]).contains(&pick.range));
+                prop_assert!(seen.insert((pick.passage, pick.range.start)));
+            }
+        }
+    }
+}

@@ -1,0 +1,315 @@
+//! Makes entity and relation records from a text by rules.
+
+use std::collections::BTreeSet;
+use std::ops::Range;
+
+use graphloom_core::{EntityRecord, Records, RelationRecord};
+use harper_brill::UPOS;
+
+use super::kind::entity_type;
+use super::lexicon::is_generic;
+use super::phrase::{Phrase, PhraseKind, phrases};
+use super::token::{Token, tokens};
+use crate::text::{Tokenizer, entity_key, sentences};
+
+/// The name under which records made by these rules are kept; a change of the rules changes it.
+pub const RULES: &str = "rules-v1";
+/// Sentences of an entity's description, at most.
+pub const MAX_DESCRIPTION_SENTENCES: usize = 4;
+/// Relations made from one sentence, at most; the nearest pairs come first.
+pub const MAX_RELATIONS_PER_SENTENCE: usize = 12;
+
+/// Bytes of a description, at most.
+const MAX_DESCRIPTION_BYTES: usize = 1200;
+/// Entities of a text of any length.
+const MIN_ENTITIES: usize = 12;
+/// One more entity for so many tokens.
+const TOKENS_PER_ENTITY: usize = 9;
+/// Most words between two names that are taken for what connects them.
+const MAX_CONNECTING_WORDS: usize = 6;
+/// Keywords of a relation, at most.
+const MAX_KEYWORDS: usize = 4;
+
+/// The records of `text`: its best phrases as entities, and what stands together in a sentence as relations.
+///
+/// - Entities are in the order of their rank; the number is bounded by the text's length.
+/// - An entity's description is the sentences that name it, verbatim, the first four. A relation's is its sentence.
+/// - A relation's keywords are the verbs and nouns between the two names where few words stand there, else the content
+///   words of the sentence. Weight is 1. A pair is related once per text, by the sentence where it is nearest.
+pub fn extract(text: &str) -> Records {
+    let tokens = Tokenizer.count(text) as usize;
+    let mut kept = phrases(text);
+    kept.truncate(MIN_ENTITIES + tokens / TOKENS_PER_ENTITY);
+    let sentences: Vec<Range<usize>> = sentences(text);
+    let folded: Vec<String> = sentences.iter().map(|range| fold(&text[range.clone()])).collect();
+    let names: Vec<String> = kept.iter().map(|phrase| fold(&phrase.text)).collect();
+    let mentions: Vec<Vec<Mention>> = folded.iter().map(|sentence| mentions(sentence, &names)).collect();
+    let entities = kept
+        .iter()
+        .enumerate()
+        .map(|(i, phrase)| EntityRecord {
+            name: phrase.text.clone(),
+            kind: entity_type(text, phrase).to_owned(),
+            description: description(text, &sentences, &mentions, i, phrase),
+        })
+        .collect();
+    Records { entities, relations: relations(text, &sentences, &mentions, &kept) }
+}
+
+/// An entity named in a sentence.
+struct Mention {
+    entity: usize,
+    /// Where, in the folded sentence.
+    range: Range<usize>,
+}
+
+/// Small letters, single spaces, one kind of apostrophe, a space at both ends.
+fn fold(text: &str) -> String {
+    let mut folded = String::with_capacity(text.len() + 2);
+    folded.push(' ');
+    for word in text.split_whitespace() {
+        folded.extend(word.chars().flat_map(char::to_lowercase).map(|c| if c == '’' { '\'' } else { c }));
+        folded.push(' ');
+    }
+    folded
+}
+
+/// Where the names stand in a folded sentence: each at its first whole-word place, in order of place.
+fn mentions(sentence: &str, names: &[String]) -> Vec<Mention> {
+    let mut found: Vec<Mention> = names
+        .iter()
+        .enumerate()
+        .filter_map(|(entity, name)| {
+            let name = name.trim();
+            let at = find_word(sentence, name)?;
+            Some(Mention { entity, range: at..at + name.len() })
+        })
+        .collect();
+    found.sort_by_key(|mention| (mention.range.start, std::cmp::Reverse(mention.range.end)));
+    found
+}
+
+fn find_word(text: &str, word: &str) -> Option<usize> {
+    if word.is_empty() {
+        return None;
+    }
+    let joins = |c: Option<char>, edge: Option<char>| {
+        c.zip(edge).is_some_and(|(c, edge)| {
+            c.is_alphanumeric() && edge.is_alphanumeric() && c.is_ascii() && edge.is_ascii()
+        })
+    };
+    text.match_indices(word).map(|(at, _)| at).find(|&at| {
+        let before = text[..at].chars().next_back();
+        let after = text[at + word.len()..].chars().next();
+        !joins(before, word.chars().next()) && !joins(after, word.chars().next_back())
+    })
+}
+
+fn description(
+    text: &str,
+    sentences: &[Range<usize>],
+    mentions: &[Vec<Mention>],
+    entity: usize,
+    phrase: &Phrase,
+) -> String {
+    let mut parts: Vec<&str> = Vec::new();
+    let mut length = 0;
+    // Sentences that say more than the name itself.
+    let telling = sentences.iter().zip(mentions).filter(|(range, named)| {
+        named.iter().any(|mention| mention.entity == entity) && range.len() > phrase.range.len() + 4
+    });
+    for (range, _) in telling {
+        let sentence = &text[range.clone()];
+        if parts.len() == MAX_DESCRIPTION_SENTENCES
+            || (length > 0 && length + sentence.len() > MAX_DESCRIPTION_BYTES)
+        {
+            break;
+        }
+        let end = sentence.floor_char_boundary(sentence.len().min(MAX_DESCRIPTION_BYTES));
+        parts.push(&sentence[..end]);
+        length += end;
+    }
+    if parts.is_empty() { phrase.text.clone() } else { parts.join(" ") }
+}
+
+fn relations(
+    text: &str,
+    sentences: &[Range<usize>],
+    mentions: &[Vec<Mention>],
+    kept: &[Phrase],
+) -> Vec<RelationRecord> {
+    let keys: Vec<Option<graphloom_core::EntityKey>> =
+        kept.iter().map(|phrase| entity_key(&phrase.text)).collect();
+    let mut related = BTreeSet::new();
+    let mut records = Vec::new();
+    for (range, named) in sentences.iter().zip(mentions) {
+        let mut pairs = pairs(named, kept);
+        pairs.retain(|pair| keys[pair.a] != keys[pair.b] && !related.contains(&unordered(pair)));
+        pairs.truncate(MAX_RELATIONS_PER_SENTENCE);
+        if pairs.is_empty() {
+            continue;
+        }
+        let words = tokens(text, range.clone());
+        for pair in pairs {
+            related.insert(unordered(&pair));
+            let (source, target) = (&kept[pair.a].text, &kept[pair.b].text);
+            let sentence = &text[range.clone()];
+            let end = sentence.floor_char_boundary(sentence.len().min(MAX_DESCRIPTION_BYTES));
+            records.push(RelationRecord {
+                source: source.clone(),
+                target: target.clone(),
+                keywords: keywords(&words, source, target),
+                description: sentence[..end].to_owned(),
+                weight: 1.0,
+            });
+        }
+    }
+    records
+}
+
+struct Pair {
+    a: usize,
+    b: usize,
+    cost: usize,
+}
+
+fn unordered(pair: &Pair) -> (usize, usize) {
+    (pair.a.min(pair.b), pair.a.max(pair.b))
+}
+
+/// Pairs of entities of one sentence, nearest first; common nouns count as farther, overlapping names never pair.
+fn pairs(named: &[Mention], kept: &[Phrase]) -> Vec<Pair> {
+    /// Mentions of one sentence that are paired; the work grows with the square.
+    const MAX_MENTIONS: usize = 40;
+    let named = &named[..named.len().min(MAX_MENTIONS)];
+    let mut pairs = Vec::new();
+    for (i, first) in named.iter().enumerate() {
+        for second in &named[i + 1..] {
+            if second.range.start < first.range.end {
+                continue;
+            }
+            let common = [first, second]
+                .iter()
+                .filter(|mention| kept[mention.entity].kind > PhraseKind::Quoted)
+                .count();
+            // Two common nouns say little; their pair comes only where nothing better does.
+            let cost = second.range.start - first.range.end + common * 60;
+            pairs.push(Pair { a: first.entity, b: second.entity, cost });
+        }
+    }
+    pairs.sort_by_key(|pair| (pair.cost, pair.a, pair.b));
+    pairs
+}
+
+/// What the sentence says between two names.
+fn keywords(words: &[Token<'_>], source: &str, target: &str) -> Vec<String> {
+    let names: BTreeSet<String> =
+        [source, target].iter().flat_map(|name| name.split([' ', '-'])).map(str::to_lowercase).collect();
+    let last = |name: &str| name.split([' ', '-']).next_back().unwrap_or_default().to_lowercase();
+    let first = |name: &str| name.split([' ', '-']).next().unwrap_or_default().to_lowercase();
+    let start = words.iter().position(|word| word.lower == last(source)).map(|at| at + 1);
+    let between = start.and_then(|start| {
+        let length = words[start..].iter().position(|word| word.lower == first(target))?;
+        (length <= MAX_CONNECTING_WORDS).then(|| &words[start..start + length])
+    });
+    let phrase = between.and_then(connecting_phrase);
+    if let Some(phrase) = phrase {
+        return vec![phrase];
+    }
+    let mut seen = BTreeSet::new();
+    words
+        .iter()
+        .filter(|word| matches!(word.tag, UPOS::VERB | UPOS::NOUN) && !word.is_capital())
+        .filter(|word| {
+            !is_generic(&word.lower) && !names.contains(&word.lower) && word.lower.chars().count() > 2
+        })
+        .filter(|word| seen.insert(word.lower.clone()))
+        .map(|word| word.lower.clone())
+        .take(MAX_KEYWORDS)
+        .collect()
+}
+
+/// Verbs, nouns and the prepositions after them; `None` where neither verb nor noun stands there.
+fn connecting_phrase(between: &[Token<'_>]) -> Option<String> {
+    let mut words: Vec<&str> = Vec::new();
+    for word in between {
+        let content = matches!(word.tag, UPOS::VERB | UPOS::NOUN | UPOS::ADJ) && word.is_content();
+        let after_content = word.tag == UPOS::ADP && !words.is_empty();
+        if content || after_content {
+            words.push(&word.lower);
+        }
+    }
+    let content = between.iter().any(|word| matches!(word.tag, UPOS::VERB | UPOS::NOUN) && word.is_content());
+    content.then(|| words.join(" "))
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    const TEXT: &str = "Ada Lovelace\nAda Lovelace was an English mathematician. She worked with Charles Babbage in London. \
+                        Charles Babbage designed the Analytical Engine in 1837.";
+
+    #[test]
+    fn entities_are_described_by_the_sentences_that_name_them() {
+        let records = extract(TEXT);
+        let babbage =
+            records.entities.iter().find(|entity| entity.name == "Charles Babbage").expect("is named");
+        assert_eq!(
+            babbage.description,
+            "She worked with Charles Babbage in London. Charles Babbage designed the Analytical Engine in 1837."
+        );
+        let ada = records.entities.iter().find(|entity| entity.name == "Ada Lovelace").expect("is named");
+        assert_eq!(ada.kind, "Person");
+        assert_eq!(ada.description, "Ada Lovelace was an English mathematician.");
+    }
+
+    #[test]
+    fn names_of_one_sentence_are_related_by_what_stands_between() {
+        let records = extract(TEXT);
+        let relation = records
+            .relations
+            .iter()
+            .find(|relation| relation.source == "Charles Babbage" && relation.target == "Analytical Engine")
+            .expect("stand in one sentence");
+        assert_eq!(relation.keywords, ["designed"]);
+        assert_eq!(relation.description, "Charles Babbage designed the Analytical Engine in 1837.");
+        assert_eq!(relation.weight, 1.0);
+    }
+
+    #[test]
+    fn a_list_of_names_makes_a_bounded_number_of_relations() {
+        let names: Vec<String> =
+            (b'A'..=b'Z').map(|c| format!("{}lfa{}", c as char, (c as char).to_lowercase())).collect();
+        let records = extract(&format!("They met {}.", names.join(", ")));
+        assert_eq!(records.relations.len(), MAX_RELATIONS_PER_SENTENCE);
+    }
+
+    #[test]
+    fn an_empty_text_has_no_records() {
+        assert_eq!(extract(""), Records::default());
+        assert_eq!(extract(" \n\n "), Records::default());
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(64))]
+        #[test]
+        fn any_text_gives_records_without_doubles_or_loops(text in "([A-Za-z]{1,8}[ .,\n\"]|[0-9]{1,4} |漢字|カタカナ|é){0,40}") {
+            let records = extract(&text);
+            prop_assert_eq!(&records, &extract(&text));
+            let keys: BTreeSet<_> = records.entities.iter().map(|entity| entity_key(&entity.name)).collect();
+            prop_assert_eq!(keys.len(), records.entities.len());
+            let mut pairs = BTreeSet::new();
+            for relation in &records.relations {
+                let (a, b) = (entity_key(&relation.source), entity_key(&relation.target));
+                prop_assert_ne!(&a, &b);
+                prop_assert!(keys.contains(&a) && keys.contains(&b));
+                let pair = if a < b { (a, b) } else { (b, a) };
+                prop_assert!(pairs.insert(pair));
+                prop_assert!(text.contains(&relation.description));
+            }
+        }
+    }
+}

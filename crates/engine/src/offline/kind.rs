@@ -1,0 +1,427 @@
+//! Guesses the type of an entity from its words and from what stands around it.
+
+use super::phrase::{Phrase, PhraseKind};
+
+/// Bytes before and behind a phrase that are read for cues.
+const CUE_BYTES: usize = 60;
+
+/// The type of `phrase`, one of the engine's default entity types; `Other` where nothing tells.
+pub(super) fn entity_type(text: &str, phrase: &Phrase) -> &'static str {
+    match phrase.kind {
+        PhraseKind::Date | PhraseKind::Quantity => return "Data",
+        PhraseKind::NounPhrase => return noun_type(&phrase.text),
+        PhraseKind::Heading | PhraseKind::Name | PhraseKind::Quoted => {}
+    }
+    let words: Vec<String> = phrase.text.split([' ', '-']).map(str::to_lowercase).collect();
+    by_words(&words)
+        .or_else(|| by_surroundings(text, phrase))
+        .or(match phrase.kind {
+            PhraseKind::Quoted => Some("Content"),
+            _ => None,
+        })
+        .unwrap_or("Other")
+}
+
+fn by_words(words: &[String]) -> Option<&'static str> {
+    let first = words.first()?.as_str();
+    let last = words.last()?.trim_end_matches('.');
+    let first = first.trim_end_matches('.');
+    if words.len() > 1 && PERSON_TITLES.contains(&first) {
+        return Some("Person");
+    }
+    if words.len() > 1 && matches!(last, "jr" | "sr") {
+        return Some("Person");
+    }
+    // The head of `University of Oslo` and `Battle of Hastings` stands before `of`.
+    let head = words
+        .iter()
+        .position(|word| matches!(word.as_str(), "of" | "for"))
+        .and_then(|at| words.get(at.checked_sub(1)?));
+    for word in head.map(String::as_str).into_iter().chain([last]) {
+        for (kind, heads) in HEADS {
+            if heads.contains(&word) {
+                return Some(kind);
+            }
+        }
+    }
+    if words.len() > 1 && matches!(first, "lake" | "mount" | "cape" | "fort" | "port" | "saint") {
+        return Some("Location");
+    }
+    let place = words.len() == 1 && last.len() > 5 && (last.ends_with("land") || last.ends_with("stan"));
+    place.then_some("Location")
+}
+
+fn by_surroundings(text: &str, phrase: &Phrase) -> Option<&'static str> {
+    let from = text.floor_char_boundary(phrase.range.start.saturating_sub(CUE_BYTES));
+    let to = text.ceil_char_boundary((phrase.range.end + CUE_BYTES).min(text.len()));
+    let before = text[from..phrase.range.start].trim_end().to_lowercase();
+    let after = text[phrase.range.end..to].to_lowercase();
+    let next = after.trim_start();
+    let previous = before.rsplit(|c: char| !c.is_alphanumeric()).next().unwrap_or_default();
+    let starts = |cues: &[&str]| cues.iter().any(|cue| next.starts_with(cue));
+    if starts(&[
+        "(born", "( born", "was born", "is born", ", who", "who ", "himself", "herself", "said", "wrote ",
+        "married", "died",
+    ]) || PERSON_ROLES.contains(&previous)
+        || contains_word(&before_copula(next), &PERSON_ROLES)
+    {
+        return Some("Person");
+    }
+    let predicate = before_copula(next);
+    for (kind, heads) in HEADS {
+        if contains_word(&predicate, heads) {
+            return Some(kind);
+        }
+    }
+    matches!(previous, "in" | "near" | "at" | "from" | "across" | "throughout").then_some("Location")
+}
+
+/// What a text says its subject is: `is an old city` gives `an old city`; empty where it says nothing.
+fn before_copula(after: &str) -> String {
+    let mut rest = after;
+    if rest.starts_with('(') {
+        rest = rest.split_once(')').map_or("", |(_, rest)| rest).trim_start();
+    }
+    let is = ["is ", "was ", "are ", "were "].iter().find_map(|verb| rest.strip_prefix(verb));
+    is.map(|rest| rest.split(['.', ',', ';']).next().unwrap_or_default().to_owned()).unwrap_or_default()
+}
+
+fn contains_word(text: &str, words: &[&str]) -> bool {
+    text.split(|c: char| !c.is_alphanumeric()).any(|word| words.contains(&word))
+}
+
+fn noun_type(name: &str) -> &'static str {
+    let lower = name.to_lowercase();
+    let head = lower.rsplit([' ', '-']).next().unwrap_or_default();
+    match head {
+        "method" | "algorithm" | "technique" | "procedure" | "process" | "approach" | "system" => "Method",
+        "percent" | "number" | "rate" | "amount" | "population" | "score" => "Data",
+        _ => "Concept",
+    }
+}
+
+const PERSON_TITLES: &[&str] = &[
+    "mr",
+    "mrs",
+    "ms",
+    "miss",
+    "dr",
+    "prof",
+    "professor",
+    "sir",
+    "lady",
+    "lord",
+    "king",
+    "queen",
+    "prince",
+    "princess",
+    "president",
+    "pope",
+    "saint",
+    "emperor",
+    "empress",
+    "captain",
+    "general",
+    "colonel",
+    "senator",
+    "governor",
+    "judge",
+    "duke",
+    "duchess",
+    "count",
+    "countess",
+    "baron",
+];
+
+const PERSON_ROLES: &[&str] = &[
+    "actor",
+    "actress",
+    "singer",
+    "songwriter",
+    "author",
+    "writer",
+    "poet",
+    "novelist",
+    "director",
+    "producer",
+    "player",
+    "footballer",
+    "politician",
+    "president",
+    "minister",
+    "scientist",
+    "physicist",
+    "chemist",
+    "mathematician",
+    "engineer",
+    "architect",
+    "painter",
+    "artist",
+    "composer",
+    "musician",
+    "king",
+    "queen",
+    "emperor",
+    "bishop",
+    "lawyer",
+    "judge",
+    "journalist",
+    "philosopher",
+    "historian",
+    "founder",
+    "leader",
+    "captain",
+    "coach",
+    "manager",
+    "son",
+    "daughter",
+    "brother",
+    "sister",
+    "wife",
+    "husband",
+    "father",
+    "mother",
+    "professor",
+    "designer",
+    "drummer",
+    "guitarist",
+    "comedian",
+    "screenwriter",
+    "filmmaker",
+    "businessman",
+    "businesswoman",
+    "general",
+    "officer",
+    "wrestler",
+    "boxer",
+    "swimmer",
+    "cricketer",
+    "psychologist",
+    "economist",
+    "biologist",
+    "explorer",
+];
+
+/// Head words of names, and of what a text says a name is.
+const HEADS: [(&str, &[&str]); 8] = [
+    (
+        "Organization",
+        &[
+            "university",
+            "college",
+            "school",
+            "institute",
+            "academy",
+            "company",
+            "inc",
+            "corp",
+            "corporation",
+            "ltd",
+            "llc",
+            "gmbh",
+            "plc",
+            "group",
+            "party",
+            "club",
+            "association",
+            "society",
+            "union",
+            "federation",
+            "league",
+            "committee",
+            "commission",
+            "council",
+            "agency",
+            "ministry",
+            "department",
+            "bank",
+            "foundation",
+            "church",
+            "orchestra",
+            "army",
+            "navy",
+            "government",
+            "parliament",
+            "senate",
+            "congress",
+            "court",
+            "team",
+            "band",
+            "records",
+            "studios",
+            "airlines",
+            "network",
+            "brothers",
+            "organization",
+            "organisation",
+            "museum",
+            "press",
+        ],
+    ),
+    (
+        "Location",
+        &[
+            "river",
+            "lake",
+            "mountain",
+            "mountains",
+            "sea",
+            "ocean",
+            "island",
+            "islands",
+            "city",
+            "town",
+            "village",
+            "county",
+            "district",
+            "province",
+            "state",
+            "states",
+            "country",
+            "kingdom",
+            "republic",
+            "street",
+            "road",
+            "avenue",
+            "highway",
+            "route",
+            "valley",
+            "bay",
+            "peninsula",
+            "desert",
+            "forest",
+            "park",
+            "airport",
+            "station",
+            "bridge",
+            "castle",
+            "palace",
+            "tower",
+            "building",
+            "hospital",
+            "theatre",
+            "theater",
+            "stadium",
+            "square",
+            "municipality",
+            "region",
+            "territory",
+            "township",
+            "capital",
+            "municipalities",
+            "borough",
+            "suburb",
+            "canyon",
+            "beach",
+            "coast",
+            "creek",
+            "falls",
+            "harbour",
+            "harbor",
+            "courthouse",
+            "cemetery",
+        ],
+    ),
+    (
+        "Event",
+        &[
+            "war",
+            "battle",
+            "olympics",
+            "games",
+            "festival",
+            "cup",
+            "championship",
+            "championships",
+            "tournament",
+            "revolution",
+            "election",
+            "elections",
+            "ceremony",
+            "conference",
+            "congress",
+            "awards",
+            "siege",
+            "treaty",
+            "crisis",
+            "earthquake",
+            "season",
+            "expedition",
+            "race",
+            "exhibition",
+            "summit",
+            "massacre",
+            "uprising",
+        ],
+    ),
+    (
+        "Content",
+        &[
+            "film",
+            "movie",
+            "album",
+            "song",
+            "single",
+            "novel",
+            "book",
+            "series",
+            "episode",
+            "journal",
+            "magazine",
+            "newspaper",
+            "poem",
+            "play",
+            "opera",
+            "symphony",
+            "soundtrack",
+            "act",
+            "report",
+            "article",
+            "manual",
+            "sitcom",
+            "documentary",
+            "constitution",
+            "code",
+            "law",
+            "game",
+            "show",
+            "anthem",
+            "dictionary",
+        ],
+    ),
+    (
+        "Method",
+        &[
+            "method",
+            "algorithm",
+            "technique",
+            "therapy",
+            "procedure",
+            "protocol",
+            "process",
+            "language",
+            "framework",
+        ],
+    ),
+    ("Creature", &["species", "genus", "dog", "horse", "bird", "fish", "breed", "dragon", "dinosaur"]),
+    (
+        "Artifact",
+        &[
+            "engine",
+            "aircraft",
+            "ship",
+            "car",
+            "software",
+            "device",
+            "missile",
+            "locomotive",
+            "telescope",
+            "rifle",
+            "camera",
+        ],
+    ),
+    (
+        "NaturalObject",
+        &["mineral", "planet", "star", "asteroid", "comet", "element", "plant", "tree", "flower", "volcano"],
+    ),
+];

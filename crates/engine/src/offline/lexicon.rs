@@ -1,0 +1,192 @@
+//! The word lists the rules stand on.
+
+use std::collections::HashSet;
+use std::sync::LazyLock;
+
+/// Words that say nothing about what a text is about.
+static STOP_WORDS: LazyLock<HashSet<&'static str>> = LazyLock::new(|| {
+    "a an the and or but nor so yet if then else than that this these those there here it its itself he him his \
+     himself she her hers herself they them their theirs themselves we us our ours you your yours i me my mine who \
+     whom whose which what when where why how is are was were be been being am isn't aren't wasn't weren't do does \
+     did done doing don't doesn't didn't have has had having haven't hasn't hadn't will would shall should can could \
+     may might must ought won't can't of in on at by for from to into onto with within without about above below \
+     under over between among through during before after against toward towards upon up down out off as not no \
+     only also too very just same such own other another any some each every all both either neither one ones s t \
+     d ll m re ve etc eg ie via per because while although though until unless since however therefore thus hence \
+     whether whereas yes let's i'm it's that's there's"
+        .split_whitespace()
+        .collect()
+});
+
+/// Words too common in questions and prose to show by themselves that a sentence is about the question.
+static GENERIC_WORDS: LazyLock<HashSet<&'static str>> = LazyLock::new(|| {
+    "name names named call called tell give given show find list describe explain mean means meaning say said know \
+     known thing things way ways kind kinds type types sort point points part parts place places time times year \
+     years date day days number numbers many much more most less least first last new old good great big large \
+     small long high low early late people person man woman main different important use used using make made \
+     makes get got go went come came take took see seen become became include includes including please document \
+     documents text passage question answer exactly actually really often usually well still even now today \
+     group state based several various two three result example case level work"
+        .split_whitespace()
+        .collect()
+});
+
+/// Whether a word in small letters says nothing about what a text is about.
+pub(super) fn is_stop_word(word: &str) -> bool {
+    STOP_WORDS.contains(word)
+}
+
+/// Whether a word in small letters is too common to make a sentence relevant alone.
+pub(super) fn is_generic(word: &str) -> bool {
+    is_stop_word(word) || GENERIC_WORDS.contains(word)
+}
+
+/// Whether a word in small letters is a month, short forms included.
+pub(super) fn is_month(word: &str) -> bool {
+    matches!(
+        word,
+        "january"
+            | "february"
+            | "march"
+            | "april"
+            | "may"
+            | "june"
+            | "july"
+            | "august"
+            | "september"
+            | "october"
+            | "november"
+            | "december"
+            | "jan"
+            | "feb"
+            | "mar"
+            | "apr"
+            | "jun"
+            | "jul"
+            | "aug"
+            | "sep"
+            | "sept"
+            | "oct"
+            | "nov"
+            | "dec"
+    )
+}
+
+/// Small words that join the parts of one name when capitals stand on both sides.
+pub(super) fn is_connector(word: &str) -> bool {
+    matches!(
+        word,
+        "of" | "for"
+            | "de"
+            | "del"
+            | "della"
+            | "di"
+            | "da"
+            | "das"
+            | "do"
+            | "dos"
+            | "du"
+            | "des"
+            | "la"
+            | "le"
+            | "les"
+            | "van"
+            | "von"
+            | "der"
+            | "den"
+            | "ter"
+            | "ten"
+            | "zu"
+            | "zum"
+            | "zur"
+            | "al"
+            | "el"
+            | "bin"
+            | "ibn"
+            | "y"
+            | "e"
+            | "und"
+            | "et"
+    )
+}
+
+/// Words that often begin with a capital yet are no part of a name when they open it.
+pub(super) fn is_opener(word: &str) -> bool {
+    is_stop_word(word)
+        || matches!(
+            word,
+            "despite"
+                | "according"
+                | "following"
+                | "originally"
+                | "later"
+                | "today"
+                | "currently"
+                | "eventually"
+                | "initially"
+                | "finally"
+                | "additionally"
+                | "moreover"
+                | "furthermore"
+                | "meanwhile"
+                | "instead"
+                | "many"
+                | "most"
+                | "several"
+                | "few"
+                | "now"
+                | "once"
+                | "still"
+                | "even"
+                | "like"
+                | "unlike"
+                | "under"
+                | "throughout"
+                | "along"
+                | "around"
+                | "including"
+                | "prior"
+                | "due"
+                | "together"
+        )
+}
+
+/// Shortened words whose full stop belongs to a name.
+pub(super) fn is_name_abbreviation(word: &str) -> bool {
+    matches!(
+        word,
+        "st" | "dr"
+            | "mr"
+            | "mrs"
+            | "ms"
+            | "prof"
+            | "rev"
+            | "sr"
+            | "jr"
+            | "mt"
+            | "ft"
+            | "gen"
+            | "col"
+            | "capt"
+            | "lt"
+            | "sgt"
+            | "gov"
+            | "sen"
+            | "rep"
+            | "no"
+            | "vs"
+            | "inc"
+            | "co"
+            | "ltd"
+            | "cpl"
+            | "maj"
+    )
+}
+
+/// Words that count or measure when a number stands before them.
+pub(super) fn is_magnitude(word: &str) -> bool {
+    matches!(
+        word,
+        "hundred" | "thousand" | "million" | "billion" | "trillion" | "percent" | "century" | "centuries"
+    )
+}

@@ -1,0 +1,78 @@
+//! Cuts the passages to what the whole prompt may hold.
+
+use std::collections::BTreeSet;
+
+use super::chunks::Passage;
+use super::context::{LineCounter, frame_tokens, passage_line, reference_line};
+use super::plan::Plan;
+use super::truncate::Truncated;
+use super::{Question, respond};
+
+/// Tokens kept free for headings and the list of documents; what they need beyond is charged to the passages.
+const RESERVED_TOKENS: u32 = 200;
+
+/// Tokens that one escaped character adds to a chunk's text in a JSON line, at most, as far as budgets go: escapes of
+/// one letter cost about one token, and words that they touch may fall apart.
+const ESCAPE_TOKENS: u32 = 2;
+
+/// The same for control characters, which JSON writes as `\u0000`.
+const CONTROL_ESCAPE_TOKENS: u32 = 6;
+
+/// A reference number as wide as they come, for counting.
+const WIDE_NUMBER: u32 = 1000;
+
+/// The longest head of `passages` whose lines fit beside instructions, graph and question in `max_total_tokens`.
+///
+/// A passage is charged its known token count and an allowance for JSON escapes, which needs no tokenising; its real
+/// line is counted only where that would not fit.
+pub(super) fn fit(
+    question: &Question,
+    graph: &Truncated,
+    mut passages: Vec<Passage>,
+    counter: &LineCounter<'_>,
+) -> Vec<Passage> {
+    let instructions = respond::instructions(question, Plan::of(question.mode), "");
+    let spent = counter.tokens(&instructions) + counter.tokenizer.count(question.text.trim()) + graph.tokens;
+    let budget = question.max_total_tokens.saturating_sub(spent.saturating_add(RESERVED_TOKENS));
+    let line_tokens = counter.tokens(&passage_line(WIDE_NUMBER, ""));
+
+    let mut documents = BTreeSet::new();
+    let mut extras = frame_tokens(counter);
+    let mut used: u32 = 0;
+    let mut kept = 0;
+    for passage in &passages {
+        if documents.insert(&passage.document.id) {
+            extras += counter.tokens(&reference_line(WIDE_NUMBER, &passage.document.source));
+        }
+        let room = budget.saturating_sub(extras.saturating_sub(RESERVED_TOKENS)).saturating_sub(used);
+        let mut tokens = allowance(passage).saturating_add(line_tokens);
+        if tokens > room {
+            tokens = counter.tokens(&passage_line(WIDE_NUMBER, &passage.chunk.text));
+        }
+        if tokens > room {
+            break;
+        }
+        used += tokens;
+        kept += 1;
+    }
+    if kept < passages.len() {
+        tracing::debug!(chunks = passages.len() - kept, "left out for the token budget");
+    }
+    passages.truncate(kept);
+    passages
+}
+
+/// What a passage's text may take in its line, without tokenising it.
+fn allowance(passage: &Passage) -> u32 {
+    let escapes: u32 = passage
+        .chunk
+        .text
+        .bytes()
+        .map(|byte| match byte {
+            b'"' | b'\\' | b'\n' | b'\r' | b'\t' => ESCAPE_TOKENS,
+            0..0x20 => CONTROL_ESCAPE_TOKENS,
+            _ => 0,
+        })
+        .sum();
+    passage.chunk.token_count.saturating_add(escapes)
+}

@@ -1,0 +1,336 @@
+//! Resolves the numbers in an answer to sentences of the documents, and verifies them byte by byte.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::ops::Range;
+
+use graphloom_core::{DocumentId, Span};
+use rust_stemmers::{Algorithm, Stemmer};
+use unicode_segmentation::UnicodeSegmentation;
+
+use super::{Citation, QueryError, Retrieval};
+use crate::{Engine, text};
+
+/// A sentence of the context that supports an answer.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Pick {
+    /// Place of the chunk in [`Retrieval::chunks`].
+    pub(super) chunk: usize,
+    /// The sentence in the chunk's text.
+    pub(super) range: Range<usize>,
+}
+
+/// The sentence behind each number of `answer` that claims something; `None` for numbers that point to nothing.
+///
+/// A number points to the sentence, among those of its document in the context, that shares most words with the
+/// sentence of the answer it stands in. It points to nothing where there is no such document in the context, or where
+/// no word is shared.
+pub(super) fn resolve(answer: &str, retrieval: &Retrieval) -> Vec<Option<Pick>> {
+    let words = ContentWords::new();
+    let mut sentences: BTreeMap<usize, Vec<(Range<usize>, BTreeSet<String>)>> = BTreeMap::new();
+    let mut picks = Vec::new();
+    for claim in claims(answer) {
+        let claimed = words.of(&claim.sentence);
+        for number in claim.numbers {
+            let mut best: Option<(f64, Pick)> = None;
+            for (chunk, found) in
+                retrieval.chunks.iter().enumerate().filter(|(_, found)| found.reference == number)
+            {
+                let sentences = sentences.entry(chunk).or_insert_with(|| {
+                    let text = &found.chunk.text;
+                    text::sentences(text)
+                        .into_iter()
+                        .map(|range| trimmed(text, range))
+                        .map(|range| (range.clone(), words.of(&text[range])))
+                        .collect()
+                });
+                for (range, said) in sentences.iter() {
+                    let score = likeness(&claimed, said);
+                    if score > best.as_ref().map_or(0.0, |(score, _)| *score) {
+                        best = Some((score, Pick { chunk, range: range.clone() }));
+                    }
+                }
+            }
+            picks.push(best.map(|(_, pick)| pick));
+        }
+    }
+    picks
+}
+
+/// Citations of the picks whose text stands in the documents exactly as the context had it, in order of first
+/// appearance, each once; and how many of the picks do not.
+pub(super) async fn verify(
+    engine: &Engine,
+    retrieval: &Retrieval,
+    picks: &[Pick],
+) -> Result<(Vec<Citation>, u32), QueryError> {
+    if picks.is_empty() {
+        return Ok((Vec::new(), 0));
+    }
+    let ids: BTreeSet<&DocumentId> =
+        picks.iter().map(|pick| &retrieval.chunks[pick.chunk].chunk.document).collect();
+    let ids: Vec<DocumentId> = ids.into_iter().cloned().collect();
+    let snapshot = engine.store.snapshot().await?;
+    let (documents, texts) = (snapshot.documents(&ids).await?, snapshot.texts(&ids).await?);
+    drop(snapshot);
+    let sources: BTreeMap<DocumentId, _> = documents
+        .into_iter()
+        .zip(texts)
+        .flat_map(|(document, text)| document.zip(text))
+        .map(|(document, text)| (document.id.clone(), (document, text)))
+        .collect();
+
+    let mut citations: Vec<Citation> = Vec::new();
+    let mut dropped = 0;
+    for pick in picks {
+        let found = &retrieval.chunks[pick.chunk];
+        let span = found.chunk.span.within(Span::new(pick.range.start, pick.range.end));
+        let source = sources.get(&found.chunk.document);
+        let verified = source.and_then(|(document, text)| {
+            let quote = span.slice(text)?;
+            (found.chunk.text.get(pick.range.clone()) == Some(quote)).then(|| Citation {
+                number: found.reference,
+                document: document.id.clone(),
+                source: document.source.clone(),
+                span,
+                lines: lines(text, span),
+                lines_match_source: document.lines_match_source,
+                quote: quote.to_owned(),
+            })
+        });
+        match verified {
+            Some(citation) if citations.contains(&citation) => {}
+            Some(citation) => citations.push(citation),
+            None => dropped += 1,
+        }
+    }
+    Ok((citations, dropped))
+}
+
+/// First and last line of a span, from 1.
+pub(super) fn lines(text: &str, span: Span) -> (u32, u32) {
+    let breaks = |range: Range<usize>| {
+        let bytes = text.as_bytes().get(range).unwrap_or_default();
+        u32::try_from(bytes.iter().filter(|byte| **byte == b'\n').count()).unwrap_or(u32::MAX - 1)
+    };
+    let (start, end) = (span.start as usize, span.end as usize);
+    let first = 1 + breaks(0..start);
+    (first, first + breaks(start..end.saturating_sub(1).max(start)))
+}
+
+/// A sentence of an answer and the numbers that stand at one place in it.
+#[derive(Debug, PartialEq, Eq)]
+struct Claim {
+    sentence: String,
+    numbers: Vec<u32>,
+}
+
+/// The claims of an answer. Code, the closing list of references and other lists of numbered documents claim nothing.
+fn claims(answer: &str) -> Vec<Claim> {
+    let body = &answer[..references_start(answer)];
+    let markers = markers(body);
+    let mut masked = body.as_bytes().to_vec();
+    for marker in &markers {
+        masked[marker.range.clone()].fill(b' ');
+    }
+    let masked = String::from_utf8_lossy(&masked);
+    let sentences = sentences_by_line(&masked);
+    let mut claims = Vec::new();
+    for marker in markers {
+        let line_start = body[..marker.range.start].rfind('\n').map_or(0, |at| at + 1);
+        let line_end = body[marker.range.end..].find('\n').map_or(body.len(), |at| marker.range.end + at);
+        let says_something = |range: Range<usize>| masked[range].contains(char::is_alphanumeric);
+        if !says_something(line_start..marker.range.start) && says_something(marker.range.end..line_end) {
+            continue; // An entry of a list of documents.
+        }
+        let sentence = sentences.iter().rev().find(|sentence| sentence.start < marker.range.start);
+        let sentence = sentence.map_or(String::new(), |range| masked[range.clone()].to_owned());
+        claims.push(Claim { sentence, numbers: marker.numbers });
+    }
+    claims
+}
+
+/// Sentences with at least one word, line by line, without white space around them.
+fn sentences_by_line(text: &str) -> Vec<Range<usize>> {
+    let mut sentences = Vec::new();
+    let mut start = 0;
+    for line in text.split_inclusive('\n') {
+        for range in text::sentences(line) {
+            let range = trimmed(text, start + range.start..start + range.end);
+            if text[range.clone()].contains(char::is_alphanumeric) {
+                sentences.push(range);
+            }
+        }
+        start += line.len();
+    }
+    sentences
+}
+
+/// The range without white space at its ends.
+fn trimmed(text: &str, range: Range<usize>) -> Range<usize> {
+    let part = &text[range.clone()];
+    let start = range.start + (part.len() - part.trim_start().len());
+    start..start + part.trim().len()
+}
+
+/// Where the closing section `### References` starts; the end where there is none.
+fn references_start(answer: &str) -> usize {
+    let mut start = 0;
+    for line in answer.split_inclusive('\n') {
+        let line_text = line.trim();
+        let is_heading = line_text.starts_with(['#', '*']);
+        if is_heading && line_text.trim_matches(['#', '*', ':', ' ']).eq_ignore_ascii_case("references") {
+            return start;
+        }
+        start += line.len();
+    }
+    answer.len()
+}
+
+/// Numbers in brackets.
+#[derive(Debug, PartialEq, Eq)]
+struct Marker {
+    range: Range<usize>,
+    numbers: Vec<u32>,
+}
+
+/// Longest list of numbers that is read.
+const MAX_MARKER_BYTES: usize = 128;
+
+/// All `[n]` and `[n, m]` outside of code.
+fn markers(text: &str) -> Vec<Marker> {
+    let bytes = text.as_bytes();
+    let mut markers = Vec::new();
+    let mut at = 0;
+    while at < bytes.len() {
+        match bytes[at] {
+            b'`' => at = code_end(text, at),
+            b'[' => {
+                let close = bytes[at..].iter().take(MAX_MARKER_BYTES).position(|byte| *byte == b']');
+                let close = close.map(|length| at + length);
+                let numbers = close.and_then(|close| numbers(text.get(at + 1..close)?));
+                match (close, numbers) {
+                    (Some(close), Some(numbers)) => {
+                        markers.push(Marker { range: at..close + 1, numbers });
+                        at = close + 1;
+                    }
+                    (_, None) | (None, _) => at += 1,
+                }
+            }
+            _ => at += 1,
+        }
+    }
+    markers
+}
+
+/// A list of numbers with commas between; numbers too large for any list of documents become 0, which none has.
+fn numbers(list: &str) -> Option<Vec<u32>> {
+    let number = |item: &str| {
+        let item = item.trim();
+        let is_number = !item.is_empty() && item.bytes().all(|byte| byte.is_ascii_digit());
+        is_number.then(|| item.parse().unwrap_or(0))
+    };
+    list.split(',').map(number).collect()
+}
+
+/// One past the code that the backticks at `start` open; one past the backticks where nothing closes them.
+fn code_end(text: &str, start: usize) -> usize {
+    let opened = text[start..].bytes().take_while(|byte| *byte == b'`').count();
+    let inner = start + opened;
+    let mut at = inner;
+    while let Some(offset) = text[at..].find('`') {
+        let close = at + offset;
+        let closed = text[close..].bytes().take_while(|byte| *byte == b'`').count();
+        if closed == opened {
+            return close + closed;
+        }
+        at = close + closed;
+    }
+    inner
+}
+
+/// Share of common words: their number squared by the product of both sizes, so 1 for equal sets and 0 for disjoint.
+fn likeness(one: &BTreeSet<String>, other: &BTreeSet<String>) -> f64 {
+    let common = one.intersection(other).count() as f64;
+    if common == 0.0 { 0.0 } else { common * common / (one.len() as f64 * other.len() as f64) }
+}
+
+/// Words that carry content, lower-case and stemmed.
+struct ContentWords {
+    stemmer: Stemmer,
+}
+
+/// Frequent English words that make no two sentences alike.
+const STOP_WORDS: &[&str] = &[
+    "a", "about", "after", "all", "also", "an", "and", "any", "are", "as", "at", "be", "been", "before",
+    "but", "by", "can", "did", "do", "does", "for", "from", "had", "has", "have", "he", "her", "his", "how",
+    "i", "if", "in", "into", "is", "it", "its", "may", "more", "most", "no", "not", "of", "on", "or",
+    "other", "she", "so", "some", "such", "than", "that", "the", "their", "them", "then", "there", "these",
+    "they", "this", "those", "to", "was", "we", "were", "what", "when", "where", "which", "while", "who",
+    "will", "with", "would", "you",
+];
+
+impl ContentWords {
+    fn new() -> Self {
+        Self { stemmer: Stemmer::create(Algorithm::English) }
+    }
+
+    fn of(&self, text: &str) -> BTreeSet<String> {
+        text.unicode_words()
+            .map(str::to_lowercase)
+            .filter(|word| STOP_WORDS.binary_search(&word.as_str()).is_err())
+            .map(|word| self.stemmer.stem(&word).into_owned())
+            .collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn check_claims(answer: &str, expected: &[(&str, &[u32])]) {
+        let found: Vec<(String, Vec<u32>)> = claims(answer)
+            .into_iter()
+            .map(|claim| (claim.sentence.split_whitespace().collect::<Vec<_>>().join(" "), claim.numbers))
+            .collect();
+        let expected: Vec<_> =
+            expected.iter().map(|(sentence, numbers)| ((*sentence).to_owned(), numbers.to_vec())).collect();
+        assert_eq!(found, expected, "{answer}");
+    }
+
+    #[test]
+    fn a_number_belongs_to_the_sentence_it_stands_in_or_after() {
+        check_claims("Ada wrote notes [1]. Bob read.", &[("Ada wrote notes .", &[1])]);
+        check_claims(
+            "Ada wrote notes. [1] Bob read them. [2]",
+            &[("Ada wrote notes.", &[1]), ("Bob read them.", &[2])],
+        );
+        check_claims("Ada wrote[1, 2][3].", &[("Ada wrote .", &[1, 2]), ("Ada wrote .", &[3])]);
+        check_claims("- Ada wrote [1]\n- Bob read [2]\n", &[("- Ada wrote", &[1]), ("- Bob read", &[2])]);
+    }
+
+    #[test]
+    fn code_links_and_lists_of_documents_claim_nothing() {
+        check_claims("Use `a[1]` and\n```\nb[2]\n```\n[x] [1a] [] [-1]", &[]);
+        check_claims(
+            "Ada wrote [1].\n\n### References\n\n* [1] Notes\n* [7] Other",
+            &[("Ada wrote .", &[1])],
+        );
+        check_claims("Ada schrieb [1].\n\nQuellen:\n- [1] Notizen", &[("Ada schrieb .", &[1])]);
+        check_claims("", &[]);
+        check_claims("[1]", &[("", &[1])]);
+        check_claims("Ada [99999999999999999999].", &[("Ada .", &[0])]);
+    }
+
+    #[test]
+    fn lines_are_counted_from_one_and_a_break_at_the_end_is_not_the_next_line() {
+        let text = "one\ntwo\nthree";
+        assert_eq!(lines(text, Span::new(0, 3)), (1, 1));
+        assert_eq!(lines(text, Span::new(4, 8)), (2, 2));
+        assert_eq!(lines(text, Span::new(2, 13)), (1, 3));
+    }
+
+    #[test]
+    fn stop_words_are_sorted_for_the_search() {
+        assert!(STOP_WORDS.is_sorted());
+    }
+}

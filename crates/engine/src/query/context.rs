@@ -1,0 +1,106 @@
+//! The context as the model sees it: sections of JSON lines, then the numbered documents.
+
+use serde::Serialize;
+
+use super::cache::QueryCaches;
+use super::{FoundChunk, Reference};
+use crate::text::Tokenizer;
+
+const ENTITIES: &str = "## Entities\n\nWhat the documents speak of, one JSON object a line.\n\n```json\n";
+const RELATIONS: &str = "## Relations\n\nHow these hang together, one JSON object a line.\n\n```json\n";
+const PASSAGES: &str = "## Passages\n\nThe documents' own words, one JSON object a line. `reference_id` is the number \
+                        of the document in the list below.\n\n```json\n";
+const DOCUMENTS: &str = "## Documents\n\n";
+const SECTION_END: &str = "```\n\n";
+
+/// The line of an entity.
+pub(super) fn entity_line(name: &str, kind: &str, description: &str) -> String {
+    #[derive(Serialize)]
+    struct Line<'a> {
+        entity: &'a str,
+        r#type: &'a str,
+        description: &'a str,
+    }
+    line(&Line { entity: name, r#type: kind, description })
+}
+
+/// The line of a relation.
+pub(super) fn relation_line(ends: &[String; 2], description: &str) -> String {
+    #[derive(Serialize)]
+    struct Line<'a> {
+        entity1: &'a str,
+        entity2: &'a str,
+        description: &'a str,
+    }
+    line(&Line { entity1: &ends[0], entity2: &ends[1], description })
+}
+
+/// The line of a chunk.
+pub(super) fn passage_line(reference: u32, text: &str) -> String {
+    #[derive(Serialize)]
+    struct Line<'a> {
+        reference_id: String,
+        content: &'a str,
+    }
+    line(&Line { reference_id: reference.to_string(), content: text })
+}
+
+/// The line of a document.
+pub(super) fn reference_line(number: u32, source: &str) -> String {
+    format!("[{number}] {}\n", source.split_whitespace().collect::<Vec<_>>().join(" "))
+}
+
+fn line(value: &impl Serialize) -> String {
+    let mut line = serde_json::to_string(value).expect("a struct of strings is always JSON");
+    line.push('\n');
+    line
+}
+
+/// The whole context; sections without lines are left out, so it is empty where nothing was found.
+pub(super) fn build(
+    entity_lines: &[String],
+    relation_lines: &[String],
+    chunks: &[FoundChunk],
+    references: &[Reference],
+) -> String {
+    let passages: Vec<String> =
+        chunks.iter().map(|found| passage_line(found.reference, &found.chunk.text)).collect();
+    let documents: Vec<String> =
+        references.iter().map(|reference| reference_line(reference.number, &reference.source)).collect();
+    let mut context =
+        section(ENTITIES, entity_lines) + &section(RELATIONS, relation_lines) + &section(PASSAGES, &passages);
+    if !documents.is_empty() {
+        context.push_str(DOCUMENTS);
+        context.extend(documents);
+    }
+    context.truncate(context.trim_end().len());
+    context
+}
+
+fn section(heading: &str, lines: &[String]) -> String {
+    if lines.is_empty() { String::new() } else { format!("{heading}{}{SECTION_END}", lines.concat()) }
+}
+
+/// Tokens of the words around the lines of all sections.
+pub(super) fn frame_tokens(count: &LineCounter<'_>) -> u32 {
+    [ENTITIES, RELATIONS, PASSAGES]
+        .iter()
+        .map(|heading| count.tokens(heading) + count.tokens(SECTION_END))
+        .sum::<u32>()
+        + count.tokens(DOCUMENTS)
+}
+
+/// Counts tokens of lines, each distinct line once per process.
+pub(super) struct LineCounter<'a> {
+    /// Counts.
+    pub(super) tokenizer: Tokenizer,
+    /// Remembers.
+    pub(super) caches: &'a QueryCaches,
+}
+
+impl LineCounter<'_> {
+    /// Tokens of `line`.
+    pub(super) fn tokens(&self, line: &str) -> u32 {
+        self.caches.count(self.tokenizer, line)
+    }
+}

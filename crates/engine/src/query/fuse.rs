@@ -1,0 +1,87 @@
+//! Makes one ranked list of several.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+/// Damps the head of each list; the value of the source.
+const RECIPROCAL_RANK_K: f64 = 60.0;
+
+/// Takes the first of each list, then the second of each, and so on; of items with the same key the first stays.
+pub(super) fn round_robin<T, K: Ord>(lists: Vec<Vec<T>>, key: impl Fn(&T) -> K) -> Vec<T> {
+    let mut seen = BTreeSet::new();
+    let mut merged = Vec::with_capacity(lists.iter().map(Vec::len).sum());
+    let mut lists: Vec<_> = lists.into_iter().map(Vec::into_iter).collect();
+    loop {
+        let mut ended = true;
+        for item in lists.iter_mut().filter_map(Iterator::next) {
+            ended = false;
+            if seen.insert(key(&item)) {
+                merged.push(item);
+            }
+        }
+        if ended {
+            return merged;
+        }
+    }
+}
+
+/// Fuses ranked lists by reciprocal rank: an item scores the sum of `1 / (60 + rank)`, rank from 1. Each list names
+/// an item once at most. Every item once, best first, ties in ascending order.
+///
+/// Source: Cormack, Clarke, Buettcher, "Reciprocal Rank Fusion", SIGIR 2009.
+pub(super) fn reciprocal_ranks<T: Ord + Clone>(lists: &[Vec<T>]) -> Vec<(T, f64)> {
+    let mut scores: BTreeMap<&T, f64> = BTreeMap::new();
+    for list in lists {
+        for (rank, item) in (1u32..).zip(list) {
+            *scores.entry(item).or_default() += 1.0 / (RECIPROCAL_RANK_K + f64::from(rank));
+        }
+    }
+    let mut fused: Vec<(T, f64)> = scores.into_iter().map(|(item, score)| (item.clone(), score)).collect();
+    fused.sort_by(|(_, one), (_, other)| other.total_cmp(one));
+    fused
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::collection::vec;
+    use proptest::prelude::*;
+
+    use super::*;
+
+    #[test]
+    fn lists_take_turns_and_repetitions_are_left_out() {
+        let lists = vec![vec!["a", "b", "c"], vec!["x", "a"], vec!["b"]];
+        assert_eq!(round_robin(lists, |item| *item), ["a", "x", "b", "c"]);
+    }
+
+    #[test]
+    fn an_item_of_both_lists_beats_the_head_of_one() {
+        let fused = reciprocal_ranks(&[vec!["a", "c"], vec!["b", "c"]]);
+        assert_eq!(fused.iter().map(|(item, _)| *item).collect::<Vec<_>>(), ["c", "a", "b"]);
+    }
+
+    proptest! {
+        #[test]
+        fn round_robin_keeps_every_item_once_and_the_head_of_the_first_list(lists in vec(vec(0u8..20, 0..12), 0..4)) {
+            let merged = round_robin(lists.clone(), |item| *item);
+            let all: BTreeSet<u8> = lists.iter().flatten().copied().collect();
+            prop_assert_eq!(merged.len(), all.len());
+            prop_assert_eq!(merged.iter().copied().collect::<BTreeSet<u8>>(), all);
+            let first_round: Vec<u8> = round_robin(lists.iter().map(|list| list.iter().take(1).copied().collect()).collect(), |item| *item);
+            prop_assert_eq!(&merged[..first_round.len()], &first_round[..]);
+        }
+
+        #[test]
+        fn round_robin_of_one_list_is_that_list_without_repetitions(list in vec(0u8..20, 0..30)) {
+            let mut seen = BTreeSet::new();
+            let expected: Vec<u8> = list.iter().copied().filter(|item| seen.insert(*item)).collect();
+            prop_assert_eq!(round_robin(vec![list], |item| *item), expected);
+        }
+
+        #[test]
+        fn rank_fusion_ignores_the_order_of_lists(one in vec(0u8..9, 0..6), other in vec(0u8..9, 0..6)) {
+            let distinct = |list: Vec<u8>| round_robin(vec![list], |item| *item);
+            let (one, other) = (distinct(one), distinct(other));
+            prop_assert_eq!(reciprocal_ranks(&[one.clone(), other.clone()]), reciprocal_ranks(&[other, one]));
+        }
+    }
+}

@@ -1,0 +1,185 @@
+//! Looks text up without an answer: passages, entities and relations by full text and by vector.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use graphloom_core::{
+    Call, Chunk, ChunkId, Document, DocumentId, Entity, EntityKey, Relation, RelationKey, Revision, Snapshot,
+    TextQuery, VectorKind, VectorQuery, Visibility,
+};
+use serde::Serialize;
+
+use super::cite::lines;
+use super::fuse::reciprocal_ranks;
+use super::{QueryError, Question, embed, truncate};
+use crate::Engine;
+
+/// Hits of each ranking that take part in the fusion, at least.
+const MIN_DEPTH: usize = 100;
+
+/// What a text finds.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct SearchHits {
+    /// The state that was searched.
+    pub revision: Revision,
+    /// Passages, best first.
+    pub passages: Vec<PassageHit>,
+    /// Entities, best first.
+    pub entities: Vec<EntityHit>,
+    /// Relations, best first.
+    pub relations: Vec<RelationHit>,
+    /// What it cost.
+    pub calls: Vec<Call>,
+}
+
+/// A passage with its score.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct PassageHit {
+    /// The passage.
+    pub chunk: Chunk,
+    /// Its document's source.
+    pub source: String,
+    /// Its document's title.
+    pub title: String,
+    /// First and last line, from 1, of the document's text.
+    pub lines: (u32, u32),
+    /// Whether those are lines of the source file too.
+    pub lines_match_source: bool,
+    /// Reciprocal ranks added up; compares only within one answer.
+    pub score: f64,
+}
+
+/// An entity with its score.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct EntityHit {
+    /// The entity.
+    pub entity: Entity,
+    /// Reciprocal ranks added up; compares only within one answer.
+    pub score: f64,
+}
+
+/// A relation with its score.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct RelationHit {
+    /// The relation.
+    pub relation: Relation,
+    /// Display names of its two ends, in key order.
+    pub ends: [String; 2],
+    /// Reciprocal ranks added up; compares only within one answer.
+    pub score: f64,
+}
+
+/// The passages, entities and relations that `text` finds, at most `limit` of each: full text and vectors, fused by
+/// reciprocal rank. No chat model is asked. Vectors take part where the workspace has any.
+#[tracing::instrument(skip_all, err, fields(limit))]
+pub async fn search(engine: &Engine, text: &str, limit: usize) -> Result<SearchHits, QueryError> {
+    let text = text.trim();
+    if text.is_empty() {
+        return Err(QueryError::Empty);
+    }
+    let (_, space) = super::workspace(engine).await?;
+    let mut calls = Vec::new();
+    let mut vector = None;
+    if let Some(space) = space {
+        embed::check_space(engine, &space)?;
+        vector = embed::vectors_of(engine, &[text.to_owned()], &space, &mut calls).await?.pop();
+    }
+    let snapshot = engine.store.snapshot().await?;
+    let lookup = Lookup { snapshot: snapshot.as_ref(), text, vector: vector.as_deref(), limit };
+    Ok(SearchHits {
+        revision: snapshot.revision(),
+        passages: lookup.passages().await?,
+        entities: lookup.entities().await?,
+        relations: lookup.relations().await?,
+        calls,
+    })
+}
+
+struct Lookup<'a> {
+    snapshot: &'a dyn Snapshot,
+    text: &'a str,
+    vector: Option<&'a [f32]>,
+    limit: usize,
+}
+
+impl Lookup<'_> {
+    /// Ids of `kind` by both rankings, fused; more than `limit`, for some may turn out not to be shown.
+    async fn ranked(&self, kind: VectorKind) -> Result<Vec<(String, f64)>, QueryError> {
+        let limit = self.limit.max(MIN_DEPTH);
+        let by_text =
+            self.snapshot.search_text(&TextQuery { kind, text: self.text.to_owned(), limit }).await?;
+        let by_vector = match self.vector {
+            Some(vector) => {
+                let min_score = Question::default().cosine_threshold;
+                let query = VectorQuery { kind, vectors: vec![vector.to_vec()], limit, min_score };
+                self.snapshot.search_vectors(&query).await?.pop().unwrap_or_default()
+            }
+            None => Vec::new(),
+        };
+        let ids = [by_text, by_vector].map(|hits| hits.into_iter().map(|hit| hit.id).collect());
+        Ok(reciprocal_ranks::<String>(&ids))
+    }
+
+    async fn passages(&self) -> Result<Vec<PassageHit>, QueryError> {
+        let ranked = self.ranked(VectorKind::Chunk).await?;
+        let ids: Vec<ChunkId> = ranked.iter().map(|(id, _)| ChunkId::from_stored(id.as_str())).collect();
+        let chunks = self.snapshot.chunks(&ids).await?;
+        let owners: BTreeSet<&DocumentId> = chunks.iter().flatten().map(|chunk| &chunk.document).collect();
+        let owners: Vec<DocumentId> = owners.into_iter().cloned().collect();
+        let documents: BTreeMap<DocumentId, Document> =
+            (self.snapshot.documents(&owners).await?.into_iter().flatten())
+                .filter(|document| document.visibility == Visibility::Live)
+                .map(|document| (document.id.clone(), document))
+                .collect();
+        let shown: Vec<(Chunk, &Document, f64)> = chunks
+            .into_iter()
+            .zip(ranked)
+            .filter_map(|(chunk, (_, score))| {
+                let chunk = chunk?;
+                let document = documents.get(&chunk.document)?;
+                Some((chunk, document, score))
+            })
+            .take(self.limit)
+            .collect();
+        let sources: BTreeSet<&DocumentId> = shown.iter().map(|(_, document, _)| &document.id).collect();
+        let sources: Vec<DocumentId> = sources.into_iter().cloned().collect();
+        let texts: BTreeMap<DocumentId, String> = (sources.iter().cloned())
+            .zip(self.snapshot.texts(&sources).await?)
+            .filter_map(|(id, text)| Some((id, text?)))
+            .collect();
+        let hit = |(chunk, document, score): (Chunk, &Document, f64)| {
+            let text = texts.get(&document.id)?;
+            Some(PassageHit {
+                lines: lines(text, chunk.span),
+                chunk,
+                source: document.source.clone(),
+                title: document.title.clone(),
+                lines_match_source: document.lines_match_source,
+                score,
+            })
+        };
+        Ok(shown.into_iter().filter_map(hit).collect())
+    }
+
+    async fn entities(&self) -> Result<Vec<EntityHit>, QueryError> {
+        let ranked = self.ranked(VectorKind::Entity).await?;
+        let keys: Vec<EntityKey> = ranked.iter().map(|(id, _)| EntityKey::from_stored(id.as_str())).collect();
+        let entities = self.snapshot.entities(&keys).await?.into_iter().zip(ranked);
+        let hits = entities.filter_map(|(entity, (_, score))| Some(EntityHit { entity: entity?, score }));
+        Ok(hits.take(self.limit).collect())
+    }
+
+    async fn relations(&self) -> Result<Vec<RelationHit>, QueryError> {
+        let ranked: Vec<(RelationKey, f64)> = (self.ranked(VectorKind::Relation).await?.into_iter())
+            .filter_map(|(id, score)| Some((RelationKey::parse(&id)?, score)))
+            .collect();
+        let keys: Vec<RelationKey> = ranked.iter().map(|(key, _)| key.clone()).collect();
+        let found: Vec<(Relation, f64)> = (self.snapshot.relations(&keys).await?.into_iter().zip(ranked))
+            .filter_map(|(relation, (_, score))| Some((relation?, score)))
+            .take(self.limit)
+            .collect();
+        let relations: Vec<Relation> = found.iter().map(|(relation, _)| relation.clone()).collect();
+        let ends = truncate::names_of_ends(self.snapshot, &relations).await?;
+        let hits = found.into_iter().zip(ends);
+        Ok(hits.map(|((relation, score), ends)| RelationHit { relation, ends, score }).collect())
+    }
+}

@@ -1,0 +1,45 @@
+//! Questions to a small library, mode by mode.
+
+mod answering;
+mod prompting;
+mod retrieving;
+mod world;
+
+use self::world::World;
+use super::{Answer, Keywords, Mode, Question, Retrieval, answer, retrieve};
+
+/// A question with given keywords.
+fn question(mode: Mode, text: &str, high_level: &[&str], low_level: &[&str]) -> Question {
+    let owned = |words: &[&str]| words.iter().map(|word| (*word).to_owned()).collect();
+    let keywords = Keywords { high_level: owned(high_level), low_level: owned(low_level), model: None };
+    Question { text: text.to_owned(), mode, keywords: Some(keywords), ..Question::default() }
+}
+
+async fn found(world: &World, question: &Question) -> Retrieval {
+    retrieve(&world.engine, question).await.expect("retrieving succeeds")
+}
+
+/// The answer, and what was streamed of it.
+async fn answered(world: &World, question: &Question, retrieval: &Retrieval) -> (Answer, String) {
+    let mut streamed = String::new();
+    let mut on_delta = |delta: &str| streamed.push_str(delta);
+    let answer = answer(&world.engine, question, retrieval, &mut on_delta).await.expect("answering succeeds");
+    (answer, streamed)
+}
+
+/// What was found, one word or number per thing: entities, then relations, then chunks with arm and reference.
+fn outline(retrieval: &Retrieval) -> String {
+    let mut lines = Vec::new();
+    lines.extend(retrieval.entities.iter().map(|found| format!("entity {}", found.entity.name)));
+    lines.extend(
+        retrieval.relations.iter().map(|found| format!("relation {} - {}", found.ends[0], found.ends[1])),
+    );
+    for found in &retrieval.chunks {
+        let words: Vec<&str> = found.chunk.text.split(' ').take(2).collect();
+        lines.push(format!("{:?} chunk [{}] {}", found.arm, found.reference, words.join(" ")));
+    }
+    lines.extend(
+        retrieval.references.iter().map(|reference| format!("[{}] {}", reference.number, reference.source)),
+    );
+    lines.join("\n")
+}

@@ -1,0 +1,98 @@
+//! How answers are made and what their numbers point to.
+
+use super::super::{Mode, QueryError, answer};
+use super::world::World;
+use super::{answered, found, question};
+
+#[tokio::test]
+async fn a_models_answer_is_streamed_without_thoughts_and_its_numbers_are_verified() {
+    let mut world = World::library().await;
+    world.answering(&[&[
+        "<thi",
+        "nk>Hm [9].</think>\n\nMary Somer",
+        "ville taught Ada Lovelace [1]. The Exhibition ",
+        "was in 1851 [1, 7].\n\n### References\n\n* [1] london",
+    ]]);
+    let asked = question(Mode::Naive, "Who taught Ada Lovelace mathematics in London?", &[], &[]);
+    let retrieval = found(&world, &asked).await;
+    assert_eq!(retrieval.references[0].source, "london.md");
+    let (answer, streamed) = answered(&world, &asked, &retrieval).await;
+    assert_eq!(answer.text, streamed);
+    assert!(answer.text.starts_with("Mary Somerville taught"));
+    let quotes: Vec<_> = answer.citations.iter().map(|c| (c.number, c.quote.as_str(), c.lines)).collect();
+    assert_eq!(
+        quotes,
+        [
+            (1, "Mary Somerville taught Ada Lovelace mathematics.", (1, 1)),
+            (1, "London hosted the Great Exhibition in 1851.", (3, 3)),
+        ]
+    );
+    assert_eq!(answer.dropped_citations, 1);
+    assert_eq!(answer.model.as_deref(), Some("test:answers"));
+    assert_eq!((answer.calls.len(), answer.calls[0].prompt_tokens), (1, 10));
+}
+
+#[tokio::test]
+async fn a_citation_of_a_document_that_went_away_is_dropped_and_counted() {
+    let mut world = World::library().await;
+    world.answering(&[&["Mary Somerville taught Ada [1]."]]);
+    let asked = question(Mode::Naive, "Who taught Ada Lovelace mathematics in London?", &[], &[]);
+    let retrieval = found(&world, &asked).await;
+    world.remove(&retrieval.references[0].document).await;
+    let (answer, _) = answered(&world, &asked, &retrieval).await;
+    assert!(answer.citations.is_empty());
+    assert_eq!(answer.dropped_citations, 1);
+}
+
+#[tokio::test]
+async fn numbers_whose_sentence_shares_no_word_with_the_document_are_dropped() {
+    let mut world = World::library().await;
+    world.answering(&[&["Penguins swim [1]."]]);
+    let asked = question(Mode::Naive, "Who taught Ada Lovelace mathematics?", &[], &[]);
+    let retrieval = found(&world, &asked).await;
+    let (answer, _) = answered(&world, &asked, &retrieval).await;
+    assert_eq!((answer.citations.len(), answer.dropped_citations), (0, 1));
+}
+
+#[tokio::test]
+async fn without_a_model_verbatim_sentences_answer_each_with_its_number() {
+    let world = World::library().await;
+    let asked =
+        question(Mode::Mix, "Who taught Ada Lovelace mathematics?", &["education"], &["Ada Lovelace"]);
+    let retrieval = found(&world, &asked).await;
+    let (answer, streamed) = answered(&world, &asked, &retrieval).await;
+    assert_eq!(answer.text, streamed);
+    assert!(answer.found && answer.model.is_none() && answer.calls.is_empty());
+    assert_eq!(answer.dropped_citations, 0);
+    assert!(answer.text.contains("Mary Somerville taught Ada Lovelace mathematics. ["), "{}", answer.text);
+    for citation in &answer.citations {
+        assert!(answer.text.contains(&format!("{} [{}]", citation.quote, citation.number)), "{citation:?}");
+    }
+}
+
+#[tokio::test]
+async fn without_evidence_no_model_is_asked() {
+    let mut world = World::library().await;
+    let model = world.answering(&[]);
+    let asked = question(Mode::Mix, "zebra", &["stripes"], &["zebra"]);
+    let retrieval = found(&world, &asked).await;
+    let (answer, streamed) = answered(&world, &asked, &retrieval).await;
+    assert_eq!((answer.found, streamed.as_str()), (false, "That is not in your documents."));
+    assert_eq!(answer.text, streamed);
+    assert_eq!(model.calls(), 0);
+}
+
+#[tokio::test]
+async fn bypass_asks_the_model_alone_and_needs_one() {
+    let mut world = World::library().await;
+    let asked = question(Mode::Bypass, "Who?", &[], &[]);
+    let retrieval = found(&world, &asked).await;
+    let refused = answer(&world.engine, &asked, &retrieval, &mut |_| {}).await;
+    assert!(matches!(refused, Err(QueryError::NoAnswerModel)));
+
+    let model = world.answering(&[&["I [1] am."]]);
+    let (answer, _) = answered(&world, &asked, &retrieval).await;
+    assert_eq!((answer.text.as_str(), answer.dropped_citations), ("I [1] am.", 0));
+    let messages = &model.requests()[0].messages;
+    assert_eq!(messages.iter().map(|message| message.content.as_str()).collect::<Vec<_>>(), ["Who?"]);
+}

@@ -1,0 +1,360 @@
+//! A small library with a hand-made graph, an embedder that hashes words, and models that say what they are told.
+
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
+
+use async_trait::async_trait;
+use futures::StreamExt;
+use graphloom_core::*;
+use graphloom_storage::memory::MemoryStore;
+
+use crate::query::QueryCaches;
+use crate::text::{Tokenizer, entity_key};
+use crate::{Engine, Models, index::IndexConfig};
+
+/// Vectors of the test embedder have this many dimensions.
+const DIMENSIONS: usize = 256;
+
+/// An engine over a library.
+pub(super) struct World {
+    pub(super) engine: Engine,
+    pub(super) embedder: Arc<WordHashes>,
+    batch: Batch,
+    entities: BTreeMap<EntityKey, Entity>,
+}
+
+impl World {
+    /// No document at all.
+    pub(super) fn empty() -> Self {
+        let embedder = Arc::new(WordHashes::default());
+        let engine = Engine {
+            store: Arc::new(MemoryStore::new(WorkspaceId::default())),
+            models: Models {
+                extract: None,
+                keywords: None,
+                summarize: None,
+                answer: None,
+                embedder: embedder.clone(),
+            },
+            clock: Arc::new(Ticks::default()),
+            tokenizer: Tokenizer,
+            index: IndexConfig::default(),
+            caches: QueryCaches::default(),
+        };
+        Self { engine, embedder, batch: Batch::default(), entities: BTreeMap::new() }
+    }
+
+    /// Two documents, four chunks, five entities, four relations.
+    pub(super) async fn library() -> Self {
+        let mut world = Self::empty();
+        world.document("ada.md", &ADA);
+        world.document("london.md", &LONDON);
+        world.entity("Ada Lovelace", "Person", "Mathematician who wrote notes.", &[ADA[0], LONDON[0]]);
+        world.entity(
+            "Analytical Engine",
+            "Artifact",
+            "Mechanical computer made of brass.",
+            &[ADA[0], ADA[1]],
+        );
+        world.entity("Charles Babbage", "Person", "Inventor with a workshop.", &[ADA[1]]);
+        world.entity("Mary Somerville", "Person", "Teacher of science.", &[LONDON[0]]);
+        world.entity("London", "Location", "City on the Thames.", &[ADA[1], LONDON[1]]);
+        world.relation(
+            "Ada Lovelace",
+            "Analytical Engine",
+            "authorship",
+            "She described its programs.",
+            2.0,
+            &[ADA[0]],
+        );
+        world.relation(
+            "Charles Babbage",
+            "Analytical Engine",
+            "invention",
+            "He drew its plans.",
+            1.0,
+            &[ADA[1]],
+        );
+        world.relation(
+            "Ada Lovelace",
+            "Mary Somerville",
+            "education",
+            "One tutored the other.",
+            1.0,
+            &[LONDON[0]],
+        );
+        world.relation("Charles Babbage", "London", "residence", "He lived there.", 1.0, &[ADA[1]]);
+        world.commit().await;
+        world
+    }
+
+    /// Adds a live document whose chunks are `paragraphs`.
+    pub(super) fn document(&mut self, source: &str, paragraphs: &[&str]) {
+        let text = paragraphs.join("\n\n");
+        let content_hash = ContentHash::of(text.as_bytes());
+        let id = DocumentId::new(source, &content_hash);
+        let mut start = 0;
+        for (ordinal, paragraph) in (0u32..).zip(paragraphs) {
+            let span = Span::new(start, start + paragraph.len());
+            let chunk = ChunkId::new(&id, ordinal, span.start, span.end);
+            self.batch.put_chunks.push(Chunk {
+                id: chunk.clone(),
+                document: id.clone(),
+                ordinal,
+                span,
+                token_count: Tokenizer.count(paragraph),
+                breadcrumb: Vec::new(),
+                text: (*paragraph).to_owned(),
+                extraction: ChunkExtraction::Pending,
+            });
+            self.vector(VectorKind::Chunk, chunk.as_str(), paragraph);
+            start += paragraph.len() + 2;
+        }
+        let document = Document {
+            id,
+            source: source.to_owned(),
+            title: source.trim_end_matches(".md").to_owned(),
+            content_hash,
+            text_bytes: text.len() as u64,
+            format: Format::Markdown,
+            encoding: "UTF-8".to_owned(),
+            lines_match_source: true,
+            meta: BTreeMap::new(),
+            visibility: Visibility::Live,
+            added_at: Timestamp(0),
+        };
+        self.batch.put_documents.push(NewDocument { document, text });
+    }
+
+    /// Adds an entity that the chunks with these texts mention.
+    pub(super) fn entity(&mut self, name: &str, kind: &str, description: &str, chunks: &[&str]) {
+        let key = key_of(name);
+        for text in chunks {
+            let chunk = self.chunk(text);
+            let ordinal =
+                self.batch.put_mentions.iter().filter(|mention| mention.chunk == chunk).count() as u32;
+            self.batch.put_mentions.push(Mention {
+                chunk,
+                ordinal,
+                entity: key.clone(),
+                name: name.to_owned(),
+                kind: kind.to_owned(),
+                description: description.to_owned(),
+                span: None,
+            });
+        }
+        self.vector(VectorKind::Entity, key.as_str(), &format!("{name}\n{description}"));
+        let entity = Entity {
+            key: key.clone(),
+            name: name.to_owned(),
+            kind: kind.to_owned(),
+            description: description.to_owned(),
+            mention_count: chunks.len() as u32,
+            degree: 0,
+            inputs_hash: ContentHash::of(description.as_bytes()),
+        };
+        self.entities.insert(key, entity);
+    }
+
+    /// Adds a relation that the chunks with these texts state.
+    pub(super) fn relation(
+        &mut self,
+        one: &str,
+        other: &str,
+        keyword: &str,
+        description: &str,
+        weight: f64,
+        chunks: &[&str],
+    ) {
+        let key = RelationKey::new(key_of(one), key_of(other)).expect("two ends");
+        for text in chunks {
+            let chunk = self.chunk(text);
+            let ordinal = self.batch.put_facts.iter().filter(|fact| fact.chunk == chunk).count() as u32;
+            self.batch.put_facts.push(Fact {
+                chunk,
+                ordinal,
+                relation: key.clone(),
+                source: one.to_owned(),
+                target: other.to_owned(),
+                source_is_a: *key.a() == key_of(one),
+                keywords: vec![keyword.to_owned()],
+                description: description.to_owned(),
+                weight,
+            });
+        }
+        for end in key.ends() {
+            self.entities.get_mut(end).expect("entities come before relations").degree += 1;
+        }
+        self.vector(
+            VectorKind::Relation,
+            &key.to_string(),
+            &format!("{keyword}\t{one}\n{other}\n{description}"),
+        );
+        self.batch.put_relations.push(Relation {
+            key,
+            keywords: vec![keyword.to_owned()],
+            description: description.to_owned(),
+            weight,
+            fact_count: chunks.len() as u32,
+            inputs_hash: ContentHash::of(description.as_bytes()),
+        });
+    }
+
+    /// Leaves a chunk without its vector.
+    pub(super) fn forget_vector(&mut self, chunk: &str) {
+        let id = self.chunk(chunk);
+        self.batch.put_vectors.retain(|row| row.entry.id != id.as_str());
+    }
+
+    /// Stores everything added so far.
+    pub(super) async fn commit(&mut self) {
+        let mut batch = std::mem::take(&mut self.batch);
+        batch.embedding =
+            Some(EmbeddingSpec { model: "word-hashes".to_owned(), dimensions: DIMENSIONS as u32 });
+        batch.put_entities = std::mem::take(&mut self.entities).into_values().collect();
+        self.engine.store.commit(batch).await.expect("a valid batch");
+    }
+
+    /// Removes a document with everything that hangs on it, except views.
+    pub(super) async fn remove(&self, document: &DocumentId) {
+        let batch = Batch { remove_documents: vec![document.clone()], ..Batch::default() };
+        self.engine.store.commit(batch).await.expect("a valid batch");
+    }
+
+    /// Lets a model answer, with these deltas for each request.
+    pub(super) fn answering(&mut self, answers: &[&[&str]]) -> Arc<Scripted> {
+        let model = Arc::new(Scripted::new("test:answers", answers));
+        self.engine.models.answer = Some(model.clone());
+        model
+    }
+
+    /// Lets a model find keywords.
+    pub(super) fn finding_keywords(&mut self, answers: &[&str]) -> Arc<Scripted> {
+        let answers: Vec<&[&str]> = answers.iter().map(std::slice::from_ref).collect();
+        let model = Arc::new(Scripted::new("test:keywords", &answers));
+        self.engine.models.keywords = Some(model.clone());
+        model
+    }
+
+    fn chunk(&self, text: &str) -> ChunkId {
+        let chunk = self.batch.put_chunks.iter().find(|chunk| chunk.text == text);
+        chunk.expect("the chunk was added before").id.clone()
+    }
+
+    fn vector(&mut self, kind: VectorKind, id: &str, text: &str) {
+        let entry = VectorEntry { kind, id: id.to_owned(), inputs_hash: ContentHash::of(text.as_bytes()) };
+        self.batch.put_vectors.push(VectorRow { entry, vector: word_hashes(text) });
+    }
+}
+
+/// Chunks of the first document.
+pub(super) const ADA: [&str; 2] = [
+    "Ada Lovelace wrote notes on the Analytical Engine. The notes hold \"a program\".",
+    "Charles Babbage designed the Analytical Engine in London. It was never built.",
+];
+
+/// Chunks of the second document.
+pub(super) const LONDON: [&str; 2] = [
+    "Mary Somerville taught Ada Lovelace mathematics. Letters survive.",
+    "London hosted the Great Exhibition in 1851. Six million visitors came.",
+];
+
+/// Embeds a text as the set of its words, each a hashed dimension, so that cosine is the share of common words.
+#[derive(Default)]
+pub(super) struct WordHashes {
+    /// Texts embedded so far.
+    pub(super) texts: Mutex<Vec<Vec<String>>>,
+}
+
+#[async_trait]
+impl Embedder for WordHashes {
+    fn name(&self) -> &str {
+        "word-hashes"
+    }
+
+    async fn dimensions(&self) -> Result<u32, ModelError> {
+        Ok(DIMENSIONS as u32)
+    }
+
+    async fn embed(&self, _: Purpose, texts: &[String]) -> Result<Embeddings, ModelError> {
+        self.texts.lock().expect("no test panics here").push(texts.to_vec());
+        let vectors = texts.iter().map(|text| word_hashes(text)).collect();
+        Ok(Embeddings { vectors, usage: Usage { prompt_tokens: 7, completion_tokens: 0 }, attempts: 1 })
+    }
+}
+
+fn word_hashes(text: &str) -> Vec<f32> {
+    let mut vector = vec![0.0f32; DIMENSIONS];
+    let words = text.split(|c: char| !c.is_alphanumeric()).filter(|word| !word.is_empty());
+    for word in words.map(str::to_lowercase).collect::<BTreeSet<_>>() {
+        let hash = word.bytes().fold(0xcbf2_9ce4_8422_2325u64, |hash, byte| {
+            (hash ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3)
+        });
+        vector[(hash >> 20) as usize % DIMENSIONS] = 1.0;
+    }
+    let length = vector.iter().sum::<f32>().sqrt().max(1.0);
+    vector.iter().map(|x| x / length).collect()
+}
+
+/// Answers each request with the next prepared deltas, and keeps the requests.
+pub(super) struct Scripted {
+    name: String,
+    answers: Mutex<VecDeque<Vec<String>>>,
+    requests: Mutex<Vec<ChatRequest>>,
+    calls: AtomicUsize,
+}
+
+impl Scripted {
+    fn new(name: &str, answers: &[&[&str]]) -> Self {
+        let owned = |deltas: &&[&str]| deltas.iter().map(|delta| (*delta).to_owned()).collect();
+        Self {
+            name: name.to_owned(),
+            answers: Mutex::new(answers.iter().map(owned).collect()),
+            requests: Mutex::default(),
+            calls: AtomicUsize::new(0),
+        }
+    }
+
+    /// How often it was asked.
+    pub(super) fn calls(&self) -> usize {
+        self.calls.load(Ordering::Relaxed)
+    }
+
+    /// What it was asked.
+    pub(super) fn requests(&self) -> Vec<ChatRequest> {
+        self.requests.lock().expect("no test panics here").clone()
+    }
+}
+
+#[async_trait]
+impl LanguageModel for Scripted {
+    fn name(&self) -> &str {
+        &self.name
+    }
+
+    async fn chat(&self, request: ChatRequest) -> Result<ChatStream, ModelError> {
+        self.calls.fetch_add(1, Ordering::Relaxed);
+        self.requests.lock().expect("no test panics here").push(request);
+        let deltas =
+            self.answers.lock().expect("no test panics here").pop_front().expect("an answer is prepared");
+        let usage = Usage { prompt_tokens: 10, completion_tokens: 3 };
+        let done = ChatEvent::Done(Completion { finish: FinishReason::Stop, usage, attempts: 1 });
+        let events = deltas.into_iter().map(ChatEvent::Delta).chain([done]).map(Ok);
+        Ok(futures::stream::iter(events.collect::<Vec<_>>()).boxed())
+    }
+}
+
+/// One millisecond passes between any two looks.
+#[derive(Default)]
+struct Ticks(AtomicU64);
+
+impl Clock for Ticks {
+    fn now(&self) -> Timestamp {
+        Timestamp(self.0.fetch_add(1, Ordering::Relaxed))
+    }
+}
+
+fn key_of(name: &str) -> EntityKey {
+    entity_key(name).expect("a name")
+}

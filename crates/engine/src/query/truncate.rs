@@ -1,0 +1,130 @@
+//! Cuts ranked entities and relations to their token budgets.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use graphloom_core::{EntityKey, Relation, Snapshot};
+
+use super::context::{LineCounter, entity_line, relation_line};
+use super::{FoundEntity, FoundRelation, QueryError, Question};
+
+/// Relations whose names are looked up at once; a full section of usual lines needs one such block.
+const NAME_BLOCK: usize = 192;
+
+/// The entities and relations that fit, with their lines.
+#[derive(Debug, Default)]
+pub(super) struct Truncated {
+    pub(super) entities: Vec<FoundEntity>,
+    pub(super) relations: Vec<FoundRelation>,
+    pub(super) entity_lines: Vec<String>,
+    pub(super) relation_lines: Vec<String>,
+    /// Tokens of all lines.
+    pub(super) tokens: u32,
+}
+
+/// Keeps the head of each list: it ends before the first line that no longer fits.
+pub(super) async fn truncate(
+    snapshot: &dyn Snapshot,
+    question: &Question,
+    entities: Vec<FoundEntity>,
+    relations: Vec<(Relation, Option<f32>)>,
+    counter: &LineCounter<'_>,
+) -> Result<Truncated, QueryError> {
+    let found = (entities.len(), relations.len());
+    let mut names: BTreeMap<EntityKey, String> =
+        entities.iter().map(|found| (found.entity.key.clone(), found.entity.name.clone())).collect();
+
+    let mut section = Section::new(question.max_entity_tokens, counter);
+    let mut kept_entities = Vec::new();
+    for entity in entities {
+        let line = entity_line(&entity.entity.name, &entity.entity.kind, &entity.entity.description);
+        if !section.push(line) {
+            break;
+        }
+        kept_entities.push(entity);
+    }
+    let (entity_lines, entity_tokens) = (section.lines, section.tokens);
+
+    let mut section = Section::new(question.max_relation_tokens, counter);
+    let mut kept_relations = Vec::new();
+    let mut rest = relations.into_iter();
+    'blocks: loop {
+        let block: Vec<(Relation, Option<f32>)> = rest.by_ref().take(NAME_BLOCK).collect();
+        if block.is_empty() {
+            break;
+        }
+        look_up_names(snapshot, block.iter().map(|(relation, _)| relation), &mut names).await?;
+        for (relation, score) in block {
+            let ends = relation.key.ends().map(|end| name_of(&names, end));
+            if !section.push(relation_line(&ends, &relation.description)) {
+                break 'blocks;
+            }
+            kept_relations.push(FoundRelation { relation, ends, score });
+        }
+    }
+    let dropped = (found.0 - kept_entities.len(), found.1 - kept_relations.len());
+    if dropped != (0, 0) {
+        tracing::debug!(entities = dropped.0, relations = dropped.1, "left out for the token budgets");
+    }
+    Ok(Truncated {
+        entities: kept_entities,
+        relations: kept_relations,
+        entity_lines,
+        relation_lines: section.lines,
+        tokens: entity_tokens + section.tokens,
+    })
+}
+
+/// Lines under a budget.
+struct Section<'a> {
+    lines: Vec<String>,
+    tokens: u32,
+    max_tokens: u32,
+    counter: &'a LineCounter<'a>,
+}
+
+impl<'a> Section<'a> {
+    fn new(max_tokens: u32, counter: &'a LineCounter<'a>) -> Self {
+        Self { lines: Vec::new(), tokens: 0, max_tokens, counter }
+    }
+
+    /// Takes the line if it fits.
+    fn push(&mut self, line: String) -> bool {
+        let tokens = self.tokens.saturating_add(self.counter.tokens(&line));
+        let fits = tokens <= self.max_tokens;
+        if fits {
+            self.tokens = tokens;
+            self.lines.push(line);
+        }
+        fits
+    }
+}
+
+/// Adds the display names of the relations' ends that are not known yet.
+async fn look_up_names(
+    snapshot: &dyn Snapshot,
+    relations: impl Iterator<Item = &Relation>,
+    names: &mut BTreeMap<EntityKey, String>,
+) -> Result<(), QueryError> {
+    let ends: BTreeSet<&EntityKey> = relations.flat_map(|relation| relation.key.ends()).collect();
+    let unknown: Vec<EntityKey> = ends.into_iter().filter(|end| !names.contains_key(*end)).cloned().collect();
+    if !unknown.is_empty() {
+        let entities = snapshot.entities(&unknown).await?;
+        names.extend(entities.into_iter().flatten().map(|entity| (entity.key, entity.name)));
+    }
+    Ok(())
+}
+
+/// The display name; the key itself where the entity is unknown.
+fn name_of(names: &BTreeMap<EntityKey, String>, key: &EntityKey) -> String {
+    names.get(key).cloned().unwrap_or_else(|| key.to_string())
+}
+
+/// The display names of both ends of each relation, in key order.
+pub(super) async fn names_of_ends(
+    snapshot: &dyn Snapshot,
+    relations: &[Relation],
+) -> Result<Vec<[String; 2]>, QueryError> {
+    let mut names = BTreeMap::new();
+    look_up_names(snapshot, relations.iter(), &mut names).await?;
+    Ok(relations.iter().map(|relation| relation.key.ends().map(|end| name_of(&names, end))).collect())
+}

@@ -1,0 +1,57 @@
+//! Drops what no text should hold, without moving a line.
+
+use std::borrow::Cow;
+
+/// `text` without control characters and non-characters, as it may be stored.
+///
+/// Tabs and line ends stay, so that line numbers hold; form feeds and vertical tabs, which separate words,
+/// become spaces. Nothing is trimmed or unescaped: what a citation quotes must stand in the source as well.
+pub fn sanitize(text: &str) -> Cow<'_, str> {
+    if !text.chars().any(is_unwanted) {
+        return Cow::Borrowed(text);
+    }
+    let keep = |c: char| match c {
+        '\u{b}' | '\u{c}' | '\u{85}' => Some(' '),
+        c if is_unwanted(c) => None,
+        c => Some(c),
+    };
+    Cow::Owned(text.chars().filter_map(keep).collect())
+}
+
+/// `text` with HTML character references resolved: `AT&amp;T` becomes `AT&T`. Markup is left alone.
+pub fn unescape(text: &str) -> Cow<'_, str> {
+    if !text.contains('&') {
+        return Cow::Borrowed(text);
+    }
+    // `<` and the two characters the HTML parser rewrites are hidden from it, so that it only sees references.
+    let hidden = text.replace('<', "&lt;").replace('\r', "&#13;").replace('\0', "");
+    let fragment = scraper::Html::parse_fragment(&hidden);
+    Cow::Owned(fragment.root_element().text().collect())
+}
+
+fn is_unwanted(c: char) -> bool {
+    match c {
+        '\t' | '\n' | '\r' => false,
+        '\u{fffe}' | '\u{ffff}' => true,
+        c => c.is_control(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn control_characters_go_and_lines_stay() {
+        assert_eq!(sanitize("a\u{1b}[31mb\r\n\tc\u{0}\u{fffe}"), "a[31mb\r\n\tc");
+        assert_eq!(sanitize("page one\u{c}page two"), "page one page two");
+        assert_eq!(sanitize("  &amp; "), "  &amp; ");
+    }
+
+    #[test]
+    fn character_references_are_resolved_and_markup_is_not() {
+        assert_eq!(unescape("AT&amp;T &#8211; &eacute; <b>x</b>"), "AT&T \u{2013} é <b>x</b>");
+        assert_eq!(unescape("R&D"), "R&D");
+        assert_eq!(unescape(" &lt;p&gt; "), " <p> ");
+    }
+}

@@ -1,0 +1,129 @@
+//! A small world for pipeline tests: a clock that stands still, an embedder that hashes words, and a model that reads
+//! `A knows B.` sentences.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use async_trait::async_trait;
+use futures::{StreamExt, stream};
+use graphloom_core::{
+    ChatEvent, ChatRequest, ChatStream, Clock, Completion, ContentHash, Embedder, Embeddings, FinishReason,
+    LanguageModel, ModelError, Purpose, Store, Timestamp, Usage,
+};
+use graphloom_engine::index::{IndexConfig, Source};
+use graphloom_engine::query::QueryCaches;
+use graphloom_engine::text::Tokenizer;
+use graphloom_engine::{Engine, Models};
+
+/// A clock at a fixed time.
+pub struct StoppedClock;
+
+impl Clock for StoppedClock {
+    fn now(&self) -> Timestamp {
+        Timestamp(1_000_000)
+    }
+}
+
+/// Unit vectors of word hashes, 16 dimensions.
+pub struct WordEmbedder;
+
+#[async_trait]
+impl Embedder for WordEmbedder {
+    fn name(&self) -> &str {
+        "test-words"
+    }
+
+    async fn dimensions(&self) -> Result<u32, ModelError> {
+        Ok(16)
+    }
+
+    async fn embed(&self, _: Purpose, texts: &[String]) -> Result<Embeddings, ModelError> {
+        let vectors = texts.iter().map(|text| embed(text)).collect();
+        Ok(Embeddings { vectors, usage: Usage::default(), attempts: 1 })
+    }
+}
+
+fn embed(text: &str) -> Vec<f32> {
+    let mut vector = vec![0.01; 16];
+    for word in text.split(|c: char| !c.is_alphanumeric()).filter(|word| !word.is_empty()) {
+        let hash = ContentHash::of(word.to_lowercase().as_bytes());
+        let slot = usize::from_str_radix(&hash.as_str()[..1], 16).unwrap_or(0);
+        vector[slot] += 1.0;
+    }
+    let norm = vector.iter().map(|x: &f32| x * x).sum::<f32>().sqrt();
+    vector.iter().map(|x| x / norm).collect()
+}
+
+/// Answers extraction prompts about texts of sentences `A knows B.`; says every n-th call is refused if told so.
+#[derive(Default)]
+pub struct ReadingModel {
+    pub extractions: AtomicU32,
+    pub summaries: AtomicU32,
+    /// Texts containing this word are not answered.
+    pub refuses: Option<&'static str>,
+}
+
+#[async_trait]
+impl LanguageModel for ReadingModel {
+    fn name(&self) -> &str {
+        "test-reader"
+    }
+
+    async fn chat(&self, request: ChatRequest) -> Result<ChatStream, ModelError> {
+        let last = request.messages.last().map(|message| message.content.clone()).unwrap_or_default();
+        let answer = if let Some(list) = last.split("Description List:").nth(1) {
+            self.summaries.fetch_add(1, Ordering::SeqCst);
+            format!("Summary {}.", ContentHash::of(list.as_bytes()))
+        } else if last.contains("last extraction") {
+            "<|COMPLETE|>".to_owned()
+        } else {
+            if self.refuses.is_some_and(|word| last.contains(word)) {
+                let (model, what) = (self.name().to_owned(), "overloaded".to_owned());
+                return Err(ModelError::Server { model, status: 503, what });
+            }
+            self.extractions.fetch_add(1, Ordering::SeqCst);
+            let text = last.split("```").nth(1).unwrap_or_default();
+            records_of(text)
+        };
+        let usage = Usage { prompt_tokens: 10, completion_tokens: 5 };
+        let done = Completion { finish: FinishReason::Stop, usage, attempts: 1 };
+        Ok(stream::iter([Ok(ChatEvent::Delta(answer)), Ok(ChatEvent::Done(done))]).boxed())
+    }
+}
+
+/// Two entities and a relation for each sentence `A knows B.`.
+fn records_of(text: &str) -> String {
+    let mut lines = Vec::new();
+    for sentence in text.split('.') {
+        let Some((a, b)) = sentence.trim().split_once(" knows ") else { continue };
+        lines.push(format!("entity<|#|>{a}<|#|>Person<|#|>{a} is said to know {b}."));
+        lines.push(format!("entity<|#|>{b}<|#|>Person<|#|>{b} is known to {a}."));
+        lines.push(format!("relation<|#|>{a}<|#|>{b}<|#|>acquaintance<|#|>{a} knows {b}."));
+    }
+    lines.push("<|COMPLETE|>".to_owned());
+    lines.join("\n")
+}
+
+/// An engine over `store` whose extraction and summaries come from `model`.
+pub fn engine(store: Arc<dyn Store>, model: Arc<ReadingModel>) -> Engine {
+    Engine {
+        store,
+        models: Models {
+            extract: Some(model.clone()),
+            keywords: None,
+            summarize: Some(model),
+            answer: None,
+            embedder: Arc::new(WordEmbedder),
+        },
+        clock: Arc::new(StoppedClock),
+        tokenizer: Tokenizer,
+        index: IndexConfig::default(),
+        caches: QueryCaches::default(),
+    }
+}
+
+/// A plain text source.
+pub fn source(name: &str, text: &str) -> Source {
+    Source { name: name.to_owned(), bytes: text.as_bytes().to_vec(), format: None, meta: BTreeMap::new() }
+}

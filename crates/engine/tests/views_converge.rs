@@ -1,0 +1,204 @@
+//! Views are functions of the live evidence: order, interleaving, replacement, deletion and failures leave no trace.
+
+mod support;
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use graphloom_core::{DocumentId, Store, WorkspaceId};
+use graphloom_engine::Engine;
+use graphloom_engine::index::{self, Acceptance};
+use graphloom_storage::check::check;
+use graphloom_storage::dump::write_dump;
+use graphloom_storage::memory::MemoryStore;
+use proptest::prelude::*;
+use support::{ReadingModel, engine, source};
+
+fn new_engine() -> Engine {
+    engine(Arc::new(MemoryStore::new(WorkspaceId::default())), Arc::new(ReadingModel::default()))
+}
+
+async fn add(engine: &Engine, name: &str, text: &str) -> Option<DocumentId> {
+    match index::accept(engine, vec![source(name, text)]).await.expect("the store works").remove(0) {
+        Acceptance::Accepted { document, .. } | Acceptance::Unchanged { document, .. } => Some(document),
+        Acceptance::Refused { .. } => None,
+    }
+}
+
+async fn run(engine: &Engine) -> index::RunReport {
+    index::run(engine, &|_| {}, &|_| true).await.expect("store and model work")
+}
+
+async fn dump(store: &dyn Store) -> String {
+    let snapshot = store.snapshot().await.expect("the store works");
+    let findings = check(snapshot.as_ref()).await.expect("the store works");
+    assert_eq!(findings, [], "the store is sound");
+    let mut lines = Vec::new();
+    write_dump(snapshot.as_ref(), &mut lines).await.expect("memory does not fail");
+    String::from_utf8(lines).expect("a dump is text")
+}
+
+/// The dump of a fresh store with these documents.
+async fn plain_build(documents: &BTreeMap<String, String>) -> String {
+    let engine = new_engine();
+    for (name, text) in documents {
+        add(&engine, name, text).await;
+    }
+    run(&engine).await;
+    dump(engine.store.as_ref()).await
+}
+
+#[derive(Debug, Clone)]
+enum Step {
+    Put(u8, String),
+    Delete(u8),
+    Run,
+    /// Start working and give up in the middle, as an interrupted process does.
+    Interrupt(u8),
+}
+
+fn text() -> impl Strategy<Value = String> {
+    let name = prop::sample::select(vec!["Ada", "Bo", "Cy", "the Dee", "Dee", "Eve's club"]);
+    prop::collection::vec((name.clone(), name), 1..6)
+        .prop_map(|pairs| pairs.iter().map(|(a, b)| format!("{a} knows {b}. ")).collect::<String>())
+}
+
+fn step() -> impl Strategy<Value = Step> {
+    prop_oneof![
+        4 => (0..5u8, text()).prop_map(|(name, text)| Step::Put(name, text)),
+        2 => (0..5u8).prop_map(Step::Delete),
+        2 => Just(Step::Run),
+        1 => (0..12u8).prop_map(Step::Interrupt),
+    ]
+}
+
+/// Polls the run a few times and drops it.
+async fn interrupt(engine: &Engine, polls: u8) {
+    use std::future::Future as _;
+    let progress = |_| {};
+    let gone = |_: &str| true;
+    let mut future = Box::pin(index::run(engine, &progress, &gone));
+    let mut left = polls;
+    std::future::poll_fn(move |context| {
+        if left == 0 || future.as_mut().poll(context).is_ready() {
+            return std::task::Poll::Ready(());
+        }
+        left -= 1;
+        context.waker().wake_by_ref();
+        std::task::Poll::Pending
+    })
+    .await;
+}
+
+async fn play(steps: &[Step]) {
+    let engine = new_engine();
+    let mut remaining = BTreeMap::new();
+    for step in steps {
+        match step {
+            Step::Put(name, text) => {
+                let name = format!("{name}.txt");
+                if add(&engine, &name, text).await.is_some() {
+                    remaining.insert(name, text.clone());
+                }
+            }
+            Step::Delete(name) => {
+                let name = format!("{name}.txt");
+                let snapshot = engine.store.snapshot().await.expect("the store works");
+                let versions = snapshot.documents_of_sources(&[name.clone()]).await.expect("the store works");
+                let ids: Vec<_> = versions.into_iter().flatten().map(|document| document.id).collect();
+                index::delete(&engine, &ids).await.expect("deleting works");
+                remaining.remove(&name);
+            }
+            Step::Run => drop(run(&engine).await),
+            Step::Interrupt(polls) => interrupt(&engine, *polls).await,
+        }
+    }
+    run(&engine).await;
+    let found = dump(engine.store.as_ref()).await;
+    assert_eq!(found, plain_build(&remaining).await);
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(64))]
+    #[test]
+    fn any_history_leaves_the_state_of_the_plain_build_of_what_remains(steps in prop::collection::vec(step(), 1..14)) {
+        let runtime = tokio::runtime::Builder::new_current_thread().build().expect("a runtime");
+        runtime.block_on(play(&steps));
+    }
+}
+
+#[tokio::test]
+async fn a_changed_document_answers_with_its_old_version_until_the_new_one_is_merged() {
+    let engine = new_engine();
+    add(&engine, "a.txt", "Ada knows Bo.").await;
+    run(&engine).await;
+    let new = add(&engine, "a.txt", "Ada knows Cy.").await.expect("accepted");
+    let keys = async || {
+        let snapshot = engine.store.snapshot().await.expect("the store works");
+        let entities = snapshot.scan_entities(None, 100).await.expect("the store works");
+        entities.into_iter().map(|entity| entity.key.to_string()).collect::<Vec<_>>()
+    };
+    assert_eq!(keys().await, ["ADA", "BO"]);
+    run(&engine).await;
+    assert_eq!(keys().await, ["ADA", "CY"]);
+    let snapshot = engine.store.snapshot().await.expect("the store works");
+    let versions = snapshot.documents_of_sources(&["a.txt".to_owned()]).await.expect("the store works");
+    assert_eq!(versions[0].iter().map(|document| &document.id).collect::<Vec<_>>(), [&new]);
+}
+
+#[tokio::test]
+async fn a_failed_chunk_is_listed_and_retried_alone_and_then_leaves_no_trace() {
+    let store: Arc<dyn Store> = Arc::new(MemoryStore::new(WorkspaceId::default()));
+    let broken = Arc::new(ReadingModel { refuses: Some("Cy"), ..ReadingModel::default() });
+    let failing = engine(store.clone(), broken);
+    let document = add(&failing, "a.txt", "Ada knows Cy.").await.expect("accepted");
+    add(&failing, "b.txt", "Ada knows Bo.").await;
+    let report = run(&failing).await;
+    assert_eq!((report.finished, report.incomplete, report.failed_chunks), (2, 1, 1));
+    let snapshot = store.snapshot().await.expect("the store works");
+    let states = index::states_of(snapshot.as_ref(), &[document.clone()]).await.expect("the store works");
+    let state = states[0].as_ref().expect("known");
+    assert_eq!(state.failed_chunks, [(0, "model test-reader failed (status 503): overloaded".to_owned())]);
+    drop(snapshot);
+
+    let model = Arc::new(ReadingModel::default());
+    let healed = engine(store.clone(), model.clone());
+    assert_eq!(index::retry(&healed, &[document]).await.expect("the store works"), 1);
+    run(&healed).await;
+    assert_eq!(model.extractions.load(std::sync::atomic::Ordering::SeqCst), 1);
+    let all = BTreeMap::from([
+        ("a.txt".to_owned(), "Ada knows Cy.".to_owned()),
+        ("b.txt".to_owned(), "Ada knows Bo.".to_owned()),
+    ]);
+    assert_eq!(dump(store.as_ref()).await, plain_build(&all).await);
+}
+
+#[tokio::test]
+async fn the_same_text_under_another_name_is_said_and_costs_no_call() {
+    let model = Arc::new(ReadingModel::default());
+    let engine = engine(Arc::new(MemoryStore::new(WorkspaceId::default())), model.clone());
+    add(&engine, "a.txt", "Ada knows Bo.").await;
+    run(&engine).await;
+    let acceptance =
+        index::accept(&engine, vec![source("copy.txt", "Ada knows Bo.")]).await.expect("the store works");
+    let Acceptance::Accepted { same_content_as, .. } = &acceptance[0] else { panic!("{acceptance:?}") };
+    assert_eq!(same_content_as, &["a.txt"]);
+    let report = run(&engine).await;
+    assert_eq!((report.reused, report.extracted), (1, 0));
+    assert_eq!(model.extractions.load(std::sync::atomic::Ordering::SeqCst), 1);
+}
+
+#[tokio::test]
+async fn one_more_mention_of_a_hub_costs_few_summaries() {
+    let model = Arc::new(ReadingModel::default());
+    let engine = engine(Arc::new(MemoryStore::new(WorkspaceId::default())), model.clone());
+    let text: String = (0..400).map(|i| format!("Hub knows Guest{i}. ")).collect();
+    add(&engine, "many.txt", &text).await;
+    run(&engine).await;
+    let before = model.summaries.load(std::sync::atomic::Ordering::SeqCst);
+    add(&engine, "one.txt", "Hub knows Newcomer.").await;
+    run(&engine).await;
+    let cost = model.summaries.load(std::sync::atomic::Ordering::SeqCst) - before;
+    assert!(before > 20, "the hub was summarised as a tree: {before} calls");
+    assert!(cost <= 6, "one more mention cost {cost} calls");
+}

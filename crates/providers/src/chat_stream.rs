@@ -1,0 +1,152 @@
+//! Turns an answer's bytes into chat events, the same way for every protocol.
+
+use std::time::Instant;
+
+use futures::StreamExt;
+use futures::stream;
+use graphloom_core::{ChatEvent, ChatStream, Completion, FinishReason, ModelError, Usage};
+use tracing::Span;
+use tracing::field::Empty;
+
+use crate::http::{HttpAnswer, Target, provider_error};
+
+/// What a protocol has read of an answer so far.
+#[derive(Debug, Default)]
+pub(crate) struct Heard {
+    /// Text not handed over yet.
+    pub(crate) text: String,
+    pub(crate) finish: Option<FinishReason>,
+    pub(crate) usage: Usage,
+    /// Whether the protocol's own end mark was seen.
+    pub(crate) ended: bool,
+}
+
+/// Why bytes could not be read.
+#[derive(Debug)]
+pub(crate) enum Unreadable {
+    /// They break the protocol.
+    Malformed(String),
+    /// They carry the provider's error message.
+    ProviderError(Vec<u8>),
+}
+
+/// A chat protocol's reader.
+pub(crate) trait ChatProtocol: Send + 'static {
+    /// Reads `chunk` into `heard`.
+    fn read(&mut self, chunk: &[u8], heard: &mut Heard) -> Result<(), Unreadable>;
+
+    /// Reads what is left when the bytes end.
+    fn finish(&mut self, heard: &mut Heard) -> Result<(), Unreadable>;
+}
+
+/// The span of one model call; usage and outcome are recorded when they are known.
+pub(crate) fn call_span(operation: &'static str, provider: &str, model: &str) -> Span {
+    tracing::info_span!(
+        "model_call",
+        gen_ai.operation.name = operation,
+        gen_ai.provider.name = provider,
+        gen_ai.request.model = model,
+        gen_ai.usage.input_tokens = Empty,
+        gen_ai.usage.output_tokens = Empty,
+        gen_ai.response.finish_reason = Empty,
+        attempts = Empty,
+        elapsed_ms = Empty,
+    )
+}
+
+pub(crate) fn record_usage(span: &Span, usage: Usage, attempts: u32, started: Instant) {
+    span.record("gen_ai.usage.input_tokens", usage.prompt_tokens);
+    span.record("gen_ai.usage.output_tokens", usage.completion_tokens);
+    span.record("attempts", attempts);
+    span.record("elapsed_ms", u64::try_from(started.elapsed().as_millis()).unwrap_or(u64::MAX));
+}
+
+/// The events of `answer`.
+///
+/// - `as_made`: whether deltas come one by one; otherwise one delta carries the whole text.
+pub(crate) fn chat_events(
+    answer: HttpAnswer,
+    target: Target,
+    protocol: impl ChatProtocol,
+    as_made: bool,
+    span: Span,
+    started: Instant,
+) -> ChatStream {
+    let reader =
+        Reader { answer, target, protocol, as_made, heard: Heard::default(), over: false, span, started };
+    stream::unfold(Some(reader), |reader| async move {
+        let mut reader = reader?;
+        match reader.next_event().await {
+            Ok(done @ ChatEvent::Done(_)) => Some((Ok(done), None)),
+            Ok(delta) => Some((Ok(delta), Some(reader))),
+            Err(error) => {
+                tracing::warn!(parent: &reader.span, %error, "answer broke off");
+                Some((Err(error), None))
+            }
+        }
+    })
+    .boxed()
+}
+
+struct Reader<P> {
+    answer: HttpAnswer,
+    target: Target,
+    protocol: P,
+    as_made: bool,
+    heard: Heard,
+    /// Whether the bytes have ended.
+    over: bool,
+    span: Span,
+    started: Instant,
+}
+
+impl<P: ChatProtocol> Reader<P> {
+    async fn next_event(&mut self) -> Result<ChatEvent, ModelError> {
+        loop {
+            let ended = self.heard.ended || self.over;
+            if !self.heard.text.is_empty() && (self.as_made || ended) {
+                return Ok(ChatEvent::Delta(std::mem::take(&mut self.heard.text)));
+            }
+            if ended {
+                return self.completion().map(ChatEvent::Done);
+            }
+            let read = match self.answer.chunk().await? {
+                Some(chunk) => self.protocol.read(&chunk, &mut self.heard),
+                None => {
+                    self.over = true;
+                    self.protocol.finish(&mut self.heard)
+                }
+            };
+            read.map_err(|unreadable| self.error(unreadable))?;
+        }
+    }
+
+    /// The end of the answer. Without a finish reason or an end mark it was cut, whatever came before.
+    fn completion(&mut self) -> Result<Completion, ModelError> {
+        let finish = match self.heard.finish {
+            Some(finish) => finish,
+            None if self.heard.ended => FinishReason::Stop,
+            None => {
+                let what = "the answer ended in the middle".to_owned();
+                return Err(ModelError::Malformed { model: self.target.model().to_owned(), what });
+            }
+        };
+        let completion = Completion { finish, usage: self.heard.usage, attempts: self.answer.attempts() };
+        self.answer.settle(completion.usage);
+        record_usage(&self.span, completion.usage, completion.attempts, self.started);
+        self.span.record("gen_ai.response.finish_reason", tracing::field::debug(finish));
+        Ok(completion)
+    }
+
+    fn error(&self, unreadable: Unreadable) -> ModelError {
+        let malformed = |what: &str| ModelError::Malformed {
+            model: self.target.model().to_owned(),
+            what: self.target.readable(what),
+        };
+        match unreadable {
+            Unreadable::Malformed(what) => malformed(&what),
+            Unreadable::ProviderError(body) => provider_error(&self.target, &body)
+                .unwrap_or_else(|| malformed(&String::from_utf8_lossy(&body))),
+        }
+    }
+}

@@ -1,0 +1,280 @@
+//! What every embedder over HTTP shares: prefixes, batches, several in flight, unit length.
+
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use async_trait::async_trait;
+use futures::future::BoxFuture;
+use futures::{FutureExt, StreamExt, TryStreamExt, stream};
+use graphloom_core::{Embeddings, ModelError, Purpose, Usage};
+use tokio::sync::OnceCell;
+use tracing::warn;
+
+/// Sent to learn the length of a model's vectors.
+const PROBE: &str = "dimension";
+
+/// How texts become requests.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct EmbedBatching {
+    /// Put before texts that are to be found; part of the embedder's name.
+    pub document_prefix: String,
+    /// Put before texts that are to find; part of the embedder's name.
+    pub query_prefix: String,
+    /// Most texts per request; halved for good where a server accepts fewer.
+    pub max_batch_texts: usize,
+    /// Most bytes of text per request; one text alone may be longer.
+    pub max_batch_bytes: usize,
+    /// Most requests in flight per call.
+    pub max_in_flight: usize,
+    /// Longest text in tokens; a longer one is cut and the cut is logged.
+    pub max_input_tokens: usize,
+}
+
+impl Default for EmbedBatching {
+    fn default() -> Self {
+        Self {
+            document_prefix: String::new(),
+            query_prefix: String::new(),
+            max_batch_texts: 128,
+            max_batch_bytes: 256 << 10,
+            max_in_flight: 8,
+            max_input_tokens: 8191,
+        }
+    }
+}
+
+/// One request's worth of work of a protocol.
+#[async_trait]
+pub(crate) trait EmbedProtocol: Send + Sync {
+    /// One vector per text, in order, of any length.
+    async fn embed_batch(&self, texts: &[String]) -> Result<Embeddings, ModelError>;
+}
+
+/// The state behind [`EmbedBatching`].
+#[derive(Debug)]
+pub(crate) struct Batcher {
+    name: String,
+    batching: EmbedBatching,
+    max_texts: AtomicUsize,
+    dimensions: OnceCell<u32>,
+}
+
+impl Batcher {
+    /// - `model`: the name without prefixes, which are added to it here.
+    pub(crate) fn new(model: String, batching: EmbedBatching) -> Self {
+        let name = prefixed_name(model, &batching.document_prefix, &batching.query_prefix);
+        let max_texts = AtomicUsize::new(batching.max_batch_texts.max(1));
+        Self { name, batching, max_texts, dimensions: OnceCell::new() }
+    }
+
+    pub(crate) fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// The length of the vectors, learned from the first answer and asked for where there was none yet.
+    pub(crate) async fn dimensions(&self, protocol: &dyn EmbedProtocol) -> Result<u32, ModelError> {
+        if self.dimensions.get().is_none() {
+            self.embed(protocol, Purpose::Document, &[PROBE.to_owned()]).await?;
+        }
+        self.dimensions.get().copied().ok_or_else(|| self.malformed("it gave no vector".to_owned()))
+    }
+
+    pub(crate) async fn embed(
+        &self,
+        protocol: &dyn EmbedProtocol,
+        purpose: Purpose,
+        texts: &[String],
+    ) -> Result<Embeddings, ModelError> {
+        let prefix = match purpose {
+            Purpose::Document => &self.batching.document_prefix,
+            Purpose::Query => &self.batching.query_prefix,
+        };
+        let prepared: Vec<String> = texts.iter().map(|text| self.prepare(prefix, text)).collect();
+        let calls: Vec<BoxFuture<'_, _>> = self
+            .batches(&prepared)
+            .into_iter()
+            .map(|batch| self.embed_or_halve(protocol, batch).boxed())
+            .collect();
+        let parts: Vec<Embeddings> =
+            stream::iter(calls).buffered(self.batching.max_in_flight.max(1)).try_collect().await?;
+        let mut all =
+            Embeddings { vectors: Vec::with_capacity(texts.len()), usage: Usage::default(), attempts: 0 };
+        for part in parts {
+            append(&mut all, part);
+        }
+        for vector in &mut all.vectors {
+            self.finish(vector)?;
+        }
+        Ok(all)
+    }
+
+    /// A text as it is sent. Servers refuse empty texts; a space embeds to the same nothing.
+    fn prepare(&self, prefix: &str, text: &str) -> String {
+        let mut sent = format!("{prefix}{text}");
+        if sent.is_empty() {
+            sent.push(' ');
+        }
+        // A token is at least one byte, so most texts need not be counted.
+        if sent.len() > self.batching.max_input_tokens {
+            let tokenizer = bpe_openai::o200k_base();
+            let tokens = tokenizer.encode(&sent);
+            if tokens.len() > self.batching.max_input_tokens {
+                let kept = (1..=self.batching.max_input_tokens)
+                    .rev()
+                    .find_map(|end| tokenizer.decode(&tokens[..end]));
+                warn!(
+                    gen_ai.request.model = self.name,
+                    tokens = tokens.len(),
+                    max_input_tokens = self.batching.max_input_tokens,
+                    "text cut for embedding"
+                );
+                sent = kept.unwrap_or_else(|| " ".to_owned());
+            }
+        }
+        sent
+    }
+
+    fn batches<'a>(&self, texts: &'a [String]) -> Vec<&'a [String]> {
+        let max_texts = self.max_texts.load(Ordering::Relaxed);
+        let mut batches = Vec::new();
+        let (mut start, mut bytes) = (0, 0);
+        for (at, text) in texts.iter().enumerate() {
+            if at > start && (at - start >= max_texts || bytes + text.len() > self.batching.max_batch_bytes) {
+                batches.push(&texts[start..at]);
+                (start, bytes) = (at, 0);
+            }
+            bytes += text.len();
+        }
+        if start < texts.len() {
+            batches.push(&texts[start..]);
+        }
+        batches
+    }
+
+    /// Embeds a batch; one that is refused for its size is halved, and later batches are as small.
+    async fn embed_or_halve(
+        &self,
+        protocol: &dyn EmbedProtocol,
+        batch: &[String],
+    ) -> Result<Embeddings, ModelError> {
+        let mut done =
+            Embeddings { vectors: Vec::with_capacity(batch.len()), usage: Usage::default(), attempts: 0 };
+        let mut size = batch.len();
+        while done.vectors.len() < batch.len() {
+            let rest = &batch[done.vectors.len()..];
+            let part = &rest[..size.min(rest.len())];
+            match protocol.embed_batch(part).await {
+                Ok(embedded) if embedded.vectors.len() == part.len() => append(&mut done, embedded),
+                Ok(embedded) => {
+                    let (asked, given) = (part.len(), embedded.vectors.len());
+                    return Err(self.malformed(format!("{given} vectors for {asked} texts")));
+                }
+                Err(ModelError::Refused { status: 413 | 422, what, .. }) if part.len() > 1 => {
+                    size = part.len() / 2;
+                    self.max_texts.fetch_min(size, Ordering::Relaxed);
+                    warn!(
+                        gen_ai.request.model = self.name,
+                        texts = size,
+                        refusal = what,
+                        "sending smaller batches"
+                    );
+                }
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(done)
+    }
+
+    /// Checks a vector and scales it to unit length.
+    fn finish(&self, vector: &mut [f32]) -> Result<(), ModelError> {
+        let length = u32::try_from(vector.len()).unwrap_or(u32::MAX);
+        // Loses a race with another call only, whose value is then compared with below.
+        let _ = self.dimensions.set(length);
+        let dimensions = self.dimensions.get().copied().unwrap_or(length);
+        if dimensions != length {
+            return Err(self.malformed(format!("a vector of {length} numbers where {dimensions} are usual")));
+        }
+        if normalise(vector) {
+            Ok(())
+        } else {
+            Err(self.malformed("a vector without a direction".to_owned()))
+        }
+    }
+
+    fn malformed(&self, what: String) -> ModelError {
+        ModelError::Malformed { model: self.name.clone(), what }
+    }
+}
+
+/// `model`, told apart by prefixes: vectors made with others never meet these.
+pub(crate) fn prefixed_name(model: String, document_prefix: &str, query_prefix: &str) -> String {
+    if document_prefix.is_empty() && query_prefix.is_empty() {
+        return model;
+    }
+    format!("{model}[document={document_prefix:?},query={query_prefix:?}]")
+}
+
+/// Scales `vector` to unit length; `false` where it has no direction or numbers that are none.
+pub(crate) fn normalise(vector: &mut [f32]) -> bool {
+    let length = vector.iter().map(|x| f64::from(*x) * f64::from(*x)).sum::<f64>().sqrt();
+    if !length.is_finite() || length == 0.0 {
+        return false;
+    }
+    let scale = 1.0 / length;
+    for x in vector {
+        *x = (f64::from(*x) * scale) as f32;
+    }
+    true
+}
+
+fn append(all: &mut Embeddings, part: Embeddings) {
+    all.vectors.extend(part.vectors);
+    all.usage.prompt_tokens += part.usage.prompt_tokens;
+    all.usage.completion_tokens += part.usage.completion_tokens;
+    all.attempts += part.attempts;
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn check_batches(texts: &[&str], max_batch_texts: usize, max_batch_bytes: usize) -> Vec<usize> {
+        let batching = EmbedBatching { max_batch_texts, max_batch_bytes, ..EmbedBatching::default() };
+        let texts: Vec<String> = texts.iter().map(|text| (*text).to_owned()).collect();
+        Batcher::new("m".to_owned(), batching).batches(&texts).iter().map(|batch| batch.len()).collect()
+    }
+
+    #[test]
+    fn batches_keep_both_limits() {
+        assert_eq!(check_batches(&["a", "b", "c", "d", "e"], 2, 100), [2, 2, 1]);
+        assert_eq!(check_batches(&["aaa", "bbb", "cccccccccc", "d"], 9, 6), [2, 1, 1]);
+        assert!(check_batches(&[], 2, 100).is_empty());
+    }
+
+    fn check_prepared(text: &str, max_input_tokens: usize) -> String {
+        let batching = EmbedBatching { max_input_tokens, ..EmbedBatching::default() };
+        Batcher::new("m".to_owned(), batching).prepare("", text)
+    }
+
+    #[test]
+    fn long_texts_are_cut_at_a_token_and_empty_ones_filled() {
+        assert_eq!(check_prepared("one two three four five", 2), "one two");
+        assert_eq!(check_prepared("short", 3), "short");
+        assert_eq!(check_prepared("", 3), " ");
+    }
+
+    #[test]
+    fn prefixes_are_part_of_the_name() {
+        let batching = EmbedBatching { query_prefix: "query: ".to_owned(), ..EmbedBatching::default() };
+        assert_eq!(Batcher::new("x:m".to_owned(), batching).name(), r#"x:m[document="",query="query: "]"#);
+        assert_eq!(Batcher::new("x:m".to_owned(), EmbedBatching::default()).name(), "x:m");
+    }
+
+    #[test]
+    fn vectors_become_unit_length_or_are_refused() {
+        let mut vector = [3.0, 4.0];
+        assert!(normalise(&mut vector));
+        assert_eq!(vector, [0.6, 0.8]);
+        assert!(!normalise(&mut [0.0, 0.0]));
+        assert!(!normalise(&mut [f32::NAN, 1.0]));
+    }
+}

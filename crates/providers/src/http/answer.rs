@@ -1,0 +1,68 @@
+//! One successful answer, read chunk by chunk.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::Bytes;
+use graphloom_core::{ModelError, Usage};
+use reqwest::header::CONTENT_TYPE;
+use tokio::sync::OwnedSemaphorePermit;
+
+use super::Target;
+use super::failure::Failure;
+use super::limits::Limits;
+
+/// An answer with a success status; dropping it closes the connection and frees its place.
+#[derive(Debug)]
+pub struct HttpAnswer {
+    pub(super) target: Target,
+    pub(super) response: reqwest::Response,
+    /// What was read already: the first chunk, or everything.
+    pub(super) first: Option<Bytes>,
+    pub(super) attempts: u32,
+    pub(super) idle_timeout: Duration,
+    pub(super) bytes_left: usize,
+    pub(super) estimated_tokens: u64,
+    pub(super) limits: Arc<Limits>,
+    pub(super) _slot: Option<OwnedSemaphorePermit>,
+}
+
+impl HttpAnswer {
+    /// How many attempts it took.
+    pub fn attempts(&self) -> u32 {
+        self.attempts
+    }
+
+    /// Whether the body says it is one JSON document.
+    pub fn is_json(&self) -> bool {
+        let content_type = self.response.headers().get(CONTENT_TYPE).and_then(|value| value.to_str().ok());
+        content_type
+            .is_some_and(|text| text.trim_start().to_ascii_lowercase().starts_with("application/json"))
+    }
+
+    /// The next bytes, `None` at the end.
+    pub async fn chunk(&mut self) -> Result<Option<Bytes>, ModelError> {
+        let limit = self.bytes_left;
+        let chunk = match self.first.take() {
+            Some(first) => Some(first),
+            None => Failure::in_time(self.idle_timeout, self.response.chunk())
+                .await
+                .map_err(|failure| failure.into_model_error(&self.target))?,
+        };
+        if let Some(chunk) = &chunk {
+            self.bytes_left = limit
+                .checked_sub(chunk.len())
+                .ok_or_else(|| Failure::TooLarge { limit }.into_model_error(&self.target))?;
+        }
+        Ok(chunk)
+    }
+
+    /// Replaces the estimate of this call's tokens by what the provider counted, where it did.
+    pub fn settle(&mut self, usage: Usage) {
+        let used = usage.prompt_tokens + usage.completion_tokens;
+        if used > 0 {
+            self.limits.settle(self.estimated_tokens, used);
+            self.estimated_tokens = used;
+        }
+    }
+}

@@ -1,0 +1,250 @@
+//! What can go wrong with one attempt, whether another may help, and how the caller is told.
+
+use std::error::Error;
+use std::time::Duration;
+
+use bytes::BytesMut;
+use graphloom_core::ModelError;
+use serde::Deserialize;
+
+use super::{Target, retry};
+
+/// Longest provider message shown.
+pub(super) const MAX_MESSAGE_CHARS: usize = 300;
+
+/// Most bytes of an error answer that are read.
+const MAX_ERROR_BYTES: usize = 64 << 10;
+
+/// Why one attempt failed.
+#[derive(Debug)]
+pub(super) enum Failure {
+    /// No connection, or it broke.
+    Connection(String),
+    /// Nothing came for this long.
+    Silent(Duration),
+    /// The provider said no.
+    Status { status: u16, message: String, code: Option<String>, retry_after: Option<Duration> },
+    /// The answer is larger than allowed.
+    TooLarge { limit: usize },
+}
+
+impl Failure {
+    /// What `work` gives, or a failure if it takes longer than `limit`.
+    pub(super) async fn in_time<T>(
+        limit: Duration,
+        work: impl Future<Output = Result<T, reqwest::Error>>,
+    ) -> Result<T, Self> {
+        match tokio::time::timeout(limit, work).await {
+            Ok(Ok(value)) => Ok(value),
+            Ok(Err(error)) => Err(Self::Connection(cause_of(&error))),
+            Err(_) => Err(Self::Silent(limit)),
+        }
+    }
+
+    /// Reads an answer whose status is no success.
+    pub(super) async fn from_response(mut response: reqwest::Response, idle: Duration) -> Self {
+        let status = response.status().as_u16();
+        let retry_after = retry::retry_after(response.headers());
+        let location = response.headers().get(reqwest::header::LOCATION).cloned();
+        let mut body = BytesMut::new();
+        while body.len() < MAX_ERROR_BYTES
+            && let Ok(Some(chunk)) = Self::in_time(idle, response.chunk()).await
+        {
+            body.extend_from_slice(&chunk);
+        }
+        let ProviderMessage { mut message, code } = ProviderMessage::read(&body);
+        if let Some(location) = location.as_ref().and_then(|location| location.to_str().ok()) {
+            message = format!("it redirects to {location}; use that as the base URL");
+        }
+        if message.is_empty() {
+            message = "without a message".to_owned();
+        }
+        Self::Status { status, message, code, retry_after }
+    }
+
+    /// How long to wait before another attempt: `wait`, unless the provider named a time; `None` where none can help.
+    pub(super) fn retry_wait(&self, wait: Duration, max_retry_after: Duration) -> Option<Duration> {
+        match self {
+            Self::Connection(_) => Some(wait),
+            Self::Status { status, code, retry_after, .. } if is_retried(*status, code.as_deref()) => {
+                match retry_after {
+                    Some(named) if *named > max_retry_after => None,
+                    Some(named) => Some(*named),
+                    None => Some(wait),
+                }
+            }
+            // A silent model is mostly a busy one; asking twice at once would make it busier.
+            Self::Silent(_) | Self::Status { .. } | Self::TooLarge { .. } => None,
+        }
+    }
+
+    pub(super) fn into_model_error(self, target: &Target) -> ModelError {
+        let model = target.model().to_owned();
+        match self {
+            Self::Connection(what) => {
+                ModelError::Unreachable { model, url: target.url().to_string(), what: target.readable(&what) }
+            }
+            Self::Silent(limit) => {
+                ModelError::Timeout { model, idle_ms: u64::try_from(limit.as_millis()).unwrap_or(u64::MAX) }
+            }
+            Self::TooLarge { limit } => {
+                ModelError::Malformed { model, what: format!("the answer is longer than {limit} bytes") }
+            }
+            Self::Status { status, message, code, retry_after } => {
+                status_error(target, status, &message, code.as_deref(), retry_after)
+            }
+        }
+    }
+}
+
+/// The error an answer with status 200 carries in its body, as gateways do when their upstream fails.
+pub(crate) fn provider_error(target: &Target, body: &[u8]) -> Option<ModelError> {
+    let ProviderMessage { message, code } = ProviderMessage::read_error_field(body)?;
+    let status =
+        code.as_deref().and_then(|code| code.parse().ok()).filter(|status| (400..600).contains(status));
+    Some(status_error(target, status.unwrap_or(500), &message, code.as_deref(), None))
+}
+
+fn status_error(
+    target: &Target,
+    status: u16,
+    message: &str,
+    code: Option<&str>,
+    retry_after: Option<Duration>,
+) -> ModelError {
+    let model = target.model().to_owned();
+    let what = target.readable(message);
+    match status {
+        401 | 403 => ModelError::Unauthorized { model, what },
+        429 if is_retried(status, code) => {
+            let millis = |wait: Duration| u64::try_from(wait.as_millis()).unwrap_or(u64::MAX);
+            ModelError::RateLimited { model, what, retry_after_ms: retry_after.map(millis) }
+        }
+        408 | 500..=599 => ModelError::Server { model, status, what },
+        _ => ModelError::Refused { model, status, what },
+    }
+}
+
+/// Whether a later attempt can succeed. An exhausted budget answers 429 as well, but waiting does not refill it.
+fn is_retried(status: u16, code: Option<&str>) -> bool {
+    match status {
+        429 => code != Some("insufficient_quota"),
+        501 => false,
+        408 | 500..=599 => true,
+        _ => false,
+    }
+}
+
+/// The innermost cause of a network error, which is the part people can act on, without any URL.
+pub(super) fn cause_of(error: &reqwest::Error) -> String {
+    let Some(mut cause) = error.source() else {
+        return if error.is_timeout() { "timed out".to_owned() } else { "the connection failed".to_owned() };
+    };
+    while let Some(source) = cause.source() {
+        cause = source;
+    }
+    if error.is_connect() { format!("connecting: {cause}") } else { cause.to_string() }
+}
+
+/// What a provider says in an error answer.
+#[derive(Debug, Default, PartialEq)]
+struct ProviderMessage {
+    message: String,
+    code: Option<String>,
+}
+
+#[derive(Deserialize)]
+#[serde(untagged)]
+enum ErrorField {
+    Text(String),
+    Object { message: Option<String>, code: Option<CodeField>, r#type: Option<String> },
+}
+
+#[derive(Deserialize)]
+#[serde(untagged)]
+enum CodeField {
+    Text(String),
+    Number(i64),
+}
+
+#[derive(Deserialize)]
+struct ErrorBody {
+    error: Option<ErrorField>,
+    message: Option<String>,
+    detail: Option<String>,
+}
+
+impl ProviderMessage {
+    fn read(body: &[u8]) -> Self {
+        if let Some(message) = Self::read_error_field(body) {
+            return message;
+        }
+        let text = match serde_json::from_slice::<ErrorBody>(body) {
+            Ok(body) => body.message.or(body.detail),
+            Err(_) => None,
+        };
+        Self { message: text.unwrap_or_else(|| String::from_utf8_lossy(body).trim().to_owned()), code: None }
+    }
+
+    fn read_error_field(body: &[u8]) -> Option<Self> {
+        match serde_json::from_slice::<ErrorBody>(body).ok()?.error? {
+            ErrorField::Text(message) => Some(Self { message, code: None }),
+            ErrorField::Object { message, code, r#type } => {
+                let code = code.map(|code| match code {
+                    CodeField::Text(text) => text,
+                    CodeField::Number(number) => number.to_string(),
+                });
+                let message = message.or_else(|| r#type.clone()).unwrap_or_default();
+                Some(Self { message, code: code.or(r#type) })
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn check_message(body: &str) -> (String, Option<String>) {
+        let read = ProviderMessage::read(body.as_bytes());
+        (read.message, read.code)
+    }
+
+    #[test]
+    fn messages_are_found_in_every_usual_shape() {
+        let code = |code: &str| Some(code.to_owned());
+        assert_eq!(
+            check_message(r#"{"error":{"message":"no","code":"bad"}}"#),
+            ("no".to_owned(), code("bad"))
+        );
+        assert_eq!(check_message(r#"{"error":{"message":"no","code":502}}"#), ("no".to_owned(), code("502")));
+        assert_eq!(
+            check_message(r#"{"error":{"message":"no","type":"t","code":null}}"#),
+            ("no".to_owned(), code("t"))
+        );
+        assert_eq!(check_message(r#"{"error":"no such model"}"#), ("no such model".to_owned(), None));
+        assert_eq!(check_message(r#"{"detail":"no"}"#), ("no".to_owned(), None));
+        assert_eq!(check_message("<html>gone</html>\n"), ("<html>gone</html>".to_owned(), None));
+    }
+
+    fn check_wait(status: u16, code: Option<&str>, named_s: Option<u64>) -> Option<u64> {
+        let failure = Failure::Status {
+            status,
+            message: String::new(),
+            code: code.map(str::to_owned),
+            retry_after: named_s.map(Duration::from_secs),
+        };
+        failure.retry_wait(Duration::from_secs(1), Duration::from_secs(60)).map(|wait| wait.as_secs())
+    }
+
+    #[test]
+    fn only_what_may_succeed_later_is_tried_again() {
+        assert_eq!(check_wait(500, None, None), Some(1));
+        assert_eq!(check_wait(408, None, None), Some(1));
+        assert_eq!(check_wait(429, None, Some(7)), Some(7));
+        assert_eq!(check_wait(429, None, Some(61)), None);
+        assert_eq!(check_wait(429, Some("insufficient_quota"), None), None);
+        assert_eq!(check_wait(501, None, None), None);
+        assert_eq!(check_wait(400, None, None), None);
+    }
+}

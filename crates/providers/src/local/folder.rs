@@ -1,0 +1,292 @@
+//! Reads a model folder's settings, as sentence-transformers lays them out.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use serde::Deserialize;
+use serde::de::DeserializeOwned;
+
+/// The weights' file.
+pub(crate) const WEIGHTS_FILE: &str = "model.safetensors";
+
+/// Longest text in tokens where the folder does not say.
+const DEFAULT_MAX_TOKENS: usize = 256;
+
+/// Why a model folder cannot be used.
+#[derive(Debug, thiserror::Error)]
+pub enum LocalError {
+    /// A file is not there.
+    #[error("the model folder {folder} has no {file}", folder = folder.display())]
+    Missing {
+        /// The folder.
+        folder: PathBuf,
+        /// The file.
+        file: String,
+    },
+    /// A file cannot be read.
+    #[error("reading {file}", file = file.display())]
+    Read {
+        /// The file.
+        file: PathBuf,
+        /// Why not.
+        source: std::io::Error,
+    },
+    /// A settings file is not understood.
+    #[error("reading the settings in {file}", file = file.display())]
+    Settings {
+        /// The file.
+        file: PathBuf,
+        /// Why not.
+        source: serde_json::Error,
+    },
+    /// The model is of a kind that is not supported, or its files do not fit together.
+    #[error("the model in {folder} cannot be used: {what}", folder = folder.display())]
+    Unusable {
+        /// The folder.
+        folder: PathBuf,
+        /// What is wrong.
+        what: String,
+    },
+}
+
+impl LocalError {
+    /// What the user can do about it.
+    pub fn remedy(&self) -> &'static str {
+        match self {
+            Self::Missing { .. } => "a model folder holds config.json, tokenizer.json and model.safetensors",
+            Self::Read { .. } => "check that the file can be read",
+            Self::Settings { .. } => "fetch the model again; the file may be incomplete",
+            Self::Unusable { .. } => {
+                "choose a BERT, RoBERTa or XLM-RoBERTa sentence model with mean or first-token pooling, \
+                 such as all-minilm-l6-v2"
+            }
+        }
+    }
+}
+
+/// How a text's vector is made from its tokens'.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Pooling {
+    Mean,
+    FirstToken,
+}
+
+/// The function between the two feed-forward layers.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Activation {
+    Gelu,
+    GeluTanh,
+    Relu,
+}
+
+/// The shape of the network.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct BertConfig {
+    pub(crate) vocab_size: usize,
+    pub(crate) hidden_size: usize,
+    pub(crate) num_hidden_layers: usize,
+    pub(crate) num_attention_heads: usize,
+    pub(crate) intermediate_size: usize,
+    pub(crate) max_position_embeddings: usize,
+    /// First position; the RoBERTa family begins after its padding id.
+    pub(crate) position_offset: usize,
+    pub(crate) type_vocab_size: usize,
+    pub(crate) layer_norm_eps: f64,
+    pub(crate) activation: Activation,
+}
+
+/// Everything a folder says about its model.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct FolderConfig {
+    pub(crate) bert: BertConfig,
+    pub(crate) pooling: Pooling,
+    pub(crate) max_tokens: usize,
+    pub(crate) document_prompt: String,
+    pub(crate) query_prompt: String,
+}
+
+impl FolderConfig {
+    pub(crate) fn read(folder: &Path) -> Result<Self, LocalError> {
+        let refuse = |what: String| LocalError::Unusable { folder: folder.to_owned(), what };
+        for file in [WEIGHTS_FILE, "tokenizer.json"] {
+            if !folder.join(file).is_file() {
+                return Err(LocalError::Missing { folder: folder.to_owned(), file: file.to_owned() });
+            }
+        }
+        let missing = || LocalError::Missing { folder: folder.to_owned(), file: "config.json".to_owned() };
+        let bert = settings::<WireConfig>(folder, "config.json")?.ok_or_else(missing)?;
+        let bert = bert.check().map_err(refuse)?;
+        let modules: Vec<WireModule> = settings(folder, "modules.json")?.unwrap_or_default();
+        let known = ["Transformer", "Pooling", "Normalize"];
+        if let Some(module) = modules.iter().find(|module| !known.contains(&module.kind())) {
+            return Err(refuse(format!("it needs a step {}", module.kind())));
+        }
+        let pooling_folder = modules.iter().find(|module| module.kind() == "Pooling");
+        let pooling_folder = pooling_folder.map_or("1_Pooling", |module| module.path.as_str());
+        let pooling = match settings::<WirePooling>(folder, &format!("{pooling_folder}/config.json"))? {
+            Some(pooling) => pooling.check().map_err(refuse)?,
+            None => Pooling::Mean,
+        };
+        let sentence: Option<WireSentence> = settings(folder, "sentence_bert_config.json")?;
+        let tokenizer: Option<WireTokenizer> = settings(folder, "tokenizer_config.json")?;
+        let declared = sentence.and_then(|config| config.max_seq_length).or_else(|| {
+            let length = tokenizer.and_then(|config| config.model_max_length)?;
+            // Tokenizers without a limit say 1e30.
+            (length >= 1.0 && length <= bert.max_position_embeddings as f64).then_some(length as usize)
+        });
+        let positions = bert.max_position_embeddings - bert.position_offset;
+        // Two places are for the marks around a text.
+        let max_tokens = declared.unwrap_or(DEFAULT_MAX_TOKENS).clamp(3, positions.max(3));
+        let prompts =
+            settings::<WirePrompts>(folder, "config_sentence_transformers.json")?.unwrap_or_default().prompts;
+        let prompt =
+            |names: &[&str]| names.iter().find_map(|name| prompts.get(*name)?.clone()).unwrap_or_default();
+        Ok(Self {
+            bert,
+            pooling,
+            max_tokens,
+            document_prompt: prompt(&["document", "passage"]),
+            query_prompt: prompt(&["query"]),
+        })
+    }
+}
+
+/// The bytes of a file in the folder.
+pub(crate) fn read_file(folder: &Path, file: &str) -> Result<Vec<u8>, LocalError> {
+    let file = folder.join(file);
+    fs::read(&file).map_err(|source| LocalError::Read { file, source })
+}
+
+/// The BLAKE3 checksum of a file in the folder, in hex.
+pub(crate) fn digest(folder: &Path, file: &str) -> Result<String, LocalError> {
+    let file = folder.join(file);
+    let hash = || -> std::io::Result<String> {
+        let mut hasher = blake3::Hasher::new();
+        hasher.update_reader(fs::File::open(&file)?)?;
+        Ok(hasher.finalize().to_hex().to_string())
+    };
+    hash().map_err(|source| LocalError::Read { file: file.clone(), source })
+}
+
+/// The settings in a JSON file, `None` where there is no such file.
+fn settings<T: DeserializeOwned>(folder: &Path, file: &str) -> Result<Option<T>, LocalError> {
+    if !folder.join(file).is_file() {
+        return Ok(None);
+    }
+    let bytes = read_file(folder, file)?;
+    let read = serde_json::from_slice(&bytes);
+    read.map(Some).map_err(|source| LocalError::Settings { file: folder.join(file), source })
+}
+
+#[derive(Debug, Deserialize)]
+struct WireConfig {
+    #[serde(default)]
+    model_type: String,
+    vocab_size: usize,
+    hidden_size: usize,
+    num_hidden_layers: usize,
+    num_attention_heads: usize,
+    intermediate_size: usize,
+    max_position_embeddings: usize,
+    #[serde(default)]
+    type_vocab_size: usize,
+    #[serde(default = "default_eps")]
+    layer_norm_eps: f64,
+    #[serde(default)]
+    hidden_act: Option<String>,
+    #[serde(default)]
+    pad_token_id: Option<usize>,
+    #[serde(default)]
+    position_embedding_type: Option<String>,
+}
+
+fn default_eps() -> f64 {
+    1e-12
+}
+
+impl WireConfig {
+    fn check(self) -> Result<BertConfig, String> {
+        let position_offset = match self.model_type.as_str() {
+            "bert" | "" => 0,
+            "roberta" | "xlm-roberta" | "camembert" => self.pad_token_id.unwrap_or(1) + 1,
+            other => return Err(format!("models of type {other} are not supported")),
+        };
+        let activation = match self.hidden_act.as_deref() {
+            None | Some("gelu") => Activation::Gelu,
+            Some("gelu_new" | "gelu_pytorch_tanh") => Activation::GeluTanh,
+            Some("relu") => Activation::Relu,
+            Some(other) => return Err(format!("the activation {other} is not supported")),
+        };
+        if let Some(kind) = self.position_embedding_type.filter(|kind| kind != "absolute") {
+            return Err(format!("{kind} positions are not supported"));
+        }
+        if self.num_attention_heads == 0 || !self.hidden_size.is_multiple_of(self.num_attention_heads) {
+            let (size, heads) = (self.hidden_size, self.num_attention_heads);
+            return Err(format!("hidden size {size} cannot be divided among {heads} attention heads"));
+        }
+        if self.max_position_embeddings <= position_offset {
+            return Err(format!("{} positions leave room for no text", self.max_position_embeddings));
+        }
+        Ok(BertConfig {
+            vocab_size: self.vocab_size,
+            hidden_size: self.hidden_size,
+            num_hidden_layers: self.num_hidden_layers,
+            num_attention_heads: self.num_attention_heads,
+            intermediate_size: self.intermediate_size,
+            max_position_embeddings: self.max_position_embeddings,
+            position_offset,
+            type_vocab_size: self.type_vocab_size,
+            layer_norm_eps: self.layer_norm_eps,
+            activation,
+        })
+    }
+}
+
+#[derive(Debug, Deserialize)]
+struct WireModule {
+    r#type: String,
+    #[serde(default)]
+    path: String,
+}
+
+impl WireModule {
+    fn kind(&self) -> &str {
+        self.r#type.rsplit('.').next().unwrap_or_default()
+    }
+}
+
+/// Pooling by switches, of which exactly one may be on.
+#[derive(Debug, Deserialize)]
+#[serde(transparent)]
+struct WirePooling(BTreeMap<String, serde_json::Value>);
+
+impl WirePooling {
+    fn check(self) -> Result<Pooling, String> {
+        let is_on = |(name, value): (&String, &serde_json::Value)| {
+            (name.starts_with("pooling_mode_") && value.as_bool() == Some(true)).then(|| name.clone())
+        };
+        let on: Vec<String> = self.0.iter().filter_map(is_on).collect();
+        match on.iter().map(String::as_str).collect::<Vec<_>>().as_slice() {
+            [] | ["pooling_mode_mean_tokens"] => Ok(Pooling::Mean),
+            ["pooling_mode_cls_token"] => Ok(Pooling::FirstToken),
+            modes => Err(format!("pooling by {} is not supported", modes.join(" and "))),
+        }
+    }
+}
+
+#[derive(Debug, Deserialize)]
+struct WireSentence {
+    max_seq_length: Option<usize>,
+}
+
+#[derive(Debug, Deserialize)]
+struct WireTokenizer {
+    model_max_length: Option<f64>,
+}
+
+#[derive(Debug, Default, Deserialize)]
+struct WirePrompts {
+    #[serde(default)]
+    prompts: BTreeMap<String, Option<String>>,
+}

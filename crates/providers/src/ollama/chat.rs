@@ -1,0 +1,161 @@
+//! Chat models of an Ollama server.
+
+use std::sync::Arc;
+use std::time::Instant;
+
+use async_trait::async_trait;
+use graphloom_core::{ChatMessage, ChatRequest, ChatStream, FinishReason, LanguageModel, ModelError, Usage};
+use serde::{Deserialize, Serialize};
+use tracing::Instrument;
+
+use crate::chat_stream::{ChatProtocol, Heard, Unreadable, call_span, chat_events};
+use crate::endpoint::{ConfigError, Endpoint};
+use crate::http::{Delivery, HttpClient, Target};
+use crate::openai::{BYTES_PER_TOKEN, encode};
+use crate::wire_lines::Lines;
+
+/// A chat model to set up.
+#[derive(Debug, Clone)]
+pub struct OllamaChatConfig {
+    /// The server.
+    pub endpoint: Endpoint,
+    /// The model as Ollama calls it, such as `qwen3:8b`.
+    pub model: String,
+    /// Temperature of requests that do not name one.
+    pub temperature: Option<f32>,
+    /// Context length; see [`super::DEFAULT_CONTEXT_TOKENS`].
+    pub context_tokens: u32,
+    /// Whether a thinking model may think first; the model's own habit where `None`.
+    pub think: Option<bool>,
+}
+
+/// A chat model of an Ollama server.
+///
+/// The wire is always streamed: a local model is slow, and silence is the only sign that it hangs.
+#[derive(Debug)]
+pub struct OllamaChat {
+    http: Arc<HttpClient>,
+    target: Target,
+    config: OllamaChatConfig,
+}
+
+impl OllamaChat {
+    /// Sets the model up; nothing is sent yet.
+    pub fn new(http: Arc<HttpClient>, config: OllamaChatConfig) -> Result<Self, ConfigError> {
+        let target =
+            config.endpoint.target("api/chat", &format!("{}:{}", config.endpoint.label, config.model))?;
+        Ok(Self { http, target, config })
+    }
+}
+
+#[async_trait]
+impl LanguageModel for OllamaChat {
+    fn name(&self) -> &str {
+        self.target.model()
+    }
+
+    async fn chat(&self, request: ChatRequest) -> Result<ChatStream, ModelError> {
+        let span = call_span("chat", &self.config.endpoint.label, &self.config.model);
+        let started = Instant::now();
+        let body = ChatBody {
+            model: &self.config.model,
+            messages: &request.messages,
+            stream: true,
+            format: request.json_object.then_some("json"),
+            think: self.config.think,
+            options: Options {
+                num_ctx: self.config.context_tokens,
+                num_predict: request.max_output_tokens,
+                temperature: request.temperature.or(self.config.temperature),
+            },
+        };
+        let bytes = encode(&body, self.name())?;
+        let tokens = u64::try_from(bytes.len() / BYTES_PER_TOKEN).unwrap_or(u64::MAX);
+        let answer =
+            self.http.post(&self.target, bytes, tokens, Delivery::Streamed).instrument(span.clone()).await?;
+        let protocol = OllamaProtocol::default();
+        Ok(chat_events(answer, self.target.clone(), protocol, request.stream, span, started))
+    }
+}
+
+#[derive(Debug, Serialize)]
+struct ChatBody<'a> {
+    model: &'a str,
+    messages: &'a [ChatMessage],
+    stream: bool,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    format: Option<&'static str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    think: Option<bool>,
+    options: Options,
+}
+
+#[derive(Debug, Serialize)]
+struct Options {
+    num_ctx: u32,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    num_predict: Option<u32>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    temperature: Option<f32>,
+}
+
+/// One JSON object per line.
+#[derive(Debug, Default)]
+struct OllamaProtocol(Lines);
+
+impl ChatProtocol for OllamaProtocol {
+    fn read(&mut self, chunk: &[u8], heard: &mut Heard) -> Result<(), Unreadable> {
+        self.0.push(chunk);
+        while let Some(line) = self.0.next() {
+            read_line(&line, heard)?;
+        }
+        Ok(())
+    }
+
+    fn finish(&mut self, heard: &mut Heard) -> Result<(), Unreadable> {
+        read_line(&self.0.rest(), heard)
+    }
+}
+
+#[derive(Debug, Deserialize)]
+struct Line {
+    message: Option<Message>,
+    #[serde(default)]
+    done: bool,
+    done_reason: Option<String>,
+    prompt_eval_count: Option<u64>,
+    eval_count: Option<u64>,
+    error: Option<serde::de::IgnoredAny>,
+}
+
+#[derive(Debug, Deserialize)]
+struct Message {
+    content: Option<String>,
+}
+
+fn read_line(line: &[u8], heard: &mut Heard) -> Result<(), Unreadable> {
+    if line.trim_ascii().is_empty() {
+        return Ok(());
+    }
+    let read: Line = serde_json::from_slice(line)
+        .map_err(|error| Unreadable::Malformed(format!("its JSON cannot be read: {error}")))?;
+    if read.error.is_some() {
+        return Err(Unreadable::ProviderError(line.to_vec()));
+    }
+    if let Some(content) = read.message.and_then(|message| message.content) {
+        heard.text.push_str(&content);
+    }
+    if read.done {
+        heard.ended = true;
+        heard.finish = Some(match read.done_reason.as_deref() {
+            None | Some("stop") => FinishReason::Stop,
+            Some("length") => FinishReason::Length,
+            Some(_) => FinishReason::Other,
+        });
+        heard.usage = Usage {
+            prompt_tokens: read.prompt_eval_count.unwrap_or(0),
+            completion_tokens: read.eval_count.unwrap_or(0),
+        };
+    }
+    Ok(())
+}

@@ -1,0 +1,209 @@
+//! Chat models behind OpenAI's protocol.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Instant;
+
+use async_trait::async_trait;
+use bytes::Bytes;
+use graphloom_core::{ChatRequest, ChatStream, LanguageModel, ModelError};
+use tracing::{Instrument, warn};
+
+use super::chat_wire::{ChatBody, OpenAiProtocol, ResponseFormat, StreamOptions};
+use crate::chat_stream::{call_span, chat_events};
+use crate::endpoint::{ConfigError, Endpoint};
+use crate::http::{Delivery, HttpClient, Target};
+use crate::wire_lines::SseEvents;
+
+/// Bytes per token in estimates for the rate limit; what was used replaces the estimate after the call.
+pub(crate) const BYTES_PER_TOKEN: usize = 4;
+
+/// A chat model to set up.
+#[derive(Debug, Clone)]
+pub struct OpenAiChatConfig {
+    /// The server.
+    pub endpoint: Endpoint,
+    /// The model as the server calls it.
+    pub model: String,
+    /// Temperature of requests that do not name one.
+    pub temperature: Option<f32>,
+    /// Under which name the output limit is sent.
+    pub output_limit_field: OutputLimitField,
+}
+
+/// The name of the output limit in requests.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum OutputLimitField {
+    /// `max_completion_tokens` for OpenAI and Azure, whose newer models refuse the other; `max_tokens` for everybody
+    /// else, because many servers silently ignore the newer name.
+    #[default]
+    Auto,
+    /// `max_tokens`.
+    MaxTokens,
+    /// `max_completion_tokens`.
+    MaxCompletionTokens,
+}
+
+/// A chat model behind OpenAI's protocol.
+#[derive(Debug)]
+pub struct OpenAiChat {
+    http: Arc<HttpClient>,
+    target: Target,
+    label: String,
+    model: String,
+    temperature: Option<f32>,
+    refused: Refused,
+    completion_field: bool,
+}
+
+/// Parameters this model has refused, which later requests leave out or rename.
+#[derive(Debug, Default)]
+struct Refused {
+    limit_field: AtomicBool,
+    temperature: AtomicBool,
+    stream_options: AtomicBool,
+    response_format: AtomicBool,
+}
+
+impl Refused {
+    /// Notes the parameter that `message` names and the request carried; `false` if there is none.
+    fn learn(&self, message: &str, body: &ChatBody<'_>) -> bool {
+        let sent = [
+            ("stream_options", body.stream_options.is_some(), &self.stream_options),
+            ("response_format", body.response_format.is_some(), &self.response_format),
+            ("temperature", body.temperature.is_some(), &self.temperature),
+            ("max_tokens", body.max_tokens.is_some(), &self.limit_field),
+            ("max_completion_tokens", body.max_completion_tokens.is_some(), &self.limit_field),
+        ];
+        match sent.into_iter().find(|(name, sent, _)| *sent && message.contains(name)) {
+            Some((name, _, refused)) => {
+                warn!(
+                    gen_ai.request.model = body.model,
+                    parameter = name,
+                    "the model refuses a parameter; sending without it"
+                );
+                !refused.swap(true, Ordering::Relaxed)
+            }
+            None => false,
+        }
+    }
+}
+
+impl OpenAiChat {
+    /// Sets the model up; nothing is sent yet.
+    pub fn new(http: Arc<HttpClient>, config: OpenAiChatConfig) -> Result<Self, ConfigError> {
+        let OpenAiChatConfig { endpoint, model, temperature, output_limit_field } = config;
+        let target = endpoint.target("chat/completions", &format!("{}:{model}", endpoint.label))?;
+        let completion_field = match output_limit_field {
+            OutputLimitField::Auto => {
+                let host = endpoint.host()?;
+                host == "api.openai.com" || host.ends_with(".openai.azure.com")
+            }
+            OutputLimitField::MaxTokens => false,
+            OutputLimitField::MaxCompletionTokens => true,
+        };
+        let refused = Refused::default();
+        Ok(Self { http, target, label: endpoint.label, model, temperature, refused, completion_field })
+    }
+
+    fn body<'a>(&'a self, request: &'a ChatRequest) -> ChatBody<'a> {
+        let kept = |refused: &AtomicBool| !refused.load(Ordering::Relaxed);
+        let completion_field = self.completion_field == kept(&self.refused.limit_field);
+        ChatBody {
+            model: &self.model,
+            messages: &request.messages,
+            temperature: request.temperature.or(self.temperature).filter(|_| kept(&self.refused.temperature)),
+            max_tokens: request.max_output_tokens.filter(|_| !completion_field),
+            max_completion_tokens: request.max_output_tokens.filter(|_| completion_field),
+            response_format: (request.json_object && kept(&self.refused.response_format))
+                .then_some(ResponseFormat { r#type: "json_object" }),
+            stream: request.stream,
+            stream_options: (request.stream && kept(&self.refused.stream_options))
+                .then_some(StreamOptions { include_usage: true }),
+        }
+    }
+}
+
+#[async_trait]
+impl LanguageModel for OpenAiChat {
+    fn name(&self) -> &str {
+        self.target.model()
+    }
+
+    async fn chat(&self, request: ChatRequest) -> Result<ChatStream, ModelError> {
+        let span = call_span("chat", &self.label, &self.model);
+        let started = Instant::now();
+        let delivery = if request.stream { Delivery::Streamed } else { Delivery::Whole };
+        let answer = loop {
+            let body = self.body(&request);
+            let bytes = encode(&body, self.name())?;
+            let tokens = u64::try_from(bytes.len() / BYTES_PER_TOKEN).unwrap_or(u64::MAX);
+            match self.http.post(&self.target, bytes, tokens, delivery).instrument(span.clone()).await {
+                Ok(answer) => break answer,
+                // Each round learns one parameter for good, so there are at most as many as parameters.
+                Err(ModelError::Refused { what, .. }) if self.refused.learn(&what, &body) => {}
+                Err(error) => return Err(error),
+            }
+        };
+        let protocol = if request.stream && !answer.is_json() {
+            OpenAiProtocol::Streamed(SseEvents::default())
+        } else {
+            OpenAiProtocol::Whole(Vec::new())
+        };
+        Ok(chat_events(answer, self.target.clone(), protocol, request.stream, span, started))
+    }
+}
+
+/// `body` as JSON.
+pub(crate) fn encode(body: &impl serde::Serialize, model: &str) -> Result<Bytes, ModelError> {
+    serde_json::to_vec(body).map(Bytes::from).map_err(|error| ModelError::Local {
+        model: model.to_owned(),
+        what: format!("writing the request: {error}"),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use graphloom_core::{ChatMessage, ChatRole};
+
+    use super::*;
+
+    fn check_body(base_url: &str, refused: &[&str]) -> String {
+        let config = OpenAiChatConfig {
+            endpoint: Endpoint::new("openai", base_url),
+            model: "m".to_owned(),
+            temperature: Some(0.0),
+            output_limit_field: OutputLimitField::Auto,
+        };
+        let chat = OpenAiChat::new(Arc::new(HttpClient::new(Default::default())), config).unwrap();
+        let request = ChatRequest {
+            messages: vec![ChatMessage::new(ChatRole::User, "hi")],
+            max_output_tokens: Some(9),
+            json_object: true,
+            stream: true,
+            ..ChatRequest::default()
+        };
+        for message in refused {
+            assert!(chat.refused.learn(message, &chat.body(&request)));
+        }
+        serde_json::to_string(&chat.body(&request)).unwrap()
+    }
+
+    #[test]
+    fn openai_gets_the_newer_output_limit() {
+        assert_eq!(
+            check_body("https://api.openai.com/v1", &[]),
+            r#"{"model":"m","messages":[{"role":"user","content":"hi"}],"temperature":0.0,"max_completion_tokens":9,"response_format":{"type":"json_object"},"stream":true,"stream_options":{"include_usage":true}}"#
+        );
+    }
+
+    #[test]
+    fn refused_parameters_are_left_out_or_renamed() {
+        let refusals =
+            ["unknown field stream_options", "'temperature' does not support 0", "use another max_tokens"];
+        assert_eq!(
+            check_body("http://localhost/v1", &refusals),
+            r#"{"model":"m","messages":[{"role":"user","content":"hi"}],"max_completion_tokens":9,"response_format":{"type":"json_object"},"stream":true}"#
+        );
+    }
+}

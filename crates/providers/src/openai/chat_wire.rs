@@ -1,0 +1,199 @@
+//! What a chat completion looks like on the wire, streamed and whole.
+
+use graphloom_core::{ChatMessage, FinishReason, Usage};
+use serde::{Deserialize, Serialize};
+
+use crate::chat_stream::{ChatProtocol, Heard, Unreadable};
+use crate::wire_lines::SseEvents;
+
+#[derive(Debug, Serialize)]
+pub(super) struct ChatBody<'a> {
+    pub(super) model: &'a str,
+    pub(super) messages: &'a [ChatMessage],
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) temperature: Option<f32>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) max_tokens: Option<u32>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) max_completion_tokens: Option<u32>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) response_format: Option<ResponseFormat>,
+    pub(super) stream: bool,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) stream_options: Option<StreamOptions>,
+}
+
+#[derive(Debug, Serialize)]
+pub(super) struct ResponseFormat {
+    pub(super) r#type: &'static str,
+}
+
+#[derive(Debug, Serialize)]
+pub(super) struct StreamOptions {
+    pub(super) include_usage: bool,
+}
+
+/// Reads both forms of an answer; servers that cannot stream send the whole one even when asked to.
+#[derive(Debug)]
+pub(super) enum OpenAiProtocol {
+    Streamed(SseEvents),
+    Whole(Vec<u8>),
+}
+
+impl ChatProtocol for OpenAiProtocol {
+    fn read(&mut self, chunk: &[u8], heard: &mut Heard) -> Result<(), Unreadable> {
+        match self {
+            Self::Streamed(events) => {
+                events.push(chunk);
+                while let Some(data) = events.next() {
+                    read_event(&data, heard)?;
+                }
+            }
+            Self::Whole(body) => body.extend_from_slice(chunk),
+        }
+        Ok(())
+    }
+
+    fn finish(&mut self, heard: &mut Heard) -> Result<(), Unreadable> {
+        match self {
+            Self::Streamed(events) => match events.finish() {
+                Some(data) => read_event(&data, heard),
+                None => Ok(()),
+            },
+            Self::Whole(body) => {
+                read_completion(body, heard)?;
+                // A whole answer is complete by itself; some servers leave the reason out.
+                heard.ended = true;
+                Ok(())
+            }
+        }
+    }
+}
+
+fn read_event(data: &[u8], heard: &mut Heard) -> Result<(), Unreadable> {
+    match data.trim_ascii() {
+        [] => Ok(()),
+        b"[DONE]" => {
+            heard.ended = true;
+            Ok(())
+        }
+        json => read_completion(json, heard),
+    }
+}
+
+fn read_completion(json: &[u8], heard: &mut Heard) -> Result<(), Unreadable> {
+    let body: CompletionBody = serde_json::from_slice(json)
+        .map_err(|error| Unreadable::Malformed(format!("its JSON cannot be read: {error}")))?;
+    if body.error.is_some() {
+        return Err(Unreadable::ProviderError(json.to_vec()));
+    }
+    if let Some(usage) = body.usage {
+        heard.usage =
+            Usage { prompt_tokens: usage.prompt_tokens, completion_tokens: usage.completion_tokens };
+    }
+    // We ask for one choice; the first is it.
+    let Some(choice) = body.choices.unwrap_or_default().into_iter().next() else { return Ok(()) };
+    if let Some(content) = choice.delta.or(choice.message).and_then(|message| message.content) {
+        content.append_to(&mut heard.text);
+    }
+    if let Some(reason) = choice.finish_reason {
+        heard.finish = Some(match reason.as_str() {
+            "stop" | "eos" | "end_turn" => FinishReason::Stop,
+            "length" | "max_tokens" | "model_length" => FinishReason::Length,
+            _ => FinishReason::Other,
+        });
+    }
+    Ok(())
+}
+
+/// One event of a stream or a whole answer; every field may be missing.
+#[derive(Debug, Deserialize)]
+struct CompletionBody {
+    choices: Option<Vec<Choice>>,
+    usage: Option<WireUsage>,
+    error: Option<serde::de::IgnoredAny>,
+}
+
+#[derive(Debug, Deserialize)]
+struct Choice {
+    delta: Option<Message>,
+    message: Option<Message>,
+    finish_reason: Option<String>,
+}
+
+#[derive(Debug, Deserialize)]
+struct Message {
+    content: Option<Content>,
+}
+
+#[derive(Debug, Deserialize)]
+struct WireUsage {
+    #[serde(default)]
+    prompt_tokens: u64,
+    #[serde(default)]
+    completion_tokens: u64,
+}
+
+/// Text, or parts of which only some are text.
+#[derive(Debug, Deserialize)]
+#[serde(untagged)]
+enum Content {
+    Text(String),
+    Parts(Vec<Part>),
+}
+
+#[derive(Debug, Deserialize)]
+struct Part {
+    text: Option<String>,
+}
+
+impl Content {
+    fn append_to(self, text: &mut String) {
+        match self {
+            Self::Text(content) if text.is_empty() => *text = content,
+            Self::Text(content) => text.push_str(&content),
+            Self::Parts(parts) => {
+                parts.into_iter().filter_map(|part| part.text).for_each(|part| text.push_str(&part))
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn check_event(json: &str) -> String {
+        let mut heard = Heard::default();
+        match read_event(json.as_bytes(), &mut heard) {
+            Ok(()) => format!("{:?} {:?} {}", heard.text, heard.finish, heard.ended),
+            Err(unreadable) => format!("{unreadable:?}").split('(').next().unwrap_or_default().to_owned(),
+        }
+    }
+
+    #[test]
+    fn missing_and_null_fields_are_no_error() {
+        assert_eq!(check_event(r#"{"choices":[]}"#), r#""" None false"#);
+        assert_eq!(check_event(r#"{"choices":null,"usage":null}"#), r#""" None false"#);
+        assert_eq!(check_event(r#"{"choices":[{"delta":{"content":null}}]}"#), r#""" None false"#);
+        assert_eq!(
+            check_event(r#"{"choices":[{"delta":{},"finish_reason":"length"}]}"#),
+            r#""" Some(Length) false"#
+        );
+        assert_eq!(check_event(" [DONE] "), r#""" None true"#);
+    }
+
+    #[test]
+    fn text_comes_from_deltas_messages_and_parts() {
+        assert_eq!(check_event(r#"{"choices":[{"delta":{"content":"a"}}]}"#), r#""a" None false"#);
+        assert_eq!(check_event(r#"{"choices":[{"message":{"content":"a"}}]}"#), r#""a" None false"#);
+        let parts = r#"{"choices":[{"delta":{"content":[{"type":"thinking"},{"type":"text","text":"a"}]}}]}"#;
+        assert_eq!(check_event(parts), r#""a" None false"#);
+    }
+
+    #[test]
+    fn errors_in_the_body_are_told_from_nonsense() {
+        assert_eq!(check_event(r#"{"error":{"message":"overloaded","code":503}}"#), "ProviderError");
+        assert_eq!(check_event("{\"choices\":["), "Malformed");
+    }
+}

@@ -1,0 +1,13 @@
+//! Servers that speak OpenAI's protocol: OpenAI, Azure, vLLM, llama.cpp, LM Studio, OpenRouter, DeepSeek and more.
+
+mod chat;
+mod chat_wire;
+mod embed;
+mod embed_wire;
+
+pub(crate) use self::chat::{BYTES_PER_TOKEN, encode};
+pub use self::chat::{OpenAiChat, OpenAiChatConfig, OutputLimitField};
+pub use self::embed::{OpenAiEmbedder, OpenAiEmbedderConfig};
+
+/// Where OpenAI itself listens.
+pub const OPENAI_BASE_URL: &str = "https://api.openai.com/v1";

@@ -1,0 +1,63 @@
+//! Keys and passwords that never show themselves.
+
+use std::fmt;
+
+use serde::Deserialize;
+
+/// What a hidden value looks like.
+pub(crate) const MASK: &str = "***";
+
+/// Values shorter than this are not searched for in messages: masking every `a` would hide the message, not the key.
+const MIN_MASKED_LEN: usize = 4;
+
+/// A key or password; its `Debug` output shows `***`, and it has no `Display`.
+#[derive(Clone, PartialEq, Eq, Deserialize)]
+#[serde(transparent)]
+pub struct Secret(String);
+
+impl Secret {
+    /// Hides `value`, without white space around it.
+    pub fn new(value: impl Into<String>) -> Self {
+        Self(value.into().trim().to_owned())
+    }
+
+    /// The value itself, for the place that sends it.
+    pub fn expose(&self) -> &str {
+        self.0.trim()
+    }
+
+    /// Whether there is no value.
+    pub fn is_empty(&self) -> bool {
+        self.expose().is_empty()
+    }
+
+    /// `text` with every occurrence of this secret masked.
+    pub(crate) fn mask_in(&self, text: &str) -> String {
+        if self.expose().len() < MIN_MASKED_LEN { text.to_owned() } else { text.replace(self.expose(), MASK) }
+    }
+}
+
+impl fmt::Debug for Secret {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Secret({MASK})")
+    }
+}
+
+impl From<String> for Secret {
+    fn from(value: String) -> Self {
+        Self::new(value)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_secret_shows_itself_to_nobody() {
+        let secret = Secret::new(" sk-12345\n");
+        assert_eq!(format!("{secret:?}"), "Secret(***)");
+        assert_eq!(secret.expose(), "sk-12345");
+        assert_eq!(secret.mask_in("wrong key sk-12345!"), "wrong key ***!");
+    }
+}

@@ -1,0 +1,9 @@
+//! Providers against scripted servers on loopback that speak the wire formats, and break them.
+
+#![allow(clippy::unwrap_used)]
+
+mod chatting_with_ollama;
+mod chatting_with_openai;
+mod common;
+mod embedding_with_openai;
+mod keeping_keys_secret;

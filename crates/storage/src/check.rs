@@ -1,0 +1,413 @@
+//! Verifies every invariant that the data of a workspace can show.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use graphloom_core::{
+    Chunk, ChunkExtraction, ChunkId, DocumentId, Entity, EntityKey, ExtractionKey, Fact, JobState, Mention,
+    Relation, RelationKey, Revision, Snapshot, StoreError, VectorKind, Visibility,
+};
+use serde::Serialize;
+
+use crate::dump::PAGE;
+
+/// Most findings listed; a damaged store would list without end.
+pub const MAX_FINDINGS: usize = 1000;
+/// Weights are sums of floats read back from storage.
+const WEIGHT_TOLERANCE: f64 = 1e-9;
+
+/// Something that is not as it must be.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+pub struct Finding {
+    /// What kind of row it is about, such as `chunk`.
+    pub kind: &'static str,
+    /// Which row.
+    pub id: String,
+    /// What is wrong, for people.
+    pub what: String,
+}
+
+/// Everything wrong in the state of `snapshot`, at most [`MAX_FINDINGS`] of it; empty for a sound store.
+///
+/// Memory grows with the number of documents, entities and relations, not with their text.
+pub async fn check(snapshot: &dyn Snapshot) -> Result<Vec<Finding>, StoreError> {
+    let mut findings = Findings::default();
+    let documents = check_documents(snapshot, &mut findings).await?;
+    let chunks = check_chunks(snapshot, &documents, &mut findings).await?;
+    check_jobs(snapshot, &documents, &chunks, &mut findings).await?;
+    check_extractions(snapshot, &chunks, &mut findings).await?;
+    let evidence = read_evidence(snapshot, &chunks, &mut findings).await?;
+    check_entities(snapshot, &evidence, &mut findings).await?;
+    check_relations(snapshot, &evidence, &mut findings).await?;
+    check_vectors(snapshot, &documents, &chunks, &evidence, &mut findings).await?;
+    for projection in snapshot.projections().await? {
+        let behind = snapshot.revision().0.saturating_sub(projection.watermark.0);
+        if projection.watermark > Revision(0) && behind > 0 && projection.entries > 0 {
+            tracing::debug!(
+                projection = projection.name,
+                behind,
+                "a projection catches up on the next search"
+            );
+        }
+        if projection.watermark > snapshot.revision() {
+            findings.add(
+                "projection",
+                &projection.name,
+                "it is ahead of the store; it shows what was never committed",
+            );
+        }
+    }
+    Ok(findings.0)
+}
+
+#[derive(Default)]
+struct Findings(Vec<Finding>);
+
+impl Findings {
+    fn add(&mut self, kind: &'static str, id: impl ToString, what: impl Into<String>) {
+        if self.0.len() < MAX_FINDINGS {
+            self.0.push(Finding { kind, id: id.to_string(), what: what.into() });
+        }
+    }
+}
+
+async fn check_documents(
+    snapshot: &dyn Snapshot,
+    findings: &mut Findings,
+) -> Result<BTreeMap<DocumentId, Visibility>, StoreError> {
+    let mut documents = BTreeMap::new();
+    let mut seen: BTreeSet<(String, Visibility)> = BTreeSet::new();
+    let mut after: Option<DocumentId> = None;
+    loop {
+        let page = snapshot.scan_documents(after.as_ref(), PAGE).await?;
+        let ids: Vec<DocumentId> = page.iter().map(|document| document.id.clone()).collect();
+        for (document, text) in page.iter().zip(snapshot.texts(&ids).await?) {
+            match text {
+                None => findings.add("document", &document.id, "it has no text"),
+                Some(text) if text.len() as u64 != document.text_bytes => {
+                    let what =
+                        format!("its text has {} bytes instead of {}", text.len(), document.text_bytes);
+                    findings.add("document", &document.id, what);
+                }
+                Some(text) if graphloom_core::ContentHash::of(text.as_bytes()) != document.content_hash => {
+                    findings.add("document", &document.id, "its text does not hash to its content hash");
+                }
+                Some(_) => {}
+            }
+            if !seen.insert((document.source.clone(), document.visibility)) {
+                let what = format!(
+                    "another {:?} document has the same source {:?}",
+                    document.visibility, document.source
+                );
+                findings.add("document", &document.id, what);
+            }
+            documents.insert(document.id.clone(), document.visibility);
+        }
+        let Some(last) = page.last().filter(|_| page.len() == PAGE) else { return Ok(documents) };
+        after = Some(last.id.clone());
+    }
+}
+
+/// What the other checks need of a chunk.
+struct ChunkFacts {
+    document: DocumentId,
+    extraction: ChunkExtraction,
+}
+
+async fn check_chunks(
+    snapshot: &dyn Snapshot,
+    documents: &BTreeMap<DocumentId, Visibility>,
+    findings: &mut Findings,
+) -> Result<BTreeMap<ChunkId, ChunkFacts>, StoreError> {
+    let mut chunks = BTreeMap::new();
+    let ids: Vec<DocumentId> = documents.keys().cloned().collect();
+    for ids in ids.chunks(PAGE / 10) {
+        let texts = snapshot.texts(ids).await?;
+        for (text, of_document) in texts.into_iter().zip(snapshot.chunks_of(ids).await?) {
+            let text = text.unwrap_or_default();
+            for (at, chunk) in of_document.into_iter().enumerate() {
+                check_chunk(&chunk, at, &text, findings);
+                chunks
+                    .insert(chunk.id, ChunkFacts { document: chunk.document, extraction: chunk.extraction });
+            }
+        }
+    }
+    let mut after: Option<ChunkId> = None;
+    loop {
+        let page = snapshot.scan_chunks(after.as_ref(), PAGE).await?;
+        for chunk in page.iter().filter(|chunk| !chunks.contains_key(&chunk.id)) {
+            findings.add("chunk", &chunk.id, format!("its document {} does not exist", chunk.document));
+        }
+        let Some(last) = page.last().filter(|_| page.len() == PAGE) else { return Ok(chunks) };
+        after = Some(last.id.clone());
+    }
+}
+
+fn check_chunk(chunk: &Chunk, at: usize, text: &str, findings: &mut Findings) {
+    if chunk.ordinal as usize != at {
+        findings.add("chunk", &chunk.id, format!("it is number {} where {at} was expected", chunk.ordinal));
+    }
+    match chunk.span.slice(text) {
+        None => findings.add("chunk", &chunk.id, "its span leaves the text or cuts a character"),
+        Some(slice) if slice != chunk.text => {
+            findings.add("chunk", &chunk.id, "its text is not the text of its span")
+        }
+        Some(_) => {}
+    }
+}
+
+async fn check_jobs(
+    snapshot: &dyn Snapshot,
+    documents: &BTreeMap<DocumentId, Visibility>,
+    chunks: &BTreeMap<ChunkId, ChunkFacts>,
+    findings: &mut Findings,
+) -> Result<(), StoreError> {
+    let mut with_job = BTreeSet::new();
+    let mut merged = BTreeSet::new();
+    let mut after: Option<DocumentId> = None;
+    loop {
+        let page = snapshot.scan_jobs(after.as_ref(), PAGE).await?;
+        for job in &page {
+            let Some(visibility) = documents.get(&job.document) else {
+                findings.add("job", &job.document, "its document does not exist");
+                continue;
+            };
+            if job.state == JobState::Merged {
+                merged.insert(job.document.clone());
+                if *visibility == Visibility::Staged {
+                    findings.add("job", &job.document, "it is merged, but its document is still staged");
+                }
+            }
+            with_job.insert(job.document.clone());
+        }
+        let Some(last) = page.last().filter(|_| page.len() == PAGE) else { break };
+        after = Some(last.document.clone());
+    }
+    for document in documents.keys().filter(|id| !with_job.contains(*id)) {
+        findings.add("document", document, "it has no job, so nothing would ever index it");
+    }
+    for (id, chunk) in chunks {
+        if chunk.extraction == ChunkExtraction::Pending && merged.contains(&chunk.document) {
+            findings.add("chunk", id, "its document is merged, but it was never asked about");
+        }
+    }
+    Ok(())
+}
+
+async fn check_extractions(
+    snapshot: &dyn Snapshot,
+    chunks: &BTreeMap<ChunkId, ChunkFacts>,
+    findings: &mut Findings,
+) -> Result<(), StoreError> {
+    let mut wanted: BTreeMap<&ExtractionKey, &ChunkId> = BTreeMap::new();
+    for (id, chunk) in chunks {
+        if let ChunkExtraction::Done { key } = &chunk.extraction {
+            wanted.insert(key, id);
+        }
+    }
+    let mut known = BTreeSet::new();
+    let mut after: Option<ExtractionKey> = None;
+    loop {
+        let page = snapshot.scan_extractions(after.as_ref(), PAGE).await?;
+        for extraction in &page {
+            if !wanted.contains_key(&extraction.key) {
+                findings.add("extraction", &extraction.key, "no chunk uses it");
+            }
+            known.insert(extraction.key.clone());
+        }
+        let Some(last) = page.last().filter(|_| page.len() == PAGE) else { break };
+        after = Some(last.key.clone());
+    }
+    for (key, chunk) in wanted {
+        if !known.contains(key) {
+            findings.add("chunk", chunk, format!("its extraction {key} does not exist"));
+        }
+    }
+    Ok(())
+}
+
+/// What the live mentions and facts add up to.
+#[derive(Default)]
+struct Evidence {
+    mentions: BTreeMap<EntityKey, u32>,
+    facts: BTreeMap<RelationKey, (u32, f64)>,
+    degrees: BTreeMap<EntityKey, u32>,
+}
+
+impl Evidence {
+    fn entities(&self) -> BTreeSet<&EntityKey> {
+        self.mentions.keys().chain(self.degrees.keys()).collect()
+    }
+}
+
+async fn read_evidence(
+    snapshot: &dyn Snapshot,
+    chunks: &BTreeMap<ChunkId, ChunkFacts>,
+    findings: &mut Findings,
+) -> Result<Evidence, StoreError> {
+    let mut evidence = Evidence::default();
+    let mut after: Option<(ChunkId, u32)> = None;
+    loop {
+        let page: Vec<Mention> =
+            snapshot.scan_mentions(after.as_ref().map(|(id, at)| (id, *at)), PAGE).await?;
+        for mention in &page {
+            if !chunks.contains_key(&mention.chunk) {
+                let what = format!("its chunk {} does not exist", mention.chunk);
+                findings.add("mention", &mention.entity, what);
+            }
+            *evidence.mentions.entry(mention.entity.clone()).or_default() += 1;
+        }
+        let Some(last) = page.last().filter(|_| page.len() == PAGE) else { break };
+        after = Some((last.chunk.clone(), last.ordinal));
+    }
+    let mut after: Option<(ChunkId, u32)> = None;
+    loop {
+        let page: Vec<Fact> = snapshot.scan_facts(after.as_ref().map(|(id, at)| (id, *at)), PAGE).await?;
+        for fact in &page {
+            if !chunks.contains_key(&fact.chunk) {
+                findings.add("fact", &fact.relation, format!("its chunk {} does not exist", fact.chunk));
+            }
+            let sum = evidence.facts.entry(fact.relation.clone()).or_default();
+            sum.0 += 1;
+            sum.1 += fact.weight;
+        }
+        let Some(last) = page.last().filter(|_| page.len() == PAGE) else { break };
+        after = Some((last.chunk.clone(), last.ordinal));
+    }
+    for end in evidence.facts.keys().flat_map(RelationKey::ends) {
+        *evidence.degrees.entry(end.clone()).or_default() += 1;
+    }
+    Ok(evidence)
+}
+
+async fn check_entities(
+    snapshot: &dyn Snapshot,
+    evidence: &Evidence,
+    findings: &mut Findings,
+) -> Result<(), StoreError> {
+    let mut missing = evidence.entities();
+    let mut after: Option<EntityKey> = None;
+    loop {
+        let page: Vec<Entity> = snapshot.scan_entities(after.as_ref(), PAGE).await?;
+        for entity in &page {
+            if !missing.remove(&entity.key) {
+                findings.add("entity", &entity.key, "nothing mentions it");
+            }
+            let mentions = evidence.mentions.get(&entity.key).copied().unwrap_or(0);
+            if entity.mention_count != mentions {
+                let what = format!("it counts {} mentions, there are {mentions}", entity.mention_count);
+                findings.add("entity", &entity.key, what);
+            }
+            let degree = evidence.degrees.get(&entity.key).copied().unwrap_or(0);
+            if entity.degree != degree {
+                findings.add(
+                    "entity",
+                    &entity.key,
+                    format!("its degree says {}, it is {degree}", entity.degree),
+                );
+            }
+        }
+        let Some(last) = page.last().filter(|_| page.len() == PAGE) else { break };
+        after = Some(last.key.clone());
+    }
+    for key in missing {
+        findings.add("entity", key, "it is mentioned but has no row");
+    }
+    Ok(())
+}
+
+async fn check_relations(
+    snapshot: &dyn Snapshot,
+    evidence: &Evidence,
+    findings: &mut Findings,
+) -> Result<(), StoreError> {
+    let mut missing: BTreeSet<&RelationKey> = evidence.facts.keys().collect();
+    let mut after: Option<RelationKey> = None;
+    loop {
+        let page: Vec<Relation> = snapshot.scan_relations(after.as_ref(), PAGE).await?;
+        for relation in &page {
+            if !missing.remove(&relation.key) {
+                findings.add("relation", &relation.key, "nothing states it");
+            }
+            let (facts, weight) = evidence.facts.get(&relation.key).copied().unwrap_or_default();
+            if relation.fact_count != facts {
+                let what = format!("it counts {} facts, there are {facts}", relation.fact_count);
+                findings.add("relation", &relation.key, what);
+            }
+            if (relation.weight - weight).abs() > WEIGHT_TOLERANCE * weight.abs().max(1.0) {
+                findings.add(
+                    "relation",
+                    &relation.key,
+                    format!("it weighs {}, its facts {weight}", relation.weight),
+                );
+            }
+        }
+        let Some(last) = page.last().filter(|_| page.len() == PAGE) else { break };
+        after = Some(last.key.clone());
+    }
+    for key in missing {
+        findings.add("relation", key, "it is stated but has no row");
+    }
+    Ok(())
+}
+
+async fn check_vectors(
+    snapshot: &dyn Snapshot,
+    documents: &BTreeMap<DocumentId, Visibility>,
+    chunks: &BTreeMap<ChunkId, ChunkFacts>,
+    evidence: &Evidence,
+    findings: &mut Findings,
+) -> Result<(), StoreError> {
+    let ids: Vec<DocumentId> = documents.keys().cloned().collect();
+    let mut embedded = BTreeSet::new();
+    for (id, job) in ids.iter().zip(snapshot.jobs(&ids).await?) {
+        let live = documents.get(id) == Some(&Visibility::Live);
+        if live && job.is_some_and(|job| matches!(job.state, JobState::Chunked | JobState::Merged)) {
+            embedded.insert(id);
+        }
+    }
+    let wanted = |chunk: &ChunkFacts| embedded.contains(&chunk.document);
+    let due: BTreeSet<String> =
+        chunks.iter().filter(|(_, chunk)| wanted(chunk)).map(|(id, _)| id.to_string()).collect();
+    let known: BTreeSet<String> = chunks.keys().map(ToString::to_string).collect();
+    compare_vectors(snapshot, VectorKind::Chunk, "chunk", due, &known, findings).await?;
+    let due: BTreeSet<String> = evidence.entities().into_iter().map(ToString::to_string).collect();
+    compare_vectors(snapshot, VectorKind::Entity, "entity", due.clone(), &due, findings).await?;
+    let due: BTreeSet<String> = evidence.facts.keys().map(ToString::to_string).collect();
+    compare_vectors(snapshot, VectorKind::Relation, "relation", due.clone(), &due, findings).await
+}
+
+/// Every id in `due` must have a vector, and no vector may be of something outside `known`.
+async fn compare_vectors(
+    snapshot: &dyn Snapshot,
+    kind: VectorKind,
+    name: &'static str,
+    mut due: BTreeSet<String>,
+    known: &BTreeSet<String>,
+    findings: &mut Findings,
+) -> Result<(), StoreError> {
+    let dimensions = snapshot.embedding().await?.map(|spec| spec.dimensions as usize);
+    let mut after: Option<String> = None;
+    loop {
+        let page = snapshot.scan_vectors(kind, after.as_deref(), PAGE).await?;
+        let ids: Vec<String> = page.iter().map(|entry| entry.id.clone()).collect();
+        for (id, vector) in ids.into_iter().zip(snapshot.vectors(kind, &page_ids(&page)).await?) {
+            if !known.contains(&id) {
+                findings.add(name, &id, "there is a vector of it, but it does not exist");
+            }
+            if vector.is_none_or(|vector| Some(vector.len()) != dimensions) {
+                findings.add(name, &id, "its vector cannot be read or is of another dimension");
+            }
+            due.remove(&id);
+        }
+        let Some(last) = page.last().filter(|_| page.len() == PAGE) else { break };
+        after = Some(last.id.clone());
+    }
+    for id in due {
+        findings.add(name, id, "it has no vector, so no search by meaning finds it");
+    }
+    Ok(())
+}
+
+fn page_ids(page: &[graphloom_core::VectorEntry]) -> Vec<String> {
+    page.iter().map(|entry| entry.id.clone()).collect()
+}

@@ -1,0 +1,232 @@
+//! The canonical state of a workspace: sorted, stable, and free of times and of the order of work.
+
+use std::io::Write;
+
+use graphloom_core::{
+    Chunk, ChunkExtraction, Document, EntityKey, GraphKey, JobState, RelationKey, Snapshot, StoreError,
+    VectorKind,
+};
+use serde::Serialize;
+use serde_json::{Value, json};
+
+/// Rows read from the store at a time.
+pub(crate) const PAGE: usize = 1000;
+
+/// The outcome of a dump.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct DumpHash {
+    /// Hash of every line: two stores with equal hashes hold the same evidence and the same views.
+    pub hash: String,
+    /// Lines.
+    pub lines: u64,
+}
+
+/// Why a dump was not written.
+#[derive(Debug, thiserror::Error)]
+pub enum DumpError {
+    /// The store failed.
+    #[error("reading the workspace")]
+    Store(#[from] StoreError),
+    /// The output failed.
+    #[error("writing the dump")]
+    Write(#[from] std::io::Error),
+}
+
+/// Writes the canonical state as JSON lines, each with a `kind`, and returns its hash.
+///
+/// Left out is what depends on when and how often things were done: times, the ledger, leases, finished jobs. Vectors
+/// are named by the hash of the embedded text, for their digits are the embedder's affair.
+pub async fn write_dump(
+    snapshot: &dyn Snapshot,
+    out: &mut (dyn Write + Send),
+) -> Result<DumpHash, DumpError> {
+    let mut dump = Dump { out, hasher: blake3::Hasher::new(), lines: 0 };
+    if let Some(spec) = snapshot.embedding().await? {
+        dump.line(&json!({ "kind": "embedding", "model": spec.model, "dimensions": spec.dimensions }))?;
+    }
+    dump_documents(snapshot, &mut dump).await?;
+    dump_evidence(snapshot, &mut dump).await?;
+    dump_views(snapshot, &mut dump).await?;
+    dump_vectors(snapshot, &mut dump).await?;
+    Ok(DumpHash { hash: dump.hasher.finalize().to_hex()[..32].to_owned(), lines: dump.lines })
+}
+
+struct Dump<'a> {
+    out: &'a mut (dyn Write + Send),
+    hasher: blake3::Hasher,
+    lines: u64,
+}
+
+impl Dump<'_> {
+    fn line(&mut self, value: &Value) -> Result<(), DumpError> {
+        // serde_json's maps are sorted, so the field order is stable.
+        let line = format!("{value}\n");
+        self.hasher.update(line.as_bytes());
+        self.out.write_all(line.as_bytes())?;
+        self.lines += 1;
+        Ok(())
+    }
+
+    fn row(&mut self, kind: &str, row: &impl Serialize) -> Result<(), DumpError> {
+        let mut value = serde_json::to_value(row).map_err(std::io::Error::other)?;
+        if let Some(fields) = value.as_object_mut() {
+            fields.insert("kind".to_owned(), json!(kind));
+        }
+        self.line(&value)
+    }
+}
+
+async fn dump_documents(snapshot: &dyn Snapshot, dump: &mut Dump<'_>) -> Result<(), DumpError> {
+    let mut after = None;
+    loop {
+        let page = snapshot.scan_documents(after.as_ref(), PAGE).await?;
+        for document in &page {
+            dump.line(&document_line(document))?;
+        }
+        let Some(last) = page.last().filter(|_| page.len() == PAGE) else { break };
+        after = Some(last.id.clone());
+    }
+    let mut after = None;
+    loop {
+        let page = snapshot.scan_jobs(after.as_ref(), PAGE).await?;
+        for job in page.iter().filter(|job| job.state != JobState::Merged) {
+            dump.line(&json!({ "kind": "job", "document": job.document, "state": job.state }))?;
+        }
+        let Some(last) = page.last().filter(|_| page.len() == PAGE) else { break };
+        after = Some(last.document.clone());
+    }
+    let mut after = None;
+    loop {
+        let page = snapshot.scan_chunks(after.as_ref(), PAGE).await?;
+        for chunk in &page {
+            dump.line(&chunk_line(chunk))?;
+        }
+        let Some(last) = page.last().filter(|_| page.len() == PAGE) else { break };
+        after = Some(last.id.clone());
+    }
+    Ok(())
+}
+
+fn document_line(document: &Document) -> Value {
+    json!({
+        "kind": "document",
+        "id": document.id,
+        "source": document.source,
+        "title": document.title,
+        "content_hash": document.content_hash,
+        "text_bytes": document.text_bytes,
+        "format": document.format,
+        "encoding": document.encoding,
+        "meta": document.meta,
+        "visibility": document.visibility,
+    })
+}
+
+fn chunk_line(chunk: &Chunk) -> Value {
+    let extraction = match &chunk.extraction {
+        ChunkExtraction::Pending => json!("pending"),
+        ChunkExtraction::Done { key } => json!(key),
+        ChunkExtraction::Failed { reason, .. } => json!({ "failed": reason }),
+    };
+    json!({
+        "kind": "chunk",
+        "id": chunk.id,
+        "document": chunk.document,
+        "ordinal": chunk.ordinal,
+        "span": [chunk.span.start, chunk.span.end],
+        "tokens": chunk.token_count,
+        "breadcrumb": chunk.breadcrumb,
+        "extraction": extraction,
+    })
+}
+
+async fn dump_evidence(snapshot: &dyn Snapshot, dump: &mut Dump<'_>) -> Result<(), DumpError> {
+    let mut after = None;
+    loop {
+        let page = snapshot.scan_extractions(after.as_ref(), PAGE).await?;
+        for extraction in &page {
+            dump.row("extraction", extraction)?;
+        }
+        let Some(last) = page.last().filter(|_| page.len() == PAGE) else { break };
+        after = Some(last.key.clone());
+    }
+    let mut after = None;
+    loop {
+        let page = snapshot.scan_mentions(after.as_ref().map(|(id, at)| (id, *at)), PAGE).await?;
+        for mention in &page {
+            dump.row("mention", mention)?;
+        }
+        let Some(last) = page.last().filter(|_| page.len() == PAGE) else { break };
+        after = Some((last.chunk.clone(), last.ordinal));
+    }
+    let mut after = None;
+    loop {
+        let page = snapshot.scan_facts(after.as_ref().map(|(id, at)| (id, *at)), PAGE).await?;
+        for fact in &page {
+            dump.row("fact", fact)?;
+        }
+        let Some(last) = page.last().filter(|_| page.len() == PAGE) else { break };
+        after = Some((last.chunk.clone(), last.ordinal));
+    }
+    Ok(())
+}
+
+async fn dump_views(snapshot: &dyn Snapshot, dump: &mut Dump<'_>) -> Result<(), DumpError> {
+    let mut after: Option<EntityKey> = None;
+    loop {
+        let page = snapshot.scan_entities(after.as_ref(), PAGE).await?;
+        for entity in &page {
+            // The row has a field `kind` of its own, the entity's type.
+            dump.line(&json!({
+                "kind": "entity",
+                "key": entity.key,
+                "name": entity.name,
+                "type": entity.kind,
+                "description": entity.description,
+                "mentions": entity.mention_count,
+                "degree": entity.degree,
+                "inputs_hash": entity.inputs_hash,
+            }))?;
+        }
+        let Some(last) = page.last().filter(|_| page.len() == PAGE) else { break };
+        after = Some(last.key.clone());
+    }
+    let mut after: Option<RelationKey> = None;
+    loop {
+        let page = snapshot.scan_relations(after.as_ref(), PAGE).await?;
+        for relation in &page {
+            dump.row("relation", relation)?;
+        }
+        let Some(last) = page.last().filter(|_| page.len() == PAGE) else { break };
+        after = Some(last.key.clone());
+    }
+    let mut after: Option<(GraphKey, String)> = None;
+    loop {
+        let page = snapshot.scan_summaries(after.as_ref().map(|(key, at)| (key, at.as_str())), PAGE).await?;
+        for (owner, summary) in &page {
+            dump.line(
+                &json!({ "kind": "summary", "owner": owner, "key": summary.key, "text": summary.text }),
+            )?;
+        }
+        let Some((owner, summary)) = page.last().filter(|_| page.len() == PAGE) else { break };
+        after = Some((owner.clone(), summary.key.to_string()));
+    }
+    Ok(())
+}
+
+async fn dump_vectors(snapshot: &dyn Snapshot, dump: &mut Dump<'_>) -> Result<(), DumpError> {
+    for kind in [VectorKind::Chunk, VectorKind::Entity, VectorKind::Relation] {
+        let mut after: Option<String> = None;
+        loop {
+            let page = snapshot.scan_vectors(kind, after.as_deref(), PAGE).await?;
+            for entry in &page {
+                dump.line(
+                    &json!({ "kind": "vector", "of": entry.kind, "id": entry.id, "text": entry.inputs_hash }),
+                )?;
+            }
+            let Some(last) = page.last().filter(|_| page.len() == PAGE) else { break };
+            after = Some(last.id.clone());
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,217 @@
+//! Applies a batch to a state. A refused batch leaves the state half changed: the caller throws it away.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use graphloom_core::{
+    Batch, Chunk, ChunkExtraction, ChunkId, DocumentId, ExtractionKey, GraphKey, NewDocument, Require,
+    Revision, StoreError, VectorKind, Visibility,
+};
+
+use super::{State, StoredVector};
+use crate::rules::{self, conflict, invalid};
+use crate::vector;
+
+pub(super) fn apply(state: &mut State, batch: Batch) -> Result<(), StoreError> {
+    rules::check(&batch)?;
+    batch.require.iter().try_for_each(|require| check_require(state, require))?;
+    if batch.is_empty() {
+        return Ok(());
+    }
+    let revision = Revision(state.revision.0 + 1);
+    if batch.touches_graph() {
+        state.graph_revision = revision;
+    }
+    state.revision = revision;
+
+    if let Some(spec) = &batch.embedding {
+        match &state.embedding {
+            Some(known) if known != spec => return Err(rules::embedding_mismatch(known, spec)),
+            _ => state.embedding = Some(spec.clone()),
+        }
+    }
+    rules::check_dimensions(&batch, state.embedding.as_ref())?;
+
+    remove_documents(state, &batch.remove_documents);
+    batch.put_documents.into_iter().try_for_each(|new| put_document(state, new))?;
+    for id in batch.activate_documents {
+        let document =
+            Arc::make_mut(&mut state.documents).get_mut(&id).ok_or_else(|| unknown_document(&id))?;
+        document.visibility = Visibility::Live;
+    }
+    for job in batch.put_jobs {
+        if !state.documents.contains_key(&job.document) {
+            return Err(unknown_document(&job.document));
+        }
+        Arc::make_mut(&mut state.jobs).insert(job.document.clone(), job);
+    }
+    let mut named: BTreeSet<ExtractionKey> = BTreeSet::new();
+    let mut name = |extraction: &ChunkExtraction| {
+        if let ChunkExtraction::Done { key } = extraction {
+            named.insert(key.clone());
+        }
+    };
+    for chunk in batch.put_chunks {
+        name(&chunk.extraction);
+        put_chunk(state, chunk)?;
+    }
+    for extraction in batch.put_extractions {
+        Arc::make_mut(&mut state.extractions).insert(extraction.key.clone(), extraction);
+    }
+    for (id, extraction) in batch.set_extractions {
+        name(&extraction);
+        let chunk = Arc::make_mut(&mut state.chunks).get_mut(&id).ok_or_else(|| unknown_chunk(&id))?;
+        chunk.extraction = extraction;
+    }
+    // Only the state a chunk ends with counts: the same batch may have named another key before.
+    if let Some(missing) = named.iter().find(|&key| {
+        !state.extractions.contains_key(key)
+            && state
+                .chunks
+                .values()
+                .any(|chunk| chunk.extraction == ChunkExtraction::Done { key: key.clone() })
+    }) {
+        return Err(invalid(format!("a chunk names extraction {missing}, which does not exist")));
+    }
+
+    let cleared: BTreeSet<ChunkId> = batch.clear_graph_of.into_iter().collect();
+    clear_graph(state, &cleared);
+    for mention in batch.put_mentions {
+        if !state.chunks.contains_key(&mention.chunk) {
+            return Err(unknown_chunk(&mention.chunk));
+        }
+        Arc::make_mut(&mut state.mentions).insert((mention.chunk.clone(), mention.ordinal), mention);
+    }
+    for fact in batch.put_facts {
+        if !state.chunks.contains_key(&fact.chunk) {
+            return Err(unknown_chunk(&fact.chunk));
+        }
+        Arc::make_mut(&mut state.facts).insert((fact.chunk.clone(), fact.ordinal), fact);
+    }
+
+    for key in batch.remove_entities {
+        Arc::make_mut(&mut state.entities).remove(&key);
+        Arc::make_mut(&mut state.vectors).remove(&(VectorKind::Entity, key.as_str().to_owned()));
+        remove_summaries(state, &GraphKey::Entity(key));
+    }
+    for entity in batch.put_entities {
+        Arc::make_mut(&mut state.entities).insert(entity.key.clone(), entity);
+    }
+    for key in batch.remove_relations {
+        Arc::make_mut(&mut state.relations).remove(&key);
+        Arc::make_mut(&mut state.vectors).remove(&(VectorKind::Relation, key.to_string()));
+        remove_summaries(state, &GraphKey::Relation(key));
+    }
+    for relation in batch.put_relations {
+        Arc::make_mut(&mut state.relations).insert(relation.key.clone(), relation);
+    }
+    for (owner, summaries) in batch.set_summaries {
+        remove_summaries(state, &owner);
+        let table = Arc::make_mut(&mut state.summaries);
+        table.extend(summaries.into_iter().map(|summary| ((owner.clone(), summary.key), summary.text)));
+    }
+    for row in batch.put_vectors {
+        let stored = StoredVector { inputs_hash: row.entry.inputs_hash, data: vector::encode(&row.vector) };
+        Arc::make_mut(&mut state.vectors).insert((row.entry.kind, row.entry.id), stored);
+    }
+    Arc::make_mut(&mut state.calls).extend(batch.append_calls);
+    Ok(())
+}
+
+fn check_require(state: &State, require: &Require) -> Result<(), StoreError> {
+    match require {
+        Require::Lease { document, lease } => match state.jobs.get(document) {
+            Some(job) if job.lease == *lease => Ok(()),
+            Some(_) => Err(conflict(format!("the lease of {document} has changed"))),
+            None => Err(conflict(format!("{document} has no job"))),
+        },
+        Require::GraphUnchangedSince(revision) if state.graph_revision > *revision => {
+            Err(conflict(format!("the graph changed at {} after {revision}", state.graph_revision)))
+        }
+        Require::GraphUnchangedSince(_) => Ok(()),
+        Require::SourceIs { source, documents } => {
+            match state.documents.values().find(|d| d.source == *source && !documents.contains(&d.id)) {
+                Some(other) => Err(conflict(format!("source {source:?} has another document {}", other.id))),
+                None => Ok(()),
+            }
+        }
+    }
+}
+
+fn remove_documents(state: &mut State, documents: &[DocumentId]) {
+    if documents.is_empty() {
+        return;
+    }
+    let removed: BTreeSet<&DocumentId> = documents.iter().collect();
+    let mut chunks = BTreeSet::new();
+    let mut named = BTreeSet::new();
+    Arc::make_mut(&mut state.chunks).retain(|id, chunk| {
+        let keep = !removed.contains(&chunk.document);
+        if !keep {
+            chunks.insert(id.clone());
+            if let ChunkExtraction::Done { key } = &chunk.extraction {
+                named.insert(key.clone());
+            }
+        }
+        keep
+    });
+    for chunk in state.chunks.values() {
+        if let ChunkExtraction::Done { key } = &chunk.extraction {
+            named.remove(key);
+        }
+    }
+    Arc::make_mut(&mut state.extractions).retain(|key, _| !named.contains(key));
+    clear_graph(state, &chunks);
+    let table = Arc::make_mut(&mut state.vectors);
+    for chunk in chunks {
+        table.remove(&(VectorKind::Chunk, chunk.as_str().to_owned()));
+    }
+    for id in documents {
+        Arc::make_mut(&mut state.documents).remove(id);
+        Arc::make_mut(&mut state.texts).remove(id);
+        Arc::make_mut(&mut state.jobs).remove(id);
+    }
+}
+
+fn put_document(state: &mut State, new: NewDocument) -> Result<(), StoreError> {
+    let id = new.document.id.clone();
+    let differs = state.texts.get(&id).is_some_and(|text| *text != new.text);
+    if differs && state.chunks.values().any(|chunk| chunk.document == id) {
+        return Err(invalid(format!("{id} has chunks, so its text cannot change")));
+    }
+    Arc::make_mut(&mut state.texts).insert(id.clone(), new.text);
+    Arc::make_mut(&mut state.documents).insert(id, new.document);
+    Ok(())
+}
+
+fn put_chunk(state: &mut State, chunk: Chunk) -> Result<(), StoreError> {
+    let text = state.texts.get(&chunk.document).ok_or_else(|| unknown_document(&chunk.document))?;
+    if chunk.span.slice(text) != Some(chunk.text.as_str()) {
+        let (id, span) = (&chunk.id, chunk.span);
+        return Err(invalid(format!(
+            "the text of {id} is not bytes {}..{} of its document",
+            span.start, span.end
+        )));
+    }
+    Arc::make_mut(&mut state.chunks).insert(chunk.id.clone(), chunk);
+    Ok(())
+}
+
+fn clear_graph(state: &mut State, chunks: &BTreeSet<ChunkId>) {
+    if !chunks.is_empty() {
+        Arc::make_mut(&mut state.mentions).retain(|(chunk, _), _| !chunks.contains(chunk));
+        Arc::make_mut(&mut state.facts).retain(|(chunk, _), _| !chunks.contains(chunk));
+    }
+}
+
+fn remove_summaries(state: &mut State, owner: &GraphKey) {
+    Arc::make_mut(&mut state.summaries).retain(|(of, _), _| of != owner);
+}
+
+fn unknown_document(id: &DocumentId) -> StoreError {
+    invalid(format!("{id} does not exist"))
+}
+
+fn unknown_chunk(id: &ChunkId) -> StoreError {
+    invalid(format!("{id} does not exist"))
+}

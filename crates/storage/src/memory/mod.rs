@@ -1,0 +1,80 @@
+//! The in-memory store: the reference the others are compared with. Every lookup is the plainest scan that is
+//! obviously right; nothing is indexed and nothing is durable.
+
+mod apply;
+mod snapshot;
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use async_trait::async_trait;
+use graphloom_core::{
+    Batch, Call, Chunk, ChunkId, ContentHash, Document, DocumentId, EmbeddingSpec, Entity, EntityKey,
+    Extraction, ExtractionKey, Fact, GraphKey, Job, Mention, Relation, RelationKey, Revision, Snapshot,
+    Store, StoreError, SummaryKey, VectorKind, WorkspaceId,
+};
+
+/// A store in memory, gone with its last handle. Snapshots cost one reference count.
+#[derive(Debug)]
+pub struct MemoryStore {
+    workspace: WorkspaceId,
+    state: Mutex<Arc<State>>,
+}
+
+impl MemoryStore {
+    /// An empty store.
+    pub fn new(workspace: WorkspaceId) -> Self {
+        Self { workspace, state: Mutex::default() }
+    }
+}
+
+#[async_trait]
+impl Store for MemoryStore {
+    fn workspace(&self) -> &WorkspaceId {
+        &self.workspace
+    }
+
+    async fn snapshot(&self) -> Result<Box<dyn Snapshot>, StoreError> {
+        let state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        Ok(Box::new(snapshot::MemorySnapshot(Arc::clone(&state))))
+    }
+
+    async fn commit(&self, batch: Batch) -> Result<Revision, StoreError> {
+        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        // The new state replaces the old one only when the whole batch was applied.
+        let mut next = State::clone(&state);
+        apply::apply(&mut next, batch)?;
+        *state = Arc::new(next);
+        Ok(state.revision)
+    }
+}
+
+/// A table; tables are shared between states until one is written.
+type Table<K, V> = Arc<BTreeMap<K, V>>;
+
+/// Everything the store holds.
+#[derive(Debug, Clone, Default)]
+struct State {
+    revision: Revision,
+    graph_revision: Revision,
+    embedding: Option<EmbeddingSpec>,
+    documents: Table<DocumentId, Document>,
+    texts: Table<DocumentId, String>,
+    jobs: Table<DocumentId, Job>,
+    chunks: Table<ChunkId, Chunk>,
+    extractions: Table<ExtractionKey, Extraction>,
+    mentions: Table<(ChunkId, u32), Mention>,
+    facts: Table<(ChunkId, u32), Fact>,
+    entities: Table<EntityKey, Entity>,
+    relations: Table<RelationKey, Relation>,
+    summaries: Table<(GraphKey, SummaryKey), String>,
+    vectors: Table<(VectorKind, String), StoredVector>,
+    calls: Arc<Vec<Call>>,
+}
+
+/// A vector as stored.
+#[derive(Debug, Clone)]
+struct StoredVector {
+    inputs_hash: ContentHash,
+    data: Vec<u8>,
+}

@@ -1,0 +1,386 @@
+//! Reads of the in-memory store.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::ops::Bound;
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use graphloom_core::{
+    Call, Chunk, ChunkId, ContentHash, Document, DocumentId, EmbeddingSpec, Entity, EntityKey, Extraction,
+    ExtractionKey, Fact, GraphKey, Job, JobState, Mention, Projection, Relation, RelationKey, Revision,
+    Snapshot, StoreCounts, StoreError, Summary, SummaryKey, TextQuery, Timestamp, VectorEntry, VectorHit,
+    VectorKind, VectorQuery, Visibility,
+};
+
+use super::State;
+use crate::{rules, vector, words};
+
+pub(super) struct MemorySnapshot(pub(super) Arc<State>);
+
+impl MemorySnapshot {
+    fn is_live(&self, chunk: &Chunk) -> bool {
+        self.0.documents.get(&chunk.document).is_some_and(|document| document.visibility == Visibility::Live)
+    }
+
+    /// Whether answers may contain the entry.
+    fn is_found(&self, kind: VectorKind, id: &str) -> bool {
+        match kind {
+            VectorKind::Chunk => {
+                self.0.chunks.get(&ChunkId::from_stored(id)).is_some_and(|chunk| self.is_live(chunk))
+            }
+            VectorKind::Entity | VectorKind::Relation => true,
+        }
+    }
+
+    /// The searchable texts of a kind by id.
+    fn texts_of_kind(&self, kind: VectorKind) -> Vec<(String, String)> {
+        let state = &self.0;
+        match kind {
+            VectorKind::Chunk => {
+                let live = state.chunks.values().filter(|chunk| self.is_live(chunk));
+                live.map(|chunk| (chunk.id.to_string(), chunk.text.clone())).collect()
+            }
+            VectorKind::Entity => {
+                state.entities.values().map(|e| (e.key.to_string(), words::entity_text(e))).collect()
+            }
+            VectorKind::Relation => {
+                state.relations.values().map(|r| (r.key.to_string(), words::relation_text(r))).collect()
+            }
+        }
+    }
+}
+
+#[async_trait]
+impl Snapshot for MemorySnapshot {
+    fn revision(&self) -> Revision {
+        self.0.revision
+    }
+
+    fn graph_revision(&self) -> Revision {
+        self.0.graph_revision
+    }
+
+    async fn counts(&self) -> Result<StoreCounts, StoreError> {
+        let state = &self.0;
+        let vectors = |kind| state.vectors.keys().filter(|(of, _)| *of == kind).count() as u64;
+        Ok(StoreCounts {
+            documents: state.documents.len() as u64,
+            chunks: state.chunks.len() as u64,
+            extractions: state.extractions.len() as u64,
+            mentions: state.mentions.len() as u64,
+            facts: state.facts.len() as u64,
+            entities: state.entities.len() as u64,
+            relations: state.relations.len() as u64,
+            chunk_vectors: vectors(VectorKind::Chunk),
+            entity_vectors: vectors(VectorKind::Entity),
+            relation_vectors: vectors(VectorKind::Relation),
+            calls: state.calls.len() as u64,
+        })
+    }
+
+    async fn embedding(&self) -> Result<Option<EmbeddingSpec>, StoreError> {
+        Ok(self.0.embedding.clone())
+    }
+
+    async fn documents(&self, ids: &[DocumentId]) -> Result<Vec<Option<Document>>, StoreError> {
+        Ok(lookup(&self.0.documents, ids))
+    }
+
+    async fn documents_of_sources(&self, sources: &[String]) -> Result<Vec<Vec<Document>>, StoreError> {
+        Ok(sources.iter().map(|source| select(&self.0.documents, |d| d.source == *source)).collect())
+    }
+
+    async fn documents_of_contents(&self, hashes: &[ContentHash]) -> Result<Vec<Vec<Document>>, StoreError> {
+        Ok(hashes.iter().map(|hash| select(&self.0.documents, |d| d.content_hash == *hash)).collect())
+    }
+
+    async fn texts(&self, ids: &[DocumentId]) -> Result<Vec<Option<String>>, StoreError> {
+        Ok(lookup(&self.0.texts, ids))
+    }
+
+    async fn jobs(&self, documents: &[DocumentId]) -> Result<Vec<Option<Job>>, StoreError> {
+        Ok(lookup(&self.0.jobs, documents))
+    }
+
+    async fn claimable_jobs(&self, now: Timestamp, limit: usize) -> Result<Vec<Job>, StoreError> {
+        let mut jobs = select(&self.0.jobs, |job| {
+            let open = match job.state {
+                JobState::Accepted | JobState::Chunked => true,
+                JobState::Merged | JobState::Failed { .. } => false,
+            };
+            open && job.lease.as_ref().is_none_or(|lease| lease.expires_at < now)
+        });
+        jobs.sort_by_key(|job| job.created_at);
+        jobs.truncate(limit);
+        Ok(jobs)
+    }
+
+    async fn chunks(&self, ids: &[ChunkId]) -> Result<Vec<Option<Chunk>>, StoreError> {
+        Ok(lookup(&self.0.chunks, ids))
+    }
+
+    async fn chunks_of(&self, documents: &[DocumentId]) -> Result<Vec<Vec<Chunk>>, StoreError> {
+        let of = |document: &DocumentId| {
+            let mut chunks = select(&self.0.chunks, |chunk| chunk.document == *document);
+            chunks.sort_by_key(|chunk| chunk.ordinal);
+            chunks
+        };
+        Ok(documents.iter().map(of).collect())
+    }
+
+    async fn extractions(&self, keys: &[ExtractionKey]) -> Result<Vec<Option<Extraction>>, StoreError> {
+        Ok(lookup(&self.0.extractions, keys))
+    }
+
+    async fn mentions_of(&self, entities: &[EntityKey]) -> Result<Vec<Vec<Mention>>, StoreError> {
+        Ok(entities.iter().map(|key| select(&self.0.mentions, |mention| mention.entity == *key)).collect())
+    }
+
+    async fn facts_of(&self, relations: &[RelationKey]) -> Result<Vec<Vec<Fact>>, StoreError> {
+        Ok(relations.iter().map(|key| select(&self.0.facts, |fact| fact.relation == *key)).collect())
+    }
+
+    async fn facts_touching(&self, entities: &[EntityKey]) -> Result<Vec<Vec<Fact>>, StoreError> {
+        let touching = |key: &EntityKey| {
+            let mut facts = select(&self.0.facts, |fact| fact.relation.ends().contains(&key));
+            facts.sort_by(|x, y| x.relation.cmp(&y.relation));
+            facts
+        };
+        Ok(entities.iter().map(touching).collect())
+    }
+
+    async fn graph_keys_of(&self, chunks: &[ChunkId]) -> Result<Vec<GraphKey>, StoreError> {
+        let chunks: BTreeSet<&ChunkId> = chunks.iter().collect();
+        let mut keys = BTreeSet::new();
+        for mention in self.0.mentions.values().filter(|mention| chunks.contains(&mention.chunk)) {
+            keys.insert(GraphKey::Entity(mention.entity.clone()));
+        }
+        for fact in self.0.facts.values().filter(|fact| chunks.contains(&fact.chunk)) {
+            keys.extend(fact.relation.ends().map(|end| GraphKey::Entity(end.clone())));
+            keys.insert(GraphKey::Relation(fact.relation.clone()));
+        }
+        Ok(keys.into_iter().collect())
+    }
+
+    async fn entities(&self, keys: &[EntityKey]) -> Result<Vec<Option<Entity>>, StoreError> {
+        Ok(lookup(&self.0.entities, keys))
+    }
+
+    async fn relations(&self, keys: &[RelationKey]) -> Result<Vec<Option<Relation>>, StoreError> {
+        Ok(lookup(&self.0.relations, keys))
+    }
+
+    async fn relations_of(&self, entities: &[EntityKey]) -> Result<Vec<Vec<Relation>>, StoreError> {
+        let of = |key: &EntityKey| select(&self.0.relations, |relation| relation.key.ends().contains(&key));
+        Ok(entities.iter().map(of).collect())
+    }
+
+    async fn degrees(&self, entities: &[EntityKey]) -> Result<Vec<u32>, StoreError> {
+        Ok(entities.iter().map(|key| self.0.entities.get(key).map_or(0, |entity| entity.degree)).collect())
+    }
+
+    async fn chunks_behind(&self, keys: &[GraphKey], limit: usize) -> Result<Vec<Vec<ChunkId>>, StoreError> {
+        let behind = |key: &GraphKey| {
+            let chunks: BTreeSet<&ChunkId> = match key {
+                GraphKey::Entity(key) => {
+                    self.0.mentions.values().filter(|m| m.entity == *key).map(|m| &m.chunk).collect()
+                }
+                GraphKey::Relation(key) => {
+                    self.0.facts.values().filter(|f| f.relation == *key).map(|f| &f.chunk).collect()
+                }
+            };
+            chunks.into_iter().take(limit).cloned().collect()
+        };
+        Ok(keys.iter().map(behind).collect())
+    }
+
+    async fn summaries(&self, keys: &[GraphKey]) -> Result<Vec<Vec<Summary>>, StoreError> {
+        let of = |owner: &GraphKey| {
+            let rows = self.0.summaries.iter().filter(|((of, _), _)| of == owner);
+            rows.map(|((_, key), text)| Summary { key: key.clone(), text: text.clone() }).collect()
+        };
+        Ok(keys.iter().map(of).collect())
+    }
+
+    async fn search_vectors(&self, query: &VectorQuery) -> Result<Vec<Vec<VectorHit>>, StoreError> {
+        let Some(space) = &self.0.embedding else { return Ok(vec![Vec::new(); query.vectors.len()]) };
+        rules::check_query(space, &query.vectors)?;
+        let candidates: Vec<(&String, Vec<f32>)> = self
+            .0
+            .vectors
+            .iter()
+            .filter(|((kind, id), _)| *kind == query.kind && self.is_found(*kind, id))
+            .map(|((_, id), stored)| (id, vector::decode(&stored.data)))
+            .collect();
+        let nearest = |question: &Vec<f32>| {
+            let question = vector::to_unit(question);
+            let mut hits: Vec<VectorHit> = candidates
+                .iter()
+                .map(|(id, stored)| VectorHit { id: (*id).clone(), score: vector::cosine(&question, stored) })
+                .filter(|hit| hit.score >= query.min_score)
+                .collect();
+            vector::rank(&mut hits, query.limit);
+            hits
+        };
+        Ok(query.vectors.iter().map(nearest).collect())
+    }
+
+    async fn vectors(&self, kind: VectorKind, ids: &[String]) -> Result<Vec<Option<Vec<f32>>>, StoreError> {
+        let find = |id: &String| self.0.vectors.get(&(kind, id.clone())).map(|v| vector::decode(&v.data));
+        Ok(ids.iter().map(find).collect())
+    }
+
+    async fn search_text(&self, query: &TextQuery) -> Result<Vec<VectorHit>, StoreError> {
+        let entries: Vec<(String, Vec<String>)> =
+            self.texts_of_kind(query.kind).into_iter().map(|(id, text)| (id, words::words(&text))).collect();
+        let mut hits = bm25(&entries, &words::words(&query.text).into_iter().collect());
+        vector::rank(&mut hits, query.limit);
+        Ok(hits)
+    }
+
+    async fn projections(&self) -> Result<Vec<Projection>, StoreError> {
+        Ok(Vec::new())
+    }
+
+    async fn scan_documents(
+        &self,
+        after: Option<&DocumentId>,
+        limit: usize,
+    ) -> Result<Vec<Document>, StoreError> {
+        Ok(page(&self.0.documents, after, limit))
+    }
+
+    async fn scan_jobs(&self, after: Option<&DocumentId>, limit: usize) -> Result<Vec<Job>, StoreError> {
+        Ok(page(&self.0.jobs, after, limit))
+    }
+
+    async fn scan_chunks(&self, after: Option<&ChunkId>, limit: usize) -> Result<Vec<Chunk>, StoreError> {
+        Ok(page(&self.0.chunks, after, limit))
+    }
+
+    async fn scan_extractions(
+        &self,
+        after: Option<&ExtractionKey>,
+        limit: usize,
+    ) -> Result<Vec<Extraction>, StoreError> {
+        Ok(page(&self.0.extractions, after, limit))
+    }
+
+    async fn scan_mentions(
+        &self,
+        after: Option<(&ChunkId, u32)>,
+        limit: usize,
+    ) -> Result<Vec<Mention>, StoreError> {
+        Ok(page(&self.0.mentions, after.map(owned).as_ref(), limit))
+    }
+
+    async fn scan_facts(
+        &self,
+        after: Option<(&ChunkId, u32)>,
+        limit: usize,
+    ) -> Result<Vec<Fact>, StoreError> {
+        Ok(page(&self.0.facts, after.map(owned).as_ref(), limit))
+    }
+
+    async fn scan_entities(
+        &self,
+        after: Option<&EntityKey>,
+        limit: usize,
+    ) -> Result<Vec<Entity>, StoreError> {
+        Ok(page(&self.0.entities, after, limit))
+    }
+
+    async fn scan_relations(
+        &self,
+        after: Option<&RelationKey>,
+        limit: usize,
+    ) -> Result<Vec<Relation>, StoreError> {
+        Ok(page(&self.0.relations, after, limit))
+    }
+
+    async fn scan_summaries(
+        &self,
+        after: Option<(&GraphKey, &str)>,
+        limit: usize,
+    ) -> Result<Vec<(GraphKey, Summary)>, StoreError> {
+        let after = after.map(|(owner, key)| (owner.clone(), SummaryKey::from_stored(key)));
+        let rows = self.0.summaries.range((lower(after.as_ref()), Bound::Unbounded)).take(limit);
+        Ok(rows
+            .map(|((owner, key), text)| (owner.clone(), Summary { key: key.clone(), text: text.clone() }))
+            .collect())
+    }
+
+    async fn scan_vectors(
+        &self,
+        kind: VectorKind,
+        after: Option<&str>,
+        limit: usize,
+    ) -> Result<Vec<VectorEntry>, StoreError> {
+        let start = match after {
+            Some(id) => Bound::Excluded((kind, id.to_owned())),
+            None => Bound::Included((kind, String::new())),
+        };
+        let rows = self.0.vectors.range((start, Bound::Unbounded)).take_while(|((of, _), _)| *of == kind);
+        Ok(rows
+            .take(limit)
+            .map(|((_, id), stored)| VectorEntry {
+                kind,
+                id: id.clone(),
+                inputs_hash: stored.inputs_hash.clone(),
+            })
+            .collect())
+    }
+
+    async fn scan_calls(&self, skip: u64, limit: usize) -> Result<Vec<Call>, StoreError> {
+        let skip = usize::try_from(skip).unwrap_or(usize::MAX);
+        Ok(self.0.calls.iter().skip(skip).take(limit).cloned().collect())
+    }
+}
+
+/// Okapi BM25 with the usual constants, over every entry that holds one of the words.
+///
+/// Source: Robertson, Zaragoza, "The Probabilistic Relevance Framework: BM25 and Beyond", 2009.
+fn bm25(entries: &[(String, Vec<String>)], query: &BTreeSet<String>) -> Vec<VectorHit> {
+    const K1: f32 = 1.2;
+    const B: f32 = 0.75;
+    let total: usize = entries.iter().map(|(_, words)| words.len()).sum();
+    let mean = (total as f32 / entries.len().max(1) as f32).max(1.0);
+    let holding = |word: &String| entries.iter().filter(|(_, words)| words.contains(word)).count() as f32;
+    let rarity: BTreeMap<&String, f32> = query
+        .iter()
+        .map(|word| (word, (1.0 + (entries.len() as f32 - holding(word) + 0.5) / (holding(word) + 0.5)).ln()))
+        .collect();
+    let mut hits = Vec::new();
+    for (id, words) in entries {
+        let damping = K1 * (1.0 - B + B * words.len() as f32 / mean);
+        let score: f32 = rarity
+            .iter()
+            .map(|(word, rarity)| (words.iter().filter(|w| w == word).count() as f32, rarity))
+            .map(|(count, rarity)| rarity * count * (K1 + 1.0) / (count + damping))
+            .sum();
+        if score > 0.0 {
+            hits.push(VectorHit { id: id.clone(), score });
+        }
+    }
+    hits
+}
+
+fn lookup<K: Ord, V: Clone>(table: &BTreeMap<K, V>, keys: &[K]) -> Vec<Option<V>> {
+    keys.iter().map(|key| table.get(key).cloned()).collect()
+}
+
+fn select<K, V: Clone>(table: &BTreeMap<K, V>, wanted: impl Fn(&V) -> bool) -> Vec<V> {
+    table.values().filter(|row| wanted(row)).cloned().collect()
+}
+
+fn page<K: Ord, V: Clone>(table: &BTreeMap<K, V>, after: Option<&K>, limit: usize) -> Vec<V> {
+    table.range((lower(after), Bound::Unbounded)).take(limit).map(|(_, row)| row.clone()).collect()
+}
+
+fn lower<K>(after: Option<&K>) -> Bound<&K> {
+    after.map_or(Bound::Unbounded, Bound::Excluded)
+}
+
+fn owned((chunk, ordinal): (&ChunkId, u32)) -> (ChunkId, u32) {
+    (chunk.clone(), ordinal)
+}

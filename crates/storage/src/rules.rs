@@ -1,0 +1,134 @@
+//! The rules of a batch that need no state, shared by every store.
+
+use graphloom_core::{
+    Batch, EmbeddingSpec, EntityKey, Lease, RelationKey, StoreError, Timestamp, VectorKind,
+};
+
+/// The largest number a store keeps: SQL integers are signed.
+const MAX_NUMBER: u64 = i64::MAX as u64;
+
+/// Refuses a batch that is wrong whatever the store holds.
+pub(crate) fn check(batch: &Batch) -> Result<(), StoreError> {
+    if let Some(spec) = &batch.embedding
+        && spec.dimensions == 0
+    {
+        return Err(invalid(format!("embedding space {} has no dimensions", spec.model)));
+    }
+    for new in &batch.put_documents {
+        let id = &new.document.id;
+        if new.document.text_bytes != new.text.len() as u64 {
+            let (said, is) = (new.document.text_bytes, new.text.len());
+            return Err(invalid(format!("{id} says {said} bytes of text and has {is}")));
+        }
+        check_time(new.document.added_at)?;
+    }
+    for job in &batch.put_jobs {
+        check_time(job.created_at)?;
+        check_lease(job.lease.as_ref())?;
+    }
+    for extraction in &batch.put_extractions {
+        if extraction.records.relations.iter().any(|record| !record.weight.is_finite()) {
+            return Err(invalid(format!("extraction {} has a weight that is no number", extraction.key)));
+        }
+    }
+    for mention in &batch.put_mentions {
+        check_entity(&mention.entity)?;
+    }
+    for fact in &batch.put_facts {
+        check_relation(&fact.relation)?;
+        check_weight(&fact.relation, fact.weight)?;
+    }
+    for entity in &batch.put_entities {
+        check_entity(&entity.key)?;
+    }
+    for relation in &batch.put_relations {
+        check_relation(&relation.key)?;
+        check_weight(&relation.key, relation.weight)?;
+    }
+    for row in &batch.put_vectors {
+        if row.kind() == VectorKind::Relation && RelationKey::parse(&row.entry.id).is_none() {
+            return Err(invalid(format!("vector id {:?} is no relation key", row.entry.id)));
+        }
+        if row.vector.iter().any(|x| !x.is_finite()) {
+            return Err(invalid(format!("the vector of {} holds a value that is no number", row.entry.id)));
+        }
+    }
+    for call in &batch.append_calls {
+        check_time(call.started_at)?;
+        if [call.prompt_tokens, call.completion_tokens, call.duration_ms].iter().any(|&n| n > MAX_NUMBER) {
+            return Err(invalid("a call counts more than a store can hold".to_owned()));
+        }
+    }
+    Ok(())
+}
+
+/// Refuses vectors that do not fit the workspace's space.
+pub(crate) fn check_dimensions(batch: &Batch, space: Option<&EmbeddingSpec>) -> Result<(), StoreError> {
+    let Some(first) = batch.put_vectors.first() else { return Ok(()) };
+    let Some(space) = space else {
+        return Err(invalid(format!("the vector of {} comes before the embedding space", first.entry.id)));
+    };
+    match batch.put_vectors.iter().find(|row| row.vector.len() != space.dimensions as usize) {
+        Some(row) => Err(invalid(format!(
+            "the vector of {} has {} dimensions, the space {} has {}",
+            row.entry.id,
+            row.vector.len(),
+            space.model,
+            space.dimensions
+        ))),
+        None => Ok(()),
+    }
+}
+
+/// The refusal of a second, different embedding space.
+pub(crate) fn embedding_mismatch(expected: &EmbeddingSpec, found: &EmbeddingSpec) -> StoreError {
+    StoreError::EmbeddingMismatch { expected: describe(expected), found: describe(found) }
+}
+
+/// Refuses query vectors that do not fit the workspace's space.
+pub(crate) fn check_query(space: &EmbeddingSpec, vectors: &[Vec<f32>]) -> Result<(), StoreError> {
+    match vectors.iter().find(|vector| vector.len() != space.dimensions as usize) {
+        Some(vector) => Err(StoreError::EmbeddingMismatch {
+            expected: describe(space),
+            found: format!("a query vector ({} dimensions)", vector.len()),
+        }),
+        None => Ok(()),
+    }
+}
+
+pub(crate) fn invalid(what: String) -> StoreError {
+    StoreError::Invalid { what }
+}
+
+pub(crate) fn conflict(what: String) -> StoreError {
+    StoreError::Conflict { what }
+}
+
+fn describe(space: &EmbeddingSpec) -> String {
+    format!("{} ({} dimensions)", space.model, space.dimensions)
+}
+
+fn check_time(time: Timestamp) -> Result<(), StoreError> {
+    if time.0 > MAX_NUMBER { Err(invalid(format!("time {} is out of range", time.0))) } else { Ok(()) }
+}
+
+fn check_lease(lease: Option<&Lease>) -> Result<(), StoreError> {
+    lease.map_or(Ok(()), |lease| check_time(lease.expires_at))
+}
+
+/// A printed relation key has one tab, between its ends.
+fn check_entity(key: &EntityKey) -> Result<(), StoreError> {
+    if key.as_str().contains('\t') { Err(invalid(format!("entity key {key:?} holds a tab"))) } else { Ok(()) }
+}
+
+fn check_relation(key: &RelationKey) -> Result<(), StoreError> {
+    key.ends().into_iter().try_for_each(check_entity)
+}
+
+fn check_weight(key: &RelationKey, weight: f64) -> Result<(), StoreError> {
+    if weight.is_finite() {
+        Ok(())
+    } else {
+        Err(invalid(format!("the weight of {} - {} is no number", key.a(), key.b())))
+    }
+}

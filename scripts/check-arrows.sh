@@ -1,0 +1,36 @@
+#!/usr/bin/env bash
+# Guards the shape of the workspace: dependencies point down only, and the lower crates reach the world only through ports.
+set -euo pipefail
+cd "$(dirname "${BASH_SOURCE[0]}")/.."
+failures=0
+
+# A crate must not depend on anything whose name matches, however far down.
+forbid() { # crate pattern why
+    local found
+    found=$(cargo tree --locked --offline -p "$1" -e normal --prefix none | awk '{ print $1 }' | sort -u | grep -Ex "$2" || true)
+    if [[ -n $found ]]; then
+        failures=$((failures + 1))
+        echo "$1 depends on $(tr '\n' ' ' <<<"$found"): $3" >&2
+    fi
+}
+
+forbid graphloom-core 'graphloom-(engine|storage|providers|cli)|tokio|rusqlite|reqwest|tantivy' 'core has no I/O and no runtime'
+forbid graphloom-engine 'graphloom-(storage|providers|cli)|rusqlite|reqwest|tantivy' 'the engine knows ports, not adapters'
+forbid graphloom-storage 'graphloom-(engine|providers|cli)|reqwest' 'storage knows core alone'
+forbid graphloom-providers 'graphloom-(engine|storage|cli)|rusqlite|tantivy' 'providers know core alone'
+
+# Files, network, environment, clock and tasks come in as arguments below the adapters; tests may use them.
+world='std::(fs|env|net|process)\b|SystemTime|Instant::now|tokio::(spawn|fs|net)\b|thread_rng|rand::'
+while IFS= read -r file; do
+    found=$(awk '/^#\[cfg\(test\)\]/ { exit } { print FILENAME ":" FNR ": " $0 }' "$file" | grep -E "$world" | grep -vE '^[^ ]+ +//' || true)
+    if [[ -n $found ]]; then
+        failures=$((failures + 1))
+        printf '%s\n  reaches the world without a port\n' "$found" >&2
+    fi
+done < <(find crates/core/src crates/engine/src -name '*.rs' ! -name tests.rs ! -path '*/tests/*' | sort)
+
+if ((failures > 0)); then
+    echo "check-arrows: $failures checks failed" >&2
+    exit 1
+fi
+echo "check-arrows: dependencies point down, and core and engine reach the world through ports alone"

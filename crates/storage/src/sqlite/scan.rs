@@ -1,0 +1,189 @@
+//! Scans: pages of whole tables in the order of their outer ids.
+
+use graphloom_core::{
+    Call, Chunk, ChunkId, ContentHash, Document, DocumentId, Entity, EntityKey, Extraction, ExtractionKey,
+    Fact, GraphKey, Job, Mention, Relation, RelationKey, Summary, VectorEntry, VectorKind,
+};
+use rusqlite::types::ToSql;
+use rusqlite::{Connection, Result, Row, params};
+
+use super::read::{owner_columns, query, select, sql_limit, summary, with_text};
+use super::rows;
+use super::text::Slicer;
+
+/// A page of `columns FROM from`, by `key`, after a value of it.
+fn page<T>(
+    conn: &Connection,
+    (columns, from, key): (&str, &str, &str),
+    after: Option<&[&dyn ToSql]>,
+    limit: usize,
+    read: impl FnMut(&Row<'_>) -> Result<T>,
+) -> Result<Vec<T>> {
+    let limit = sql_limit(limit);
+    let places: &str = match key.split(',').count() {
+        1 => "?2",
+        2 => "?2, ?3",
+        3 => "?2, ?3, ?4",
+        _ => "?2, ?3, ?4, ?5",
+    };
+    match after {
+        Some(after) => {
+            let sql = query(columns, &format!("{from} WHERE ({key}) > ({places}) ORDER BY {key} LIMIT ?1"));
+            let mut values: Vec<&dyn ToSql> = vec![&limit];
+            values.extend_from_slice(after);
+            select(conn, &sql, values.as_slice(), read)
+        }
+        None => select(conn, &query(columns, &format!("{from} ORDER BY {key} LIMIT ?1")), [limit], read),
+    }
+}
+
+pub(super) fn documents(
+    conn: &Connection,
+    after: Option<&DocumentId>,
+    limit: usize,
+) -> Result<Vec<Document>> {
+    let after = after.map(DocumentId::as_str);
+    page(
+        conn,
+        (rows::DOCUMENT, "documents", "key"),
+        one(&after).as_ref().map(|a| a.as_slice()),
+        limit,
+        rows::document,
+    )
+}
+
+pub(super) fn jobs(conn: &Connection, after: Option<&DocumentId>, limit: usize) -> Result<Vec<Job>> {
+    let after = after.map(DocumentId::as_str);
+    let table = (rows::JOB, "documents d JOIN jobs j ON j.document = d.id", "d.key");
+    page(conn, table, one(&after).as_ref().map(|a| a.as_slice()), limit, rows::job)
+}
+
+pub(super) fn chunks(conn: &Connection, after: Option<&ChunkId>, limit: usize) -> Result<Vec<Chunk>> {
+    let after = after.map(ChunkId::as_str);
+    let table = (rows::CHUNK, "chunks c JOIN documents d ON d.id = c.document", "c.key");
+    let found = page(conn, table, one(&after).as_ref().map(|a| a.as_slice()), limit, rows::chunk)?;
+    let mut slicer = Slicer::new(conn);
+    found.into_iter().map(|found| with_text(&mut slicer, found)).collect()
+}
+
+pub(super) fn extractions(
+    conn: &Connection,
+    after: Option<&ExtractionKey>,
+    limit: usize,
+) -> Result<Vec<Extraction>> {
+    let after = after.map(ExtractionKey::as_str);
+    page(
+        conn,
+        (rows::EXTRACTION, "extractions", "key"),
+        one(&after).as_ref().map(|a| a.as_slice()),
+        limit,
+        rows::extraction,
+    )
+}
+
+pub(super) fn mentions(
+    conn: &Connection,
+    after: Option<(&ChunkId, u32)>,
+    limit: usize,
+) -> Result<Vec<Mention>> {
+    let table = (rows::MENTION, "chunks c CROSS JOIN mentions m ON m.chunk = c.id", "c.key, m.ordinal");
+    by_chunk(conn, table, after, limit, rows::mention)
+}
+
+pub(super) fn facts(conn: &Connection, after: Option<(&ChunkId, u32)>, limit: usize) -> Result<Vec<Fact>> {
+    let table = (rows::FACT, "chunks c CROSS JOIN facts f ON f.chunk = c.id", "c.key, f.ordinal");
+    by_chunk(conn, table, after, limit, rows::fact)
+}
+
+fn by_chunk<T>(
+    conn: &Connection,
+    table: (&str, &str, &str),
+    after: Option<(&ChunkId, u32)>,
+    limit: usize,
+    read: impl FnMut(&Row<'_>) -> Result<T>,
+) -> Result<Vec<T>> {
+    match after {
+        Some((chunk, ordinal)) => page(conn, table, Some(&[&chunk.as_str(), &ordinal]), limit, read),
+        None => page(conn, table, None, limit, read),
+    }
+}
+
+pub(super) fn entities(conn: &Connection, after: Option<&EntityKey>, limit: usize) -> Result<Vec<Entity>> {
+    let after = after.map(EntityKey::as_str);
+    page(
+        conn,
+        (rows::ENTITY, "entities", "key"),
+        one(&after).as_ref().map(|a| a.as_slice()),
+        limit,
+        rows::entity,
+    )
+}
+
+pub(super) fn relations(
+    conn: &Connection,
+    after: Option<&RelationKey>,
+    limit: usize,
+) -> Result<Vec<Relation>> {
+    let table = (rows::RELATION, "relations", "a, b");
+    match after {
+        Some(key) => page(conn, table, Some(&[&key.a().as_str(), &key.b().as_str()]), limit, rows::relation),
+        None => page(conn, table, None, limit, rows::relation),
+    }
+}
+
+pub(super) fn summaries(
+    conn: &Connection,
+    after: Option<(&GraphKey, &str)>,
+    limit: usize,
+) -> Result<Vec<(GraphKey, Summary)>> {
+    let read = |row: &Row<'_>| {
+        let owner = match row.get(0)? {
+            0 => GraphKey::Entity(EntityKey::from_stored(row.get::<_, String>(1)?)),
+            _ => GraphKey::Relation(rows::relation_key(row, 1)?),
+        };
+        Ok((owner, summary(row, 3)?))
+    };
+    let table = ("kind, a, b, key, text", "summaries", "kind, a, b, key");
+    match after {
+        Some((owner, key)) => {
+            let (kind, a, b) = owner_columns(owner);
+            page(conn, table, Some(&[&kind, &a, &b, &key]), limit, read)
+        }
+        None => page(conn, table, None, limit, read),
+    }
+}
+
+pub(super) fn vectors(
+    conn: &Connection,
+    kind: VectorKind,
+    after: Option<&str>,
+    limit: usize,
+) -> Result<Vec<VectorEntry>> {
+    let read = |row: &Row<'_>| {
+        let hash: String = row.get(1)?;
+        Ok(VectorEntry { kind, id: row.get(0)?, inputs_hash: ContentHash::from_stored(hash) })
+    };
+    let (code, limit) = (rows::kind_code(kind), sql_limit(limit));
+    match after {
+        Some(after) => {
+            let sql =
+                "SELECT key, inputs_hash FROM vectors WHERE kind = ?1 AND key > ?2 ORDER BY key LIMIT ?3";
+            select(conn, sql, params![code, after, limit], read)
+        }
+        None => {
+            let sql = "SELECT key, inputs_hash FROM vectors WHERE kind = ?1 ORDER BY key LIMIT ?2";
+            select(conn, sql, params![code, limit], read)
+        }
+    }
+}
+
+pub(super) fn calls(conn: &Connection, skip: u64, limit: usize) -> Result<Vec<Call>> {
+    // Rows are numbered from 1 without gaps: the ledger is only appended to.
+    let sql = query(rows::CALL, "calls WHERE id > ?1 ORDER BY id LIMIT ?2");
+    let skip = i64::try_from(skip).unwrap_or(i64::MAX);
+    select(conn, &sql, params![skip, sql_limit(limit)], rows::call)
+}
+
+fn one<'a>(after: &'a Option<&'a str>) -> Option<[&'a dyn ToSql; 1]> {
+    after.as_ref().map(|after| [after as &dyn ToSql])
+}

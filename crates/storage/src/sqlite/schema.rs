@@ -1,0 +1,290 @@
+//! The file's tables, and how a file is created, opened, backed up and migrated.
+
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use graphloom_core::StoreError;
+use rusqlite::{Connection, OpenFlags, TransactionBehavior};
+
+use super::error::{Context, backend};
+
+/// How long one process waits for another one's write.
+const BUSY_TIMEOUT: Duration = Duration::from_secs(30);
+/// Prepared statements kept per connection; every statement of the crate fits.
+const STATEMENT_CACHE: usize = 128;
+/// Page cache of a connection, in KiB (negative as SQLite wants it).
+const CACHE_KIB: i32 = -8192;
+/// The log is cut back to this after a checkpoint.
+const WAL_LIMIT_BYTES: i64 = 64 << 20;
+/// Marks the file as ours: `GrLm`.
+const APPLICATION_ID: i32 = 0x4772_4c6d;
+
+/// One step from a schema version to the next.
+type Migration = fn(&Connection) -> rusqlite::Result<()>;
+
+/// Step `n` makes version `n + 1` of version `n`. A new file runs all of them.
+const MIGRATIONS: &[Migration] = &[create_version_1];
+
+/// Version 1.
+///
+/// Documents, chunks and vectors have long ids that many rows repeat, so those rows name them by integer. Entity
+/// keys are short and are the order answers come in, so graph tables hold them as text: no lookup to write, no sort
+/// to read. Each question of the port is one range of a primary key or of an index that holds what is asked:
+/// mentions by entity and facts by relation cluster their rows; by chunk, an index holds the keys.
+fn create_version_1(conn: &Connection) -> rusqlite::Result<()> {
+    conn.execute_batch(
+        "
+        CREATE TABLE state (
+            id INTEGER PRIMARY KEY CHECK (id = 1),
+            revision INTEGER NOT NULL, graph_revision INTEGER NOT NULL,
+            model TEXT, dimensions INTEGER
+        );
+        INSERT INTO state (id, revision, graph_revision) VALUES (1, 0, 0);
+
+        CREATE TABLE documents (
+            id INTEGER PRIMARY KEY, key TEXT NOT NULL UNIQUE, source TEXT NOT NULL, title TEXT NOT NULL,
+            content_hash TEXT NOT NULL, text_bytes INTEGER NOT NULL, format TEXT NOT NULL, encoding TEXT NOT NULL,
+            lines_match_source INTEGER NOT NULL, meta TEXT NOT NULL, live INTEGER NOT NULL, added_at INTEGER NOT NULL
+        );
+        CREATE INDEX documents_by_source ON documents (source, key);
+        CREATE INDEX documents_by_content ON documents (content_hash, key);
+
+        -- A document's text once, in pieces of 64 KiB; a chunk is a slice of it.
+        CREATE TABLE segments (
+            document INTEGER NOT NULL REFERENCES documents ON DELETE CASCADE,
+            ordinal INTEGER NOT NULL, bytes BLOB NOT NULL,
+            PRIMARY KEY (document, ordinal)
+        ) WITHOUT ROWID;
+
+        -- State: 0 accepted, 1 chunked, 2 merged, 3 failed.
+        CREATE TABLE jobs (
+            document INTEGER PRIMARY KEY REFERENCES documents ON DELETE CASCADE,
+            state INTEGER NOT NULL, reason TEXT, owner TEXT, expires_at INTEGER,
+            attempts INTEGER NOT NULL, created_at INTEGER NOT NULL
+        );
+        CREATE INDEX jobs_open ON jobs (created_at) WHERE state < 2;
+
+        -- State: 0 pending, 1 done, 2 failed.
+        CREATE TABLE chunks (
+            id INTEGER PRIMARY KEY, key TEXT NOT NULL UNIQUE,
+            document INTEGER NOT NULL REFERENCES documents ON DELETE CASCADE,
+            ordinal INTEGER NOT NULL, start INTEGER NOT NULL, stop INTEGER NOT NULL,
+            token_count INTEGER NOT NULL, breadcrumb TEXT NOT NULL,
+            state INTEGER NOT NULL, extraction TEXT, reason TEXT, attempts INTEGER
+        );
+        CREATE INDEX chunks_by_document ON chunks (document, ordinal, key);
+        CREATE INDEX chunks_by_extraction ON chunks (extraction) WHERE extraction IS NOT NULL;
+
+        -- Body: JSON of responses, records and rejects, compressed with zstd.
+        CREATE TABLE extractions (
+            id INTEGER PRIMARY KEY, key TEXT NOT NULL UNIQUE, model TEXT NOT NULL, body BLOB NOT NULL
+        );
+
+        CREATE TABLE mentions (
+            entity TEXT NOT NULL, chunk INTEGER NOT NULL REFERENCES chunks ON DELETE CASCADE,
+            ordinal INTEGER NOT NULL, name TEXT NOT NULL, kind TEXT NOT NULL, description TEXT NOT NULL,
+            start INTEGER, stop INTEGER,
+            PRIMARY KEY (entity, chunk, ordinal)
+        ) WITHOUT ROWID;
+        CREATE UNIQUE INDEX mentions_by_chunk ON mentions (chunk, ordinal);
+
+        CREATE TABLE facts (
+            a TEXT NOT NULL, b TEXT NOT NULL, chunk INTEGER NOT NULL REFERENCES chunks ON DELETE CASCADE,
+            ordinal INTEGER NOT NULL, source TEXT NOT NULL, target TEXT NOT NULL, source_is_a INTEGER NOT NULL,
+            keywords TEXT NOT NULL, description TEXT NOT NULL, weight REAL NOT NULL,
+            PRIMARY KEY (a, b, chunk, ordinal)
+        ) WITHOUT ROWID;
+        CREATE UNIQUE INDEX facts_by_chunk ON facts (chunk, ordinal);
+        CREATE INDEX facts_by_b ON facts (b);
+
+        CREATE TABLE entities (
+            key TEXT PRIMARY KEY, name TEXT NOT NULL, kind TEXT NOT NULL, description TEXT NOT NULL,
+            mention_count INTEGER NOT NULL, degree INTEGER NOT NULL, inputs_hash TEXT NOT NULL
+        ) WITHOUT ROWID;
+
+        CREATE TABLE relations (
+            a TEXT NOT NULL, b TEXT NOT NULL, keywords TEXT NOT NULL, description TEXT NOT NULL,
+            weight REAL NOT NULL, fact_count INTEGER NOT NULL, inputs_hash TEXT NOT NULL,
+            PRIMARY KEY (a, b)
+        ) WITHOUT ROWID;
+        CREATE INDEX relations_by_b ON relations (b);
+
+        -- Of an entity (kind 0, b empty) or a relation (kind 1).
+        CREATE TABLE summaries (
+            kind INTEGER NOT NULL, a TEXT NOT NULL, b TEXT NOT NULL, key TEXT NOT NULL, text TEXT NOT NULL,
+            PRIMARY KEY (kind, a, b, key)
+        ) WITHOUT ROWID;
+
+        -- Kind: 0 chunk, 1 entity, 2 relation. The numbers stand apart, so that listing reads few pages.
+        CREATE TABLE vectors (
+            kind INTEGER NOT NULL, key TEXT NOT NULL, inputs_hash TEXT NOT NULL, slot INTEGER NOT NULL,
+            PRIMARY KEY (kind, key)
+        ) WITHOUT ROWID;
+        CREATE TABLE vector_data (slot INTEGER PRIMARY KEY, data BLOB NOT NULL);
+
+        CREATE TABLE calls (
+            id INTEGER PRIMARY KEY, role TEXT NOT NULL, model TEXT NOT NULL, prompt_tokens INTEGER NOT NULL,
+            completion_tokens INTEGER NOT NULL, attempts INTEGER NOT NULL, started_at INTEGER NOT NULL,
+            duration_ms INTEGER NOT NULL, outcome INTEGER NOT NULL, reason TEXT, document TEXT
+        );
+
+        -- What the newest commits changed, for projections to catch up. Parts: 1 vector, 2 text.
+        CREATE TABLE changes (
+            id INTEGER PRIMARY KEY, nonce INTEGER NOT NULL, kind INTEGER NOT NULL, key TEXT NOT NULL,
+            parts INTEGER NOT NULL
+        );
+        ",
+    )
+}
+
+/// Opens the file for writing, creating or migrating it first where needed.
+pub(super) fn open_writer(path: &Path) -> Result<Connection, StoreError> {
+    let flags =
+        OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_CREATE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+    let mut conn = Connection::open_with_flags(path, flags).opening(path)?;
+    conn.busy_timeout(BUSY_TIMEOUT).opening(path)?;
+    bring_up_to_date(&mut conn, path, MIGRATIONS)?;
+    conn.pragma_update(None, "journal_mode", "WAL").opening(path)?;
+    conn.pragma_update(None, "synchronous", "FULL").opening(path)?;
+    conn.pragma_update(None, "foreign_keys", true).opening(path)?;
+    conn.pragma_update(None, "journal_size_limit", WAL_LIMIT_BYTES).opening(path)?;
+    tune(&conn).opening(path)?;
+    Ok(conn)
+}
+
+/// Opens a connection that only reads; the file exists and is up to date.
+pub(super) fn open_reader(path: &Path) -> Result<Connection, StoreError> {
+    let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+    let conn = Connection::open_with_flags(path, flags).opening(path)?;
+    conn.busy_timeout(BUSY_TIMEOUT).opening(path)?;
+    conn.pragma_update(None, "query_only", true).opening(path)?;
+    tune(&conn).opening(path)?;
+    Ok(conn)
+}
+
+fn tune(conn: &Connection) -> rusqlite::Result<()> {
+    conn.set_prepared_statement_cache_capacity(STATEMENT_CACHE);
+    conn.pragma_update(None, "cache_size", CACHE_KIB)
+}
+
+/// Runs the migrations the file has not seen, after copying an older file to a backup beside it.
+fn bring_up_to_date(conn: &mut Connection, path: &Path, migrations: &[Migration]) -> Result<(), StoreError> {
+    let supported = migrations.len() as u32;
+    let version = version_of(conn, path, supported)?;
+    if version == supported {
+        return Ok(());
+    }
+    if version > 0 {
+        back_up(conn, path, version)?;
+    }
+    // Another process may have done it meanwhile: look again, now alone.
+    let transaction = conn.transaction_with_behavior(TransactionBehavior::Immediate).opening(path)?;
+    let version = version_of(&transaction, path, supported)?;
+    for migration in &migrations[version as usize..] {
+        migration(&transaction).opening(path)?;
+    }
+    transaction.pragma_update(None, "application_id", APPLICATION_ID).opening(path)?;
+    transaction.pragma_update(None, "user_version", supported).opening(path)?;
+    transaction.commit().opening(path)
+}
+
+/// The file's schema version; 0 for an empty file.
+fn version_of(conn: &Connection, path: &Path, supported: u32) -> Result<u32, StoreError> {
+    let read = |sql: &str| conn.query_row(sql, [], |row| row.get::<_, i64>(0)).opening(path);
+    let application = read("PRAGMA application_id")?;
+    let tables = read("SELECT count(*) FROM sqlite_schema")?;
+    let is_new = application == 0 && tables == 0;
+    if !is_new && application != i64::from(APPLICATION_ID) {
+        let what = "a database of another program".to_owned();
+        return Err(StoreError::Corrupt { path: path.display().to_string(), what });
+    }
+    let found = u32::try_from(read("PRAGMA user_version")?).unwrap_or(u32::MAX);
+    if found > supported {
+        return Err(StoreError::Newer { path: path.display().to_string(), found, supported });
+    }
+    Ok(found)
+}
+
+/// Copies the file, whatever its log holds included, to `<file>.v<version>.backup`.
+fn back_up(conn: &Connection, path: &Path, version: u32) -> Result<(), StoreError> {
+    let beside = |suffix: &str| {
+        let mut name = path.as_os_str().to_owned();
+        name.push(suffix);
+        PathBuf::from(name)
+    };
+    let backup = beside(&format!(".v{version}.backup"));
+    let partial = beside(&format!(".v{version}.{}.partial", std::process::id()));
+    let operation = || format!("backing up {} to {}", path.display(), backup.display());
+    if partial.exists() {
+        std::fs::remove_file(&partial).map_err(|e| backend(operation(), e))?;
+    }
+    conn.execute("VACUUM INTO ?1", [partial.to_string_lossy()]).map_err(|e| backend(operation(), e))?;
+    std::fs::rename(&partial, &backup).map_err(|e| backend(operation(), e))?;
+    tracing::info!(file = %path.display(), backup = %backup.display(), "backed up before migrating");
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn create_old(conn: &Connection) -> rusqlite::Result<()> {
+        conn.execute_batch("CREATE TABLE notes (text TEXT); INSERT INTO notes VALUES ('kept');")
+    }
+
+    fn add_column(conn: &Connection) -> rusqlite::Result<()> {
+        conn.execute_batch("ALTER TABLE notes ADD COLUMN seen INTEGER NOT NULL DEFAULT 7;")
+    }
+
+    fn fails(conn: &Connection) -> rusqlite::Result<()> {
+        conn.execute_batch("DROP TABLE notes; SELECT nonsense;")
+    }
+
+    fn check_open(path: &Path, migrations: &[Migration]) -> Result<Connection, StoreError> {
+        let mut conn = Connection::open(path).opening(path)?;
+        bring_up_to_date(&mut conn, path, migrations)?;
+        Ok(conn)
+    }
+
+    #[test]
+    fn an_older_file_is_backed_up_and_migrated() {
+        let dir = tempfile::tempdir().expect("a folder");
+        let path = dir.path().join("w.graphloom");
+        drop(check_open(&path, &[create_old]).expect("a new file"));
+        let conn = check_open(&path, &[create_old, add_column]).expect("a migrated file");
+        let row = conn.query_row("SELECT text, seen FROM notes", [], |r| Ok((r.get(0)?, r.get(1)?)));
+        assert_eq!(row, Ok(("kept".to_owned(), 7)));
+        let backup = dir.path().join("w.graphloom.v1.backup");
+        let conn = check_open(&backup, &[create_old]).expect("the backup opens as the older version");
+        assert_eq!(conn.query_row("SELECT text FROM notes", [], |r| r.get(0)), Ok("kept".to_owned()));
+    }
+
+    #[test]
+    fn a_migration_that_fails_leaves_the_file_as_it_was() {
+        let dir = tempfile::tempdir().expect("a folder");
+        let path = dir.path().join("w.graphloom");
+        drop(check_open(&path, &[create_old]).expect("a new file"));
+        assert!(check_open(&path, &[create_old, fails]).is_err());
+        let conn = check_open(&path, &[create_old]).expect("still version 1");
+        assert_eq!(conn.query_row("SELECT text FROM notes", [], |r| r.get(0)), Ok("kept".to_owned()));
+    }
+
+    #[test]
+    fn newer_and_foreign_files_are_refused() {
+        let dir = tempfile::tempdir().expect("a folder");
+        let newer = dir.path().join("newer.graphloom");
+        drop(check_open(&newer, &[create_old, add_column]).expect("a new file"));
+        let refused = check_open(&newer, &[create_old]).map(drop);
+        assert!(matches!(refused, Err(StoreError::Newer { found: 2, supported: 1, .. })), "{refused:?}");
+
+        let foreign = dir.path().join("foreign.graphloom");
+        let conn = Connection::open(&foreign).expect("a database");
+        conn.execute_batch("CREATE TABLE other (x)").expect("a table");
+        assert!(matches!(open_writer(&foreign).map(drop), Err(StoreError::Corrupt { .. })));
+
+        let text = dir.path().join("text.graphloom");
+        std::fs::write(&text, "no database at all, but long enough to be looked at".repeat(100))
+            .expect("a file");
+        assert!(matches!(open_writer(&text).map(drop), Err(StoreError::Corrupt { .. })));
+    }
+}

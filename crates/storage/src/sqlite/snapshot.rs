@@ -1,0 +1,252 @@
+//! The read view: a lock around a connection, and the port's methods on it.
+
+use std::sync::{Mutex, PoisonError};
+
+use async_trait::async_trait;
+use graphloom_core::{
+    Call, Chunk, ChunkId, ContentHash, Document, DocumentId, EmbeddingSpec, Entity, EntityKey, Extraction,
+    ExtractionKey, Fact, GraphKey, Job, Mention, Projection, Relation, RelationKey, Revision, Snapshot,
+    StoreCounts, StoreError, Summary, TextQuery, Timestamp, VectorEntry, VectorHit, VectorKind, VectorQuery,
+};
+use rusqlite::Connection;
+
+use super::error::Context;
+use super::text::Slicer;
+use super::{Reader, changes, read, rows, scan};
+use crate::rules;
+
+pub(super) struct SqliteSnapshot {
+    revision: Revision,
+    graph_revision: Revision,
+    /// A connection serves one call at a time; calls are short.
+    reader: Mutex<Reader>,
+}
+
+impl SqliteSnapshot {
+    pub(super) fn new(reader: Reader) -> Self {
+        Self { revision: reader.revision, graph_revision: reader.graph_revision, reader: Mutex::new(reader) }
+    }
+
+    fn read<T>(
+        &self,
+        operation: &str,
+        read: impl FnOnce(&Connection) -> rusqlite::Result<T>,
+    ) -> Result<T, StoreError> {
+        let reader = self.reader.lock().unwrap_or_else(PoisonError::into_inner);
+        read(&reader.conn).during(operation)
+    }
+
+    /// One answer for each question.
+    fn each<Q, T>(
+        &self,
+        operation: &str,
+        questions: &[Q],
+        answer: impl Fn(&Connection, &Q) -> rusqlite::Result<T>,
+    ) -> Result<Vec<T>, StoreError> {
+        self.read(operation, |conn| questions.iter().map(|question| answer(conn, question)).collect())
+    }
+}
+
+#[async_trait]
+impl Snapshot for SqliteSnapshot {
+    fn revision(&self) -> Revision {
+        self.revision
+    }
+
+    fn graph_revision(&self) -> Revision {
+        self.graph_revision
+    }
+
+    async fn counts(&self) -> Result<StoreCounts, StoreError> {
+        self.read("counting", read::counts)
+    }
+
+    async fn embedding(&self) -> Result<Option<EmbeddingSpec>, StoreError> {
+        self.read("reading the embedding space", rows::embedding)
+    }
+
+    async fn documents(&self, ids: &[DocumentId]) -> Result<Vec<Option<Document>>, StoreError> {
+        self.each("reading documents", ids, read::document)
+    }
+
+    async fn documents_of_sources(&self, sources: &[String]) -> Result<Vec<Vec<Document>>, StoreError> {
+        self.each("reading sources", sources, |conn, source| read::documents_by(conn, "source", source))
+    }
+
+    async fn documents_of_contents(&self, hashes: &[ContentHash]) -> Result<Vec<Vec<Document>>, StoreError> {
+        self.each("reading documents by content", hashes, read::documents_of_content)
+    }
+
+    async fn texts(&self, ids: &[DocumentId]) -> Result<Vec<Option<String>>, StoreError> {
+        self.each("reading texts", ids, read::text)
+    }
+
+    async fn jobs(&self, documents: &[DocumentId]) -> Result<Vec<Option<Job>>, StoreError> {
+        self.each("reading jobs", documents, read::job)
+    }
+
+    async fn claimable_jobs(&self, now: Timestamp, limit: usize) -> Result<Vec<Job>, StoreError> {
+        self.read("reading claimable jobs", |conn| read::claimable_jobs(conn, now, limit))
+    }
+
+    async fn chunks(&self, ids: &[ChunkId]) -> Result<Vec<Option<Chunk>>, StoreError> {
+        self.read("reading chunks", |conn| {
+            let mut slicer = Slicer::new(conn);
+            ids.iter().map(|id| read::chunk(conn, &mut slicer, id)).collect()
+        })
+    }
+
+    async fn chunks_of(&self, documents: &[DocumentId]) -> Result<Vec<Vec<Chunk>>, StoreError> {
+        self.read("reading chunks of documents", |conn| {
+            let mut slicer = Slicer::new(conn);
+            documents.iter().map(|document| read::chunks_of(conn, &mut slicer, document)).collect()
+        })
+    }
+
+    async fn extractions(&self, keys: &[ExtractionKey]) -> Result<Vec<Option<Extraction>>, StoreError> {
+        self.each("reading extractions", keys, read::extraction)
+    }
+
+    async fn mentions_of(&self, entities: &[EntityKey]) -> Result<Vec<Vec<Mention>>, StoreError> {
+        self.each("reading mentions", entities, read::mentions_of)
+    }
+
+    async fn facts_of(&self, relations: &[RelationKey]) -> Result<Vec<Vec<Fact>>, StoreError> {
+        self.each("reading facts", relations, read::facts_of)
+    }
+
+    async fn facts_touching(&self, entities: &[EntityKey]) -> Result<Vec<Vec<Fact>>, StoreError> {
+        self.each("reading facts of entities", entities, read::facts_touching)
+    }
+
+    async fn graph_keys_of(&self, chunks: &[ChunkId]) -> Result<Vec<GraphKey>, StoreError> {
+        self.read("reading the graph of chunks", |conn| read::graph_keys_of(conn, chunks))
+    }
+
+    async fn entities(&self, keys: &[EntityKey]) -> Result<Vec<Option<Entity>>, StoreError> {
+        self.each("reading entities", keys, read::entity)
+    }
+
+    async fn relations(&self, keys: &[RelationKey]) -> Result<Vec<Option<Relation>>, StoreError> {
+        self.each("reading relations", keys, read::relation)
+    }
+
+    async fn relations_of(&self, entities: &[EntityKey]) -> Result<Vec<Vec<Relation>>, StoreError> {
+        self.each("reading relations of entities", entities, read::relations_of)
+    }
+
+    async fn degrees(&self, entities: &[EntityKey]) -> Result<Vec<u32>, StoreError> {
+        self.each("reading degrees", entities, read::degree)
+    }
+
+    async fn chunks_behind(&self, keys: &[GraphKey], limit: usize) -> Result<Vec<Vec<ChunkId>>, StoreError> {
+        self.each("reading the chunks behind the graph", keys, |conn, key| {
+            read::chunks_behind(conn, key, limit)
+        })
+    }
+
+    async fn summaries(&self, keys: &[GraphKey]) -> Result<Vec<Vec<Summary>>, StoreError> {
+        self.each("reading summaries", keys, read::summaries)
+    }
+
+    async fn search_vectors(&self, query: &VectorQuery) -> Result<Vec<Vec<VectorHit>>, StoreError> {
+        let reader = self.reader.lock().unwrap_or_else(PoisonError::into_inner);
+        let Some(space) = rows::embedding(&reader.conn).during("reading the embedding space")? else {
+            return Ok(vec![Vec::new(); query.vectors.len()]);
+        };
+        rules::check_query(&space, &query.vectors)?;
+        reader.shared.vectors.search(&reader.conn, query).during("searching vectors")
+    }
+
+    async fn vectors(&self, kind: VectorKind, ids: &[String]) -> Result<Vec<Option<Vec<f32>>>, StoreError> {
+        self.each("reading vectors", ids, |conn, id| read::stored_vector(conn, kind, id))
+    }
+
+    async fn search_text(&self, query: &TextQuery) -> Result<Vec<VectorHit>, StoreError> {
+        let reader = self.reader.lock().unwrap_or_else(PoisonError::into_inner);
+        reader.shared.full_text.search(&reader.conn, self.revision, query)
+    }
+
+    async fn projections(&self) -> Result<Vec<Projection>, StoreError> {
+        let reader = self.reader.lock().unwrap_or_else(PoisonError::into_inner);
+        let newest = changes::newest(&reader.conn).during("reading the change log")?;
+        Ok(vec![reader.shared.full_text.projection(newest, self.revision)?])
+    }
+
+    async fn scan_documents(
+        &self,
+        after: Option<&DocumentId>,
+        limit: usize,
+    ) -> Result<Vec<Document>, StoreError> {
+        self.read("scanning documents", |conn| scan::documents(conn, after, limit))
+    }
+
+    async fn scan_jobs(&self, after: Option<&DocumentId>, limit: usize) -> Result<Vec<Job>, StoreError> {
+        self.read("scanning jobs", |conn| scan::jobs(conn, after, limit))
+    }
+
+    async fn scan_chunks(&self, after: Option<&ChunkId>, limit: usize) -> Result<Vec<Chunk>, StoreError> {
+        self.read("scanning chunks", |conn| scan::chunks(conn, after, limit))
+    }
+
+    async fn scan_extractions(
+        &self,
+        after: Option<&ExtractionKey>,
+        limit: usize,
+    ) -> Result<Vec<Extraction>, StoreError> {
+        self.read("scanning extractions", |conn| scan::extractions(conn, after, limit))
+    }
+
+    async fn scan_mentions(
+        &self,
+        after: Option<(&ChunkId, u32)>,
+        limit: usize,
+    ) -> Result<Vec<Mention>, StoreError> {
+        self.read("scanning mentions", |conn| scan::mentions(conn, after, limit))
+    }
+
+    async fn scan_facts(
+        &self,
+        after: Option<(&ChunkId, u32)>,
+        limit: usize,
+    ) -> Result<Vec<Fact>, StoreError> {
+        self.read("scanning facts", |conn| scan::facts(conn, after, limit))
+    }
+
+    async fn scan_entities(
+        &self,
+        after: Option<&EntityKey>,
+        limit: usize,
+    ) -> Result<Vec<Entity>, StoreError> {
+        self.read("scanning entities", |conn| scan::entities(conn, after, limit))
+    }
+
+    async fn scan_relations(
+        &self,
+        after: Option<&RelationKey>,
+        limit: usize,
+    ) -> Result<Vec<Relation>, StoreError> {
+        self.read("scanning relations", |conn| scan::relations(conn, after, limit))
+    }
+
+    async fn scan_summaries(
+        &self,
+        after: Option<(&GraphKey, &str)>,
+        limit: usize,
+    ) -> Result<Vec<(GraphKey, Summary)>, StoreError> {
+        self.read("scanning summaries", |conn| scan::summaries(conn, after, limit))
+    }
+
+    async fn scan_vectors(
+        &self,
+        kind: VectorKind,
+        after: Option<&str>,
+        limit: usize,
+    ) -> Result<Vec<VectorEntry>, StoreError> {
+        self.read("scanning vectors", |conn| scan::vectors(conn, kind, after, limit))
+    }
+
+    async fn scan_calls(&self, skip: u64, limit: usize) -> Result<Vec<Call>, StoreError> {
+        self.read("scanning calls", |conn| scan::calls(conn, skip, limit))
+    }
+}

@@ -1,0 +1,91 @@
+//! A document's text, stored once in segments.
+
+use rusqlite::{Connection, OptionalExtension, params};
+
+/// Bytes of a segment.
+const SEGMENT_BYTES: usize = 64 << 10;
+
+/// Writes a text in place of what the document had.
+pub(super) fn write(conn: &Connection, document: i64, text: &str) -> rusqlite::Result<()> {
+    conn.prepare_cached("DELETE FROM segments WHERE document = ?1")?.execute([document])?;
+    let mut insert =
+        conn.prepare_cached("INSERT INTO segments (document, ordinal, bytes) VALUES (?1, ?2, ?3)")?;
+    for (ordinal, bytes) in text.as_bytes().chunks(SEGMENT_BYTES).enumerate() {
+        insert.execute(params![document, ordinal as i64, bytes])?;
+    }
+    Ok(())
+}
+
+/// Reads a whole text.
+pub(super) fn read_all(conn: &Connection, document: i64) -> rusqlite::Result<String> {
+    let mut bytes = Vec::new();
+    let mut select =
+        conn.prepare_cached("SELECT bytes FROM segments WHERE document = ?1 ORDER BY ordinal")?;
+    let mut rows = select.query([document])?;
+    while let Some(row) = rows.next()? {
+        bytes.extend_from_slice(row.get_ref(0)?.as_blob()?);
+    }
+    into_text(bytes)
+}
+
+/// Slices texts; neighbouring slices read their segment once.
+pub(super) struct Slicer<'a> {
+    conn: &'a Connection,
+    last: Option<(i64, u64, Vec<u8>)>,
+}
+
+impl<'a> Slicer<'a> {
+    pub(super) fn new(conn: &'a Connection) -> Self {
+        Self { conn, last: None }
+    }
+
+    /// The bytes `start..stop` of a document; `None` where they leave it. Bytes that cut a character are
+    /// no text, which the caller sees.
+    pub(super) fn slice(
+        &mut self,
+        document: i64,
+        start: u64,
+        stop: u64,
+    ) -> rusqlite::Result<Option<Vec<u8>>> {
+        const SIZE: u64 = SEGMENT_BYTES as u64;
+        let mut bytes = Vec::with_capacity(stop.saturating_sub(start).min(SIZE) as usize);
+        let mut at = start;
+        while at < stop {
+            let Some(segment) = self.segment(document, at / SIZE)? else { return Ok(None) };
+            let from = (at % SIZE) as usize;
+            let to = segment.len().min(from + (stop - at) as usize);
+            if from >= to {
+                return Ok(None);
+            }
+            bytes.extend_from_slice(&segment[from..to]);
+            at += (to - from) as u64;
+        }
+        Ok((start <= stop).then_some(bytes))
+    }
+
+    /// Whether an empty slice may stand at `at`: inside the text and between characters.
+    pub(super) fn is_border(&mut self, document: i64, at: u64, text_bytes: u64) -> rusqlite::Result<bool> {
+        if at >= text_bytes {
+            return Ok(at == text_bytes);
+        }
+        let byte = self.slice(document, at, at + 1)?;
+        Ok(byte.is_some_and(|byte| byte[0] & 0b1100_0000 != 0b1000_0000))
+    }
+
+    fn segment(&mut self, document: i64, ordinal: u64) -> rusqlite::Result<Option<&[u8]>> {
+        if self.last.as_ref().is_none_or(|(d, o, _)| (*d, *o) != (document, ordinal)) {
+            let bytes = self
+                .conn
+                .prepare_cached("SELECT bytes FROM segments WHERE document = ?1 AND ordinal = ?2")?
+                .query_row(params![document, ordinal as i64], |row| row.get(0))
+                .optional()?;
+            self.last = bytes.map(|bytes| (document, ordinal, bytes));
+        }
+        Ok(self.last.as_ref().map(|(_, _, bytes)| bytes.as_slice()))
+    }
+}
+
+/// Text from stored bytes.
+pub(super) fn into_text(bytes: Vec<u8>) -> rusqlite::Result<String> {
+    String::from_utf8(bytes).map_err(|e| rusqlite::Error::Utf8Error(0, e.utf8_error()))
+}

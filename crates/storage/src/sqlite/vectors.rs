@@ -1,0 +1,347 @@
+//! The vector projection: an 8-bit copy of the vectors in memory, scanned to find candidates that the stored
+//! vectors then rank exactly.
+//!
+//! It is built by the first search of a kind and follows the change log after that. Each row knows how far its
+//! 8-bit copy is from the stored vector, so a scan gives bounds, not estimates: a row is left out only when it
+//! cannot be among the best. Hits are those of the snapshot, also when the projection is ahead of it.
+
+use std::collections::{BTreeSet, HashMap, VecDeque};
+use std::sync::{Arc, PoisonError, RwLock};
+
+use graphloom_core::{VectorHit, VectorKind, VectorQuery};
+use rusqlite::{Connection, OptionalExtension, Result, params};
+
+use super::changes::{self, Mark};
+use super::rows;
+use crate::vector;
+
+/// Changes remembered for snapshots older than the projection; an older one yet is searched without it.
+const MAX_REMEMBERED_CHANGES: usize = 16 << 10;
+/// Added to every bound for the rounding of the arithmetic itself.
+const SLACK: f32 = 1e-5;
+
+/// Whether the chunk with this key is of a live document.
+pub(super) const IS_LIVE_CHUNK: &str =
+    "SELECT 1 FROM chunks c JOIN documents d ON d.id = c.document WHERE c.key = ?1 AND d.live = 1";
+
+/// The projections of all kinds, each built when first asked.
+#[derive(Default)]
+pub(super) struct Vectors {
+    chunks: RwLock<Index>,
+    entities: RwLock<Index>,
+    relations: RwLock<Index>,
+}
+
+impl Vectors {
+    /// Answers each query vector with the snapshot's nearest entries.
+    pub(super) fn search(&self, conn: &Connection, query: &VectorQuery) -> Result<Vec<Vec<VectorHit>>> {
+        let now = changes::newest(conn)?;
+        let lock = match query.kind {
+            VectorKind::Chunk => &self.chunks,
+            VectorKind::Entity => &self.entities,
+            VectorKind::Relation => &self.relations,
+        };
+        let mut index = lock.read().unwrap_or_else(PoisonError::into_inner);
+        if index.is_behind(now) {
+            drop(index);
+            let mut behind = lock.write().unwrap_or_else(PoisonError::into_inner);
+            if behind.is_behind(now) {
+                behind.catch_up(conn, query.kind, now)?;
+            }
+            drop(behind);
+            index = lock.read().unwrap_or_else(PoisonError::into_inner);
+        }
+        let questions = query.vectors.iter().map(|vector| vector::to_unit(vector));
+        match index.changed_since(now) {
+            Some(changed) => {
+                questions.map(|question| index.search(conn, query, &question, &changed)).collect()
+            }
+            None => questions.map(|question| search_stored(conn, query, &question)).collect(),
+        }
+    }
+}
+
+/// The projection of one kind.
+#[derive(Default)]
+struct Index {
+    /// Where in the change log it stands; `None` before it is built.
+    mark: Option<Mark>,
+    dimensions: usize,
+    /// Row by key.
+    places: HashMap<Arc<str>, usize>,
+    keys: Vec<Arc<str>>,
+    slots: Vec<i64>,
+    /// `dimensions` numbers a row.
+    codes: Vec<i8>,
+    scales: Vec<f32>,
+    /// Length of the difference between the stored vector and its 8-bit copy.
+    residuals: Vec<f32>,
+    /// The newest changes, oldest first, and the place in the log after which it holds all of them.
+    remembered: VecDeque<(i64, Arc<str>)>,
+    remembers_after: i64,
+}
+
+impl Index {
+    fn is_behind(&self, now: Mark) -> bool {
+        self.mark.is_none_or(|mark| mark.id < now.id)
+    }
+
+    /// The keys that changed between the snapshot at `now` and this projection; `None` where that is forgotten.
+    fn changed_since(&self, now: Mark) -> Option<BTreeSet<&str>> {
+        let newer = self.remembered.iter().rev().take_while(|(id, _)| *id > now.id);
+        (self.remembers_after <= now.id).then(|| newer.map(|(_, key)| &**key).collect())
+    }
+
+    fn catch_up(&mut self, conn: &Connection, kind: VectorKind, now: Mark) -> Result<()> {
+        match self.mark {
+            Some(mark) if changes::reaches(conn, mark)? => self.apply_changes(conn, kind, mark)?,
+            _ => self.rebuild(conn, kind, now)?,
+        }
+        self.mark = Some(now);
+        Ok(())
+    }
+
+    fn apply_changes(&mut self, conn: &Connection, kind: VectorKind, mark: Mark) -> Result<()> {
+        for (id, code, key) in changes::after(conn, mark, changes::VECTOR)? {
+            if code != rows::kind_code(kind) {
+                continue;
+            }
+            match find(conn, kind, &key)? {
+                Some((slot, data)) => self.put(&key, slot, &vector::decode(&data)),
+                None => self.remove(&key),
+            }
+            self.remembered.push_back((id, Arc::from(key)));
+            if self.remembered.len() > MAX_REMEMBERED_CHANGES
+                && let Some((forgotten, _)) = self.remembered.pop_front()
+            {
+                self.remembers_after = forgotten;
+            }
+        }
+        Ok(())
+    }
+
+    fn rebuild(&mut self, conn: &Connection, kind: VectorKind, now: Mark) -> Result<()> {
+        *self = Self { remembers_after: now.id, ..Self::default() };
+        let mut values = Vec::new();
+        for_each_stored(conn, kind, |key, slot, data| {
+            vector::decode_into(data, &mut values);
+            self.put(key, slot, &values);
+            Ok(())
+        })?;
+        self.codes.shrink_to_fit();
+        Ok(())
+    }
+
+    fn put(&mut self, key: &str, slot: i64, values: &[f32]) {
+        self.dimensions = values.len();
+        let largest = values.iter().fold(0.0f32, |largest, x| largest.max(x.abs()));
+        let scale = largest / f32::from(i8::MAX);
+        let code = |x: &f32| if scale > 0.0 { (x / scale).round() as i8 } else { 0 };
+        let residual = values.iter().map(|x| (x - f32::from(code(x)) * scale).powi(2)).sum::<f32>().sqrt();
+        let codes = values.iter().map(code);
+        match self.places.get(key) {
+            Some(&row) => {
+                let start = row * self.dimensions;
+                self.codes[start..start + self.dimensions]
+                    .iter_mut()
+                    .zip(codes)
+                    .for_each(|(old, new)| *old = new);
+                (self.slots[row], self.scales[row], self.residuals[row]) = (slot, scale, residual);
+            }
+            None => {
+                let key: Arc<str> = Arc::from(key);
+                self.places.insert(Arc::clone(&key), self.keys.len());
+                self.keys.push(key);
+                self.slots.push(slot);
+                self.codes.extend(codes);
+                self.scales.push(scale);
+                self.residuals.push(residual);
+            }
+        }
+    }
+
+    /// Removes a row; the last one takes its place.
+    fn remove(&mut self, key: &str) {
+        let Some(row) = self.places.remove(key) else { return };
+        let last = self.keys.len() - 1;
+        self.keys.swap_remove(row);
+        self.slots.swap_remove(row);
+        self.scales.swap_remove(row);
+        self.residuals.swap_remove(row);
+        self.codes.copy_within(last * self.dimensions.., row * self.dimensions);
+        self.codes.truncate(last * self.dimensions);
+        if let Some(moved) = self.keys.get(row) {
+            self.places.insert(Arc::clone(moved), row);
+        }
+    }
+
+    /// The nearest entries: bounds from the 8-bit copies, then exact scores from the best bound down, until no bound
+    /// reaches the worst score that still counts.
+    fn search(
+        &self,
+        conn: &Connection,
+        query: &VectorQuery,
+        unit: &[f32],
+        changed: &BTreeSet<&str>,
+    ) -> Result<Vec<VectorHit>> {
+        let mut hits = Vec::new();
+        if query.limit == 0 {
+            return Ok(hits);
+        }
+        let mut values = Vec::new();
+        let mut score = |key: &str, data: &[u8], hits: &mut Vec<VectorHit>| {
+            vector::decode_into(data, &mut values);
+            let score = vector::cosine(unit, &values);
+            if score >= query.min_score {
+                hits.push(VectorHit { id: key.to_owned(), score });
+            }
+        };
+        // What changed after the snapshot: the projection is wrong about it, the snapshot is not.
+        for key in changed {
+            if let Some((_, data)) = find(conn, query.kind, key)? {
+                score(key, &data, &mut hits);
+            }
+        }
+        let mut stored = conn.prepare_cached("SELECT data FROM vector_data WHERE slot = ?1")?;
+        let candidates = self.candidates(query, unit, changed);
+        let mut worst = f32::NEG_INFINITY;
+        for (checked, &(upper, row)) in candidates.iter().enumerate() {
+            if upper < worst {
+                break;
+            }
+            let mut found = stored.query([self.slots[row as usize]])?;
+            if let Some(found) = found.next()? {
+                score(&self.keys[row as usize], found.get_ref(0)?.as_blob()?, &mut hits);
+            }
+            // Ranking costs more than a few spare scores.
+            if checked % query.limit.clamp(8, 64) == 0 && hits.len() > query.limit {
+                vector::rank(&mut hits, query.limit);
+                worst = hits.last().map_or(worst, |hit| hit.score);
+            }
+        }
+        vector::rank(&mut hits, query.limit);
+        Ok(hits)
+    }
+
+    /// The rows that may be among the best, with their upper bounds, best first.
+    fn candidates(&self, query: &VectorQuery, unit: &[f32], changed: &BTreeSet<&str>) -> Vec<(f32, u32)> {
+        if self.keys.is_empty() {
+            return Vec::new();
+        }
+        let question = Question::new(unit);
+        let mut uppers = Vec::with_capacity(self.keys.len());
+        let mut lowers = Vec::with_capacity(self.keys.len());
+        let measures = self.scales.iter().zip(&self.residuals);
+        for (codes, (scale, residual)) in self.codes.chunks_exact(self.dimensions).zip(measures) {
+            let estimate = question.dot(codes) * scale;
+            let error = residual * question.length + question.residual * (1.01 + residual) + SLACK;
+            // Scores are cut to this range, so bounds are too: else ties at its ends would be lost.
+            uppers.push((estimate + error).clamp(-1.0, 1.0));
+            lowers.push((estimate - error).clamp(-1.0, 1.0));
+        }
+        for &key in changed {
+            if let Some(&row) = self.places.get(key) {
+                (uppers[row], lowers[row]) = (f32::NEG_INFINITY, f32::NEG_INFINITY);
+            }
+        }
+        let mut threshold = query.min_score;
+        if lowers.len() > query.limit {
+            let (_, kth, _) = lowers.select_nth_unstable_by(query.limit - 1, |x, y| y.total_cmp(x));
+            threshold = threshold.max(*kth);
+        }
+        let mut candidates: Vec<(f32, u32)> = (0u32..)
+            .zip(&uppers)
+            .filter(|&(_, upper)| *upper >= threshold && *upper > f32::NEG_INFINITY)
+            .map(|(row, upper)| (*upper, row))
+            .collect();
+        candidates.sort_unstable_by(|x, y| y.0.total_cmp(&x.0));
+        candidates
+    }
+}
+
+/// A query in 16-bit numbers: twice the precision of the rows at the same cost, so that its own rounding does not
+/// matter.
+struct Question {
+    codes: Vec<i16>,
+    scale: f32,
+    length: f32,
+    residual: f32,
+}
+
+/// Numbers summed in 32 bits before widening: 256 products of 8 and 16 bits cannot overflow.
+const BLOCK: usize = 256;
+
+impl Question {
+    fn new(unit: &[f32]) -> Self {
+        let largest = unit.iter().fold(0.0f32, |largest, x| largest.max(x.abs()));
+        let scale = if largest > 0.0 { largest / f32::from(i16::MAX) } else { 1.0 };
+        let codes: Vec<i16> = unit.iter().map(|x| (x / scale).round() as i16).collect();
+        let length = unit.iter().map(|x| x * x).sum::<f32>().sqrt();
+        let residual =
+            unit.iter().zip(&codes).map(|(x, &c)| (x - f32::from(c) * scale).powi(2)).sum::<f32>().sqrt();
+        Self { codes, scale, length, residual }
+    }
+
+    fn dot(&self, codes: &[i8]) -> f32 {
+        let mut total = 0i64;
+        for (row, question) in codes.chunks(BLOCK).zip(self.codes.chunks(BLOCK)) {
+            let sum: i32 = row.iter().zip(question).map(|(&r, &q)| i32::from(r) * i32::from(q)).sum();
+            total += i64::from(sum);
+        }
+        total as f32 * self.scale
+    }
+}
+
+/// Ranks every stored vector of the snapshot, without the projection.
+fn search_stored(conn: &Connection, query: &VectorQuery, unit: &[f32]) -> Result<Vec<VectorHit>> {
+    let mut hits = Vec::new();
+    let mut values = Vec::new();
+    for_each_stored(conn, query.kind, |key, _, data| {
+        vector::decode_into(data, &mut values);
+        let score = vector::cosine(unit, &values);
+        if score >= query.min_score {
+            hits.push(VectorHit { id: key.to_owned(), score });
+        }
+        Ok(())
+    })?;
+    vector::rank(&mut hits, query.limit);
+    Ok(hits)
+}
+
+/// Visits every vector that may be found.
+fn for_each_stored(
+    conn: &Connection,
+    kind: VectorKind,
+    mut visit: impl FnMut(&str, i64, &[u8]) -> Result<()>,
+) -> Result<()> {
+    let mut select = conn.prepare_cached(match kind {
+        VectorKind::Chunk => {
+            "SELECT v.key, v.slot, x.data FROM vectors v JOIN vector_data x ON x.slot = v.slot
+                JOIN chunks c ON c.key = v.key JOIN documents d ON d.id = c.document WHERE v.kind = ?1 AND d.live = 1"
+        }
+        VectorKind::Entity | VectorKind::Relation => {
+            "SELECT v.key, v.slot, x.data FROM vectors v JOIN vector_data x ON x.slot = v.slot WHERE v.kind = ?1"
+        }
+    })?;
+    let mut found = select.query([rows::kind_code(kind)])?;
+    while let Some(row) = found.next()? {
+        visit(row.get_ref(0)?.as_str()?, row.get(1)?, row.get_ref(2)?.as_blob()?)?;
+    }
+    Ok(())
+}
+
+/// The slot and stored form of a vector that may be found.
+fn find(conn: &Connection, kind: VectorKind, key: &str) -> Result<Option<(i64, Vec<u8>)>> {
+    let mut select = conn.prepare_cached(
+        "SELECT v.slot, x.data FROM vectors v JOIN vector_data x ON x.slot = v.slot
+            WHERE v.kind = ?1 AND v.key = ?2",
+    )?;
+    let found = select
+        .query_row(params![rows::kind_code(kind), key], |row| Ok((row.get(0)?, row.get(1)?)))
+        .optional()?;
+    let may_be_found = match kind {
+        VectorKind::Chunk => found.is_some() && conn.prepare_cached(IS_LIVE_CHUNK)?.exists([key])?,
+        VectorKind::Entity | VectorKind::Relation => true,
+    };
+    Ok(found.filter(|_| may_be_found))
+}

@@ -266,7 +266,7 @@ impl<'a> Providers<'a> {
     pub(crate) fn embedder(&self, choice: &EmbedderChoice) -> anyhow::Result<Arc<dyn Embedder>> {
         let setting_up = || format!("setting up embedder {choice}");
         Ok(match choice {
-            EmbedderChoice::Builtin => Arc::new(graphloom_providers::builtin::BuiltinEmbedder::new()),
+            EmbedderChoice::Builtin => Arc::new(graphloom_providers::builtin::BuiltinEmbedder),
             EmbedderChoice::Local(name) => {
                 let model = model_store(self.config).open(name).with_context(setting_up)?;
                 Arc::new(LocalEmbedder::open(model.config()).with_context(setting_up)?)

@@ -3,6 +3,10 @@
 //! [`memory`] is the reference: the rules in their plainest form, for tests. Every other store must answer as it
 //! does. [`sqlite`] is the store of the product.
 
+#[cfg(any(test, feature = "conformance"))]
+pub mod conformance;
+#[cfg(any(test, feature = "conformance"))]
+pub mod faulty;
 pub mod memory;
 mod rules;
 pub mod sqlite;

@@ -22,7 +22,8 @@ pub trait Store: Send + Sync {
     async fn snapshot(&self) -> Result<Box<dyn Snapshot>, StoreError>;
 
     /// Applies `batch` wholly or not at all and returns the new revision. When this returns, the change is durable.
-    /// An empty batch returns the current revision.
+    /// Commits of one handle are applied in the order they were called, a dropped future's too; an empty batch changes
+    /// nothing and returns the current revision once those before it are applied.
     async fn commit(&self, batch: Batch) -> Result<Revision, StoreError>;
 }
 

@@ -11,11 +11,16 @@ use graphloom_engine::index::{self, Acceptance};
 use graphloom_storage::check::check;
 use graphloom_storage::dump::write_dump;
 use graphloom_storage::memory::MemoryStore;
+use graphloom_storage::sqlite::SqliteStore;
 use proptest::prelude::*;
 use support::{ReadingModel, engine, source};
 
-fn new_engine() -> Engine {
-    engine(Arc::new(MemoryStore::new(WorkspaceId::default())), Arc::new(ReadingModel::default()))
+fn memory() -> Arc<dyn Store> {
+    Arc::new(MemoryStore::new(WorkspaceId::default()))
+}
+
+fn new_engine(store: Arc<dyn Store>) -> Engine {
+    engine(store, Arc::new(ReadingModel::default()))
 }
 
 async fn add(engine: &Engine, name: &str, text: &str) -> Option<DocumentId> {
@@ -40,7 +45,7 @@ async fn dump(store: &dyn Store) -> String {
 
 /// The dump of a fresh store with these documents.
 async fn plain_build(documents: &BTreeMap<String, String>) -> String {
-    let engine = new_engine();
+    let engine = new_engine(memory());
     for (name, text) in documents {
         add(&engine, name, text).await;
     }
@@ -90,8 +95,8 @@ async fn interrupt(engine: &Engine, polls: u8) {
     .await;
 }
 
-async fn play(steps: &[Step]) {
-    let engine = new_engine();
+async fn play(store: Arc<dyn Store>, steps: &[Step]) {
+    let engine = new_engine(store);
     let mut remaining = BTreeMap::new();
     for step in steps {
         match step {
@@ -122,14 +127,27 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
     #[test]
     fn any_history_leaves_the_state_of_the_plain_build_of_what_remains(steps in prop::collection::vec(step(), 1..14)) {
-        let runtime = tokio::runtime::Builder::new_current_thread().build().expect("a runtime");
-        runtime.block_on(play(&steps));
+        runtime().block_on(play(memory(), &steps));
     }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(8))]
+    #[test]
+    fn the_same_holds_on_disk(steps in prop::collection::vec(step(), 1..14)) {
+        let folder = tempfile::tempdir().expect("a temporary folder");
+        let store = SqliteStore::open(folder.path(), WorkspaceId::default()).expect("a new store");
+        runtime().block_on(play(Arc::new(store), &steps));
+    }
+}
+
+fn runtime() -> tokio::runtime::Runtime {
+    tokio::runtime::Builder::new_current_thread().build().expect("a runtime")
 }
 
 #[tokio::test]
 async fn a_changed_document_answers_with_its_old_version_until_the_new_one_is_merged() {
-    let engine = new_engine();
+    let engine = new_engine(memory());
     add(&engine, "a.txt", "Ada knows Bo.").await;
     run(&engine).await;
     let new = add(&engine, "a.txt", "Ada knows Cy.").await.expect("accepted");

@@ -7,6 +7,7 @@ use graphloom_core::{
     ExtractionKey, FinishReason, LanguageModel, ModelError, Records, RelationRecord, Role, complete,
 };
 
+use crate::offline::RULES;
 use crate::prompt::Prompt;
 use crate::text::entity_key;
 pub(crate) use tuples::after_thinking;
@@ -38,8 +39,6 @@ pub const ENTITY_TYPES: [&str; 12] = [
     "NaturalObject",
     "Other",
 ];
-/// Bumped when the rules change what they extract, so that old extractions are not mistaken for new ones.
-const RULES: &str = "rules-1";
 
 /// How records are asked for; everything here is part of the extraction's key.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -231,4 +230,125 @@ fn section_line(chunk: &Chunk) -> String {
         return String::new();
     }
     format!("Section: {}\n", chunk.breadcrumb.join(" → "))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Mutex;
+
+    use async_trait::async_trait;
+    use futures::{StreamExt, stream};
+    use graphloom_core::{
+        ChatEvent, ChatStream, ChunkExtraction, ChunkId, ContentHash, DocumentId, Span, Timestamp, Usage,
+    };
+
+    use super::*;
+
+    struct StoppedClock;
+
+    impl Clock for StoppedClock {
+        fn now(&self) -> Timestamp {
+            Timestamp(0)
+        }
+    }
+
+    /// Gives its answers in order; `None` fails.
+    struct Scripted(Mutex<Vec<Option<&'static str>>>);
+
+    #[async_trait]
+    impl LanguageModel for Scripted {
+        fn name(&self) -> &str {
+            "scripted"
+        }
+
+        async fn chat(&self, _: ChatRequest) -> Result<ChatStream, ModelError> {
+            let next = self.0.lock().expect("one caller").remove(0);
+            let Some(text) = next else {
+                return Err(ModelError::Timeout { model: "scripted".to_owned(), idle_ms: 1 });
+            };
+            let done = Completion { finish: FinishReason::Stop, usage: Usage::default(), attempts: 1 };
+            Ok(stream::iter([Ok(ChatEvent::Delta(text.to_owned())), Ok(ChatEvent::Done(done))]).boxed())
+        }
+    }
+
+    fn chunk(text: &str, breadcrumb: &[&str]) -> Chunk {
+        let document = DocumentId::new("a.md", &ContentHash::of(text.as_bytes()));
+        Chunk {
+            id: ChunkId::new(&document, 0, 0, text.len() as u64),
+            document,
+            ordinal: 0,
+            span: Span::new(0, text.len()),
+            token_count: 0,
+            breadcrumb: breadcrumb.iter().map(|&title| title.to_owned()).collect(),
+            text: text.to_owned(),
+            extraction: ChunkExtraction::Pending,
+        }
+    }
+
+    fn check_extraction(answers: &[Option<&'static str>]) -> (Result<Vec<(String, String)>, String>, usize) {
+        let model = Scripted(Mutex::new(answers.to_vec()));
+        let (chunk, spec) = (chunk("Ada works in Kelm.", &[]), ExtractSpec::default());
+        let key = extraction_key(&chunk, &spec, Some("scripted"));
+        let extracted = block_on(extract_by_model(&chunk, key, &spec, &model, &StoppedClock));
+        let result = extracted.result.map_err(|error| error.to_string()).map(|extraction| {
+            extraction.records.entities.into_iter().map(|entity| (entity.name, entity.description)).collect()
+        });
+        (result, extracted.calls.len())
+    }
+
+    fn block_on<F: Future>(future: F) -> F::Output {
+        tokio::runtime::Builder::new_current_thread().build().expect("a runtime").block_on(future)
+    }
+
+    fn entities(list: &[(&str, &str)]) -> Result<Vec<(String, String)>, String> {
+        Ok(list.iter().map(|(name, description)| ((*name).to_owned(), (*description).to_owned())).collect())
+    }
+
+    #[test]
+    fn a_gleaning_adds_what_is_new_and_keeps_the_longer_description() {
+        let first =
+            "entity<|#|>Ada<|#|>Person<|#|>Works.\nentity<|#|>Kelm<|#|>Location<|#|>A town.\n<|COMPLETE|>";
+        let second = "entity<|#|>ada<|#|>Person<|#|>Works in Kelm.\nentity<|#|>Kelm<|#|>Location<|#|>Town\nentity<|#|>Lab<|#|>Other<|#|>x\n<|COMPLETE|>";
+        let expected = entities(&[("ada", "Works in Kelm."), ("Kelm", "A town."), ("Lab", "x")]);
+        assert_eq!(check_extraction(&[Some(first), Some(second)]), (expected, 2));
+    }
+
+    #[test]
+    fn a_gleaning_that_fails_leaves_the_first_answer_and_is_in_the_ledger() {
+        let first = "entity<|#|>Ada<|#|>Person<|#|>Works.\n<|COMPLETE|>";
+        assert_eq!(check_extraction(&[Some(first), None]), (entities(&[("Ada", "Works.")]), 2));
+    }
+
+    #[test]
+    fn an_answer_without_records_or_completion_mark_is_a_failure_and_not_an_empty_extraction() {
+        let (result, _) = check_extraction(&[Some("I cannot help with that."), Some("Sorry.")]);
+        assert!(result.is_err_and(|error| error.contains("holds no record")));
+        assert_eq!(check_extraction(&[Some("<|COMPLETE|>"), Some("<|COMPLETE|>")]).0, entities(&[]));
+    }
+
+    #[test]
+    fn everything_that_changes_the_answer_changes_the_key() {
+        let spec = ExtractSpec::default();
+        let key = extraction_key(&chunk("text", &[]), &spec, Some("m"));
+        let other_spec = ExtractSpec { gleaning: 0, ..spec.clone() };
+        let others = [
+            extraction_key(&chunk("other", &[]), &spec, Some("m")),
+            extraction_key(&chunk("text", &["Heading"]), &spec, Some("m")),
+            extraction_key(&chunk("text", &[]), &spec, Some("n")),
+            extraction_key(&chunk("text", &[]), &spec, None),
+            extraction_key(&chunk("text", &[]), &other_spec, Some("m")),
+        ];
+        assert!(others.iter().all(|other| *other != key));
+    }
+
+    #[test]
+    fn prompts_render_as_reviewed() {
+        let spec = ExtractSpec::default();
+        insta::assert_snapshot!("extract_system", system_prompt(&spec));
+        insta::assert_snapshot!(
+            "extract_user",
+            user_prompt(&chunk("Ada works in Kelm.", &["People", "Staff"]))
+        );
+        insta::assert_snapshot!("extract_glean", GLEAN_PROMPT.body());
+    }
 }

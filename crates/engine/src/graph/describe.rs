@@ -202,3 +202,21 @@ async fn summarise(
     }
     Ok(answer)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_summary_prompt_renders_as_reviewed() {
+        let descriptions =
+            "{\"Description\":\"Ada is a chemist.\"}\n{\"Description\":\"Ada founded the lab.\"}";
+        let values = [
+            ("what", "Entity"),
+            ("name", "Ada"),
+            ("descriptions", descriptions),
+            ("max_words", SUMMARY_WORDS),
+        ];
+        insta::assert_snapshot!("summarize", SUMMARY_PROMPT.render(&values));
+    }
+}

@@ -39,6 +39,8 @@ pub async fn run(
     progress: ProgressSink<'_>,
     gone: &(dyn Fn(&str) -> bool + Send + Sync),
 ) -> Result<RunReport, IndexError> {
+    // A run that was dropped may have left a commit under way; what it leased shows only after that.
+    engine.store.commit(Batch::default()).await?;
     release_leases(engine, |lease| lease.owner == engine.index.worker || gone(&lease.owner)).await?;
     let run = Run { engine, progress, report: Mutex::default() };
     let (ready, merged) = mpsc::channel(READY_DOCUMENTS);

@@ -26,10 +26,16 @@ pub struct QueryCaches {
     memory: Arc<Memory>,
 }
 
+/// A model, `None` for rules, and what it was asked about.
+type KeywordKey = (Option<String>, String);
+
+/// An embedder and a text.
+type VectorKey = (String, String);
+
 #[derive(Default)]
 struct Memory {
-    keywords: Mutex<Generations<(Option<String>, String), Keywords>>,
-    vectors: Mutex<Generations<(String, String), Arc<[f32]>>>,
+    keywords: Mutex<Generations<KeywordKey, Keywords>>,
+    vectors: Mutex<Generations<VectorKey, Arc<[f32]>>>,
     lines: Mutex<Generations<ContentHash, u32>>,
 }
 

@@ -26,27 +26,19 @@ pub(super) struct Pick {
 /// no word is shared.
 pub(super) fn resolve(answer: &str, retrieval: &Retrieval) -> Vec<Option<Pick>> {
     let words = ContentWords::new();
-    let mut sentences: BTreeMap<usize, Vec<(Range<usize>, BTreeSet<String>)>> = BTreeMap::new();
+    let mut sentences: BTreeMap<usize, Vec<Sentence>> = BTreeMap::new();
     let mut picks = Vec::new();
     for claim in claims(answer) {
         let claimed = words.of(&claim.sentence);
         for number in claim.numbers {
             let mut best: Option<(f64, Pick)> = None;
-            for (chunk, found) in
-                retrieval.chunks.iter().enumerate().filter(|(_, found)| found.reference == number)
-            {
-                let sentences = sentences.entry(chunk).or_insert_with(|| {
-                    let text = &found.chunk.text;
-                    text::sentences(text)
-                        .into_iter()
-                        .map(|range| trimmed(text, range))
-                        .map(|range| (range.clone(), words.of(&text[range])))
-                        .collect()
-                });
-                for (range, said) in sentences.iter() {
-                    let score = likeness(&claimed, said);
+            let chunks = retrieval.chunks.iter().enumerate();
+            for (chunk, found) in chunks.filter(|(_, found)| found.reference == number) {
+                let said = sentences.entry(chunk).or_insert_with(|| words.of_sentences(&found.chunk.text));
+                for sentence in said.iter() {
+                    let score = likeness(&claimed, &sentence.words);
                     if score > best.as_ref().map_or(0.0, |(score, _)| *score) {
-                        best = Some((score, Pick { chunk, range: range.clone() }));
+                        best = Some((score, Pick { chunk, range: sentence.range.clone() }));
                     }
                 }
             }
@@ -149,13 +141,13 @@ fn claims(answer: &str) -> Vec<Claim> {
     claims
 }
 
-/// Sentences with at least one word, line by line, without white space around them.
+/// Sentences with at least one word, line by line.
 fn sentences_by_line(text: &str) -> Vec<Range<usize>> {
     let mut sentences = Vec::new();
     let mut start = 0;
     for line in text.split_inclusive('\n') {
         for range in text::sentences(line) {
-            let range = trimmed(text, start + range.start..start + range.end);
+            let range = start + range.start..start + range.end;
             if text[range.clone()].contains(char::is_alphanumeric) {
                 sentences.push(range);
             }
@@ -163,13 +155,6 @@ fn sentences_by_line(text: &str) -> Vec<Range<usize>> {
         start += line.len();
     }
     sentences
-}
-
-/// The range without white space at its ends.
-fn trimmed(text: &str, range: Range<usize>) -> Range<usize> {
-    let part = &text[range.clone()];
-    let start = range.start + (part.len() - part.trim_start().len());
-    start..start + part.trim().len()
 }
 
 /// Where the closing section `### References` starts; the end where there is none.
@@ -254,6 +239,12 @@ fn likeness(one: &BTreeSet<String>, other: &BTreeSet<String>) -> f64 {
     if common == 0.0 { 0.0 } else { common * common / (one.len() as f64 * other.len() as f64) }
 }
 
+/// A sentence of a chunk with its content words.
+struct Sentence {
+    range: Range<usize>,
+    words: BTreeSet<String>,
+}
+
 /// Words that carry content, lower-case and stemmed.
 struct ContentWords {
     stemmer: Stemmer,
@@ -272,6 +263,11 @@ const STOP_WORDS: &[&str] = &[
 impl ContentWords {
     fn new() -> Self {
         Self { stemmer: Stemmer::create(Algorithm::English) }
+    }
+
+    fn of_sentences(&self, text: &str) -> Vec<Sentence> {
+        let sentence = |range: Range<usize>| Sentence { words: self.of(&text[range.clone()]), range };
+        text::sentences(text).into_iter().map(sentence).collect()
     }
 
     fn of(&self, text: &str) -> BTreeSet<String> {

@@ -14,28 +14,61 @@ async fn check_mode(mode: Mode, text: &str, high_level: &[&str], low_level: &[&s
 #[tokio::test]
 async fn naive_finds_chunks_alone() {
     let outline = check_mode(Mode::Naive, "Great Exhibition in London", &["education"], &["Ada"]).await;
-    insta::assert_snapshot!(outline, @"");
+    insta::assert_snapshot!(outline, @"
+    Vector chunk [1] London hosted
+    Vector chunk [2] Charles Babbage
+    [1] london.md
+    [2] ada.md
+    ");
 }
 
 #[tokio::test]
 async fn local_goes_from_entities_to_their_relations_and_chunks() {
     let outline =
         check_mode(Mode::Local, "Who was she?", &["education"], &["Ada Lovelace mathematician"]).await;
-    insta::assert_snapshot!(outline, @"");
+    insta::assert_snapshot!(outline, @"
+    entity Ada Lovelace
+    relation Ada Lovelace - Analytical Engine
+    relation Ada Lovelace - Mary Somerville
+    Entity chunk [1] Ada Lovelace
+    Entity chunk [2] Mary Somerville
+    [1] ada.md
+    [2] london.md
+    ");
 }
 
 #[tokio::test]
 async fn global_goes_from_relations_to_their_ends_and_chunks() {
     let outline =
         check_mode(Mode::Global, "Who taught?", &["education", "tutored"], &["Analytical Engine"]).await;
-    insta::assert_snapshot!(outline, @"");
+    insta::assert_snapshot!(outline, @"
+    entity Ada Lovelace
+    entity Mary Somerville
+    relation Ada Lovelace - Mary Somerville
+    Entity chunk [1] Mary Somerville
+    Entity chunk [2] Ada Lovelace
+    [1] london.md
+    [2] ada.md
+    ");
 }
 
 #[tokio::test]
 async fn hybrid_takes_turns_between_local_and_global() {
     let outline =
         check_mode(Mode::Hybrid, "Who?", &["education", "tutored"], &["London", "City on the Thames"]).await;
-    insta::assert_snapshot!(outline, @"");
+    insta::assert_snapshot!(outline, @"
+    entity London
+    entity Ada Lovelace
+    entity Mary Somerville
+    relation Ada Lovelace - Mary Somerville
+    relation Charles Babbage - London
+    Entity chunk [1] London hosted
+    Entity chunk [2] Ada Lovelace
+    Entity chunk [2] Charles Babbage
+    Entity chunk [1] Mary Somerville
+    [1] london.md
+    [2] ada.md
+    ");
 }
 
 #[tokio::test]
@@ -47,7 +80,18 @@ async fn mix_takes_turns_between_chunks_entities_and_relations() {
         &["Ada Lovelace mathematician"],
     )
     .await;
-    insta::assert_snapshot!(outline, @"");
+    insta::assert_snapshot!(outline, @"
+    entity Ada Lovelace
+    entity Mary Somerville
+    relation Ada Lovelace - Analytical Engine
+    relation Ada Lovelace - Mary Somerville
+    Vector chunk [1] London hosted
+    Entity chunk [2] Ada Lovelace
+    Vector chunk [2] Charles Babbage
+    Entity chunk [1] Mary Somerville
+    [1] london.md
+    [2] ada.md
+    ");
 }
 
 #[tokio::test]

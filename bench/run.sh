@@ -1,0 +1,102 @@
+#!/bin/sh
+# Measures Graphloom and LightRAG side by side and prints the comparison.
+#
+#   bench/run.sh                       every step but the slow ones, then the table
+#   bench/run.sh STEP...               these steps, in this order
+#
+#   lightrag            LightRAG on musique_train100: index (flush deferred), quality, latency
+#   lightrag-latency    its latency again, on the index of `lightrag`
+#   lightrag-smallops   cold start, one more document, one less, on that index
+#   lightrag-kill       kill -9 while indexing, 5 times                              (slow)
+#   lightrag-shipped    its indexing cost as shipped, 250 and 500 passages           (slow)
+#   run                 Graphloom on musique_train100: index, quality, latency
+#   latency             its latency again, on the index of `run`
+#   latency-cold        the same with nothing remembered between questions
+#   smallops            cold start, one more document, one less, on that index
+#   scale               growth from 500 to 6,119 passages, small operations at each size
+#   kill                kill -9 while indexing, 20 times
+#   fault               provider faults while indexing
+#   offline             without any model: needs no harness
+#   table               the comparison, in Markdown
+#
+# GRAPHLOOM_BENCH_HARNESS  folder of the harness (default: ../shared/bench beside the repository)
+# BENCH_HOME               its venv, cache, work and results, set up as its README says (default: the harness itself)
+# BENCH_NICE               niceness of everything measured (default: 0)
+set -eu
+
+root=$(dirname "$(dirname "$(readlink -f "$0")")")
+harness=${GRAPHLOOM_BENCH_HARNESS:-$root/../shared/bench}
+corpus=musique_train100
+tag=$corpus
+limit_kill=120
+deferred='{"bench_defer_flush": true}'
+target=${CARGO_TARGET_DIR:-$root/target}
+
+has_harness() { [ -f "$harness/eval.py" ]; }
+
+if [ $# -eq 0 ]; then
+    if has_harness; then
+        set -- lightrag lightrag-smallops run smallops scale kill offline table
+    else
+        echo "bench: no harness at $harness; set GRAPHLOOM_BENCH_HARNESS for the side-by-side measurements" >&2
+        set -- offline
+    fi
+fi
+
+build() { cargo build --release --locked --manifest-path "$root/Cargo.toml" -p graphloom-bench; }
+
+# The harness names results after the adapter's command, so Graphloom is put on the path under its own name.
+prepare() {
+    has_harness || { echo "bench: the step $1 needs the harness; set GRAPHLOOM_BENCH_HARNESS" >&2; exit 2; }
+    harness=$(readlink -f "$harness")
+    BENCH_HOME=$(readlink -f "${BENCH_HOME:-$harness}")
+    export BENCH_HOME
+    [ -x "$BENCH_HOME/venv/bin/python" ] || { echo "bench: set up $BENCH_HOME as the harness's README says" >&2; exit 2; }
+    mkdir -p "$BENCH_HOME/bin" "$BENCH_HOME/work" "$BENCH_HOME/results"
+    ln -sf "$root/bench/adapter" "$BENCH_HOME/bin/graphloom"
+    PATH=$BENCH_HOME/bin:$PATH
+    export PATH
+}
+
+evaluate() { nice -n "${BENCH_NICE:-0}" "$BENCH_HOME/venv/bin/python" "$harness/eval.py" "$@"; }
+
+# `eval.py run --keep` writes over the result of the run that built the index, so that one is put back.
+latency_again() {
+    again=$1
+    adapter=$2
+    shift 2
+    result=$BENCH_HOME/results/run-$adapter-$tag.json
+    cp "$result" "$result.kept"
+    evaluate run --adapter "$adapter" --corpus $corpus --tag $tag --keep --no-quality "$@"
+    mv "$result" "$BENCH_HOME/results/$again-$adapter-$tag.json"
+    mv "$result.kept" "$result"
+}
+
+for step in "$@"; do
+    echo "== $step" >&2
+    case $step in
+    table) prepare "$step"; "$BENCH_HOME/venv/bin/python" "$root/bench/table.py" "$BENCH_HOME/results"; continue ;;
+    offline)
+        build
+        "$target/release/graphloom-bench-offline"
+        continue
+        ;;
+    lightrag*) prepare "$step" ;;
+    *) prepare "$step"; build ;;
+    esac
+    case $step in
+    lightrag) evaluate run --corpus $corpus --tag $tag --options "$deferred" ;;
+    lightrag-latency) latency_again latency lightrag_py --options "$deferred" ;;
+    lightrag-smallops) evaluate smallops --corpus $corpus --tag $tag --embed hash ;;
+    lightrag-kill) evaluate kill --corpus $corpus --embed hash --limit $limit_kill --delay-ms 50 --kills 5 ;;
+    lightrag-shipped) evaluate scale --corpus $corpus --embed hash --sizes 250,500 ;;
+    run) evaluate run --adapter graphloom --corpus $corpus --tag $tag ;;
+    latency) latency_again latency graphloom ;;
+    latency-cold) latency_again latency-cold graphloom --options '{"cold": true}' ;;
+    smallops) evaluate smallops --adapter graphloom --corpus $corpus --tag $tag --embed hash ;;
+    scale) evaluate scale --adapter graphloom --corpus 2wiki_corpus6119 --embed hash --sizes 500,1000,2000,4000,6119 ;;
+    kill) evaluate kill --adapter graphloom --corpus $corpus --embed hash --limit $limit_kill --delay-ms 50 --kills 20 ;;
+    fault) evaluate fault --adapter graphloom --corpus $corpus --embed hash --limit $limit_kill ;;
+    *) echo "bench: no step $step; see the head of $0" >&2; exit 2 ;;
+    esac
+done

@@ -12,6 +12,7 @@ use graphloom_engine::parse::format_by_name;
 use graphloom_engine::query::QueryCaches;
 use graphloom_engine::text::Tokenizer;
 use graphloom_engine::{Engine, Models};
+use graphloom_providers::builtin::BuiltinEmbedder;
 use graphloom_providers::http::{HttpClient, HttpConfig};
 use graphloom_providers::local::LocalEmbedder;
 use graphloom_providers::models::ModelStore;
@@ -266,7 +267,7 @@ impl<'a> Providers<'a> {
     pub(crate) fn embedder(&self, choice: &EmbedderChoice) -> anyhow::Result<Arc<dyn Embedder>> {
         let setting_up = || format!("setting up embedder {choice}");
         Ok(match choice {
-            EmbedderChoice::Builtin => Arc::new(graphloom_providers::builtin::BuiltinEmbedder),
+            EmbedderChoice::Builtin => Arc::new(BuiltinEmbedder),
             EmbedderChoice::Local(name) => {
                 let model = model_store(self.config).open(name).with_context(setting_up)?;
                 Arc::new(LocalEmbedder::open(model.config()).with_context(setting_up)?)

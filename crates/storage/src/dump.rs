@@ -41,7 +41,10 @@ pub async fn write_dump(
     out: &mut (dyn Write + Send),
 ) -> Result<DumpHash, DumpError> {
     let mut dump = Dump { out, hasher: blake3::Hasher::new(), lines: 0 };
-    if let Some(spec) = snapshot.embedding().await? {
+    let counts = snapshot.counts().await?;
+    let embedded = counts.chunk_vectors + counts.entity_vectors + counts.relation_vectors > 0;
+    // The space outlives its last vector; an empty workspace is empty whatever it held before.
+    if let Some(spec) = snapshot.embedding().await?.filter(|_| embedded) {
         dump.line(&json!({ "kind": "embedding", "model": spec.model, "dimensions": spec.dimensions }))?;
     }
     dump_documents(snapshot, &mut dump).await?;

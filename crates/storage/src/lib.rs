@@ -4,7 +4,11 @@
 //! does. [`sqlite`] is the store of the product.
 
 pub mod check;
+#[cfg(any(test, feature = "conformance"))]
+pub mod conformance;
 pub mod dump;
+#[cfg(any(test, feature = "conformance"))]
+pub mod faulty;
 pub mod memory;
 mod rules;
 pub mod sqlite;

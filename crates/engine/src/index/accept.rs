@@ -108,7 +108,7 @@ async fn decide(
         let arrival = match arrival {
             Ok(arrival) => arrival,
             Err(error) => {
-                let (reason, remedy) = (error.to_string(), error.remedy().to_owned());
+                let (reason, remedy) = (error.to_string(), Some(error.remedy().to_owned()));
                 acceptances.push(Acceptance::Refused { reason, remedy });
                 continue;
             }

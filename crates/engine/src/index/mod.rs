@@ -77,8 +77,8 @@ pub enum Acceptance {
     Refused {
         /// Why, for people.
         reason: String,
-        /// What to do about it.
-        remedy: String,
+        /// What to do about it, where something can be said.
+        remedy: Option<String>,
     },
 }
 

@@ -11,7 +11,7 @@ use super::token::{Shape, Token, tokens};
 use crate::text::sentences;
 
 /// Passages read, at most; callers pass the best first.
-pub const MAX_PASSAGES: usize = 64;
+const MAX_PASSAGES: usize = 64;
 /// Sentences read of one passage, at most.
 const MAX_SENTENCES_PER_PASSAGE: usize = 400;
 /// Share of the question's weight that a sentence must cover with its passage to count.

@@ -17,7 +17,7 @@ use graphloom_engine::text::Tokenizer;
 use graphloom_engine::{Engine, Models};
 
 /// A clock at a fixed time.
-pub struct StoppedClock;
+pub(crate) struct StoppedClock;
 
 impl Clock for StoppedClock {
     fn now(&self) -> Timestamp {
@@ -26,7 +26,7 @@ impl Clock for StoppedClock {
 }
 
 /// Unit vectors of word hashes, 16 dimensions.
-pub struct WordEmbedder;
+pub(crate) struct WordEmbedder;
 
 #[async_trait]
 impl Embedder for WordEmbedder {
@@ -57,11 +57,11 @@ fn embed(text: &str) -> Vec<f32> {
 
 /// Answers extraction prompts about texts of sentences `A knows B.`; says every n-th call is refused if told so.
 #[derive(Default)]
-pub struct ReadingModel {
-    pub extractions: AtomicU32,
-    pub summaries: AtomicU32,
+pub(crate) struct ReadingModel {
+    pub(crate) extractions: AtomicU32,
+    pub(crate) summaries: AtomicU32,
     /// Texts containing this word are not answered.
-    pub refuses: Option<&'static str>,
+    pub(crate) refuses: Option<&'static str>,
 }
 
 #[async_trait]
@@ -106,7 +106,7 @@ fn records_of(text: &str) -> String {
 }
 
 /// An engine over `store` whose extraction and summaries come from `model`.
-pub fn engine(store: Arc<dyn Store>, model: Arc<ReadingModel>) -> Engine {
+pub(crate) fn engine(store: Arc<dyn Store>, model: Arc<ReadingModel>) -> Engine {
     Engine {
         store,
         models: Models {
@@ -124,6 +124,6 @@ pub fn engine(store: Arc<dyn Store>, model: Arc<ReadingModel>) -> Engine {
 }
 
 /// A plain text source.
-pub fn source(name: &str, text: &str) -> Source {
+pub(crate) fn source(name: &str, text: &str) -> Source {
     Source { name: name.to_owned(), bytes: text.as_bytes().to_vec(), format: None, meta: BTreeMap::new() }
 }

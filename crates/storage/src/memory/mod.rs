@@ -78,3 +78,10 @@ struct StoredVector {
     inputs_hash: ContentHash,
     data: Vec<u8>,
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    crate::conformance_tests!(|| (MemoryStore::new(WorkspaceId::default()), ()));
+}

@@ -12,6 +12,8 @@ mod rows;
 mod scan;
 mod schema;
 mod snapshot;
+#[cfg(test)]
+mod tests;
 mod text;
 mod vectors;
 mod writer;

@@ -145,7 +145,7 @@ async fn keywords_and_question_are_embedded_in_one_call_and_a_repeated_question_
     let first = found(&world, &asked).await;
     assert_eq!(first.calls.iter().map(|call| call.role).collect::<Vec<_>>(), [Role::Keywords, Role::Embed]);
     let texts = ["Who taught Ada?", "Ada", "education, art"].map(str::to_owned).to_vec();
-    assert_eq!(*world.embedder.texts.lock().expect("unpoisoned"), [texts.clone()]);
+    assert_eq!(*world.embedder.texts.lock().expect("unpoisoned"), std::slice::from_ref(&texts));
 
     let mut again = found(&world, &asked).await;
     assert!(again.calls.is_empty());

@@ -1,0 +1,683 @@
+//! The documented behaviour, one case each. Every case gets a new empty store.
+//!
+//! Cases panic where a store misbehaves.
+
+use graphloom_core::{
+    Batch, ChunkExtraction, EmbeddingSpec, GraphKey, JobState, Lease, NewDocument, Require, Revision,
+    Snapshot, Span, Store, StoreCounts, StoreError, TextQuery, Timestamp, VectorKind, VectorQuery,
+};
+
+use super::sample;
+
+async fn commit(store: &dyn Store, batch: Batch) -> Revision {
+    store.commit(batch).await.expect("the batch is accepted")
+}
+
+async fn refusal(store: &dyn Store, batch: Batch) -> StoreError {
+    store.commit(batch).await.expect_err("the batch is refused")
+}
+
+async fn invalid(store: &dyn Store, batch: Batch) {
+    let error = refusal(store, batch).await;
+    assert!(matches!(error, StoreError::Invalid { .. }), "{error:?}");
+}
+
+async fn conflict(store: &dyn Store, batch: Batch) {
+    let error = refusal(store, batch).await;
+    assert!(error.is_conflict(), "{error:?}");
+}
+
+async fn view(store: &dyn Store) -> Box<dyn Snapshot> {
+    store.snapshot().await.expect("a snapshot")
+}
+
+fn get<T>(answer: Result<T, StoreError>) -> T {
+    answer.expect("the store answers")
+}
+
+async fn counts(store: &dyn Store) -> StoreCounts {
+    get(view(store).await.counts().await)
+}
+
+/// The ids near a vector, best first.
+async fn near(view: &dyn Snapshot, kind: VectorKind, vector: &[f32], limit: usize) -> Vec<String> {
+    let query = VectorQuery { kind, vectors: vec![vector.to_vec()], limit, min_score: 0.1 };
+    let hits = get(view.search_vectors(&query).await).remove(0);
+    hits.into_iter().map(|hit| hit.id).collect()
+}
+
+/// The ids that match a text, best first.
+async fn matching(view: &dyn Snapshot, kind: VectorKind, text: &str) -> Vec<String> {
+    let query = TextQuery { kind, text: text.to_owned(), limit: 10 };
+    get(view.search_text(&query).await).into_iter().map(|hit| hit.id).collect()
+}
+
+fn documents(put_documents: Vec<NewDocument>) -> Batch {
+    Batch { put_documents, ..Batch::default() }
+}
+
+/// Case.
+pub async fn a_new_store_is_empty(store: &dyn Store) {
+    let view = view(store).await;
+    assert_eq!((view.revision(), view.graph_revision()), (Revision(0), Revision(0)));
+    assert_eq!(get(view.counts().await), StoreCounts::default());
+    assert_eq!(get(view.embedding().await), None);
+    assert_eq!(get(view.scan_documents(None, 10).await), []);
+    let query =
+        VectorQuery { kind: VectorKind::Chunk, vectors: vec![vec![1.0]; 2], limit: 3, min_score: 0.0 };
+    assert_eq!(get(view.search_vectors(&query).await), [vec![], vec![]]);
+    assert!(matching(&*view, VectorKind::Chunk, "anything").await.is_empty());
+}
+
+/// Case.
+pub async fn an_empty_batch_keeps_the_revision(store: &dyn Store) {
+    assert_eq!(commit(store, Batch::default()).await, Revision(0));
+    assert_eq!(commit(store, documents(vec![sample::document("a", "text")])).await, Revision(1));
+    assert_eq!(commit(store, Batch::default()).await, Revision(1));
+    assert_eq!(view(store).await.graph_revision(), Revision(0));
+    commit(store, Batch { put_entities: vec![sample::entity("ADA", "x")], ..Batch::default() }).await;
+    assert_eq!(view(store).await.graph_revision(), Revision(2));
+}
+
+/// Case.
+pub async fn documents_are_found_by_id_source_and_content(store: &dyn Store) {
+    let [a, b] = ["a", "b"].map(|source| sample::document(source, "same text"));
+    let new = sample::staged(sample::document("a", "new text"));
+    commit(store, documents(vec![a.clone(), b.clone(), new.clone()])).await;
+    let view = view(store).await;
+    let ids = [b.document.id.clone(), graphloom_core::DocumentId::from_stored("none"), a.document.id.clone()];
+    assert_eq!(get(view.documents(&ids).await), [Some(b.document.clone()), None, Some(a.document.clone())]);
+    let mut versions = vec![a.document.clone(), new.document];
+    versions.sort_by(|x, y| x.id.cmp(&y.id));
+    assert_eq!(get(view.documents_of_sources(&["a".to_owned(), "z".to_owned()]).await), [versions, vec![]]);
+    let mut same = vec![a.document.clone(), b.document];
+    same.sort_by(|x, y| x.id.cmp(&y.id));
+    assert_eq!(get(view.documents_of_contents(&[a.document.content_hash]).await), [same]);
+}
+
+/// Case.
+pub async fn long_texts_come_back_whole_and_chunks_slice_them(store: &dyn Store) {
+    let text = "äöü 東京 plain ".repeat(12_000);
+    let new = sample::document("long", &text);
+    let border = (0..).map(|n| (1 << 16) - n).find(|&at| text.is_char_boundary(at)).expect("a border");
+    let spans = [Span::new(0, 8), Span::new(border, border + 21), Span::new(1 << 17, text.len())];
+    let spans = spans.map(|span| {
+        let up = |at: u64| (at as usize..).find(|&at| text.is_char_boundary(at)).expect("a border");
+        Span::new(up(span.start), up(span.end))
+    });
+    let chunks: Vec<_> = (0..).zip(spans).map(|(n, span)| sample::chunk(&new, n, span)).collect();
+    let ids: Vec<_> = chunks.iter().map(|chunk| chunk.id.clone()).collect();
+    let id = new.document.id.clone();
+    commit(store, Batch { put_documents: vec![new], put_chunks: chunks.clone(), ..Batch::default() }).await;
+    let view = view(store).await;
+    assert_eq!(get(view.texts(std::slice::from_ref(&id)).await), [Some(text)]);
+    assert_eq!(get(view.chunks(&ids).await), chunks.iter().cloned().map(Some).collect::<Vec<_>>());
+    assert_eq!(get(view.chunks_of(&[id]).await), [chunks]);
+}
+
+/// Case.
+pub async fn a_document_with_chunks_keeps_its_text(store: &dyn Store) {
+    let mut new = sample::document("a", "one text");
+    commit(store, documents(vec![new.clone()])).await;
+    new.text = "two text".to_owned();
+    commit(store, documents(vec![new.clone()])).await;
+    commit(store, Batch { put_chunks: vec![sample::whole(&new)], ..Batch::default() }).await;
+    new.document.title = "another title".to_owned();
+    commit(store, documents(vec![new.clone()])).await;
+    assert_eq!(
+        get(view(store).await.documents(&[new.document.id.clone()]).await),
+        [Some(new.document.clone())]
+    );
+    new.text = "six text".to_owned();
+    invalid(store, documents(vec![new])).await;
+}
+
+/// Case.
+pub async fn a_text_of_another_length_is_refused(store: &dyn Store) {
+    let mut new = sample::document("a", "text");
+    new.document.text_bytes = 5;
+    invalid(store, documents(vec![new])).await;
+}
+
+/// Case.
+pub async fn chunks_must_equal_their_slice(store: &dyn Store) {
+    let new = sample::document("a", "zwölf");
+    commit(store, documents(vec![new.clone()])).await;
+    let good = sample::chunk(&new, 0, Span::new(0, 4));
+    let put = |chunk| Batch { put_chunks: vec![chunk], ..Batch::default() };
+    for (span, text) in [
+        (Span::new(0, 4), "zwo"),
+        (Span::new(0, 3), "zw\u{FFFD}"),
+        (Span::new(0, 9), "zwölf"),
+        (Span::new(3, 3), ""),
+        (Span::new(7, 7), ""),
+        (Span { start: 4, end: 2 }, ""),
+        (Span { start: 0, end: u64::MAX }, "zwölf"),
+    ] {
+        let mut chunk = good.clone();
+        (chunk.span, chunk.text) = (span, text.to_owned());
+        invalid(store, put(chunk)).await;
+    }
+    let mut stray = good.clone();
+    stray.document = graphloom_core::DocumentId::from_stored("none");
+    invalid(store, put(stray)).await;
+    commit(store, put(good)).await;
+    commit(store, put(sample::chunk(&new, 1, Span::new(6, 6)))).await;
+}
+
+/// Case.
+pub async fn chunks_come_in_order_with_their_extraction(store: &dyn Store) {
+    let new = sample::document("a", "abcdef");
+    let mut chunks: Vec<_> =
+        (0..4).map(|n| sample::chunk(&new, n, Span::new(n as usize, n as usize + 2))).collect();
+    let id = new.document.id.clone();
+    let mut put = chunks.clone();
+    put.reverse();
+    commit(store, Batch { put_documents: vec![new], put_chunks: put, ..Batch::default() }).await;
+    let extraction = sample::extraction("e", "said");
+    chunks[1].extraction = ChunkExtraction::Done { key: extraction.key.clone() };
+    chunks[2].extraction = ChunkExtraction::Failed { reason: "timeout".to_owned(), attempts: 2 };
+    let set = chunks[1..3].iter().map(|chunk| (chunk.id.clone(), chunk.extraction.clone())).collect();
+    let batch = Batch { put_extractions: vec![extraction.clone()], set_extractions: set, ..Batch::default() };
+    commit(store, batch).await;
+    let view = view(store).await;
+    assert_eq!(get(view.chunks_of(&[id]).await), [chunks]);
+    assert_eq!(get(view.extractions(std::slice::from_ref(&extraction.key)).await), [Some(extraction)]);
+}
+
+/// Case.
+pub async fn a_chunk_cannot_name_a_missing_extraction(store: &dyn Store) {
+    let new = sample::document("a", "text");
+    let mut chunk = sample::whole(&new);
+    let done = ChunkExtraction::Done { key: sample::extraction("e", "").key };
+    commit(store, Batch { put_documents: vec![new], put_chunks: vec![chunk.clone()], ..Batch::default() })
+        .await;
+    let set = |id| Batch { set_extractions: vec![(id, done.clone())], ..Batch::default() };
+    invalid(store, set(chunk.id.clone())).await;
+    invalid(store, set(graphloom_core::ChunkId::from_stored("none"))).await;
+    chunk.extraction = done.clone();
+    invalid(store, Batch { put_chunks: vec![chunk], ..Batch::default() }).await;
+}
+
+/// Case.
+pub async fn jobs_are_claimed_oldest_first_while_no_lease_holds(store: &dyn Store) {
+    let new: Vec<_> = (0..6).map(|n| sample::document(&format!("s{n}"), "text")).collect();
+    let mut jobs: Vec<_> = new.iter().map(|new| sample::job(&new.document.id, 10)).collect();
+    jobs[0].created_at = Timestamp(20);
+    jobs[1].state = JobState::Chunked;
+    jobs[1].lease = Some(Lease { owner: "w".to_owned(), expires_at: Timestamp(100) });
+    jobs[2].state = JobState::Merged;
+    jobs[3].state = JobState::Failed { reason: "unreadable".to_owned() };
+    jobs[5].created_at = Timestamp(5);
+    commit(store, Batch { put_documents: new, put_jobs: jobs.clone(), ..Batch::default() }).await;
+    let view = view(store).await;
+    let before = [5, 4, 0].map(|n: usize| jobs[n].clone());
+    assert_eq!(get(view.claimable_jobs(Timestamp(100), 10).await), before);
+    assert_eq!(get(view.claimable_jobs(Timestamp(100), 1).await), before[..1]);
+    let after = get(view.claimable_jobs(Timestamp(101), 10).await);
+    assert_eq!((after.len(), after.contains(&jobs[1])), (4, true));
+    let stray = sample::job(&graphloom_core::DocumentId::from_stored("none"), 1);
+    invalid(store, Batch { put_jobs: vec![stray], ..Batch::default() }).await;
+}
+
+/// Case.
+pub async fn a_claim_is_refused_when_the_lease_changed(store: &dyn Store) {
+    let new = sample::document("a", "text");
+    let mut job = sample::job(&new.document.id, 1);
+    commit(store, Batch { put_documents: vec![new], put_jobs: vec![job.clone()], ..Batch::default() }).await;
+    let free = Require::Lease { document: job.document.clone(), lease: None };
+    job.lease = Some(Lease { owner: "one".to_owned(), expires_at: Timestamp(9) });
+    let claim = Batch { require: vec![free.clone()], put_jobs: vec![job], ..Batch::default() };
+    commit(store, claim.clone()).await;
+    conflict(store, claim).await;
+    conflict(store, Batch { require: vec![free], ..Batch::default() }).await;
+    let document = graphloom_core::DocumentId::from_stored("none");
+    let unknown = Require::Lease { document, lease: None };
+    conflict(store, Batch { require: vec![unknown], ..Batch::default() }).await;
+}
+
+/// Case.
+pub async fn a_batch_is_refused_when_the_graph_changed(store: &dyn Store) {
+    let put = |require: u64, name: &str| Batch {
+        require: vec![Require::GraphUnchangedSince(Revision(require))],
+        put_entities: vec![sample::entity(name, "x")],
+        ..Batch::default()
+    };
+    commit(store, put(0, "A")).await;
+    conflict(store, put(0, "B")).await;
+    commit(store, documents(vec![sample::document("a", "text")])).await;
+    commit(store, put(1, "B")).await;
+}
+
+/// Case.
+pub async fn a_batch_is_refused_when_the_source_has_another_document(store: &dyn Store) {
+    let [old, new] = ["old", "new"].map(|text| sample::document("a", text));
+    let put = |known: Vec<&NewDocument>, new: &NewDocument| Batch {
+        require: vec![Require::SourceIs {
+            source: "a".to_owned(),
+            documents: known.into_iter().map(|new| new.document.id.clone()).collect(),
+        }],
+        put_documents: vec![new.clone()],
+        ..Batch::default()
+    };
+    commit(store, put(vec![], &old)).await;
+    conflict(store, put(vec![], &new)).await;
+    commit(store, put(vec![&old], &new)).await;
+    conflict(store, put(vec![&old], &new)).await;
+}
+
+/// Case.
+pub async fn a_refused_batch_changes_nothing(store: &dyn Store) {
+    let mut batch = sample::indexed("a", "Ada met Bob", "ADA", "BOB");
+    batch.append_calls.clear();
+    batch.put_vectors.push(sample::vector(VectorKind::Entity, "LAST", &[1.0]));
+    invalid(store, batch.clone()).await;
+    assert_eq!(counts(store).await, StoreCounts::default());
+    assert_eq!(view(store).await.revision(), Revision(0));
+    assert_eq!(get(view(store).await.embedding().await), None);
+    batch.put_vectors.pop();
+    assert_eq!(commit(store, batch).await, Revision(1));
+}
+
+/// Case.
+pub async fn removing_a_document_removes_all_that_hangs_on_it(store: &dyn Store) {
+    let first = sample::indexed("a", "Ada met Bob", "ADA", "BOB");
+    commit(store, first.clone()).await;
+    let one = counts(store).await;
+    let second = sample::indexed("b", "Cleo met Dan", "CLEO", "DAN");
+    let id = second.put_documents[0].document.id.clone();
+    let chunk = second.put_chunks[0].id.clone();
+    commit(store, second.clone()).await;
+    let remove = Batch {
+        remove_documents: vec![id.clone(), graphloom_core::DocumentId::from_stored("none")],
+        remove_entities: ["CLEO", "DAN"].map(sample::key).to_vec(),
+        remove_relations: vec![sample::pair("CLEO", "DAN")],
+        ..Batch::default()
+    };
+    commit(store, remove).await;
+    assert_eq!(counts(store).await, one);
+    let view = view(store).await;
+    assert_eq!(get(view.texts(std::slice::from_ref(&id)).await), [None]);
+    assert_eq!(get(view.jobs(&[id]).await), [None]);
+    assert_eq!(get(view.chunks(&[chunk]).await), [None]);
+    assert!(matching(&*view, VectorKind::Chunk, "cleo").await.is_empty());
+    assert_eq!(near(&*view, VectorKind::Entity, &[0.0, 1.0, 0.0], 9).await, ["ADA", "BOB"]);
+}
+
+/// Case.
+pub async fn an_extraction_lives_as_long_as_a_chunk_names_it(store: &dyn Store) {
+    let [mut a, mut b] = ["a", "b"].map(|source| sample::indexed(source, "same text", "ADA", "BOB"));
+    let key = a.put_extractions[0].key.clone();
+    let [a_id, b_id] = [&mut a, &mut b].map(|batch| batch.put_documents[0].document.id.clone());
+    commit(store, a).await;
+    commit(store, b).await;
+    commit(store, Batch { remove_documents: vec![a_id], ..Batch::default() }).await;
+    assert!(get(view(store).await.extractions(std::slice::from_ref(&key)).await)[0].is_some());
+    commit(store, Batch { remove_documents: vec![b_id], ..Batch::default() }).await;
+    assert_eq!(get(view(store).await.extractions(&[key]).await), [None]);
+}
+
+/// Case.
+pub async fn one_batch_replaces_a_document_by_its_next_version(store: &dyn Store) {
+    let old = sample::indexed("a", "Ada met Bob", "ADA", "BOB");
+    let id = old.put_documents[0].document.id.clone();
+    commit(store, old).await;
+    let mut new = sample::indexed("a", "Ada left Bob", "ADA", "BOB");
+    new.remove_documents = vec![id];
+    let put = new.put_documents[0].clone();
+    commit(store, new).await;
+    let view = view(store).await;
+    assert_eq!(get(view.documents_of_sources(&["a".to_owned()]).await), [vec![put.document.clone()]]);
+    assert_eq!(get(view.mentions_of(&[sample::key("ADA")]).await)[0].len(), 1);
+    assert_eq!(get(view.texts(&[put.document.id]).await), [Some(put.text)]);
+}
+
+/// Case.
+pub async fn mentions_and_facts_are_found_from_either_side(store: &dyn Store) {
+    let new = sample::document("a", "abcdefgh");
+    let chunks: Vec<_> =
+        (0..3).map(|n| sample::chunk(&new, n, Span::new(n as usize, n as usize + 4))).collect();
+    let mut ids: Vec<_> = chunks.iter().map(|chunk| chunk.id.clone()).collect();
+    ids.sort();
+    let mentions = vec![
+        sample::mention(&ids[2], 0, "A"),
+        sample::mention(&ids[0], 1, "A"),
+        sample::mention(&ids[0], 0, "B"),
+    ];
+    let facts = vec![
+        sample::fact(&ids[1], 0, "B", "A"),
+        sample::fact(&ids[0], 1, "A", "C"),
+        sample::fact(&ids[0], 0, "A", "B"),
+    ];
+    commit(
+        store,
+        Batch {
+            put_documents: vec![new],
+            put_chunks: chunks,
+            put_mentions: mentions.clone(),
+            put_facts: facts.clone(),
+            ..Batch::default()
+        },
+    )
+    .await;
+    let before = view(store).await;
+    let keys = ["A", "C", "X"].map(sample::key);
+    let [m2, m1, _] = <[_; 3]>::try_from(mentions).expect("three");
+    assert_eq!(get(before.mentions_of(&keys).await), [vec![m1, m2], vec![], vec![]]);
+    let [f1, f_c, f0] = <[_; 3]>::try_from(facts).expect("three");
+    let ab = vec![f0.clone(), f1.clone()];
+    assert_eq!(get(before.facts_of(&[sample::pair("A", "B"), sample::pair("B", "C")]).await), [ab, vec![]]);
+    assert_eq!(get(before.facts_touching(&keys[..2]).await), [vec![f0, f1, f_c.clone()], vec![f_c]]);
+    let relation = |one, other| GraphKey::Relation(sample::pair(one, other));
+    let entity = |name| GraphKey::Entity(sample::key(name));
+    assert_eq!(
+        get(before.graph_keys_of(&ids[..1]).await),
+        [entity("A"), entity("B"), entity("C"), relation("A", "B"), relation("A", "C")]
+    );
+    let behind = get(before.chunks_behind(&[entity("A"), relation("A", "B"), relation("B", "C")], 1).await);
+    assert_eq!(behind, [vec![ids[0].clone()], vec![ids[0].clone()], vec![]]);
+
+    // The same place is replaced, whatever it counted for; a cleared chunk says nothing.
+    let replaced = sample::mention(&ids[2], 0, "C");
+    let batch = Batch {
+        clear_graph_of: vec![ids[0].clone()],
+        put_mentions: vec![replaced.clone()],
+        ..Batch::default()
+    };
+    commit(store, batch).await;
+    let after = view(store).await;
+    assert_eq!(get(after.mentions_of(&keys[..2]).await), [vec![], vec![replaced]]);
+    assert_eq!(get(after.counts().await).facts, 1);
+}
+
+/// Case.
+pub async fn mentions_need_their_chunk(store: &dyn Store) {
+    let chunk = graphloom_core::ChunkId::from_stored("none");
+    invalid(store, Batch { put_mentions: vec![sample::mention(&chunk, 0, "A")], ..Batch::default() }).await;
+    invalid(store, Batch { put_facts: vec![sample::fact(&chunk, 0, "A", "B")], ..Batch::default() }).await;
+}
+
+/// Case.
+pub async fn entities_and_relations_are_put_and_removed_with_vectors_and_summaries(store: &dyn Store) {
+    let owner = GraphKey::Relation(sample::pair("ADA", "BOB"));
+    let mut batch = sample::indexed("a", "Ada met Bob", "ADA", "BOB");
+    batch.put_relations.push(sample::relation("AAA", "ADA", "more"));
+    batch.set_summaries = vec![(owner.clone(), vec![sample::summary("s")])];
+    let relations = batch.put_relations.clone();
+    commit(store, batch).await;
+    let before = view(store).await;
+    let keys = ["ADA", "NOBODY"].map(sample::key);
+    assert_eq!(
+        get(before.relations_of(&keys).await),
+        [vec![relations[1].clone(), relations[0].clone()], vec![]]
+    );
+    assert_eq!(get(before.degrees(&keys).await), [1, 0]);
+    let changed = sample::entity("ADA", "changed");
+    let batch = Batch {
+        put_entities: vec![changed.clone()],
+        remove_entities: vec![sample::key("BOB")],
+        remove_relations: vec![sample::pair("ADA", "BOB"), sample::pair("X", "Y")],
+        ..Batch::default()
+    };
+    commit(store, batch).await;
+    let after = view(store).await;
+    let entities = get(after.entities(&["ADA", "BOB"].map(sample::key)).await);
+    assert_eq!(entities, [Some(changed), None]);
+    assert_eq!(get(after.relations(&[sample::pair("ADA", "BOB")]).await), [None]);
+    assert_eq!(get(after.summaries(&[owner]).await), [vec![]]);
+    assert_eq!(near(&*after, VectorKind::Entity, &[0.0, 1.0, 0.0], 9).await, ["ADA"]);
+    assert!(near(&*after, VectorKind::Relation, &[0.0, 0.0, 1.0], 9).await.is_empty());
+    assert_eq!(near(&*before, VectorKind::Relation, &[0.0, 0.0, 1.0], 9).await, ["ADA\tBOB"]);
+}
+
+/// Case.
+pub async fn summaries_are_replaced_as_a_whole(store: &dyn Store) {
+    let owner = GraphKey::Entity(sample::key("ADA"));
+    let set = |names: &[&str]| Batch {
+        set_summaries: vec![(owner.clone(), names.iter().map(|name| sample::summary(name)).collect())],
+        ..Batch::default()
+    };
+    commit(store, set(&["x", "y"])).await;
+    commit(store, set(&["y", "z"])).await;
+    let mut expected = vec![sample::summary("y"), sample::summary("z")];
+    expected.sort_by(|x, y| x.key.cmp(&y.key));
+    assert_eq!(get(view(store).await.summaries(std::slice::from_ref(&owner)).await), [expected]);
+    commit(store, set(&[])).await;
+    assert_eq!(get(view(store).await.summaries(std::slice::from_ref(&owner)).await), [vec![]]);
+}
+
+/// Case.
+pub async fn the_embedding_space_is_set_once(store: &dyn Store) {
+    let set = |spec| Batch { embedding: Some(spec), ..Batch::default() };
+    commit(store, set(sample::space(3))).await;
+    commit(store, set(sample::space(3))).await;
+    let other = EmbeddingSpec { model: "other".to_owned(), dimensions: 3 };
+    for spec in [sample::space(4), other] {
+        let error = refusal(store, set(spec)).await;
+        assert!(matches!(error, StoreError::EmbeddingMismatch { .. }), "{error:?}");
+    }
+    assert_eq!(get(view(store).await.embedding().await), Some(sample::space(3)));
+}
+
+/// Case.
+pub async fn vectors_must_fit_the_space(store: &dyn Store) {
+    let put = |vector: &[f32]| Batch {
+        put_vectors: vec![sample::vector(VectorKind::Entity, "A", vector)],
+        ..Batch::default()
+    };
+    invalid(store, put(&[1.0, 0.0])).await;
+    commit(store, Batch { embedding: Some(sample::space(2)), ..put(&[1.0, 0.0]) }).await;
+    invalid(store, put(&[1.0, 0.0, 0.0])).await;
+    let query = VectorQuery { kind: VectorKind::Entity, vectors: vec![vec![1.0]], limit: 1, min_score: 0.0 };
+    let error = view(store).await.search_vectors(&query).await.expect_err("a query of another space");
+    assert!(matches!(error, StoreError::EmbeddingMismatch { .. }), "{error:?}");
+}
+
+/// Case.
+pub async fn vectors_are_found_by_cosine_with_ties_by_id(store: &dyn Store) {
+    let vectors: [(&str, [f32; 2]); 5] = [
+        ("FAR", [-1.0, 0.0]),
+        ("B", [5.0, 5.0]),
+        ("A", [1.0, 1.0]),
+        ("NEAR", [9.0, 0.1]),
+        ("ZERO", [0.0, 0.0]),
+    ];
+    let rows = vectors.iter().map(|(id, vector)| sample::vector(VectorKind::Entity, id, vector)).collect();
+    commit(store, Batch { embedding: Some(sample::space(2)), put_vectors: rows, ..Batch::default() }).await;
+    let view = view(store).await;
+    assert_eq!(near(&*view, VectorKind::Entity, &[2.0, 0.0], 9).await, ["NEAR", "A", "B"]);
+    assert_eq!(near(&*view, VectorKind::Entity, &[2.0, 0.0], 2).await, ["NEAR", "A"]);
+    assert!(near(&*view, VectorKind::Entity, &[2.0, 0.0], 0).await.is_empty());
+    assert!(near(&*view, VectorKind::Chunk, &[2.0, 0.0], 9).await.is_empty());
+    let query = VectorQuery {
+        kind: VectorKind::Entity,
+        vectors: vec![vec![1.0, 0.0], vec![-1.0, 0.0]],
+        limit: 1,
+        min_score: -1.0,
+    };
+    let hits = get(view.search_vectors(&query).await);
+    assert_eq!((hits[0][0].id.as_str(), hits[1][0].id.as_str()), ("NEAR", "FAR"));
+    assert!((hits[0][0].score - 0.99994).abs() < 1e-3 && (hits[1][0].score - 1.0).abs() < 1e-3);
+    let stored = get(view.vectors(VectorKind::Entity, &["B".to_owned(), "NONE".to_owned()]).await);
+    let unit = stored[0].as_ref().expect("stored");
+    assert!(unit.iter().all(|x| (x - 0.5f32.sqrt()).abs() < 1e-3), "{unit:?}");
+    assert_eq!(stored[1], None);
+}
+
+/// Case.
+pub async fn equal_vectors_beyond_the_limit_keep_the_smallest_ids(store: &dyn Store) {
+    let name = |n: usize| format!("E{:03}", (n * 37) % 200);
+    let rows = (0..200).map(|n| sample::vector(VectorKind::Entity, &name(n), &[0.6, 0.8])).collect();
+    commit(store, Batch { embedding: Some(sample::space(2)), put_vectors: rows, ..Batch::default() }).await;
+    let view = view(store).await;
+    assert_eq!(near(&*view, VectorKind::Entity, &[1.0, 0.5], 3).await, ["E000", "E001", "E002"]);
+}
+
+/// Case.
+pub async fn staged_documents_are_not_found_until_activated(store: &dyn Store) {
+    let mut batch = sample::indexed("a", "Zanzibar is an island", "ADA", "BOB");
+    batch.put_documents[0] = sample::staged(batch.put_documents[0].clone());
+    let (document, chunk) = (batch.put_documents[0].document.id.clone(), batch.put_chunks[0].id.clone());
+    commit(store, batch).await;
+    let before = view(store).await;
+    assert!(near(&*before, VectorKind::Chunk, &[1.0, 0.0, 0.0], 9).await.is_empty());
+    assert!(matching(&*before, VectorKind::Chunk, "zanzibar").await.is_empty());
+    commit(store, Batch { activate_documents: vec![document], ..Batch::default() }).await;
+    let after = view(store).await;
+    assert_eq!(near(&*after, VectorKind::Chunk, &[1.0, 0.0, 0.0], 9).await, [chunk.as_str()]);
+    assert_eq!(matching(&*after, VectorKind::Chunk, "zanzibar").await, [chunk.as_str()]);
+    assert!(near(&*before, VectorKind::Chunk, &[1.0, 0.0, 0.0], 9).await.is_empty());
+    assert!(matching(&*before, VectorKind::Chunk, "zanzibar").await.is_empty());
+    let unknown = vec![graphloom_core::DocumentId::from_stored("none")];
+    invalid(store, Batch { activate_documents: unknown, ..Batch::default() }).await;
+}
+
+/// Case.
+pub async fn a_snapshot_never_changes(store: &dyn Store) {
+    let batch = sample::indexed("a", "Ada met Bob", "ADA", "BOB");
+    let id = batch.put_documents[0].document.id.clone();
+    commit(store, batch).await;
+    let before = view(store).await;
+    commit(store, Batch { remove_documents: vec![id.clone()], ..Batch::default() }).await;
+    assert_eq!(before.revision(), Revision(1));
+    assert_eq!(get(before.texts(&[id]).await), [Some("Ada met Bob".to_owned())]);
+    assert_eq!(get(before.mentions_of(&[sample::key("ADA")]).await)[0].len(), 1);
+    assert_eq!(view(store).await.revision(), Revision(2));
+}
+
+/// Case.
+pub async fn an_old_snapshot_searches_its_own_vectors(store: &dyn Store) {
+    let put = |id: &str, vector: &[f32]| sample::vector(VectorKind::Entity, id, vector);
+    let rows = vec![put("A", &[1.0, 0.0]), put("B", &[0.8, 0.6]), put("C", &[0.6, 0.8])];
+    commit(store, Batch { embedding: Some(sample::space(2)), put_vectors: rows, ..Batch::default() }).await;
+    let old = view(store).await;
+    assert_eq!(near(&*old, VectorKind::Entity, &[1.0, 0.0], 3).await, ["A", "B", "C"]);
+    let batch = Batch {
+        remove_entities: vec![sample::key("A")],
+        put_vectors: vec![put("C", &[1.0, 0.0]), put("D", &[1.0, 0.1])],
+        ..Batch::default()
+    };
+    commit(store, batch).await;
+    let new = view(store).await;
+    assert_eq!(near(&*new, VectorKind::Entity, &[1.0, 0.0], 3).await, ["C", "D", "B"]);
+    assert_eq!(near(&*old, VectorKind::Entity, &[1.0, 0.0], 3).await, ["A", "B", "C"]);
+    assert_eq!(near(&*old, VectorKind::Entity, &[1.0, 0.0], 1).await, ["A"]);
+}
+
+/// Case.
+pub async fn text_is_found_by_stem_in_any_script(store: &dyn Store) {
+    let texts = ["The engines were running quietly", "東京タワーは高い", "Straße nach Köln, ENGINE off"];
+    let new: Vec<_> =
+        texts.iter().enumerate().map(|(n, text)| sample::document(&n.to_string(), text)).collect();
+    let chunks: Vec<_> = new.iter().map(sample::whole).collect();
+    let id = |n: usize| chunks[n].id.to_string();
+    commit(store, Batch { put_documents: new, put_chunks: chunks.clone(), ..Batch::default() }).await;
+    let view = view(store).await;
+    assert_eq!(matching(&*view, VectorKind::Chunk, "run").await, [id(0)]);
+    assert_eq!(matching(&*view, VectorKind::Chunk, "東京").await, [id(1)]);
+    assert_eq!(matching(&*view, VectorKind::Chunk, "塔 タワー").await, [id(1)]);
+    assert_eq!(matching(&*view, VectorKind::Chunk, "KÖLN").await, [id(2)]);
+    let mut both = [id(0), id(2)];
+    both.sort();
+    let mut found = matching(&*view, VectorKind::Chunk, "engine").await;
+    found.sort();
+    assert_eq!(found, both);
+    assert_eq!(matching(&*view, VectorKind::Chunk, "running engine").await[0], id(0));
+    assert!(matching(&*view, VectorKind::Entity, "engine").await.is_empty());
+}
+
+/// Case.
+pub async fn syntax_in_a_question_is_ordinary_text(store: &dyn Store) {
+    let batch = sample::indexed("a", "Ada met Bob", "ADA", "BOB");
+    let chunk = batch.put_chunks[0].id.to_string();
+    commit(store, batch).await;
+    let view = view(store).await;
+    for text in ["\"ada\" AND (", "ada:*", "-ada", "NOT ada", "ada^9 \\", "chunk:ada"] {
+        assert_eq!(matching(&*view, VectorKind::Chunk, text).await, [chunk.as_str()], "{text}");
+    }
+    for text in ["", "   ", "\"", "*", "()"] {
+        assert!(matching(&*view, VectorKind::Chunk, text).await.is_empty(), "{text}");
+    }
+}
+
+/// Case.
+pub async fn changed_descriptions_are_found_by_their_new_words(store: &dyn Store) {
+    commit(store, sample::indexed("a", "Ada met Bob", "ADA", "BOB")).await;
+    let before = view(store).await;
+    assert_eq!(matching(&*before, VectorKind::Entity, "second bob").await, ["BOB"]);
+    assert_eq!(matching(&*before, VectorKind::Relation, "ada").await, ["ADA\tBOB"]);
+    let batch = Batch {
+        put_entities: vec![sample::entity("BOB", "a carpenter")],
+        put_relations: vec![sample::relation("ADA", "BOB", "siblings")],
+        ..Batch::default()
+    };
+    commit(store, batch).await;
+    let after = view(store).await;
+    assert_eq!(matching(&*after, VectorKind::Entity, "carpenters").await, ["BOB"]);
+    assert!(matching(&*after, VectorKind::Entity, "second").await.is_empty());
+    assert_eq!(matching(&*after, VectorKind::Relation, "sibling").await, ["ADA\tBOB"]);
+}
+
+/// Case.
+pub async fn the_ledger_keeps_its_order(store: &dyn Store) {
+    let call = |model: &str| graphloom_core::Call {
+        role: graphloom_core::Role::Summarize,
+        model: model.to_owned(),
+        prompt_tokens: 5,
+        completion_tokens: 6,
+        attempts: 2,
+        started_at: Timestamp(8),
+        duration_ms: 9,
+        outcome: graphloom_core::CallOutcome::Failed { reason: "limit".to_owned() },
+        document: None,
+    };
+    commit(store, Batch { append_calls: vec![call("z"), call("y")], ..Batch::default() }).await;
+    commit(store, Batch { append_calls: vec![call("x")], ..Batch::default() }).await;
+    let view = view(store).await;
+    assert_eq!(get(view.scan_calls(1, 9).await), [call("y"), call("x")]);
+    assert_eq!(get(view.scan_calls(0, 1).await), [call("z")]);
+    assert_eq!(get(view.scan_calls(9, 1).await), []);
+}
+
+/// Case.
+pub async fn scans_page_through_everything(store: &dyn Store) {
+    for n in 0..5 {
+        commit(store, sample::indexed(&n.to_string(), &format!("text {n}"), &format!("A{n}"), "ZED")).await;
+    }
+    let view = view(store).await;
+    let mut after = None;
+    let mut seen = Vec::new();
+    loop {
+        let page = get(view.scan_mentions(after.as_ref().map(|(id, n)| (id, *n)), 3).await);
+        seen.extend(page.iter().map(|mention| (mention.chunk.clone(), mention.ordinal)));
+        after = seen.last().cloned();
+        if page.len() < 3 {
+            break;
+        }
+    }
+    let mut sorted = seen.clone();
+    sorted.sort();
+    assert_eq!((seen.len(), &seen), (10, &sorted));
+    assert_eq!(get(view.scan_vectors(VectorKind::Entity, Some("A1"), 2).await)[0].id, "A2");
+    assert_eq!(get(view.scan_entities(Some(&sample::key("A4")), 9).await).len(), 1);
+    assert_eq!(get(view.scan_documents(None, 0).await), []);
+}
+
+/// Case.
+pub async fn numbers_that_are_none_are_refused(store: &dyn Store) {
+    let whole = sample::indexed("a", "Ada met Bob", "ADA", "BOB");
+    let mut batch = whole.clone();
+    batch.put_facts[0].weight = f64::NAN;
+    invalid(store, batch).await;
+    let mut batch = whole.clone();
+    batch.put_relations[0].weight = f64::INFINITY;
+    invalid(store, batch).await;
+    let mut batch = whole.clone();
+    batch.put_vectors[0].vector[0] = f32::NAN;
+    invalid(store, batch).await;
+    let mut batch = whole;
+    batch.put_vectors[3].entry.id = "no pair".to_owned();
+    invalid(store, batch).await;
+    let tabbed = sample::entity("A\tB", "x");
+    invalid(store, Batch { put_entities: vec![tabbed], ..Batch::default() }).await;
+}

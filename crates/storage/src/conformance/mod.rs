@@ -1,0 +1,92 @@
+//! One suite for every store: each method's documented behaviour, and a comparison with the in-memory reference over
+//! random batches.
+//!
+//! A store's tests say `conformance_tests!(open)`, where `open` returns a new empty store and whatever must live as
+//! long as it does.
+
+pub mod cases;
+pub mod random;
+pub mod sample;
+
+use std::future::Future;
+use std::pin::pin;
+use std::sync::Arc;
+use std::task::{Context, Poll, Wake, Waker};
+use std::thread::Thread;
+
+/// Runs a future on this thread; stores need no runtime, so their tests need none either.
+pub fn block_on<F: Future>(future: F) -> F::Output {
+    struct Unpark(Thread);
+    impl Wake for Unpark {
+        fn wake(self: Arc<Self>) {
+            self.0.unpark();
+        }
+    }
+    let waker = Waker::from(Arc::new(Unpark(std::thread::current())));
+    let mut context = Context::from_waker(&waker);
+    let mut future = pin!(future);
+    loop {
+        match future.as_mut().poll(&mut context) {
+            Poll::Ready(output) => return output,
+            Poll::Pending => std::thread::park(),
+        }
+    }
+}
+
+/// Makes one test of each case, for the store that `open` makes: `open()` returns `(store, guard)`.
+#[macro_export]
+macro_rules! conformance_tests {
+    ($open:expr) => {
+        $crate::conformance_tests!(
+            $open;
+            a_new_store_is_empty,
+            an_empty_batch_keeps_the_revision,
+            documents_are_found_by_id_source_and_content,
+            long_texts_come_back_whole_and_chunks_slice_them,
+            a_document_with_chunks_keeps_its_text,
+            a_text_of_another_length_is_refused,
+            chunks_must_equal_their_slice,
+            chunks_come_in_order_with_their_extraction,
+            a_chunk_cannot_name_a_missing_extraction,
+            jobs_are_claimed_oldest_first_while_no_lease_holds,
+            a_claim_is_refused_when_the_lease_changed,
+            a_batch_is_refused_when_the_graph_changed,
+            a_batch_is_refused_when_the_source_has_another_document,
+            a_refused_batch_changes_nothing,
+            removing_a_document_removes_all_that_hangs_on_it,
+            an_extraction_lives_as_long_as_a_chunk_names_it,
+            one_batch_replaces_a_document_by_its_next_version,
+            mentions_and_facts_are_found_from_either_side,
+            mentions_need_their_chunk,
+            entities_and_relations_are_put_and_removed_with_vectors_and_summaries,
+            summaries_are_replaced_as_a_whole,
+            the_embedding_space_is_set_once,
+            vectors_must_fit_the_space,
+            vectors_are_found_by_cosine_with_ties_by_id,
+            equal_vectors_beyond_the_limit_keep_the_smallest_ids,
+            staged_documents_are_not_found_until_activated,
+            a_snapshot_never_changes,
+            an_old_snapshot_searches_its_own_vectors,
+            text_is_found_by_stem_in_any_script,
+            syntax_in_a_question_is_ordinary_text,
+            changed_descriptions_are_found_by_their_new_words,
+            the_ledger_keeps_its_order,
+            scans_page_through_everything,
+            numbers_that_are_none_are_refused,
+        );
+
+        #[test]
+        fn equals_the_reference_under_random_batches() {
+            $crate::conformance::random::compare_with_memory($open);
+        }
+    };
+    ($open:expr; $($case:ident),* $(,)?) => {
+        $(
+            #[test]
+            fn $case() {
+                let (store, _guard) = ($open)();
+                $crate::conformance::block_on($crate::conformance::cases::$case(&store));
+            }
+        )*
+    };
+}

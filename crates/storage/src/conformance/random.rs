@@ -1,0 +1,442 @@
+//! Applies random batches to a store and to the in-memory reference and compares everything that can be read.
+
+use std::fmt::Debug;
+
+use graphloom_core::{
+    Batch, Call, CallOutcome, ChunkExtraction, ContentHash, GraphKey, JobState, Lease, Require, Revision,
+    Role, Snapshot, Span, Store, StoreError, TextQuery, Timestamp, VectorKind, VectorQuery, WorkspaceId,
+};
+use proptest::prelude::*;
+use proptest::test_runner::{Config, TestRunner};
+
+use super::{block_on, sample};
+use crate::memory::MemoryStore;
+
+/// Random histories compared.
+const HISTORIES: u32 = 48;
+/// Rows asked for by one scan, small, so that pages meet in the middle of things.
+const PAGE: usize = 2;
+/// Documents, extractions and summaries by number; entities by name.
+const DOCUMENTS: u8 = 4;
+const CHUNKS: u32 = 3;
+const ENTITIES: [&str; 4] = ["ADA", "BOB", "Ç", "D\u{1}D"];
+const KINDS: [VectorKind; 3] = [VectorKind::Chunk, VectorKind::Entity, VectorKind::Relation];
+/// Every document's text; three chunks of it overlap.
+const TEXT: &str = "Ada met Bob in Zürich, 東京 and Rome.";
+
+/// One change of a batch. Numbers wrap around what exists.
+#[derive(Debug, Clone)]
+enum Change {
+    Document { document: u8, staged: bool, title: u8 },
+    Remove { document: u8 },
+    Activate { document: u8 },
+    Job { document: u8, state: u8, lease: Option<u8>, created_at: u8 },
+    Chunk { document: u8, ordinal: u32, extraction: u8 },
+    Extraction { name: u8, said: u8 },
+    SetExtraction { document: u8, ordinal: u32, extraction: u8 },
+    Clear { document: u8, ordinal: u32 },
+    Mention { document: u8, ordinal: u32, number: u32, entity: usize },
+    Fact { document: u8, ordinal: u32, number: u32, ends: (usize, usize) },
+    Entity { entity: usize, said: u8 },
+    RemoveEntity { entity: usize },
+    Relation { ends: (usize, usize), said: u8 },
+    RemoveRelation { ends: (usize, usize) },
+    Summaries { ends: (usize, usize), names: Vec<u8> },
+    Vector { kind: usize, ends: (usize, usize), document: u8, values: [i8; 3] },
+    Call { said: u8 },
+    Embedding { dimensions: u32 },
+    RequireLease { document: u8, lease: Option<u8> },
+    RequireGraph { revision: u64 },
+    RequireSource { document: u8, known: Vec<u8> },
+}
+
+/// Applies random histories to the store that `open` makes and to the reference.
+///
+/// # Panics
+///
+/// When they differ.
+pub fn compare_with_memory<S: Store, G>(open: impl Fn() -> (S, G)) {
+    let config = Config { cases: HISTORIES, failure_persistence: None, ..Config::default() };
+    let history = prop::collection::vec(prop::collection::vec(change(), 1..12), 1..8);
+    let result = TestRunner::new(config).run(&history, |history| {
+        let (store, _guard) = open();
+        block_on(check_history(&store, &history));
+        Ok(())
+    });
+    if let Err(error) = result {
+        panic!("{error}");
+    }
+}
+
+async fn check_history(store: &dyn Store, history: &[Vec<Change>]) {
+    let memory = MemoryStore::new(WorkspaceId::default());
+    commit_both(store, &memory, foundation()).await;
+    let mut older: Option<(Box<dyn Snapshot>, Box<dyn Snapshot>)> = None;
+    for changes in history {
+        commit_both(store, &memory, batch(changes)).await;
+        let found = store.snapshot().await.expect("a snapshot");
+        let expected = memory.snapshot().await.expect("a snapshot");
+        compare(&*found, &*expected).await;
+        // A snapshot from before the newest commit still answers as it did.
+        if let Some((found, expected)) = &older {
+            compare_searches(&**found, &**expected).await;
+        }
+        older = Some((found, expected));
+    }
+    let (found, expected) = older.expect("a history has batches");
+    compare_text(&*found, &*expected).await;
+}
+
+/// Something to refer to, so that most random batches are accepted.
+fn foundation() -> Batch {
+    let mut batch = Batch { embedding: Some(sample::space(3)), ..Batch::default() };
+    for number in 0..DOCUMENTS {
+        batch.put_extractions.push(sample::extraction(&number.to_string(), "first"));
+        let new = document(number, number == 3, 0);
+        batch.put_jobs.push(sample::job(&new.document.id, 5));
+        batch.put_chunks.extend((0..CHUNKS).map(|ordinal| chunk(number, ordinal, number)));
+        batch.put_documents.push(new);
+    }
+    batch
+}
+
+async fn commit_both(store: &dyn Store, memory: &MemoryStore, batch: Batch) {
+    let expected = outcome(memory.commit(batch.clone()).await);
+    let found = outcome(store.commit(batch).await);
+    assert_eq!(found, expected);
+}
+
+fn outcome(result: Result<Revision, StoreError>) -> Result<Revision, &'static str> {
+    result.map_err(|error| match error {
+        StoreError::Conflict { .. } => "conflict",
+        StoreError::Invalid { .. } => "invalid",
+        StoreError::EmbeddingMismatch { .. } => "embedding mismatch",
+        other => panic!("the store failed: {other:?}"),
+    })
+}
+
+fn change() -> impl Strategy<Value = Change> {
+    use Change::{
+        Activate, Call, Chunk, Clear, Document, Embedding, Entity, Extraction, Fact, Job, Mention, Relation,
+        Remove, RemoveEntity, RemoveRelation, RequireGraph, RequireLease, RequireSource, SetExtraction,
+        Summaries, Vector,
+    };
+    let document = 0..DOCUMENTS;
+    let place = (0..DOCUMENTS, 0..CHUNKS);
+    let entity = 0..ENTITIES.len();
+    let ends = (0..ENTITIES.len(), 1..ENTITIES.len());
+    let number = 0..3u32;
+    let lease = prop::option::of(0..3u8);
+    prop_oneof![
+        2 => (document.clone(), any::<bool>(), 0..3u8)
+            .prop_map(|(document, staged, title)| Document { document, staged, title }),
+        2 => document.clone().prop_map(|document| Remove { document }),
+        1 => document.clone().prop_map(|document| Activate { document }),
+        2 => (document.clone(), 0..4u8, lease.clone(), 0..9u8)
+            .prop_map(|(document, state, lease, created_at)| Job { document, state, lease, created_at }),
+        4 => (place.clone(), 0..6u8)
+            .prop_map(|((document, ordinal), extraction)| Chunk { document, ordinal, extraction }),
+        2 => (0..5u8, any::<u8>()).prop_map(|(name, said)| Extraction { name, said }),
+        2 => (place.clone(), 0..7u8)
+            .prop_map(|((document, ordinal), extraction)| SetExtraction { document, ordinal, extraction }),
+        1 => place.clone().prop_map(|(document, ordinal)| Clear { document, ordinal }),
+        5 => (place.clone(), number.clone(), entity.clone()).prop_map(|((document, ordinal), number, entity)| {
+            Mention { document, ordinal, number, entity }
+        }),
+        5 => (place, number, ends.clone())
+            .prop_map(|((document, ordinal), number, ends)| Fact { document, ordinal, number, ends }),
+        4 => (entity.clone(), any::<u8>()).prop_map(|(entity, said)| Entity { entity, said }),
+        2 => entity.prop_map(|entity| RemoveEntity { entity }),
+        4 => (ends.clone(), any::<u8>()).prop_map(|(ends, said)| Relation { ends, said }),
+        2 => ends.clone().prop_map(|ends| RemoveRelation { ends }),
+        2 => (ends.clone(), prop::collection::vec(0..4u8, 0..3))
+            .prop_map(|(ends, names)| Summaries { ends, names }),
+        8 => (0..3usize, ends, document.clone(), prop::array::uniform3(-2..3i8))
+            .prop_map(|(kind, ends, document, values)| Vector { kind, ends, document, values }),
+        1 => any::<u8>().prop_map(|said| Call { said }),
+        1 => (3..5u32).prop_map(|dimensions| Embedding { dimensions }),
+        1 => (document.clone(), lease).prop_map(|(document, lease)| RequireLease { document, lease }),
+        1 => (0..9u64).prop_map(|revision| RequireGraph { revision }),
+        1 => (document.clone(), prop::collection::vec(document, 0..4))
+            .prop_map(|(document, known)| RequireSource { document, known }),
+    ]
+}
+
+fn batch(changes: &[Change]) -> Batch {
+    let mut batch = Batch::default();
+    for change in changes.iter().cloned() {
+        match change {
+            Change::Document { document: number, staged, title } => {
+                batch.put_documents.push(document(number, staged, title));
+            }
+            Change::Remove { document: number } => {
+                batch.remove_documents.push(document(number, false, 0).document.id)
+            }
+            Change::Activate { document: number } => {
+                batch.activate_documents.push(document(number, false, 0).document.id);
+            }
+            Change::Job { document: number, state, lease: holder, created_at } => {
+                let mut job = sample::job(&document(number, false, 0).document.id, u64::from(created_at));
+                job.lease = lease(holder);
+                job.attempts = u32::from(state);
+                job.state = match state {
+                    0 => JobState::Accepted,
+                    1 => JobState::Chunked,
+                    2 => JobState::Merged,
+                    _ => JobState::Failed { reason: "unreadable".to_owned() },
+                };
+                batch.put_jobs.push(job);
+            }
+            Change::Chunk { document, ordinal, extraction } => {
+                batch.put_chunks.push(chunk(document, ordinal, extraction));
+            }
+            Change::Extraction { name, said } => {
+                batch.put_extractions.push(sample::extraction(&name.to_string(), &format!("said {said}")));
+            }
+            Change::SetExtraction { document, ordinal, extraction } => {
+                batch.set_extractions.push((chunk(document, ordinal, 0).id, state(extraction)));
+            }
+            Change::Clear { document, ordinal } => batch.clear_graph_of.push(chunk(document, ordinal, 0).id),
+            Change::Mention { document, ordinal, number, entity } => {
+                let chunk = chunk(document, ordinal, 0).id;
+                batch.put_mentions.push(sample::mention(&chunk, number, ENTITIES[entity]));
+            }
+            Change::Fact { document, ordinal, number, ends } => {
+                let (one, other) = names(ends);
+                batch.put_facts.push(sample::fact(&chunk(document, ordinal, 0).id, number, one, other));
+            }
+            Change::Entity { entity, said } => {
+                batch.put_entities.push(sample::entity(ENTITIES[entity], &format!("said {said}")));
+            }
+            Change::RemoveEntity { entity } => batch.remove_entities.push(sample::key(ENTITIES[entity])),
+            Change::Relation { ends, said } => {
+                let (one, other) = names(ends);
+                batch.put_relations.push(sample::relation(one, other, &format!("said {said}")));
+            }
+            Change::RemoveRelation { ends } => {
+                let (one, other) = names(ends);
+                batch.remove_relations.push(sample::pair(one, other));
+            }
+            Change::Summaries { ends, names } => {
+                let summaries = names.iter().map(|name| sample::summary(&name.to_string())).collect();
+                let owner = if ends.1 == 1 { entity_of(ends) } else { relation_of(ends) };
+                batch.set_summaries.push((owner, summaries));
+            }
+            Change::Vector { kind, ends, document, values } => {
+                let id = match KINDS[kind] {
+                    VectorKind::Chunk => chunk(document, ends.0 as u32 % CHUNKS, 0).id.to_string(),
+                    VectorKind::Entity => ENTITIES[ends.0].to_owned(),
+                    VectorKind::Relation => {
+                        let (one, other) = names(ends);
+                        sample::pair(one, other).to_string()
+                    }
+                };
+                batch.put_vectors.push(sample::vector(KINDS[kind], &id, &values.map(f32::from)));
+            }
+            Change::Call { said } => batch.append_calls.push(call(said)),
+            Change::Embedding { dimensions } => batch.embedding = Some(sample::space(dimensions)),
+            Change::RequireLease { document: number, lease: holder } => {
+                let document = document(number, false, 0).document.id;
+                batch.require.push(Require::Lease { document, lease: lease(holder) });
+            }
+            Change::RequireGraph { revision } => {
+                batch.require.push(Require::GraphUnchangedSince(Revision(revision)));
+            }
+            Change::RequireSource { document: number, known } => {
+                let source = document(number, false, 0).document.source;
+                let documents =
+                    known.into_iter().map(|known| document(known, false, 0).document.id).collect();
+                batch.require.push(Require::SourceIs { source, documents });
+            }
+        }
+    }
+    batch
+}
+
+/// Documents 0 and 2, and 1 and 3, are of one source: their texts differ.
+fn document(number: u8, staged: bool, title: u8) -> graphloom_core::NewDocument {
+    let mut new = sample::document(&format!("source {}", number % 2), &format!("{TEXT} {number}"));
+    new.document.title = format!("title {title}");
+    if staged { sample::staged(new) } else { new }
+}
+
+fn chunk(document_number: u8, ordinal: u32, extraction: u8) -> graphloom_core::Chunk {
+    let new = document(document_number, false, 0);
+    let span = match ordinal {
+        0 => Span::new(0, 11),
+        1 => Span::new(8, TEXT.len()),
+        _ => Span::new(0, new.text.len()),
+    };
+    let mut chunk = sample::chunk(&new, ordinal, span);
+    chunk.extraction = state(extraction);
+    chunk
+}
+
+fn state(extraction: u8) -> ChunkExtraction {
+    match extraction {
+        0..=4 => ChunkExtraction::Done { key: sample::extraction(&extraction.to_string(), "").key },
+        5 => ChunkExtraction::Pending,
+        _ => ChunkExtraction::Failed { reason: "timeout".to_owned(), attempts: 3 },
+    }
+}
+
+fn lease(holder: Option<u8>) -> Option<Lease> {
+    holder.map(|holder| Lease {
+        owner: format!("worker {holder}"),
+        expires_at: Timestamp(u64::from(holder) * 10),
+    })
+}
+
+fn call(said: u8) -> Call {
+    Call {
+        role: if said.is_multiple_of(2) { Role::Extract } else { Role::Embed },
+        model: format!("model {said}"),
+        prompt_tokens: u64::from(said),
+        completion_tokens: 2,
+        attempts: 1,
+        started_at: Timestamp(7),
+        duration_ms: 9,
+        outcome: match said % 3 {
+            0 => CallOutcome::Ok,
+            1 => CallOutcome::Truncated,
+            _ => CallOutcome::Failed { reason: "refused".to_owned() },
+        },
+        document: said.is_multiple_of(2).then(|| document(said % DOCUMENTS, false, 0).document.id),
+    }
+}
+
+/// Two different entities.
+fn names((one, distance): (usize, usize)) -> (&'static str, &'static str) {
+    (ENTITIES[one], ENTITIES[(one + distance) % ENTITIES.len()])
+}
+
+fn entity_of((one, _): (usize, usize)) -> GraphKey {
+    GraphKey::Entity(sample::key(ENTITIES[one]))
+}
+
+fn relation_of(ends: (usize, usize)) -> GraphKey {
+    let (one, other) = names(ends);
+    GraphKey::Relation(sample::pair(one, other))
+}
+
+/// Compares two answers; what failed is no answer.
+macro_rules! same {
+    ($found:expr, $expected:expr, $method:ident($($argument:expr),*)) => {
+        assert_eq!(
+            answer($found.$method($($argument),*).await),
+            answer($expected.$method($($argument),*).await),
+            stringify!($method)
+        )
+    };
+}
+
+/// Compares a scan page by page; `$after` makes the next page's start from the last row.
+macro_rules! same_pages {
+    ($found:expr, $expected:expr, $method:ident($($argument:expr),*), $row:ident => $after:expr) => {{
+        let mut page = answer($found.$method($($argument,)* None, PAGE).await);
+        assert_eq!(page, answer($expected.$method($($argument,)* None, PAGE).await), stringify!($method));
+        while let (Some($row), PAGE) = (page.last(), page.len()) {
+            let next = answer($found.$method($($argument,)* Some($after), PAGE).await);
+            let expected = answer($expected.$method($($argument,)* Some($after), PAGE).await);
+            assert_eq!(next, expected, stringify!($method));
+            page = next;
+        }
+    }};
+}
+
+fn answer<T: Debug>(result: Result<T, StoreError>) -> T {
+    result.expect("the store answers")
+}
+
+async fn compare(found: &dyn Snapshot, expected: &dyn Snapshot) {
+    assert_eq!(found.revision(), expected.revision());
+    assert_eq!(found.graph_revision(), expected.graph_revision());
+    same!(found, expected, counts());
+    same!(found, expected, embedding());
+
+    let numbers = 0..DOCUMENTS + 1;
+    let documents: Vec<_> = numbers.clone().map(|number| document(number, false, 0).document.id).collect();
+    let sources: Vec<String> = (0..3).map(|number| format!("source {number}")).collect();
+    let contents: Vec<ContentHash> =
+        numbers.clone().map(|number| document(number, false, 0).document.content_hash).collect();
+    same!(found, expected, documents(&documents));
+    same!(found, expected, documents_of_sources(&sources));
+    same!(found, expected, documents_of_contents(&contents));
+    same!(found, expected, texts(&documents));
+    same!(found, expected, jobs(&documents));
+    for now in [0, 10, 11, 99] {
+        same!(found, expected, claimable_jobs(Timestamp(now), 3));
+    }
+
+    let chunks: Vec<_> =
+        numbers.clone().flat_map(|d| (0..CHUNKS).map(move |ordinal| chunk(d, ordinal, 0).id)).collect();
+    let extractions: Vec<_> = numbers.map(|name| sample::extraction(&name.to_string(), "").key).collect();
+    same!(found, expected, chunks(&chunks));
+    same!(found, expected, chunks_of(&documents));
+    same!(found, expected, extractions(&extractions));
+    same!(found, expected, graph_keys_of(&chunks));
+    same!(found, expected, graph_keys_of(&chunks[..1]));
+
+    let entities: Vec<_> = ENTITIES.iter().chain(&["NOBODY"]).map(|name| sample::key(name)).collect();
+    let ends: Vec<(usize, usize)> = (0..ENTITIES.len())
+        .flat_map(|one| (1..ENTITIES.len()).map(move |distance| (one, distance)))
+        .collect();
+    let relations: Vec<_> = ends.iter().map(|&ends| names(ends)).map(|(a, b)| sample::pair(a, b)).collect();
+    let graph: Vec<GraphKey> = ends.iter().flat_map(|&ends| [entity_of(ends), relation_of(ends)]).collect();
+    same!(found, expected, mentions_of(&entities));
+    same!(found, expected, facts_of(&relations));
+    same!(found, expected, facts_touching(&entities));
+    same!(found, expected, entities(&entities));
+    same!(found, expected, relations(&relations));
+    same!(found, expected, relations_of(&entities));
+    same!(found, expected, degrees(&entities));
+    same!(found, expected, chunks_behind(&graph, 2));
+    same!(found, expected, chunks_behind(&graph, 99));
+    same!(found, expected, summaries(&graph));
+    compare_searches(found, expected).await;
+
+    same_pages!(found, expected, scan_documents(), row => &row.id);
+    same_pages!(found, expected, scan_jobs(), row => &row.document);
+    same_pages!(found, expected, scan_chunks(), row => &row.id);
+    same_pages!(found, expected, scan_extractions(), row => &row.key);
+    same_pages!(found, expected, scan_mentions(), row => (&row.chunk, row.ordinal));
+    same_pages!(found, expected, scan_facts(), row => (&row.chunk, row.ordinal));
+    same_pages!(found, expected, scan_entities(), row => &row.key);
+    same_pages!(found, expected, scan_relations(), row => &row.key);
+    same_pages!(found, expected, scan_summaries(), row => (&row.0, row.1.key.as_str()));
+    for kind in KINDS {
+        same_pages!(found, expected, scan_vectors(kind), row => row.id.as_str());
+    }
+    for skip in 0..4 {
+        same!(found, expected, scan_calls(skip, PAGE));
+    }
+}
+
+async fn compare_searches(found: &dyn Snapshot, expected: &dyn Snapshot) {
+    for kind in KINDS {
+        for (limit, min_score) in [(1, -1.0), (2, 0.0), (3, 0.7), (99, -1.0)] {
+            let vectors = vec![vec![1.0, 0.0, 0.0], vec![0.3, -0.8, 0.1], vec![0.0, 0.0, 0.0]];
+            let query = VectorQuery { kind, vectors, limit, min_score };
+            same!(found, expected, search_vectors(&query));
+        }
+        let ids: Vec<String> =
+            answer(expected.scan_vectors(kind, None, 99).await).into_iter().map(|entry| entry.id).collect();
+        same!(found, expected, vectors(kind, &ids));
+    }
+}
+
+/// The same entries must be found; scores may differ in what they are computed from.
+async fn compare_text(found: &dyn Snapshot, expected: &dyn Snapshot) {
+    for kind in KINDS {
+        for text in ["Bob", "say ADA", "東", "knowing rome", "zzz"] {
+            let query = TextQuery { kind, text: text.to_owned(), limit: 99 };
+            let ids = |hits: Vec<graphloom_core::VectorHit>| {
+                let mut ids: Vec<String> = hits.into_iter().map(|hit| hit.id).collect();
+                ids.sort();
+                ids
+            };
+            let found = ids(answer(found.search_text(&query).await));
+            assert_eq!(found, ids(answer(expected.search_text(&query).await)), "search_text {text}");
+        }
+    }
+}

@@ -1,0 +1,197 @@
+//! Small rows for tests.
+
+use std::collections::BTreeMap;
+
+use graphloom_core::{
+    Batch, Chunk, ChunkExtraction, ChunkId, ContentHash, Document, DocumentId, EmbeddingSpec, Entity,
+    EntityKey, Extraction, ExtractionKey, Fact, Format, Job, JobState, Mention, NewDocument, Records,
+    Relation, RelationKey, RelationRecord, Span, Summary, SummaryKey, Timestamp, VectorEntry, VectorKind,
+    VectorRow, Visibility,
+};
+
+/// A live document of `source` with this text.
+pub fn document(source: &str, text: &str) -> NewDocument {
+    let content_hash = ContentHash::of(text.as_bytes());
+    NewDocument {
+        document: Document {
+            id: DocumentId::new(source, &content_hash),
+            source: source.to_owned(),
+            title: format!("About {source}"),
+            content_hash,
+            text_bytes: text.len() as u64,
+            format: Format::Markdown,
+            encoding: "UTF-8".to_owned(),
+            lines_match_source: true,
+            meta: BTreeMap::from([("author".to_owned(), "Ada \"A\" Ä".to_owned())]),
+            visibility: Visibility::Live,
+            added_at: Timestamp(1_700_000_000_000),
+        },
+        text: text.to_owned(),
+    }
+}
+
+/// The same document, staged.
+pub fn staged(mut new: NewDocument) -> NewDocument {
+    new.document.visibility = Visibility::Staged;
+    new
+}
+
+/// A new job of a document.
+pub fn job(document: &DocumentId, created_at: u64) -> Job {
+    Job {
+        document: document.clone(),
+        state: JobState::Accepted,
+        lease: None,
+        attempts: 0,
+        created_at: Timestamp(created_at),
+    }
+}
+
+/// The chunk of `span` of a document, its extraction pending.
+pub fn chunk(of: &NewDocument, ordinal: u32, span: Span) -> Chunk {
+    Chunk {
+        id: ChunkId::new(&of.document.id, ordinal, span.start, span.end),
+        document: of.document.id.clone(),
+        ordinal,
+        span,
+        token_count: 3,
+        breadcrumb: vec!["Top".to_owned(), "Below".to_owned()],
+        text: span.slice(&of.text).expect("a span of the text").to_owned(),
+        extraction: ChunkExtraction::Pending,
+    }
+}
+
+/// The chunk that is the whole document.
+pub fn whole(of: &NewDocument) -> Chunk {
+    chunk(of, 0, Span::new(0, of.text.len()))
+}
+
+/// An extraction that says `answer`.
+pub fn extraction(name: &str, answer: &str) -> Extraction {
+    Extraction {
+        key: ExtractionKey::new(&[name]),
+        model: "model".to_owned(),
+        responses: vec![answer.to_owned()],
+        records: Records {
+            entities: Vec::new(),
+            relations: vec![RelationRecord {
+                source: "A".to_owned(),
+                target: "B".to_owned(),
+                keywords: vec!["k".to_owned()],
+                description: answer.to_owned(),
+                weight: 0.1 + 0.2,
+            }],
+        },
+        rejects: Vec::new(),
+    }
+}
+
+/// An entity key.
+pub fn key(name: &str) -> EntityKey {
+    EntityKey::from_stored(name)
+}
+
+/// A relation key.
+pub fn pair(one: &str, other: &str) -> RelationKey {
+    RelationKey::new(key(one), key(other)).expect("two different entities")
+}
+
+/// A mention of an entity.
+pub fn mention(chunk: &ChunkId, ordinal: u32, entity: &str) -> Mention {
+    Mention {
+        chunk: chunk.clone(),
+        ordinal,
+        entity: key(entity),
+        name: entity.to_lowercase(),
+        kind: "Person".to_owned(),
+        description: format!("{entity} number {ordinal}"),
+        span: ordinal.is_multiple_of(2).then(|| Span::new(0, 1)),
+    }
+}
+
+/// A fact between two entities.
+pub fn fact(chunk: &ChunkId, ordinal: u32, source: &str, target: &str) -> Fact {
+    let relation = pair(source, target);
+    Fact {
+        chunk: chunk.clone(),
+        ordinal,
+        source_is_a: relation.a().as_str() == source,
+        relation,
+        source: source.to_owned(),
+        target: target.to_owned(),
+        keywords: vec!["knows".to_owned(), "of, old".to_owned()],
+        description: format!("{source} knows {target}"),
+        weight: 1.5,
+    }
+}
+
+/// An entity.
+pub fn entity(name: &str, description: &str) -> Entity {
+    Entity {
+        key: key(name),
+        name: name.to_lowercase(),
+        kind: "Person".to_owned(),
+        description: description.to_owned(),
+        mention_count: 2,
+        degree: 1,
+        inputs_hash: ContentHash::of(description.as_bytes()),
+    }
+}
+
+/// A relation.
+pub fn relation(one: &str, other: &str, description: &str) -> Relation {
+    Relation {
+        key: pair(one, other),
+        keywords: vec!["knows".to_owned()],
+        description: description.to_owned(),
+        weight: 2.25,
+        fact_count: 2,
+        inputs_hash: ContentHash::of(description.as_bytes()),
+    }
+}
+
+/// A summary.
+pub fn summary(name: &str) -> Summary {
+    Summary { key: SummaryKey::new(&[name]), text: format!("about {name}") }
+}
+
+/// A vector.
+pub fn vector(kind: VectorKind, id: &str, vector: &[f32]) -> VectorRow {
+    let entry = VectorEntry { kind, id: id.to_owned(), inputs_hash: ContentHash::of(id.as_bytes()) };
+    VectorRow { entry, vector: vector.to_vec() }
+}
+
+/// A space of so many dimensions.
+pub fn space(dimensions: u32) -> EmbeddingSpec {
+    EmbeddingSpec { model: "embedder".to_owned(), dimensions }
+}
+
+/// A whole document in the graph: two entities, one relation, one chunk, everything a store can hold about it.
+pub fn indexed(source: &str, text: &str, one: &str, other: &str) -> Batch {
+    let new = document(source, text);
+    let extraction = extraction(text, "said");
+    let mut chunk = whole(&new);
+    chunk.extraction = ChunkExtraction::Done { key: extraction.key.clone() };
+    let mut job = job(&new.document.id, 1);
+    job.state = JobState::Merged;
+    let id = chunk.id.clone();
+    let relation_key = pair(one, other).to_string();
+    Batch {
+        embedding: Some(space(3)),
+        put_jobs: vec![job],
+        put_chunks: vec![chunk],
+        put_extractions: vec![extraction],
+        put_mentions: vec![mention(&id, 0, one), mention(&id, 1, other)],
+        put_facts: vec![fact(&id, 0, one, other)],
+        put_entities: vec![entity(one, "first"), entity(other, "second")],
+        put_relations: vec![relation(one, other, "both")],
+        put_vectors: vec![
+            vector(VectorKind::Chunk, id.as_str(), &[1.0, 0.0, 0.0]),
+            vector(VectorKind::Entity, one, &[0.0, 1.0, 0.0]),
+            vector(VectorKind::Entity, other, &[0.0, 1.0, 1.0]),
+            vector(VectorKind::Relation, &relation_key, &[0.0, 0.0, 1.0]),
+        ],
+        put_documents: vec![new],
+        ..Batch::default()
+    }
+}

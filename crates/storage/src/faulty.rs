@@ -1,0 +1,120 @@
+//! A store that fails on demand, to cut work at every call.
+
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use async_trait::async_trait;
+use graphloom_core::{Batch, Revision, Snapshot, Store, StoreError, WorkspaceId};
+
+/// When the failing call fails.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Cut {
+    /// Nothing was done: the process died before the write.
+    Before,
+    /// Everything was done but the caller never learns: the process died after the write.
+    After,
+}
+
+/// Passes calls on to a store until one of them fails; from then on everything fails, as after a crash.
+pub struct FaultyStore<S> {
+    inner: S,
+    cut: Cut,
+    /// Calls that still succeed.
+    left: AtomicUsize,
+}
+
+impl<S: Store> FaultyStore<S> {
+    /// Fails the `n`-th commit or snapshot, counted from 0, and all after it.
+    pub fn new(inner: S, n: usize, cut: Cut) -> Self {
+        Self { inner, cut, left: AtomicUsize::new(n) }
+    }
+
+    /// Whether the failing call was reached.
+    pub fn has_failed(&self) -> bool {
+        self.left.load(Ordering::SeqCst) == usize::MAX
+    }
+
+    /// The store below, for looking at what is left.
+    pub fn into_inner(self) -> S {
+        self.inner
+    }
+
+    /// What the next call does: go on, fail, or be dead already.
+    fn next(&self) -> Next {
+        let step = |left: usize| match left {
+            usize::MAX => None,
+            0 => Some(usize::MAX),
+            left => Some(left - 1),
+        };
+        match self.left.fetch_update(Ordering::SeqCst, Ordering::SeqCst, step) {
+            Err(_) => Next::Dead,
+            Ok(0) => Next::Fail,
+            Ok(_) => Next::Pass,
+        }
+    }
+}
+
+enum Next {
+    Pass,
+    Fail,
+    Dead,
+}
+
+fn failure() -> StoreError {
+    StoreError::Backend { operation: "calling the store".to_owned(), source: "a fault was injected".into() }
+}
+
+#[async_trait]
+impl<S: Store> Store for FaultyStore<S> {
+    fn workspace(&self) -> &WorkspaceId {
+        self.inner.workspace()
+    }
+
+    async fn snapshot(&self) -> Result<Box<dyn Snapshot>, StoreError> {
+        match self.next() {
+            Next::Pass => self.inner.snapshot().await,
+            Next::Fail | Next::Dead => Err(failure()),
+        }
+    }
+
+    async fn commit(&self, batch: Batch) -> Result<Revision, StoreError> {
+        match (self.next(), self.cut) {
+            (Next::Pass, _) => self.inner.commit(batch).await,
+            (Next::Fail, Cut::After) => self.inner.commit(batch).await.and(Err(failure())),
+            (Next::Fail, Cut::Before) | (Next::Dead, _) => Err(failure()),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::conformance::{block_on, sample};
+    use crate::memory::MemoryStore;
+
+    /// Three commits of one document each, cut at call `n`; says how many documents are left.
+    fn check_cut(n: usize, cut: Cut) -> u64 {
+        block_on(async {
+            let store = FaultyStore::new(MemoryStore::new(WorkspaceId::default()), n, cut);
+            for number in 0..3 {
+                let batch = sample::indexed(&number.to_string(), &format!("text {number}"), "ADA", "BOB");
+                if store.commit(batch).await.is_err() {
+                    break;
+                }
+            }
+            assert_eq!(store.has_failed(), n < 3);
+            assert_eq!(store.snapshot().await.is_err(), n <= 3);
+            let left = store.into_inner().snapshot().await.expect("the inner store works");
+            let counts = left.counts().await.expect("it counts");
+            assert_eq!((counts.chunks, counts.facts), (counts.documents, counts.documents));
+            counts.documents
+        })
+    }
+
+    #[test]
+    fn a_cut_commit_leaves_the_state_before_or_after_it() {
+        for n in 0..5 {
+            assert_eq!(check_cut(n, Cut::Before), (n as u64).min(3));
+            assert_eq!(check_cut(n, Cut::After), (n as u64 + 1).min(3));
+        }
+    }
+}

@@ -1,0 +1,142 @@
+//! The suite over the embedded store, and what only a file can do.
+
+use graphloom_core::{Batch, Revision, Store, StoreError, TextQuery, VectorKind, WorkspaceId};
+use tempfile::TempDir;
+
+use super::{SqliteStore, list_workspaces};
+use crate::conformance::{block_on, sample};
+
+fn open() -> (SqliteStore, TempDir) {
+    let folder = tempfile::tempdir().expect("a folder");
+    (reopen(&folder), folder)
+}
+
+fn reopen(folder: &TempDir) -> SqliteStore {
+    SqliteStore::open(folder.path(), WorkspaceId::default()).expect("the store opens")
+}
+
+crate::conformance_tests!(open);
+
+fn commit(store: &SqliteStore, batch: Batch) -> Revision {
+    block_on(store.commit(batch)).expect("the batch is accepted")
+}
+
+fn matching(store: &SqliteStore, text: &str) -> usize {
+    let query = TextQuery { kind: VectorKind::Chunk, text: text.to_owned(), limit: 9 };
+    block_on(async { store.snapshot().await?.search_text(&query).await }).expect("an answer").len()
+}
+
+fn watermark(store: &SqliteStore) -> Revision {
+    block_on(async { store.snapshot().await?.projections().await }).expect("an answer")[0].watermark
+}
+
+#[test]
+fn a_store_comes_back_as_it_was() {
+    let (store, folder) = open();
+    commit(&store, sample::indexed("a", "Ada met Bob", "ADA", "BOB"));
+    let before = block_on(async { store.snapshot().await?.counts().await }).expect("counts");
+    drop(store);
+    let store = reopen(&folder);
+    let after = block_on(async { store.snapshot().await?.counts().await }).expect("counts");
+    assert_eq!(before, after);
+    assert_eq!(commit(&store, sample::indexed("b", "Cleo met Dan", "C", "D")), Revision(2));
+}
+
+#[test]
+fn two_stores_on_one_file_see_each_others_commits() {
+    let (one, folder) = open();
+    let other = reopen(&folder);
+    assert_eq!(commit(&one, sample::indexed("a", "Ada met Bob", "ADA", "BOB")), Revision(1));
+    assert_eq!((matching(&one, "ada"), matching(&other, "ada")), (1, 1));
+    assert_eq!(commit(&other, sample::indexed("b", "Ada met Cleo", "ADA", "CLEO")), Revision(2));
+    assert_eq!((matching(&other, "ada"), matching(&one, "ada")), (2, 2));
+    assert_eq!((watermark(&one), watermark(&other)), (Revision(2), Revision(2)));
+}
+
+#[test]
+fn a_refused_batch_does_not_harm_those_committed_with_it() {
+    let (store, _folder) = open();
+    let good = |n: usize| sample::indexed(&n.to_string(), &format!("text {n}"), "ADA", "BOB");
+    let mut bad = good(9);
+    bad.put_vectors[0].vector.pop();
+    let results = block_on(futures::future::join_all(
+        (0..8).map(|n| store.commit(if n % 3 == 1 { bad.clone() } else { good(n) })),
+    ));
+    let refused = results.iter().filter(|result| matches!(result, Err(StoreError::Invalid { .. }))).count();
+    let mut revisions: Vec<u64> = results.into_iter().flatten().map(|revision| revision.0).collect();
+    revisions.sort_unstable();
+    assert_eq!((refused, revisions), (3, vec![1, 2, 3, 4, 5]));
+}
+
+#[test]
+fn a_lost_or_damaged_full_text_index_is_rebuilt() {
+    let (store, folder) = open();
+    commit(&store, sample::indexed("a", "Ada met Bob", "ADA", "BOB"));
+    assert_eq!(matching(&store, "ada"), 1);
+    drop(store);
+    let index = folder.path().join("default.projections").join("full_text");
+    std::fs::write(index.join("meta.json"), "{").expect("written");
+    let store = reopen(&folder);
+    assert_eq!(watermark(&store), Revision(0));
+    assert_eq!(matching(&store, "ada"), 1);
+    drop(store);
+    for entry in std::fs::read_dir(&index).expect("a folder") {
+        let path = entry.expect("an entry").path();
+        if path.file_name().is_some_and(|name| name != "meta.json") && path.is_file() {
+            std::fs::remove_file(path).expect("removed");
+        }
+    }
+    let store = reopen(&folder);
+    assert_eq!(matching(&store, "ada"), 1);
+    drop(store);
+    std::fs::remove_dir_all(&index).expect("removed");
+    let store = reopen(&folder);
+    store.catch_up().expect("caught up");
+    assert_eq!((watermark(&store), matching(&store, "ada")), (Revision(1), 1));
+}
+
+#[test]
+fn an_index_of_another_history_is_rebuilt() {
+    let (store, folder) = open();
+    commit(&store, sample::indexed("a", "Ada met Bob", "ADA", "BOB"));
+    drop(store);
+    let file = folder.path().join("default.graphloom");
+    let saved = std::fs::read(&file).expect("the file");
+    let store = reopen(&folder);
+    commit(&store, sample::indexed("b", "lost words", "LOST", "WORDS"));
+    assert_eq!(matching(&store, "lost"), 1);
+    drop(store);
+    std::fs::write(&file, saved).expect("restored");
+    let store = reopen(&folder);
+    commit(&store, sample::indexed("c", "other words", "OTHER", "WORDS"));
+    commit(&store, sample::indexed("d", "more words", "MORE", "WORDS"));
+    assert_eq!((matching(&store, "words"), matching(&store, "lost")), (2, 0));
+}
+
+#[test]
+fn an_index_that_another_process_writes_is_searched_as_it_is() {
+    let (store, folder) = open();
+    commit(&store, sample::indexed("a", "Ada met Bob", "ADA", "BOB"));
+    assert_eq!(matching(&store, "met"), 1);
+    let path = folder.path().join("default.projections").join("full_text");
+    let index = tantivy::Index::open_in_dir(path).expect("the index");
+    let writer: tantivy::IndexWriter = index.writer_with_num_threads(1, 15_000_000).expect("the lock");
+    commit(&store, sample::indexed("b", "Cleo met Dan", "CLEO", "DAN"));
+    assert_eq!((matching(&store, "met"), watermark(&store)), (1, Revision(1)));
+    drop(writer);
+    assert_eq!((matching(&store, "met"), watermark(&store)), (2, Revision(2)));
+}
+
+#[test]
+fn workspaces_are_listed_by_name() {
+    let folder = tempfile::tempdir().expect("a folder");
+    assert_eq!(list_workspaces(&folder.path().join("missing")).expect("a list"), []);
+    for name in ["b", "a-1"] {
+        let workspace = WorkspaceId::new(name).expect("a name");
+        drop(SqliteStore::open(folder.path(), workspace).expect("the store opens"));
+    }
+    std::fs::write(folder.path().join("Not Ours.graphloom"), "").expect("written");
+    let names: Vec<String> =
+        list_workspaces(folder.path()).expect("a list").iter().map(ToString::to_string).collect();
+    assert_eq!(names, ["a-1", "b"]);
+}

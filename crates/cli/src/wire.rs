@@ -214,7 +214,7 @@ impl<'a> Providers<'a> {
         let http = HttpConfig {
             first_byte_timeout: config.first_byte_timeout,
             idle_timeout: config.idle_timeout,
-            max_concurrent: config.max_concurrent_calls.max(HttpConfig::default().max_concurrent),
+            max_concurrent: config.max_concurrent_calls,
             requests_per_minute: config.requests_per_minute,
             tokens_per_minute: config.tokens_per_minute,
             ..HttpConfig::default()

@@ -61,6 +61,9 @@ pub(crate) async fn run(app: &App, args: &AddArgs) -> anyhow::Result<Exit> {
         }
     }
     summary.print(app)?;
+    if summary.run.interrupted {
+        app.output.warn(indexing::GO_ON);
+    }
     Ok(summary.exit())
 }
 

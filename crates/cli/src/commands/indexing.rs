@@ -13,6 +13,9 @@ use crate::wire::{self, Indexing};
 /// Failures printed in a summary; `graphloom status` lists all.
 const MOST_PRINTED: usize = 20;
 
+/// What is said after Ctrl-C.
+pub(crate) const GO_ON: &str = "stopped; run the same command to go on";
+
 /// What a run did.
 #[derive(Debug, Default, Serialize)]
 pub(crate) struct Ran {
@@ -76,9 +79,6 @@ impl Ran {
         }
         if self.failures.total > 0 {
             output.line("`graphloom retry` tries what failed again")?;
-        }
-        if self.interrupted {
-            output.warn("stopped; run the same command to go on");
         }
         Ok(())
     }

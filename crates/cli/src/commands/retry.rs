@@ -54,6 +54,9 @@ pub(crate) async fn run(app: &App, args: &RetryArgs) -> anyhow::Result<Exit> {
     } else {
         ran.print(app)?;
     }
+    if exit == Exit::Interrupted {
+        app.output.warn(indexing::GO_ON);
+    }
     Ok(exit)
 }
 

@@ -109,12 +109,17 @@ async fn play(store: Arc<dyn Store>, steps: &[Step]) {
             Step::Delete(name) => {
                 let name = format!("{name}.txt");
                 let snapshot = engine.store.snapshot().await.expect("the store works");
-                let versions = snapshot.documents_of_sources(&[name.clone()]).await.expect("the store works");
+                let versions = snapshot
+                    .documents_of_sources(std::slice::from_ref(&name))
+                    .await
+                    .expect("the store works");
                 let ids: Vec<_> = versions.into_iter().flatten().map(|document| document.id).collect();
                 index::delete(&engine, &ids).await.expect("deleting works");
                 remaining.remove(&name);
             }
-            Step::Run => drop(run(&engine).await),
+            Step::Run => {
+                run(&engine).await;
+            }
             Step::Interrupt(polls) => interrupt(&engine, *polls).await,
         }
     }
@@ -174,7 +179,8 @@ async fn a_failed_chunk_is_listed_and_retried_alone_and_then_leaves_no_trace() {
     let report = run(&failing).await;
     assert_eq!((report.finished, report.incomplete, report.failed_chunks), (2, 1, 1));
     let snapshot = store.snapshot().await.expect("the store works");
-    let states = index::states_of(snapshot.as_ref(), &[document.clone()]).await.expect("the store works");
+    let states =
+        index::states_of(snapshot.as_ref(), std::slice::from_ref(&document)).await.expect("the store works");
     let state = states[0].as_ref().expect("known");
     assert_eq!(state.failed_chunks, [(0, "model test-reader failed (status 503): overloaded".to_owned())]);
     drop(snapshot);

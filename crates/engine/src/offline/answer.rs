@@ -11,11 +11,17 @@ use super::token::{Shape, Token, tokens};
 use crate::text::sentences;
 
 /// Passages read, at most; callers pass the best first.
-const MAX_PASSAGES: usize = 64;
+pub const MAX_PASSAGES: usize = 64;
 /// Sentences read of one passage, at most.
 const MAX_SENTENCES_PER_PASSAGE: usize = 400;
-/// Share of the question's weight that a sentence must cover with its passage to count.
-const MIN_COVERAGE: f32 = 0.3;
+/// Share of the question's weight that a sentence must cover, with its passage, to be about the question.
+const MIN_COVERAGE: f32 = 0.42;
+/// The same where the passage holds a whole name of the question.
+const MIN_COVERAGE_WITH_NAME: f32 = 0.2;
+/// The same for a sentence that names something a picked sentence introduced.
+const MIN_COVERAGE_LINKED: f32 = 0.1;
+/// What the words of a name count towards these where only some of them are there.
+const PART_OF_NAME: f32 = 0.3;
 /// Weight of words that are too common to count alone, relative to others.
 const GENERIC_WEIGHT: f32 = 0.25;
 /// Weight of the words of a named thing, relative to others.
@@ -29,7 +35,7 @@ const RANK_BONUS: f32 = 0.12;
 /// What a sentence gains by naming something that a picked sentence introduced.
 const LINK_BONUS: f32 = 0.2;
 /// A sentence is added only if it scores this share of the best.
-const MIN_SHARE_OF_BEST: f32 = 0.35;
+const MIN_SHARE_OF_BEST: f32 = 0.28;
 
 /// A sentence chosen as part of an answer.
 #[derive(Debug, Clone, PartialEq)]
@@ -60,6 +66,8 @@ pub fn pick_sentences(question: &str, passages: &[&str], max_sentences: usize) -
 struct Asked {
     /// Distinct stems in order of the question.
     terms: Vec<Term>,
+    /// The terms of each name, quotation or date.
+    names: Vec<BTreeSet<usize>>,
     wants: Option<AnswerType>,
 }
 
@@ -86,19 +94,30 @@ impl Asked {
             .map(|phrase| phrase.range)
             .collect();
         let mut terms: Vec<Term> = Vec::new();
+        let mut names = vec![BTreeSet::new(); named.len()];
         for word in words(question) {
-            let is_named = named.iter().any(|range| range.start <= word.start && word.end <= range.end);
-            if is_stop_word(&word.lower) && !(is_named && word.lower.len() > 3) {
+            let within = |range: &Range<usize>| range.start <= word.start && word.end <= range.end;
+            let is_named = named.iter().any(within);
+            if is_stop_word(&word.lower) {
                 continue;
             }
             let stem = stem(&stemmer, &word.lower);
-            let generic = is_generic(&word.lower) && !is_named;
-            match terms.iter_mut().find(|term| term.stem == stem) {
-                Some(term) => term.named |= is_named,
-                None => terms.push(Term { stem, generic, named: is_named }),
+            let at = terms.iter().position(|term| term.stem == stem).unwrap_or(terms.len());
+            if at == terms.len() {
+                terms.push(Term { stem, generic: is_generic(&word.lower) && !is_named, named: false });
+            }
+            terms[at].named |= is_named;
+            for (name, _) in names.iter_mut().zip(&named).filter(|(_, range)| within(range)) {
+                name.insert(at);
             }
         }
-        Self { terms, wants: wanted(question) }
+        names.retain(|name| !name.is_empty());
+        Self { terms, names, wants: wanted(question) }
+    }
+
+    /// Whether most words of a name are among `held`: both of two, two of three.
+    fn has_name(&self, name: &BTreeSet<usize>, held: &BTreeSet<usize>) -> bool {
+        name.intersection(held).count() >= (2 * name.len()).div_ceil(3)
     }
 
     /// The weight of each term, adding up to 1; `None` where the passages are not about the question.
@@ -225,7 +244,8 @@ fn pick(
             .filter_map(|(i, candidate)| {
                 let linked = candidate.names.iter().any(|name| introduced.contains(name.as_str()));
                 let coverage = coverage(candidate, weights, &covered);
-                let relevant = is_relevant(asked, candidate, weights) || (linked && coverage > 0.1);
+                let relevant =
+                    is_relevant(asked, candidate, weights) || (linked && coverage >= MIN_COVERAGE_LINKED);
                 let bonus = if linked { LINK_BONUS } else { 0.0 }
                     + if candidate.answers { ANSWER_TYPE_BONUS } else { 0.0 }
                     + RANK_BONUS * (1.0 - candidate.passage as f32 / passages.max(1) as f32);
@@ -271,19 +291,25 @@ fn coverage(candidate: &Candidate, weights: &[f32], covered: &BTreeSet<usize>) -
 /// Whether a sentence, with its passage, is about the question at all.
 fn is_relevant(asked: &Asked, candidate: &Candidate, weights: &[f32]) -> bool {
     let telling = |term: &&usize| !asked.terms[**term].generic;
-    let own = candidate.sentence.iter().filter(telling).count();
-    let together = candidate.around.iter().filter(telling).count();
     let all = asked.terms.iter().filter(|term| !term.generic).count();
-    let share: f32 = candidate.around.iter().map(|&term| weights[term]).sum();
-    let named = asked.terms.iter().any(|term| term.named);
-    let has_name = candidate.around.iter().any(|&term| asked.terms[term].named);
     if all == 0 {
         // Only common words were asked: all of them must be there.
         return candidate.sentence.len() == asked.terms.len();
     }
-    // Of two telling words or more, one alone may be chance, unless it is a name.
-    let enough = together >= 2 || all == 1 || (named && has_name);
-    own >= 1 && enough && share >= MIN_COVERAGE * if named && has_name { 0.6 } else { 1.0 }
+    let whole: Vec<_> = asked.names.iter().filter(|name| asked.has_name(name, &candidate.around)).collect();
+    let share: f32 = candidate
+        .around
+        .iter()
+        .map(|term| {
+            let part = asked.terms[*term].named && !whole.iter().any(|name| name.contains(term));
+            if part { PART_OF_NAME * weights[*term] } else { weights[*term] }
+        })
+        .sum();
+    let least = if whole.is_empty() { MIN_COVERAGE } else { MIN_COVERAGE_WITH_NAME };
+    // Of several telling words one alone may be chance, unless it is a name.
+    let together = candidate.around.iter().filter(telling).count();
+    let enough = together >= 2 || all == 1 || !whole.is_empty();
+    candidate.sentence.iter().any(|term| telling(&term)) && enough && share >= least
 }
 
 fn wanted(question: &str) -> Option<AnswerType> {

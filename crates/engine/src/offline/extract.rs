@@ -281,8 +281,8 @@ mod tests {
 
     #[test]
     fn a_list_of_names_makes_a_bounded_number_of_relations() {
-        let names: Vec<String> =
-            (b'A'..=b'Z').map(|c| format!("{}lfa{}", c as char, (c as char).to_lowercase())).collect();
+        let name = |c: u8| format!("{}lfa{}", char::from(c), char::from(c.to_ascii_lowercase()));
+        let names: Vec<String> = (b'A'..=b'Z').map(name).collect();
         let records = extract(&format!("They met {}.", names.join(", ")));
         assert_eq!(records.relations.len(), MAX_RELATIONS_PER_SENTENCE);
     }

@@ -63,7 +63,7 @@ fn by_surroundings(text: &str, phrase: &Phrase) -> Option<&'static str> {
         "(born", "( born", "was born", "is born", ", who", "who ", "himself", "herself", "said", "wrote ",
         "married", "died",
     ]) || PERSON_ROLES.contains(&previous)
-        || contains_word(&before_copula(next), &PERSON_ROLES)
+        || contains_word(&before_copula(next), PERSON_ROLES)
     {
         return Some("Person");
     }

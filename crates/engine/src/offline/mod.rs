@@ -12,7 +12,7 @@ mod phrase;
 mod scripts;
 mod token;
 
-pub use answer::{PickedSentence, pick_sentences};
+pub use answer::{MAX_PASSAGES, PickedSentence, pick_sentences};
 pub use extract::{MAX_DESCRIPTION_SENTENCES, MAX_RELATIONS_PER_SENTENCE, RULES, extract};
 pub use keywords::keywords;
 pub use phrase::{Phrase, PhraseKind, phrases};

@@ -150,22 +150,14 @@ fn names(sentence: &Sentence<'_>, capitals: &BTreeMap<String, u32>, found: &mut 
 fn starts_name(tokens: &[Token<'_>], at: usize, heading: bool, capitals: &BTreeMap<String, u32>) -> bool {
     let token = &tokens[at];
     if token.shape == Shape::Digit {
-        // `2018 Winter Olympics`, `29th Berlin Festival`; days before months are dates.
-        return tokens.get(at + 1).is_some_and(|next| {
-            next.is_capital() && next.gap == " " && !is_month(&next.lower) && !is_opener(&next.lower)
-        }) && token.text.len() >= 2;
+        // `2018 Winter Olympics`, `29th Berlin Festival`; but `a 2018 American film`, and days before months.
+        let counted = at > 0 && matches!(tokens[at - 1].lower.as_str(), "a" | "an" | "in");
+        let next = tokens.get(at + 1).filter(|next| next.is_capital() && next.gap == " ");
+        return token.text.len() >= 2
+            && !(counted && is_year(token.text))
+            && next.is_some_and(|next| !is_month(&next.lower) && !is_opener(&next.lower));
     }
-    if !token.is_capital()
-        || (token.shape == Shape::Capital && is_month(&token.lower) && token.lower != "may")
-    {
-        return false;
-    }
-    if token.lower == "may" || token.lower == "i" {
-        return false;
-    }
-    let next = || tokens.get(at + 1);
-    if is_opener(&token.lower) {
-        // `The` inside a sentence opens a title only before a capital: it is left out all the same.
+    if !token.is_capital() || is_opener(&token.lower) || is_part_of_date(tokens, at) {
         return false;
     }
     if at > 0 || heading || token.shape != Shape::Capital {
@@ -173,45 +165,56 @@ fn starts_name(tokens: &[Token<'_>], at: usize, heading: bool, capitals: &BTreeM
     }
     // At the start of a sentence a capital proves nothing about a word the tagger knows.
     let common = token.known && token.tag != UPOS::PROPN;
+    let next = tokens.get(at + 1).filter(|next| next.is_capital() && joins(next.gap));
     !common
         || capitals.contains_key(&token.lower)
-        || next().is_some_and(|next| {
-            next.is_capital() && !is_month(&next.lower) && joins(next.gap) && token.tag != UPOS::VERB
-        })
+        || next.is_some_and(|_| token.tag != UPOS::VERB && !is_part_of_date(tokens, at + 1))
+}
+
+/// Whether a capital word is a month: the names of `Jan Hus` and `April March` are not.
+fn is_part_of_date(tokens: &[Token<'_>], at: usize) -> bool {
+    let token = &tokens[at];
+    if token.shape != Shape::Capital || !is_month(&token.lower) {
+        return false;
+    }
+    let before = at > 0 && tokens[at - 1].shape == Shape::Digit;
+    let next = tokens.get(at + 1).filter(|next| matches!(next.gap, " " | ", " | ". "));
+    let after = next.is_some_and(|next| next.shape == Shape::Digit);
+    let named = next.is_some_and(|next| next.is_capital() && next.gap == " ");
+    before || after || !named
 }
 
 /// How many words from `at` belong to the name before it.
 fn name_goes_on(tokens: &[Token<'_>], at: usize) -> usize {
     let token = &tokens[at];
     let previous = &tokens[at - 1];
-    let joined = joins(token.gap)
-        || (token.gap == ". "
-            && (previous.text.chars().count() == 1 || is_name_abbreviation(&previous.lower)));
-    if !joined && !(token.gap == " & " || token.gap == " ``") {
+    let initial = previous.text.chars().count() == 1 || previous.text.contains('.');
+    let joined =
+        joins(token.gap) || (token.gap == ". " && (initial || is_name_abbreviation(&previous.lower)));
+    if !joined && token.gap != " & " {
         return 0;
     }
     if token.is_capital() {
-        return usize::from(!(token.shape == Shape::Capital && is_month(&token.lower)));
+        return usize::from(!is_part_of_date(tokens, at));
     }
     if token.shape == Shape::Digit {
-        return usize::from(token.text.len() <= 4 && (token.gap == " " || token.gap == "-"));
+        return usize::from(token.text.len() <= 4 && matches!(token.gap, " " | "-"));
+    }
+    if token.gap == "-" && !token.known && token.text.chars().count() <= 4 {
+        // The second half of a Korean given name, as in `Kim Man-il`.
+        return 1;
     }
     if !is_connector(&token.lower) || token.gap != " " {
         return 0;
     }
     // Up to two small words between two capitals: `Bank of the West`, `Leonardo da Vinci`.
     for small in 1..=2 {
-        let Some(next) = tokens.get(at + small) else { return 0 };
-        if next.gap != " " {
-            return 0;
-        }
-        if next.is_capital() && !is_month(&next.lower) {
+        let Some(next) = tokens.get(at + small).filter(|next| next.gap == " ") else { return 0 };
+        let year = next.shape == Shape::Digit && next.text.len() == 4 && token.lower == "of";
+        if year || (next.is_capital() && !is_part_of_date(tokens, at + small)) {
             return small + 1;
         }
-        if next.shape == Shape::Digit && next.text.len() == 4 && token.lower == "of" {
-            return small + 1;
-        }
-        if !(next.lower == "the" || is_connector(&next.lower)) {
+        if next.lower != "the" && !is_connector(&next.lower) {
             return 0;
         }
     }
@@ -466,5 +469,116 @@ impl Found<'_> {
                 .then_with(|| (a.range.start, a.range.end).cmp(&(b.range.start, b.range.end)))
         });
         ranked
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    /// Every expected phrase is found with its kind, all before anything that is not expected.
+    #[track_caller]
+    fn check_phrases(text: &str, expected: &[(&str, PhraseKind)]) {
+        let found = phrases(text);
+        let mut best: Vec<(&str, PhraseKind)> =
+            found.iter().take(expected.len()).map(|phrase| (phrase.text.as_str(), phrase.kind)).collect();
+        best.sort_unstable();
+        let mut expected = expected.to_vec();
+        expected.sort_unstable();
+        assert_eq!(best, expected, "{found:?}");
+    }
+
+    #[test]
+    fn names_keep_their_small_words_and_dates_are_found() {
+        check_phrases(
+            "In January 1960 the Bank of the Lower Tamsin was founded by Leo da Costa and J. R. Okafor.",
+            &[
+                ("January 1960", PhraseKind::Date),
+                ("Bank of the Lower Tamsin", PhraseKind::Name),
+                ("Leo da Costa", PhraseKind::Name),
+                ("J. R. Okafor", PhraseKind::Name),
+            ],
+        );
+    }
+
+    #[test]
+    fn headings_come_first_and_lose_what_stands_in_brackets() {
+        check_phrases(
+            "Velora (bridge)\nVelora crosses the Tamsin in AT&T style.",
+            &[("Velora", PhraseKind::Heading), ("Tamsin", PhraseKind::Name), ("AT&T", PhraseKind::Name)],
+        );
+    }
+
+    #[test]
+    fn words_that_only_open_a_sentence_are_no_names() {
+        let found = phrases("However, they left. Tea was served. Later the guests met Ada.");
+        let names: Vec<&str> = found
+            .iter()
+            .filter(|phrase| phrase.kind == PhraseKind::Name)
+            .map(|phrase| phrase.text.as_str())
+            .collect();
+        assert_eq!(names, ["Ada"]);
+    }
+
+    #[test]
+    fn short_months_are_also_given_names() {
+        check_phrases(
+            "He met Jan Novak on Jan 5, 1931.",
+            &[("Jan Novak", PhraseKind::Name), ("Jan 5, 1931", PhraseKind::Date)],
+        );
+    }
+
+    #[test]
+    fn quotations_and_quantities_are_phrases() {
+        check_phrases(
+            "They sang \"a song of rain\" for 2,400 people.",
+            &[("a song of rain", PhraseKind::Quoted), ("2,400 people", PhraseKind::Quantity)],
+        );
+    }
+
+    #[test]
+    fn texts_without_capitals_have_noun_phrases() {
+        let found = phrases("the old stone bridge crosses a quiet river near the paper factory.");
+        let names: Vec<&str> = found.iter().map(|phrase| phrase.text.as_str()).collect();
+        assert!(names.contains(&"old stone bridge") && names.contains(&"paper factory"), "{names:?}");
+    }
+
+    #[test]
+    fn every_script_has_phrases() {
+        for (text, expected) in [
+            ("山田太郎はトヨタで働いています。", "トヨタ"),
+            ("北京大学在海淀区。", "北京大学"),
+            ("서울은 한국의 수도이다.", "서울"),
+            ("Москва стоит на реке Москве. Там живёт Анна Петрова.", "Анна Петрова"),
+            ("กรุงเทพเป็นเมืองหลวง", "กรุงเทพเป็นเมืองหลวง"),
+        ] {
+            let found = phrases(text);
+            assert!(found.iter().any(|phrase| phrase.text == expected), "{text}: {found:?}");
+        }
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(64))]
+        #[test]
+        fn phrases_of_any_text_stand_on_character_borders(text in any::<String>()) {
+            for phrase in phrases(&text) {
+                prop_assert!(text.get(phrase.range.clone()).is_some_and(|part| !part.is_empty()));
+            }
+        }
+
+        #[test]
+        fn phrases_are_ranked_and_each_key_comes_once(
+            text in "([A-Z]?[a-z]{1,8}[ ,.\n-]|[0-9]{1,4} |\"| of |May |'s |漢字|カナ|é|U\\.S\\. ){0,40}",
+        ) {
+            let found = phrases(&text);
+            prop_assert!(found.windows(2).all(|pair| pair[0].score >= pair[1].score));
+            let keys: std::collections::BTreeSet<_> = found.iter().map(|phrase| entity_key(&phrase.text)).collect();
+            prop_assert_eq!(keys.len(), found.len());
+            for phrase in &found {
+                prop_assert!(text.get(phrase.range.clone()).is_some());
+            }
+        }
     }
 }

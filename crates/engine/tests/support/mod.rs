@@ -45,13 +45,13 @@ impl Embedder for WordEmbedder {
 }
 
 fn embed(text: &str) -> Vec<f32> {
-    let mut vector = vec![0.01; 16];
+    let mut vector = [0.01_f32; 16];
     for word in text.split(|c: char| !c.is_alphanumeric()).filter(|word| !word.is_empty()) {
         let hash = ContentHash::of(word.to_lowercase().as_bytes());
         let slot = usize::from_str_radix(&hash.as_str()[..1], 16).unwrap_or(0);
         vector[slot] += 1.0;
     }
-    let norm = vector.iter().map(|x: &f32| x * x).sum::<f32>().sqrt();
+    let norm = vector.iter().map(|x| x * x).sum::<f32>().sqrt();
     vector.iter().map(|x| x / norm).collect()
 }
 

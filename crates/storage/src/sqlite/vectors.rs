@@ -17,6 +17,10 @@ use crate::vector;
 
 /// Changes remembered for snapshots older than the projection; an older one yet is searched without it.
 const MAX_REMEMBERED_CHANGES: usize = 16 << 10;
+/// Rows are padded to a multiple of this.
+const LANES: usize = 32;
+/// The code of zero: rows are stored without signs.
+const ZERO: u8 = 128;
 /// Added to every bound for the rounding of the arithmetic itself.
 const SLACK: f32 = 1e-5;
 
@@ -66,13 +70,14 @@ impl Vectors {
 struct Index {
     /// Where in the change log it stands; `None` before it is built.
     mark: Option<Mark>,
-    dimensions: usize,
+    /// Codes a row, padding included.
+    stride: usize,
     /// Row by key.
     places: HashMap<Arc<str>, usize>,
     keys: Vec<Arc<str>>,
     slots: Vec<i64>,
-    /// `dimensions` numbers a row.
-    codes: Vec<i8>,
+    /// `stride` codes a row: the number over the row's scale, plus [`ZERO`].
+    codes: Vec<u8>,
     scales: Vec<f32>,
     /// Length of the difference between the stored vector and its 8-bit copy.
     residuals: Vec<f32>,
@@ -133,16 +138,17 @@ impl Index {
     }
 
     fn put(&mut self, key: &str, slot: i64, values: &[f32]) {
-        self.dimensions = values.len();
+        self.stride = values.len().next_multiple_of(LANES);
         let largest = values.iter().fold(0.0f32, |largest, x| largest.max(x.abs()));
-        let scale = largest / f32::from(i8::MAX);
-        let code = |x: &f32| if scale > 0.0 { (x / scale).round() as i8 } else { 0 };
+        let scale = if largest > 0.0 { largest / f32::from(i8::MAX) } else { 1.0 };
+        let code = |x: &f32| (x / scale).round() as i8;
         let residual = values.iter().map(|x| (x - f32::from(code(x)) * scale).powi(2)).sum::<f32>().sqrt();
-        let codes = values.iter().map(code);
+        let codes = values.iter().map(|x| code(x).cast_unsigned().wrapping_add(ZERO));
+        let codes = codes.chain(std::iter::repeat(ZERO)).take(self.stride);
         match self.places.get(key) {
             Some(&row) => {
-                let start = row * self.dimensions;
-                self.codes[start..start + self.dimensions]
+                let start = row * self.stride;
+                self.codes[start..start + self.stride]
                     .iter_mut()
                     .zip(codes)
                     .for_each(|(old, new)| *old = new);
@@ -168,8 +174,8 @@ impl Index {
         self.slots.swap_remove(row);
         self.scales.swap_remove(row);
         self.residuals.swap_remove(row);
-        self.codes.copy_within(last * self.dimensions.., row * self.dimensions);
-        self.codes.truncate(last * self.dimensions);
+        self.codes.copy_within(last * self.stride.., row * self.stride);
+        self.codes.truncate(last * self.stride);
         if let Some(moved) = self.keys.get(row) {
             self.places.insert(Arc::clone(moved), row);
         }
@@ -232,7 +238,7 @@ impl Index {
         let mut uppers = Vec::with_capacity(self.keys.len());
         let mut lowers = Vec::with_capacity(self.keys.len());
         let measures = self.scales.iter().zip(&self.residuals);
-        for (codes, (scale, residual)) in self.codes.chunks_exact(self.dimensions).zip(measures) {
+        for (codes, (scale, residual)) in self.codes.chunks_exact(self.stride).zip(measures) {
             let estimate = question.dot(codes) * scale;
             let error = residual * question.length + question.residual * (1.01 + residual) + SLACK;
             // Scores are cut to this range, so bounds are too: else ties at its ends would be lost.
@@ -259,36 +265,45 @@ impl Index {
     }
 }
 
-/// A query in 16-bit numbers: twice the precision of the rows at the same cost, so that its own rounding does not
-/// matter.
+/// A query in numbers of up to 16 bits: much finer than the rows at the same cost, so that its own rounding hardly
+/// matters.
 struct Question {
     codes: Vec<i16>,
+    /// What the rows' offset adds to every product sum.
+    offset: i64,
     scale: f32,
     length: f32,
     residual: f32,
 }
 
-/// Numbers summed in 32 bits before widening: 256 products of 8 and 16 bits cannot overflow.
-const BLOCK: usize = 256;
-
 impl Question {
     fn new(unit: &[f32]) -> Self {
+        // The largest code whose products with any row add up inside 32 bits.
+        let most = (i32::MAX / (i32::from(u8::MAX) * unit.len().max(1) as i32)).clamp(1, i32::from(i16::MAX));
         let largest = unit.iter().fold(0.0f32, |largest, x| largest.max(x.abs()));
-        let scale = if largest > 0.0 { largest / f32::from(i16::MAX) } else { 1.0 };
-        let codes: Vec<i16> = unit.iter().map(|x| (x / scale).round() as i16).collect();
+        let scale = if largest > 0.0 { largest / most as f32 } else { 1.0 };
+        let mut codes: Vec<i16> = unit.iter().map(|x| (x / scale).round() as i16).collect();
         let length = unit.iter().map(|x| x * x).sum::<f32>().sqrt();
         let residual =
             unit.iter().zip(&codes).map(|(x, &c)| (x - f32::from(c) * scale).powi(2)).sum::<f32>().sqrt();
-        Self { codes, scale, length, residual }
+        let offset = codes.iter().map(|&c| i64::from(c)).sum::<i64>() * i64::from(ZERO);
+        codes.resize(unit.len().next_multiple_of(LANES), 0);
+        Self { codes, offset, scale, length, residual }
     }
 
-    fn dot(&self, codes: &[i8]) -> f32 {
-        let mut total = 0i64;
-        for (row, question) in codes.chunks(BLOCK).zip(self.codes.chunks(BLOCK)) {
-            let sum: i32 = row.iter().zip(question).map(|(&r, &q)| i32::from(r) * i32::from(q)).sum();
-            total += i64::from(sum);
+    /// The product with a row, before the row's scale. Written so that the compiler makes vector code of it: rows
+    /// widen without a sign, and whole blocks leave no rest.
+    fn dot(&self, row: &[u8]) -> f32 {
+        let (row, _) = row.as_chunks::<LANES>();
+        let (codes, _) = self.codes.as_chunks::<LANES>();
+        let mut sum = 0i32;
+        for (row, codes) in row.iter().zip(codes) {
+            let wide: [i16; LANES] = std::array::from_fn(|lane| i16::from(row[lane]));
+            for lane in 0..LANES {
+                sum += i32::from(wide[lane]) * i32::from(codes[lane]);
+            }
         }
-        total as f32 * self.scale
+        (i64::from(sum) - self.offset) as f32 * self.scale
     }
 }
 

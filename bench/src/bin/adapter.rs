@@ -1,2 +1,0 @@
-//! Speaks the harness protocol.
-fn main() {}

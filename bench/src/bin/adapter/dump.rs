@@ -1,0 +1,127 @@
+//! Reads the whole state of a workspace for the consistency checks.
+
+use std::collections::BTreeMap;
+
+use graphloom_core::{DocumentId, DocumentStatus, GraphKey, Snapshot, StoreError, VectorKind};
+use graphloom_engine::index::{DocumentState, states_of};
+
+use crate::passage_of;
+use crate::protocol::Dump;
+
+/// Rows read at a time.
+const PAGE: usize = 1000;
+
+/// Documents by the name of their status.
+pub(crate) async fn statuses(snapshot: &dyn Snapshot) -> Result<BTreeMap<&'static str, usize>, StoreError> {
+    let mut counts = BTreeMap::new();
+    for state in states(snapshot).await? {
+        *counts.entry(status_name(&state.status)).or_default() += 1;
+    }
+    Ok(counts)
+}
+
+/// The whole state.
+pub(crate) async fn dump(snapshot: &dyn Snapshot) -> Result<Dump, StoreError> {
+    let mut dump = Dump::default();
+    let mut passages: BTreeMap<DocumentId, String> = BTreeMap::new();
+    for DocumentState { document, status, .. } in states(snapshot).await? {
+        let passage = passage_of(&document.source).to_owned();
+        if let DocumentStatus::Failed { reason } = &status {
+            dump.doc_errors.insert(passage.clone(), reason.clone());
+        }
+        dump.docs.insert(passage.clone(), status_name(&status));
+        passages.insert(document.id, passage);
+    }
+
+    let mut after = None;
+    loop {
+        let page = snapshot.scan_chunks(after.as_ref(), PAGE).await?;
+        let full = page.len() == PAGE;
+        after = page.last().map(|chunk| chunk.id.clone());
+        dump.chunks.extend(page.into_iter().map(|chunk| {
+            let passage = passages.get(&chunk.document).cloned().unwrap_or_default();
+            (chunk.id.to_string(), passage)
+        }));
+        if !full {
+            break;
+        }
+    }
+
+    let mut after = None;
+    loop {
+        let page = snapshot.scan_entities(after.as_ref(), PAGE).await?;
+        let full = page.len() == PAGE;
+        after = page.last().map(|entity| entity.key.clone());
+        let keys: Vec<GraphKey> = page.iter().map(|entity| GraphKey::Entity(entity.key.clone())).collect();
+        let sources = snapshot.chunks_behind(&keys, usize::MAX).await?;
+        for (entity, chunks) in page.into_iter().zip(sources) {
+            let chunks = chunks.iter().map(ToString::to_string).collect();
+            dump.entity_sources.insert(entity.key.to_string(), chunks);
+            dump.entities.push(entity.key.to_string());
+        }
+        if !full {
+            break;
+        }
+    }
+
+    let mut after = None;
+    loop {
+        let page = snapshot.scan_relations(after.as_ref(), PAGE).await?;
+        let full = page.len() == PAGE;
+        after = page.last().map(|relation| relation.key.clone());
+        dump.edges.extend(page.into_iter().map(|relation| (relation.key.to_string(), relation.weight)));
+        if !full {
+            break;
+        }
+    }
+
+    dump.chunk_vectors = vector_ids(snapshot, VectorKind::Chunk).await?;
+    dump.entity_vectors = vector_ids(snapshot, VectorKind::Entity).await?;
+    dump.edge_vectors = vector_ids(snapshot, VectorKind::Relation).await?;
+    Ok(dump)
+}
+
+async fn vector_ids(snapshot: &dyn Snapshot, kind: VectorKind) -> Result<Vec<String>, StoreError> {
+    let mut ids: Vec<String> = Vec::new();
+    loop {
+        let page = snapshot.scan_vectors(kind, ids.last().map(String::as_str), PAGE).await?;
+        let full = page.len() == PAGE;
+        ids.extend(page.into_iter().map(|entry| entry.id));
+        if !full {
+            return Ok(ids);
+        }
+    }
+}
+
+/// Every document's id.
+pub(crate) async fn document_ids(snapshot: &dyn Snapshot) -> Result<Vec<DocumentId>, StoreError> {
+    let mut ids: Vec<DocumentId> = Vec::new();
+    loop {
+        let page = snapshot.scan_documents(ids.last(), PAGE).await?;
+        let full = page.len() == PAGE;
+        ids.extend(page.into_iter().map(|document| document.id));
+        if !full {
+            return Ok(ids);
+        }
+    }
+}
+
+/// Every document with its status.
+async fn states(snapshot: &dyn Snapshot) -> Result<Vec<DocumentState>, StoreError> {
+    let mut found = Vec::new();
+    for page in document_ids(snapshot).await?.chunks(PAGE) {
+        found.extend(states_of(snapshot, page).await?.into_iter().flatten());
+    }
+    Ok(found)
+}
+
+/// The harness calls a finished document `processed`.
+fn status_name(status: &DocumentStatus) -> &'static str {
+    match status {
+        DocumentStatus::Waiting => "waiting",
+        DocumentStatus::Indexing { .. } => "indexing",
+        DocumentStatus::Ready { .. } => "processed",
+        DocumentStatus::Incomplete { .. } => "incomplete",
+        DocumentStatus::Failed { .. } => "failed",
+    }
+}

@@ -18,13 +18,16 @@ pub(crate) fn nearest<'a>(
     found.into_iter().take(limit).map(|(_, candidate)| candidate).collect()
 }
 
-/// Edits from one to the other where few enough to be a slip; where one contains the other, at most 1.
+/// Edits from one to the other where few enough to be a slip; 1 where one is at least half of the other.
 fn distance_if_near(wanted: &str, candidate: &str) -> Option<usize> {
     const MOST_CHARACTERS: usize = 128;
     let (a, b): (Vec<char>, Vec<char>) = (wanted.chars().collect(), candidate.chars().collect());
     let longest = a.len().max(b.len());
     let shares_a_part =
         a.len().min(b.len()) >= 3 && (candidate.contains(wanted) || wanted.contains(candidate));
+    if wanted.is_empty() || candidate.is_empty() {
+        return None;
+    }
     if shares_a_part {
         return Some(1);
     }

@@ -55,12 +55,12 @@ pub(crate) fn require_workspace(config: &Config) -> anyhow::Result<()> {
 }
 
 /// The workspace's store; an error where it does not exist.
-pub(crate) async fn open_store(config: &Config) -> anyhow::Result<Arc<dyn Store>> {
+pub(crate) fn open_store(config: &Config) -> anyhow::Result<Arc<dyn Store>> {
     require_workspace(config)?;
-    open_or_create(config).await
+    Ok(open_or_create(config)?)
 }
 
-async fn open_or_create(config: &Config) -> anyhow::Result<Arc<dyn Store>> {
+fn open_or_create(config: &Config) -> anyhow::Result<Arc<SqliteStore>> {
     let store = SqliteStore::open(&config.data_dir, config.workspace.clone())
         .with_context(|| format!("opening workspace {}", config.workspace))?;
     Ok(Arc::new(store))
@@ -80,7 +80,7 @@ pub(crate) fn gone(config: &Config) -> impl Fn(&str) -> bool + Send + Sync + use
 }
 
 /// What `add` and `retry` work with; makes the workspace where it is missing.
-pub(crate) async fn indexing_engine(app: &App, worker: &Worker) -> anyhow::Result<Engine> {
+pub(crate) async fn indexing(app: &App, worker: &Worker) -> anyhow::Result<Indexing> {
     let roles = RoleModels { keywords: None, answer: None, ..app.config.models.clone() };
     // Before the workspace is made: a wrong model must not leave an empty one behind.
     let providers = Providers::new(&app.config);
@@ -88,10 +88,30 @@ pub(crate) async fn indexing_engine(app: &App, worker: &Worker) -> anyhow::Resul
     if let Some(choice) = &app.config.embedder {
         providers.embedder(choice)?;
     }
-    let store = open_or_create(&app.config).await?;
-    let mut engine = engine(app, store, chat, &providers).await?;
+    let store = open_or_create(&app.config)?;
+    let mut engine = engine(app, store.clone(), chat, &providers).await?;
     engine.index.worker = worker.name().to_owned();
-    Ok(engine)
+    Ok(Indexing { engine, store })
+}
+
+/// An engine that indexes, and the store behind it.
+pub(crate) struct Indexing {
+    /// The engine.
+    pub(crate) engine: Engine,
+    store: Arc<SqliteStore>,
+}
+
+impl Indexing {
+    /// Brings the indexes beside the store up to date, so that the next search need not wait for it. They are caches:
+    /// where it fails, the search does it, and says why it cannot.
+    pub(crate) async fn catch_up(&self) {
+        let store = self.store.clone();
+        match tokio::task::spawn_blocking(move || store.catch_up()).await {
+            Ok(Ok(())) => {}
+            Ok(Err(error)) => tracing::warn!(%error, "the full-text index could not be brought up to date"),
+            Err(error) => tracing::warn!(%error, "the full-text index could not be brought up to date"),
+        }
+    }
 }
 
 /// What `rm` works with: summaries that change are made again.
@@ -116,7 +136,7 @@ async fn existing(app: &App, roles: &RoleModels) -> anyhow::Result<Engine> {
     require_workspace(&app.config)?;
     let providers = Providers::new(&app.config);
     let chat = providers.chat_models(roles)?;
-    let store = open_store(&app.config).await?;
+    let store = open_store(&app.config)?;
     engine(app, store, chat, &providers).await
 }
 
@@ -194,7 +214,7 @@ impl<'a> Providers<'a> {
         let http = HttpConfig {
             first_byte_timeout: config.first_byte_timeout,
             idle_timeout: config.idle_timeout,
-            max_concurrent: config.max_concurrent_calls.max(HttpConfig::default().max_concurrent),
+            max_concurrent: config.max_concurrent_calls,
             requests_per_minute: config.requests_per_minute,
             tokens_per_minute: config.tokens_per_minute,
             ..HttpConfig::default()

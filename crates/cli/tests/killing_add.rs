@@ -10,7 +10,18 @@ use common::model::ScriptedModel;
 
 const DOCUMENTS: usize = 60;
 const CALLS_IN_FLIGHT: usize = 4;
-const ADD: [&str; 7] = ["--json", "--llm", "openai:scripted", "--set", "gleaning=0", "add", "docs"];
+/// As many documents of one chunk at once as calls: what is paid for and not yet on disk is then at most that many.
+const ADD: [&str; 9] = [
+    "--json",
+    "--llm",
+    "openai:scripted",
+    "--set",
+    "gleaning=0",
+    "--set",
+    "max_concurrent_documents=4",
+    "add",
+    "docs",
+];
 
 /// When a process is killed.
 enum Moment {

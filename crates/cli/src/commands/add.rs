@@ -43,16 +43,27 @@ pub(crate) async fn run(app: &App, args: &AddArgs) -> anyhow::Result<Exit> {
         _ => {}
     }
     let worker = wire::register_worker(&app.config)?;
-    let engine = wire::indexing_engine(app, &worker).await?;
+    let indexing = wire::indexing(app, &worker).await?;
     let interrupt = Interrupt::listen()?;
     let view = ProgressView::new(app.output);
     let mut summary = Summary::default();
-    accept_all(app, args, &engine, &interrupt, &view, &mut summary).await?;
-    summary.run = match interrupt.is_requested() {
-        true => Ran { interrupted: true, ..Ran::default() },
-        false => indexing::run(app, &engine, &interrupt, &view).await?,
-    };
+    accept_all(app, args, &indexing.engine, &interrupt, &view, &mut summary).await?;
+    if interrupt.is_requested() {
+        summary.run.interrupted = true;
+    } else {
+        match indexing::run(app, &indexing, &interrupt, &view).await {
+            Ok(ran) => summary.run = ran,
+            Err(error) => {
+                // What was accepted is on disk and stays, whatever ended the run.
+                summary.print(app)?;
+                return Err(error);
+            }
+        }
+    }
     summary.print(app)?;
+    if summary.run.interrupted {
+        app.output.warn(indexing::GO_ON);
+    }
     Ok(summary.exit())
 }
 
@@ -134,10 +145,11 @@ async fn accept_all(
             Found::Refused { source, reason } => refuse(app, summary, source, reason, None)?,
         }
         if batch.is_full() {
-            batch.accept(app, engine, view, summary).await?;
+            batch.accept(app, engine, summary).await?;
+            view.note(&format!("{} accepted so far", count(summary.accepted, "document")));
         }
     }
-    batch.accept(app, engine, view, summary).await
+    batch.accept(app, engine, summary).await
 }
 
 /// Sources on their way into the store.
@@ -157,13 +169,7 @@ impl Batch {
         self.bytes >= MAX_BYTES_IN_FLIGHT || self.sources.len() >= MAX_DOCUMENTS_IN_FLIGHT
     }
 
-    async fn accept(
-        &mut self,
-        app: &App,
-        engine: &Engine,
-        view: &ProgressView,
-        summary: &mut Summary,
-    ) -> anyhow::Result<()> {
+    async fn accept(&mut self, app: &App, engine: &Engine, summary: &mut Summary) -> anyhow::Result<()> {
         let sources = std::mem::take(&mut self.sources);
         self.bytes = 0;
         if sources.is_empty() {
@@ -173,7 +179,6 @@ impl Batch {
         for (source, acceptance) in names.into_iter().zip(index::accept(engine, sources).await?) {
             summary.take(app, source, acceptance)?;
         }
-        view.note(&format!("{} accepted so far", count(summary.accepted, "document")));
         Ok(())
     }
 }

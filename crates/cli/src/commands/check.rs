@@ -9,7 +9,7 @@ use crate::wire;
 
 /// Prints every finding; exits with 1 if there is one.
 pub(crate) async fn run(app: &App) -> anyhow::Result<Exit> {
-    let store = wire::open_store(&app.config).await?;
+    let store = wire::open_store(&app.config)?;
     let snapshot = store.snapshot().await?;
     let findings = check(snapshot.as_ref()).await?;
     if app.output.json {

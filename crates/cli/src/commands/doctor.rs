@@ -101,7 +101,7 @@ async fn workspace(app: &App) -> (Finding, Option<EmbeddingSpec>) {
         return (Finding::new("workspace", Verdict::Ok, message), None);
     }
     let read = async {
-        let store = wire::open_store(&app.config).await?;
+        let store = wire::open_store(&app.config)?;
         let snapshot = store.snapshot().await?;
         let documents = count(snapshot.counts().await?.documents, "document");
         let message =

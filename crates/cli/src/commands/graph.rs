@@ -52,7 +52,7 @@ struct Passage {
 /// Prints the entity of that name.
 pub(crate) async fn run(app: &App, args: &GraphArgs) -> anyhow::Result<Exit> {
     let name = args.entity.join(" ");
-    let store = wire::open_store(&app.config).await?;
+    let store = wire::open_store(&app.config)?;
     let snapshot = store.snapshot().await?;
     let Some(entity) = find(snapshot.as_ref(), &name).await? else {
         return Err(unknown(snapshot.as_ref(), &name).await?);

@@ -1,6 +1,5 @@
 //! Running the indexing pipeline with progress and Ctrl-C, as `add` and `retry` do.
 
-use graphloom_engine::Engine;
 use graphloom_engine::index::{self, RunReport};
 use serde::Serialize;
 
@@ -9,10 +8,13 @@ use crate::interrupt::Interrupt;
 use crate::output::Output;
 use crate::output::progress::{Failures, ProgressView};
 use crate::output::render::{count, one_line, plain};
-use crate::wire;
+use crate::wire::{self, Indexing};
 
 /// Failures printed in a summary; `graphloom status` lists all.
 const MOST_PRINTED: usize = 20;
+
+/// What is said after Ctrl-C.
+pub(crate) const GO_ON: &str = "stopped; run the same command to go on";
 
 /// What a run did.
 #[derive(Debug, Default, Serialize)]
@@ -28,19 +30,22 @@ pub(crate) struct Ran {
 /// Works through all jobs, showing progress, until done or interrupted.
 pub(crate) async fn run(
     app: &App,
-    engine: &Engine,
+    indexing: &Indexing,
     interrupt: &Interrupt,
     view: &ProgressView,
 ) -> anyhow::Result<Ran> {
     let show = |progress| view.show(progress);
     let gone = wire::gone(&app.config);
     let outcome = tokio::select! {
-        outcome = index::run(engine, &show, &gone) => Some(outcome),
+        outcome = index::run(&indexing.engine, &show, &gone) => Some(outcome),
         () = interrupt.wait() => None,
     };
     let failures = view.finish()?;
     match outcome {
-        Some(Ok(report)) => Ok(Ran { report: Some(report), failures, interrupted: false }),
+        Some(Ok(report)) => {
+            indexing.catch_up().await;
+            Ok(Ran { report: Some(report), failures, interrupted: false })
+        }
         Some(Err(error)) => Err(error.into()),
         None => Ok(Ran { report: None, failures, interrupted: true }),
     }
@@ -50,7 +55,7 @@ impl Ran {
     /// Prints what happened, for people.
     pub(crate) fn print(&self, app: &App) -> anyhow::Result<()> {
         let output: &Output = &app.output;
-        if let Some(report) = &self.report {
+        if let Some(report) = self.report.as_ref().filter(|report| report.finished + report.failed > 0) {
             let mut parts = vec![format!("{} in the graph", count(report.finished, "document"))];
             if report.reused > 0 {
                 parts.push(format!("{} reused", count(report.reused, "chunk")));
@@ -74,9 +79,6 @@ impl Ran {
         }
         if self.failures.total > 0 {
             output.line("`graphloom retry` tries what failed again")?;
-        }
-        if self.interrupted {
-            output.warn("stopped; run the same command to go on");
         }
         Ok(())
     }

@@ -24,8 +24,8 @@ struct Summary {
 pub(crate) async fn run(app: &App, args: &RetryArgs) -> anyhow::Result<Exit> {
     wire::require_workspace(&app.config)?;
     let worker = wire::register_worker(&app.config)?;
-    let engine = wire::indexing_engine(app, &worker).await?;
-    let snapshot = engine.store.snapshot().await?;
+    let indexing = wire::indexing(app, &worker).await?;
+    let snapshot = indexing.engine.store.snapshot().await?;
     let ids = match args.documents.as_slice() {
         [] => failed(snapshot.as_ref()).await?,
         references => {
@@ -38,11 +38,11 @@ pub(crate) async fn run(app: &App, args: &RetryArgs) -> anyhow::Result<Exit> {
         }
     };
     drop(snapshot);
-    let queued_chunks = index::retry(&engine, &ids).await?;
+    let queued_chunks = index::retry(&indexing.engine, &ids).await?;
     app.output.note(format_args!("{} queued again", count(queued_chunks, "chunk")));
     let interrupt = Interrupt::listen()?;
     let view = ProgressView::new(app.output);
-    let ran = indexing::run(app, &engine, &interrupt, &view).await?;
+    let ran = indexing::run(app, &indexing, &interrupt, &view).await?;
     let run_failed = ran.report.as_ref().is_some_and(|report| report.failed > 0) || ran.failures.total > 0;
     let exit = match (ran.interrupted, run_failed) {
         (true, _) => Exit::Interrupted,
@@ -53,6 +53,9 @@ pub(crate) async fn run(app: &App, args: &RetryArgs) -> anyhow::Result<Exit> {
         app.output.json(&Summary { event: "summary", queued_chunks, run: ran })?;
     } else {
         ran.print(app)?;
+    }
+    if exit == Exit::Interrupted {
+        app.output.warn(indexing::GO_ON);
     }
     Ok(exit)
 }

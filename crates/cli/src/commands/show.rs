@@ -35,7 +35,7 @@ struct ShownChunk {
 
 /// Prints the document, all versions of it where there are two.
 pub(crate) async fn run(app: &App, args: &ShowArgs) -> anyhow::Result<Exit> {
-    let store = wire::open_store(&app.config).await?;
+    let store = wire::open_store(&app.config)?;
     let snapshot = store.snapshot().await?;
     let versions = documents::find(snapshot.as_ref(), &args.document, &app.current_dir).await?;
     let ids: Vec<_> = versions.iter().map(|document| document.id.clone()).collect();

@@ -63,7 +63,7 @@ struct Spent {
 
 /// Prints the workspace's status.
 pub(crate) async fn run(app: &App) -> anyhow::Result<Exit> {
-    let store = wire::open_store(&app.config).await?;
+    let store = wire::open_store(&app.config)?;
     let snapshot = store.snapshot().await?;
     let status = read(app, snapshot.as_ref()).await?;
     if app.output.json {

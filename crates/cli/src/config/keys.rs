@@ -61,7 +61,7 @@ pub(crate) const KEYS: &[Key] = &[
     key("chunk_overlap", Some("100"), "tokens that neighbouring chunks share"),
     key("gleaning", Some("1"), "extra extraction passes that ask for what the first missed"),
     key("entity_types", None, "entity types offered to the extraction model, separated by commas"),
-    key("max_concurrent_calls", Some("4"), "extraction calls in flight"),
+    key("max_concurrent_calls", Some("4"), "calls in flight to each model service"),
     key("max_concurrent_documents", Some("16"), "documents worked on at once"),
     key("requests_per_minute", None, "most requests a minute to each model service"),
     key("tokens_per_minute", None, "most tokens a minute to each model service"),

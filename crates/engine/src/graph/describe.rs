@@ -111,7 +111,13 @@ impl Part {
 fn is_short(engine: &Engine, parts: &[Part]) -> bool {
     parts.len() <= 1
         || (parts.len() < SUMMARY_FRAGMENTS
-            && parts.iter().map(|part| engine.tokenizer.count(&part.text)).sum::<u32>() < SUMMARY_TOKENS)
+            && within(engine, parts.iter().map(|part| part.text.as_str()), SUMMARY_TOKENS - 1))
+}
+
+/// Whether the texts have at most `limit` tokens together. A token has at least a byte, so short texts are not counted.
+fn within<'a>(engine: &Engine, texts: impl Iterator<Item = &'a str> + Clone, limit: u32) -> bool {
+    texts.clone().map(str::len).sum::<usize>() <= limit as usize
+        || texts.map(|text| engine.tokenizer.count(text)).sum::<u32>() <= limit
 }
 
 /// Cuts parts into groups of at most [`GROUP_FRAGMENTS`] and [`SUMMARY_CONTEXT_TOKENS`]; a group also ends after a part
@@ -120,27 +126,22 @@ fn is_short(engine: &Engine, parts: &[Part]) -> bool {
 fn cut_groups(engine: &Engine, parts: Vec<Part>, cut_after: u64) -> Vec<Vec<Part>> {
     let mut groups: Vec<Vec<Part>> = Vec::new();
     let mut open = false;
-    let mut tokens = 0;
     for part in parts {
-        let count = engine.tokenizer.count(&part.text);
         let ends = part.border.is_multiple_of(cut_after);
         match groups.last_mut() {
-            Some(group)
-                if open
-                    && group.len() < GROUP_FRAGMENTS
-                    && (group.len() == 1 || tokens + count <= SUMMARY_CONTEXT_TOKENS) =>
-            {
-                group.push(part);
-                tokens += count;
+            Some(group) if open && group.len() < GROUP_FRAGMENTS && joins(engine, group, &part) => {
+                group.push(part)
             }
-            _ => {
-                groups.push(vec![part]);
-                tokens = count;
-            }
+            _ => groups.push(vec![part]),
         }
         open = !ends;
     }
     groups
+}
+
+fn joins(engine: &Engine, group: &[Part], part: &Part) -> bool {
+    let texts = group.iter().chain([part]).map(|part| part.text.as_str());
+    group.len() == 1 || within(engine, texts, SUMMARY_CONTEXT_TOKENS)
 }
 
 fn keep_within(engine: &Engine, fragments: &[String]) -> String {

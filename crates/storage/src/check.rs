@@ -3,13 +3,13 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use graphloom_core::{
-    Chunk, ChunkExtraction, ChunkId, DocumentId, Entity, EntityKey, ExtractionKey, Fact, JobState, Mention,
-    Relation, RelationKey, Revision, Snapshot, StoreError, VectorKind, Visibility,
+    Chunk, ChunkExtraction, ChunkId, DocumentId, Entity, EntityKey, ExtractionKey, Fact, GraphKey, JobState,
+    Mention, Relation, RelationKey, Revision, Snapshot, StoreError, VectorKind, Visibility,
 };
 use serde::Serialize;
 
-use crate::dump::PAGE;
-
+/// Rows read from the store at a time.
+const PAGE: usize = 1000;
 /// Most findings listed; a damaged store would list without end.
 pub const MAX_FINDINGS: usize = 1000;
 /// Weights are sums of floats read back from storage.
@@ -35,10 +35,11 @@ pub async fn check(snapshot: &dyn Snapshot) -> Result<Vec<Finding>, StoreError> 
     let chunks = check_chunks(snapshot, &documents, &mut findings).await?;
     check_jobs(snapshot, &documents, &chunks, &mut findings).await?;
     check_extractions(snapshot, &chunks, &mut findings).await?;
-    let evidence = read_evidence(snapshot, &chunks, &mut findings).await?;
+    let evidence = read_evidence(snapshot, &documents, &chunks, &mut findings).await?;
     check_entities(snapshot, &evidence, &mut findings).await?;
     check_relations(snapshot, &evidence, &mut findings).await?;
     check_vectors(snapshot, &documents, &chunks, &evidence, &mut findings).await?;
+    check_summaries(snapshot, &evidence, &mut findings).await?;
     for projection in snapshot.projections().await? {
         let behind = snapshot.revision().0.saturating_sub(projection.watermark.0);
         if projection.watermark > Revision(0) && behind > 0 && projection.entries > 0 {
@@ -239,8 +240,22 @@ impl Evidence {
     }
 }
 
+/// What is wrong with evidence from this chunk: only live documents may speak for the graph.
+fn unfit(
+    chunk: &ChunkId,
+    documents: &BTreeMap<DocumentId, Visibility>,
+    chunks: &BTreeMap<ChunkId, ChunkFacts>,
+) -> Option<String> {
+    let Some(facts) = chunks.get(chunk) else { return Some(format!("its chunk {chunk} does not exist")) };
+    match documents.get(&facts.document) {
+        Some(Visibility::Live) => None,
+        Some(Visibility::Staged) | None => Some(format!("its document {} is not live", facts.document)),
+    }
+}
+
 async fn read_evidence(
     snapshot: &dyn Snapshot,
+    documents: &BTreeMap<DocumentId, Visibility>,
     chunks: &BTreeMap<ChunkId, ChunkFacts>,
     findings: &mut Findings,
 ) -> Result<Evidence, StoreError> {
@@ -250,8 +265,7 @@ async fn read_evidence(
         let page: Vec<Mention> =
             snapshot.scan_mentions(after.as_ref().map(|(id, at)| (id, *at)), PAGE).await?;
         for mention in &page {
-            if !chunks.contains_key(&mention.chunk) {
-                let what = format!("its chunk {} does not exist", mention.chunk);
+            if let Some(what) = unfit(&mention.chunk, documents, chunks) {
                 findings.add("mention", &mention.entity, what);
             }
             *evidence.mentions.entry(mention.entity.clone()).or_default() += 1;
@@ -263,8 +277,8 @@ async fn read_evidence(
     loop {
         let page: Vec<Fact> = snapshot.scan_facts(after.as_ref().map(|(id, at)| (id, *at)), PAGE).await?;
         for fact in &page {
-            if !chunks.contains_key(&fact.chunk) {
-                findings.add("fact", &fact.relation, format!("its chunk {} does not exist", fact.chunk));
+            if let Some(what) = unfit(&fact.chunk, documents, chunks) {
+                findings.add("fact", &fact.relation, what);
             }
             let sum = evidence.facts.entry(fact.relation.clone()).or_default();
             sum.0 += 1;
@@ -408,6 +422,243 @@ async fn compare_vectors(
     Ok(())
 }
 
+/// Every summary must be of something that exists.
+async fn check_summaries(
+    snapshot: &dyn Snapshot,
+    evidence: &Evidence,
+    findings: &mut Findings,
+) -> Result<(), StoreError> {
+    let entities = evidence.entities();
+    let mut after: Option<(GraphKey, String)> = None;
+    loop {
+        let page = snapshot.scan_summaries(after.as_ref().map(|(key, at)| (key, at.as_str())), PAGE).await?;
+        for (owner, summary) in &page {
+            let exists = match owner {
+                GraphKey::Entity(key) => entities.contains(key),
+                GraphKey::Relation(key) => evidence.facts.contains_key(key),
+            };
+            if !exists {
+                findings.add("summary", &summary.key, "what it summarises does not exist");
+            }
+        }
+        let Some((owner, summary)) = page.last().filter(|_| page.len() == PAGE) else { return Ok(()) };
+        after = Some((owner.clone(), summary.key.to_string()));
+    }
+}
+
 fn page_ids(page: &[graphloom_core::VectorEntry]) -> Vec<String> {
     page.iter().map(|entry| entry.id.clone()).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use graphloom_core::{Batch, Span, Store, WorkspaceId};
+
+    use super::*;
+    use crate::conformance::{block_on, sample};
+    use crate::memory::MemoryStore;
+    use crate::sqlite::SqliteStore;
+
+    /// One document, indexed soundly.
+    fn sound() -> Batch {
+        let mut batch = sample::indexed("a", "Ada met Bob", "ADA", "BOB");
+        for entity in &mut batch.put_entities {
+            (entity.mention_count, entity.degree) = (1, 1);
+        }
+        (batch.put_relations[0].fact_count, batch.put_relations[0].weight) = (1, 1.5);
+        batch
+    }
+
+    fn findings_of(store: &dyn Store) -> Vec<String> {
+        let findings = block_on(async { check(&*store.snapshot().await?).await }).expect("checked");
+        findings.into_iter().map(|finding| format!("{} {}", finding.kind, finding.what)).collect()
+    }
+
+    /// What is found after breaking the sound batch and committing another one.
+    fn check_broken(change: impl FnOnce(&mut Batch), then: Batch) -> Vec<String> {
+        let store = MemoryStore::new(WorkspaceId::default());
+        let mut batch = sound();
+        change(&mut batch);
+        for batch in [batch, then] {
+            block_on(store.commit(batch)).expect("the batch is accepted");
+        }
+        findings_of(&store)
+    }
+
+    fn check_change(change: impl FnOnce(&mut Batch)) -> Vec<String> {
+        check_broken(change, Batch::default())
+    }
+
+    #[test]
+    fn a_sound_workspace_has_no_findings() {
+        assert_eq!(check_change(|_| {}), [""; 0]);
+    }
+
+    #[test]
+    fn documents_without_jobs_or_with_unfinished_chunks_are_found() {
+        let found = check_change(|batch| batch.put_jobs.clear());
+        assert_eq!(found, ["document it has no job, so nothing would ever index it"]);
+        let pending = |batch: &mut Batch| {
+            batch.put_chunks[0].extraction = ChunkExtraction::Pending;
+            batch.put_extractions.clear();
+        };
+        assert_eq!(check_change(pending), ["chunk its document is merged, but it was never asked about"]);
+    }
+
+    #[test]
+    fn a_second_live_document_of_a_source_is_found() {
+        let second = sample::document("a", "another text");
+        let job = sample::job(&second.document.id, 1);
+        let then = Batch { put_documents: vec![second], put_jobs: vec![job], ..Batch::default() };
+        assert_eq!(check_broken(|_| {}, then), ["document another Live document has the same source \"a\""]);
+    }
+
+    #[test]
+    fn a_wrong_content_hash_is_found() {
+        let change = |batch: &mut Batch| {
+            batch.put_documents[0].document.content_hash = graphloom_core::ContentHash::of(b"other");
+        };
+        assert_eq!(check_change(change), ["document its text does not hash to its content hash"]);
+    }
+
+    #[test]
+    fn chunks_without_vectors_are_found_unless_staged() {
+        let change = |batch: &mut Batch| drop(batch.put_vectors.remove(0));
+        assert_eq!(check_change(change), ["chunk it has no vector, so no search by meaning finds it"]);
+        let new = sample::staged(sample::document("b", "next"));
+        let (mut job, chunk) = (sample::job(&new.document.id, 1), sample::whole(&new));
+        job.state = JobState::Chunked;
+        let then = Batch {
+            put_documents: vec![new],
+            put_jobs: vec![job],
+            put_chunks: vec![chunk],
+            ..Batch::default()
+        };
+        assert_eq!(check_broken(|_| {}, then), [""; 0]);
+    }
+
+    #[test]
+    fn unused_extractions_are_found() {
+        let change = |batch: &mut Batch| batch.put_extractions.push(sample::extraction("unused", ""));
+        assert_eq!(check_change(change), ["extraction no chunk uses it"]);
+    }
+
+    #[test]
+    fn evidence_without_views_and_views_without_evidence_are_found() {
+        let gone = Batch { remove_entities: vec![sample::key("ADA")], ..Batch::default() };
+        assert_eq!(
+            check_broken(|_| {}, gone),
+            [
+                "entity it is mentioned but has no row",
+                "entity it has no vector, so no search by meaning finds it"
+            ]
+        );
+        let gone = Batch { remove_relations: vec![sample::pair("ADA", "BOB")], ..Batch::default() };
+        assert_eq!(
+            check_broken(|_| {}, gone),
+            [
+                "relation it is stated but has no row",
+                "relation it has no vector, so no search by meaning finds it"
+            ]
+        );
+        let extra = |batch: &mut Batch| {
+            let mut entity = sample::entity("CLEO", "");
+            (entity.mention_count, entity.degree) = (0, 0);
+            batch.put_entities.push(entity);
+            batch.put_vectors.push(sample::vector(VectorKind::Entity, "CLEO", &[1.0; 3]));
+        };
+        assert_eq!(
+            check_change(extra),
+            ["entity nothing mentions it", "entity there is a vector of it, but it does not exist"]
+        );
+        let id = sound().put_documents[0].document.id.clone();
+        let found = check_broken(|_| {}, Batch { remove_documents: vec![id], ..Batch::default() });
+        assert!(found.contains(&"relation nothing states it".to_owned()), "{found:?}");
+    }
+
+    #[test]
+    fn a_staged_document_in_the_graph_is_found() {
+        let change =
+            |batch: &mut Batch| batch.put_documents[0] = sample::staged(batch.put_documents[0].clone());
+        let id = sound().put_documents[0].document.id.clone();
+        let mention = format!("mention its document {id} is not live");
+        assert_eq!(
+            check_change(change),
+            [
+                "job it is merged, but its document is still staged".to_owned(),
+                mention.clone(),
+                mention,
+                format!("fact its document {id} is not live")
+            ]
+        );
+    }
+
+    #[test]
+    fn wrong_counts_and_weights_are_found() {
+        let change = |batch: &mut Batch| {
+            batch.put_entities[0].mention_count = 7;
+            batch.put_entities[1].degree = 8;
+            batch.put_relations[0].fact_count = 9;
+            batch.put_relations[0].weight = 2.0;
+        };
+        assert_eq!(
+            check_change(change),
+            [
+                "entity it counts 7 mentions, there are 1",
+                "entity its degree says 8, it is 1",
+                "relation it counts 9 facts, there are 1",
+                "relation it weighs 2, its facts 1.5"
+            ]
+        );
+    }
+
+    #[test]
+    fn missing_and_stray_vectors_and_summaries_are_found() {
+        let missing = |batch: &mut Batch| batch.put_vectors.truncate(2);
+        assert_eq!(
+            check_change(missing),
+            [
+                "entity it has no vector, so no search by meaning finds it",
+                "relation it has no vector, so no search by meaning finds it"
+            ]
+        );
+        let stray = |batch: &mut Batch| {
+            batch.put_vectors.push(sample::vector(VectorKind::Chunk, "chunk-x", &[1.0; 3]));
+            batch.put_vectors.push(sample::vector(VectorKind::Relation, "X\tY", &[1.0; 3]));
+            batch.set_summaries = vec![(GraphKey::Entity(sample::key("X")), vec![sample::summary("s")])];
+        };
+        assert_eq!(
+            check_change(stray),
+            [
+                "chunk there is a vector of it, but it does not exist",
+                "relation there is a vector of it, but it does not exist",
+                "summary what it summarises does not exist"
+            ]
+        );
+    }
+
+    #[test]
+    fn damaged_texts_are_found() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let store = SqliteStore::open(folder.path(), WorkspaceId::default()).expect("a store");
+        let mut batch = sound();
+        let new = batch.put_documents[0].clone();
+        let mut tail = sample::chunk(&new, 1, Span::new(8, 11));
+        tail.extraction = batch.put_chunks[0].extraction.clone();
+        batch.put_vectors.push(sample::vector(VectorKind::Chunk, tail.id.as_str(), &[1.0; 3]));
+        batch.put_chunks.push(tail);
+        block_on(store.commit(batch)).expect("the batch is accepted");
+        assert_eq!(findings_of(&store), [""; 0]);
+        let file = folder.path().join("default.graphloom");
+        let conn = rusqlite::Connection::open(file).expect("the file");
+        conn.execute("UPDATE segments SET bytes = x'416461'", []).expect("damaged");
+        assert_eq!(
+            findings_of(&store),
+            [
+                "document its text has 3 bytes instead of 11",
+                "chunk its span leaves the text or cuts a character",
+                "chunk its span leaves the text or cuts a character"
+            ]
+        );
+    }
 }

@@ -10,7 +10,7 @@ use serde::Serialize;
 use serde_json::{Value, json};
 
 /// Rows read from the store at a time.
-pub(crate) const PAGE: usize = 1000;
+const PAGE: usize = 1000;
 
 /// The outcome of a dump.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -72,8 +72,11 @@ impl Dump<'_> {
 
     fn row(&mut self, kind: &str, row: &impl Serialize) -> Result<(), DumpError> {
         let mut value = serde_json::to_value(row).map_err(std::io::Error::other)?;
-        if let Some(fields) = value.as_object_mut() {
-            fields.insert("kind".to_owned(), json!(kind));
+        if let Some(fields) = value.as_object_mut()
+            && let Some(of_row) = fields.insert("kind".to_owned(), json!(kind))
+        {
+            // A mention's own kind is the type it was said to have.
+            fields.insert("type".to_owned(), of_row);
         }
         self.line(&value)
     }
@@ -232,4 +235,41 @@ async fn dump_vectors(snapshot: &dyn Snapshot, dump: &mut Dump<'_>) -> Result<()
         }
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use graphloom_core::{ChunkId, EntityKey, Mention, WorkspaceId};
+
+    use super::*;
+
+    #[test]
+    fn a_row_keeps_its_own_type_beside_the_kind_of_line() {
+        let mut lines = Vec::new();
+        let mut dump = Dump { out: &mut lines, hasher: blake3::Hasher::new(), lines: 0 };
+        let mention = Mention {
+            chunk: ChunkId::from_stored("c"),
+            ordinal: 0,
+            entity: EntityKey::from_stored("ADA"),
+            name: "Ada".to_owned(),
+            kind: "Person".to_owned(),
+            description: String::new(),
+            span: None,
+        };
+        dump.row("mention", &mention).expect("memory does not fail");
+        let line: Value = serde_json::from_slice(&lines).expect("JSON");
+        assert_eq!((&line["kind"], &line["type"]), (&json!("mention"), &json!("Person")));
+    }
+
+    #[test]
+    fn equal_states_have_equal_hashes_and_the_hash_is_that_of_the_lines() {
+        let store = crate::memory::MemoryStore::new(WorkspaceId::default());
+        let mut lines = Vec::new();
+        let hash = crate::conformance::block_on(async {
+            let snapshot = graphloom_core::Store::snapshot(&store).await.expect("memory does not fail");
+            write_dump(snapshot.as_ref(), &mut lines).await.expect("memory does not fail")
+        });
+        assert_eq!(hash.hash, blake3::hash(&lines).to_hex()[..32]);
+        assert_eq!(hash.lines, 0);
+    }
 }

@@ -6,11 +6,10 @@ use common::model::ScriptedModel;
 use common::{Graphloom, copy_lab};
 use serde_json::Value;
 
-const QUESTIONS: [&str; 4] = [
+const QUESTIONS: [&str; 3] = [
     "Which product grew out of the lab's first paper?",
     "Who succeeded Maren Oskoldt as director?",
     "How much did the recall of the Hearthmoth cost?",
-    "What did the merger decide?",
 ];
 
 #[test]

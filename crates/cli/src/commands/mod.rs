@@ -105,11 +105,11 @@ fn flags(global: &Global) -> Vec<(String, String, String)> {
     named.chain(others).collect()
 }
 
-/// Sends events to stderr: `GRAPHLOOM_LOG` says which, else `-v` and `-vv`.
+/// Sends events to stderr: `GRAPHLOOM_LOG` says which, else `-v` and `-vv`; errors are printed anyway.
 fn log(verbose: u8, wanted: Option<&str>) {
     let filter = match (wanted, verbose) {
         (Some(wanted), _) => EnvFilter::try_new(wanted).unwrap_or_else(|_| EnvFilter::new("warn")),
-        (None, 0) => EnvFilter::new("error"),
+        (None, 0) => EnvFilter::new("off"),
         (None, 1) => EnvFilter::new("warn,graphloom=debug"),
         (None, _) => EnvFilter::new("debug"),
     };

@@ -123,7 +123,7 @@ fn print_sources(app: &App, answer: &Answer) -> anyhow::Result<()> {
     }
     if answer.dropped_citations > 0 {
         output
-            .note(format_args!("{} citations pointed to nothing and were dropped", answer.dropped_citations));
+            .note(format_args!("citations that pointed to nothing and were dropped: {}", answer.dropped_citations));
     }
     if answer.found && answer.model.is_none() {
         output.note("answered without a language model: verbatim sentences from your documents");

@@ -42,7 +42,8 @@ pub async fn run(
     // A run that was dropped may have left a commit under way; what it leased shows only after that.
     engine.store.commit(Batch::default()).await?;
     release_leases(engine, |lease| lease.owner == engine.index.worker || gone(&lease.owner)).await?;
-    let run = Run { engine, progress, report: Mutex::default() };
+    let calls = Permits::new(engine.index.max_concurrent_calls);
+    let run = Run { engine, progress, calls, report: Mutex::default() };
     let (ready, merged) = mpsc::channel(READY_DOCUMENTS);
     let prepare = async {
         let mut ready = ready;
@@ -133,7 +134,41 @@ async fn release_leases(engine: &Engine, which: impl Fn(&Lease) -> bool) -> Resu
 struct Run<'a> {
     engine: &'a Engine,
     progress: ProgressSink<'a>,
+    /// Held from before a call until its result is committed, so a crash costs no more calls than there are permits.
+    calls: Permits,
     report: Mutex<RunReport>,
+}
+
+/// A bounded number of permits, shared by all documents of a run.
+struct Permits {
+    free: futures::lock::Mutex<mpsc::Receiver<()>>,
+    back: mpsc::Sender<()>,
+}
+
+/// One permit; dropping it gives it back.
+struct Permit(mpsc::Sender<()>);
+
+impl Permits {
+    fn new(count: usize) -> Self {
+        let (mut back, free) = mpsc::channel(count.max(1));
+        for _ in 0..count.max(1) {
+            // The channel holds as many as there are permits, so there is room.
+            let _ = back.try_send(());
+        }
+        Self { free: futures::lock::Mutex::new(free), back }
+    }
+
+    async fn acquire(&self) -> Permit {
+        // The sender lives in `self`, so the channel never ends.
+        let _ = self.free.lock().await.next().await;
+        Permit(self.back.clone())
+    }
+}
+
+impl Drop for Permit {
+    fn drop(&mut self) {
+        let _ = self.0.try_send(());
+    }
 }
 
 /// A document all of whose chunks were asked about.
@@ -314,11 +349,12 @@ impl Run<'_> {
         let clock = self.engine.clock.as_ref();
         let mut answers = stream::iter(questions)
             .map(|(key, places, chunk)| async move {
-                (key.clone(), places, extract_by_model(&chunk, key, spec, model, clock).await)
+                let permit = self.calls.acquire().await;
+                (key.clone(), places, extract_by_model(&chunk, key, spec, model, clock).await, permit)
             })
             .buffer_unordered(self.engine.index.max_concurrent_calls.max(1));
         let mut fatal = None;
-        while let Some((key, places, Extracted { result, calls })) = answers.next().await {
+        while let Some((key, places, Extracted { result, calls }, permit)) = answers.next().await {
             let mut batch = Batch { append_calls: calls, ..Batch::default() };
             let state = match result {
                 Ok(extraction) => {
@@ -348,6 +384,7 @@ impl Run<'_> {
             }
             let job_state = job.state.clone();
             self.commit_step(job, job_state, batch).await?;
+            drop(permit);
             done += places.len();
             self.advanced(document, Stage::Extract, done, total);
         }

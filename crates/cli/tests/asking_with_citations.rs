@@ -35,7 +35,8 @@ fn check_citation(graphloom: &Graphloom, citation: &Value) {
     let span = |end: &str| citation["span"][end].as_u64().expect("a byte") as usize;
     assert_eq!(&text[span("start")..span("end")], quote);
     check_lines(&text, citation, quote);
-    if citation["lines_match_source"] == true {
+    // Rows of a table are written out with their column names; the lines are the file's, the words are not.
+    if citation["lines_match_source"] == true && !source.ends_with(".csv") {
         let file = std::fs::read_to_string(graphloom.path(source)).expect("UTF-8");
         let lines: Vec<&str> = file.lines().collect();
         let (first, last) = lines_of(citation);
@@ -64,7 +65,10 @@ fn a_models_answer_streams_and_its_citations_are_resolved() {
     graphloom.ok(&["add", "docs"]);
     let asked =
         graphloom.run(&["--set", "answer_llm=openai:scripted", "ask", "Who wrote the first program?"]);
-    let asked = asked.exits(0).says("written by Ada Lovelace [1]").says("citations that pointed to nothing and were dropped: 1");
+    let asked = asked
+        .exits(0)
+        .says("written by Ada Lovelace [1]")
+        .says("citations that pointed to nothing and were dropped: 1");
     assert!(
         asked.stdout.contains("[1] docs/ada.md:3  \"Ada Lovelace wrote the first program.\""),
         "{}",

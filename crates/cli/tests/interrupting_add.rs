@@ -32,7 +32,8 @@ fn an_interrupted_add_says_how_to_go_on_and_goes_on() {
     Ran::of(&add, output).exits(130).says("stopped; run the same command to go on");
 
     model.release();
-    graphloom.run(&add).exits(0).says("12 unchanged").says("12 documents in the graph");
+    graphloom.run(&add).exits(0).says("12 unchanged");
+    graphloom.run(&["status"]).exits(0).says("12 ready");
     graphloom.run(&["check"]).exits(0);
 
     let plain = Graphloom::new().with("GRAPHLOOM_BASE_URL", &model.base_url());

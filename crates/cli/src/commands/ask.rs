@@ -122,8 +122,10 @@ fn print_sources(app: &App, answer: &Answer) -> anyhow::Result<()> {
         output.line(format_args!("{mark} {place}  \"{}\"", one_line(&citation.quote, QUOTE_CHARACTERS)))?;
     }
     if answer.dropped_citations > 0 {
-        output
-            .note(format_args!("citations that pointed to nothing and were dropped: {}", answer.dropped_citations));
+        output.note(format_args!(
+            "citations that pointed to nothing and were dropped: {}",
+            answer.dropped_citations
+        ));
     }
     if answer.found && answer.model.is_none() {
         output.note("answered without a language model: verbatim sentences from your documents");

@@ -96,6 +96,7 @@ fn line_ends_sentence(text: &str, line: usize, at: usize) -> bool {
     short
         || stands_alone(this)
         || stands_alone(indented)
+        || is_row(this)
         || is_list_item(indented)
         || indented.starts_with('>')
 }
@@ -103,6 +104,11 @@ fn line_ends_sentence(text: &str, line: usize, at: usize) -> bool {
 /// Whether a line starts like a heading, table row or fence.
 fn stands_alone(line: &str) -> bool {
     ["#", "|", "```", "~~~", "---", "===", "***"].iter().any(|mark| line.starts_with(mark))
+}
+
+/// Whether a line is a row of named cells, as tables of values are written out.
+fn is_row(line: &str) -> bool {
+    line.contains(" | ")
 }
 
 fn is_list_item(line: &str) -> bool {
@@ -261,5 +267,12 @@ mod tests {
             let found = sentences(&text);
             prop_assert!(found.windows(2).all(|pair| pair[0].end <= pair[1].start));
         }
+    }
+
+    #[test]
+    fn rows_of_cells_are_sentences_of_their_own() {
+        let text = "Columns: name | role\nname: Ada | role: head of the workshop\nname: Bo | role: guest";
+        let rows: Vec<&str> = sentences(text).into_iter().map(|range| &text[range]).collect();
+        assert_eq!(rows, text.lines().collect::<Vec<_>>());
     }
 }

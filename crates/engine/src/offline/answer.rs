@@ -26,8 +26,10 @@ const PART_OF_NAME: f32 = 0.3;
 const GENERIC_WEIGHT: f32 = 0.25;
 /// Weight of the words of a named thing, relative to others.
 const NAME_WEIGHT: f32 = 2.0;
-/// What a word counts that stands in the passage but not in the sentence, such as its title.
-const PASSAGE_SHARE: f32 = 0.5;
+/// What a word counts that stands in the passage but not in the sentence.
+const PASSAGE_SHARE: f32 = 0.35;
+/// The same for words of names: sentences refer to the subject of their passage by pronouns.
+const PASSAGE_NAME_SHARE: f32 = 0.85;
 /// What a sentence gains by holding the kind of thing asked for.
 const ANSWER_TYPE_BONUS: f32 = 0.15;
 /// What a sentence of the first passage gains over one of the last.
@@ -147,8 +149,7 @@ impl Asked {
             })
             .collect();
         let sum: f32 = weights.iter().sum();
-        let telling = self.terms.iter().any(|term| !term.generic);
-        if sum <= 0.0 || (!telling && self.terms.len() < 2) {
+        if self.terms.iter().all(|term| term.generic) {
             return None;
         }
         weights.iter_mut().for_each(|weight| *weight /= sum);
@@ -164,6 +165,8 @@ struct Candidate {
     around: BTreeSet<usize>,
     /// Names the sentence holds that the question does not, in small letters.
     names: BTreeSet<String>,
+    /// The same of the first sentence of its passage, often the heading.
+    subject: BTreeSet<String>,
     answers: bool,
     heading: bool,
 }
@@ -175,6 +178,7 @@ fn candidates(asked: &Asked, passages: &[&str]) -> Vec<Candidate> {
     let mut found = Vec::new();
     for (passage, text) in passages.iter().take(MAX_PASSAGES).enumerate() {
         let mut around = BTreeSet::new();
+        let mut subject = BTreeSet::new();
         let first = found.len();
         for range in sentences(text).into_iter().take(MAX_SENTENCES_PER_PASSAGE) {
             let words = tokens(text, range.clone());
@@ -199,17 +203,23 @@ fn candidates(asked: &Asked, passages: &[&str]) -> Vec<Candidate> {
             let heading = !sentence.ends_with(['.', '!', '?', '。', '！', '？', '"', '”', ')', ':'])
                 && text[range.end..].starts_with(['\n', '\r'])
                 && words.len() <= 12;
+            if found.len() == first {
+                subject.clone_from(&names);
+            }
+            let (around, subject) = (BTreeSet::new(), BTreeSet::new());
             found.push(Candidate {
                 passage,
                 range,
                 sentence: held,
-                around: BTreeSet::new(),
+                around,
                 names,
+                subject,
                 answers,
                 heading,
             });
         }
         for candidate in &mut found[first..] {
+            candidate.subject.clone_from(&subject);
             candidate.around.clone_from(&around);
         }
     }
@@ -242,8 +252,9 @@ fn pick(
             .filter(|(i, candidate)| !taken.contains(i) && !candidate.heading)
             .filter(|(_, candidate)| !repeats(candidate, candidates, &taken))
             .filter_map(|(i, candidate)| {
-                let linked = candidate.names.iter().any(|name| introduced.contains(name.as_str()));
-                let coverage = coverage(candidate, weights, &covered);
+                let mut names = candidate.names.iter().chain(&candidate.subject);
+                let linked = names.any(|name| introduced.contains(name.as_str()));
+                let coverage = coverage(asked, candidate, weights, &covered);
                 let relevant =
                     is_relevant(asked, candidate, weights) || (linked && coverage >= MIN_COVERAGE_LINKED);
                 let bonus = if linked { LINK_BONUS } else { 0.0 }
@@ -276,26 +287,23 @@ fn repeats(candidate: &Candidate, candidates: &[Candidate], taken: &BTreeSet<usi
     })
 }
 
-/// Share of the question that a sentence covers; what is covered already counts little, what its passage adds, half.
-fn coverage(candidate: &Candidate, weights: &[f32], covered: &BTreeSet<usize>) -> f32 {
+/// Share of the question that a sentence covers; what is covered already counts little, what its passage adds in part.
+fn coverage(asked: &Asked, candidate: &Candidate, weights: &[f32], covered: &BTreeSet<usize>) -> f32 {
     const AGAIN: f32 = 0.25;
     let share = |term: usize| if covered.contains(&term) { AGAIN * weights[term] } else { weights[term] };
     let own: f32 = candidate.sentence.iter().map(|&term| share(term)).sum();
     if own == 0.0 {
         return 0.0;
     }
-    let around: f32 = candidate.around.difference(&candidate.sentence).map(|&term| share(term)).sum();
-    own + PASSAGE_SHARE * around.min(own)
+    let from_passage = |term: usize| if asked.terms[term].named { PASSAGE_NAME_SHARE } else { PASSAGE_SHARE };
+    let around = candidate.around.difference(&candidate.sentence);
+    own + around.map(|&term| from_passage(term) * share(term)).sum::<f32>()
 }
 
 /// Whether a sentence, with its passage, is about the question at all.
 fn is_relevant(asked: &Asked, candidate: &Candidate, weights: &[f32]) -> bool {
     let telling = |term: &&usize| !asked.terms[**term].generic;
     let all = asked.terms.iter().filter(|term| !term.generic).count();
-    if all == 0 {
-        // Only common words were asked: all of them must be there.
-        return candidate.sentence.len() == asked.terms.len();
-    }
     let whole: Vec<_> = asked.names.iter().filter(|name| asked.has_name(name, &candidate.around)).collect();
     let share: f32 = candidate
         .around

@@ -1,9 +1,13 @@
 //! Guesses the type of an entity from its words and from what stands around it.
 
+use std::ops::Range;
+
 use super::phrase::{Phrase, PhraseKind};
 
 /// Bytes before and behind a phrase that are read for cues.
 const CUE_BYTES: usize = 60;
+/// Places of a phrase that are read for cues.
+const MAX_PLACES: usize = 4;
 
 /// The type of `phrase`, one of the engine's default entity types; `Other` where nothing tells.
 pub(super) fn entity_type(text: &str, phrase: &Phrase) -> &'static str {
@@ -51,11 +55,18 @@ fn by_words(words: &[String]) -> Option<&'static str> {
     place.then_some("Location")
 }
 
+/// What the first places say where the phrase stands.
 fn by_surroundings(text: &str, phrase: &Phrase) -> Option<&'static str> {
-    let from = text.floor_char_boundary(phrase.range.start.saturating_sub(CUE_BYTES));
-    let to = text.ceil_char_boundary((phrase.range.end + CUE_BYTES).min(text.len()));
-    let before = text[from..phrase.range.start].trim_end().to_lowercase();
-    let after = text[phrase.range.end..to].to_lowercase();
+    let written = &text[phrase.range.clone()];
+    let places = text[phrase.range.start..].match_indices(written).take(MAX_PLACES);
+    places.map(|(at, _)| phrase.range.start + at).find_map(|at| by_place(text, at..at + written.len()))
+}
+
+fn by_place(text: &str, range: Range<usize>) -> Option<&'static str> {
+    let from = text.floor_char_boundary(range.start.saturating_sub(CUE_BYTES));
+    let to = text.ceil_char_boundary((range.end + CUE_BYTES).min(text.len()));
+    let before = text[from..range.start].trim_end().to_lowercase();
+    let after = text[range.end..to].to_lowercase();
     let next = after.trim_start();
     let previous = before.rsplit(|c: char| !c.is_alphanumeric()).next().unwrap_or_default();
     let starts = |cues: &[&str]| cues.iter().any(|cue| next.starts_with(cue));

@@ -157,7 +157,9 @@ fn starts_name(tokens: &[Token<'_>], at: usize, heading: bool, capitals: &BTreeM
             && !(counted && is_year(token.text))
             && next.is_some_and(|next| !is_month(&next.lower) && !is_opener(&next.lower));
     }
-    if !token.is_capital() || is_opener(&token.lower) || is_part_of_date(tokens, at) {
+    // Acronyms such as `IT` and `WHO` are no small words.
+    let opener = token.shape == Shape::Capital && is_opener(&token.lower);
+    if !token.is_capital() || opener || is_part_of_date(tokens, at) {
         return false;
     }
     if at > 0 || heading || token.shape != Shape::Capital {
@@ -222,7 +224,7 @@ fn name_goes_on(tokens: &[Token<'_>], at: usize) -> usize {
 }
 
 fn joins(gap: &str) -> bool {
-    matches!(gap, " " | "-" | "–" | " - " | "'" | "’" | "." | "/" | "'s " | "’s ")
+    matches!(gap, " " | "&" | "-" | "–" | " - " | "'" | "’" | "." | "/" | "'s " | "’s ")
 }
 
 fn emit_name(tokens: &[Token<'_>], found: &mut Found<'_>) {
@@ -318,8 +320,9 @@ fn date(tokens: &[Token<'_>]) -> Option<usize> {
             (true, _) | (_, true) => 2,
             _ => 1,
         };
-        // `march` and `may` are words of their own.
-        let bare = length == 1 && !tokens[0].is_capital();
+        // `march` and `may` are words of their own, and `Jan` is a name.
+        let named = tokens.get(1).is_some_and(|next| next.is_capital() && next.gap == " ");
+        let bare = length == 1 && (named || !tokens[0].is_capital());
         return (!bare).then_some(length);
     }
     if day(0) && month(1) {

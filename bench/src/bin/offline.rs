@@ -1,0 +1,218 @@
+//! Measures the offline default: which names its phrases cover, what its embedder finds, and what both cost.
+//!
+//! `graphloom-bench-offline --data DIR [--json]`, where DIR holds one folder per question set with `corpus.jsonl`,
+//! `questions.jsonl` and, for phrase coverage, `openie.jsonl`.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::time::Instant;
+
+use anyhow::{Context, bail};
+use graphloom_core::Purpose;
+use graphloom_engine::offline;
+use graphloom_providers::builtin::BuiltinEmbedder;
+use serde::{Deserialize, Serialize};
+
+/// Phrases of a passage that count towards coverage.
+const MAX_PHRASES: usize = 20;
+
+fn main() -> anyhow::Result<()> {
+    let (data, json) = arguments()?;
+    let mut folders: Vec<PathBuf> = fs::read_dir(&data)
+        .with_context(|| format!("reading {}", data.display()))?
+        .filter_map(|entry| entry.ok().map(|entry| entry.path()))
+        .filter(|folder| folder.join("corpus.jsonl").is_file())
+        .collect();
+    folders.sort();
+    if folders.is_empty() {
+        bail!("{} holds no question set", data.display());
+    }
+    let results = folders.iter().map(|folder| measure(folder)).collect::<anyhow::Result<Vec<SetResult>>>()?;
+    if json {
+        println!("{}", serde_json::to_string_pretty(&results)?);
+    } else {
+        print_table(&results);
+    }
+    Ok(())
+}
+
+fn arguments() -> anyhow::Result<(PathBuf, bool)> {
+    let (mut data, mut json) = (None, false);
+    let mut arguments = std::env::args().skip(1);
+    while let Some(argument) = arguments.next() {
+        match argument.as_str() {
+            "--data" => data = arguments.next().map(PathBuf::from),
+            "--json" => json = true,
+            other => bail!("unknown argument {other}; usage: graphloom-bench-offline --data DIR [--json]"),
+        }
+    }
+    Ok((data.context("usage: graphloom-bench-offline --data DIR [--json]")?, json))
+}
+
+#[derive(Deserialize)]
+struct Passage {
+    id: String,
+    title: String,
+    text: String,
+}
+
+#[derive(Deserialize)]
+struct QuestionRow {
+    question: String,
+    gold: Vec<String>,
+}
+
+#[derive(Deserialize)]
+struct NamedRow {
+    id: String,
+    entities: Option<Vec<Option<String>>>,
+}
+
+/// What was measured on one set.
+#[derive(Serialize)]
+struct SetResult {
+    set: String,
+    passages: usize,
+    /// Share of the listed entities among the best phrases; `None` without a list.
+    phrase_coverage: Option<f64>,
+    /// At 2, 5 and 10; `None` without questions.
+    recall: Option<[f64; 3]>,
+    phrases_ms: f64,
+    extract_ms: f64,
+    embed_ms: f64,
+}
+
+fn measure(folder: &Path) -> anyhow::Result<SetResult> {
+    let passages: Vec<Passage> = rows(&folder.join("corpus.jsonl"))?;
+    let texts: Vec<String> =
+        passages.iter().map(|passage| format!("{}\n{}", passage.title, passage.text)).collect();
+    // Models load on first use; that is not a cost of a passage.
+    offline::extract("Warm up.");
+    BuiltinEmbedder.vector(Purpose::Document, "warm up");
+    let (phrases, phrases_ms) = timed(&texts, |text| {
+        offline::phrases(text)
+            .into_iter()
+            .take(MAX_PHRASES)
+            .map(|phrase| phrase.text.to_lowercase())
+            .collect()
+    });
+    let (_, extract_ms) = timed(&texts, |text| offline::extract(text).entities.len());
+    let (vectors, embed_ms) = timed(&texts, |text| BuiltinEmbedder.vector(Purpose::Document, text));
+    let ids: BTreeMap<&str, usize> =
+        passages.iter().enumerate().map(|(i, passage)| (passage.id.as_str(), i)).collect();
+    Ok(SetResult {
+        set: folder.file_name().unwrap_or_default().to_string_lossy().into_owned(),
+        passages: passages.len(),
+        phrase_coverage: coverage(&folder.join("openie.jsonl"), &ids, &phrases)?,
+        recall: recall(&folder.join("questions.jsonl"), &ids, &vectors)?,
+        phrases_ms,
+        extract_ms,
+        embed_ms,
+    })
+}
+
+/// The results of `work` over all texts, and milliseconds of CPU per text.
+fn timed<T>(texts: &[String], work: impl Fn(&str) -> T) -> (Vec<T>, f64) {
+    let (wall, cpu) = (Instant::now(), thread_cpu_ns());
+    let results = texts.iter().map(|text| work(text)).collect();
+    let spent = match (cpu, thread_cpu_ns()) {
+        (Some(before), Some(after)) => (after - before) as f64 / 1e6,
+        _ => wall.elapsed().as_secs_f64() * 1e3,
+    };
+    (results, spent / texts.len().max(1) as f64)
+}
+
+/// CPU time of this thread, where the system tells it; wall time is taken elsewhere.
+fn thread_cpu_ns() -> Option<u64> {
+    fs::read_to_string("/proc/thread-self/schedstat").ok()?.split(' ').next()?.parse().ok()
+}
+
+fn coverage(
+    list: &Path,
+    ids: &BTreeMap<&str, usize>,
+    phrases: &[Vec<String>],
+) -> anyhow::Result<Option<f64>> {
+    if !list.is_file() {
+        return Ok(None);
+    }
+    let (mut covered, mut all) = (0, 0);
+    for row in rows::<NamedRow>(list)? {
+        let found = phrases_of(&row.id, ids, phrases)?;
+        for entity in row.entities.into_iter().flatten().flatten() {
+            all += 1;
+            covered += usize::from(found.contains(&entity.to_lowercase()));
+        }
+    }
+    Ok((all > 0).then(|| covered as f64 / all as f64))
+}
+
+fn phrases_of<'a>(
+    id: &str,
+    ids: &BTreeMap<&str, usize>,
+    phrases: &'a [Vec<String>],
+) -> anyhow::Result<&'a Vec<String>> {
+    ids.get(id).and_then(|&i| phrases.get(i)).with_context(|| format!("no passage {id}"))
+}
+
+fn recall(
+    questions: &Path,
+    ids: &BTreeMap<&str, usize>,
+    vectors: &[Vec<f32>],
+) -> anyhow::Result<Option<[f64; 3]>> {
+    if !questions.is_file() {
+        return Ok(None);
+    }
+    let questions: Vec<QuestionRow> = rows(questions)?;
+    let mut sums = [0.0; 3];
+    for row in &questions {
+        let query = BuiltinEmbedder.vector(Purpose::Query, &row.question);
+        let mut ranked: Vec<(f32, usize)> =
+            vectors.iter().enumerate().map(|(i, vector)| (dot(vector, &query), i)).collect();
+        ranked.sort_by(|a, b| b.0.total_cmp(&a.0).then(a.1.cmp(&b.1)));
+        let gold: Vec<usize> = row.gold.iter().filter_map(|id| ids.get(id.as_str()).copied()).collect();
+        for (sum, k) in sums.iter_mut().zip([2, 5, 10]) {
+            let hits = ranked.iter().take(k).filter(|(_, i)| gold.contains(i)).count();
+            *sum += hits as f64 / row.gold.len().max(1) as f64;
+        }
+    }
+    let count = questions.len().max(1) as f64;
+    Ok(Some(sums.map(|sum| sum / count)))
+}
+
+fn dot(a: &[f32], b: &[f32]) -> f32 {
+    a.iter().zip(b).map(|(a, b)| a * b).sum()
+}
+
+fn rows<T: for<'a> Deserialize<'a>>(file: &Path) -> anyhow::Result<Vec<T>> {
+    let text = fs::read_to_string(file).with_context(|| format!("reading {}", file.display()))?;
+    text.lines()
+        .enumerate()
+        .filter(|(_, line)| !line.trim().is_empty())
+        .map(|(i, line)| {
+            serde_json::from_str(line).with_context(|| format!("line {} of {}", i + 1, file.display()))
+        })
+        .collect()
+}
+
+fn print_table(results: &[SetResult]) {
+    println!(
+        "{:<20} {:>8} {:>8} {:>6} {:>6} {:>6} {:>11} {:>11} {:>9}",
+        "set", "passages", "coverage", "R@2", "R@5", "R@10", "phrases ms", "extract ms", "embed ms"
+    );
+    let share = |value: Option<f64>| value.map_or_else(|| "-".to_owned(), |value| format!("{value:.3}"));
+    for result in results {
+        println!(
+            "{:<20} {:>8} {:>8} {:>6} {:>6} {:>6} {:>11.3} {:>11.3} {:>9.3}",
+            result.set,
+            result.passages,
+            share(result.phrase_coverage),
+            share(result.recall.map(|recall| recall[0])),
+            share(result.recall.map(|recall| recall[1])),
+            share(result.recall.map(|recall| recall[2])),
+            result.phrases_ms,
+            result.extract_ms,
+            result.embed_ms,
+        );
+    }
+}

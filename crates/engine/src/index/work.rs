@@ -20,9 +20,9 @@ use crate::extract::{Extracted, extract_by_model, extract_by_rules, extraction_k
 use crate::graph::{DeriveError, GraphChange, embed, rederive};
 
 /// Documents that may wait for the merger; more make the extraction wait, which bounds memory.
-const READY_DOCUMENTS: usize = 128;
+const READY_DOCUMENTS: usize = 64;
 /// Most documents of one merge. Entities they share are derived and embedded once.
-const MERGE_DOCUMENTS: usize = 128;
+const MERGE_DOCUMENTS: usize = 64;
 /// Jobs read per page when leases of gone workers are released.
 const PAGE: usize = 500;
 

@@ -1,7 +1,8 @@
 //! The one thread that writes: it takes waiting batches and commits them in groups, one disk flush each group.
 
-use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
 use std::thread::JoinHandle;
+use std::time::Duration;
 
 use futures::channel::oneshot;
 use graphloom_core::{Batch, Revision, StoreError};
@@ -14,6 +15,8 @@ use super::error::backend;
 const MAX_WAITING_BATCHES: usize = 64;
 /// Batches that share one transaction; bounds what a failing disk loses and how long the first one waits.
 const MAX_GROUP: usize = 16;
+/// A pause in writing after which the write-ahead log is emptied.
+const IDLE: Duration = Duration::from_millis(500);
 
 /// The handle of the writer thread; dropping it waits for the thread to finish what it was given.
 pub(super) struct Writer {
@@ -59,12 +62,32 @@ struct Request {
 }
 
 fn write_until_closed(conn: &Connection, requests: &Receiver<Request>) {
-    while let Ok(first) = requests.recv() {
+    let mut written = false;
+    loop {
+        let first = if written { requests.recv_timeout(IDLE) } else { requests.recv().map_err(Into::into) };
+        let first = match first {
+            Ok(first) => first,
+            Err(RecvTimeoutError::Disconnected) => return,
+            Err(RecvTimeoutError::Timeout) => {
+                shrink_log(conn);
+                written = false;
+                continue;
+            }
+        };
+        written = true;
         let group = std::iter::once(first).chain(requests.try_iter()).take(MAX_GROUP);
         for (reply, result) in write_group(conn, group) {
             // A caller that no longer waits still has its batch committed.
             let _ = reply.send(result);
         }
+    }
+}
+
+/// Moves the write-ahead log into the database and empties it. Readers of old snapshots may keep it from being emptied;
+/// then a later pause does it.
+fn shrink_log(conn: &Connection) {
+    if let Err(error) = conn.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(())) {
+        tracing::debug!(%error, "the write-ahead log keeps its size for now");
     }
 }
 

@@ -244,9 +244,9 @@ impl ModelError {
     /// What the user can do about it, where something can be said.
     pub fn remedy(&self) -> Option<String> {
         match self {
-            Self::Unreachable { url, .. } => {
-                Some(format!("start the model server at {url}, or choose another with GRAPHLOOM_BASE_URL"))
-            }
+            Self::Unreachable { url, .. } => Some(format!(
+                "start the model server at {url}, or name another with GRAPHLOOM_BASE_URL (Ollama: OLLAMA_HOST)"
+            )),
             Self::Unauthorized { .. } => {
                 Some("set OPENAI_API_KEY, or the key of the provider you chose".to_owned())
             }

@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use graphloom_core::StoreError;
+use rusqlite::config::DbConfig;
 use rusqlite::{Connection, OpenFlags, TransactionBehavior};
 
 use super::error::{Context, backend};
@@ -164,6 +165,8 @@ pub(super) fn open_reader(path: &Path) -> Result<Connection, StoreError> {
 
 fn tune(conn: &Connection) -> rusqlite::Result<()> {
     conn.set_prepared_statement_cache_capacity(STATEMENT_CACHE);
+    // Without this, statements are compiled again whenever a bound limit or key changes.
+    conn.set_db_config(DbConfig::SQLITE_DBCONFIG_ENABLE_QPSG, true)?;
     conn.pragma_update(None, "cache_size", CACHE_KIB)
 }
 

@@ -38,16 +38,19 @@ pub struct Batch {
     pub put_mentions: Vec<Mention>,
     /// Facts to put, by chunk and ordinal.
     pub put_facts: Vec<Fact>,
-    /// Entities to remove, with their vectors and summaries.
+    /// Entities to remove, with their vectors, summaries and stale marks.
     pub remove_entities: Vec<EntityKey>,
     /// Entities to put.
     pub put_entities: Vec<Entity>,
-    /// Relations to remove, with their vectors and summaries.
+    /// Relations to remove, with their vectors, summaries and stale marks.
     pub remove_relations: Vec<RelationKey>,
     /// Relations to put.
     pub put_relations: Vec<Relation>,
     /// The whole summary memo of an entity or relation; replaces what it had.
     pub set_summaries: Vec<(GraphKey, Vec<Summary>)>,
+    /// Whether an entity or relation is stale: its counts are those of its evidence, its words are still those of less
+    /// evidence, and it is to be derived again.
+    pub set_stale: Vec<(GraphKey, bool)>,
     /// Vectors to put, by kind and id.
     pub put_vectors: Vec<VectorRow>,
     /// Ledger rows to append.
@@ -69,7 +72,8 @@ impl Batch {
             && self.remove_entities.is_empty()
             && self.put_entities.is_empty()
             && self.remove_relations.is_empty()
-            && self.put_relations.is_empty())
+            && self.put_relations.is_empty()
+            && self.set_stale.is_empty())
     }
 }
 

@@ -167,6 +167,13 @@ pub trait Snapshot: Send + Sync {
         limit: usize,
     ) -> Result<Vec<(GraphKey, Summary)>, StoreError>;
 
+    /// Entities and relations that are stale, by key ([`Batch::set_stale`]).
+    async fn scan_stale(
+        &self,
+        after: Option<&GraphKey>,
+        limit: usize,
+    ) -> Result<Vec<GraphKey>, StoreError>;
+
     /// What vectors there are of `kind`, by id.
     async fn scan_vectors(
         &self,
@@ -204,6 +211,8 @@ pub struct StoreCounts {
     pub relation_vectors: u64,
     /// Ledger rows.
     pub calls: u64,
+    /// Entities and relations that are stale.
+    pub stale: u64,
 }
 
 /// The embedding space of a workspace.

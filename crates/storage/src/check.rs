@@ -40,6 +40,7 @@ pub async fn check(snapshot: &dyn Snapshot) -> Result<Vec<Finding>, StoreError> 
     check_relations(snapshot, &evidence, &mut findings).await?;
     check_vectors(snapshot, &documents, &chunks, &evidence, &mut findings).await?;
     check_summaries(snapshot, &evidence, &mut findings).await?;
+    check_stale(snapshot, &evidence, &mut findings).await?;
     for projection in snapshot.projections().await? {
         let behind = snapshot.revision().0.saturating_sub(projection.watermark.0);
         if projection.watermark > Revision(0) && behind > 0 && projection.entries > 0 {
@@ -433,16 +434,41 @@ async fn check_summaries(
     loop {
         let page = snapshot.scan_summaries(after.as_ref().map(|(key, at)| (key, at.as_str())), PAGE).await?;
         for (owner, summary) in &page {
-            let exists = match owner {
-                GraphKey::Entity(key) => entities.contains(key),
-                GraphKey::Relation(key) => evidence.facts.contains_key(key),
-            };
-            if !exists {
+            if !exists(evidence, &entities, owner) {
                 findings.add("summary", &summary.key, "what it summarises does not exist");
             }
         }
         let Some((owner, summary)) = page.last().filter(|_| page.len() == PAGE) else { return Ok(()) };
         after = Some((owner.clone(), summary.key.to_string()));
+    }
+}
+
+fn exists(evidence: &Evidence, entities: &BTreeSet<&EntityKey>, key: &GraphKey) -> bool {
+    match key {
+        GraphKey::Entity(key) => entities.contains(key),
+        GraphKey::Relation(key) => evidence.facts.contains_key(key),
+    }
+}
+
+/// Every stale mark must be of something that exists.
+async fn check_stale(
+    snapshot: &dyn Snapshot,
+    evidence: &Evidence,
+    findings: &mut Findings,
+) -> Result<(), StoreError> {
+    let entities = evidence.entities();
+    let mut after: Option<GraphKey> = None;
+    loop {
+        let page = snapshot.scan_stale(after.as_ref(), PAGE).await?;
+        for key in page.iter().filter(|key| !exists(evidence, &entities, key)) {
+            let id = match key {
+                GraphKey::Entity(key) => key.to_string(),
+                GraphKey::Relation(key) => key.to_string(),
+            };
+            findings.add("stale mark", &id, "what is to be derived again does not exist");
+        }
+        let Some(last) = page.last().filter(|_| page.len() == PAGE) else { return Ok(()) };
+        after = Some(last.clone());
     }
 }
 

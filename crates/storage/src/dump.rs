@@ -50,6 +50,7 @@ pub async fn write_dump(
     dump_documents(snapshot, &mut dump).await?;
     dump_evidence(snapshot, &mut dump).await?;
     dump_views(snapshot, &mut dump).await?;
+    dump_stale(snapshot, &mut dump).await?;
     dump_vectors(snapshot, &mut dump).await?;
     Ok(DumpHash { hash: dump.hasher.finalize().to_hex()[..32].to_owned(), lines: dump.lines })
 }
@@ -218,6 +219,19 @@ async fn dump_views(snapshot: &dyn Snapshot, dump: &mut Dump<'_>) -> Result<(), 
         after = Some((owner.clone(), summary.key.to_string()));
     }
     Ok(())
+}
+
+/// What is still to be derived again is part of the state: it reads differently afterwards.
+async fn dump_stale(snapshot: &dyn Snapshot, dump: &mut Dump<'_>) -> Result<(), DumpError> {
+    let mut after: Option<GraphKey> = None;
+    loop {
+        let page = snapshot.scan_stale(after.as_ref(), PAGE).await?;
+        for key in &page {
+            dump.line(&json!({ "kind": "stale", "of": key }))?;
+        }
+        let Some(last) = page.last().filter(|_| page.len() == PAGE) else { return Ok(()) };
+        after = Some(last.clone());
+    }
 }
 
 async fn dump_vectors(snapshot: &dyn Snapshot, dump: &mut Dump<'_>) -> Result<(), DumpError> {

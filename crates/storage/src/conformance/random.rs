@@ -42,6 +42,7 @@ enum Change {
     Relation { ends: (usize, usize), said: u8 },
     RemoveRelation { ends: (usize, usize) },
     Summaries { ends: (usize, usize), names: Vec<u8> },
+    Stale { ends: (usize, usize), is_stale: bool },
     Vector { kind: usize, ends: (usize, usize), document: u8, values: [i8; 3] },
     Call { said: u8 },
     Embedding { dimensions: u32 },
@@ -118,7 +119,7 @@ fn outcome(result: Result<Revision, StoreError>) -> Result<Revision, &'static st
 fn change() -> impl Strategy<Value = Change> {
     use Change::{
         Activate, Call, Chunk, Clear, Document, Embedding, Entity, Extraction, Fact, Job, Mention, Relation,
-        Remove, RemoveEntity, RemoveRelation, RequireGraph, RequireLease, RequireSource, SetExtraction,
+        Remove, RemoveEntity, RemoveRelation, RequireGraph, RequireLease, RequireSource, SetExtraction, Stale,
         Summaries, Vector,
     };
     let document = 0..DOCUMENTS;
@@ -151,6 +152,7 @@ fn change() -> impl Strategy<Value = Change> {
         2 => ends.clone().prop_map(|ends| RemoveRelation { ends }),
         2 => (ends.clone(), prop::collection::vec(0..4u8, 0..3))
             .prop_map(|(ends, names)| Summaries { ends, names }),
+        2 => (ends.clone(), any::<bool>()).prop_map(|(ends, is_stale)| Stale { ends, is_stale }),
         8 => (0..3usize, ends, document.clone(), prop::array::uniform3(-2..3i8))
             .prop_map(|(kind, ends, document, values)| Vector { kind, ends, document, values }),
         1 => any::<u8>().prop_map(|said| Call { said }),
@@ -221,6 +223,10 @@ fn batch(changes: &[Change]) -> Batch {
                 let summaries = names.iter().map(|name| sample::summary(&name.to_string())).collect();
                 let owner = if ends.1 == 1 { entity_of(ends) } else { relation_of(ends) };
                 batch.set_summaries.push((owner, summaries));
+            }
+            Change::Stale { ends, is_stale } => {
+                let key = if ends.1 == 1 { entity_of(ends) } else { relation_of(ends) };
+                batch.set_stale.push((key, is_stale));
             }
             Change::Vector { kind, ends, document, values } => {
                 let id = match KINDS[kind] {
@@ -404,6 +410,7 @@ async fn compare(found: &dyn Snapshot, expected: &dyn Snapshot) {
     same_pages!(found, expected, scan_entities(), row => &row.key);
     same_pages!(found, expected, scan_relations(), row => &row.key);
     same_pages!(found, expected, scan_summaries(), row => (&row.0, row.1.key.as_str()));
+    same_pages!(found, expected, scan_stale(), row => row);
     for kind in KINDS {
         same_pages!(found, expected, scan_vectors(kind), row => row.id.as_str());
     }

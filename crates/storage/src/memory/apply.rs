@@ -92,7 +92,7 @@ pub(super) fn apply(state: &mut State, batch: Batch) -> Result<(), StoreError> {
     for key in batch.remove_entities {
         Arc::make_mut(&mut state.entities).remove(&key);
         Arc::make_mut(&mut state.vectors).remove(&(VectorKind::Entity, key.as_str().to_owned()));
-        remove_summaries(state, &GraphKey::Entity(key));
+        forget(state, &GraphKey::Entity(key));
     }
     for entity in batch.put_entities {
         Arc::make_mut(&mut state.entities).insert(entity.key.clone(), entity);
@@ -100,7 +100,7 @@ pub(super) fn apply(state: &mut State, batch: Batch) -> Result<(), StoreError> {
     for key in batch.remove_relations {
         Arc::make_mut(&mut state.relations).remove(&key);
         Arc::make_mut(&mut state.vectors).remove(&(VectorKind::Relation, key.to_string()));
-        remove_summaries(state, &GraphKey::Relation(key));
+        forget(state, &GraphKey::Relation(key));
     }
     for relation in batch.put_relations {
         Arc::make_mut(&mut state.relations).insert(relation.key.clone(), relation);
@@ -109,6 +109,14 @@ pub(super) fn apply(state: &mut State, batch: Batch) -> Result<(), StoreError> {
         remove_summaries(state, &owner);
         let table = Arc::make_mut(&mut state.summaries);
         table.extend(summaries.into_iter().map(|summary| ((owner.clone(), summary.key), summary.text)));
+    }
+    for (key, is_stale) in batch.set_stale {
+        let table = Arc::make_mut(&mut state.stale);
+        if is_stale {
+            table.insert(key, ());
+        } else {
+            table.remove(&key);
+        }
     }
     for row in batch.put_vectors {
         let stored = StoredVector { inputs_hash: row.entry.inputs_hash, data: vector::encode(&row.vector) };
@@ -202,6 +210,12 @@ fn clear_graph(state: &mut State, chunks: &BTreeSet<ChunkId>) {
         Arc::make_mut(&mut state.mentions).retain(|(chunk, _), _| !chunks.contains(chunk));
         Arc::make_mut(&mut state.facts).retain(|(chunk, _), _| !chunks.contains(chunk));
     }
+}
+
+/// What an entity or relation leaves behind besides its vector.
+fn forget(state: &mut State, key: &GraphKey) {
+    remove_summaries(state, key);
+    Arc::make_mut(&mut state.stale).remove(key);
 }
 
 fn remove_summaries(state: &mut State, owner: &GraphKey) {

@@ -68,6 +68,7 @@ struct State {
     entities: Table<EntityKey, Entity>,
     relations: Table<RelationKey, Relation>,
     summaries: Table<(GraphKey, SummaryKey), String>,
+    stale: Table<GraphKey, ()>,
     vectors: Table<(VectorKind, String), StoredVector>,
     calls: Arc<Vec<Call>>,
 }

@@ -75,6 +75,7 @@ impl Snapshot for MemorySnapshot {
             entity_vectors: vectors(VectorKind::Entity),
             relation_vectors: vectors(VectorKind::Relation),
             calls: state.calls.len() as u64,
+            stale: state.stale.len() as u64,
         })
     }
 
@@ -308,6 +309,15 @@ impl Snapshot for MemorySnapshot {
         Ok(rows
             .map(|((owner, key), text)| (owner.clone(), Summary { key: key.clone(), text: text.clone() }))
             .collect())
+    }
+
+    async fn scan_stale(
+        &self,
+        after: Option<&GraphKey>,
+        limit: usize,
+    ) -> Result<Vec<GraphKey>, StoreError> {
+        let keys = self.0.stale.range((lower(after), Bound::Unbounded)).take(limit);
+        Ok(keys.map(|(key, ())| key.clone()).collect())
     }
 
     async fn scan_vectors(

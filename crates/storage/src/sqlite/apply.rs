@@ -420,6 +420,9 @@ fn put_views(conn: &Connection, batch: &Batch, touched: &mut Touched) -> rusqlit
     for (owner, summaries) in &batch.set_summaries {
         set_summaries(conn, owner, summaries)?;
     }
+    for (key, is_stale) in &batch.set_stale {
+        set_stale(conn, key, *is_stale)?;
+    }
     Ok(())
 }
 
@@ -427,7 +430,7 @@ fn remove_entity(conn: &Connection, key: &EntityKey, touched: &mut Touched) -> r
     conn.prepare_cached("DELETE FROM entities WHERE key = ?1")?.execute([key.as_str()])?;
     remove_vector(conn, VectorKind::Entity, key.as_str())?;
     touch(touched, VectorKind::Entity, key.as_str(), VECTOR | TEXT);
-    set_summaries(conn, &GraphKey::Entity(key.clone()), &[])
+    forget(conn, &GraphKey::Entity(key.clone()))
 }
 
 fn remove_relation(conn: &Connection, key: &RelationKey, touched: &mut Touched) -> rusqlite::Result<()> {
@@ -436,7 +439,7 @@ fn remove_relation(conn: &Connection, key: &RelationKey, touched: &mut Touched) 
         .execute([key.a().as_str(), key.b().as_str()])?;
     remove_vector(conn, VectorKind::Relation, &printed)?;
     touch(touched, VectorKind::Relation, &printed, VECTOR | TEXT);
-    set_summaries(conn, &GraphKey::Relation(key.clone()), &[])
+    forget(conn, &GraphKey::Relation(key.clone()))
 }
 
 fn put_entity(conn: &Connection, entity: &Entity) -> rusqlite::Result<()> {
@@ -484,6 +487,22 @@ fn set_summaries(conn: &Connection, owner: &GraphKey, summaries: &[Summary]) -> 
         .execute(params![kind, a, b, summary.key.as_str(), summary.text])?;
     }
     Ok(())
+}
+
+/// What an entity or relation leaves behind besides its vector.
+fn forget(conn: &Connection, key: &GraphKey) -> rusqlite::Result<()> {
+    set_summaries(conn, key, &[])?;
+    set_stale(conn, key, false)
+}
+
+fn set_stale(conn: &Connection, key: &GraphKey, is_stale: bool) -> rusqlite::Result<()> {
+    let (kind, a, b) = super::read::owner_columns(key);
+    let sql = if is_stale {
+        "INSERT OR IGNORE INTO stale (kind, a, b) VALUES (?1, ?2, ?3)"
+    } else {
+        "DELETE FROM stale WHERE kind = ?1 AND a = ?2 AND b = ?3"
+    };
+    conn.prepare_cached(sql)?.execute(params![kind, a, b]).map(drop)
 }
 
 fn put_vectors(conn: &Connection, vectors: &[VectorRow], touched: &mut Touched) -> rusqlite::Result<()> {

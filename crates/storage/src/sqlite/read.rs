@@ -49,6 +49,7 @@ pub(super) fn counts(conn: &Connection) -> Result<StoreCounts> {
         entity_vectors: vectors(VectorKind::Entity)?,
         relation_vectors: vectors(VectorKind::Relation)?,
         calls: count("calls")?,
+        stale: count("stale")?,
     })
 }
 
@@ -209,7 +210,7 @@ pub(super) fn summary(row: &Row<'_>, at: usize) -> Result<Summary> {
     Ok(Summary { key: SummaryKey::from_stored(row.get::<_, String>(at)?), text: row.get(at + 1)? })
 }
 
-/// Where the summaries of an entity or relation stand.
+/// Where the summaries and the stale mark of an entity or relation stand.
 pub(super) fn owner_columns(owner: &GraphKey) -> (u8, &str, &str) {
     match owner {
         GraphKey::Entity(key) => (0, key.as_str(), ""),

@@ -136,13 +136,7 @@ pub(super) fn summaries(
     after: Option<(&GraphKey, &str)>,
     limit: usize,
 ) -> Result<Vec<(GraphKey, Summary)>> {
-    let read = |row: &Row<'_>| {
-        let owner = match row.get(0)? {
-            0 => GraphKey::Entity(EntityKey::from_stored(row.get::<_, String>(1)?)),
-            _ => GraphKey::Relation(rows::relation_key(row, 1)?),
-        };
-        Ok((owner, summary(row, 3)?))
-    };
+    let read = |row: &Row<'_>| Ok((graph_key(row)?, summary(row, 3)?));
     let table = ("kind, a, b, key, text", "summaries", "kind, a, b, key");
     match after {
         Some((owner, key)) => {
@@ -151,6 +145,25 @@ pub(super) fn summaries(
         }
         None => page(conn, table, None, limit, read),
     }
+}
+
+pub(super) fn stale(conn: &Connection, after: Option<&GraphKey>, limit: usize) -> Result<Vec<GraphKey>> {
+    let table = ("kind, a, b", "stale", "kind, a, b");
+    match after {
+        Some(key) => {
+            let (kind, a, b) = owner_columns(key);
+            page(conn, table, Some(&[&kind, &a, &b]), limit, graph_key)
+        }
+        None => page(conn, table, None, limit, graph_key),
+    }
+}
+
+/// What the columns kind, a and b name.
+fn graph_key(row: &Row<'_>) -> Result<GraphKey> {
+    Ok(match row.get(0)? {
+        0 => GraphKey::Entity(EntityKey::from_stored(row.get::<_, String>(1)?)),
+        _ => GraphKey::Relation(rows::relation_key(row, 1)?),
+    })
 }
 
 pub(super) fn vectors(

@@ -8,6 +8,7 @@ use rusqlite::config::DbConfig;
 use rusqlite::{Connection, OpenFlags, TransactionBehavior};
 
 use super::error::{Context, backend};
+use crate::vector;
 
 /// How long one process waits for another one's write.
 const BUSY_TIMEOUT: Duration = Duration::from_secs(30);
@@ -24,7 +25,7 @@ const APPLICATION_ID: i32 = 0x4772_4c6d;
 type Migration = fn(&Connection) -> rusqlite::Result<()>;
 
 /// Step `n` makes version `n + 1` of version `n`. A new file runs all of them.
-const MIGRATIONS: &[Migration] = &[create_version_1];
+const MIGRATIONS: &[Migration] = &[create_version_1, make_version_2];
 
 /// Version 1.
 ///
@@ -136,6 +137,39 @@ fn create_version_1(conn: &Connection) -> rusqlite::Result<()> {
         );
         ",
     )
+}
+
+/// Version 2: marks what is to be derived again, and keeps vectors in ten bits a number instead of sixteen.
+fn make_version_2(conn: &Connection) -> rusqlite::Result<()> {
+    conn.execute_batch(
+        "
+        -- Entities and relations to be derived again; keys as in summaries.
+        CREATE TABLE stale (
+            kind INTEGER NOT NULL, a TEXT NOT NULL, b TEXT NOT NULL, PRIMARY KEY (kind, a, b)
+        ) WITHOUT ROWID;
+        ",
+    )?;
+    let mut slots = conn.prepare("SELECT slot FROM vector_data")?;
+    let slots: Vec<i64> = slots.query_map([], |row| row.get(0))?.collect::<rusqlite::Result<_>>()?;
+    let mut select = conn.prepare("SELECT data FROM vector_data WHERE slot = ?1")?;
+    let mut update = conn.prepare("UPDATE vector_data SET data = ?2 WHERE slot = ?1")?;
+    for slot in slots {
+        let halves: Vec<u8> = select.query_row([slot], |row| row.get(0))?;
+        let vector: Vec<f32> =
+            halves.chunks_exact(2).map(|half| from_half(u16::from_le_bytes([half[0], half[1]]))).collect();
+        update.execute(rusqlite::params![slot, vector::encode(&vector)])?;
+    }
+    Ok(())
+}
+
+/// The value of a finite half-precision number, as version 1 stored them.
+fn from_half(bits: u16) -> f32 {
+    let (exponent, fraction) = (i32::from(bits >> 10 & 31), f32::from(bits & 1023));
+    let size = match exponent {
+        0 => fraction * 2.0f32.powi(-24),
+        _ => (fraction + 1024.0) * 2.0f32.powi(exponent - 25),
+    };
+    if bits >> 15 == 0 { size } else { -size }
 }
 
 /// Opens the file for writing, creating or migrating it first where needed.
@@ -260,6 +294,31 @@ mod tests {
         let backup = dir.path().join("w.graphloom.v1.backup");
         let conn = check_open(&backup, &[create_old]).expect("the backup opens as the older version");
         assert_eq!(conn.query_row("SELECT text FROM notes", [], |r| r.get(0)), Ok("kept".to_owned()));
+    }
+
+    #[test]
+    fn half_precision_numbers_are_read_as_what_they_were() {
+        for (bits, value) in
+            [(0x0000, 0.0), (0x3c00, 1.0), (0xb800, -0.5), (0x3555, 0.333_251_95), (0x0001, 5.960_464_5e-8)]
+        {
+            assert_eq!(from_half(bits), value, "{bits:#06x}");
+        }
+    }
+
+    #[test]
+    fn version_2_reads_the_vectors_of_version_1() {
+        let dir = tempfile::tempdir().expect("a folder");
+        let path = dir.path().join("w.graphloom");
+        let conn = check_open(&path, &MIGRATIONS[..1]).expect("version 1");
+        // The halves of 0.6, -0.8 and 0.
+        let halves: Vec<u8> = [0x38cd_u16, 0xba66, 0].iter().flat_map(|half| half.to_le_bytes()).collect();
+        conn.execute("INSERT INTO vector_data (data) VALUES (?1)", [halves]).expect("a vector");
+        drop(conn);
+        let conn = check_open(&path, MIGRATIONS).expect("version 2");
+        let data: Vec<u8> =
+            conn.query_row("SELECT data FROM vector_data", [], |row| row.get(0)).expect("still there");
+        let vector = vector::decode(&data);
+        assert!((vector[0] - 0.6).abs() < 1e-3 && (vector[1] + 0.8).abs() < 1e-3 && vector[2] == 0.0);
     }
 
     #[test]

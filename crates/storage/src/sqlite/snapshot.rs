@@ -237,6 +237,14 @@ impl Snapshot for SqliteSnapshot {
         self.read("scanning summaries", |conn| scan::summaries(conn, after, limit))
     }
 
+    async fn scan_stale(
+        &self,
+        after: Option<&GraphKey>,
+        limit: usize,
+    ) -> Result<Vec<GraphKey>, StoreError> {
+        self.read("scanning what is stale", |conn| scan::stale(conn, after, limit))
+    }
+
     async fn scan_vectors(
         &self,
         kind: VectorKind,

@@ -1,8 +1,8 @@
-//! The vector projection: an 8-bit copy of the vectors in memory, scanned to find candidates that the stored
+//! The vector projection: the coarse parts of the vectors in memory, scanned to find candidates that the stored
 //! vectors then rank exactly.
 //!
 //! It is built by the first search of a kind and follows the change log after that. Each row knows how far its
-//! 8-bit copy is from the stored vector, so a scan gives bounds, not estimates: a row is left out only when it
+//! coarse parts are from the stored vector, so a scan gives bounds, not estimates: a row is left out only when it
 //! cannot be among the best. Hits are those of the snapshot, also when the projection is ahead of it.
 
 use std::collections::{BTreeSet, HashMap, VecDeque};
@@ -13,14 +13,12 @@ use rusqlite::{Connection, OptionalExtension, Result, params};
 
 use super::changes::{self, Mark};
 use super::rows;
-use crate::vector;
+use crate::vector::{self, Coarse, ZERO};
 
 /// Changes remembered for snapshots older than the projection; an older one yet is searched without it.
 const MAX_REMEMBERED_CHANGES: usize = 16 << 10;
 /// Rows are padded to a multiple of this.
 const LANES: usize = 32;
-/// The code of zero: rows are stored without signs.
-const ZERO: u8 = 128;
 /// Added to every bound for the rounding of the arithmetic itself.
 const SLACK: f32 = 1e-5;
 
@@ -76,10 +74,10 @@ struct Index {
     places: HashMap<Arc<str>, usize>,
     keys: Vec<Arc<str>>,
     slots: Vec<i64>,
-    /// `stride` codes a row: the number over the row's scale, plus [`ZERO`].
+    /// `stride` codes a row: the coarse parts of the stored vector.
     codes: Vec<u8>,
     scales: Vec<f32>,
-    /// Length of the difference between the stored vector and its 8-bit copy.
+    /// Length of the difference between the stored vector and its coarse parts.
     residuals: Vec<f32>,
     /// The newest changes, oldest first, and the place in the log after which it holds all of them.
     remembered: VecDeque<(i64, Arc<str>)>,
@@ -112,7 +110,7 @@ impl Index {
                 continue;
             }
             match find(conn, kind, &key)? {
-                Some((slot, data)) => self.put(&key, slot, &vector::decode(&data)),
+                Some((slot, data)) => self.put(&key, slot, &data),
                 None => self.remove(&key),
             }
             self.remembered.push_back((id, Arc::from(key)));
@@ -127,24 +125,18 @@ impl Index {
 
     fn rebuild(&mut self, conn: &Connection, kind: VectorKind, now: Mark) -> Result<()> {
         *self = Self { remembers_after: now.id, ..Self::default() };
-        let mut values = Vec::new();
         for_each_stored(conn, kind, |key, slot, data| {
-            vector::decode_into(data, &mut values);
-            self.put(key, slot, &values);
+            self.put(key, slot, data);
             Ok(())
         })?;
         self.codes.shrink_to_fit();
         Ok(())
     }
 
-    fn put(&mut self, key: &str, slot: i64, values: &[f32]) {
-        self.stride = values.len().next_multiple_of(LANES);
-        let largest = values.iter().fold(0.0f32, |largest, x| largest.max(x.abs()));
-        let scale = if largest > 0.0 { largest / f32::from(i8::MAX) } else { 1.0 };
-        let code = |x: &f32| (x / scale).round() as i8;
-        let residual = values.iter().map(|x| (x - f32::from(code(x)) * scale).powi(2)).sum::<f32>().sqrt();
-        let codes = values.iter().map(|x| code(x).cast_unsigned().wrapping_add(ZERO));
-        let codes = codes.chain(std::iter::repeat(ZERO)).take(self.stride);
+    fn put(&mut self, key: &str, slot: i64, data: &[u8]) {
+        let Coarse { codes, scale, residual } = vector::read_coarse(data);
+        self.stride = codes.len().next_multiple_of(LANES);
+        let codes = codes.iter().copied().chain(std::iter::repeat(ZERO)).take(self.stride);
         match self.places.get(key) {
             Some(&row) => {
                 let start = row * self.stride;
@@ -181,7 +173,7 @@ impl Index {
         }
     }
 
-    /// The nearest entries: bounds from the 8-bit copies, then exact scores from the best bound down, until no bound
+    /// The nearest entries: bounds from the coarse parts, then exact scores from the best bound down, until no bound
     /// reaches the worst score that still counts.
     fn search(
         &self,
@@ -235,11 +227,13 @@ impl Index {
             return Vec::new();
         }
         let question = Question::new(unit);
+        let mut dots = Vec::with_capacity(self.keys.len());
+        // The widest instructions this machine has; whole numbers add up to the same with any.
+        pulp::Arch::new().dispatch(|| question.dots(&self.codes, self.stride, &mut dots));
         let mut uppers = Vec::with_capacity(self.keys.len());
         let mut lowers = Vec::with_capacity(self.keys.len());
-        let measures = self.scales.iter().zip(&self.residuals);
-        for (codes, (scale, residual)) in self.codes.chunks_exact(self.stride).zip(measures) {
-            let estimate = question.dot(codes) * scale;
+        for (dot, (scale, residual)) in dots.into_iter().zip(self.scales.iter().zip(&self.residuals)) {
+            let estimate = dot * scale;
             let error = residual * question.length + question.residual * (1.01 + residual) + SLACK;
             // Scores are cut to this range, so bounds are too: else ties at its ends would be lost.
             uppers.push((estimate + error).clamp(-1.0, 1.0));
@@ -291,19 +285,22 @@ impl Question {
         Self { codes, offset, scale, length, residual }
     }
 
-    /// The product with a row, before the row's scale. Written so that the compiler makes vector code of it: rows
-    /// widen without a sign, and whole blocks leave no rest.
-    fn dot(&self, row: &[u8]) -> f32 {
-        let (row, _) = row.as_chunks::<LANES>();
+    /// The product with each row of `stride` codes, before the row's scale. Written so that the compiler makes vector
+    /// code of it: rows widen without a sign, and whole blocks leave no rest.
+    #[inline(always)]
+    fn dots(&self, rows: &[u8], stride: usize, out: &mut Vec<f32>) {
         let (codes, _) = self.codes.as_chunks::<LANES>();
-        let mut sum = 0i32;
-        for (row, codes) in row.iter().zip(codes) {
-            let wide: [i16; LANES] = std::array::from_fn(|lane| i16::from(row[lane]));
-            for lane in 0..LANES {
-                sum += i32::from(wide[lane]) * i32::from(codes[lane]);
+        for row in rows.chunks_exact(stride) {
+            let (row, _) = row.as_chunks::<LANES>();
+            let mut sum = 0i32;
+            for (row, codes) in row.iter().zip(codes) {
+                let wide: [i16; LANES] = std::array::from_fn(|lane| i16::from(row[lane]));
+                for lane in 0..LANES {
+                    sum += i32::from(wide[lane]) * i32::from(codes[lane]);
+                }
             }
+            out.push((i64::from(sum) - self.offset) as f32 * self.scale);
         }
-        (i64::from(sum) - self.offset) as f32 * self.scale
     }
 }
 

@@ -65,6 +65,13 @@ pub enum Progress {
         /// Chunks that failed.
         failed: u32,
     },
+    /// Entities and relations that merging left stale are derived again.
+    Settled {
+        /// Those done.
+        done: u32,
+        /// Those that were stale.
+        total: u32,
+    },
     /// A document stopped.
     Failed {
         /// The document.

@@ -168,11 +168,7 @@ pub trait Snapshot: Send + Sync {
     ) -> Result<Vec<(GraphKey, Summary)>, StoreError>;
 
     /// Entities and relations that are stale, by key ([`Batch::set_stale`]).
-    async fn scan_stale(
-        &self,
-        after: Option<&GraphKey>,
-        limit: usize,
-    ) -> Result<Vec<GraphKey>, StoreError>;
+    async fn scan_stale(&self, after: Option<&GraphKey>, limit: usize) -> Result<Vec<GraphKey>, StoreError>;
 
     /// What vectors there are of `kind`, by id.
     async fn scan_vectors(

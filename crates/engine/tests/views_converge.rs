@@ -212,17 +212,73 @@ async fn the_same_text_under_another_name_is_said_and_costs_no_call() {
     assert_eq!(model.extractions.load(std::sync::atomic::Ordering::SeqCst), 1);
 }
 
-#[tokio::test]
-async fn one_more_mention_of_a_hub_costs_few_summaries() {
-    let model = Arc::new(ReadingModel::default());
-    let engine = engine(Arc::new(MemoryStore::new(WorkspaceId::default())), model.clone());
-    let text: String = (0..400).map(|i| format!("Hub knows Guest{i}. ")).collect();
+/// An engine whose hub has this many descriptions, with its model.
+async fn with_hub(descriptions: usize, model: ReadingModel) -> (Engine, Arc<ReadingModel>) {
+    let model = Arc::new(model);
+    let engine = engine(memory(), model.clone());
+    let text: String = (0..descriptions).map(|i| format!("Hub knows Guest{i}. ")).collect();
     add(&engine, "many.txt", &text).await;
     run(&engine).await;
-    let before = model.summaries.load(std::sync::atomic::Ordering::SeqCst);
-    add(&engine, "one.txt", "Hub knows Newcomer.").await;
+    (engine, model)
+}
+
+fn summaries(model: &ReadingModel) -> u32 {
+    model.summaries.load(std::sync::atomic::Ordering::SeqCst)
+}
+
+#[tokio::test]
+async fn one_more_mention_of_a_hub_of_a_thousand_costs_at_most_four_summaries() {
+    let (engine, model) = with_hub(1000, ReadingModel::default()).await;
+    let before = summaries(&model);
+    assert!(before > 40, "the hub was summarised as a tree: {before} calls");
+    for newcomer in 0..5 {
+        let before = summaries(&model);
+        add(&engine, &format!("{newcomer}.txt"), &format!("Hub knows Newcomer{newcomer}.")).await;
+        run(&engine).await;
+        let cost = summaries(&model) - before;
+        assert!(cost <= 4, "one more mention cost {cost} calls");
+    }
+}
+
+#[tokio::test]
+async fn descriptions_that_fit_one_call_are_summarised_in_one() {
+    let (_, model) = with_hub(20, ReadingModel::default()).await;
+    assert_eq!(summaries(&model), 1);
+}
+
+#[tokio::test]
+async fn many_documents_about_one_hub_cost_one_summary_and_not_one_each() {
+    let model = Arc::new(ReadingModel::default());
+    let engine = engine(memory(), model.clone());
+    for number in 0..30 {
+        add(&engine, &format!("{number}.txt"), &format!("Hub knows Guest{number}.")).await;
+    }
     run(&engine).await;
-    let cost = model.summaries.load(std::sync::atomic::Ordering::SeqCst) - before;
-    assert!(before > 20, "the hub was summarised as a tree: {before} calls");
-    assert!(cost <= 6, "one more mention cost {cost} calls");
+    assert_eq!(summaries(&model), 1);
+    let stale =
+        engine.store.snapshot().await.expect("the store works").counts().await.expect("counted").stale;
+    assert_eq!(stale, 0);
+}
+
+#[tokio::test]
+async fn a_summary_that_fails_leaves_the_document_in_the_graph_and_is_made_by_the_next_run() {
+    let store = memory();
+    let text: String = (0..20).map(|i| format!("Hub knows Guest{i}. ")).collect();
+    let failing =
+        engine(store.clone(), Arc::new(ReadingModel { refuses_summaries: true, ..ReadingModel::default() }));
+    add(&failing, "many.txt", &text).await;
+    let report = run(&failing).await;
+    assert_eq!((report.finished, report.failed, report.stale), (1, 0, 1));
+    assert!(report.stale_reason.is_some_and(|reason| reason.contains("overloaded")));
+    let calls = store.snapshot().await.expect("the store works").scan_calls(0, 99).await.expect("listed");
+    let failed = |call: &graphloom_core::Call| {
+        matches!(call.outcome, graphloom_core::CallOutcome::Failed { .. })
+            && call.role == graphloom_core::Role::Summarize
+    };
+    assert_eq!(calls.iter().filter(|call| failed(call)).count(), 1, "the failed call is in the ledger");
+
+    let report = run(&new_engine(store.clone())).await;
+    assert_eq!(report.stale, 0);
+    let documents = BTreeMap::from([("many.txt".to_owned(), text)]);
+    assert_eq!(dump(store.as_ref()).await, plain_build(&documents).await);
 }

@@ -35,6 +35,7 @@ const EMBEDDING_MODEL: &str = "text-embedding-3-small";
 /// One open workspace.
 pub(crate) struct System {
     engine: Arc<Engine>,
+    store: Arc<SqliteStore>,
     cold: bool,
 }
 
@@ -42,6 +43,7 @@ impl System {
     /// Opens the workspace in `workdir`; models are those of the replay server, or rules where `offline` is set.
     pub(crate) async fn open(workdir: &Path, server: &str, options: &Options) -> anyhow::Result<Self> {
         let store = SqliteStore::open(workdir, WorkspaceId::default()).context("opening the workspace")?;
+        let store = Arc::new(store);
         let models = if options.offline { offline() } else { replayed(server)? };
         let mut config = IndexConfig::default();
         if let Some(calls) = options.concurrency {
@@ -57,14 +59,14 @@ impl System {
             config.chunk.max_chunk_tokens = options.chunk_tokens;
         }
         let engine = Engine {
-            store: Arc::new(store),
+            store: store.clone(),
             models,
             clock: Arc::new(SystemClock),
             tokenizer: Tokenizer,
             index: config,
             caches: QueryCaches::default(),
         };
-        Ok(Self { engine: Arc::new(engine), cold: options.cold })
+        Ok(Self { engine: Arc::new(engine), store, cold: options.cold })
     }
 
     /// Accepts all passages, works until no job is left, and counts documents by status.
@@ -149,6 +151,8 @@ impl System {
     async fn work(&self) -> anyhow::Result<BTreeMap<&'static str, usize>> {
         // A killed process leaves claims in this worker's own name, which a run takes back by itself.
         index::run(&self.engine, &|_| {}, &|_| false).await?;
+        // As `graphloom add` ends.
+        self.store.catch_up()?;
         Ok(dump::statuses(self.engine.store.snapshot().await?.as_ref()).await?)
     }
 }

@@ -6,7 +6,7 @@ use std::path::Path;
 
 use graphloom_core::DocumentStatus;
 use graphloom_engine::Engine;
-use graphloom_engine::index::{self, Acceptance, Source};
+use graphloom_engine::index::{self, Acceptance, RunReport, Source};
 use serde::Serialize;
 
 use super::indexing::Ran;
@@ -229,7 +229,7 @@ impl Summary {
     }
 
     fn exit(&self) -> Exit {
-        let run_failed = self.run.report.as_ref().is_some_and(|report| report.failed > 0);
+        let run_failed = self.run.report.as_ref().is_some_and(RunReport::is_partial);
         if self.run.interrupted {
             Exit::Interrupted
         } else if run_failed || self.run.failures.total > 0 || !self.refused.is_empty() {

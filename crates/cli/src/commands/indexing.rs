@@ -65,6 +65,14 @@ impl Ran {
             }
             output.line(parts.join(", "))?;
         }
+        if let Some(report) = self.report.as_ref().filter(|report| report.stale > 0) {
+            let reason = report.stale_reason.as_deref().unwrap_or("they were interrupted");
+            output.line(format_args!(
+                "{} could not be summarised: {}; `graphloom retry` tries again",
+                count(report.stale, "description"),
+                one_line(reason, 300)
+            ))?;
+        }
         for failure in self.failures.listed.iter().take(MOST_PRINTED) {
             let what = failure.chunk.map(|ordinal| format!(" chunk {ordinal}")).unwrap_or_default();
             output.line(format_args!(

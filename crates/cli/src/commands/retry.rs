@@ -1,7 +1,7 @@
 //! `graphloom retry`: failed chunks and stopped documents again.
 
 use graphloom_core::{DocumentId, DocumentStatus, Snapshot};
-use graphloom_engine::index;
+use graphloom_engine::index::{self, RunReport};
 use serde::Serialize;
 
 use super::indexing::Ran;
@@ -43,7 +43,7 @@ pub(crate) async fn run(app: &App, args: &RetryArgs) -> anyhow::Result<Exit> {
     let interrupt = Interrupt::listen()?;
     let view = ProgressView::new(app.output);
     let ran = indexing::run(app, &indexing, &interrupt, &view).await?;
-    let run_failed = ran.report.as_ref().is_some_and(|report| report.failed > 0) || ran.failures.total > 0;
+    let run_failed = ran.report.as_ref().is_some_and(RunReport::is_partial) || ran.failures.total > 0;
     let exit = match (ran.interrupted, run_failed) {
         (true, _) => Exit::Interrupted,
         (false, true) => Exit::Partly,

@@ -46,5 +46,11 @@ pub(crate) async fn run(app: &App, args: &RmArgs) -> anyhow::Result<Exit> {
         count(removal.relations, "relation"),
         removal.changed,
     ))?;
+    if removal.stale > 0 {
+        app.output.warn(format_args!(
+            "{} could not be summarised again; `graphloom retry` does it",
+            count(removal.stale, "description")
+        ));
+    }
     Ok(Exit::Done)
 }

@@ -161,6 +161,12 @@ fn print(app: &App, shown: &Status) -> anyhow::Result<()> {
             if behind == 0 { "up to date".to_owned() } else { format!("{} behind", count(behind, "commit")) };
         output.line(format_args!("index       {name}: {}, {state}", count(*entries, "row")))?;
     }
+    if shown.counts.stale > 0 {
+        output.line(format_args!(
+            "stale       {} to be made again from all their passages; `graphloom retry` does it",
+            count(shown.counts.stale, "description")
+        ))?;
+    }
     if !shown.calls.is_empty() {
         output.line(output.heading("model calls"))?;
     }

@@ -26,6 +26,7 @@ pub(crate) struct ProgressView {
 #[derive(Default)]
 struct State {
     bars: BTreeMap<DocumentId, ProgressBar>,
+    settling: Option<ProgressBar>,
     last_line: Option<Instant>,
     failures: Vec<Failure>,
     failure_count: u64,
@@ -86,7 +87,7 @@ impl ProgressView {
     /// Takes the bars away and returns what failed; an error where stdout broke on the way.
     pub(crate) fn finish(&self) -> anyhow::Result<Failures> {
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
-        for bar in std::mem::take(&mut state.bars).into_values() {
+        for bar in std::mem::take(&mut state.bars).into_values().chain(state.settling.take()) {
             bar.finish_and_clear();
         }
         match state.broken.take() {
@@ -109,6 +110,17 @@ impl ProgressView {
                 bar.set_length(u64::from(*total));
                 bar.set_position(u64::from(*done));
             }
+            Progress::Settled { done, total } => {
+                let bar = state.settling.get_or_insert_with(|| {
+                    let bar = self.bars.add(ProgressBar::new(u64::from(*total)));
+                    bar.set_style(bar_style());
+                    bar.set_prefix("descriptions");
+                    bar.set_message("renewing");
+                    bar
+                });
+                bar.set_length(u64::from(*total));
+                bar.set_position(u64::from(*done));
+            }
             Progress::ChunkFailed { .. } => {
                 self.bars.suspend(|| self.output.note(describe(progress)));
             }
@@ -123,7 +135,7 @@ impl ProgressView {
     }
 
     fn print(&self, state: &mut State, progress: &Progress) {
-        if let Progress::Advanced { .. } = progress {
+        if let Progress::Advanced { .. } | Progress::Settled { .. } = progress {
             let now = Instant::now();
             let last = *state.last_line.get_or_insert(now);
             if now.duration_since(last) < PLAIN_INTERVAL {
@@ -146,7 +158,10 @@ impl State {
             Progress::Failed { source, reason, .. } => {
                 Failure { source: source.clone(), chunk: None, reason: reason.clone() }
             }
-            Progress::Accepted { .. } | Progress::Advanced { .. } | Progress::Finished { .. } => return,
+            Progress::Accepted { .. }
+            | Progress::Advanced { .. }
+            | Progress::Finished { .. }
+            | Progress::Settled { .. } => return,
         };
         self.failure_count += 1;
         if self.failures.len() < MOST_FAILURES {
@@ -170,6 +185,7 @@ fn describe(progress: &Progress) -> String {
         Progress::Finished { source, chunks, failed, .. } => {
             format!("{}: done, {failed} of {} failed", plain(source), count(*chunks, "chunk"))
         }
+        Progress::Settled { done, total } => format!("descriptions: renewing {done} of {total}"),
         Progress::Failed { source, reason, .. } => {
             format!("{}: failed: {}", plain(source), one_line(reason, 300))
         }

@@ -20,78 +20,134 @@ pub const SUMMARY_TOKENS: u32 = 1200;
 pub const SUMMARY_CONTEXT_TOKENS: u32 = 12_000;
 /// Most words asked of a summary; about LightRAG's 600 tokens.
 const SUMMARY_WORDS: &str = "450";
-/// Parts of a summary group at most; a group ends earlier where a hash says so.
-const GROUP_FRAGMENTS: usize = 24;
+/// Parts of a summary group at most. So many make one group; more are cut into several.
+const GROUP_FRAGMENTS: usize = 32;
 /// A group of fragments ends after one whose hash is a multiple of this, a group of their summaries after a multiple of
 /// its square, and so on. Groups are thus cut by content and their borders nest, so one new fragment changes one group a
 /// level.
-const GROUP_CUT: u64 = 6;
+const GROUP_CUT: u64 = 12;
 /// Between joined descriptions.
 const SEPARATOR: &str = "\n";
+
+/// When summaries are made.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Summaries {
+    /// At once.
+    Now,
+    /// Later: known ones are used, and what needs a new one is left stale.
+    Later,
+}
 
 /// A description with the summaries it rests on and what they cost.
 #[derive(Debug, Default)]
 pub(crate) struct Description {
     pub(crate) text: String,
-    /// The whole memo the owner should have: exactly the summaries used.
+    /// The whole memo the owner should have: exactly the summaries used, or all known ones while some are missing.
     pub(crate) summaries: Vec<Summary>,
     pub(crate) calls: Vec<Call>,
+    /// Why summaries are missing; `None` for a finished description.
+    pub(crate) missing: Option<Missing>,
+}
+
+/// Why a description is not finished.
+#[derive(Debug)]
+pub(crate) enum Missing {
+    /// Its summaries are to be made later.
+    Later,
+    /// A summary call failed.
+    Failed(ModelError),
 }
 
 /// The description of `owner` from its distinct fragments.
 ///
 /// - Fewer than [`SUMMARY_FRAGMENTS`] fragments under [`SUMMARY_TOKENS`] tokens are joined, in the order given.
-/// - More are summarised by the model as a tree: fragments in hash order are cut into groups by content, each group
-///   becomes one summary, and the summaries are grouped the same way until few are left. `memo` holds summaries already
-///   paid for.
-/// - Without a model, whole fragments are kept in the order given up to [`SUMMARY_TOKENS`] tokens, the first cut if it
-///   alone is longer.
+/// - More are summarised by the model: in one call where they fit, else as a tree. Fragments in hash order are cut into
+///   groups by content, each group becomes one summary, and the summaries are grouped the same way until few are left.
+///   `memo` holds summaries already paid for.
+/// - Without a model, and while summaries are missing, whole fragments are kept in the order given up to
+///   [`SUMMARY_TOKENS`] tokens, the first cut if it alone is longer.
 pub(crate) async fn describe(
     engine: &Engine,
+    when: Summaries,
     owner: &GraphKey,
     name: &str,
     fragments: Vec<String>,
     memo: &[Summary],
-) -> Result<Description, ModelError> {
+) -> Description {
     let Some(model) = engine.models.summarize.as_deref() else {
-        return Ok(Description { text: keep_within(engine, &fragments), ..Description::default() });
+        return Description { text: keep_within(engine, &fragments), ..Description::default() };
     };
-    let memo: BTreeMap<&SummaryKey, &str> =
-        memo.iter().map(|known| (&known.key, known.text.as_str())).collect();
-    let mut description = Description::default();
-    let mut used = BTreeMap::new();
-    let mut parts: Vec<Part> = fragments.into_iter().map(Part::leaf).collect();
-    let mut cut_after = GROUP_CUT;
+    let mut parts: Vec<Part> = fragments.iter().map(|text| Part::leaf(text.clone())).collect();
     if !is_short(engine, &parts) {
         parts.sort_by(|one, other| (one.border, &one.text).cmp(&(other.border, &other.text)));
     }
-    while !is_short(engine, &parts) {
-        let mut summaries: Vec<Part> = Vec::new();
-        for group in cut_groups(engine, std::mem::take(&mut parts), cut_after) {
-            let [.., last] = group.as_slice() else { continue };
-            let border = last.border;
-            let texts: Vec<String> = group.into_iter().map(|part| part.text).collect();
-            let text = match texts.as_slice() {
-                [single] => single.clone(),
-                _ => {
-                    let key = summary_key(model, owner, name, &texts);
-                    let text = match used.get(&key).map(String::as_str).or_else(|| memo.get(&key).copied()) {
-                        Some(known) => known.to_owned(),
-                        None => summarise(engine, model, owner, name, &texts, &mut description.calls).await?,
-                    };
-                    used.insert(key, text.clone());
-                    text
-                }
-            };
-            summaries.push(Part { border, text });
+    let known = memo.iter().map(|known| (known.key.clone(), known.text.clone())).collect();
+    let mut tree = Tree { engine, model, when, owner, name, known, used: BTreeMap::new(), calls: Vec::new() };
+    let mut cut_after = GROUP_CUT;
+    let mut missing = None;
+    while missing.is_none() && !is_short(engine, &parts) {
+        match tree.level(std::mem::take(&mut parts), cut_after).await {
+            Ok(summaries) => parts = summaries,
+            Err(reason) => missing = Some(reason),
         }
-        parts = summaries;
         // Borders of a level are those of the level below thinned out; in the end none is left and one group remains.
         cut_after = cut_after.saturating_mul(GROUP_CUT);
     }
-    description.text = parts.into_iter().map(|part| part.text).collect::<Vec<_>>().join(SEPARATOR);
-    description.summaries = used.into_iter().map(|(key, text)| Summary { key, text }).collect();
-    Ok(description)
+    let Tree { known, used, calls, .. } = tree;
+    let (text, summaries) = match missing {
+        Some(_) => (keep_within(engine, &fragments), known),
+        None => (parts.into_iter().map(|part| part.text).collect::<Vec<_>>().join(SEPARATOR), used),
+    };
+    let summaries = summaries.into_iter().map(|(key, text)| Summary { key, text }).collect();
+    Description { text, summaries, calls, missing }
+}
+
+/// The summaries of one owner in the making.
+struct Tree<'a> {
+    engine: &'a Engine,
+    model: &'a dyn LanguageModel,
+    when: Summaries,
+    owner: &'a GraphKey,
+    name: &'a str,
+    /// All that was ever paid for.
+    known: BTreeMap<SummaryKey, String>,
+    /// What this description rests on.
+    used: BTreeMap<SummaryKey, String>,
+    calls: Vec<Call>,
+}
+
+impl Tree<'_> {
+    /// The summaries of the groups of `parts`, in order.
+    async fn level(&mut self, parts: Vec<Part>, cut_after: u64) -> Result<Vec<Part>, Missing> {
+        let mut summaries = Vec::new();
+        for group in cut_groups(self.engine, parts, cut_after) {
+            let Some(border) = group.last().map(|part| part.border) else { continue };
+            let texts: Vec<String> = group.into_iter().map(|part| part.text).collect();
+            let text = match texts.as_slice() {
+                [single] => single.clone(),
+                _ => self.summary(&texts).await?,
+            };
+            summaries.push(Part { border, text });
+        }
+        Ok(summaries)
+    }
+
+    async fn summary(&mut self, texts: &[String]) -> Result<String, Missing> {
+        let key = summary_key(self.model, self.owner, self.name, texts);
+        let text = match (self.known.get(&key), self.when) {
+            (Some(known), _) => known.clone(),
+            (None, Summaries::Later) => return Err(Missing::Later),
+            (None, Summaries::Now) => {
+                let (text, call) = summarise(self.engine, self.model, self.owner, self.name, texts).await;
+                self.calls.push(call);
+                let text = text.map_err(Missing::Failed)?;
+                self.known.insert(key.clone(), text.clone());
+                text
+            }
+        };
+        self.used.insert(key, text.clone());
+        Ok(text)
+    }
 }
 
 /// A fragment, or the summary of some, with the hash of the last fragment in it.
@@ -120,10 +176,14 @@ fn within<'a>(engine: &Engine, texts: impl Iterator<Item = &'a str> + Clone, lim
         || texts.map(|text| engine.tokenizer.count(text)).sum::<u32>() <= limit
 }
 
-/// Cuts parts into groups of at most [`GROUP_FRAGMENTS`] and [`SUMMARY_CONTEXT_TOKENS`]; a group also ends after a part
-/// whose border is a multiple of `cut_after`. A second part joins an open group whatever its length, so that parts too
+/// Cuts parts into groups of at most [`GROUP_FRAGMENTS`] and [`SUMMARY_CONTEXT_TOKENS`]. Where one group does not hold
+/// all, a group also ends after a part whose border is a multiple of `cut_after`. A second part joins an open group whatever its length, so that parts too
 /// long to pair cannot stop the reduction [LightRAG does the same].
 fn cut_groups(engine: &Engine, parts: Vec<Part>, cut_after: u64) -> Vec<Vec<Part>> {
+    let texts = parts.iter().map(|part| part.text.as_str());
+    if parts.len() <= GROUP_FRAGMENTS && within(engine, texts, SUMMARY_CONTEXT_TOKENS) {
+        return vec![parts];
+    }
     let mut groups: Vec<Vec<Part>> = Vec::new();
     let mut open = false;
     for part in parts {
@@ -177,8 +237,7 @@ async fn summarise(
     owner: &GraphKey,
     name: &str,
     group: &[String],
-    calls: &mut Vec<Call>,
-) -> Result<String, ModelError> {
+) -> (Result<String, ModelError>, Call) {
     let what = match owner {
         GraphKey::Entity(_) => "Entity",
         GraphKey::Relation(_) => "Relation",
@@ -194,14 +253,14 @@ async fn summarise(
     let messages = vec![ChatMessage::new(ChatRole::User, prompt)];
     let request = ChatRequest { messages, ..ChatRequest::default() };
     let (answer, call) = ask(model, request, Role::Summarize, None, engine.clock.as_ref()).await;
-    calls.push(call);
-    let answer = answer?;
-    let answer = after_thinking(&answer).1.trim().to_owned();
-    if answer.is_empty() {
-        let what = "the summary is empty".to_owned();
-        return Err(ModelError::Malformed { model: model.name().to_owned(), what });
-    }
-    Ok(answer)
+    let text = answer.and_then(|answer| match after_thinking(&answer).1.trim() {
+        "" => Err(ModelError::Malformed {
+            model: model.name().to_owned(),
+            what: "the summary is empty".to_owned(),
+        }),
+        text => Ok(text.to_owned()),
+    });
+    (text, call)
 }
 
 #[cfg(test)]

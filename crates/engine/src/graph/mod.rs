@@ -1,4 +1,7 @@
 //! The graph: derives entities and relations again where their evidence changed.
+//!
+//! While documents stream in, an entity with many mentions would be derived again for each of them, and its description
+//! summarised again. So what is costly is only counted then and marked stale, and derived once at the end.
 
 mod describe;
 mod records;
@@ -6,7 +9,7 @@ mod views;
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use futures::{StreamExt, TryStreamExt, stream};
+use futures::{StreamExt, stream};
 use graphloom_core::{
     Batch, Call, CallOutcome, Chunk, ChunkId, ContentHash, DocumentId, EmbeddingSpec, Entity, EntityKey,
     Fact, GraphKey, Mention, ModelError, Purpose, Records, Relation, RelationKey, Role, Snapshot, StoreError,
@@ -14,11 +17,17 @@ use graphloom_core::{
 };
 
 use crate::Engine;
-use describe::{Description, describe};
+pub(crate) use describe::Summaries;
+use describe::{Description, Missing, describe};
 pub use describe::{SUMMARY_CONTEXT_TOKENS, SUMMARY_FRAGMENTS, SUMMARY_PROMPT, SUMMARY_TOKENS};
 use records::evidence_of;
 pub use views::UNKNOWN_KIND;
 use views::{Draft, derive_entity, derive_relation, end_names, entity_text, relation_text};
+
+/// From this many mentions an entity is counted only while documents stream in.
+const HUB_MENTIONS: u32 = SUMMARY_FRAGMENTS as u32;
+/// Stale marks read at a time.
+const STALE_PAGE: usize = 1000;
 
 /// How the evidence changes: whose records leave the graph and whose enter it.
 #[derive(Debug, Default)]
@@ -27,6 +36,19 @@ pub(crate) struct GraphChange {
     pub(crate) removed: BTreeSet<ChunkId>,
     /// Chunks whose records enter; what they had before is replaced.
     pub(crate) added: Vec<(Chunk, Records)>,
+    /// Entities and relations to derive again though their evidence stays.
+    pub(crate) stale: Vec<GraphKey>,
+}
+
+/// A derived change of the graph.
+#[derive(Debug)]
+pub(crate) struct Derivation {
+    /// What to commit.
+    pub(crate) batch: Batch,
+    /// Descriptions that a failing model left unfinished; they stay stale.
+    pub(crate) unfinished: u32,
+    /// The first of those failures.
+    pub(crate) failure: Option<ModelError>,
 }
 
 /// Why a view could not be derived.
@@ -41,12 +63,16 @@ pub(crate) enum DeriveError {
 /// The batch that applies `change` to the graph of `snapshot`: evidence in and out, every entity and relation whose
 /// evidence changed derived again from all of its evidence, descriptions and vectors of what reads differently.
 ///
+/// With [`Summaries::Later`], entities of many mentions that only gain some are counted and marked stale instead, and so
+/// is what needs a new summary. With [`Summaries::Now`] only a failing model leaves anything stale.
+///
 /// The batch is right only while the graph stays as `snapshot` shows it; the caller requires that.
 pub(crate) async fn rederive(
     engine: &Engine,
     snapshot: &dyn Snapshot,
     change: &GraphChange,
-) -> Result<Batch, DeriveError> {
+    when: Summaries,
+) -> Result<Derivation, DeriveError> {
     let mut batch = Batch::default();
     let mut mentions: BTreeMap<EntityKey, Vec<Mention>> = BTreeMap::new();
     let mut facts: BTreeMap<RelationKey, Vec<Fact>> = BTreeMap::new();
@@ -73,24 +99,59 @@ pub(crate) async fn rederive(
 
     let mut entity_keys: BTreeSet<EntityKey> = mentions.keys().cloned().collect();
     let mut relation_keys: BTreeSet<RelationKey> = facts.keys().cloned().collect();
+    let mut losing: BTreeSet<EntityKey> = BTreeSet::new();
     for key in leaving_keys {
+        match key {
+            GraphKey::Entity(key) => drop(losing.insert(key)),
+            GraphKey::Relation(key) => drop(relation_keys.insert(key)),
+        }
+    }
+    entity_keys.extend(relation_keys.iter().flat_map(|key| key.ends().map(EntityKey::clone)));
+    entity_keys.extend(losing.iter().cloned());
+    // Their evidence stays, so the ends of these relations do.
+    for key in change.stale.iter().cloned() {
         match key {
             GraphKey::Entity(key) => drop(entity_keys.insert(key)),
             GraphKey::Relation(key) => drop(relation_keys.insert(key)),
         }
     }
-    entity_keys.extend(relation_keys.iter().flat_map(|key| key.ends().map(EntityKey::clone)));
 
     let relation_keys: Vec<RelationKey> = relation_keys.into_iter().collect();
     let relations = derive_relations(snapshot, &relation_keys, facts, &leaving).await?;
     let entity_keys: Vec<EntityKey> = entity_keys.into_iter().collect();
-    let entities = derive_entities(snapshot, &entity_keys, mentions, &relations, &leaving).await?;
+    let may_wait = |key: &EntityKey| when == Summaries::Later && !losing.contains(key);
+    let entities = derive_entities(snapshot, &entity_keys, mentions, &relations, &leaving, &may_wait).await?;
 
-    let mut texts = Vec::new();
-    write_relations(engine, snapshot, relations, &mut batch, &mut texts).await?;
-    write_entities(engine, snapshot, entities, &mut batch, &mut texts).await?;
-    embed(engine, texts, None, &mut batch).await?;
-    Ok(batch)
+    let stale = stale_keys(snapshot, when).await?;
+    let mut writer = Writer {
+        engine,
+        snapshot,
+        when,
+        stale,
+        derivation: Derivation { batch, unfinished: 0, failure: None },
+        texts: Vec::new(),
+    };
+    writer.write_relations(relations).await?;
+    writer.write_entities(entities).await?;
+    let Writer { mut derivation, texts, .. } = writer;
+    embed(engine, texts, None, &mut derivation.batch).await?;
+    Ok(derivation)
+}
+
+/// Everything marked stale; nothing where marks only come.
+async fn stale_keys(snapshot: &dyn Snapshot, when: Summaries) -> Result<BTreeSet<GraphKey>, StoreError> {
+    let mut all = BTreeSet::new();
+    if when == Summaries::Later {
+        return Ok(all);
+    }
+    loop {
+        let page = snapshot.scan_stale(all.last(), STALE_PAGE).await?;
+        let is_last = page.len() < STALE_PAGE;
+        all.extend(page);
+        if is_last {
+            return Ok(all);
+        }
+    }
 }
 
 /// A relation before and after the change.
@@ -124,7 +185,23 @@ async fn derive_relations(
 struct EntityStep {
     key: EntityKey,
     before: Option<Entity>,
-    after: Option<Draft<Entity>>,
+    after: After,
+}
+
+/// What becomes of an entity.
+enum After {
+    /// Nothing speaks of it.
+    Gone,
+    /// Derived from all of its evidence.
+    Derived(Draft<Entity>),
+    /// Counted only: to be derived later.
+    Counted(Entity),
+}
+
+impl From<Option<Draft<Entity>>> for After {
+    fn from(draft: Option<Draft<Entity>>) -> Self {
+        draft.map_or(Self::Gone, Self::Derived)
+    }
 }
 
 async fn derive_entities(
@@ -133,6 +210,7 @@ async fn derive_entities(
     mut added: BTreeMap<EntityKey, Vec<Mention>>,
     relations: &[RelationStep],
     leaving: &BTreeSet<ChunkId>,
+    may_wait: &dyn Fn(&EntityKey) -> bool,
 ) -> Result<Vec<EntityStep>, StoreError> {
     let mut degree_change: BTreeMap<&EntityKey, i64> = BTreeMap::new();
     let mut facts_now: BTreeMap<&EntityKey, Vec<&Fact>> = BTreeMap::new();
@@ -144,22 +222,37 @@ async fn derive_entities(
         }
     }
     let before = snapshot.entities(keys).await?;
-    let degrees = snapshot.degrees(keys).await?;
-    let stored = snapshot.mentions_of(keys).await?;
     let mut steps = Vec::with_capacity(keys.len());
+    let mut whole = Vec::with_capacity(keys.len());
+    for (key, before) in keys.iter().zip(before) {
+        match before {
+            Some(hub) if hub.mention_count >= HUB_MENTIONS && may_wait(key) => {
+                let gained = added.remove(key).map_or(0, |mentions| mentions.len() as u32);
+                let after = Entity {
+                    mention_count: hub.mention_count + gained,
+                    degree: changed_degree(hub.degree, degree_change.get(key)),
+                    ..hub.clone()
+                };
+                steps.push(EntityStep { key: key.clone(), before: Some(hub), after: After::Counted(after) });
+            }
+            before => whole.push((key.clone(), before)),
+        }
+    }
+    let whole_keys: Vec<EntityKey> = whole.iter().map(|(key, _)| key.clone()).collect();
+    let stored = snapshot.mentions_of(&whole_keys).await?;
     let mut unmentioned = Vec::new();
-    for (((key, before), degree), stored) in keys.iter().zip(before).zip(degrees).zip(stored) {
+    for ((key, before), stored) in whole.into_iter().zip(stored) {
         let mut mentions: Vec<Mention> =
             stored.into_iter().filter(|mention| !leaving.contains(&mention.chunk)).collect();
-        mentions.extend(added.remove(key).unwrap_or_default());
+        mentions.extend(added.remove(&key).unwrap_or_default());
         mentions.sort_by(|one, other| (&one.chunk, one.ordinal).cmp(&(&other.chunk, other.ordinal)));
-        let degree = i64::from(degree) + degree_change.get(key).copied().unwrap_or(0);
-        let degree = u32::try_from(degree).unwrap_or(0);
-        let after = derive_entity(key, &mentions, &[], degree);
+        let known = before.as_ref().map_or(0, |before| before.degree);
+        let degree = changed_degree(known, degree_change.get(&key));
+        let after = derive_entity(&key, &mentions, &[], degree).into();
         if mentions.is_empty() && degree > 0 {
             unmentioned.push((steps.len(), degree));
         }
-        steps.push(EntityStep { key: key.clone(), before, after });
+        steps.push(EntityStep { key, before, after });
     }
     // Entities that only relations name speak through their facts: those changed here and those of other relations.
     let touching_keys: Vec<EntityKey> = unmentioned.iter().map(|(at, _)| steps[*at].key.clone()).collect();
@@ -171,79 +264,129 @@ async fn derive_entities(
             stored.into_iter().filter(|fact| !changed.contains(&fact.relation)).collect();
         facts.extend(facts_now.get(&step.key).into_iter().flatten().map(|fact| (*fact).clone()));
         facts.sort_by(|one, other| (&one.chunk, one.ordinal).cmp(&(&other.chunk, other.ordinal)));
-        step.after = derive_entity(&step.key, &[], &facts, degree);
+        step.after = derive_entity(&step.key, &[], &facts, degree).into();
     }
     Ok(steps)
 }
 
-async fn write_relations(
-    engine: &Engine,
-    snapshot: &dyn Snapshot,
-    steps: Vec<RelationStep>,
-    batch: &mut Batch,
-    texts: &mut Vec<(VectorKind, String, String)>,
-) -> Result<(), DeriveError> {
-    let owners: Vec<GraphKey> = steps.iter().map(|step| GraphKey::Relation(step.key.clone())).collect();
-    let memos = snapshot.summaries(&owners).await?;
-    let drafts = steps.iter().zip(owners).zip(memos).filter_map(|((step, owner), memo)| {
-        let Draft { view, fragments } = derive_relation(&step.key, &step.facts)?;
-        let (a, b) = end_names(&step.key, &step.facts);
-        Some((view, Wanted { owner, name: format!("{a} - {b}"), fragments, memo }))
-    });
-    let mut described = describe_all(engine, drafts.collect(), batch).await?.into_iter();
-    for step in steps {
-        if step.facts.is_empty() {
-            batch.remove_relations.push(step.key);
-            continue;
-        }
-        // One description came back for each relation with facts, in order.
-        let Some((view, description)) = described.next() else { break };
-        let inputs_hash = described_hash(&view.inputs_hash, &description);
-        let relation = Relation { description, inputs_hash, ..view };
-        let text = relation_text(&relation, &step.facts);
-        if step.text_before.as_ref() != Some(&text) {
-            texts.push((VectorKind::Relation, relation.key.to_string(), text));
-        }
-        if step.before.as_ref() != Some(&relation) {
-            batch.put_relations.push(relation);
-        }
-    }
-    Ok(())
+fn changed_degree(known: u32, change: Option<&i64>) -> u32 {
+    u32::try_from(i64::from(known) + change.copied().unwrap_or(0)).unwrap_or(0)
 }
 
-async fn write_entities(
-    engine: &Engine,
-    snapshot: &dyn Snapshot,
-    steps: Vec<EntityStep>,
-    batch: &mut Batch,
-    texts: &mut Vec<(VectorKind, String, String)>,
-) -> Result<(), DeriveError> {
-    let owners: Vec<GraphKey> = steps.iter().map(|step| GraphKey::Entity(step.key.clone())).collect();
-    let memos = snapshot.summaries(&owners).await?;
-    let mut before = Vec::with_capacity(steps.len());
-    let mut drafts = Vec::with_capacity(steps.len());
-    for ((step, owner), memo) in steps.into_iter().zip(owners).zip(memos) {
-        match step.after {
-            None => batch.remove_entities.push(step.key),
-            Some(Draft { view, fragments }) => {
-                let name = view.name.clone();
-                drafts.push((view, Wanted { owner, name, fragments, memo }));
-                before.push(step.before);
+/// Turns derived views into what is to be written.
+struct Writer<'a> {
+    engine: &'a Engine,
+    snapshot: &'a dyn Snapshot,
+    when: Summaries,
+    /// What was stale before.
+    stale: BTreeSet<GraphKey>,
+    derivation: Derivation,
+    /// What to embed: kind, id, text.
+    texts: Vec<(VectorKind, String, String)>,
+}
+
+impl Writer<'_> {
+    async fn write_relations(&mut self, steps: Vec<RelationStep>) -> Result<(), StoreError> {
+        let owners: Vec<GraphKey> = steps.iter().map(|step| GraphKey::Relation(step.key.clone())).collect();
+        let memos = self.snapshot.summaries(&owners).await?;
+        let drafts = steps.iter().zip(owners).zip(memos).filter_map(|((step, owner), memo)| {
+            let Draft { view, fragments } = derive_relation(&step.key, &step.facts)?;
+            let (a, b) = end_names(&step.key, &step.facts);
+            Some((view, Wanted { owner, name: format!("{a} - {b}"), fragments, memo }))
+        });
+        let mut described = self.describe_all(drafts.collect()).await.into_iter();
+        for step in steps {
+            if step.facts.is_empty() {
+                self.derivation.batch.remove_relations.push(step.key);
+                continue;
+            }
+            // One description came back for each relation with facts, in order.
+            let Some((view, description)) = described.next() else { break };
+            let inputs_hash = described_hash(&view.inputs_hash, &description);
+            let relation = Relation { description, inputs_hash, ..view };
+            let text = relation_text(&relation, &step.facts);
+            if step.text_before.as_ref() != Some(&text) {
+                self.texts.push((VectorKind::Relation, relation.key.to_string(), text));
+            }
+            if step.before.as_ref() != Some(&relation) {
+                self.derivation.batch.put_relations.push(relation);
             }
         }
+        Ok(())
     }
-    for ((view, description), before) in describe_all(engine, drafts, batch).await?.into_iter().zip(before) {
-        let inputs_hash = described_hash(&view.inputs_hash, &description);
-        let entity = Entity { description, inputs_hash, ..view };
-        let text = entity_text(&entity);
-        if before.as_ref().map(entity_text).as_ref() != Some(&text) {
-            texts.push((VectorKind::Entity, entity.key.to_string(), text));
+
+    async fn write_entities(&mut self, steps: Vec<EntityStep>) -> Result<(), StoreError> {
+        let mut derived = Vec::with_capacity(steps.len());
+        for EntityStep { key, before, after } in steps {
+            match after {
+                After::Gone => self.derivation.batch.remove_entities.push(key),
+                After::Counted(entity) => {
+                    self.derivation.batch.set_stale.push((GraphKey::Entity(key), true));
+                    if before.as_ref() != Some(&entity) {
+                        self.derivation.batch.put_entities.push(entity);
+                    }
+                }
+                After::Derived(draft) => derived.push((key, before, draft)),
+            }
         }
-        if before.as_ref() != Some(&entity) {
-            batch.put_entities.push(entity);
+        let owners: Vec<GraphKey> = derived.iter().map(|(key, ..)| GraphKey::Entity(key.clone())).collect();
+        let memos = self.snapshot.summaries(&owners).await?;
+        let mut before = Vec::with_capacity(derived.len());
+        let mut drafts = Vec::with_capacity(derived.len());
+        for (((_, was, Draft { view, fragments }), owner), memo) in derived.into_iter().zip(owners).zip(memos)
+        {
+            let name = view.name.clone();
+            drafts.push((view, Wanted { owner, name, fragments, memo }));
+            before.push(was);
         }
+        for ((view, description), before) in self.describe_all(drafts).await.into_iter().zip(before) {
+            let inputs_hash = described_hash(&view.inputs_hash, &description);
+            let entity = Entity { description, inputs_hash, ..view };
+            let text = entity_text(&entity);
+            if before.as_ref().map(entity_text).as_ref() != Some(&text) {
+                self.texts.push((VectorKind::Entity, entity.key.to_string(), text));
+            }
+            if before.as_ref() != Some(&entity) {
+                self.derivation.batch.put_entities.push(entity);
+            }
+        }
+        Ok(())
     }
-    Ok(())
+
+    /// Each view with its description, in order; memos, ledger rows and stale marks go into the batch. Summary calls of
+    /// different owners run side by side.
+    async fn describe_all<View>(&mut self, drafts: Vec<(View, Wanted)>) -> Vec<(View, String)> {
+        let (views, wanted): (Vec<View>, Vec<Wanted>) = drafts.into_iter().unzip();
+        let (engine, when) = (self.engine, self.when);
+        let descriptions: Vec<(GraphKey, bool, Description)> = stream::iter(wanted)
+            .map(async |Wanted { owner, name, fragments, memo }| {
+                let description = describe(engine, when, &owner, &name, fragments, &memo).await;
+                let changed = memo != description.summaries;
+                (owner, changed, description)
+            })
+            .buffered(engine.index.max_concurrent_calls.max(1))
+            .collect()
+            .await;
+        let described = views.into_iter().zip(descriptions).map(|(view, (owner, changed, description))| {
+            let batch = &mut self.derivation.batch;
+            batch.append_calls.extend(description.calls);
+            if changed {
+                batch.set_summaries.push((owner.clone(), description.summaries));
+            }
+            let was_stale = self.stale.contains(&owner);
+            let is_stale = description.missing.is_some();
+            if let Some(Missing::Failed(error)) = description.missing {
+                tracing::warn!(?owner, %error, "a description waits for its summary");
+                self.derivation.unfinished += 1;
+                self.derivation.failure.get_or_insert(error);
+            }
+            if was_stale || is_stale {
+                self.derivation.batch.set_stale.push((owner, is_stale));
+            }
+            (view, description.text)
+        });
+        described.collect()
+    }
 }
 
 /// A description to be made.
@@ -252,33 +395,6 @@ struct Wanted {
     name: String,
     fragments: Vec<String>,
     memo: Vec<Summary>,
-}
-
-/// Each view with its description, in order; memos and ledger rows go into `batch`. Summary calls of different owners
-/// run side by side.
-async fn describe_all<View>(
-    engine: &Engine,
-    drafts: Vec<(View, Wanted)>,
-    batch: &mut Batch,
-) -> Result<Vec<(View, String)>, DeriveError> {
-    let (views, wanted): (Vec<View>, Vec<Wanted>) = drafts.into_iter().unzip();
-    let descriptions: Vec<(GraphKey, bool, Description)> = stream::iter(wanted)
-        .map(async |Wanted { owner, name, fragments, memo }| {
-            let description = describe(engine, &owner, &name, fragments, &memo).await?;
-            let changed = memo != description.summaries;
-            Ok::<_, ModelError>((owner, changed, description))
-        })
-        .buffered(engine.index.max_concurrent_calls.max(1))
-        .try_collect()
-        .await?;
-    let described = views.into_iter().zip(descriptions).map(|(view, (owner, changed, description))| {
-        batch.append_calls.extend(description.calls);
-        if changed {
-            batch.set_summaries.push((owner, description.summaries));
-        }
-        (view, description.text)
-    });
-    Ok(described.collect())
 }
 
 /// The evidence's hash, made to cover the words chosen for it too.

@@ -2,6 +2,7 @@
 
 mod accept;
 mod remove;
+mod settle;
 mod status;
 mod work;
 
@@ -97,6 +98,17 @@ pub struct RunReport {
     pub reused: u32,
     /// Chunks whose extraction failed.
     pub failed_chunks: u32,
+    /// Entities and relations that still read as before, for their summary failed; the next run makes it.
+    pub stale: u32,
+    /// Why, of the first.
+    pub stale_reason: Option<String>,
+}
+
+impl RunReport {
+    /// Whether the next run has something to do again.
+    pub fn is_partial(&self) -> bool {
+        self.failed > 0 || self.stale > 0
+    }
 }
 
 /// Why indexing stopped. What was committed stays; run again to go on.

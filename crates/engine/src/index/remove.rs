@@ -4,7 +4,7 @@ use graphloom_core::{DocumentId, Require, StoreError};
 
 use super::{IndexError, MAX_CONFLICTS};
 use crate::Engine;
-use crate::graph::{GraphChange, rederive};
+use crate::graph::{GraphChange, Summaries, rederive};
 
 /// What a [`delete`] removed.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, serde::Serialize)]
@@ -19,6 +19,8 @@ pub struct Removal {
     pub relations: u32,
     /// Entities and relations that read differently now.
     pub changed: u32,
+    /// Of those, how many lack their summary, for the model failed; the next run makes it.
+    pub stale: u32,
 }
 
 /// Removes documents with everything that only they support, and derives again what they shared. Unknown ids are
@@ -34,8 +36,9 @@ pub async fn delete(engine: &Engine, ids: &[DocumentId]) -> Result<Removal, Inde
         let chunks: Vec<_> =
             snapshot.chunks_of(&known).await?.into_iter().flatten().map(|chunk| chunk.id).collect();
         let removed_chunks = chunks.len() as u32;
-        let change = GraphChange { removed: chunks.into_iter().collect(), added: Vec::new() };
-        let mut batch = rederive(engine, snapshot.as_ref(), &change).await?;
+        let change = GraphChange { removed: chunks.into_iter().collect(), ..GraphChange::default() };
+        let derivation = rederive(engine, snapshot.as_ref(), &change, Summaries::Now).await?;
+        let mut batch = derivation.batch;
         batch.require.push(Require::GraphUnchangedSince(snapshot.graph_revision()));
         drop(snapshot);
         let removal = Removal {
@@ -44,6 +47,7 @@ pub async fn delete(engine: &Engine, ids: &[DocumentId]) -> Result<Removal, Inde
             entities: batch.remove_entities.len() as u32,
             relations: batch.remove_relations.len() as u32,
             changed: (batch.put_entities.len() + batch.put_relations.len()) as u32,
+            stale: derivation.unfinished,
         };
         batch.remove_documents = known;
         match engine.store.commit(batch).await {

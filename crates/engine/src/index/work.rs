@@ -14,15 +14,18 @@ use graphloom_core::{
     Visibility,
 };
 
+use super::settle::settle;
 use super::{IndexError, MAX_CONFLICTS, RunReport};
 use crate::Engine;
 use crate::extract::{Extracted, extract_by_model, extract_by_rules, extraction_key};
-use crate::graph::{DeriveError, GraphChange, embed, rederive};
+use crate::graph::{DeriveError, GraphChange, Summaries, embed, rederive};
 
 /// Documents that may wait for the merger; more make the extraction wait, which bounds memory.
 const READY_DOCUMENTS: usize = 64;
 /// Most documents of one merge. Entities they share are derived and embedded once.
 const MERGE_DOCUMENTS: usize = 64;
+/// Merges after which stale entities and relations are derived again without waiting for the end of the run.
+const MERGES_UNTIL_SETTLED: usize = 64;
 /// Jobs read per page when leases of gone workers are released.
 const PAGE: usize = 500;
 
@@ -66,15 +69,23 @@ pub async fn run(
     };
     let merge = async {
         let mut batches = merged.ready_chunks(MERGE_DOCUMENTS);
+        let mut merges = 0;
         while let Some(documents) = batches.next().await {
             run.merge(documents).await?;
+            merges += 1;
+            if merges % MERGES_UNTIL_SETTLED == 0 {
+                settle(engine, progress).await?;
+            }
         }
         Ok::<(), IndexError>(())
     };
     let outcome = futures::try_join!(prepare, merge);
     release_leases(engine, |lease| lease.owner == engine.index.worker).await?;
     outcome?;
-    Ok(run.report.into_inner().unwrap_or_default())
+    let settled = settle(engine, progress).await?;
+    let mut report = run.report.into_inner().unwrap_or_default();
+    (report.stale, report.stale_reason) = (settled.unfinished, settled.reason);
+    Ok(report)
 }
 
 /// Queues the failed chunks of these documents again and returns how many there were; [`run`] then works on them.
@@ -466,8 +477,9 @@ impl Run<'_> {
             let old_chunks = snapshot.chunks_of(&replaced).await?;
             change.removed =
                 old_chunks.into_iter().flatten().map(|chunk| chunk.id).collect::<BTreeSet<ChunkId>>();
-            let mut batch = match rederive(self.engine, snapshot.as_ref(), &change).await {
-                Ok(batch) => batch,
+            let derived = rederive(self.engine, snapshot.as_ref(), &change, Summaries::Later).await;
+            let mut batch = match derived {
+                Ok(derivation) => derivation.batch,
                 Err(DeriveError::Store(error)) => return Err(error.into()),
                 Err(DeriveError::Model(error)) => return Err(error.into()),
             };
@@ -604,7 +616,7 @@ fn chunk_texts(chunks: &[Chunk]) -> Vec<(VectorKind, String, String)> {
 }
 
 /// Whether every further call would fail the same way until a person changes something.
-fn needs_a_person(error: &ModelError) -> bool {
+pub(super) fn needs_a_person(error: &ModelError) -> bool {
     match error {
         ModelError::Unauthorized { .. } | ModelError::Unreachable { .. } | ModelError::Local { .. } => true,
         ModelError::Timeout { .. }
@@ -616,7 +628,7 @@ fn needs_a_person(error: &ModelError) -> bool {
 }
 
 /// An error with its causes, for people.
-fn chain(error: &dyn std::error::Error) -> String {
+pub(super) fn chain(error: &dyn std::error::Error) -> String {
     let mut text = error.to_string();
     let mut cause = error.source();
     while let Some(error) = cause {

@@ -62,6 +62,14 @@ pub(crate) struct ReadingModel {
     pub(crate) summaries: AtomicU32,
     /// Texts containing this word are not answered.
     pub(crate) refuses: Option<&'static str>,
+    /// Whether no summary is made.
+    pub(crate) refuses_summaries: bool,
+}
+
+impl ReadingModel {
+    fn overloaded(&self) -> ModelError {
+        ModelError::Server { model: "test-reader".to_owned(), status: 503, what: "overloaded".to_owned() }
+    }
 }
 
 #[async_trait]
@@ -73,14 +81,16 @@ impl LanguageModel for ReadingModel {
     async fn chat(&self, request: ChatRequest) -> Result<ChatStream, ModelError> {
         let last = request.messages.last().map(|message| message.content.clone()).unwrap_or_default();
         let answer = if let Some(list) = last.split("Description List:").nth(1) {
+            if self.refuses_summaries {
+                return Err(self.overloaded());
+            }
             self.summaries.fetch_add(1, Ordering::SeqCst);
             format!("Summary {}.", ContentHash::of(list.as_bytes()))
         } else if last.contains("last extraction") {
             "<|COMPLETE|>".to_owned()
         } else {
             if self.refuses.is_some_and(|word| last.contains(word)) {
-                let (model, what) = (self.name().to_owned(), "overloaded".to_owned());
-                return Err(ModelError::Server { model, status: 503, what });
+                return Err(self.overloaded());
             }
             self.extractions.fetch_add(1, Ordering::SeqCst);
             let text = last.split("```").nth(1).unwrap_or_default();

@@ -458,17 +458,16 @@ pub async fn stale_marks_are_set_cleared_and_go_with_what_they_mark(store: &dyn 
     let before = view(store).await.graph_revision();
     commit(store, mark(&[(&pair, true), (&bob, true), (&ada, true), (&ada, true)])).await;
     let snapshot = view(store).await;
-    assert!(snapshot.graph_revision() > before, "what was derived from the older state is not right any more");
+    assert!(
+        snapshot.graph_revision() > before,
+        "what was derived from the older state is not right any more"
+    );
     assert_eq!(get(snapshot.counts().await).stale, 3);
     assert_eq!(get(snapshot.scan_stale(None, 2).await), [ada.clone(), bob.clone()]);
     assert_eq!(get(snapshot.scan_stale(Some(&bob), 2).await), [pair]);
     commit(store, mark(&[(&ada, false)])).await;
     commit(store, Batch { remove_entities: vec![sample::key("BOB")], ..Batch::default() }).await;
-    commit(
-        store,
-        Batch { remove_relations: vec![sample::pair("ADA", "BOB")], ..Batch::default() },
-    )
-    .await;
+    commit(store, Batch { remove_relations: vec![sample::pair("ADA", "BOB")], ..Batch::default() }).await;
     assert!(get(view(store).await.scan_stale(None, 9).await).is_empty());
 }
 

@@ -119,8 +119,8 @@ fn outcome(result: Result<Revision, StoreError>) -> Result<Revision, &'static st
 fn change() -> impl Strategy<Value = Change> {
     use Change::{
         Activate, Call, Chunk, Clear, Document, Embedding, Entity, Extraction, Fact, Job, Mention, Relation,
-        Remove, RemoveEntity, RemoveRelation, RequireGraph, RequireLease, RequireSource, SetExtraction, Stale,
-        Summaries, Vector,
+        Remove, RemoveEntity, RemoveRelation, RequireGraph, RequireLease, RequireSource, SetExtraction,
+        Stale, Summaries, Vector,
     };
     let document = 0..DOCUMENTS;
     let place = (0..DOCUMENTS, 0..CHUNKS);

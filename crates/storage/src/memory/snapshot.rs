@@ -311,11 +311,7 @@ impl Snapshot for MemorySnapshot {
             .collect())
     }
 
-    async fn scan_stale(
-        &self,
-        after: Option<&GraphKey>,
-        limit: usize,
-    ) -> Result<Vec<GraphKey>, StoreError> {
+    async fn scan_stale(&self, after: Option<&GraphKey>, limit: usize) -> Result<Vec<GraphKey>, StoreError> {
         let keys = self.0.stale.range((lower(after), Bound::Unbounded)).take(limit);
         Ok(keys.map(|(key, ())| key.clone()).collect())
     }

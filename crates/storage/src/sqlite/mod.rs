@@ -64,9 +64,10 @@ impl SqliteStore {
         Ok(Self { writer, shared: Arc::new(shared) })
     }
 
-    /// Brings the full-text projection up to the latest commit, so that the next search need not. A projection that
-    /// another process is writing is left to that process.
+    /// Brings the full-text projection up to the latest commit, so that the next search need not, and empties the
+    /// write-ahead log. A projection that another process is writing is left to that process.
     pub fn catch_up(&self) -> Result<(), StoreError> {
+        self.writer.shrink_log();
         let reader = Reader::begin(&self.shared)?;
         let now = changes::newest(&reader.conn).during("reading the change log")?;
         self.shared.full_text.catch_up(&reader.conn, now, reader.revision)

@@ -237,11 +237,7 @@ impl Snapshot for SqliteSnapshot {
         self.read("scanning summaries", |conn| scan::summaries(conn, after, limit))
     }
 
-    async fn scan_stale(
-        &self,
-        after: Option<&GraphKey>,
-        limit: usize,
-    ) -> Result<Vec<GraphKey>, StoreError> {
+    async fn scan_stale(&self, after: Option<&GraphKey>, limit: usize) -> Result<Vec<GraphKey>, StoreError> {
         self.read("scanning what is stale", |conn| scan::stale(conn, after, limit))
     }
 

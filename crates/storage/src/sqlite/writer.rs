@@ -21,7 +21,7 @@ const IDLE: Duration = Duration::from_millis(500);
 /// The handle of the writer thread; dropping it waits for the thread to finish what it was given.
 pub(super) struct Writer {
     /// Present until dropped.
-    queue: Option<SyncSender<Request>>,
+    queue: Option<SyncSender<Work>>,
     thread: Option<JoinHandle<()>>,
 }
 
@@ -40,8 +40,17 @@ impl Writer {
         let stopped = || backend("committing".to_owned(), "the writer thread has stopped");
         let (reply, answer) = oneshot::channel();
         let queue = self.queue.as_ref().ok_or_else(stopped)?;
-        queue.send(Request { batch, reply }).map_err(|_| stopped())?;
+        queue.send(Work::Commit(Box::new(Request { batch, reply }))).map_err(|_| stopped())?;
         answer.await.map_err(|_| stopped())?
+    }
+
+    /// Empties the write-ahead log after the commits before it, as far as readers let it, without waiting for a pause.
+    pub(super) fn shrink_log(&self) {
+        let (reply, done) = sync_channel(1);
+        // A writer that has stopped leaves the log for the next one to open the file.
+        if self.queue.as_ref().is_some_and(|queue| queue.send(Work::ShrinkLog(reply)).is_ok()) {
+            let _ = done.recv();
+        }
     }
 }
 
@@ -56,17 +65,29 @@ impl Drop for Writer {
     }
 }
 
+/// What the thread is asked for.
+enum Work {
+    Commit(Box<Request>),
+    ShrinkLog(SyncSender<()>),
+}
+
 struct Request {
     batch: Batch,
     reply: oneshot::Sender<Result<Revision, StoreError>>,
 }
 
-fn write_until_closed(conn: &Connection, requests: &Receiver<Request>) {
+fn write_until_closed(conn: &Connection, requests: &Receiver<Work>) {
     let mut written = false;
     loop {
         let first = if written { requests.recv_timeout(IDLE) } else { requests.recv().map_err(Into::into) };
         let first = match first {
-            Ok(first) => first,
+            Ok(Work::Commit(first)) => first,
+            Ok(Work::ShrinkLog(reply)) => {
+                shrink_log(conn);
+                written = false;
+                let _ = reply.send(());
+                continue;
+            }
             Err(RecvTimeoutError::Disconnected) => return,
             Err(RecvTimeoutError::Timeout) => {
                 shrink_log(conn);
@@ -75,10 +96,22 @@ fn write_until_closed(conn: &Connection, requests: &Receiver<Request>) {
             }
         };
         written = true;
-        let group = std::iter::once(first).chain(requests.try_iter()).take(MAX_GROUP);
-        for (reply, result) in write_group(conn, group) {
+        let mut shrink = None;
+        let more = requests.try_iter().take(MAX_GROUP - 1).map_while(|work| match work {
+            Work::Commit(request) => Some(request),
+            Work::ShrinkLog(reply) => {
+                shrink = Some(reply);
+                None
+            }
+        });
+        for (reply, result) in write_group(conn, std::iter::once(first).chain(more)) {
             // A caller that no longer waits still has its batch committed.
             let _ = reply.send(result);
+        }
+        if let Some(reply) = shrink {
+            shrink_log(conn);
+            written = false;
+            let _ = reply.send(());
         }
     }
 }
@@ -94,7 +127,7 @@ fn shrink_log(conn: &Connection) {
 type Answer = (oneshot::Sender<Result<Revision, StoreError>>, Result<Revision, StoreError>);
 
 /// Applies each batch or refuses it, then makes all of them durable together.
-fn write_group(conn: &Connection, group: impl Iterator<Item = Request>) -> Vec<Answer> {
+fn write_group(conn: &Connection, group: impl Iterator<Item = Box<Request>>) -> Vec<Answer> {
     let mut answers = Vec::new();
     let mut failure = run(conn, "BEGIN IMMEDIATE").err();
     for request in group {

@@ -1,0 +1,78 @@
+//! Deriving again what merging left stale: entities of many mentions, and descriptions that need a summary.
+
+use graphloom_core::{Call, GraphKey, ModelError, Progress, ProgressSink, Require, StoreError};
+
+use super::work::{chain, needs_a_person};
+use super::{IndexError, MAX_CONFLICTS};
+use crate::Engine;
+use crate::graph::{DeriveError, GraphChange, Summaries, rederive};
+
+/// What is left after [`settle`].
+#[derive(Debug, Default)]
+pub(super) struct Settled {
+    /// Entities and relations that stay stale.
+    pub(super) unfinished: u32,
+    /// Why, of the first.
+    pub(super) reason: Option<String>,
+}
+
+/// Derives everything stale again, a few at a time: each group is one commit, so a crash loses no more summaries than
+/// were being made. What a failing model leaves stays stale for the next run; where nothing of a group gets done, the
+/// rest is not tried either.
+pub(super) async fn settle(engine: &Engine, progress: ProgressSink<'_>) -> Result<Settled, IndexError> {
+    let total = engine.store.snapshot().await?.counts().await?.stale as u32;
+    let mut settled = Settled::default();
+    let mut after: Option<GraphKey> = None;
+    let mut done = 0u32;
+    loop {
+        let snapshot = engine.store.snapshot().await?;
+        let group = snapshot.scan_stale(after.as_ref(), engine.index.max_concurrent_calls.max(1)).await?;
+        drop(snapshot);
+        let Some(last) = group.last().cloned() else { return Ok(settled) };
+        let (unfinished, failure) = match settle_group(engine, &group).await {
+            Ok(outcome) => outcome,
+            Err(DeriveError::Store(error)) => return Err(error.into()),
+            Err(DeriveError::Model(error)) => (group.len() as u32, Some(error)),
+        };
+        if let Some(error) = failure {
+            settled.reason.get_or_insert_with(|| chain(&error));
+            if needs_a_person(&error) {
+                return Err(error.into());
+            }
+        }
+        done += group.len() as u32 - unfinished;
+        settled.unfinished += unfinished;
+        progress(Progress::Settled { done, total: total.max(done) });
+        if unfinished as usize == group.len() {
+            settled.unfinished = engine.store.snapshot().await?.counts().await?.stale as u32;
+            return Ok(settled);
+        }
+        after = Some(last);
+    }
+}
+
+/// Derives these again; how many stay stale, and the first failure.
+async fn settle_group(engine: &Engine, group: &[GraphKey]) -> Result<(u32, Option<ModelError>), DeriveError> {
+    let change = GraphChange { stale: group.to_vec(), ..GraphChange::default() };
+    // The ledger keeps the calls of attempts that another process overtook.
+    let mut overtaken: Vec<Call> = Vec::new();
+    for _ in 0..MAX_CONFLICTS {
+        let snapshot = engine.store.snapshot().await?;
+        let derivation = rederive(engine, snapshot.as_ref(), &change, Summaries::Now).await?;
+        let mut batch = derivation.batch;
+        batch.require.push(Require::GraphUnchangedSince(snapshot.graph_revision()));
+        drop(snapshot);
+        batch.append_calls.splice(0..0, overtaken);
+        let calls = batch.append_calls.clone();
+        match engine.store.commit(batch).await {
+            Ok(_) => return Ok((derivation.unfinished, derivation.failure)),
+            Err(error) if error.is_conflict() => {
+                tracing::debug!(%error, "deriving again once more");
+                overtaken = calls;
+            }
+            Err(error) => return Err(error.into()),
+        }
+    }
+    let what = format!("other processes changed the graph {MAX_CONFLICTS} times in a row");
+    Err(StoreError::Conflict { what }.into())
+}

@@ -26,8 +26,6 @@ use views::{Draft, derive_entity, derive_relation, end_names, entity_text, relat
 
 /// From this many mentions an entity is counted only while documents stream in.
 const HUB_MENTIONS: u32 = SUMMARY_FRAGMENTS as u32;
-/// Stale marks read at a time.
-const STALE_PAGE: usize = 1000;
 
 /// How the evidence changes: whose records leave the graph and whose enter it.
 #[derive(Debug, Default)]
@@ -36,7 +34,7 @@ pub(crate) struct GraphChange {
     pub(crate) removed: BTreeSet<ChunkId>,
     /// Chunks whose records enter; what they had before is replaced.
     pub(crate) added: Vec<(Chunk, Records)>,
-    /// Entities and relations to derive again though their evidence stays.
+    /// Entities and relations marked stale, to derive again though their evidence stays.
     pub(crate) stale: Vec<GraphKey>,
 }
 
@@ -122,12 +120,11 @@ pub(crate) async fn rederive(
     let may_wait = |key: &EntityKey| when == Summaries::Later && !losing.contains(key);
     let entities = derive_entities(snapshot, &entity_keys, mentions, &relations, &leaving, &may_wait).await?;
 
-    let stale = stale_keys(snapshot, when).await?;
     let mut writer = Writer {
         engine,
         snapshot,
         when,
-        stale,
+        stale: change.stale.iter().collect(),
         derivation: Derivation { batch, unfinished: 0, failure: None },
         texts: Vec::new(),
     };
@@ -136,22 +133,6 @@ pub(crate) async fn rederive(
     let Writer { mut derivation, texts, .. } = writer;
     embed(engine, texts, None, &mut derivation.batch).await?;
     Ok(derivation)
-}
-
-/// Everything marked stale; nothing where marks only come.
-async fn stale_keys(snapshot: &dyn Snapshot, when: Summaries) -> Result<BTreeSet<GraphKey>, StoreError> {
-    let mut all = BTreeSet::new();
-    if when == Summaries::Later {
-        return Ok(all);
-    }
-    loop {
-        let page = snapshot.scan_stale(all.last(), STALE_PAGE).await?;
-        let is_last = page.len() < STALE_PAGE;
-        all.extend(page);
-        if is_last {
-            return Ok(all);
-        }
-    }
 }
 
 /// A relation before and after the change.
@@ -278,8 +259,8 @@ struct Writer<'a> {
     engine: &'a Engine,
     snapshot: &'a dyn Snapshot,
     when: Summaries,
-    /// What was stale before.
-    stale: BTreeSet<GraphKey>,
+    /// What is known to be stale.
+    stale: BTreeSet<&'a GraphKey>,
     derivation: Derivation,
     /// What to embed: kind, id, text.
     texts: Vec<(VectorKind, String, String)>,

@@ -7,6 +7,9 @@ use super::{IndexError, MAX_CONFLICTS};
 use crate::Engine;
 use crate::graph::{DeriveError, GraphChange, Summaries, rederive};
 
+/// Stale marks read at a time.
+const PAGE: usize = 1000;
+
 /// What is left after [`settle`].
 #[derive(Debug, Default)]
 pub(super) struct Settled {
@@ -20,16 +23,12 @@ pub(super) struct Settled {
 /// were being made. What a failing model leaves stays stale for the next run; where nothing of a group gets done, the
 /// rest is not tried either.
 pub(super) async fn settle(engine: &Engine, progress: ProgressSink<'_>) -> Result<Settled, IndexError> {
-    let total = engine.store.snapshot().await?.counts().await?.stale as u32;
+    let stale = stale(engine).await?;
+    let total = stale.len() as u32;
     let mut settled = Settled::default();
-    let mut after: Option<GraphKey> = None;
-    let mut done = 0u32;
-    loop {
-        let snapshot = engine.store.snapshot().await?;
-        let group = snapshot.scan_stale(after.as_ref(), engine.index.max_concurrent_calls.max(1)).await?;
-        drop(snapshot);
-        let Some(last) = group.last().cloned() else { return Ok(settled) };
-        let (unfinished, failure) = match settle_group(engine, &group).await {
+    let mut tried = 0;
+    for group in stale.chunks(engine.index.max_concurrent_calls.max(1)) {
+        let (unfinished, failure) = match settle_group(engine, group).await {
             Ok(outcome) => outcome,
             Err(DeriveError::Store(error)) => return Err(error.into()),
             Err(DeriveError::Model(error)) => (group.len() as u32, Some(error)),
@@ -40,14 +39,28 @@ pub(super) async fn settle(engine: &Engine, progress: ProgressSink<'_>) -> Resul
                 return Err(error.into());
             }
         }
-        done += group.len() as u32 - unfinished;
+        tried += group.len() as u32;
         settled.unfinished += unfinished;
-        progress(Progress::Settled { done, total: total.max(done) });
+        progress(Progress::Settled { done: tried - settled.unfinished, total });
         if unfinished as usize == group.len() {
-            settled.unfinished = engine.store.snapshot().await?.counts().await?.stale as u32;
-            return Ok(settled);
+            settled.unfinished += total - tried;
+            break;
         }
-        after = Some(last);
+    }
+    Ok(settled)
+}
+
+/// Everything marked stale.
+async fn stale(engine: &Engine) -> Result<Vec<GraphKey>, StoreError> {
+    let snapshot = engine.store.snapshot().await?;
+    let mut all = Vec::new();
+    loop {
+        let page = snapshot.scan_stale(all.last(), PAGE).await?;
+        let is_last = page.len() < PAGE;
+        all.extend(page);
+        if is_last {
+            return Ok(all);
+        }
     }
 }
 

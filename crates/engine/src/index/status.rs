@@ -21,15 +21,15 @@ pub async fn states_of(
 ) -> Result<Vec<Option<DocumentState>>, StoreError> {
     let documents = snapshot.documents(ids).await?;
     let jobs = snapshot.jobs(ids).await?;
-    let chunks = snapshot.chunks_of(ids).await?;
+    let chunks = snapshot.extraction_states_of(ids).await?;
     let states = documents.into_iter().zip(jobs).zip(chunks).map(|((document, job), chunks)| {
         let mut failed_chunks = Vec::new();
         let mut extracted = 0;
-        for chunk in &chunks {
-            match &chunk.extraction {
+        for (ordinal, extraction) in &chunks {
+            match extraction {
                 ChunkExtraction::Pending => {}
                 ChunkExtraction::Done { .. } => extracted += 1,
-                ChunkExtraction::Failed { reason, .. } => failed_chunks.push((chunk.ordinal, reason.clone())),
+                ChunkExtraction::Failed { reason, .. } => failed_chunks.push((*ordinal, reason.clone())),
             }
         }
         let state = job.map_or(JobState::Accepted, |job| job.state);

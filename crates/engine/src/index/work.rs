@@ -24,8 +24,8 @@ use crate::graph::{DeriveError, GraphChange, Summaries, embed, rederive};
 const READY_DOCUMENTS: usize = 64;
 /// Most documents of one merge. Entities they share are derived and embedded once.
 const MERGE_DOCUMENTS: usize = 64;
-/// Merges after which stale entities and relations are derived again without waiting for the end of the run.
-const MERGES_UNTIL_SETTLED: usize = 64;
+/// Documents after which stale entities and relations are derived again without waiting for the end of the run.
+const DOCUMENTS_UNTIL_SETTLED: usize = 4096;
 /// Jobs read per page when leases of gone workers are released.
 const PAGE: usize = 500;
 
@@ -69,12 +69,13 @@ pub async fn run(
     };
     let merge = async {
         let mut batches = merged.ready_chunks(MERGE_DOCUMENTS);
-        let mut merges = 0;
+        let mut unsettled = 0;
         while let Some(documents) = batches.next().await {
+            unsettled += documents.len();
             run.merge(documents).await?;
-            merges += 1;
-            if merges % MERGES_UNTIL_SETTLED == 0 {
+            if unsettled >= DOCUMENTS_UNTIL_SETTLED {
                 settle(engine, progress).await?;
+                unsettled = 0;
             }
         }
         Ok::<(), IndexError>(())

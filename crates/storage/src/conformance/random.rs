@@ -379,6 +379,7 @@ async fn compare(found: &dyn Snapshot, expected: &dyn Snapshot) {
     let extractions: Vec<_> = numbers.map(|name| sample::extraction(&name.to_string(), "").key).collect();
     same!(found, expected, chunks(&chunks));
     same!(found, expected, chunks_of(&documents));
+    same!(found, expected, extraction_states_of(&documents));
     same!(found, expected, extractions(&extractions));
     same!(found, expected, graph_keys_of(&chunks));
     same!(found, expected, graph_keys_of(&chunks[..1]));

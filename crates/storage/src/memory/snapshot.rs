@@ -6,10 +6,10 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use graphloom_core::{
-    Call, Chunk, ChunkId, ContentHash, Document, DocumentId, EmbeddingSpec, Entity, EntityKey, Extraction,
-    ExtractionKey, Fact, GraphKey, Job, JobState, Mention, Projection, Relation, RelationKey, Revision,
-    Snapshot, StoreCounts, StoreError, Summary, SummaryKey, TextQuery, Timestamp, VectorEntry, VectorHit,
-    VectorKind, VectorQuery, Visibility,
+    Call, Chunk, ChunkExtraction, ChunkId, ContentHash, Document, DocumentId, EmbeddingSpec, Entity,
+    EntityKey, Extraction, ExtractionKey, Fact, GraphKey, Job, JobState, Mention, Projection, Relation,
+    RelationKey, Revision, Snapshot, StoreCounts, StoreError, Summary, SummaryKey, TextQuery, Timestamp,
+    VectorEntry, VectorHit, VectorKind, VectorQuery, Visibility,
 };
 
 use super::State;
@@ -127,6 +127,15 @@ impl Snapshot for MemorySnapshot {
             chunks
         };
         Ok(documents.iter().map(of).collect())
+    }
+
+    async fn extraction_states_of(
+        &self,
+        documents: &[DocumentId],
+    ) -> Result<Vec<Vec<(u32, ChunkExtraction)>>, StoreError> {
+        let chunks = self.chunks_of(documents).await?;
+        let states = |chunks: Vec<Chunk>| chunks.into_iter().map(|chunk| (chunk.ordinal, chunk.extraction));
+        Ok(chunks.into_iter().map(|chunks| states(chunks).collect()).collect())
     }
 
     async fn extractions(&self, keys: &[ExtractionKey]) -> Result<Vec<Option<Extraction>>, StoreError> {

@@ -16,7 +16,7 @@ use tantivy::collector::{Count, TopDocs};
 use tantivy::columnar::StrColumn;
 use tantivy::query::{Bm25StatisticsProvider, BooleanQuery, Occur, Query, TermQuery};
 use tantivy::schema::{FAST, Field, IndexRecordOption, STRING, Schema, TextFieldIndexing, TextOptions};
-use tantivy::tokenizer::{PreTokenizedString, Token};
+use tantivy::tokenizer::{Token, TokenStream, Tokenizer};
 use tantivy::{Index, IndexReader, IndexWriter, ReloadPolicy, Searcher, TantivyDocument, TantivyError, Term};
 
 use super::changes::{self, Mark};
@@ -33,10 +33,12 @@ const SPARE_HITS: usize = 16;
 /// Rows read at once when rebuilding.
 const REBUILD_PAGE: usize = 1000;
 /// Raised when the words or the fields change, so that older indexes are rebuilt.
-const FORMAT: u32 = 1;
+const FORMAT: u32 = 2;
 
 /// The field that names a hit.
 const KEY: &str = "key";
+/// The name of [`Words`] in the schema.
+const WORDS: &str = "graphloom_words";
 /// The projection's name in reports.
 const NAME: &str = "full_text";
 
@@ -199,6 +201,7 @@ impl FullText {
 
 impl Open {
     fn new(index: Index, fields: Fields) -> Result<Self, Fault> {
+        index.tokenizers().register(WORDS, Words);
         let reader = index.reader_builder().reload_policy(ReloadPolicy::Manual).try_into()?;
         let state = state_of(&index)?;
         Ok(Self { index, reader, fields, state })
@@ -295,6 +298,30 @@ impl Open {
     }
 
     fn add(&self, writer: &IndexWriter, kind: u8, key: &str, text: &str) -> Result<(), Fault> {
+        let mut document = TantivyDocument::new();
+        document.add_text(self.fields.uid, uid(kind, key));
+        document.add_text(self.fields.key, key);
+        document.add_text(self.fields.kind, kind.to_string());
+        document.add_text(self.fields.words[usize::from(kind)], text);
+        writer.add_document(document)?;
+        Ok(())
+    }
+}
+
+/// Our words as tantivy takes them: cut by its own thread, so that what waits for it is plain text.
+#[derive(Clone)]
+struct Words;
+
+/// The words of one text.
+struct WordStream {
+    words: std::vec::IntoIter<Token>,
+    current: Token,
+}
+
+impl Tokenizer for Words {
+    type TokenStream<'a> = WordStream;
+
+    fn token_stream(&mut self, text: &str) -> WordStream {
         let mut tokens = Vec::new();
         words::for_each_word(text, |word, range| {
             tokens.push(Token {
@@ -305,14 +332,27 @@ impl Open {
                 position_length: 1,
             });
         });
-        let mut document = TantivyDocument::new();
-        document.add_text(self.fields.uid, uid(kind, key));
-        document.add_text(self.fields.key, key);
-        document.add_text(self.fields.kind, kind.to_string());
-        let words = PreTokenizedString { text: String::new(), tokens };
-        document.add_pre_tokenized_text(self.fields.words[usize::from(kind)], words);
-        writer.add_document(document)?;
-        Ok(())
+        WordStream { words: tokens.into_iter(), current: Token::default() }
+    }
+}
+
+impl TokenStream for WordStream {
+    fn advance(&mut self) -> bool {
+        match self.words.next() {
+            Some(token) => {
+                self.current = token;
+                true
+            }
+            None => false,
+        }
+    }
+
+    fn token(&self) -> &Token {
+        &self.current
+    }
+
+    fn token_mut(&mut self) -> &mut Token {
+        &mut self.current
     }
 }
 
@@ -393,7 +433,7 @@ impl Bm25StatisticsProvider for KindStatistics<'_> {
 fn schema() -> (Schema, Fields) {
     let mut schema = Schema::builder();
     let indexing = TextFieldIndexing::default()
-        .set_tokenizer("raw")
+        .set_tokenizer(WORDS)
         .set_index_option(IndexRecordOption::WithFreqs)
         .set_fieldnorms(true);
     let words = TextOptions::default().set_indexing_options(indexing);

@@ -30,7 +30,7 @@ use error::{Context, backend};
 /// The ending of a workspace's file.
 const EXTENSION: &str = "graphloom";
 /// Idle read connections kept for the next snapshot.
-const MAX_IDLE_READERS: usize = 8;
+const MAX_IDLE_READERS: usize = 4;
 
 /// A workspace in a SQLite file.
 ///

@@ -3,8 +3,9 @@
 use std::collections::BTreeSet;
 
 use graphloom_core::{
-    Chunk, ChunkId, ContentHash, Document, DocumentId, Entity, EntityKey, Extraction, ExtractionKey, Fact,
-    GraphKey, Job, Mention, Relation, RelationKey, StoreCounts, Summary, SummaryKey, Timestamp, VectorKind,
+    Chunk, ChunkExtraction, ChunkId, ContentHash, Document, DocumentId, Entity, EntityKey, Extraction,
+    ExtractionKey, Fact, GraphKey, Job, Mention, Relation, RelationKey, StoreCounts, Summary, SummaryKey,
+    Timestamp, VectorKind,
 };
 use rusqlite::{Connection, OptionalExtension, Params, Result, Row, params};
 
@@ -98,6 +99,15 @@ pub(super) fn chunks_of(
     let from = "documents d JOIN chunks c ON c.document = d.id WHERE d.key = ?1 ORDER BY c.ordinal, c.key";
     let found = select(conn, &query(rows::CHUNK, from), [document.as_str()], rows::chunk)?;
     found.into_iter().map(|found| with_text(slicer, found)).collect()
+}
+
+pub(super) fn extraction_states_of(
+    conn: &Connection,
+    document: &DocumentId,
+) -> Result<Vec<(u32, ChunkExtraction)>> {
+    let sql = "SELECT c.ordinal, c.state, c.extraction, c.reason, c.attempts FROM documents d
+         JOIN chunks c ON c.document = d.id WHERE d.key = ?1 ORDER BY c.ordinal, c.key";
+    select(conn, sql, [document.as_str()], |row| Ok((row.get(0)?, rows::extraction_state(row, 1)?)))
 }
 
 /// Adds the text to a chunk that was read without it.

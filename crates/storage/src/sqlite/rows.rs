@@ -87,14 +87,19 @@ pub(super) fn chunk(row: &Row<'_>) -> Result<(Chunk, i64)> {
         token_count: row.get(5)?,
         breadcrumb: json(row, 6)?,
         text: String::new(),
-        extraction: match row.get(7)? {
-            0 => ChunkExtraction::Pending,
-            1 => ChunkExtraction::Done { key: ExtractionKey::from_stored(row.get::<_, String>(8)?) },
-            2 => ChunkExtraction::Failed { reason: row.get(9)?, attempts: row.get(10)? },
-            other => return Err(unreadable(7, format!("chunk state {other}"))),
-        },
+        extraction: extraction_state(row, 7)?,
     };
     Ok((chunk, row.get(11)?))
+}
+
+/// What the columns state, extraction, reason and attempts from `at` on say.
+pub(super) fn extraction_state(row: &Row<'_>, at: usize) -> Result<ChunkExtraction> {
+    Ok(match row.get(at)? {
+        0 => ChunkExtraction::Pending,
+        1 => ChunkExtraction::Done { key: ExtractionKey::from_stored(row.get::<_, String>(at + 1)?) },
+        2 => ChunkExtraction::Failed { reason: row.get(at + 2)?, attempts: row.get(at + 3)? },
+        other => return Err(unreadable(at, format!("chunk state {other}"))),
+    })
 }
 
 /// State, extraction, reason, attempts.

@@ -4,9 +4,10 @@ use std::sync::{Mutex, PoisonError};
 
 use async_trait::async_trait;
 use graphloom_core::{
-    Call, Chunk, ChunkId, ContentHash, Document, DocumentId, EmbeddingSpec, Entity, EntityKey, Extraction,
-    ExtractionKey, Fact, GraphKey, Job, Mention, Projection, Relation, RelationKey, Revision, Snapshot,
-    StoreCounts, StoreError, Summary, TextQuery, Timestamp, VectorEntry, VectorHit, VectorKind, VectorQuery,
+    Call, Chunk, ChunkExtraction, ChunkId, ContentHash, Document, DocumentId, EmbeddingSpec, Entity,
+    EntityKey, Extraction, ExtractionKey, Fact, GraphKey, Job, Mention, Projection, Relation, RelationKey,
+    Revision, Snapshot, StoreCounts, StoreError, Summary, TextQuery, Timestamp, VectorEntry, VectorHit,
+    VectorKind, VectorQuery,
 };
 use rusqlite::Connection;
 
@@ -101,6 +102,13 @@ impl Snapshot for SqliteSnapshot {
             let mut slicer = Slicer::new(conn);
             documents.iter().map(|document| read::chunks_of(conn, &mut slicer, document)).collect()
         })
+    }
+
+    async fn extraction_states_of(
+        &self,
+        documents: &[DocumentId],
+    ) -> Result<Vec<Vec<(u32, ChunkExtraction)>>, StoreError> {
+        self.each("reading extraction states", documents, read::extraction_states_of)
     }
 
     async fn extractions(&self, keys: &[ExtractionKey]) -> Result<Vec<Option<Extraction>>, StoreError> {

@@ -1,4 +1,4 @@
-//! Ports to models: chat and embeddings.
+//! Ports to models: chat, embeddings and reranking.
 
 use async_trait::async_trait;
 use futures::StreamExt;
@@ -149,6 +149,28 @@ pub trait Embedder: Send + Sync {
 
     /// Vectors of `texts`, any number of them; the embedder batches as it likes best.
     async fn embed(&self, purpose: Purpose, texts: &[String]) -> Result<Embeddings, ModelError>;
+}
+
+/// How well each of a list of passages answers a query.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Reranking {
+    /// One finite score per passage, in order; higher is better. Scores of different models do not compare.
+    pub scores: Vec<f32>,
+    /// What it cost.
+    pub usage: Usage,
+    /// HTTP attempts, retries included; 0 for models in process.
+    pub attempts: u32,
+}
+
+/// A model that reads query and passage together and says how well they fit.
+#[async_trait]
+pub trait Reranker: Send + Sync {
+    /// The model's identity in ledger and labels, such as `cohere:rerank-v3.5`.
+    fn name(&self) -> &str;
+
+    /// Scores of `passages`, any number of them; the reranker batches as it likes best. What is longer than the model
+    /// reads is cut by the service, so callers split it before.
+    async fn rerank(&self, query: &str, passages: &[String]) -> Result<Reranking, ModelError>;
 }
 
 /// Why a model did not answer.

@@ -86,7 +86,7 @@ impl LanguageModel for ReadingModel {
             let text = last.split("```").nth(1).unwrap_or_default();
             records_of(text)
         };
-        let usage = Usage { prompt_tokens: 10, completion_tokens: 5 };
+        let usage = Usage { prompt_tokens: 10, completion_tokens: 5, ..Usage::default() };
         let done = Completion { finish: FinishReason::Stop, usage, attempts: 1 };
         Ok(stream::iter([Ok(ChatEvent::Delta(answer)), Ok(ChatEvent::Done(done))]).boxed())
     }

@@ -280,7 +280,7 @@ impl Embedder for WordHashes {
     async fn embed(&self, _: Purpose, texts: &[String]) -> Result<Embeddings, ModelError> {
         self.texts.lock().expect("no test panics here").push(texts.to_vec());
         let vectors = texts.iter().map(|text| word_hashes(text)).collect();
-        Ok(Embeddings { vectors, usage: Usage { prompt_tokens: 7, completion_tokens: 0 }, attempts: 1 })
+        Ok(Embeddings { vectors, usage: Usage { prompt_tokens: 7, ..Usage::default() }, attempts: 1 })
     }
 }
 
@@ -338,7 +338,7 @@ impl LanguageModel for Scripted {
         self.requests.lock().expect("no test panics here").push(request);
         let deltas =
             self.answers.lock().expect("no test panics here").pop_front().expect("an answer is prepared");
-        let usage = Usage { prompt_tokens: 10, completion_tokens: 3 };
+        let usage = Usage { prompt_tokens: 10, completion_tokens: 3, ..Usage::default() };
         let done = ChatEvent::Done(Completion { finish: FinishReason::Stop, usage, attempts: 1 });
         let events = deltas.into_iter().map(ChatEvent::Delta).chain([done]).map(Ok);
         Ok(futures::stream::iter(events.collect::<Vec<_>>()).boxed())

@@ -162,7 +162,7 @@ async fn engine(
     let ChatModels { extract, keywords, summarize, answer } = chat;
     Ok(Engine {
         store,
-        models: Models { extract, keywords, summarize, answer, embedder },
+        models: Models { extract, keywords, summarize, answer, embedder, reranker: None },
         clock: Arc::new(SystemClock),
         tokenizer: Tokenizer,
         index,

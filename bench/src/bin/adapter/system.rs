@@ -170,6 +170,7 @@ fn offline() -> Models {
         summarize: None,
         answer: None,
         embedder: Arc::new(BuiltinEmbedder),
+        reranker: None,
     }
 }
 
@@ -198,6 +199,7 @@ fn replayed(server: &str) -> anyhow::Result<Models> {
         summarize: Some(chat.clone()),
         answer: Some(chat),
         embedder: Arc::new(embedder),
+        reranker: None,
     })
 }
 

@@ -115,6 +115,7 @@ pub(crate) fn engine(store: Arc<dyn Store>, model: Arc<ReadingModel>) -> Engine 
             summarize: Some(model),
             answer: None,
             embedder: Arc::new(WordEmbedder),
+            reranker: None,
         },
         clock: Arc::new(StoppedClock),
         tokenizer: Tokenizer,

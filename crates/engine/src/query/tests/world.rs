@@ -36,6 +36,7 @@ impl World {
                 summarize: None,
                 answer: None,
                 embedder: embedder.clone(),
+                reranker: None,
             },
             clock: Arc::new(Ticks::default()),
             tokenizer: Tokenizer,
@@ -237,6 +238,13 @@ impl World {
         model
     }
 
+    /// Lets a reranker score passages by how often they say `word`; without a word it fails.
+    pub(super) fn reranking_by(&mut self, word: Option<&str>) -> Arc<WordCounter> {
+        let reranker = Arc::new(WordCounter { word: word.map(str::to_owned), asked: Mutex::default() });
+        self.engine.models.reranker = Some(reranker.clone());
+        reranker
+    }
+
     fn chunk(&self, text: &str) -> ChunkId {
         let chunk = self.batch.put_chunks.iter().find(|chunk| chunk.text == text);
         chunk.expect("the chunk was added before").id.clone()
@@ -295,6 +303,29 @@ fn word_hashes(text: &str) -> Vec<f32> {
     }
     let length = vector.iter().sum::<f32>().sqrt().max(1.0);
     vector.iter().map(|x| x / length).collect()
+}
+
+/// Scores a passage by how often it says a word, and keeps what it was asked.
+pub(super) struct WordCounter {
+    word: Option<String>,
+    pub(super) asked: Mutex<Vec<(String, Vec<String>)>>,
+}
+
+#[async_trait]
+impl Reranker for WordCounter {
+    fn name(&self) -> &str {
+        "test:reranker"
+    }
+
+    async fn rerank(&self, query: &str, passages: &[String]) -> Result<Reranking, ModelError> {
+        self.asked.lock().expect("no test panics here").push((query.to_owned(), passages.to_vec()));
+        let model = self.name().to_owned();
+        let Some(word) = &self.word else {
+            return Err(ModelError::Unauthorized { model, what: "no such key".to_owned() });
+        };
+        let scores = passages.iter().map(|passage| passage.matches(word.as_str()).count() as f32).collect();
+        Ok(Reranking { scores, usage: Usage { prompt_tokens: 5, ..Usage::default() }, attempts: 1 })
+    }
 }
 
 /// Answers each request with the next prepared deltas, and keeps the requests.

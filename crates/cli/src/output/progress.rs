@@ -109,7 +109,7 @@ impl ProgressView {
                 bar.set_length(u64::from(*total));
                 bar.set_position(u64::from(*done));
             }
-            Progress::ChunkFailed { .. } => {
+            Progress::ChunkFailed { .. } | Progress::Paused { .. } | Progress::Resumed { .. } => {
                 self.bars.suspend(|| self.output.note(describe(progress)));
             }
             Progress::Finished { document, .. } | Progress::Failed { document, .. } => {
@@ -146,7 +146,11 @@ impl State {
             Progress::Failed { source, reason, .. } => {
                 Failure { source: source.clone(), chunk: None, reason: reason.clone() }
             }
-            Progress::Accepted { .. } | Progress::Advanced { .. } | Progress::Finished { .. } => return,
+            Progress::Accepted { .. }
+            | Progress::Advanced { .. }
+            | Progress::Finished { .. }
+            | Progress::Paused { .. }
+            | Progress::Resumed { .. } => return,
         };
         self.failure_count += 1;
         if self.failures.len() < MOST_FAILURES {
@@ -173,6 +177,11 @@ fn describe(progress: &Progress) -> String {
         Progress::Failed { source, reason, .. } => {
             format!("{}: failed: {}", plain(source), one_line(reason, 300))
         }
+        Progress::Paused { service, reason, retry_in_ms } => {
+            let (service, seconds) = (plain(service), retry_in_ms.div_ceil(1000));
+            format!("waiting for {service}, trying again in {seconds} s: {}", one_line(reason, 300))
+        }
+        Progress::Resumed { service } => format!("{} answers again, going on", plain(service)),
     }
 }
 

@@ -26,7 +26,7 @@ pub(super) fn passages_to_read(reranker: Option<&dyn Reranker>, chunk_top_k: usi
 }
 
 /// The best `chunk_top_k` of `passages` (all where it is 0), best first, ties in the order they came in; those below
-/// `min_rerank_score` are left out where that is above 0.
+/// `min_rerank_score` are left out unless that is 0.
 ///
 /// A passage is scored in pieces of [`WINDOW_TOKENS`] and counts as its best piece. Where the reranker fails, the order
 /// stays, nothing is left out for its score, and a note says so.
@@ -39,7 +39,7 @@ pub(super) async fn rerank(
     notes: &mut Vec<QueryNote>,
 ) -> Vec<Passage> {
     // One passage alone is in order.
-    let is_needed = passages.len() > 1 || (!passages.is_empty() && question.min_rerank_score > 0.0);
+    let is_needed = passages.len() > 1 || (!passages.is_empty() && question.min_rerank_score != 0.0);
     if is_needed {
         match scores(engine, reranker, question, &passages, calls).await {
             Ok(scores) => sort(&mut passages, &scores, question.min_rerank_score),
@@ -108,13 +108,13 @@ fn split(tokenizer: Tokenizer, text: &str, tokens: u32) -> Vec<String> {
     windows.into_iter().map(|window| text[window].trim().to_owned()).collect()
 }
 
-/// Sorts by score, best first, and keeps the scores; drops what is below `least` where that is above 0.
+/// Sorts by score, best first, and keeps the scores; drops what is below `least` unless that is 0.
 fn sort(passages: &mut Vec<Passage>, scores: &[f32], least: f32) {
     for (passage, score) in passages.iter_mut().zip(scores) {
         passage.rerank_score = Some(*score);
     }
     let found = passages.len();
-    if least > 0.0 {
+    if least != 0.0 {
         passages.retain(|passage| passage.rerank_score.is_some_and(|score| score >= least));
     }
     let score = |passage: &Passage| passage.rerank_score.unwrap_or(f32::NEG_INFINITY);

@@ -150,6 +150,11 @@ impl Patience {
         }
     }
 
+    /// Whether a pause began since [`Patience::pass`], as while the call waited for its turn under a limit.
+    pub(super) fn must_wait(&self) -> bool {
+        !self.probing && self.breaker.state().pause.is_some()
+    }
+
     /// Whether the service was ever reached.
     pub(super) fn was_reached(&self) -> bool {
         self.breaker.state().reached
@@ -342,7 +347,9 @@ mod tests {
         service.after(5);
         assert!(passes(&mut one));
         assert!(!passes(&mut other) && !passes(&mut third), "one probe at a time");
+        assert!(!one.must_wait() && third.must_wait());
         one.answered();
+        assert!(!third.must_wait());
         assert!(passes(&mut other) && passes(&mut third));
         assert_eq!(service.heard(), ["paused 5", "resumed"]);
     }

@@ -23,6 +23,9 @@ const OUTPUT_SHARE: u64 = 4;
 /// Largest factor by which a provider's count of prompt tokens is taken to differ from ours.
 const MAX_COUNT_RATIO: f64 = 4.0;
 
+/// Prompts shorter than this say nothing about how a provider counts: what it adds to each outweighs them.
+const MIN_COMPARED_TOKENS: u64 = 200;
+
 /// What one call is expected to use.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct Cost {
@@ -218,7 +221,7 @@ impl State {
         // Providers that count nothing leave the estimate standing.
         if usage.prompt_tokens > 0 {
             window.correct(spent.entry, usage.prompt_tokens);
-            if spent.counted_tokens > 0 && usage.prompt_tokens != spent.prompt_tokens {
+            if spent.counted_tokens >= MIN_COMPARED_TOKENS {
                 let ratio = usage.prompt_tokens as f64 / spent.counted_tokens as f64;
                 self.count_ratio = self.count_ratio.max(ratio).min(MAX_COUNT_RATIO);
             }
@@ -350,13 +353,21 @@ mod tests {
 
     #[test]
     fn what_is_used_beyond_the_estimate_is_waited_for() {
-        let mut state = state(None, Some(100));
+        let mut state = state(None, Some(1_000));
+        let first = state.try_admit(cost(200, Output::None), Duration::ZERO).expect("fits");
+        state.settle(first, Some(usage(400, 400)), Duration::from_secs(5));
+        // From now on one of our tokens is taken for two of the provider's.
+        let wait = state.try_admit(cost(101, Output::None), Duration::from_secs(5));
+        assert_eq!(wait.expect_err("800 are used, 202 asked for"), Some(Duration::from_millis(55_500)));
+        assert!(state.try_admit(cost(100, Output::None), Duration::from_secs(5)).is_ok());
+    }
+
+    #[test]
+    fn a_short_prompt_does_not_make_long_ones_look_longer() {
+        let mut state = state(None, Some(1_000));
         let first = state.try_admit(cost(10, Output::None), Duration::ZERO).expect("fits");
-        state.settle(first, Some(usage(20, 60)), Duration::from_secs(5));
-        // From now on ten of our tokens are taken for twenty of the provider's.
-        let wait = state.try_admit(cost(11, Output::None), Duration::from_secs(5));
-        assert_eq!(wait.expect_err("80 are used, 22 asked for"), Some(Duration::from_millis(55_500)));
-        assert!(state.try_admit(cost(10, Output::None), Duration::from_secs(5)).is_ok());
+        state.settle(first, Some(usage(60, 0)), Duration::ZERO);
+        assert!(state.try_admit(cost(940, Output::None), Duration::ZERO).is_ok());
     }
 
     #[test]

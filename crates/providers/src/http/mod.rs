@@ -241,6 +241,10 @@ impl HttpClient {
         loop {
             patience.pass().await?;
             let admission = self.limits.admit(cost).await;
+            if patience.must_wait() {
+                admission.unanswered();
+                continue;
+            }
             attempts += 1;
             let started = Instant::now();
             let failure = match self.attempt(&client, target, body.clone(), delivery).await {

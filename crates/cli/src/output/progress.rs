@@ -198,3 +198,20 @@ fn bar_style() -> ProgressStyle {
         .unwrap_or_else(|_| ProgressStyle::default_bar())
         .progress_chars("=> ")
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn waiting_for_a_service_is_told_with_its_reason() {
+        let service = "api.example".to_owned();
+        let reason = "model x failed (status 503): busy".to_owned();
+        let paused = Progress::Paused { service: service.clone(), reason, retry_in_ms: 4_001 };
+        assert_eq!(
+            describe(&paused),
+            "waiting for api.example, trying again in 5 s: model x failed (status 503): busy"
+        );
+        assert_eq!(describe(&Progress::Resumed { service }), "api.example answers again, going on");
+    }
+}

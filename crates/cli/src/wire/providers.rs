@@ -253,7 +253,30 @@ fn is_same_host(address: &str, official: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use crate::config::{Surroundings, load};
+
     use super::*;
+
+    /// Whether the models of OpenAI share one client, and so their limits, when these keys are set.
+    fn check_shared(flags: &[(&str, &str)]) -> bool {
+        let folder = tempfile::tempdir().expect("a folder");
+        let flags = flags.iter().map(|(k, v)| ((*k).to_owned(), (*v).to_owned(), format!("--{k}"))).collect();
+        let around = Surroundings { flags, current_dir: folder.path().to_owned(), ..Surroundings::default() };
+        let config = load(&around).expect("valid").0;
+        let providers = Providers::new(&config);
+        let client = |used_for| providers.client(Service::OpenAi, used_for);
+        assert!(Arc::ptr_eq(&client(Use::Any), &client(Use::Any)));
+        assert!(!Arc::ptr_eq(&client(Use::Any), &providers.client(Service::Gemini, Use::Any)));
+        Arc::ptr_eq(&client(Use::Any), &client(Use::Embed))
+    }
+
+    #[test]
+    fn the_models_of_a_service_share_its_limits_unless_the_embedder_has_its_own() {
+        assert!(check_shared(&[]));
+        assert!(check_shared(&[("requests_per_minute", "500,gemini=5")]));
+        assert!(!check_shared(&[("requests_per_minute", "500,embed=3000")]));
+        assert!(!check_shared(&[("tokens_per_minute", "embed=1000000")]));
+    }
 
     #[test]
     fn anthropics_address_may_leave_the_version_out() {

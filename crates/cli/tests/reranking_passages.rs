@@ -79,6 +79,8 @@ fn one_that_fails_is_told_about_and_the_answer_comes_in_the_order_of_the_search(
         .says("help: set JINA_API_KEY");
     let retrieval = graphloom.json(&ASK);
     assert_eq!(retrieval["notes"][0]["note"], "not_reranked");
+    let answer = graphloom.json(&["ask", "--mode", "naive", "Is bread baked in the kiln house every day?"]);
+    assert_eq!(answer["notes"][0]["reranker"], "jina:r");
     assert_eq!(check_order(&retrieval).len(), 2);
     graphloom.run(&["doctor"]).exits(1).says("FAIL  reranker");
 }

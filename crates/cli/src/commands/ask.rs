@@ -28,6 +28,8 @@ struct Answered<'a> {
     model: Option<&'a str>,
     citations: &'a [Citation],
     dropped_citations: u32,
+    /// What did not go as asked for.
+    notes: &'a [QueryNote],
     retrieval: &'a Retrieval,
     calls: Vec<&'a Call>,
 }
@@ -120,6 +122,7 @@ async fn answer(
             model: answer.model.as_deref(),
             citations: &answer.citations,
             dropped_citations: answer.dropped_citations,
+            notes: &retrieval.notes,
             retrieval,
             calls,
         })?;

@@ -27,7 +27,7 @@ extract() { # document folder
 
 # What the user has configured must not reach a block, nor a block what the user has.
 for name in $(compgen -e); do
-    case $name in GRAPHLOOM_* | OPENAI_* | OLLAMA_* | XDG_*) unset "$name" ;; esac
+    case $name in GRAPHLOOM_* | OPENAI_* | ANTHROPIC_* | GEMINI_* | GOOGLE_* | COHERE_* | CO_API_KEY | JINA_* | OLLAMA_* | XDG_*) unset "$name" ;; esac
 done
 export PATH=$binaries:$PATH NO_COLOR=1
 

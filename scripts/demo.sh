@@ -11,7 +11,7 @@ binary=${CARGO_TARGET_DIR:-target}/release/graphloom
 model=all-minilm-l6-v2
 
 for name in $(compgen -e); do
-    case $name in GRAPHLOOM_* | OPENAI_* | OLLAMA_*) unset "$name" ;; esac
+    case $name in GRAPHLOOM_* | OPENAI_* | ANTHROPIC_* | GEMINI_* | GOOGLE_* | COHERE_* | CO_API_KEY | JINA_* | OLLAMA_*) unset "$name" ;; esac
 done
 # The environment wins over .env and over files, so these cannot be overruled by a project's settings.
 export GRAPHLOOM_CONFIG=$demo/graphloom.toml GRAPHLOOM_DATA_DIR=$demo/data GRAPHLOOM_MODELS_DIR=$demo/models

@@ -8,7 +8,7 @@ use graphloom_engine::query::{ChunkPick, Mode, Question};
 /// Documents in, cited answers out.
 ///
 /// Works without a key, a service or a network: rules extract the graph, a built-in embedder makes the vectors, and
-/// answers are verbatim sentences. Choose a language model with `--llm openai:MODEL` or `--llm ollama:MODEL`.
+/// answers are verbatim sentences. Choose a language model with `--llm`, such as `--llm openai:MODEL`.
 #[derive(Debug, Parser)]
 #[command(name = "graphloom", version, after_help = EXIT_CODES, propagate_version = true)]
 pub(crate) struct Cli {
@@ -31,10 +31,11 @@ pub(crate) struct Global {
     /// Workspace inside the data folder [default: default]
     #[arg(long, global = true, value_name = "NAME", help_heading = "Global options")]
     pub(crate) workspace: Option<String>,
-    /// Language model of every role: none, openai:MODEL or ollama:MODEL [default: none]
+    /// Language model of every role: none, openai:MODEL, anthropic:MODEL, gemini:MODEL or ollama:MODEL [default: none]
     #[arg(long, global = true, value_name = "MODEL", help_heading = "Global options")]
     pub(crate) llm: Option<String>,
-    /// Embedder: builtin, local:NAME, openai:MODEL or ollama:MODEL [default: the workspace's own, else builtin]
+    /// Embedder: builtin, local:NAME, openai:MODEL, gemini:MODEL or ollama:MODEL [default: the workspace's own, else
+    /// builtin]
     #[arg(long, global = true, value_name = "MODEL", help_heading = "Global options")]
     pub(crate) embedder: Option<String>,
     /// Any other configuration key; repeatable; `graphloom config show` lists them
@@ -155,6 +156,12 @@ pub(crate) struct AskArgs {
     /// Token budget of the whole prompt
     #[arg(long, value_name = "TOKENS")]
     pub(crate) max_total_tokens: Option<u32>,
+    /// Leave the passages in the order of the search, though a reranker is configured
+    #[arg(long)]
+    pub(crate) no_rerank: bool,
+    /// Lowest score of a reranked passage, on the reranker's own scale
+    #[arg(long, value_name = "SCORE", conflicts_with = "no_rerank", allow_negative_numbers = true)]
+    pub(crate) min_rerank_score: Option<f32>,
     /// The form of answer asked of the model, such as "Single Paragraph" or "Bullet Points"
     #[arg(long, value_name = "FORM")]
     pub(crate) response_type: Option<String>,
@@ -182,6 +189,8 @@ impl AskArgs {
             related_chunk_number: self.related_chunks.unwrap_or(default.related_chunk_number),
             chunk_pick: self.chunk_pick.map_or(default.chunk_pick, ChunkPick::from),
             response_type: self.response_type.clone().unwrap_or(default.response_type),
+            rerank: !self.no_rerank,
+            min_rerank_score: self.min_rerank_score.unwrap_or(default.min_rerank_score),
             ..Question::default()
         }
     }

@@ -58,7 +58,10 @@ fn unknown_keys_name_the_nearest_known_one() {
 fn a_wrong_provider_is_an_error_at_start_and_leaves_nothing_behind() {
     let graphloom = Graphloom::new();
     graphloom.write("a.md", "Ada Lovelace wrote the first program.\n");
-    graphloom.run(&["--llm", "gpt-4o", "add", "a.md"]).exits(2).says("openai:MODEL or ollama:MODEL");
+    graphloom
+        .run(&["--llm", "gpt-4o", "add", "a.md"])
+        .exits(2)
+        .says("openai:MODEL, anthropic:MODEL, gemini:MODEL or ollama:MODEL");
     graphloom.run(&["--llm", "openai:gpt-4o", "add", "a.md"]).exits(2).says("help: set OPENAI_API_KEY");
     graphloom.run(&["--embedder", "local:nope", "add", "a.md"]).exits(1).says("graphloom model");
     assert!(!graphloom.path(".graphloom/default.graphloom").exists());

@@ -18,6 +18,8 @@ pub enum Role {
     Answer,
     /// Vectors from texts.
     Embed,
+    /// Scores of passages for a question.
+    Rerank,
 }
 
 impl Role {
@@ -29,6 +31,7 @@ impl Role {
             Self::Summarize => "summarize",
             Self::Answer => "answer",
             Self::Embed => "embed",
+            Self::Rerank => "rerank",
         }
     }
 }

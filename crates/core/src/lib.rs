@@ -33,7 +33,7 @@ pub use job::{DocumentStatus, Job, JobState, Lease};
 pub use ledger::{Call, CallOutcome, Role};
 pub use model::{
     ChatEvent, ChatMessage, ChatRequest, ChatRole, ChatStream, Completion, Embedder, Embeddings,
-    FinishReason, LanguageModel, ModelError, Purpose, Usage, complete,
+    FinishReason, LanguageModel, ModelError, Purpose, Reranker, Reranking, Usage, complete,
 };
 pub use progress::{Progress, ProgressSink, Stage};
 pub use span::Span;

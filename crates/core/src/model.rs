@@ -1,4 +1,4 @@
-//! Ports to models: chat and embeddings.
+//! Ports to models: chat, embeddings and reranking.
 
 use async_trait::async_trait;
 use futures::StreamExt;
@@ -63,9 +63,12 @@ pub enum FinishReason {
 /// Tokens of one call as the provider counted them; 0 where it did not say.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Usage {
-    /// Tokens sent.
+    /// Tokens sent, those read from the provider's prompt cache included.
     pub prompt_tokens: u64,
-    /// Tokens received.
+    /// Of these, tokens read from the provider's prompt cache, which cost less.
+    #[serde(default)]
+    pub cached_prompt_tokens: u64,
+    /// Tokens received, those of thoughts included where they are paid for.
     pub completion_tokens: u64,
 }
 
@@ -149,6 +152,28 @@ pub trait Embedder: Send + Sync {
 
     /// Vectors of `texts`, any number of them; the embedder batches as it likes best.
     async fn embed(&self, purpose: Purpose, texts: &[String]) -> Result<Embeddings, ModelError>;
+}
+
+/// How well each of a list of passages answers a query.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Reranking {
+    /// One finite score per passage, in order; higher is better. Scores of different models do not compare.
+    pub scores: Vec<f32>,
+    /// What it cost.
+    pub usage: Usage,
+    /// HTTP attempts, retries included; 0 for models in process.
+    pub attempts: u32,
+}
+
+/// A model that reads query and passage together and says how well they fit.
+#[async_trait]
+pub trait Reranker: Send + Sync {
+    /// The model's identity in ledger and labels, such as `cohere:rerank-v3.5`.
+    fn name(&self) -> &str;
+
+    /// Scores of `passages`, any number of them; the reranker batches as it likes best. What is longer than the model
+    /// reads is cut by the service, so callers split it before.
+    async fn rerank(&self, query: &str, passages: &[String]) -> Result<Reranking, ModelError>;
 }
 
 /// Why a model did not answer.
@@ -244,12 +269,11 @@ impl ModelError {
     /// What the user can do about it, where something can be said.
     pub fn remedy(&self) -> Option<String> {
         match self {
-            Self::Unreachable { url, .. } => Some(format!(
-                "start the model server at {url}, or name another with GRAPHLOOM_BASE_URL (Ollama: OLLAMA_HOST)"
+            Self::Unreachable { model, url, .. } => Some(format!(
+                "start the model server at {url}, or name another with {}",
+                variables_of(model).address
             )),
-            Self::Unauthorized { .. } => {
-                Some("set OPENAI_API_KEY, or the key of the provider you chose".to_owned())
-            }
+            Self::Unauthorized { model, .. } => Some(format!("set {}", variables_of(model).key)),
             Self::RateLimited { .. } => {
                 Some("wait and run `graphloom retry`, or set a lower rate limit".to_owned())
             }
@@ -257,4 +281,23 @@ impl ModelError {
             Self::Malformed { .. } | Self::Local { .. } => None,
         }
     }
+}
+
+/// The environment variables that set a provider up.
+struct Variables {
+    address: &'static str,
+    key: &'static str,
+}
+
+/// The variables of the provider that a model's name begins with.
+fn variables_of(model: &str) -> Variables {
+    let (address, key) = match model.split(':').next() {
+        Some("anthropic") => ("GRAPHLOOM_ANTHROPIC_BASE_URL", "ANTHROPIC_API_KEY"),
+        Some("gemini") => ("GRAPHLOOM_GEMINI_BASE_URL", "GEMINI_API_KEY"),
+        Some("cohere") => ("GRAPHLOOM_COHERE_BASE_URL", "COHERE_API_KEY"),
+        Some("jina") => ("GRAPHLOOM_JINA_BASE_URL", "JINA_API_KEY"),
+        Some("ollama") => ("OLLAMA_HOST", "the key that the server before Ollama wants"),
+        _ => ("GRAPHLOOM_BASE_URL", "OPENAI_API_KEY, or the key of the provider you chose"),
+    };
+    Variables { address, key }
 }

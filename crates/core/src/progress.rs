@@ -81,4 +81,18 @@ pub enum Progress {
         /// Why.
         reason: String,
     },
+    /// A model service is down; calls to it wait.
+    Paused {
+        /// The service's host.
+        service: String,
+        /// What went wrong last.
+        reason: String,
+        /// When it is tried again, in milliseconds.
+        retry_in_ms: u64,
+    },
+    /// A model service answers again, and work goes on.
+    Resumed {
+        /// The service's host.
+        service: String,
+    },
 }

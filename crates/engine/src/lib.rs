@@ -16,7 +16,7 @@ pub mod text;
 
 use std::sync::Arc;
 
-use graphloom_core::{Clock, Embedder, LanguageModel, Store};
+use graphloom_core::{Clock, Embedder, LanguageModel, Reranker, Store};
 
 /// Everything a pipeline works with: one workspace's store, the models of each role, the clock.
 #[derive(Clone)]
@@ -48,4 +48,6 @@ pub struct Models {
     pub answer: Option<Arc<dyn LanguageModel>>,
     /// Vectors.
     pub embedder: Arc<dyn Embedder>,
+    /// The order of passages; that of the search where `None`.
+    pub reranker: Option<Arc<dyn Reranker>>,
 }

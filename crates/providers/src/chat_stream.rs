@@ -4,11 +4,11 @@ use std::time::Instant;
 
 use futures::StreamExt;
 use futures::stream;
-use graphloom_core::{ChatEvent, ChatStream, Completion, FinishReason, ModelError, Usage};
+use graphloom_core::{ChatEvent, ChatRequest, ChatStream, Completion, FinishReason, ModelError, Usage};
 use tracing::Span;
 use tracing::field::Empty;
 
-use crate::http::{HttpAnswer, Target, provider_error};
+use crate::http::{Cost, HttpAnswer, HttpClient, Output, Target, provider_error};
 
 /// What a protocol has read of an answer so far.
 #[derive(Debug, Default)]
@@ -21,6 +21,9 @@ pub(crate) struct Heard {
     pub(crate) ended: bool,
 }
 
+/// The status of an answer that says no in its body.
+const OK: u16 = 200;
+
 /// Why bytes could not be read.
 #[derive(Debug)]
 pub(crate) enum Unreadable {
@@ -28,6 +31,14 @@ pub(crate) enum Unreadable {
     Malformed(String),
     /// They carry the provider's error message.
     ProviderError(Vec<u8>),
+    /// They say that the provider will not answer this, now or later.
+    Refused(String),
+}
+
+/// What a chat request will cost.
+pub(crate) fn cost_of(http: &HttpClient, request: &ChatRequest) -> Cost {
+    let output = request.max_output_tokens.map_or(Output::Unknown, |most| Output::AtMost(u64::from(most)));
+    http.cost(request.messages.iter().map(|message| message.content.as_str()), output)
 }
 
 /// A chat protocol's reader.
@@ -47,6 +58,7 @@ pub(crate) fn call_span(operation: &'static str, provider: &str, model: &str) ->
         gen_ai.provider.name = provider,
         gen_ai.request.model = model,
         gen_ai.usage.input_tokens = Empty,
+        gen_ai.usage.cache_read.input_tokens = Empty,
         gen_ai.usage.output_tokens = Empty,
         gen_ai.response.finish_reason = Empty,
         attempts = Empty,
@@ -56,6 +68,7 @@ pub(crate) fn call_span(operation: &'static str, provider: &str, model: &str) ->
 
 pub(crate) fn record_usage(span: &Span, usage: Usage, attempts: u32, started: Instant) {
     span.record("gen_ai.usage.input_tokens", usage.prompt_tokens);
+    span.record("gen_ai.usage.cache_read.input_tokens", usage.cached_prompt_tokens);
     span.record("gen_ai.usage.output_tokens", usage.completion_tokens);
     span.record("attempts", attempts);
     span.record("elapsed_ms", u64::try_from(started.elapsed().as_millis()).unwrap_or(u64::MAX));
@@ -145,6 +158,11 @@ impl<P: ChatProtocol> Reader<P> {
         };
         match unreadable {
             Unreadable::Malformed(what) => malformed(&what),
+            Unreadable::Refused(what) => ModelError::Refused {
+                model: self.target.model().to_owned(),
+                status: OK,
+                what: self.target.readable(&what),
+            },
             Unreadable::ProviderError(body) => provider_error(&self.target, &body)
                 .unwrap_or_else(|| malformed(&String::from_utf8_lossy(&body))),
         }

@@ -1,13 +1,18 @@
-//! What every embedder over HTTP shares: prefixes, batches, several in flight, unit length.
+//! What every embedder over HTTP shares: prefixes, batches, several in flight, the call itself, unit length.
 
+use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Instant;
 
-use async_trait::async_trait;
+use bytes::Bytes;
 use futures::future::BoxFuture;
 use futures::{FutureExt, StreamExt, TryStreamExt, stream};
 use graphloom_core::{Embeddings, ModelError, Purpose, Usage};
 use tokio::sync::OnceCell;
-use tracing::warn;
+use tracing::{Instrument, warn};
+
+use crate::chat_stream::{call_span, record_usage};
+use crate::http::{Delivery, HttpClient, Output, Target, provider_error};
 
 /// Sent to learn the length of a model's vectors.
 const PROBE: &str = "dimension";
@@ -42,16 +47,26 @@ impl Default for EmbedBatching {
     }
 }
 
-/// One request's worth of work of a protocol.
-#[async_trait]
+/// How a protocol writes requests and reads answers.
 pub(crate) trait EmbedProtocol: Send + Sync {
-    /// One vector per text, in order, of any length.
-    async fn embed_batch(&self, texts: &[String]) -> Result<Embeddings, ModelError>;
+    /// The request for `texts`.
+    fn body(&self, purpose: Purpose, texts: &[String]) -> Result<Bytes, ModelError>;
+
+    /// The vectors of `texts` many texts, in order and of any length, and what they cost; else what is wrong.
+    fn read(&self, body: &[u8], texts: usize) -> Result<(Vec<Vec<f32>>, Usage), String>;
+
+    /// Learns from a refusal to write requests differently; `false` where there is nothing to learn, or it was known.
+    fn learn(&self, refusal: &str) -> bool;
 }
 
 /// The state behind [`EmbedBatching`].
 #[derive(Debug)]
 pub(crate) struct Batcher {
+    http: Arc<HttpClient>,
+    target: Target,
+    /// Provider and model as spans show them.
+    label: String,
+    model: String,
     name: String,
     batching: EmbedBatching,
     max_texts: AtomicUsize,
@@ -59,11 +74,18 @@ pub(crate) struct Batcher {
 }
 
 impl Batcher {
-    /// - `model`: the name without prefixes, which are added to it here.
-    pub(crate) fn new(model: String, batching: EmbedBatching) -> Self {
-        let name = prefixed_name(model, &batching.document_prefix, &batching.query_prefix);
+    /// - `target`: its model's name is the embedder's, without prefixes, which are added to it here.
+    pub(crate) fn new(
+        http: Arc<HttpClient>,
+        target: Target,
+        label: String,
+        model: String,
+        batching: EmbedBatching,
+    ) -> Self {
+        let name =
+            prefixed_name(target.model().to_owned(), &batching.document_prefix, &batching.query_prefix);
         let max_texts = AtomicUsize::new(batching.max_batch_texts.max(1));
-        Self { name, batching, max_texts, dimensions: OnceCell::new() }
+        Self { http, target, label, model, name, batching, max_texts, dimensions: OnceCell::new() }
     }
 
     pub(crate) fn name(&self) -> &str {
@@ -92,7 +114,7 @@ impl Batcher {
         let calls: Vec<BoxFuture<'_, _>> = self
             .batches(&prepared)
             .into_iter()
-            .map(|batch| self.embed_or_halve(protocol, batch).boxed())
+            .map(|batch| self.embed_or_halve(protocol, purpose, batch).boxed())
             .collect();
         let parts: Vec<Embeddings> =
             stream::iter(calls).buffered(self.batching.max_in_flight.max(1)).try_collect().await?;
@@ -154,6 +176,7 @@ impl Batcher {
     async fn embed_or_halve(
         &self,
         protocol: &dyn EmbedProtocol,
+        purpose: Purpose,
         batch: &[String],
     ) -> Result<Embeddings, ModelError> {
         let mut done =
@@ -162,12 +185,8 @@ impl Batcher {
         while done.vectors.len() < batch.len() {
             let rest = &batch[done.vectors.len()..];
             let part = &rest[..size.min(rest.len())];
-            match protocol.embed_batch(part).await {
-                Ok(embedded) if embedded.vectors.len() == part.len() => append(&mut done, embedded),
-                Ok(embedded) => {
-                    let (asked, given) = (part.len(), embedded.vectors.len());
-                    return Err(self.malformed(format!("{given} vectors for {asked} texts")));
-                }
+            match self.ask(protocol, purpose, part).await {
+                Ok(embedded) => append(&mut done, embedded),
                 Err(ModelError::Refused { status: 413 | 422, what, .. }) if part.len() > 1 => {
                     size = part.len() / 2;
                     self.max_texts.fetch_min(size, Ordering::Relaxed);
@@ -182,6 +201,47 @@ impl Batcher {
             }
         }
         Ok(done)
+    }
+
+    /// One request, repeated where the protocol learns from a refusal; one vector per text, in order, of any length.
+    async fn ask(
+        &self,
+        protocol: &dyn EmbedProtocol,
+        purpose: Purpose,
+        texts: &[String],
+    ) -> Result<Embeddings, ModelError> {
+        let span = call_span("embeddings", &self.label, &self.model);
+        let started = Instant::now();
+        let cost = self.http.cost(texts.iter().map(String::as_str), Output::None);
+        let mut answer = loop {
+            let body = protocol.body(purpose, texts)?;
+            let posted = self.http.post(&self.target, body, cost, Delivery::Whole);
+            match posted.instrument(span.clone()).await {
+                // What is learned is learned for good, so there are few rounds.
+                Err(ModelError::Refused { what, .. }) if protocol.learn(&what) => {
+                    warn!(
+                        gen_ai.request.model = self.model,
+                        refusal = what,
+                        "asking for vectors differently"
+                    );
+                }
+                answer => break answer?,
+            }
+        };
+        let body = answer.chunk().await?.unwrap_or_default();
+        let (vectors, usage) = protocol
+            .read(&body, texts.len())
+            .and_then(|read| match read.0.len() {
+                given if given == texts.len() => Ok(read),
+                given => Err(format!("{given} vectors for {} texts", texts.len())),
+            })
+            .map_err(|what| {
+                provider_error(&self.target, &body)
+                    .unwrap_or_else(|| self.malformed(self.target.readable(&what)))
+            })?;
+        answer.settle(usage);
+        record_usage(&span, usage, answer.attempts(), started);
+        Ok(Embeddings { vectors, usage, attempts: answer.attempts() })
     }
 
     /// Checks a vector and scales it to unit length.
@@ -229,18 +289,28 @@ pub(crate) fn normalise(vector: &mut [f32]) -> bool {
 fn append(all: &mut Embeddings, part: Embeddings) {
     all.vectors.extend(part.vectors);
     all.usage.prompt_tokens += part.usage.prompt_tokens;
+    all.usage.cached_prompt_tokens += part.usage.cached_prompt_tokens;
     all.usage.completion_tokens += part.usage.completion_tokens;
     all.attempts += part.attempts;
 }
 
 #[cfg(test)]
 mod tests {
+    use crate::Endpoint;
+    use crate::http::HttpConfig;
+
     use super::*;
+
+    fn batcher(batching: EmbedBatching) -> Batcher {
+        let target = Endpoint::new("x", "http://localhost").target("embed", "x:m").unwrap();
+        let http = Arc::new(HttpClient::new(HttpConfig::default()));
+        Batcher::new(http, target, "x".to_owned(), "m".to_owned(), batching)
+    }
 
     fn check_batches(texts: &[&str], max_batch_texts: usize, max_batch_bytes: usize) -> Vec<usize> {
         let batching = EmbedBatching { max_batch_texts, max_batch_bytes, ..EmbedBatching::default() };
         let texts: Vec<String> = texts.iter().map(|text| (*text).to_owned()).collect();
-        Batcher::new("m".to_owned(), batching).batches(&texts).iter().map(|batch| batch.len()).collect()
+        batcher(batching).batches(&texts).iter().map(|batch| batch.len()).collect()
     }
 
     #[test]
@@ -252,7 +322,7 @@ mod tests {
 
     fn check_prepared(text: &str, max_input_tokens: usize) -> String {
         let batching = EmbedBatching { max_input_tokens, ..EmbedBatching::default() };
-        Batcher::new("m".to_owned(), batching).prepare("", text)
+        batcher(batching).prepare("", text)
     }
 
     #[test]
@@ -265,8 +335,8 @@ mod tests {
     #[test]
     fn prefixes_are_part_of_the_name() {
         let batching = EmbedBatching { query_prefix: "query: ".to_owned(), ..EmbedBatching::default() };
-        assert_eq!(Batcher::new("x:m".to_owned(), batching).name(), r#"x:m[document="",query="query: "]"#);
-        assert_eq!(Batcher::new("x:m".to_owned(), EmbedBatching::default()).name(), "x:m");
+        assert_eq!(batcher(batching).name(), r#"x:m[document="",query="query: "]"#);
+        assert_eq!(batcher(EmbedBatching::default()).name(), "x:m");
     }
 
     #[test]

@@ -15,7 +15,7 @@ pub struct Endpoint {
     pub label: String,
     /// The base URL up to where the provider's paths begin, such as `https://api.openai.com/v1`; a query is kept.
     pub base_url: String,
-    /// Sent as a bearer token, where given and not empty.
+    /// Sent as a bearer token, or in the header that the provider wants it in, where given and not empty.
     pub api_key: Option<Secret>,
     /// More headers, such as `api-key` for Azure; their values are treated as secrets.
     pub headers: Vec<(String, Secret)>,
@@ -34,12 +34,25 @@ impl Endpoint {
 
     /// The address of `path` below the base URL for `model`, with the headers that open it.
     pub(crate) fn target(&self, path: &str, model: &str) -> Result<Target, ConfigError> {
+        self.target_with(path, model, KeyHeader::Bearer)
+    }
+
+    /// The same, with the key in the header that the provider wants it in.
+    pub(crate) fn target_with(
+        &self,
+        path: &str,
+        model: &str,
+        key_header: KeyHeader,
+    ) -> Result<Target, ConfigError> {
         let url = self.url(path)?;
         let mut headers = HeaderMap::new();
         let mut secrets = Vec::new();
         if let Some(key) = self.api_key.as_ref().filter(|key| !key.is_empty()) {
-            let bearer = format!("Bearer {}", key.expose());
-            headers.insert(AUTHORIZATION, sensitive(&bearer).ok_or(ConfigError::UnusableKey)?);
+            let (name, value) = match key_header {
+                KeyHeader::Bearer => (AUTHORIZATION, format!("Bearer {}", key.expose())),
+                KeyHeader::Named(name) => (HeaderName::from_static(name), key.expose().to_owned()),
+            };
+            headers.insert(name, sensitive(&value).ok_or(ConfigError::UnusableKey)?);
             secrets.push(key.clone());
         }
         for (name, value) in &self.headers {
@@ -74,6 +87,15 @@ impl Endpoint {
         url.set_path(joined.trim_end_matches('/'));
         Ok(url)
     }
+}
+
+/// Where a provider wants its key.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum KeyHeader {
+    /// `Authorization: Bearer KEY`.
+    Bearer,
+    /// Alone, in a header of this name.
+    Named(&'static str),
 }
 
 impl fmt::Debug for Endpoint {

@@ -1,15 +1,17 @@
-//! Adapters to models: OpenAI-compatible and Ollama servers over one HTTP layer, local model folders, and the
-//! built-in embedder.
+//! Adapters to models: OpenAI-compatible servers, Anthropic, Gemini, Ollama and rerankers over one HTTP layer, local
+//! model folders, and the built-in embedder.
 //!
 //! Everything here implements a port of `graphloom-core`. Nothing reads the environment: keys, base URLs and limits
 //! come in as plain config values.
 
 #![cfg_attr(test, allow(clippy::unwrap_used))]
 
+pub mod anthropic;
 pub mod builtin;
 mod chat_stream;
 mod embed_batches;
 mod endpoint;
+pub mod gemini;
 pub mod http;
 #[cfg(feature = "local")]
 pub mod local;
@@ -17,6 +19,7 @@ pub mod local;
 pub mod models;
 pub mod ollama;
 pub mod openai;
+pub mod rerank;
 mod secret;
 #[cfg(any(test, feature = "testing"))]
 pub mod testing;

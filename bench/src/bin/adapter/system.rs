@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use std::sync::Arc;
-use std::time::{Instant, SystemTime, UNIX_EPOCH};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use anyhow::{Context, bail};
 use futures::{StreamExt, stream};
@@ -166,6 +166,9 @@ impl Clock for SystemClock {
     }
 }
 
+/// How long indexing waits for a service that is down, as `graphloom add` does.
+const MAX_PAUSE: Duration = Duration::from_secs(900);
+
 /// Rules in every role and the built-in embedder.
 fn offline() -> Models {
     Models {
@@ -174,12 +177,14 @@ fn offline() -> Models {
         summarize: None,
         answer: None,
         embedder: Arc::new(BuiltinEmbedder),
+        reranker: None,
     }
 }
 
 /// The replay server in every role.
 fn replayed(server: &str) -> anyhow::Result<Models> {
-    let http = Arc::new(HttpClient::new(HttpConfig::default()));
+    let config = HttpConfig { max_pause: MAX_PAUSE, ..HttpConfig::default() };
+    let http = Arc::new(HttpClient::new(config));
     let base = format!("{}/v1", server.trim_end_matches('/'));
     let endpoint = Endpoint::new("openai", base).with_key(Some(Secret::new("replay")));
     let chat = OpenAiChatConfig {
@@ -202,6 +207,7 @@ fn replayed(server: &str) -> anyhow::Result<Models> {
         summarize: Some(chat.clone()),
         answer: Some(chat),
         embedder: Arc::new(embedder),
+        reranker: None,
     })
 }
 

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::io;
 use std::path::Path;
+use std::sync::Arc;
 
 use graphloom_core::DocumentStatus;
 use graphloom_engine::Engine;
@@ -43,9 +44,9 @@ pub(crate) async fn run(app: &App, args: &AddArgs) -> anyhow::Result<Exit> {
         _ => {}
     }
     let worker = wire::register_worker(&app.config)?;
-    let indexing = wire::indexing(app, &worker).await?;
+    let view = Arc::new(ProgressView::new(app.output));
+    let indexing = wire::indexing(app, &worker, indexing::listener(&view)).await?;
     let interrupt = Interrupt::listen()?;
-    let view = ProgressView::new(app.output);
     let mut summary = Summary::default();
     accept_all(app, args, &indexing.engine, &interrupt, &view, &mut summary).await?;
     if interrupt.is_requested() {

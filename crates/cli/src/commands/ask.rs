@@ -4,12 +4,12 @@ use std::io;
 
 use graphloom_core::Call;
 use graphloom_engine::Engine;
-use graphloom_engine::query::{self, Answer, Citation, Mode, Question, Retrieval};
+use graphloom_engine::query::{self, Answer, Citation, Mode, QueryNote, Question, Retrieval};
 use serde::Serialize;
 
 use super::App;
 use crate::args::AskArgs;
-use crate::fault::Exit;
+use crate::fault::{Exit, Fault};
 use crate::output::render::{one_line, place, plain};
 use crate::wire::{self, Asks};
 
@@ -28,6 +28,8 @@ struct Answered<'a> {
     model: Option<&'a str>,
     citations: &'a [Citation],
     dropped_citations: u32,
+    /// What did not go as asked for.
+    notes: &'a [QueryNote],
     retrieval: &'a Retrieval,
     calls: Vec<&'a Call>,
 }
@@ -36,8 +38,27 @@ struct Answered<'a> {
 pub(crate) async fn run(app: &App, args: &AskArgs) -> anyhow::Result<Exit> {
     let question = args.question();
     let asks = if args.context_only || args.prompt_only { Asks::Keywords } else { Asks::Answer };
-    let engine = wire::query_engine(app, asks).await?;
+    if args.min_rerank_score.is_some() && app.config.reranker.is_none() {
+        let fault = Fault::usage("--min-rerank-score needs a reranker and none is configured");
+        return Err(fault
+            .help("--set reranker=cohere:MODEL or --set reranker=jina:MODEL chooses one")
+            .into());
+    }
+    if !question.min_rerank_score.is_finite() {
+        return Err(Fault::usage("--min-rerank-score must be a number").into());
+    }
+    let mut engine = wire::query_engine(app, asks).await?;
+    if question.rerank {
+        engine.models.reranker = wire::reranker(app)?;
+    }
     let retrieval = query::retrieve(&engine, &question).await?;
+    for note in &retrieval.notes {
+        app.output.warn(format_args!("warning: {note}"));
+        let QueryNote::NotReranked { remedy, .. } = note;
+        if let Some(remedy) = remedy {
+            app.output.warn(format_args!("help: {remedy}"));
+        }
+    }
     if asks == Asks::Answer {
         return answer(app, &engine, &question, &retrieval).await;
     }
@@ -101,6 +122,7 @@ async fn answer(
             model: answer.model.as_deref(),
             citations: &answer.citations,
             dropped_citations: answer.dropped_citations,
+            notes: &retrieval.notes,
             retrieval,
             calls,
         })?;
@@ -129,8 +151,8 @@ fn print_sources(app: &App, answer: &Answer) -> anyhow::Result<()> {
     }
     if answer.found && answer.model.is_none() {
         output.note("answered without a language model: verbatim sentences from your documents");
-        if app.config.api_key.is_some() {
-            output.note("a key is set; --llm openai:MODEL lets a model answer");
+        if let Some(service) = app.config.unused_chat_key() {
+            output.note(format_args!("a key is set; --llm {}:MODEL lets a model answer", service.name()));
         }
     }
     Ok(())

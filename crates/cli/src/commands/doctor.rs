@@ -8,7 +8,7 @@ use graphloom_core::{ChatMessage, ChatRequest, ChatRole, EmbeddingSpec, complete
 use serde::Serialize;
 
 use super::App;
-use crate::config::ModelChoice;
+use crate::config::{ModelChoice, RerankerChoice};
 use crate::fault::{self, Exit};
 use crate::output::render::{count, plain};
 use crate::wire::{self, Providers};
@@ -50,12 +50,17 @@ impl Finding {
 /// Prints one line for each thing tried; exits with 1 if one fails.
 pub(crate) async fn run(app: &App) -> anyhow::Result<Exit> {
     let mut findings = vec![configuration(app)];
+    findings
+        .extend(app.settings.key_warnings.iter().map(|warning| Finding::new("key", Verdict::Warn, warning)));
     findings.push(Finding::of("data folder", writable(&app.config.data_dir)));
     let (workspace, space) = workspace(app).await;
     findings.push(workspace);
     let providers = Providers::new(&app.config);
     findings.push(Finding::of("embedder", embedder(&providers, space.as_ref()).await));
     findings.extend(models(app, &providers).await);
+    if let Some(choice) = &app.config.reranker {
+        findings.push(Finding::of("reranker", reranker(&providers, choice).await));
+    }
     let failed = findings.iter().any(|finding| finding.verdict == Verdict::Fail);
     if app.output.json {
         app.output.json(&findings)?;
@@ -141,12 +146,13 @@ async fn models(app: &App, providers: &Providers<'_>) -> Vec<Finding> {
         .collect();
     if !offline.is_empty() {
         let message = format!("none for {}: rules and verbatim sentences are used", offline.join(", "));
-        let remedy = match app.config.api_key {
-            Some(_) => "a key is set; --llm openai:MODEL uses it",
-            None => "--llm openai:MODEL or --llm ollama:MODEL chooses one",
+        let remedy = match app.config.unused_chat_key() {
+            Some(service) => format!("a key is set; --llm {}:MODEL uses it", service.name()),
+            None => {
+                "--llm openai:MODEL, anthropic:MODEL, gemini:MODEL or ollama:MODEL chooses one".to_owned()
+            }
         };
-        findings
-            .push(Finding { remedy: Some(remedy.to_owned()), ..Finding::new("model", Verdict::Ok, message) });
+        findings.push(Finding { remedy: Some(remedy), ..Finding::new("model", Verdict::Ok, message) });
     }
     findings
 }
@@ -161,4 +167,15 @@ async fn trial(providers: &Providers<'_>, choice: &ModelChoice) -> anyhow::Resul
     let (_, completion) = complete(model.as_ref(), request).await?;
     let tokens = completion.usage.prompt_tokens + completion.usage.completion_tokens;
     Ok(format!("{choice} answers ({tokens} tokens spent on asking)"))
+}
+
+/// One small call: of two passages the one that answers must score higher.
+async fn reranker(providers: &Providers<'_>, choice: &RerankerChoice) -> anyhow::Result<String> {
+    let reranker = providers.reranker(choice)?;
+    let passages = ["Bread is baked from flour and water.", "Radium was discovered in 1898."];
+    let reranking = reranker.rerank("When was radium discovered?", &passages.map(str::to_owned)).await?;
+    match reranking.scores.as_slice() {
+        [bread, radium] if radium > bread => Ok(format!("{choice} works")),
+        scores => anyhow::bail!("{choice} scores a passage that answers no higher than another: {scores:?}"),
+    }
 }

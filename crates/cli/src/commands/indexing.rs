@@ -1,6 +1,10 @@
 //! Running the indexing pipeline with progress and Ctrl-C, as `add` and `retry` do.
 
+use std::sync::Arc;
+
+use graphloom_core::Progress;
 use graphloom_engine::index::{self, RunReport};
+use graphloom_providers::http::{ServiceListener, ServiceNotice};
 use serde::Serialize;
 
 use super::App;
@@ -25,6 +29,20 @@ pub(crate) struct Ran {
     pub(crate) failures: Failures,
     /// Whether Ctrl-C ended it.
     pub(crate) interrupted: bool,
+}
+
+/// Shows in `view` which model services are waited for.
+pub(crate) fn listener(view: &Arc<ProgressView>) -> ServiceListener {
+    let view = Arc::clone(view);
+    Arc::new(move |notice| {
+        view.show(match notice {
+            ServiceNotice::Paused { service, reason, retry_in } => {
+                let retry_in_ms = u64::try_from(retry_in.as_millis()).unwrap_or(u64::MAX);
+                Progress::Paused { service, reason, retry_in_ms }
+            }
+            ServiceNotice::Resumed { service } => Progress::Resumed { service },
+        });
+    })
 }
 
 /// Works through all jobs, showing progress, until done or interrupted.

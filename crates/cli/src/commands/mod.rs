@@ -61,6 +61,10 @@ pub(crate) fn run(cli: Cli) -> anyhow::Result<Exit> {
     for warning in &settings.warnings {
         output.note(format_args!("warning: {warning}"));
     }
+    // Shown with --quiet too: what is warned about cannot be taken back.
+    for warning in &settings.key_warnings {
+        output.warn(format_args!("warning: {warning}"));
+    }
     let app = App { config, settings, output, current_dir };
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build().context("starting")?;
     let outcome = runtime.block_on(dispatch(&app, &cli.command));

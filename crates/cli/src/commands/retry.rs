@@ -1,5 +1,7 @@
 //! `graphloom retry`: failed chunks and stopped documents again.
 
+use std::sync::Arc;
+
 use graphloom_core::{DocumentId, DocumentStatus, Snapshot};
 use graphloom_engine::index::{self, RunReport};
 use serde::Serialize;
@@ -24,7 +26,8 @@ struct Summary {
 pub(crate) async fn run(app: &App, args: &RetryArgs) -> anyhow::Result<Exit> {
     wire::require_workspace(&app.config)?;
     let worker = wire::register_worker(&app.config)?;
-    let indexing = wire::indexing(app, &worker).await?;
+    let view = Arc::new(ProgressView::new(app.output));
+    let indexing = wire::indexing(app, &worker, indexing::listener(&view)).await?;
     let snapshot = indexing.engine.store.snapshot().await?;
     let ids = match args.documents.as_slice() {
         [] => failed(snapshot.as_ref()).await?,
@@ -41,7 +44,6 @@ pub(crate) async fn run(app: &App, args: &RetryArgs) -> anyhow::Result<Exit> {
     let queued_chunks = index::retry(&indexing.engine, &ids).await?;
     app.output.note(format_args!("{} queued again", count(queued_chunks, "chunk")));
     let interrupt = Interrupt::listen()?;
-    let view = ProgressView::new(app.output);
     let ran = indexing::run(app, &indexing, &interrupt, &view).await?;
     let run_failed = ran.report.as_ref().is_some_and(RunReport::is_partial) || ran.failures.total > 0;
     let exit = match (ran.interrupted, run_failed) {

@@ -1,23 +1,103 @@
-//! Which model: `provider:name` as people write it.
+//! Which model: `provider:name` as people write it, and the services behind them.
 
 use std::fmt;
+
+/// A service over HTTP, with an address and mostly a key.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Service {
+    /// OpenAI, or whatever speaks its protocol.
+    OpenAi,
+    /// Anthropic.
+    Anthropic,
+    /// The Gemini API.
+    Gemini,
+    /// Ollama.
+    Ollama,
+    /// Cohere, or whatever reranks like it.
+    Cohere,
+    /// Jina, or whatever reranks like it.
+    Jina,
+}
+
+impl Service {
+    /// All of them, in the order of the documentation.
+    pub(crate) const ALL: [Self; 6] =
+        [Self::OpenAi, Self::Anthropic, Self::Gemini, Self::Ollama, Self::Cohere, Self::Jina];
+
+    /// What stands before the colon in a model's name.
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Self::OpenAi => "openai",
+            Self::Anthropic => "anthropic",
+            Self::Gemini => "gemini",
+            Self::Ollama => "ollama",
+            Self::Cohere => "cohere",
+            Self::Jina => "jina",
+        }
+    }
+
+    /// The configuration key of its address.
+    pub(crate) fn address_key(self) -> &'static str {
+        match self {
+            Self::OpenAi => "base_url",
+            Self::Anthropic => "anthropic_base_url",
+            Self::Gemini => "gemini_base_url",
+            Self::Ollama => "ollama_host",
+            Self::Cohere => "cohere_base_url",
+            Self::Jina => "jina_base_url",
+        }
+    }
+
+    /// The configuration key of its key, where it has one.
+    pub(crate) fn secret_key(self) -> Option<&'static str> {
+        match self {
+            Self::OpenAi => Some("api_key"),
+            Self::Anthropic => Some("anthropic_api_key"),
+            Self::Gemini => Some("gemini_api_key"),
+            Self::Ollama => None,
+            Self::Cohere => Some("cohere_api_key"),
+            Self::Jina => Some("jina_api_key"),
+        }
+    }
+
+    /// Whether it has chat models.
+    pub(crate) fn chats(self) -> bool {
+        match self {
+            Self::OpenAi | Self::Anthropic | Self::Gemini | Self::Ollama => true,
+            Self::Cohere | Self::Jina => false,
+        }
+    }
+
+    fn of_name(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|service| service.name() == name)
+    }
+}
 
 /// A chat model.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum ModelChoice {
     /// A model of the OpenAI-compatible service.
     OpenAi(String),
+    /// A model of Anthropic.
+    Anthropic(String),
+    /// A model of the Gemini API.
+    Gemini(String),
     /// A model of Ollama.
     Ollama(String),
 }
 
 impl ModelChoice {
-    /// Reads `openai:MODEL` or `ollama:MODEL`.
+    /// What may be written.
+    pub(crate) const EXPECTED: &str = "none, openai:MODEL, anthropic:MODEL, gemini:MODEL or ollama:MODEL";
+
+    /// Reads `openai:MODEL` and the like.
     pub(crate) fn parse(text: &str) -> Option<Self> {
         match named(text)? {
-            ("openai", name) => Some(Self::OpenAi(name.to_owned())),
-            ("ollama", name) => Some(Self::Ollama(name.to_owned())),
-            _ => None,
+            (Service::OpenAi, name) => Some(Self::OpenAi(name)),
+            (Service::Anthropic, name) => Some(Self::Anthropic(name)),
+            (Service::Gemini, name) => Some(Self::Gemini(name)),
+            (Service::Ollama, name) => Some(Self::Ollama(name)),
+            (Service::Cohere | Service::Jina, _) => None,
         }
     }
 }
@@ -26,6 +106,8 @@ impl fmt::Display for ModelChoice {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::OpenAi(name) => write!(f, "openai:{name}"),
+            Self::Anthropic(name) => write!(f, "anthropic:{name}"),
+            Self::Gemini(name) => write!(f, "gemini:{name}"),
             Self::Ollama(name) => write!(f, "ollama:{name}"),
         }
     }
@@ -40,21 +122,29 @@ pub(crate) enum EmbedderChoice {
     Local(String),
     /// A model of the OpenAI-compatible service.
     OpenAi(String),
+    /// A model of the Gemini API.
+    Gemini(String),
     /// A model of Ollama.
     Ollama(String),
 }
 
 impl EmbedderChoice {
-    /// Reads `builtin`, `local:NAME`, `openai:MODEL` or `ollama:MODEL`.
+    /// What may be written.
+    pub(crate) const EXPECTED: &str = "builtin, local:NAME, openai:MODEL, gemini:MODEL or ollama:MODEL";
+
+    /// Reads `builtin`, `local:NAME`, `openai:MODEL` and the like.
     pub(crate) fn parse(text: &str) -> Option<Self> {
         if text == "builtin" {
             return Some(Self::Builtin);
         }
+        if let Some(name) = text.strip_prefix("local:").filter(|name| !name.is_empty()) {
+            return Some(Self::Local(name.to_owned()));
+        }
         match named(text)? {
-            ("local", name) => Some(Self::Local(name.to_owned())),
-            ("openai", name) => Some(Self::OpenAi(name.to_owned())),
-            ("ollama", name) => Some(Self::Ollama(name.to_owned())),
-            _ => None,
+            (Service::OpenAi, name) => Some(Self::OpenAi(name)),
+            (Service::Gemini, name) => Some(Self::Gemini(name)),
+            (Service::Ollama, name) => Some(Self::Ollama(name)),
+            (Service::Anthropic | Service::Cohere | Service::Jina, _) => None,
         }
     }
 
@@ -75,11 +165,45 @@ impl fmt::Display for EmbedderChoice {
             Self::Builtin => f.write_str("builtin"),
             Self::Local(name) => write!(f, "local:{name}"),
             Self::OpenAi(name) => write!(f, "openai:{name}"),
+            Self::Gemini(name) => write!(f, "gemini:{name}"),
             Self::Ollama(name) => write!(f, "ollama:{name}"),
         }
     }
 }
 
-fn named(text: &str) -> Option<(&str, &str)> {
-    text.split_once(':').filter(|(_, name)| !name.is_empty())
+/// What puts passages in order.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum RerankerChoice {
+    /// A model of Cohere, or of whatever reranks like it.
+    Cohere(String),
+    /// A model of Jina, or of whatever reranks like it.
+    Jina(String),
+}
+
+impl RerankerChoice {
+    /// What may be written.
+    pub(crate) const EXPECTED: &str = "none, cohere:MODEL or jina:MODEL";
+
+    /// Reads `cohere:MODEL` or `jina:MODEL`.
+    pub(crate) fn parse(text: &str) -> Option<Self> {
+        match named(text)? {
+            (Service::Cohere, name) => Some(Self::Cohere(name)),
+            (Service::Jina, name) => Some(Self::Jina(name)),
+            (Service::OpenAi | Service::Anthropic | Service::Gemini | Service::Ollama, _) => None,
+        }
+    }
+}
+
+impl fmt::Display for RerankerChoice {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Cohere(name) => write!(f, "cohere:{name}"),
+            Self::Jina(name) => write!(f, "jina:{name}"),
+        }
+    }
+}
+
+fn named(text: &str) -> Option<(Service, String)> {
+    let (service, name) = text.split_once(':').filter(|(_, name)| !name.is_empty())?;
+    Some((Service::of_name(service)?, name.to_owned()))
 }

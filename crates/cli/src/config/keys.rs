@@ -7,8 +7,8 @@ pub(crate) struct Key {
     pub(crate) name: &'static str,
     /// Its value where nobody says otherwise; `None` means unset.
     pub(crate) default: Option<&'static str>,
-    /// A variable of another product that is respected too, after our own.
-    pub(crate) foreign: Option<&'static str>,
+    /// Variables of other products that are respected too, after our own, in this order.
+    pub(crate) foreign: &'static [&'static str],
     /// Never printed.
     pub(crate) secret: bool,
     /// What it is for.
@@ -32,29 +32,49 @@ pub(crate) const OTHER_VARIABLES: [&str; 2] = ["GRAPHLOOM_CONFIG", "GRAPHLOOM_LO
 pub(crate) const KEYS: &[Key] = &[
     key("data_dir", Some(".graphloom"), "folder that holds the workspaces; relative to the current folder"),
     key("workspace", Some("default"), "workspace inside the data folder"),
-    key("llm", Some("none"), "language model of every role: none, openai:MODEL or ollama:MODEL"),
+    key(
+        "llm",
+        Some("none"),
+        "language model of every role: none, openai:MODEL, anthropic:MODEL, gemini:MODEL or ollama:MODEL",
+    ),
     key("extract_llm", None, "model that reads entities and relations from chunks; like llm where unset"),
     key("keywords_llm", None, "model that finds search keywords in questions; like llm where unset"),
     key("summarize_llm", None, "model that joins long descriptions; like llm where unset"),
     key("answer_llm", None, "model that answers; like llm where unset"),
     Key {
-        foreign: Some("OPENAI_BASE_URL"),
+        foreign: &["OPENAI_BASE_URL"],
         ..key("base_url", Some("https://api.openai.com/v1"), "address of the OpenAI-compatible service")
     },
+    secret("api_key", &["OPENAI_API_KEY"], "key of the OpenAI-compatible service"),
     Key {
-        foreign: Some("OPENAI_API_KEY"),
-        secret: true,
-        ..key("api_key", None, "key of the OpenAI-compatible service")
+        foreign: &["ANTHROPIC_BASE_URL"],
+        ..key("anthropic_base_url", Some("https://api.anthropic.com"), "address of Anthropic")
     },
+    secret("anthropic_api_key", &["ANTHROPIC_API_KEY"], "key of Anthropic"),
+    key(
+        "gemini_base_url",
+        Some("https://generativelanguage.googleapis.com/v1beta"),
+        "address of the Gemini API",
+    ),
+    secret("gemini_api_key", &["GEMINI_API_KEY", "GOOGLE_API_KEY"], "key of the Gemini API"),
     Key {
-        foreign: Some("OLLAMA_HOST"),
+        foreign: &["OLLAMA_HOST"],
         ..key("ollama_host", Some("http://127.0.0.1:11434"), "address of Ollama")
     },
     key(
         "embedder",
         Some("builtin"),
-        "builtin, local:NAME, openai:MODEL or ollama:MODEL; where unset, a workspace keeps its own",
+        "builtin, local:NAME, openai:MODEL, gemini:MODEL or ollama:MODEL; where unset, a workspace keeps its own",
     ),
+    key("reranker", Some("none"), "puts passages in order for an answer: none, cohere:MODEL or jina:MODEL"),
+    key(
+        "cohere_base_url",
+        Some("https://api.cohere.com/v2"),
+        "address of Cohere, or of what reranks like it",
+    ),
+    secret("cohere_api_key", &["COHERE_API_KEY", "CO_API_KEY"], "key of Cohere"),
+    key("jina_base_url", Some("https://api.jina.ai/v1"), "address of Jina, or of what reranks like it"),
+    secret("jina_api_key", &["JINA_API_KEY"], "key of Jina"),
     key("models_dir", None, "folder of local models; graphloom/models in the user's data folder where unset"),
     key("chunk_strategy", Some("auto"), "auto, headings, recursive or token_window"),
     key("chunk_tokens", None, "most tokens of a chunk; where unset 1200, or 600 for long documents"),
@@ -63,14 +83,23 @@ pub(crate) const KEYS: &[Key] = &[
     key("entity_types", None, "entity types offered to the extraction model, separated by commas"),
     key("max_concurrent_calls", Some("4"), "calls in flight to each model service"),
     key("max_concurrent_documents", Some("16"), "documents worked on at once"),
-    key("requests_per_minute", None, "most requests a minute to each model service"),
-    key("tokens_per_minute", None, "most tokens a minute to each model service"),
+    key(
+        "requests_per_minute",
+        None,
+        "most requests a minute to each model service, such as 500,anthropic=50",
+    ),
+    key("tokens_per_minute", None, "most tokens a minute to each model service, such as 90000,embed=1000000"),
+    key("max_pause_s", Some("900"), "how long indexing waits for a model service that is down"),
     key("first_byte_timeout_s", Some("600"), "how long a model may take to begin its answer"),
     key("idle_timeout_s", Some("60"), "how long a model may be silent inside an answer"),
 ];
 
 const fn key(name: &'static str, default: Option<&'static str>, about: &'static str) -> Key {
-    Key { name, default, foreign: None, secret: false, about }
+    Key { name, default, foreign: &[], secret: false, about }
+}
+
+const fn secret(name: &'static str, foreign: &'static [&'static str], about: &'static str) -> Key {
+    Key { name, default: None, foreign, secret: true, about }
 }
 
 /// The key of this name.

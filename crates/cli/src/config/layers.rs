@@ -68,12 +68,25 @@ pub(crate) struct Settings {
     values: BTreeMap<&'static str, Setting>,
     /// What looked wrong but does not stop anything, such as an unknown variable.
     pub(crate) warnings: Vec<String>,
+    /// Keys of the user that would go where the current folder says; shown in any case.
+    pub(crate) key_warnings: Vec<String>,
+    /// The configuration file that came with the current folder, where it was read without being named.
+    project_file: Option<PathBuf>,
 }
 
 impl Settings {
     /// The value of a key, if it has one.
     pub(crate) fn get(&self, key: &str) -> Option<&Setting> {
         self.values.get(key)
+    }
+
+    /// Whether a value came with the current folder rather than from the user.
+    pub(crate) fn is_of_project(&self, setting: &Setting) -> bool {
+        match &setting.origin {
+            Origin::DotEnv(_) => true,
+            Origin::File(path) => Some(path) == self.project_file.as_ref(),
+            Origin::Flag(_) | Origin::Environment(_) | Origin::Default => false,
+        }
     }
 
     fn offer(&mut self, key: &'static Key, value: String, origin: Origin) {
@@ -100,6 +113,7 @@ pub(crate) fn read(surroundings: &Surroundings) -> anyhow::Result<Settings> {
         None => {
             let project = surroundings.current_dir.join(PROJECT_FILE);
             let user = user_config(&surroundings.environment);
+            settings.project_file = Some(project.clone());
             for path in std::iter::once(project).chain(user).filter(|path| path.is_file()) {
                 read_file(&mut settings, &path)?;
             }
@@ -136,7 +150,7 @@ fn read_variables(
 ) {
     for key in KEYS {
         let ours = key.variable();
-        for variable in std::iter::once(ours.as_str()).chain(key.foreign) {
+        for variable in std::iter::once(ours.as_str()).chain(key.foreign.iter().copied()) {
             if let Some(value) = set(variables, variable) {
                 settings.offer(key, value.to_owned(), origin(variable.to_owned()));
             }

@@ -3,7 +3,9 @@
 mod choice;
 pub(crate) mod keys;
 pub(crate) mod layers;
+mod per_minute;
 
+use std::collections::BTreeMap;
 use std::fmt;
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
@@ -12,8 +14,9 @@ use std::time::Duration;
 use graphloom_core::{Role, WorkspaceId};
 use graphloom_engine::chunk::{ChunkConfig, ChunkStrategy};
 
-pub(crate) use self::choice::{EmbedderChoice, ModelChoice};
+pub(crate) use self::choice::{EmbedderChoice, ModelChoice, RerankerChoice, Service};
 pub(crate) use self::layers::{Origin, Setting, Settings, Surroundings};
+pub(crate) use self::per_minute::PerMinute;
 use crate::fault::Fault;
 
 /// Everything that can be configured, checked.
@@ -25,14 +28,14 @@ pub(crate) struct Config {
     pub(crate) workspace: WorkspaceId,
     /// The model of each role that has one.
     pub(crate) models: RoleModels,
-    /// The OpenAI-compatible service.
-    pub(crate) base_url: String,
-    /// Its key.
-    pub(crate) api_key: Option<Secret>,
-    /// Where Ollama listens.
-    pub(crate) ollama_host: String,
+    /// Where each service listens, as written.
+    addresses: BTreeMap<Service, String>,
+    /// The keys of those that have one.
+    api_keys: BTreeMap<Service, Secret>,
     /// What makes vectors; `None` where nobody chose, so that a workspace keeps its own.
     pub(crate) embedder: Option<EmbedderChoice>,
+    /// What puts passages in order for an answer, where anything does.
+    pub(crate) reranker: Option<RerankerChoice>,
     /// The folder of local models.
     pub(crate) models_dir: PathBuf,
     /// How texts are split.
@@ -46,13 +49,32 @@ pub(crate) struct Config {
     /// Documents worked on at once.
     pub(crate) max_concurrent_documents: usize,
     /// Most requests a minute.
-    pub(crate) requests_per_minute: Option<u32>,
+    pub(crate) requests_per_minute: PerMinute,
     /// Most tokens a minute.
-    pub(crate) tokens_per_minute: Option<u32>,
+    pub(crate) tokens_per_minute: PerMinute,
+    /// How long indexing waits for a service that is down.
+    pub(crate) max_pause: Duration,
     /// How long a model may take to begin its answer.
     pub(crate) first_byte_timeout: Duration,
     /// How long a model may be silent inside an answer.
     pub(crate) idle_timeout: Duration,
+}
+
+impl Config {
+    /// Where a service listens, as written.
+    pub(crate) fn address(&self, service: Service) -> &str {
+        self.addresses.get(&service).map_or("", String::as_str)
+    }
+
+    /// The key of a service.
+    pub(crate) fn api_key(&self, service: Service) -> Option<&Secret> {
+        self.api_keys.get(&service)
+    }
+
+    /// A service with chat models whose key is set, though no role uses it.
+    pub(crate) fn unused_chat_key(&self) -> Option<Service> {
+        Service::ALL.into_iter().find(|service| service.chats() && self.api_keys.contains_key(service))
+    }
 }
 
 /// The model of each role; `None` is the offline default.
@@ -95,8 +117,48 @@ impl fmt::Debug for Secret {
 
 /// Reads and checks everything.
 pub(crate) fn load(surroundings: &Surroundings) -> anyhow::Result<(Config, Settings)> {
-    let settings = layers::read(surroundings)?;
+    let mut settings = layers::read(surroundings)?;
+    settings.key_warnings = key_warnings(&settings);
     Ok((check(&settings, surroundings)?, settings))
+}
+
+/// Keys that the user set and that would go to an address which came with the current folder: whoever made the folder,
+/// as of a repository that was cloned, would get them. Addresses on this machine take nothing away.
+fn key_warnings(settings: &Settings) -> Vec<String> {
+    let mut warnings = Vec::new();
+    for service in Service::ALL {
+        let Some(key) = service.secret_key().and_then(|key| settings.get(key)) else { continue };
+        let Some(address) = settings.get(service.address_key()) else { continue };
+        if settings.is_of_project(address) && !settings.is_of_project(key) && !is_loopback(&address.value) {
+            let variable = keys::find(service.address_key()).map_or_else(String::new, keys::Key::variable);
+            warnings.push(format!(
+                "your {} key ({}) would be sent to {}, an address that this folder sets ({}); if you trust it, set \
+                 {variable} in the environment, else remove it there",
+                service.name(),
+                key.origin,
+                host_of(&address.value),
+                address.origin
+            ));
+        }
+    }
+    warnings
+}
+
+/// The host, and the port where one is named, of an address as written, without user and password.
+fn host_of(address: &str) -> &str {
+    let rest = address.split_once("://").map_or(address, |(_, rest)| rest);
+    // What a browser or an HTTP library takes for the end of the host, a backslash included.
+    let authority = rest.split(['/', '?', '#', '\\']).next().unwrap_or_default();
+    authority.rsplit_once('@').map_or(authority, |(_, host)| host)
+}
+
+fn is_loopback(address: &str) -> bool {
+    let host = host_of(address);
+    let name = match host.strip_prefix('[') {
+        Some(bracketed) => bracketed.split(']').next().unwrap_or_default(),
+        None => host.split(':').next().unwrap_or_default(),
+    };
+    name == "localhost" || name.parse().is_ok_and(|ip: std::net::IpAddr| ip.is_loopback())
 }
 
 fn check(settings: &Settings, surroundings: &Surroundings) -> anyhow::Result<Config> {
@@ -116,13 +178,25 @@ fn check(settings: &Settings, surroundings: &Surroundings) -> anyhow::Result<Con
     };
     let embedder = match settings.get("embedder") {
         Some(setting) if setting.origin != Origin::Default => {
-            let expected = "builtin, local:NAME, openai:MODEL or ollama:MODEL";
             let choice = EmbedderChoice::parse(&setting.value)
-                .ok_or_else(|| invalid("embedder", setting, expected))?;
+                .ok_or_else(|| invalid("embedder", setting, EmbedderChoice::EXPECTED))?;
             Some(choice)
         }
         _ => None,
     };
+    let reranker = match settings.get("reranker").filter(|setting| setting.value != "none") {
+        Some(setting) => Some(
+            RerankerChoice::parse(&setting.value)
+                .ok_or_else(|| invalid("reranker", setting, RerankerChoice::EXPECTED))?,
+        ),
+        None => None,
+    };
+    let services = Service::ALL.into_iter();
+    let addresses = services.clone().map(|service| (service, text(service.address_key()))).collect();
+    let api_keys = services.filter_map(|service| {
+        let setting = settings.get(service.secret_key()?)?;
+        Some((service, Secret(setting.value.clone())))
+    });
     let workspace = WorkspaceId::new(&text("workspace")).map_err(|error| Fault::usage(error.to_string()))?;
     let max_chunk_tokens = number::<u32>(settings, "chunk_tokens", 16)?;
     let overlap_tokens = number::<u32>(settings, "chunk_overlap", 0)?.unwrap_or(0);
@@ -141,18 +215,19 @@ fn check(settings: &Settings, surroundings: &Surroundings) -> anyhow::Result<Con
         data_dir: PathBuf::from(text("data_dir")),
         workspace,
         models,
-        base_url: text("base_url"),
-        api_key: settings.get("api_key").map(|setting| Secret(setting.value.clone())),
-        ollama_host: text("ollama_host"),
+        addresses,
+        api_keys: api_keys.collect(),
         embedder,
+        reranker,
         models_dir: models_dir(settings, surroundings)?,
         chunk: ChunkConfig { strategy: strategy(settings)?, max_chunk_tokens, overlap_tokens },
         gleaning: number(settings, "gleaning", 0)?.unwrap_or(0),
         entity_types: (!types.is_empty()).then_some(types),
         max_concurrent_calls: number(settings, "max_concurrent_calls", 1)?.unwrap_or(1),
         max_concurrent_documents: number(settings, "max_concurrent_documents", 1)?.unwrap_or(1),
-        requests_per_minute: number(settings, "requests_per_minute", 1)?,
-        tokens_per_minute: number(settings, "tokens_per_minute", 1)?,
+        requests_per_minute: per_minute(settings, "requests_per_minute")?,
+        tokens_per_minute: per_minute(settings, "tokens_per_minute")?,
+        max_pause: Duration::from_secs(number(settings, "max_pause_s", 0)?.unwrap_or(0)),
         first_byte_timeout: seconds("first_byte_timeout_s")?,
         idle_timeout: seconds("idle_timeout_s")?,
     })
@@ -171,8 +246,13 @@ fn model(settings: &Settings, key: &str) -> anyhow::Result<Option<Option<ModelCh
     }
     match ModelChoice::parse(&setting.value) {
         Some(choice) => Ok(Some(Some(choice))),
-        None => Err(invalid(key, setting, "none, openai:MODEL or ollama:MODEL")),
+        None => Err(invalid(key, setting, ModelChoice::EXPECTED)),
     }
+}
+
+fn per_minute(settings: &Settings, key: &str) -> anyhow::Result<PerMinute> {
+    let Some(setting) = settings.get(key) else { return Ok(PerMinute::default()) };
+    PerMinute::parse(&setting.value).ok_or_else(|| invalid(key, setting, PerMinute::EXPECTED))
 }
 
 fn number<N: FromStr + PartialOrd + fmt::Display>(
@@ -243,9 +323,90 @@ mod tests {
     #[test]
     fn a_wrong_value_names_its_origin_and_what_was_expected() {
         let error = check_flags(&[("llm", "gpt-4o")]).expect_err("no provider");
-        assert_eq!(error, "llm is \"gpt-4o\" (flag --llm) but must be none, openai:MODEL or ollama:MODEL");
+        assert_eq!(
+            error,
+            "llm is \"gpt-4o\" (flag --llm) but must be none, openai:MODEL, anthropic:MODEL, gemini:MODEL or ollama:MODEL"
+        );
         assert!(check_flags(&[("chunk_tokens", "many")]).is_err());
         assert!(check_flags(&[("chunk_tokens", "100"), ("chunk_overlap", "100")]).is_err());
         assert!(check_flags(&[("workspace", "../x")]).is_err());
+    }
+
+    #[test]
+    fn each_provider_has_its_models_and_its_key() {
+        let config = check_flags(&[("llm", "anthropic:claude-x"), ("answer_llm", "gemini:gemini-x")]);
+        let models = config.expect("valid").models;
+        assert_eq!(models.extract.map(|choice| choice.to_string()).as_deref(), Some("anthropic:claude-x"));
+        assert_eq!(models.answer.map(|choice| choice.to_string()).as_deref(), Some("gemini:gemini-x"));
+        assert!(check_flags(&[("llm", "cohere:rerank-x")]).is_err());
+        assert!(check_flags(&[("embedder", "anthropic:claude-x")]).is_err());
+        let config = check_flags(&[("reranker", "jina:r"), ("jina_api_key", "k")]).expect("valid");
+        assert_eq!(config.reranker, RerankerChoice::parse("jina:r"));
+        assert_eq!(config.api_key(Service::Jina).map(Secret::reveal), Some("k"));
+        assert!(check_flags(&[("reranker", "openai:r")]).is_err_and(|error| error.contains("cohere:MODEL")));
+    }
+
+    #[test]
+    fn a_key_variable_of_another_product_is_respected_in_order() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let mut around = Surroundings { current_dir: folder.path().to_owned(), ..Surroundings::default() };
+        let mut check = |name: &str| {
+            around.environment.insert(name.to_owned(), name.to_owned());
+            let config = load(&around).expect("valid").0;
+            config.api_key(Service::Gemini).map(|key| key.reveal().to_owned())
+        };
+        assert_eq!(check("GOOGLE_API_KEY").as_deref(), Some("GOOGLE_API_KEY"));
+        assert_eq!(check("GEMINI_API_KEY").as_deref(), Some("GEMINI_API_KEY"));
+        assert_eq!(check("GRAPHLOOM_GEMINI_API_KEY").as_deref(), Some("GRAPHLOOM_GEMINI_API_KEY"));
+    }
+
+    /// The warnings about keys, with these lines in `.env`, this `graphloom.toml` and these variables.
+    fn check_key_warnings(dot_env: &str, file: &str, variables: &[(&str, &str)]) -> Vec<String> {
+        let folder = tempfile::tempdir().expect("a folder");
+        std::fs::write(folder.path().join(".env"), dot_env).expect("written");
+        std::fs::write(folder.path().join(layers::PROJECT_FILE), file).expect("written");
+        let environment = variables.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned()));
+        let around = Surroundings {
+            environment: environment.collect(),
+            current_dir: folder.path().to_owned(),
+            ..Surroundings::default()
+        };
+        load(&around).expect("valid").1.key_warnings
+    }
+
+    #[test]
+    fn a_key_of_the_user_that_would_go_where_the_folder_says_is_warned_about() {
+        let key = ("OPENAI_API_KEY", "sk-very-secret");
+        let warned = check_key_warnings("OPENAI_BASE_URL=https://me:pw@elsewhere.example/v1", "", &[key]);
+        assert_eq!(warned.len(), 1);
+        for part in
+            ["openai", "elsewhere.example", ".env OPENAI_BASE_URL", "GRAPHLOOM_BASE_URL", "OPENAI_API_KEY"]
+        {
+            assert!(warned[0].contains(part), "{part}: {warned:?}");
+        }
+        assert!(!warned[0].contains("sk-very-secret") && !warned[0].contains("pw"));
+        let file = "anthropic_base_url = \"https://elsewhere.example\"";
+        assert_eq!(check_key_warnings("", file, &[("ANTHROPIC_API_KEY", "k")]).len(), 1);
+        assert_eq!(
+            check_key_warnings("", "base_url = \"http://localhost.elsewhere.example\"", &[key]).len(),
+            1
+        );
+        assert_eq!(
+            check_key_warnings("", "base_url = \"http://localhost@elsewhere.example\"", &[key]).len(),
+            1
+        );
+    }
+
+    #[test]
+    fn an_address_that_the_user_chose_or_that_takes_nothing_away_is_not_warned_about() {
+        let (key, elsewhere) = (("OPENAI_API_KEY", "k"), "https://elsewhere.example/v1");
+        let file = format!("base_url = {elsewhere:?}");
+        assert!(check_key_warnings("", &file, &[]).is_empty(), "no key");
+        assert!(check_key_warnings("", &file, &[("ANTHROPIC_API_KEY", "k")]).is_empty(), "another's key");
+        assert!(check_key_warnings("OPENAI_API_KEY=theirs", &file, &[]).is_empty(), "the folder's own key");
+        assert!(check_key_warnings("", &file, &[key, ("OPENAI_BASE_URL", elsewhere)]).is_empty(), "chosen");
+        for local in ["http://localhost:8000/v1", "http://127.0.0.1:8000", "http://[::1]:8000/v1"] {
+            assert!(check_key_warnings("", &format!("base_url = {local:?}"), &[key]).is_empty(), "{local}");
+        }
     }
 }

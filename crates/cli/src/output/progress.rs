@@ -121,7 +121,7 @@ impl ProgressView {
                 bar.set_length(u64::from(*total));
                 bar.set_position(u64::from(*done));
             }
-            Progress::ChunkFailed { .. } => {
+            Progress::ChunkFailed { .. } | Progress::Paused { .. } | Progress::Resumed { .. } => {
                 self.bars.suspend(|| self.output.note(describe(progress)));
             }
             Progress::Finished { document, .. } | Progress::Failed { document, .. } => {
@@ -161,7 +161,9 @@ impl State {
             Progress::Accepted { .. }
             | Progress::Advanced { .. }
             | Progress::Finished { .. }
-            | Progress::Settled { .. } => return,
+            | Progress::Settled { .. }
+            | Progress::Paused { .. }
+            | Progress::Resumed { .. } => return,
         };
         self.failure_count += 1;
         if self.failures.len() < MOST_FAILURES {
@@ -189,6 +191,11 @@ fn describe(progress: &Progress) -> String {
         Progress::Failed { source, reason, .. } => {
             format!("{}: failed: {}", plain(source), one_line(reason, 300))
         }
+        Progress::Paused { service, reason, retry_in_ms } => {
+            let (service, seconds) = (plain(service), retry_in_ms.div_ceil(1000));
+            format!("waiting for {service}, trying again in {seconds} s: {}", one_line(reason, 300))
+        }
+        Progress::Resumed { service } => format!("{} answers again, going on", plain(service)),
     }
 }
 
@@ -204,4 +211,21 @@ fn bar_style() -> ProgressStyle {
     ProgressStyle::with_template("{prefix:40!} {msg:9} [{bar:30}] {pos}/{len}")
         .unwrap_or_else(|_| ProgressStyle::default_bar())
         .progress_chars("=> ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn waiting_for_a_service_is_told_with_its_reason() {
+        let service = "api.example".to_owned();
+        let reason = "model x failed (status 503): busy".to_owned();
+        let paused = Progress::Paused { service: service.clone(), reason, retry_in_ms: 4_001 };
+        assert_eq!(
+            describe(&paused),
+            "waiting for api.example, trying again in 5 s: model x failed (status 503): busy"
+        );
+        assert_eq!(describe(&Progress::Resumed { service }), "api.example answers again, going on");
+    }
 }

@@ -26,9 +26,14 @@ impl<'a> Timer<'a> {
         self.row(completion.usage, completion.attempts, outcome)
     }
 
-    /// The row of an answered embedding call.
-    pub(super) fn embedded(self, usage: Usage, attempts: u32) -> Call {
+    /// The row of an answered call that has no end of its own: embedding and reranking.
+    pub(super) fn counted(self, usage: Usage, attempts: u32) -> Call {
         self.row(usage, attempts, CallOutcome::Ok)
+    }
+
+    /// The row of a call without an answer.
+    pub(super) fn failed(self, reason: String) -> Call {
+        self.row(Usage::default(), 1, CallOutcome::Failed { reason })
     }
 
     fn row(self, usage: Usage, attempts: u32, outcome: CallOutcome) -> Call {

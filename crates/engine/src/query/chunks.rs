@@ -31,6 +31,7 @@ pub(super) struct Passage {
     pub(super) document: Document,
     pub(super) arm: Arm,
     pub(super) score: Option<f32>,
+    pub(super) rerank_score: Option<f32>,
 }
 
 /// The chunks of the vector search, of the entities and of the relations, taking turns.
@@ -134,7 +135,8 @@ pub(super) async fn load(
                 continue;
             };
             if texts.insert(chunk.text.clone()) {
-                passages.push(Passage { chunk, document, arm: candidate.arm, score: candidate.score });
+                let Candidate { arm, score, .. } = *candidate;
+                passages.push(Passage { chunk, document, arm, score, rerank_score: None });
             }
             if passages.len() == limit {
                 return Ok(passages);

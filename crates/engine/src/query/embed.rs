@@ -63,7 +63,7 @@ pub(super) async fn vectors_of(
         let embeddings = embedder.embed(Purpose::Query, &missing).await?;
         // Models in process make no requests; they are no calls in the ledger.
         if embeddings.attempts > 0 {
-            calls.push(timer.embedded(embeddings.usage, embeddings.attempts));
+            calls.push(timer.counted(embeddings.usage, embeddings.attempts));
         }
         for (text, vector) in missing.iter().zip(embeddings.vectors) {
             let vector: Arc<[f32]> = vector.into();

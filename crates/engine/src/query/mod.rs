@@ -1,11 +1,11 @@
 //! Querying: a question in, evidence and a cited answer out.
 //!
 //! ```text
-//! Question -plan-> keywords -embed-> vectors -search(snapshot)-> Hits -truncate-> graph -collect, load, fit-> passages
-//!          -number, context-> Retrieval -answer-> text -cite-> Answer
+//! Question -plan-> keywords -embed-> vectors -search(snapshot)-> Hits -truncate-> graph -collect, load-> passages
+//!          -rerank, fit, number, context-> Retrieval -answer-> text -cite-> Answer
 //! ```
 //!
-//! Modes, defaults and orders are LightRAG's. The snapshot is dropped before any model answers.
+//! Modes, defaults and orders are LightRAG's. The snapshot is dropped before any model reranks or answers.
 
 mod budget;
 mod cache;
@@ -21,6 +21,7 @@ mod pick;
 mod plan;
 mod prompts;
 mod references;
+mod rerank;
 mod respond;
 mod search;
 #[cfg(test)]
@@ -62,17 +63,25 @@ pub async fn retrieve(engine: &Engine, question: &Question) -> Result<Retrieval,
     let vectors =
         embed::embed(engine, question, plan, &retrieval.keywords, &space, &mut retrieval.calls).await?;
 
-    let snapshot = engine.store.snapshot().await?;
-    let snapshot = snapshot.as_ref();
+    let held = engine.store.snapshot().await?;
+    let snapshot = held.as_ref();
     let counter = LineCounter { tokenizer: engine.tokenizer, caches: &engine.caches };
     let hits = search::search(snapshot, question, plan, &vectors).await?;
     let graph = truncate::truncate(snapshot, question, hits.entities, hits.relations, &counter).await?;
     let candidates = chunks::collect(snapshot, question, &vectors, hits.chunks, &graph).await?;
-    let passages = chunks::load(snapshot, candidates, question.chunk_top_k).await?;
+    let reranker = engine.models.reranker.as_deref().filter(|_| question.rerank);
+    let to_read = rerank::passages_to_read(reranker, question.chunk_top_k);
+    let mut passages = chunks::load(snapshot, candidates, to_read).await?;
+    retrieval.revision = snapshot.revision();
+    drop(held);
+
+    if let Some(reranker) = reranker {
+        let Retrieval { calls, notes, .. } = &mut retrieval;
+        passages = rerank::rerank(engine, reranker, question, passages, calls, notes).await;
+    }
     let passages = budget::fit(question, &graph, passages, &counter);
     let (references, chunks) = references::number(passages);
 
-    retrieval.revision = snapshot.revision();
     retrieval.context = context::build(&graph.entity_lines, &graph.relation_lines, &chunks, &references);
     retrieval.entities = graph.entities;
     retrieval.relations = graph.relations;
@@ -190,6 +199,11 @@ pub struct Question {
     pub response_type: String,
     /// Keywords to search with; where any is given, none are looked for.
     pub keywords: Option<Keywords>,
+    /// Whether passages are reranked, where there is a reranker.
+    #[serde(alias = "enable_rerank")]
+    pub rerank: bool,
+    /// Lowest score of a reranked passage, on the reranker's own scale; 0 leaves none out.
+    pub min_rerank_score: f32,
 }
 
 /// How chunks behind entities and relations are picked.
@@ -232,8 +246,35 @@ pub struct Retrieval {
     pub references: Vec<Reference>,
     /// The context as the model sees it; empty where nothing was found.
     pub context: String,
+    /// What did not go as asked for and has to be shown with the answer.
+    pub notes: Vec<QueryNote>,
     /// What it cost.
     pub calls: Vec<Call>,
+}
+
+/// Something that did not go as asked for, though there is an answer.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case", tag = "note")]
+pub enum QueryNote {
+    /// The reranker failed; the passages are in the order of the search.
+    NotReranked {
+        /// The reranker.
+        reranker: String,
+        /// Why.
+        reason: String,
+        /// What the user can do about it, where something can be said.
+        remedy: Option<String>,
+    },
+}
+
+impl std::fmt::Display for QueryNote {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::NotReranked { reason, .. } => {
+                write!(f, "passages are in the order of the search, not reranked: {reason}")
+            }
+        }
+    }
 }
 
 /// An entity with its score.
@@ -279,6 +320,8 @@ pub struct FoundChunk {
     pub arm: Arm,
     /// Cosine with the question; `None` for other arms.
     pub score: Option<f32>,
+    /// What the reranker gave it; `None` where none was asked.
+    pub rerank_score: Option<f32>,
 }
 
 /// A numbered document of the context.
@@ -371,6 +414,8 @@ impl Default for Question {
             chunk_pick: ChunkPick::Vector,
             response_type: "Multiple Paragraphs".to_owned(),
             keywords: None,
+            rerank: true,
+            min_rerank_score: 0.0,
         }
     }
 }
@@ -393,6 +438,7 @@ impl Retrieval {
             chunks: Vec::new(),
             references: Vec::new(),
             context: String::new(),
+            notes: Vec::new(),
             calls: Vec::new(),
         }
     }

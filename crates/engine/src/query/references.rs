@@ -38,6 +38,7 @@ pub(super) fn number(passages: Vec<Passage>) -> (Vec<Reference>, Vec<FoundChunk>
             chunk: passage.chunk,
             arm: passage.arm,
             score: passage.score,
+            rerank_score: passage.rerank_score,
         })
         .collect();
     (references, chunks)

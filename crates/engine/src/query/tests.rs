@@ -2,6 +2,7 @@
 
 mod answering;
 mod prompting;
+mod reranking;
 mod retrieving;
 mod world;
 

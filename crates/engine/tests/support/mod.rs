@@ -96,7 +96,7 @@ impl LanguageModel for ReadingModel {
             let text = last.split("```").nth(1).unwrap_or_default();
             records_of(text)
         };
-        let usage = Usage { prompt_tokens: 10, completion_tokens: 5 };
+        let usage = Usage { prompt_tokens: 10, completion_tokens: 5, ..Usage::default() };
         let done = Completion { finish: FinishReason::Stop, usage, attempts: 1 };
         Ok(stream::iter([Ok(ChatEvent::Delta(answer)), Ok(ChatEvent::Done(done))]).boxed())
     }
@@ -125,6 +125,7 @@ pub(crate) fn engine(store: Arc<dyn Store>, model: Arc<ReadingModel>) -> Engine 
             summarize: Some(model),
             answer: None,
             embedder: Arc::new(WordEmbedder),
+            reranker: None,
         },
         clock: Arc::new(StoppedClock),
         tokenizer: Tokenizer,

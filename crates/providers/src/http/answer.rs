@@ -1,6 +1,5 @@
 //! One successful answer, read chunk by chunk.
 
-use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -10,7 +9,7 @@ use tokio::sync::OwnedSemaphorePermit;
 
 use super::Target;
 use super::failure::Failure;
-use super::limits::Limits;
+use super::limits::Admission;
 
 /// An answer with a success status; dropping it closes the connection and frees its place.
 #[derive(Debug)]
@@ -22,8 +21,7 @@ pub struct HttpAnswer {
     pub(super) attempts: u32,
     pub(super) idle_timeout: Duration,
     pub(super) bytes_left: usize,
-    pub(super) estimated_tokens: u64,
-    pub(super) limits: Arc<Limits>,
+    pub(super) admission: Option<Admission>,
     pub(super) _slot: Option<OwnedSemaphorePermit>,
 }
 
@@ -57,12 +55,12 @@ impl HttpAnswer {
         Ok(chunk)
     }
 
-    /// Replaces the estimate of this call's tokens by what the provider counted, where it did.
+    /// Replaces what was expected of this call by what the provider counted, where it did.
     pub fn settle(&mut self, usage: Usage) {
-        let used = usage.prompt_tokens + usage.completion_tokens;
-        if used > 0 {
-            self.limits.settle(self.estimated_tokens, used);
-            self.estimated_tokens = used;
+        if usage.prompt_tokens + usage.completion_tokens > 0
+            && let Some(admission) = self.admission.take()
+        {
+            admission.settle(usage);
         }
     }
 }

@@ -52,14 +52,14 @@ impl Failure {
         {
             body.extend_from_slice(&chunk);
         }
-        let ProviderMessage { mut message, code } = ProviderMessage::read(&body);
+        let ProviderMessage { mut message, code, retry_after: in_body } = ProviderMessage::read(&body);
         if let Some(location) = location.as_ref().and_then(|location| location.to_str().ok()) {
             message = format!("it redirects to {location}; use that as the base URL");
         }
         if message.is_empty() {
             message = "without a message".to_owned();
         }
-        Self::Status { status, message, code, retry_after }
+        Self::Status { status, message, code, retry_after: retry_after.or(in_body) }
     }
 
     /// How long to wait before another attempt: `wait`, unless the provider named a time; `None` where none can help.
@@ -75,6 +75,33 @@ impl Failure {
             }
             // A silent model is mostly a busy one; asking twice at once would make it busier.
             Self::Silent(_) | Self::Status { .. } | Self::TooLarge { .. } => None,
+        }
+    }
+
+    /// Whether the provider said no before it made anything.
+    pub(super) fn is_refusal(&self) -> bool {
+        match self {
+            Self::Status { .. } => true,
+            Self::Connection(_) | Self::Silent(_) | Self::TooLarge { .. } => false,
+        }
+    }
+
+    /// Whether this says that the service cannot answer anybody now. A connection that fails says so only of a service
+    /// that was reached before; otherwise its address is wrong.
+    pub(super) fn is_not_now(&self, was_reached: bool) -> bool {
+        match self {
+            Self::Connection(_) => was_reached,
+            Self::Silent(_) => true,
+            Self::Status { status, code, .. } => is_retried(*status, code.as_deref()),
+            Self::TooLarge { .. } => false,
+        }
+    }
+
+    /// How long the provider asked to be left alone.
+    pub(super) fn named_wait(&self) -> Option<Duration> {
+        match self {
+            Self::Status { retry_after, .. } => *retry_after,
+            Self::Connection(_) | Self::Silent(_) | Self::TooLarge { .. } => None,
         }
     }
 
@@ -99,10 +126,26 @@ impl Failure {
 
 /// The error an answer with status 200 carries in its body, as gateways do when their upstream fails.
 pub(crate) fn provider_error(target: &Target, body: &[u8]) -> Option<ModelError> {
-    let ProviderMessage { message, code } = ProviderMessage::read_error_field(body)?;
-    let status =
-        code.as_deref().and_then(|code| code.parse().ok()).filter(|status| (400..600).contains(status));
-    Some(status_error(target, status.unwrap_or(500), &message, code.as_deref(), None))
+    let ProviderMessage { message, code, retry_after } = ProviderMessage::read_error_field(body)?;
+    let status = code.as_deref().and_then(status_of_code);
+    Some(status_error(target, status.unwrap_or(500), &message, code.as_deref(), retry_after))
+}
+
+/// The status that an error code inside a body stands for: the number itself, or Anthropic's name for it.
+fn status_of_code(code: &str) -> Option<u16> {
+    Some(match code {
+        "invalid_request_error" => 400,
+        "authentication_error" => 401,
+        "billing_error" => 402,
+        "permission_error" => 403,
+        "not_found_error" => 404,
+        "request_too_large" => 413,
+        "rate_limit_error" => 429,
+        "api_error" => 500,
+        "timeout_error" => 504,
+        "overloaded_error" => 529,
+        number => number.parse().ok().filter(|status| (400..600).contains(status))?,
+    })
 }
 
 fn status_error(
@@ -116,6 +159,8 @@ fn status_error(
     let what = target.readable(message);
     match status {
         401 | 403 => ModelError::Unauthorized { model, what },
+        // Gemini's way to say that a key is wrong.
+        400 if code == Some("API_KEY_INVALID") => ModelError::Unauthorized { model, what },
         429 if is_retried(status, code) => {
             let millis = |wait: Duration| u64::try_from(wait.as_millis()).unwrap_or(u64::MAX);
             ModelError::RateLimited { model, what, retry_after_ms: retry_after.map(millis) }
@@ -151,13 +196,19 @@ pub(super) fn cause_of(error: &reqwest::Error) -> String {
 struct ProviderMessage {
     message: String,
     code: Option<String>,
+    retry_after: Option<Duration>,
 }
 
 #[derive(Deserialize)]
 #[serde(untagged)]
 enum ErrorField {
     Text(String),
-    Object { message: Option<String>, code: Option<CodeField>, r#type: Option<String> },
+    Object {
+        message: Option<String>,
+        code: Option<CodeField>,
+        r#type: Option<String>,
+        details: Option<serde_json::Value>,
+    },
 }
 
 #[derive(Deserialize)]
@@ -174,31 +225,61 @@ struct ErrorBody {
     detail: Option<String>,
 }
 
+/// An error body alone, or in a list, as Gemini sends it where a stream was asked for.
+#[derive(Deserialize)]
+#[serde(untagged)]
+enum ErrorBodies {
+    One(ErrorBody),
+    Some(Vec<ErrorBody>),
+}
+
+impl ErrorBody {
+    fn read(body: &[u8]) -> Option<Self> {
+        match serde_json::from_slice(body).ok()? {
+            ErrorBodies::One(body) => Some(body),
+            ErrorBodies::Some(bodies) => bodies.into_iter().next(),
+        }
+    }
+}
+
 impl ProviderMessage {
     fn read(body: &[u8]) -> Self {
         if let Some(message) = Self::read_error_field(body) {
             return message;
         }
-        let text = match serde_json::from_slice::<ErrorBody>(body) {
-            Ok(body) => body.message.or(body.detail),
-            Err(_) => None,
-        };
-        Self { message: text.unwrap_or_else(|| String::from_utf8_lossy(body).trim().to_owned()), code: None }
+        let text = ErrorBody::read(body).and_then(|body| body.message.or(body.detail));
+        let message = text.unwrap_or_else(|| String::from_utf8_lossy(body).trim().to_owned());
+        Self { message, ..Self::default() }
     }
 
     fn read_error_field(body: &[u8]) -> Option<Self> {
-        match serde_json::from_slice::<ErrorBody>(body).ok()?.error? {
-            ErrorField::Text(message) => Some(Self { message, code: None }),
-            ErrorField::Object { message, code, r#type } => {
+        match ErrorBody::read(body)?.error? {
+            ErrorField::Text(message) => Some(Self { message, ..Self::default() }),
+            ErrorField::Object { message, code, r#type, details } => {
                 let code = code.map(|code| match code {
                     CodeField::Text(text) => text,
                     CodeField::Number(number) => number.to_string(),
                 });
                 let message = message.or_else(|| r#type.clone()).unwrap_or_default();
-                Some(Self { message, code: code.or(r#type) })
+                let detail = |name: &str| {
+                    let details = details.as_ref()?.as_array()?;
+                    details.iter().find_map(|detail| detail.get(name)?.as_str())
+                };
+                let code =
+                    detail("reason").map(str::to_owned).filter(|_| code.as_deref() == Some("400")).or(code);
+                Some(Self {
+                    message,
+                    code: code.or(r#type),
+                    retry_after: detail("retryDelay").and_then(seconds),
+                })
             }
         }
     }
+}
+
+/// A duration as Gemini writes it, such as `34.5s`.
+fn seconds(text: &str) -> Option<Duration> {
+    Duration::try_from_secs_f64(text.strip_suffix('s')?.parse().ok()?).ok()
 }
 
 #[cfg(test)]
@@ -225,6 +306,34 @@ mod tests {
         assert_eq!(check_message(r#"{"error":"no such model"}"#), ("no such model".to_owned(), None));
         assert_eq!(check_message(r#"{"detail":"no"}"#), ("no".to_owned(), None));
         assert_eq!(check_message("<html>gone</html>\n"), ("<html>gone</html>".to_owned(), None));
+        assert_eq!(
+            check_message(r#"{"type":"error","error":{"type":"overloaded_error","message":"Overloaded"}}"#),
+            ("Overloaded".to_owned(), code("overloaded_error"))
+        );
+        let gemini = r#"[{"error":{"code":400,"message":"bad key","status":"INVALID_ARGUMENT",
+            "details":[{"@type":"x/ErrorInfo","reason":"API_KEY_INVALID"}]}}]"#;
+        assert_eq!(check_message(gemini), ("bad key".to_owned(), code("API_KEY_INVALID")));
+    }
+
+    #[test]
+    fn a_wait_named_in_the_body_is_read() {
+        let body = r#"{"error":{"code":429,"message":"quota","status":"RESOURCE_EXHAUSTED",
+            "details":[{"@type":"x/QuotaFailure"},{"@type":"x/RetryInfo","retryDelay":"34.5s"}]}}"#;
+        let read = ProviderMessage::read(body.as_bytes());
+        assert_eq!(read.code.as_deref(), Some("429"));
+        assert_eq!(read.retry_after, Some(Duration::from_millis(34_500)));
+        assert_eq!(seconds("soon"), None);
+    }
+
+    #[test]
+    fn a_service_is_down_when_it_says_not_now_or_was_reached_before() {
+        let status =
+            |status| Failure::Status { status, message: String::new(), code: None, retry_after: None };
+        assert!(status(429).is_not_now(false) && status(529).is_not_now(false));
+        assert!(!status(400).is_not_now(true) && !status(401).is_not_now(true));
+        assert!(Failure::Silent(Duration::ZERO).is_not_now(false));
+        assert!(Failure::Connection(String::new()).is_not_now(true));
+        assert!(!Failure::Connection(String::new()).is_not_now(false));
     }
 
     fn check_wait(status: u16, code: Option<&str>, named_s: Option<u64>) -> Option<u64> {

@@ -1,148 +1,449 @@
-//! Token buckets for requests and tokens per minute, and the pause a provider asks for.
+//! Limits on requests and tokens per minute, and the pause a provider asks for.
 
-use std::sync::{Mutex, PoisonError};
-use std::time::{Duration, Instant};
+use std::collections::VecDeque;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
-/// The limits of one client.
+use graphloom_core::Usage;
+use tokio::sync::{Notify, Semaphore};
+
+use super::time::Pacer;
+
+/// How long an admission counts. Longer than a minute by what requests may be jolted on their way to the provider, whose
+/// minute it is.
+const WINDOW: Duration = Duration::from_millis(60_500);
+
+/// Output that is expected of a call without a limit on it.
+const USUAL_OUTPUT_TOKENS: u64 = 2048;
+
+/// At most one part in this many of a minute's tokens is set aside for the output of one call. Without it a low limit
+/// and a high output limit would let one call through a minute, most of which ask for far less.
+const OUTPUT_SHARE: u64 = 4;
+
+/// Largest factor by which a provider's count of prompt tokens is taken to differ from ours.
+const MAX_COUNT_RATIO: f64 = 4.0;
+
+/// Prompts shorter than this say nothing about how a provider counts: what it adds to each outweighs them.
+const MIN_COMPARED_TOKENS: u64 = 200;
+
+/// What one call is expected to use.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) struct Cost {
+    /// Prompt tokens, counted.
+    pub(crate) prompt_tokens: u64,
+    /// The output limit of a call that has output.
+    pub(crate) output: Output,
+}
+
+/// The output a call may have.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) enum Output {
+    /// None, as of embeddings.
+    #[default]
+    None,
+    /// At most this many tokens.
+    AtMost(u64),
+    /// As many as the provider allows.
+    Unknown,
+}
+
+/// The limits of one client: in no 60 seconds are more than so many requests or tokens admitted.
+///
+/// - Tokens of the prompt count from admission on, those of the answer from its end on, and are set aside while it is
+///   being made; both are corrected by what the provider counted. What is used beyond what was set aside is charged to
+///   the window, so that later calls wait for it.
+/// - A call larger than the whole limit is admitted when nothing else is in the window.
+/// - Turns are given in the order of the calls.
 #[derive(Debug)]
-pub(super) struct Limits(Mutex<State>);
+pub(super) struct Limits {
+    state: Mutex<State>,
+    /// One caller at a time waits for its turn; the others stand in line behind it.
+    turn: Semaphore,
+    freed: Notify,
+    time: Arc<dyn Pacer>,
+}
 
 #[derive(Debug)]
 struct State {
-    requests: Option<Bucket>,
-    tokens: Option<Bucket>,
-    paused_until: Instant,
+    requests: Option<Window>,
+    tokens: Option<Window>,
+    paused_until: Duration,
+    /// The provider's prompt tokens per one of ours, the largest seen.
+    count_ratio: f64,
 }
 
 impl Limits {
     pub(super) fn new(
         requests_per_minute: Option<u32>,
         tokens_per_minute: Option<u32>,
-        now: Instant,
+        time: Arc<dyn Pacer>,
     ) -> Self {
-        let bucket =
-            |limit: Option<u32>| limit.filter(|limit| *limit > 0).map(|limit| Bucket::new(limit, now));
-        Self(Mutex::new(State {
-            requests: bucket(requests_per_minute),
-            tokens: bucket(tokens_per_minute),
-            paused_until: now,
-        }))
-    }
-
-    /// Waits for the turn of one request of about `tokens` tokens. Turns are given in the order of the calls.
-    pub(super) async fn admit(&self, tokens: u64) {
-        let wait = self.reserve(tokens, Instant::now());
-        if !wait.is_zero() {
-            tokio::time::sleep(wait).await;
+        let window =
+            |limit: Option<u32>| limit.filter(|limit| *limit > 0).map(|limit| Window::new(u64::from(limit)));
+        Self {
+            state: Mutex::new(State {
+                requests: window(requests_per_minute),
+                tokens: window(tokens_per_minute),
+                paused_until: Duration::ZERO,
+                count_ratio: 1.0,
+            }),
+            turn: Semaphore::new(1),
+            freed: Notify::new(),
+            time,
         }
     }
 
-    /// Corrects an estimate given to [`Limits::admit`] by what was used.
-    pub(super) fn settle(&self, estimated: u64, used: u64) {
-        if let Some(bucket) = &mut self.state().tokens {
-            bucket.give_back(estimated as f64 - used as f64);
+    /// Whether tokens are limited at all; where not, nobody needs to count them.
+    pub(super) fn counts_tokens(&self) -> bool {
+        self.state().tokens.is_some()
+    }
+
+    /// Waits for the turn of one request of this cost.
+    pub(super) async fn admit(self: &Arc<Self>, cost: Cost) -> Admission {
+        // The semaphore is never closed.
+        let _turn = self.turn.acquire().await;
+        loop {
+            let wait = match self.state().try_admit(cost, self.time.now()) {
+                Ok(spent) => return Admission { limits: Arc::clone(self), spent: Some(spent) },
+                Err(wait) => wait,
+            };
+            match wait {
+                Some(wait) => tokio::select! {
+                    () = self.time.sleep(wait) => {}
+                    () = self.freed.notified() => {}
+                },
+                // Calls under way hold everything; each ends or is dropped at last.
+                None => self.freed.notified().await,
+            }
         }
     }
 
     /// Holds back every request for `wait` from now on.
     pub(super) fn pause(&self, wait: Duration) {
-        let until = Instant::now() + wait;
+        let until = self.time.now().saturating_add(wait);
         let mut state = self.state();
         state.paused_until = state.paused_until.max(until);
     }
 
-    fn reserve(&self, tokens: u64, now: Instant) -> Duration {
-        let mut state = self.state();
-        let paused = state.paused_until.saturating_duration_since(now);
-        let requests = state.requests.as_mut().map_or(Duration::ZERO, |bucket| bucket.take(1.0, now));
-        let tokens = state.tokens.as_mut().map_or(Duration::ZERO, |bucket| bucket.take(tokens as f64, now));
-        paused.max(requests).max(tokens)
+    fn settle(&self, spent: Spent, usage: Option<Usage>) {
+        self.state().settle(spent, usage, self.time.now());
+        self.freed.notify_one();
     }
 
-    fn state(&self) -> std::sync::MutexGuard<'_, State> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-/// A bucket that fills at a steady rate and may be overdrawn: who overdraws it waits until it is level again, so a
-/// request larger than the whole bucket waits longer but not forever.
+/// One admitted request. Dropped without [`Admission::settle`], what was set aside for its answer counts as used.
 #[derive(Debug)]
-struct Bucket {
-    capacity: f64,
-    per_second: f64,
-    level: f64,
-    at: Instant,
+pub(super) struct Admission {
+    limits: Arc<Limits>,
+    spent: Option<Spent>,
 }
 
-/// A full bucket holds what flows in during this many seconds: a burst of a whole minute would be refused by
-/// providers that count in shorter windows.
-const BURST_S: f64 = 10.0;
-
-impl Bucket {
-    fn new(per_minute: u32, now: Instant) -> Self {
-        let per_second = f64::from(per_minute) / 60.0;
-        let capacity = (per_second * BURST_S).max(1.0);
-        Self { capacity, per_second, level: capacity, at: now }
+impl Admission {
+    /// Replaces what was expected by what the provider counted.
+    pub(super) fn settle(mut self, usage: Usage) {
+        if let Some(spent) = self.spent.take() {
+            self.limits.settle(spent, Some(usage));
+        }
     }
 
-    fn take(&mut self, amount: f64, now: Instant) -> Duration {
-        let elapsed = now.saturating_duration_since(self.at).as_secs_f64();
-        self.at = self.at.max(now);
-        self.level = (self.level + elapsed * self.per_second).min(self.capacity) - amount;
-        Duration::try_from_secs_f64(-self.level / self.per_second).unwrap_or(Duration::ZERO)
+    /// Gives back what was set aside for an answer that never began.
+    pub(super) fn unanswered(mut self) {
+        if let Some(spent) = self.spent.take() {
+            let usage = Usage { prompt_tokens: spent.prompt_tokens, ..Usage::default() };
+            self.limits.settle(spent, Some(usage));
+        }
+    }
+}
+
+impl Drop for Admission {
+    fn drop(&mut self) {
+        if let Some(spent) = self.spent.take() {
+            self.limits.settle(spent, None);
+        }
+    }
+}
+
+/// What one request holds of the token window.
+#[derive(Debug, Clone, Copy)]
+struct Spent {
+    entry: u64,
+    counted_tokens: u64,
+    prompt_tokens: u64,
+    output_tokens: u64,
+}
+
+impl State {
+    /// Admits a request now, or says how long to wait before asking again; `None` where only the end of another call
+    /// can help.
+    fn try_admit(&mut self, cost: Cost, now: Duration) -> Result<Spent, Option<Duration>> {
+        let prompt_tokens = (cost.prompt_tokens as f64 * self.count_ratio).ceil() as u64;
+        let mut output_tokens = 0;
+        if let Some(window) = &self.tokens {
+            let share = window.limit.div_ceil(OUTPUT_SHARE);
+            output_tokens = match cost.output {
+                Output::None => 0,
+                Output::AtMost(tokens) => tokens.min(share),
+                Output::Unknown => USUAL_OUTPUT_TOKENS.min(share),
+            };
+        }
+        let mut waits = Vec::new();
+        if self.paused_until > now {
+            waits.push(Some(self.paused_until - now));
+        }
+        waits.extend(self.requests.as_mut().and_then(|window| window.wait(1, now)));
+        waits.extend(self.tokens.as_mut().and_then(|window| window.wait(prompt_tokens + output_tokens, now)));
+        if !waits.is_empty() {
+            // `None` sorts first: it gives way to a known time, after which we look again.
+            return Err(waits.into_iter().max().flatten());
+        }
+        if let Some(window) = &mut self.requests {
+            window.spend(1, now);
+        }
+        let entry = self.tokens.as_mut().map_or(0, |window| {
+            window.held += output_tokens;
+            window.spend(prompt_tokens, now)
+        });
+        Ok(Spent { entry, counted_tokens: cost.prompt_tokens, prompt_tokens, output_tokens })
     }
 
-    fn give_back(&mut self, amount: f64) {
-        self.level = (self.level + amount).min(self.capacity);
+    fn settle(&mut self, spent: Spent, usage: Option<Usage>, now: Duration) {
+        let Some(window) = &mut self.tokens else { return };
+        window.held = window.held.saturating_sub(spent.output_tokens);
+        let Some(usage) = usage else {
+            window.spend(spent.output_tokens, now);
+            return;
+        };
+        window.spend(usage.completion_tokens, now);
+        // Providers that count nothing leave the estimate standing.
+        if usage.prompt_tokens > 0 {
+            window.correct(spent.entry, usage.prompt_tokens);
+            if spent.counted_tokens >= MIN_COMPARED_TOKENS {
+                let ratio = usage.prompt_tokens as f64 / spent.counted_tokens as f64;
+                self.count_ratio = self.count_ratio.max(ratio).min(MAX_COUNT_RATIO);
+            }
+        }
+    }
+}
+
+/// What was admitted during the last [`WINDOW`].
+#[derive(Debug)]
+struct Window {
+    limit: u64,
+    /// Number, time and amount, oldest first.
+    spent: VecDeque<(u64, Duration, u64)>,
+    next: u64,
+    /// The sum of `spent`.
+    sum: u64,
+    /// Set aside for calls under way.
+    held: u64,
+}
+
+impl Window {
+    fn new(limit: u64) -> Self {
+        Self { limit, spent: VecDeque::new(), next: 0, sum: 0, held: 0 }
+    }
+
+    /// How long until `amount` fits: `None` where it does now, `Some(None)` where no time is known.
+    fn wait(&mut self, amount: u64, now: Duration) -> Option<Option<Duration>> {
+        while let Some(&(_, at, spent)) = self.spent.front().filter(|(_, at, _)| *at + WINDOW <= now) {
+            debug_assert!(at <= now);
+            self.sum -= spent;
+            self.spent.pop_front();
+        }
+        let amount = amount.min(self.limit);
+        let mut used = self.sum + self.held;
+        if used + amount <= self.limit {
+            return None;
+        }
+        let fits_after = self.spent.iter().find_map(|(_, at, spent)| {
+            used -= spent;
+            (used + amount <= self.limit).then(|| (*at + WINDOW).saturating_sub(now))
+        });
+        Some(fits_after)
+    }
+
+    fn spend(&mut self, amount: u64, now: Duration) -> u64 {
+        let number = self.next;
+        self.next += 1;
+        self.spent.push_back((number, now, amount));
+        self.sum += amount;
+        number
+    }
+
+    /// Changes the amount of an entry that still counts.
+    fn correct(&mut self, number: u64, amount: u64) {
+        if let Ok(at) = self.spent.binary_search_by_key(&number, |(number, _, _)| *number) {
+            let entry = &mut self.spent[at];
+            self.sum = self.sum - entry.2 + amount;
+            entry.2 = amount;
+        }
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeMap;
+
+    use proptest::prelude::*;
+
     use super::*;
 
-    /// Waits in milliseconds of requests of `tokens` tokens made `at` milliseconds after the start.
-    fn check_waits(rpm: Option<u32>, tpm: Option<u32>, requests: &[(u64, u64)]) -> Vec<u128> {
-        let start = Instant::now();
-        let limits = Limits::new(rpm, tpm, start);
-        let wait = |&(at, tokens): &(u64, u64)| {
-            limits.reserve(tokens, start + Duration::from_millis(at)).as_millis()
-        };
-        requests.iter().map(wait).collect()
+    fn state(rpm: Option<u32>, tpm: Option<u32>) -> State {
+        let window = |limit: Option<u32>| limit.map(|limit| Window::new(u64::from(limit)));
+        State { requests: window(rpm), tokens: window(tpm), paused_until: Duration::ZERO, count_ratio: 1.0 }
+    }
+
+    fn cost(prompt_tokens: u64, output: Output) -> Cost {
+        Cost { prompt_tokens, output }
+    }
+
+    fn usage(prompt_tokens: u64, completion_tokens: u64) -> Usage {
+        Usage { prompt_tokens, completion_tokens, ..Usage::default() }
+    }
+
+    /// When each of the calls is admitted, in milliseconds, if each of `prompt` tokens comes as soon as it may.
+    fn check_times(rpm: Option<u32>, tpm: Option<u32>, prompts: &[u64]) -> Vec<u128> {
+        let mut state = state(rpm, tpm);
+        let mut now = Duration::ZERO;
+        let mut times = Vec::new();
+        for prompt in prompts {
+            while let Err(wait) = state.try_admit(cost(*prompt, Output::None), now) {
+                now += wait.expect("nothing is under way");
+            }
+            times.push(now.as_millis());
+        }
+        times
     }
 
     #[test]
-    fn requests_over_the_limit_wait_their_turn() {
-        assert_eq!(
-            check_waits(Some(6), None, &[(0, 0), (0, 0), (0, 0), (25_000, 0)]),
-            [0, 10_000, 20_000, 5_000]
-        );
+    fn a_request_over_the_limit_waits_until_the_first_has_left_the_minute() {
+        assert_eq!(check_times(Some(2), None, &[0, 0, 0, 0]), [0, 0, 60_500, 60_500]);
     }
 
     #[test]
-    fn a_request_larger_than_the_bucket_waits_but_passes() {
-        assert_eq!(check_waits(None, Some(600), &[(0, 300), (0, 1)]), [20_000, 20_100]);
+    fn tokens_wait_until_enough_have_left_the_minute() {
+        assert_eq!(check_times(None, Some(100), &[60, 40, 50, 50]), [0, 0, 60_500, 60_500]);
+    }
+
+    #[test]
+    fn a_call_larger_than_the_limit_waits_for_an_empty_minute_and_passes() {
+        assert_eq!(check_times(None, Some(100), &[10, 900, 1]), [0, 60_500, 121_000]);
     }
 
     #[test]
     fn no_limit_means_no_wait() {
-        assert_eq!(check_waits(None, Some(0), &[(0, 1_000_000), (0, 1_000_000)]), [0, 0]);
+        assert_eq!(check_times(None, None, &[1 << 40, 1 << 40]), [0, 0]);
     }
 
     #[test]
-    fn settling_gives_back_what_was_not_used() {
-        let start = Instant::now();
-        let limits = Limits::new(None, Some(600), start);
-        assert_eq!(limits.reserve(100, start), Duration::ZERO);
-        limits.settle(100, 40);
-        assert_eq!(limits.reserve(60, start), Duration::ZERO);
-        assert_eq!(limits.reserve(10, start), Duration::from_secs(1));
+    fn output_is_set_aside_while_a_call_is_under_way_and_corrected_at_its_end() {
+        let mut state = state(None, Some(100));
+        let first = state.try_admit(cost(70, Output::AtMost(1_000)), Duration::ZERO).expect("fits");
+        assert_eq!(first.output_tokens, 25);
+        let wait = state.try_admit(cost(20, Output::None), Duration::ZERO).expect_err("95 are taken");
+        assert_eq!(wait, Some(WINDOW));
+        state.settle(first, Some(usage(50, 5)), Duration::from_secs(1));
+        assert!(state.try_admit(cost(45, Output::None), Duration::from_secs(1)).is_ok());
+        assert!(state.try_admit(cost(1, Output::None), Duration::from_secs(1)).is_err());
+    }
+
+    #[test]
+    fn what_is_used_beyond_the_estimate_is_waited_for() {
+        let mut state = state(None, Some(1_000));
+        let first = state.try_admit(cost(200, Output::None), Duration::ZERO).expect("fits");
+        state.settle(first, Some(usage(400, 400)), Duration::from_secs(5));
+        // From now on one of our tokens is taken for two of the provider's.
+        let wait = state.try_admit(cost(101, Output::None), Duration::from_secs(5));
+        assert_eq!(wait.expect_err("800 are used, 202 asked for"), Some(Duration::from_millis(55_500)));
+        assert!(state.try_admit(cost(100, Output::None), Duration::from_secs(5)).is_ok());
+    }
+
+    #[test]
+    fn a_short_prompt_does_not_make_long_ones_look_longer() {
+        let mut state = state(None, Some(1_000));
+        let first = state.try_admit(cost(10, Output::None), Duration::ZERO).expect("fits");
+        state.settle(first, Some(usage(60, 0)), Duration::ZERO);
+        assert!(state.try_admit(cost(940, Output::None), Duration::ZERO).is_ok());
+    }
+
+    #[test]
+    fn a_call_that_is_dropped_counts_as_if_it_had_answered_in_full() {
+        let mut state = state(None, Some(100));
+        let first = state.try_admit(cost(50, Output::Unknown), Duration::ZERO).expect("fits");
+        state.settle(first, None, Duration::from_secs(30));
+        let wait = state.try_admit(cost(80, Output::None), Duration::from_secs(60));
+        assert_eq!(wait.expect_err("25 count until 90.5 s"), Some(Duration::from_millis(30_500)));
     }
 
     #[test]
     fn a_pause_holds_back_everybody() {
-        let limits = Limits::new(None, None, Instant::now());
-        limits.pause(Duration::from_secs(9));
-        assert!(limits.reserve(0, Instant::now()) > Duration::from_secs(8));
+        let mut state = state(None, None);
+        state.paused_until = Duration::from_secs(9);
+        let wait = state.try_admit(Cost::default(), Duration::from_secs(1));
+        assert_eq!(wait.expect_err("paused"), Some(Duration::from_secs(8)));
+    }
+
+    /// Runs calls (gap before, prompt, output, duration) one after another as soon as each may and returns the largest
+    /// number of requests and tokens that any 60 seconds hold.
+    fn busiest_minute(rpm: u32, tpm: u32, calls: &[(u64, u64, u64, u64)]) -> (u64, u64) {
+        let mut state = state(Some(rpm), Some(tpm));
+        let mut now = Duration::ZERO;
+        let mut under_way: BTreeMap<(Duration, usize), (Spent, Usage)> = BTreeMap::new();
+        let mut events: Vec<(Duration, u64, u64)> = Vec::new();
+        for (number, &(gap, prompt, output, duration)) in calls.iter().enumerate() {
+            let mut wake = now + Duration::from_millis(gap);
+            loop {
+                while let Some(ended) = under_way.first_entry().filter(|ended| ended.key().0 <= wake) {
+                    let ((at, _), (spent, usage)) = ended.remove_entry();
+                    state.settle(spent, Some(usage), at);
+                    events.push((at, 0, usage.completion_tokens));
+                }
+                now = wake;
+                match state.try_admit(cost(prompt, Output::AtMost(output)), now) {
+                    Ok(spent) => {
+                        events.push((now, 1, prompt));
+                        let end = now + Duration::from_millis(duration);
+                        under_way.insert((end, number), (spent, usage(prompt, output)));
+                        break;
+                    }
+                    Err(wait) => {
+                        let next_end = under_way.first_key_value().map(|((end, _), _)| *end);
+                        wake = [wait.map(|wait| now + wait), next_end]
+                            .into_iter()
+                            .flatten()
+                            .min()
+                            .expect("ends");
+                    }
+                }
+            }
+        }
+        for ((at, _), (_, usage)) in under_way {
+            events.push((at, 0, usage.completion_tokens));
+        }
+        let minute = Duration::from_secs(60);
+        let inside =
+            |start: Duration| events.iter().filter(move |(at, ..)| (start..start + minute).contains(at));
+        let starts = events.iter().map(|(at, ..)| *at);
+        starts.fold((0, 0), |(requests, tokens), start| {
+            let sum = inside(start).fold((0, 0), |(r, t), event| (r + event.1, t + event.2));
+            (requests.max(sum.0), tokens.max(sum.1))
+        })
+    }
+
+    proptest! {
+        #[test]
+        fn no_minute_ever_holds_more_than_the_limits(
+            rpm in 1u32..12,
+            tpm in 400u32..2_000,
+            calls in prop::collection::vec((0u64..20_000, 0u64..300, 0u64..100, 0u64..90_000), 1..60),
+        ) {
+            let (requests, tokens) = busiest_minute(rpm, tpm, &calls);
+            prop_assert!(requests <= u64::from(rpm), "{} requests in a minute", requests);
+            prop_assert!(tokens <= u64::from(tpm), "{} tokens in a minute", tokens);
+        }
     }
 }

@@ -1,9 +1,11 @@
-//! The one HTTP layer under every provider: connection reuse, timeouts, retries, rate limits and redaction.
+//! The one HTTP layer under every provider: connection reuse, timeouts, retries, pauses, rate limits and redaction.
 
 mod answer;
+mod breaker;
 mod failure;
 mod limits;
 mod retry;
+mod time;
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -14,14 +16,19 @@ use backon::{BackoffBuilder, ExponentialBuilder};
 use bytes::Bytes;
 use graphloom_core::ModelError;
 use reqwest::Url;
-use reqwest::header::{CONTENT_TYPE, HeaderMap, HeaderValue};
+use reqwest::header::{CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue};
 use tokio::sync::Semaphore;
 use tracing::{debug, warn};
 
 pub use self::answer::HttpAnswer;
+use self::breaker::{Breaker, Verdict};
+pub use self::breaker::{ServiceListener, ServiceNotice};
 pub(crate) use self::failure::provider_error;
 use self::failure::{Failure, MAX_MESSAGE_CHARS};
 use self::limits::Limits;
+pub(crate) use self::limits::{Cost, Output};
+pub use self::time::Pacer;
+use self::time::RealTime;
 use crate::endpoint::ConfigError;
 use crate::secret::Secret;
 
@@ -41,15 +48,19 @@ pub struct HttpConfig {
     pub min_backoff: Duration,
     /// Longest wait between retries where the provider names none.
     pub max_backoff: Duration,
-    /// Longest `Retry-After` that is waited for; a longer one ends the call at once.
+    /// Longest `Retry-After` that is waited for; a longer one ends the call at once, or pauses the service where
+    /// `max_pause` has room for it.
     pub max_retry_after: Duration,
+    /// Longest that a call waits for a service that is down to come back. Zero where somebody waits for the answer:
+    /// then a call fails when its attempts are used up.
+    pub max_pause: Duration,
     /// Seed of the jitter on every wait, so that runs are reproducible.
     pub jitter_seed: u64,
     /// Most calls in flight.
     pub max_concurrent: usize,
     /// Limit on requests, where the provider has one.
     pub requests_per_minute: Option<u32>,
-    /// Limit on tokens, where the provider has one; estimated before a call, settled with its usage after it.
+    /// Limit on tokens, where the provider has one; counted before a call, corrected by its usage after it.
     pub tokens_per_minute: Option<u32>,
     /// Largest answer read, in bytes after decompression.
     pub max_answer_bytes: usize,
@@ -67,6 +78,7 @@ impl Default for HttpConfig {
             min_backoff: Duration::from_millis(500),
             max_backoff: Duration::from_secs(30),
             max_retry_after: Duration::from_secs(120),
+            max_pause: Duration::ZERO,
             jitter_seed: 0,
             max_concurrent: 16,
             requests_per_minute: None,
@@ -89,6 +101,24 @@ pub struct Target {
 impl Target {
     pub(crate) fn new(model: String, url: Url, headers: HeaderMap, secrets: Vec<Secret>) -> Self {
         Self { model, url, headers, secrets }
+    }
+
+    /// The same target with one more header, which is no secret.
+    pub(crate) fn with_header(mut self, name: &'static str, value: &'static str) -> Self {
+        self.headers.insert(HeaderName::from_static(name), HeaderValue::from_static(value));
+        self
+    }
+
+    /// The same target with one more parameter in its query.
+    pub(crate) fn with_parameter(mut self, name: &str, value: &str) -> Self {
+        self.url.query_pairs_mut().append_pair(name, value);
+        self
+    }
+
+    /// Host, and port where one is named.
+    fn service(&self) -> String {
+        let host = self.url.host_str().unwrap_or_default();
+        self.url.port().map_or_else(|| host.to_owned(), |port| format!("{host}:{port}"))
     }
 
     /// The model's name, as errors and spans show it.
@@ -148,6 +178,8 @@ pub struct HttpClient {
     pools: Mutex<BTreeMap<Route, reqwest::Client>>,
     slots: Arc<Semaphore>,
     limits: Arc<Limits>,
+    breaker: Arc<Breaker>,
+    time: Arc<dyn Pacer>,
     calls: AtomicU64,
 }
 
@@ -160,36 +192,64 @@ struct Route {
 impl HttpClient {
     /// A client with `config`; connections are made by the first calls.
     pub fn new(config: HttpConfig) -> Self {
-        let limits =
-            Arc::new(Limits::new(config.requests_per_minute, config.tokens_per_minute, Instant::now()));
+        Self::with_time(config, None, Arc::new(RealTime::start()))
+    }
+
+    /// A client that tells when its service is down and when it is back.
+    pub fn with_listener(config: HttpConfig, listener: ServiceListener) -> Self {
+        Self::with_time(config, Some(listener), Arc::new(RealTime::start()))
+    }
+
+    /// A client that waits by another clock.
+    pub fn with_time(config: HttpConfig, listener: Option<ServiceListener>, time: Arc<dyn Pacer>) -> Self {
+        let (requests, tokens) = (config.requests_per_minute, config.tokens_per_minute);
+        let limits = Arc::new(Limits::new(requests, tokens, time.clone()));
+        let breaker = Arc::new(Breaker::new(config.max_pause, time.clone(), listener));
         let slots = Arc::new(Semaphore::new(config.max_concurrent.clamp(1, Semaphore::MAX_PERMITS)));
-        Self { config, pools: Mutex::default(), slots, limits, calls: AtomicU64::new(0) }
+        Self { config, pools: Mutex::default(), slots, limits, breaker, time, calls: AtomicU64::new(0) }
+    }
+
+    /// What a request with these texts costs; nothing is counted where there is no limit on tokens.
+    pub(crate) fn cost<'a>(&self, texts: impl IntoIterator<Item = &'a str>, output: Output) -> Cost {
+        if !self.limits.counts_tokens() {
+            return Cost { prompt_tokens: 0, output };
+        }
+        let tokenizer = bpe_openai::o200k_base();
+        let tokens = texts.into_iter().map(|text| tokenizer.count(text) as u64 + FRAME_TOKENS);
+        Cost { prompt_tokens: tokens.sum(), output }
     }
 
     /// Posts a JSON `body` and waits for the answer, retrying what may succeed on a second try.
     ///
-    /// Retried are connection errors, broken answers and the statuses 408, 429 and 5xx, at most
-    /// [`HttpConfig::max_attempts`] times in all and never after the caller has seen a byte. A `Retry-After` header
-    /// takes the place of the computed wait and holds back every other call of this client as well.
-    ///
-    /// - `tokens`: an estimate for the token limit.
-    pub async fn post(
+    /// - Retried are connection errors, broken answers and the statuses 408, 429 and 5xx, at most
+    ///   [`HttpConfig::max_attempts`] times in all and never after the caller has seen a byte. A `Retry-After` header
+    ///   takes the place of the computed wait and holds back every other call of this client as well.
+    /// - Where the service fails call after call, all calls wait until one of them, the probe, is answered; none
+    ///   longer than [`HttpConfig::max_pause`].
+    pub(crate) async fn post(
         &self,
         target: &Target,
         body: Bytes,
-        tokens: u64,
+        cost: Cost,
         delivery: Delivery,
     ) -> Result<HttpAnswer, ModelError> {
         let client = self.pool(target)?;
         let slot = Arc::clone(&self.slots).acquire_owned().await.ok();
+        let mut patience = self.breaker.patience(target.service());
         let mut waits = self.backoff();
         let mut attempts = 0;
         loop {
+            patience.pass().await?;
+            let admission = self.limits.admit(cost).await;
+            if patience.must_wait() {
+                admission.unanswered();
+                continue;
+            }
             attempts += 1;
-            self.limits.admit(tokens).await;
             let started = Instant::now();
             let failure = match self.attempt(&client, target, body.clone(), delivery).await {
                 Ok((response, first)) => {
+                    patience.answered();
                     debug!(
                         gen_ai.request.model = target.model,
                         attempts,
@@ -203,22 +263,39 @@ impl HttpClient {
                         attempts,
                         idle_timeout: self.config.idle_timeout,
                         bytes_left: self.config.max_answer_bytes,
-                        estimated_tokens: tokens,
-                        limits: Arc::clone(&self.limits),
+                        admission: Some(admission),
                         _slot: slot,
                     });
                 }
                 Err(failure) => failure,
             };
+            if failure.is_refusal() {
+                admission.unanswered();
+            } else {
+                drop(admission);
+            }
             let wait = waits.next().and_then(|wait| failure.retry_wait(wait, self.config.max_retry_after));
-            let error = failure.into_model_error(target);
+            let (not_now, named) = (failure.is_not_now(patience.was_reached()), failure.named_wait());
+            let mut error = failure.into_model_error(target);
+            if not_now {
+                match patience.failed(error, wait.is_none(), named) {
+                    Verdict::GoOn(same) => error = same,
+                    Verdict::Paused => {
+                        waits = self.backoff();
+                        continue;
+                    }
+                    Verdict::GiveUp(error) => return Err(error),
+                }
+            } else if !matches!(error, ModelError::Unreachable { .. }) {
+                patience.answered();
+            }
             let Some(wait) = wait else { return Err(error) };
             if matches!(error, ModelError::RateLimited { .. }) {
                 self.limits.pause(wait);
             }
             let wait_ms = u64::try_from(wait.as_millis()).unwrap_or(u64::MAX);
             warn!(gen_ai.request.model = target.model, attempts, wait_ms, %error, "retrying");
-            tokio::time::sleep(wait).await;
+            self.time.sleep(wait).await;
         }
     }
 
@@ -316,6 +393,17 @@ impl HttpClient {
         builder.build().map_err(|error| ConfigError::Client { what: failure::cause_of(&error) })
     }
 }
+
+/// `body` as JSON.
+pub(crate) fn encode(body: &impl serde::Serialize, model: &str) -> Result<Bytes, ModelError> {
+    serde_json::to_vec(body).map(Bytes::from).map_err(|error| ModelError::Local {
+        model: model.to_owned(),
+        what: format!("writing the request: {error}"),
+    })
+}
+
+/// Tokens that a provider puts around each message or text, at most.
+const FRAME_TOKENS: u64 = 8;
 
 fn elapsed_ms(started: Instant) -> u64 {
     u64::try_from(started.elapsed().as_millis()).unwrap_or(u64::MAX)

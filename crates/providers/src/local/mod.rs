@@ -154,7 +154,7 @@ impl Embedder for LocalEmbedder {
         for (place, vector) in passes.into_iter().flatten() {
             vectors[place] = vector;
         }
-        Ok(Embeddings { vectors, usage: Usage { prompt_tokens, completion_tokens: 0 }, attempts: 0 })
+        Ok(Embeddings { vectors, usage: Usage { prompt_tokens, ..Usage::default() }, attempts: 0 })
     }
 }
 

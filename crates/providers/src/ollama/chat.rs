@@ -8,10 +8,9 @@ use graphloom_core::{ChatMessage, ChatRequest, ChatStream, FinishReason, Languag
 use serde::{Deserialize, Serialize};
 use tracing::Instrument;
 
-use crate::chat_stream::{ChatProtocol, Heard, Unreadable, call_span, chat_events};
+use crate::chat_stream::{ChatProtocol, Heard, Unreadable, call_span, chat_events, cost_of};
 use crate::endpoint::{ConfigError, Endpoint};
-use crate::http::{Delivery, HttpClient, Target};
-use crate::openai::{BYTES_PER_TOKEN, encode};
+use crate::http::{Delivery, HttpClient, Target, encode};
 use crate::wire_lines::Lines;
 
 /// A chat model to set up.
@@ -70,9 +69,9 @@ impl LanguageModel for OllamaChat {
             },
         };
         let bytes = encode(&body, self.name())?;
-        let tokens = u64::try_from(bytes.len() / BYTES_PER_TOKEN).unwrap_or(u64::MAX);
+        let cost = cost_of(&self.http, &request);
         let answer =
-            self.http.post(&self.target, bytes, tokens, Delivery::Streamed).instrument(span.clone()).await?;
+            self.http.post(&self.target, bytes, cost, Delivery::Streamed).instrument(span.clone()).await?;
         let protocol = OllamaProtocol::default();
         Ok(chat_events(answer, self.target.clone(), protocol, request.stream, span, started))
     }
@@ -155,6 +154,7 @@ fn read_line(line: &[u8], heard: &mut Heard) -> Result<(), Unreadable> {
         heard.usage = Usage {
             prompt_tokens: read.prompt_eval_count.unwrap_or(0),
             completion_tokens: read.eval_count.unwrap_or(0),
+            ..Usage::default()
         };
     }
     Ok(())

@@ -1,18 +1,15 @@
 //! Embedding models of an Ollama server.
 
 use std::sync::Arc;
-use std::time::Instant;
 
 use async_trait::async_trait;
+use bytes::Bytes;
 use graphloom_core::{Embedder, Embeddings, ModelError, Purpose, Usage};
 use serde::{Deserialize, Serialize};
-use tracing::Instrument;
 
-use crate::chat_stream::{call_span, record_usage};
 use crate::embed_batches::{Batcher, EmbedBatching, EmbedProtocol};
 use crate::endpoint::{ConfigError, Endpoint};
-use crate::http::{Delivery, HttpClient, Target};
-use crate::openai::{BYTES_PER_TOKEN, encode};
+use crate::http::{HttpClient, encode};
 
 /// An embedding model to set up.
 #[derive(Debug, Clone)]
@@ -38,8 +35,8 @@ impl OllamaEmbedder {
         let OllamaEmbedderConfig { endpoint, model, batching } = config;
         let name = format!("{}:{model}", endpoint.label);
         let target = endpoint.target("api/embed", &name)?;
-        let protocol = OllamaEmbeddings { http, target, label: endpoint.label, model };
-        Ok(Self { protocol, batcher: Batcher::new(name, batching) })
+        let protocol = OllamaEmbeddings { model: model.clone() };
+        Ok(Self { protocol, batcher: Batcher::new(http, target, endpoint.label, model, batching) })
     }
 }
 
@@ -60,9 +57,6 @@ impl Embedder for OllamaEmbedder {
 
 #[derive(Debug)]
 struct OllamaEmbeddings {
-    http: Arc<HttpClient>,
-    target: Target,
-    label: String,
     model: String,
 }
 
@@ -79,24 +73,19 @@ struct EmbedAnswer {
     prompt_eval_count: Option<u64>,
 }
 
-#[async_trait]
 impl EmbedProtocol for OllamaEmbeddings {
-    async fn embed_batch(&self, texts: &[String]) -> Result<Embeddings, ModelError> {
-        let span = call_span("embeddings", &self.label, &self.model);
-        let started = Instant::now();
-        let body = EmbedBody { model: &self.model, input: texts, truncate: true };
-        let bytes = encode(&body, self.target.model())?;
-        let tokens = u64::try_from(bytes.len() / BYTES_PER_TOKEN).unwrap_or(u64::MAX);
-        let mut answer =
-            self.http.post(&self.target, bytes, tokens, Delivery::Whole).instrument(span.clone()).await?;
-        let body = answer.chunk().await?.unwrap_or_default();
-        let read: EmbedAnswer = serde_json::from_slice(&body).map_err(|error| ModelError::Malformed {
-            model: self.target.model().to_owned(),
-            what: self.target.readable(&format!("its embeddings cannot be read: {error}")),
-        })?;
-        let usage = Usage { prompt_tokens: read.prompt_eval_count.unwrap_or(0), completion_tokens: 0 };
-        answer.settle(usage);
-        record_usage(&span, usage, answer.attempts(), started);
-        Ok(Embeddings { vectors: read.embeddings, usage, attempts: answer.attempts() })
+    fn body(&self, _: Purpose, texts: &[String]) -> Result<Bytes, ModelError> {
+        encode(&EmbedBody { model: &self.model, input: texts, truncate: true }, &self.model)
+    }
+
+    fn read(&self, body: &[u8], _: usize) -> Result<(Vec<Vec<f32>>, Usage), String> {
+        let read: EmbedAnswer = serde_json::from_slice(body)
+            .map_err(|error| format!("its embeddings cannot be read: {error}"))?;
+        let usage = Usage { prompt_tokens: read.prompt_eval_count.unwrap_or(0), ..Usage::default() };
+        Ok((read.embeddings, usage))
+    }
+
+    fn learn(&self, _: &str) -> bool {
+        false
     }
 }

@@ -5,18 +5,14 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
 
 use async_trait::async_trait;
-use bytes::Bytes;
 use graphloom_core::{ChatRequest, ChatStream, LanguageModel, ModelError};
 use tracing::{Instrument, warn};
 
 use super::chat_wire::{ChatBody, OpenAiProtocol, ResponseFormat, StreamOptions};
-use crate::chat_stream::{call_span, chat_events};
+use crate::chat_stream::{call_span, chat_events, cost_of};
 use crate::endpoint::{ConfigError, Endpoint};
-use crate::http::{Delivery, HttpClient, Target};
+use crate::http::{Delivery, HttpClient, Target, encode};
 use crate::wire_lines::SseEvents;
-
-/// Bytes per token in estimates for the rate limit; what was used replaces the estimate after the call.
-pub(crate) const BYTES_PER_TOKEN: usize = 4;
 
 /// A chat model to set up.
 #[derive(Debug, Clone)]
@@ -134,11 +130,11 @@ impl LanguageModel for OpenAiChat {
         let span = call_span("chat", &self.label, &self.model);
         let started = Instant::now();
         let delivery = if request.stream { Delivery::Streamed } else { Delivery::Whole };
+        let cost = cost_of(&self.http, &request);
         let answer = loop {
             let body = self.body(&request);
             let bytes = encode(&body, self.name())?;
-            let tokens = u64::try_from(bytes.len() / BYTES_PER_TOKEN).unwrap_or(u64::MAX);
-            match self.http.post(&self.target, bytes, tokens, delivery).instrument(span.clone()).await {
+            match self.http.post(&self.target, bytes, cost, delivery).instrument(span.clone()).await {
                 Ok(answer) => break answer,
                 // Each round learns one parameter for good, so there are at most as many as parameters.
                 Err(ModelError::Refused { what, .. }) if self.refused.learn(&what, &body) => {}
@@ -152,14 +148,6 @@ impl LanguageModel for OpenAiChat {
         };
         Ok(chat_events(answer, self.target.clone(), protocol, request.stream, span, started))
     }
-}
-
-/// `body` as JSON.
-pub(crate) fn encode(body: &impl serde::Serialize, model: &str) -> Result<Bytes, ModelError> {
-    serde_json::to_vec(body).map(Bytes::from).map_err(|error| ModelError::Local {
-        model: model.to_owned(),
-        what: format!("writing the request: {error}"),
-    })
 }
 
 #[cfg(test)]

@@ -88,8 +88,15 @@ fn read_completion(json: &[u8], heard: &mut Heard) -> Result<(), Unreadable> {
         return Err(Unreadable::ProviderError(json.to_vec()));
     }
     if let Some(usage) = body.usage {
-        heard.usage =
-            Usage { prompt_tokens: usage.prompt_tokens, completion_tokens: usage.completion_tokens };
+        heard.usage = Usage {
+            prompt_tokens: usage.prompt_tokens,
+            cached_prompt_tokens: usage
+                .prompt_tokens_details
+                .and_then(|details| details.cached_tokens)
+                .or(usage.prompt_cache_hit_tokens)
+                .unwrap_or(0),
+            completion_tokens: usage.completion_tokens,
+        };
     }
     // We ask for one choice; the first is it.
     let Some(choice) = body.choices.unwrap_or_default().into_iter().next() else { return Ok(()) };
@@ -132,6 +139,14 @@ struct WireUsage {
     prompt_tokens: u64,
     #[serde(default)]
     completion_tokens: u64,
+    prompt_tokens_details: Option<PromptTokens>,
+    /// DeepSeek's name for cached tokens.
+    prompt_cache_hit_tokens: Option<u64>,
+}
+
+#[derive(Debug, Deserialize)]
+struct PromptTokens {
+    cached_tokens: Option<u64>,
 }
 
 /// Text, or parts of which only some are text.

@@ -2,18 +2,15 @@
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::Instant;
 
 use async_trait::async_trait;
+use bytes::Bytes;
 use graphloom_core::{Embedder, Embeddings, ModelError, Purpose, Usage};
-use tracing::{Instrument, warn};
 
-use super::chat::{BYTES_PER_TOKEN, encode};
 use super::embed_wire::{EmbeddingAnswer, EmbeddingBody, EmbeddingItem};
-use crate::chat_stream::{call_span, record_usage};
 use crate::embed_batches::{Batcher, EmbedBatching, EmbedProtocol};
 use crate::endpoint::{ConfigError, Endpoint};
-use crate::http::{Delivery, HttpAnswer, HttpClient, Target, provider_error};
+use crate::http::{HttpClient, encode};
 
 /// An embedding model to set up.
 #[derive(Debug, Clone)]
@@ -48,9 +45,8 @@ impl OpenAiEmbedder {
         };
         let target = endpoint.target("embeddings", &name)?;
         let as_numbers = AtomicBool::new(false);
-        let protocol =
-            OpenAiEmbeddings { http, target, label: endpoint.label, model, dimensions, as_numbers };
-        Ok(Self { protocol, batcher: Batcher::new(name, batching) })
+        let protocol = OpenAiEmbeddings { model: model.clone(), dimensions, as_numbers };
+        Ok(Self { protocol, batcher: Batcher::new(http, target, endpoint.label, model, batching) })
     }
 }
 
@@ -71,17 +67,14 @@ impl Embedder for OpenAiEmbedder {
 
 #[derive(Debug)]
 struct OpenAiEmbeddings {
-    http: Arc<HttpClient>,
-    target: Target,
-    label: String,
     model: String,
     dimensions: Option<u32>,
     /// Whether the server refused base64.
     as_numbers: AtomicBool,
 }
 
-impl OpenAiEmbeddings {
-    async fn ask(&self, texts: &[String]) -> Result<HttpAnswer, ModelError> {
+impl EmbedProtocol for OpenAiEmbeddings {
+    fn body(&self, _: Purpose, texts: &[String]) -> Result<Bytes, ModelError> {
         let as_numbers = self.as_numbers.load(Ordering::Relaxed);
         let body = EmbeddingBody {
             model: &self.model,
@@ -89,58 +82,26 @@ impl OpenAiEmbeddings {
             encoding_format: if as_numbers { "float" } else { "base64" },
             dimensions: self.dimensions,
         };
-        let bytes = encode(&body, self.target.model())?;
-        let tokens = u64::try_from(bytes.len() / BYTES_PER_TOKEN).unwrap_or(u64::MAX);
-        self.http.post(&self.target, bytes, tokens, Delivery::Whole).await
+        encode(&body, &self.model)
     }
 
-    fn read(&self, body: &[u8], texts: usize) -> Result<(Vec<Vec<f32>>, Usage), ModelError> {
-        let malformed = |what: String| ModelError::Malformed {
-            model: self.target.model().to_owned(),
-            what: self.target.readable(&what),
-        };
+    fn read(&self, body: &[u8], texts: usize) -> Result<(Vec<Vec<f32>>, Usage), String> {
         let answer: EmbeddingAnswer = serde_json::from_slice(body)
-            .map_err(|error| malformed(format!("its embeddings cannot be read: {error}")))?;
-        if answer.data.len() != texts {
-            return Err(provider_error(&self.target, body)
-                .unwrap_or_else(|| malformed(format!("{} vectors for {texts} texts", answer.data.len()))));
-        }
+            .map_err(|error| format!("its embeddings cannot be read: {error}"))?;
         let usage = answer.usage.map_or(0, |usage| usage.prompt_tokens);
-        let mut vectors = vec![Vec::new(); texts];
+        let mut vectors = vec![Vec::new(); answer.data.len()];
         for (at, EmbeddingItem { index, embedding }) in answer.data.into_iter().enumerate() {
             let index = index.unwrap_or(at);
             match vectors.get_mut(index) {
                 Some(place) if place.is_empty() => *place = embedding.0,
-                _ => return Err(malformed(format!("vector {index} of {texts} twice or out of range"))),
+                _ => return Err(format!("vector {index} of {texts} twice or out of range")),
             }
         }
-        Ok((vectors, Usage { prompt_tokens: usage, completion_tokens: 0 }))
+        Ok((vectors, Usage { prompt_tokens: usage, ..Usage::default() }))
     }
-}
 
-#[async_trait]
-impl EmbedProtocol for OpenAiEmbeddings {
-    async fn embed_batch(&self, texts: &[String]) -> Result<Embeddings, ModelError> {
-        let span = call_span("embeddings", &self.label, &self.model);
-        let started = Instant::now();
-        let mut answer = match self.ask(texts).instrument(span.clone()).await {
-            Err(ModelError::Refused { what, .. })
-                if (what.contains("encoding_format") || what.contains("base64"))
-                    && !self.as_numbers.load(Ordering::Relaxed) =>
-            {
-                self.as_numbers.store(true, Ordering::Relaxed);
-                warn!(
-                    gen_ai.request.model = self.model,
-                    "the server refuses base64 vectors; asking for numbers"
-                );
-                self.ask(texts).instrument(span.clone()).await?
-            }
-            answer => answer?,
-        };
-        let body = answer.chunk().await?.unwrap_or_default();
-        let (vectors, usage) = self.read(&body, texts.len())?;
-        answer.settle(usage);
-        record_usage(&span, usage, answer.attempts(), started);
-        Ok(Embeddings { vectors, usage, attempts: answer.attempts() })
+    fn learn(&self, refusal: &str) -> bool {
+        (refusal.contains("encoding_format") || refusal.contains("base64"))
+            && !self.as_numbers.swap(true, Ordering::Relaxed)
     }
 }

@@ -5,7 +5,6 @@ mod chat_wire;
 mod embed;
 mod embed_wire;
 
-pub(crate) use self::chat::{BYTES_PER_TOKEN, encode};
 pub use self::chat::{OpenAiChat, OpenAiChatConfig, OutputLimitField};
 pub use self::embed::{OpenAiEmbedder, OpenAiEmbedderConfig};
 

@@ -37,7 +37,7 @@ async fn lines_become_deltas_and_an_end() {
     let end = end.unwrap();
     assert_eq!(
         (end.finish, end.usage),
-        (FinishReason::Length, Usage { prompt_tokens: 5, completion_tokens: 2 })
+        (FinishReason::Length, Usage { prompt_tokens: 5, completion_tokens: 2, ..Usage::default() })
     );
     let asked = &server.recorded()[0];
     assert_eq!(asked.path, "/api/chat");

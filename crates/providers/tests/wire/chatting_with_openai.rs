@@ -28,7 +28,7 @@ fn whole(text: &str) -> Reply {
         200,
         format!(
             r#"{{"choices":[{{"message":{{"content":{text}}},"finish_reason":"stop"}}],
-                "usage":{{"prompt_tokens":7,"completion_tokens":2}}}}"#
+                "usage":{{"prompt_tokens":7,"completion_tokens":2,"prompt_tokens_details":{{"cached_tokens":4}}}}}}"#
         ),
     )
 }
@@ -41,7 +41,7 @@ async fn a_whole_answer_is_one_delta_with_its_usage() {
     let (deltas, end) = deltas(&model, false).await;
     let end = end.unwrap();
     assert_eq!(deltas, ["hello"]);
-    assert_eq!(end.usage, Usage { prompt_tokens: 7, completion_tokens: 2 });
+    assert_eq!(end.usage, Usage { prompt_tokens: 7, completion_tokens: 2, cached_prompt_tokens: 4 });
     assert_eq!((end.finish, end.attempts), (FinishReason::Stop, 1));
     let asked = &server.recorded()[0];
     assert_eq!(asked.path, "/chat/completions");
@@ -63,7 +63,7 @@ async fn a_streamed_answer_arrives_in_pieces_cut_anywhere() {
     assert_eq!(deltas.concat(), "Gr\u{fc}\u{df} dich");
     let end = end.unwrap();
     assert_eq!(end.finish, FinishReason::Length);
-    assert_eq!(end.usage, Usage { prompt_tokens: 3, completion_tokens: 4 });
+    assert_eq!(end.usage, Usage { prompt_tokens: 3, completion_tokens: 4, ..Usage::default() });
     assert!(server.recorded()[0].body.contains(r#""stream_options":{"include_usage":true}"#));
 }
 

@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use futures::StreamExt;
+pub(crate) use graphloom_core::complete;
 use graphloom_core::{ChatEvent, ChatMessage, ChatRequest, ChatRole, Completion, LanguageModel, ModelError};
 use graphloom_providers::http::{HttpClient, HttpConfig};
 use graphloom_providers::testing::ScriptedServer;

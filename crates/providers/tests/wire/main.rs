@@ -2,8 +2,12 @@
 
 #![allow(clippy::unwrap_used)]
 
+mod chatting_with_anthropic;
+mod chatting_with_gemini;
 mod chatting_with_ollama;
 mod chatting_with_openai;
 mod common;
 mod embedding_with_openai;
 mod keeping_keys_secret;
+mod pausing_a_service;
+mod reranking;

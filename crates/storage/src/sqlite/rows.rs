@@ -252,7 +252,7 @@ pub(super) fn call_outcome(outcome: &CallOutcome) -> (u8, Option<&str>) {
 }
 
 fn role_of(name: &str) -> Option<Role> {
-    let all = [Role::Extract, Role::Keywords, Role::Summarize, Role::Answer, Role::Embed];
+    let all = [Role::Extract, Role::Keywords, Role::Summarize, Role::Answer, Role::Embed, Role::Rerank];
     all.into_iter().find(|role| role.name() == name)
 }
 

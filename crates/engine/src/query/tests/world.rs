@@ -36,6 +36,7 @@ impl World {
                 summarize: None,
                 answer: None,
                 embedder: embedder.clone(),
+                reranker: None,
             },
             clock: Arc::new(Ticks::default()),
             tokenizer: Tokenizer,
@@ -237,6 +238,13 @@ impl World {
         model
     }
 
+    /// Lets a reranker score passages by how often they say `word`; without a word it fails.
+    pub(super) fn reranking_by(&mut self, word: Option<&str>) -> Arc<WordCounter> {
+        let reranker = Arc::new(WordCounter { word: word.map(str::to_owned), asked: Mutex::default() });
+        self.engine.models.reranker = Some(reranker.clone());
+        reranker
+    }
+
     fn chunk(&self, text: &str) -> ChunkId {
         let chunk = self.batch.put_chunks.iter().find(|chunk| chunk.text == text);
         chunk.expect("the chunk was added before").id.clone()
@@ -280,7 +288,7 @@ impl Embedder for WordHashes {
     async fn embed(&self, _: Purpose, texts: &[String]) -> Result<Embeddings, ModelError> {
         self.texts.lock().expect("no test panics here").push(texts.to_vec());
         let vectors = texts.iter().map(|text| word_hashes(text)).collect();
-        Ok(Embeddings { vectors, usage: Usage { prompt_tokens: 7, completion_tokens: 0 }, attempts: 1 })
+        Ok(Embeddings { vectors, usage: Usage { prompt_tokens: 7, ..Usage::default() }, attempts: 1 })
     }
 }
 
@@ -295,6 +303,29 @@ fn word_hashes(text: &str) -> Vec<f32> {
     }
     let length = vector.iter().sum::<f32>().sqrt().max(1.0);
     vector.iter().map(|x| x / length).collect()
+}
+
+/// Scores a passage by how often it says a word, and keeps what it was asked.
+pub(super) struct WordCounter {
+    word: Option<String>,
+    pub(super) asked: Mutex<Vec<(String, Vec<String>)>>,
+}
+
+#[async_trait]
+impl Reranker for WordCounter {
+    fn name(&self) -> &str {
+        "test:reranker"
+    }
+
+    async fn rerank(&self, query: &str, passages: &[String]) -> Result<Reranking, ModelError> {
+        self.asked.lock().expect("no test panics here").push((query.to_owned(), passages.to_vec()));
+        let model = self.name().to_owned();
+        let Some(word) = &self.word else {
+            return Err(ModelError::Unauthorized { model, what: "no such key".to_owned() });
+        };
+        let scores = passages.iter().map(|passage| passage.matches(word.as_str()).count() as f32).collect();
+        Ok(Reranking { scores, usage: Usage { prompt_tokens: 5, ..Usage::default() }, attempts: 1 })
+    }
 }
 
 /// Answers each request with the next prepared deltas, and keeps the requests.
@@ -338,7 +369,7 @@ impl LanguageModel for Scripted {
         self.requests.lock().expect("no test panics here").push(request);
         let deltas =
             self.answers.lock().expect("no test panics here").pop_front().expect("an answer is prepared");
-        let usage = Usage { prompt_tokens: 10, completion_tokens: 3 };
+        let usage = Usage { prompt_tokens: 10, completion_tokens: 3, ..Usage::default() };
         let done = ChatEvent::Done(Completion { finish: FinishReason::Stop, usage, attempts: 1 });
         let events = deltas.into_iter().map(ChatEvent::Delta).chain([done]).map(Ok);
         Ok(futures::stream::iter(events.collect::<Vec<_>>()).boxed())

@@ -1,0 +1,80 @@
+//! Limits per minute: one number for every service, and others for some.
+
+use std::collections::BTreeMap;
+
+use super::choice::Service;
+
+/// What a limit may be given for besides every service: the embedder alone.
+const EMBED: &str = "embed";
+
+/// A limit per minute of each service, where it has one.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(crate) struct PerMinute {
+    every_service: Option<u32>,
+    of: BTreeMap<Service, u32>,
+    embed: Option<u32>,
+}
+
+impl PerMinute {
+    /// What may be written.
+    pub(crate) const EXPECTED: &str = "a number of at least 1, or such numbers for some services and for the \
+                                       embedder, such as 500,anthropic=50,embed=3000";
+
+    /// Reads `500`, `anthropic=50`, `500,anthropic=50,embed=3000`.
+    pub(crate) fn parse(text: &str) -> Option<Self> {
+        let mut limits = Self::default();
+        for part in text.split(',').map(str::trim) {
+            let (name, number) = match part.split_once('=') {
+                Some((name, number)) => (Some(name.trim()), number.trim()),
+                None => (None, part),
+            };
+            let number: u32 = number.parse().ok().filter(|number| *number > 0)?;
+            let before = match name {
+                None => limits.every_service.replace(number),
+                Some(EMBED) => limits.embed.replace(number),
+                Some(name) => {
+                    let service = Service::ALL.into_iter().find(|service| service.name() == name)?;
+                    limits.of.insert(service, number)
+                }
+            };
+            if before.is_some() {
+                return None;
+            }
+        }
+        Some(limits)
+    }
+
+    /// The limit of a service.
+    pub(crate) fn of(&self, service: Service) -> Option<u32> {
+        self.of.get(&service).copied().or(self.every_service)
+    }
+
+    /// The limit of the embedder alone, where it has one apart from its service's other models.
+    pub(crate) fn of_embedder(&self) -> Option<u32> {
+        self.embed
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn check_limits(text: &str) -> Option<[Option<u32>; 3]> {
+        let limits = PerMinute::parse(text)?;
+        Some([limits.of(Service::OpenAi), limits.of(Service::Anthropic), limits.of_embedder()])
+    }
+
+    #[test]
+    fn a_service_has_its_own_limit_or_that_of_all() {
+        assert_eq!(check_limits("500"), Some([Some(500), Some(500), None]));
+        assert_eq!(check_limits("anthropic=50"), Some([None, Some(50), None]));
+        assert_eq!(check_limits("500, anthropic = 50, embed=3000"), Some([Some(500), Some(50), Some(3000)]));
+    }
+
+    #[test]
+    fn what_cannot_be_a_limit_is_refused() {
+        for text in ["", "0", "-1", "many", "500,600", "embed=1,embed=2", "nobody=5", "openai=", "500,"] {
+            assert_eq!(check_limits(text), None, "{text:?}");
+        }
+    }
+}

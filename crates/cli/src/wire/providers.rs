@@ -1,0 +1,299 @@
+//! Makes models as configured.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use anyhow::Context;
+use graphloom_core::{Embedder, EmbeddingSpec, LanguageModel, Reranker};
+use graphloom_providers::anthropic::{ANTHROPIC_BASE_URL, AnthropicChat, AnthropicChatConfig};
+use graphloom_providers::builtin::BuiltinEmbedder;
+use graphloom_providers::gemini::{
+    GEMINI_BASE_URL, GeminiChat, GeminiChatConfig, GeminiEmbedder, GeminiEmbedderConfig,
+};
+use graphloom_providers::http::{HttpClient, HttpConfig, ServiceListener};
+use graphloom_providers::local::LocalEmbedder;
+use graphloom_providers::ollama::{
+    DEFAULT_CONTEXT_TOKENS, OllamaChat, OllamaChatConfig, OllamaEmbedder, OllamaEmbedderConfig,
+    base_url_from_host,
+};
+use graphloom_providers::openai::{
+    OPENAI_BASE_URL, OpenAiChat, OpenAiChatConfig, OpenAiEmbedder, OpenAiEmbedderConfig,
+};
+use graphloom_providers::rerank::{
+    COHERE_BASE_URL, HttpReranker, JINA_BASE_URL, RerankDialect, RerankerConfig,
+};
+use graphloom_providers::{Endpoint, Secret};
+
+use super::model_store;
+use crate::config::{Config, EmbedderChoice, ModelChoice, RerankerChoice, RoleModels, Service, keys};
+use crate::fault::Fault;
+
+/// The chat model of each role.
+pub(crate) struct ChatModels {
+    pub(super) extract: Option<Arc<dyn LanguageModel>>,
+    pub(super) keywords: Option<Arc<dyn LanguageModel>>,
+    pub(super) summarize: Option<Arc<dyn LanguageModel>>,
+    pub(super) answer: Option<Arc<dyn LanguageModel>>,
+}
+
+/// Makes models; those of one service share its client and so its limits.
+pub(crate) struct Providers<'a> {
+    config: &'a Config,
+    /// Who hears of services that are down, and waits for them.
+    listener: Option<ServiceListener>,
+    clients: Mutex<BTreeMap<(Service, Use), Arc<HttpClient>>>,
+}
+
+/// What limits may be set for apart.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Use {
+    /// Everything that has no limits of its own.
+    Any,
+    /// Embeddings with limits of their own.
+    Embed,
+}
+
+impl<'a> Providers<'a> {
+    /// For commands whose answer somebody waits for: calls fail when their attempts are used up. Nothing is connected
+    /// yet.
+    pub(crate) fn new(config: &'a Config) -> Self {
+        Self { config, listener: None, clients: Mutex::default() }
+    }
+
+    /// For indexing: calls wait for a service that is down to come back, and `listener` hears of it.
+    pub(crate) fn patient(config: &'a Config, listener: ServiceListener) -> Self {
+        Self { listener: Some(listener), ..Self::new(config) }
+    }
+
+    pub(super) fn chat_models(&self, roles: &RoleModels) -> anyhow::Result<ChatModels> {
+        let model =
+            |choice: &Option<ModelChoice>| choice.as_ref().map(|choice| self.chat(choice)).transpose();
+        Ok(ChatModels {
+            extract: model(&roles.extract)?,
+            keywords: model(&roles.keywords)?,
+            summarize: model(&roles.summarize)?,
+            answer: model(&roles.answer)?,
+        })
+    }
+
+    /// A chat model; an error where it cannot work as configured.
+    pub(crate) fn chat(&self, choice: &ModelChoice) -> anyhow::Result<Arc<dyn LanguageModel>> {
+        let setting_up = || format!("setting up model {choice}");
+        let http = |service| self.client(service, Use::Any);
+        Ok(match choice {
+            ModelChoice::OpenAi(model) => {
+                let config = OpenAiChatConfig {
+                    endpoint: self.endpoint(Service::OpenAi, choice)?,
+                    model: model.clone(),
+                    temperature: None,
+                    output_limit_field: Default::default(),
+                };
+                Arc::new(OpenAiChat::new(http(Service::OpenAi), config).with_context(setting_up)?)
+            }
+            ModelChoice::Anthropic(model) => {
+                let endpoint = self.endpoint(Service::Anthropic, choice)?;
+                let config = AnthropicChatConfig { endpoint, model: model.clone(), temperature: None };
+                Arc::new(AnthropicChat::new(http(Service::Anthropic), config).with_context(setting_up)?)
+            }
+            ModelChoice::Gemini(model) => {
+                let endpoint = self.endpoint(Service::Gemini, choice)?;
+                let config = GeminiChatConfig { endpoint, model: model.clone(), temperature: None };
+                Arc::new(GeminiChat::new(http(Service::Gemini), config).with_context(setting_up)?)
+            }
+            ModelChoice::Ollama(model) => {
+                let config = OllamaChatConfig {
+                    endpoint: self.endpoint(Service::Ollama, choice)?,
+                    model: model.clone(),
+                    temperature: None,
+                    context_tokens: DEFAULT_CONTEXT_TOKENS,
+                    think: None,
+                };
+                Arc::new(OllamaChat::new(http(Service::Ollama), config).with_context(setting_up)?)
+            }
+        })
+    }
+
+    /// The workspace's embedder: the configured one if it is the workspace's, else an error; the workspace's own
+    /// where none is configured; the built-in one for a new workspace.
+    pub(crate) fn embedder_of(&self, space: Option<&EmbeddingSpec>) -> anyhow::Result<Arc<dyn Embedder>> {
+        let choice = match (&self.config.embedder, space) {
+            (Some(choice), _) => choice.clone(),
+            (None, None) => EmbedderChoice::Builtin,
+            (None, Some(space)) => EmbedderChoice::of_space(&space.model).ok_or_else(|| {
+                Fault::failed(format!("the workspace was embedded with {}, which is not known", space.model))
+                    .help("use the release that it was made with, or a new --workspace")
+            })?,
+        };
+        let embedder = self.embedder(&choice)?;
+        match space {
+            Some(space) if space.model != embedder.name() => {
+                let (theirs, ours) = (&space.model, embedder.name());
+                Err(Fault::failed(format!("the workspace was embedded with {theirs}, not with {ours}"))
+                    .help("leave --embedder out to use the workspace's own, or choose a new --workspace")
+                    .into())
+            }
+            _ => Ok(embedder),
+        }
+    }
+
+    /// An embedder; an error where it cannot work as configured.
+    pub(crate) fn embedder(&self, choice: &EmbedderChoice) -> anyhow::Result<Arc<dyn Embedder>> {
+        let setting_up = || format!("setting up embedder {choice}");
+        let http = |service| self.client(service, Use::Embed);
+        Ok(match choice {
+            EmbedderChoice::Builtin => Arc::new(BuiltinEmbedder),
+            EmbedderChoice::Local(name) => {
+                let model = model_store(self.config).open(name).with_context(setting_up)?;
+                Arc::new(LocalEmbedder::open(model.config()).with_context(setting_up)?)
+            }
+            EmbedderChoice::OpenAi(model) => {
+                let config = OpenAiEmbedderConfig {
+                    endpoint: self.endpoint(Service::OpenAi, choice)?,
+                    model: model.clone(),
+                    dimensions: None,
+                    batching: Default::default(),
+                };
+                Arc::new(OpenAiEmbedder::new(http(Service::OpenAi), config).with_context(setting_up)?)
+            }
+            EmbedderChoice::Gemini(model) => {
+                let endpoint = self.endpoint(Service::Gemini, choice)?;
+                let config =
+                    GeminiEmbedderConfig { endpoint, model: model.clone(), batching: Default::default() };
+                Arc::new(GeminiEmbedder::new(http(Service::Gemini), config).with_context(setting_up)?)
+            }
+            EmbedderChoice::Ollama(model) => {
+                let endpoint = self.endpoint(Service::Ollama, choice)?;
+                let config =
+                    OllamaEmbedderConfig { endpoint, model: model.clone(), batching: Default::default() };
+                Arc::new(OllamaEmbedder::new(http(Service::Ollama), config).with_context(setting_up)?)
+            }
+        })
+    }
+
+    /// A reranker; an error where it cannot work as configured.
+    pub(crate) fn reranker(&self, choice: &RerankerChoice) -> anyhow::Result<Arc<dyn Reranker>> {
+        let (service, model, dialect) = match choice {
+            RerankerChoice::Cohere(model) => (Service::Cohere, model, RerankDialect::Cohere),
+            RerankerChoice::Jina(model) => (Service::Jina, model, RerankDialect::Jina),
+        };
+        let config =
+            RerankerConfig { endpoint: self.endpoint(service, choice)?, model: model.clone(), dialect };
+        let reranker = HttpReranker::new(self.client(service, Use::Any), config);
+        Ok(Arc::new(reranker.with_context(|| format!("setting up reranker {choice}"))?))
+    }
+
+    /// The client of a service; that of its embedder where the embedder has limits of its own.
+    fn client(&self, service: Service, used_for: Use) -> Arc<HttpClient> {
+        let Config { requests_per_minute: requests, tokens_per_minute: tokens, .. } = self.config;
+        let (embed_requests, embed_tokens) = (requests.of_embedder(), tokens.of_embedder());
+        let apart = used_for == Use::Embed && (embed_requests.is_some() || embed_tokens.is_some());
+        let (used_for, own_requests, own_tokens) =
+            if apart { (Use::Embed, embed_requests, embed_tokens) } else { (Use::Any, None, None) };
+        let mut clients = self.clients.lock().unwrap_or_else(PoisonError::into_inner);
+        let make = || {
+            let http = HttpConfig {
+                first_byte_timeout: self.config.first_byte_timeout,
+                idle_timeout: self.config.idle_timeout,
+                max_concurrent: self.config.max_concurrent_calls,
+                requests_per_minute: own_requests.or(requests.of(service)),
+                tokens_per_minute: own_tokens.or(tokens.of(service)),
+                max_pause: self.listener.as_ref().map_or(Duration::ZERO, |_| self.config.max_pause),
+                ..HttpConfig::default()
+            };
+            Arc::new(match &self.listener {
+                Some(listener) => HttpClient::with_listener(http, listener.clone()),
+                None => HttpClient::new(http),
+            })
+        };
+        clients.entry((service, used_for)).or_insert_with(make).clone()
+    }
+
+    fn endpoint(&self, service: Service, model: &dyn std::fmt::Display) -> anyhow::Result<Endpoint> {
+        let address = self.config.address(service);
+        let (base_url, official) = match service {
+            Service::OpenAi => (address.to_owned(), Some(OPENAI_BASE_URL)),
+            Service::Anthropic => (anthropic_base_url(address), Some(ANTHROPIC_BASE_URL)),
+            Service::Gemini => (address.to_owned(), Some(GEMINI_BASE_URL)),
+            Service::Ollama => (base_url_from_host(address), None),
+            Service::Cohere => (address.to_owned(), Some(COHERE_BASE_URL)),
+            Service::Jina => (address.to_owned(), Some(JINA_BASE_URL)),
+        };
+        let key = self.config.api_key(service);
+        // Servers of one's own mostly need no key, the provider itself always does.
+        if key.is_none() && official.is_some_and(|official| is_same_host(&base_url, official)) {
+            let variables = |name: Option<&str>| {
+                let key = name.and_then(keys::find);
+                key.map(|key| (key.foreign.first().copied(), key.variable())).unwrap_or_default()
+            };
+            let (theirs, ours) = variables(service.secret_key());
+            let (_, address) = variables(Some(service.address_key()));
+            let key = theirs.map_or(ours, str::to_owned);
+            return Err(Fault::usage(format!("{model} needs a key and none is set"))
+                .help(format!("set {key}, or {address} for another service"))
+                .into());
+        }
+        let key = key.map(|key| Secret::new(key.reveal()));
+        Ok(Endpoint::new(service.name(), base_url).with_key(key))
+    }
+}
+
+/// Anthropic's address with its version, which people leave out as Anthropic's own libraries do, or write.
+fn anthropic_base_url(address: &str) -> String {
+    let trimmed = address.trim().trim_end_matches('/');
+    if trimmed.ends_with("/v1") { trimmed.to_owned() } else { format!("{trimmed}/v1") }
+}
+
+/// Whether an address is on the host of `official`.
+fn is_same_host(address: &str, official: &str) -> bool {
+    let origin = official.splitn(4, '/').take(3).collect::<Vec<_>>().join("/");
+    let rest = address.trim().strip_prefix(&origin);
+    rest.is_some_and(|rest| rest.is_empty() || rest.starts_with(['/', ':', '?']))
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::config::{Surroundings, load};
+
+    use super::*;
+
+    /// Whether the models of OpenAI share one client, and so their limits, when these keys are set.
+    fn check_shared(flags: &[(&str, &str)]) -> bool {
+        let folder = tempfile::tempdir().expect("a folder");
+        let flags = flags.iter().map(|(k, v)| ((*k).to_owned(), (*v).to_owned(), format!("--{k}"))).collect();
+        let around = Surroundings { flags, current_dir: folder.path().to_owned(), ..Surroundings::default() };
+        let config = load(&around).expect("valid").0;
+        let providers = Providers::new(&config);
+        let client = |used_for| providers.client(Service::OpenAi, used_for);
+        assert!(Arc::ptr_eq(&client(Use::Any), &client(Use::Any)));
+        assert!(!Arc::ptr_eq(&client(Use::Any), &providers.client(Service::Gemini, Use::Any)));
+        Arc::ptr_eq(&client(Use::Any), &client(Use::Embed))
+    }
+
+    #[test]
+    fn the_models_of_a_service_share_its_limits_unless_the_embedder_has_its_own() {
+        assert!(check_shared(&[]));
+        assert!(check_shared(&[("requests_per_minute", "500,gemini=5")]));
+        assert!(!check_shared(&[("requests_per_minute", "500,embed=3000")]));
+        assert!(!check_shared(&[("tokens_per_minute", "embed=1000000")]));
+    }
+
+    #[test]
+    fn anthropics_address_may_leave_the_version_out() {
+        for (address, url) in [
+            ("https://api.anthropic.com", "https://api.anthropic.com/v1"),
+            ("https://api.anthropic.com/", "https://api.anthropic.com/v1"),
+            ("http://localhost:4000/anthropic/v1/", "http://localhost:4000/anthropic/v1"),
+        ] {
+            assert_eq!(anthropic_base_url(address), url);
+        }
+    }
+
+    #[test]
+    fn a_provider_itself_is_told_from_other_hosts() {
+        let check = |address: &str| is_same_host(address, OPENAI_BASE_URL);
+        assert!(check("https://api.openai.com/v1") && check("https://api.openai.com:443/v1"));
+        assert!(check("https://api.openai.com"));
+        assert!(!check("https://api.openai.com.elsewhere.example/v1") && !check("http://localhost/v1"));
+    }
+}

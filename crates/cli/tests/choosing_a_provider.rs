@@ -1,0 +1,114 @@
+//! Every provider is chosen, tried and asked the same way, and a key goes only where its owner sends it.
+
+mod common;
+
+use common::Graphloom;
+use graphloom_providers::testing::{Reply, ScriptedServer};
+
+fn with_a_document(graphloom: &Graphloom) {
+    graphloom.write("a.md", "Ada Lovelace wrote the first program.\n");
+    graphloom.ok(&["add", "a.md"]);
+}
+
+#[test]
+fn anthropic_answers_with_its_key_and_is_tried_by_doctor() {
+    let server = ScriptedServer::start(|_, request| {
+        if request.json()["stream"] == true {
+            return Reply::sse([
+                "data: {\"type\":\"message_start\",\"message\":{\"usage\":{\"input_tokens\":9,\"cache_read_input_tokens\":1}}}\n\n",
+                "data: {\"type\":\"content_block_delta\",\"index\":0,\"delta\":{\"type\":\"text_delta\",\"text\":\"Ada [1].\"}}\n\n",
+                "data: {\"type\":\"message_delta\",\"delta\":{\"stop_reason\":\"end_turn\"},\"usage\":{\"output_tokens\":3}}\n\n",
+                "data: {\"type\":\"message_stop\"}\n\n",
+            ]);
+        }
+        Reply::json(
+            200,
+            r#"{"type":"message","content":[{"type":"text","text":"ok"}],"stop_reason":"end_turn",
+                "usage":{"input_tokens":9,"output_tokens":1}}"#,
+        )
+    });
+    let graphloom = Graphloom::new()
+        .with("ANTHROPIC_API_KEY", "sk-ant-0123456789")
+        .with("ANTHROPIC_BASE_URL", &server.url());
+    with_a_document(&graphloom);
+    let answer =
+        graphloom.json(&["--set", "answer_llm=anthropic:claude-x", "ask", "Who wrote the first program?"]);
+    assert_eq!((&answer["answer"], &answer["model"]), (&"Ada [1].".into(), &"anthropic:claude-x".into()));
+    assert_eq!(answer["calls"][0]["prompt_tokens"], 10);
+    let asked = &server.recorded()[0];
+    assert_eq!(
+        (asked.path.as_str(), asked.headers["x-api-key"].as_str()),
+        ("/v1/messages", "sk-ant-0123456789")
+    );
+    graphloom
+        .run(&["--llm", "anthropic:claude-x", "doctor"])
+        .exits(0)
+        .says("anthropic:claude-x answers (10 tokens spent on asking)");
+    graphloom.run(&["doctor"]).exits(0).says("a key is set; --llm anthropic:MODEL uses it");
+}
+
+#[test]
+fn gemini_embeds_and_answers_with_its_key_and_is_tried_by_doctor() {
+    let server = ScriptedServer::start(|_, request| {
+        if request.path.ends_with(":batchEmbedContents") {
+            let count = request.json()["requests"].as_array().map_or(0, Vec::len);
+            let vectors = vec![r#"{"values":[0.6,0.8]}"#; count].join(",");
+            return Reply::json(200, format!(r#"{{"embeddings":[{vectors}]}}"#));
+        }
+        let body = r#"{"candidates":[{"content":{"parts":[{"text":"Ada [1]."}]},"finishReason":"STOP"}],
+            "usageMetadata":{"promptTokenCount":9,"candidatesTokenCount":2}}"#;
+        if request.path.contains("alt=sse") {
+            return Reply::sse([format!("data: {}\n\n", body.replace('\n', " "))]);
+        }
+        Reply::json(200, body)
+    });
+    let graphloom = Graphloom::new()
+        .with("GOOGLE_API_KEY", "google-0123456789")
+        .with("GRAPHLOOM_GEMINI_BASE_URL", &format!("{}/v1beta", server.url()))
+        .with("GRAPHLOOM_EMBEDDER", "gemini:embedding-x");
+    with_a_document(&graphloom);
+    let answer =
+        graphloom.json(&["--set", "answer_llm=gemini:gemini-x", "ask", "Who wrote the first program?"]);
+    assert_eq!((&answer["answer"], &answer["model"]), (&"Ada [1].".into(), &"gemini:gemini-x".into()));
+    let asked = server.recorded();
+    assert!(asked.iter().all(|request| request.headers["x-goog-api-key"] == "google-0123456789"));
+    assert_eq!(asked[0].path, "/v1beta/models/embedding-x:batchEmbedContents");
+    let tried = graphloom.run(&["--llm", "gemini:gemini-x", "doctor"]).exits(0);
+    tried.says("gemini:embedding-x works, 2 dimensions").says("gemini:gemini-x answers (11 tokens");
+}
+
+#[test]
+fn a_provider_without_its_key_is_an_error_at_start_that_names_the_variable() {
+    let graphloom = Graphloom::new().with("OPENAI_API_KEY", "sk-of-another");
+    graphloom.write("a.md", "Ada Lovelace wrote the first program.\n");
+    for (flag, model, variable) in [
+        ("--llm", "anthropic:claude-x", "set ANTHROPIC_API_KEY, or GRAPHLOOM_ANTHROPIC_BASE_URL"),
+        ("--llm", "gemini:gemini-x", "set GEMINI_API_KEY, or GRAPHLOOM_GEMINI_BASE_URL"),
+        ("--embedder", "gemini:embedding-x", "set GEMINI_API_KEY, or GRAPHLOOM_GEMINI_BASE_URL"),
+    ] {
+        graphloom.run(&[flag, model, "add", "a.md"]).exits(2).says(variable);
+    }
+    graphloom.run(&["--embedder", "anthropic:claude-x", "add", "a.md"]).exits(2).says("but must be builtin");
+    assert!(!graphloom.path(".graphloom/default.graphloom").exists());
+    graphloom.ok(&["add", "a.md"]);
+    graphloom.run(&["--set", "reranker=cohere:r", "ask", "Who?"]).exits(2).says("set COHERE_API_KEY");
+    graphloom
+        .run(&["--set", "reranker=jina:r", "doctor"])
+        .exits(1)
+        .says("FAIL  reranker")
+        .says("JINA_API_KEY");
+}
+
+#[test]
+fn a_folder_that_sends_the_users_key_elsewhere_is_warned_about_even_when_quiet() {
+    let graphloom = Graphloom::new().with("OPENAI_API_KEY", "sk-do-not-print-me");
+    graphloom.write("graphloom.toml", "base_url = \"https://elsewhere.example/v1\"\n");
+    let warned = graphloom.run(&["--quiet", "config", "show"]).exits(0);
+    assert!(warned.stderr.contains(
+        "warning: your openai key (environment OPENAI_API_KEY) would be sent to elsewhere.example"
+    ));
+    assert!(!warned.stderr.contains("sk-do-not"));
+    graphloom.run(&["doctor"]).exits(0).says("warn  key: your openai key");
+    let chosen = graphloom.with("GRAPHLOOM_BASE_URL", "https://elsewhere.example/v1");
+    assert!(!chosen.run(&["config", "show"]).exits(0).stderr.contains("elsewhere.example"));
+}

@@ -1,0 +1,147 @@
+//! Puts passages in the order in which a reranker finds that they answer the question.
+
+use graphloom_core::{Call, ModelError, Reranker, Role};
+
+use super::calls::Timer;
+use super::chunks::Passage;
+use super::{QueryNote, Question};
+use crate::Engine;
+use crate::text::Tokenizer;
+
+/// Passages that are read for a reranker, at most.
+pub(super) const MAX_RERANKED: usize = 500;
+
+/// Tokens of one piece that a reranker scores; most read 512, the question included.
+const WINDOW_TOKENS: u32 = 480;
+
+/// Tokens that neighbouring pieces share.
+const OVERLAP_TOKENS: usize = 32;
+
+/// How many passages to read: all that may be chosen from where a reranker chooses, else as many as are kept.
+pub(super) fn passages_to_read(reranker: Option<&dyn Reranker>, chunk_top_k: usize) -> usize {
+    match reranker {
+        Some(_) => MAX_RERANKED,
+        None => chunk_top_k,
+    }
+}
+
+/// The best `chunk_top_k` of `passages` (all where it is 0), best first, ties in the order they came in; those below
+/// `min_rerank_score` are left out unless that is 0.
+///
+/// A passage is scored in pieces of [`WINDOW_TOKENS`] and counts as its best piece. Where the reranker fails, the order
+/// stays, nothing is left out for its score, and a note says so.
+pub(super) async fn rerank(
+    engine: &Engine,
+    reranker: &dyn Reranker,
+    question: &Question,
+    mut passages: Vec<Passage>,
+    calls: &mut Vec<Call>,
+    notes: &mut Vec<QueryNote>,
+) -> Vec<Passage> {
+    // One passage alone is in order.
+    let is_needed = passages.len() > 1 || (!passages.is_empty() && question.min_rerank_score != 0.0);
+    if is_needed {
+        match scores(engine, reranker, question, &passages, calls).await {
+            Ok(scores) => sort(&mut passages, &scores, question.min_rerank_score),
+            Err(error) => {
+                tracing::warn!(model = reranker.name(), %error, "the reranker failed; passages keep their order");
+                notes.push(QueryNote::NotReranked {
+                    reranker: reranker.name().to_owned(),
+                    reason: error.to_string(),
+                    remedy: error.remedy(),
+                });
+            }
+        }
+    }
+    if question.chunk_top_k > 0 {
+        passages.truncate(question.chunk_top_k);
+    }
+    passages
+}
+
+/// One score per passage, from one call.
+async fn scores(
+    engine: &Engine,
+    reranker: &dyn Reranker,
+    question: &Question,
+    passages: &[Passage],
+    calls: &mut Vec<Call>,
+) -> Result<Vec<f32>, ModelError> {
+    let mut pieces: Vec<String> = Vec::new();
+    let mut counts = Vec::with_capacity(passages.len());
+    for passage in passages {
+        let before = pieces.len();
+        pieces.extend(split(engine.tokenizer, &passage.chunk.text, passage.chunk.token_count));
+        counts.push(pieces.len() - before);
+    }
+    let timer = Timer::start(engine, Role::Rerank, reranker.name());
+    let reranking = match reranker.rerank(question.text.trim(), &pieces).await {
+        Ok(reranking) => reranking,
+        Err(error) => {
+            calls.push(timer.failed(error.to_string()));
+            return Err(error);
+        }
+    };
+    // Models in process make no requests; they are no calls in the ledger.
+    if reranking.attempts > 0 {
+        calls.push(timer.counted(reranking.usage, reranking.attempts));
+    }
+    if reranking.scores.len() != pieces.len() {
+        let what = format!("{} scores came for {} passages", reranking.scores.len(), pieces.len());
+        return Err(ModelError::Malformed { model: reranker.name().to_owned(), what });
+    }
+    let mut rest = reranking.scores.as_slice();
+    let best = counts.into_iter().map(|count| {
+        let (own, others) = rest.split_at(count);
+        rest = others;
+        own.iter().copied().max_by(f32::total_cmp).unwrap_or(f32::NEG_INFINITY)
+    });
+    Ok(best.collect())
+}
+
+/// Pieces of `text` that a reranker can read whole; `tokens` is its count. At least one.
+fn split(tokenizer: Tokenizer, text: &str, tokens: u32) -> Vec<String> {
+    if tokens <= WINDOW_TOKENS {
+        return vec![text.to_owned()];
+    }
+    let windows = tokenizer.map(text).windows(text, 0..text.len(), WINDOW_TOKENS as usize, OVERLAP_TOKENS);
+    windows.into_iter().map(|window| text[window].trim().to_owned()).collect()
+}
+
+/// Sorts by score, best first, and keeps the scores; drops what is below `least` unless that is 0.
+fn sort(passages: &mut Vec<Passage>, scores: &[f32], least: f32) {
+    for (passage, score) in passages.iter_mut().zip(scores) {
+        passage.rerank_score = Some(*score);
+    }
+    let found = passages.len();
+    if least != 0.0 {
+        passages.retain(|passage| passage.rerank_score.is_some_and(|score| score >= least));
+    }
+    let score = |passage: &Passage| passage.rerank_score.unwrap_or(f32::NEG_INFINITY);
+    passages.sort_by(|one, other| score(other).total_cmp(&score(one)));
+    if passages.len() < found {
+        tracing::debug!(chunks = found - passages.len(), least, "left out for their rerank score");
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn long_texts_are_split_into_pieces_that_overlap_and_short_ones_are_not() {
+        let words: Vec<String> = (0..700).map(|n| format!("w{n}")).collect();
+        let text = words.join(" ");
+        let tokens = Tokenizer.count(&text);
+        let pieces = split(Tokenizer, &text, tokens);
+        assert!(pieces.len() > 2 && pieces.len() <= tokens as usize / 440 + 1, "{}", pieces.len());
+        assert!(pieces.iter().all(|piece| Tokenizer.count(piece) <= WINDOW_TOKENS));
+        for pair in pieces.windows(2) {
+            let start: Vec<&str> = pair[1].split(' ').take(5).collect();
+            assert!(pair[0].contains(&start[1..].join(" ")), "{start:?}");
+        }
+        assert!(pieces[0].starts_with("w0 ") && pieces.last().is_some_and(|last| last.ends_with("w699")));
+        assert_eq!(split(Tokenizer, "short", 1), ["short"]);
+        assert_eq!(split(Tokenizer, "", 0), [""]);
+    }
+}

@@ -1,0 +1,124 @@
+//! Chat models behind the Messages API.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Instant;
+
+use async_trait::async_trait;
+use graphloom_core::{ChatRequest, ChatRole, ChatStream, LanguageModel, ModelError};
+use tracing::{Instrument, warn};
+
+use super::prefixes::Prefixes;
+use super::wire::{AnthropicProtocol, Body, CacheControl, Message, SystemBlock};
+use crate::chat_stream::{call_span, chat_events, cost_of};
+use crate::endpoint::{ConfigError, Endpoint, KeyHeader};
+use crate::http::{Delivery, HttpClient, Target, encode};
+use crate::wire_lines::SseEvents;
+
+/// The version of the protocol that is spoken here.
+const VERSION: &str = "2023-06-01";
+
+/// The output limit of requests that name none, since the protocol wants one; every current model allows it.
+const DEFAULT_MAX_TOKENS: u32 = 8192;
+
+/// What asks for JSON, since the protocol has no switch for an object of any shape.
+const JSON_REQUEST: &str = "Answer with one JSON object and nothing else.";
+
+/// A chat model to set up.
+#[derive(Debug, Clone)]
+pub struct AnthropicChatConfig {
+    /// The server; its key is sent as `x-api-key`.
+    pub endpoint: Endpoint,
+    /// The model as Anthropic calls it.
+    pub model: String,
+    /// Temperature of requests that do not name one.
+    pub temperature: Option<f32>,
+}
+
+/// A chat model behind the Messages API.
+///
+/// Instructions that come a second time are marked for the provider's prompt cache: whatever many requests begin with is
+/// read from it from the third on, and what comes once is not written into it, which would cost more than plain tokens.
+#[derive(Debug)]
+pub struct AnthropicChat {
+    http: Arc<HttpClient>,
+    target: Target,
+    label: String,
+    model: String,
+    temperature: Option<f32>,
+    refuses_temperature: AtomicBool,
+    prefixes: Prefixes,
+}
+
+impl AnthropicChat {
+    /// Sets the model up; nothing is sent yet.
+    pub fn new(http: Arc<HttpClient>, config: AnthropicChatConfig) -> Result<Self, ConfigError> {
+        let AnthropicChatConfig { endpoint, model, temperature } = config;
+        let name = format!("{}:{model}", endpoint.label);
+        let target = endpoint
+            .target_with("messages", &name, KeyHeader::Named("x-api-key"))?
+            .with_header("anthropic-version", VERSION);
+        let (refuses_temperature, prefixes) = (AtomicBool::new(false), Prefixes::default());
+        Ok(Self { http, target, label: endpoint.label, model, temperature, refuses_temperature, prefixes })
+    }
+
+    fn body<'a>(&'a self, request: &'a ChatRequest, cached: bool) -> Body<'a> {
+        let of_role = |wanted: fn(ChatRole) -> bool| {
+            request.messages.iter().filter(move |message| wanted(message.role))
+        };
+        let is_system = |role| matches!(role, ChatRole::System);
+        let mut system: Vec<SystemBlock<'a>> =
+            of_role(is_system).map(|message| SystemBlock::new(&message.content)).collect();
+        if request.json_object {
+            system.push(SystemBlock::new(JSON_REQUEST));
+        }
+        if let Some(last) = system.last_mut().filter(|_| cached) {
+            last.cache_control = Some(CacheControl { r#type: "ephemeral" });
+        }
+        let messages = of_role(|role| !matches!(role, ChatRole::System)).map(Message::of).collect();
+        let temperature = request.temperature.or(self.temperature);
+        Body {
+            model: &self.model,
+            max_tokens: request.max_output_tokens.unwrap_or(DEFAULT_MAX_TOKENS),
+            system,
+            messages,
+            temperature: temperature.filter(|_| !self.refuses_temperature.load(Ordering::Relaxed)),
+            stream: request.stream,
+        }
+    }
+}
+
+#[async_trait]
+impl LanguageModel for AnthropicChat {
+    fn name(&self) -> &str {
+        self.target.model()
+    }
+
+    async fn chat(&self, request: ChatRequest) -> Result<ChatStream, ModelError> {
+        let span = call_span("chat", &self.label, &self.model);
+        let started = Instant::now();
+        let delivery = if request.stream { Delivery::Streamed } else { Delivery::Whole };
+        let cost = cost_of(&self.http, &request);
+        let cached = self.prefixes.come_again(&request.messages);
+        let answer = loop {
+            let body = self.body(&request, cached);
+            let bytes = encode(&body, self.name())?;
+            match self.http.post(&self.target, bytes, cost, delivery).instrument(span.clone()).await {
+                // Once at most, since it is left out from then on.
+                Err(ModelError::Refused { what, .. })
+                    if body.temperature.is_some() && what.contains("temperature") =>
+                {
+                    warn!(gen_ai.request.model = self.model, "the model refuses a temperature; sending none");
+                    self.refuses_temperature.store(true, Ordering::Relaxed);
+                }
+                answer => break answer?,
+            }
+        };
+        let protocol = if request.stream && !answer.is_json() {
+            AnthropicProtocol::streamed(SseEvents::default())
+        } else {
+            AnthropicProtocol::whole()
+        };
+        Ok(chat_events(answer, self.target.clone(), protocol, request.stream, span, started))
+    }
+}

@@ -1,0 +1,227 @@
+//! What a message looks like on the wire, streamed and whole.
+
+use graphloom_core::{ChatMessage, ChatRole, FinishReason, Usage};
+use serde::{Deserialize, Serialize};
+
+use crate::chat_stream::{ChatProtocol, Heard, Unreadable};
+use crate::wire_lines::SseEvents;
+
+#[derive(Debug, Serialize)]
+pub(super) struct Body<'a> {
+    pub(super) model: &'a str,
+    pub(super) max_tokens: u32,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub(super) system: Vec<SystemBlock<'a>>,
+    pub(super) messages: Vec<Message<'a>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) temperature: Option<f32>,
+    pub(super) stream: bool,
+}
+
+#[derive(Debug, Serialize)]
+pub(super) struct SystemBlock<'a> {
+    r#type: &'static str,
+    text: &'a str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) cache_control: Option<CacheControl>,
+}
+
+impl<'a> SystemBlock<'a> {
+    pub(super) fn new(text: &'a str) -> Self {
+        Self { r#type: "text", text, cache_control: None }
+    }
+}
+
+/// Marks the end of what is to be remembered.
+#[derive(Debug, Serialize)]
+pub(super) struct CacheControl {
+    pub(super) r#type: &'static str,
+}
+
+#[derive(Debug, Serialize)]
+pub(super) struct Message<'a> {
+    role: &'static str,
+    content: &'a str,
+}
+
+impl<'a> Message<'a> {
+    pub(super) fn of(message: &'a ChatMessage) -> Self {
+        let role = match message.role {
+            ChatRole::Assistant => "assistant",
+            ChatRole::User | ChatRole::System => "user",
+        };
+        Self { role, content: &message.content }
+    }
+}
+
+/// Reads both forms of an answer.
+#[derive(Debug)]
+pub(super) struct AnthropicProtocol {
+    form: Form,
+    usage: WireUsage,
+}
+
+#[derive(Debug)]
+enum Form {
+    Streamed(SseEvents),
+    Whole(Vec<u8>),
+}
+
+impl AnthropicProtocol {
+    pub(super) fn streamed(events: SseEvents) -> Self {
+        Self { form: Form::Streamed(events), usage: WireUsage::default() }
+    }
+
+    pub(super) fn whole() -> Self {
+        Self { form: Form::Whole(Vec::new()), usage: WireUsage::default() }
+    }
+}
+
+impl ChatProtocol for AnthropicProtocol {
+    fn read(&mut self, chunk: &[u8], heard: &mut Heard) -> Result<(), Unreadable> {
+        match &mut self.form {
+            Form::Streamed(events) => {
+                events.push(chunk);
+                while let Some(data) = events.next() {
+                    read_event(&data, &mut self.usage, heard)?;
+                }
+            }
+            Form::Whole(body) => body.extend_from_slice(chunk),
+        }
+        Ok(())
+    }
+
+    fn finish(&mut self, heard: &mut Heard) -> Result<(), Unreadable> {
+        match &mut self.form {
+            Form::Streamed(events) => match events.finish() {
+                Some(data) => read_event(&data, &mut self.usage, heard),
+                None => Ok(()),
+            },
+            Form::Whole(body) => read_event(body, &mut self.usage, heard),
+        }
+    }
+}
+
+fn read_event(data: &[u8], usage: &mut WireUsage, heard: &mut Heard) -> Result<(), Unreadable> {
+    if data.trim_ascii().is_empty() {
+        return Ok(());
+    }
+    let event: Event = serde_json::from_slice(data)
+        .map_err(|error| Unreadable::Malformed(format!("its JSON cannot be read: {error}")))?;
+    match event {
+        Event::MessageStart { message } => message.read(usage, heard),
+        Event::Message(message) => {
+            message.read(usage, heard);
+            // A whole answer is complete by itself.
+            heard.ended = true;
+        }
+        Event::ContentBlockStart { content_block: part } | Event::ContentBlockDelta { delta: part } => {
+            heard.text.push_str(part.text.as_deref().unwrap_or_default());
+        }
+        Event::MessageDelta { delta, usage: more } => {
+            usage.update(more);
+            heard.usage = usage.total();
+            finish(delta.stop_reason.as_deref(), heard);
+        }
+        Event::MessageStop => heard.ended = true,
+        Event::Error => return Err(Unreadable::ProviderError(data.to_vec())),
+        Event::Other => {}
+    }
+    Ok(())
+}
+
+fn finish(stop_reason: Option<&str>, heard: &mut Heard) {
+    if let Some(reason) = stop_reason {
+        heard.finish = Some(match reason {
+            "end_turn" | "stop_sequence" => FinishReason::Stop,
+            "max_tokens" | "model_context_window_exceeded" => FinishReason::Length,
+            _ => FinishReason::Other,
+        });
+    }
+}
+
+/// An event of a stream, or the whole message.
+#[derive(Debug, Deserialize)]
+#[serde(tag = "type", rename_all = "snake_case")]
+enum Event {
+    MessageStart {
+        message: WireMessage,
+    },
+    ContentBlockStart {
+        content_block: Part,
+    },
+    ContentBlockDelta {
+        delta: Part,
+    },
+    MessageDelta {
+        delta: MessageDelta,
+        usage: Option<WireUsage>,
+    },
+    MessageStop,
+    Message(WireMessage),
+    Error,
+    /// Pings, ends of blocks, and whatever is added to the protocol.
+    #[serde(other)]
+    Other,
+}
+
+#[derive(Debug, Deserialize)]
+struct WireMessage {
+    #[serde(default)]
+    content: Vec<Part>,
+    stop_reason: Option<String>,
+    usage: Option<WireUsage>,
+}
+
+impl WireMessage {
+    fn read(self, usage: &mut WireUsage, heard: &mut Heard) {
+        for part in self.content {
+            heard.text.push_str(part.text.as_deref().unwrap_or_default());
+        }
+        usage.update(self.usage);
+        heard.usage = usage.total();
+        finish(self.stop_reason.as_deref(), heard);
+    }
+}
+
+/// A block or a piece of one; only text has this field, thoughts and tools have others.
+#[derive(Debug, Deserialize)]
+struct Part {
+    text: Option<String>,
+}
+
+#[derive(Debug, Deserialize)]
+struct MessageDelta {
+    stop_reason: Option<String>,
+}
+
+/// Counts so far; later ones replace earlier ones.
+#[derive(Debug, Default, Deserialize)]
+struct WireUsage {
+    /// Without what was read from the cache or written into it.
+    input_tokens: Option<u64>,
+    cache_creation_input_tokens: Option<u64>,
+    cache_read_input_tokens: Option<u64>,
+    output_tokens: Option<u64>,
+}
+
+impl WireUsage {
+    fn update(&mut self, later: Option<Self>) {
+        let Some(later) = later else { return };
+        self.input_tokens = later.input_tokens.or(self.input_tokens);
+        self.cache_creation_input_tokens =
+            later.cache_creation_input_tokens.or(self.cache_creation_input_tokens);
+        self.cache_read_input_tokens = later.cache_read_input_tokens.or(self.cache_read_input_tokens);
+        self.output_tokens = later.output_tokens.or(self.output_tokens);
+    }
+
+    fn total(&self) -> Usage {
+        let cached = self.cache_read_input_tokens.unwrap_or(0);
+        let plain = self.input_tokens.unwrap_or(0) + self.cache_creation_input_tokens.unwrap_or(0);
+        Usage {
+            prompt_tokens: plain + cached,
+            cached_prompt_tokens: cached,
+            completion_tokens: self.output_tokens.unwrap_or(0),
+        }
+    }
+}

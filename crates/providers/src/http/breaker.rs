@@ -1,0 +1,446 @@
+//! Pauses the calls to a service that answers nobody, and resumes them by a single probe.
+
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use graphloom_core::ModelError;
+use tokio::sync::Notify;
+
+use super::time::Pacer;
+
+/// Failed attempts in a row, of any calls, after which a service counts as down.
+const FAILURES_TO_PAUSE: u32 = 8;
+
+/// The first pause; each failed probe doubles it.
+const FIRST_PAUSE: Duration = Duration::from_secs(5);
+
+/// The longest pause between two probes, unless the provider names a longer one.
+const LONGEST_PAUSE: Duration = Duration::from_secs(60);
+
+/// Failed probes after which a call gives up, since it may itself be what the service fails at.
+const MAX_PROBES: u32 = 5;
+
+/// What a client has to say about its service.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum ServiceNotice {
+    /// Calls wait.
+    Paused {
+        /// The service's host, with its port where it has one.
+        service: String,
+        /// What went wrong last.
+        reason: String,
+        /// When it is tried again.
+        retry_in: Duration,
+    },
+    /// It answers again, and calls go on.
+    Resumed {
+        /// The service's host, with its port where it has one.
+        service: String,
+    },
+}
+
+/// Where notices go. Called between attempts; must not block.
+pub type ServiceListener = Arc<dyn Fn(ServiceNotice) + Send + Sync>;
+
+/// The state of one service.
+pub(super) struct Breaker {
+    state: Mutex<State>,
+    changed: Notify,
+    time: Arc<dyn Pacer>,
+    listener: Option<ServiceListener>,
+    /// Longest that one call waits for the service to come back; zero for not at all.
+    max_pause: Duration,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    failures_in_a_row: u32,
+    /// Attempts that were answered, refusals included.
+    answers: u64,
+    /// Whether the service was ever reached; a service that never was is rather misnamed than down.
+    reached: bool,
+    pause: Option<Pause>,
+}
+
+#[derive(Debug, Clone)]
+struct Pause {
+    length: Duration,
+    until: Duration,
+    probing: bool,
+    error: ModelError,
+}
+
+/// One call's dealings with the breaker. Dropped while it is the probe, it leaves that place to another.
+#[derive(Debug)]
+pub(super) struct Patience {
+    breaker: Arc<Breaker>,
+    service: String,
+    /// Answers of the service when the call began.
+    answers_before: u64,
+    waiting_since: Option<Duration>,
+    probes: u32,
+    probing: bool,
+}
+
+/// What a failed attempt means for its call.
+#[derive(Debug)]
+pub(super) enum Verdict {
+    /// The service is not known to be down: the call goes on as it would.
+    GoOn(ModelError),
+    /// The service is down and its calls wait; [`Patience::pass`] says when this one may go on.
+    Paused,
+    /// The service is down, and this call has waited as long as it may.
+    GiveUp(ModelError),
+}
+
+impl Breaker {
+    pub(super) fn new(max_pause: Duration, time: Arc<dyn Pacer>, listener: Option<ServiceListener>) -> Self {
+        Self { state: Mutex::default(), changed: Notify::new(), time, listener, max_pause }
+    }
+
+    /// What a new call to `service` starts with.
+    pub(super) fn patience(self: &Arc<Self>, service: String) -> Patience {
+        let answers_before = self.state().answers;
+        let breaker = Arc::clone(self);
+        Patience { breaker, service, answers_before, waiting_since: None, probes: 0, probing: false }
+    }
+
+    fn tell(&self, notice: ServiceNotice) {
+        if let Some(listener) = &self.listener {
+            listener(notice);
+        }
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Patience {
+    /// Waits while the service is paused. The first to come after a pause is the probe, and the only one let through.
+    ///
+    /// The error is what the service last said, where the call has waited as long as it may.
+    pub(super) async fn pass(&mut self) -> Result<(), ModelError> {
+        let breaker = Arc::clone(&self.breaker);
+        loop {
+            let changed = breaker.changed.notified();
+            tokio::pin!(changed);
+            // Registered before the state is read, so that no change between the two is missed.
+            changed.as_mut().enable();
+            let wait = {
+                let mut state = breaker.state();
+                let Some(pause) = &mut state.pause else { return Ok(()) };
+                let now = breaker.time.now();
+                let waited = now.saturating_sub(*self.waiting_since.get_or_insert(now));
+                let left = breaker.max_pause.saturating_sub(waited);
+                if left.is_zero() {
+                    return Err(after_waiting(pause.error.clone(), waited));
+                }
+                if !pause.probing && pause.until <= now {
+                    pause.probing = true;
+                    self.probing = true;
+                    return Ok(());
+                }
+                if pause.probing { left } else { left.min(pause.until.saturating_sub(now)) }
+            };
+            tokio::select! {
+                () = breaker.time.sleep(wait) => {}
+                () = changed => {}
+            }
+        }
+    }
+
+    /// Whether a pause began since [`Patience::pass`], as while the call waited for its turn under a limit.
+    pub(super) fn must_wait(&self) -> bool {
+        !self.probing && self.breaker.state().pause.is_some()
+    }
+
+    /// Whether the service was ever reached.
+    pub(super) fn was_reached(&self) -> bool {
+        self.breaker.state().reached
+    }
+
+    /// Notes an attempt that was answered, with what was asked for or with a refusal.
+    pub(super) fn answered(&mut self) {
+        self.probing = false;
+        let resumed = {
+            let mut state = self.breaker.state();
+            state.failures_in_a_row = 0;
+            state.answers += 1;
+            state.reached = true;
+            state.pause.take().is_some()
+        };
+        if resumed {
+            self.breaker.changed.notify_waiters();
+            tracing::info!(service = self.service, "the service answers again");
+            self.breaker.tell(ServiceNotice::Resumed { service: self.service.clone() });
+        }
+    }
+
+    /// Notes an attempt to which the service said "not now", or nothing.
+    ///
+    /// - `last`: whether the call has used up its retries. Where no other call was answered meanwhile, it is the service
+    ///   that fails and not the call.
+    /// - `named`: how long the provider asked to be left alone.
+    pub(super) fn failed(&mut self, error: ModelError, last: bool, named: Option<Duration>) -> Verdict {
+        let breaker = Arc::clone(&self.breaker);
+        let probed = std::mem::take(&mut self.probing);
+        let now = breaker.time.now();
+        let (verdict, paused_for) = {
+            let mut state = breaker.state();
+            state.failures_in_a_row = state.failures_in_a_row.saturating_add(1);
+            state.reached = true;
+            if breaker.max_pause.is_zero() {
+                return Verdict::GoOn(error);
+            }
+            let nobody_is_answered = state.answers == self.answers_before;
+            let is_down = state.failures_in_a_row >= FAILURES_TO_PAUSE || (last && nobody_is_answered);
+            let length = match &state.pause {
+                Some(pause) if probed => Some((pause.length * 2).min(LONGEST_PAUSE)),
+                // An attempt that was under way when the pause began.
+                Some(_) => None,
+                None if is_down => Some(FIRST_PAUSE),
+                None => return Verdict::GoOn(error),
+            };
+            if let Some(length) = length {
+                let until = now.saturating_add(length.max(named.unwrap_or_default()));
+                state.pause = Some(Pause { length, until, probing: false, error: error.clone() });
+            }
+            let until = state.pause.as_ref().map_or(now, |pause| pause.until);
+            self.probes += u32::from(probed);
+            let waited = now.saturating_sub(*self.waiting_since.get_or_insert(now));
+            let too_long = waited + until.saturating_sub(now) > breaker.max_pause;
+            let verdict = if too_long || self.probes >= MAX_PROBES {
+                Verdict::GiveUp(after_waiting(error.clone(), waited))
+            } else {
+                Verdict::Paused
+            };
+            (verdict, length.map(|_| until.saturating_sub(now)))
+        };
+        if let Some(retry_in) = paused_for {
+            breaker.changed.notify_waiters();
+            let service = self.service.clone();
+            tracing::warn!(service, %error, retry_in_s = retry_in.as_secs(), "calls wait for the service");
+            breaker.tell(ServiceNotice::Paused { service, reason: error.to_string(), retry_in });
+        }
+        verdict
+    }
+}
+
+impl Drop for Patience {
+    fn drop(&mut self) {
+        if self.probing {
+            if let Some(pause) = &mut self.breaker.state().pause {
+                pause.probing = false;
+            }
+            self.breaker.changed.notify_waiters();
+        }
+    }
+}
+
+/// The same error, saying how long it was waited for something better.
+fn after_waiting(mut error: ModelError, waited: Duration) -> ModelError {
+    if waited.is_zero() {
+        return error;
+    }
+    match &mut error {
+        ModelError::Server { what, .. }
+        | ModelError::RateLimited { what, .. }
+        | ModelError::Unreachable { what, .. } => {
+            what.push_str(&format!(" (calls waited {} s for it)", waited.as_secs()));
+        }
+        ModelError::Timeout { .. }
+        | ModelError::Unauthorized { .. }
+        | ModelError::Refused { .. }
+        | ModelError::Malformed { .. }
+        | ModelError::Local { .. } => {}
+    }
+    error
+}
+
+impl std::fmt::Debug for Breaker {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Breaker").field("state", &self.state).finish_non_exhaustive()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use async_trait::async_trait;
+    use futures::FutureExt;
+
+    use super::*;
+
+    /// A clock that moves when it is told; who sleeps by it sleeps until somebody else wakes it.
+    #[derive(Debug, Default)]
+    struct Hand(Mutex<Duration>);
+
+    #[async_trait]
+    impl Pacer for Hand {
+        fn now(&self) -> Duration {
+            *self.0.lock().unwrap()
+        }
+
+        async fn sleep(&self, _: Duration) {
+            std::future::pending().await
+        }
+    }
+
+    struct Service {
+        clock: Arc<Hand>,
+        breaker: Arc<Breaker>,
+        heard: Arc<Mutex<Vec<String>>>,
+    }
+
+    impl Service {
+        fn new(max_pause_s: u64) -> Self {
+            let (clock, heard) = (Arc::new(Hand::default()), Arc::new(Mutex::new(Vec::new())));
+            let told = heard.clone();
+            let listener: ServiceListener = Arc::new(move |notice| {
+                told.lock().unwrap().push(match notice {
+                    ServiceNotice::Paused { retry_in, .. } => format!("paused {}", retry_in.as_secs()),
+                    ServiceNotice::Resumed { .. } => "resumed".to_owned(),
+                });
+            });
+            let max_pause = Duration::from_secs(max_pause_s);
+            Self { breaker: Arc::new(Breaker::new(max_pause, clock.clone(), Some(listener))), clock, heard }
+        }
+
+        fn call(&self) -> Patience {
+            self.breaker.patience("host".to_owned())
+        }
+
+        fn after(&self, seconds: u64) {
+            *self.clock.0.lock().unwrap() += Duration::from_secs(seconds);
+        }
+
+        fn heard(&self) -> Vec<String> {
+            std::mem::take(&mut *self.heard.lock().unwrap())
+        }
+    }
+
+    fn passes(call: &mut Patience) -> bool {
+        matches!(call.pass().now_or_never(), Some(Ok(())))
+    }
+
+    fn down() -> ModelError {
+        ModelError::Server { model: "m".to_owned(), status: 503, what: "overloaded".to_owned() }
+    }
+
+    fn check_failed(call: &mut Patience, last: bool) -> String {
+        match call.failed(down(), last, None) {
+            Verdict::GoOn(_) => "goes on".to_owned(),
+            Verdict::Paused => "paused".to_owned(),
+            Verdict::GiveUp(error) => error.to_string(),
+        }
+    }
+
+    #[test]
+    fn failures_in_a_row_pause_everybody_and_one_probe_resumes() {
+        let service = Service::new(900);
+        let (mut one, mut other, mut third) = (service.call(), service.call(), service.call());
+        for _ in 0..FAILURES_TO_PAUSE - 1 {
+            assert_eq!(check_failed(&mut one, false), "goes on");
+        }
+        assert_eq!(check_failed(&mut other, false), "paused");
+        assert!(!passes(&mut one) && !passes(&mut other));
+        service.after(5);
+        assert!(passes(&mut one));
+        assert!(!passes(&mut other) && !passes(&mut third), "one probe at a time");
+        assert!(!one.must_wait() && third.must_wait());
+        one.answered();
+        assert!(!third.must_wait());
+        assert!(passes(&mut other) && passes(&mut third));
+        assert_eq!(service.heard(), ["paused 5", "resumed"]);
+    }
+
+    #[test]
+    fn an_answer_in_between_starts_the_count_anew() {
+        let service = Service::new(900);
+        let (mut one, mut other) = (service.call(), service.call());
+        for _ in 0..3 {
+            for _ in 0..FAILURES_TO_PAUSE - 1 {
+                assert_eq!(check_failed(&mut one, false), "goes on");
+            }
+            other.answered();
+        }
+        // This call failed to the last, but others were answered meanwhile: the fault is its own.
+        assert_eq!(check_failed(&mut one, true), "goes on");
+        assert!(service.heard().is_empty());
+    }
+
+    #[test]
+    fn a_call_that_fails_to_the_last_while_nobody_is_answered_waits_too() {
+        let service = Service::new(900);
+        let mut one = service.call();
+        assert_eq!(check_failed(&mut one, false), "goes on");
+        assert_eq!(check_failed(&mut one, true), "paused");
+    }
+
+    #[test]
+    fn failed_probes_double_the_pause_and_are_bounded() {
+        let service = Service::new(900);
+        let mut one = service.call();
+        assert_eq!(check_failed(&mut one, true), "paused");
+        for wait in [5, 10, 20, 40] {
+            service.after(wait - 1);
+            assert!(!passes(&mut one));
+            service.after(1);
+            assert!(passes(&mut one));
+            assert_eq!(check_failed(&mut one, true), "paused");
+        }
+        service.after(60);
+        assert!(passes(&mut one));
+        let gave_up = "model m failed (status 503): overloaded (calls waited 135 s for it)";
+        assert_eq!(check_failed(&mut one, true), gave_up);
+        assert_eq!(
+            service.heard(),
+            ["paused 5", "paused 10", "paused 20", "paused 40", "paused 60", "paused 60"]
+        );
+    }
+
+    #[test]
+    fn nobody_waits_longer_than_the_limit() {
+        let service = Service::new(30);
+        let (mut one, mut other) = (service.call(), service.call());
+        assert_eq!(check_failed(&mut one, true), "paused");
+        assert!(!passes(&mut other));
+        service.after(5);
+        assert!(passes(&mut one));
+        service.after(26);
+        let error = other.pass().now_or_never().expect("no wait").expect_err("30 s are over");
+        assert_eq!(error.to_string(), "model m failed (status 503): overloaded (calls waited 31 s for it)");
+    }
+
+    #[test]
+    fn a_time_the_provider_names_is_kept_and_one_too_long_is_not_waited_for() {
+        let service = Service::new(900);
+        let mut one = service.call();
+        assert!(matches!(one.failed(down(), true, Some(Duration::from_secs(300))), Verdict::Paused));
+        assert_eq!(service.heard(), ["paused 300"]);
+        let service = Service::new(900);
+        let mut one = service.call();
+        assert!(matches!(one.failed(down(), true, Some(Duration::from_secs(3600))), Verdict::GiveUp(_)));
+    }
+
+    #[test]
+    fn a_probe_that_is_dropped_leaves_its_place() {
+        let service = Service::new(900);
+        let (mut one, mut other) = (service.call(), service.call());
+        assert_eq!(check_failed(&mut one, true), "paused");
+        service.after(5);
+        assert!(passes(&mut one) && !passes(&mut other));
+        drop(one);
+        assert!(passes(&mut other));
+    }
+
+    #[test]
+    fn without_a_pause_calls_fail_as_they_would() {
+        let service = Service::new(0);
+        let mut one = service.call();
+        for _ in 0..20 {
+            assert_eq!(check_failed(&mut one, true), "goes on");
+        }
+        assert!(passes(&mut one) && service.heard().is_empty());
+    }
+}

@@ -1,0 +1,171 @@
+//! A service that is down: calls wait, one probes, all go on; and limits per minute, on a clock that runs faster.
+
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
+
+use crate::common::{deltas, endpoint, quick};
+use async_trait::async_trait;
+use futures::future::join_all;
+use graphloom_core::ModelError;
+use graphloom_providers::http::{HttpClient, HttpConfig, Pacer, ServiceNotice};
+use graphloom_providers::openai::{OpenAiChat, OpenAiChatConfig, OutputLimitField};
+use graphloom_providers::testing::{Reply, ScriptedServer};
+
+/// A clock on which a second takes a millisecond.
+#[derive(Debug)]
+struct Hasty(Instant);
+
+const HASTE: u32 = 1000;
+
+#[async_trait]
+impl Pacer for Hasty {
+    fn now(&self) -> Duration {
+        self.0.elapsed() * HASTE
+    }
+
+    async fn sleep(&self, wait: Duration) {
+        tokio::time::sleep(wait / HASTE).await;
+    }
+}
+
+struct Service {
+    server: ScriptedServer,
+    model: OpenAiChat,
+    notices: Arc<Mutex<Vec<ServiceNotice>>>,
+}
+
+/// A model that waits at most `max_pause`, behind a server with this script.
+fn service(config: HttpConfig, script: impl Fn(usize) -> Reply + Send + Sync + 'static) -> Service {
+    let server = ScriptedServer::start(move |at, _| script(at));
+    let notices: Arc<Mutex<Vec<ServiceNotice>>> = Arc::default();
+    let told = notices.clone();
+    let listener = Arc::new(move |notice| told.lock().unwrap().push(notice));
+    let http = HttpClient::with_time(config, Some(listener), Arc::new(Hasty(Instant::now())));
+    let config = OpenAiChatConfig {
+        endpoint: endpoint("openai", &server),
+        model: "m".to_owned(),
+        temperature: None,
+        output_limit_field: OutputLimitField::Auto,
+    };
+    let model = OpenAiChat::new(Arc::new(http), config).unwrap();
+    Service { server, model, notices }
+}
+
+fn hello() -> Reply {
+    let body = r#"{"choices":[{"message":{"content":"hello"},"finish_reason":"stop"}],
+        "usage":{"prompt_tokens":10,"completion_tokens":5}}"#;
+    Reply::json(200, body)
+}
+
+fn overloaded() -> Reply {
+    Reply::json(503, r#"{"error":{"message":"overloaded"}}"#)
+}
+
+/// How often calls were paused, and how often they went on.
+fn pauses(notices: &[ServiceNotice]) -> (usize, usize) {
+    let paused = notices.iter().filter(|notice| matches!(notice, ServiceNotice::Paused { .. })).count();
+    (paused, notices.len() - paused)
+}
+
+#[tokio::test]
+async fn calls_outlast_a_service_that_is_down_for_a_while() {
+    let config = HttpConfig { max_pause: Duration::from_secs(900), ..quick() };
+    let service = service(config, |at| if at < 10 { overloaded() } else { hello() });
+    let answers = join_all((0..8).map(|_| deltas(&service.model, false))).await;
+    for (_, end) in answers {
+        end.unwrap();
+    }
+    let notices = service.notices.lock().unwrap().clone();
+    let (paused, resumed) = pauses(&notices);
+    assert!(paused >= 1 && resumed == 1, "{notices:?}");
+    let ServiceNotice::Paused { reason, .. } = &notices[0] else { panic!("{notices:?}") };
+    assert_eq!(reason, "model openai:m failed (status 503): overloaded");
+    // Eight first attempts, which may all be on their way when the eighth fails, then single probes.
+    assert!(service.server.recorded().len() <= 10 + 2 * 8, "{} requests", service.server.recorded().len());
+}
+
+#[tokio::test]
+async fn a_service_that_stays_down_fails_its_calls_in_the_end_and_after_few_requests() {
+    let config = HttpConfig { max_pause: Duration::from_secs(60), ..quick() };
+    let service = service(config, |_| overloaded());
+    let answers = join_all((0..4).map(|_| deltas(&service.model, false))).await;
+    for (_, end) in answers {
+        let error = end.unwrap_err();
+        assert!(matches!(error, ModelError::Server { status: 503, .. }), "{error}");
+        assert!(error.to_string().contains("(calls waited "), "{error}");
+    }
+    let (_, resumed) = pauses(&service.notices.lock().unwrap());
+    assert_eq!(resumed, 0);
+    assert!(service.server.recorded().len() <= 3 * 4 + 5 * 4, "{} requests", service.server.recorded().len());
+}
+
+#[tokio::test]
+async fn failures_between_answers_pause_nobody() {
+    let config = HttpConfig { max_pause: Duration::from_secs(900), max_concurrent: 1, ..quick() };
+    let service = service(config, |at| if at % 2 == 1 { overloaded() } else { hello() });
+    for _ in 0..6 {
+        deltas(&service.model, false).await.1.unwrap();
+    }
+    assert!(service.notices.lock().unwrap().is_empty());
+}
+
+#[tokio::test]
+async fn a_refusal_shows_that_the_service_is_there() {
+    let config = HttpConfig { max_pause: Duration::from_secs(900), ..quick() };
+    let refusal = || Reply::json(400, r#"{"error":{"message":"too long"}}"#);
+    let service = service(config, move |at| match at {
+        0..3 => overloaded(),
+        3 => refusal(),
+        _ => hello(),
+    });
+    let error = deltas(&service.model, false).await.1.unwrap_err();
+    assert!(matches!(error, ModelError::Refused { status: 400, .. }), "{error}");
+    assert_eq!(pauses(&service.notices.lock().unwrap()), (1, 1));
+    deltas(&service.model, false).await.1.unwrap();
+}
+
+#[tokio::test]
+async fn a_server_that_was_never_reached_is_reported_at_once() {
+    let config = HttpConfig { max_pause: Duration::from_secs(900), ..quick() };
+    let Service { server, model, notices } = service(config, |_| hello());
+    drop(server);
+    let error = deltas(&model, false).await.1.unwrap_err();
+    assert!(matches!(error, ModelError::Unreachable { .. }), "{error}");
+    assert!(notices.lock().unwrap().is_empty());
+}
+
+/// The largest number of requests that came inside 60 seconds.
+async fn busiest_minute(config: HttpConfig, calls: usize) -> usize {
+    let start = Instant::now();
+    let arrivals: Arc<Mutex<Vec<Duration>>> = Arc::default();
+    let (noted, at_once) = (arrivals.clone(), AtomicUsize::new(0));
+    let service = service(config, move |_| {
+        at_once.fetch_add(1, Ordering::SeqCst);
+        noted.lock().unwrap().push(start.elapsed() * HASTE);
+        hello()
+    });
+    for (_, end) in join_all((0..calls).map(|_| deltas(&service.model, false))).await {
+        end.unwrap();
+    }
+    let arrivals = arrivals.lock().unwrap().clone();
+    assert_eq!(arrivals.len(), calls);
+    // A millisecond of a busy machine is a second of this clock, so the minute is taken a quarter shorter.
+    let minute = Duration::from_secs(45);
+    let inside = |from: Duration| arrivals.iter().filter(|at| (from..from + minute).contains(at)).count();
+    arrivals.iter().map(|at| inside(*at)).max().unwrap_or(0)
+}
+
+#[tokio::test]
+async fn no_minute_sees_more_requests_than_allowed() {
+    let config = HttpConfig { requests_per_minute: Some(5), ..quick() };
+    assert_eq!(busiest_minute(config, 12).await, 5);
+}
+
+#[tokio::test]
+async fn no_minute_sees_more_tokens_than_allowed() {
+    // Each call uses 15 tokens; the first is taken for more, until its usage is known.
+    let config = HttpConfig { tokens_per_minute: Some(60), ..quick() };
+    let busiest = busiest_minute(config, 10).await;
+    assert!((3..=4).contains(&busiest), "{busiest}");
+}

@@ -26,6 +26,8 @@ use crate::{vector, words};
 
 /// Memory of the index writer; tantivy's least.
 const WRITER_BYTES: usize = 15_000_000;
+/// Entries written before the index writer lets go of the memory they took.
+const ENTRIES_A_COMMIT: usize = 2500;
 /// Words of one question that are searched; more never made an answer better.
 const MAX_QUERY_WORDS: usize = 256;
 /// Hits fetched beyond the limit, for those the snapshot does not hold.
@@ -220,25 +222,22 @@ impl Open {
         if self.state.is_some_and(|state| state.mark == now) {
             return Ok(());
         }
-        let mut writer: IndexWriter = self.index.writer_with_num_threads(1, WRITER_BYTES)?;
+        let writer = self.index.writer_with_num_threads(1, WRITER_BYTES)?;
         self.reload()?;
         let reached = match self.state {
             Some(state) => changes::reaches(conn, state.mark).during("reading the change log")?,
             None => false,
         };
+        let mut update = Update { fields: self.fields, writer, written: 0, before: None };
         match self.state {
             Some(state) if reached && state.mark.id <= now.id => {
-                self.apply_changes(conn, &writer, state.mark)?
+                update.before = Some(state);
+                update.apply_changes(conn, state.mark)?;
             }
-            _ => self.rebuild(conn, &writer)?,
+            _ => update.rebuild(conn)?,
         }
-        let state = State { format: FORMAT, mark: now, revision };
-        let payload =
-            serde_json::to_string(&state).map_err(|e| backend("writing the index".to_owned(), e))?;
-        let mut commit = writer.prepare_commit()?;
-        commit.set_payload(&payload);
-        commit.commit()?;
-        writer.wait_merging_threads()?;
+        update.commit(Some(State { format: FORMAT, mark: now, revision }))?;
+        update.writer.wait_merging_threads()?;
         self.reload()
     }
 
@@ -248,27 +247,40 @@ impl Open {
         Ok(())
     }
 
-    fn apply_changes(&self, conn: &Connection, writer: &IndexWriter, mark: Mark) -> Result<(), Fault> {
+}
+
+/// An update of the index under way.
+struct Update {
+    fields: Fields,
+    writer: IndexWriter,
+    /// Entries since the last commit.
+    written: usize,
+    /// Where the index stays until all is written: what comes after it is written again if this update is cut short.
+    before: Option<State>,
+}
+
+impl Update {
+    fn apply_changes(&mut self, conn: &Connection, mark: Mark) -> Result<(), Fault> {
         let changed = changes::after(conn, mark, changes::TEXT).during("reading the change log")?;
         let changed: BTreeSet<(u8, String)> = changed.into_iter().map(|(_, kind, key)| (kind, key)).collect();
         for (kind, key) in changed {
-            writer.delete_term(Term::from_field_text(self.fields.uid, &uid(kind, &key)));
+            self.writer.delete_term(Term::from_field_text(self.fields.uid, &uid(kind, &key)));
             if let Some(text) = read::searchable(conn, kind, &key).during("reading a changed entry")? {
-                self.add(writer, kind, &key, &text)?;
+                self.add(kind, &key, &text)?;
             }
         }
         Ok(())
     }
 
-    fn rebuild(&self, conn: &Connection, writer: &IndexWriter) -> Result<(), Fault> {
-        writer.delete_all_documents()?;
+    fn rebuild(&mut self, conn: &Connection) -> Result<(), Fault> {
+        self.writer.delete_all_documents()?;
         let mut after = None;
         loop {
             let page = scan::chunks(conn, after.as_ref(), REBUILD_PAGE).during("reading chunks")?;
             for chunk in &page {
                 let id = chunk.id.as_str();
                 if read::has_text(conn, VectorKind::Chunk, id).during("reading chunks")? {
-                    self.add(writer, rows::kind_code(VectorKind::Chunk), id, &chunk.text)?;
+                    self.add(rows::kind_code(VectorKind::Chunk), id, &chunk.text)?;
                 }
             }
             let Some(last) = page.last() else { break };
@@ -279,7 +291,7 @@ impl Open {
             let page = scan::entities(conn, after.as_ref(), REBUILD_PAGE).during("reading entities")?;
             for entity in &page {
                 let text = words::entity_text(entity);
-                self.add(writer, rows::kind_code(VectorKind::Entity), entity.key.as_str(), &text)?;
+                self.add(rows::kind_code(VectorKind::Entity), entity.key.as_str(), &text)?;
             }
             let Some(last) = page.last() else { break };
             after = Some(last.key.clone());
@@ -289,7 +301,7 @@ impl Open {
             let page = scan::relations(conn, after.as_ref(), REBUILD_PAGE).during("reading relations")?;
             for relation in &page {
                 let text = words::relation_text(relation);
-                self.add(writer, rows::kind_code(VectorKind::Relation), &relation.key.to_string(), &text)?;
+                self.add(rows::kind_code(VectorKind::Relation), &relation.key.to_string(), &text)?;
             }
             let Some(last) = page.last() else { break };
             after = Some(last.key.clone());
@@ -297,13 +309,26 @@ impl Open {
         Ok(())
     }
 
-    fn add(&self, writer: &IndexWriter, kind: u8, key: &str, text: &str) -> Result<(), Fault> {
+    fn add(&mut self, kind: u8, key: &str, text: &str) -> Result<(), Fault> {
         let mut document = TantivyDocument::new();
         document.add_text(self.fields.uid, uid(kind, key));
         document.add_text(self.fields.key, key);
         document.add_text(self.fields.kind, kind.to_string());
         document.add_text(self.fields.words[usize::from(kind)], text);
-        writer.add_document(document)?;
+        self.writer.add_document(document)?;
+        self.written += 1;
+        if self.written < ENTRIES_A_COMMIT { Ok(()) } else { self.commit(self.before) }
+    }
+
+    fn commit(&mut self, state: Option<State>) -> Result<(), Fault> {
+        let mut commit = self.writer.prepare_commit()?;
+        if let Some(state) = state {
+            let payload =
+                serde_json::to_string(&state).map_err(|e| backend("writing the index".to_owned(), e))?;
+            commit.set_payload(&payload);
+        }
+        commit.commit()?;
+        self.written = 0;
         Ok(())
     }
 }

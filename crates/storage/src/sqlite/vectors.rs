@@ -227,18 +227,13 @@ impl Index {
             return Vec::new();
         }
         let question = Question::new(unit);
-        let mut dots = Vec::with_capacity(self.keys.len());
-        // The widest instructions this machine has; whole numbers add up to the same with any.
-        pulp::Arch::new().dispatch(|| question.dots(&self.codes, self.stride, &mut dots));
-        let mut uppers = Vec::with_capacity(self.keys.len());
-        let mut lowers = Vec::with_capacity(self.keys.len());
-        for (dot, (scale, residual)) in dots.into_iter().zip(self.scales.iter().zip(&self.residuals)) {
-            let estimate = dot * scale;
-            let error = residual * question.length + question.residual * (1.01 + residual) + SLACK;
-            // Scores are cut to this range, so bounds are too: else ties at its ends would be lost.
-            uppers.push((estimate + error).clamp(-1.0, 1.0));
-            lowers.push((estimate - error).clamp(-1.0, 1.0));
-        }
+        let rows = self.keys.len();
+        let (mut dots, mut uppers, mut lowers) = (Vec::with_capacity(rows), vec![0.0; rows], vec![0.0; rows]);
+        // The widest instructions this machine has; they round as all others do.
+        pulp::Arch::new().dispatch(|| {
+            question.dots(&self.codes, self.stride, &mut dots);
+            question.bounds(&dots, &self.scales, &self.residuals, &mut uppers, &mut lowers);
+        });
         for &key in changed {
             if let Some(&row) = self.places.get(key) {
                 (uppers[row], lowers[row]) = (f32::NEG_INFINITY, f32::NEG_INFINITY);
@@ -283,6 +278,19 @@ impl Question {
         let offset = codes.iter().map(|&c| i64::from(c)).sum::<i64>() * i64::from(ZERO);
         codes.resize(unit.len().next_multiple_of(LANES), 0);
         Self { codes, offset, scale, length, residual }
+    }
+
+    /// Bounds of each row's score, from its product.
+    #[inline(always)]
+    fn bounds(&self, dots: &[f32], scales: &[f32], residuals: &[f32], uppers: &mut [f32], lowers: &mut [f32]) {
+        let rows = dots.iter().zip(scales).zip(residuals).zip(uppers).zip(lowers);
+        for ((((dot, scale), residual), upper), lower) in rows {
+            let estimate = dot * scale;
+            let error = residual * self.length + self.residual * (1.01 + residual) + SLACK;
+            // Scores are cut to this range, so bounds are too: else ties at its ends would be lost.
+            *upper = (estimate + error).clamp(-1.0, 1.0);
+            *lower = (estimate - error).clamp(-1.0, 1.0);
+        }
     }
 
     /// The product with each row of `stride` codes, before the row's scale. Written so that the compiler makes vector

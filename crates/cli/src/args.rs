@@ -92,6 +92,8 @@ pub(crate) enum Command {
     Dump(DumpArgs),
     /// Check the store for contradictions
     Check,
+    /// Read a model's extraction answer and print its records and rejects as JSON
+    Parse(ParseArgs),
     /// Check configuration, data folder and models
     Doctor,
     /// Manage local models
@@ -296,6 +298,20 @@ pub(crate) struct DumpArgs {
     /// Print the hash and nothing else
     #[arg(long)]
     pub(crate) hash: bool,
+}
+
+/// `graphloom parse`.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+For people who write extraction prompts: shows what indexing would make of an answer. Needs no workspace, no model and no \
+configuration. Any text is read; what is no record is listed with its reason and its place.")]
+pub(crate) struct ParseArgs {
+    /// File with the answer; - or nothing for standard input
+    #[arg(value_name = "FILE")]
+    pub(crate) file: Option<PathBuf>,
+    /// The answer was ended by the output limit: a last record that nothing closes is not trusted
+    #[arg(long)]
+    pub(crate) cut: bool,
 }
 
 /// `graphloom model`.

@@ -23,7 +23,7 @@ pub use batch::{Batch, NewDocument, Require, VectorRow};
 pub use chunk::{Chunk, ChunkExtraction};
 pub use clock::{Clock, Timestamp};
 pub use document::{Document, Format, Visibility};
-pub use extraction::{EntityRecord, Extraction, Records, Reject, RelationRecord};
+pub use extraction::{EntityRecord, Extraction, Records, Reject, RejectReason, RelationRecord};
 pub use graph::{Entity, Fact, GraphKey, Mention, Relation, Summary};
 pub use id::{
     ChunkId, ContentHash, DocumentId, EntityKey, ExtractionKey, InvalidWorkspaceId, RelationKey, Revision,

@@ -84,6 +84,7 @@ mod tests {
         let files = [
             include_str!("../prompts/answer.md"),
             include_str!("../prompts/answer_naive.md"),
+            include_str!("../prompts/extract_continue.md"),
             include_str!("../prompts/extract_glean.md"),
             include_str!("../prompts/extract_system.md"),
             include_str!("../prompts/extract_user.md"),

@@ -10,6 +10,7 @@ mod dump;
 mod graph;
 mod indexing;
 mod model;
+mod parse;
 mod retry;
 mod rm;
 mod search;
@@ -48,6 +49,9 @@ pub(crate) fn run(cli: Cli) -> anyhow::Result<Exit> {
     if let Command::Completions(args) = &cli.command {
         return completions::run(args);
     }
+    if let Command::Parse(args) = &cli.command {
+        return parse::run(output, args);
+    }
     log(cli.global.verbose, layers::set(&environment, "GRAPHLOOM_LOG"));
     let current_dir = std::env::current_dir().context("finding the current folder")?;
     let current_dir = current_dir.canonicalize().unwrap_or(current_dir);
@@ -85,6 +89,7 @@ async fn dispatch(app: &App, command: &Command) -> anyhow::Result<Exit> {
         Command::Retry(args) => retry::run(app, args).await,
         Command::Dump(args) => dump::run(app, args).await,
         Command::Check => check::run(app).await,
+        Command::Parse(args) => parse::run(app.output, args),
         Command::Doctor => doctor::run(app).await,
         Command::Model(command) => model::run(app, command).await,
         Command::Config(command) => config::run(app, command),

@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 
 use graphloom_core::{
-    Call, CallOutcome, DocumentId, DocumentStatus, EmbeddingSpec, Projection, Revision, Role, Snapshot,
-    StoreCounts,
+    Call, CallOutcome, DocumentId, DocumentStatus, EmbeddingSpec, ExtractionKey, Projection, Revision, Role,
+    Snapshot, StoreCounts,
 };
 use serde::Serialize;
 
@@ -18,6 +18,8 @@ const MOST_PRINTED: usize = 50;
 
 /// Ledger rows read at once.
 const CALL_PAGE: usize = 1000;
+/// Extractions read at once.
+const EXTRACTION_PAGE: usize = 500;
 
 #[derive(Serialize)]
 struct Status {
@@ -31,6 +33,7 @@ struct Status {
     by_status: BTreeMap<&'static str, u64>,
     documents: Vec<Listed>,
     calls: Vec<Spent>,
+    rejects: BTreeMap<&'static str, u64>,
 }
 
 #[derive(Serialize)]
@@ -105,7 +108,24 @@ async fn read(app: &App, snapshot: &dyn Snapshot) -> anyhow::Result<Status> {
         by_status,
         documents: listed,
         calls: spent(snapshot).await?,
+        rejects: rejects(snapshot).await?,
     })
+}
+
+/// How many pieces of the stored extraction answers were no records, by reason.
+async fn rejects(snapshot: &dyn Snapshot) -> anyhow::Result<BTreeMap<&'static str, u64>> {
+    let mut by_reason = BTreeMap::new();
+    let mut after: Option<ExtractionKey> = None;
+    loop {
+        let page = snapshot.scan_extractions(after.as_ref(), EXTRACTION_PAGE).await?;
+        for reject in page.iter().flat_map(|extraction| &extraction.rejects) {
+            *by_reason.entry(reject.reason.name()).or_default() += 1;
+        }
+        if page.len() < EXTRACTION_PAGE {
+            return Ok(by_reason);
+        }
+        after = page.into_iter().next_back().map(|extraction| extraction.key);
+    }
 }
 
 async fn spent(snapshot: &dyn Snapshot) -> anyhow::Result<Vec<Spent>> {
@@ -179,6 +199,16 @@ fn print(app: &App, shown: &Status) -> anyhow::Result<()> {
             count(spent.calls, "call"),
             spent.prompt_tokens,
             spent.completion_tokens,
+        ))?;
+    }
+    if !shown.rejects.is_empty() {
+        let by_reason: Vec<String> =
+            shown.rejects.iter().map(|(reason, number)| format!("{number} {reason}")).collect();
+        let all: u64 = shown.rejects.values().sum();
+        output.line(format_args!(
+            "rejected    {} of answers: {}",
+            count(all, "piece"),
+            by_reason.join(", ")
         ))?;
     }
     output.line(output.heading("documents"))?;

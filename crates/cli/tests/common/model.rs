@@ -38,6 +38,8 @@ struct State {
     refuse: Option<String>,
     /// What to answer to questions that are no extraction.
     answer: String,
+    /// What to say before the records of an extraction.
+    preamble: String,
 }
 
 impl ScriptedModel {
@@ -96,6 +98,11 @@ impl ScriptedModel {
         self.change(|state| answer.clone_into(&mut state.answer));
     }
 
+    /// What it says before the records of an extraction.
+    pub(crate) fn say_before_records(&self, preamble: &str) {
+        self.change(|state| preamble.clone_into(&mut state.preamble));
+    }
+
     /// How often each extraction prompt was asked.
     pub(crate) fn asked(&self) -> BTreeMap<String, usize> {
         self.shared.state.lock().expect("not poisoned").asked.clone()
@@ -115,9 +122,9 @@ impl ScriptedModel {
         if !self.admit(&prompt, is_extraction) {
             return Ok(());
         }
-        let (refuse, answer) = {
+        let (refuse, answer, preamble) = {
             let state = self.shared.state.lock().expect("not poisoned");
-            (state.refuse.clone(), state.answer.clone())
+            (state.refuse.clone(), state.answer.clone(), state.preamble.clone())
         };
         if refuse.is_some_and(|part| prompt.contains(&part)) {
             return respond(
@@ -127,7 +134,11 @@ impl ScriptedModel {
                 r#"{"error":{"message":"refused"}}"#,
             );
         }
-        let answer = if is_extraction { extract(said.last().copied().unwrap_or_default()) } else { answer };
+        let answer = if is_extraction {
+            preamble + &extract(said.last().copied().unwrap_or_default())
+        } else {
+            answer
+        };
         let usage = json!({ "prompt_tokens": 10, "completion_tokens": 5, "total_tokens": 15 });
         if body["stream"] == json!(true) {
             let delta =

@@ -1,6 +1,8 @@
 //! Records from chunks, by a model: one call, gleanings, one content-addressed extraction.
 
-mod tuples;
+mod leaks;
+mod output;
+pub mod parse;
 
 use graphloom_core::{
     Call, CallOutcome, ChatMessage, ChatRequest, ChatRole, Chunk, Clock, Completion, DocumentId, Extraction,
@@ -10,8 +12,11 @@ use graphloom_core::{
 use crate::offline::RULES;
 use crate::prompt::Prompt;
 use crate::text::entity_key;
-pub(crate) use tuples::after_thinking;
-use tuples::{ParsedResponse, parse_tuples};
+use leaks::ExampleNames;
+use output::ask_whole;
+pub use output::{CONTINUE_PROMPT, MAX_CONTINUATIONS, MAX_OUTPUT_TOKENS, output_limit};
+use parse::ParsedResponse;
+pub(crate) use parse::after_thinking;
 
 /// Asks for the records of a chunk.
 pub const SYSTEM_PROMPT: Prompt = Prompt::new(include_str!("../../prompts/extract_system.md"));
@@ -76,6 +81,7 @@ pub fn extraction_key(chunk: &Chunk, spec: &ExtractSpec, model: Option<&str>) ->
             &system_prompt(spec),
             USER_PROMPT.body(),
             GLEAN_PROMPT.body(),
+            CONTINUE_PROMPT.body(),
             &section,
             &chunk.text,
         ]),
@@ -101,14 +107,11 @@ pub async fn extract_by_model(
         ChatMessage::new(ChatRole::System, system_prompt(spec)),
         ChatMessage::new(ChatRole::User, user_prompt(chunk)),
     ];
+    let limit = output_limit(chunk.text.len());
     let mut calls = Vec::new();
-    let mut responses: Vec<String> = Vec::new();
-    let mut parsed: Vec<ParsedResponse> = Vec::new();
+    let mut pieces: Vec<(String, ParsedResponse)> = Vec::new();
     for pass in 0..=spec.gleaning {
-        let request = ChatRequest { messages: messages.clone(), ..ChatRequest::default() };
-        let (answer, call) = ask(model, request, Role::Extract, Some(&chunk.document), clock).await;
-        calls.push(call);
-        let answer = match answer {
+        let answer = match ask_whole(&mut messages, limit, &chunk.document, model, clock, &mut calls).await {
             Ok(answer) => answer,
             Err(error) if pass == 0 => return Extracted { result: Err(error), calls },
             Err(error) => {
@@ -116,21 +119,27 @@ pub async fn extract_by_model(
                 break;
             }
         };
-        let read = parse_tuples(pass, &answer);
-        let silent = read.records.entities.is_empty() && read.records.relations.is_empty();
-        parsed.push(read);
-        messages.push(ChatMessage::new(ChatRole::Assistant, answer.clone()));
+        let silent = !answer.says_something();
+        pieces.extend(answer.pieces);
         messages.push(ChatMessage::new(ChatRole::User, GLEAN_PROMPT.body()));
-        responses.push(answer);
         if pass > 0 && silent {
             break;
         }
     }
-    if let Some(error) = says_nothing(model, &responses, &parsed) {
+    if let Some(error) = says_nothing(model, &pieces) {
         return Extracted { result: Err(error), calls };
     }
-    let rejects = parsed.iter_mut().flat_map(|read| std::mem::take(&mut read.rejects)).collect();
-    let records = glean(parsed.into_iter().map(|read| read.records));
+    let examples = ExampleNames::of(&system_prompt(spec));
+    let mut rejects = Vec::new();
+    for (response, (text, parsed)) in pieces.iter_mut().enumerate() {
+        examples.take_out(parsed, &chunk.text);
+        rejects.extend(parsed.rejects_of(response as u32, text));
+    }
+    if !rejects.is_empty() {
+        tracing::warn!(chunk = %chunk.id, rejects = rejects.len(), "parts of the answer were no records");
+    }
+    let records = glean(pieces.iter().map(|(_, parsed)| parsed.records()));
+    let responses = pieces.into_iter().map(|(text, _)| text).collect();
     let extraction = Extraction { key, model: model.name().to_owned(), responses, records, rejects };
     Extracted { result: Ok(extraction), calls }
 }
@@ -167,25 +176,19 @@ pub(crate) async fn ask(
 
 /// An answer that holds text but neither a record nor the completion mark is no extraction: keeping it would hide the
 /// failure for ever.
-fn says_nothing(
-    model: &dyn LanguageModel,
-    responses: &[String],
-    parsed: &[ParsedResponse],
-) -> Option<ModelError> {
-    let recordless =
-        parsed.iter().all(|read| read.records.entities.is_empty() && read.records.relations.is_empty());
-    if !recordless || parsed.iter().any(|read| read.complete) {
+fn says_nothing(model: &dyn LanguageModel, pieces: &[(String, ParsedResponse)]) -> Option<ModelError> {
+    if pieces.iter().any(|(_, parsed)| parsed.complete || !parsed.found.is_empty()) {
         return None;
     }
-    let what = match responses.iter().find(|response| !response.trim().is_empty()) {
+    let what = match pieces.iter().map(|(text, _)| text).find(|text| !text.trim().is_empty()) {
         None => "the answer is empty".to_owned(),
         Some(text) => format!("the answer holds no record: {:?}", text.chars().take(80).collect::<String>()),
     };
     Some(ModelError::Malformed { model: model.name().to_owned(), what })
 }
 
-/// Joins the passes: new names and pairs are added, and of two records of one name or pair the longer description
-/// stays, as in LightRAG. Records of one pass never compete with each other.
+/// Joins the answers: new names and pairs are added, and of two records of one name or pair the longer description
+/// stays, as in LightRAG. Records of one answer never compete with each other.
 fn glean(passes: impl IntoIterator<Item = Records>) -> Records {
     let mut passes = passes.into_iter();
     let mut all = passes.next().unwrap_or_default();
@@ -202,6 +205,11 @@ fn glean(passes: impl IntoIterator<Item = Records>) -> Records {
                 Some(known) if known.description.len() >= relation.description.len() => {}
                 Some(known) => *known = relation,
                 None => all.relations.push(relation),
+            }
+        }
+        for theme in pass.themes {
+            if !all.themes.contains(&theme) {
+                all.themes.push(theme);
             }
         }
     }
@@ -239,7 +247,8 @@ mod tests {
     use async_trait::async_trait;
     use futures::{StreamExt, stream};
     use graphloom_core::{
-        ChatEvent, ChatStream, ChunkExtraction, ChunkId, ContentHash, DocumentId, Span, Timestamp, Usage,
+        ChatEvent, ChatStream, ChunkExtraction, ChunkId, ContentHash, DocumentId, RejectReason, Span,
+        Timestamp, Usage,
     };
 
     use super::*;
@@ -252,8 +261,8 @@ mod tests {
         }
     }
 
-    /// Gives its answers in order; `None` fails.
-    struct Scripted(Mutex<Vec<Option<&'static str>>>);
+    /// Gives its answers in order and keeps what it was asked; `None` fails, and an answer that ends in `…` is cut there.
+    struct Scripted(Mutex<Vec<Option<&'static str>>>, Mutex<Vec<ChatRequest>>);
 
     #[async_trait]
     impl LanguageModel for Scripted {
@@ -261,12 +270,17 @@ mod tests {
             "scripted"
         }
 
-        async fn chat(&self, _: ChatRequest) -> Result<ChatStream, ModelError> {
+        async fn chat(&self, request: ChatRequest) -> Result<ChatStream, ModelError> {
+            self.1.lock().expect("one caller").push(request);
             let next = self.0.lock().expect("one caller").remove(0);
             let Some(text) = next else {
                 return Err(ModelError::Timeout { model: "scripted".to_owned(), idle_ms: 1 });
             };
-            let done = Completion { finish: FinishReason::Stop, usage: Usage::default(), attempts: 1 };
+            let (text, finish) = match text.strip_suffix('…') {
+                Some(text) => (text, FinishReason::Length),
+                None => (text, FinishReason::Stop),
+            };
+            let done = Completion { finish, usage: Usage::default(), attempts: 1 };
             Ok(stream::iter([Ok(ChatEvent::Delta(text.to_owned())), Ok(ChatEvent::Done(done))]).boxed())
         }
     }
@@ -286,14 +300,20 @@ mod tests {
     }
 
     fn check_extraction(answers: &[Option<&'static str>]) -> (Result<Vec<(String, String)>, String>, usize) {
-        let model = Scripted(Mutex::new(answers.to_vec()));
-        let (chunk, spec) = (chunk("Ada works in Kelm.", &[]), ExtractSpec::default());
-        let key = extraction_key(&chunk, &spec, Some("scripted"));
-        let extracted = block_on(extract_by_model(&chunk, key, &spec, &model, &StoppedClock));
+        let (extracted, _) = run_extraction(answers, 1);
         let result = extracted.result.map_err(|error| error.to_string()).map(|extraction| {
             extraction.records.entities.into_iter().map(|entity| (entity.name, entity.description)).collect()
         });
         (result, extracted.calls.len())
+    }
+
+    fn run_extraction(answers: &[Option<&'static str>], gleaning: u32) -> (Extracted, Vec<ChatRequest>) {
+        let model = Scripted(Mutex::new(answers.to_vec()), Mutex::default());
+        let (chunk, spec) =
+            (chunk("Ada works in Kelm.", &[]), ExtractSpec { gleaning, ..ExtractSpec::default() });
+        let key = extraction_key(&chunk, &spec, Some("scripted"));
+        let extracted = block_on(extract_by_model(&chunk, key, &spec, &model, &StoppedClock));
+        (extracted, model.1.into_inner().expect("one caller"))
     }
 
     fn block_on<F: Future>(future: F) -> F::Output {
@@ -327,6 +347,66 @@ mod tests {
     }
 
     #[test]
+    fn a_cut_answer_keeps_its_complete_records_and_is_gone_on_with_at_twice_the_limit() {
+        let first = "entity<|#|>Ada<|#|>Person<|#|>Works.\nentity<|#|>Kelm<|#|>Location<|#|>A to…";
+        let rest = "entity<|#|>Kelm<|#|>Location<|#|>A town.\n<|COMPLETE|>";
+        let (extracted, requests) = run_extraction(&[Some(first), Some(rest)], 0);
+        let extraction = extracted.result.expect("records");
+        let names: Vec<_> =
+            extraction.records.entities.iter().map(|e| (e.name.as_str(), e.description.as_str())).collect();
+        assert_eq!(names, [("Ada", "Works."), ("Kelm", "A town.")]);
+        assert_eq!(extraction.rejects.len(), 1);
+        assert_eq!((extraction.rejects[0].reason, extraction.rejects[0].response), (RejectReason::Cut, 0));
+        assert_eq!(extracted.calls[0].outcome, CallOutcome::Truncated);
+        assert_eq!(
+            requests.iter().map(|r| r.max_output_tokens).collect::<Vec<_>>(),
+            [Some(4096), Some(8192)]
+        );
+        let asked: Vec<_> = requests[1].messages[2..].iter().map(|m| m.content.as_str()).collect();
+        assert_eq!(asked, ["entity<|#|>Ada<|#|>Person<|#|>Works.", CONTINUE_PROMPT.body()]);
+    }
+
+    #[test]
+    fn an_answer_that_never_ends_is_gone_on_with_three_times() {
+        let cut = Some("entity<|#|>Ada<|#|>Person<|#|>Works.\nentity<|#|>Ke…");
+        let (extracted, requests) = run_extraction(&[cut; 9], 0);
+        let extraction = extracted.result.expect("records");
+        assert_eq!(extraction.records.entities.len(), 1);
+        let limits: Vec<_> = requests.iter().filter_map(|r| r.max_output_tokens).collect();
+        assert_eq!(limits, [4_096, 8_192, 16_384, 32_768]);
+        assert_eq!(extraction.rejects.iter().map(|r| r.response).collect::<Vec<_>>(), [0, 1, 2, 3]);
+    }
+
+    #[test]
+    fn a_cut_answer_without_a_record_is_asked_again_with_more_room() {
+        let (extracted, requests) =
+            run_extraction(&[Some("<think>Let me…"), Some("entity<|#|>Ada<|#|>Person<|#|>Works.")], 0);
+        assert_eq!(extracted.result.expect("records").records.entities.len(), 1);
+        assert_eq!(requests[0].messages, requests[1].messages);
+        assert_eq!(requests[1].max_output_tokens, Some(8192));
+    }
+
+    #[test]
+    fn a_first_answers_tail_and_a_gleanings_head_are_never_fused() {
+        let first = "entity<|#|>Ada<|#|>Person<|#|>Works.\nrelation<|#|>Ada<|#|>Kelm<|#|>";
+        let second = "work<|#|>Ada works in Kelm.\nentity<|#|>Kelm<|#|>Location<|#|>A town.\n<|COMPLETE|>";
+        let (extracted, _) = run_extraction(&[Some(first), Some(second)], 1);
+        let extraction = extracted.result.expect("records");
+        assert_eq!((extraction.records.entities.len(), extraction.records.relations.len()), (2, 0));
+        let rejects: Vec<_> = extraction.rejects.iter().map(|r| (r.response, r.offset)).collect();
+        assert_eq!(rejects, [(0, 37), (1, 0)]);
+    }
+
+    #[test]
+    fn examples_of_the_prompt_are_no_records() {
+        let leaked = "entity<|#|>NAME ONE<|#|>TYPE<|#|>x\nentity<|#|>Ada<|#|>Person<|#|>Works.\n<|COMPLETE|>";
+        let (extracted, _) = run_extraction(&[Some(leaked)], 0);
+        let extraction = extracted.result.expect("records");
+        assert_eq!(extraction.records.entities.len(), 1);
+        assert_eq!(extraction.rejects[0].reason, RejectReason::PromptExample);
+    }
+
+    #[test]
     fn everything_that_changes_the_answer_changes_the_key() {
         let spec = ExtractSpec::default();
         let key = extraction_key(&chunk("text", &[]), &spec, Some("m"));
@@ -350,5 +430,6 @@ mod tests {
             user_prompt(&chunk("Ada works in Kelm.", &["People", "Staff"]))
         );
         insta::assert_snapshot!("extract_glean", GLEAN_PROMPT.body());
+        insta::assert_snapshot!("extract_continue", CONTINUE_PROMPT.body());
     }
 }

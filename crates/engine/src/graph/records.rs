@@ -105,7 +105,7 @@ mod tests {
         let chunk = chunk("İn ÅSGARD lives Odin.");
         let entity =
             EntityRecord { name: "Åsgard".into(), kind: "Location".into(), description: "A place.".into() };
-        let (mentions, _) = evidence_of(&chunk, &Records { entities: vec![entity], relations: vec![] });
+        let (mentions, _) = evidence_of(&chunk, &Records { entities: vec![entity], ..Records::default() });
         let span = mentions[0].span.expect("the name is in the text");
         assert_eq!(&chunk.text[span.start as usize - 10..span.end as usize - 10], "ÅSGARD");
     }
@@ -119,7 +119,8 @@ mod tests {
             description: String::new(),
             weight: 1.0,
         };
-        let (_, facts) = evidence_of(&chunk("x"), &Records { entities: vec![], relations: vec![relation] });
+        let (_, facts) =
+            evidence_of(&chunk("x"), &Records { relations: vec![relation], ..Records::default() });
         assert_eq!(facts, []);
     }
 }

@@ -53,7 +53,7 @@ pub fn extract(text: &str) -> Records {
             description: description(text, &sentences, &mentions, i, phrase),
         })
         .collect();
-    Records { entities, relations: relations(text, &sentences, &mentions, &kept) }
+    Records { entities, relations: relations(text, &sentences, &mentions, &kept), themes: Vec::new() }
 }
 
 /// An entity named in a sentence.

@@ -4,9 +4,9 @@ use std::collections::BTreeMap;
 
 use graphloom_core::{
     Batch, Chunk, ChunkExtraction, ChunkId, ContentHash, Document, DocumentId, EmbeddingSpec, Entity,
-    EntityKey, Extraction, ExtractionKey, Fact, Format, Job, JobState, Mention, NewDocument, Records,
-    Relation, RelationKey, RelationRecord, Span, Summary, SummaryKey, Timestamp, VectorEntry, VectorKind,
-    VectorRow, Visibility,
+    EntityKey, Extraction, ExtractionKey, Fact, Format, Job, JobState, Mention, NewDocument, Records, Reject,
+    RejectReason, Relation, RelationKey, RelationRecord, Span, Summary, SummaryKey, Timestamp, VectorEntry,
+    VectorKind, VectorRow, Visibility,
 };
 
 /// A live document of `source` with this text.
@@ -81,8 +81,14 @@ pub fn extraction(name: &str, answer: &str) -> Extraction {
                 description: answer.to_owned(),
                 weight: 0.1 + 0.2,
             }],
+            themes: vec!["theme".to_owned()],
         },
-        rejects: Vec::new(),
+        rejects: vec![Reject {
+            response: 0,
+            offset: 3,
+            reason: RejectReason::FieldCount,
+            text: answer.to_owned(),
+        }],
     }
 }
 

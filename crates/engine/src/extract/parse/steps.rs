@@ -1,0 +1,24 @@
+//! Counts the work of the parser in tests, so that they can say that it is linear without a clock.
+
+#[cfg(test)]
+thread_local! {
+    static STEPS: std::cell::Cell<usize> = const { std::cell::Cell::new(0) };
+}
+
+/// Notes that `bytes` more bytes were looked at.
+#[cfg(test)]
+pub(super) fn tally(bytes: usize) {
+    STEPS.with(|steps| steps.set(steps.get() + bytes));
+}
+
+/// Nothing outside tests.
+#[cfg(not(test))]
+pub(super) fn tally(_bytes: usize) {}
+
+/// Bytes looked at by `work`.
+#[cfg(test)]
+pub(super) fn steps_of(work: impl FnOnce()) -> usize {
+    let before = STEPS.with(std::cell::Cell::get);
+    work();
+    STEPS.with(std::cell::Cell::get) - before
+}

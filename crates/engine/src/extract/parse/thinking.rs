@@ -1,0 +1,81 @@
+//! Blocks of thoughts around and between records.
+
+/// Words that open a block of thoughts.
+const BLOCKS: [(&str, &str); 4] = [
+    ("<think>", "</think>"),
+    ("<thinking>", "</thinking>"),
+    ("<thought>", "</thought>"),
+    ("<reasoning>", "</reasoning>"),
+];
+
+/// What a block of thoughts that begins a text does to it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Thoughts {
+    /// There is none.
+    None,
+    /// It ends at this byte.
+    Until(usize),
+    /// It never ends.
+    Unclosed,
+}
+
+/// The block that `text` begins with, white space not counted.
+pub(super) fn leading_block(text: &str) -> Thoughts {
+    let start = text.len() - text.trim_start().len();
+    for (open, close) in BLOCKS {
+        if text.get(start..start + open.len()).is_some_and(|tag| tag.eq_ignore_ascii_case(open)) {
+            return match text[start..].find(close) {
+                Some(at) => Thoughts::Until(start + at + close.len()),
+                None => Thoughts::Unclosed,
+            };
+        }
+    }
+    Thoughts::None
+}
+
+/// The end of thoughts whose opening tag was part of the prompt: the answer holds the closing tag alone, on a line of its
+/// own. Elsewhere the tag is content.
+pub(super) fn unopened_block(text: &str) -> Option<usize> {
+    let (at, open, close) = BLOCKS
+        .iter()
+        .filter_map(|(open, close)| text.find(close).map(|at| (at, open, close)))
+        .min_by_key(|(at, _, _)| *at)?;
+    let end = at + close.len();
+    let (before, after) =
+        (text[..at].trim_end_matches([' ', '\t']), text[end..].trim_start_matches([' ', '\t', '\r']));
+    let alone =
+        (before.is_empty() || before.ends_with('\n')) && (after.is_empty() || after.starts_with('\n'));
+    (alone && !before.contains(open)).then_some(end)
+}
+
+/// `text` and the offset of its first byte after a leading block of thoughts; an unclosed block hides everything.
+pub(crate) fn after_thinking(text: &str) -> (usize, &str) {
+    match leading_block(text) {
+        Thoughts::None => match unopened_block(text) {
+            Some(end) => (end, &text[end..]),
+            None => (0, text),
+        },
+        Thoughts::Until(end) => (end, &text[end..]),
+        Thoughts::Unclosed => (text.len(), ""),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn thoughts_are_skipped_however_they_are_tagged() {
+        for (text, rest) in [
+            ("<think>no</think>yes", "yes"),
+            ("  <Thinking>no</thinking>yes", "yes"),
+            ("no\n</think>\nyes", "\nyes"),
+            ("a tag </think> in a text", "a tag </think> in a text"),
+            ("<think>never ends", ""),
+            ("plain", "plain"),
+            ("a <think>b</think> c", "a <think>b</think> c"),
+        ] {
+            assert_eq!(after_thinking(text).1, rest, "{text}");
+        }
+    }
+}

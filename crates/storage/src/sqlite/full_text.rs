@@ -246,7 +246,6 @@ impl Open {
         self.state = state_of(&self.index)?;
         Ok(())
     }
-
 }
 
 /// An update of the index under way.

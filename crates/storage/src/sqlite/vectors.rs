@@ -282,7 +282,14 @@ impl Question {
 
     /// Bounds of each row's score, from its product.
     #[inline(always)]
-    fn bounds(&self, dots: &[f32], scales: &[f32], residuals: &[f32], uppers: &mut [f32], lowers: &mut [f32]) {
+    fn bounds(
+        &self,
+        dots: &[f32],
+        scales: &[f32],
+        residuals: &[f32],
+        uppers: &mut [f32],
+        lowers: &mut [f32],
+    ) {
         let rows = dots.iter().zip(scales).zip(residuals).zip(uppers).zip(lowers);
         for ((((dot, scale), residual), upper), lower) in rows {
             let estimate = dot * scale;

@@ -14,6 +14,7 @@ use rusqlite::Connection;
 use serde::{Deserialize, Serialize};
 use tantivy::collector::{Count, TopDocs};
 use tantivy::columnar::StrColumn;
+use tantivy::indexer::IndexWriterOptions;
 use tantivy::query::{Bm25StatisticsProvider, BooleanQuery, Occur, Query, TermQuery};
 use tantivy::schema::{FAST, Field, IndexRecordOption, STRING, Schema, TextFieldIndexing, TextOptions};
 use tantivy::tokenizer::{Token, TokenStream, Tokenizer};
@@ -27,7 +28,7 @@ use crate::{vector, words};
 /// Memory of the index writer; tantivy's least.
 const WRITER_BYTES: usize = 15_000_000;
 /// Entries written before the index writer lets go of the memory they took.
-const ENTRIES_A_COMMIT: usize = 2500;
+const ENTRIES_A_COMMIT: usize = 10_000;
 /// Words of one question that are searched; more never made an answer better.
 const MAX_QUERY_WORDS: usize = 256;
 /// Hits fetched beyond the limit, for those the snapshot does not hold.
@@ -222,7 +223,12 @@ impl Open {
         if self.state.is_some_and(|state| state.mark == now) {
             return Ok(());
         }
-        let writer = self.index.writer_with_num_threads(1, WRITER_BYTES)?;
+        let options = IndexWriterOptions::builder()
+            .num_worker_threads(1)
+            .num_merge_threads(1)
+            .memory_budget_per_thread(WRITER_BYTES)
+            .build();
+        let writer = self.index.writer_with_options(options)?;
         self.reload()?;
         let reached = match self.state {
             Some(state) => changes::reaches(conn, state.mark).during("reading the change log")?,

@@ -15,7 +15,7 @@ const BUSY_TIMEOUT: Duration = Duration::from_secs(30);
 /// Prepared statements kept per connection; every statement of the crate fits.
 const STATEMENT_CACHE: usize = 128;
 /// Page cache of a connection, in KiB (negative as SQLite wants it).
-const CACHE_KIB: i32 = -8192;
+const CACHE_KIB: i32 = -4096;
 /// The log is cut back to this after a checkpoint.
 const WAL_LIMIT_BYTES: i64 = 64 << 20;
 /// Marks the file as ours: `GrLm`.

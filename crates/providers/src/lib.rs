@@ -20,6 +20,7 @@ pub mod openai;
 mod secret;
 #[cfg(any(test, feature = "testing"))]
 pub mod testing;
+pub mod web;
 mod wire_lines;
 
 pub use embed_batches::EmbedBatching;

@@ -48,6 +48,10 @@ pub(crate) fn run(cli: Cli) -> anyhow::Result<Exit> {
     if let Command::Completions(args) = &cli.command {
         return completions::run(args);
     }
+    if let Command::ReadSource = &cli.command {
+        crate::reading::answer()?;
+        return Ok(Exit::Done);
+    }
     log(cli.global.verbose, layers::set(&environment, "GRAPHLOOM_LOG"));
     let current_dir = std::env::current_dir().context("finding the current folder")?;
     let current_dir = current_dir.canonicalize().unwrap_or(current_dir);
@@ -85,6 +89,7 @@ async fn dispatch(app: &App, command: &Command) -> anyhow::Result<Exit> {
         Command::Model(command) => model::run(app, command).await,
         Command::Config(command) => config::run(app, command),
         Command::Completions(args) => completions::run(args),
+        Command::ReadSource => crate::reading::answer().map(|()| Exit::Done),
     }
 }
 

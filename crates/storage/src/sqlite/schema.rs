@@ -23,7 +23,7 @@ const APPLICATION_ID: i32 = 0x4772_4c6d;
 type Migration = fn(&Connection) -> rusqlite::Result<()>;
 
 /// Step `n` makes version `n + 1` of version `n`. A new file runs all of them.
-const MIGRATIONS: &[Migration] = &[create_version_1];
+const MIGRATIONS: &[Migration] = &[create_version_1, add_parts];
 
 /// Version 1.
 ///
@@ -135,6 +135,11 @@ fn create_version_1(conn: &Connection) -> rusqlite::Result<()> {
         );
         ",
     )
+}
+
+/// Version 2: where the pages, slides or sheets of a document begin, as JSON.
+fn add_parts(conn: &Connection) -> rusqlite::Result<()> {
+    conn.execute_batch("ALTER TABLE documents ADD COLUMN parts TEXT NOT NULL DEFAULT '[]';")
 }
 
 /// Opens the file for writing, creating or migrating it first where needed.
@@ -257,6 +262,23 @@ mod tests {
         let backup = dir.path().join("w.graphloom.v1.backup");
         let conn = check_open(&backup, &[create_old]).expect("the backup opens as the older version");
         assert_eq!(conn.query_row("SELECT text FROM notes", [], |r| r.get(0)), Ok("kept".to_owned()));
+    }
+
+    #[test]
+    fn documents_of_version_1_have_no_parts() {
+        let dir = tempfile::tempdir().expect("a folder");
+        let path = dir.path().join("w.graphloom");
+        let conn = check_open(&path, &[create_version_1]).expect("a new file");
+        conn.execute_batch(
+            "INSERT INTO documents (key, source, title, content_hash, text_bytes, format, encoding, lines_match_source,
+                meta, live, added_at) VALUES ('d', 's', 't', 'h', 1, 'text', 'UTF-8', 1, '{}', 1, 0)",
+        )
+        .expect("a document");
+        drop(conn);
+        let conn = open_writer(&path).expect("a migrated file");
+        let parts = conn.query_row("SELECT parts FROM documents", [], |row| row.get::<_, String>(0));
+        assert_eq!(parts.as_deref(), Ok("[]"));
+        assert!(dir.path().join("w.graphloom.v1.backup").exists());
     }
 
     #[test]

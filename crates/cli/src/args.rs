@@ -72,8 +72,11 @@ pub(crate) enum ColorChoice {
 /// What to do.
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
-    /// Add files and folders; safe to interrupt and to repeat
+    /// Add files, folders and web pages; safe to interrupt and to repeat
     Add(AddArgs),
+    /// Reads one source from standard input, for the program itself
+    #[command(hide = true)]
+    ReadSource,
     /// Answer a question, with citations
     Ask(AskArgs),
     /// Find passages, entities and relations; asks no language model
@@ -114,7 +117,7 @@ with / between the parts. Adding the same source again with other content replac
 changes nothing. In folders, hidden files and what .gitignore and .graphloomignore name are left out, symbolic links \
 are not followed, and files of unknown kinds are listed as skipped.")]
 pub(crate) struct AddArgs {
-    /// Files, folders, or - for standard input
+    /// Files, folders, addresses (https://...), or - for standard input
     #[arg(required = true, value_name = "PATH")]
     pub(crate) paths: Vec<PathBuf>,
     /// Metadata of all added documents; repeatable
@@ -123,6 +126,9 @@ pub(crate) struct AddArgs {
     /// Source name of standard input, such as notes.md
     #[arg(long, value_name = "NAME")]
     pub(crate) name: Option<String>,
+    /// Fetch addresses inside this network too: loopback, private, link-local
+    #[arg(long)]
+    pub(crate) allow_private_addresses: bool,
 }
 
 /// `graphloom ask`.

@@ -9,6 +9,7 @@ mod files;
 mod interrupt;
 mod nearest;
 mod output;
+mod reading;
 mod wire;
 
 use std::process::ExitCode;

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use crate::{ContentHash, DocumentId, Timestamp};
+use crate::{ContentHash, DocumentId, PartMark, Place, Span, Timestamp};
 
 /// One version of one source. Its text is read through [`crate::Snapshot::texts`].
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -25,12 +25,21 @@ pub struct Document {
     pub encoding: String,
     /// Whether line `n` of the text is line `n` of the source, so that citations can name lines of the file.
     pub lines_match_source: bool,
+    /// Where the pages, slides or sheets of the source begin in the text, in order; empty where it has none.
+    pub parts: Vec<PartMark>,
     /// The user's key-value pairs.
     pub meta: BTreeMap<String, String>,
     /// Whether the document takes part in answers.
     pub visibility: Visibility,
     /// When it was accepted; not part of the canonical state.
     pub added_at: Timestamp,
+}
+
+impl Document {
+    /// The pages, slides or sheets that a span of the text stands on; `None` where the document has none there.
+    pub fn place_of(&self, span: Span) -> Option<Place> {
+        Place::of(&self.parts, span)
+    }
 }
 
 /// Whether a document takes part in answers and views.
@@ -59,9 +68,58 @@ pub enum Format {
     Json,
     /// One JSON value a line.
     JsonLines,
+    /// XML of any vocabulary.
+    Xml,
+    /// Source code of any language.
+    Code,
+    /// PDF.
+    Pdf,
+    /// A Word document (Office Open XML).
+    Docx,
+    /// A PowerPoint presentation (Office Open XML).
+    Pptx,
+    /// An Excel workbook (Office Open XML).
+    Xlsx,
+    /// An Excel workbook of the older binary form.
+    Xls,
+    /// An OpenDocument text.
+    Odt,
+    /// An OpenDocument spreadsheet.
+    Ods,
+    /// An OpenDocument presentation.
+    Odp,
+    /// An EPUB book.
+    Epub,
+    /// Rich Text Format.
+    Rtf,
+    /// An e-mail message.
+    Eml,
 }
 
 impl Format {
+    /// Every format.
+    pub const ALL: [Self; 19] = [
+        Self::Text,
+        Self::Markdown,
+        Self::Html,
+        Self::Csv,
+        Self::Json,
+        Self::JsonLines,
+        Self::Xml,
+        Self::Code,
+        Self::Pdf,
+        Self::Docx,
+        Self::Pptx,
+        Self::Xlsx,
+        Self::Xls,
+        Self::Odt,
+        Self::Ods,
+        Self::Odp,
+        Self::Epub,
+        Self::Rtf,
+        Self::Eml,
+    ];
+
     /// The format's name in output and configuration.
     pub fn name(self) -> &'static str {
         match self {
@@ -71,6 +129,49 @@ impl Format {
             Self::Csv => "csv",
             Self::Json => "json",
             Self::JsonLines => "jsonl",
+            Self::Xml => "xml",
+            Self::Code => "code",
+            Self::Pdf => "pdf",
+            Self::Docx => "docx",
+            Self::Pptx => "pptx",
+            Self::Xlsx => "xlsx",
+            Self::Xls => "xls",
+            Self::Odt => "odt",
+            Self::Ods => "ods",
+            Self::Odp => "odp",
+            Self::Epub => "epub",
+            Self::Rtf => "rtf",
+            Self::Eml => "eml",
         }
+    }
+
+    /// The format in words, with its article.
+    pub fn described(self) -> &'static str {
+        match self {
+            Self::Text => "plain text",
+            Self::Markdown => "Markdown",
+            Self::Html => "an HTML page",
+            Self::Csv => "a table of separated values",
+            Self::Json => "JSON",
+            Self::JsonLines => "JSON lines",
+            Self::Xml => "XML",
+            Self::Code => "source code",
+            Self::Pdf => "a PDF document",
+            Self::Docx => "a Word document",
+            Self::Pptx => "a PowerPoint presentation",
+            Self::Xlsx => "an Excel workbook",
+            Self::Xls => "an older Excel workbook",
+            Self::Odt => "an OpenDocument text",
+            Self::Ods => "an OpenDocument spreadsheet",
+            Self::Odp => "an OpenDocument presentation",
+            Self::Epub => "an EPUB book",
+            Self::Rtf => "an RTF document",
+            Self::Eml => "an e-mail message",
+        }
+    }
+
+    /// The format of this [`Format::name`].
+    pub fn from_name(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|format| format.name() == name)
     }
 }

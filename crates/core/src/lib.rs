@@ -15,6 +15,7 @@ mod id;
 mod job;
 mod ledger;
 mod model;
+mod place;
 mod progress;
 mod span;
 mod store;
@@ -35,6 +36,7 @@ pub use model::{
     ChatEvent, ChatMessage, ChatRequest, ChatRole, ChatStream, Completion, Embedder, Embeddings,
     FinishReason, LanguageModel, ModelError, Purpose, Reranker, Reranking, Usage, complete,
 };
+pub use place::{Part, PartMark, Place};
 pub use progress::{Progress, ProgressSink, Stage};
 pub use span::Span;
 pub use store::{

@@ -23,6 +23,7 @@ pub mod rerank;
 mod secret;
 #[cfg(any(test, feature = "testing"))]
 pub mod testing;
+pub mod web;
 mod wire_lines;
 
 pub use embed_batches::EmbedBatching;

@@ -56,6 +56,11 @@ impl Reply {
         Self::new(status, "application/json", vec![body.into().into_bytes()])
     }
 
+    /// An answer of any kind.
+    pub fn of(content_type: &str, body: impl Into<Vec<u8>>) -> Self {
+        Self::new(200, content_type, vec![body.into()])
+    }
+
     /// Server-sent events: one chunk of the transfer per item, which may cut an event anywhere.
     pub fn sse<T: AsRef<[u8]>>(chunks: impl IntoIterator<Item = T>) -> Self {
         Self::new(200, "text/event-stream", chunks.into_iter().map(|chunk| chunk.as_ref().to_vec()).collect())

@@ -124,6 +124,7 @@ fn document_line(document: &Document) -> Value {
         "text_bytes": document.text_bytes,
         "format": document.format,
         "encoding": document.encoding,
+        "parts": document.parts,
         "meta": document.meta,
         "visibility": document.visibility,
     })

@@ -1,13 +1,15 @@
-//! `graphloom add`: files and folders in, graph out.
+//! `graphloom add`: files, folders and web pages in, graph out.
 
 use std::collections::BTreeMap;
 use std::io;
 use std::path::Path;
 use std::sync::Arc;
 
-use graphloom_core::DocumentStatus;
+use graphloom_core::{DocumentStatus, Format};
 use graphloom_engine::Engine;
 use graphloom_engine::index::{self, Acceptance, RunReport, Source};
+use graphloom_engine::parse::format_by_media_type;
+use graphloom_providers::web::{self, FetchConfig, FetchError};
 use serde::Serialize;
 
 use super::indexing::Ran;
@@ -18,7 +20,7 @@ use crate::files::{self, Files, Found};
 use crate::interrupt::Interrupt;
 use crate::output::progress::ProgressView;
 use crate::output::render::{count, one_line, plain};
-use crate::wire;
+use crate::{reading, wire};
 
 /// Bytes read before they are made durable; one larger file may exceed it.
 const MAX_BYTES_IN_FLIGHT: usize = 16 * 1024 * 1024;
@@ -80,6 +82,7 @@ struct Summary {
     skipped: Vec<Remark>,
     same_content: Vec<Remark>,
     other_encodings: Vec<Remark>,
+    partly_read: Vec<Remark>,
     run: Ran,
 }
 
@@ -122,11 +125,21 @@ async fn accept_all(
     let mut batch = Batch { meta, sources: Vec::new(), bytes: 0 };
     if let (true, Some(name)) = (args.paths.iter().any(|path| is_stdin(path)), &args.name) {
         match files::read_bounded(io::stdin().lock(), most) {
-            Ok(bytes) => batch.push(name.clone(), bytes),
+            Ok(bytes) => batch.push(name.clone(), bytes, None),
             Err(error) => refuse(app, summary, name.clone(), files::reason(&error), None)?,
         }
     }
-    let paths: Vec<_> = args.paths.iter().filter(|path| !is_stdin(path)).cloned().collect();
+    for address in args.paths.iter().filter_map(|path| web_address(path)) {
+        if interrupt.is_requested() {
+            return Ok(());
+        }
+        fetch(app, args, address, most, &mut batch, summary).await?;
+        if batch.is_full() {
+            batch.accept(app, engine, summary).await?;
+        }
+    }
+    let is_file = |path: &Path| !is_stdin(path) && web_address(path).is_none();
+    let paths: Vec<_> = args.paths.iter().filter(|path| is_file(path)).cloned().collect();
     let found = Files::new(&paths, &app.current_dir, &app.config.data_dir, wire::is_supported);
     for found in found {
         if interrupt.is_requested() {
@@ -134,7 +147,7 @@ async fn accept_all(
         }
         match found {
             Found::File { source, path } => match files::read(&path, most) {
-                Ok(bytes) => batch.push(source, bytes),
+                Ok(bytes) => batch.push(source, bytes, None),
                 Err(error) => refuse(app, summary, source, files::reason(&error), None)?,
             },
             Found::Skipped { source, reason } => {
@@ -153,6 +166,40 @@ async fn accept_all(
     batch.accept(app, engine, summary).await
 }
 
+/// Fetches a document from the web; what it is, its server says, else its name and content.
+async fn fetch(
+    app: &App,
+    args: &AddArgs,
+    address: &str,
+    max_bytes: usize,
+    batch: &mut Batch,
+    summary: &mut Summary,
+) -> anyhow::Result<()> {
+    let allow_private = args.allow_private_addresses;
+    let config = FetchConfig { max_bytes, allow_private, ..FetchConfig::default() };
+    let fetched = async {
+        let name = web::canonical_address(address)?;
+        let fetched = web::fetch(&name, &config).await?;
+        Ok::<_, FetchError>((name, fetched))
+    };
+    match fetched.await {
+        Ok((name, fetched)) => {
+            let format = fetched.media_type.as_deref().and_then(format_by_media_type);
+            batch.push(name, fetched.bytes, format);
+            Ok(())
+        }
+        Err(error) => {
+            let remedy = error.remedy().map(str::to_owned);
+            refuse(app, summary, address.to_owned(), error.to_string(), remedy)
+        }
+    }
+}
+
+/// A path that is an address of the web.
+fn web_address(path: &Path) -> Option<&str> {
+    path.to_str().filter(|text| web::is_web_address(text))
+}
+
 /// Sources on their way into the store.
 struct Batch {
     meta: BTreeMap<String, String>,
@@ -161,9 +208,9 @@ struct Batch {
 }
 
 impl Batch {
-    fn push(&mut self, name: String, bytes: Vec<u8>) {
+    fn push(&mut self, name: String, bytes: Vec<u8>, format: Option<Format>) {
         self.bytes += bytes.len();
-        self.sources.push(Source { name, bytes, format: None, meta: self.meta.clone() });
+        self.sources.push(Source { name, bytes, format, meta: self.meta.clone() });
     }
 
     fn is_full(&self) -> bool {
@@ -177,7 +224,8 @@ impl Batch {
             return Ok(());
         }
         let names: Vec<String> = sources.iter().map(|source| source.name.clone()).collect();
-        for (source, acceptance) in names.into_iter().zip(index::accept(engine, sources).await?) {
+        let readings = reading::read_all(sources, engine.index.limits).await;
+        for (source, acceptance) in names.into_iter().zip(index::accept_read(engine, readings).await?) {
             summary.take(app, source, acceptance)?;
         }
         Ok(())
@@ -200,7 +248,10 @@ impl Summary {
             app.output.json(&Line::Source { source: &source, acceptance: &acceptance })?;
         }
         match acceptance {
-            Acceptance::Accepted { encoding, same_content_as, replaces, document: _ } => {
+            Acceptance::Accepted { encoding, same_content_as, remarks, replaces, document: _ } => {
+                let partly =
+                    remarks.into_iter().map(|what| Remark { source: source.clone(), what, remedy: None });
+                self.partly_read.extend(partly);
                 self.accepted += 1;
                 self.replaced += u64::from(replaces.is_some());
                 if encoding != "UTF-8" {
@@ -263,6 +314,7 @@ impl Summary {
         print_remarks(app, "refused", &self.refused)?;
         print_remarks(app, "skipped", &self.skipped)?;
         print_remarks(app, "same content as another document", &self.same_content)?;
+        print_remarks(app, "partly read", &self.partly_read)?;
         print_remarks(app, "not UTF-8, read as", &self.other_encodings)?;
         self.run.print(app)?;
         if !self.unchanged_with_failures.is_empty() && self.run.failures.total == 0 {

@@ -139,7 +139,8 @@ fn print_sources(app: &App, answer: &Answer) -> anyhow::Result<()> {
         output.line("")?;
     }
     for citation in &answer.citations {
-        let place = place(&citation.source, citation.lines, citation.lines_match_source);
+        let place =
+            place(&citation.source, citation.lines, citation.lines_match_source, citation.place.as_ref());
         let mark = output.mark(&format!("[{}]", citation.number));
         output.line(format_args!("{mark} {place}  \"{}\"", one_line(&citation.quote, QUOTE_CHARACTERS)))?;
     }

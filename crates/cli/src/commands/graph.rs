@@ -3,7 +3,8 @@
 use std::collections::BTreeMap;
 
 use graphloom_core::{
-    Chunk, Document, DocumentId, Entity, EntityKey, GraphKey, Relation, Snapshot, TextQuery, VectorKind,
+    Chunk, Document, DocumentId, Entity, EntityKey, GraphKey, Place, Relation, Snapshot, TextQuery,
+    VectorKind,
 };
 use graphloom_engine::text::entity_key;
 use serde::Serialize;
@@ -46,6 +47,7 @@ struct Passage {
     source: String,
     lines: (u32, u32),
     lines_match_source: bool,
+    place: Option<Place>,
     quote: String,
 }
 
@@ -141,12 +143,14 @@ async fn passages(
         .zip(documents)
         .zip(texts)
         .filter_map(|((chunk, document), text)| {
-            let (Document { source, lines_match_source, .. }, text) = (document?, text?);
+            let (document, text) = (document?, text?);
             let span = first_span.get(&chunk.id).copied().unwrap_or(chunk.span);
+            let place = document.place_of(span);
+            let Document { source, lines_match_source, .. } = document;
             let lines = lines_of(&text, span);
             let quote = line_around(&text, span.start as usize).to_owned();
             let (chunk, document) = (chunk.id.to_string(), chunk.document.clone());
-            Some(Passage { chunk, document, source, lines, lines_match_source, quote })
+            Some(Passage { chunk, document, source, lines, lines_match_source, place, quote })
         })
         .collect();
     passages.sort_by(|a, b| (&a.source, a.lines, &a.chunk).cmp(&(&b.source, b.lines, &b.chunk)));
@@ -187,7 +191,8 @@ fn print(app: &App, shown: &Shown) -> anyhow::Result<()> {
     }
     output.line(output.heading("passages"))?;
     for passage in passages {
-        let place = place(&passage.source, passage.lines, passage.lines_match_source);
+        let at = passage.place.as_ref();
+        let place = place(&passage.source, passage.lines, passage.lines_match_source, at);
         output.line(format_args!("  {place}  \"{}\"", one_line(&passage.quote, 200)))?;
     }
     Ok(())

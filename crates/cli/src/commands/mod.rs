@@ -52,6 +52,10 @@ pub(crate) fn run(cli: Cli) -> anyhow::Result<Exit> {
     if let Command::Parse(args) = &cli.command {
         return parse::run(output, args);
     }
+    if let Command::ReadSource = &cli.command {
+        crate::reading::answer()?;
+        return Ok(Exit::Done);
+    }
     log(cli.global.verbose, layers::set(&environment, "GRAPHLOOM_LOG"));
     let current_dir = std::env::current_dir().context("finding the current folder")?;
     let current_dir = current_dir.canonicalize().unwrap_or(current_dir);
@@ -94,6 +98,7 @@ async fn dispatch(app: &App, command: &Command) -> anyhow::Result<Exit> {
         Command::Model(command) => model::run(app, command).await,
         Command::Config(command) => config::run(app, command),
         Command::Completions(args) => completions::run(args),
+        Command::ReadSource => crate::reading::answer().map(|()| Exit::Done),
     }
 }
 

@@ -27,8 +27,8 @@ pub(crate) async fn run(app: &App, args: &SearchArgs) -> anyhow::Result<Exit> {
 fn print(app: &App, hits: &SearchHits) -> anyhow::Result<()> {
     let output = &app.output;
     output.line(output.heading("passages"))?;
-    for PassageHit { chunk, source, lines, lines_match_source, score, .. } in &hits.passages {
-        let place = place(source, *lines, *lines_match_source);
+    for PassageHit { chunk, source, lines, lines_match_source, place: at, score, .. } in &hits.passages {
+        let place = place(source, *lines, *lines_match_source, at.as_ref());
         output.line(format_args!("  {score:.4}  {place}  \"{}\"", one_line(&chunk.text, 160)))?;
     }
     output.line(output.heading("entities"))?;

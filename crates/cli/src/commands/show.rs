@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use graphloom_core::{ChunkExtraction, Document, DocumentStatus, GraphKey, Span};
+use graphloom_core::{ChunkExtraction, Document, DocumentStatus, GraphKey, Place, Span};
 use graphloom_engine::index::{DocumentState, states_of};
 use serde::Serialize;
 
@@ -28,6 +28,7 @@ struct ShownChunk {
     ordinal: u32,
     span: Span,
     lines: (u32, u32),
+    place: Option<Place>,
     token_count: u32,
     breadcrumb: Vec<String>,
     extraction: ChunkExtraction,
@@ -61,6 +62,7 @@ pub(crate) async fn run(app: &App, args: &ShowArgs) -> anyhow::Result<Exit> {
         let entities = keys.iter().filter(|key| matches!(key, GraphKey::Entity(_))).count();
         let chunks = chunks.into_iter().map(|chunk| ShownChunk {
             lines: lines_of(&text, chunk.span),
+            place: document.place_of(chunk.span),
             id: chunk.id.to_string(),
             ordinal: chunk.ordinal,
             span: chunk.span,
@@ -68,8 +70,9 @@ pub(crate) async fn run(app: &App, args: &ShowArgs) -> anyhow::Result<Exit> {
             breadcrumb: chunk.breadcrumb,
             extraction: chunk.extraction,
         });
+        let chunks: Vec<ShownChunk> = chunks.collect();
         let relations = keys.len() - entities;
-        let shown = Shown { document, status, entities, relations, chunks: chunks.collect() };
+        let shown = Shown { document, status, entities, relations, chunks };
         if app.output.json { app.output.json(&shown)? } else { print(app, &shown)? }
     }
     Ok(Exit::Done)
@@ -103,7 +106,7 @@ fn print(app: &App, shown: &Shown) -> anyhow::Result<()> {
         output.line(format_args!(
             "  chunk {:<4} {}, {} tokens{}{}",
             chunk.ordinal,
-            place(&document.source, chunk.lines, document.lines_match_source),
+            place(&document.source, chunk.lines, document.lines_match_source, chunk.place.as_ref()),
             chunk.token_count,
             if section.is_empty() { String::new() } else { format!(", {}", one_line(&section, 120)) },
             match &chunk.extraction {

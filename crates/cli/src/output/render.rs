@@ -1,6 +1,9 @@
 //! Pieces of text that several commands print alike.
 
-use graphloom_core::{DocumentStatus, Span};
+use graphloom_core::{DocumentStatus, Place, Span};
+
+/// Characters printed of a place; sheets may have any name.
+const MAX_PLACE_CHARS: usize = 100;
 
 /// Text from documents and models, safe for a terminal: control characters that could steer it become `�`.
 pub(crate) fn plain(text: &str) -> String {
@@ -27,9 +30,18 @@ pub(crate) fn lines_of(text: &str, span: Span) -> (u32, u32) {
     (line_at(span.start as usize), line_at(last_byte))
 }
 
-/// `path:12` or `path:12-14`; where the lines are not the file's own, `path (text lines 12-14)`.
-pub(crate) fn place(source: &str, lines: (u32, u32), lines_match_source: bool) -> String {
+/// `path, p. 12` where the document has pages, slides or sheets; else `path:12` or `path:12-14`, or `path (text lines
+/// 12-14)` where the lines are not the file's own.
+pub(crate) fn place(
+    source: &str,
+    lines: (u32, u32),
+    lines_match_source: bool,
+    place: Option<&Place>,
+) -> String {
     let source = plain(source);
+    if let Some(place) = place {
+        return format!("{source}, {}", one_line(&place.to_string(), MAX_PLACE_CHARS));
+    }
     let range = if lines.0 == lines.1 { lines.0.to_string() } else { format!("{}-{}", lines.0, lines.1) };
     if lines_match_source { format!("{source}:{range}") } else { format!("{source} (text lines {range})") }
 }

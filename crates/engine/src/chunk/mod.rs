@@ -161,10 +161,22 @@ fn max_tokens(config: &ChunkConfig, document_tokens: usize) -> usize {
 /// Where a format's text is best split, best first.
 fn borders_of(format: Format) -> &'static [Border] {
     match format {
-        Format::Text | Format::Markdown | Format::Html => {
-            &[Border::Paragraph, Border::Sentence, Border::Line, Border::Clause, Border::Word]
+        Format::Text
+        | Format::Markdown
+        | Format::Html
+        | Format::Xml
+        | Format::Pdf
+        | Format::Docx
+        | Format::Pptx
+        | Format::Odt
+        | Format::Odp
+        | Format::Epub
+        | Format::Rtf
+        | Format::Eml => &[Border::Paragraph, Border::Sentence, Border::Line, Border::Clause, Border::Word],
+        Format::Code => &[Border::Paragraph, Border::Line, Border::Word],
+        Format::Csv | Format::JsonLines | Format::Xlsx | Format::Xls | Format::Ods => {
+            &[Border::Line, Border::Clause, Border::Word]
         }
-        Format::Csv | Format::JsonLines => &[Border::Line, Border::Clause, Border::Word],
         Format::Json => {
             &[Border::Indent, Border::Indent, Border::Indent, Border::Line, Border::Clause, Border::Word]
         }

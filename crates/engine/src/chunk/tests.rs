@@ -81,6 +81,8 @@ fn long_documents_get_smaller_chunks() {
         title: None,
         headings: Vec::new(),
         lines_match_source: true,
+        parts: Vec::new(),
+        remarks: Vec::new(),
     };
     let long = ParsedDocument { text: "word ".repeat(30_000), ..short.clone() };
     let largest =

@@ -7,10 +7,45 @@ use graphloom_core::{
     Require, Snapshot, StoreError, Visibility,
 };
 
+use serde::{Deserialize, Serialize};
+
 use super::{Acceptance, IndexError, MAX_CONFLICTS, Source, states_of};
 use crate::Engine;
 use crate::chunk::chunk;
-use crate::parse::{ParseError, parse};
+use crate::parse::{ParseError, ParseLimits, ParsedDocument, parse};
+
+/// A source as it was read, ready to be accepted.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Reading {
+    /// The source's name.
+    pub name: String,
+    /// The user's key-value pairs.
+    pub meta: BTreeMap<String, String>,
+    /// Its text, or why it has none.
+    pub outcome: Result<ParsedDocument, Refusal>,
+}
+
+/// Why a source was not read.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Refusal {
+    /// Why, for people.
+    pub reason: String,
+    /// What to do about it, where something can be said.
+    pub remedy: Option<String>,
+}
+
+impl From<ParseError> for Refusal {
+    fn from(error: ParseError) -> Self {
+        Self { reason: error.to_string(), remedy: Some(error.remedy().to_owned()) }
+    }
+}
+
+/// Reads a source. This is work for the processor alone; callers that read what strangers sent do it where it can be
+/// stopped, and pass what came of it to [`accept_read`].
+pub fn read(source: Source, limits: &ParseLimits) -> Reading {
+    let outcome = parse(&source.name, &source.bytes, source.format, limits).map_err(Refusal::from);
+    Reading { name: source.name, meta: source.meta, outcome }
+}
 
 /// Makes `sources` durable and says what became of each, in order. When this returns, every accepted document and its
 /// job are on disk; [`super::run`] does the rest.
@@ -18,11 +53,16 @@ use crate::parse::{ParseError, parse};
 /// Sources are read as one list: of two with one name the later is the version that stays. The whole list is one
 /// commit, so callers bound its bytes.
 pub async fn accept(engine: &Engine, sources: Vec<Source>) -> Result<Vec<Acceptance>, IndexError> {
-    let parsed: Vec<Result<Arrival, ParseError>> =
-        sources.into_iter().map(|source| Arrival::read(engine, source)).collect();
+    accept_read(engine, sources.into_iter().map(|source| read(source, &engine.index.limits)).collect()).await
+}
+
+/// As [`accept`], of sources that were read.
+pub async fn accept_read(engine: &Engine, readings: Vec<Reading>) -> Result<Vec<Acceptance>, IndexError> {
+    let arrivals: Vec<Result<Arrival, Refusal>> =
+        readings.into_iter().map(|reading| Arrival::of(engine, reading)).collect();
     for _ in 0..MAX_CONFLICTS {
         let snapshot = engine.store.snapshot().await?;
-        let (batch, acceptances) = decide(snapshot.as_ref(), &parsed).await?;
+        let (batch, acceptances) = decide(snapshot.as_ref(), &arrivals).await?;
         drop(snapshot);
         match engine.store.commit(batch).await {
             Ok(_) => return Ok(acceptances),
@@ -39,14 +79,15 @@ struct Arrival {
     document: Document,
     text: String,
     chunks: Vec<Chunk>,
+    remarks: Vec<String>,
 }
 
 impl Arrival {
-    fn read(engine: &Engine, source: Source) -> Result<Self, ParseError> {
-        let parsed = parse(&source.name, &source.bytes, source.format, &engine.index.limits)?;
-        drop(source.bytes);
+    fn of(engine: &Engine, reading: Reading) -> Result<Self, Refusal> {
+        let Reading { name, meta, outcome } = reading;
+        let parsed = outcome?;
         let content_hash = ContentHash::of(parsed.text.as_bytes());
-        let id = DocumentId::new(&source.name, &content_hash);
+        let id = DocumentId::new(&name, &content_hash);
         let pieces = chunk(&parsed, &engine.index.chunk, engine.tokenizer);
         let chunks = pieces.into_iter().enumerate().filter_map(|(ordinal, piece)| {
             Some(Chunk {
@@ -61,28 +102,29 @@ impl Arrival {
             })
         });
         let chunks = chunks.collect();
-        let file_name = source.name.rsplit('/').next().unwrap_or(&source.name);
+        let file_name = name.trim_end_matches('/').rsplit('/').next().unwrap_or(&name);
         let document = Document {
             id,
             title: parsed.title.unwrap_or_else(|| file_name.to_owned()),
-            source: source.name,
+            source: name,
             content_hash,
             text_bytes: parsed.text.len() as u64,
             format: parsed.format,
             encoding: parsed.encoding,
             lines_match_source: parsed.lines_match_source,
-            meta: source.meta,
+            parts: parsed.parts,
+            meta,
             visibility: Visibility::Live,
             added_at: engine.clock.now(),
         };
-        Ok(Self { document, text: parsed.text, chunks })
+        Ok(Self { document, text: parsed.text, chunks, remarks: parsed.remarks })
     }
 }
 
 /// The batch that accepts the arrivals at `snapshot`, and what it means for each.
 async fn decide(
     snapshot: &dyn Snapshot,
-    arrivals: &[Result<Arrival, ParseError>],
+    arrivals: &[Result<Arrival, Refusal>],
 ) -> Result<(Batch, Vec<Acceptance>), StoreError> {
     let readable: Vec<&Arrival> = arrivals.iter().filter_map(|arrival| arrival.as_ref().ok()).collect();
     let names: Vec<String> = readable.iter().map(|arrival| arrival.document.source.clone()).collect();
@@ -107,8 +149,8 @@ async fn decide(
     for arrival in arrivals {
         let arrival = match arrival {
             Ok(arrival) => arrival,
-            Err(error) => {
-                let (reason, remedy) = (error.to_string(), Some(error.remedy().to_owned()));
+            Err(Refusal { reason, remedy }) => {
+                let (reason, remedy) = (reason.clone(), remedy.clone());
                 acceptances.push(Acceptance::Refused { reason, remedy });
                 continue;
             }
@@ -134,7 +176,8 @@ async fn decide(
     Ok((batch, acceptances))
 }
 
-/// This very version is known. A version staged over it is dropped, for the source has gone back; new metadata is kept.
+/// This very version is known. A version staged over it is dropped, for the source has gone back; new metadata and new
+/// places of pages, which another layout of the same text gives, are kept.
 async fn unchanged(
     snapshot: &dyn Snapshot,
     known: Document,
@@ -152,8 +195,11 @@ async fn unchanged(
         });
     }
     let new = batch.put_documents.iter().any(|new| new.document.id == known.id);
-    if !new && known.meta != arrival.document.meta && !arrival.document.meta.is_empty() {
-        let document = Document { meta: arrival.document.meta.clone(), ..known.clone() };
+    let other_meta = known.meta != arrival.document.meta && !arrival.document.meta.is_empty();
+    if !new && (other_meta || known.parts != arrival.document.parts) {
+        let meta = if other_meta { &arrival.document.meta } else { &known.meta };
+        let document =
+            Document { meta: meta.clone(), parts: arrival.document.parts.clone(), ..known.clone() };
         batch.put_documents.push(NewDocument { document, text: arrival.text.clone() });
     }
     let states = states_of(snapshot, std::slice::from_ref(&known.id)).await?;
@@ -200,6 +246,7 @@ fn new_version(
         document: document.id.clone(),
         encoding: document.encoding.clone(),
         same_content_as,
+        remarks: arrival.remarks.clone(),
         replaces,
     };
     batch.put_documents.push(NewDocument { document, text: arrival.text.clone() });

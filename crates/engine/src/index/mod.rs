@@ -10,7 +10,7 @@ use std::collections::BTreeMap;
 
 use graphloom_core::{DocumentId, DocumentStatus, Format, ModelError, StoreError};
 
-pub use accept::accept;
+pub use accept::{Reading, Refusal, accept, accept_read, read};
 pub use remove::{Removal, delete};
 pub use status::{DocumentState, states_of};
 pub use work::{retry, run};
@@ -64,6 +64,9 @@ pub enum Acceptance {
         encoding: String,
         /// Other documents with the same text, by source; it is indexed all the same, at no model cost.
         same_content_as: Vec<String>,
+        /// What of the source could not be read, such as pages without text.
+        #[serde(skip_serializing_if = "Vec::is_empty")]
+        remarks: Vec<String>,
         /// The version it will replace.
         replaces: Option<DocumentId>,
     },

@@ -2,7 +2,7 @@
 
 use graphloom_core::Format;
 
-use super::{encoding, json, markdown, table};
+use super::{ParseError, encoding, json, markdown, table};
 
 /// Bytes of a document that are looked at where its name does not tell the format.
 const SNIFF_BYTES: usize = 256 * 1024;
@@ -11,14 +11,20 @@ const SNIFF_BYTES: usize = 256 * 1024;
 ///
 /// Bytes that are no text count as [`Format::Text`]; [`super::parse`] says what is wrong with them.
 pub fn format_of(name: &str, bytes: &[u8]) -> Format {
+    let by_bytes = || match kind_of(bytes) {
+        Some(Kind::Known(format)) => Some(format),
+        Some(Kind::Encrypted | Kind::Foreign(_)) | None => None,
+    };
     format_by_name(name)
+        .or_else(by_bytes)
         .or_else(|| encoding::decode(bytes).ok().map(|(text, _)| by_content(&text)))
         .unwrap_or(Format::Text)
 }
 
-/// As [`format_of`], of decoded text. What is named JSON but is not one value is JSON lines or text.
-pub(super) fn detect(name: &str, text: &str) -> Format {
-    match format_by_name(name) {
+/// As [`format_of`], of decoded text; `given` is what the caller says. What is named JSON but is not one value is JSON
+/// lines or text.
+pub(super) fn detect(name: &str, text: &str, given: Option<Format>) -> Format {
+    match given.or_else(|| format_by_name(name)) {
         Some(Format::Json) if !json::is_value(text) => {
             if json::is_lines(text) {
                 Format::JsonLines
@@ -42,14 +48,138 @@ pub(super) fn extension(name: &str) -> Option<String> {
 
 /// The format that the extension of a name tells; `None` where it tells none.
 pub fn format_by_name(name: &str) -> Option<Format> {
-    match extension(name)?.as_str() {
-        "txt" | "text" | "log" | "rst" | "adoc" | "asciidoc" | "org" | "tex" => Some(Format::Text),
+    let extension = extension(name)?;
+    if CODE_EXTENSIONS.binary_search(&extension.as_str()).is_ok() {
+        return Some(Format::Code);
+    }
+    match extension.as_str() {
+        "txt" | "text" | "log" | "rst" | "adoc" | "asciidoc" | "org" | "tex" | "srt" | "vtt" => {
+            Some(Format::Text)
+        }
         "md" | "markdown" | "mdown" | "mkd" | "mdx" => Some(Format::Markdown),
         "html" | "htm" | "xhtml" => Some(Format::Html),
         "csv" | "tsv" | "tab" => Some(Format::Csv),
         "json" | "geojson" | "ipynb" => Some(Format::Json),
         "jsonl" | "ndjson" => Some(Format::JsonLines),
+        "xml" | "rss" | "atom" | "nxml" | "opml" | "dita" | "docbook" | "tei" => Some(Format::Xml),
+        "pdf" => Some(Format::Pdf),
+        "docx" | "docm" | "dotx" => Some(Format::Docx),
+        "pptx" | "pptm" | "ppsx" => Some(Format::Pptx),
+        "xlsx" | "xlsm" => Some(Format::Xlsx),
+        "xls" => Some(Format::Xls),
+        "odt" | "ott" => Some(Format::Odt),
+        "ods" => Some(Format::Ods),
+        "odp" => Some(Format::Odp),
+        "epub" => Some(Format::Epub),
+        "rtf" => Some(Format::Rtf),
+        "eml" => Some(Format::Eml),
         _ => None,
+    }
+}
+
+/// The format that a media type tells, such as `text/html; charset=utf-8`; `None` where it tells none, as
+/// `text/plain` does: it is what servers say of what they do not know.
+pub fn format_by_media_type(media_type: &str) -> Option<Format> {
+    let media_type = media_type.split(';').next().unwrap_or(media_type).trim().to_ascii_lowercase();
+    match media_type.as_str() {
+        "text/html" | "application/xhtml+xml" => Some(Format::Html),
+        "text/markdown" | "text/x-markdown" => Some(Format::Markdown),
+        "text/csv" | "text/tab-separated-values" => Some(Format::Csv),
+        "application/json" | "application/geo+json" | "application/ld+json" => Some(Format::Json),
+        "application/x-ndjson" | "application/jsonl" => Some(Format::JsonLines),
+        "text/xml" | "application/xml" | "application/rss+xml" | "application/atom+xml" => Some(Format::Xml),
+        "application/pdf" => Some(Format::Pdf),
+        "application/vnd.openxmlformats-officedocument.wordprocessingml.document" => Some(Format::Docx),
+        "application/vnd.openxmlformats-officedocument.presentationml.presentation" => Some(Format::Pptx),
+        "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet" => Some(Format::Xlsx),
+        "application/vnd.ms-excel" => Some(Format::Xls),
+        "application/vnd.oasis.opendocument.text" => Some(Format::Odt),
+        "application/vnd.oasis.opendocument.spreadsheet" => Some(Format::Ods),
+        "application/vnd.oasis.opendocument.presentation" => Some(Format::Odp),
+        "application/epub+zip" => Some(Format::Epub),
+        "application/rtf" | "text/rtf" => Some(Format::Rtf),
+        "message/rfc822" => Some(Format::Eml),
+        _ => None,
+    }
+}
+
+/// Extensions of source code, sorted.
+const CODE_EXTENSIONS: [&str; 77] = [
+    "adb", "asm", "awk", "bash", "bat", "bzl", "c", "cc", "cfg", "clj", "cljs", "cmake", "conf", "cpp", "cs",
+    "css", "cu", "cxx", "d", "dart", "el", "elm", "erl", "ex", "exs", "f90", "fs", "fsx", "go", "gradle",
+    "graphql", "groovy", "h", "hcl", "hh", "hpp", "hs", "ini", "java", "jl", "js", "jsx", "kt", "kts",
+    "less", "lisp", "lua", "m", "mjs", "ml", "mli", "nim", "php", "pl", "pm", "proto", "ps1", "py", "pyi",
+    "r", "rb", "rs", "scala", "scm", "scss", "sh", "sol", "sql", "svelte", "swift", "tf", "toml", "ts",
+    "tsx", "vue", "yaml", "yml",
+];
+
+/// What bytes are, by their first bytes and the names they hold.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Kind {
+    /// A format that is read.
+    Known(Format),
+    /// A document of a format that is read, with a password on it.
+    Encrypted,
+    /// A format that is not read, with its article.
+    Foreign(&'static str),
+}
+
+/// The format to read a source as; `None` where its text must tell.
+///
+/// The bytes of containers and binary documents tell what they are. Where that is not what the caller or the name
+/// says, the source is mislabelled.
+pub(super) fn identify(
+    name: &str,
+    bytes: &[u8],
+    given: Option<Format>,
+) -> Result<Option<Format>, ParseError> {
+    let named = given.or_else(|| format_by_name(name));
+    match (kind_of(bytes), named) {
+        (Some(Kind::Known(found)), None) => Ok(Some(found)),
+        (Some(Kind::Known(found)), Some(named)) if found == named => Ok(Some(named)),
+        (Some(Kind::Known(found)), Some(named)) => {
+            Err(ParseError::Mislabelled { named, kind: found.described() })
+        }
+        (Some(Kind::Encrypted), named) => Err(ParseError::Encrypted {
+            format: named.filter(|named| is_container(*named)).unwrap_or(Format::Docx),
+        }),
+        (Some(Kind::Foreign(kind)), Some(named)) => Err(ParseError::Mislabelled { named, kind }),
+        (Some(Kind::Foreign(kind)), None) => Err(ParseError::Unsupported { kind }),
+        (None, Some(named)) if has_magic(named) => Err(match encoding::decode(bytes) {
+            Ok(_) => ParseError::Mislabelled { named, kind: "text" },
+            Err(_) => ParseError::Broken { format: named, reason: "it does not begin as one".to_owned() },
+        }),
+        (None, named) => Ok(named),
+    }
+}
+
+/// Formats whose first bytes tell them.
+fn has_magic(format: Format) -> bool {
+    is_container(format) || matches!(format, Format::Pdf | Format::Xls | Format::Rtf)
+}
+
+/// Formats that are ZIP archives.
+fn is_container(format: Format) -> bool {
+    match format {
+        Format::Docx
+        | Format::Pptx
+        | Format::Xlsx
+        | Format::Odt
+        | Format::Ods
+        | Format::Odp
+        | Format::Epub => true,
+        Format::Text
+        | Format::Markdown
+        | Format::Html
+        | Format::Csv
+        | Format::Json
+        | Format::JsonLines
+        | Format::Xml
+        | Format::Code
+        | Format::Pdf
+        | Format::Xls
+        | Format::Rtf
+        | Format::Eml => false,
     }
 }
 
@@ -59,6 +189,10 @@ fn by_content(text: &str) -> Format {
     let lower: String = start.chars().take(512).collect::<String>().to_ascii_lowercase();
     if lower.starts_with("<!doctype html") || lower.starts_with("<html") || lower.contains("<body") {
         Format::Html
+    } else if start.starts_with("<?xml") {
+        Format::Xml
+    } else if is_mail(&lower) {
+        Format::Eml
     } else if start.starts_with(['{', '[']) && json::is_value(text) {
         Format::Json
     } else if start.starts_with(['{', '[']) && json::is_lines(text) {
@@ -72,12 +206,21 @@ fn by_content(text: &str) -> Format {
     }
 }
 
-/// What a binary file is, by its first bytes, with its article; `None` for what may be text.
-pub(super) fn binary_kind(bytes: &[u8]) -> Option<&'static str> {
-    const MAGIC: [(&[u8], &str); 25] = [
-        (b"%PDF-", "a PDF document"),
-        (b"{\\rtf", "an RTF document"),
-        (b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1", "a document of an older Microsoft Office program"),
+/// Whether text begins with the headers of a message, in lower case.
+fn is_mail(start: &str) -> bool {
+    let headers = start.lines().take_while(|line| !line.trim().is_empty());
+    let names: Vec<&str> = headers.filter_map(|line| line.split_once(": ").map(|(name, _)| name)).collect();
+    let has = |name: &str| names.contains(&name);
+    has("from")
+        && (has("mime-version") || has("message-id") || has("received") || (has("subject") && has("date")))
+}
+
+/// Bytes in which the mark of a PDF may stand: some programs write before it.
+const PDF_MARK_BYTES: usize = 1024;
+
+/// What the first bytes of a binary file tell; `None` for what may be text.
+pub(super) fn kind_of(bytes: &[u8]) -> Option<Kind> {
+    const MAGIC: [(&[u8], &str); 22] = [
         (b"\x89PNG\r\n", "a PNG image"),
         (b"\xff\xd8\xff", "a JPEG image"),
         (b"GIF87a", "a GIF image"),
@@ -104,29 +247,70 @@ pub(super) fn binary_kind(bytes: &[u8]) -> Option<&'static str> {
     if bytes.starts_with(b"PK\x03\x04") || bytes.starts_with(b"PK\x05\x06") {
         return Some(zip_kind(bytes));
     }
+    if bytes.starts_with(b"{\\rtf") {
+        return Some(Kind::Known(Format::Rtf));
+    }
+    if bytes.starts_with(b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1") {
+        return Some(compound_kind(bytes));
+    }
+    let head = &bytes[..bytes.len().min(PDF_MARK_BYTES)];
+    let pdf = head.windows(5).position(|window| window == b"%PDF-");
+    if pdf.is_some_and(|at| {
+        at == 0
+            || bytes[..at].iter().all(|byte| byte.is_ascii_whitespace() || *byte == 0xff)
+            || bytes.contains(&0)
+            || std::str::from_utf8(bytes).is_err()
+    }) {
+        return Some(Kind::Known(Format::Pdf));
+    }
     if bytes.starts_with(b"RIFF")
         && bytes.get(8..12).is_some_and(|kind| matches!(kind, b"WEBP" | b"WAVE" | b"AVI "))
     {
-        return Some("an image, audio or video file");
+        return Some(Kind::Foreign("an image, audio or video file"));
     }
     if bytes.get(4..8) == Some(b"ftyp") {
-        return Some("a video or image file");
+        return Some(Kind::Foreign("a video or image file"));
     }
-    MAGIC.iter().find(|(magic, _)| bytes.starts_with(magic)).map(|&(_, kind)| kind)
+    MAGIC.iter().find(|(magic, _)| bytes.starts_with(magic)).map(|&(_, kind)| Kind::Foreign(kind))
 }
 
 /// Office documents are ZIP archives that list their parts by name.
-fn zip_kind(bytes: &[u8]) -> &'static str {
-    const PARTS: [(&[u8], &str); 5] = [
-        (b"word/", "a Word document"),
-        (b"xl/", "an Excel workbook"),
-        (b"ppt/", "a PowerPoint presentation"),
-        (b"mimetypeapplication/epub", "an EPUB book"),
-        (b"mimetypeapplication/vnd.oasis", "an OpenDocument file"),
+fn zip_kind(bytes: &[u8]) -> Kind {
+    const PARTS: [(&[u8], Kind); 8] = [
+        (b"mimetypeapplication/epub", Kind::Known(Format::Epub)),
+        (b"mimetypeapplication/vnd.oasis.opendocument.text", Kind::Known(Format::Odt)),
+        (b"mimetypeapplication/vnd.oasis.opendocument.spreadsheet", Kind::Known(Format::Ods)),
+        (b"mimetypeapplication/vnd.oasis.opendocument.presentation", Kind::Known(Format::Odp)),
+        (b"xl/workbook.bin", Kind::Foreign("an Excel workbook in its binary form (XLSB)")),
+        (b"word/", Kind::Known(Format::Docx)),
+        (b"xl/", Kind::Known(Format::Xlsx)),
+        (b"ppt/", Kind::Known(Format::Pptx)),
     ];
+    // Names stand before each part, and once more in the list at the end.
+    let tail = &bytes[bytes.len().saturating_sub(SNIFF_BYTES)..];
     let head = &bytes[..bytes.len().min(SNIFF_BYTES)];
-    let has = |part: &[u8]| head.windows(part.len()).any(|window| window == part);
-    PARTS.iter().find(|(part, _)| has(part)).map_or("a ZIP archive", |&(_, kind)| kind)
+    let has =
+        |part: &[u8]| [head, tail].iter().any(|side| side.windows(part.len()).any(|window| window == part));
+    PARTS.iter().find(|(part, _)| has(part)).map_or(Kind::Foreign("a ZIP archive"), |&(_, kind)| kind)
+}
+
+/// Older Office documents, Outlook messages and encrypted documents are compound files that name their streams in
+/// UTF-16.
+fn compound_kind(bytes: &[u8]) -> Kind {
+    const STREAMS: [(&str, Kind); 6] = [
+        ("EncryptedPackage", Kind::Encrypted),
+        ("WordDocument", Kind::Foreign("a document of an older Word (DOC)")),
+        ("PowerPoint Document", Kind::Foreign("a presentation of an older PowerPoint (PPT)")),
+        ("__properties_version1.0", Kind::Foreign("an Outlook message (MSG)")),
+        ("Workbook", Kind::Known(Format::Xls)),
+        ("Book", Kind::Known(Format::Xls)),
+    ];
+    let has = |name: &str| {
+        let name: Vec<u8> = name.encode_utf16().flat_map(u16::to_le_bytes).collect();
+        bytes.windows(name.len()).any(|window| window == name)
+    };
+    let found = STREAMS.iter().find(|(name, _)| has(name));
+    found.map_or(Kind::Foreign("a document of an older Microsoft Office program"), |&(_, kind)| kind)
 }
 
 #[cfg(test)]
@@ -155,14 +339,77 @@ mod tests {
             ("{\"a\": [1, 2]}", Format::Json),
             ("{\"a\": 1}\n{\"a\": 2}\n", Format::JsonLines),
             ("a;b;c\n1;2;3\n4;5;6\n", Format::Csv),
+            ("<?xml version=\"1.0\"?><a>x</a>", Format::Xml),
+            ("Subject: x\nFrom: a@example.org\nDate: today\n\nhello", Format::Eml),
         ] {
             assert_eq!(format_of("README", text.as_bytes()), format, "{text}");
         }
     }
 
+    #[track_caller]
+    fn check_identity(name: &str, bytes: &[u8], expected: &str) {
+        let said = match identify(name, bytes, None) {
+            Ok(Some(format)) => format.name().to_owned(),
+            Ok(None) => "unknown".to_owned(),
+            Err(error) => error.to_string(),
+        };
+        assert_eq!(said, expected);
+    }
+
+    #[test]
+    fn bytes_that_are_not_what_the_name_says_are_mislabelled() {
+        check_identity(
+            "a.docx",
+            b"%PDF-1.7",
+            "the source is named like a Word document but is a PDF document",
+        );
+        check_identity(
+            "a.pdf",
+            b"PK\x03\x04..word/x",
+            "the source is named like a PDF document but is a Word document",
+        );
+        check_identity("a.txt", b"\x89PNG\r\n", "the source is named like plain text but is a PNG image");
+        check_identity("a.xlsx", b"a;b\n1;2\n", "the source is named like an Excel workbook but is text");
+        check_identity(
+            "a.pdf",
+            b"\0\x01\x02\x03",
+            "the source, a PDF document, is damaged: it does not begin as one",
+        );
+    }
+
+    #[test]
+    fn containers_tell_what_they_are_without_a_name() {
+        check_identity("a", b"PK\x03\x04..mimetypeapplication/epub+zip", "epub");
+        check_identity("a", b"PK\x03\x04..ppt/presentation.xml", "pptx");
+        check_identity("a.zip", b"PK\x03\x04..x", "the source is a ZIP archive, which is not supported");
+        check_identity("a", b"{\\rtf1 x}", "rtf");
+        check_identity("a", b"\xff\n%PDF-1.4", "pdf");
+        check_identity("notes", b"The mark %PDF- begins a file.", "unknown");
+        let stream = |name: &str| {
+            let name = name.encode_utf16().flat_map(u16::to_le_bytes);
+            b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1".iter().copied().chain(name).collect::<Vec<u8>>()
+        };
+        check_identity("a.docx", &stream("EncryptedPackage"), "the source, a Word document, is encrypted");
+        check_identity("a", &stream("Workbook"), "xls");
+        let old = "the source is a document of an older Word (DOC), which is not supported";
+        check_identity("a.doc", &stream("WordDocument"), old);
+    }
+
+    #[test]
+    fn extensions_of_code_are_sorted_for_the_search() {
+        assert!(CODE_EXTENSIONS.is_sorted());
+        assert_eq!(format_by_name("src/main.rs"), Some(Format::Code));
+    }
+
+    #[test]
+    fn media_types_tell_formats() {
+        assert_eq!(format_by_media_type("Text/HTML; charset=utf-8"), Some(Format::Html));
+        assert_eq!(format_by_media_type("text/plain"), None);
+    }
+
     #[test]
     fn what_is_named_json_but_is_not_is_kept() {
-        assert_eq!(detect("a.json", "{\"a\": 1}\n{\"a\": 2}"), Format::JsonLines);
-        assert_eq!(detect("a.json", "{broken"), Format::Text);
+        assert_eq!(detect("a.json", "{\"a\": 1}\n{\"a\": 2}", None), Format::JsonLines);
+        assert_eq!(detect("a.json", "{broken", None), Format::Text);
     }
 }

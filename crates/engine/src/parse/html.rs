@@ -1,10 +1,13 @@
 //! Reads HTML into readable text: headings, paragraphs, lists and tables stay recognisable.
 
+mod tags;
+
 use scraper::node::Element;
 use scraper::{Html, Node};
 
-use super::{Body, Heading, label};
+use super::{Body, Heading, ParseLimits, label};
 use crate::text::sanitize;
+pub(super) use tags::with_closed_elements;
 
 /// Cells that one cell may span; more is no table.
 const MAX_SPAN: usize = 100;
@@ -15,9 +18,11 @@ const MAX_COLUMNS: usize = 1000;
 /// | ...`.
 ///
 /// Scripts, styles, navigation, form controls and hidden elements go. The title is that of the head, else the
-/// first level 1 heading. Column names are no longer repeated once the text has `max_bytes`.
-pub(super) fn parse(source: &str, max_bytes: usize) -> Body {
-    let html = Html::parse_document(source);
+/// first level 1 heading. Column names are no longer repeated once the text has `max_bytes`. Elements nested deeper than
+/// `max_depth` are read as if only their text were there: building the page takes time by the square of its depth.
+pub(super) fn parse(source: &str, limits: &ParseLimits) -> Body {
+    let max_bytes = limits.max_bytes;
+    let html = Html::parse_document(&tags::flattened(source, limits.max_depth));
     let mut survey = Survey::default();
     walk(&html, &mut survey);
     let mut writer = Writer { layout_tables: survey.layout_tables, max_bytes, ..Writer::default() };
@@ -27,7 +32,7 @@ pub(super) fn parse(source: &str, max_bytes: usize) -> Body {
     let mut text = writer.out;
     text.truncate(text.trim_end().len());
     text.push('\n');
-    Body { text, title, headings: writer.headings, lines_match_source: false }
+    Body { text, title, headings: writer.headings, ..Body::default() }
 }
 
 /// Gets the nodes of a page in document order.
@@ -470,7 +475,11 @@ mod tests {
 
     #[track_caller]
     fn check_html(source: &str, expected: &str) {
-        assert_eq!(parse(source, 10_000).text, expected);
+        assert_eq!(check_limits(source).text, expected);
+    }
+
+    fn check_limits(source: &str) -> Body {
+        parse(source, &ParseLimits { max_bytes: 10_000, ..ParseLimits::default() })
     }
 
     #[test]
@@ -484,7 +493,7 @@ mod tests {
 
     #[test]
     fn headings_and_title_are_found() {
-        let body = parse("<title> The\n page</title><p>x</p><h2>Early <i>life</i></h2><h1></h1>", 1000);
+        let body = check_limits("<title> The\n page</title><p>x</p><h2>Early <i>life</i></h2><h1></h1>");
         assert_eq!(body.title.as_deref(), Some("The page"));
         assert_eq!(body.headings, [Heading { offset: 3, level: 2, title: "Early life".to_owned() }]);
         assert!(body.text[3..].starts_with("## Early life"));
@@ -510,7 +519,8 @@ mod tests {
 
     #[test]
     fn deep_nesting_does_not_matter() {
-        let source = "<div>".repeat(5_000) + "deep";
-        check_html(&source, "deep\n");
+        let source = "<div>".repeat(100_000) + "deep" + &"</div>".repeat(100_000) + "<p>after";
+        check_html(&source, "deep\n\nafter\n");
+        check_html(&("<b><i>".repeat(100_000) + "deep"), "deep\n");
     }
 }

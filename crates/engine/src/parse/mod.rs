@@ -1,22 +1,39 @@
 //! Reads bytes into text: formats, encodings, headings.
 
+mod archive;
+mod code;
+mod docx;
+mod draft;
+mod eml;
 mod encoding;
+mod epub;
 mod error;
 mod format;
 mod html;
 mod json;
 mod markdown;
+mod opendocument;
+mod pdf;
+mod pptx;
+mod rows;
+mod rtf;
 mod table;
+mod workbook;
+mod xml;
+mod xml_events;
 
 pub use error::ParseError;
-pub use format::{format_by_name, format_of};
+pub use format::{format_by_media_type, format_by_name, format_of};
 
-use graphloom_core::Format;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+use graphloom_core::{Format, PartMark};
+use serde::{Deserialize, Serialize};
 
 use crate::text::sanitize;
 
 /// A document's text and what is known of its structure.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ParsedDocument {
     /// The text; spans point into it.
     pub text: String,
@@ -30,10 +47,14 @@ pub struct ParsedDocument {
     pub headings: Vec<Heading>,
     /// Whether line `n` of the text is line `n` of the source.
     pub lines_match_source: bool,
+    /// Where pages, slides or sheets begin in the text, in order.
+    pub parts: Vec<PartMark>,
+    /// What could not be read, for people; empty where everything could.
+    pub remarks: Vec<String>,
 }
 
 /// A heading of a document.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Heading {
     /// First byte of the heading in the text.
     pub offset: usize,
@@ -44,15 +65,36 @@ pub struct Heading {
 }
 
 /// How much is read.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ParseLimits {
     /// Most bytes of one source, and of the text made of it.
     pub max_bytes: usize,
+    /// Most bytes that the members of a compressed document unpack to, together.
+    pub max_unpacked_bytes: usize,
+    /// Most pages, slides, sheets or chapters.
+    pub max_parts: usize,
+    /// Deepest nesting of elements. HTML that is nested deeper is read as if it were not.
+    pub max_depth: usize,
 }
 
 impl Default for ParseLimits {
     fn default() -> Self {
-        Self { max_bytes: 50 * 1024 * 1024 }
+        Self {
+            max_bytes: 50 * 1024 * 1024,
+            max_unpacked_bytes: 256 * 1024 * 1024,
+            max_parts: 10_000,
+            max_depth: 256,
+        }
+    }
+}
+
+impl ParseLimits {
+    /// An error where there are more pages, slides, sheets or chapters than allowed.
+    fn check_parts(&self, what: &'static str, found: usize) -> Result<(), ParseError> {
+        if found > self.max_parts {
+            return Err(ParseError::TooMany { what, found, max: self.max_parts });
+        }
+        Ok(())
     }
 }
 
@@ -65,9 +107,13 @@ impl Default for ParseLimits {
 /// - HTML becomes readable text: headings, lists and tables stay recognisable, scripts and navigation go.
 /// - CSV becomes one line a row that names its columns, `name: Curie | field: physics`, each on the line
 ///   where the row starts in the source.
-/// - Encodings are found by byte order mark, validity, HTML declaration and statistics, in this order.
+/// - Source code is kept verbatim, with its definitions as headings.
+/// - Office documents, books, messages, XML and PDF become readable text with headings, lists and tables; pages,
+///   slides and sheets are marked.
+/// - Encodings are found by byte order mark, validity, declaration and statistics, in this order.
 ///
-/// Never panics; a source that cannot be read is an error that says what to do.
+/// Never panics, even where a reader does; a source that cannot be read is an error that says what to do. How long it
+/// takes is bounded by `limits` only; who reads what strangers sent should bound the time as well.
 pub fn parse(
     name: &str,
     bytes: &[u8],
@@ -77,47 +123,106 @@ pub fn parse(
     if bytes.is_empty() {
         return Err(ParseError::Empty);
     }
-    if let Some(kind) = format::binary_kind(bytes) {
-        return Err(ParseError::Unsupported { kind });
-    }
     if bytes.len() > limits.max_bytes {
         return Err(ParseError::TooLarge { bytes: bytes.len(), max_bytes: limits.max_bytes });
     }
-    let (decoded, encoding) = encoding::decode(bytes)?;
-    let source = sanitize(&decoded);
-    if source.trim().is_empty() {
-        return Err(ParseError::Blank);
-    }
-    let format = format.unwrap_or_else(|| format::detect(name, &source));
-    let body = match format {
-        Format::Text | Format::JsonLines => Body::verbatim(source.into_owned()),
-        Format::Markdown => markdown::parse(source.into_owned()),
-        Format::Html => html::parse(&source, limits.max_bytes),
-        Format::Csv => table::parse(&source, table::delimiter_of(name), limits.max_bytes)
-            .unwrap_or_else(|| Body::verbatim(source.into_owned())),
-        Format::Json => json::parse(source.into_owned(), limits.max_bytes),
-    };
+    let format = format::identify(name, bytes, format)?;
+    let read = || read(name, bytes, format, limits);
+    let (body, format, encoding) = catch_unwind(AssertUnwindSafe(read))
+        .unwrap_or_else(|_| Err(ParseError::Panicked { format: format.unwrap_or(Format::Text) }))?;
     if body.text.trim().is_empty() {
         return Err(ParseError::NoText { format });
     }
     if body.text.len() > limits.max_bytes {
         return Err(ParseError::TooLarge { bytes: body.text.len(), max_bytes: limits.max_bytes });
     }
-    let Body { text, title, headings, lines_match_source } = body;
-    Ok(ParsedDocument { text, format, encoding, title, headings, lines_match_source })
+    let Body { text, title, headings, parts, remarks, lines_match_source } = body;
+    Ok(ParsedDocument { text, format, encoding, title, headings, lines_match_source, parts, remarks })
+}
+
+/// Documents that say themselves how their text is encoded.
+const SELF_DESCRIBED: &str = "UTF-8";
+
+/// What the reader of the format finds, the format where the text had to tell it, and the encoding.
+fn read(
+    name: &str,
+    bytes: &[u8],
+    format: Option<Format>,
+    limits: &ParseLimits,
+) -> Result<(Body, Format, String), ParseError> {
+    let read_bytes = |body: Result<Body, ParseError>, format| Ok((body?, format, SELF_DESCRIBED.to_owned()));
+    let format = match format {
+        Some(format @ Format::Pdf) => return read_bytes(pdf::parse(bytes, limits), format),
+        Some(format @ Format::Docx) => return read_bytes(docx::parse(bytes, limits), format),
+        Some(format @ Format::Pptx) => return read_bytes(pptx::parse(bytes, limits), format),
+        Some(format @ Format::Xlsx) => return read_bytes(workbook::parse_xlsx(bytes, limits), format),
+        Some(format @ Format::Xls) => return read_bytes(workbook::parse_xls(bytes, limits), format),
+        Some(format @ (Format::Odt | Format::Ods | Format::Odp)) => {
+            return read_bytes(opendocument::parse(bytes, format, limits), format);
+        }
+        Some(format @ Format::Epub) => return read_bytes(epub::parse(bytes, limits), format),
+        Some(format @ Format::Rtf) => return read_bytes(rtf::parse(bytes, limits), format),
+        Some(format @ Format::Eml) => return read_bytes(eml::parse(bytes, limits), format),
+        Some(
+            Format::Text
+            | Format::Markdown
+            | Format::Html
+            | Format::Csv
+            | Format::Json
+            | Format::JsonLines
+            | Format::Xml
+            | Format::Code,
+        )
+        | None => format,
+    };
+    let (decoded, encoding) = encoding::decode(bytes)?;
+    let source = sanitize(&decoded);
+    if source.trim().is_empty() {
+        return Err(ParseError::Blank);
+    }
+    let format = match format {
+        Some(Format::Json) | None => format::detect(name, &source, format),
+        Some(format) => format,
+    };
+    let body = match format {
+        Format::Markdown => markdown::parse(source.into_owned()),
+        Format::Html => html::parse(&source, limits),
+        Format::Csv => table::parse(&source, table::delimiter_of(name), limits.max_bytes)
+            .unwrap_or_else(|| Body::verbatim(source.into_owned())),
+        Format::Json => json::parse(source.into_owned(), limits.max_bytes),
+        Format::Code => code::parse(source.into_owned()),
+        Format::Xml => xml::parse(&source, limits)?,
+        Format::Eml => eml::parse(bytes, limits)?,
+        Format::Text
+        | Format::JsonLines
+        | Format::Pdf
+        | Format::Docx
+        | Format::Pptx
+        | Format::Xlsx
+        | Format::Xls
+        | Format::Odt
+        | Format::Ods
+        | Format::Odp
+        | Format::Epub
+        | Format::Rtf => Body::verbatim(source.into_owned()),
+    };
+    Ok((body, format, encoding))
 }
 
 /// What a format's reader finds.
+#[derive(Debug, Default)]
 struct Body {
     text: String,
     title: Option<String>,
     headings: Vec<Heading>,
+    parts: Vec<PartMark>,
+    remarks: Vec<String>,
     lines_match_source: bool,
 }
 
 impl Body {
     fn verbatim(text: String) -> Self {
-        Self { text, title: None, headings: Vec::new(), lines_match_source: true }
+        Self { text, lines_match_source: true, ..Self::default() }
     }
 }
 
@@ -140,7 +245,8 @@ mod tests {
     }
 
     fn check_refusal(name: &str, bytes: &[u8]) -> String {
-        let error = parse(name, bytes, None, &ParseLimits { max_bytes: 1000 }).expect_err("a refusal");
+        let limits = ParseLimits { max_bytes: 1000, ..ParseLimits::default() };
+        let error = parse(name, bytes, None, &limits).expect_err("a refusal");
         format!("{error}; {}", error.remedy())
     }
 
@@ -156,8 +262,10 @@ mod tests {
     fn every_unreadable_source_says_what_is_wrong_and_what_to_do() {
         assert!(check_refusal("a.txt", b"").contains("empty"));
         assert!(check_refusal("a.txt", b" \r\n\t").contains("only white space"));
-        assert!(check_refusal("a.pdf", b"%PDF-1.7 ...").contains("PDF"));
-        assert!(check_refusal("a.docx", b"PK\x03\x04....word/document.xml").contains("Word"));
+        assert!(check_refusal("a.pdf", b"%PDF-1.7 ...").contains("damaged"));
+        assert!(check_refusal("a.docx", b"PK\x03\x04....word/document.xml").contains("damaged"));
+        assert!(check_refusal("a.docx", b"words").contains("named like a Word document but is text"));
+        assert!(check_refusal("a.doc", b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1").contains("older"));
         assert!(check_refusal("a.txt", b"\x89PNG\r\n\x1a\n").contains("PNG"));
         assert!(check_refusal("a.bin", b"ab\0cd\0\0e\x01").contains("binary"));
         assert!(check_refusal("a.txt", &[b'x'; 1001]).contains("1001"));
@@ -173,8 +281,28 @@ mod tests {
 
     proptest! {
         #[test]
-        fn any_bytes_parse_or_are_refused(bytes in proptest::collection::vec(any::<u8>(), 0..200), which in 0usize..6) {
-            let name = ["a.txt", "a.md", "a.html", "a.csv", "a.json", "a"][which];
+        fn any_bytes_parse_or_are_refused(bytes in proptest::collection::vec(any::<u8>(), 0..200), which in 0usize..11) {
+            let (name, start) = [
+                ("a.txt", ""), ("a.md", ""), ("a.html", ""), ("a.csv", ""), ("a.json", ""), ("a", ""), ("a.rs", ""),
+                ("a.rtf", "{\\rtf1 "), ("a.eml", "From: a\r\n"), ("a.xml", "<?xml?><a>"), ("a.pdf", "%PDF-1.4\n"),
+            ][which];
+            let bytes = [start.as_bytes(), &bytes].concat();
+            let outcome = parse(name, &bytes, None, &ParseLimits::default());
+            prop_assert!(!matches!(outcome, Err(ParseError::Panicked { .. })), "{:?}", outcome);
+        }
+
+        #[test]
+        fn a_damaged_document_is_read_or_refused(cut in 0usize..4000, flip in 0usize..4000, byte in any::<u8>(), which in 0usize..3) {
+            let text = pdf::tests::show(&[(50, 700, 10, "Words.")]);
+            let document = "<w:document><w:body><w:p><w:r><w:t>Words</w:t></w:r></w:p></w:body></w:document>";
+            let (name, mut bytes) = match which {
+                0 => ("a.pdf", pdf::tests::pdf(&[&text, &text])),
+                1 => ("a.docx", archive::pack(&[("word/document.xml", document)])),
+                _ => ("a.rtf", b"{\\rtf1\\ansi {\\info{\\title x}} \\u8364? \\'e9 words\\par}".to_vec()),
+            };
+            let at = flip % bytes.len();
+            bytes[at] = byte;
+            bytes.truncate(cut.max(10));
             let _ = parse(name, &bytes, None, &ParseLimits::default());
         }
 

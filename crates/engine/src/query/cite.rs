@@ -86,6 +86,7 @@ pub(super) async fn verify(
                 span,
                 lines: lines(text, span),
                 lines_match_source: document.lines_match_source,
+                place: document.place_of(span),
                 quote: quote.to_owned(),
             })
         });

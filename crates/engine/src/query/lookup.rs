@@ -3,8 +3,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use graphloom_core::{
-    Call, Chunk, ChunkId, Document, DocumentId, Entity, EntityKey, Relation, RelationKey, Revision, Snapshot,
-    TextQuery, VectorKind, VectorQuery, Visibility,
+    Call, Chunk, ChunkId, Document, DocumentId, Entity, EntityKey, Place, Relation, RelationKey, Revision,
+    Snapshot, TextQuery, VectorKind, VectorQuery, Visibility,
 };
 use serde::Serialize;
 
@@ -44,6 +44,8 @@ pub struct PassageHit {
     pub lines: (u32, u32),
     /// Whether those are lines of the source file too.
     pub lines_match_source: bool,
+    /// The pages, slides or sheets it stands on, where the document has any.
+    pub place: Option<Place>,
     /// Reciprocal ranks added up; compares only within one answer.
     pub score: f64,
 }
@@ -150,6 +152,7 @@ impl Lookup<'_> {
             let text = texts.get(&document.id)?;
             Some(PassageHit {
                 lines: lines(text, chunk.span),
+                place: document.place_of(chunk.span),
                 chunk,
                 source: document.source.clone(),
                 title: document.title.clone(),

@@ -30,7 +30,7 @@ mod think;
 mod truncate;
 
 use graphloom_core::{
-    Call, ChatMessage, Chunk, DocumentId, EmbeddingSpec, Entity, ModelError, Relation, Revision, Span,
+    Call, ChatMessage, Chunk, DocumentId, EmbeddingSpec, Entity, ModelError, Place, Relation, Revision, Span,
     StoreError,
 };
 use serde::{Deserialize, Serialize};
@@ -370,6 +370,8 @@ pub struct Citation {
     pub lines: (u32, u32),
     /// Whether those are lines of the source file too.
     pub lines_match_source: bool,
+    /// The pages, slides or sheets it stands on, where the document has any.
+    pub place: Option<Place>,
     /// The text of the span, verbatim.
     pub quote: String,
 }

@@ -4,9 +4,9 @@ use std::collections::BTreeMap;
 
 use graphloom_core::{
     Batch, Chunk, ChunkExtraction, ChunkId, ContentHash, Document, DocumentId, EmbeddingSpec, Entity,
-    EntityKey, Extraction, ExtractionKey, Fact, Format, Job, JobState, Mention, NewDocument, Records, Reject,
-    RejectReason, Relation, RelationKey, RelationRecord, Span, Summary, SummaryKey, Timestamp, VectorEntry,
-    VectorKind, VectorRow, Visibility,
+    EntityKey, Extraction, ExtractionKey, Fact, Format, Job, JobState, Mention, NewDocument, Part, PartMark,
+    Records, Reject, RejectReason, Relation, RelationKey, RelationRecord, Span, Summary, SummaryKey,
+    Timestamp, VectorEntry, VectorKind, VectorRow, Visibility,
 };
 
 /// A live document of `source` with this text.
@@ -22,6 +22,10 @@ pub fn document(source: &str, text: &str) -> NewDocument {
             format: Format::Markdown,
             encoding: "UTF-8".to_owned(),
             lines_match_source: true,
+            parts: vec![
+                PartMark { offset: 0, part: Part::Page(1) },
+                PartMark { offset: 2, part: Part::Sheet("Costs \"B\"".to_owned()) },
+            ],
             meta: BTreeMap::from([("author".to_owned(), "Ada \"A\" Ä".to_owned())]),
             visibility: Visibility::Live,
             added_at: Timestamp(1_700_000_000_000),

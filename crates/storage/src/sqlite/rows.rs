@@ -16,7 +16,7 @@ const COMPRESSION: i32 = 3;
 const MAX_BODY_BYTES: usize = 256 << 20;
 
 pub(super) const DOCUMENT: &str = "key, source, title, content_hash, text_bytes, format, encoding, \
-     lines_match_source, meta, live, added_at";
+     lines_match_source, meta, live, added_at, parts";
 
 pub(super) fn document(row: &Row<'_>) -> Result<Document> {
     let format: String = row.get(5)?;
@@ -26,18 +26,14 @@ pub(super) fn document(row: &Row<'_>) -> Result<Document> {
         title: row.get(2)?,
         content_hash: ContentHash::from_stored(row.get::<_, String>(3)?),
         text_bytes: unsigned(row, 4)?,
-        format: format_of(&format).ok_or_else(|| unreadable(5, format!("format {format}")))?,
+        format: Format::from_name(&format).ok_or_else(|| unreadable(5, format!("format {format}")))?,
         encoding: row.get(6)?,
         lines_match_source: row.get(7)?,
         meta: json(row, 8)?,
         visibility: if row.get(9)? { Visibility::Live } else { Visibility::Staged },
         added_at: Timestamp(unsigned(row, 10)?),
+        parts: json(row, 11)?,
     })
-}
-
-fn format_of(name: &str) -> Option<Format> {
-    let all = [Format::Text, Format::Markdown, Format::Html, Format::Csv, Format::Json, Format::JsonLines];
-    all.into_iter().find(|format| format.name() == name)
 }
 
 /// Of `jobs j JOIN documents d`.

@@ -25,7 +25,7 @@ const APPLICATION_ID: i32 = 0x4772_4c6d;
 type Migration = fn(&Connection) -> rusqlite::Result<()>;
 
 /// Step `n` makes version `n + 1` of version `n`. A new file runs all of them.
-const MIGRATIONS: &[Migration] = &[create_version_1, make_version_2];
+const MIGRATIONS: &[Migration] = &[create_version_1, make_version_2, make_version_3];
 
 /// Version 1.
 ///
@@ -170,6 +170,11 @@ fn from_half(bits: u16) -> f32 {
         _ => (fraction + 1024.0) * 2.0f32.powi(exponent - 25),
     };
     if bits >> 15 == 0 { size } else { -size }
+}
+
+/// Version 3: where the pages, slides or sheets of a document begin, as JSON.
+fn make_version_3(conn: &Connection) -> rusqlite::Result<()> {
+    conn.execute_batch("ALTER TABLE documents ADD COLUMN parts TEXT NOT NULL DEFAULT '[]';")
 }
 
 /// Opens the file for writing, creating or migrating it first where needed.
@@ -319,6 +324,23 @@ mod tests {
             conn.query_row("SELECT data FROM vector_data", [], |row| row.get(0)).expect("still there");
         let vector = vector::decode(&data);
         assert!((vector[0] - 0.6).abs() < 1e-3 && (vector[1] + 0.8).abs() < 1e-3 && vector[2] == 0.0);
+    }
+
+    #[test]
+    fn documents_of_version_1_have_no_parts() {
+        let dir = tempfile::tempdir().expect("a folder");
+        let path = dir.path().join("w.graphloom");
+        let conn = check_open(&path, &[create_version_1]).expect("a new file");
+        conn.execute_batch(
+            "INSERT INTO documents (key, source, title, content_hash, text_bytes, format, encoding, lines_match_source,
+                meta, live, added_at) VALUES ('d', 's', 't', 'h', 1, 'text', 'UTF-8', 1, '{}', 1, 0)",
+        )
+        .expect("a document");
+        drop(conn);
+        let conn = open_writer(&path).expect("a migrated file");
+        let parts = conn.query_row("SELECT parts FROM documents", [], |row| row.get::<_, String>(0));
+        assert_eq!(parts.as_deref(), Ok("[]"));
+        assert!(dir.path().join("w.graphloom.v1.backup").exists());
     }
 
     #[test]

@@ -121,6 +121,7 @@ impl World {
             format: Format::Markdown,
             encoding: "UTF-8".to_owned(),
             lines_match_source: true,
+            parts: Vec::new(),
             meta: BTreeMap::new(),
             visibility: Visibility::Live,
             added_at: Timestamp(0),

@@ -1,0 +1,155 @@
+//! Documents as people have them: what can be read is cited by page, slide and sheet; what cannot says why.
+
+mod common;
+
+use std::io::{Cursor, Write};
+
+use common::Graphloom;
+use graphloom_providers::testing::{Reply, ScriptedServer};
+use zip::write::SimpleFileOptions;
+use zip::{CompressionMethod, ZipWriter};
+
+/// A PDF with one line of text a page; a page of an empty line is blank.
+fn pdf(pages: &[&str]) -> Vec<u8> {
+    let kids: Vec<String> = (0..pages.len()).map(|page| format!("{} 0 R", 4 + page * 2)).collect();
+    let mut objects = vec![
+        "<< /Type /Catalog /Pages 2 0 R >>".to_owned(),
+        format!("<< /Type /Pages /Kids [{}] /Count {} >>", kids.join(" "), pages.len()),
+        "<< /Type /Font /Subtype /Type1 /BaseFont /Helvetica /Encoding /WinAnsiEncoding >>".to_owned(),
+    ];
+    for (page, line) in pages.iter().enumerate() {
+        let content =
+            if line.is_empty() { String::new() } else { format!("BT /F1 12 Tf 50 700 Td ({line}) Tj ET") };
+        objects.push(format!(
+            "<< /Type /Page /Parent 2 0 R /MediaBox [0 0 600 800] /Contents {} 0 R /Resources << /Font << /F1 3 0 R >> \
+             >> >>",
+            5 + page * 2
+        ));
+        objects.push(format!("<< /Length {} >>\nstream\n{content}\nendstream", content.len()));
+    }
+    let mut file = "%PDF-1.4\n".to_owned();
+    let mut offsets = Vec::new();
+    for (at, object) in objects.iter().enumerate() {
+        offsets.push(file.len());
+        file.push_str(&format!("{} 0 obj\n{object}\nendobj\n", at + 1));
+    }
+    let start = file.len();
+    file.push_str(&format!("xref\n0 {}\n0000000000 65535 f \n", objects.len() + 1));
+    offsets.iter().for_each(|offset| file.push_str(&format!("{offset:010} 00000 n \n")));
+    file.push_str(&format!(
+        "trailer\n<< /Size {} /Root 1 0 R >>\nstartxref\n{start}\n%%EOF\n",
+        objects.len() + 1
+    ));
+    file.into_bytes()
+}
+
+/// A ZIP archive of these members, each repeated so many times.
+fn archive(members: &[(&str, &str, usize)]) -> Vec<u8> {
+    let mut writer = ZipWriter::new(Cursor::new(Vec::new()));
+    for (name, content, times) in members {
+        // The first member of an OpenDocument file says what it is, and so is not compressed.
+        let method =
+            if *name == "mimetype" { CompressionMethod::Stored } else { CompressionMethod::Deflated };
+        let options = SimpleFileOptions::default().compression_method(method);
+        writer.start_file(*name, options).expect("memory does not fail");
+        for _ in 0..*times {
+            writer.write_all(content.as_bytes()).expect("memory does not fail");
+        }
+    }
+    writer.finish().expect("memory does not fail").into_inner()
+}
+
+fn docx(body: &str) -> Vec<u8> {
+    let document = format!("<w:document><w:body>{body}</w:body></w:document>");
+    archive(&[("word/document.xml", &document, 1)])
+}
+
+fn ods(sheet: &str, cells: &[&str]) -> Vec<u8> {
+    let cells: String = cells
+        .iter()
+        .map(|cell| format!("<table:table-cell><text:p>{cell}</text:p></table:table-cell>"))
+        .collect();
+    let content = format!(
+        "<office:document-content><office:body><office:spreadsheet><table:table table:name='{sheet}'><table:table-row>\
+         {cells}</table:table-row></table:table></office:spreadsheet></office:body></office:document-content>"
+    );
+    archive(&[
+        ("mimetype", "application/vnd.oasis.opendocument.spreadsheet", 1),
+        ("content.xml", &content, 1),
+    ])
+}
+
+#[test]
+fn good_files_are_cited_by_page_and_bad_ones_say_why() {
+    let graphloom = Graphloom::new();
+    let pages =
+        ["The Weir was built by Maren Oskoldt.", "", "The pump of the Weir was repaired by Tobias Finn."];
+    graphloom.write("docs/report.pdf", pdf(&pages));
+    graphloom.write("docs/budget.ods", ods("Costs", &["Dunmore paid nine thousand crowns for the turbine."]));
+    graphloom
+        .write("docs/letter.docx", docx("<w:p><w:r><w:t>Ida Brandt wrote the letter.</w:t></w:r></w:p>"));
+    graphloom.write("docs/lock.rs", "/// Opens the sluice of Tarn Hollow.\npub fn open_sluice() {}\n");
+
+    let locked = String::from_utf8(pdf(&["x"])).expect("ASCII").replace(
+        "/Root 1 0 R",
+        &format!(
+            "/Root 1 0 R /Encrypt << /Filter /Standard /V 1 /R 2 /P -4 /O <{0}> /U <{0}> >> /ID [<00> <00>]",
+            "ab".repeat(32)
+        ),
+    );
+    graphloom.write("docs/bad/locked.pdf", locked);
+    graphloom.write("docs/bad/scanned.pdf", pdf(&["", ""]));
+    let whole = docx("<w:p/>");
+    graphloom.write("docs/bad/broken.docx", &whole[..whole.len() / 2]);
+    graphloom.write("docs/bad/picture.docx", b"\x89PNG\r\n\x1a\n".as_slice());
+    let blanks = " ".repeat(1 << 20);
+    graphloom.write("docs/bad/bomb.docx", archive(&[("word/document.xml", &blanks, 260)]));
+
+    let ran = graphloom.run(&["add", "docs"]).exits(3).says("4 documents accepted, 5 refused");
+    for reason in [
+        "refused: docs/bad/bomb.docx: the source, a Word document, unpacks to more than 268435456 bytes",
+        "refused: docs/bad/broken.docx: the source, a Word document, is damaged: ",
+        "refused: docs/bad/locked.pdf: the source, a PDF document, is encrypted (save it without a password",
+        "refused: docs/bad/picture.docx: the source is named like a Word document but is a PNG image",
+        "refused: docs/bad/scanned.pdf: the PDF document has no text on any of its 2 pages",
+        "partly read: docs/report.pdf: 1 of 3 pages hold no text: 2",
+    ] {
+        assert!(ran.stdout.contains(reason), "{reason}\n{}", ran.stdout);
+    }
+
+    let asked = graphloom.run(&["ask", "Who repaired the pump of the Weir?"]).exits(0);
+    assert!(asked.stdout.contains("docs/report.pdf, p. 3  \"The pump of the Weir"), "{}", asked.stdout);
+    let asked = graphloom.json(&["ask", "Who built the Weir?"]);
+    let place = asked["citations"][0]["place"].clone();
+    assert_eq!(place, serde_json::json!({ "first": { "page": 1 }, "last": { "page": 1 } }));
+    let found = graphloom.ok(&["search", "Dunmore turbine crowns"]);
+    assert!(found.contains("docs/budget.ods, sheet Costs  "), "{found}");
+    assert!(graphloom.ok(&["search", "sluice of Tarn Hollow"]).contains("docs/lock.rs:1"));
+
+    let before = graphloom.hash();
+    graphloom.run(&["add", "docs/report.pdf"]).exits(0).says("1 unchanged");
+    assert_eq!(graphloom.hash(), before);
+    graphloom.run(&["check"]).exits(0);
+}
+
+#[test]
+fn a_page_of_the_web_is_a_document_known_by_its_address() {
+    let server = ScriptedServer::start(|_, request| match request.path.as_str() {
+        "/page" => {
+            Reply::of("text/html", "<html><title>Herons</title><p>Sigrid Voss feeds the herons.</p></html>")
+        }
+        _ => Reply::json(404, "{}"),
+    });
+    let graphloom = Graphloom::new();
+    let page = format!("{}/page", server.url());
+    let refused = graphloom.run(&["add", &page]).exits(3);
+    refused.says("127.0.0.1 is an address inside this network").says("--allow-private-addresses");
+    assert!(server.recorded().is_empty());
+
+    let missing = format!("{}/missing", server.url());
+    let ran = graphloom.run(&["add", "--allow-private-addresses", &format!("{page}#top"), &missing]).exits(3);
+    ran.says("1 document accepted, 1 refused").says("the server answers 404");
+    let asked = graphloom.run(&["ask", "Who feeds the herons?"]).exits(0);
+    assert!(asked.stdout.contains(&format!("[1] {page} (text lines 1)")), "{}", asked.stdout);
+    graphloom.run(&["rm", &page]).exits(0);
+}

@@ -1,0 +1,472 @@
+//! Reads Word documents: headings, paragraphs, lists, tables, notes and comments.
+
+use std::collections::BTreeMap;
+
+use graphloom_core::{Format, Part};
+
+use super::archive::Archive;
+use super::draft::Draft;
+use super::xml_events::{Element, Node, Nodes};
+use super::{Body, ParseError, ParseLimits};
+
+/// Columns that one cell may span.
+const MAX_SPAN: usize = 100;
+/// Styles followed from one to the one it is based on.
+const MAX_STYLE_CHAIN: usize = 20;
+
+/// The document's text as last saved, changes accepted. Headings are paragraphs of a heading style or an outline level;
+/// pages are those of the last time Word laid the document out, where it says so. Headers and footers are left out.
+pub(super) fn parse(bytes: &[u8], limits: &ParseLimits) -> Result<Body, ParseError> {
+    let mut archive = Archive::open(bytes, Format::Docx, limits)?;
+    let document = archive.required("word/document.xml")?;
+    let styles = match archive.text("word/styles.xml")? {
+        Some(xml) => styles(&xml, limits)?,
+        None => BTreeMap::new(),
+    };
+    let lists = match archive.text("word/numbering.xml")? {
+        Some(xml) => Lists::read(&xml, limits)?,
+        None => Lists::default(),
+    };
+    let mut draft = Draft::new(limits.max_bytes);
+    if let Some(xml) = archive.text("docProps/core.xml")? {
+        draft.title(&super::xml::text_of_first(&xml, "title", Format::Docx, limits)?);
+    }
+    let mut reader = Reader { draft, styles, lists, ..Reader::default() };
+    if document.contains("lastRenderedPageBreak") {
+        reader.page = Some(1);
+        reader.draft.part(Part::Page(1));
+    }
+    reader.read(&document, limits)?;
+    reader.page = None;
+    for (part, heading) in [
+        ("word/footnotes.xml", "Footnotes"),
+        ("word/endnotes.xml", "Endnotes"),
+        ("word/comments.xml", "Comments"),
+    ] {
+        if let Some(xml) = archive.text(part)? {
+            reader.heading_due = Some(heading);
+            reader.read(&xml, limits)?;
+            reader.heading_due = None;
+        }
+    }
+    reader.draft.finish()
+}
+
+/// What a paragraph style says.
+#[derive(Default, Clone)]
+struct Style {
+    name: String,
+    based_on: Option<String>,
+    level: Option<u8>,
+    list: Option<(String, usize)>,
+}
+
+/// What is known of the paragraph that is being read.
+#[derive(Default)]
+struct Paragraph {
+    text: String,
+    level: Option<u8>,
+    style: Option<String>,
+    list: Option<String>,
+    depth: Option<usize>,
+    is_title: bool,
+}
+
+/// A table that is being read.
+#[derive(Default)]
+struct Table {
+    rows: Vec<Vec<String>>,
+    row: Vec<String>,
+    cell: String,
+    span: usize,
+}
+
+/// Reads the parts of a document into one draft.
+#[derive(Default)]
+struct Reader {
+    draft: Draft,
+    styles: BTreeMap<String, Style>,
+    lists: Lists,
+    /// Open paragraphs: text boxes stand inside paragraphs.
+    paragraphs: Vec<Paragraph>,
+    tables: Vec<Table>,
+    page: Option<u32>,
+    /// A page that begins after the paragraph in which it was found.
+    page_due: bool,
+    /// The heading of a part, written before its first paragraph.
+    heading_due: Option<&'static str>,
+    /// Who made the comment that is being read.
+    author: Option<String>,
+}
+
+impl Reader {
+    fn read(&mut self, xml: &str, limits: &ParseLimits) -> Result<(), ParseError> {
+        let mut nodes = Nodes::new(xml, Format::Docx, limits.max_depth);
+        let mut in_text = false;
+        // Depth inside an element that is left out.
+        let mut skipped = 0usize;
+        while let Some(node) = nodes.next()? {
+            if skipped > 0 {
+                match node {
+                    Node::Open(_) => skipped += 1,
+                    Node::Close(_) => skipped -= 1,
+                    Node::Text(_) => {}
+                }
+                continue;
+            }
+            match node {
+                Node::Open(element) => {
+                    let name = element.name();
+                    // A fallback repeats in an older form what the choice before it says.
+                    if name == "Fallback"
+                        || (name == "footnote" || name == "endnote") && is_separator(&element)
+                    {
+                        skipped = 1;
+                        continue;
+                    }
+                    in_text = name == "t";
+                    self.open(&name, &element);
+                }
+                Node::Close(name) => {
+                    in_text = false;
+                    self.close(&name);
+                }
+                Node::Text(text) if in_text => self.write(&text),
+                Node::Text(_) => {}
+            }
+            if self.draft.is_full() {
+                break;
+            }
+        }
+        (self.paragraphs, self.tables) = (Vec::new(), Vec::new());
+        Ok(())
+    }
+
+    fn write(&mut self, text: &str) {
+        if let Some(paragraph) = self.paragraphs.last_mut() {
+            paragraph.text.push_str(text);
+        }
+    }
+
+    fn open(&mut self, name: &str, element: &Element<'_>) {
+        let value = || element.attr("val");
+        match name {
+            "p" => self.paragraphs.push(Paragraph::default()),
+            "tbl" => self.tables.push(Table::default()),
+            "gridSpan" => {
+                if let Some(table) = self.tables.last_mut() {
+                    table.span = value().and_then(|span| span.parse().ok()).unwrap_or(1).clamp(1, MAX_SPAN);
+                }
+            }
+            "tab" => self.write("\t"),
+            "br" | "cr" => self.write("\n"),
+            "noBreakHyphen" => self.write("-"),
+            "lastRenderedPageBreak" => self.break_page(),
+            "comment" => self.author = element.attr("author"),
+            _ => {}
+        }
+        let Some(paragraph) = self.paragraphs.last_mut() else { return };
+        match name {
+            "pStyle" => {
+                paragraph.style = value();
+                paragraph.is_title = paragraph.style.as_deref() == Some("Title");
+            }
+            "outlineLvl" => paragraph.level = value().and_then(|level| outline_level(&level)),
+            "numId" => paragraph.list = value(),
+            "ilvl" => paragraph.depth = value().and_then(|depth| depth.parse().ok()),
+            _ => {}
+        }
+    }
+
+    fn close(&mut self, name: &str) {
+        match name {
+            "p" => {
+                if let Some(paragraph) = self.paragraphs.pop() {
+                    self.put(paragraph);
+                }
+            }
+            "tc" => {
+                if let Some(table) = self.tables.last_mut() {
+                    let cell = std::mem::take(&mut table.cell);
+                    table.row.push(cell);
+                    let spanned = std::mem::replace(&mut table.span, 1).saturating_sub(1);
+                    table.row.extend(std::iter::repeat_n(String::new(), spanned));
+                }
+            }
+            "tr" => {
+                if let Some(table) = self.tables.last_mut() {
+                    let row = std::mem::take(&mut table.row);
+                    table.rows.push(row);
+                }
+            }
+            "tbl" => {
+                let Some(table) = self.tables.pop() else { return };
+                match self.tables.last_mut() {
+                    // A table inside a cell is part of the cell's words.
+                    Some(outer) => {
+                        let rows = table.rows.iter().map(|row| row.join(", "));
+                        outer.cell.push_str(&rows.collect::<Vec<_>>().join("; "));
+                    }
+                    None => self.draft.table(&table.rows),
+                }
+                self.turn_page();
+            }
+            _ => {}
+        }
+    }
+
+    /// A page begins here: at once where its paragraph has no text yet, else with the next one.
+    fn break_page(&mut self) {
+        let Some(page) = &mut self.page else { return };
+        *page += 1;
+        self.page_due = true;
+        let begun = self.paragraphs.iter().any(|paragraph| !paragraph.text.trim().is_empty());
+        if !begun && self.tables.is_empty() {
+            self.turn_page();
+        }
+    }
+
+    fn turn_page(&mut self) {
+        if let (Some(page), true, true) = (self.page, self.page_due, self.tables.is_empty()) {
+            self.draft.part(Part::Page(page));
+            self.page_due = false;
+        }
+    }
+
+    fn put(&mut self, paragraph: Paragraph) {
+        if let Some(table) = self.tables.last_mut() {
+            if !table.cell.is_empty() && !paragraph.text.trim().is_empty() {
+                table.cell.push('\n');
+            }
+            table.cell.push_str(paragraph.text.trim());
+            return;
+        }
+        if !paragraph.text.trim().is_empty() {
+            if let Some(heading) = self.heading_due.take() {
+                self.draft.heading(1, heading);
+            }
+            self.place(&paragraph);
+        }
+        self.turn_page();
+    }
+
+    fn place(&mut self, paragraph: &Paragraph) {
+        let style = self.style_of(paragraph.style.as_deref());
+        if paragraph.is_title {
+            self.draft.title(&paragraph.text);
+        }
+        let level = paragraph.level.or(style.level).or(paragraph.is_title.then_some(1));
+        let list = paragraph.list.clone().map(|list| (list, paragraph.depth.unwrap_or(0))).or(style.list);
+        match (level, list) {
+            (Some(level), _) => self.draft.heading(level, &paragraph.text),
+            (None, Some((list, depth))) if list != "0" => {
+                let mark = self.lists.mark(&list, depth);
+                self.draft.item(depth, &mark, &paragraph.text);
+            }
+            (None, Some(_) | None) => match self.author.take() {
+                Some(author) => self.draft.paragraph(&format!("{author}: {}", paragraph.text)),
+                None => self.draft.paragraph(&paragraph.text),
+            },
+        }
+    }
+
+    /// A style with what it takes from those it is based on.
+    fn style_of(&self, id: Option<&str>) -> Style {
+        let mut found = Style::default();
+        let mut next = id.map(str::to_owned);
+        for _ in 0..MAX_STYLE_CHAIN {
+            let Some(style) = next.and_then(|id| self.styles.get(&id)) else { break };
+            found.level = found.level.or(style.level);
+            found.list = found.list.or_else(|| style.list.clone());
+            next = style.based_on.clone();
+        }
+        found
+    }
+}
+
+/// Notes that hold a line between text and notes instead of words.
+fn is_separator(element: &Element<'_>) -> bool {
+    element.attr("type").is_some_and(|kind| kind != "normal")
+}
+
+/// Outline levels count from 0; 9 is body text.
+fn outline_level(value: &str) -> Option<u8> {
+    value.parse::<u8>().ok().filter(|level| *level < 9).map(|level| level + 1)
+}
+
+/// Paragraph styles by id.
+fn styles(xml: &str, limits: &ParseLimits) -> Result<BTreeMap<String, Style>, ParseError> {
+    let mut nodes = Nodes::new(xml, Format::Docx, limits.max_depth);
+    let mut styles = BTreeMap::new();
+    let mut open: Option<(String, Style)> = None;
+    while let Some(node) = nodes.next()? {
+        match node {
+            Node::Open(element) => {
+                let name = element.name();
+                let value = element.attr("val");
+                match (name.as_str(), &mut open, value) {
+                    ("style", _, _) => {
+                        open = element.attr("styleId").map(|id| (id, Style::default()));
+                    }
+                    ("name", Some((_, style)), Some(value)) => style.name = value.to_lowercase(),
+                    ("basedOn", Some((_, style)), Some(value)) => style.based_on = Some(value),
+                    ("outlineLvl", Some((_, style)), Some(value)) => style.level = outline_level(&value),
+                    ("numId", Some((_, style)), Some(value)) => {
+                        let depth = style.list.as_ref().map_or(0, |(_, depth)| *depth);
+                        style.list = Some((value, depth));
+                    }
+                    ("ilvl", Some((_, style)), Some(value)) => {
+                        let list = style.list.take().map_or(String::new(), |(list, _)| list);
+                        style.list = Some((list, value.parse().unwrap_or(0)));
+                    }
+                    _ => {}
+                }
+            }
+            Node::Close(name) if name == "style" => {
+                if let Some((id, mut style)) = open.take() {
+                    let level = style.name.strip_prefix("heading ").and_then(|level| level.parse().ok());
+                    style.level = style.level.or(level);
+                    styles.insert(id, style);
+                }
+            }
+            Node::Close(_) | Node::Text(_) => {}
+        }
+    }
+    Ok(styles)
+}
+
+/// Lists: which levels are numbered, and how far they have counted.
+#[derive(Default)]
+struct Lists {
+    /// Of each list, its definition.
+    definitions: BTreeMap<String, String>,
+    /// Levels of definitions that are bullets.
+    bullets: BTreeMap<(String, usize), bool>,
+    /// Of each open list, the number of the last item of each level.
+    counted: BTreeMap<String, Vec<u32>>,
+}
+
+impl Lists {
+    fn read(xml: &str, limits: &ParseLimits) -> Result<Self, ParseError> {
+        let mut nodes = Nodes::new(xml, Format::Docx, limits.max_depth);
+        let mut lists = Self::default();
+        let (mut definition, mut list, mut level) = (String::new(), String::new(), 0);
+        while let Some(node) = nodes.next()? {
+            let Node::Open(element) = node else { continue };
+            match element.name().as_str() {
+                "abstractNum" => definition = element.attr("abstractNumId").unwrap_or_default(),
+                "lvl" => level = element.attr("ilvl").and_then(|level| level.parse().ok()).unwrap_or(0),
+                "numFmt" => {
+                    let bullet = element.attr("val").is_none_or(|kind| kind == "bullet" || kind == "none");
+                    lists.bullets.insert((definition.clone(), level), bullet);
+                }
+                "num" => list = element.attr("numId").unwrap_or_default(),
+                "abstractNumId" => {
+                    let of = element.attr("val").unwrap_or_default();
+                    lists.definitions.insert(list.clone(), of);
+                }
+                _ => {}
+            }
+        }
+        Ok(lists)
+    }
+
+    /// The mark of the next item of a list at `depth`.
+    fn mark(&mut self, list: &str, depth: usize) -> String {
+        let definition = self.definitions.get(list).cloned().unwrap_or_default();
+        if self.bullets.get(&(definition.clone(), depth)).copied().unwrap_or(true) {
+            return "-".to_owned();
+        }
+        // Lists of one definition count on together.
+        let counted = self.counted.entry(definition).or_default();
+        counted.resize(depth.min(MAX_SPAN) + 1, 0);
+        let number = counted.last_mut().map_or(1, |number| {
+            *number = number.saturating_add(1);
+            *number
+        });
+        format!("{number}.")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::archive::pack;
+    use super::*;
+
+    const STYLES: &str = "<w:styles><w:style w:styleId='H1'><w:name w:val='heading 1'/></w:style>\
+        <w:style w:styleId='Sub'><w:basedOn w:val='H2'/></w:style>\
+        <w:style w:styleId='H2'><w:name w:val='Heading 2'/></w:style></w:styles>";
+    const NUMBERING: &str = "<w:numbering><w:abstractNum w:abstractNumId='7'><w:lvl w:ilvl='0'><w:numFmt \
+        w:val='decimal'/></w:lvl><w:lvl w:ilvl='1'><w:numFmt w:val='bullet'/></w:lvl></w:abstractNum><w:num \
+        w:numId='3'><w:abstractNumId w:val='7'/></w:num></w:numbering>";
+
+    fn check_docx(body: &str, more: &[(&str, &str)]) -> Body {
+        let document = format!("<w:document><w:body>{body}</w:body></w:document>");
+        let mut members = vec![("word/document.xml", document.as_str()), ("word/styles.xml", STYLES)];
+        members.extend([("word/numbering.xml", NUMBERING)]);
+        members.extend(more);
+        parse(&pack(&members), &ParseLimits::default()).expect("a document")
+    }
+
+    fn p(style: &str, text: &str) -> String {
+        format!("<w:p><w:pPr>{style}</w:pPr><w:r><w:t>{text}</w:t></w:r></w:p>")
+    }
+
+    #[test]
+    fn headings_lists_and_paragraphs_keep_their_form() {
+        let list = |depth| format!("<w:numPr><w:ilvl w:val='{depth}'/><w:numId w:val='3'/></w:numPr>");
+        let body = [
+            p("<w:pStyle w:val='H1'/>", "Ra</w:t></w:r><w:r><w:t>dium"),
+            p("", "Found by<w:br/>Curie"),
+            p("<w:pStyle w:val='Sub'/>", "Uses &amp; more"),
+            p(&list(0), "one"),
+            p(&list(1), "inner"),
+            p(&list(0), "two"),
+            p("", "<w:delText>gone</w:delText>"),
+        ];
+        let body = check_docx(&body.concat().replace("Found by<w:br/>", "Found by</w:t><w:br/><w:t>"), &[]);
+        assert_eq!(body.text, "# Radium\n\nFound by\nCurie\n\n## Uses & more\n\n1. one\n  - inner\n2. two\n");
+        assert_eq!(body.headings.len(), 2);
+    }
+
+    #[test]
+    fn tables_notes_and_comments_are_kept() {
+        let cell = |text: &str| format!("<w:tc>{}</w:tc>", p("", text));
+        let row = |cells: [&str; 2]| format!("<w:tr>{}</w:tr>", cells.map(cell).concat());
+        let table = format!("<w:tbl>{}{}</w:tbl>", row(["Item", "Cost"]), row(["Pipes", "12"]));
+        let notes = format!(
+            "<w:footnotes><w:footnote w:type='separator'>{}</w:footnote><w:footnote>{}</w:footnote></w:footnotes>",
+            p("", "---"),
+            p("", "A note.")
+        );
+        let comments =
+            format!("<w:comments><w:comment w:author='Ada'>{}</w:comment></w:comments>", p("", "Why?"));
+        let body = check_docx(&table, &[("word/footnotes.xml", &notes), ("word/comments.xml", &comments)]);
+        assert_eq!(
+            body.text,
+            "Item | Cost\nItem: Pipes | Cost: 12\n\n# Footnotes\n\nA note.\n\n# Comments\n\nAda: Why?\n"
+        );
+    }
+
+    #[test]
+    fn pages_are_those_of_the_last_layout() {
+        let pages = "<w:p><w:r><w:t>one</w:t></w:r></w:p><w:p><w:r><w:lastRenderedPageBreak/><w:t>two</w:t></w:r></w:p>\
+            <w:p><w:r><w:t>still two</w:t><w:lastRenderedPageBreak/><w:t>and three</w:t></w:r></w:p>\
+            <w:p><w:r><w:t>three</w:t></w:r></w:p>";
+        let body = check_docx(pages, &[("docProps/core.xml", "<x><dc:title>The title</dc:title></x>")]);
+        let pages: Vec<_> = body.parts.iter().map(|mark| (mark.offset, mark.part.clone())).collect();
+        assert_eq!(pages, [(0, Part::Page(1)), (5, Part::Page(2)), (30, Part::Page(3))]);
+        assert_eq!(body.title.as_deref(), Some("The title"));
+    }
+
+    #[test]
+    fn text_boxes_are_read_once() {
+        let inner = p("", "boxed");
+        let text = format!(
+            "<w:p><w:r><mc:AlternateContent><mc:Choice><w:txbxContent>{inner}</w:txbxContent></mc:Choice>\
+             <mc:Fallback><w:txbxContent>{inner}</w:txbxContent></mc:Fallback></mc:AlternateContent></w:r>\
+             <w:r><w:t>around</w:t></w:r></w:p>"
+        );
+        assert_eq!(check_docx(&text, &[]).text, "boxed\n\naround\n");
+    }
+}

@@ -1,0 +1,164 @@
+//! Reads e-mail messages: who wrote what to whom, and what is attached.
+
+use graphloom_core::Format;
+use mail_parser::{Address, Message, MessageParser, MimeHeaders, PartType};
+
+use super::draft::{Draft, words};
+use super::{Body, ParseError, ParseLimits, html};
+
+/// Messages forwarded inside messages.
+const MAX_MESSAGE_DEPTH: usize = 5;
+/// Attachments that are named.
+const MAX_ATTACHMENTS: usize = 1000;
+
+/// The message as people see it: subject, sender, recipients, date, text. Of a text in two forms the plain one is read.
+/// Forwarded messages follow; other attachments are named, not read.
+pub(super) fn parse(bytes: &[u8], limits: &ParseLimits) -> Result<Body, ParseError> {
+    // The library takes anything for a message; one has a sender, a subject, a date or a kind.
+    let has_headers = |message: &Message<'_>| {
+        ["From", "Subject", "Date", "MIME-Version"].iter().any(|name| message.header(*name).is_some())
+    };
+    let message = MessageParser::default()
+        .parse(bytes)
+        .filter(has_headers)
+        .ok_or_else(|| ParseError::Broken { format: Format::Eml, reason: "it has no headers".to_owned() })?;
+    if is_encrypted(&message) {
+        return Err(ParseError::Encrypted { format: Format::Eml });
+    }
+    let mut draft = Draft::new(limits.max_bytes);
+    draft.title(message.subject().unwrap_or_default());
+    let mut unread = 0;
+    write(&message, 1, limits, &mut draft, &mut unread);
+    let mut body = draft.finish()?;
+    if unread > 0 {
+        let files = if unread == 1 { "1 attachment was" } else { &format!("{unread} attachments were") };
+        body.remarks.push(format!("{files} not read; save and add what matters"));
+    }
+    Ok(body)
+}
+
+fn write(message: &Message<'_>, level: u8, limits: &ParseLimits, draft: &mut Draft, unread: &mut usize) {
+    draft.heading(level, message.subject().unwrap_or("Message without subject"));
+    let mut head = Vec::new();
+    for (label, address) in [("From", message.from()), ("To", message.to()), ("Cc", message.cc())] {
+        let said = address.map(addresses).unwrap_or_default();
+        if !said.is_empty() {
+            head.push(format!("{label}: {said}"));
+        }
+    }
+    head.extend(message.date().map(|date| format!("Date: {}", date.to_rfc3339())));
+    draft.paragraph(&head.join("\n"));
+    for at in 0..message.text_body_count() {
+        let part = message.text_body.get(at).and_then(|part| message.parts.get(*part as usize));
+        match part.map(|part| &part.body) {
+            Some(PartType::Text(text)) => paragraphs(text, draft),
+            Some(PartType::Html(page)) => draft.append(html::parse(page, limits), level),
+            Some(
+                PartType::Binary(_)
+                | PartType::InlineBinary(_)
+                | PartType::Message(_)
+                | PartType::Multipart(_),
+            )
+            | None => {}
+        }
+    }
+    for attachment in message.attachments().take(MAX_ATTACHMENTS) {
+        match &attachment.body {
+            PartType::Message(inner) if usize::from(level) < MAX_MESSAGE_DEPTH && !is_encrypted(inner) => {
+                write(inner, level + 1, limits, draft, unread);
+            }
+            PartType::Text(_)
+            | PartType::Html(_)
+            | PartType::Binary(_)
+            | PartType::InlineBinary(_)
+            | PartType::Message(_)
+            | PartType::Multipart(_) => {
+                *unread += 1;
+                draft.paragraph(&format!(
+                    "Attachment: {}",
+                    words(attachment.attachment_name().unwrap_or("unnamed"))
+                ));
+            }
+        }
+        if draft.is_full() {
+            return;
+        }
+    }
+}
+
+/// Blocks between blank lines.
+fn paragraphs(text: &str, draft: &mut Draft) {
+    let mut block = String::new();
+    for line in text.lines() {
+        if line.trim().is_empty() {
+            draft.paragraph(&std::mem::take(&mut block));
+        } else {
+            block.push_str(line);
+            block.push('\n');
+        }
+    }
+    draft.paragraph(&block);
+}
+
+fn addresses(all: &Address<'_>) -> String {
+    let said = all.iter().map(|one| match (one.name(), one.address()) {
+        (Some(name), Some(address)) => format!("{name} <{address}>"),
+        (name, address) => name.or(address).unwrap_or_default().to_owned(),
+    });
+    words(&said.filter(|said| !said.is_empty()).collect::<Vec<_>>().join(", "))
+}
+
+fn is_encrypted(message: &Message<'_>) -> bool {
+    let Some(root) = message.parts.first() else { return false };
+    root.content_type().is_some_and(|kind| {
+        let sub = kind.subtype().unwrap_or_default().to_ascii_lowercase();
+        let enveloped =
+            kind.attribute("smime-type").is_none_or(|kind| kind.eq_ignore_ascii_case("enveloped-data"));
+        sub == "encrypted" || (matches!(sub.as_str(), "pkcs7-mime" | "x-pkcs7-mime") && enveloped)
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn check_mail(message: &str, expected: &str) -> Body {
+        let body =
+            parse(message.replace('\n', "\r\n").as_bytes(), &ParseLimits::default()).expect("a message");
+        assert_eq!(body.text, expected);
+        body
+    }
+
+    #[test]
+    fn headers_text_and_attachments_are_kept() {
+        let body = check_mail(
+            "From: Ada <ada@example.org>\nTo: =?utf-8?Q?J=C3=BCrgen?= <j@example.org>, b@example.org\n\
+             Date: Fri, 17 May 2024 10:00:00 +0200\nSubject: =?utf-8?B?UMO8cGVz?=\nMIME-Version: 1.0\n\
+             Content-Type: multipart/mixed; boundary=x\n\n--x\nContent-Type: multipart/alternative; boundary=y\n\n\
+             --y\nContent-Type: text/plain; charset=utf-8\nContent-Transfer-Encoding: quoted-printable\n\nDear J=C3=BC,\n\n\
+             the pipes\nare here.\n--y\nContent-Type: text/html\n\n<p>the pipes</p>\n--y--\n--x\n\
+             Content-Type: application/pdf; name=\"plan.pdf\"\nContent-Disposition: attachment; filename=\"plan.pdf\"\n\
+             Content-Transfer-Encoding: base64\n\nJVBERg==\n--x--\n",
+            "# Püpes\n\nFrom: Ada <ada@example.org>\nTo: Jürgen <j@example.org>, b@example.org\n\
+             Date: 2024-05-17T10:00:00+02:00\n\nDear Jü,\n\nthe pipes\nare here.\n\nAttachment: plan.pdf\n",
+        );
+        assert_eq!(body.title.as_deref(), Some("Püpes"));
+        assert_eq!(body.remarks, ["1 attachment was not read; save and add what matters"]);
+    }
+
+    #[test]
+    fn a_message_in_html_alone_is_read() {
+        check_mail(
+            "From: a@example.org\nSubject: Hi\nContent-Type: text/html\n\n<h1>News</h1><p>The <b>pipes</b>.\n",
+            "# Hi\n\nFrom: a@example.org\n\n# News\n\nThe pipes.\n",
+        );
+    }
+
+    #[test]
+    fn an_encrypted_message_is_refused() {
+        let message = "From: a@example.org\r\nContent-Type: multipart/encrypted; boundary=x\r\n\r\n--x\r\n\r\nx\r\n--x--\r\n";
+        let refused = parse(message.as_bytes(), &ParseLimits::default()).map(|body| body.text);
+        assert_eq!(refused, Err(ParseError::Encrypted { format: Format::Eml }));
+    }
+}

@@ -1,0 +1,200 @@
+//! Reads EPUB books chapter by chapter.
+
+use std::collections::BTreeMap;
+
+use graphloom_core::Format;
+
+use super::archive::{Archive, relative};
+use super::draft::Draft;
+use super::xml_events::{Node, Nodes};
+use super::{Body, ParseError, ParseLimits, html};
+
+/// Ways of encrypting that only hide fonts from copying.
+const FONT_ALGORITHMS: [&str; 2] = ["http://www.idpf.org/2008/embedding", "http://ns.adobe.com/pdf/enc#RC"];
+
+/// The book's chapters in reading order, each read as a page of HTML; its table of contents is left out.
+pub(super) fn parse(bytes: &[u8], limits: &ParseLimits) -> Result<Body, ParseError> {
+    let mut archive = Archive::open(bytes, Format::Epub, limits)?;
+    if let Some(xml) = archive.text("META-INF/encryption.xml")?
+        && is_locked(&xml, limits)?
+    {
+        return Err(ParseError::Encrypted { format: Format::Epub });
+    }
+    let container = archive.required("META-INF/container.xml")?;
+    let package_path = first_attr(&container, "rootfile", "full-path", limits)?.ok_or_else(|| {
+        ParseError::Broken { format: Format::Epub, reason: "it does not name its package".to_owned() }
+    })?;
+    let package = Package::read(&archive.required(&package_path)?, limits)?;
+    limits.check_parts("chapters", package.chapters.len())?;
+    let mut draft = Draft::new(limits.max_bytes);
+    draft.title(&package.title);
+    for chapter in package.chapters {
+        let path = relative(&package_path, &chapter);
+        let page = match archive.text(&path)? {
+            Some(page) => page,
+            // Addresses may be written with escapes where the archive has none.
+            None => match archive.text(&unescape(&path))? {
+                Some(page) => page,
+                None => continue,
+            },
+        };
+        draft.append(html::parse(&html::with_closed_elements(&page), limits), 0);
+        if draft.is_full() {
+            break;
+        }
+    }
+    draft.finish()
+}
+
+/// What the book's package says.
+#[derive(Default)]
+struct Package {
+    title: String,
+    /// Addresses of the chapters, relative to the package.
+    chapters: Vec<String>,
+}
+
+impl Package {
+    fn read(xml: &str, limits: &ParseLimits) -> Result<Self, ParseError> {
+        let mut nodes = Nodes::new(xml, Format::Epub, limits.max_depth);
+        let mut package = Self::default();
+        let mut items: BTreeMap<String, (String, bool)> = BTreeMap::new();
+        let mut in_title = false;
+        while let Some(node) = nodes.next()? {
+            match node {
+                Node::Open(element) => match element.name().as_str() {
+                    "title" => in_title = package.title.is_empty(),
+                    "item" => {
+                        let contents = element
+                            .attr("properties")
+                            .is_some_and(|all| all.split(' ').any(|one| one == "nav"));
+                        if let (Some(id), Some(href)) = (element.attr("id"), element.attr("href")) {
+                            items.insert(id, (href, contents));
+                        }
+                    }
+                    "itemref" => {
+                        let item = element.attr("idref").and_then(|id| items.get(&id));
+                        package
+                            .chapters
+                            .extend(item.filter(|(_, contents)| !contents).map(|(href, _)| href.clone()));
+                    }
+                    _ => {}
+                },
+                Node::Text(text) if in_title => package.title.push_str(&text),
+                Node::Text(_) => {}
+                Node::Close(name) => in_title &= name != "title",
+            }
+        }
+        Ok(package)
+    }
+}
+
+/// Whether something besides fonts is encrypted.
+fn is_locked(xml: &str, limits: &ParseLimits) -> Result<bool, ParseError> {
+    let mut nodes = Nodes::new(xml, Format::Epub, limits.max_depth);
+    let mut in_data = false;
+    while let Some(node) = nodes.next()? {
+        match node {
+            Node::Open(element) => match element.name().as_str() {
+                "EncryptedData" => in_data = true,
+                // The key's own encryption comes in an element of its own, which has no data around it.
+                "EncryptedKey" => in_data = false,
+                "EncryptionMethod" if in_data => {
+                    let algorithm = element.attr("Algorithm").unwrap_or_default();
+                    if !FONT_ALGORITHMS.contains(&algorithm.as_str()) {
+                        return Ok(true);
+                    }
+                }
+                _ => {}
+            },
+            Node::Close(_) | Node::Text(_) => {}
+        }
+    }
+    Ok(false)
+}
+
+fn first_attr(
+    xml: &str,
+    element: &str,
+    attr: &str,
+    limits: &ParseLimits,
+) -> Result<Option<String>, ParseError> {
+    let mut nodes = Nodes::new(xml, Format::Epub, limits.max_depth);
+    while let Some(node) = nodes.next()? {
+        if let Node::Open(found) = node
+            && found.name() == element
+        {
+            return Ok(found.attr(attr));
+        }
+    }
+    Ok(None)
+}
+
+/// An address without its `%20` escapes.
+fn unescape(path: &str) -> String {
+    let bytes = path.as_bytes();
+    let mut out = Vec::with_capacity(bytes.len());
+    let mut at = 0;
+    while let Some(&byte) = bytes.get(at) {
+        let code = path.get(at + 1..at + 3).and_then(|digits| u8::from_str_radix(digits, 16).ok());
+        match (byte, code) {
+            (b'%', Some(code)) => {
+                out.push(code);
+                at += 3;
+            }
+            (byte, _) => {
+                out.push(byte);
+                at += 1;
+            }
+        }
+    }
+    String::from_utf8_lossy(&out).into_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::archive::pack;
+    use super::*;
+
+    const CONTAINER: &str =
+        "<container><rootfiles><rootfile full-path='OEBPS/book.opf'/></rootfiles></container>";
+    const PACKAGE: &str = "<package><metadata><dc:title>A &amp; B</dc:title></metadata><manifest>\
+        <item id='n' href='nav.xhtml' properties='nav'/><item id='b' href='text/two.xhtml'/>\
+        <item id='a' href='text/chapter%201.xhtml'/></manifest>\
+        <spine><itemref idref='n'/><itemref idref='a'/><itemref idref='b'/><itemref idref='x'/></spine></package>";
+
+    fn check_epub(more: &[(&str, &str)]) -> Result<Body, ParseError> {
+        let page = |body: &str| {
+            format!(
+                "<?xml version='1.0'?><html><head><title/><script src='x'/></head><body>{body}</body></html>"
+            )
+        };
+        let (nav, one, two) =
+            (page("Contents"), page("<h1>One</h1><p>First.</p>"), page("<h2>Two</h2><p>Last.</p>"));
+        let mut members = vec![("mimetype", "application/epub+zip"), ("META-INF/container.xml", CONTAINER)];
+        members.extend([("OEBPS/book.opf", PACKAGE), ("OEBPS/nav.xhtml", &nav)]);
+        members.extend([("OEBPS/text/two.xhtml", two.as_str()), ("OEBPS/text/chapter 1.xhtml", &one)]);
+        members.extend(more);
+        parse(&pack(&members), &ParseLimits::default())
+    }
+
+    #[test]
+    fn chapters_come_in_reading_order() {
+        let body = check_epub(&[]).expect("a book");
+        assert_eq!(body.text, "# One\n\nFirst.\n\n## Two\n\nLast.\n");
+        assert_eq!(body.title.as_deref(), Some("A & B"));
+        assert_eq!(body.headings.iter().map(|heading| heading.offset).collect::<Vec<_>>(), [0, 15]);
+    }
+
+    #[test]
+    fn hidden_fonts_are_no_lock_and_encrypted_chapters_are() {
+        let locked = |algorithm: &str| {
+            let xml =
+                format!("<e><EncryptedData><EncryptionMethod Algorithm='{algorithm}'/></EncryptedData></e>");
+            check_epub(&[("META-INF/encryption.xml", &xml)])
+        };
+        assert!(locked(FONT_ALGORITHMS[0]).is_ok());
+        let refused = locked("http://www.w3.org/2001/04/xmlenc#aes128-cbc").map(|body| body.text);
+        assert_eq!(refused, Err(ParseError::Encrypted { format: Format::Epub }));
+    }
+}

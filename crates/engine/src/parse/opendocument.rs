@@ -1,0 +1,361 @@
+//! Reads OpenDocument texts, spreadsheets and presentations.
+
+use graphloom_core::{Format, Part};
+
+use super::archive::Archive;
+use super::draft::Draft;
+use super::rows::Rows;
+use super::xml_events::{Element, Node, Nodes};
+use super::{Body, ParseError, ParseLimits};
+
+/// Columns of a table that are told apart.
+const MAX_COLUMNS: usize = 1000;
+/// Times a row that is said to repeat is written.
+const MAX_REPEATED_ROWS: usize = 1000;
+/// Blanks that one element may stand for.
+const MAX_BLANKS: usize = 100;
+
+/// The document's text without deletions that are still recorded. Sheets and slides are its parts; pages are those of the
+/// last layout, where the document says so.
+pub(super) fn parse(bytes: &[u8], format: Format, limits: &ParseLimits) -> Result<Body, ParseError> {
+    let mut archive = Archive::open(bytes, format, limits)?;
+    if archive.text("META-INF/manifest.xml")?.is_some_and(|xml| xml.contains("encryption-data")) {
+        return Err(ParseError::Encrypted { format });
+    }
+    let content = archive.required("content.xml")?;
+    let mut draft = Draft::new(limits.max_bytes);
+    if let Some(xml) = archive.text("meta.xml")? {
+        draft.title(&super::xml::text_of_first(&xml, "title", format, limits)?);
+    }
+    let mut reader = Reader { draft, format, ..Reader::default_of(format) };
+    if content.contains("soft-page-break") && format == Format::Odt {
+        reader.page = Some(1);
+        reader.draft.part(Part::Page(1));
+    }
+    reader.read(&content, limits)?;
+    reader.draft.finish()
+}
+
+/// A paragraph that is being read.
+struct Paragraph {
+    text: String,
+    /// The level of a heading.
+    level: Option<u8>,
+    /// Whether it is the text of a note, which stands inside the paragraph that it is about.
+    is_note: bool,
+}
+
+/// A table that is being read.
+#[derive(Default)]
+struct Table {
+    rows: Rows,
+    row: Vec<String>,
+    cell: String,
+    /// How many columns the open cell fills.
+    columns: usize,
+    /// How many rows the open row stands for.
+    repeats: usize,
+}
+
+struct Reader {
+    draft: Draft,
+    format: Format,
+    paragraphs: Vec<Paragraph>,
+    /// Open lists, with the number of the last item.
+    lists: Vec<usize>,
+    /// Whether the open list item still waits for its text.
+    item_due: bool,
+    tables: Vec<Table>,
+    parts: u32,
+    page: Option<u32>,
+    page_due: bool,
+    in_notes: bool,
+    notes_said: bool,
+    in_title: bool,
+}
+
+impl Reader {
+    fn default_of(format: Format) -> Self {
+        Self {
+            draft: Draft::default(),
+            format,
+            paragraphs: Vec::new(),
+            lists: Vec::new(),
+            item_due: false,
+            tables: Vec::new(),
+            parts: 0,
+            page: None,
+            page_due: false,
+            in_notes: false,
+            notes_said: false,
+            in_title: false,
+        }
+    }
+
+    fn read(&mut self, xml: &str, limits: &ParseLimits) -> Result<(), ParseError> {
+        let mut nodes = Nodes::new(xml, self.format, limits.max_depth);
+        let mut skipped = 0usize;
+        while let Some(node) = nodes.next()? {
+            if skipped > 0 {
+                match node {
+                    Node::Open(_) => skipped += 1,
+                    Node::Close(_) => skipped -= 1,
+                    Node::Text(_) => {}
+                }
+                continue;
+            }
+            match node {
+                Node::Open(element) => {
+                    let name = element.name();
+                    let is_skipped = matches!(
+                        name.as_str(),
+                        "tracked-changes"
+                            | "automatic-styles"
+                            | "font-face-decls"
+                            | "scripts"
+                            | "note-citation"
+                    ) || matches!(name.as_str(), "creator" | "date")
+                        && !self.paragraphs.is_empty();
+                    if is_skipped {
+                        skipped = 1;
+                        continue;
+                    }
+                    self.open(&name, &element, limits)?;
+                }
+                Node::Close(name) => self.close(&name),
+                Node::Text(text) => self.write(&text),
+            }
+            if self.draft.is_full() {
+                break;
+            }
+        }
+        Ok(())
+    }
+
+    fn write(&mut self, text: &str) {
+        if let Some(paragraph) = self.paragraphs.last_mut() {
+            paragraph.text.push_str(text);
+        }
+    }
+
+    fn open(&mut self, name: &str, element: &Element<'_>, limits: &ParseLimits) -> Result<(), ParseError> {
+        let number = |name: &str| element.attr(name).and_then(|number| number.parse::<usize>().ok());
+        match name {
+            "p" | "h" => {
+                let level = (name == "h").then(|| number("outline-level").unwrap_or(1).clamp(1, 9) as u8);
+                let is_note = self.paragraphs.last().is_some();
+                self.paragraphs.push(Paragraph { text: String::new(), level, is_note });
+            }
+            "tab" => self.write("\t"),
+            "line-break" => self.write("\n"),
+            "s" => self.write(&" ".repeat(number("c").unwrap_or(1).min(MAX_BLANKS))),
+            "soft-page-break" => self.break_page(),
+            "list" => self.lists.push(number("start-value").unwrap_or(1).saturating_sub(1)),
+            "list-item" => self.item_due = true,
+            "table" => {
+                if self.format == Format::Ods {
+                    self.parts += 1;
+                    limits.check_parts("sheets", self.parts as usize)?;
+                    let sheet = element.attr("name").unwrap_or_else(|| format!("{}", self.parts));
+                    self.draft.part(Part::Sheet(sheet));
+                }
+                self.tables.push(Table::default());
+            }
+            "table-row" => {
+                if let Some(table) = self.tables.last_mut() {
+                    table.repeats = number("number-rows-repeated").unwrap_or(1).clamp(1, MAX_REPEATED_ROWS);
+                }
+            }
+            "table-cell" | "covered-table-cell" => {
+                if let Some(table) = self.tables.last_mut() {
+                    table.columns = number("number-columns-repeated").unwrap_or(1).clamp(1, MAX_COLUMNS);
+                }
+            }
+            "page" if self.format == Format::Odp => {
+                self.parts += 1;
+                limits.check_parts("slides", self.parts as usize)?;
+                self.draft.part(Part::Slide(self.parts));
+            }
+            "notes" => (self.in_notes, self.notes_said) = (true, false),
+            "frame" => self.in_title = element.attr("class").as_deref() == Some("title"),
+            _ => {}
+        }
+        Ok(())
+    }
+
+    fn close(&mut self, name: &str) {
+        match name {
+            "p" | "h" => {
+                if let Some(paragraph) = self.paragraphs.pop() {
+                    self.put(paragraph);
+                }
+            }
+            "list" => drop(self.lists.pop()),
+            "table-cell" | "covered-table-cell" => {
+                if let Some(table) = self.tables.last_mut() {
+                    let cell = std::mem::take(&mut table.cell);
+                    let room = MAX_COLUMNS.saturating_sub(table.row.len());
+                    table.row.extend(std::iter::repeat_n(cell, table.columns.min(room)));
+                }
+            }
+            "table-row" => self.close_row(),
+            "table" => {
+                self.tables.pop();
+                if self.tables.is_empty() {
+                    self.draft.apart();
+                    self.turn_page();
+                }
+            }
+            "notes" => self.in_notes = false,
+            "frame" => self.in_title = false,
+            _ => {}
+        }
+    }
+
+    fn close_row(&mut self) {
+        let Some(table) = self.tables.last_mut() else { return };
+        let row = std::mem::take(&mut table.row);
+        if row.iter().all(String::is_empty) {
+            return;
+        }
+        if let [.., outer, _] = self.tables.as_mut_slice() {
+            // A table inside a cell is part of the cell's words.
+            outer.cell.push_str(&row.join(", "));
+            outer.cell.push_str("; ");
+            return;
+        }
+        let Some(table) = self.tables.last_mut() else { return };
+        for _ in 0..table.repeats.max(1) {
+            self.draft.line(&table.rows.line(&row));
+        }
+    }
+
+    /// A page begins here: at once where its paragraph has no text yet, else with the next one.
+    fn break_page(&mut self) {
+        let Some(page) = &mut self.page else { return };
+        *page += 1;
+        self.page_due = true;
+        if self.paragraphs.iter().all(|paragraph| paragraph.text.trim().is_empty()) {
+            self.turn_page();
+        }
+    }
+
+    fn turn_page(&mut self) {
+        if let (Some(page), true, true) = (self.page, self.page_due, self.tables.is_empty()) {
+            self.draft.part(Part::Page(page));
+            self.page_due = false;
+        }
+    }
+
+    fn put(&mut self, paragraph: Paragraph) {
+        let text = paragraph.text.trim();
+        if paragraph.is_note {
+            // The note's words follow the word that it is about.
+            if !text.is_empty() {
+                self.write(&format!(" ({text})"));
+            }
+            return;
+        }
+        if let Some(table) = self.tables.last_mut() {
+            if !table.cell.is_empty() && !text.is_empty() {
+                table.cell.push('\n');
+            }
+            table.cell.push_str(text);
+            return;
+        }
+        if !text.is_empty() {
+            let depth = self.lists.len().saturating_sub(1);
+            if let Some(level) = paragraph.level.or(self.in_title.then_some(1)) {
+                self.draft.heading(level, text);
+            } else if self.in_notes {
+                let start = if std::mem::replace(&mut self.notes_said, true) { "" } else { "Notes: " };
+                self.draft.paragraph(&format!("{start}{text}"));
+            } else if self.lists.is_empty() {
+                self.draft.paragraph(text);
+            } else {
+                let mark = if std::mem::take(&mut self.item_due) { "-" } else { " " };
+                self.draft.item(depth, mark, text);
+            }
+        }
+        self.turn_page();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::archive::pack;
+    use super::*;
+
+    fn check_odf(format: Format, body: &str) -> Body {
+        let content =
+            format!("<office:document-content><office:body>{body}</office:body></office:document-content>");
+        let meta = "<office:meta><dc:title>The title</dc:title></office:meta>";
+        let bytes = pack(&[("mimetype", "x"), ("content.xml", &content), ("meta.xml", meta)]);
+        parse(&bytes, format, &ParseLimits::default()).expect("a document")
+    }
+
+    #[test]
+    fn texts_keep_headings_lists_tables_and_notes() {
+        let body = check_odf(
+            Format::Odt,
+            "<text:tracked-changes><text:p>gone</text:p></text:tracked-changes>\
+             <text:h text:outline-level='2'>Pipes</text:h>\
+             <text:p>Long<text:s text:c='2'/>pipes<text:note><text:note-citation>1</text:note-citation><text:note-body>\
+             <text:p>see below</text:p></text:note-body></text:note>.</text:p>\
+             <text:list><text:list-item><text:p>a</text:p><text:list><text:list-item><text:p>b</text:p></text:list-item>\
+             </text:list></text:list-item></text:list>\
+             <table:table><table:table-row><table:table-cell><text:p>Item</text:p></table:table-cell><table:table-cell>\
+             <text:p>Cost</text:p></table:table-cell></table:table-row><table:table-row><table:table-cell><text:p>Valve\
+             </text:p></table:table-cell><table:table-cell><text:p>3</text:p></table:table-cell></table:table-row>\
+             </table:table><text:p>after<text:soft-page-break/></text:p><text:p>next</text:p>",
+        );
+        let expected =
+            "## Pipes\n\nLong pipes (see below).\n- a\n  - b\nItem | Cost\nItem: Valve | Cost: 3\n";
+        assert!(
+            body.text.replace("\n\n-", "\n-").replace("\n\nItem", "\nItem").starts_with(expected),
+            "{}",
+            body.text
+        );
+        assert_eq!(body.title.as_deref(), Some("The title"));
+        assert_eq!(body.parts.last().map(|mark| &mark.part), Some(&Part::Page(2)));
+        assert!(body.text[body.parts[1].offset as usize..].starts_with("next"));
+    }
+
+    #[test]
+    fn sheets_are_parts_and_repeated_cells_are_bounded() {
+        let cell = |text: &str| format!("<table:table-cell><text:p>{text}</text:p></table:table-cell>");
+        let row = |cells: &str| format!("<table:table-row>{cells}</table:table-row>");
+        let blank = "<table:table-row table:number-rows-repeated='1048576'><table:table-cell \
+                     table:number-columns-repeated='16384'/></table:table-row>";
+        let sheet =
+            |name: &str, rows: &str| format!("<table:table table:name='{name}'>{rows}{blank}</table:table>");
+        let one = row(&(cell("Item") + &cell("Cost"))) + &row(&(cell("Valve") + &cell("3")));
+        let two = row(
+            "<table:table-cell table:number-columns-repeated='9999999'><text:p>7</text:p></table:table-cell>",
+        );
+        let body = check_odf(Format::Ods, &(sheet("Budget", &one) + &sheet("Costs", &two)));
+        assert!(body.text.starts_with("Item | Cost\nItem: Valve | Cost: 3\n\n7 | 7"), "{}", body.text);
+        assert_eq!(body.text.matches('7').count(), MAX_COLUMNS);
+        let sheets: Vec<_> = body.parts.iter().map(|mark| mark.part.to_string()).collect();
+        assert_eq!(sheets, ["sheet Budget", "sheet Costs"]);
+    }
+
+    #[test]
+    fn slides_are_parts_with_title_and_notes() {
+        let body = check_odf(
+            Format::Odp,
+            "<draw:page><draw:frame presentation:class='title'><draw:text-box><text:p>Plan</text:p></draw:text-box>\
+             </draw:frame><draw:frame><draw:text-box><text:p>Text</text:p></draw:text-box></draw:frame>\
+             <presentation:notes><text:p>Slowly.</text:p></presentation:notes></draw:page>",
+        );
+        assert_eq!(body.text, "# Plan\n\nText\n\nNotes: Slowly.\n");
+        assert_eq!(body.parts[0].part, Part::Slide(1));
+    }
+
+    #[test]
+    fn an_encrypted_document_is_refused() {
+        let bytes = pack(&[("META-INF/manifest.xml", "<m:encryption-data/>"), ("content.xml", "x")]);
+        let refused = parse(&bytes, Format::Odt, &ParseLimits::default());
+        assert_eq!(refused.map(|body| body.text), Err(ParseError::Encrypted { format: Format::Odt }));
+    }
+}

@@ -1,0 +1,421 @@
+//! Makes lines, paragraphs, headings and tables of glyphs that stand on a page.
+
+use std::collections::BTreeMap;
+
+use super::super::draft::Draft;
+
+/// A line is a heading from this many times the size of the body's text.
+const HEADING_RATIO: f64 = 1.15;
+/// Characters of a heading; longer lines in large letters are text.
+const MAX_HEADING_CHARS: usize = 200;
+/// Sizes of headings that are told apart.
+const MAX_HEADING_LEVELS: usize = 4;
+/// A gap of so many times the size parts two words.
+const WORD_GAP: f64 = 0.16;
+/// A gap of so many times the size parts two columns.
+const COLUMN_GAP: f64 = 1.2;
+/// A step down of more than so many times the size parts two paragraphs.
+const PARAGRAPH_STEP: f64 = 1.75;
+/// Glyphs whose baselines differ by less than so many times the size stand on one line.
+const BASELINE_SLACK: f64 = 0.4;
+/// Lines that end this share of the text's width before its right edge end a paragraph or item.
+const FULL_LINE: f64 = 0.85;
+/// Rows of columns that make a table.
+const MIN_TABLE_ROWS: usize = 2;
+
+/// A glyph where it stands.
+#[derive(Debug, Clone)]
+pub(super) struct Glyph {
+    x: f64,
+    y: f64,
+    width: f64,
+    size: f64,
+    turned: bool,
+    pub(super) text: String,
+}
+
+impl Glyph {
+    /// `at`: the matrix from glyph to page, as PDF writes it. Turned text is turned back.
+    pub(super) fn new(at: [f64; 6], width: f64, font_size: f64, text: &str) -> Self {
+        let [a, b, c, d, x, y] = at;
+        let turned = b.abs() > a.abs();
+        let along = (a * a + b * b).sqrt();
+        let size = (font_size * (c * c + d * d).sqrt()).abs();
+        let sign = if b > 0.0 { 1.0 } else { -1.0 };
+        let (x, y) = if turned { (y * sign, -x * sign) } else { (x, y) };
+        Self { x, y, width: (width * font_size * along).abs(), size, turned, text: text.to_owned() }
+    }
+}
+
+/// Which sizes of letters are headings.
+pub(super) struct Sizes {
+    /// Sizes above the body's, in tenths, largest first.
+    headings: Vec<u32>,
+}
+
+impl Sizes {
+    /// The body's size is the one that most letters have.
+    pub(super) fn of<'a>(glyphs: impl Iterator<Item = &'a Glyph>) -> Self {
+        let mut letters: BTreeMap<u32, usize> = BTreeMap::new();
+        for glyph in glyphs {
+            *letters.entry(tenths(glyph.size)).or_default() += glyph.text.len();
+        }
+        let body = letters.iter().max_by_key(|(size, letters)| (**letters, std::cmp::Reverse(**size)));
+        let least = body.map_or(u32::MAX, |(size, _)| tenths(f64::from(*size) / 10.0 * HEADING_RATIO));
+        let mut headings: Vec<u32> = Vec::new();
+        for &size in letters.keys().rev().filter(|size| **size >= least) {
+            // Sizes that hardly differ are one level.
+            if headings.last().is_none_or(|last| size * 20 < last * 19) {
+                headings.push(size);
+            }
+        }
+        headings.truncate(MAX_HEADING_LEVELS);
+        if least == u32::MAX {
+            headings.clear();
+        }
+        // What is smaller than the last level told apart is on that level.
+        Self { headings: if headings.is_empty() { headings } else { [headings, vec![least]].concat() } }
+    }
+
+    fn level(&self, size: f64) -> Option<u8> {
+        let (least, levels) = self.headings.split_last()?;
+        if tenths(size) < *least {
+            return None;
+        }
+        let at = levels.iter().position(|level| tenths(size) * 20 >= level * 19).unwrap_or(levels.len() - 1);
+        Some(at as u8 + 1)
+    }
+}
+
+fn tenths(size: f64) -> u32 {
+    (size * 10.0).round().clamp(0.0, 100_000.0) as u32
+}
+
+/// Words with nothing but word gaps between them.
+struct Cell {
+    start: f64,
+    end: f64,
+    text: String,
+}
+
+/// Glyphs on one baseline.
+struct Line {
+    y: f64,
+    size: f64,
+    turned: bool,
+    cells: Vec<Cell>,
+}
+
+impl Line {
+    fn text(&self) -> String {
+        self.cells.iter().map(|cell| cell.text.as_str()).collect::<Vec<_>>().join(" | ")
+    }
+
+    fn end(&self) -> f64 {
+        self.cells.last().map_or(0.0, |cell| cell.end)
+    }
+
+    fn start(&self) -> f64 {
+        self.cells.first().map_or(0.0, |cell| cell.start)
+    }
+}
+
+/// Writes a page's text, in the order in which it was drawn.
+pub(super) fn write(glyphs: Vec<Glyph>, sizes: &Sizes, draft: &mut Draft) {
+    let lines = lines_of(glyphs);
+    let mut at = 0;
+    while at < lines.len() {
+        let rows = table_rows(&lines[at..]);
+        if rows >= MIN_TABLE_ROWS {
+            draft.table(&columns_of(&lines[at..at + rows]));
+            at += rows;
+            continue;
+        }
+        let line = &lines[at];
+        let text = line.text();
+        match sizes.level(line.size) {
+            Some(level)
+                if text.chars().count() <= MAX_HEADING_CHARS && text.contains(char::is_alphabetic) =>
+            {
+                // A heading may go on on the next line.
+                let same =
+                    |next: &&Line| tenths(next.size) == tenths(line.size) && next.turned == line.turned;
+                let more = lines[at + 1..].iter().zip(&lines[at..]).take_while(|(next, before)| {
+                    same(next) && before.y - next.y > 0.0 && before.y - next.y < line.size * PARAGRAPH_STEP
+                });
+                let more: Vec<String> = more.map(|(next, _)| next.text()).collect();
+                at += 1 + more.len();
+                draft.heading(level, &std::iter::once(text).chain(more).collect::<Vec<_>>().join(" "));
+            }
+            Some(_) | None => at += paragraph(&lines[at..], sizes, draft),
+        }
+    }
+}
+
+/// Writes the paragraph that begins with the first of `lines` and returns how many of them it is.
+fn paragraph(lines: &[Line], sizes: &Sizes, draft: &mut Draft) -> usize {
+    let mut count = 1;
+    while let (Some(before), Some(next)) = (lines.get(count - 1), lines.get(count)) {
+        let step = before.y - next.y;
+        let goes_on = step > 0.0
+            && step < before.size.max(next.size) * PARAGRAPH_STEP
+            && next.turned == before.turned
+            && sizes.level(next.size).is_none()
+            && table_rows(&lines[count..]) < MIN_TABLE_ROWS;
+        if !goes_on {
+            break;
+        }
+        count += 1;
+    }
+    let lines = &lines[..count];
+    let start = lines.iter().map(Line::start).fold(f64::INFINITY, f64::min);
+    let end = lines.iter().map(Line::end).fold(f64::NEG_INFINITY, f64::max);
+    let mut text = String::new();
+    for (at, line) in lines.iter().enumerate() {
+        let said = line.text();
+        let Some(before) = at.checked_sub(1).and_then(|before| lines.get(before)) else {
+            text.push_str(&said);
+            continue;
+        };
+        let is_full = before.end() - start >= (end - start) * FULL_LINE;
+        let is_item = said.starts_with(['•', '-', '–', '▪', '◦', '·', '*'])
+            || is_labelled(&said)
+            || said.split_once(['.', ')']).is_some_and(|(number, _)| {
+                !number.is_empty() && number.len() <= 3 && number.bytes().all(|byte| byte.is_ascii_digit())
+            });
+        if !is_full || is_item || before.cells.len() > 1 || line.cells.len() > 1 {
+            text.push('\n');
+        } else if is_cut(&text) && said.starts_with(char::is_lowercase) {
+            text.pop();
+        } else {
+            text.push(' ');
+        }
+        text.push_str(&said);
+    }
+    draft.paragraph(&text);
+    count
+}
+
+/// Whether a line begins like a form's: `Prepared by: ...`.
+fn is_labelled(line: &str) -> bool {
+    const MAX_LABEL_CHARS: usize = 30;
+    let label = line.split_once(": ").map(|(label, _)| label);
+    label.is_some_and(|label| {
+        label.starts_with(char::is_uppercase) && label.chars().count() <= MAX_LABEL_CHARS
+    })
+}
+
+/// Whether a line ends inside a word.
+fn is_cut(text: &str) -> bool {
+    let mut last = text.chars().rev();
+    matches!(last.next(), Some('-' | '\u{2010}' | '\u{ad}')) && last.next().is_some_and(char::is_alphabetic)
+}
+
+/// How many of the first lines are rows of a table.
+fn table_rows(lines: &[Line]) -> usize {
+    let Some(first) = lines.first().filter(|line| line.cells.len() > 1) else { return 0 };
+    let is_row = |line: &Line| {
+        // A row has some of the columns of the first one and stands close to it.
+        let inside =
+            |cell: &Cell| first.cells.iter().any(|column| cell.start < column.end && column.start < cell.end);
+        line.cells.len() > 1
+            && line.cells.len() <= first.cells.len()
+            && line.cells.iter().filter(|cell| inside(cell)).count() > 1
+    };
+    let close = |at: usize| {
+        let Some(before) = at.checked_sub(1).and_then(|before| lines.get(before)) else { return true };
+        let step = before.y - lines[at].y;
+        step > 0.0 && step < before.size * 4.0 && before.turned == lines[at].turned
+    };
+    (0..lines.len()).take_while(|&at| close(at) && is_row(&lines[at])).count()
+}
+
+/// The cells of rows, each in the column of the first row whose middle is nearest to its own or that it begins with.
+fn columns_of(lines: &[Line]) -> Vec<Vec<String>> {
+    let Some(first) = lines.first() else { return Vec::new() };
+    let distance = |cell: &Cell, column: &Cell| {
+        let middle = |cell: &Cell| f64::midpoint(cell.start, cell.end);
+        let ends = [cell.start - column.start, cell.end - column.end, middle(cell) - middle(column)];
+        ends.map(f64::abs).into_iter().fold(f64::INFINITY, f64::min)
+    };
+    let row = |line: &Line| {
+        let mut row = vec![String::new(); first.cells.len()];
+        for cell in &line.cells {
+            let columns = first.cells.iter().enumerate();
+            let nearest = columns.min_by(|(_, a), (_, b)| distance(cell, a).total_cmp(&distance(cell, b)));
+            if let Some(said) = nearest.and_then(|(column, _)| row.get_mut(column)) {
+                if !said.is_empty() {
+                    said.push(' ');
+                }
+                said.push_str(&cell.text);
+            }
+        }
+        row
+    };
+    lines.iter().map(row).collect()
+}
+
+/// Glyphs that follow each other on one baseline are a line.
+fn lines_of(glyphs: Vec<Glyph>) -> Vec<Line> {
+    let mut lines = Vec::new();
+    let mut open: Vec<Glyph> = Vec::new();
+    for glyph in glyphs {
+        let goes_on = open.last().is_none_or(|last| {
+            let slack = last.size.max(glyph.size).max(1.0) * BASELINE_SLACK;
+            glyph.turned == last.turned && (glyph.y - last.y).abs() < slack
+        });
+        if !goes_on {
+            lines.extend(line_of(std::mem::take(&mut open)));
+        }
+        open.push(glyph);
+    }
+    lines.extend(line_of(open));
+    lines
+}
+
+/// A line in reading order; `None` where it has only blanks.
+fn line_of(mut glyphs: Vec<Glyph>) -> Option<Line> {
+    // Glyphs may be drawn in any order along the line; those on one place, such as accents, keep theirs.
+    glyphs.sort_by(|a, b| a.x.total_cmp(&b.x));
+    let mut cells: Vec<Vec<Glyph>> = Vec::new();
+    for glyph in glyphs {
+        let blank = glyph.text.chars().all(char::is_whitespace);
+        let gap = cells
+            .last()
+            .and_then(|cell| cell.last())
+            .map_or(0.0, |last: &Glyph| glyph.x - last.x - last.width);
+        match cells.last_mut() {
+            Some(cell) if gap < glyph.size * COLUMN_GAP => cell.push(glyph),
+            Some(_) | None if blank => {}
+            Some(_) | None => cells.push(vec![glyph]),
+        }
+    }
+    let first = cells.first()?.first()?;
+    let (y, turned) = (first.y, first.turned);
+    let size = cells.iter().flatten().map(|glyph| glyph.size).fold(0.0, f64::max);
+    let mut cells: Vec<Cell> = cells.iter().filter_map(|glyphs| cell_of(glyphs)).collect();
+    let right_to_left = cells.iter().filter(|cell| is_right_to_left(&cell.text)).count() * 2 > cells.len();
+    if right_to_left {
+        cells.reverse();
+    }
+    (!cells.is_empty()).then_some(Line { y, size, turned, cells })
+}
+
+fn cell_of(glyphs: &[Glyph]) -> Option<Cell> {
+    let (first, last) = (glyphs.first()?, glyphs.last()?);
+    let mut words: Vec<String> = vec![String::new()];
+    let mut runs: Vec<Vec<&str>> = vec![Vec::new()];
+    let mut before: Option<&Glyph> = None;
+    for glyph in glyphs {
+        let blank = glyph.text.trim().is_empty();
+        // Words of two directions are two words, however close they stand.
+        let parts = before.is_some_and(|before| {
+            glyph.x - before.x - before.width > glyph.size * WORD_GAP || turns(&before.text, &glyph.text)
+        });
+        if blank || parts {
+            runs.push(Vec::new());
+        }
+        if let Some(run) = runs.last_mut()
+            && !blank
+        {
+            run.push(&glyph.text);
+        }
+        before = Some(glyph);
+    }
+    runs.retain(|run| !run.is_empty());
+    let letters = |run: &[&str]| run.concat();
+    if is_right_to_left(&runs.iter().map(|run| letters(run)).collect::<String>()) {
+        // Written from the right: words and their letters turn around, words and numbers of other scripts do not.
+        let mut turned: Vec<String> = Vec::new();
+        let mut other: Vec<String> = Vec::new();
+        for run in runs.iter().rev() {
+            if is_right_to_left(&letters(run)) {
+                turned.extend(other.drain(..).rev());
+                turned.push(reversed(run));
+            } else {
+                other.push(letters(run));
+            }
+        }
+        turned.extend(other.drain(..).rev());
+        words = turned;
+    } else {
+        words.clear();
+        words.extend(runs.iter().map(|run| letters(run)));
+    }
+    let text = words.join(" ").trim().to_owned();
+    (!text.is_empty()).then_some(Cell { start: first.x, end: last.x + last.width, text })
+}
+
+/// The letters of a word drawn from the right, in reading order; digits and letters of other scripts inside keep theirs.
+fn reversed(run: &[&str]) -> String {
+    let mut out = String::new();
+    let mut other: Vec<&str> = Vec::new();
+    for letter in run.iter().rev() {
+        if letter.chars().any(|c| c.is_ascii_alphanumeric()) {
+            other.push(letter);
+        } else {
+            out.extend(other.drain(..).rev());
+            out.push_str(letter);
+        }
+    }
+    out.extend(other.drain(..).rev());
+    out
+}
+
+/// Whether one letter is written from the right and the other from the left.
+fn turns(one: &str, other: &str) -> bool {
+    let latin = |text: &str| text.chars().any(|c| c.is_ascii_alphanumeric());
+    (is_right_to_left(one) && latin(other)) || (latin(one) && is_right_to_left(other))
+}
+
+/// Whether most letters are Hebrew, Arabic or of their relatives.
+fn is_right_to_left(text: &str) -> bool {
+    let is_rtl =
+        |c: char| matches!(c, '\u{590}'..='\u{8ff}' | '\u{fb1d}'..='\u{fdff}' | '\u{fe70}'..='\u{feff}');
+    let letters = text.chars().filter(|c| c.is_alphabetic()).count();
+    text.chars().filter(|c| is_rtl(*c)).count() * 2 > letters
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn check_layout(glyphs: &[(f64, f64, &str)], expected: &str) {
+        let glyph =
+            |(x, y, text): &(f64, f64, &str)| Glyph::new([1.0, 0.0, 0.0, 1.0, *x, *y], 0.5, 10.0, text);
+        let glyphs: Vec<Glyph> = glyphs.iter().map(glyph).collect();
+        let sizes = Sizes::of(glyphs.iter());
+        let mut draft = Draft::new(1000);
+        write(glyphs, &sizes, &mut draft);
+        assert_eq!(draft.finish().expect("a short text").text, expected);
+    }
+
+    #[test]
+    fn gaps_part_words_and_order_along_the_line_is_by_place() {
+        check_layout(&[(10.0, 0.0, "b"), (5.0, 0.0, "a"), (17.0, 0.0, "c")], "ab c\n");
+    }
+
+    #[test]
+    fn words_from_the_right_are_turned_around_and_others_are_not() {
+        // Drawn from left to right: "R2" stands left of a word whose last letter is leftmost.
+        let drawn = [(0.0, 0.0, "R"), (5.0, 0.0, "2"), (13.0, 0.0, "ם"), (18.0, 0.0, "ל"), (23.0, 0.0, "ש")];
+        check_layout(&drawn, "שלם R2\n");
+    }
+
+    #[test]
+    fn drawn_blanks_part_words_of_two_directions() {
+        let drawn = [(0.0, 0.0, "P"), (5.0, 0.0, " "), (7.0, 0.0, "ם"), (12.0, 0.0, "ש"), (17.0, 0.0, " ")];
+        check_layout(&drawn, "שם P\n");
+        check_layout(&[(0.0, 0.0, "P"), (5.0, 0.0, "ם"), (10.0, 0.0, "ש")], "שם P\n");
+    }
+
+    #[test]
+    fn turned_text_is_read_along_its_line() {
+        let glyph = |y: f64, text: &str| Glyph::new([0.0, 1.0, -1.0, 0.0, 30.0, y], 0.5, 10.0, text);
+        let glyphs = vec![glyph(100.0, "a"), glyph(105.0, "b")];
+        let mut draft = Draft::new(1000);
+        let sizes = Sizes::of(glyphs.iter());
+        write(glyphs, &sizes, &mut draft);
+        assert_eq!(draft.finish().expect("a short text").text, "ab\n");
+    }
+}

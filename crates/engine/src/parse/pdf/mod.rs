@@ -1,0 +1,402 @@
+//! Reads PDF documents page by page.
+
+mod layout;
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+use graphloom_core::{Format, Part};
+use pdf_extract::{Document, MediaBox, Object, OutputDev, OutputError, Transform, output_doc_page};
+
+use super::draft::{Draft, words};
+use super::{Body, ParseError, ParseLimits};
+use layout::{Glyph, Sizes};
+
+/// Glyphs of one page; a page of small print has some ten thousand.
+const MAX_GLYPHS: usize = 500_000;
+/// Forms inside forms, which are pages drawn on pages.
+const MAX_FORM_DEPTH: usize = 20;
+/// Forms that are looked at for drawing themselves.
+const MAX_FORMS: usize = 100_000;
+
+/// The pages' text in the order in which it was drawn: lines joined to paragraphs, larger lines as headings, columns of
+/// tables told apart. A page that cannot be read is left out and said in the remarks, as are pages without text.
+pub(super) fn parse(bytes: &[u8], limits: &ParseLimits) -> Result<Body, ParseError> {
+    let mut document = match Document::load_mem(bytes) {
+        Ok(document) => document,
+        Err(error) if says_encrypted(bytes) => {
+            tracing::debug!(%error, "an encrypted PDF could not be opened without a password");
+            return Err(ParseError::Encrypted { format: Format::Pdf });
+        }
+        Err(error) => return Err(broken(&error)),
+    };
+    // Documents that only forbid printing or copying open with an empty password.
+    if document.is_encrypted() && document.decrypt("").is_err() {
+        return Err(ParseError::Encrypted { format: Format::Pdf });
+    }
+    let pages: Vec<u32> = document.get_pages().into_keys().collect();
+    // What a password hides is not there at all.
+    if pages.is_empty() && says_encrypted(bytes) {
+        return Err(ParseError::Encrypted { format: Format::Pdf });
+    }
+    if pages.is_empty() {
+        return Err(broken(&"it has no pages"));
+    }
+    limits.check_parts("pages", pages.len())?;
+    drop_pictures(&mut document);
+    check_forms(&document)?;
+
+    let mut read: Vec<(u32, Vec<Glyph>)> = Vec::with_capacity(pages.len());
+    let (mut unreadable, mut blank) = (Vec::new(), Vec::new());
+    let mut bytes = 0;
+    for &page in &pages {
+        let mut glyphs = Glyphs::default();
+        // The library gives up by panicking on what it does not expect.
+        let outcome = catch_unwind(AssertUnwindSafe(|| output_doc_page(&document, &mut glyphs, page)));
+        let Glyphs { found, .. } = glyphs;
+        if !matches!(outcome, Ok(Ok(()))) {
+            unreadable.push(page);
+        } else if !found.iter().any(|glyph| glyph.text.contains(char::is_alphanumeric)) {
+            blank.push(page);
+        }
+        bytes += found.iter().map(|glyph| glyph.text.len()).sum::<usize>();
+        if bytes > limits.max_bytes {
+            return Err(ParseError::TooLarge { bytes, max_bytes: limits.max_bytes });
+        }
+        read.push((page, found));
+    }
+    if unreadable.len() == pages.len() {
+        return Err(broken(&"none of its pages can be read"));
+    }
+    if blank.len() + unreadable.len() == pages.len() {
+        return Err(ParseError::Scanned { pages: pages.len() });
+    }
+    let mut draft = Draft::new(limits.max_bytes);
+    draft.title(&title_of(&document));
+    let sizes = Sizes::of(read.iter().flat_map(|(_, glyphs)| glyphs));
+    for (page, glyphs) in read {
+        draft.part(Part::Page(page));
+        layout::write(glyphs, &sizes, &mut draft);
+    }
+    let mut body = draft.finish()?;
+    let total = pages.len();
+    if !unreadable.is_empty() {
+        body.remarks.push(format!(
+            "{} of {total} pages could not be read: {}",
+            unreadable.len(),
+            listed(&unreadable)
+        ));
+    }
+    if !blank.is_empty() {
+        body.remarks.push(format!("{} of {total} pages hold no text: {}", blank.len(), listed(&blank)));
+    }
+    Ok(body)
+}
+
+fn broken(error: &impl ToString) -> ParseError {
+    ParseError::Broken { format: Format::Pdf, reason: error.to_string() }
+}
+
+/// Numbers of pages, the first few of them.
+fn listed(pages: &[u32]) -> String {
+    const MOST: usize = 10;
+    let mut said: Vec<String> = pages.iter().take(MOST).map(u32::to_string).collect();
+    if pages.len() > MOST {
+        said.push("...".to_owned());
+    }
+    said.join(", ")
+}
+
+fn says_encrypted(bytes: &[u8]) -> bool {
+    const MARK: &[u8] = b"/Encrypt";
+    bytes.windows(MARK.len()).any(|window| window == MARK)
+}
+
+/// Pictures have no text and are most of a file.
+fn drop_pictures(document: &mut Document) {
+    for object in document.objects.values_mut() {
+        if let Object::Stream(stream) = object
+            && stream.dict.get(b"Subtype").and_then(Object::as_name).is_ok_and(|name| name == b"Image")
+        {
+            stream.dict.remove(b"Filter");
+            stream.dict.remove(b"DecodeParms");
+            stream.content = Vec::new();
+        }
+    }
+}
+
+/// Refuses documents with a form that draws itself: drawing it never ends.
+fn check_forms(document: &Document) -> Result<(), ParseError> {
+    let is_form = |object: &Object| {
+        object.as_stream().is_ok_and(|stream| {
+            stream.dict.get(b"Subtype").and_then(Object::as_name).is_ok_and(|name| name == b"Form")
+        })
+    };
+    // Depth of each form over the forms it draws, found from the innermost outwards.
+    let mut depths = std::collections::BTreeMap::new();
+    let forms: Vec<_> =
+        document.objects.iter().filter(|(_, object)| is_form(object)).map(|(id, _)| *id).collect();
+    if forms.len() > MAX_FORMS {
+        return Err(ParseError::TooMany { what: "forms", found: forms.len(), max: MAX_FORMS });
+    }
+    let drawn: std::collections::BTreeMap<_, Vec<_>> = forms
+        .iter()
+        .map(|id| {
+            (*id, drawn_by(document, *id).into_iter().filter(|id| forms.binary_search(id).is_ok()).collect())
+        })
+        .collect();
+    for _ in 0..=MAX_FORM_DEPTH {
+        let mut changed = false;
+        for (id, inner) in &drawn {
+            let depth = inner.iter().map(|id| depths.get(id).copied().unwrap_or(0) + 1).max().unwrap_or(0);
+            changed |= depths.insert(*id, depth) != Some(depth);
+        }
+        if !changed {
+            return Ok(());
+        }
+    }
+    Err(ParseError::TooDeep { format: Format::Pdf, max_depth: MAX_FORM_DEPTH })
+}
+
+/// The objects that a form may draw. One without resources of its own uses those of the page, which cannot be told here;
+/// it counts as drawing nothing unless it says so.
+fn drawn_by(document: &Document, form: (u32, u16)) -> Vec<(u32, u16)> {
+    let resolve = |object: &'_ Object| match object {
+        Object::Reference(id) => document.get_object(*id).ok().cloned(),
+        other => Some(other.clone()),
+    };
+    let drawn = || {
+        let stream = document.get_object(form).ok()?.as_stream().ok()?;
+        let resources = resolve(stream.dict.get(b"Resources").ok()?)?;
+        let drawn = resolve(resources.as_dict().ok()?.get(b"XObject").ok()?)?;
+        Some(drawn.as_dict().ok()?.iter().filter_map(|(_, object)| object.as_reference().ok()).collect())
+    };
+    drawn().unwrap_or_default()
+}
+
+/// The title that the document's information gives, unless a program left the file's name there.
+fn title_of(document: &Document) -> String {
+    let title = || {
+        let info = document.trailer.get(b"Info").ok()?;
+        let info = document.dereference(info).ok()?.1.as_dict().ok()?;
+        pdf_extract::decode_text_string(document.dereference(info.get(b"Title").ok()?).ok()?.1).ok()
+    };
+    let title = words(&title().unwrap_or_default());
+    let is_file =
+        title.starts_with("Microsoft ") || title.rsplit_once('.').is_some_and(|(_, end)| end.len() <= 4);
+    if is_file || title.eq_ignore_ascii_case("untitled") { String::new() } else { title }
+}
+
+/// Collects the glyphs of a page.
+#[derive(Default)]
+struct Glyphs {
+    found: Vec<Glyph>,
+}
+
+impl OutputDev for Glyphs {
+    fn begin_page(
+        &mut self,
+        _: u32,
+        _: &MediaBox,
+        _: Option<(f64, f64, f64, f64)>,
+    ) -> Result<(), OutputError> {
+        Ok(())
+    }
+
+    fn end_page(&mut self) -> Result<(), OutputError> {
+        Ok(())
+    }
+
+    fn output_character(
+        &mut self,
+        at: &Transform,
+        width: f64,
+        _: f64,
+        size: f64,
+        text: &str,
+    ) -> Result<(), OutputError> {
+        if self.found.len() < MAX_GLYPHS {
+            self.found.push(Glyph::new([at.m11, at.m12, at.m21, at.m22, at.m31, at.m32], width, size, text));
+        }
+        Ok(())
+    }
+
+    fn begin_word(&mut self) -> Result<(), OutputError> {
+        Ok(())
+    }
+
+    fn end_word(&mut self) -> Result<(), OutputError> {
+        Ok(())
+    }
+
+    fn end_line(&mut self) -> Result<(), OutputError> {
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+pub(super) mod tests {
+    use super::*;
+
+    /// A PDF whose pages draw these contents.
+    pub(in super::super) fn pdf(pages: &[&str]) -> Vec<u8> {
+        let kids: Vec<String> = (0..pages.len()).map(|page| format!("{} 0 R", 10 + page * 2)).collect();
+        let mut objects = vec![
+            (1, "<< /Type /Catalog /Pages 2 0 R >>".to_owned()),
+            (2, format!("<< /Type /Pages /Kids [{}] /Count {} >>", kids.join(" "), pages.len())),
+            (
+                3,
+                "<< /Type /Font /Subtype /Type1 /BaseFont /Helvetica /Encoding /WinAnsiEncoding >>"
+                    .to_owned(),
+            ),
+        ];
+        for (page, content) in pages.iter().enumerate() {
+            let number = 10 + page * 2;
+            objects.push((
+                number,
+                format!(
+                    "<< /Type /Page /Parent 2 0 R /MediaBox [0 0 600 800] /Contents {} 0 R /Resources << /Font << /F1 3 \
+                     0 R >> >> >>",
+                    number + 1
+                ),
+            ));
+            let length = content.len();
+            objects.push((number + 1, format!("<< /Length {length} >>\nstream\n{content}\nendstream")));
+        }
+        file(&objects)
+    }
+
+    /// A PDF of these objects; the first is the catalog.
+    pub(in super::super) fn file(objects: &[(usize, String)]) -> Vec<u8> {
+        let mut out = "%PDF-1.4\n".to_owned();
+        let mut offsets = std::collections::BTreeMap::new();
+        for (number, object) in objects {
+            offsets.insert(*number, out.len());
+            out.push_str(&format!("{number} 0 obj\n{object}\nendobj\n"));
+        }
+        let start = out.len();
+        let size = offsets.keys().last().map_or(0, |last| last + 1);
+        out.push_str("xref\n0 1\n0000000000 65535 f \n");
+        for (number, offset) in offsets {
+            out.push_str(&format!("{number} 1\n{offset:010} 00000 n \n"));
+        }
+        out.push_str(&format!("trailer\n<< /Size {size} /Root 1 0 R >>\nstartxref\n{start}\n%%EOF\n"));
+        out.into_bytes()
+    }
+
+    /// Draws lines of text, each with its place and size.
+    pub(in super::super) fn show(lines: &[(u32, u32, u32, &str)]) -> String {
+        let line = |(x, y, size, text): &(u32, u32, u32, &str)| {
+            format!("BT /F1 {size} Tf 1 0 0 1 {x} {y} Tm ({text}) Tj ET\n")
+        };
+        lines.iter().map(line).collect()
+    }
+
+    #[track_caller]
+    fn check_pdf(pages: &[&str], expected: &str) -> Body {
+        let body = parse(&pdf(pages), &ParseLimits::default()).expect("a document");
+        assert_eq!(body.text, expected);
+        body
+    }
+
+    #[test]
+    fn pages_headings_and_paragraphs_are_found() {
+        let first = show(&[
+            (50, 700, 24, "Radium"),
+            (50, 660, 10, "Radium was found by Marie and Pierre Cu-"),
+            (50, 648, 10, "rie in Paris, in a shed that leaked when"),
+            (50, 636, 10, "it rained."),
+            (50, 600, 10, "Another paragraph."),
+        ]);
+        let second = show(&[(50, 700, 10, "On the second page.")]);
+        let body = check_pdf(
+            &[&first, &second],
+            "# Radium\n\nRadium was found by Marie and Pierre Curie in Paris, in a shed that leaked when it rained.\n\n\
+             Another paragraph.\n\nOn the second page.\n",
+        );
+        let pages: Vec<_> = body.parts.iter().map(|mark| mark.part.clone()).collect();
+        assert_eq!(pages, [Part::Page(1), Part::Page(2)]);
+        assert!(body.text[body.parts[1].offset as usize..].starts_with("On the second"));
+        assert_eq!(body.headings.len(), 1);
+    }
+
+    #[test]
+    fn columns_of_a_table_name_their_cells() {
+        let table = show(&[
+            (50, 700, 10, "Item"),
+            (200, 700, 10, "Place"),
+            (350, 700, 10, "Cost"),
+            (50, 680, 10, "Pipes"),
+            (200, 680, 10, "Shed"),
+            (350, 680, 10, "12"),
+            (50, 660, 10, "Valves"),
+            (352, 660, 10, "3"),
+        ]);
+        check_pdf(
+            &[&table],
+            "Item | Place | Cost\nItem: Pipes | Place: Shed | Cost: 12\nItem: Valves | Cost: 3\n",
+        );
+    }
+
+    #[test]
+    fn a_page_without_text_is_said_and_pages_without_any_are_scanned() {
+        let text = show(&[(50, 700, 10, "Words.")]);
+        let body = check_pdf(&["", &text], "Words.\n");
+        assert_eq!(body.remarks, ["1 of 2 pages hold no text: 1"]);
+        assert_eq!(body.parts[0].part, Part::Page(2));
+        let refused = parse(&pdf(&["", ""]), &ParseLimits::default()).map(|body| body.text);
+        assert_eq!(refused, Err(ParseError::Scanned { pages: 2 }));
+    }
+
+    #[test]
+    fn a_page_that_breaks_the_reader_does_not_break_the_others() {
+        let text = show(&[(50, 700, 10, "Words.")]);
+        let body = check_pdf(&["/Missing gs (x) Tj", &text], "Words.\n");
+        assert_eq!(body.remarks, ["1 of 2 pages could not be read: 1"]);
+    }
+
+    #[test]
+    fn pages_are_counted_and_bounded() {
+        let limits = ParseLimits { max_parts: 1, ..ParseLimits::default() };
+        let refused = parse(&pdf(&["", ""]), &limits).map(|body| body.text);
+        assert_eq!(refused, Err(ParseError::TooMany { what: "pages", found: 2, max: 1 }));
+    }
+
+    #[test]
+    fn a_form_that_draws_itself_is_refused() {
+        let form = |number: usize| {
+            format!(
+                "<< /Type /XObject /Subtype /Form /BBox [0 0 9 9] /Resources << /XObject << /X {number} 0 R >> >> \
+                 /Length 5 >>\nstream\n/X Do\nendstream"
+            )
+        };
+        let page = "<< /Type /Page /Parent 2 0 R /MediaBox [0 0 9 9] /Contents 4 0 R /Resources << /XObject << /X 5 0 R \
+                    >> >> >>";
+        let bytes = file(&[
+            (1, "<< /Type /Catalog /Pages 2 0 R >>".to_owned()),
+            (2, "<< /Type /Pages /Kids [3 0 R] /Count 1 >>".to_owned()),
+            (3, page.to_owned()),
+            (4, "<< /Length 5 >>\nstream\n/X Do\nendstream".to_owned()),
+            (5, form(6)),
+            (6, form(5)),
+        ]);
+        let refused = parse(&bytes, &ParseLimits::default()).map(|body| body.text);
+        assert_eq!(refused, Err(ParseError::TooDeep { format: Format::Pdf, max_depth: MAX_FORM_DEPTH }));
+    }
+
+    #[test]
+    fn encrypted_and_broken_documents_are_told_apart() {
+        let limits = ParseLimits::default();
+        let plain = String::from_utf8(pdf(&["(x) Tj"])).expect("ASCII");
+        let locked = plain.replace(
+            "/Root 1 0 R",
+            &format!(
+                "/Root 1 0 R /Encrypt << /Filter /Standard /V 1 /R 2 /P -4 /O <{0}> /U <{0}> >> /ID [<00> <00>]",
+                "ab".repeat(32)
+            ),
+        );
+        let refused = parse(locked.as_bytes(), &limits).map(|body| body.text);
+        assert_eq!(refused, Err(ParseError::Encrypted { format: Format::Pdf }));
+        let cut = &plain.as_bytes()[..60];
+        assert!(matches!(parse(cut, &limits), Err(ParseError::Broken { .. })));
+    }
+}

@@ -1,0 +1,228 @@
+//! Reads Excel workbooks sheet by sheet, cell by cell.
+
+use std::io::{Cursor, Read, Seek};
+
+use calamine::{Data, DataRef, Reader, Sheets, Xls, XlsError, Xlsx, XlsxError};
+use graphloom_core::{Format, Part};
+
+use super::archive::Archive;
+use super::draft::Draft;
+use super::rows::Rows;
+use super::{Body, ParseError, ParseLimits};
+
+/// Columns of a sheet that are told apart.
+const MAX_COLUMNS: usize = 1000;
+/// Blank rows after which a new table may begin.
+const ROWS_BETWEEN_TABLES: u32 = 1;
+
+/// The sheets' cells as they were last calculated: a heading with the sheet's name, then one line a row.
+pub(super) fn parse_xlsx(bytes: &[u8], limits: &ParseLimits) -> Result<Body, ParseError> {
+    // The reader below unpacks without a limit, so everything it may read is unpacked once to be measured.
+    let mut archive = Archive::open(bytes, Format::Xlsx, limits)?;
+    for name in archive.names() {
+        if name.ends_with(".xml") || name.ends_with(".rels") {
+            archive.read(&name)?;
+        }
+    }
+    let title = match archive.text("docProps/core.xml")? {
+        Some(xml) => super::xml::text_of_first(&xml, "title", Format::Xlsx, limits)?,
+        None => String::new(),
+    };
+    drop(archive);
+    let mut workbook = Xlsx::new(Cursor::new(bytes)).map_err(|error| match error {
+        XlsxError::Password => ParseError::Encrypted { format: Format::Xlsx },
+        error => broken(Format::Xlsx, &error),
+    })?;
+    let mut draft = Draft::new(limits.max_bytes);
+    draft.title(&title);
+    let sheets = workbook.sheet_names();
+    limits.check_parts("sheets", sheets.len())?;
+    for sheet in sheets {
+        begin_sheet(&mut draft, &sheet);
+        write_cells(&mut workbook, &sheet, &mut draft)?;
+        if draft.is_full() {
+            break;
+        }
+    }
+    draft.finish()
+}
+
+/// As [`parse_xlsx`], of the older binary form.
+pub(super) fn parse_xls(bytes: &[u8], limits: &ParseLimits) -> Result<Body, ParseError> {
+    let workbook = Xls::new(Cursor::new(bytes)).map_err(|error| match error {
+        XlsError::Password => ParseError::Encrypted { format: Format::Xls },
+        error => broken(Format::Xls, &error),
+    })?;
+    let mut workbook = Sheets::Xls(workbook);
+    let mut draft = Draft::new(limits.max_bytes);
+    let sheets = workbook.sheet_names();
+    limits.check_parts("sheets", sheets.len())?;
+    for sheet in sheets {
+        let cells = workbook.worksheet_range(&sheet).map_err(|error| broken(Format::Xls, &error))?;
+        begin_sheet(&mut draft, &sheet);
+        let mut lines = Lines::default();
+        for (row, column, cell) in cells.used_cells() {
+            lines.cell(&mut draft, row as u32, column, of_cell(cell));
+        }
+        lines.end(&mut draft);
+    }
+    draft.finish()
+}
+
+fn begin_sheet(draft: &mut Draft, sheet: &str) {
+    draft.part(Part::Sheet(sheet.to_owned()));
+    draft.heading(1, sheet);
+}
+
+/// One cell after the other: a sheet with a cell in its last row and one in its last column has few cells, and no
+/// memory for all those between.
+fn write_cells<R: Read + Seek>(
+    workbook: &mut Xlsx<R>,
+    sheet: &str,
+    draft: &mut Draft,
+) -> Result<(), ParseError> {
+    let mut cells = match workbook.worksheet_cells_reader(sheet) {
+        Ok(cells) => cells,
+        // Sheets that are charts or macros have no cells.
+        Err(XlsxError::NotAWorksheet(_) | XlsxError::WorksheetNotFound(_)) => return Ok(()),
+        Err(error) => return Err(broken(Format::Xlsx, &error)),
+    };
+    let mut lines = Lines::default();
+    while let Some(cell) = cells.next_cell().map_err(|error| broken(Format::Xlsx, &error))? {
+        let (row, column) = cell.get_position();
+        let said = match cell.get_value() {
+            DataRef::SharedString(said) => (*said).to_owned(),
+            other => of_cell(&Data::from(other.clone())),
+        };
+        lines.cell(draft, row, column as usize, said);
+        if draft.is_full() {
+            break;
+        }
+    }
+    lines.end(draft);
+    Ok(())
+}
+
+/// The rows of a sheet, collected from their cells.
+#[derive(Default)]
+struct Lines {
+    rows: Rows,
+    /// The row that the collected cells stand in.
+    at: u32,
+    row: Vec<String>,
+}
+
+impl Lines {
+    fn cell(&mut self, draft: &mut Draft, row: u32, column: usize, said: String) {
+        if row != self.at {
+            self.end(draft);
+            if row.saturating_sub(self.at) > ROWS_BETWEEN_TABLES {
+                // Below a blank row another table may begin.
+                self.rows.blank();
+                draft.apart();
+            }
+            self.at = row;
+        }
+        if column < MAX_COLUMNS && !said.is_empty() {
+            if self.row.len() <= column {
+                self.row.resize(column + 1, String::new());
+            }
+            self.row[column] = said;
+        }
+    }
+
+    fn end(&mut self, draft: &mut Draft) {
+        let row = std::mem::take(&mut self.row);
+        draft.line(&self.rows.line(&row));
+    }
+}
+
+/// A cell in words: dates as `2024-05-17`, times as `14:30`, truth values as `true`, faults as Excel writes them.
+fn of_cell(cell: &Data) -> String {
+    match cell {
+        Data::Empty => String::new(),
+        Data::DateTime(at) if at.is_datetime() => {
+            let (year, month, day, hour, minute, second, _) = at.to_ymd_hms_milli();
+            let (date, time) = (format!("{year:04}-{month:02}-{day:02}"), (hour, minute, second));
+            match (time, at.as_f64() < 1.0) {
+                ((0, 0, 0), false) => date,
+                (_, true) => clock(time),
+                (_, false) => format!("{date} {}", clock(time)),
+            }
+        }
+        Data::Float(number) => number.to_string(),
+        other => other.to_string(),
+    }
+}
+
+fn clock((hour, minute, second): (u8, u8, u8)) -> String {
+    match second {
+        0 => format!("{hour:02}:{minute:02}"),
+        second => format!("{hour:02}:{minute:02}:{second:02}"),
+    }
+}
+
+fn broken(format: Format, error: &impl ToString) -> ParseError {
+    ParseError::Broken { format, reason: error.to_string() }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::archive::pack;
+    use super::*;
+
+    const WORKBOOK: &str = "<workbook xmlns='http://schemas.openxmlformats.org/spreadsheetml/2006/main' \
+        xmlns:r='http://schemas.openxmlformats.org/officeDocument/2006/relationships'><sheets>\
+        <sheet name='Budget' sheetId='1' r:id='rId1'/><sheet name='Far' sheetId='2' r:id='rId2'/></sheets></workbook>";
+    const LINKS: &str = "<Relationships xmlns='http://schemas.openxmlformats.org/package/2006/relationships'>\
+        <Relationship Id='rId1' Type='http://schemas.openxmlformats.org/officeDocument/2006/relationships/worksheet' \
+        Target='worksheets/sheet1.xml'/><Relationship Id='rId2' \
+        Type='http://schemas.openxmlformats.org/officeDocument/2006/relationships/worksheet' \
+        Target='worksheets/sheet2.xml'/></Relationships>";
+    const ROOT: &str = "<Relationships xmlns='http://schemas.openxmlformats.org/package/2006/relationships'>\
+        <Relationship Id='rId1' Type='http://schemas.openxmlformats.org/officeDocument/2006/relationships/officeDocument' \
+        Target='xl/workbook.xml'/></Relationships>";
+    const STYLES: &str = "<styleSheet xmlns='http://schemas.openxmlformats.org/spreadsheetml/2006/main'><cellXfs>\
+        <xf numFmtId='0'/><xf numFmtId='14'/></cellXfs></styleSheet>";
+
+    fn check_xlsx(rows: &str, limits: &ParseLimits) -> Result<Body, ParseError> {
+        let sheet = format!(
+            "<worksheet xmlns='http://schemas.openxmlformats.org/spreadsheetml/2006/main'><sheetData>{rows}</sheetData>\
+             </worksheet>"
+        );
+        let far = "<worksheet xmlns='http://schemas.openxmlformats.org/spreadsheetml/2006/main'><sheetData><row r='1'>\
+            <c r='A1'><v>1</v></c></row><row r='1048576'><c r='XFD1048576'><v>2</v></c><c r='B1048576'><v>3</v></c></row>\
+            </sheetData></worksheet>";
+        let bytes = pack(&[
+            ("_rels/.rels", ROOT),
+            ("xl/workbook.xml", WORKBOOK),
+            ("xl/_rels/workbook.xml.rels", LINKS),
+            ("xl/styles.xml", STYLES),
+            ("xl/worksheets/sheet1.xml", &sheet),
+            ("xl/worksheets/sheet2.xml", far),
+        ]);
+        parse_xlsx(&bytes, limits)
+    }
+
+    const ROWS: &str = "<row r='1'><c r='A1' t='inlineStr'><is><t>Item</t></is></c><c r='B1' t='inlineStr'><is><t>Due</t>\
+        </is></c></row><row r='2'><c r='A2' t='inlineStr'><is><t>Pipes</t></is></c><c r='B2' s='1'><v>45429</v></c></row>\
+        <row r='3'><c r='A3' t='b'><v>1</v></c><c r='B3'><f>1/4</f><v>0.25</v></c></row>";
+
+    #[test]
+    fn sheets_are_parts_and_rows_name_their_columns() {
+        let body = check_xlsx(ROWS, &ParseLimits::default()).expect("a workbook");
+        assert_eq!(
+            body.text,
+            "# Budget\n\nItem | Due\nItem: Pipes | Due: 2024-05-17\nItem: true | Due: 0.25\n\n# Far\n\n1\n\n3\n"
+        );
+        let sheets: Vec<_> = body.parts.iter().map(|mark| mark.part.to_string()).collect();
+        assert_eq!(sheets, ["sheet Budget", "sheet Far"]);
+    }
+
+    #[test]
+    fn a_workbook_that_unpacks_to_too_much_is_refused() {
+        let limits = ParseLimits { max_unpacked_bytes: 1000, ..ParseLimits::default() };
+        let refused = check_xlsx(ROWS, &limits).map(|body| body.text);
+        assert_eq!(refused, Err(ParseError::Bomb { format: Format::Xlsx, max_bytes: 1000 }));
+    }
+}

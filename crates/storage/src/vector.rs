@@ -65,17 +65,26 @@ pub(crate) struct Coarse<'a> {
 /// Reads the coarse parts of what [`encode`] wrote, without copying them.
 pub(crate) fn read_coarse(stored: &[u8]) -> Coarse<'_> {
     let (codes, fine) = stored.split_at(dimensions(stored.len()));
-    let unit = proportion(codes, fine);
-    let left = fine_parts(fine).take(codes.len()).map(|fine| i64::from(fine * fine)).sum::<i64>();
+    let (mut squares, mut left) = (0i64, 0i64);
+    for_each_code(codes, fine, |code, fine| {
+        squares += i64::from(code * code);
+        left += i64::from(fine * fine);
+    });
+    let unit = proportion(squares);
     Coarse { codes, scale: 4.0 * unit, residual: unit * (left as f32).sqrt() }
 }
 
 /// Reads what [`encode`] wrote into `out`.
 pub(crate) fn decode_into(stored: &[u8], out: &mut Vec<f32>) {
     let (codes, fine) = stored.split_at(dimensions(stored.len()));
+    let mut squares = 0i64;
     out.clear();
-    out.extend(codes_of(codes, fine).map(f32::from));
-    let unit = proportion(codes, fine);
+    out.reserve(codes.len());
+    for_each_code(codes, fine, |code, _| {
+        squares += i64::from(code * code);
+        out.push(code as f32);
+    });
+    let unit = proportion(squares);
     out.iter_mut().for_each(|x| *x *= unit);
 }
 
@@ -86,18 +95,19 @@ pub(crate) fn decode(stored: &[u8]) -> Vec<f32> {
     out
 }
 
-/// What a code of 1 stands for in a vector of unit length.
-fn proportion(codes: &[u8], fine: &[u8]) -> f32 {
-    let squares = codes_of(codes, fine).map(|code| i64::from(i32::from(code) * i32::from(code))).sum::<i64>();
+/// What a code of 1 stands for in a vector of unit length, from the sum of the codes' squares.
+fn proportion(squares: i64) -> f32 {
     if squares == 0 { 0.0 } else { (1.0 / (squares as f64).sqrt()) as f32 }
 }
 
-fn codes_of<'a>(codes: &'a [u8], fine: &'a [u8]) -> impl Iterator<Item = i16> + 'a {
-    codes.iter().zip(fine_parts(fine)).map(|(&coarse, fine)| 4 * (i16::from(coarse) - i16::from(ZERO)) + fine)
-}
-
-fn fine_parts(fine: &[u8]) -> impl Iterator<Item = i16> + '_ {
-    fine.iter().flat_map(|byte| [0, 2, 4, 6].map(|shift| i16::from(byte >> shift & 3) - 2))
+/// Calls `each` with every code and what its coarse part leaves out.
+fn for_each_code(codes: &[u8], fine: &[u8], mut each: impl FnMut(i32, i32)) {
+    for (four, bits) in codes.chunks(4).zip(fine) {
+        for (at, coarse) in four.iter().enumerate() {
+            let fine = i32::from(bits >> (2 * at) & 3) - 2;
+            each(4 * (i32::from(*coarse) - i32::from(ZERO)) + fine, fine);
+        }
+    }
 }
 
 /// Cosine of a unit query and a stored vector. The order of the additions is fixed, so that equal vectors score

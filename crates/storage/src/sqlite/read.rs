@@ -194,20 +194,21 @@ pub(super) fn degree(conn: &Connection, key: &EntityKey) -> Result<u32> {
 
 pub(super) fn chunks_behind(conn: &Connection, key: &GraphKey, limit: usize) -> Result<Vec<ChunkId>> {
     let id = |row: &Row<'_>| Ok(ChunkId::from_stored(row.get::<_, String>(0)?));
-    let limit = sql_limit(limit);
-    match key {
+    // Sorted here: a temporary table of a few rows costs SQLite more than reading them.
+    let mut chunks: Vec<ChunkId> = match key {
         GraphKey::Entity(key) => {
-            let sql =
-                "SELECT DISTINCT c.key FROM mentions m JOIN chunks c ON c.id = m.chunk WHERE m.entity = ?1
-                 ORDER BY c.key LIMIT ?2";
-            select(conn, sql, params![key.as_str(), limit], id)
+            let sql = "SELECT c.key FROM mentions m JOIN chunks c ON c.id = m.chunk WHERE m.entity = ?1";
+            select(conn, sql, [key.as_str()], id)?
         }
         GraphKey::Relation(key) => {
-            let sql = "SELECT DISTINCT c.key FROM facts f JOIN chunks c ON c.id = f.chunk
-                 WHERE f.a = ?1 AND f.b = ?2 ORDER BY c.key LIMIT ?3";
-            select(conn, sql, params![key.a().as_str(), key.b().as_str(), limit], id)
+            let sql = "SELECT c.key FROM facts f JOIN chunks c ON c.id = f.chunk WHERE f.a = ?1 AND f.b = ?2";
+            select(conn, sql, [key.a().as_str(), key.b().as_str()], id)?
         }
-    }
+    };
+    chunks.sort_unstable();
+    chunks.dedup();
+    chunks.truncate(limit);
+    Ok(chunks)
 }
 
 pub(super) fn summaries(conn: &Connection, owner: &GraphKey) -> Result<Vec<Summary>> {

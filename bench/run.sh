@@ -16,16 +16,19 @@
 #   scale               growth from 500 to 6,119 passages, small operations at each size
 #   kill                kill -9 while indexing, 20 times
 #   fault               provider faults while indexing
-#   offline             without any model: needs no harness
+#   offline             the offline default's phrases and embedder on question sets: needs no harness
+#   offline-index       the offline default through the harness: indexing, quality
 #   table               the comparison, in Markdown
 #
 # GRAPHLOOM_BENCH_HARNESS  folder of the harness (default: ../shared/bench beside the repository)
+# GRAPHLOOM_BENCH_QUESTIONS  folder of question sets (default: ../shared/data/questions beside the repository)
 # BENCH_HOME               its venv, cache, work and results, set up as its README says (default: the harness itself)
 # BENCH_NICE               niceness of everything measured (default: 0)
 set -eu
 
 root=$(dirname "$(dirname "$(readlink -f "$0")")")
 harness=${GRAPHLOOM_BENCH_HARNESS:-$root/../shared/bench}
+questions=${GRAPHLOOM_BENCH_QUESTIONS:-$root/../shared/data/questions}
 corpus=musique_train100
 tag=$corpus
 limit_kill=120
@@ -78,7 +81,8 @@ for step in "$@"; do
     table) prepare "$step"; "$BENCH_HOME/venv/bin/python" "$root/bench/table.py" "$BENCH_HOME/results"; continue ;;
     offline)
         build
-        "$target/release/graphloom-bench-offline"
+        [ -d "$questions" ] || { echo "bench: no question sets at $questions; set GRAPHLOOM_BENCH_QUESTIONS" >&2; exit 2; }
+        "$target/release/graphloom-bench-offline" --data "$questions"
         continue
         ;;
     lightrag*) prepare "$step" ;;
@@ -96,6 +100,7 @@ for step in "$@"; do
     smallops) evaluate smallops --adapter graphloom --corpus $corpus --tag $tag --embed hash ;;
     scale) evaluate scale --adapter graphloom --corpus 2wiki_corpus6119 --embed hash --sizes 500,1000,2000,4000,6119 ;;
     kill) evaluate kill --adapter graphloom --corpus $corpus --embed hash --limit $limit_kill --delay-ms 50 --kills 20 ;;
+    offline-index) evaluate run --adapter graphloom --corpus $corpus --tag offline --options '{"offline": true}' ;;
     fault) evaluate fault --adapter graphloom --corpus $corpus --embed hash --limit $limit_kill ;;
     *) echo "bench: no step $step; see the head of $0" >&2; exit 2 ;;
     esac

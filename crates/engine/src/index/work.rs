@@ -25,7 +25,7 @@ const READY_DOCUMENTS: usize = 64;
 /// Most documents of one merge. Entities they share are derived and embedded once.
 const MERGE_DOCUMENTS: usize = 64;
 /// Documents after which stale entities and relations are derived again without waiting for the end of the run.
-const DOCUMENTS_UNTIL_SETTLED: usize = 4096;
+const DOCUMENTS_UNTIL_SETTLED: usize = 16_384;
 /// Jobs read per page when leases of gone workers are released.
 const PAGE: usize = 500;
 

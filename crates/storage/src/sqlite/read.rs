@@ -173,18 +173,30 @@ pub(super) fn entity(conn: &Connection, key: &EntityKey) -> Result<Option<Entity
     one(conn, &query(rows::ENTITY, "entities WHERE key = ?1"), [key.as_str()], rows::entity)
 }
 
+/// Many at once: the statement is looked up once.
+pub(super) fn entities(conn: &Connection, keys: &[EntityKey]) -> Result<Vec<Option<Entity>>> {
+    let mut select = conn.prepare_cached(&query(rows::ENTITY, "entities WHERE key = ?1"))?;
+    keys.iter().map(|key| select.query_row([key.as_str()], rows::entity).optional()).collect()
+}
+
 pub(super) fn relation(conn: &Connection, key: &RelationKey) -> Result<Option<Relation>> {
     let sql = query(rows::RELATION, "relations WHERE a = ?1 AND b = ?2");
     one(conn, &sql, [key.a().as_str(), key.b().as_str()], rows::relation)
 }
 
-pub(super) fn relations_of(conn: &Connection, entity: &EntityKey) -> Result<Vec<Relation>> {
-    let mut relations = Vec::new();
+pub(super) fn relations_of(conn: &Connection, entities: &[EntityKey]) -> Result<Vec<Vec<Relation>>> {
     // Keys in which the entity is the larger end sort before those in which it is the smaller one.
-    for from in ["relations WHERE b = ?1 ORDER BY a", "relations WHERE a = ?1 ORDER BY b"] {
-        relations.extend(select(conn, &query(rows::RELATION, from), [entity.as_str()], rows::relation)?);
-    }
-    Ok(relations)
+    let mut larger = conn.prepare_cached(&query(rows::RELATION, "relations WHERE b = ?1 ORDER BY a"))?;
+    let mut smaller = conn.prepare_cached(&query(rows::RELATION, "relations WHERE a = ?1 ORDER BY b"))?;
+    let mut of = |entity: &EntityKey| {
+        let mut relations: Vec<Relation> =
+            larger.query_map([entity.as_str()], rows::relation)?.collect::<Result<_>>()?;
+        for relation in smaller.query_map([entity.as_str()], rows::relation)? {
+            relations.push(relation?);
+        }
+        Ok(relations)
+    };
+    entities.iter().map(&mut of).collect()
 }
 
 pub(super) fn degree(conn: &Connection, key: &EntityKey) -> Result<u32> {
@@ -192,23 +204,25 @@ pub(super) fn degree(conn: &Connection, key: &EntityKey) -> Result<u32> {
     Ok(degree.unwrap_or(0))
 }
 
-pub(super) fn chunks_behind(conn: &Connection, key: &GraphKey, limit: usize) -> Result<Vec<ChunkId>> {
+pub(super) fn chunks_behind(conn: &Connection, keys: &[GraphKey], limit: usize) -> Result<Vec<Vec<ChunkId>>> {
+    let entity = "SELECT c.key FROM mentions m JOIN chunks c ON c.id = m.chunk WHERE m.entity = ?1";
+    let relation = "SELECT c.key FROM facts f JOIN chunks c ON c.id = f.chunk WHERE f.a = ?1 AND f.b = ?2";
+    let (mut entity, mut relation) = (conn.prepare_cached(entity)?, conn.prepare_cached(relation)?);
     let id = |row: &Row<'_>| Ok(ChunkId::from_stored(row.get::<_, String>(0)?));
     // Sorted here: a temporary table of a few rows costs SQLite more than reading them.
-    let mut chunks: Vec<ChunkId> = match key {
-        GraphKey::Entity(key) => {
-            let sql = "SELECT c.key FROM mentions m JOIN chunks c ON c.id = m.chunk WHERE m.entity = ?1";
-            select(conn, sql, [key.as_str()], id)?
-        }
-        GraphKey::Relation(key) => {
-            let sql = "SELECT c.key FROM facts f JOIN chunks c ON c.id = f.chunk WHERE f.a = ?1 AND f.b = ?2";
-            select(conn, sql, [key.a().as_str(), key.b().as_str()], id)?
-        }
+    let mut behind = |key: &GraphKey| {
+        let mut chunks: Vec<ChunkId> = match key {
+            GraphKey::Entity(key) => entity.query_map([key.as_str()], id)?.collect::<Result<_>>()?,
+            GraphKey::Relation(key) => {
+                relation.query_map([key.a().as_str(), key.b().as_str()], id)?.collect::<Result<_>>()?
+            }
+        };
+        chunks.sort_unstable();
+        chunks.dedup();
+        chunks.truncate(limit);
+        Ok(chunks)
     };
-    chunks.sort_unstable();
-    chunks.dedup();
-    chunks.truncate(limit);
-    Ok(chunks)
+    keys.iter().map(&mut behind).collect()
 }
 
 pub(super) fn summaries(conn: &Connection, owner: &GraphKey) -> Result<Vec<Summary>> {
@@ -229,10 +243,13 @@ pub(super) fn owner_columns(owner: &GraphKey) -> (u8, &str, &str) {
     }
 }
 
-pub(super) fn stored_vector(conn: &Connection, kind: VectorKind, id: &str) -> Result<Option<Vec<f32>>> {
+pub(super) fn vectors(conn: &Connection, kind: VectorKind, ids: &[String]) -> Result<Vec<Option<Vec<f32>>>> {
     let sql =
         "SELECT d.data FROM vectors v JOIN vector_data d ON d.slot = v.slot WHERE v.kind = ?1 AND v.key = ?2";
-    one(conn, sql, params![rows::kind_code(kind), id], |row| Ok(vector::decode(row.get_ref(0)?.as_blob()?)))
+    let mut select = conn.prepare_cached(sql)?;
+    let decode = |row: &Row<'_>| Ok(vector::decode(row.get_ref(0)?.as_blob()?));
+    let kind = rows::kind_code(kind);
+    ids.iter().map(|id| select.query_row(params![kind, id], decode).optional()).collect()
 }
 
 /// Whether an entry of full-text search exists and may be found.

@@ -132,7 +132,7 @@ impl Snapshot for SqliteSnapshot {
     }
 
     async fn entities(&self, keys: &[EntityKey]) -> Result<Vec<Option<Entity>>, StoreError> {
-        self.each("reading entities", keys, read::entity)
+        self.read("reading entities", |conn| read::entities(conn, keys))
     }
 
     async fn relations(&self, keys: &[RelationKey]) -> Result<Vec<Option<Relation>>, StoreError> {
@@ -140,7 +140,7 @@ impl Snapshot for SqliteSnapshot {
     }
 
     async fn relations_of(&self, entities: &[EntityKey]) -> Result<Vec<Vec<Relation>>, StoreError> {
-        self.each("reading relations of entities", entities, read::relations_of)
+        self.read("reading relations of entities", |conn| read::relations_of(conn, entities))
     }
 
     async fn degrees(&self, entities: &[EntityKey]) -> Result<Vec<u32>, StoreError> {
@@ -148,9 +148,7 @@ impl Snapshot for SqliteSnapshot {
     }
 
     async fn chunks_behind(&self, keys: &[GraphKey], limit: usize) -> Result<Vec<Vec<ChunkId>>, StoreError> {
-        self.each("reading the chunks behind the graph", keys, |conn, key| {
-            read::chunks_behind(conn, key, limit)
-        })
+        self.read("reading the chunks behind the graph", |conn| read::chunks_behind(conn, keys, limit))
     }
 
     async fn summaries(&self, keys: &[GraphKey]) -> Result<Vec<Vec<Summary>>, StoreError> {
@@ -167,7 +165,7 @@ impl Snapshot for SqliteSnapshot {
     }
 
     async fn vectors(&self, kind: VectorKind, ids: &[String]) -> Result<Vec<Option<Vec<f32>>>, StoreError> {
-        self.each("reading vectors", ids, |conn, id| read::stored_vector(conn, kind, id))
+        self.read("reading vectors", |conn| read::vectors(conn, kind, ids))
     }
 
     async fn search_text(&self, query: &TextQuery) -> Result<Vec<VectorHit>, StoreError> {

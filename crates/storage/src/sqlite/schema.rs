@@ -14,8 +14,10 @@ use crate::vector;
 const BUSY_TIMEOUT: Duration = Duration::from_secs(30);
 /// Prepared statements kept per connection; every statement of the crate fits.
 const STATEMENT_CACHE: usize = 128;
-/// Page cache of a connection, in KiB (negative as SQLite wants it).
-const CACHE_KIB: i32 = -4096;
+/// Page cache of the connection that writes, in KiB (negative as SQLite wants it): room for the pages of one merge.
+const WRITER_CACHE_KIB: i32 = -8192;
+/// Page cache of a connection that reads.
+const READER_CACHE_KIB: i32 = -4096;
 /// The log is cut back to this after a checkpoint.
 const WAL_LIMIT_BYTES: i64 = 64 << 20;
 /// Marks the file as ours: `GrLm`.
@@ -188,7 +190,7 @@ pub(super) fn open_writer(path: &Path) -> Result<Connection, StoreError> {
     conn.pragma_update(None, "synchronous", "FULL").opening(path)?;
     conn.pragma_update(None, "foreign_keys", true).opening(path)?;
     conn.pragma_update(None, "journal_size_limit", WAL_LIMIT_BYTES).opening(path)?;
-    tune(&conn).opening(path)?;
+    tune(&conn, WRITER_CACHE_KIB).opening(path)?;
     Ok(conn)
 }
 
@@ -198,15 +200,15 @@ pub(super) fn open_reader(path: &Path) -> Result<Connection, StoreError> {
     let conn = Connection::open_with_flags(path, flags).opening(path)?;
     conn.busy_timeout(BUSY_TIMEOUT).opening(path)?;
     conn.pragma_update(None, "query_only", true).opening(path)?;
-    tune(&conn).opening(path)?;
+    tune(&conn, READER_CACHE_KIB).opening(path)?;
     Ok(conn)
 }
 
-fn tune(conn: &Connection) -> rusqlite::Result<()> {
+fn tune(conn: &Connection, cache_kib: i32) -> rusqlite::Result<()> {
     conn.set_prepared_statement_cache_capacity(STATEMENT_CACHE);
     // Without this, statements are compiled again whenever a bound limit or key changes.
     conn.set_db_config(DbConfig::SQLITE_DBCONFIG_ENABLE_QPSG, true)?;
-    conn.pragma_update(None, "cache_size", CACHE_KIB)
+    conn.pragma_update(None, "cache_size", cache_kib)
 }
 
 /// Runs the migrations the file has not seen, after copying an older file to a backup beside it.

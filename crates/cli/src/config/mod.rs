@@ -13,6 +13,7 @@ use std::time::Duration;
 
 use graphloom_core::{Role, WorkspaceId};
 use graphloom_engine::chunk::{ChunkConfig, ChunkStrategy};
+use graphloom_engine::extract::Gleaning;
 
 pub(crate) use self::choice::{EmbedderChoice, ModelChoice, RerankerChoice, Service};
 pub(crate) use self::layers::{Origin, Setting, Settings, Surroundings};
@@ -40,8 +41,8 @@ pub(crate) struct Config {
     pub(crate) models_dir: PathBuf,
     /// How texts are split.
     pub(crate) chunk: ChunkConfig,
-    /// Extra extraction passes.
-    pub(crate) gleaning: u32,
+    /// When a chunk is asked about again.
+    pub(crate) gleaning: Gleaning,
     /// Entity types; `None` for the engine's own.
     pub(crate) entity_types: Option<Vec<String>>,
     /// Extraction calls in flight.
@@ -221,7 +222,7 @@ fn check(settings: &Settings, surroundings: &Surroundings) -> anyhow::Result<Con
         reranker,
         models_dir: models_dir(settings, surroundings)?,
         chunk: ChunkConfig { strategy: strategy(settings)?, max_chunk_tokens, overlap_tokens },
-        gleaning: number(settings, "gleaning", 0)?.unwrap_or(0),
+        gleaning: gleaning(settings)?,
         entity_types: (!types.is_empty()).then_some(types),
         max_concurrent_calls: number(settings, "max_concurrent_calls", 1)?.unwrap_or(1),
         max_concurrent_documents: number(settings, "max_concurrent_documents", 1)?.unwrap_or(1),
@@ -248,6 +249,11 @@ fn model(settings: &Settings, key: &str) -> anyhow::Result<Option<Option<ModelCh
         Some(choice) => Ok(Some(Some(choice))),
         None => Err(invalid(key, setting, ModelChoice::EXPECTED)),
     }
+}
+
+fn gleaning(settings: &Settings) -> anyhow::Result<Gleaning> {
+    let Some(setting) = settings.get("gleaning") else { return Ok(Gleaning::default()) };
+    setting.value.parse().map_err(|_| invalid("gleaning", setting, "auto, or a number of passes"))
 }
 
 fn per_minute(settings: &Settings, key: &str) -> anyhow::Result<PerMinute> {
@@ -330,6 +336,8 @@ mod tests {
         assert!(check_flags(&[("chunk_tokens", "many")]).is_err());
         assert!(check_flags(&[("chunk_tokens", "100"), ("chunk_overlap", "100")]).is_err());
         assert!(check_flags(&[("workspace", "../x")]).is_err());
+        let error = check_flags(&[("gleaning", "often")]).expect_err("neither auto nor a number");
+        assert_eq!(error, "gleaning is \"often\" (flag --gleaning) but must be auto, or a number of passes");
     }
 
     #[test]

@@ -1,5 +1,7 @@
 //! Records from chunks, by a model: one call, gleanings, one content-addressed extraction.
 
+mod coverage;
+mod glean;
 mod tuples;
 
 use graphloom_core::{
@@ -10,6 +12,9 @@ use graphloom_core::{
 use crate::offline::RULES;
 use crate::prompt::Prompt;
 use crate::text::entity_key;
+pub use coverage::{Coverage, MAX_MISSED, MIN_MISSED, MIN_MISSED_PERCENT, coverage};
+pub use glean::Gleaning;
+use glean::again;
 pub(crate) use tuples::after_thinking;
 use tuples::{ParsedResponse, parse_tuples};
 
@@ -19,6 +24,8 @@ pub const SYSTEM_PROMPT: Prompt = Prompt::new(include_str!("../../prompts/extrac
 pub const USER_PROMPT: Prompt = Prompt::new(include_str!("../../prompts/extract_user.md"));
 /// Asks for what was missed.
 pub const GLEAN_PROMPT: Prompt = Prompt::new(include_str!("../../prompts/extract_glean.md"));
+/// Asks for names that were missed.
+pub const MISSED_PROMPT: Prompt = Prompt::new(include_str!("../../prompts/extract_missed.md"));
 
 /// Most records asked of one answer, LightRAG's limit.
 pub const MAX_RECORDS: u32 = 100;
@@ -45,13 +52,13 @@ pub const ENTITY_TYPES: [&str; 12] = [
 pub struct ExtractSpec {
     /// Types offered to the model.
     pub entity_types: Vec<String>,
-    /// Extra passes for what the first answer missed.
-    pub gleaning: u32,
+    /// When a chunk is asked about again for what the first answer missed.
+    pub gleaning: Gleaning,
 }
 
 impl Default for ExtractSpec {
     fn default() -> Self {
-        Self { entity_types: ENTITY_TYPES.map(str::to_owned).to_vec(), gleaning: 1 }
+        Self { entity_types: ENTITY_TYPES.map(str::to_owned).to_vec(), gleaning: Gleaning::default() }
     }
 }
 
@@ -72,10 +79,11 @@ pub fn extraction_key(chunk: &Chunk, spec: &ExtractSpec, model: Option<&str>) ->
         None => ExtractionKey::new(&[RULES, &chunk.text]),
         Some(model) => ExtractionKey::new(&[
             model,
-            &spec.gleaning.to_string(),
+            &spec.gleaning.identity(),
             &system_prompt(spec),
             USER_PROMPT.body(),
             GLEAN_PROMPT.body(),
+            MISSED_PROMPT.body(),
             &section,
             &chunk.text,
         ]),
@@ -88,8 +96,8 @@ pub fn extract_by_rules(chunk: &Chunk, key: ExtractionKey) -> Extraction {
     Extraction { key, model: RULES.to_owned(), responses: Vec::new(), records, rejects: Vec::new() }
 }
 
-/// The records of `chunk` by `model`: a first answer and up to `spec.gleaning` more. A gleaning that fails leaves what
-/// was already said; a first answer that fails is the chunk's failure.
+/// The records of `chunk` by `model`: a first answer and as many more as `spec.gleaning` says. A gleaning that fails
+/// leaves what was already said; a first answer that fails is the chunk's failure.
 pub async fn extract_by_model(
     chunk: &Chunk,
     key: ExtractionKey,
@@ -97,15 +105,13 @@ pub async fn extract_by_model(
     model: &dyn LanguageModel,
     clock: &dyn Clock,
 ) -> Extracted {
-    let mut messages = vec![
-        ChatMessage::new(ChatRole::System, system_prompt(spec)),
-        ChatMessage::new(ChatRole::User, user_prompt(chunk)),
-    ];
+    let opening = first_messages(chunk, spec);
+    let mut messages = opening.clone();
     let mut calls = Vec::new();
     let mut responses: Vec<String> = Vec::new();
     let mut parsed: Vec<ParsedResponse> = Vec::new();
-    for pass in 0..=spec.gleaning {
-        let request = ChatRequest { messages: messages.clone(), ..ChatRequest::default() };
+    for pass in 0.. {
+        let request = ChatRequest { messages, ..ChatRequest::default() };
         let (answer, call) = ask(model, request, Role::Extract, Some(&chunk.document), clock).await;
         calls.push(call);
         let answer = match answer {
@@ -117,13 +123,12 @@ pub async fn extract_by_model(
             }
         };
         let read = parse_tuples(pass, &answer);
-        let silent = read.records.entities.is_empty() && read.records.relations.is_empty();
         parsed.push(read);
-        messages.push(ChatMessage::new(ChatRole::Assistant, answer.clone()));
-        messages.push(ChatMessage::new(ChatRole::User, GLEAN_PROMPT.body()));
         responses.push(answer);
-        if pass > 0 && silent {
-            break;
+        let records: Vec<&Records> = parsed.iter().map(|read| &read.records).collect();
+        match again(spec.gleaning, &chunk.text, &opening, &responses, &records) {
+            Some(next) => messages = next,
+            None => break,
         }
     }
     if let Some(error) = says_nothing(model, &responses, &parsed) {
@@ -212,6 +217,14 @@ fn pair(relation: &RelationRecord) -> Option<graphloom_core::RelationKey> {
     graphloom_core::RelationKey::new(entity_key(&relation.source)?, entity_key(&relation.target)?)
 }
 
+/// The first question about `chunk`: instructions that are the same for every chunk, then the chunk.
+pub(crate) fn first_messages(chunk: &Chunk, spec: &ExtractSpec) -> Vec<ChatMessage> {
+    vec![
+        ChatMessage::new(ChatRole::System, system_prompt(spec)),
+        ChatMessage::new(ChatRole::User, user_prompt(chunk)),
+    ]
+}
+
 fn system_prompt(spec: &ExtractSpec) -> String {
     SYSTEM_PROMPT.render(&[
         ("entity_types", &spec.entity_types.join(", ")),
@@ -287,7 +300,8 @@ mod tests {
 
     fn check_extraction(answers: &[Option<&'static str>]) -> (Result<Vec<(String, String)>, String>, usize) {
         let model = Scripted(Mutex::new(answers.to_vec()));
-        let (chunk, spec) = (chunk("Ada works in Kelm.", &[]), ExtractSpec::default());
+        let spec = ExtractSpec { gleaning: Gleaning::Passes(1), ..ExtractSpec::default() };
+        let chunk = chunk("Ada works in Kelm.", &[]);
         let key = extraction_key(&chunk, &spec, Some("scripted"));
         let extracted = block_on(extract_by_model(&chunk, key, &spec, &model, &StoppedClock));
         let result = extracted.result.map_err(|error| error.to_string()).map(|extraction| {
@@ -330,7 +344,7 @@ mod tests {
     fn everything_that_changes_the_answer_changes_the_key() {
         let spec = ExtractSpec::default();
         let key = extraction_key(&chunk("text", &[]), &spec, Some("m"));
-        let other_spec = ExtractSpec { gleaning: 0, ..spec.clone() };
+        let other_spec = ExtractSpec { gleaning: Gleaning::Passes(0), ..spec.clone() };
         let others = [
             extraction_key(&chunk("other", &[]), &spec, Some("m")),
             extraction_key(&chunk("text", &["Heading"]), &spec, Some("m")),

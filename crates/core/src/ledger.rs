@@ -45,6 +45,9 @@ pub struct Call {
     pub model: String,
     /// Tokens sent, as the provider counted them; 0 where it did not say.
     pub prompt_tokens: u64,
+    /// Of these, tokens read from the provider's prompt cache, which cost less.
+    #[serde(default)]
+    pub cached_prompt_tokens: u64,
     /// Tokens received.
     pub completion_tokens: u64,
     /// HTTP attempts, retries included.

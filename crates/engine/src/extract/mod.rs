@@ -160,6 +160,7 @@ pub(crate) async fn ask(
         role,
         model: model.name().to_owned(),
         prompt_tokens: done.map_or(0, |done| done.usage.prompt_tokens),
+        cached_prompt_tokens: done.map_or(0, |done| done.usage.cached_prompt_tokens),
         completion_tokens: done.map_or(0, |done| done.usage.completion_tokens),
         attempts: done.map_or(1, |done| done.attempts),
         started_at,

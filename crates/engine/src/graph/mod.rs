@@ -411,6 +411,7 @@ pub(crate) async fn embed(
             role: Role::Embed,
             model: embedder.name().to_owned(),
             prompt_tokens: embeddings.usage.prompt_tokens,
+            cached_prompt_tokens: embeddings.usage.cached_prompt_tokens,
             completion_tokens: embeddings.usage.completion_tokens,
             attempts: embeddings.attempts,
             started_at,

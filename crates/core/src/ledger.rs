@@ -50,7 +50,7 @@ pub struct Call {
     pub cached_prompt_tokens: u64,
     /// Tokens received.
     pub completion_tokens: u64,
-    /// HTTP attempts, retries included.
+    /// HTTP attempts, retries included; 0 where the call was not sent.
     pub attempts: u32,
     /// When it was sent.
     pub started_at: Timestamp,

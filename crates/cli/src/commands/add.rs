@@ -7,11 +7,11 @@ use std::sync::Arc;
 
 use graphloom_core::DocumentStatus;
 use graphloom_engine::Engine;
-use graphloom_engine::index::{self, Acceptance, RunReport, Source};
+use graphloom_engine::index::{self, Acceptance, Estimator, IndexError, RunReport, Source};
 use serde::Serialize;
 
 use super::indexing::Ran;
-use super::{App, indexing};
+use super::{App, estimate, indexing};
 use crate::args::AddArgs;
 use crate::fault::{Exit, Fault};
 use crate::files::{self, Files, Found};
@@ -43,12 +43,17 @@ pub(crate) async fn run(app: &App, args: &AddArgs) -> anyhow::Result<Exit> {
         (2.., Some(_)) => return Err(Fault::usage("standard input can be read only once").into()),
         _ => {}
     }
+    if args.estimate {
+        return estimate(app, args).await;
+    }
     let worker = wire::register_worker(&app.config)?;
     let view = Arc::new(ProgressView::new(app.output));
-    let indexing = wire::indexing(app, &worker, indexing::listener(&view)).await?;
+    let listener = indexing::listener(&view);
+    let indexing = wire::indexing(app, &worker, listener, args.spending.budget).await?;
     let interrupt = Interrupt::listen()?;
     let mut summary = Summary::default();
-    accept_all(app, args, &indexing.engine, &interrupt, &view, &mut summary).await?;
+    let mut into = Into::Store(&indexing.engine);
+    accept_all(app, args, &mut into, &interrupt, &view, &mut summary).await?;
     if interrupt.is_requested() {
         summary.run.interrupted = true;
     } else {
@@ -65,7 +70,49 @@ pub(crate) async fn run(app: &App, args: &AddArgs) -> anyhow::Result<Exit> {
     if summary.run.interrupted {
         app.output.warn(indexing::GO_ON);
     }
+    if let Some(what) = summary.run.over_budget() {
+        indexing::say_over_budget(app, what);
+    }
     Ok(summary.exit())
+}
+
+/// Prints what adding would cost. Nothing is sent and nothing is stored.
+async fn estimate(app: &App, args: &AddArgs) -> anyhow::Result<Exit> {
+    let engine = wire::estimating(app).await?;
+    let interrupt = Interrupt::listen()?;
+    let view = ProgressView::new(app.output);
+    let mut summary = Summary { estimates: true, ..Summary::default() };
+    let estimator = Estimator::start(&engine, wire::embeds_by_service(&engine)).await?;
+    let mut into = Into::Estimate(Box::new(estimator));
+    accept_all(app, args, &mut into, &interrupt, &view, &mut summary).await?;
+    if interrupt.is_requested() {
+        return Ok(Exit::Interrupted);
+    }
+    if let Into::Estimate(estimator) = into {
+        estimate::print(app, estimator.finish())?;
+    }
+    if !app.output.json {
+        print_remarks(app, "refused", &summary.refused)?;
+        print_remarks(app, "skipped", &summary.skipped)?;
+    }
+    Ok(if summary.refused.is_empty() { Exit::Done } else { Exit::Partly })
+}
+
+/// Where sources go.
+enum Into<'a> {
+    /// They become documents.
+    Store(&'a Engine),
+    /// They are counted, and nothing else.
+    Estimate(Box<Estimator<'a>>),
+}
+
+impl Into<'_> {
+    async fn accept(&mut self, sources: Vec<Source>) -> Result<Vec<Acceptance>, IndexError> {
+        match self {
+            Self::Store(engine) => index::accept(engine, sources).await,
+            Self::Estimate(estimator) => estimator.add(sources).await,
+        }
+    }
 }
 
 /// What became of everything that was to be added.
@@ -81,6 +128,9 @@ struct Summary {
     same_content: Vec<Remark>,
     other_encodings: Vec<Remark>,
     run: Ran,
+    /// Whether nothing is added, so that there is nothing to tell of single sources.
+    #[serde(skip)]
+    estimates: bool,
 }
 
 /// A source and what is to be said about it.
@@ -112,12 +162,15 @@ enum Line<'a> {
 async fn accept_all(
     app: &App,
     args: &AddArgs,
-    engine: &Engine,
+    into: &mut Into<'_>,
     interrupt: &Interrupt,
     view: &ProgressView,
     summary: &mut Summary,
 ) -> anyhow::Result<()> {
-    let most = engine.index.limits.max_bytes;
+    let most = match into {
+        Into::Store(engine) => engine.index.limits.max_bytes,
+        Into::Estimate(estimator) => estimator.max_bytes(),
+    };
     let meta: BTreeMap<String, String> = args.meta.iter().cloned().collect();
     let mut batch = Batch { meta, sources: Vec::new(), bytes: 0 };
     if let (true, Some(name)) = (args.paths.iter().any(|path| is_stdin(path)), &args.name) {
@@ -138,7 +191,7 @@ async fn accept_all(
                 Err(error) => refuse(app, summary, source, files::reason(&error), None)?,
             },
             Found::Skipped { source, reason } => {
-                if app.output.json {
+                if app.output.json && !summary.estimates {
                     app.output.json(&Line::Skipped { source: &source, reason: &reason })?;
                 }
                 summary.skipped.push(Remark { source, what: reason, remedy: None });
@@ -146,11 +199,12 @@ async fn accept_all(
             Found::Refused { source, reason } => refuse(app, summary, source, reason, None)?,
         }
         if batch.is_full() {
-            batch.accept(app, engine, summary).await?;
-            view.note(&format!("{} accepted so far", count(summary.accepted, "document")));
+            batch.accept(app, into, summary).await?;
+            let done = if summary.estimates { "counted" } else { "accepted" };
+            view.note(&format!("{} {done} so far", count(summary.accepted, "document")));
         }
     }
-    batch.accept(app, engine, summary).await
+    batch.accept(app, into, summary).await
 }
 
 /// Sources on their way into the store.
@@ -170,14 +224,14 @@ impl Batch {
         self.bytes >= MAX_BYTES_IN_FLIGHT || self.sources.len() >= MAX_DOCUMENTS_IN_FLIGHT
     }
 
-    async fn accept(&mut self, app: &App, engine: &Engine, summary: &mut Summary) -> anyhow::Result<()> {
+    async fn accept(&mut self, app: &App, into: &mut Into<'_>, summary: &mut Summary) -> anyhow::Result<()> {
         let sources = std::mem::take(&mut self.sources);
         self.bytes = 0;
         if sources.is_empty() {
             return Ok(());
         }
         let names: Vec<String> = sources.iter().map(|source| source.name.clone()).collect();
-        for (source, acceptance) in names.into_iter().zip(index::accept(engine, sources).await?) {
+        for (source, acceptance) in names.into_iter().zip(into.accept(sources).await?) {
             summary.take(app, source, acceptance)?;
         }
         Ok(())
@@ -196,7 +250,7 @@ fn refuse(
 
 impl Summary {
     fn take(&mut self, app: &App, source: String, acceptance: Acceptance) -> anyhow::Result<()> {
-        if app.output.json {
+        if app.output.json && !self.estimates {
             app.output.json(&Line::Source { source: &source, acceptance: &acceptance })?;
         }
         match acceptance {
@@ -233,6 +287,8 @@ impl Summary {
         let run_failed = self.run.report.as_ref().is_some_and(RunReport::is_partial);
         if self.run.interrupted {
             Exit::Interrupted
+        } else if self.run.over_budget().is_some() {
+            Exit::OverBudget
         } else if run_failed || self.run.failures.total > 0 || !self.refused.is_empty() {
             Exit::Partly
         } else {

@@ -85,6 +85,11 @@ pub(crate) const KEYS: &[Key] = &[
         "when chunks are asked about again: auto (where names were missed), or a number of passes",
     ),
     key("entity_types", None, "entity types offered to the extraction model, separated by commas"),
+    key(
+        "prices",
+        None,
+        "prices of a million tokens: MODEL=INPUT/OUTPUT/CACHED, separated by commas, or a table in a file",
+    ),
     key("max_concurrent_calls", Some("4"), "calls in flight to each model service"),
     key("max_concurrent_documents", Some("16"), "documents worked on at once"),
     key(

@@ -14,6 +14,7 @@ use std::time::Duration;
 use graphloom_core::{Role, WorkspaceId};
 use graphloom_engine::chunk::{ChunkConfig, ChunkStrategy};
 use graphloom_engine::extract::Gleaning;
+use graphloom_engine::money::Prices;
 
 pub(crate) use self::choice::{EmbedderChoice, ModelChoice, RerankerChoice, Service};
 pub(crate) use self::layers::{Origin, Setting, Settings, Surroundings};
@@ -45,6 +46,8 @@ pub(crate) struct Config {
     pub(crate) gleaning: Gleaning,
     /// Entity types; `None` for the engine's own.
     pub(crate) entity_types: Option<Vec<String>>,
+    /// What tokens cost.
+    pub(crate) prices: Prices,
     /// Extraction calls in flight.
     pub(crate) max_concurrent_calls: usize,
     /// Documents worked on at once.
@@ -224,6 +227,7 @@ fn check(settings: &Settings, surroundings: &Surroundings) -> anyhow::Result<Con
         chunk: ChunkConfig { strategy: strategy(settings)?, max_chunk_tokens, overlap_tokens },
         gleaning: gleaning(settings)?,
         entity_types: (!types.is_empty()).then_some(types),
+        prices: prices(settings)?,
         max_concurrent_calls: number(settings, "max_concurrent_calls", 1)?.unwrap_or(1),
         max_concurrent_documents: number(settings, "max_concurrent_documents", 1)?.unwrap_or(1),
         requests_per_minute: per_minute(settings, "requests_per_minute")?,
@@ -254,6 +258,11 @@ fn model(settings: &Settings, key: &str) -> anyhow::Result<Option<Option<ModelCh
 fn gleaning(settings: &Settings) -> anyhow::Result<Gleaning> {
     let Some(setting) = settings.get("gleaning") else { return Ok(Gleaning::default()) };
     setting.value.parse().map_err(|_| invalid("gleaning", setting, "auto, or a number of passes"))
+}
+
+fn prices(settings: &Settings) -> anyhow::Result<Prices> {
+    let Some(setting) = settings.get("prices") else { return Ok(Prices::default()) };
+    Prices::parse(&setting.value).ok_or_else(|| invalid("prices", setting, Prices::EXPECTED))
 }
 
 fn per_minute(settings: &Settings, key: &str) -> anyhow::Result<PerMinute> {
@@ -338,6 +347,15 @@ mod tests {
         assert!(check_flags(&[("workspace", "../x")]).is_err());
         let error = check_flags(&[("gleaning", "often")]).expect_err("neither auto nor a number");
         assert_eq!(error, "gleaning is \"often\" (flag --gleaning) but must be auto, or a number of passes");
+    }
+
+    #[test]
+    fn prices_are_of_models_or_of_a_whole_service() {
+        let config = check_flags(&[("prices", "openai:small=0.15/0.60,ollama=0")]).expect("valid");
+        assert!(config.prices.of("openai:small").is_some() && config.prices.of("ollama:any").is_some());
+        assert!(config.prices.of("openai:large").is_none());
+        let error = check_flags(&[("prices", "openai:small=cheap")]).expect_err("no number");
+        assert!(error.contains("(flag --prices) but must be prices of a million tokens"), "{error}");
     }
 
     #[test]

@@ -38,6 +38,8 @@ struct State {
     refuse: Option<String>,
     /// What to answer to questions that are no extraction.
     answer: String,
+    /// Tokens that every call is said to cost: sent, of them cached, received; 10, 0 and 5 where unset.
+    tokens: Option<[u64; 3]>,
 }
 
 impl ScriptedModel {
@@ -96,6 +98,11 @@ impl ScriptedModel {
         self.change(|state| answer.clone_into(&mut state.answer));
     }
 
+    /// Says of every call that it costs so many tokens: sent, of them cached, received.
+    pub(crate) fn count_tokens(&self, tokens: [u64; 3]) {
+        self.change(|state| state.tokens = Some(tokens));
+    }
+
     /// How often each extraction prompt was asked.
     pub(crate) fn asked(&self) -> BTreeMap<String, usize> {
         self.shared.state.lock().expect("not poisoned").asked.clone()
@@ -115,9 +122,9 @@ impl ScriptedModel {
         if !self.admit(&prompt, is_extraction) {
             return Ok(());
         }
-        let (refuse, answer) = {
+        let (refuse, answer, [sent, cached, received]) = {
             let state = self.shared.state.lock().expect("not poisoned");
-            (state.refuse.clone(), state.answer.clone())
+            (state.refuse.clone(), state.answer.clone(), state.tokens.unwrap_or([10, 0, 5]))
         };
         if refuse.is_some_and(|part| prompt.contains(&part)) {
             return respond(
@@ -128,7 +135,12 @@ impl ScriptedModel {
             );
         }
         let answer = if is_extraction { extract(said.last().copied().unwrap_or_default()) } else { answer };
-        let usage = json!({ "prompt_tokens": 10, "completion_tokens": 5, "total_tokens": 15 });
+        let usage = json!({
+            "prompt_tokens": sent,
+            "completion_tokens": received,
+            "total_tokens": sent + received,
+            "prompt_tokens_details": { "cached_tokens": cached },
+        });
         if body["stream"] == json!(true) {
             let delta =
                 json!({ "choices": [{ "index": 0, "delta": { "content": answer }, "finish_reason": null }] });

@@ -117,6 +117,8 @@ pub async fn extract_by_model(
         let answer = match answer {
             Ok(answer) => answer,
             Err(error) if pass == 0 => return Extracted { result: Err(error), calls },
+            // What is stored must not depend on the budget; the later run asks again.
+            Err(error @ ModelError::OverBudget { .. }) => return Extracted { result: Err(error), calls },
             Err(error) => {
                 tracing::warn!(chunk = %chunk.id, pass, %error, "gleaning failed; the first answer stands");
                 break;
@@ -140,7 +142,7 @@ pub async fn extract_by_model(
     Extracted { result: Ok(extraction), calls }
 }
 
-/// Asks once and writes the ledger row.
+/// Asks once and writes the ledger row; one of 0 attempts where the call was not sent.
 pub(crate) async fn ask(
     model: &dyn LanguageModel,
     request: ChatRequest,
@@ -151,6 +153,7 @@ pub(crate) async fn ask(
     let started_at = clock.now();
     let answer = complete(model, request).await;
     let done = answer.as_ref().ok().map(|(_, completion)| *completion);
+    let over_budget = matches!(answer, Err(ModelError::OverBudget { .. }));
     let outcome = match &answer {
         Ok((_, Completion { finish: FinishReason::Length, .. })) => CallOutcome::Truncated,
         Ok(_) => CallOutcome::Ok,
@@ -162,7 +165,7 @@ pub(crate) async fn ask(
         prompt_tokens: done.map_or(0, |done| done.usage.prompt_tokens),
         cached_prompt_tokens: done.map_or(0, |done| done.usage.cached_prompt_tokens),
         completion_tokens: done.map_or(0, |done| done.usage.completion_tokens),
-        attempts: done.map_or(1, |done| done.attempts),
+        attempts: done.map_or(u32::from(!over_budget), |done| done.attempts),
         started_at,
         duration_ms: clock.now().0.saturating_sub(started_at.0),
         outcome,

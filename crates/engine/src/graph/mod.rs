@@ -350,7 +350,7 @@ impl Writer<'_> {
             .await;
         let described = views.into_iter().zip(descriptions).map(|(view, (owner, changed, description))| {
             let batch = &mut self.derivation.batch;
-            batch.append_calls.extend(description.calls);
+            batch.append_calls.extend(description.calls.into_iter().filter(|call| call.attempts > 0));
             if changed {
                 batch.set_summaries.push((owner.clone(), description.summaries));
             }

@@ -34,6 +34,17 @@ pub async fn accept(engine: &Engine, sources: Vec<Source>) -> Result<Vec<Accepta
     Err(StoreError::Conflict { what }.into())
 }
 
+/// The batch that would accept `sources` at `snapshot`, and what it would mean for each.
+pub(super) async fn preview(
+    engine: &Engine,
+    snapshot: &dyn Snapshot,
+    sources: Vec<Source>,
+) -> Result<(Batch, Vec<Acceptance>), StoreError> {
+    let parsed: Vec<Result<Arrival, ParseError>> =
+        sources.into_iter().map(|source| Arrival::read(engine, source)).collect();
+    decide(snapshot, &parsed).await
+}
+
 /// A readable source.
 struct Arrival {
     document: Document,

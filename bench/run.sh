@@ -10,6 +10,7 @@
 #   lightrag-kill       kill -9 while indexing, 5 times                              (slow)
 #   lightrag-shipped    its indexing cost as shipped, 250 and 500 passages           (slow)
 #   run                 Graphloom on musique_train100: index, quality, latency
+#   gleaned             the same without latency, every chunk asked about twice
 #   latency             its latency again, on the index of `run`
 #   latency-cold        the same with nothing remembered between questions
 #   smallops            cold start, one more document, one less, on that index
@@ -95,6 +96,7 @@ for step in "$@"; do
     lightrag-kill) evaluate kill --corpus $corpus --embed hash --limit $limit_kill --delay-ms 50 --kills 5 ;;
     lightrag-shipped) evaluate scale --corpus $corpus --embed hash --sizes 250,500 ;;
     run) evaluate run --adapter graphloom --corpus $corpus --tag $tag ;;
+    gleaned) evaluate run --no-latency --adapter graphloom --corpus $corpus --tag gleaned --options '{"gleaning": 1}' ;;
     latency) latency_again latency graphloom ;;
     latency-cold) latency_again latency-cold graphloom --options '{"cold": true}' ;;
     smallops) evaluate smallops --adapter graphloom --corpus $corpus --tag $tag --embed hash ;;

@@ -1,4 +1,5 @@
-//! Measures the offline default: which names its phrases cover, what its embedder finds, and what both cost.
+//! Measures the offline default: which names its phrases cover, what its embedder finds, and what both cost; and how
+//! often a model's answer would be asked about again for names it left out.
 //!
 //! `graphloom-bench-offline --data DIR [--json]`, where DIR holds one folder per question set with `corpus.jsonl`,
 //! `questions.jsonl` and, for phrase coverage, `openie.jsonl`.
@@ -9,7 +10,8 @@ use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 use anyhow::{Context, bail};
-use graphloom_core::Purpose;
+use graphloom_core::{EntityRecord, Purpose, Records};
+use graphloom_engine::extract::{self, Coverage};
 use graphloom_engine::offline;
 use graphloom_providers::builtin::BuiltinEmbedder;
 use serde::{Deserialize, Serialize};
@@ -67,6 +69,8 @@ struct QuestionRow {
 struct NamedRow {
     id: String,
     entities: Option<Vec<Option<String>>>,
+    #[serde(default)]
+    triples: Vec<serde_json::Value>,
 }
 
 /// What was measured on one set.
@@ -76,6 +80,9 @@ struct SetResult {
     passages: usize,
     /// Share of the listed entities among the best phrases; `None` without a list.
     phrase_coverage: Option<f64>,
+    /// Share of the listed answers that would be asked about again: as they are, without every fourth and every second
+    /// name, and without any; `None` without a list.
+    asked_again: Option<[f64; 4]>,
     /// At 2, 5 and 10; `None` without questions.
     recall: Option<[f64; 3]>,
     phrases_ms: f64,
@@ -105,6 +112,7 @@ fn measure(folder: &Path) -> anyhow::Result<SetResult> {
         set: folder.file_name().unwrap_or_default().to_string_lossy().into_owned(),
         passages: passages.len(),
         phrase_coverage: coverage(&folder.join("openie.jsonl"), &ids, &phrases)?,
+        asked_again: asked_again(&folder.join("openie.jsonl"), &ids, &texts)?,
         recall: recall(&folder.join("questions.jsonl"), &ids, &vectors)?,
         phrases_ms,
         extract_ms,
@@ -145,6 +153,42 @@ fn coverage(
         }
     }
     Ok((all > 0).then(|| covered as f64 / all as f64))
+}
+
+/// Of the listed answers with all their names, and with some taken away.
+fn asked_again(
+    list: &Path,
+    ids: &BTreeMap<&str, usize>,
+    texts: &[String],
+) -> anyhow::Result<Option<[f64; 4]>> {
+    if !list.is_file() {
+        return Ok(None);
+    }
+    let (mut asked, mut all) = ([0_usize; 4], 0);
+    for row in rows::<NamedRow>(list)? {
+        let text = ids.get(row.id.as_str()).and_then(|&i| texts.get(i));
+        let text = text.with_context(|| format!("no passage {}", row.id))?;
+        let mut names: Vec<String> = row.entities.into_iter().flatten().flatten().collect();
+        for triple in row.triples.iter().filter_map(serde_json::Value::as_array) {
+            for end in [triple.first(), triple.get(2)].into_iter().flatten().filter_map(|end| end.as_str()) {
+                if !names.iter().any(|name| name == end) {
+                    names.push(end.to_owned());
+                }
+            }
+        }
+        all += 1;
+        for (asked, every) in asked.iter_mut().zip([usize::MAX, 4, 2, 1]) {
+            let kept = names.iter().enumerate().filter(|(i, _)| (i + 1) % every != 0);
+            let entities = kept.map(|(_, name)| EntityRecord {
+                name: name.clone(),
+                kind: String::new(),
+                description: String::new(),
+            });
+            let records = Records { entities: entities.collect(), ..Records::default() };
+            *asked += usize::from(matches!(extract::coverage(text, &[&records]), Coverage::Missed(_)));
+        }
+    }
+    Ok((all > 0).then(|| asked.map(|asked| asked as f64 / all as f64)))
 }
 
 fn phrases_of<'a>(
@@ -197,16 +241,29 @@ fn rows<T: for<'a> Deserialize<'a>>(file: &Path) -> anyhow::Result<Vec<T>> {
 
 fn print_table(results: &[SetResult]) {
     println!(
-        "{:<20} {:>8} {:>8} {:>6} {:>6} {:>6} {:>11} {:>11} {:>9}",
-        "set", "passages", "coverage", "R@2", "R@5", "R@10", "phrases ms", "extract ms", "embed ms"
+        "{:<20} {:>8} {:>8} {:>23} {:>6} {:>6} {:>6} {:>11} {:>11} {:>9}",
+        "set",
+        "passages",
+        "coverage",
+        "asked again -0 4 2 1",
+        "R@2",
+        "R@5",
+        "R@10",
+        "phrases ms",
+        "extract ms",
+        "embed ms"
     );
     let share = |value: Option<f64>| value.map_or_else(|| "-".to_owned(), |value| format!("{value:.3}"));
     for result in results {
         println!(
-            "{:<20} {:>8} {:>8} {:>6} {:>6} {:>6} {:>11.3} {:>11.3} {:>9.3}",
+            "{:<20} {:>8} {:>8} {:>5} {:>5} {:>5} {:>5} {:>6} {:>6} {:>6} {:>11.3} {:>11.3} {:>9.3}",
             result.set,
             result.passages,
             share(result.phrase_coverage),
+            share(result.asked_again.map(|asked| asked[0])),
+            share(result.asked_again.map(|asked| asked[1])),
+            share(result.asked_again.map(|asked| asked[2])),
+            share(result.asked_again.map(|asked| asked[3])),
             share(result.recall.map(|recall| recall[0])),
             share(result.recall.map(|recall| recall[1])),
             share(result.recall.map(|recall| recall[2])),

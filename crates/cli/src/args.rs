@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
+use graphloom_engine::money::Limit;
 use graphloom_engine::query::{ChunkPick, Mode, Question};
 
 /// Documents in, cited answers out.
@@ -20,7 +21,7 @@ pub(crate) struct Cli {
 
 const EXIT_CODES: &str = "\
 Exit codes: 0 done; 1 error; 2 wrong command line or configuration; 3 finished, but some items failed or were \
-refused; 4 the documents hold no answer; 130 stopped by Ctrl-C.";
+refused; 4 the documents hold no answer; 5 stopped by the budget; 130 stopped by Ctrl-C.";
 
 /// What every command understands.
 #[derive(Debug, Args)]
@@ -83,6 +84,8 @@ pub(crate) enum Command {
     Search(SearchArgs),
     /// Show documents, failures, costs and indexes
     Status,
+    /// Show what model calls cost, by role, model, document or day
+    Cost(CostArgs),
     /// Show one document
     Show(ShowArgs),
     /// Remove documents and everything that came from them alone
@@ -129,6 +132,43 @@ pub(crate) struct AddArgs {
     /// Fetch addresses inside this network too: loopback, private, link-local
     #[arg(long)]
     pub(crate) allow_private_addresses: bool,
+    /// Print what it would cost, send nothing and store nothing
+    #[arg(long, conflicts_with = "budget")]
+    pub(crate) estimate: bool,
+    #[command(flatten)]
+    pub(crate) spending: Spending,
+}
+
+/// What limits the cost of indexing.
+#[derive(Debug, Args)]
+pub(crate) struct Spending {
+    /// Stop before the call that might pass this: tokens such as 2M, 500k or 900tokens, or money such as 1.50
+    #[arg(long, value_name = "AMOUNT", value_parser = limit)]
+    pub(crate) budget: Option<Limit>,
+    /// When chunks are asked about again: auto (where names were missed), or a number of passes [default: auto]
+    #[arg(long, value_name = "WHEN")]
+    pub(crate) gleaning: Option<String>,
+}
+
+/// `graphloom cost`.
+#[derive(Debug, Args)]
+pub(crate) struct CostArgs {
+    /// What to add up by; several separated by commas
+    #[arg(long, value_enum, value_delimiter = ',', default_values_t = [CostBy::Role, CostBy::Model])]
+    pub(crate) by: Vec<CostBy>,
+}
+
+/// What calls are added up by.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, ValueEnum)]
+pub(crate) enum CostBy {
+    /// What the model was asked for.
+    Role,
+    /// The model.
+    Model,
+    /// The document it was about.
+    Document,
+    /// The day, in UTC.
+    Day,
 }
 
 /// `graphloom ask`.
@@ -288,6 +328,8 @@ pub(crate) struct RetryArgs {
     /// Sources, ids, or beginnings of ids; everything that failed where none is named
     #[arg(value_name = "DOC")]
     pub(crate) documents: Vec<String>,
+    #[command(flatten)]
+    pub(crate) spending: Spending,
 }
 
 /// `graphloom graph`.
@@ -358,6 +400,10 @@ pub(crate) struct CompletionsArgs {
     /// The shell
     #[arg(value_enum)]
     pub(crate) shell: clap_complete::Shell,
+}
+
+fn limit(text: &str) -> Result<Limit, String> {
+    Limit::parse(text).ok_or_else(|| format!("expected {}", Limit::EXPECTED))
 }
 
 fn key_value(text: &str) -> Result<(String, String), String> {

@@ -20,6 +20,8 @@ pub(crate) enum Exit {
     Partly = 3,
     /// The documents hold nothing to answer from.
     NothingFound = 4,
+    /// Stopped by the budget; running the same command goes on.
+    OverBudget = 5,
     /// Stopped by Ctrl-C; running the same command goes on.
     Interrupted = 130,
 }

@@ -8,21 +8,23 @@ use std::sync::Arc;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use anyhow::Context;
-use graphloom_core::{Batch, Call, Clock, Reranker, Store, Timestamp};
+use graphloom_core::{Batch, Call, Clock, Embedder, LanguageModel, Reranker, Store, Timestamp};
 use graphloom_engine::index::IndexConfig;
+use graphloom_engine::money::{Budget, Limit, NoPrice, WhenShort};
 use graphloom_engine::parse::format_by_name;
 use graphloom_engine::query::QueryCaches;
 use graphloom_engine::text::Tokenizer;
 use graphloom_engine::{Engine, Models};
 use graphloom_providers::http::ServiceListener;
 use graphloom_providers::models::ModelStore;
+use graphloom_storage::memory::MemoryStore;
 use graphloom_storage::sqlite::SqliteStore;
 use graphloom_storage::workers::{self, Worker};
 
 use self::providers::ChatModels;
 pub(crate) use self::providers::Providers;
 use crate::commands::App;
-use crate::config::{Config, RoleModels};
+use crate::config::{Config, EmbedderChoice, RoleModels};
 use crate::fault::Fault;
 
 /// Which models a query may ask.
@@ -78,31 +80,94 @@ pub(crate) fn gone(config: &Config) -> impl Fn(&str) -> bool + Send + Sync + use
 /// What `add` and `retry` work with; makes the workspace where it is missing.
 ///
 /// - `listener`: hears of model services that are down, which indexing waits for.
+/// - `limit`: what the run may spend on all of its models.
 pub(crate) async fn indexing(
     app: &App,
     worker: &Worker,
     listener: ServiceListener,
+    limit: Option<Limit>,
 ) -> anyhow::Result<Indexing> {
     let roles = RoleModels { keywords: None, answer: None, ..app.config.models.clone() };
     // Before the workspace is made: a wrong model must not leave an empty one behind.
     let providers = Providers::patient(&app.config, listener);
-    let chat = providers.chat_models(&roles)?;
+    let budget = limit.map(|limit| Budget::new(limit, app.config.prices.clone()));
+    let mut chat = providers.chat_models(&roles)?;
+    if let Some(budget) = &budget {
+        chat = budgeted(chat, budget)?;
+    }
     if let Some(choice) = &app.config.embedder {
-        providers.embedder(choice)?;
+        let embedder = providers.embedder(choice)?;
+        budget.as_ref().map(|budget| budgeted_embedder(embedder, budget)).transpose()?;
     }
     let store = open_or_create(&app.config)?;
     let mut engine = engine(app, store.clone(), chat, &providers).await?;
+    if let Some(budget) = &budget {
+        engine.models.embedder = budgeted_embedder(engine.models.embedder, budget)?;
+    }
     engine.index.worker = worker.name().to_owned();
     // A document is not taken away from who waits for a service; a lease whose process has ended is void anyway.
     let pause_ms = u64::try_from(app.config.max_pause.as_millis()).unwrap_or(u64::MAX);
     engine.index.lease_ms = engine.index.lease_ms.saturating_add(pause_ms.saturating_mul(2));
-    Ok(Indexing { engine, store })
+    Ok(Indexing { engine, store, budget })
+}
+
+/// What `add --estimate` works with: the workspace as it is, or an empty one in memory where there is none, so that
+/// nothing is left behind.
+pub(crate) async fn estimating(app: &App) -> anyhow::Result<Engine> {
+    let roles = RoleModels { keywords: None, answer: None, ..app.config.models.clone() };
+    let providers = Providers::new(&app.config);
+    let chat = providers.chat_models(&roles)?;
+    let store: Arc<dyn Store> = match workspace_file(&app.config).is_file() {
+        true => open_or_create(&app.config)?,
+        false => Arc::new(MemoryStore::new(app.config.workspace.clone())),
+    };
+    engine(app, store, chat, &providers).await
+}
+
+/// Whether an embedder's calls go to a service; those of models in process cost nothing.
+pub(crate) fn embeds_by_service(engine: &Engine) -> bool {
+    EmbedderChoice::of_space(engine.models.embedder.name()).is_some_and(|choice| !choice.is_in_process())
+}
+
+/// The models, with a budget that pays for their calls.
+fn budgeted(chat: ChatModels, budget: &Arc<Budget>) -> anyhow::Result<ChatModels> {
+    let model = |model: Option<Arc<dyn LanguageModel>>,
+                 when_short|
+     -> anyhow::Result<Option<Arc<dyn LanguageModel>>> {
+        let Some(model) = model else { return Ok(None) };
+        Ok(Some(Arc::new(budget.model(model, when_short).map_err(unpriced)?)))
+    };
+    let ChatModels { extract, keywords, summarize, answer } = chat;
+    Ok(ChatModels {
+        // Nothing that an extraction in flight waits for needs the budget, so it may wait for others to end.
+        extract: model(extract, WhenShort::Wait)?,
+        keywords: model(keywords, WhenShort::Refuse)?,
+        summarize: model(summarize, WhenShort::Refuse)?,
+        answer: model(answer, WhenShort::Refuse)?,
+    })
+}
+
+fn budgeted_embedder(embedder: Arc<dyn Embedder>, budget: &Arc<Budget>) -> anyhow::Result<Arc<dyn Embedder>> {
+    if EmbedderChoice::of_space(embedder.name()).is_none_or(|choice| choice.is_in_process()) {
+        return Ok(embedder);
+    }
+    Ok(Arc::new(budget.embedder(embedder).map_err(unpriced)?))
+}
+
+fn unpriced(error: NoPrice) -> anyhow::Error {
+    let NoPrice { model } = &error;
+    let help = format!(
+        "set one, such as --set prices={model}=INPUT/OUTPUT for a million tokens, or limit tokens, such as 2M"
+    );
+    Fault::usage(format!("a budget of money: {error}")).help(help).into()
 }
 
 /// An engine that indexes, and the store behind it.
 pub(crate) struct Indexing {
     /// The engine.
     pub(crate) engine: Engine,
+    /// What the run may spend.
+    pub(crate) budget: Option<Arc<Budget>>,
     store: Arc<SqliteStore>,
 }
 

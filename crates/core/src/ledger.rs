@@ -45,9 +45,12 @@ pub struct Call {
     pub model: String,
     /// Tokens sent, as the provider counted them; 0 where it did not say.
     pub prompt_tokens: u64,
+    /// Of these, tokens read from the provider's prompt cache, which cost less.
+    #[serde(default)]
+    pub cached_prompt_tokens: u64,
     /// Tokens received.
     pub completion_tokens: u64,
-    /// HTTP attempts, retries included.
+    /// HTTP attempts, retries included; 0 where the call was not sent.
     pub attempts: u32,
     /// When it was sent.
     pub started_at: Timestamp,

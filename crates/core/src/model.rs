@@ -243,6 +243,14 @@ pub enum ModelError {
         /// What was wrong.
         what: String,
     },
+    /// The call was not sent, for it might have passed the budget.
+    #[error("asking model {model} might pass the budget: {what}")]
+    OverBudget {
+        /// The model.
+        model: String,
+        /// What is spent, and what the call may cost.
+        what: String,
+    },
     /// The model in process failed.
     #[error("running model {model}: {what}")]
     Local {
@@ -262,7 +270,10 @@ impl ModelError {
             | Self::RateLimited { .. }
             | Self::Server { .. }
             | Self::Malformed { .. } => true,
-            Self::Unauthorized { .. } | Self::Refused { .. } | Self::Local { .. } => false,
+            Self::Unauthorized { .. }
+            | Self::Refused { .. }
+            | Self::OverBudget { .. }
+            | Self::Local { .. } => false,
         }
     }
 
@@ -276,6 +287,9 @@ impl ModelError {
             Self::Unauthorized { model, .. } => Some(format!("set {}", variables_of(model).key)),
             Self::RateLimited { .. } => {
                 Some("wait and run `graphloom retry`, or set a lower rate limit".to_owned())
+            }
+            Self::OverBudget { .. } => {
+                Some("run it again with a larger budget, or with none, to go on".to_owned())
             }
             Self::Timeout { .. } | Self::Refused { .. } | Self::Server { .. } => None,
             Self::Malformed { .. } | Self::Local { .. } => None,

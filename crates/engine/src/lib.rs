@@ -8,6 +8,7 @@ pub mod chunk;
 pub mod extract;
 pub mod graph;
 pub mod index;
+pub mod money;
 pub mod offline;
 pub mod parse;
 mod prompt;

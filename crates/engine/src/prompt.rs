@@ -86,6 +86,7 @@ mod tests {
             include_str!("../prompts/answer_naive.md"),
             include_str!("../prompts/extract_continue.md"),
             include_str!("../prompts/extract_glean.md"),
+            include_str!("../prompts/extract_missed.md"),
             include_str!("../prompts/extract_system.md"),
             include_str!("../prompts/extract_user.md"),
             include_str!("../prompts/keywords.md"),

@@ -69,10 +69,28 @@ pub(crate) struct Options {
     pub(crate) concurrency: Option<usize>,
     /// Documents worked on at once.
     pub(crate) documents: Option<usize>,
-    /// Extra extraction passes.
-    pub(crate) gleaning: Option<u32>,
+    /// When chunks are asked about again: `"auto"`, or a number of passes.
+    pub(crate) gleaning: Option<Passes>,
     /// Most tokens of a chunk.
     pub(crate) chunk_tokens: Option<u32>,
+}
+
+/// How often chunks are asked about again.
+#[derive(Debug, Clone, Copy, Deserialize)]
+#[serde(untagged)]
+pub(crate) enum Passes {
+    /// So often.
+    Number(u32),
+    /// As the answers need it.
+    Word(Auto),
+}
+
+/// The word `auto`.
+#[derive(Debug, Clone, Copy, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum Auto {
+    /// By coverage.
+    Auto,
 }
 
 /// A passage to index.

@@ -8,6 +8,7 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 use anyhow::{Context, bail};
 use futures::{StreamExt, stream};
 use graphloom_core::{Clock, DocumentId, Timestamp, WorkspaceId};
+use graphloom_engine::extract::Gleaning;
 use graphloom_engine::index::{self, Acceptance, IndexConfig, Source};
 use graphloom_engine::query::{self, Mode, QueryCaches, Question};
 use graphloom_engine::text::Tokenizer;
@@ -22,7 +23,7 @@ use graphloom_storage::sqlite::SqliteStore;
 
 use crate::dump;
 use crate::passage_of;
-use crate::protocol::{Dump, Found, Item, Options, Passage};
+use crate::protocol::{Auto, Dump, Found, Item, Options, Passage, Passes};
 
 /// The modes the harness may ask for.
 pub(crate) const MODES: &[&str] = &["naive", "local", "global", "hybrid", "mix"];
@@ -52,8 +53,9 @@ impl System {
         if let Some(documents) = options.documents {
             config.max_concurrent_documents = documents;
         }
-        if let Some(gleaning) = options.gleaning {
-            config.extract.gleaning = gleaning;
+        match options.gleaning {
+            Some(Passes::Number(passes)) => config.extract.gleaning = Gleaning::Passes(passes),
+            Some(Passes::Word(Auto::Auto)) | None => {}
         }
         if options.chunk_tokens.is_some() {
             config.chunk.max_chunk_tokens = options.chunk_tokens;

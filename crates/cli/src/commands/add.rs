@@ -7,13 +7,13 @@ use std::sync::Arc;
 
 use graphloom_core::{DocumentStatus, Format};
 use graphloom_engine::Engine;
-use graphloom_engine::index::{self, Acceptance, RunReport, Source};
-use graphloom_engine::parse::format_by_media_type;
+use graphloom_engine::index::{self, Acceptance, Estimator, IndexError, Reading, RunReport, Source};
+use graphloom_engine::parse::{ParseLimits, format_by_media_type};
 use graphloom_providers::web::{self, FetchConfig, FetchError};
 use serde::Serialize;
 
 use super::indexing::Ran;
-use super::{App, indexing};
+use super::{App, estimate, indexing};
 use crate::args::AddArgs;
 use crate::fault::{Exit, Fault};
 use crate::files::{self, Files, Found};
@@ -45,12 +45,17 @@ pub(crate) async fn run(app: &App, args: &AddArgs) -> anyhow::Result<Exit> {
         (2.., Some(_)) => return Err(Fault::usage("standard input can be read only once").into()),
         _ => {}
     }
+    if args.estimate {
+        return estimate(app, args).await;
+    }
     let worker = wire::register_worker(&app.config)?;
     let view = Arc::new(ProgressView::new(app.output));
-    let indexing = wire::indexing(app, &worker, indexing::listener(&view)).await?;
+    let listener = indexing::listener(&view);
+    let indexing = wire::indexing(app, &worker, listener, args.spending.budget).await?;
     let interrupt = Interrupt::listen()?;
     let mut summary = Summary::default();
-    accept_all(app, args, &indexing.engine, &interrupt, &view, &mut summary).await?;
+    let mut into = Into::Store(&indexing.engine);
+    accept_all(app, args, &mut into, &interrupt, &view, &mut summary).await?;
     if interrupt.is_requested() {
         summary.run.interrupted = true;
     } else {
@@ -67,7 +72,57 @@ pub(crate) async fn run(app: &App, args: &AddArgs) -> anyhow::Result<Exit> {
     if summary.run.interrupted {
         app.output.warn(indexing::GO_ON);
     }
+    if let Some(what) = summary.run.over_budget() {
+        indexing::say_over_budget(app, what);
+    }
     Ok(summary.exit())
+}
+
+/// Prints what adding would cost. Nothing is sent and nothing is stored.
+async fn estimate(app: &App, args: &AddArgs) -> anyhow::Result<Exit> {
+    let engine = wire::estimating(app).await?;
+    let interrupt = Interrupt::listen()?;
+    let view = ProgressView::new(app.output);
+    let mut summary = Summary { estimates: true, ..Summary::default() };
+    let estimator = Estimator::start(&engine, wire::embeds_by_service(&engine)).await?;
+    let mut into = Into::Estimate(Box::new(estimator));
+    accept_all(app, args, &mut into, &interrupt, &view, &mut summary).await?;
+    if interrupt.is_requested() {
+        return Ok(Exit::Interrupted);
+    }
+    if let Into::Estimate(estimator) = into {
+        estimate::print(app, estimator.finish())?;
+    }
+    if !app.output.json {
+        print_remarks(app, "refused", &summary.refused)?;
+        print_remarks(app, "skipped", &summary.skipped)?;
+    }
+    Ok(if summary.refused.is_empty() { Exit::Done } else { Exit::Partly })
+}
+
+/// Where sources go.
+enum Into<'a> {
+    /// They become documents.
+    Store(&'a Engine),
+    /// They are counted, and nothing else.
+    Estimate(Box<Estimator<'a>>),
+}
+
+impl Into<'_> {
+    async fn accept(&mut self, readings: Vec<Reading>) -> Result<Vec<Acceptance>, IndexError> {
+        match self {
+            Self::Store(engine) => index::accept_read(engine, readings).await,
+            Self::Estimate(estimator) => estimator.add(readings).await,
+        }
+    }
+
+    /// What is too large to read.
+    fn limits(&self) -> ParseLimits {
+        match self {
+            Self::Store(engine) => engine.index.limits,
+            Self::Estimate(estimator) => estimator.limits(),
+        }
+    }
 }
 
 /// What became of everything that was to be added.
@@ -84,6 +139,9 @@ struct Summary {
     other_encodings: Vec<Remark>,
     partly_read: Vec<Remark>,
     run: Ran,
+    /// Whether nothing is added, so that there is nothing to tell of single sources.
+    #[serde(skip)]
+    estimates: bool,
 }
 
 /// A source and what is to be said about it.
@@ -115,12 +173,12 @@ enum Line<'a> {
 async fn accept_all(
     app: &App,
     args: &AddArgs,
-    engine: &Engine,
+    into: &mut Into<'_>,
     interrupt: &Interrupt,
     view: &ProgressView,
     summary: &mut Summary,
 ) -> anyhow::Result<()> {
-    let most = engine.index.limits.max_bytes;
+    let most = into.limits().max_bytes;
     let meta: BTreeMap<String, String> = args.meta.iter().cloned().collect();
     let mut batch = Batch { meta, sources: Vec::new(), bytes: 0 };
     if let (true, Some(name)) = (args.paths.iter().any(|path| is_stdin(path)), &args.name) {
@@ -135,7 +193,7 @@ async fn accept_all(
         }
         fetch(app, args, address, most, &mut batch, summary).await?;
         if batch.is_full() {
-            batch.accept(app, engine, summary).await?;
+            batch.accept(app, into, summary).await?;
         }
     }
     let is_file = |path: &Path| !is_stdin(path) && web_address(path).is_none();
@@ -151,7 +209,7 @@ async fn accept_all(
                 Err(error) => refuse(app, summary, source, files::reason(&error), None)?,
             },
             Found::Skipped { source, reason } => {
-                if app.output.json {
+                if app.output.json && !summary.estimates {
                     app.output.json(&Line::Skipped { source: &source, reason: &reason })?;
                 }
                 summary.skipped.push(Remark { source, what: reason, remedy: None });
@@ -159,11 +217,12 @@ async fn accept_all(
             Found::Refused { source, reason } => refuse(app, summary, source, reason, None)?,
         }
         if batch.is_full() {
-            batch.accept(app, engine, summary).await?;
-            view.note(&format!("{} accepted so far", count(summary.accepted, "document")));
+            batch.accept(app, into, summary).await?;
+            let done = if summary.estimates { "counted" } else { "accepted" };
+            view.note(&format!("{} {done} so far", count(summary.accepted, "document")));
         }
     }
-    batch.accept(app, engine, summary).await
+    batch.accept(app, into, summary).await
 }
 
 /// Fetches a document from the web; what it is, its server says, else its name and content.
@@ -217,15 +276,15 @@ impl Batch {
         self.bytes >= MAX_BYTES_IN_FLIGHT || self.sources.len() >= MAX_DOCUMENTS_IN_FLIGHT
     }
 
-    async fn accept(&mut self, app: &App, engine: &Engine, summary: &mut Summary) -> anyhow::Result<()> {
+    async fn accept(&mut self, app: &App, into: &mut Into<'_>, summary: &mut Summary) -> anyhow::Result<()> {
         let sources = std::mem::take(&mut self.sources);
         self.bytes = 0;
         if sources.is_empty() {
             return Ok(());
         }
         let names: Vec<String> = sources.iter().map(|source| source.name.clone()).collect();
-        let readings = reading::read_all(sources, engine.index.limits).await;
-        for (source, acceptance) in names.into_iter().zip(index::accept_read(engine, readings).await?) {
+        let readings = reading::read_all(sources, into.limits()).await;
+        for (source, acceptance) in names.into_iter().zip(into.accept(readings).await?) {
             summary.take(app, source, acceptance)?;
         }
         Ok(())
@@ -244,7 +303,7 @@ fn refuse(
 
 impl Summary {
     fn take(&mut self, app: &App, source: String, acceptance: Acceptance) -> anyhow::Result<()> {
-        if app.output.json {
+        if app.output.json && !self.estimates {
             app.output.json(&Line::Source { source: &source, acceptance: &acceptance })?;
         }
         match acceptance {
@@ -284,6 +343,8 @@ impl Summary {
         let run_failed = self.run.report.as_ref().is_some_and(RunReport::is_partial);
         if self.run.interrupted {
             Exit::Interrupted
+        } else if self.run.over_budget().is_some() {
+            Exit::OverBudget
         } else if run_failed || self.run.failures.total > 0 || !self.refused.is_empty() {
             Exit::Partly
         } else {

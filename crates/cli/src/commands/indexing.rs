@@ -29,6 +29,25 @@ pub(crate) struct Ran {
     pub(crate) failures: Failures,
     /// Whether Ctrl-C ended it.
     pub(crate) interrupted: bool,
+    /// What it might spend, and did; nothing where there was no budget.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) budget: Option<Spent>,
+}
+
+/// A budget and what was spent of it.
+#[derive(Debug, Serialize)]
+pub(crate) struct Spent {
+    /// The limit, as people read it.
+    pub(crate) limit: String,
+    /// The same unit.
+    pub(crate) spent: String,
+}
+
+/// Says that the budget ended the run.
+pub(crate) fn say_over_budget(app: &App, what: &str) {
+    app.output.warn(format_args!(
+        "stopped by the budget: {what}; run the same command again, with a larger budget or none, to go on"
+    ));
 }
 
 /// Shows in `view` which model services are waited for.
@@ -59,17 +78,26 @@ pub(crate) async fn run(
         () = interrupt.wait() => None,
     };
     let failures = view.finish()?;
+    let budget = indexing
+        .budget
+        .as_ref()
+        .map(|budget| Spent { limit: budget.limit().to_string(), spent: budget.spent() });
     match outcome {
         Some(Ok(report)) => {
             indexing.catch_up().await;
-            Ok(Ran { report: Some(report), failures, interrupted: false })
+            Ok(Ran { report: Some(report), failures, interrupted: false, budget })
         }
         Some(Err(error)) => Err(error.into()),
-        None => Ok(Ran { report: None, failures, interrupted: true }),
+        None => Ok(Ran { report: None, failures, interrupted: true, budget }),
     }
 }
 
 impl Ran {
+    /// What was spent when the first call did not fit the budget.
+    pub(crate) fn over_budget(&self) -> Option<&str> {
+        self.report.as_ref()?.over_budget.as_deref()
+    }
+
     /// Prints what happened, for people.
     pub(crate) fn print(&self, app: &App) -> anyhow::Result<()> {
         let output: &Output = &app.output;
@@ -105,6 +133,9 @@ impl Ran {
         }
         if self.failures.total > 0 {
             output.line("`graphloom retry` tries what failed again")?;
+        }
+        if let Some(Spent { limit, spent }) = &self.budget {
+            output.line(format_args!("{spent} of the budget of {limit} spent"))?;
         }
         Ok(())
     }

@@ -5,8 +5,10 @@ mod ask;
 mod check;
 mod completions;
 mod config;
+mod cost;
 mod doctor;
 mod dump;
+mod estimate;
 mod graph;
 mod indexing;
 mod model;
@@ -23,7 +25,7 @@ use std::path::PathBuf;
 use anyhow::Context;
 use tracing_subscriber::EnvFilter;
 
-use crate::args::{Cli, Command, Global};
+use crate::args::{Cli, Command, Global, Spending};
 use crate::config::{Config, Settings, Surroundings, layers};
 use crate::fault::Exit;
 use crate::output::Output;
@@ -60,7 +62,7 @@ pub(crate) fn run(cli: Cli) -> anyhow::Result<Exit> {
     let current_dir = std::env::current_dir().context("finding the current folder")?;
     let current_dir = current_dir.canonicalize().unwrap_or(current_dir);
     let surroundings = Surroundings {
-        flags: flags(&cli.global),
+        flags: flags(&cli.global, &cli.command),
         environment,
         current_dir: current_dir.clone(),
         config_file: cli.global.config.clone(),
@@ -87,6 +89,7 @@ async fn dispatch(app: &App, command: &Command) -> anyhow::Result<Exit> {
         Command::Ask(args) => ask::run(app, args).await,
         Command::Search(args) => search::run(app, args).await,
         Command::Status => status::run(app).await,
+        Command::Cost(args) => cost::run(app, args).await,
         Command::Show(args) => show::run(app, args).await,
         Command::Rm(args) => rm::run(app, args).await,
         Command::Graph(args) => graph::run(app, args).await,
@@ -103,13 +106,14 @@ async fn dispatch(app: &App, command: &Command) -> anyhow::Result<Exit> {
 }
 
 /// The flags that are configuration, each as key, value and the flag as typed.
-fn flags(global: &Global) -> Vec<(String, String, String)> {
+fn flags(global: &Global, command: &Command) -> Vec<(String, String, String)> {
     let data_dir = global.data_dir.as_ref().map(|path| path.display().to_string());
     let named = [
         ("data_dir", "--data-dir", data_dir),
         ("workspace", "--workspace", global.workspace.clone()),
         ("llm", "--llm", global.llm.clone()),
         ("embedder", "--embedder", global.embedder.clone()),
+        ("gleaning", "--gleaning", spending(command).and_then(|spending| spending.gleaning.clone())),
     ];
     let named =
         named.into_iter().filter_map(|(key, flag, value)| Some((key.to_owned(), value?, flag.to_owned())));
@@ -117,6 +121,29 @@ fn flags(global: &Global) -> Vec<(String, String, String)> {
     let others =
         global.set.iter().rev().map(|(key, value)| (key.clone(), value.clone(), format!("--set {key}")));
     named.chain(others).collect()
+}
+
+/// What limits the cost of a command that indexes.
+fn spending(command: &Command) -> Option<&Spending> {
+    match command {
+        Command::Add(args) => Some(&args.spending),
+        Command::Retry(args) => Some(&args.spending),
+        Command::Ask(_)
+        | Command::Search(_)
+        | Command::Status
+        | Command::Cost(_)
+        | Command::Show(_)
+        | Command::Rm(_)
+        | Command::Graph(_)
+        | Command::Dump(_)
+        | Command::Check
+        | Command::Doctor
+        | Command::Model(_)
+        | Command::Config(_)
+        | Command::Completions(_)
+        | Command::Parse(_)
+        | Command::ReadSource => None,
+    }
 }
 
 /// Sends events to stderr: `GRAPHLOOM_LOG` says which, else `-v` and `-vv`; errors are printed anyway.

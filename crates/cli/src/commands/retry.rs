@@ -27,7 +27,7 @@ pub(crate) async fn run(app: &App, args: &RetryArgs) -> anyhow::Result<Exit> {
     wire::require_workspace(&app.config)?;
     let worker = wire::register_worker(&app.config)?;
     let view = Arc::new(ProgressView::new(app.output));
-    let indexing = wire::indexing(app, &worker, indexing::listener(&view)).await?;
+    let indexing = wire::indexing(app, &worker, indexing::listener(&view), args.spending.budget).await?;
     let snapshot = indexing.engine.store.snapshot().await?;
     let ids = match args.documents.as_slice() {
         [] => failed(snapshot.as_ref()).await?,
@@ -46,10 +46,12 @@ pub(crate) async fn run(app: &App, args: &RetryArgs) -> anyhow::Result<Exit> {
     let interrupt = Interrupt::listen()?;
     let ran = indexing::run(app, &indexing, &interrupt, &view).await?;
     let run_failed = ran.report.as_ref().is_some_and(RunReport::is_partial) || ran.failures.total > 0;
-    let exit = match (ran.interrupted, run_failed) {
-        (true, _) => Exit::Interrupted,
-        (false, true) => Exit::Partly,
-        (false, false) => Exit::Done,
+    let over_budget = ran.over_budget().map(str::to_owned);
+    let exit = match (ran.interrupted, &over_budget, run_failed) {
+        (true, ..) => Exit::Interrupted,
+        (false, Some(_), _) => Exit::OverBudget,
+        (false, None, true) => Exit::Partly,
+        (false, None, false) => Exit::Done,
     };
     if app.output.json {
         app.output.json(&Summary { event: "summary", queued_chunks, run: ran })?;
@@ -58,6 +60,9 @@ pub(crate) async fn run(app: &App, args: &RetryArgs) -> anyhow::Result<Exit> {
     }
     if exit == Exit::Interrupted {
         app.output.warn(indexing::GO_ON);
+    }
+    if let Some(what) = over_budget {
+        indexing::say_over_budget(app, &what);
     }
     Ok(exit)
 }

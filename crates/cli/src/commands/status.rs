@@ -60,6 +60,7 @@ struct Spent {
     calls: u64,
     failed: u64,
     prompt_tokens: u64,
+    cached_prompt_tokens: u64,
     completion_tokens: u64,
     duration_ms: u64,
 }
@@ -135,19 +136,23 @@ async fn spent(snapshot: &dyn Snapshot) -> anyhow::Result<Vec<Spent>> {
         let page = snapshot.scan_calls(read, CALL_PAGE).await?;
         let last = page.len() < CALL_PAGE;
         read += page.len() as u64;
-        for Call { role, model, prompt_tokens, completion_tokens, duration_ms, outcome, .. } in page {
+        for call in page {
+            let Call { role, model, prompt_tokens, cached_prompt_tokens, .. } = call;
+            let Call { completion_tokens, duration_ms, outcome, .. } = call;
             let spent = by_model.entry((role, model.clone())).or_insert(Spent {
                 role,
                 model,
                 calls: 0,
                 failed: 0,
                 prompt_tokens: 0,
+                cached_prompt_tokens: 0,
                 completion_tokens: 0,
                 duration_ms: 0,
             });
             spent.calls += 1;
             spent.failed += u64::from(matches!(outcome, CallOutcome::Failed { .. }));
             spent.prompt_tokens += prompt_tokens;
+            spent.cached_prompt_tokens += cached_prompt_tokens;
             spent.completion_tokens += completion_tokens;
             spent.duration_ms += duration_ms;
         }

@@ -148,6 +148,14 @@ impl EmbedderChoice {
         }
     }
 
+    /// Whether it runs in this process, at no cost.
+    pub(crate) fn is_in_process(&self) -> bool {
+        match self {
+            Self::Builtin | Self::Local(_) => true,
+            Self::OpenAi(_) | Self::Gemini(_) | Self::Ollama(_) => false,
+        }
+    }
+
     /// The choice that makes vectors of the space of this name, as far as the name tells.
     pub(crate) fn of_space(name: &str) -> Option<Self> {
         match Self::parse(name) {

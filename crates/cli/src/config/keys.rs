@@ -79,8 +79,17 @@ pub(crate) const KEYS: &[Key] = &[
     key("chunk_strategy", Some("auto"), "auto, headings, recursive or token_window"),
     key("chunk_tokens", None, "most tokens of a chunk; where unset 1200, or 600 for long documents"),
     key("chunk_overlap", Some("100"), "tokens that neighbouring chunks share"),
-    key("gleaning", Some("1"), "extra extraction passes that ask for what the first missed"),
+    key(
+        "gleaning",
+        Some("auto"),
+        "when chunks are asked about again: auto (where names were missed), or a number of passes",
+    ),
     key("entity_types", None, "entity types offered to the extraction model, separated by commas"),
+    key(
+        "prices",
+        None,
+        "prices of a million tokens: MODEL=INPUT/OUTPUT/CACHED, separated by commas, or a table in a file",
+    ),
     key("max_concurrent_calls", Some("4"), "calls in flight to each model service"),
     key("max_concurrent_documents", Some("16"), "documents worked on at once"),
     key(

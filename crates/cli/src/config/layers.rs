@@ -201,8 +201,11 @@ fn read_file(settings: &mut Settings, path: &Path) -> anyhow::Result<()> {
     })?;
     for (name, value) in table {
         let key = known(&name, &path.display().to_string())?;
-        let value = as_text(&value).ok_or_else(|| {
-            Fault::usage(format!("{name} in {} must be text, a number or a list of texts", path.display()))
+        let value = as_text(&value).or_else(|| as_prices(&value)).ok_or_else(|| {
+            Fault::usage(format!(
+                "{name} in {} must be text, a number, a list of texts, or for prices a table of them",
+                path.display()
+            ))
         })?;
         settings.offer(key, value, Origin::File(path.to_owned()));
     }
@@ -221,6 +224,39 @@ fn as_text(value: &toml::Value) -> Option<String> {
         | toml::Value::Datetime(_)
         | toml::Value::Table(_) => None,
     }
+}
+
+/// A table of prices as the text that other layers would give: `[prices]` with a row for each model.
+fn as_prices(value: &toml::Value) -> Option<String> {
+    let number = |value: &toml::Value| match value {
+        toml::Value::Integer(number) => Some(number.to_string()),
+        toml::Value::Float(number) => Some(number.to_string()),
+        _ => None,
+    };
+    let price = |value: &toml::Value| match value {
+        toml::Value::String(text) => Some(text.clone()),
+        toml::Value::Table(parts) => {
+            let known = ["input", "output", "cached_input"];
+            if parts.keys().any(|part| !known.contains(&part.as_str())) {
+                return None;
+            }
+            let part = |name: &str| parts.get(name).map(number);
+            let mut text = part("input")??;
+            match (part("output"), part("cached_input")) {
+                (None, None) => {}
+                (output, cached) => {
+                    text = format!("{text}/{}", output.unwrap_or_else(|| Some("0".to_owned()))?);
+                    if let Some(cached) = cached {
+                        text = format!("{text}/{}", cached?);
+                    }
+                }
+            }
+            Some(text)
+        }
+        other => number(other),
+    };
+    let rows = value.as_table()?.iter().map(|(model, row)| Some(format!("{model}={}", price(row)?)));
+    rows.collect::<Option<Vec<_>>>().map(|rows| rows.join(","))
 }
 
 #[cfg(test)]

@@ -13,6 +13,8 @@ use std::time::Duration;
 
 use graphloom_core::{Role, WorkspaceId};
 use graphloom_engine::chunk::{ChunkConfig, ChunkStrategy};
+use graphloom_engine::extract::Gleaning;
+use graphloom_engine::money::Prices;
 
 pub(crate) use self::choice::{EmbedderChoice, ModelChoice, RerankerChoice, Service};
 pub(crate) use self::layers::{Origin, Setting, Settings, Surroundings};
@@ -40,10 +42,12 @@ pub(crate) struct Config {
     pub(crate) models_dir: PathBuf,
     /// How texts are split.
     pub(crate) chunk: ChunkConfig,
-    /// Extra extraction passes.
-    pub(crate) gleaning: u32,
+    /// When a chunk is asked about again.
+    pub(crate) gleaning: Gleaning,
     /// Entity types; `None` for the engine's own.
     pub(crate) entity_types: Option<Vec<String>>,
+    /// What tokens cost.
+    pub(crate) prices: Prices,
     /// Extraction calls in flight.
     pub(crate) max_concurrent_calls: usize,
     /// Documents worked on at once.
@@ -221,8 +225,9 @@ fn check(settings: &Settings, surroundings: &Surroundings) -> anyhow::Result<Con
         reranker,
         models_dir: models_dir(settings, surroundings)?,
         chunk: ChunkConfig { strategy: strategy(settings)?, max_chunk_tokens, overlap_tokens },
-        gleaning: number(settings, "gleaning", 0)?.unwrap_or(0),
+        gleaning: gleaning(settings)?,
         entity_types: (!types.is_empty()).then_some(types),
+        prices: prices(settings)?,
         max_concurrent_calls: number(settings, "max_concurrent_calls", 1)?.unwrap_or(1),
         max_concurrent_documents: number(settings, "max_concurrent_documents", 1)?.unwrap_or(1),
         requests_per_minute: per_minute(settings, "requests_per_minute")?,
@@ -248,6 +253,16 @@ fn model(settings: &Settings, key: &str) -> anyhow::Result<Option<Option<ModelCh
         Some(choice) => Ok(Some(Some(choice))),
         None => Err(invalid(key, setting, ModelChoice::EXPECTED)),
     }
+}
+
+fn gleaning(settings: &Settings) -> anyhow::Result<Gleaning> {
+    let Some(setting) = settings.get("gleaning") else { return Ok(Gleaning::default()) };
+    setting.value.parse().map_err(|_| invalid("gleaning", setting, "auto, or a number of passes"))
+}
+
+fn prices(settings: &Settings) -> anyhow::Result<Prices> {
+    let Some(setting) = settings.get("prices") else { return Ok(Prices::default()) };
+    Prices::parse(&setting.value).ok_or_else(|| invalid("prices", setting, Prices::EXPECTED))
 }
 
 fn per_minute(settings: &Settings, key: &str) -> anyhow::Result<PerMinute> {
@@ -330,6 +345,17 @@ mod tests {
         assert!(check_flags(&[("chunk_tokens", "many")]).is_err());
         assert!(check_flags(&[("chunk_tokens", "100"), ("chunk_overlap", "100")]).is_err());
         assert!(check_flags(&[("workspace", "../x")]).is_err());
+        let error = check_flags(&[("gleaning", "often")]).expect_err("neither auto nor a number");
+        assert_eq!(error, "gleaning is \"often\" (flag --gleaning) but must be auto, or a number of passes");
+    }
+
+    #[test]
+    fn prices_are_of_models_or_of_a_whole_service() {
+        let config = check_flags(&[("prices", "openai:small=0.15/0.60,ollama=0")]).expect("valid");
+        assert!(config.prices.of("openai:small").is_some() && config.prices.of("ollama:any").is_some());
+        assert!(config.prices.of("openai:large").is_none());
+        let error = check_flags(&[("prices", "openai:small=cheap")]).expect_err("no number");
+        assert!(error.contains("(flag --prices) but must be prices of a million tokens"), "{error}");
     }
 
     #[test]

@@ -40,6 +40,8 @@ struct State {
     answer: String,
     /// What to say before the records of an extraction.
     preamble: String,
+    /// Tokens that every call is said to cost: sent, of them cached, received; 10, 0 and 5 where unset.
+    tokens: Option<[u64; 3]>,
 }
 
 impl ScriptedModel {
@@ -103,6 +105,11 @@ impl ScriptedModel {
         self.change(|state| preamble.clone_into(&mut state.preamble));
     }
 
+    /// Says of every call that it costs so many tokens: sent, of them cached, received.
+    pub(crate) fn count_tokens(&self, tokens: [u64; 3]) {
+        self.change(|state| state.tokens = Some(tokens));
+    }
+
     /// How often each extraction prompt was asked.
     pub(crate) fn asked(&self) -> BTreeMap<String, usize> {
         self.shared.state.lock().expect("not poisoned").asked.clone()
@@ -122,9 +129,10 @@ impl ScriptedModel {
         if !self.admit(&prompt, is_extraction) {
             return Ok(());
         }
-        let (refuse, answer, preamble) = {
+        let (refuse, answer, preamble, [sent, cached, received]) = {
             let state = self.shared.state.lock().expect("not poisoned");
-            (state.refuse.clone(), state.answer.clone(), state.preamble.clone())
+            let tokens = state.tokens.unwrap_or([10, 0, 5]);
+            (state.refuse.clone(), state.answer.clone(), state.preamble.clone(), tokens)
         };
         if refuse.is_some_and(|part| prompt.contains(&part)) {
             return respond(
@@ -139,7 +147,12 @@ impl ScriptedModel {
         } else {
             answer
         };
-        let usage = json!({ "prompt_tokens": 10, "completion_tokens": 5, "total_tokens": 15 });
+        let usage = json!({
+            "prompt_tokens": sent,
+            "completion_tokens": received,
+            "total_tokens": sent + received,
+            "prompt_tokens_details": { "cached_tokens": cached },
+        });
         if body["stream"] == json!(true) {
             let delta =
                 json!({ "choices": [{ "index": 0, "delta": { "content": answer }, "finish_reason": null }] });

@@ -1,5 +1,7 @@
 //! Records from chunks, by a model: one call, gleanings, one content-addressed extraction.
 
+mod coverage;
+mod glean;
 mod leaks;
 mod output;
 pub mod parse;
@@ -12,8 +14,11 @@ use graphloom_core::{
 use crate::offline::RULES;
 use crate::prompt::Prompt;
 use crate::text::entity_key;
+pub use coverage::{Coverage, MAX_MISSED, MIN_MISSED, MIN_MISSED_PERCENT, coverage};
+pub use glean::Gleaning;
+use glean::again;
 use leaks::ExampleNames;
-use output::ask_whole;
+use output::{Answer, ask_whole};
 pub use output::{CONTINUE_PROMPT, MAX_CONTINUATIONS, MAX_OUTPUT_TOKENS, output_limit};
 use parse::ParsedResponse;
 pub(crate) use parse::after_thinking;
@@ -24,6 +29,8 @@ pub const SYSTEM_PROMPT: Prompt = Prompt::new(include_str!("../../prompts/extrac
 pub const USER_PROMPT: Prompt = Prompt::new(include_str!("../../prompts/extract_user.md"));
 /// Asks for what was missed.
 pub const GLEAN_PROMPT: Prompt = Prompt::new(include_str!("../../prompts/extract_glean.md"));
+/// Asks for names that were missed.
+pub const MISSED_PROMPT: Prompt = Prompt::new(include_str!("../../prompts/extract_missed.md"));
 
 /// Most records asked of one answer, LightRAG's limit.
 pub const MAX_RECORDS: u32 = 100;
@@ -50,13 +57,13 @@ pub const ENTITY_TYPES: [&str; 12] = [
 pub struct ExtractSpec {
     /// Types offered to the model.
     pub entity_types: Vec<String>,
-    /// Extra passes for what the first answer missed.
-    pub gleaning: u32,
+    /// When a chunk is asked about again for what the first answer missed.
+    pub gleaning: Gleaning,
 }
 
 impl Default for ExtractSpec {
     fn default() -> Self {
-        Self { entity_types: ENTITY_TYPES.map(str::to_owned).to_vec(), gleaning: 1 }
+        Self { entity_types: ENTITY_TYPES.map(str::to_owned).to_vec(), gleaning: Gleaning::default() }
     }
 }
 
@@ -77,11 +84,12 @@ pub fn extraction_key(chunk: &Chunk, spec: &ExtractSpec, model: Option<&str>) ->
         None => ExtractionKey::new(&[RULES, &chunk.text]),
         Some(model) => ExtractionKey::new(&[
             model,
-            &spec.gleaning.to_string(),
+            &spec.gleaning.identity(),
             &system_prompt(spec),
             USER_PROMPT.body(),
             GLEAN_PROMPT.body(),
             CONTINUE_PROMPT.body(),
+            MISSED_PROMPT.body(),
             &section,
             &chunk.text,
         ]),
@@ -94,8 +102,8 @@ pub fn extract_by_rules(chunk: &Chunk, key: ExtractionKey) -> Extraction {
     Extraction { key, model: RULES.to_owned(), responses: Vec::new(), records, rejects: Vec::new() }
 }
 
-/// The records of `chunk` by `model`: a first answer and up to `spec.gleaning` more. A gleaning that fails leaves what
-/// was already said; a first answer that fails is the chunk's failure.
+/// The records of `chunk` by `model`: a first answer and as many more as `spec.gleaning` says. A gleaning that fails
+/// leaves what was already said; a first answer that fails is the chunk's failure.
 pub async fn extract_by_model(
     chunk: &Chunk,
     key: ExtractionKey,
@@ -103,29 +111,31 @@ pub async fn extract_by_model(
     model: &dyn LanguageModel,
     clock: &dyn Clock,
 ) -> Extracted {
-    let mut messages = vec![
-        ChatMessage::new(ChatRole::System, system_prompt(spec)),
-        ChatMessage::new(ChatRole::User, user_prompt(chunk)),
-    ];
+    let opening = first_messages(chunk, spec);
+    let mut messages = opening.clone();
     let limit = output_limit(chunk.text.len());
     let mut calls = Vec::new();
-    let mut pieces: Vec<(String, ParsedResponse)> = Vec::new();
-    for pass in 0..=spec.gleaning {
+    let mut answers: Vec<Answer> = Vec::new();
+    for pass in 0.. {
         let answer = match ask_whole(&mut messages, limit, &chunk.document, model, clock, &mut calls).await {
             Ok(answer) => answer,
             Err(error) if pass == 0 => return Extracted { result: Err(error), calls },
+            // What is stored must not depend on the budget; the later run asks again.
+            Err(error @ ModelError::OverBudget { .. }) => return Extracted { result: Err(error), calls },
             Err(error) => {
                 tracing::warn!(chunk = %chunk.id, pass, %error, "gleaning failed; the first answer stands");
                 break;
             }
         };
-        let silent = !answer.says_something();
-        pieces.extend(answer.pieces);
-        messages.push(ChatMessage::new(ChatRole::User, GLEAN_PROMPT.body()));
-        if pass > 0 && silent {
-            break;
+        answers.push(answer);
+        let records: Vec<Records> = answers.iter().map(Answer::records).collect();
+        match again(spec.gleaning, &chunk.text, &opening, &messages, &records) {
+            Some(next) => messages = next,
+            None => break,
         }
     }
+    let mut pieces: Vec<(String, ParsedResponse)> =
+        answers.into_iter().flat_map(|answer| answer.pieces).collect();
     if let Some(error) = says_nothing(model, &pieces) {
         return Extracted { result: Err(error), calls };
     }
@@ -144,7 +154,7 @@ pub async fn extract_by_model(
     Extracted { result: Ok(extraction), calls }
 }
 
-/// Asks once and writes the ledger row.
+/// Asks once and writes the ledger row; one of 0 attempts where the call was not sent.
 pub(crate) async fn ask(
     model: &dyn LanguageModel,
     request: ChatRequest,
@@ -155,6 +165,7 @@ pub(crate) async fn ask(
     let started_at = clock.now();
     let answer = complete(model, request).await;
     let done = answer.as_ref().ok().map(|(_, completion)| *completion);
+    let over_budget = matches!(answer, Err(ModelError::OverBudget { .. }));
     let outcome = match &answer {
         Ok((_, Completion { finish: FinishReason::Length, .. })) => CallOutcome::Truncated,
         Ok(_) => CallOutcome::Ok,
@@ -164,8 +175,9 @@ pub(crate) async fn ask(
         role,
         model: model.name().to_owned(),
         prompt_tokens: done.map_or(0, |done| done.usage.prompt_tokens),
+        cached_prompt_tokens: done.map_or(0, |done| done.usage.cached_prompt_tokens),
         completion_tokens: done.map_or(0, |done| done.usage.completion_tokens),
-        attempts: done.map_or(1, |done| done.attempts),
+        attempts: done.map_or(u32::from(!over_budget), |done| done.attempts),
         started_at,
         duration_ms: clock.now().0.saturating_sub(started_at.0),
         outcome,
@@ -218,6 +230,14 @@ fn glean(passes: impl IntoIterator<Item = Records>) -> Records {
 
 fn pair(relation: &RelationRecord) -> Option<graphloom_core::RelationKey> {
     graphloom_core::RelationKey::new(entity_key(&relation.source)?, entity_key(&relation.target)?)
+}
+
+/// The first question about `chunk`: instructions that are the same for every chunk, then the chunk.
+pub(crate) fn first_messages(chunk: &Chunk, spec: &ExtractSpec) -> Vec<ChatMessage> {
+    vec![
+        ChatMessage::new(ChatRole::System, system_prompt(spec)),
+        ChatMessage::new(ChatRole::User, user_prompt(chunk)),
+    ]
 }
 
 fn system_prompt(spec: &ExtractSpec) -> String {
@@ -309,8 +329,10 @@ mod tests {
 
     fn run_extraction(answers: &[Option<&'static str>], gleaning: u32) -> (Extracted, Vec<ChatRequest>) {
         let model = Scripted(Mutex::new(answers.to_vec()), Mutex::default());
-        let (chunk, spec) =
-            (chunk("Ada works in Kelm.", &[]), ExtractSpec { gleaning, ..ExtractSpec::default() });
+        let (chunk, spec) = (
+            chunk("Ada works in Kelm.", &[]),
+            ExtractSpec { gleaning: Gleaning::Passes(gleaning), ..ExtractSpec::default() },
+        );
         let key = extraction_key(&chunk, &spec, Some("scripted"));
         let extracted = block_on(extract_by_model(&chunk, key, &spec, &model, &StoppedClock));
         (extracted, model.1.into_inner().expect("one caller"))
@@ -399,7 +421,8 @@ mod tests {
 
     #[test]
     fn examples_of_the_prompt_are_no_records() {
-        let leaked = "entity<|#|>NAME ONE<|#|>TYPE<|#|>x\nentity<|#|>Ada<|#|>Person<|#|>Works.\n<|COMPLETE|>";
+        let leaked =
+            "entity<|#|>name<|#|>type<|#|>description\nentity<|#|>Ada<|#|>Person<|#|>Works.\n<|COMPLETE|>";
         let (extracted, _) = run_extraction(&[Some(leaked)], 0);
         let extraction = extracted.result.expect("records");
         assert_eq!(extraction.records.entities.len(), 1);
@@ -410,7 +433,7 @@ mod tests {
     fn everything_that_changes_the_answer_changes_the_key() {
         let spec = ExtractSpec::default();
         let key = extraction_key(&chunk("text", &[]), &spec, Some("m"));
-        let other_spec = ExtractSpec { gleaning: 0, ..spec.clone() };
+        let other_spec = ExtractSpec { gleaning: Gleaning::Passes(0), ..spec.clone() };
         let others = [
             extraction_key(&chunk("other", &[]), &spec, Some("m")),
             extraction_key(&chunk("text", &["Heading"]), &spec, Some("m")),

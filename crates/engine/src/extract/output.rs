@@ -1,11 +1,12 @@
 //! How long an answer may be, and how one that was cut is gone on with.
 
 use graphloom_core::{
-    Call, CallOutcome, ChatMessage, ChatRequest, ChatRole, Clock, DocumentId, LanguageModel, ModelError, Role,
+    Call, CallOutcome, ChatMessage, ChatRequest, ChatRole, Clock, DocumentId, LanguageModel, ModelError,
+    Records, Role,
 };
 
-use super::ask;
 use super::parse::{ParsedResponse, parse};
+use super::{ask, glean};
 use crate::prompt::Prompt;
 
 /// Asks for the rest of an answer that was cut.
@@ -34,9 +35,9 @@ pub(super) struct Answer {
 }
 
 impl Answer {
-    /// Whether any piece holds a record.
-    pub(super) fn says_something(&self) -> bool {
-        self.pieces.iter().any(|(_, parsed)| !parsed.found.is_empty())
+    /// The records of all pieces.
+    pub(super) fn records(&self) -> Records {
+        glean(self.pieces.iter().map(|(_, parsed)| parsed.records()))
     }
 }
 

@@ -350,7 +350,7 @@ impl Writer<'_> {
             .await;
         let described = views.into_iter().zip(descriptions).map(|(view, (owner, changed, description))| {
             let batch = &mut self.derivation.batch;
-            batch.append_calls.extend(description.calls);
+            batch.append_calls.extend(description.calls.into_iter().filter(|call| call.attempts > 0));
             if changed {
                 batch.set_summaries.push((owner.clone(), description.summaries));
             }
@@ -411,6 +411,7 @@ pub(crate) async fn embed(
             role: Role::Embed,
             model: embedder.name().to_owned(),
             prompt_tokens: embeddings.usage.prompt_tokens,
+            cached_prompt_tokens: embeddings.usage.cached_prompt_tokens,
             completion_tokens: embeddings.usage.completion_tokens,
             attempts: embeddings.attempts,
             started_at,

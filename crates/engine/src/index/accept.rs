@@ -74,6 +74,17 @@ pub async fn accept_read(engine: &Engine, readings: Vec<Reading>) -> Result<Vec<
     Err(StoreError::Conflict { what }.into())
 }
 
+/// The batch that would accept `readings` at `snapshot`, and what it would mean for each.
+pub(super) async fn preview(
+    engine: &Engine,
+    snapshot: &dyn Snapshot,
+    readings: Vec<Reading>,
+) -> Result<(Batch, Vec<Acceptance>), StoreError> {
+    let arrivals: Vec<Result<Arrival, Refusal>> =
+        readings.into_iter().map(|reading| Arrival::of(engine, reading)).collect();
+    decide(snapshot, &arrivals).await
+}
+
 /// A readable source.
 struct Arrival {
     document: Document,

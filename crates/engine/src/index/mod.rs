@@ -1,6 +1,7 @@
 //! Indexing: sources in, graph out. One unit of work is one commit.
 
 mod accept;
+mod estimate;
 mod remove;
 mod settle;
 mod status;
@@ -11,6 +12,7 @@ use std::collections::BTreeMap;
 use graphloom_core::{DocumentId, DocumentStatus, Format, ModelError, StoreError};
 
 pub use accept::{Reading, Refusal, accept, accept_read, read};
+pub use estimate::{Estimate, Estimator, Expected, Range, Step};
 pub use remove::{Removal, delete};
 pub use status::{DocumentState, states_of};
 pub use work::{retry, run};
@@ -105,6 +107,8 @@ pub struct RunReport {
     pub stale: u32,
     /// Why, of the first.
     pub stale_reason: Option<String>,
+    /// What was spent when the first call did not fit the budget; what waits for it is left to the next run.
+    pub over_budget: Option<String>,
 }
 
 impl RunReport {

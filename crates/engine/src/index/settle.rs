@@ -17,6 +17,8 @@ pub(super) struct Settled {
     pub(super) unfinished: u32,
     /// Why, of the first.
     pub(super) reason: Option<String>,
+    /// What was spent when a call did not fit the budget.
+    pub(super) over_budget: Option<String>,
 }
 
 /// Derives everything stale again, a few at a time: each group is one commit, so a crash loses no more summaries than
@@ -35,6 +37,9 @@ pub(super) async fn settle(engine: &Engine, progress: ProgressSink<'_>) -> Resul
         };
         if let Some(error) = failure {
             settled.reason.get_or_insert_with(|| chain(&error));
+            if let ModelError::OverBudget { what, .. } = &error {
+                settled.over_budget.get_or_insert_with(|| what.clone());
+            }
             if needs_a_person(&error) {
                 return Err(error.into());
             }

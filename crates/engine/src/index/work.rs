@@ -73,7 +73,7 @@ pub async fn run(
         while let Some(documents) = batches.next().await {
             unsettled += documents.len();
             run.merge(documents).await?;
-            if unsettled >= DOCUMENTS_UNTIL_SETTLED {
+            if unsettled >= DOCUMENTS_UNTIL_SETTLED && !run.is_over_budget() {
                 settle(engine, progress).await?;
                 unsettled = 0;
             }
@@ -86,6 +86,7 @@ pub async fn run(
     let settled = settle(engine, progress).await?;
     let mut report = run.report.into_inner().unwrap_or_default();
     (report.stale, report.stale_reason) = (settled.unfinished, settled.reason);
+    report.over_budget = report.over_budget.or(settled.over_budget);
     Ok(report)
 }
 
@@ -200,6 +201,8 @@ enum Stop {
     Later(String),
     /// Nothing helps but a change by a person, and then [`retry`].
     Failed(String),
+    /// The budget does not reach; the next run goes on.
+    OverBudget(String),
     /// The whole run ends.
     Fatal(IndexError),
 }
@@ -215,6 +218,7 @@ impl From<ModelError> for Stop {
         match error {
             error if needs_a_person(&error) => Self::Fatal(error.into()),
             ModelError::Refused { .. } => Self::Failed(chain(&error)),
+            ModelError::OverBudget { what, .. } => Self::OverBudget(what),
             error => Self::Later(chain(&error)),
         }
     }
@@ -223,6 +227,9 @@ impl From<ModelError> for Stop {
 impl Run<'_> {
     /// Claims the next jobs; `None` when there are none left to take.
     async fn claim(&self) -> Result<Option<Vec<Job>>, IndexError> {
+        if self.is_over_budget() {
+            return Ok(None);
+        }
         let limit = self.engine.index.max_concurrent_documents.max(1) * 2;
         for _ in 0..MAX_CONFLICTS {
             let now = self.engine.clock.now();
@@ -279,6 +286,10 @@ impl Run<'_> {
             }
             Err(Stop::Failed(reason)) => {
                 self.fail(&job, &document, reason).await?;
+                Ok(None)
+            }
+            Err(Stop::OverBudget(what)) => {
+                self.over_budget(what);
                 Ok(None)
             }
             Err(Stop::Fatal(error)) => Err(error),
@@ -365,8 +376,9 @@ impl Run<'_> {
                 (key.clone(), places, extract_by_model(&chunk, key, spec, model, clock).await, permit)
             })
             .buffer_unordered(self.engine.index.max_concurrent_calls.max(1));
-        let mut fatal = None;
-        while let Some((key, places, Extracted { result, calls }, permit)) = answers.next().await {
+        let (mut fatal, mut over_budget) = (None, None);
+        while let Some((key, places, Extracted { result, mut calls }, permit)) = answers.next().await {
+            calls.retain(|call| call.attempts > 0);
             let mut batch = Batch { append_calls: calls, ..Batch::default() };
             let state = match result {
                 Ok(extraction) => {
@@ -380,6 +392,15 @@ impl Run<'_> {
                     let state = job.state.clone();
                     self.commit_step(job, state, batch).await?;
                     break;
+                }
+                // These chunks wait for the next run, and answers that are on their way are still stored.
+                Err(ModelError::OverBudget { what, .. }) => {
+                    over_budget = Some(what);
+                    if !batch.append_calls.is_empty() {
+                        let state = job.state.clone();
+                        self.commit_step(job, state, batch).await?;
+                    }
+                    continue;
                 }
                 Err(error) => {
                     let reason = chain(&error);
@@ -400,9 +421,10 @@ impl Run<'_> {
             done += places.len();
             self.advanced(document, Stage::Extract, done, total);
         }
-        match fatal {
-            Some(error) => Err(Stop::Fatal(error.into())),
-            None => Ok(BTreeMap::new()),
+        match (fatal, over_budget) {
+            (Some(error), _) => Err(Stop::Fatal(error.into())),
+            (None, Some(what)) => Err(Stop::OverBudget(what)),
+            (None, None) => Ok(BTreeMap::new()),
         }
     }
 
@@ -448,7 +470,8 @@ impl Run<'_> {
                 self.fail(&documents[0].job, &documents[0].document, reason).await?;
             }
             Err(Stop::Lost) if documents.len() == 1 => {}
-            Err(Stop::Later(_) | Stop::Failed(_) | Stop::Lost) => {
+            Err(Stop::OverBudget(what)) if documents.len() == 1 => self.over_budget(what),
+            Err(Stop::Later(_) | Stop::Failed(_) | Stop::OverBudget(_) | Stop::Lost) => {
                 for document in documents {
                     Box::pin(self.merge(vec![document])).await?;
                 }
@@ -528,6 +551,16 @@ impl Run<'_> {
         if let Ok(mut report) = self.report.lock() {
             change(&mut report);
         }
+    }
+
+    fn over_budget(&self, what: String) {
+        self.count(|report| {
+            report.over_budget.get_or_insert(what);
+        });
+    }
+
+    fn is_over_budget(&self) -> bool {
+        self.report.lock().is_ok_and(|report| report.over_budget.is_some())
     }
 
     fn finished(&self, ready: &Ready) {
@@ -624,6 +657,7 @@ pub(super) fn needs_a_person(error: &ModelError) -> bool {
         | ModelError::RateLimited { .. }
         | ModelError::Refused { .. }
         | ModelError::Server { .. }
+        | ModelError::OverBudget { .. }
         | ModelError::Malformed { .. } => false,
     }
 }

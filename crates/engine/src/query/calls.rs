@@ -41,6 +41,7 @@ impl<'a> Timer<'a> {
             role: self.role,
             model: self.model,
             prompt_tokens: usage.prompt_tokens,
+            cached_prompt_tokens: usage.cached_prompt_tokens,
             completion_tokens: usage.completion_tokens,
             attempts,
             started_at: self.started_at,

@@ -253,6 +253,7 @@ fn after_waiting(mut error: ModelError, waited: Duration) -> ModelError {
         | ModelError::Unauthorized { .. }
         | ModelError::Refused { .. }
         | ModelError::Malformed { .. }
+        | ModelError::OverBudget { .. }
         | ModelError::Local { .. } => {}
     }
     error

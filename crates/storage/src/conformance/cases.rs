@@ -649,6 +649,7 @@ pub async fn the_ledger_keeps_its_order(store: &dyn Store) {
         role: graphloom_core::Role::Summarize,
         model: model.to_owned(),
         prompt_tokens: 5,
+        cached_prompt_tokens: 4,
         completion_tokens: 6,
         attempts: 2,
         started_at: Timestamp(8),

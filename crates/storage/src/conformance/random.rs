@@ -298,6 +298,7 @@ fn call(said: u8) -> Call {
         role: if said.is_multiple_of(2) { Role::Extract } else { Role::Embed },
         model: format!("model {said}"),
         prompt_tokens: u64::from(said),
+        cached_prompt_tokens: u64::from(said / 2),
         completion_tokens: 2,
         attempts: 1,
         started_at: Timestamp(7),

@@ -549,7 +549,8 @@ fn append_call(conn: &Connection, call: &Call) -> rusqlite::Result<()> {
     let (outcome, reason) = rows::call_outcome(&call.outcome);
     conn.prepare_cached(
         "INSERT INTO calls (role, model, prompt_tokens, completion_tokens, attempts, started_at, duration_ms,
-            outcome, reason, document) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10)",
+            outcome, reason, document, cached_prompt_tokens)
+         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11)",
     )?
     .execute(params![
         call.role.name(),
@@ -561,7 +562,8 @@ fn append_call(conn: &Connection, call: &Call) -> rusqlite::Result<()> {
         rows::signed(call.duration_ms),
         outcome,
         reason,
-        call.document.as_ref().map(DocumentId::as_str)
+        call.document.as_ref().map(DocumentId::as_str),
+        rows::signed(call.cached_prompt_tokens)
     ])
     .map(drop)
 }

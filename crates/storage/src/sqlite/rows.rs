@@ -216,7 +216,7 @@ pub(super) fn relation_key(row: &Row<'_>, at: usize) -> Result<RelationKey> {
 }
 
 pub(super) const CALL: &str = "role, model, prompt_tokens, completion_tokens, attempts, started_at, duration_ms, \
-     outcome, reason, document";
+     outcome, reason, document, cached_prompt_tokens";
 
 pub(super) fn call(row: &Row<'_>) -> Result<Call> {
     let role: String = row.get(0)?;
@@ -225,6 +225,7 @@ pub(super) fn call(row: &Row<'_>) -> Result<Call> {
         role: role_of(&role).ok_or_else(|| unreadable(0, format!("role {role}")))?,
         model: row.get(1)?,
         prompt_tokens: unsigned(row, 2)?,
+        cached_prompt_tokens: unsigned(row, 10)?,
         completion_tokens: unsigned(row, 3)?,
         attempts: row.get(4)?,
         started_at: Timestamp(unsigned(row, 5)?),

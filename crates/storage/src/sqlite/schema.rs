@@ -27,7 +27,7 @@ const APPLICATION_ID: i32 = 0x4772_4c6d;
 type Migration = fn(&Connection) -> rusqlite::Result<()>;
 
 /// Step `n` makes version `n + 1` of version `n`. A new file runs all of them.
-const MIGRATIONS: &[Migration] = &[create_version_1, make_version_2, make_version_3];
+const MIGRATIONS: &[Migration] = &[create_version_1, make_version_2, make_version_3, make_version_4];
 
 /// Version 1.
 ///
@@ -162,6 +162,11 @@ fn make_version_2(conn: &Connection) -> rusqlite::Result<()> {
         update.execute(rusqlite::params![slot, vector::encode(&vector)])?;
     }
     Ok(())
+}
+
+/// Adds to the ledger how many tokens came from the provider's prompt cache.
+fn make_version_4(conn: &Connection) -> rusqlite::Result<()> {
+    conn.execute_batch("ALTER TABLE calls ADD COLUMN cached_prompt_tokens INTEGER NOT NULL DEFAULT 0;")
 }
 
 /// The value of a finite half-precision number, as version 1 stored them.
@@ -343,6 +348,20 @@ mod tests {
         let parts = conn.query_row("SELECT parts FROM documents", [], |row| row.get::<_, String>(0));
         assert_eq!(parts.as_deref(), Ok("[]"));
         assert!(dir.path().join("w.graphloom.v1.backup").exists());
+    }
+
+    #[test]
+    fn ledger_rows_of_older_files_have_no_cached_tokens() {
+        let dir = tempfile::tempdir().expect("a folder");
+        let path = dir.path().join("w.graphloom");
+        let conn = check_open(&path, &MIGRATIONS[..3]).expect("an older file");
+        let insert = "INSERT INTO calls (role, model, prompt_tokens, completion_tokens, attempts, started_at,
+                      duration_ms, outcome) VALUES ('extract', 'm', 7, 1, 1, 0, 0, 0)";
+        conn.execute(insert, []).expect("a call");
+        drop(conn);
+        let conn = check_open(&path, MIGRATIONS).expect("migrated");
+        let select = "SELECT prompt_tokens, cached_prompt_tokens FROM calls";
+        assert_eq!(conn.query_row(select, [], |row| Ok((row.get(0)?, row.get(1)?))), Ok((7, 0)));
     }
 
     #[test]

@@ -1,0 +1,191 @@
+//! What indexing costs is known before, limited while it runs, and read from the ledger after.
+
+mod common;
+
+use common::Graphloom;
+use common::model::ScriptedModel;
+use serde_json::{Value, json};
+
+const PRICES: &str = "openai:scripted=1.00/2.00/0.50";
+
+fn with_model(model: &ScriptedModel) -> Graphloom {
+    Graphloom::new()
+        .with("GRAPHLOOM_BASE_URL", &model.base_url())
+        .with("GRAPHLOOM_LLM", "openai:scripted")
+        .with("GRAPHLOOM_MAX_CONCURRENT_CALLS", "1")
+}
+
+fn write_things(graphloom: &Graphloom, names: &[&str]) {
+    for name in names {
+        graphloom.write(&format!("docs/{name}.md"), format!("{name} stands beside ThingZ.\n"));
+    }
+}
+
+fn asked(model: &ScriptedModel) -> usize {
+    model.asked().values().sum()
+}
+
+#[test]
+fn an_estimate_sends_and_stores_nothing_and_is_what_adding_asks() {
+    let model = ScriptedModel::start();
+    let graphloom = with_model(&model).with("GRAPHLOOM_PRICES", PRICES);
+    write_things(&graphloom, &["ThingA", "ThingB", "ThingC"]);
+    let estimate = graphloom.json(&["add", "docs", "--estimate"]);
+    assert_eq!(asked(&model), 0);
+    assert!(!graphloom.path(".graphloom").exists(), "an estimate leaves nothing behind");
+    assert_eq!(
+        (&estimate["documents"], &estimate["chunks"], &estimate["reused"]),
+        (&json!(3), &json!(3), &json!(0))
+    );
+    let extract = &estimate["steps"][0];
+    assert_eq!((&extract["step"], &extract["calls"]), (&json!("extract"), &json!({ "low": 3, "high": 3 })));
+    assert_eq!(extract["input_tokens"]["low"], extract["input_tokens"]["high"]);
+    let price = |end: &str| extract["price"][end].as_f64().expect("a price");
+    assert!(price("low") > 0.0 && price("high") > price("low"));
+
+    graphloom.ok(&["add", "docs", "--gleaning", "0"]);
+    assert_eq!(asked(&model), 3, "as many questions as were estimated");
+}
+
+#[test]
+fn what_is_there_already_costs_nothing() {
+    let model = ScriptedModel::start();
+    let graphloom = with_model(&model);
+    write_things(&graphloom, &["ThingA", "ThingB"]);
+    graphloom.ok(&["add", "docs"]);
+    graphloom.write("docs/copy.md", "ThingA stands beside ThingZ.\n");
+    let estimate = graphloom.json(&["add", "docs", "--estimate"]);
+    assert_eq!((&estimate["documents"], &estimate["unchanged"]), (&json!(1), &json!(2)));
+    assert_eq!((&estimate["chunks"], &estimate["reused"]), (&json!(1), &json!(1)));
+    assert_eq!(estimate["steps"], json!([]));
+    let before = asked(&model);
+    graphloom.ok(&["add", "docs"]);
+    assert_eq!(asked(&model), before, "the copy was asked about, though the estimate said otherwise");
+}
+
+#[test]
+fn a_model_without_a_price_is_named() {
+    let model = ScriptedModel::start();
+    let graphloom = with_model(&model);
+    write_things(&graphloom, &["ThingA"]);
+    let ran = graphloom.run(&["add", "docs", "--estimate"]).exits(0);
+    ran.says("no price configured for openai:scripted").says("nothing was sent");
+    let ran = graphloom.run(&["add", "docs", "--budget", "1.50"]).exits(2);
+    ran.says("no price is configured for openai:scripted").says("--set prices=openai:scripted=");
+    assert!(!graphloom.path(".graphloom/default.graphloom").exists());
+}
+
+#[test]
+fn a_budget_stops_before_the_call_that_would_pass_it_and_a_later_run_goes_on() {
+    let model = ScriptedModel::start();
+    model.count_tokens([2000, 0, 500]);
+    let graphloom = with_model(&model);
+    let names = ["ThingA", "ThingB", "ThingC", "ThingD", "ThingE"];
+    write_things(&graphloom, &names);
+    // A call may cost its prompt and 4,096 tokens and then costs 2,500, so three fit into 10,000 and no fourth does.
+    let ran = graphloom.run(&["add", "docs", "--budget", "10k"]).exits(5);
+    ran.says("stopped by the budget: 7500 of 10000 tokens are spent").says("to go on");
+    assert_eq!(asked(&model), 3);
+    let calls = graphloom.json(&["cost"])["total"].clone();
+    assert_eq!((&calls["calls"], &calls["failed"]), (&json!(3), &json!(0)), "what was not sent is no call");
+    let status = graphloom.json(&["status"]);
+    assert_eq!((&status["by_status"]["ready"], &status["by_status"]["failed"]), (&json!(3), &Value::Null));
+
+    graphloom.run(&["add", "docs"]).exits(0);
+    assert_eq!(asked(&model), 5, "nothing is paid for twice");
+    let whole = with_model(&model);
+    write_things(&whole, &names);
+    whole.ok(&["add", "docs"]);
+    assert_eq!(graphloom.hash(), whole.hash(), "a budget leaves no trace");
+}
+
+#[test]
+fn a_second_question_that_does_not_fit_leaves_its_chunk_to_the_later_run() {
+    let model = ScriptedModel::start();
+    model.count_tokens([2000, 0, 500]);
+    let once_more = |model| with_model(model).with("GRAPHLOOM_GLEANING", "1");
+    let graphloom = once_more(&model);
+    write_things(&graphloom, &["ThingA", "ThingB"]);
+    graphloom.run(&["add", "docs", "--budget", "6k"]).exits(5);
+    assert_eq!(asked(&model), 1);
+    assert_eq!(graphloom.json(&["cost"])["total"]["calls"], 1, "what was paid for is in the ledger");
+    graphloom.run(&["retry"]).exits(0);
+    let whole = once_more(&model);
+    write_things(&whole, &["ThingA", "ThingB"]);
+    whole.ok(&["add", "docs"]);
+    assert_eq!(graphloom.hash(), whole.hash());
+}
+
+#[test]
+fn a_budget_of_money_counts_by_the_prices() {
+    let model = ScriptedModel::start();
+    model.count_tokens([2000, 1000, 500]);
+    let graphloom = with_model(&model).with("GRAPHLOOM_PRICES", PRICES);
+    write_things(&graphloom, &["ThingA", "ThingB", "ThingC"]);
+    // A call costs .0025 and may cost about .0085.
+    graphloom.run(&["add", "docs", "--budget", "0.0120"]).exits(5).says("0.0050 of 0.0120 are spent");
+    assert_eq!(asked(&model), 2);
+    graphloom.run(&["retry", "--budget", "0.0001"]).exits(5);
+    graphloom.run(&["retry", "--budget", "1.0"]).exits(0).says("0.0025 of the budget of 1.0000 spent");
+    assert_eq!(asked(&model), 3);
+}
+
+#[test]
+fn a_budget_that_could_mean_tokens_or_money_is_refused() {
+    let graphloom = Graphloom::new();
+    graphloom.run(&["add", "docs", "--budget", "500"]).exits(2).says("tokens with a unit");
+}
+
+#[test]
+fn the_ledger_is_added_up_by_what_is_asked_for() {
+    let model = ScriptedModel::start();
+    model.count_tokens([2000, 1000, 500]);
+    let graphloom = with_model(&model).with("GRAPHLOOM_PRICES", PRICES);
+    write_things(&graphloom, &["ThingA", "ThingB"]);
+    graphloom.ok(&["add", "docs"]);
+    let cost = graphloom.json(&["cost"]);
+    let row = &cost["rows"][0];
+    assert_eq!((&row["role"], &row["model"]), (&json!("extract"), &json!("openai:scripted")));
+    assert_eq!((&row["prompt_tokens"], &row["cached_prompt_tokens"]), (&json!(4000), &json!(2000)));
+    assert_eq!((&row["completion_tokens"], &row["cost"]), (&json!(1000), &json!(0.005)));
+    let by_document = graphloom.json(&["cost", "--by", "document"]);
+    let documents: Vec<&Value> =
+        by_document["rows"].as_array().expect("rows").iter().map(|row| &row["document"]).collect();
+    assert_eq!(documents, [&json!("docs/ThingA.md"), &json!("docs/ThingB.md")]);
+    assert!(graphloom.ok(&["cost", "--by", "day,role"]).contains("extract: 2 calls, 4000 tokens in"));
+    let unpriced = graphloom.run(&["cost", "--set", "prices=other=1"]).exits(0);
+    unpriced.says("no price configured for openai:scripted");
+}
+
+#[test]
+fn prices_are_read_from_a_table_of_a_file_too() {
+    let model = ScriptedModel::start();
+    model.count_tokens([2000, 1000, 500]);
+    let graphloom = with_model(&model);
+    graphloom.write(
+        "graphloom.toml",
+        "[prices]\n\"openai:scripted\" = { input = 1, output = 2.0, cached_input = 0.5 }\nother = 3\n",
+    );
+    write_things(&graphloom, &["ThingA"]);
+    graphloom.ok(&["add", "docs"]);
+    assert_eq!(graphloom.json(&["cost"])["total"]["cost"], json!(0.0025));
+    graphloom.write("graphloom.toml", "[prices]\n\"openai:scripted\" = { inptu = 1 }\n");
+    graphloom.run(&["cost"]).exits(2).says("prices");
+}
+
+#[test]
+fn a_chunk_is_asked_about_again_only_for_names_that_were_missed() {
+    let model = ScriptedModel::start();
+    let graphloom = with_model(&model);
+    // The model names things and no people.
+    graphloom.write("people.md", "ThingA was built by Maren Oskoldt and Tobias Wren for Ilse Brandt.\n");
+    graphloom.write("things.md", "ThingB stands beside ThingC.\n");
+    graphloom.ok(&["add", "people.md", "things.md"]);
+    let asked = model.asked();
+    assert_eq!(asked.values().sum::<usize>(), 3, "{:?}", asked.keys());
+    let again =
+        asked.keys().find(|prompt| prompt.contains("Missed in the last extraction")).expect("asked again");
+    for part in ["Maren Oskoldt", "Tobias Wren", "Ilse Brandt", "Already written: ThingA"] {
+        assert!(again.contains(part), "{part} in {again}");
+    }
+}

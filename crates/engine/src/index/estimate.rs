@@ -1,0 +1,383 @@
+//! What adding sources would cost, before anything is sent or stored.
+//!
+//! First questions are counted exactly, from the very prompts. What depends on answers is a range: how long they are,
+//! which of them leave names out, and which things so many passages name that their descriptions are summarised.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use graphloom_core::{Chunk, ChunkExtraction, DocumentId, ExtractionKey, JobState, Role, Snapshot};
+use serde::Serialize;
+
+use super::accept::preview;
+use super::{Acceptance, IndexError, Reading};
+use crate::Engine;
+use crate::extract::{
+    Coverage, ExtractSpec, GLEAN_PROMPT, Gleaning, MAX_RECORDS, MISSED_PROMPT, coverage, extraction_key,
+    first_messages,
+};
+use crate::graph::{SUMMARY_FRAGMENTS, SUMMARY_PROMPT, SUMMARY_TOKENS};
+use crate::money::{prompt_tokens, text_tokens};
+use crate::offline::{PhraseKind, phrases};
+use crate::parse::ParseLimits;
+
+/// Jobs and documents read at once.
+const PAGE: usize = 500;
+/// An answer has at least this percent of its passage's tokens. Of 170 answers of several models about passages of 1,000
+/// to 1,400 tokens nine in ten had 20 to 60 percent.
+const LEAST_ANSWER_PERCENT: u64 = 20;
+/// And at most this percent, with [`SHORT_ANSWER_TOKENS`] more, for short passages are answered at more length.
+const MOST_ANSWER_PERCENT: u64 = 100;
+/// Tokens of an answer about the shortest passage, at most.
+const SHORT_ANSWER_TOKENS: u64 = 400;
+/// Tokens of a record, at most.
+const RECORD_TOKENS: u64 = 80;
+/// Tokens of one description, at most; it has one or two sentences.
+const DESCRIPTION_TOKENS: u64 = 60;
+/// Descriptions that one summary call joins on average where there are many.
+const GROUP_DESCRIPTIONS: u64 = 12;
+
+/// From the least to the most that is likely.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
+pub struct Range {
+    /// At least.
+    pub low: u64,
+    /// At most, unless answers are unusual.
+    pub high: u64,
+}
+
+impl Range {
+    fn exactly(number: u64) -> Self {
+        Self { low: number, high: number }
+    }
+
+    /// Whether both ends are one.
+    pub fn is_exact(self) -> bool {
+        self.low == self.high
+    }
+
+    /// Adds both ends.
+    pub fn add(&mut self, other: Self) {
+        self.low += other.low;
+        self.high += other.high;
+    }
+}
+
+/// The calls of one kind.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Expected {
+    /// What the calls are for.
+    pub step: Step,
+    /// In which role.
+    pub role: Role,
+    /// The model asked.
+    pub model: String,
+    /// How many.
+    pub calls: Range,
+    /// Tokens sent.
+    pub input_tokens: Range,
+    /// Tokens received.
+    pub output_tokens: Range,
+}
+
+/// What calls are for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Step {
+    /// The first question about each chunk; exact.
+    Extract,
+    /// Asking again for what the first answer left out.
+    Glean,
+    /// Descriptions of what many passages name.
+    Summarize,
+    /// Vectors of chunks; exact.
+    EmbedChunks,
+    /// Vectors of entities and relations.
+    EmbedGraph,
+}
+
+impl Step {
+    /// What people read.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Extract => "extract",
+            Self::Glean => "ask again",
+            Self::Summarize => "summarize",
+            Self::EmbedChunks => "embed chunks",
+            Self::EmbedGraph => "embed graph",
+        }
+    }
+}
+
+/// What adding would do.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
+pub struct Estimate {
+    /// Documents that would be new, or a new version.
+    pub documents: u32,
+    /// Documents that are there as they are; they cost nothing.
+    pub unchanged: u32,
+    /// Sources that cannot be read.
+    pub refused: u32,
+    /// Documents accepted before that still wait; the same run works on them.
+    pub waiting: u32,
+    /// Chunks of the new and the waiting documents.
+    pub chunks: u32,
+    /// Of those, chunks whose extraction is stored or is paid for by an equal chunk; they cost no extraction.
+    pub reused: u32,
+    /// The calls, by what they are for.
+    pub steps: Vec<Expected>,
+}
+
+/// Adds up what sources would cost, a list at a time. Nothing is stored and no model is asked.
+pub struct Estimator<'a> {
+    engine: &'a Engine,
+    /// Whether vectors are made by a service; models in process cost nothing.
+    embeds_by_service: bool,
+    estimate: Estimate,
+    seen: BTreeSet<ExtractionKey>,
+    /// Chunks to be extracted that name each thing.
+    named: BTreeMap<String, u64>,
+    extract: Counts,
+    glean: Counts,
+    embed: Counts,
+}
+
+#[derive(Default)]
+struct Counts {
+    calls: Range,
+    input: Range,
+    output: Range,
+}
+
+impl<'a> Estimator<'a> {
+    /// Starts with what waits in the store from before.
+    pub async fn start(engine: &'a Engine, embeds_by_service: bool) -> Result<Self, IndexError> {
+        let mut estimator = Self {
+            engine,
+            embeds_by_service,
+            estimate: Estimate::default(),
+            seen: BTreeSet::new(),
+            named: BTreeMap::new(),
+            extract: Counts::default(),
+            glean: Counts::default(),
+            embed: Counts::default(),
+        };
+        let snapshot = engine.store.snapshot().await?;
+        let mut after: Option<DocumentId> = None;
+        loop {
+            let page = snapshot.scan_jobs(after.as_ref(), PAGE).await?;
+            after = page.last().map(|job| job.document.clone());
+            let is_last = page.len() < PAGE;
+            for job in page {
+                let embedded = match job.state {
+                    JobState::Accepted => false,
+                    JobState::Chunked => true,
+                    JobState::Merged | JobState::Failed { .. } => continue,
+                };
+                estimator.estimate.waiting += 1;
+                for chunks in snapshot.chunks_of(&[job.document]).await? {
+                    estimator.chunks(snapshot.as_ref(), chunks, embedded).await?;
+                }
+            }
+            if is_last {
+                return Ok(estimator);
+            }
+        }
+    }
+
+    /// What is too large to read.
+    pub fn limits(&self) -> ParseLimits {
+        self.engine.index.limits
+    }
+
+    /// Adds what these sources would cost and says what would become of each, in order.
+    pub async fn add(&mut self, readings: Vec<Reading>) -> Result<Vec<Acceptance>, IndexError> {
+        let snapshot = self.engine.store.snapshot().await?;
+        let (batch, acceptances) = preview(self.engine, snapshot.as_ref(), readings).await?;
+        for acceptance in &acceptances {
+            match acceptance {
+                Acceptance::Accepted { .. } => self.estimate.documents += 1,
+                Acceptance::Unchanged { .. } => self.estimate.unchanged += 1,
+                Acceptance::Refused { .. } => self.estimate.refused += 1,
+            }
+        }
+        let mut by_document: BTreeMap<DocumentId, Vec<Chunk>> = BTreeMap::new();
+        for chunk in batch.put_chunks {
+            by_document.entry(chunk.document.clone()).or_default().push(chunk);
+        }
+        for chunks in by_document.into_values() {
+            self.chunks(snapshot.as_ref(), chunks, false).await?;
+        }
+        Ok(acceptances)
+    }
+
+    /// The whole.
+    pub fn finish(self) -> Estimate {
+        let Self { engine, embeds_by_service, mut estimate, named, extract, glean, embed, .. } = self;
+        let models = &engine.models;
+        let mut push = |step, role, model: &str, counts: Counts| {
+            let Counts { calls, input, output } = counts;
+            if calls.high > 0 {
+                let model = model.to_owned();
+                let (input_tokens, output_tokens) = (input, output);
+                estimate.steps.push(Expected { step, role, model, calls, input_tokens, output_tokens });
+            }
+        };
+        let answers = Range {
+            low: extract.output.low + glean.output.low,
+            high: extract.output.high + glean.output.high,
+        };
+        let extracts = extract.calls;
+        if let Some(model) = &models.extract {
+            push(Step::Extract, Role::Extract, model.name(), extract);
+            push(Step::Glean, Role::Extract, model.name(), glean);
+        }
+        if let Some(model) = &models.summarize {
+            push(Step::Summarize, Role::Summarize, model.name(), summaries(&named));
+        }
+        if embeds_by_service {
+            // Records are embedded once they are in the graph, those of one name together.
+            let calls = Range { low: u64::from(extracts.high > 0), high: embed.calls.high.max(1) * 2 };
+            let calls = if models.extract.is_some() && extracts.high > 0 { calls } else { Range::default() };
+            let graph =
+                Counts { calls, input: Range { low: 0, high: answers.high }, output: Range::default() };
+            push(Step::EmbedChunks, Role::Embed, models.embedder.name(), embed);
+            push(Step::EmbedGraph, Role::Embed, models.embedder.name(), graph);
+        }
+        estimate
+    }
+
+    /// Counts the chunks of one document.
+    async fn chunks(
+        &mut self,
+        snapshot: &dyn Snapshot,
+        chunks: Vec<Chunk>,
+        embedded: bool,
+    ) -> Result<(), IndexError> {
+        self.estimate.chunks += chunks.len() as u32;
+        if !embedded && !chunks.is_empty() {
+            let tokens = text_tokens(chunks.iter().map(|chunk| chunk.text.as_str()));
+            self.embed.calls.add(Range::exactly(1));
+            self.embed.input.add(Range::exactly(tokens));
+        }
+        let Some(model) = &self.engine.models.extract else { return Ok(()) };
+        let spec = &self.engine.index.extract;
+        let keys: Vec<ExtractionKey> =
+            chunks.iter().map(|chunk| extraction_key(chunk, spec, Some(model.name()))).collect();
+        let stored = snapshot.extractions(&keys).await?;
+        for ((chunk, key), stored) in chunks.iter().zip(keys).zip(stored) {
+            let pending = chunk.extraction == ChunkExtraction::Pending;
+            if !pending || stored.is_some() || !self.seen.insert(key) {
+                self.estimate.reused += 1;
+                continue;
+            }
+            self.question(chunk, spec);
+        }
+        Ok(())
+    }
+
+    /// Counts what one chunk is asked.
+    fn question(&mut self, chunk: &Chunk, spec: &ExtractSpec) {
+        let input = prompt_tokens(&first_messages(chunk, spec));
+        let output = answer_tokens(text_tokens([chunk.text.as_str()]));
+        self.extract.calls.add(Range::exactly(1));
+        self.extract.input.add(Range::exactly(input));
+        self.extract.output.add(output);
+        let mut names = BTreeSet::new();
+        for phrase in phrases(&chunk.text) {
+            match phrase.kind {
+                PhraseKind::Heading | PhraseKind::Name | PhraseKind::Quoted => {
+                    names.insert(phrase.text.to_lowercase());
+                }
+                PhraseKind::Date | PhraseKind::Quantity | PhraseKind::NounPhrase => {}
+            }
+        }
+        let again = self.again(chunk, spec, input, output, &names);
+        self.glean.calls.add(again.calls);
+        self.glean.input.add(again.input);
+        self.glean.output.add(again.output);
+        for name in names {
+            *self.named.entry(name).or_default() += 1;
+        }
+    }
+
+    /// What asking about the chunk again may cost.
+    fn again(
+        &self,
+        chunk: &Chunk,
+        spec: &ExtractSpec,
+        input: u64,
+        output: Range,
+        names: &BTreeSet<String>,
+    ) -> Counts {
+        // Every pass sends what was said before.
+        let pass = |passes: u64, answers: u64| (1..=passes).map(|n| input + n * answers).sum::<u64>();
+        let glean_tokens = text_tokens([GLEAN_PROMPT.body()]);
+        let whole = |passes: u64| Counts {
+            calls: Range { low: passes.min(1), high: passes },
+            input: Range {
+                low: pass(passes.min(1), output.low + glean_tokens),
+                high: pass(passes, output.high + glean_tokens),
+            },
+            output: Range { low: passes.min(1), high: passes * output.high },
+        };
+        match spec.gleaning {
+            Gleaning::Passes(passes) => whole(u64::from(passes)),
+            Gleaning::Auto => match coverage(&chunk.text, &[]) {
+                // So few names that none is ever missed enough.
+                Coverage::Enough => Counts::default(),
+                Coverage::Unknown => whole(1),
+                Coverage::Missed(_) => {
+                    let listed = text_tokens(names.iter().map(String::as_str)) * 2;
+                    let asked = input + text_tokens([MISSED_PROMPT.body()]) + listed;
+                    Counts {
+                        calls: Range { low: 0, high: 1 },
+                        input: Range { low: 0, high: asked },
+                        output: Range { low: 0, high: output.high },
+                    }
+                }
+            },
+        }
+    }
+}
+
+/// Tokens of an answer about a passage of so many tokens.
+fn answer_tokens(passage: u64) -> Range {
+    let most = passage * MOST_ANSWER_PERCENT / 100 + SHORT_ANSWER_TOKENS;
+    Range {
+        low: passage * LEAST_ANSWER_PERCENT / 100,
+        high: most.min(u64::from(MAX_RECORDS) * RECORD_TOKENS),
+    }
+}
+
+/// Summaries of what so many chunks name. Other documents may name it too and models name more, so it is a guess.
+fn summaries(named: &BTreeMap<String, u64>) -> Counts {
+    let mut counts = Counts::default();
+    for &mentions in named.values().filter(|mentions| **mentions >= SUMMARY_FRAGMENTS as u64) {
+        let calls = 1 + mentions / GROUP_DESCRIPTIONS;
+        let prompt = text_tokens([SUMMARY_PROMPT.body()]);
+        counts.calls.high += calls;
+        counts.input.high += mentions * DESCRIPTION_TOKENS * 2 + calls * prompt;
+        counts.output.high += calls * u64::from(SUMMARY_TOKENS) / 2;
+    }
+    counts
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_answer_is_longer_for_a_longer_passage_and_bounded_by_its_records() {
+        assert_eq!(answer_tokens(100), Range { low: 20, high: 500 });
+        assert_eq!(answer_tokens(1200), Range { low: 240, high: 1600 });
+        assert_eq!(answer_tokens(100_000).high, 8000);
+    }
+
+    #[test]
+    fn only_what_many_passages_name_is_summarised() {
+        let named = |mentions| summaries(&BTreeMap::from([("kelm".to_owned(), mentions)])).calls;
+        assert_eq!(named(SUMMARY_FRAGMENTS as u64 - 1), Range::default());
+        assert_eq!(named(SUMMARY_FRAGMENTS as u64), Range { low: 0, high: 1 });
+        assert!(named(1000).high > 80);
+    }
+}

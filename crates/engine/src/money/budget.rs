@@ -1,0 +1,481 @@
+//! A budget: calls are let through while what is spent, what is in flight and the call itself fit.
+
+use std::fmt;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use async_trait::async_trait;
+use futures::channel::oneshot;
+use futures::{StreamExt, stream};
+use graphloom_core::{
+    ChatEvent, ChatRequest, ChatStream, Embedder, Embeddings, LanguageModel, ModelError, Purpose, Usage,
+};
+
+use super::price::{Money, Price, Prices};
+use super::{prompt_tokens, text_tokens};
+use crate::text::Tokenizer;
+
+/// Tokens set aside for an answer to a request without an output limit of its own.
+pub const OUTPUT_RESERVE: u32 = 4096;
+
+/// A budget of money cannot pay for a model whose price nobody knows.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("no price is configured for {model}")]
+pub struct NoPrice {
+    /// The model.
+    pub model: String,
+}
+
+/// What may be spent.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Limit {
+    /// Tokens, sent and received together.
+    Tokens(u64),
+    /// Money, by the configured prices.
+    Money(Money),
+}
+
+impl Limit {
+    /// What may be written.
+    pub const EXPECTED: &'static str =
+        "tokens with a unit, such as 2M, 500k or 900tokens, or money with a point, such as 1.50 or 20.0";
+
+    /// Reads `2M`, `1.5M`, `500k`, `900tokens` as tokens and `1.50` as money. A bare whole number could be either and is
+    /// refused.
+    pub fn parse(text: &str) -> Option<Self> {
+        let text = text.trim();
+        for (unit, tokens) in [("tokens", 1), ("k", 1_000), ("K", 1_000), ("M", 1_000_000)] {
+            if let Some(number) = text.strip_suffix(unit) {
+                let millionths = Money::parse(number.trim_end())?.units() / 1_000_000;
+                let tokens = millionths.checked_mul(tokens)? / 1_000_000;
+                return u64::try_from(tokens).ok().filter(|tokens| *tokens > 0).map(Self::Tokens);
+            }
+        }
+        let money = text.contains('.').then(|| Money::parse(text)).flatten();
+        money.filter(|money| *money > Money::default()).map(Self::Money)
+    }
+}
+
+impl fmt::Display for Limit {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Tokens(tokens) => write!(f, "{tokens} tokens"),
+            Self::Money(money) => money.fmt(f),
+        }
+    }
+}
+
+/// What a call does that does not fit while others are in flight, which may cost less than is held for them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum WhenShort {
+    /// It waits for them. Not for calls that those in flight may themselves wait for, such as what merging needs.
+    Wait,
+    /// It is not sent.
+    Refuse,
+}
+
+/// What one run may spend, shared by all of its models.
+#[derive(Debug)]
+pub struct Budget {
+    limit: Limit,
+    prices: Prices,
+    state: Mutex<State>,
+}
+
+/// Amounts in the limit's unit: tokens, or millionths of a millionth of the currency.
+#[derive(Debug, Default)]
+struct State {
+    spent: u128,
+    /// The most that calls in flight may cost.
+    held: u128,
+    /// Calls that wait for others to end, since those may cost less than is held for them.
+    waiting: Vec<oneshot::Sender<()>>,
+}
+
+impl Budget {
+    /// A budget of which nothing is spent.
+    pub fn new(limit: Limit, prices: Prices) -> Arc<Self> {
+        Arc::new(Self { limit, prices, state: Mutex::default() })
+    }
+
+    /// `model`, whose calls this budget pays for. An error where money is the limit and the model has no price.
+    pub fn model(
+        self: &Arc<Self>,
+        model: Arc<dyn LanguageModel>,
+        when_short: WhenShort,
+    ) -> Result<BudgetedModel, NoPrice> {
+        let meter = self.meter(model.name(), when_short)?;
+        Ok(BudgetedModel { model, meter })
+    }
+
+    /// `embedder`, whose calls this budget pays for; they never wait for others. An error where money is the limit and
+    /// the model has no price.
+    pub fn embedder(self: &Arc<Self>, embedder: Arc<dyn Embedder>) -> Result<BudgetedEmbedder, NoPrice> {
+        let meter = self.meter(embedder.name(), WhenShort::Refuse)?;
+        Ok(BudgetedEmbedder { embedder, meter })
+    }
+
+    /// What may be spent.
+    pub fn limit(&self) -> Limit {
+        self.limit
+    }
+
+    /// What is spent so far, as people read it.
+    pub fn spent(&self) -> String {
+        self.shown(self.state().spent)
+    }
+
+    fn meter(self: &Arc<Self>, model: &str, when_short: WhenShort) -> Result<Meter, NoPrice> {
+        let price = match self.limit {
+            Limit::Tokens(_) => None,
+            Limit::Money(_) => {
+                let price = self.prices.of(model).ok_or_else(|| NoPrice { model: model.to_owned() })?;
+                Some(price)
+            }
+        };
+        Ok(Meter { budget: Arc::clone(self), model: model.to_owned(), price, when_short })
+    }
+
+    /// Holds back `most` for a call of `meter`; `least` is what it costs if it is cut off. An error where the call might
+    /// pass the budget.
+    async fn hold(self: &Arc<Self>, meter: &Meter, most: u128, least: u128) -> Result<Held, ModelError> {
+        let limit = match self.limit {
+            Limit::Tokens(tokens) => u128::from(tokens),
+            Limit::Money(money) => money.units(),
+        };
+        loop {
+            let freed = {
+                let mut state = self.state();
+                if state.spent + state.held + most <= limit {
+                    state.held += most;
+                    return Ok(Held { budget: Arc::clone(self), held: most, cost: least });
+                }
+                let may_fit_later = state.spent + most <= limit && state.held > 0;
+                if meter.when_short == WhenShort::Refuse || !may_fit_later {
+                    let in_flight = match state.held {
+                        0 => String::new(),
+                        held => format!(", {} are held for calls in flight", self.shown(held)),
+                    };
+                    let (spent, most) = (self.shown(state.spent), self.shown(most));
+                    let what = format!(
+                        "{spent} of {} are spent{in_flight} and the call may cost {most}",
+                        self.limit
+                    );
+                    return Err(ModelError::OverBudget { model: meter.model.clone(), what });
+                }
+                let (free, freed) = oneshot::channel();
+                state.waiting.push(free);
+                freed
+            };
+            // A sender that went away means the same: look again.
+            let _ = freed.await;
+        }
+    }
+
+    fn shown(&self, units: u128) -> String {
+        match self.limit {
+            Limit::Tokens(_) => units.to_string(),
+            Limit::Money(_) => Money::of_units(units).to_string(),
+        }
+    }
+
+    fn state(&self) -> std::sync::MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// What a call under way may cost; dropping it books its cost and lets others look again.
+#[derive(Debug)]
+struct Held {
+    budget: Arc<Budget>,
+    held: u128,
+    cost: u128,
+}
+
+impl Drop for Held {
+    fn drop(&mut self) {
+        let waiting = {
+            let mut state = self.budget.state();
+            state.held = state.held.saturating_sub(self.held);
+            state.spent += self.cost;
+            std::mem::take(&mut state.waiting)
+        };
+        for free in waiting {
+            // Who waited may have been cancelled.
+            let _ = free.send(());
+        }
+    }
+}
+
+/// Counts the calls of one model against the budget.
+#[derive(Debug, Clone)]
+struct Meter {
+    budget: Arc<Budget>,
+    model: String,
+    /// `None` where tokens are the limit.
+    price: Option<Price>,
+    when_short: WhenShort,
+}
+
+impl Meter {
+    fn cost(&self, usage: Usage) -> u128 {
+        match self.price {
+            None => u128::from(usage.prompt_tokens) + u128::from(usage.completion_tokens),
+            Some(price) => price.of(usage).units(),
+        }
+    }
+
+    async fn hold(&self, prompt_tokens: u64, output_tokens: u64) -> Result<Held, ModelError> {
+        let usage = |completion_tokens| Usage { prompt_tokens, completion_tokens, ..Usage::default() };
+        self.budget.hold(self, self.cost(usage(output_tokens)), self.cost(usage(0))).await
+    }
+}
+
+/// A chat model whose calls a [`Budget`] pays for. A call that is cut off counts as far as it got; one that fails costs
+/// nothing.
+pub struct BudgetedModel {
+    model: Arc<dyn LanguageModel>,
+    meter: Meter,
+}
+
+#[async_trait]
+impl LanguageModel for BudgetedModel {
+    fn name(&self) -> &str {
+        self.model.name()
+    }
+
+    async fn chat(&self, request: ChatRequest) -> Result<ChatStream, ModelError> {
+        let prompt_tokens = prompt_tokens(&request.messages);
+        let output_tokens = request.max_output_tokens.unwrap_or(OUTPUT_RESERVE);
+        let mut held = self.meter.hold(prompt_tokens, u64::from(output_tokens)).await?;
+        let events = match self.model.chat(request).await {
+            Ok(events) => events,
+            Err(error) => {
+                held.cost = 0;
+                return Err(error);
+            }
+        };
+        let counted = Usage { prompt_tokens, ..Usage::default() };
+        let meter = self.meter.clone();
+        // The state ends with the last event, so what is held is free again when the caller has the whole answer.
+        let metered = stream::unfold(Some((events, meter, held, counted)), |state| async move {
+            let (mut events, meter, mut held, mut counted) = state?;
+            let event = events.next().await?;
+            match &event {
+                Ok(ChatEvent::Delta(text)) => {
+                    counted.completion_tokens += u64::from(Tokenizer.count(text));
+                    held.cost = meter.cost(counted);
+                    Some((event, Some((events, meter, held, counted))))
+                }
+                Ok(ChatEvent::Done(done)) => {
+                    held.cost = meter.cost(known(done.usage, counted));
+                    Some((event, None))
+                }
+                Err(_) => Some((event, None)),
+            }
+        });
+        Ok(metered.boxed())
+    }
+}
+
+/// What the provider counted, and what we counted where it said nothing.
+fn known(usage: Usage, counted: Usage) -> Usage {
+    let or = |said: u64, counted: u64| if said > 0 { said } else { counted };
+    Usage {
+        prompt_tokens: or(usage.prompt_tokens, counted.prompt_tokens),
+        cached_prompt_tokens: usage.cached_prompt_tokens,
+        completion_tokens: or(usage.completion_tokens, counted.completion_tokens),
+    }
+}
+
+/// An embedder whose calls a [`Budget`] pays for.
+pub struct BudgetedEmbedder {
+    embedder: Arc<dyn Embedder>,
+    meter: Meter,
+}
+
+#[async_trait]
+impl Embedder for BudgetedEmbedder {
+    fn name(&self) -> &str {
+        self.embedder.name()
+    }
+
+    async fn dimensions(&self) -> Result<u32, ModelError> {
+        self.embedder.dimensions().await
+    }
+
+    async fn embed(&self, purpose: Purpose, texts: &[String]) -> Result<Embeddings, ModelError> {
+        let counted = text_tokens(texts.iter().map(String::as_str));
+        let mut held = self.meter.hold(counted, 0).await?;
+        match self.embedder.embed(purpose, texts).await {
+            Ok(embeddings) => {
+                let counted = Usage { prompt_tokens: counted, ..Usage::default() };
+                held.cost = self.meter.cost(known(embeddings.usage, counted));
+                Ok(embeddings)
+            }
+            Err(error) => {
+                held.cost = 0;
+                Err(error)
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use graphloom_core::{ChatMessage, ChatRole, Completion, FinishReason, complete};
+
+    use super::*;
+
+    /// Answers when it is told to, and says that it cost `tokens` each way.
+    struct Gated {
+        tokens: u64,
+        gates: Mutex<Vec<oneshot::Receiver<()>>>,
+    }
+
+    #[async_trait]
+    impl LanguageModel for Gated {
+        fn name(&self) -> &str {
+            "gated:model"
+        }
+
+        async fn chat(&self, _: ChatRequest) -> Result<ChatStream, ModelError> {
+            let gate = self.gates.lock().expect("one thread").pop();
+            if let Some(gate) = gate {
+                gate.await.expect("opened");
+            }
+            let usage =
+                Usage { prompt_tokens: self.tokens, cached_prompt_tokens: 0, completion_tokens: self.tokens };
+            let done = Completion { finish: FinishReason::Stop, usage, attempts: 1 };
+            Ok(stream::iter([Ok(ChatEvent::Delta("yes".to_owned())), Ok(ChatEvent::Done(done))]).boxed())
+        }
+    }
+
+    fn block_on<F: Future>(future: F) -> F::Output {
+        tokio::runtime::Builder::new_current_thread().build().expect("a runtime").block_on(future)
+    }
+
+    fn request() -> ChatRequest {
+        let messages = vec![ChatMessage::new(ChatRole::User, "may I?")];
+        ChatRequest { messages, max_output_tokens: Some(90), ..ChatRequest::default() }
+    }
+
+    fn budgeted(limit: &str, prices: &str, tokens: u64) -> Result<BudgetedModel, NoPrice> {
+        let prices = Prices::parse(prices).expect("prices");
+        let budget = Budget::new(Limit::parse(limit).expect("a limit"), prices);
+        budget.model(Arc::new(Gated { tokens, gates: Mutex::default() }), WhenShort::Wait)
+    }
+
+    /// How many calls one after another a budget lets through, and what is spent then.
+    fn check_calls(limit: &str, prices: &str, tokens: u64) -> (usize, String) {
+        let model = budgeted(limit, prices, tokens).expect("priced");
+        let mut calls = 0;
+        while block_on(complete(&model, request())).is_ok() {
+            calls += 1;
+            assert!(calls < 100, "the budget ends");
+        }
+        (calls, model.meter.budget.spent())
+    }
+
+    #[test]
+    fn calls_pass_while_they_surely_fit() {
+        // A call holds 10 tokens of prompt and 90 of answer, and then costs 60.
+        assert_eq!(check_calls("250tokens", "", 30), (3, "180".to_owned()));
+        assert_eq!(check_calls("99tokens", "", 30), (0, "0".to_owned()));
+        assert_eq!(check_calls("0.00025", "gated=1/1", 30), (3, "0.0002".to_owned()));
+    }
+
+    #[test]
+    fn a_service_that_counts_nothing_is_counted() {
+        assert_eq!(check_calls("111tokens", "", 0), (2, "22".to_owned()));
+    }
+
+    #[test]
+    fn a_call_waits_for_those_in_flight_and_then_passes_if_they_cost_less() {
+        let budget = Budget::new(Limit::Tokens(170), Prices::default());
+        let (open, gate) = oneshot::channel();
+        let gates = Mutex::new(vec![gate]);
+        let model = budget
+            .model(Arc::new(Gated { tokens: 30, gates }), WhenShort::Wait)
+            .expect("tokens need no price");
+        let both = async {
+            let first = complete(&model, request());
+            let second = async {
+                let second = complete(&model, request());
+                let mut second = std::pin::pin!(second);
+                assert!(futures::poll!(second.as_mut()).is_pending(), "both together might pass the budget");
+                open.send(()).expect("the first waits");
+                second.await
+            };
+            futures::join!(first, second)
+        };
+        let (first, second) = block_on(both);
+        assert!(first.is_ok() && second.is_ok());
+        assert_eq!(budget.spent(), "120");
+    }
+
+    #[test]
+    fn a_call_that_is_dropped_counts_its_prompt() {
+        let model = budgeted("500tokens", "", 30).expect("tokens need no price");
+        drop(block_on(model.chat(request())).expect("fits"));
+        assert_eq!(model.meter.budget.spent(), "10");
+    }
+
+    struct Counting;
+
+    #[async_trait]
+    impl Embedder for Counting {
+        fn name(&self) -> &str {
+            "counting:model"
+        }
+
+        async fn dimensions(&self) -> Result<u32, ModelError> {
+            Ok(1)
+        }
+
+        async fn embed(&self, _: Purpose, texts: &[String]) -> Result<Embeddings, ModelError> {
+            let usage = Usage { prompt_tokens: 3, ..Usage::default() };
+            Ok(Embeddings { vectors: vec![vec![1.0]; texts.len()], usage, attempts: 1 })
+        }
+    }
+
+    #[test]
+    fn embeddings_are_paid_for_out_of_the_same_budget() {
+        let budget = Budget::new(Limit::Tokens(8), Prices::default());
+        let embedder = budget.embedder(Arc::new(Counting)).expect("tokens need no price");
+        let texts = ["one two".to_owned()];
+        let embed = || block_on(embedder.embed(Purpose::Document, &texts));
+        assert!(embed().is_ok() && embed().is_ok());
+        assert_eq!(budget.spent(), "6");
+        assert!(embed().is_ok_and(|embeddings| embeddings.usage.prompt_tokens == 3) && embed().is_err());
+    }
+
+    #[test]
+    fn embeddings_do_not_wait_for_calls_in_flight() {
+        let model = budgeted("101tokens", "", 30).expect("tokens need no price");
+        let embedder = model.meter.budget.embedder(Arc::new(Counting)).expect("tokens need no price");
+        let in_flight = block_on(model.chat(request())).expect("fits");
+        let texts = ["one two three".to_owned()];
+        let refused = block_on(embedder.embed(Purpose::Document, &texts)).expect_err("is held back");
+        assert!(refused.to_string().contains("100 are held for calls in flight"), "{refused}");
+        drop(in_flight);
+        assert!(block_on(embedder.embed(Purpose::Document, &texts)).is_ok());
+    }
+
+    #[test]
+    fn a_budget_of_money_needs_prices() {
+        let refused = budgeted("1.00", "other=1", 30).map(drop).expect_err("no price");
+        assert_eq!(refused.to_string(), "no price is configured for gated:model");
+    }
+
+    #[test]
+    fn a_limit_says_whether_it_is_tokens_or_money() {
+        assert_eq!(Limit::parse("2M"), Some(Limit::Tokens(2_000_000)));
+        assert_eq!(Limit::parse("1.5M"), Some(Limit::Tokens(1_500_000)));
+        assert_eq!(Limit::parse("500k"), Some(Limit::Tokens(500_000)));
+        assert_eq!(Limit::parse("900 tokens"), Some(Limit::Tokens(900)));
+        assert_eq!(Limit::parse("1.50"), Money::parse("1.5").map(Limit::Money));
+        for text in ["500", "0.0", "0k", "", "M", "-1.0", "1.50USD", "two", "1e6"] {
+            assert_eq!(Limit::parse(text), None, "{text:?}");
+        }
+    }
+}

@@ -1,0 +1,27 @@
+//! What calls cost: tokens, prices, and a budget that no call passes.
+
+mod budget;
+mod price;
+
+use graphloom_core::ChatMessage;
+
+pub use budget::{Budget, BudgetedEmbedder, BudgetedModel, Limit, NoPrice, OUTPUT_RESERVE, WhenShort};
+pub use price::{Money, Price, Prices};
+
+use crate::text::Tokenizer;
+
+/// Tokens that a chat service adds around each message: who speaks, and where it ends.
+const MESSAGE_TOKENS: u64 = 4;
+/// Tokens that a chat service adds to start the answer.
+const ANSWER_TOKENS: u64 = 3;
+
+/// Tokens of a prompt by our tokenizer, with what a service adds around messages.
+pub fn prompt_tokens(messages: &[ChatMessage]) -> u64 {
+    let texts = messages.iter().map(|message| u64::from(Tokenizer.count(&message.content)) + MESSAGE_TOKENS);
+    texts.sum::<u64>() + ANSWER_TOKENS
+}
+
+/// Tokens of texts by our tokenizer.
+pub fn text_tokens<'a>(texts: impl IntoIterator<Item = &'a str>) -> u64 {
+    texts.into_iter().map(|text| u64::from(Tokenizer.count(text))).sum()
+}

@@ -5,6 +5,7 @@
 //! of `graphloom-core`; clock, store and models come in through [`Engine`].
 
 pub mod chunk;
+pub mod edit;
 pub mod extract;
 pub mod graph;
 pub mod index;

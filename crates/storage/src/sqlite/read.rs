@@ -44,6 +44,7 @@ pub(super) fn counts(conn: &Connection) -> Result<StoreCounts> {
         extractions: count("extractions")?,
         mentions: count("mentions")?,
         facts: count("facts")?,
+        decisions: count("decisions")?,
         entities: count("entities")?,
         relations: count("relations")?,
         chunk_vectors: vectors(VectorKind::Chunk)?,
@@ -156,11 +157,11 @@ pub(super) fn graph_keys_of(conn: &Connection, chunks: &[ChunkId]) -> Result<Vec
     for chunk in chunks {
         let number = one(conn, "SELECT id FROM chunks WHERE key = ?1", [chunk.as_str()], |row| row.get(0))?;
         let Some(number): Option<i64> = number else { continue };
-        let mentions = "SELECT entity FROM mentions WHERE chunk = ?1";
+        let mentions = "SELECT entity FROM mentions WHERE chunk = ?1 AND set_aside = 0";
         for entity in select(conn, mentions, [number], |row| row.get::<_, String>(0))? {
             keys.insert(GraphKey::Entity(EntityKey::from_stored(entity)));
         }
-        let facts = "SELECT a, b FROM facts WHERE chunk = ?1";
+        let facts = "SELECT a, b FROM facts WHERE chunk = ?1 AND set_aside = 0";
         for relation in select(conn, facts, [number], |row| rows::relation_key(row, 0))? {
             keys.extend(relation.ends().map(|end| GraphKey::Entity(end.clone())));
             keys.insert(GraphKey::Relation(relation));
@@ -197,14 +198,13 @@ pub(super) fn chunks_behind(conn: &Connection, key: &GraphKey, limit: usize) -> 
     let limit = sql_limit(limit);
     match key {
         GraphKey::Entity(key) => {
-            let sql =
-                "SELECT DISTINCT c.key FROM mentions m JOIN chunks c ON c.id = m.chunk WHERE m.entity = ?1
-                 ORDER BY c.key LIMIT ?2";
+            let sql = "SELECT DISTINCT c.key FROM mentions m JOIN chunks c ON c.id = m.chunk
+                 WHERE m.entity = ?1 AND m.set_aside = 0 ORDER BY c.key LIMIT ?2";
             select(conn, sql, params![key.as_str(), limit], id)
         }
         GraphKey::Relation(key) => {
             let sql = "SELECT DISTINCT c.key FROM facts f JOIN chunks c ON c.id = f.chunk
-                 WHERE f.a = ?1 AND f.b = ?2 ORDER BY c.key LIMIT ?3";
+                 WHERE f.a = ?1 AND f.b = ?2 AND f.set_aside = 0 ORDER BY c.key LIMIT ?3";
             select(conn, sql, params![key.a().as_str(), key.b().as_str(), limit], id)
         }
     }

@@ -6,6 +6,8 @@
 
 pub mod chunk;
 pub mod edit;
+pub mod explore;
+pub mod export;
 pub mod extract;
 pub mod graph;
 pub mod index;

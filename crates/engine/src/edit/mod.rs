@@ -9,7 +9,7 @@ mod plan;
 
 use graphloom_core::{
     Action, Call, Decision, DecisionId, Decisions, Entity, EntityKey, Relation, RelationKey, Require,
-    Snapshot, StoreError,
+    Snapshot, StoreError, VectorKind,
 };
 use serde::Serialize;
 
@@ -18,7 +18,7 @@ pub use merge::{DescriptionRule, KindRule};
 pub use plan::find_entity;
 
 use crate::Engine;
-use crate::graph::{Derivation, GraphChange, Summaries, rederive};
+use crate::graph::{Derivation, GraphChange, Summaries, derive, embed, rederive};
 use crate::index::MAX_CONFLICTS;
 
 /// Something to change in the graph. Entities are given by name, in any spelling that leads to their key, or by the name
@@ -153,8 +153,8 @@ pub async fn apply(engine: &Engine, edit: &Edit) -> Result<Edited, EditError> {
         let decisions = Decisions::read(snapshot.as_ref()).await?;
         let action = plan::plan(engine, snapshot.as_ref(), &decisions, edit).await?;
         let attempt = Attempt { engine, snapshot: snapshot.as_ref(), decisions: &decisions };
-        let (edited, derivation) = attempt.derive(action, Summaries::Now).await?;
-        let mut batch = derivation.batch;
+        let (edited, (Derivation { mut batch, .. }, texts)) = attempt.derive(action, Summaries::Now).await?;
+        embed(engine, texts, None, &mut batch).await?;
         batch.require.push(Require::GraphUnchangedSince(snapshot.graph_revision()));
         batch.append_calls.splice(0..0, std::mem::take(&mut overtaken));
         drop(snapshot);
@@ -172,13 +172,14 @@ pub async fn apply(engine: &Engine, edit: &Edit) -> Result<Edited, EditError> {
     Err(StoreError::Conflict { what }.into())
 }
 
-/// What `edit` would do. Nothing is stored and no chat model is asked: descriptions that would be summarised are cut.
+/// What `edit` would do. Nothing is stored and no model is asked: descriptions that would be summarised are cut.
 pub async fn preview(engine: &Engine, edit: &Edit) -> Result<Edited, EditError> {
     let snapshot = engine.store.snapshot().await?;
     let decisions = Decisions::read(snapshot.as_ref()).await?;
     let action = plan::plan(engine, snapshot.as_ref(), &decisions, edit).await?;
     let attempt = Attempt { engine, snapshot: snapshot.as_ref(), decisions: &decisions };
-    Ok(attempt.derive(action, Summaries::Later).await?.0)
+    let (edited, _) = attempt.derive(action, Summaries::Later).await?;
+    Ok(edited)
 }
 
 /// Adds decisions as they are, in this order, in one commit, and derives what they change. Nothing is asked of them: one
@@ -207,6 +208,9 @@ pub async fn decide(engine: &Engine, actions: Vec<Action>) -> Result<Vec<Decisio
     Err(StoreError::Conflict { what }.into())
 }
 
+/// What is to be written, and what is to be embedded for it.
+type Derived = (Derivation, Vec<(VectorKind, String, String)>);
+
 /// One try at the graph as a snapshot shows it.
 struct Attempt<'a> {
     engine: &'a Engine,
@@ -215,11 +219,11 @@ struct Attempt<'a> {
 }
 
 impl Attempt<'_> {
-    async fn derive(&self, action: Action, summaries: Summaries) -> Result<(Edited, Derivation), EditError> {
+    async fn derive(&self, action: Action, summaries: Summaries) -> Result<(Edited, Derived), EditError> {
         let decision = Decision::new(self.decisions.next_order(), self.engine.clock.now(), action);
         let change = GraphChange { decided: vec![decision.clone()], ..GraphChange::default() };
-        let derivation = rederive(self.engine, self.snapshot, &change, summaries).await?;
-        let batch = &derivation.batch;
+        let derived = derive(self.engine, self.snapshot, &change, summaries).await?;
+        let batch = &derived.0.batch;
         let about = about(&decision.action, self.decisions);
         let mut entity =
             batch.put_entities.iter().find(|entity| Some(&entity.key) == about.as_ref()).cloned();
@@ -237,7 +241,7 @@ impl Attempt<'_> {
             stale: batch.set_stale.iter().filter(|(_, is_stale)| *is_stale).count() as u32,
             decision,
         };
-        Ok((edited, derivation))
+        Ok((edited, derived))
     }
 }
 

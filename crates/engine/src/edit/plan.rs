@@ -68,10 +68,10 @@ struct Plan<'a> {
 
 impl Plan<'_> {
     async fn create(&self, name: &str, kind: Option<&str>, description: &str) -> Result<Action, EditError> {
-        let (key, name, existing) = target(self.snapshot, self.decisions, name).await?;
-        if let Some(known) = existing {
-            return Err(self.taken(&name, known, false));
+        if let Some(known) = known(self.snapshot, self.decisions, name).await? {
+            return Err(self.taken(name, known, false));
         }
+        let (key, name) = key_of(name)?;
         let kind = kind.map(|kind| text_of(self.engine, "type", kind)).transpose()?;
         let description = text_of(self.engine, "description", description)?;
         Ok(Action::CreateEntity { key, name, kind, description })

@@ -75,6 +75,18 @@ pub(crate) async fn rederive(
     change: &GraphChange,
     when: Summaries,
 ) -> Result<Derivation, DeriveError> {
+    let (mut derivation, texts) = derive(engine, snapshot, change, when).await?;
+    embed(engine, texts, None, &mut derivation.batch).await?;
+    Ok(derivation)
+}
+
+/// The same without vectors, and the texts to embed: kind, id, text.
+pub(crate) async fn derive(
+    engine: &Engine,
+    snapshot: &dyn Snapshot,
+    change: &GraphChange,
+    when: Summaries,
+) -> Result<(Derivation, Vec<(VectorKind, String, String)>), StoreError> {
     let before = Decisions::read(snapshot).await?;
     let decisions = &if change.decided.is_empty() { before.clone() } else { before.with(&change.decided) };
     let difference = before.difference(decisions);
@@ -148,9 +160,8 @@ pub(crate) async fn rederive(
     };
     writer.write_relations(relations).await?;
     writer.write_entities(entities).await?;
-    let Writer { mut derivation, texts, .. } = writer;
-    embed(engine, texts, None, &mut derivation.batch).await?;
-    Ok(derivation)
+    let Writer { derivation, texts, .. } = writer;
+    Ok((derivation, texts))
 }
 
 /// The decisions before and after the change.

@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 
 use graphloom_core::{
-    Batch, Chunk, ChunkExtraction, ChunkId, ContentHash, Document, DocumentId, Job, JobState, NewDocument,
-    Require, Snapshot, StoreError, Visibility,
+    Batch, Chunk, ChunkExtraction, ChunkId, ContentHash, Document, DocumentId, Extraction, Job, JobState,
+    NewDocument, Require, Snapshot, StoreError, Visibility,
 };
 
 use super::{Acceptance, IndexError, MAX_CONFLICTS, Source, states_of};
@@ -18,8 +18,14 @@ use crate::parse::{ParseError, parse};
 /// Sources are read as one list: of two with one name the later is the version that stays. The whole list is one
 /// commit, so callers bound its bytes.
 pub async fn accept(engine: &Engine, sources: Vec<Source>) -> Result<Vec<Acceptance>, IndexError> {
-    let parsed: Vec<Result<Arrival, ParseError>> =
-        sources.into_iter().map(|source| Arrival::read(engine, source)).collect();
+    accept_read(engine, sources.into_iter().map(|source| Arrival::read(engine, source)).collect()).await
+}
+
+/// The same for what was read already.
+pub(super) async fn accept_read(
+    engine: &Engine,
+    parsed: Vec<Result<Arrival, ParseError>>,
+) -> Result<Vec<Acceptance>, IndexError> {
     for _ in 0..MAX_CONFLICTS {
         let snapshot = engine.store.snapshot().await?;
         let (batch, acceptances) = decide(snapshot.as_ref(), &parsed).await?;
@@ -35,10 +41,12 @@ pub async fn accept(engine: &Engine, sources: Vec<Source>) -> Result<Vec<Accepta
 }
 
 /// A readable source.
-struct Arrival {
-    document: Document,
-    text: String,
-    chunks: Vec<Chunk>,
+pub(super) struct Arrival {
+    pub(super) document: Document,
+    pub(super) text: String,
+    pub(super) chunks: Vec<Chunk>,
+    /// What is said of the chunks already.
+    pub(super) extractions: Vec<Extraction>,
 }
 
 impl Arrival {
@@ -75,7 +83,7 @@ impl Arrival {
             visibility: Visibility::Live,
             added_at: engine.clock.now(),
         };
-        Ok(Self { document, text: parsed.text, chunks })
+        Ok(Self { document, text: parsed.text, chunks, extractions: Vec::new() })
     }
 }
 
@@ -196,6 +204,7 @@ fn new_version(
         created_at: document.added_at,
     });
     batch.put_chunks.extend(arrival.chunks.iter().cloned());
+    batch.put_extractions.extend(arrival.extractions.iter().cloned());
     let acceptance = Acceptance::Accepted {
         document: document.id.clone(),
         encoding: document.encoding.clone(),
@@ -215,5 +224,10 @@ fn drop_version(batch: &mut Batch, id: &DocumentId) {
     } else {
         batch.put_jobs.retain(|job| job.document != *id);
         batch.put_chunks.retain(|chunk| chunk.document != *id);
+        let chunks = &batch.put_chunks;
+        batch.put_extractions.retain(|extraction| {
+            let done = ChunkExtraction::Done { key: extraction.key.clone() };
+            chunks.iter().any(|chunk| chunk.extraction == done)
+        });
     }
 }

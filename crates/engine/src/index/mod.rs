@@ -1,6 +1,7 @@
 //! Indexing: sources in, graph out. One unit of work is one commit.
 
 mod accept;
+mod ready_graph;
 mod remove;
 mod settle;
 mod status;
@@ -11,6 +12,7 @@ use std::collections::BTreeMap;
 use graphloom_core::{DocumentId, DocumentStatus, Format, ModelError, StoreError};
 
 pub use accept::accept;
+pub use ready_graph::{CUSTOM_KG_MODEL, ReadyGraph, ReadyGraphError, accept_graph};
 pub use remove::{Removal, delete};
 pub use status::{DocumentState, states_of};
 pub use work::{retry, run};

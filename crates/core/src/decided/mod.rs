@@ -4,9 +4,15 @@
 //! decision that names the key it is at by then moves it on or sets it aside. So a record that is indexed years later
 //! ends where it would have ended on the day, and the order of indexing leaves no trace.
 
+mod stated;
+mod walk;
+
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::{Action, ChunkId, Decision, DecisionId, EntityKey, Fact, RelationKey, Snapshot, StoreError};
+use stated::{At, Stated, Statement};
+pub use stated::{DecidedEntity, DecidedRelation};
+use walk::{Act, End, Groups, Rule, Trace};
 
 /// Decisions read from the store at a time.
 const PAGE: usize = 1000;
@@ -26,38 +32,6 @@ pub struct Decisions {
     by_pair: BTreeMap<RelationKey, Vec<usize>>,
     entities: BTreeMap<EntityKey, DecidedEntity>,
     relations: BTreeMap<RelationKey, DecidedRelation>,
-}
-
-/// What was decided about one entity of the graph.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct DecidedEntity {
-    /// Whether it exists even if nothing mentions it.
-    pub created: bool,
-    /// Its name.
-    pub name: Option<String>,
-    /// Its type.
-    pub kind: Option<String>,
-    /// Its description, in place of all others.
-    pub description: Option<String>,
-    /// Descriptions beside those of documents.
-    pub descriptions: BTreeSet<String>,
-}
-
-/// What was decided about one relation of the graph.
-#[derive(Debug, Clone, Default, PartialEq)]
-pub struct DecidedRelation {
-    /// What people stated, as facts of a chunk that does not exist.
-    pub facts: Vec<Fact>,
-    /// Its keywords, in place of all others.
-    pub keywords: Option<Vec<String>>,
-    /// Its description, in place of all others.
-    pub description: Option<String>,
-    /// Its weight, in place of the sum.
-    pub weight: Option<f64>,
-    /// Keywords beside those of documents.
-    pub more_keywords: BTreeSet<String>,
-    /// Descriptions beside those of documents.
-    pub descriptions: BTreeSet<String>,
 }
 
 /// Where a record counts.
@@ -82,32 +56,6 @@ pub struct Difference {
     pub renamed: BTreeSet<EntityKey>,
     /// Relations decided otherwise.
     pub relations: BTreeSet<RelationKey>,
-}
-
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-struct Rule {
-    decision: DecisionId,
-    act: Act,
-}
-
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-enum Act {
-    /// Everything at these keys; edits come along in a rename and become descriptions in a merge.
-    Move {
-        from: BTreeSet<EntityKey>,
-        into: EntityKey,
-        merges: bool,
-    },
-    /// What these chunks say.
-    MoveIn {
-        from: EntityKey,
-        chunks: BTreeSet<ChunkId>,
-        into: EntityKey,
-    },
-    Hide(EntityKey),
-    Show(EntityKey),
-    HidePair(RelationKey),
-    ShowPair(RelationKey),
 }
 
 impl Decisions {
@@ -221,6 +169,13 @@ impl Decisions {
             }
             _ => false,
         })
+    }
+
+    /// The keys that were merged into `key` or renamed to it, ascending.
+    pub fn leading_to(&self, key: &EntityKey) -> Vec<EntityKey> {
+        let mut all = self.with_merged(&BTreeSet::from([key.clone()]));
+        all.remove(key);
+        all.into_iter().collect()
     }
 
     /// These keys and those that lead to them.
@@ -448,6 +403,10 @@ impl Decisions {
     fn next_of_key(&self, key: &EntityKey, from: usize) -> Option<usize> {
         next(self.by_key.get(key)?, from)
     }
+
+    fn next_of_pair(&self, pair: &RelationKey, from: usize) -> Option<usize> {
+        next(self.by_pair.get(pair)?, from)
+    }
 }
 
 /// Where a fact counts.
@@ -503,173 +462,6 @@ fn closure(
         }
     }
     reached
-}
-
-/// One end of a record on its way.
-#[derive(Debug, Clone)]
-struct End {
-    key: EntityKey,
-    hidden: bool,
-}
-
-impl End {
-    fn follow(&mut self, act: &Act, chunk: Option<&ChunkId>) {
-        match act {
-            Act::Move { from, into, .. } if from.contains(&self.key) => self.key = into.clone(),
-            Act::MoveIn { from, chunks, into }
-                if *from == self.key && chunk.is_some_and(|chunk| chunks.contains(chunk)) =>
-            {
-                self.key = into.clone();
-            }
-            Act::Hide(key) if *key == self.key => self.hidden = true,
-            Act::Show(key) if *key == self.key => self.hidden = false,
-            Act::Move { .. } | Act::MoveIn { .. } | Act::Hide(_) | Act::Show(_) => {}
-            Act::HidePair(_) | Act::ShowPair(_) => {}
-        }
-    }
-}
-
-/// A record of two ends on its way.
-struct Trace {
-    source: End,
-    target: End,
-    hidden: bool,
-    merged: bool,
-    at: usize,
-}
-
-impl Trace {
-    fn new(source: &EntityKey, target: &EntityKey, at: usize) -> Self {
-        let end = |key: &EntityKey| End { key: key.clone(), hidden: false };
-        Self { source: end(source), target: end(target), hidden: false, merged: false, at }
-    }
-
-    fn pair(&self) -> Option<RelationKey> {
-        RelationKey::new(self.source.key.clone(), self.target.key.clone())
-    }
-
-    fn is_aside(&self) -> bool {
-        self.hidden || self.source.hidden || self.target.hidden || self.source.key == self.target.key
-    }
-
-    /// The next rule that concerns it.
-    fn next(&mut self, decisions: &Decisions) -> Option<usize> {
-        let of_pair = self.pair().and_then(|pair| next(decisions.by_pair.get(&pair)?, self.at));
-        let of_source = decisions.next_of_key(&self.source.key, self.at);
-        let of_target = decisions.next_of_key(&self.target.key, self.at);
-        let at = [of_pair, of_source, of_target].into_iter().flatten().min()?;
-        self.at = at + 1;
-        Some(at)
-    }
-
-    fn follow(&mut self, act: &Act, chunk: Option<&ChunkId>) {
-        match act {
-            Act::HidePair(pair) if self.pair().as_ref() == Some(pair) => self.hidden = true,
-            Act::ShowPair(pair) if self.pair().as_ref() == Some(pair) => self.hidden = false,
-            Act::HidePair(_) | Act::ShowPair(_) => {}
-            Act::Move { merges, .. } => {
-                self.merged |= merges;
-                self.source.follow(act, chunk);
-                self.target.follow(act, chunk);
-            }
-            Act::MoveIn { .. } | Act::Hide(_) | Act::Show(_) => {
-                self.source.follow(act, chunk);
-                self.target.follow(act, chunk);
-            }
-        }
-    }
-}
-
-/// Which keys have become one, while merges are played.
-#[derive(Default)]
-struct Groups(BTreeMap<EntityKey, BTreeSet<EntityKey>>);
-
-impl Groups {
-    fn of(&self, key: &EntityKey) -> BTreeSet<EntityKey> {
-        let mut group = self.0.get(key).cloned().unwrap_or_default();
-        group.insert(key.clone());
-        group
-    }
-
-    /// Puts what is at `from` to `into`, unless a verdict holds any two of them apart.
-    fn join(&mut self, from: &EntityKey, into: &EntityKey, verdicts: &[&RelationKey]) -> bool {
-        let (ours, theirs) = (self.of(from), self.of(into));
-        let apart = verdicts.iter().any(|pair| {
-            (ours.contains(pair.a()) && theirs.contains(pair.b()))
-                || (ours.contains(pair.b()) && theirs.contains(pair.a()))
-        });
-        if !apart {
-            self.0.remove(from);
-            self.0.insert(into.clone(), ours.into_iter().chain(theirs).collect());
-        }
-        !apart
-    }
-}
-
-/// Something people stated, and after how many rules.
-struct Statement {
-    after: usize,
-    at: At,
-    what: Stated,
-}
-
-enum At {
-    Entity(EntityKey),
-    Relation { source: EntityKey, target: EntityKey },
-}
-
-enum Stated {
-    Created { name: String, kind: Option<String>, description: String },
-    Edited { name: Option<String>, kind: Option<String>, description: Option<String> },
-    Fact(Fact),
-    EditedRelation { keywords: Option<Vec<String>>, description: Option<String>, weight: Option<f64> },
-}
-
-impl DecidedEntity {
-    /// Statements come in order, so the latest stands. One that came through a merge describes and does not rule.
-    fn add(&mut self, what: Stated, merged: bool) {
-        match what {
-            Stated::Created { name, kind, description } => {
-                self.created = true;
-                self.describe(description);
-                if !merged {
-                    self.name = Some(name);
-                    self.kind = kind.or(self.kind.take());
-                }
-            }
-            Stated::Edited { name, kind, description } if !merged => {
-                self.name = name.or(self.name.take());
-                self.kind = kind.or(self.kind.take());
-                self.description = description.or(self.description.take());
-            }
-            Stated::Edited { description, .. } => self.describe(description.unwrap_or_default()),
-            Stated::Fact(_) | Stated::EditedRelation { .. } => {}
-        }
-    }
-
-    fn describe(&mut self, description: String) {
-        if !description.is_empty() {
-            self.descriptions.insert(description);
-        }
-    }
-}
-
-impl DecidedRelation {
-    fn add(&mut self, what: Stated, relation: RelationKey, source_is_a: bool, merged: bool) {
-        match what {
-            Stated::Fact(fact) => self.facts.push(Fact { relation, source_is_a, ..fact }),
-            Stated::EditedRelation { keywords, description, weight } if !merged => {
-                self.keywords = keywords.or(self.keywords.take());
-                self.description = description.or(self.description.take());
-                self.weight = weight.or(self.weight);
-            }
-            Stated::EditedRelation { keywords, description, .. } => {
-                self.more_keywords.extend(keywords.unwrap_or_default());
-                self.descriptions.extend(description.filter(|description| !description.is_empty()));
-            }
-            Stated::Created { .. } | Stated::Edited { .. } => {}
-        }
-    }
 }
 
 #[cfg(test)]

@@ -7,6 +7,7 @@ mod completions;
 mod config;
 mod doctor;
 mod dump;
+mod export;
 mod graph;
 mod indexing;
 mod model;
@@ -82,6 +83,7 @@ async fn dispatch(app: &App, command: &Command) -> anyhow::Result<Exit> {
         Command::Show(args) => show::run(app, args).await,
         Command::Rm(args) => rm::run(app, args).await,
         Command::Graph(args) => graph::run(app, args).await,
+        Command::Export(args) => export::run(app, args).await,
         Command::Retry(args) => retry::run(app, args).await,
         Command::Dump(args) => dump::run(app, args).await,
         Command::Check => check::run(app).await,

@@ -1,10 +1,14 @@
 //! The command line.
 
+mod graph;
+
 use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use graphloom_engine::money::Limit;
 use graphloom_engine::query::{ChunkPick, Mode, Question};
+
+pub(crate) use graph::{ExportArgs, GraphArgs, GraphCommand, HowArgs};
 
 /// Documents in, cited answers out.
 ///
@@ -90,8 +94,10 @@ pub(crate) enum Command {
     Show(ShowArgs),
     /// Remove documents and everything that came from them alone
     Rm(RmArgs),
-    /// Show an entity with its relations and the passages behind it
+    /// Look at the graph and edit it: show, labels, subgraph, create, edit, rename, merge, split, delete, undo, import
     Graph(GraphArgs),
+    /// Write entities, relations and chunks for other programs
+    Export(ExportArgs),
     /// Try failed chunks and stopped documents again
     Retry(RetryArgs),
     /// Print the canonical state as JSON lines, and its hash
@@ -330,14 +336,6 @@ pub(crate) struct RetryArgs {
     pub(crate) documents: Vec<String>,
     #[command(flatten)]
     pub(crate) spending: Spending,
-}
-
-/// `graphloom graph`.
-#[derive(Debug, Args)]
-pub(crate) struct GraphArgs {
-    /// The entity's name; all words together
-    #[arg(required = true, value_name = "ENTITY")]
-    pub(crate) entity: Vec<String>,
 }
 
 /// `graphloom dump`.

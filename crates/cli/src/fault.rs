@@ -4,6 +4,8 @@ use std::fmt;
 use std::process::ExitCode;
 
 use graphloom_core::{ModelError, StoreError};
+use graphloom_engine::edit::EditError;
+use graphloom_engine::index::ReadyGraphError;
 use graphloom_engine::query::QueryError;
 use graphloom_providers::models::ModelStoreError;
 
@@ -92,6 +94,12 @@ pub(crate) fn remedy(error: &anyhow::Error) -> Option<String> {
         }
         if let Some(models) = cause.downcast_ref::<ModelStoreError>() {
             return models.remedy().map(str::to_owned);
+        }
+        if let Some(edit) = cause.downcast_ref::<EditError>() {
+            return edit.remedy();
+        }
+        if let Some(graph) = cause.downcast_ref::<ReadyGraphError>() {
+            return Some(graph.remedy().to_owned());
         }
         if let Some(query) = cause.downcast_ref::<QueryError>() {
             return query.remedy();

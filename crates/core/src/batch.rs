@@ -1,7 +1,7 @@
 //! The write verb's argument: everything one unit of work changes.
 
 use crate::{
-    Call, Chunk, ChunkExtraction, ChunkId, Document, DocumentId, EmbeddingSpec, Entity, EntityKey,
+    Call, Chunk, ChunkExtraction, ChunkId, Decision, Document, DocumentId, EmbeddingSpec, Entity, EntityKey,
     Extraction, Fact, GraphKey, Job, Lease, Mention, Relation, RelationKey, Revision, Summary, VectorEntry,
     VectorKind,
 };
@@ -32,6 +32,8 @@ pub struct Batch {
     pub put_extractions: Vec<Extraction>,
     /// Extraction states of existing chunks.
     pub set_extractions: Vec<(ChunkId, ChunkExtraction)>,
+    /// Decisions to add. The caller derives again what they change.
+    pub put_decisions: Vec<Decision>,
     /// Chunks whose mentions and facts are removed before new ones are put.
     pub clear_graph_of: Vec<ChunkId>,
     /// Mentions to put, by chunk and ordinal.
@@ -66,6 +68,7 @@ impl Batch {
     /// Whether the batch changes evidence in the graph or a view of it.
     pub fn touches_graph(&self) -> bool {
         !(self.remove_documents.is_empty()
+            && self.put_decisions.is_empty()
             && self.clear_graph_of.is_empty()
             && self.put_mentions.is_empty()
             && self.put_facts.is_empty()

@@ -21,6 +21,9 @@ pub struct Mention {
     pub description: String,
     /// Where the name first stands in the document; `None` where the chunk does not contain it literally.
     pub span: Option<Span>,
+    /// Whether a decision keeps it out of the graph.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub set_aside: bool,
 }
 
 /// One relation record of one chunk, in the live graph.
@@ -30,11 +33,11 @@ pub struct Fact {
     pub chunk: ChunkId,
     /// Position among the chunk's facts, from 0.
     pub ordinal: u32,
-    /// The relation it counts for.
+    /// The relation it counts for; where its ends have become one entity, the pair it was said about.
     pub relation: RelationKey,
-    /// The source as said; its key is one end of `relation`.
+    /// The source as said; its key leads to one end of `relation`.
     pub source: String,
-    /// The target as said; its key is the other end.
+    /// The target as said; its key leads to the other end.
     pub target: String,
     /// Whether the source is the relation's `a` end.
     pub source_is_a: bool,
@@ -44,6 +47,9 @@ pub struct Fact {
     pub description: String,
     /// Strength, 1 by default.
     pub weight: f64,
+    /// Whether a decision keeps it out of the graph.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub set_aside: bool,
 }
 
 /// A view over the mentions and facts that share a key.

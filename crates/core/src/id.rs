@@ -55,6 +55,10 @@ string_id!(
     SummaryKey
 );
 string_id!(
+    /// One decision: hash of its place in the order and of what was decided.
+    DecisionId
+);
+string_id!(
     /// Hash of a text's or an input's bytes.
     ContentHash
 );

@@ -8,6 +8,8 @@
 mod batch;
 mod chunk;
 mod clock;
+mod decided;
+mod decision;
 mod document;
 mod extraction;
 mod graph;
@@ -23,12 +25,14 @@ mod store;
 pub use batch::{Batch, NewDocument, Require, VectorRow};
 pub use chunk::{Chunk, ChunkExtraction};
 pub use clock::{Clock, Timestamp};
+pub use decided::{DecidedEntity, DecidedRelation, Decisions, Difference, FactPlace, MentionPlace};
+pub use decision::{Action, Decision};
 pub use document::{Document, Format, Visibility};
 pub use extraction::{EntityRecord, Extraction, Records, Reject, RejectReason, RelationRecord};
 pub use graph::{Entity, Fact, GraphKey, Mention, Relation, Summary};
 pub use id::{
-    ChunkId, ContentHash, DocumentId, EntityKey, ExtractionKey, InvalidWorkspaceId, RelationKey, Revision,
-    SummaryKey, WorkspaceId,
+    ChunkId, ContentHash, DecisionId, DocumentId, EntityKey, ExtractionKey, InvalidWorkspaceId, RelationKey,
+    Revision, SummaryKey, WorkspaceId,
 };
 pub use job::{DocumentStatus, Job, JobState, Lease};
 pub use ledger::{Call, CallOutcome, Role};

@@ -4,9 +4,9 @@ use async_trait::async_trait;
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    Batch, Call, Chunk, ChunkExtraction, ChunkId, ContentHash, Document, DocumentId, Entity, EntityKey,
-    Extraction, ExtractionKey, Fact, GraphKey, Job, Mention, Relation, RelationKey, Revision, Summary,
-    Timestamp, WorkspaceId,
+    Batch, Call, Chunk, ChunkExtraction, ChunkId, ContentHash, Decision, DecisionId, Document, DocumentId,
+    Entity, EntityKey, Extraction, ExtractionKey, Fact, GraphKey, Job, Mention, Relation, RelationKey,
+    Revision, Summary, Timestamp, WorkspaceId,
 };
 
 /// One workspace's evidence and views.
@@ -79,17 +79,17 @@ pub trait Snapshot: Send + Sync {
     /// Extractions by key.
     async fn extractions(&self, keys: &[ExtractionKey]) -> Result<Vec<Option<Extraction>>, StoreError>;
 
-    /// Each entity's live mentions by (chunk, ordinal).
+    /// Each entity's live mentions by (chunk, ordinal), those set aside included.
     async fn mentions_of(&self, entities: &[EntityKey]) -> Result<Vec<Vec<Mention>>, StoreError>;
 
-    /// Each relation's live facts by (chunk, ordinal).
+    /// Each relation's live facts by (chunk, ordinal), those set aside included.
     async fn facts_of(&self, relations: &[RelationKey]) -> Result<Vec<Vec<Fact>>, StoreError>;
 
-    /// Each entity's live facts, as either end, by (relation, chunk, ordinal).
+    /// Each entity's live facts, as either end, by (relation, chunk, ordinal), those set aside included.
     async fn facts_touching(&self, entities: &[EntityKey]) -> Result<Vec<Vec<Fact>>, StoreError>;
 
     /// Everything that the mentions and facts of these chunks count for, sorted, each once: entities of mentions,
-    /// relations of facts, and both ends of those relations.
+    /// relations of facts, and both ends of those relations. What is set aside counts for nothing.
     async fn graph_keys_of(&self, chunks: &[ChunkId]) -> Result<Vec<GraphKey>, StoreError>;
 
     /// Entities by key.
@@ -104,7 +104,8 @@ pub trait Snapshot: Send + Sync {
     /// Each entity's degree (its live relations); 0 where unknown. Cheaper than [`Snapshot::entities`].
     async fn degrees(&self, entities: &[EntityKey]) -> Result<Vec<u32>, StoreError>;
 
-    /// The distinct chunks behind each entity (mentions) or relation (facts), ascending, at most `limit` each.
+    /// The distinct chunks behind each entity (mentions) or relation (facts), ascending, at most `limit` each; none for
+    /// what is set aside.
     async fn chunks_behind(&self, keys: &[GraphKey], limit: usize) -> Result<Vec<Vec<ChunkId>>, StoreError>;
 
     /// Each one's summary memo, by key.
@@ -155,6 +156,13 @@ pub trait Snapshot: Send + Sync {
     async fn scan_facts(&self, after: Option<(&ChunkId, u32)>, limit: usize)
     -> Result<Vec<Fact>, StoreError>;
 
+    /// Decisions by (order, id), undone ones included.
+    async fn scan_decisions(
+        &self,
+        after: Option<(u64, &DecisionId)>,
+        limit: usize,
+    ) -> Result<Vec<Decision>, StoreError>;
+
     /// Entities by key.
     async fn scan_entities(&self, after: Option<&EntityKey>, limit: usize)
     -> Result<Vec<Entity>, StoreError>;
@@ -201,6 +209,8 @@ pub struct StoreCounts {
     pub mentions: u64,
     /// Facts.
     pub facts: u64,
+    /// Decisions, undone ones included.
+    pub decisions: u64,
     /// Entities.
     pub entities: u64,
     /// Relations.

@@ -5,6 +5,9 @@
 //! of `graphloom-core`; clock, store and models come in through [`Engine`].
 
 pub mod chunk;
+pub mod edit;
+pub mod explore;
+pub mod export;
 pub mod extract;
 pub mod graph;
 pub mod index;

@@ -5,8 +5,9 @@ mod support;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use graphloom_core::{DocumentId, Store, WorkspaceId};
+use graphloom_core::{Action, ChunkId, Decisions, DocumentId, EntityKey, RelationKey, Store, WorkspaceId};
 use graphloom_engine::Engine;
+use graphloom_engine::edit::decide;
 use graphloom_engine::index::{self, Acceptance};
 use graphloom_storage::check::check;
 use graphloom_storage::dump::write_dump;
@@ -45,7 +46,15 @@ async fn dump(store: &dyn Store) -> String {
 
 /// The dump of a fresh store with these documents.
 async fn plain_build(documents: &BTreeMap<String, String>) -> String {
+    decided_build(documents, Vec::new()).await
+}
+
+/// The dump of a fresh store with these documents, decided about before any of them came.
+async fn decided_build(documents: &BTreeMap<String, String>, actions: Vec<Action>) -> String {
     let engine = new_engine(memory());
+    if !actions.is_empty() {
+        decide(&engine, actions).await.expect("deciding works");
+    }
     for (name, text) in documents {
         add(&engine, name, text).await;
     }
@@ -58,6 +67,10 @@ enum Step {
     Put(u8, String),
     Delete(u8),
     Run,
+    /// Decide something; a split takes the chunk of this number, of those there are.
+    Decide(Action, usize),
+    /// Undo the decision of this number, of those there are.
+    Undo(usize),
     /// Start working and give up in the middle, as an interrupted process does.
     Interrupt(u8),
 }
@@ -68,8 +81,50 @@ fn text() -> impl Strategy<Value = String> {
         .prop_map(|pairs| pairs.iter().map(|(a, b)| format!("{a} knows {b}. ")).collect::<String>())
 }
 
+fn action() -> impl Strategy<Value = Action> {
+    let key = || {
+        prop::sample::select(vec!["ADA", "BO", "CY", "DEE", "EVE_CLUB", "NEW"])
+            .prop_map(EntityKey::from_stored)
+    };
+    let pair = || (key(), key()).prop_filter_map("two ends", |(a, b)| RelationKey::new(a, b));
+    let text = || prop::option::of("[xyz]{1,2}");
+    prop_oneof![
+        2 => (key(), text(), "[xyz]").prop_map(|(key, kind, text)| Action::CreateEntity {
+            name: format!("Created {key}"), key, kind, description: text,
+        }),
+        2 => (key(), text(), text(), text())
+            .prop_map(|(key, name, kind, description)| Action::EditEntity { key, name, kind, description }),
+        2 => pair().prop_map(|pair| Action::RenameEntity {
+            key: pair.b().clone(), into: pair.a().clone(), name: format!("Renamed {}", pair.a()),
+        }),
+        2 => key().prop_map(|key| Action::DeleteEntity { key }),
+        4 => (prop::collection::vec(key(), 1..3), key(), text()).prop_map(|(sources, into, description)| {
+            Action::MergeEntities { sources, name: format!("Merged {into}"), into, kind: None, description }
+        }),
+        2 => (key(), key()).prop_map(|(key, into)| Action::SplitEntity {
+            key, chunks: Vec::new(), name: format!("Split {into}"), into,
+        }),
+        1 => pair().prop_map(|pair| Action::NotSame { pair }),
+        2 => (pair(), any::<bool>(), "[xyz]", 0..4u8).prop_map(|(pair, swap, text, weight)| {
+            let (a, b) = (pair.a().clone(), pair.b().clone());
+            let (source, target) = if swap { (b, a) } else { (a, b) };
+            Action::CreateRelation {
+                source_name: format!("Said {source}"), target_name: format!("Said {target}"), source, target,
+                keywords: vec![text.clone()], description: text, weight: f64::from(weight) / 4.0,
+            }
+        }),
+        2 => (pair(), text(), prop::option::of(0..9u8)).prop_map(|(relation, text, weight)| Action::EditRelation {
+            relation, keywords: text.clone().map(|text| vec![text]), description: text,
+            weight: weight.map(|weight| f64::from(weight) / 4.0),
+        }),
+        1 => pair().prop_map(|relation| Action::DeleteRelation { relation }),
+    ]
+}
+
 fn step() -> impl Strategy<Value = Step> {
     prop_oneof![
+        4 => (action(), any::<usize>()).prop_map(|(action, chunk)| Step::Decide(action, chunk)),
+        2 => any::<usize>().prop_map(Step::Undo),
         4 => (0..5u8, text()).prop_map(|(name, text)| Step::Put(name, text)),
         2 => (0..5u8).prop_map(Step::Delete),
         2 => Just(Step::Run),
@@ -121,11 +176,38 @@ async fn play(store: Arc<dyn Store>, steps: &[Step]) {
                 run(&engine).await;
             }
             Step::Interrupt(polls) => interrupt(&engine, *polls).await,
+            Step::Decide(action, chunk) => {
+                let action = in_chunk(&engine, action.clone(), *chunk).await;
+                decide(&engine, vec![action]).await.expect("deciding works");
+            }
+            Step::Undo(number) => {
+                let decided = decisions(&engine).await;
+                if let Some(decision) = decided.all().get(number % decided.all().len().max(1)) {
+                    let undo = Action::Undo { decision: decision.id.clone() };
+                    decide(&engine, vec![undo]).await.expect("deciding works");
+                }
+            }
         }
     }
     run(&engine).await;
     let found = dump(engine.store.as_ref()).await;
-    assert_eq!(found, plain_build(&remaining).await);
+    let holding = decisions(&engine).await.holding().map(|decision| decision.action.clone()).collect();
+    assert_eq!(found, decided_build(&remaining, holding).await);
+}
+
+async fn decisions(engine: &Engine) -> Decisions {
+    let snapshot = engine.store.snapshot().await.expect("the store works");
+    Decisions::read(snapshot.as_ref()).await.expect("the store works")
+}
+
+/// A split with a chunk that there is.
+async fn in_chunk(engine: &Engine, action: Action, number: usize) -> Action {
+    let Action::SplitEntity { key, into, name, .. } = action else { return action };
+    let snapshot = engine.store.snapshot().await.expect("the store works");
+    let chunks = snapshot.scan_chunks(None, 99).await.expect("the store works");
+    let chunks: Vec<ChunkId> =
+        chunks.get(number % chunks.len().max(1)).into_iter().map(|chunk| chunk.id.clone()).collect();
+    Action::SplitEntity { key, chunks, into, name }
 }
 
 proptest! {

@@ -3,8 +3,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use graphloom_core::{
-    Chunk, ChunkExtraction, ChunkId, DocumentId, Entity, EntityKey, ExtractionKey, Fact, GraphKey, JobState,
-    Mention, Relation, RelationKey, Revision, Snapshot, StoreError, VectorKind, Visibility,
+    Chunk, ChunkExtraction, ChunkId, Decisions, DocumentId, Entity, EntityKey, ExtractionKey, Fact, GraphKey,
+    JobState, Mention, Relation, RelationKey, Revision, Snapshot, StoreError, VectorKind, Visibility,
 };
 use serde::Serialize;
 
@@ -233,9 +233,16 @@ struct Evidence {
     mentions: BTreeMap<EntityKey, u32>,
     facts: BTreeMap<RelationKey, (u32, f64)>,
     degrees: BTreeMap<EntityKey, u32>,
+    decisions: Decisions,
 }
 
 impl Evidence {
+    fn count(&mut self, fact: &Fact) {
+        let sum = self.facts.entry(fact.relation.clone()).or_default();
+        sum.0 += 1;
+        sum.1 += fact.weight;
+    }
+
     fn entities(&self) -> BTreeSet<&EntityKey> {
         self.mentions.keys().chain(self.degrees.keys()).collect()
     }
@@ -260,7 +267,7 @@ async fn read_evidence(
     chunks: &BTreeMap<ChunkId, ChunkFacts>,
     findings: &mut Findings,
 ) -> Result<Evidence, StoreError> {
-    let mut evidence = Evidence::default();
+    let mut evidence = Evidence { decisions: Decisions::read(snapshot).await?, ..Evidence::default() };
     let mut after: Option<(ChunkId, u32)> = None;
     loop {
         let page: Vec<Mention> =
@@ -269,7 +276,9 @@ async fn read_evidence(
             if let Some(what) = unfit(&mention.chunk, documents, chunks) {
                 findings.add("mention", &mention.entity, what);
             }
-            *evidence.mentions.entry(mention.entity.clone()).or_default() += 1;
+            if !mention.set_aside {
+                *evidence.mentions.entry(mention.entity.clone()).or_default() += 1;
+            }
         }
         let Some(last) = page.last().filter(|_| page.len() == PAGE) else { break };
         after = Some((last.chunk.clone(), last.ordinal));
@@ -281,12 +290,24 @@ async fn read_evidence(
             if let Some(what) = unfit(&fact.chunk, documents, chunks) {
                 findings.add("fact", &fact.relation, what);
             }
-            let sum = evidence.facts.entry(fact.relation.clone()).or_default();
-            sum.0 += 1;
-            sum.1 += fact.weight;
+            if !fact.set_aside {
+                evidence.count(fact);
+            }
         }
         let Some(last) = page.last().filter(|_| page.len() == PAGE) else { break };
         after = Some((last.chunk.clone(), last.ordinal));
+    }
+    let created: Vec<EntityKey> = (evidence.decisions.entities())
+        .filter(|(_, decided)| decided.created)
+        .map(|(key, _)| key.clone())
+        .collect();
+    for key in created {
+        evidence.mentions.entry(key).or_default();
+    }
+    let stated: Vec<Fact> =
+        evidence.decisions.relations().flat_map(|(_, decided)| decided.facts.clone()).collect();
+    for fact in &stated {
+        evidence.count(fact);
     }
     for end in evidence.facts.keys().flat_map(RelationKey::ends) {
         *evidence.degrees.entry(end.clone()).or_default() += 1;
@@ -344,6 +365,8 @@ async fn check_relations(
                 findings.add("relation", &relation.key, "nothing states it");
             }
             let (facts, weight) = evidence.facts.get(&relation.key).copied().unwrap_or_default();
+            let decided = evidence.decisions.relation(&relation.key).and_then(|decided| decided.weight);
+            let weight = decided.unwrap_or(weight);
             if relation.fact_count != facts {
                 let what = format!("it counts {} facts, there are {facts}", relation.fact_count);
                 findings.add("relation", &relation.key, what);

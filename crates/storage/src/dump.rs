@@ -3,8 +3,8 @@
 use std::io::Write;
 
 use graphloom_core::{
-    Chunk, ChunkExtraction, Document, EntityKey, GraphKey, JobState, RelationKey, Snapshot, StoreError,
-    VectorKind,
+    Chunk, ChunkExtraction, Decisions, Document, EntityKey, GraphKey, JobState, RelationKey, Snapshot,
+    StoreError, VectorKind,
 };
 use serde::Serialize;
 use serde_json::{Value, json};
@@ -49,6 +49,7 @@ pub async fn write_dump(
     }
     dump_documents(snapshot, &mut dump).await?;
     dump_evidence(snapshot, &mut dump).await?;
+    dump_decisions(snapshot, &mut dump).await?;
     dump_views(snapshot, &mut dump).await?;
     dump_stale(snapshot, &mut dump).await?;
     dump_vectors(snapshot, &mut dump).await?;
@@ -179,6 +180,14 @@ async fn dump_evidence(snapshot: &dyn Snapshot, dump: &mut Dump<'_>) -> Result<(
     Ok(())
 }
 
+/// Decisions that hold, by their place among those: what was decided and undone again leaves no trace.
+async fn dump_decisions(snapshot: &dyn Snapshot, dump: &mut Dump<'_>) -> Result<(), DumpError> {
+    for (place, decision) in Decisions::read(snapshot).await?.holding().enumerate() {
+        dump.line(&json!({ "kind": "decision", "place": place, "decided": decision.action }))?;
+    }
+    Ok(())
+}
+
 async fn dump_views(snapshot: &dyn Snapshot, dump: &mut Dump<'_>) -> Result<(), DumpError> {
     let mut after: Option<EntityKey> = None;
     loop {
@@ -270,6 +279,7 @@ mod tests {
             kind: "Person".to_owned(),
             description: String::new(),
             span: None,
+            set_aside: false,
         };
         dump.row("mention", &mention).expect("memory does not fail");
         let line: Value = serde_json::from_slice(&lines).expect("JSON");

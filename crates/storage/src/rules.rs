@@ -1,7 +1,7 @@
 //! The rules of a batch that need no state, shared by every store.
 
 use graphloom_core::{
-    Batch, EmbeddingSpec, EntityKey, Lease, RelationKey, StoreError, Timestamp, VectorKind,
+    Action, Batch, EmbeddingSpec, EntityKey, Lease, RelationKey, StoreError, Timestamp, VectorKind,
 };
 
 /// The largest number a store keeps: SQL integers are signed.
@@ -29,6 +29,28 @@ pub(crate) fn check(batch: &Batch) -> Result<(), StoreError> {
     for extraction in &batch.put_extractions {
         if extraction.records.relations.iter().any(|record| !record.weight.is_finite()) {
             return Err(invalid(format!("extraction {} has a weight that is no number", extraction.key)));
+        }
+    }
+    for decision in &batch.put_decisions {
+        check_time(decision.made_at)?;
+        if decision.order > MAX_NUMBER {
+            return Err(invalid(format!("the order of {} is out of range", decision.id)));
+        }
+        let weight = match &decision.action {
+            Action::CreateRelation { weight, .. } => Some(*weight),
+            Action::EditRelation { weight, .. } => *weight,
+            Action::CreateEntity { .. }
+            | Action::EditEntity { .. }
+            | Action::RenameEntity { .. }
+            | Action::DeleteEntity { .. }
+            | Action::MergeEntities { .. }
+            | Action::SplitEntity { .. }
+            | Action::NotSame { .. }
+            | Action::DeleteRelation { .. }
+            | Action::Undo { .. } => None,
+        };
+        if weight.is_some_and(|weight| !weight.is_finite()) {
+            return Err(invalid(format!("{} sets a weight that is no number", decision.id)));
         }
     }
     for mention in &batch.put_mentions {

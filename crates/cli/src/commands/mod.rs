@@ -9,6 +9,7 @@ mod cost;
 mod doctor;
 mod dump;
 mod estimate;
+mod export;
 mod graph;
 mod indexing;
 mod model;
@@ -93,6 +94,7 @@ async fn dispatch(app: &App, command: &Command) -> anyhow::Result<Exit> {
         Command::Show(args) => show::run(app, args).await,
         Command::Rm(args) => rm::run(app, args).await,
         Command::Graph(args) => graph::run(app, args).await,
+        Command::Export(args) => export::run(app, args).await,
         Command::Retry(args) => retry::run(app, args).await,
         Command::Dump(args) => dump::run(app, args).await,
         Command::Check => check::run(app).await,
@@ -142,6 +144,7 @@ fn spending(command: &Command) -> Option<&Spending> {
         | Command::Config(_)
         | Command::Completions(_)
         | Command::Parse(_)
+        | Command::Export(_)
         | Command::ReadSource => None,
     }
 }

@@ -4,6 +4,7 @@
 //! summarised again. So what is costly is only counted then and marked stale, and derived once at the end.
 
 mod describe;
+mod moved;
 mod records;
 mod views;
 
@@ -11,15 +12,16 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use futures::{StreamExt, stream};
 use graphloom_core::{
-    Batch, Call, CallOutcome, Chunk, ChunkId, ContentHash, DocumentId, EmbeddingSpec, Entity, EntityKey,
-    Fact, GraphKey, Mention, ModelError, Purpose, Records, Relation, RelationKey, Role, Snapshot, StoreError,
-    Summary, VectorEntry, VectorKind, VectorRow,
+    Batch, Call, CallOutcome, Chunk, ChunkId, ContentHash, Decision, Decisions, DocumentId, EmbeddingSpec,
+    Entity, EntityKey, Fact, GraphKey, Mention, ModelError, Purpose, Records, Relation, RelationKey, Role,
+    Snapshot, StoreError, Summary, VectorEntry, VectorKind, VectorRow,
 };
 
 use crate::Engine;
 pub(crate) use describe::Summaries;
 use describe::{Description, Missing, describe};
 pub use describe::{SUMMARY_CONTEXT_TOKENS, SUMMARY_FRAGMENTS, SUMMARY_PROMPT, SUMMARY_TOKENS};
+use moved::{Leaving, moved_records};
 use records::evidence_of;
 pub use views::UNKNOWN_KIND;
 use views::{Draft, derive_entity, derive_relation, end_names, entity_text, relation_text};
@@ -36,6 +38,8 @@ pub(crate) struct GraphChange {
     pub(crate) added: Vec<(Chunk, Records)>,
     /// Entities and relations marked stale, to derive again though their evidence stays.
     pub(crate) stale: Vec<GraphKey>,
+    /// Decisions that are made; what they move goes where they take it.
+    pub(crate) decided: Vec<Decision>,
 }
 
 /// A derived change of the graph.
@@ -71,34 +75,52 @@ pub(crate) async fn rederive(
     change: &GraphChange,
     when: Summaries,
 ) -> Result<Derivation, DeriveError> {
-    let mut batch = Batch::default();
+    let (mut derivation, texts) = derive(engine, snapshot, change, when).await?;
+    embed(engine, texts, None, &mut derivation.batch).await?;
+    Ok(derivation)
+}
+
+/// The same without vectors, and the texts to embed: kind, id, text.
+pub(crate) async fn derive(
+    engine: &Engine,
+    snapshot: &dyn Snapshot,
+    change: &GraphChange,
+    when: Summaries,
+) -> Result<(Derivation, Vec<(VectorKind, String, String)>), StoreError> {
+    let before = Decisions::read(snapshot).await?;
+    let decisions = &if change.decided.is_empty() { before.clone() } else { before.with(&change.decided) };
+    let difference = before.difference(decisions);
+    let mut batch = Batch { put_decisions: change.decided.clone(), ..Batch::default() };
     let mut mentions: BTreeMap<EntityKey, Vec<Mention>> = BTreeMap::new();
     let mut facts: BTreeMap<RelationKey, Vec<Fact>> = BTreeMap::new();
     for (chunk, records) in &change.added {
-        let (chunk_mentions, chunk_facts) = evidence_of(chunk, records);
-        batch.put_mentions.extend(chunk_mentions.iter().cloned());
-        batch.put_facts.extend(chunk_facts.iter().cloned());
-        for mention in chunk_mentions {
-            mentions.entry(mention.entity.clone()).or_default().push(mention);
-        }
-        for fact in chunk_facts {
-            facts.entry(fact.relation.clone()).or_default().push(fact);
-        }
+        let (chunk_mentions, chunk_facts) = evidence_of(chunk, records, decisions);
+        batch.put_mentions.extend(chunk_mentions);
+        batch.put_facts.extend(chunk_facts);
     }
-    // What leaves: the removed chunks, and what re-read chunks said before.
-    let leaving: BTreeSet<ChunkId> = change
-        .removed
-        .iter()
-        .cloned()
-        .chain(change.added.iter().map(|(chunk, _)| chunk.id.clone()))
-        .collect();
-    let leaving_keys = snapshot.graph_keys_of(&leaving.iter().cloned().collect::<Vec<_>>()).await?;
+    // What leaves: the removed chunks, what re-read chunks said before, and what decisions move.
+    let mut leaving = Leaving::default();
+    leaving
+        .chunks
+        .extend(change.removed.iter().chain(change.added.iter().map(|(chunk, _)| &chunk.id)).cloned());
+    let leaving_keys = snapshot.graph_keys_of(&leaving.chunks.iter().cloned().collect::<Vec<_>>()).await?;
     batch.clear_graph_of = change.added.iter().map(|(chunk, _)| chunk.id.clone()).collect();
+    let moved = moved_records(snapshot, &difference, decisions, &mut leaving).await?;
+    batch.put_mentions.extend(moved.mentions);
+    batch.put_facts.extend(moved.facts);
+    for mention in &batch.put_mentions {
+        mentions.entry(mention.entity.clone()).or_default().push(mention.clone());
+    }
+    for fact in &batch.put_facts {
+        facts.entry(fact.relation.clone()).or_default().push(fact.clone());
+    }
 
     let mut entity_keys: BTreeSet<EntityKey> = mentions.keys().cloned().collect();
     let mut relation_keys: BTreeSet<RelationKey> = facts.keys().cloned().collect();
     let mut losing: BTreeSet<EntityKey> = BTreeSet::new();
-    for key in leaving_keys {
+    relation_keys.extend(difference.relations.iter().cloned());
+    losing.extend(difference.entities.iter().cloned());
+    for key in leaving_keys.into_iter().chain(moved.from) {
         match key {
             GraphKey::Entity(key) => drop(losing.insert(key)),
             GraphKey::Relation(key) => drop(relation_keys.insert(key)),
@@ -114,15 +136,23 @@ pub(crate) async fn rederive(
         }
     }
 
+    // Relations are found by the names of their ends too; those ends do not change with them.
+    let renamed: Vec<EntityKey> = difference.renamed.iter().cloned().collect();
+    let found_by_name = snapshot.relations_of(&renamed).await?;
+    relation_keys.extend(found_by_name.into_iter().flatten().map(|relation| relation.key));
+
     let relation_keys: Vec<RelationKey> = relation_keys.into_iter().collect();
-    let relations = derive_relations(snapshot, &relation_keys, facts, &leaving).await?;
+    let deciding = Deciding { before: &before, now: decisions };
+    let relations = derive_relations(snapshot, &relation_keys, facts, &leaving, &deciding).await?;
     let entity_keys: Vec<EntityKey> = entity_keys.into_iter().collect();
     let may_wait = |key: &EntityKey| when == Summaries::Later && !losing.contains(key);
-    let entities = derive_entities(snapshot, &entity_keys, mentions, &relations, &leaving, &may_wait).await?;
+    let entities =
+        derive_entities(snapshot, &entity_keys, mentions, &relations, &leaving, decisions, &may_wait).await?;
 
     let mut writer = Writer {
         engine,
         snapshot,
+        decisions,
         when,
         stale: change.stale.iter().collect(),
         derivation: Derivation { batch, unfinished: 0, failure: None },
@@ -130,9 +160,14 @@ pub(crate) async fn rederive(
     };
     writer.write_relations(relations).await?;
     writer.write_entities(entities).await?;
-    let Writer { mut derivation, texts, .. } = writer;
-    embed(engine, texts, None, &mut derivation.batch).await?;
-    Ok(derivation)
+    let Writer { derivation, texts, .. } = writer;
+    Ok((derivation, texts))
+}
+
+/// The decisions before and after the change.
+struct Deciding<'a> {
+    before: &'a Decisions,
+    now: &'a Decisions,
 }
 
 /// A relation before and after the change.
@@ -141,22 +176,42 @@ struct RelationStep {
     before: Option<Relation>,
     /// The text of its stored vector.
     text_before: Option<String>,
+    /// What states it, people included.
     facts: Vec<Fact>,
+}
+
+/// The facts that count, in their order, with those that people stated.
+fn counting(mut facts: Vec<Fact>, key: &RelationKey, decisions: &Decisions) -> Vec<Fact> {
+    facts.retain(|fact| !fact.set_aside);
+    facts.sort_by(|one, other| (&one.chunk, one.ordinal).cmp(&(&other.chunk, other.ordinal)));
+    facts.extend(decisions.relation(key).into_iter().flat_map(|decided| decided.facts.iter().cloned()));
+    facts
+}
+
+/// The names of a relation's ends: decided ones, else the commonest in its facts.
+fn names_of_ends(key: &RelationKey, facts: &[Fact], decisions: &Decisions) -> (String, String) {
+    let decided = |end: &EntityKey| decisions.entity(end).and_then(|decided| decided.name.clone());
+    let (a, b) = end_names(key, facts);
+    (decided(key.a()).unwrap_or(a), decided(key.b()).unwrap_or(b))
 }
 
 async fn derive_relations(
     snapshot: &dyn Snapshot,
     keys: &[RelationKey],
     mut added: BTreeMap<RelationKey, Vec<Fact>>,
-    leaving: &BTreeSet<ChunkId>,
+    leaving: &Leaving,
+    deciding: &Deciding<'_>,
 ) -> Result<Vec<RelationStep>, StoreError> {
     let before = snapshot.relations(keys).await?;
     let stored = snapshot.facts_of(keys).await?;
     let steps = keys.iter().zip(before).zip(stored).map(|((key, before), stored)| {
-        let text_before = before.as_ref().map(|before| relation_text(before, &stored));
-        let mut facts: Vec<Fact> = stored.into_iter().filter(|fact| !leaving.contains(&fact.chunk)).collect();
+        let text_before = before.as_ref().map(|before| {
+            let facts = counting(stored.clone(), key, deciding.before);
+            relation_text(before, names_of_ends(key, &facts, deciding.before))
+        });
+        let mut facts: Vec<Fact> = stored.into_iter().filter(|fact| !leaving.takes_fact(fact)).collect();
         facts.extend(added.remove(key).unwrap_or_default());
-        facts.sort_by(|one, other| (&one.chunk, one.ordinal).cmp(&(&other.chunk, other.ordinal)));
+        let facts = counting(facts, key, deciding.now);
         RelationStep { key: key.clone(), before, text_before, facts }
     });
     Ok(steps.collect())
@@ -190,7 +245,8 @@ async fn derive_entities(
     keys: &[EntityKey],
     mut added: BTreeMap<EntityKey, Vec<Mention>>,
     relations: &[RelationStep],
-    leaving: &BTreeSet<ChunkId>,
+    leaving: &Leaving,
+    decisions: &Decisions,
     may_wait: &dyn Fn(&EntityKey) -> bool,
 ) -> Result<Vec<EntityStep>, StoreError> {
     let mut degree_change: BTreeMap<&EntityKey, i64> = BTreeMap::new();
@@ -208,7 +264,8 @@ async fn derive_entities(
     for (key, before) in keys.iter().zip(before) {
         match before {
             Some(hub) if hub.mention_count >= HUB_MENTIONS && may_wait(key) => {
-                let gained = added.remove(key).map_or(0, |mentions| mentions.len() as u32);
+                let gained = added.remove(key).unwrap_or_default();
+                let gained = gained.iter().filter(|mention| !mention.set_aside).count() as u32;
                 let after = Entity {
                     mention_count: hub.mention_count + gained,
                     degree: changed_degree(hub.degree, degree_change.get(key)),
@@ -224,13 +281,15 @@ async fn derive_entities(
     let mut unmentioned = Vec::new();
     for ((key, before), stored) in whole.into_iter().zip(stored) {
         let mut mentions: Vec<Mention> =
-            stored.into_iter().filter(|mention| !leaving.contains(&mention.chunk)).collect();
+            stored.into_iter().filter(|mention| !leaving.takes_mention(mention)).collect();
         mentions.extend(added.remove(&key).unwrap_or_default());
+        mentions.retain(|mention| !mention.set_aside);
         mentions.sort_by(|one, other| (&one.chunk, one.ordinal).cmp(&(&other.chunk, other.ordinal)));
         let known = before.as_ref().map_or(0, |before| before.degree);
         let degree = changed_degree(known, degree_change.get(&key));
-        let after = derive_entity(&key, &mentions, &[], degree).into();
-        if mentions.is_empty() && degree > 0 {
+        let decided = decisions.entity(&key);
+        let after = derive_entity(&key, &mentions, &[], degree, decided).into();
+        if mentions.is_empty() && degree > 0 && !decided.is_some_and(|decided| decided.created) {
             unmentioned.push((steps.len(), degree));
         }
         steps.push(EntityStep { key, before, after });
@@ -241,11 +300,18 @@ async fn derive_entities(
     let changed: BTreeSet<&RelationKey> = relations.iter().map(|step| &step.key).collect();
     for ((at, degree), stored) in unmentioned.into_iter().zip(touching) {
         let step = &mut steps[at];
-        let mut facts: Vec<Fact> =
-            stored.into_iter().filter(|fact| !changed.contains(&fact.relation)).collect();
+        let mut facts: Vec<Fact> = (stored.into_iter())
+            .filter(|fact| !fact.set_aside && !changed.contains(&fact.relation))
+            .collect();
+        let stated = decisions.relations().filter(|(key, _)| key.ends().contains(&&step.key));
+        let stated = stated.filter(|(key, _)| !changed.contains(key));
+        facts.extend(stated.flat_map(|(_, decided)| decided.facts.iter().cloned()));
         facts.extend(facts_now.get(&step.key).into_iter().flatten().map(|fact| (*fact).clone()));
-        facts.sort_by(|one, other| (&one.chunk, one.ordinal).cmp(&(&other.chunk, other.ordinal)));
-        step.after = derive_entity(&step.key, &[], &facts, degree).into();
+        // Facts that people stated are numbered within their relation.
+        facts.sort_by(|one, other| {
+            (&one.chunk, one.ordinal, &one.relation).cmp(&(&other.chunk, other.ordinal, &other.relation))
+        });
+        step.after = derive_entity(&step.key, &[], &facts, degree, decisions.entity(&step.key)).into();
     }
     Ok(steps)
 }
@@ -258,6 +324,7 @@ fn changed_degree(known: u32, change: Option<&i64>) -> u32 {
 struct Writer<'a> {
     engine: &'a Engine,
     snapshot: &'a dyn Snapshot,
+    decisions: &'a Decisions,
     when: Summaries,
     /// What is known to be stale.
     stale: BTreeSet<&'a GraphKey>,
@@ -271,21 +338,25 @@ impl Writer<'_> {
         let owners: Vec<GraphKey> = steps.iter().map(|step| GraphKey::Relation(step.key.clone())).collect();
         let memos = self.snapshot.summaries(&owners).await?;
         let drafts = steps.iter().zip(owners).zip(memos).filter_map(|((step, owner), memo)| {
-            let Draft { view, fragments } = derive_relation(&step.key, &step.facts)?;
+            let decided = self.decisions.relation(&step.key);
+            let Draft { view, fragments, decided } = derive_relation(&step.key, &step.facts, decided)?;
+            // As the facts call them: a renamed entity's relations need no new summaries.
             let (a, b) = end_names(&step.key, &step.facts);
-            Some((view, Wanted { owner, name: format!("{a} - {b}"), fragments, memo }))
+            Some((view, Wanted { owner, name: format!("{a} - {b}"), fragments, memo, decided }))
         });
         let mut described = self.describe_all(drafts.collect()).await.into_iter();
         for step in steps {
             if step.facts.is_empty() {
-                self.derivation.batch.remove_relations.push(step.key);
+                if step.before.is_some() || self.stale.contains(&GraphKey::Relation(step.key.clone())) {
+                    self.derivation.batch.remove_relations.push(step.key);
+                }
                 continue;
             }
             // One description came back for each relation with facts, in order.
             let Some((view, description)) = described.next() else { break };
             let inputs_hash = described_hash(&view.inputs_hash, &description);
             let relation = Relation { description, inputs_hash, ..view };
-            let text = relation_text(&relation, &step.facts);
+            let text = relation_text(&relation, names_of_ends(&step.key, &step.facts, self.decisions));
             if step.text_before.as_ref() != Some(&text) {
                 self.texts.push((VectorKind::Relation, relation.key.to_string(), text));
             }
@@ -300,7 +371,10 @@ impl Writer<'_> {
         let mut derived = Vec::with_capacity(steps.len());
         for EntityStep { key, before, after } in steps {
             match after {
-                After::Gone => self.derivation.batch.remove_entities.push(key),
+                After::Gone if before.is_some() || self.stale.contains(&GraphKey::Entity(key.clone())) => {
+                    self.derivation.batch.remove_entities.push(key);
+                }
+                After::Gone => {}
                 After::Counted(entity) => {
                     self.derivation.batch.set_stale.push((GraphKey::Entity(key), true));
                     if before.as_ref() != Some(&entity) {
@@ -314,10 +388,10 @@ impl Writer<'_> {
         let memos = self.snapshot.summaries(&owners).await?;
         let mut before = Vec::with_capacity(derived.len());
         let mut drafts = Vec::with_capacity(derived.len());
-        for (((_, was, Draft { view, fragments }), owner), memo) in derived.into_iter().zip(owners).zip(memos)
-        {
+        for (((_, was, draft), owner), memo) in derived.into_iter().zip(owners).zip(memos) {
+            let Draft { view, fragments, decided } = draft;
             let name = view.name.clone();
-            drafts.push((view, Wanted { owner, name, fragments, memo }));
+            drafts.push((view, Wanted { owner, name, fragments, memo, decided }));
             before.push(was);
         }
         for ((view, description), before) in self.describe_all(drafts).await.into_iter().zip(before) {
@@ -340,8 +414,11 @@ impl Writer<'_> {
         let (views, wanted): (Vec<View>, Vec<Wanted>) = drafts.into_iter().unzip();
         let (engine, when) = (self.engine, self.when);
         let descriptions: Vec<(GraphKey, bool, Description)> = stream::iter(wanted)
-            .map(async |Wanted { owner, name, fragments, memo }| {
-                let description = describe(engine, when, &owner, &name, fragments, &memo).await;
+            .map(async |Wanted { owner, name, fragments, memo, decided }| {
+                let description = match decided {
+                    Some(text) => Description { text, ..Description::default() },
+                    None => describe(engine, when, &owner, &name, fragments, &memo).await,
+                };
                 let changed = memo != description.summaries;
                 (owner, changed, description)
             })
@@ -376,6 +453,8 @@ struct Wanted {
     name: String,
     fragments: Vec<String>,
     memo: Vec<Summary>,
+    /// The description a person gave; nothing is made then.
+    decided: Option<String>,
 }
 
 /// The evidence's hash, made to cover the words chosen for it too.

@@ -1,12 +1,16 @@
 //! Turns the records of a chunk into mentions and facts.
 
-use graphloom_core::{Chunk, Fact, Mention, Records, RelationKey, Span};
+use graphloom_core::{Chunk, Decisions, Fact, FactPlace, Mention, MentionPlace, Records, Span};
 
 use crate::text::{clean_name, entity_key};
 
-/// The mentions and facts that `records` state about `chunk`, in order. Records whose names leave nothing, and
-/// relations whose ends share a key, say nothing and are left out.
-pub(crate) fn evidence_of(chunk: &Chunk, records: &Records) -> (Vec<Mention>, Vec<Fact>) {
+/// The mentions and facts that `records` state about `chunk`, in order, where `decisions` take them. Records whose names
+/// leave nothing, and relations whose ends share a key, say nothing and are left out.
+pub(crate) fn evidence_of(
+    chunk: &Chunk,
+    records: &Records,
+    decisions: &Decisions,
+) -> (Vec<Mention>, Vec<Fact>) {
     let folded = Folded::new(&chunk.text);
     let mut mentions = Vec::with_capacity(records.entities.len());
     for record in &records.entities {
@@ -15,10 +19,12 @@ pub(crate) fn evidence_of(chunk: &Chunk, records: &Records) -> (Vec<Mention>, Ve
         else {
             continue;
         };
+        let MentionPlace { key: entity, set_aside } = decisions.place_mention(&entity, Some(&chunk.id));
         mentions.push(Mention {
             chunk: chunk.id.clone(),
             ordinal: mentions.len() as u32,
             entity,
+            set_aside,
             kind: record.kind.trim().to_owned(),
             description: record.description.trim().to_owned(),
             span: folded.find(&name).map(|found| chunk.span.within(found)),
@@ -33,12 +39,17 @@ pub(crate) fn evidence_of(chunk: &Chunk, records: &Records) -> (Vec<Mention>, Ve
         let (Some(source_key), Some(target_key)) = (entity_key(&source), entity_key(&target)) else {
             continue;
         };
-        let Some(relation) = RelationKey::new(source_key.clone(), target_key) else { continue };
+        let Some(FactPlace { relation, source_is_a, set_aside }) =
+            decisions.place_fact(&source_key, &target_key, &chunk.id)
+        else {
+            continue;
+        };
         facts.push(Fact {
             chunk: chunk.id.clone(),
             ordinal: facts.len() as u32,
-            source_is_a: *relation.a() == source_key,
             relation,
+            source_is_a,
+            set_aside,
             source,
             target,
             keywords: record.keywords.iter().map(|keyword| keyword.trim().to_owned()).collect(),
@@ -47,6 +58,23 @@ pub(crate) fn evidence_of(chunk: &Chunk, records: &Records) -> (Vec<Mention>, Ve
         });
     }
     (mentions, facts)
+}
+
+/// Where `decisions` take a stored mention; `None` where it stays as it is.
+pub(crate) fn moved_mention(mention: &Mention, decisions: &Decisions) -> Option<Mention> {
+    let said = entity_key(&mention.name)?;
+    let MentionPlace { key: entity, set_aside } = decisions.place_mention(&said, Some(&mention.chunk));
+    let stays = entity == mention.entity && set_aside == mention.set_aside;
+    (!stays).then(|| Mention { entity, set_aside, ..mention.clone() })
+}
+
+/// Where `decisions` take a stored fact; `None` where it stays as it is.
+pub(crate) fn moved_fact(fact: &Fact, decisions: &Decisions) -> Option<Fact> {
+    let (source, target) = (entity_key(&fact.source)?, entity_key(&fact.target)?);
+    let FactPlace { relation, source_is_a, set_aside } =
+        decisions.place_fact(&source, &target, &fact.chunk)?;
+    let stays = relation == fact.relation && source_is_a == fact.source_is_a && set_aside == fact.set_aside;
+    (!stays).then(|| Fact { relation, source_is_a, set_aside, ..fact.clone() })
 }
 
 /// A text searched for names without regard to case, with the way back to its bytes.
@@ -100,12 +128,16 @@ mod tests {
         }
     }
 
+    fn check_evidence(chunk: &Chunk, records: &Records) -> (Vec<Mention>, Vec<Fact>) {
+        evidence_of(chunk, records, &Decisions::default())
+    }
+
     #[test]
     fn a_mention_points_at_its_name_in_the_document_whatever_the_case() {
         let chunk = chunk("İn ÅSGARD lives Odin.");
         let entity =
             EntityRecord { name: "Åsgard".into(), kind: "Location".into(), description: "A place.".into() };
-        let (mentions, _) = evidence_of(&chunk, &Records { entities: vec![entity], ..Records::default() });
+        let (mentions, _) = check_evidence(&chunk, &Records { entities: vec![entity], ..Records::default() });
         let span = mentions[0].span.expect("the name is in the text");
         assert_eq!(&chunk.text[span.start as usize - 10..span.end as usize - 10], "ÅSGARD");
     }
@@ -120,7 +152,7 @@ mod tests {
             weight: 1.0,
         };
         let (_, facts) =
-            evidence_of(&chunk("x"), &Records { relations: vec![relation], ..Records::default() });
+            check_evidence(&chunk("x"), &Records { relations: vec![relation], ..Records::default() });
         assert_eq!(facts, []);
     }
 }

@@ -5,7 +5,9 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use graphloom_core::{ContentHash, Entity, EntityKey, Fact, Mention, Relation, RelationKey};
+use graphloom_core::{
+    ContentHash, DecidedEntity, DecidedRelation, Entity, EntityKey, Fact, Mention, Relation, RelationKey,
+};
 
 /// The type of an entity that only relations name, as in LightRAG.
 pub const UNKNOWN_KIND: &str = "UNKNOWN";
@@ -17,53 +19,73 @@ pub(crate) struct Draft<View> {
     pub(crate) view: View,
     /// Distinct descriptions, longest first, ties in ascending order.
     pub(crate) fragments: Vec<String>,
+    /// The description a person gave in place of those.
+    pub(crate) decided: Option<String>,
 }
 
-/// The entity behind `mentions`, or behind `facts` that name it where nothing mentions it; `None` without either.
+/// The entity behind `mentions`, or behind `facts` that name it where nothing mentions it; `None` without either, unless
+/// a person created it.
 ///
-/// - `mentions`, `facts`: those of `key`, sorted by (chunk, ordinal).
+/// - `mentions`, `facts`: those of `key` that count, sorted by (chunk, ordinal).
 /// - `degree`: its live relations.
+/// - `decided`: what a person said about it, which stands above what is said by the evidence.
 pub(crate) fn derive_entity(
     key: &EntityKey,
     mentions: &[Mention],
     facts: &[Fact],
     degree: u32,
+    decided: Option<&DecidedEntity>,
 ) -> Option<Draft<Entity>> {
+    let created = decided.is_some_and(|decided| decided.created);
+    if mentions.is_empty() && facts.is_empty() && !created {
+        return None;
+    }
     let mut inputs = vec![key.as_str().to_owned(), degree.to_string()];
-    let (name, kind, fragments) = if mentions.is_empty() {
+    let (name, kind, mut fragments) = if mentions.is_empty() {
         let names = facts.iter().map(|fact| name_in(fact, key));
-        let descriptions = facts.iter().map(|fact| fact.description.as_str());
         for fact in facts {
             inputs.extend([fact.chunk.to_string(), fact.ordinal.to_string(), fact.description.clone()]);
             inputs.push(name_in(fact, key).to_owned());
         }
-        (majority(names)?, UNKNOWN_KIND, distinct(descriptions))
+        let descriptions: BTreeSet<&str> = facts.iter().map(|fact| fact.description.as_str()).collect();
+        (majority(names), UNKNOWN_KIND, descriptions)
     } else {
         for mention in mentions {
             inputs.extend([mention.chunk.to_string(), mention.ordinal.to_string(), mention.name.clone()]);
             inputs.extend([mention.kind.clone(), mention.description.clone()]);
         }
-        let kind = majority(mentions.iter().map(|m| m.kind.as_str()))?;
-        (
-            majority(mentions.iter().map(|m| m.name.as_str()))?,
-            kind,
-            distinct(mentions.iter().map(|m| m.description.as_str())),
-        )
+        let kind = majority(mentions.iter().map(|m| m.kind.as_str()));
+        let descriptions = mentions.iter().map(|m| m.description.as_str()).collect();
+        (majority(mentions.iter().map(|m| m.name.as_str())), kind.unwrap_or(UNKNOWN_KIND), descriptions)
     };
-    let view = Entity {
+    let mut view = Entity {
         key: key.clone(),
-        name: name.to_owned(),
+        name: name.unwrap_or(key.as_str()).to_owned(),
         kind: kind.to_owned(),
         description: String::new(),
         mention_count: mentions.len() as u32,
         degree,
-        inputs_hash: hash(&inputs),
+        inputs_hash: ContentHash::of(&[]),
     };
-    Some(Draft { view, fragments })
+    if let Some(DecidedEntity { created, name, kind, description, descriptions }) = decided {
+        inputs.push(format!("decided {created} {name:?} {kind:?} {description:?} {descriptions:?}"));
+        name.iter().for_each(|name| view.name.clone_from(name));
+        kind.iter().for_each(|kind| view.kind.clone_from(kind));
+        fragments.extend(descriptions.iter().map(String::as_str));
+    }
+    view.inputs_hash = hash(&inputs);
+    let description = decided.and_then(|decided| decided.description.clone());
+    Some(Draft { view, fragments: longest_first(fragments), decided: description })
 }
 
-/// The relation behind `facts`, sorted by (chunk, ordinal); `None` without any.
-pub(crate) fn derive_relation(key: &RelationKey, facts: &[Fact]) -> Option<Draft<Relation>> {
+/// The relation behind `facts`, sorted by (chunk, ordinal), those that people stated included; `None` without any.
+///
+/// - `decided`: what a person said about it, which stands above what is said by the evidence.
+pub(crate) fn derive_relation(
+    key: &RelationKey,
+    facts: &[Fact],
+    decided: Option<&DecidedRelation>,
+) -> Option<Draft<Relation>> {
     if facts.is_empty() {
         return None;
     }
@@ -77,17 +99,37 @@ pub(crate) fn derive_relation(key: &RelationKey, facts: &[Fact]) -> Option<Draft
             fact.target.clone(),
         ]);
     }
-    let keywords: BTreeSet<&String> =
-        facts.iter().flat_map(|fact| &fact.keywords).filter(|keyword| !keyword.is_empty()).collect();
+    let mut keywords: BTreeSet<&String> = facts.iter().flat_map(|fact| &fact.keywords).collect();
+    let mut fragments: BTreeSet<&str> = facts.iter().map(|fact| fact.description.as_str()).collect();
+    let mut weight: f64 = facts.iter().map(|fact| fact.weight).sum();
+    // Facts that people stated are in the list already.
+    if let Some(DecidedRelation {
+        facts: _,
+        keywords: instead,
+        description,
+        weight: heavy,
+        more_keywords,
+        descriptions,
+    }) = decided
+    {
+        inputs.push(format!(
+            "decided {instead:?} {description:?} {heavy:?} {more_keywords:?} {descriptions:?}"
+        ));
+        keywords.extend(more_keywords);
+        keywords = instead.as_ref().map_or(keywords, |instead| instead.iter().collect());
+        fragments.extend(descriptions.iter().map(String::as_str));
+        weight = heavy.unwrap_or(weight);
+    }
     let view = Relation {
         key: key.clone(),
-        keywords: keywords.into_iter().cloned().collect(),
+        keywords: keywords.into_iter().filter(|keyword| !keyword.is_empty()).cloned().collect(),
         description: String::new(),
-        weight: facts.iter().map(|fact| fact.weight).sum(),
+        weight,
         fact_count: facts.len() as u32,
         inputs_hash: hash(&inputs),
     };
-    Some(Draft { view, fragments: distinct(facts.iter().map(|fact| fact.description.as_str())) })
+    let description = decided.and_then(|decided| decided.description.clone());
+    Some(Draft { view, fragments: longest_first(fragments), decided: description })
 }
 
 /// The text an entity is found by: `name\ndescription` [LightRAG].
@@ -95,10 +137,8 @@ pub(crate) fn entity_text(entity: &Entity) -> String {
     format!("{}\n{}", entity.name, entity.description)
 }
 
-/// The text a relation is found by: `keywords\tsource\ntarget\ndescription` [LightRAG], the ends in key order under
-/// their commonest names in these facts.
-pub(crate) fn relation_text(relation: &Relation, facts: &[Fact]) -> String {
-    let (a, b) = end_names(&relation.key, facts);
+/// The text a relation is found by: `keywords\tsource\ntarget\ndescription` [LightRAG], the ends in key order.
+pub(crate) fn relation_text(relation: &Relation, (a, b): (String, String)) -> String {
     format!("{}\t{a}\n{b}\n{}", relation.keywords.join(","), relation.description)
 }
 
@@ -125,9 +165,9 @@ fn majority<'a>(values: impl Iterator<Item = &'a str>) -> Option<&'a str> {
     counts.into_iter().reduce(|best, next| if next.1 > best.1 { next } else { best }).map(|(value, _)| value)
 }
 
-fn distinct<'a>(descriptions: impl Iterator<Item = &'a str>) -> Vec<String> {
-    let set: BTreeSet<&str> = descriptions.filter(|description| !description.is_empty()).collect();
-    let mut fragments: Vec<String> = set.into_iter().map(str::to_owned).collect();
+fn longest_first(descriptions: BTreeSet<&str>) -> Vec<String> {
+    let mut fragments: Vec<String> =
+        (descriptions.into_iter()).filter(|description| !description.is_empty()).map(str::to_owned).collect();
     fragments.sort_by(|one, other| other.len().cmp(&one.len()).then_with(|| one.cmp(other)));
     fragments
 }
@@ -152,11 +192,12 @@ mod tests {
             kind: kind.to_owned(),
             description: description.to_owned(),
             span: None,
+            set_aside: false,
         }
     }
 
     fn check_entity(mentions: &[Mention]) -> (String, String, Vec<String>) {
-        let draft = derive_entity(&EntityKey::from_stored("ADA"), mentions, &[], 0).expect("mentioned");
+        let draft = derive_entity(&EntityKey::from_stored("ADA"), mentions, &[], 0, None).expect("mentioned");
         (draft.view.name, draft.view.kind, draft.fragments)
     }
 
@@ -186,12 +227,14 @@ mod tests {
             keywords: vec!["work".into()],
             description: "Ada works in Kelm.".into(),
             weight: 1.0,
+            set_aside: false,
         };
-        let draft = derive_entity(&key, &[], std::slice::from_ref(&fact), 1).expect("named");
+        let draft = derive_entity(&key, &[], std::slice::from_ref(&fact), 1, None).expect("named");
         assert_eq!((draft.view.name.as_str(), draft.view.kind.as_str()), ("Kelm", UNKNOWN_KIND));
         assert_eq!(draft.fragments, ["Ada works in Kelm."]);
-        let relation = derive_relation(&fact.relation, std::slice::from_ref(&fact)).expect("stated").view;
-        assert_eq!(relation_text(&relation, &[fact]), "work\tAda\nKelm\n");
+        let facts = std::slice::from_ref(&fact);
+        let relation = derive_relation(&fact.relation, facts, None).expect("stated").view;
+        assert_eq!(relation_text(&relation, end_names(&relation.key, facts)), "work\tAda\nKelm\n");
     }
 
     proptest! {

@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 
 use graphloom_core::{
-    Batch, Chunk, ChunkExtraction, ChunkId, ContentHash, Document, DocumentId, Job, JobState, NewDocument,
-    Require, Snapshot, StoreError, Visibility,
+    Batch, Chunk, ChunkExtraction, ChunkId, ContentHash, Document, DocumentId, Extraction, Job, JobState,
+    NewDocument, Require, Snapshot, StoreError, Visibility,
 };
 
 use serde::{Deserialize, Serialize};
@@ -58,8 +58,15 @@ pub async fn accept(engine: &Engine, sources: Vec<Source>) -> Result<Vec<Accepta
 
 /// As [`accept`], of sources that were read.
 pub async fn accept_read(engine: &Engine, readings: Vec<Reading>) -> Result<Vec<Acceptance>, IndexError> {
-    let arrivals: Vec<Result<Arrival, Refusal>> =
-        readings.into_iter().map(|reading| Arrival::of(engine, reading)).collect();
+    let arrivals = readings.into_iter().map(|reading| Arrival::of(engine, reading)).collect();
+    accept_arrivals(engine, arrivals).await
+}
+
+/// As [`accept`], of documents that are made.
+pub(super) async fn accept_arrivals(
+    engine: &Engine,
+    arrivals: Vec<Result<Arrival, Refusal>>,
+) -> Result<Vec<Acceptance>, IndexError> {
     for _ in 0..MAX_CONFLICTS {
         let snapshot = engine.store.snapshot().await?;
         let (batch, acceptances) = decide(snapshot.as_ref(), &arrivals).await?;
@@ -86,11 +93,14 @@ pub(super) async fn preview(
 }
 
 /// A readable source.
-struct Arrival {
-    document: Document,
-    text: String,
-    chunks: Vec<Chunk>,
-    remarks: Vec<String>,
+pub(super) struct Arrival {
+    pub(super) document: Document,
+    pub(super) text: String,
+    pub(super) chunks: Vec<Chunk>,
+    /// What is said of the chunks already.
+    pub(super) extractions: Vec<Extraction>,
+    /// What people should know of how it was read.
+    pub(super) remarks: Vec<String>,
 }
 
 impl Arrival {
@@ -128,7 +138,8 @@ impl Arrival {
             visibility: Visibility::Live,
             added_at: engine.clock.now(),
         };
-        Ok(Self { document, text: parsed.text, chunks, remarks: parsed.remarks })
+        let remarks = parsed.remarks;
+        Ok(Self { document, text: parsed.text, chunks, extractions: Vec::new(), remarks })
     }
 }
 
@@ -253,6 +264,7 @@ fn new_version(
         created_at: document.added_at,
     });
     batch.put_chunks.extend(arrival.chunks.iter().cloned());
+    batch.put_extractions.extend(arrival.extractions.iter().cloned());
     let acceptance = Acceptance::Accepted {
         document: document.id.clone(),
         encoding: document.encoding.clone(),
@@ -273,5 +285,10 @@ fn drop_version(batch: &mut Batch, id: &DocumentId) {
     } else {
         batch.put_jobs.retain(|job| job.document != *id);
         batch.put_chunks.retain(|chunk| chunk.document != *id);
+        let chunks = &batch.put_chunks;
+        batch.put_extractions.retain(|extraction| {
+            let done = ChunkExtraction::Done { key: extraction.key.clone() };
+            chunks.iter().any(|chunk| chunk.extraction == done)
+        });
     }
 }

@@ -2,6 +2,7 @@
 
 mod accept;
 mod estimate;
+mod ready_graph;
 mod remove;
 mod settle;
 mod status;
@@ -13,6 +14,7 @@ use graphloom_core::{DocumentId, DocumentStatus, Format, ModelError, StoreError}
 
 pub use accept::{Reading, Refusal, accept, accept_read, read};
 pub use estimate::{Estimate, Estimator, Expected, Range, Step};
+pub use ready_graph::{CUSTOM_KG_MODEL, ReadyGraph, ReadyGraphError, accept_graph};
 pub use remove::{Removal, delete};
 pub use status::{DocumentState, states_of};
 pub use work::{retry, run};

@@ -472,6 +472,41 @@ pub async fn stale_marks_are_set_cleared_and_go_with_what_they_mark(store: &dyn 
 }
 
 /// Case.
+pub async fn decisions_come_in_their_order_and_change_the_graph(store: &dyn Store) {
+    let decisions: Vec<_> =
+        [(0, "ADA"), (1, "BOB"), (300, "ADA")].map(|(order, name)| sample::decision(order, name, "x")).into();
+    let mut put = decisions.clone();
+    put.reverse();
+    let before = view(store).await.graph_revision();
+    commit(store, Batch { put_decisions: put, ..Batch::default() }).await;
+    let after = view(store).await;
+    assert!(after.graph_revision() > before, "what was derived without them is not right any more");
+    assert_eq!(get(after.scan_decisions(None, 9).await), decisions);
+    let first = (decisions[0].order, &decisions[0].id);
+    assert_eq!(get(after.scan_decisions(Some(first), 1).await), decisions[1..2]);
+    assert_eq!(get(after.counts().await).decisions, 3);
+}
+
+/// Case.
+pub async fn what_is_set_aside_is_kept_and_counts_for_nothing(store: &dyn Store) {
+    let mut batch = sample::indexed("a", "Ada met Bob", "ADA", "BOB");
+    batch.put_mentions[0].set_aside = true;
+    batch.put_facts[0].set_aside = true;
+    let (mention, fact) = (batch.put_mentions[0].clone(), batch.put_facts[0].clone());
+    commit(store, batch).await;
+    let view = view(store).await;
+    assert_eq!(get(view.mentions_of(&[sample::key("ADA")]).await), [vec![mention.clone()]]);
+    assert_eq!(get(view.facts_of(&[sample::pair("ADA", "BOB")]).await), [vec![fact]]);
+    let bob = GraphKey::Entity(sample::key("BOB"));
+    assert_eq!(
+        get(view.graph_keys_of(std::slice::from_ref(&mention.chunk)).await),
+        std::slice::from_ref(&bob)
+    );
+    let keys = [GraphKey::Entity(sample::key("ADA")), GraphKey::Relation(sample::pair("ADA", "BOB")), bob];
+    assert_eq!(get(view.chunks_behind(&keys, 9).await), [vec![], vec![], vec![mention.chunk]]);
+}
+
+/// Case.
 pub async fn the_embedding_space_is_set_once(store: &dyn Store) {
     let set = |spec| Batch { embedding: Some(spec), ..Batch::default() };
     commit(store, set(sample::space(3))).await;

@@ -61,6 +61,8 @@ macro_rules! conformance_tests {
             entities_and_relations_are_put_and_removed_with_vectors_and_summaries,
             summaries_are_replaced_as_a_whole,
             stale_marks_are_set_cleared_and_go_with_what_they_mark,
+            decisions_come_in_their_order_and_change_the_graph,
+            what_is_set_aside_is_kept_and_counts_for_nothing,
             the_embedding_space_is_set_once,
             vectors_must_fit_the_space,
             vectors_are_found_by_cosine_with_ties_by_id,

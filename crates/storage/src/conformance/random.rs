@@ -35,8 +35,9 @@ enum Change {
     Extraction { name: u8, said: u8 },
     SetExtraction { document: u8, ordinal: u32, extraction: u8 },
     Clear { document: u8, ordinal: u32 },
-    Mention { document: u8, ordinal: u32, number: u32, entity: usize },
-    Fact { document: u8, ordinal: u32, number: u32, ends: (usize, usize) },
+    Mention { document: u8, ordinal: u32, number: u32, entity: usize, set_aside: bool },
+    Fact { document: u8, ordinal: u32, number: u32, ends: (usize, usize), set_aside: bool },
+    Decision { order: u64, entity: usize },
     Entity { entity: usize, said: u8 },
     RemoveEntity { entity: usize },
     Relation { ends: (usize, usize), said: u8 },
@@ -118,9 +119,9 @@ fn outcome(result: Result<Revision, StoreError>) -> Result<Revision, &'static st
 
 fn change() -> impl Strategy<Value = Change> {
     use Change::{
-        Activate, Call, Chunk, Clear, Document, Embedding, Entity, Extraction, Fact, Job, Mention, Relation,
-        Remove, RemoveEntity, RemoveRelation, RequireGraph, RequireLease, RequireSource, SetExtraction,
-        Stale, Summaries, Vector,
+        Activate, Call, Chunk, Clear, Decision, Document, Embedding, Entity, Extraction, Fact, Job, Mention,
+        Relation, Remove, RemoveEntity, RemoveRelation, RequireGraph, RequireLease, RequireSource,
+        SetExtraction, Stale, Summaries, Vector,
     };
     let document = 0..DOCUMENTS;
     let place = (0..DOCUMENTS, 0..CHUNKS);
@@ -141,11 +142,15 @@ fn change() -> impl Strategy<Value = Change> {
         2 => (place.clone(), 0..7u8)
             .prop_map(|((document, ordinal), extraction)| SetExtraction { document, ordinal, extraction }),
         1 => place.clone().prop_map(|(document, ordinal)| Clear { document, ordinal }),
-        5 => (place.clone(), number.clone(), entity.clone()).prop_map(|((document, ordinal), number, entity)| {
-            Mention { document, ordinal, number, entity }
-        }),
-        5 => (place, number, ends.clone())
-            .prop_map(|((document, ordinal), number, ends)| Fact { document, ordinal, number, ends }),
+        5 => (place.clone(), number.clone(), entity.clone(), any::<bool>()).prop_map(
+            |((document, ordinal), number, entity, set_aside)| {
+                Mention { document, ordinal, number, entity, set_aside }
+            }
+        ),
+        5 => (place, number, ends.clone(), any::<bool>()).prop_map(
+            |((document, ordinal), number, ends, set_aside)| Fact { document, ordinal, number, ends, set_aside }
+        ),
+        2 => (0..4u64, entity.clone()).prop_map(|(order, entity)| Decision { order, entity }),
         4 => (entity.clone(), any::<u8>()).prop_map(|(entity, said)| Entity { entity, said }),
         2 => entity.prop_map(|entity| RemoveEntity { entity }),
         4 => (ends.clone(), any::<u8>()).prop_map(|(ends, said)| Relation { ends, said }),
@@ -199,13 +204,19 @@ fn batch(changes: &[Change]) -> Batch {
                 batch.set_extractions.push((chunk(document, ordinal, 0).id, state(extraction)));
             }
             Change::Clear { document, ordinal } => batch.clear_graph_of.push(chunk(document, ordinal, 0).id),
-            Change::Mention { document, ordinal, number, entity } => {
-                let chunk = chunk(document, ordinal, 0).id;
-                batch.put_mentions.push(sample::mention(&chunk, number, ENTITIES[entity]));
+            Change::Mention { document, ordinal, number, entity, set_aside } => {
+                let mut mention = sample::mention(&chunk(document, ordinal, 0).id, number, ENTITIES[entity]);
+                mention.set_aside = set_aside;
+                batch.put_mentions.push(mention);
             }
-            Change::Fact { document, ordinal, number, ends } => {
+            Change::Fact { document, ordinal, number, ends, set_aside } => {
                 let (one, other) = names(ends);
-                batch.put_facts.push(sample::fact(&chunk(document, ordinal, 0).id, number, one, other));
+                let mut fact = sample::fact(&chunk(document, ordinal, 0).id, number, one, other);
+                fact.set_aside = set_aside;
+                batch.put_facts.push(fact);
+            }
+            Change::Decision { order, entity } => {
+                batch.put_decisions.push(sample::decision(order, ENTITIES[entity], "decided"));
             }
             Change::Entity { entity, said } => {
                 batch.put_entities.push(sample::entity(ENTITIES[entity], &format!("said {said}")));
@@ -409,6 +420,7 @@ async fn compare(found: &dyn Snapshot, expected: &dyn Snapshot) {
     same_pages!(found, expected, scan_extractions(), row => &row.key);
     same_pages!(found, expected, scan_mentions(), row => (&row.chunk, row.ordinal));
     same_pages!(found, expected, scan_facts(), row => (&row.chunk, row.ordinal));
+    same_pages!(found, expected, scan_decisions(), row => (row.order, &row.id));
     same_pages!(found, expected, scan_entities(), row => &row.key);
     same_pages!(found, expected, scan_relations(), row => &row.key);
     same_pages!(found, expected, scan_summaries(), row => (&row.0, row.1.key.as_str()));

@@ -3,10 +3,10 @@
 use std::collections::BTreeMap;
 
 use graphloom_core::{
-    Batch, Chunk, ChunkExtraction, ChunkId, ContentHash, Document, DocumentId, EmbeddingSpec, Entity,
-    EntityKey, Extraction, ExtractionKey, Fact, Format, Job, JobState, Mention, NewDocument, Part, PartMark,
-    Records, Reject, RejectReason, Relation, RelationKey, RelationRecord, Span, Summary, SummaryKey,
-    Timestamp, VectorEntry, VectorKind, VectorRow, Visibility,
+    Action, Batch, Chunk, ChunkExtraction, ChunkId, ContentHash, Decision, Document, DocumentId,
+    EmbeddingSpec, Entity, EntityKey, Extraction, ExtractionKey, Fact, Format, Job, JobState, Mention,
+    NewDocument, Part, PartMark, Records, Reject, RejectReason, Relation, RelationKey, RelationRecord, Span,
+    Summary, SummaryKey, Timestamp, VectorEntry, VectorKind, VectorRow, Visibility,
 };
 
 /// A live document of `source` with this text.
@@ -116,6 +116,7 @@ pub fn mention(chunk: &ChunkId, ordinal: u32, entity: &str) -> Mention {
         kind: "Person".to_owned(),
         description: format!("{entity} number {ordinal}"),
         span: ordinal.is_multiple_of(2).then(|| Span::new(0, 1)),
+        set_aside: false,
     }
 }
 
@@ -132,6 +133,7 @@ pub fn fact(chunk: &ChunkId, ordinal: u32, source: &str, target: &str) -> Fact {
         keywords: vec!["knows".to_owned(), "of, old".to_owned()],
         description: format!("{source} knows {target}"),
         weight: 1.5,
+        set_aside: false,
     }
 }
 
@@ -158,6 +160,13 @@ pub fn relation(one: &str, other: &str, description: &str) -> Relation {
         fact_count: 2,
         inputs_hash: ContentHash::of(description.as_bytes()),
     }
+}
+
+/// A decision that an entity reads otherwise.
+pub fn decision(order: u64, entity: &str, description: &str) -> Decision {
+    let description = Some(description.to_owned());
+    let action = Action::EditEntity { key: key(entity), name: None, kind: None, description };
+    Decision::new(order, Timestamp(order * 10), action)
 }
 
 /// A summary.

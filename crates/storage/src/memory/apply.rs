@@ -74,6 +74,9 @@ pub(super) fn apply(state: &mut State, batch: Batch) -> Result<(), StoreError> {
         return Err(invalid(format!("a chunk names extraction {missing}, which does not exist")));
     }
 
+    for decision in batch.put_decisions {
+        Arc::make_mut(&mut state.decisions).insert((decision.order, decision.id.clone()), decision);
+    }
     let cleared: BTreeSet<ChunkId> = batch.clear_graph_of.into_iter().collect();
     clear_graph(state, &cleared);
     for mention in batch.put_mentions {

@@ -9,9 +9,9 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use async_trait::async_trait;
 use graphloom_core::{
-    Batch, Call, Chunk, ChunkId, ContentHash, Document, DocumentId, EmbeddingSpec, Entity, EntityKey,
-    Extraction, ExtractionKey, Fact, GraphKey, Job, Mention, Relation, RelationKey, Revision, Snapshot,
-    Store, StoreError, SummaryKey, VectorKind, WorkspaceId,
+    Batch, Call, Chunk, ChunkId, ContentHash, Decision, DecisionId, Document, DocumentId, EmbeddingSpec,
+    Entity, EntityKey, Extraction, ExtractionKey, Fact, GraphKey, Job, Mention, Relation, RelationKey,
+    Revision, Snapshot, Store, StoreError, SummaryKey, VectorKind, WorkspaceId,
 };
 
 /// A store in memory, gone with its last handle. Snapshots cost one reference count.
@@ -65,6 +65,7 @@ struct State {
     extractions: Table<ExtractionKey, Extraction>,
     mentions: Table<(ChunkId, u32), Mention>,
     facts: Table<(ChunkId, u32), Fact>,
+    decisions: Table<(u64, DecisionId), Decision>,
     entities: Table<EntityKey, Entity>,
     relations: Table<RelationKey, Relation>,
     summaries: Table<(GraphKey, SummaryKey), String>,

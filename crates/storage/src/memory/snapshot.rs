@@ -6,10 +6,10 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use graphloom_core::{
-    Call, Chunk, ChunkExtraction, ChunkId, ContentHash, Document, DocumentId, EmbeddingSpec, Entity,
-    EntityKey, Extraction, ExtractionKey, Fact, GraphKey, Job, JobState, Mention, Projection, Relation,
-    RelationKey, Revision, Snapshot, StoreCounts, StoreError, Summary, SummaryKey, TextQuery, Timestamp,
-    VectorEntry, VectorHit, VectorKind, VectorQuery, Visibility,
+    Call, Chunk, ChunkExtraction, ChunkId, ContentHash, Decision, DecisionId, Document, DocumentId,
+    EmbeddingSpec, Entity, EntityKey, Extraction, ExtractionKey, Fact, GraphKey, Job, JobState, Mention,
+    Projection, Relation, RelationKey, Revision, Snapshot, StoreCounts, StoreError, Summary, SummaryKey,
+    TextQuery, Timestamp, VectorEntry, VectorHit, VectorKind, VectorQuery, Visibility,
 };
 
 use super::State;
@@ -69,6 +69,7 @@ impl Snapshot for MemorySnapshot {
             extractions: state.extractions.len() as u64,
             mentions: state.mentions.len() as u64,
             facts: state.facts.len() as u64,
+            decisions: state.decisions.len() as u64,
             entities: state.entities.len() as u64,
             relations: state.relations.len() as u64,
             chunk_vectors: vectors(VectorKind::Chunk),
@@ -162,10 +163,12 @@ impl Snapshot for MemorySnapshot {
     async fn graph_keys_of(&self, chunks: &[ChunkId]) -> Result<Vec<GraphKey>, StoreError> {
         let chunks: BTreeSet<&ChunkId> = chunks.iter().collect();
         let mut keys = BTreeSet::new();
-        for mention in self.0.mentions.values().filter(|mention| chunks.contains(&mention.chunk)) {
+        let counting = self.0.mentions.values().filter(|mention| !mention.set_aside);
+        for mention in counting.filter(|mention| chunks.contains(&mention.chunk)) {
             keys.insert(GraphKey::Entity(mention.entity.clone()));
         }
-        for fact in self.0.facts.values().filter(|fact| chunks.contains(&fact.chunk)) {
+        let counting = self.0.facts.values().filter(|fact| !fact.set_aside);
+        for fact in counting.filter(|fact| chunks.contains(&fact.chunk)) {
             keys.extend(fact.relation.ends().map(|end| GraphKey::Entity(end.clone())));
             keys.insert(GraphKey::Relation(fact.relation.clone()));
         }
@@ -193,10 +196,12 @@ impl Snapshot for MemorySnapshot {
         let behind = |key: &GraphKey| {
             let chunks: BTreeSet<&ChunkId> = match key {
                 GraphKey::Entity(key) => {
-                    self.0.mentions.values().filter(|m| m.entity == *key).map(|m| &m.chunk).collect()
+                    let mentions = self.0.mentions.values().filter(|m| m.entity == *key && !m.set_aside);
+                    mentions.map(|m| &m.chunk).collect()
                 }
                 GraphKey::Relation(key) => {
-                    self.0.facts.values().filter(|f| f.relation == *key).map(|f| &f.chunk).collect()
+                    let facts = self.0.facts.values().filter(|f| f.relation == *key && !f.set_aside);
+                    facts.map(|f| &f.chunk).collect()
                 }
             };
             chunks.into_iter().take(limit).cloned().collect()
@@ -290,6 +295,15 @@ impl Snapshot for MemorySnapshot {
         limit: usize,
     ) -> Result<Vec<Fact>, StoreError> {
         Ok(page(&self.0.facts, after.map(owned).as_ref(), limit))
+    }
+
+    async fn scan_decisions(
+        &self,
+        after: Option<(u64, &DecisionId)>,
+        limit: usize,
+    ) -> Result<Vec<Decision>, StoreError> {
+        let after = after.map(|(order, id)| (order, id.clone()));
+        Ok(page(&self.0.decisions, after.as_ref(), limit))
     }
 
     async fn scan_entities(

@@ -3,9 +3,9 @@
 use std::collections::BTreeSet;
 
 use graphloom_core::{
-    Batch, Call, Chunk, ChunkExtraction, ChunkId, DocumentId, Entity, EntityKey, Extraction, Fact, GraphKey,
-    Job, Mention, NewDocument, Relation, RelationKey, Require, Revision, StoreError, Summary, VectorKind,
-    VectorRow, Visibility,
+    Batch, Call, Chunk, ChunkExtraction, ChunkId, Decision, DocumentId, Entity, EntityKey, Extraction, Fact,
+    GraphKey, Job, Mention, NewDocument, Relation, RelationKey, Require, Revision, StoreError, Summary,
+    VectorKind, VectorRow, Visibility,
 };
 use rusqlite::{Connection, OptionalExtension, params};
 
@@ -48,6 +48,9 @@ pub(super) fn apply(conn: &Connection, batch: &Batch) -> Result<Revision, StoreE
         put_job(conn, number, job).during("putting a job")?;
     }
     put_chunks(conn, batch, &mut touched)?;
+    for decision in &batch.put_decisions {
+        put_decision(conn, decision).during("putting a decision")?;
+    }
     put_graph(conn, batch)?;
     put_views(conn, batch, &mut touched).during("putting entities and relations")?;
     put_vectors(conn, &batch.put_vectors, &mut touched).during("putting vectors")?;
@@ -326,6 +329,19 @@ fn put_extraction(conn: &Connection, extraction: &Extraction) -> rusqlite::Resul
     .map(drop)
 }
 
+fn put_decision(conn: &Connection, decision: &Decision) -> rusqlite::Result<()> {
+    conn.prepare_cached(
+        "INSERT OR REPLACE INTO decisions (place, key, made_at, body) VALUES (?1, ?2, ?3, ?4)",
+    )?
+    .execute(params![
+        rows::signed(decision.order),
+        decision.id.as_str(),
+        rows::signed(decision.made_at.0),
+        rows::to_json(&decision.action)?
+    ])
+    .map(drop)
+}
+
 fn put_graph(conn: &Connection, batch: &Batch) -> Result<(), StoreError> {
     for chunk in &batch.clear_graph_of {
         for sql in [
@@ -368,8 +384,8 @@ impl ChunkNumbers<'_> {
 
 fn put_mention(conn: &Connection, chunk: i64, mention: &Mention) -> rusqlite::Result<()> {
     conn.prepare_cached(
-        "INSERT OR REPLACE INTO mentions (entity, chunk, ordinal, name, kind, description, start, stop)
-         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)",
+        "INSERT OR REPLACE INTO mentions (entity, chunk, ordinal, name, kind, description, start, stop,
+            set_aside) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)",
     )?
     .execute(params![
         mention.entity.as_str(),
@@ -379,7 +395,8 @@ fn put_mention(conn: &Connection, chunk: i64, mention: &Mention) -> rusqlite::Re
         mention.kind,
         mention.description,
         mention.span.map(|span| rows::signed(span.start)),
-        mention.span.map(|span| rows::signed(span.end))
+        mention.span.map(|span| rows::signed(span.end)),
+        mention.set_aside
     ])
     .map(drop)
 }
@@ -387,7 +404,7 @@ fn put_mention(conn: &Connection, chunk: i64, mention: &Mention) -> rusqlite::Re
 fn put_fact(conn: &Connection, chunk: i64, fact: &Fact) -> rusqlite::Result<()> {
     conn.prepare_cached(
         "INSERT OR REPLACE INTO facts (a, b, chunk, ordinal, source, target, source_is_a, keywords, description,
-            weight) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10)",
+            weight, set_aside) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11)",
     )?
     .execute(params![
         fact.relation.a().as_str(),
@@ -399,7 +416,8 @@ fn put_fact(conn: &Connection, chunk: i64, fact: &Fact) -> rusqlite::Result<()> 
         fact.source_is_a,
         rows::to_json(&fact.keywords)?,
         fact.description,
-        fact.weight
+        fact.weight,
+        fact.set_aside
     ])
     .map(drop)
 }

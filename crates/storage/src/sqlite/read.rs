@@ -44,6 +44,7 @@ pub(super) fn counts(conn: &Connection) -> Result<StoreCounts> {
         extractions: count("extractions")?,
         mentions: count("mentions")?,
         facts: count("facts")?,
+        decisions: count("decisions")?,
         entities: count("entities")?,
         relations: count("relations")?,
         chunk_vectors: vectors(VectorKind::Chunk)?,
@@ -156,11 +157,11 @@ pub(super) fn graph_keys_of(conn: &Connection, chunks: &[ChunkId]) -> Result<Vec
     for chunk in chunks {
         let number = one(conn, "SELECT id FROM chunks WHERE key = ?1", [chunk.as_str()], |row| row.get(0))?;
         let Some(number): Option<i64> = number else { continue };
-        let mentions = "SELECT entity FROM mentions WHERE chunk = ?1";
+        let mentions = "SELECT entity FROM mentions WHERE chunk = ?1 AND set_aside = 0";
         for entity in select(conn, mentions, [number], |row| row.get::<_, String>(0))? {
             keys.insert(GraphKey::Entity(EntityKey::from_stored(entity)));
         }
-        let facts = "SELECT a, b FROM facts WHERE chunk = ?1";
+        let facts = "SELECT a, b FROM facts WHERE chunk = ?1 AND set_aside = 0";
         for relation in select(conn, facts, [number], |row| rows::relation_key(row, 0))? {
             keys.extend(relation.ends().map(|end| GraphKey::Entity(end.clone())));
             keys.insert(GraphKey::Relation(relation));
@@ -205,8 +206,9 @@ pub(super) fn degree(conn: &Connection, key: &EntityKey) -> Result<u32> {
 }
 
 pub(super) fn chunks_behind(conn: &Connection, keys: &[GraphKey], limit: usize) -> Result<Vec<Vec<ChunkId>>> {
-    let entity = "SELECT c.key FROM mentions m JOIN chunks c ON c.id = m.chunk WHERE m.entity = ?1";
-    let relation = "SELECT c.key FROM facts f JOIN chunks c ON c.id = f.chunk WHERE f.a = ?1 AND f.b = ?2";
+    let entity = "SELECT c.key FROM mentions m JOIN chunks c ON c.id = m.chunk
+         WHERE m.entity = ?1 AND m.set_aside = 0";
+    let relation = "SELECT c.key FROM facts f JOIN chunks c ON c.id = f.chunk WHERE f.a = ?1 AND f.b = ?2 AND f.set_aside = 0";
     let (mut entity, mut relation) = (conn.prepare_cached(entity)?, conn.prepare_cached(relation)?);
     let id = |row: &Row<'_>| Ok(ChunkId::from_stored(row.get::<_, String>(0)?));
     // Sorted here: a temporary table of a few rows costs SQLite more than reading them.

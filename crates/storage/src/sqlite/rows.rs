@@ -1,9 +1,9 @@
 //! Columns to values and back.
 
 use graphloom_core::{
-    Call, CallOutcome, Chunk, ChunkExtraction, ChunkId, ContentHash, Document, DocumentId, EmbeddingSpec,
-    Entity, EntityKey, Extraction, ExtractionKey, Fact, Format, Job, JobState, Lease, Mention, Records,
-    Reject, Relation, RelationKey, Role, Span, Timestamp, VectorKind, Visibility,
+    Call, CallOutcome, Chunk, ChunkExtraction, ChunkId, ContentHash, Decision, DecisionId, Document,
+    DocumentId, EmbeddingSpec, Entity, EntityKey, Extraction, ExtractionKey, Fact, Format, Job, JobState,
+    Lease, Mention, Records, Reject, Relation, RelationKey, Role, Span, Timestamp, VectorKind, Visibility,
 };
 use rusqlite::types::Type;
 use rusqlite::{Error, Result, Row};
@@ -144,7 +144,8 @@ pub(super) fn extraction_body(extraction: &Extraction) -> Result<Vec<u8>> {
 }
 
 /// Of `mentions m JOIN chunks c`.
-pub(super) const MENTION: &str = "c.key, m.ordinal, m.entity, m.name, m.kind, m.description, m.start, m.stop";
+pub(super) const MENTION: &str =
+    "c.key, m.ordinal, m.entity, m.name, m.kind, m.description, m.start, m.stop, m.set_aside";
 
 pub(super) fn mention(row: &Row<'_>) -> Result<Mention> {
     let start: Option<i64> = row.get(6)?;
@@ -160,12 +161,13 @@ pub(super) fn mention(row: &Row<'_>) -> Result<Mention> {
         kind: row.get(4)?,
         description: row.get(5)?,
         span,
+        set_aside: row.get(8)?,
     })
 }
 
 /// Of `facts f JOIN chunks c`.
-pub(super) const FACT: &str =
-    "c.key, f.ordinal, f.a, f.b, f.source, f.target, f.source_is_a, f.keywords, f.description, f.weight";
+pub(super) const FACT: &str = "c.key, f.ordinal, f.a, f.b, f.source, f.target, f.source_is_a, f.keywords, f.description, f.weight, \
+     f.set_aside";
 
 pub(super) fn fact(row: &Row<'_>) -> Result<Fact> {
     Ok(Fact {
@@ -178,6 +180,18 @@ pub(super) fn fact(row: &Row<'_>) -> Result<Fact> {
         keywords: json(row, 7)?,
         description: row.get(8)?,
         weight: row.get(9)?,
+        set_aside: row.get(10)?,
+    })
+}
+
+pub(super) const DECISION: &str = "place, key, made_at, body";
+
+pub(super) fn decision(row: &Row<'_>) -> Result<Decision> {
+    Ok(Decision {
+        order: unsigned(row, 0)?,
+        id: DecisionId::from_stored(row.get::<_, String>(1)?),
+        made_at: Timestamp(unsigned(row, 2)?),
+        action: json(row, 3)?,
     })
 }
 

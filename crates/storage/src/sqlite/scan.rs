@@ -1,8 +1,9 @@
 //! Scans: pages of whole tables in the order of their outer ids.
 
 use graphloom_core::{
-    Call, Chunk, ChunkId, ContentHash, Document, DocumentId, Entity, EntityKey, Extraction, ExtractionKey,
-    Fact, GraphKey, Job, Mention, Relation, RelationKey, Summary, VectorEntry, VectorKind,
+    Call, Chunk, ChunkId, ContentHash, Decision, DecisionId, Document, DocumentId, Entity, EntityKey,
+    Extraction, ExtractionKey, Fact, GraphKey, Job, Mention, Relation, RelationKey, Summary, VectorEntry,
+    VectorKind,
 };
 use rusqlite::types::ToSql;
 use rusqlite::{Connection, Result, Row, params};
@@ -105,6 +106,21 @@ fn by_chunk<T>(
     match after {
         Some((chunk, ordinal)) => page(conn, table, Some(&[&chunk.as_str(), &ordinal]), limit, read),
         None => page(conn, table, None, limit, read),
+    }
+}
+
+pub(super) fn decisions(
+    conn: &Connection,
+    after: Option<(u64, &DecisionId)>,
+    limit: usize,
+) -> Result<Vec<Decision>> {
+    let table = (rows::DECISION, "decisions", "place, key");
+    match after {
+        Some((order, id)) => {
+            let order = rows::signed(order);
+            page(conn, table, Some(&[&order, &id.as_str()]), limit, rows::decision)
+        }
+        None => page(conn, table, None, limit, rows::decision),
     }
 }
 

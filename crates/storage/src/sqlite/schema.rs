@@ -27,7 +27,8 @@ const APPLICATION_ID: i32 = 0x4772_4c6d;
 type Migration = fn(&Connection) -> rusqlite::Result<()>;
 
 /// Step `n` makes version `n + 1` of version `n`. A new file runs all of them.
-const MIGRATIONS: &[Migration] = &[create_version_1, make_version_2, make_version_3, make_version_4];
+const MIGRATIONS: &[Migration] =
+    &[create_version_1, make_version_2, make_version_3, make_version_4, make_version_5];
 
 /// Version 1.
 ///
@@ -167,6 +168,21 @@ fn make_version_2(conn: &Connection) -> rusqlite::Result<()> {
 /// Adds to the ledger how many tokens came from the provider's prompt cache.
 fn make_version_4(conn: &Connection) -> rusqlite::Result<()> {
     conn.execute_batch("ALTER TABLE calls ADD COLUMN cached_prompt_tokens INTEGER NOT NULL DEFAULT 0;")
+}
+
+/// Version 5: what people decided about the graph, and which records that keeps out of it.
+fn make_version_5(conn: &Connection) -> rusqlite::Result<()> {
+    conn.execute_batch(
+        "
+        -- Body: JSON of what was decided.
+        CREATE TABLE decisions (
+            place INTEGER NOT NULL, key TEXT NOT NULL, made_at INTEGER NOT NULL, body TEXT NOT NULL,
+            PRIMARY KEY (place, key)
+        ) WITHOUT ROWID;
+        ALTER TABLE mentions ADD COLUMN set_aside INTEGER NOT NULL DEFAULT 0;
+        ALTER TABLE facts ADD COLUMN set_aside INTEGER NOT NULL DEFAULT 0;
+        ",
+    )
 }
 
 /// The value of a finite half-precision number, as version 1 stored them.
@@ -326,7 +342,7 @@ mod tests {
         let halves: Vec<u8> = [0x38cd_u16, 0xba66, 0].iter().flat_map(|half| half.to_le_bytes()).collect();
         conn.execute("INSERT INTO vector_data (data) VALUES (?1)", [halves]).expect("a vector");
         drop(conn);
-        let conn = check_open(&path, MIGRATIONS).expect("version 2");
+        let conn = check_open(&path, &MIGRATIONS[..2]).expect("version 2");
         let data: Vec<u8> =
             conn.query_row("SELECT data FROM vector_data", [], |row| row.get(0)).expect("still there");
         let vector = vector::decode(&data);

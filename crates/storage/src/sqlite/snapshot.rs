@@ -4,10 +4,10 @@ use std::sync::{Mutex, PoisonError};
 
 use async_trait::async_trait;
 use graphloom_core::{
-    Call, Chunk, ChunkExtraction, ChunkId, ContentHash, Document, DocumentId, EmbeddingSpec, Entity,
-    EntityKey, Extraction, ExtractionKey, Fact, GraphKey, Job, Mention, Projection, Relation, RelationKey,
-    Revision, Snapshot, StoreCounts, StoreError, Summary, TextQuery, Timestamp, VectorEntry, VectorHit,
-    VectorKind, VectorQuery,
+    Call, Chunk, ChunkExtraction, ChunkId, ContentHash, Decision, DecisionId, Document, DocumentId,
+    EmbeddingSpec, Entity, EntityKey, Extraction, ExtractionKey, Fact, GraphKey, Job, Mention, Projection,
+    Relation, RelationKey, Revision, Snapshot, StoreCounts, StoreError, Summary, TextQuery, Timestamp,
+    VectorEntry, VectorHit, VectorKind, VectorQuery,
 };
 use rusqlite::Connection;
 
@@ -217,6 +217,14 @@ impl Snapshot for SqliteSnapshot {
         limit: usize,
     ) -> Result<Vec<Fact>, StoreError> {
         self.read("scanning facts", |conn| scan::facts(conn, after, limit))
+    }
+
+    async fn scan_decisions(
+        &self,
+        after: Option<(u64, &DecisionId)>,
+        limit: usize,
+    ) -> Result<Vec<Decision>, StoreError> {
+        self.read("scanning decisions", |conn| scan::decisions(conn, after, limit))
     }
 
     async fn scan_entities(

@@ -144,6 +144,7 @@ impl World {
                 kind: kind.to_owned(),
                 description: description.to_owned(),
                 span: None,
+                set_aside: false,
             });
         }
         self.vector(VectorKind::Entity, key.as_str(), &format!("{name}\n{description}"));
@@ -183,6 +184,7 @@ impl World {
                 keywords: vec![keyword.to_owned()],
                 description: description.to_owned(),
                 weight,
+                set_aside: false,
             });
         }
         for end in key.ends() {

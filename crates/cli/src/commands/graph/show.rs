@@ -1,16 +1,15 @@
-//! `graphloom graph`: an entity with its relations and the passages behind it.
+//! `graphloom graph show`: an entity with its relations and the passages behind it.
 
 use std::collections::BTreeMap;
 
 use graphloom_core::{
-    Chunk, Document, DocumentId, Entity, EntityKey, GraphKey, Place, Relation, Snapshot, TextQuery,
-    VectorKind,
+    Chunk, Decisions, Document, DocumentId, Entity, EntityKey, GraphKey, Place, Relation, Snapshot,
+    TextQuery, VectorKind,
 };
-use graphloom_engine::text::entity_key;
+use graphloom_engine::edit::find_entity;
 use serde::Serialize;
 
-use super::App;
-use crate::args::GraphArgs;
+use crate::commands::App;
 use crate::fault::{Exit, Fault};
 use crate::nearest::nearest;
 use crate::output::render::{count, lines_of, one_line, place, plain};
@@ -28,8 +27,35 @@ const SCAN_PAGE: usize = 1000;
 #[derive(Serialize)]
 struct Shown {
     entity: Entity,
+    decided: Decided,
     relations: Vec<ShownRelation>,
     passages: Vec<Passage>,
+}
+
+/// What people decided about the entity.
+#[derive(Serialize)]
+struct Decided {
+    created: bool,
+    /// Fields that read as people decided.
+    edited: Vec<&'static str>,
+    /// What was merged into it or renamed to it.
+    merged: Vec<EntityKey>,
+}
+
+impl Decided {
+    fn new(decisions: &Decisions, key: &EntityKey) -> Self {
+        let decided = decisions.entity(key).cloned().unwrap_or_default();
+        let edited = [
+            ("name", decided.name.is_some()),
+            ("type", decided.kind.is_some()),
+            ("description", decided.description.is_some()),
+        ];
+        Self {
+            created: decided.created,
+            edited: edited.into_iter().filter(|(_, is)| *is).map(|(field, _)| field).collect(),
+            merged: decisions.leading_to(key),
+        }
+    }
 }
 
 #[derive(Serialize)]
@@ -52,12 +78,11 @@ struct Passage {
 }
 
 /// Prints the entity of that name.
-pub(crate) async fn run(app: &App, args: &GraphArgs) -> anyhow::Result<Exit> {
-    let name = args.entity.join(" ");
+pub(super) async fn run(app: &App, name: &str) -> anyhow::Result<Exit> {
     let store = wire::open_store(&app.config)?;
     let snapshot = store.snapshot().await?;
-    let Some(entity) = find(snapshot.as_ref(), &name).await? else {
-        return Err(unknown(snapshot.as_ref(), &name).await?);
+    let Some(entity) = find_entity(snapshot.as_ref(), name).await? else {
+        return Err(unknown(snapshot.as_ref(), name).await?);
     };
     let shown = read(snapshot.as_ref(), entity).await?;
     if app.output.json {
@@ -68,12 +93,8 @@ pub(crate) async fn run(app: &App, args: &GraphArgs) -> anyhow::Result<Exit> {
     Ok(Exit::Done)
 }
 
-async fn find(snapshot: &dyn Snapshot, name: &str) -> anyhow::Result<Option<Entity>> {
-    let keys: Vec<EntityKey> = entity_key(name).into_iter().chain([EntityKey::from_stored(name)]).collect();
-    Ok(snapshot.entities(&keys).await?.into_iter().flatten().next())
-}
-
-async fn unknown(snapshot: &dyn Snapshot, name: &str) -> anyhow::Result<anyhow::Error> {
+/// The error of a name that no entity has, with names that may be meant.
+pub(super) async fn unknown(snapshot: &dyn Snapshot, name: &str) -> anyhow::Result<anyhow::Error> {
     let query = TextQuery { kind: VectorKind::Entity, text: name.to_owned(), limit: MOST_NEAR };
     let hits = snapshot.search_text(&query).await?;
     let keys: Vec<EntityKey> = hits.into_iter().map(|hit| EntityKey::from_stored(hit.id)).collect();
@@ -120,7 +141,8 @@ async fn read(snapshot: &dyn Snapshot, entity: Entity) -> anyhow::Result<Shown> 
     let ids: Vec<_> = behind.into_iter().flatten().collect();
     let chunks: Vec<Chunk> = snapshot.chunks(&ids).await?.into_iter().flatten().collect();
     let passages = passages(snapshot, &entity, &chunks).await?;
-    Ok(Shown { relations: relations.collect(), passages, entity })
+    let decided = Decided::new(&Decisions::read(snapshot).await?, &entity.key);
+    Ok(Shown { relations: relations.collect(), passages, decided, entity })
 }
 
 async fn passages(
@@ -172,7 +194,7 @@ fn other_end<'a>(relation: &'a Relation, key: &EntityKey) -> &'a EntityKey {
 
 fn print(app: &App, shown: &Shown) -> anyhow::Result<()> {
     let output = &app.output;
-    let Shown { entity, relations, passages } = shown;
+    let Shown { entity, decided, relations, passages } = shown;
     let title = format!("{} ({})", plain(&entity.name), plain(&entity.kind));
     output.line(format_args!(
         "{} {}",
@@ -180,6 +202,17 @@ fn print(app: &App, shown: &Shown) -> anyhow::Result<()> {
         output.faint(&format!("{}, {}", entity.key, count(entity.mention_count, "mention")))
     ))?;
     output.line(plain(&entity.description))?;
+    let Decided { created, edited, merged } = decided;
+    if *created {
+        output.line(output.faint("created by a person"))?;
+    }
+    if !edited.is_empty() {
+        output.line(output.faint(&format!("edited: {}", edited.join(", "))))?;
+    }
+    if !merged.is_empty() {
+        let keys: Vec<&str> = merged.iter().map(EntityKey::as_str).collect();
+        output.line(output.faint(&format!("also known as: {}", plain(&keys.join(", ")))))?;
+    }
     output.line(output.heading("relations"))?;
     for ShownRelation { with, relation } in relations {
         output.line(format_args!(
@@ -193,7 +226,8 @@ fn print(app: &App, shown: &Shown) -> anyhow::Result<()> {
     for passage in passages {
         let at = passage.place.as_ref();
         let place = place(&passage.source, passage.lines, passage.lines_match_source, at);
-        output.line(format_args!("  {place}  \"{}\"", one_line(&passage.quote, 200)))?;
+        let (quote, id) = (one_line(&passage.quote, 200), output.faint(&passage.chunk));
+        output.line(format_args!("  {place}  \"{quote}\"  {id}"))?;
     }
     Ok(())
 }

@@ -1,0 +1,116 @@
+//! `graphloom export`: the graph for other programs.
+
+use std::fs::{self, File};
+use std::io::{self, BufWriter, Write};
+use std::path::{Path, PathBuf};
+
+use anyhow::Context;
+use graphloom_core::Snapshot;
+use graphloom_engine::export::{ExportFormat, ExportPart, Exported, export};
+use serde::Serialize;
+
+use super::App;
+use crate::args::ExportArgs;
+use crate::fault::{Exit, Fault};
+use crate::output::render::count;
+use crate::wire;
+
+#[derive(Serialize)]
+struct Summary {
+    files: Vec<PathBuf>,
+    #[serde(flatten)]
+    exported: Exported,
+}
+
+/// Writes the graph to standard output, a file, or a folder of tables.
+pub(crate) async fn run(app: &App, args: &ExportArgs) -> anyhow::Result<Exit> {
+    let format = ExportFormat::from(args.format);
+    let parts: Vec<ExportPart> = match args.only.as_slice() {
+        [] => ExportPart::ALL.to_vec(),
+        only => {
+            ExportPart::ALL.into_iter().filter(|part| only.iter().any(|it| *part == (*it).into())).collect()
+        }
+    };
+    let tables = format == ExportFormat::Csv && parts.len() > 1;
+    if args.output.is_none() && tables {
+        return Err(Fault::usage("several CSV tables do not fit one stream")
+            .help("name a folder with --output, or one table with --only entities")
+            .into());
+    }
+    if args.output.is_none() && app.output.json && format != ExportFormat::JsonLines {
+        return Err(Fault::usage("with --json, standard output is for JSON")
+            .help("name a file with --output, or leave --json out")
+            .into());
+    }
+    let store = wire::open_store(&app.config)?;
+    let snapshot = store.snapshot().await?;
+    let snapshot = snapshot.as_ref();
+    let Some(output) = &args.output else {
+        let mut out = BufWriter::new(io::stdout());
+        let exported = export(snapshot, format, &parts, &mut out).await?;
+        out.flush()?;
+        app.output.note(said(&exported));
+        return Ok(Exit::Done);
+    };
+    let targets: Vec<(PathBuf, Vec<ExportPart>)> = match tables {
+        true => parts.iter().map(|part| (output.join(format!("{}.csv", part.name())), vec![*part])).collect(),
+        false => vec![(output.clone(), parts)],
+    };
+    if let Some((taken, _)) = targets.iter().find(|(file, _)| file.exists() && !args.force) {
+        let message = format!("{} exists", taken.display());
+        return Err(Fault::failed(message).help("--force replaces it").into());
+    }
+    if tables {
+        fs::create_dir_all(output).with_context(|| format!("creating folder {}", output.display()))?;
+    }
+    let mut summary = Summary { files: Vec::new(), exported: Exported::default() };
+    for (file, parts) in targets {
+        let exported = write_file(snapshot, format, &parts, &file).await?;
+        summary.exported.entities += exported.entities;
+        summary.exported.relations += exported.relations;
+        summary.exported.chunks += exported.chunks;
+        summary.files.push(file);
+    }
+    if app.output.json {
+        app.output.json(&summary)?;
+    } else {
+        app.output.line(said(&summary.exported))?;
+    }
+    Ok(Exit::Done)
+}
+
+/// Writes beside the file first, so that a failure leaves no half of one.
+async fn write_file(
+    snapshot: &dyn Snapshot,
+    format: ExportFormat,
+    parts: &[ExportPart],
+    file: &Path,
+) -> anyhow::Result<Exported> {
+    let mut partial = file.as_os_str().to_owned();
+    partial.push(".partial");
+    let partial = PathBuf::from(partial);
+    let writing = || format!("writing {}", file.display());
+    let mut out = BufWriter::new(File::create(&partial).with_context(writing)?);
+    let exported = match export(snapshot, format, parts, &mut out).await {
+        Ok(exported) => exported,
+        Err(error) => {
+            drop(out);
+            // What was written is of no use; the error says why.
+            let _ = fs::remove_file(&partial);
+            return Err(error.into());
+        }
+    };
+    let written = out.into_inner().map_err(io::IntoInnerError::into_error).with_context(writing)?;
+    written.sync_all().with_context(writing)?;
+    fs::rename(&partial, file).with_context(writing)?;
+    Ok(exported)
+}
+
+fn said(exported: &Exported) -> String {
+    format!(
+        "{}, {}, {}",
+        count(exported.entities, "entity"),
+        count(exported.relations, "relation"),
+        count(exported.chunks, "chunk")
+    )
+}

@@ -1,0 +1,111 @@
+//! `graphloom graph import`: a ready graph becomes a document.
+
+use std::collections::BTreeMap;
+use std::io::Read;
+use std::path::Path;
+use std::sync::Arc;
+
+use anyhow::Context;
+use graphloom_engine::index::{Acceptance, ReadyGraph, accept_graph};
+use serde::Serialize;
+
+use crate::commands::App;
+use crate::commands::indexing::{self, Ran};
+use crate::fault::{Exit, Fault};
+use crate::files::source_name;
+use crate::interrupt::Interrupt;
+use crate::output::progress::ProgressView;
+use crate::output::render::{count, plain};
+use crate::wire;
+
+/// The largest file read.
+const MAX_BYTES: u64 = 256 << 20;
+
+#[derive(Serialize)]
+struct Summary {
+    event: &'static str,
+    source: String,
+    #[serde(flatten)]
+    acceptance: Acceptance,
+    /// Entities and relations that name no chunk; their own words became chunks.
+    without_chunk: usize,
+    run: Ran,
+}
+
+/// Takes the graph in and works until it is there.
+pub(super) async fn run(
+    app: &App,
+    file: &Path,
+    name: Option<&str>,
+    meta: &[(String, String)],
+) -> anyhow::Result<Exit> {
+    let is_stdin = file.as_os_str() == "-";
+    let name = match (name, is_stdin) {
+        (Some(name), _) => name.to_owned(),
+        (None, false) => source_name(file, &app.current_dir)?,
+        (None, true) => {
+            let fault = Fault::usage("standard input has no name under which to keep it");
+            return Err(fault.help("give it one, such as --name people.json").into());
+        }
+    };
+    let bytes = read(file, is_stdin)?;
+    let graph = ReadyGraph::read(&bytes)?;
+    drop(bytes);
+    let without_chunk = graph.unplaced();
+    let worker = wire::register_worker(&app.config)?;
+    let view = Arc::new(ProgressView::new(app.output));
+    let indexing = wire::indexing(app, &worker, indexing::listener(&view), None).await?;
+    let interrupt = Interrupt::listen()?;
+    let meta: BTreeMap<String, String> = meta.iter().cloned().collect();
+    let acceptance = accept_graph(&indexing.engine, &name, graph, meta).await?;
+    let run = indexing::run(app, &indexing, &interrupt, &view).await?;
+    let interrupted = run.interrupted;
+    let summary = Summary { event: "summary", source: name, acceptance, without_chunk, run };
+    if app.output.json {
+        app.output.json(&summary)?;
+    } else {
+        print(app, &summary)?;
+    }
+    if interrupted {
+        app.output.warn(indexing::GO_ON);
+        return Ok(Exit::Interrupted);
+    }
+    let partly =
+        summary.run.report.as_ref().is_some_and(|report| report.is_partial() || report.incomplete > 0);
+    Ok(if partly { Exit::Partly } else { Exit::Done })
+}
+
+fn read(file: &Path, is_stdin: bool) -> anyhow::Result<Vec<u8>> {
+    let mut bytes = Vec::new();
+    let reading = || format!("reading {}", file.display());
+    if is_stdin {
+        std::io::stdin().lock().take(MAX_BYTES + 1).read_to_end(&mut bytes).with_context(reading)?;
+    } else {
+        let opened = std::fs::File::open(file).with_context(reading)?;
+        opened.take(MAX_BYTES + 1).read_to_end(&mut bytes).with_context(reading)?;
+    }
+    if bytes.len() as u64 > MAX_BYTES {
+        let message = format!("{} has more than {} MiB", file.display(), MAX_BYTES >> 20);
+        return Err(Fault::failed(message).help("import it in parts, under a name each").into());
+    }
+    Ok(bytes)
+}
+
+fn print(app: &App, summary: &Summary) -> anyhow::Result<()> {
+    let source = plain(&summary.source);
+    match &summary.acceptance {
+        Acceptance::Accepted { replaces: Some(_), .. } => {
+            app.output.line(format_args!("{source} replaced"))?;
+        }
+        Acceptance::Accepted { replaces: None, .. } => app.output.line(format_args!("{source} taken in"))?,
+        Acceptance::Unchanged { .. } => app.output.line(format_args!("{source} unchanged"))?,
+        Acceptance::Refused { reason, .. } => app.output.line(format_args!("{source} refused: {reason}"))?,
+    }
+    if summary.without_chunk > 0 {
+        app.output.line(format_args!(
+            "{} without a chunk of its source_id; its own words were made one",
+            count(summary.without_chunk as u64, "record")
+        ))?;
+    }
+    summary.run.print(app)
+}

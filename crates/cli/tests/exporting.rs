@@ -1,0 +1,67 @@
+//! The graph for other programs.
+
+mod common;
+
+use common::{Graphloom, copy_lab};
+use serde_json::{Value, json};
+
+fn with_lab() -> Graphloom {
+    let graphloom = Graphloom::new();
+    copy_lab(&graphloom);
+    graphloom.ok(&["add", "docs"]);
+    graphloom
+}
+
+#[test]
+fn every_entity_relation_and_chunk_is_a_line_of_json() {
+    let graphloom = with_lab();
+    let counts = graphloom.json(&["status"])["counts"].clone();
+    let text = graphloom.ok(&["export"]);
+    let rows: Vec<Value> = text.lines().map(|line| serde_json::from_str(line).expect("JSON")).collect();
+    let count = |kind: &str| rows.iter().filter(|row| row["kind"] == kind).count();
+    assert_eq!(
+        (json!(count("entity")), json!(count("relation")), json!(count("chunk"))),
+        (counts["entities"].clone(), counts["relations"].clone(), counts["chunks"].clone())
+    );
+    let known = |key: &Value| rows.iter().any(|row| row["kind"] == "entity" && row["key"] == *key);
+    for row in &rows {
+        for key in row["entities"]
+            .as_array()
+            .into_iter()
+            .flatten()
+            .chain(row["kind"].eq("relation").then(|| &row["target"]))
+        {
+            assert!(known(key), "{key} is exported");
+        }
+    }
+    assert_eq!(graphloom.ok(&["export"]), text, "the same graph gives the same bytes");
+}
+
+#[test]
+fn tables_go_to_a_folder_or_one_at_a_time() {
+    let graphloom = with_lab();
+    graphloom.run(&["export", "--format", "csv"]).exits(2).says("--only");
+    let one = graphloom.ok(&["export", "--format", "csv", "--only", "relations"]);
+    assert!(one.starts_with("source,target,source_name,"), "{one}");
+    let summary = graphloom.json(&["export", "--format", "csv", "--output", "tables"]);
+    let entities = std::fs::read_to_string(graphloom.path("tables/entities.csv")).expect("written");
+    assert!(entities.starts_with("key,name,type,"));
+    assert_eq!(summary["entities"], graphloom.json(&["status"])["counts"]["entities"]);
+    graphloom.run(&["export", "--format", "csv", "--output", "tables"]).exits(1).says("--force");
+    graphloom.ok(&["export", "--format", "csv", "--output", "tables", "--force"]);
+    assert!(!graphloom.path("tables/entities.csv.partial").exists());
+}
+
+#[test]
+fn graph_programs_and_databases_get_nodes_and_edges() {
+    let graphloom = with_lab();
+    let counts = graphloom.json(&["status"])["counts"].clone();
+    graphloom.ok(&["export", "--format", "graphml", "--only", "entities,relations", "-o", "lab.graphml"]);
+    let xml = std::fs::read_to_string(graphloom.path("lab.graphml")).expect("written");
+    assert_eq!(json!(xml.matches("<node ").count()), counts["entities"]);
+    assert_eq!(json!(xml.matches("<edge ").count()), counts["relations"]);
+    let statements = graphloom.ok(&["export", "--format", "cypher"]);
+    assert!(statements.lines().all(|line| line.starts_with("MERGE (") && line.ends_with(';')));
+    assert_eq!(json!(statements.matches("[r:RELATED]").count()), counts["relations"]);
+    graphloom.run(&["--json", "export", "--format", "cypher"]).exits(2).says("--output");
+}

@@ -1,0 +1,89 @@
+//! Merging several entities into one: who stays, and how its description and type come about.
+//!
+//! Source: LightRAG, `amerge_entities`. Ours differ in that a merge is a decision that can be undone and holds for later
+//! documents too, that the type is the majority of all mentions unless said otherwise, and that weights of relations that
+//! become one add up.
+
+use std::collections::BTreeSet;
+
+use graphloom_core::{Action, Decisions, Entity, EntityKey, Snapshot};
+
+use super::EditError;
+use super::plan::{find, target, text_of};
+use crate::Engine;
+
+/// How a merged entity's description comes about.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub enum DescriptionRule {
+    /// All distinct ones, summarised where they are many [LightRAG: concatenate].
+    #[default]
+    Concatenate,
+    /// That of the first source.
+    KeepFirst,
+    /// That of the entity merged into, or of the last source where that is new.
+    KeepLast,
+    /// This one.
+    Text(String),
+}
+
+/// How a merged entity's type comes about.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub enum KindRule {
+    /// The commonest of all mentions.
+    #[default]
+    Majority,
+    /// That of the first source [LightRAG's default].
+    KeepFirst,
+    /// That of the entity merged into, or of the last source where that is new.
+    KeepLast,
+    /// This one.
+    Kind(String),
+}
+
+/// The decision that makes `sources` one with `into`.
+pub(super) async fn plan_merge(
+    engine: &Engine,
+    snapshot: &dyn Snapshot,
+    decisions: &Decisions,
+    names: &[String],
+    into: &str,
+    description: &DescriptionRule,
+    kind: &KindRule,
+) -> Result<Action, EditError> {
+    let (into_key, into_name, existing) = target(snapshot, decisions, into).await?;
+    let mut sources: Vec<Entity> = Vec::new();
+    for name in names {
+        let source = find(snapshot, decisions, name).await?;
+        if source.key != into_key && sources.iter().all(|known| known.key != source.key) {
+            sources.push(source);
+        }
+    }
+    if sources.is_empty() {
+        let one = names.first().cloned().unwrap_or_default();
+        return Err(EditError::OneEntity { one, other: into.to_owned() });
+    }
+    let mut together = BTreeSet::from([into_key.clone()]);
+    for source in &sources {
+        if let Some(verdict) = decisions.apart(&BTreeSet::from([source.key.clone()]), &together) {
+            let (one, other) = (source.name.clone(), into_name);
+            return Err(EditError::Apart { one, other, decision: verdict.id.clone() });
+        }
+        together.insert(source.key.clone());
+    }
+    let of_first = sources.first();
+    let of_last = existing.as_ref().or(sources.last());
+    let description = match description {
+        DescriptionRule::Concatenate => None,
+        DescriptionRule::KeepFirst => of_first.map(|entity| entity.description.clone()),
+        DescriptionRule::KeepLast => of_last.map(|entity| entity.description.clone()),
+        DescriptionRule::Text(text) => Some(text_of(engine, "description", text)?),
+    };
+    let kind = match kind {
+        KindRule::Majority => None,
+        KindRule::KeepFirst => of_first.map(|entity| entity.kind.clone()),
+        KindRule::KeepLast => of_last.map(|entity| entity.kind.clone()),
+        KindRule::Kind(kind) => Some(text_of(engine, "type", kind)?),
+    };
+    let sources: Vec<EntityKey> = sources.into_iter().map(|source| source.key).collect();
+    Ok(Action::MergeEntities { sources, into: into_key, name: into_name, kind, description })
+}

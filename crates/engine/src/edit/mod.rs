@@ -1,0 +1,272 @@
+//! The graph as people edit it: every edit is a decision, and the views are derived again with it.
+//!
+//! A decision holds for what is in the graph and for what comes later; undoing it gives the graph that would have been
+//! without it. One edit is one commit.
+
+mod error;
+mod merge;
+mod plan;
+
+use graphloom_core::{
+    Action, Call, Decision, DecisionId, Decisions, Entity, EntityKey, Relation, RelationKey, Require,
+    Snapshot, StoreError, VectorKind,
+};
+use serde::Serialize;
+
+pub use error::EditError;
+pub use merge::{DescriptionRule, KindRule};
+pub use plan::find_entity;
+
+use crate::Engine;
+use crate::graph::{Derivation, GraphChange, Summaries, derive, embed, rederive};
+use crate::index::MAX_CONFLICTS;
+
+/// Something to change in the graph. Entities are given by name, in any spelling that leads to their key, or by the name
+/// of what was merged into them.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Edit {
+    /// A new entity.
+    CreateEntity {
+        /// Its name.
+        name: String,
+        /// Its type; `UNKNOWN` where `None` and no document says better.
+        kind: Option<String>,
+        /// Its description.
+        description: String,
+    },
+    /// Another type or description; at least one.
+    EditEntity {
+        /// The entity.
+        name: String,
+        /// Its type.
+        kind: Option<String>,
+        /// Its description, in place of the documents'.
+        description: Option<String>,
+    },
+    /// Another name.
+    RenameEntity {
+        /// The entity.
+        name: String,
+        /// Its new name.
+        to: String,
+        /// Whether to merge where that name is another entity's.
+        merge: bool,
+    },
+    /// Without the entity and its relations.
+    DeleteEntity {
+        /// The entity.
+        name: String,
+    },
+    /// Several entities are one.
+    Merge {
+        /// Those that are merged.
+        sources: Vec<String>,
+        /// What they become: one of them, another entity, or a new one.
+        into: String,
+        /// How the description comes about.
+        description: DescriptionRule,
+        /// How the type comes about.
+        kind: KindRule,
+    },
+    /// What some chunks say of an entity is said of another.
+    Split {
+        /// The entity that loses them.
+        name: String,
+        /// The chunks.
+        chunks: Vec<graphloom_core::ChunkId>,
+        /// The entity that gains them; a new one, or one that exists.
+        into: String,
+    },
+    /// Two entities are not the same.
+    NotSame {
+        /// One.
+        one: String,
+        /// The other.
+        other: String,
+    },
+    /// A new relation between two entities.
+    CreateRelation {
+        /// The source.
+        source: String,
+        /// The target.
+        target: String,
+        /// What it is about.
+        keywords: Vec<String>,
+        /// Its description.
+        description: String,
+        /// Its strength; 1 where `None`.
+        weight: Option<f64>,
+    },
+    /// Other keywords, description or weight; at least one.
+    EditRelation {
+        /// One end.
+        source: String,
+        /// The other end.
+        target: String,
+        /// What it is about.
+        keywords: Option<Vec<String>>,
+        /// Its description, in place of the documents'.
+        description: Option<String>,
+        /// Its strength.
+        weight: Option<f64>,
+    },
+    /// Without the relation.
+    DeleteRelation {
+        /// One end.
+        source: String,
+        /// The other end.
+        target: String,
+    },
+    /// An earlier decision does not hold; undoing an undo makes it hold again.
+    Undo {
+        /// Its id or the beginning of it; the latest that holds where `None`.
+        decision: Option<String>,
+    },
+}
+
+/// What an edit does.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Edited {
+    /// The decision; a preview's is not stored.
+    pub decision: Decision,
+    /// The entity or the source of the relation that it is about, as it reads then; `None` where it is gone.
+    pub entity: Option<Entity>,
+    /// Entities that are new or read differently, by key.
+    pub entities: Vec<Entity>,
+    /// Relations that are new or read differently, by key.
+    pub relations: Vec<Relation>,
+    /// Entities that are gone, by key.
+    pub removed_entities: Vec<EntityKey>,
+    /// Relations that are gone, by key.
+    pub removed_relations: Vec<RelationKey>,
+    /// Descriptions that wait for a summary: the model failed, or, in a preview, was not asked.
+    pub stale: u32,
+}
+
+/// Decides and applies `edit`.
+#[tracing::instrument(skip_all, err)]
+pub async fn apply(engine: &Engine, edit: &Edit) -> Result<Edited, EditError> {
+    // The ledger keeps the calls of attempts that another process overtook.
+    let mut overtaken: Vec<Call> = Vec::new();
+    for _ in 0..MAX_CONFLICTS {
+        let snapshot = engine.store.snapshot().await?;
+        let decisions = Decisions::read(snapshot.as_ref()).await?;
+        let action = plan::plan(engine, snapshot.as_ref(), &decisions, edit).await?;
+        let attempt = Attempt { engine, snapshot: snapshot.as_ref(), decisions: &decisions };
+        let (edited, (Derivation { mut batch, .. }, texts)) = attempt.derive(action, Summaries::Now).await?;
+        embed(engine, texts, None, &mut batch).await?;
+        batch.require.push(Require::GraphUnchangedSince(snapshot.graph_revision()));
+        batch.append_calls.splice(0..0, std::mem::take(&mut overtaken));
+        drop(snapshot);
+        let calls = batch.append_calls.clone();
+        match engine.store.commit(batch).await {
+            Ok(_) => return Ok(edited),
+            Err(error) if error.is_conflict() => {
+                tracing::debug!(%error, "editing again");
+                overtaken = calls;
+            }
+            Err(error) => return Err(error.into()),
+        }
+    }
+    let what = format!("other processes changed the graph {MAX_CONFLICTS} times in a row");
+    Err(StoreError::Conflict { what }.into())
+}
+
+/// What `edit` would do. Nothing is stored and no model is asked: descriptions that would be summarised are cut.
+pub async fn preview(engine: &Engine, edit: &Edit) -> Result<Edited, EditError> {
+    let snapshot = engine.store.snapshot().await?;
+    let decisions = Decisions::read(snapshot.as_ref()).await?;
+    let action = plan::plan(engine, snapshot.as_ref(), &decisions, edit).await?;
+    let attempt = Attempt { engine, snapshot: snapshot.as_ref(), decisions: &decisions };
+    let (edited, _) = attempt.derive(action, Summaries::Later).await?;
+    Ok(edited)
+}
+
+/// Adds decisions as they are, in this order, in one commit, and derives what they change. Nothing is asked of them: one
+/// that names what does not exist waits for it. For moving decisions from one workspace to another.
+pub async fn decide(engine: &Engine, actions: Vec<Action>) -> Result<Vec<DecisionId>, EditError> {
+    for _ in 0..MAX_CONFLICTS {
+        let snapshot = engine.store.snapshot().await?;
+        let next = Decisions::read(snapshot.as_ref()).await?.next_order();
+        let made_at = engine.clock.now();
+        let decided: Vec<Decision> = (next..)
+            .zip(actions.iter().cloned())
+            .map(|(order, action)| Decision::new(order, made_at, action))
+            .collect();
+        let ids = decided.iter().map(|decision| decision.id.clone()).collect();
+        let change = GraphChange { decided, ..GraphChange::default() };
+        let mut batch = rederive(engine, snapshot.as_ref(), &change, Summaries::Now).await?.batch;
+        batch.require.push(Require::GraphUnchangedSince(snapshot.graph_revision()));
+        drop(snapshot);
+        match engine.store.commit(batch).await {
+            Ok(_) => return Ok(ids),
+            Err(error) if error.is_conflict() => tracing::debug!(%error, "deciding again"),
+            Err(error) => return Err(error.into()),
+        }
+    }
+    let what = format!("other processes changed the graph {MAX_CONFLICTS} times in a row");
+    Err(StoreError::Conflict { what }.into())
+}
+
+/// What is to be written, and what is to be embedded for it.
+type Derived = (Derivation, Vec<(VectorKind, String, String)>);
+
+/// One try at the graph as a snapshot shows it.
+struct Attempt<'a> {
+    engine: &'a Engine,
+    snapshot: &'a dyn Snapshot,
+    decisions: &'a Decisions,
+}
+
+impl Attempt<'_> {
+    async fn derive(&self, action: Action, summaries: Summaries) -> Result<(Edited, Derived), EditError> {
+        let decision = Decision::new(self.decisions.next_order(), self.engine.clock.now(), action);
+        let change = GraphChange { decided: vec![decision.clone()], ..GraphChange::default() };
+        let derived = derive(self.engine, self.snapshot, &change, summaries).await?;
+        let batch = &derived.0.batch;
+        let about = about(&decision.action, self.decisions);
+        let mut entity =
+            batch.put_entities.iter().find(|entity| Some(&entity.key) == about.as_ref()).cloned();
+        if let (None, Some(key)) = (&entity, about)
+            && !batch.remove_entities.contains(&key)
+        {
+            entity = self.snapshot.entities(&[key]).await?.into_iter().flatten().next();
+        }
+        let edited = Edited {
+            entity,
+            entities: batch.put_entities.clone(),
+            relations: batch.put_relations.clone(),
+            removed_entities: batch.remove_entities.clone(),
+            removed_relations: batch.remove_relations.clone(),
+            stale: batch.set_stale.iter().filter(|(_, is_stale)| *is_stale).count() as u32,
+            decision,
+        };
+        Ok((edited, derived))
+    }
+}
+
+/// The entity that a decision is about.
+fn about(action: &Action, decisions: &Decisions) -> Option<EntityKey> {
+    match action {
+        Action::CreateEntity { key, .. } | Action::EditEntity { key, .. } | Action::DeleteEntity { key } => {
+            Some(key.clone())
+        }
+        Action::RenameEntity { into, .. }
+        | Action::MergeEntities { into, .. }
+        | Action::SplitEntity { into, .. } => Some(into.clone()),
+        Action::CreateRelation { source, .. } => Some(source.clone()),
+        Action::EditRelation { relation, .. } | Action::DeleteRelation { relation } => {
+            Some(relation.a().clone())
+        }
+        Action::NotSame { pair } => Some(pair.a().clone()),
+        Action::Undo { decision } => {
+            let undone = decisions.all().iter().find(|known| known.id == *decision)?;
+            match &undone.action {
+                Action::Undo { .. } => None,
+                Action::MergeEntities { sources, .. } => sources.first().cloned(),
+                Action::RenameEntity { key, .. } | Action::SplitEntity { key, .. } => Some(key.clone()),
+                action => about(action, decisions),
+            }
+        }
+    }
+}

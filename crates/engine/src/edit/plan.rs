@@ -1,0 +1,339 @@
+//! From what a person asks for to the decision it is, checked against the graph.
+
+use std::collections::BTreeSet;
+
+use graphloom_core::{
+    Action, ChunkId, Decision, Decisions, Entity, EntityKey, Relation, RelationKey, Snapshot, StoreError,
+};
+
+use super::merge::plan_merge;
+use super::{DescriptionRule, Edit, EditError, KindRule};
+use crate::Engine;
+use crate::graph::SUMMARY_TOKENS;
+use crate::text::{clean_name, entity_key, sanitize};
+
+/// Longest type or keyword in characters.
+const MAX_WORD_CHARS: usize = 256;
+/// Shortest beginning of an id that is looked for.
+const MIN_ID_DIGITS: usize = 4;
+
+/// The entity of that name, in any spelling that leads to its key, or that its name was merged into; `None` where there
+/// is none.
+pub async fn find_entity(snapshot: &dyn Snapshot, name: &str) -> Result<Option<Entity>, StoreError> {
+    let decisions = Decisions::read(snapshot).await?;
+    known(snapshot, &decisions, name).await
+}
+
+pub(super) async fn plan(
+    engine: &Engine,
+    snapshot: &dyn Snapshot,
+    decisions: &Decisions,
+    edit: &Edit,
+) -> Result<Action, EditError> {
+    let plan = Plan { engine, snapshot, decisions };
+    match edit {
+        Edit::CreateEntity { name, kind, description } => {
+            plan.create(name, kind.as_deref(), description).await
+        }
+        Edit::EditEntity { name, kind, description } => {
+            plan.edit(name, kind.as_deref(), description.as_deref()).await
+        }
+        Edit::RenameEntity { name, to, merge } => plan.rename(name, to, *merge).await,
+        Edit::DeleteEntity { name } => {
+            Ok(Action::DeleteEntity { key: find(snapshot, decisions, name).await?.key })
+        }
+        Edit::Merge { sources, into, description, kind } => {
+            plan_merge(engine, snapshot, decisions, sources, into, description, kind).await
+        }
+        Edit::Split { name, chunks, into } => plan.split(name, chunks, into).await,
+        Edit::NotSame { one, other } => plan.not_same(one, other).await,
+        Edit::CreateRelation { source, target, keywords, description, weight } => {
+            plan.create_relation([source, target], keywords, description, *weight).await
+        }
+        Edit::EditRelation { source, target, keywords, description, weight } => {
+            plan.edit_relation([source, target], keywords.as_deref(), description.as_deref(), *weight).await
+        }
+        Edit::DeleteRelation { source, target } => {
+            Ok(Action::DeleteRelation { relation: plan.relation([source, target]).await?.key })
+        }
+        Edit::Undo { decision } => Ok(Action::Undo { decision: undoable(decisions, decision.as_deref())? }),
+    }
+}
+
+struct Plan<'a> {
+    engine: &'a Engine,
+    snapshot: &'a dyn Snapshot,
+    decisions: &'a Decisions,
+}
+
+impl Plan<'_> {
+    async fn create(&self, name: &str, kind: Option<&str>, description: &str) -> Result<Action, EditError> {
+        if let Some(known) = known(self.snapshot, self.decisions, name).await? {
+            return Err(self.taken(name, known, false));
+        }
+        let (key, name) = key_of(name)?;
+        let kind = kind.map(|kind| text_of(self.engine, "type", kind)).transpose()?;
+        let description = text_of(self.engine, "description", description)?;
+        Ok(Action::CreateEntity { key, name, kind, description })
+    }
+
+    async fn edit(
+        &self,
+        name: &str,
+        kind: Option<&str>,
+        description: Option<&str>,
+    ) -> Result<Action, EditError> {
+        let entity = find(self.snapshot, self.decisions, name).await?;
+        if kind.is_none() && description.is_none() {
+            return Err(EditError::NothingToChange { name: entity.name });
+        }
+        let kind = kind.map(|kind| text_of(self.engine, "type", kind)).transpose()?;
+        let description = description.map(|text| text_of(self.engine, "description", text)).transpose()?;
+        Ok(Action::EditEntity { key: entity.key, name: None, kind, description })
+    }
+
+    async fn rename(&self, name: &str, to: &str, merge: bool) -> Result<Action, EditError> {
+        let entity = find(self.snapshot, self.decisions, name).await?;
+        let (into, new_name) = key_of(to)?;
+        if into == entity.key {
+            if new_name == entity.name {
+                return Err(EditError::NothingToChange { name: entity.name });
+            }
+            let name = Some(new_name);
+            return Ok(Action::EditEntity { key: entity.key, name, kind: None, description: None });
+        }
+        match known(self.snapshot, self.decisions, to).await?.filter(|known| known.key != entity.key) {
+            Some(known) if merge => {
+                let (description, kind) = (DescriptionRule::default(), KindRule::default());
+                let sources = [entity.key.to_string()];
+                let into = known.key.as_str();
+                plan_merge(self.engine, self.snapshot, self.decisions, &sources, into, &description, &kind)
+                    .await
+            }
+            Some(known) => Err(self.taken(&new_name, known, true)),
+            None => {
+                let ours = BTreeSet::from([entity.key.clone()]);
+                match self.decisions.apart(&ours, &BTreeSet::from([into.clone()])) {
+                    Some(verdict) => Err(EditError::Apart {
+                        one: entity.name,
+                        other: new_name,
+                        decision: verdict.id.clone(),
+                    }),
+                    None => Ok(Action::RenameEntity { key: entity.key, into, name: new_name }),
+                }
+            }
+        }
+    }
+
+    /// The error of a name that is another entity's.
+    fn taken(&self, name: &str, known: Entity, can_merge: bool) -> EditError {
+        let said = key_of(name).map(|(key, _)| key).ok().filter(|key| *key != known.key);
+        let by = said.and_then(|key| self.decisions.moved_by(&key).cloned());
+        EditError::EntityExists { name: name.to_owned(), known: known.name, by, can_merge }
+    }
+
+    async fn split(&self, name: &str, chunks: &[ChunkId], into: &str) -> Result<Action, EditError> {
+        let entity = find(self.snapshot, self.decisions, name).await?;
+        let (into, into_name, existing) = target(self.snapshot, self.decisions, into).await?;
+        // A name that was merged into the entity may be split off again; only its own may not.
+        let (said, said_name) = key_of(&into_name)?;
+        let (into, name) = match existing {
+            Some(known) if known.key == entity.key => (said, said_name),
+            Some(known) => (known.key, known.name),
+            None => (into, into_name),
+        };
+        if into == entity.key {
+            return Err(EditError::OneEntity { one: entity.name, other: name });
+        }
+        if chunks.is_empty() {
+            return Err(EditError::NothingToChange { name: entity.name });
+        }
+        let key = std::slice::from_ref(&entity.key);
+        let mentions = self.snapshot.mentions_of(key).await?.into_iter().flatten();
+        let mut speaking: BTreeSet<ChunkId> =
+            mentions.filter(|mention| !mention.set_aside).map(|mention| mention.chunk).collect();
+        let facts = self.snapshot.facts_touching(key).await?.into_iter().flatten();
+        speaking.extend(facts.filter(|fact| !fact.set_aside).map(|fact| fact.chunk));
+        if let Some(foreign) = chunks.iter().find(|chunk| !speaking.contains(chunk)) {
+            return Err(EditError::ForeignChunk { chunk: foreign.to_string(), name: entity.name });
+        }
+        let chunks: Vec<ChunkId> = chunks.iter().collect::<BTreeSet<_>>().into_iter().cloned().collect();
+        Ok(Action::SplitEntity { key: entity.key, chunks, into, name })
+    }
+
+    async fn not_same(&self, one: &str, other: &str) -> Result<Action, EditError> {
+        let (a, b) = (self.key_in_use(one).await?, self.key_in_use(other).await?);
+        let pair = RelationKey::new(a, b)
+            .ok_or_else(|| EditError::OneEntity { one: one.to_owned(), other: other.to_owned() })?;
+        let action = Action::NotSame { pair };
+        match self.decisions.holding().find(|decision| decision.action == action) {
+            Some(decision) => Err(EditError::AlreadyDecided { decision: decision.id.clone() }),
+            None => Ok(action),
+        }
+    }
+
+    /// The key of a name as it is said: that of an entity, or one that was merged into an entity.
+    async fn key_in_use(&self, name: &str) -> Result<EntityKey, EditError> {
+        if let Ok((key, _)) = key_of(name)
+            && self.decisions.moved_by(&key).is_some()
+        {
+            return Ok(key);
+        }
+        Ok(find(self.snapshot, self.decisions, name).await?.key)
+    }
+
+    /// Two different entities.
+    async fn ends(&self, [source, target]: [&str; 2]) -> Result<([Entity; 2], RelationKey), EditError> {
+        let source = find(self.snapshot, self.decisions, source).await?;
+        let target = find(self.snapshot, self.decisions, target).await?;
+        match RelationKey::new(source.key.clone(), target.key.clone()) {
+            Some(key) => Ok(([source, target], key)),
+            None => Err(EditError::OneEntity { one: source.name, other: target.name }),
+        }
+    }
+
+    async fn relation(&self, names: [&str; 2]) -> Result<Relation, EditError> {
+        let ([source, target], key) = self.ends(names).await?;
+        let found = self.snapshot.relations(&[key]).await?.into_iter().flatten().next();
+        found.ok_or(EditError::UnknownRelation { source_name: source.name, target: target.name })
+    }
+
+    async fn create_relation(
+        &self,
+        names: [&str; 2],
+        keywords: &[String],
+        description: &str,
+        weight: Option<f64>,
+    ) -> Result<Action, EditError> {
+        let ([source, target], key) = self.ends(names).await?;
+        if self.snapshot.relations(&[key]).await?.into_iter().flatten().next().is_some() {
+            return Err(EditError::RelationExists { source_name: source.name, target: target.name });
+        }
+        Ok(Action::CreateRelation {
+            source: source.key,
+            target: target.key,
+            source_name: source.name,
+            target_name: target.name,
+            keywords: self.keywords(keywords)?,
+            description: text_of(self.engine, "description", description)?,
+            weight: checked_weight(weight.unwrap_or(1.0))?,
+        })
+    }
+
+    async fn edit_relation(
+        &self,
+        names: [&str; 2],
+        keywords: Option<&[String]>,
+        description: Option<&str>,
+        weight: Option<f64>,
+    ) -> Result<Action, EditError> {
+        let relation = self.relation(names).await?.key;
+        if keywords.is_none() && description.is_none() && weight.is_none() {
+            return Err(EditError::NothingToChange { name: names.join(" - ") });
+        }
+        Ok(Action::EditRelation {
+            relation,
+            keywords: keywords.map(|keywords| self.keywords(keywords)).transpose()?,
+            description: description.map(|text| text_of(self.engine, "description", text)).transpose()?,
+            weight: weight.map(checked_weight).transpose()?,
+        })
+    }
+
+    fn keywords(&self, keywords: &[String]) -> Result<Vec<String>, EditError> {
+        let words: Result<BTreeSet<String>, EditError> =
+            keywords.iter().map(|keyword| text_of(self.engine, "keyword", keyword)).collect();
+        Ok(words?.into_iter().collect())
+    }
+}
+
+/// The entity of that name, or the error that says there is none.
+pub(super) async fn find(
+    snapshot: &dyn Snapshot,
+    decisions: &Decisions,
+    name: &str,
+) -> Result<Entity, EditError> {
+    known(snapshot, decisions, name).await?.ok_or_else(|| EditError::UnknownEntity { name: name.to_owned() })
+}
+
+/// An entity to be or that is: its key, its name, and itself where it is.
+pub(super) async fn target(
+    snapshot: &dyn Snapshot,
+    decisions: &Decisions,
+    name: &str,
+) -> Result<(EntityKey, String, Option<Entity>), EditError> {
+    if let Some(entity) = known(snapshot, decisions, name).await? {
+        return Ok((entity.key.clone(), entity.name.clone(), Some(entity)));
+    }
+    let (key, name) = key_of(name)?;
+    Ok((key, name, None))
+}
+
+async fn known(
+    snapshot: &dyn Snapshot,
+    decisions: &Decisions,
+    name: &str,
+) -> Result<Option<Entity>, StoreError> {
+    let said: Vec<EntityKey> = clean_name(name)
+        .and_then(|name| entity_key(&name))
+        .into_iter()
+        .chain([EntityKey::from_stored(name)])
+        .collect();
+    let led = said.iter().map(|key| decisions.resolve(key)).collect::<Vec<_>>();
+    let keys: Vec<EntityKey> = said.into_iter().chain(led).collect();
+    Ok(snapshot.entities(&keys).await?.into_iter().flatten().next())
+}
+
+/// The key and the clean form of a name.
+fn key_of(name: &str) -> Result<(EntityKey, String), EditError> {
+    let clean = clean_name(name).and_then(|clean| Some((entity_key(&clean)?, clean)));
+    clean.ok_or_else(|| EditError::BadValue { what: format!("{name:?} is no name for an entity") })
+}
+
+/// A text as it may be stored: without control characters, not empty, not too long.
+pub(super) fn text_of(engine: &Engine, what: &str, text: &str) -> Result<String, EditError> {
+    let text = sanitize(text).trim().to_owned();
+    let bad = |why: String| Err(EditError::BadValue { what: format!("the {what} {why}") });
+    if text.is_empty() {
+        return bad("is empty".to_owned());
+    }
+    if what != "description" {
+        return match text.chars().count() {
+            count if count > MAX_WORD_CHARS => {
+                bad(format!("has {count} characters, at most {MAX_WORD_CHARS} are kept"))
+            }
+            _ => Ok(text),
+        };
+    }
+    match engine.tokenizer.count(&text) {
+        count if count > SUMMARY_TOKENS => {
+            bad(format!("has {count} tokens, at most {SUMMARY_TOKENS} are kept"))
+        }
+        _ => Ok(text),
+    }
+}
+
+fn checked_weight(weight: f64) -> Result<f64, EditError> {
+    if weight.is_finite() && weight >= 0.0 {
+        return Ok(weight);
+    }
+    Err(EditError::BadValue { what: format!("the weight {weight} is no number from 0 up") })
+}
+
+/// The decision of that id or beginning of an id, if it holds; the latest one that does where none is given.
+fn undoable(decisions: &Decisions, id: Option<&str>) -> Result<graphloom_core::DecisionId, EditError> {
+    let Some(given) = id else {
+        return decisions.holding().last().map(|last| last.id.clone()).ok_or(EditError::NothingToUndo);
+    };
+    let digits = given.strip_prefix("dec-").unwrap_or(given);
+    let is_match = |decision: &&Decision| {
+        digits.len() >= MIN_ID_DIGITS && decision.id.as_str().trim_start_matches("dec-").starts_with(digits)
+    };
+    let matches: Vec<&Decision> = decisions.all().iter().filter(is_match).collect();
+    match matches.as_slice() {
+        [one] => match decisions.undone_by(&one.id) {
+            Some(by) => Err(EditError::AlreadyUndone { decision: one.id.clone(), by: by.clone() }),
+            None => Ok(one.id.clone()),
+        },
+        _ => Err(EditError::UnknownDecision { id: given.to_owned(), matches: matches.len() }),
+    }
+}

@@ -1,0 +1,7 @@
+//! Looking around in the graph: its labels, and the neighbourhood of an entity.
+
+mod labels;
+mod subgraph;
+
+pub use labels::{Label, MAX_LABELS, MAX_MATCHES, all_labels, popular_labels, search_labels};
+pub use subgraph::{GraphNode, Limit, MAX_DEPTH, MAX_NODES, Subgraph, SubgraphQuery, subgraph};

@@ -1,0 +1,166 @@
+//! The neighbourhood of an entity, or the best connected part of the graph, within limits.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use graphloom_core::{Entity, EntityKey, Relation, RelationKey, Snapshot, StoreError};
+use serde::Serialize;
+
+use super::labels::popular_labels;
+use crate::edit::find_entity;
+
+/// Most entities of an answer [LightRAG].
+pub const MAX_NODES: usize = 1000;
+/// Furthest from where it starts.
+pub const MAX_DEPTH: u32 = 20;
+/// Entities whose relations are read at once.
+const PAGE: usize = 100;
+/// Stands for the whole graph.
+const EVERYTHING: &str = "*";
+
+/// What to show.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SubgraphQuery {
+    /// Where it starts: an entity's name, or `*` for the best connected entities.
+    pub label: String,
+    /// How many relations away an entity may be; at most [`MAX_DEPTH`].
+    pub max_depth: u32,
+    /// How many entities there may be; at most [`MAX_NODES`].
+    pub max_nodes: usize,
+}
+
+impl Default for SubgraphQuery {
+    /// LightRAG's: everything within three relations.
+    fn default() -> Self {
+        Self { label: EVERYTHING.to_owned(), max_depth: 3, max_nodes: MAX_NODES }
+    }
+}
+
+/// A part of the graph.
+#[derive(Debug, Clone, Default, PartialEq, Serialize)]
+pub struct Subgraph {
+    /// Its entities, in the order they were reached.
+    pub nodes: Vec<GraphNode>,
+    /// The relations among them, by key.
+    pub edges: Vec<Relation>,
+    /// Whether something that hangs on it was left out.
+    pub truncated: bool,
+    /// Which limits left something out.
+    pub truncated_by: Vec<Limit>,
+    /// Neighbours that were seen and left out; there may be more behind them.
+    pub left_out: u64,
+}
+
+/// An entity and how far it is from where it started.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct GraphNode {
+    /// Relations away.
+    pub depth: u32,
+    /// The entity.
+    #[serde(flatten)]
+    pub entity: Entity,
+}
+
+/// A limit of a [`SubgraphQuery`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Limit {
+    /// `max_depth`.
+    Depth,
+    /// `max_nodes`.
+    Nodes,
+}
+
+/// The part of the graph that `query` asks for; `None` where no entity has that name.
+///
+/// Breadth first; within a depth the best connected entities come first, ties by name. Unlike LightRAG's, the answer also
+/// says when the depth left something out.
+pub async fn subgraph(
+    snapshot: &dyn Snapshot,
+    query: &SubgraphQuery,
+) -> Result<Option<Subgraph>, StoreError> {
+    let max_nodes = query.max_nodes.min(MAX_NODES);
+    let mut graph = Subgraph::default();
+    if query.label == EVERYTHING {
+        let best = popular_labels(snapshot, max_nodes).await?;
+        let keys: Vec<EntityKey> = best.into_iter().map(|label| label.key).collect();
+        let entities = snapshot.entities(&keys).await?.into_iter().flatten();
+        graph.nodes = entities.map(|entity| GraphNode { depth: 0, entity }).collect();
+        let left_out = snapshot.counts().await?.entities.saturating_sub(graph.nodes.len() as u64);
+        graph.leave_out(Limit::Nodes, left_out);
+    } else {
+        let Some(start) = find_entity(snapshot, &query.label).await? else { return Ok(None) };
+        reach(snapshot, start, query.max_depth.min(MAX_DEPTH), max_nodes, &mut graph).await?;
+    }
+    graph.edges = edges_among(snapshot, &graph.nodes).await?;
+    Ok(Some(graph))
+}
+
+impl Subgraph {
+    fn leave_out(&mut self, limit: Limit, count: u64) {
+        if count > 0 {
+            self.truncated = true;
+            self.truncated_by.push(limit);
+            self.left_out += count;
+        }
+    }
+}
+
+async fn reach(
+    snapshot: &dyn Snapshot,
+    start: Entity,
+    max_depth: u32,
+    max_nodes: usize,
+    graph: &mut Subgraph,
+) -> Result<(), StoreError> {
+    if max_nodes == 0 {
+        graph.leave_out(Limit::Nodes, 1);
+        return Ok(());
+    }
+    let mut seen = BTreeSet::from([start.key.clone()]);
+    let mut edge = vec![start.key.clone()];
+    graph.nodes.push(GraphNode { depth: 0, entity: start });
+    for depth in 1..=max_depth + 1 {
+        let mut next: BTreeSet<EntityKey> = BTreeSet::new();
+        for keys in edge.chunks(PAGE) {
+            let relations = snapshot.relations_of(keys).await?.into_iter().flatten();
+            let ends = relations.flat_map(|relation| relation.key.ends().map(EntityKey::clone));
+            next.extend(ends.filter(|end| !seen.contains(end)));
+        }
+        if next.is_empty() {
+            return Ok(());
+        }
+        if depth > max_depth {
+            graph.leave_out(Limit::Depth, next.len() as u64);
+            return Ok(());
+        }
+        let keys: Vec<EntityKey> = next.iter().cloned().collect();
+        let mut entities: Vec<Entity> = snapshot.entities(&keys).await?.into_iter().flatten().collect();
+        entities.sort_by(|one, other| {
+            (other.degree, &one.name, &one.key).cmp(&(one.degree, &other.name, &other.key))
+        });
+        let left_out = (entities.len() + graph.nodes.len()).saturating_sub(max_nodes);
+        entities.truncate(entities.len() - left_out);
+        seen.extend(next);
+        edge = entities.iter().map(|entity| entity.key.clone()).collect();
+        graph.nodes.extend(entities.into_iter().map(|entity| GraphNode { depth, entity }));
+        graph.leave_out(Limit::Nodes, left_out as u64);
+        if left_out > 0 {
+            return Ok(());
+        }
+    }
+    Ok(())
+}
+
+async fn edges_among(snapshot: &dyn Snapshot, nodes: &[GraphNode]) -> Result<Vec<Relation>, StoreError> {
+    let keys: Vec<EntityKey> = nodes.iter().map(|node| node.entity.key.clone()).collect();
+    let kept: BTreeSet<&EntityKey> = keys.iter().collect();
+    let mut edges: BTreeMap<RelationKey, Relation> = BTreeMap::new();
+    for keys in keys.chunks(PAGE) {
+        for relation in snapshot.relations_of(keys).await?.into_iter().flatten() {
+            if relation.key.ends().into_iter().all(|end| kept.contains(end)) {
+                edges.insert(relation.key.clone(), relation);
+            }
+        }
+    }
+    Ok(edges.into_values().collect())
+}

@@ -1,0 +1,99 @@
+//! Comma-separated values, a table with a header for each part.
+
+use std::io::{self, Write};
+
+use graphloom_core::{Entity, EntityKey};
+
+use super::{ChunkRow, ExportPart, GraphWriter, RelationRow};
+
+/// Between the values of a list in one cell.
+const SEPARATOR: &str = ", ";
+
+pub(super) struct Csv<'a>(csv::Writer<&'a mut (dyn Write + Send)>);
+
+impl<'a> Csv<'a> {
+    pub(super) fn new(out: &'a mut (dyn Write + Send)) -> Self {
+        // Tables of different widths may follow each other.
+        Self(csv::WriterBuilder::new().flexible(true).from_writer(out))
+    }
+
+    fn row(&mut self, cells: &[&str]) -> io::Result<()> {
+        self.0.write_record(cells).map_err(io::Error::other)
+    }
+}
+
+impl GraphWriter for Csv<'_> {
+    fn begin(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+
+    fn part(&mut self, part: ExportPart) -> io::Result<()> {
+        self.row(match part {
+            ExportPart::Entities => &["key", "name", "type", "description", "mentions", "degree"],
+            ExportPart::Relations => &[
+                "source",
+                "target",
+                "source_name",
+                "target_name",
+                "keywords",
+                "description",
+                "weight",
+                "facts",
+            ],
+            ExportPart::Chunks => &[
+                "id",
+                "document",
+                "source",
+                "title",
+                "ordinal",
+                "start",
+                "end",
+                "tokens",
+                "breadcrumb",
+                "text",
+                "entities",
+            ],
+        })
+    }
+
+    fn entity(&mut self, entity: &Entity) -> io::Result<()> {
+        let (mentions, degree) = (entity.mention_count.to_string(), entity.degree.to_string());
+        let key = entity.key.as_str();
+        self.row(&[key, &entity.name, &entity.kind, &entity.description, &mentions, &degree])
+    }
+
+    fn relation(&mut self, RelationRow { relation, names }: &RelationRow<'_>) -> io::Result<()> {
+        let (weight, facts) = (relation.weight.to_string(), relation.fact_count.to_string());
+        self.row(&[
+            relation.key.a().as_str(),
+            relation.key.b().as_str(),
+            names[0],
+            names[1],
+            &relation.keywords.join(SEPARATOR),
+            &relation.description,
+            &weight,
+            &facts,
+        ])
+    }
+
+    fn chunk(&mut self, ChunkRow { chunk, document, entities }: &ChunkRow<'_>) -> io::Result<()> {
+        let keys: Vec<&str> = entities.iter().map(EntityKey::as_str).collect();
+        self.row(&[
+            chunk.id.as_str(),
+            document.id.as_str(),
+            &document.source,
+            &document.title,
+            &chunk.ordinal.to_string(),
+            &chunk.span.start.to_string(),
+            &chunk.span.end.to_string(),
+            &chunk.token_count.to_string(),
+            &chunk.breadcrumb.join(" > "),
+            &chunk.text,
+            &keys.join(SEPARATOR),
+        ])
+    }
+
+    fn end(&mut self) -> io::Result<()> {
+        self.0.flush()
+    }
+}

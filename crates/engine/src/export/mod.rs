@@ -1,0 +1,305 @@
+//! The graph for other programs: entities, relations and chunks, written as they are read.
+//!
+//! Nothing is kept in memory but a page of rows, so the size of the graph does not matter. Documents that are being
+//! prepared are left out.
+
+mod csv;
+mod cypher;
+mod graphml;
+mod jsonl;
+
+use std::io::Write;
+
+use graphloom_core::{
+    Chunk, ChunkId, Document, Entity, EntityKey, GraphKey, Relation, RelationKey, Snapshot, StoreError,
+    Visibility,
+};
+use serde::Serialize;
+
+/// Rows read from the store at a time.
+const PAGE: usize = 500;
+
+/// How to write.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ExportFormat {
+    /// One JSON object a line.
+    JsonLines,
+    /// Comma-separated values, a table for each part.
+    Csv,
+    /// XML for graph programs.
+    GraphMl,
+    /// Statements for graph databases, one a line.
+    Cypher,
+}
+
+/// What to write.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum ExportPart {
+    /// Entities.
+    Entities,
+    /// Relations.
+    Relations,
+    /// Chunks, with what they speak of.
+    Chunks,
+}
+
+impl ExportPart {
+    /// All parts, in the order they are written.
+    pub const ALL: [Self; 3] = [Self::Entities, Self::Relations, Self::Chunks];
+
+    /// The part's name in output and file names.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Entities => "entities",
+            Self::Relations => "relations",
+            Self::Chunks => "chunks",
+        }
+    }
+}
+
+/// What was written.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
+pub struct Exported {
+    /// Entities.
+    pub entities: u64,
+    /// Relations.
+    pub relations: u64,
+    /// Chunks.
+    pub chunks: u64,
+}
+
+/// Why an export ended early.
+#[derive(Debug, thiserror::Error)]
+pub enum ExportError {
+    /// The store failed.
+    #[error("reading the workspace")]
+    Store(#[from] StoreError),
+    /// The output failed.
+    #[error("writing the export")]
+    Write(#[from] std::io::Error),
+}
+
+/// Writes `parts` of the graph, in the order of [`ExportPart::ALL`] whatever theirs; within a part by key. The same
+/// snapshot gives the same bytes.
+pub async fn export(
+    snapshot: &dyn Snapshot,
+    format: ExportFormat,
+    parts: &[ExportPart],
+    out: &mut (dyn Write + Send),
+) -> Result<Exported, ExportError> {
+    let mut writer: Box<dyn GraphWriter + '_> = match format {
+        ExportFormat::JsonLines => Box::new(jsonl::JsonLines(out)),
+        ExportFormat::Csv => Box::new(csv::Csv::new(out)),
+        ExportFormat::GraphMl => Box::new(graphml::GraphMl(out)),
+        ExportFormat::Cypher => Box::new(cypher::Cypher(out)),
+    };
+    let mut exported = Exported::default();
+    writer.begin()?;
+    for part in ExportPart::ALL.into_iter().filter(|part| parts.contains(part)) {
+        writer.part(part)?;
+        match part {
+            ExportPart::Entities => export_entities(snapshot, &mut *writer, &mut exported.entities).await?,
+            ExportPart::Relations => {
+                export_relations(snapshot, &mut *writer, &mut exported.relations).await?
+            }
+            ExportPart::Chunks => export_chunks(snapshot, &mut *writer, &mut exported.chunks).await?,
+        }
+    }
+    writer.end()?;
+    Ok(exported)
+}
+
+/// One format.
+trait GraphWriter: Send {
+    fn begin(&mut self) -> std::io::Result<()>;
+    /// A part begins.
+    fn part(&mut self, part: ExportPart) -> std::io::Result<()>;
+    fn entity(&mut self, entity: &Entity) -> std::io::Result<()>;
+    fn relation(&mut self, relation: &RelationRow<'_>) -> std::io::Result<()>;
+    fn chunk(&mut self, chunk: &ChunkRow<'_>) -> std::io::Result<()>;
+    fn end(&mut self) -> std::io::Result<()>;
+}
+
+/// A relation with the names of its ends, in key order.
+struct RelationRow<'a> {
+    relation: &'a Relation,
+    names: [&'a str; 2],
+}
+
+/// A chunk with its document and what it speaks of.
+struct ChunkRow<'a> {
+    chunk: &'a Chunk,
+    document: &'a Document,
+    entities: Vec<EntityKey>,
+}
+
+async fn export_entities(
+    snapshot: &dyn Snapshot,
+    writer: &mut (dyn GraphWriter + '_),
+    count: &mut u64,
+) -> Result<(), ExportError> {
+    let mut after: Option<EntityKey> = None;
+    loop {
+        let page = snapshot.scan_entities(after.as_ref(), PAGE).await?;
+        for entity in &page {
+            writer.entity(entity)?;
+            *count += 1;
+        }
+        let Some(last) = page.last().filter(|_| page.len() == PAGE) else { return Ok(()) };
+        after = Some(last.key.clone());
+    }
+}
+
+async fn export_relations(
+    snapshot: &dyn Snapshot,
+    writer: &mut (dyn GraphWriter + '_),
+    count: &mut u64,
+) -> Result<(), ExportError> {
+    let mut after: Option<RelationKey> = None;
+    loop {
+        let page = snapshot.scan_relations(after.as_ref(), PAGE).await?;
+        let ends: Vec<EntityKey> =
+            page.iter().flat_map(|relation| relation.key.ends().map(EntityKey::clone)).collect();
+        let entities = snapshot.entities(&ends).await?;
+        let names: Vec<&str> = (entities.iter().zip(&ends))
+            .map(|(entity, key)| entity.as_ref().map_or(key.as_str(), |entity| &entity.name))
+            .collect();
+        for (relation, names) in page.iter().zip(names.chunks_exact(2)) {
+            writer.relation(&RelationRow { relation, names: [names[0], names[1]] })?;
+            *count += 1;
+        }
+        let Some(last) = page.last().filter(|_| page.len() == PAGE) else { return Ok(()) };
+        after = Some(last.key.clone());
+    }
+}
+
+async fn export_chunks(
+    snapshot: &dyn Snapshot,
+    writer: &mut (dyn GraphWriter + '_),
+    count: &mut u64,
+) -> Result<(), ExportError> {
+    let mut after: Option<ChunkId> = None;
+    loop {
+        let page = snapshot.scan_chunks(after.as_ref(), PAGE).await?;
+        let owners: Vec<_> = page.iter().map(|chunk| chunk.document.clone()).collect();
+        let documents = snapshot.documents(&owners).await?;
+        for (chunk, document) in page.iter().zip(&documents) {
+            let Some(document) = document.as_ref().filter(|it| it.visibility == Visibility::Live) else {
+                continue;
+            };
+            let keys = snapshot.graph_keys_of(std::slice::from_ref(&chunk.id)).await?;
+            let entities = keys.into_iter().filter_map(|key| match key {
+                GraphKey::Entity(key) => Some(key),
+                GraphKey::Relation(_) => None,
+            });
+            writer.chunk(&ChunkRow { chunk, document, entities: entities.collect() })?;
+            *count += 1;
+        }
+        let Some(last) = page.last().filter(|_| page.len() == PAGE) else { return Ok(()) };
+        after = Some(last.id.clone());
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use graphloom_core::{ChunkExtraction, ContentHash, DocumentId, Format, Span, Timestamp};
+
+    use super::*;
+
+    fn entity() -> Entity {
+        Entity {
+            key: EntityKey::from_stored("ADA_\"A\"_O'NEIL"),
+            name: "Ada \"A\" O'Neil".to_owned(),
+            kind: "Person".to_owned(),
+            description: "First, <second> & \\third\\\nline\u{1}".to_owned(),
+            mention_count: 2,
+            degree: 1,
+            inputs_hash: ContentHash::of(b""),
+        }
+    }
+
+    /// What a format makes of one entity, one relation and one chunk, full of characters that mean something to it.
+    fn check_format(new: impl FnOnce(&mut Vec<u8>, &dyn Fn(&mut dyn GraphWriter))) -> String {
+        let key = RelationKey::new(entity().key, EntityKey::from_stored("BO")).expect("two ends");
+        let relation = Relation {
+            key,
+            keywords: vec!["one".to_owned(), "two".to_owned()],
+            description: "knows; 'well'".to_owned(),
+            weight: 1.5,
+            fact_count: 1,
+            inputs_hash: ContentHash::of(b""),
+        };
+        let text = "Ada, \"Bo\"\nand <tags>";
+        let id = DocumentId::new("a.md", &ContentHash::of(text.as_bytes()));
+        let document = Document {
+            id: id.clone(),
+            source: "a.md".to_owned(),
+            title: "A & B".to_owned(),
+            content_hash: ContentHash::of(text.as_bytes()),
+            text_bytes: text.len() as u64,
+            format: Format::Text,
+            encoding: "UTF-8".to_owned(),
+            lines_match_source: true,
+            parts: Vec::new(),
+            meta: BTreeMap::new(),
+            visibility: Visibility::Live,
+            added_at: Timestamp(0),
+        };
+        let chunk = Chunk {
+            id: ChunkId::from_stored("chunk-1"),
+            document: id,
+            ordinal: 0,
+            span: Span::new(0, text.len()),
+            token_count: 9,
+            breadcrumb: vec!["Top".to_owned()],
+            text: text.to_owned(),
+            extraction: ChunkExtraction::Pending,
+        };
+        let write = |writer: &mut dyn GraphWriter| {
+            writer.begin().expect("memory does not fail");
+            writer.part(ExportPart::Entities).expect("memory does not fail");
+            writer.entity(&entity()).expect("memory does not fail");
+            writer.part(ExportPart::Relations).expect("memory does not fail");
+            let row = RelationRow { relation: &relation, names: ["Ada \"A\" O'Neil", "Bo"] };
+            writer.relation(&row).expect("memory does not fail");
+            writer.part(ExportPart::Chunks).expect("memory does not fail");
+            let entities = vec![entity().key];
+            writer
+                .chunk(&ChunkRow { chunk: &chunk, document: &document, entities })
+                .expect("memory does not fail");
+            writer.end().expect("memory does not fail");
+        };
+        let mut out = Vec::new();
+        new(&mut out, &write);
+        String::from_utf8(out).expect("text")
+    }
+
+    #[test]
+    fn json_lines_are_objects_that_name_their_kind() {
+        let text = check_format(|out, write| write(&mut jsonl::JsonLines(out)));
+        let rows: Vec<serde_json::Value> =
+            text.lines().map(|line| serde_json::from_str(line).expect("JSON")).collect();
+        assert_eq!(rows.iter().map(|row| &row["kind"]).collect::<Vec<_>>(), ["entity", "relation", "chunk"]);
+        assert_eq!(rows[0]["description"], "First, <second> & \\third\\\nline\u{1}");
+        assert_eq!(rows[2]["entities"][0], "ADA_\"A\"_O'NEIL");
+    }
+
+    #[test]
+    fn csv_values_come_back_as_they_were() {
+        let text = check_format(|out, write| write(&mut csv::Csv::new(out)));
+        let mut reader =
+            ::csv::ReaderBuilder::new().has_headers(false).flexible(true).from_reader(text.as_bytes());
+        let rows: Vec<::csv::StringRecord> = reader.records().map(|row| row.expect("a row")).collect();
+        assert_eq!(&rows[1][3], "First, <second> & \\third\\\nline\u{1}");
+        assert_eq!((&rows[3][2], &rows[3][4]), ("Ada \"A\" O'Neil", "one, two"));
+        assert_eq!(rows[5].get(9), Some("Ada, \"Bo\"\nand <tags>"));
+    }
+
+    #[test]
+    fn statements_and_markup_cannot_be_broken_out_of() {
+        insta::assert_snapshot!("cypher", check_format(|out, write| write(&mut cypher::Cypher(out))));
+        insta::assert_snapshot!("graphml", check_format(|out, write| write(&mut graphml::GraphMl(out))));
+    }
+}

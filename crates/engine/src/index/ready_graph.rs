@@ -1,0 +1,409 @@
+//! A ready graph as a document: its chunks are the document's, its entities and relations are what is said of them.
+//!
+//! So a graph that a person or a program made is evidence like any other: it merges with what documents say, is cited,
+//! replaced by its next version and removed with its document.
+//!
+//! Source: LightRAG, `insert_custom_kg`, whose shape this reads. Ours differ in that nothing is overwritten: descriptions of
+//! the same entity join those of documents.
+
+use std::collections::BTreeMap;
+
+use graphloom_core::{
+    Chunk, ChunkExtraction, ChunkId, ContentHash, Document, DocumentId, EntityRecord, Extraction,
+    ExtractionKey, Format, Records, RelationRecord, Span, Visibility,
+};
+use serde::Deserialize;
+use serde_json::Value;
+
+use super::accept::{Arrival, accept_arrivals};
+use super::{Acceptance, IndexError};
+use crate::Engine;
+use crate::chunk::CHUNK_TOKENS;
+use crate::text::{clean_name, entity_key, sanitize};
+
+/// The model that extractions of ready graphs are recorded under.
+pub const CUSTOM_KG_MODEL: &str = "custom_kg";
+/// Faults listed of one graph; a wrong one would list without end.
+const MAX_FAULTS: usize = 20;
+/// Between chunks in the text of the document.
+const SEPARATOR: &str = "\n\n";
+/// The type of an entity that was given none, as in LightRAG.
+const UNKNOWN_KIND: &str = "UNKNOWN";
+
+/// A checked graph.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ReadyGraph {
+    chunks: Vec<ReadyChunk>,
+    entities: Vec<(EntityRecord, Option<String>)>,
+    relations: Vec<(RelationRecord, Option<String>)>,
+}
+
+#[derive(Debug, Clone, PartialEq)]
+struct ReadyChunk {
+    text: String,
+    source_id: Option<String>,
+    file_path: Option<String>,
+}
+
+/// Why a graph was refused; nothing was stored.
+#[derive(Debug, thiserror::Error)]
+pub enum ReadyGraphError {
+    /// It is not JSON of this shape.
+    #[error("reading a ready graph")]
+    Json(#[from] serde_json::Error),
+    /// Some of its items cannot be.
+    #[error("the graph has faults: {}", .faults.join("; "))]
+    Faults {
+        /// Which, and why not.
+        faults: Vec<String>,
+    },
+    /// It holds nothing.
+    #[error("the graph has no chunks, entities or relationships")]
+    Empty,
+}
+
+impl ReadyGraphError {
+    /// What the user can do about it.
+    pub fn remedy(&self) -> &'static str {
+        match self {
+            Self::Json(_) | Self::Empty => {
+                "a graph is one JSON object with lists \"chunks\" (content, source_id), \"entities\" (entity_name, \
+                 entity_type, description, source_id) and \"relationships\" (src_id, tgt_id, description, keywords, \
+                 weight, source_id)"
+            }
+            Self::Faults { .. } => "correct the items; nothing was stored",
+        }
+    }
+}
+
+/// The shape of LightRAG's `custom_kg`.
+#[derive(Deserialize)]
+struct CustomKg {
+    #[serde(default)]
+    chunks: Vec<CustomChunk>,
+    #[serde(default)]
+    entities: Vec<CustomEntity>,
+    #[serde(default)]
+    relationships: Vec<CustomRelationship>,
+}
+
+#[derive(Deserialize)]
+struct CustomChunk {
+    content: String,
+    source_id: Option<Value>,
+    file_path: Option<String>,
+    chunk_order_index: Option<i64>,
+}
+
+#[derive(Deserialize)]
+struct CustomEntity {
+    entity_name: String,
+    entity_type: Option<String>,
+    description: Option<String>,
+    source_id: Option<Value>,
+}
+
+#[derive(Deserialize)]
+struct CustomRelationship {
+    src_id: String,
+    tgt_id: String,
+    description: Option<String>,
+    keywords: Option<Keywords>,
+    weight: Option<f64>,
+    source_id: Option<Value>,
+}
+
+#[derive(Deserialize)]
+#[serde(untagged)]
+enum Keywords {
+    One(String),
+    Many(Vec<String>),
+}
+
+impl ReadyGraph {
+    /// The graph in LightRAG's `custom_kg` shape. Everything is checked before anything is stored: empty contents and
+    /// names, relations of an entity with itself and weights that are no number are faults.
+    pub fn read(bytes: &[u8]) -> Result<Self, ReadyGraphError> {
+        let CustomKg { mut chunks, entities, relationships } = serde_json::from_slice(bytes)?;
+        if chunks.is_empty() && entities.is_empty() && relationships.is_empty() {
+            return Err(ReadyGraphError::Empty);
+        }
+        let mut faults = Faults::default();
+        // Stable: those without a place keep theirs.
+        chunks.sort_by_key(|chunk| chunk.chunk_order_index.unwrap_or(i64::MAX));
+        let chunks = chunks.into_iter().enumerate().map(|(at, chunk)| {
+            let text = sanitize(&chunk.content).trim().to_owned();
+            if text.is_empty() {
+                faults.add(format!("chunks[{at}].content is empty"));
+            }
+            let file_path = chunk.file_path.filter(|path| !path.trim().is_empty() && path != CUSTOM_KG_MODEL);
+            ReadyChunk { text, source_id: id_text(chunk.source_id), file_path }
+        });
+        let chunks = chunks.collect();
+        let entities = entities.into_iter().enumerate().map(|(at, entity)| {
+            let name = faults.name(&entity.entity_name, || format!("entities[{at}].entity_name"));
+            let kind = entity.entity_type.map(|kind| sanitize(&kind).trim().to_owned());
+            let record = EntityRecord {
+                name,
+                kind: kind.filter(|kind| !kind.is_empty()).unwrap_or_else(|| UNKNOWN_KIND.to_owned()),
+                description: clean(entity.description),
+            };
+            (record, id_text(entity.source_id))
+        });
+        let entities = entities.collect();
+        let relations = relationships.into_iter().enumerate().map(|(at, relation)| {
+            let source = faults.name(&relation.src_id, || format!("relationships[{at}].src_id"));
+            let target = faults.name(&relation.tgt_id, || format!("relationships[{at}].tgt_id"));
+            if entity_key(&source).is_some_and(|key| Some(key) == entity_key(&target)) {
+                faults.add(format!("relationships[{at}] joins {source:?} with itself"));
+            }
+            let weight = relation.weight.unwrap_or(1.0);
+            if !weight.is_finite() || weight < 0.0 {
+                faults.add(format!("relationships[{at}].weight {weight} is no number from 0 up"));
+            }
+            let keywords = match relation.keywords {
+                None => Vec::new(),
+                Some(Keywords::One(list)) => list.split([',', '，', '、']).map(str::to_owned).collect(),
+                Some(Keywords::Many(list)) => list,
+            };
+            let keywords = keywords.iter().map(|keyword| sanitize(keyword).trim().to_owned());
+            let record = RelationRecord {
+                source,
+                target,
+                keywords: keywords.filter(|keyword| !keyword.is_empty()).collect(),
+                description: clean(relation.description),
+                weight,
+            };
+            (record, id_text(relation.source_id))
+        });
+        let relations = relations.collect();
+        if faults.0.is_empty() {
+            Ok(Self { chunks, entities, relations })
+        } else {
+            Err(ReadyGraphError::Faults { faults: faults.0 })
+        }
+    }
+
+    /// Entities and relations whose `source_id` names none of the chunks. Their own words become chunks.
+    pub fn unplaced(&self) -> usize {
+        let known =
+            |id: &Option<String>| id.is_some() && self.chunks.iter().any(|chunk| chunk.source_id == *id);
+        self.entities.iter().filter(|(_, id)| !known(id)).count()
+            + self.relations.iter().filter(|(_, id)| !known(id)).count()
+    }
+
+    /// The chunks, each with what is said of it.
+    fn with_records(self, engine: &Engine) -> Vec<(ReadyChunk, Records)> {
+        let mut of_id: BTreeMap<String, Vec<usize>> = BTreeMap::new();
+        for (at, chunk) in self.chunks.iter().enumerate() {
+            if let Some(id) = &chunk.source_id {
+                of_id.entry(id.clone()).or_default().push(at);
+            }
+        }
+        let folded: Vec<String> = self.chunks.iter().map(|chunk| chunk.text.to_lowercase()).collect();
+        // Of several chunks of one id the first that has the name.
+        let place = |id: &Option<String>, name: &str| {
+            let places = of_id.get(id.as_ref()?)?;
+            let name = name.to_lowercase();
+            places.iter().find(|at| folded[**at].contains(&name)).or(places.first()).copied()
+        };
+        let mut said: Vec<(ReadyChunk, Records)> =
+            self.chunks.iter().map(|chunk| (chunk.clone(), Records::default())).collect();
+        let mut own = OwnWords { engine, tokens: 0, chunks: Vec::new() };
+        for (record, id) in &self.entities {
+            match place(id, &record.name) {
+                Some(at) => said[at].1.entities.push(record.clone()),
+                None => {
+                    let words = format!("{} ({}): {}", record.name, record.kind, record.description);
+                    own.chunk(&words).entities.push(record.clone());
+                }
+            }
+        }
+        for (record, id) in &self.relations {
+            match place(id, &record.source) {
+                Some(at) => said[at].1.relations.push(record.clone()),
+                None => {
+                    let (source, target) = (&record.source, &record.target);
+                    let words = format!("{source} - {target}: {}", record.description);
+                    own.chunk(&words).relations.push(record.clone());
+                }
+            }
+        }
+        said.extend(own.chunks);
+        said
+    }
+}
+
+/// Chunks made of the words of records that belong to none.
+struct OwnWords<'a> {
+    engine: &'a Engine,
+    tokens: u32,
+    chunks: Vec<(ReadyChunk, Records)>,
+}
+
+impl OwnWords<'_> {
+    /// The records of the chunk that ends with these words.
+    fn chunk(&mut self, words: &str) -> &mut Records {
+        let words = words.trim_end_matches([':', ' ']);
+        let tokens = self.engine.tokenizer.count(words) + 1;
+        if self.chunks.is_empty() || self.tokens + tokens > CHUNK_TOKENS {
+            let chunk = ReadyChunk { text: String::new(), source_id: None, file_path: None };
+            self.chunks.push((chunk, Records::default()));
+            self.tokens = 0;
+        }
+        self.tokens += tokens;
+        let last = self.chunks.len() - 1;
+        let (chunk, records) = &mut self.chunks[last];
+        if !chunk.text.is_empty() {
+            chunk.text.push('\n');
+        }
+        chunk.text.push_str(words);
+        records
+    }
+}
+
+/// Makes `graph` durable as the document `name`, as [`super::accept`] does with files; [`super::run`] brings it into the
+/// graph and asks no model but the embedder and, where descriptions are many, the summariser.
+pub async fn accept_graph(
+    engine: &Engine,
+    name: &str,
+    graph: ReadyGraph,
+    meta: BTreeMap<String, String>,
+) -> Result<Acceptance, IndexError> {
+    let arrival = arrival(engine, name, graph, meta);
+    // One acceptance comes for each arrival, in order.
+    let mut accepted = accept_arrivals(engine, vec![Ok(arrival)]).await?;
+    Ok(accepted.remove(0))
+}
+
+fn arrival(engine: &Engine, name: &str, graph: ReadyGraph, meta: BTreeMap<String, String>) -> Arrival {
+    let said = graph.with_records(engine);
+    let texts: Vec<&str> = said.iter().map(|(chunk, _)| chunk.text.as_str()).collect();
+    let text = texts.join(SEPARATOR);
+    let content_hash = ContentHash::of(text.as_bytes());
+    let keys: Vec<ExtractionKey> = said.iter().map(|(chunk, records)| key(&chunk.text, records)).collect();
+    // Another graph over the same chunks is another version.
+    let version: Vec<&str> =
+        std::iter::once(content_hash.as_str()).chain(keys.iter().map(ExtractionKey::as_str)).collect();
+    let id = DocumentId::new(name, &ContentHash::of_parts(&version));
+    let (mut chunks, mut extractions, mut start) = (Vec::new(), Vec::new(), 0);
+    for (ordinal, ((chunk, records), key)) in said.into_iter().zip(keys).enumerate() {
+        let span = Span::new(start, start + chunk.text.len());
+        start += chunk.text.len() + SEPARATOR.len();
+        chunks.push(Chunk {
+            id: ChunkId::new(&id, ordinal as u32, span.start, span.end),
+            document: id.clone(),
+            ordinal: ordinal as u32,
+            span,
+            token_count: engine.tokenizer.count(&chunk.text),
+            breadcrumb: chunk.file_path.into_iter().collect(),
+            text: chunk.text,
+            extraction: ChunkExtraction::Done { key: key.clone() },
+        });
+        extractions.push(Extraction {
+            key,
+            model: CUSTOM_KG_MODEL.to_owned(),
+            responses: Vec::new(),
+            records,
+            rejects: Vec::new(),
+        });
+    }
+    let document = Document {
+        id,
+        title: name.rsplit('/').next().unwrap_or(name).to_owned(),
+        source: name.to_owned(),
+        content_hash,
+        text_bytes: text.len() as u64,
+        format: Format::Json,
+        encoding: "UTF-8".to_owned(),
+        lines_match_source: false,
+        parts: Vec::new(),
+        meta,
+        visibility: Visibility::Live,
+        added_at: engine.clock.now(),
+    };
+    Arrival { document, text, chunks, extractions, remarks: Vec::new() }
+}
+
+/// The key of what a graph says of a chunk: the records are the question, for nobody was asked.
+fn key(text: &str, records: &Records) -> ExtractionKey {
+    // Plain data; it has no keys that JSON could not write.
+    let records = serde_json::to_string(records).unwrap_or_default();
+    ExtractionKey::new(&[CUSTOM_KG_MODEL, text, &records])
+}
+
+#[derive(Default)]
+struct Faults(Vec<String>);
+
+impl Faults {
+    fn add(&mut self, fault: String) {
+        if self.0.len() < MAX_FAULTS {
+            self.0.push(fault);
+        }
+    }
+
+    /// The clean name; a fault where nothing is left of it.
+    fn name(&mut self, raw: &str, which: impl FnOnce() -> String) -> String {
+        let clean = clean_name(raw).filter(|name| entity_key(name).is_some());
+        clean.unwrap_or_else(|| {
+            self.add(format!("{} {raw:?} is no name", which()));
+            String::new()
+        })
+    }
+}
+
+fn clean(description: Option<String>) -> String {
+    description.map(|text| sanitize(&text).trim().to_owned()).unwrap_or_default()
+}
+
+/// An id as text, whether it was written as text or as a number.
+fn id_text(id: Option<Value>) -> Option<String> {
+    match id? {
+        Value::Null => None,
+        Value::String(id) => Some(id),
+        other => Some(other.to_string()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn check_faults(json: &str, expected: &[&str]) {
+        match ReadyGraph::read(json.as_bytes()) {
+            Err(ReadyGraphError::Faults { faults }) => assert_eq!(faults, expected),
+            other => panic!("{other:?}"),
+        }
+    }
+
+    #[test]
+    fn every_fault_is_named_with_its_place() {
+        check_faults(
+            r#"{"chunks": [{"content": " "}],
+                "entities": [{"entity_name": "Ada"}, {"entity_name": "--"}],
+                "relationships": [{"src_id": "The Lab", "tgt_id": "lab"}, {"src_id": "Ada", "tgt_id": "", "weight": -1}]}"#,
+            &[
+                "chunks[0].content is empty",
+                "entities[1].entity_name \"--\" is no name",
+                "relationships[0] joins \"The Lab\" with itself",
+                "relationships[1].tgt_id \"\" is no name",
+                "relationships[1].weight -1 is no number from 0 up",
+            ],
+        );
+        assert!(matches!(ReadyGraph::read(b"{}"), Err(ReadyGraphError::Empty)));
+        assert!(matches!(ReadyGraph::read(b"[1]"), Err(ReadyGraphError::Json(_))));
+    }
+
+    #[test]
+    fn records_without_a_chunk_are_counted_and_ids_may_be_numbers() {
+        let graph = ReadyGraph::read(
+            br#"{"chunks": [{"content": "Ada met Bo.", "source_id": 7}],
+                "entities": [{"entity_name": "Ada", "source_id": "7"}, {"entity_name": "Cy", "source_id": "x"}],
+                "relationships": [{"src_id": "Ada", "tgt_id": "Cy", "keywords": "a, b"}]}"#,
+        )
+        .expect("a sound graph");
+        assert_eq!(graph.unplaced(), 2);
+        assert_eq!(graph.relations[0].0.keywords, ["a", "b"]);
+    }
+}

@@ -20,7 +20,7 @@ check: ## Formatting, lints and the shape of the workspace
 	cargo clippy --workspace --all-targets --locked -- -D warnings
 
 docs: ## Runs the command blocks of the documents and follows their links
-	cargo build --locked -p graphloom-cli
+	cargo build --locked --workspace --all-targets
 	scripts/check-docs.sh
 
 nextest: ## All tests, offline

@@ -5,7 +5,10 @@ mod support;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use graphloom_core::{Action, ChunkId, Decisions, DocumentId, EntityKey, RelationKey, Store, WorkspaceId};
+use graphloom_core::{
+    Action, ChunkId, Decisions, DocumentId, Embedder, Embeddings, EntityKey, ModelError, Purpose,
+    RelationKey, Store, WorkspaceId,
+};
 use graphloom_engine::Engine;
 use graphloom_engine::edit::decide;
 use graphloom_engine::index::{self, Acceptance};
@@ -14,7 +17,7 @@ use graphloom_storage::dump::write_dump;
 use graphloom_storage::memory::MemoryStore;
 use graphloom_storage::sqlite::SqliteStore;
 use proptest::prelude::*;
-use support::{ReadingModel, engine, source};
+use support::{ReadingModel, WordEmbedder, engine, source};
 
 fn memory() -> Arc<dyn Store> {
     Arc::new(MemoryStore::new(WorkspaceId::default()))
@@ -361,6 +364,42 @@ async fn a_summary_that_fails_leaves_the_document_in_the_graph_and_is_made_by_th
 
     let report = run(&new_engine(store.clone())).await;
     assert_eq!(report.stale, 0);
+    let documents = BTreeMap::from([("many.txt".to_owned(), text)]);
+    assert_eq!(dump(store.as_ref()).await, plain_build(&documents).await);
+}
+
+/// Embeds nothing that was summarised.
+struct NoSummaryVectors;
+
+#[async_trait::async_trait]
+impl Embedder for NoSummaryVectors {
+    fn name(&self) -> &str {
+        WordEmbedder.name()
+    }
+
+    async fn dimensions(&self) -> Result<u32, ModelError> {
+        WordEmbedder.dimensions().await
+    }
+
+    async fn embed(&self, purpose: Purpose, texts: &[String]) -> Result<Embeddings, ModelError> {
+        if texts.iter().any(|text| text.contains("Summary")) {
+            return Err(ModelError::Timeout { model: self.name().to_owned(), idle_ms: 1 });
+        }
+        WordEmbedder.embed(purpose, texts).await
+    }
+}
+
+#[tokio::test]
+async fn a_summary_is_not_paid_for_again_where_its_vector_failed() {
+    let (store, model) = (memory(), Arc::new(ReadingModel::default()));
+    let text: String = (0..20).map(|i| format!("Hub knows Guest{i}. ")).collect();
+    let mut failing = engine(store.clone(), model.clone());
+    failing.models.embedder = Arc::new(NoSummaryVectors);
+    add(&failing, "many.txt", &text).await;
+    assert_eq!((run(&failing).await.stale, summaries(&model)), (1, 1));
+
+    assert_eq!(run(&engine(store.clone(), model.clone())).await.stale, 0);
+    assert_eq!(summaries(&model), 1);
     let documents = BTreeMap::from([("many.txt".to_owned(), text)]);
     assert_eq!(dump(store.as_ref()).await, plain_build(&documents).await);
 }

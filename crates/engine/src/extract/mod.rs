@@ -6,6 +6,8 @@ mod leaks;
 mod output;
 pub mod parse;
 
+use std::sync::LazyLock;
+
 use graphloom_core::{
     Call, CallOutcome, ChatMessage, ChatRequest, ChatRole, Chunk, Clock, Completion, DocumentId, Extraction,
     ExtractionKey, FinishReason, LanguageModel, ModelError, Records, RelationRecord, Role, complete,
@@ -31,6 +33,9 @@ pub const USER_PROMPT: Prompt = Prompt::new(include_str!("../../prompts/extract_
 pub const GLEAN_PROMPT: Prompt = Prompt::new(include_str!("../../prompts/extract_glean.md"));
 /// Asks for names that were missed.
 pub const MISSED_PROMPT: Prompt = Prompt::new(include_str!("../../prompts/extract_missed.md"));
+
+/// The examples of the system prompt; what a workspace sets is in none of them.
+static EXAMPLES: LazyLock<ExampleNames> = LazyLock::new(|| ExampleNames::of(SYSTEM_PROMPT.body()));
 
 /// Most records asked of one answer, LightRAG's limit.
 pub const MAX_RECORDS: u32 = 100;
@@ -139,10 +144,9 @@ pub async fn extract_by_model(
     if let Some(error) = says_nothing(model, &pieces) {
         return Extracted { result: Err(error), calls };
     }
-    let examples = ExampleNames::of(&system_prompt(spec));
     let mut rejects = Vec::new();
     for (response, (text, parsed)) in pieces.iter_mut().enumerate() {
-        examples.take_out(parsed, &chunk.text);
+        EXAMPLES.take_out(parsed, &chunk.text);
         rejects.extend(parsed.rejects_of(response as u32, text));
     }
     if !rejects.is_empty() {

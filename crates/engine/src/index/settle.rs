@@ -1,11 +1,11 @@
 //! Deriving again what merging left stale: entities of many mentions, and descriptions that need a summary.
 
-use graphloom_core::{Call, GraphKey, ModelError, Progress, ProgressSink, Require, StoreError};
+use graphloom_core::{Batch, Call, GraphKey, ModelError, Progress, ProgressSink, Require, StoreError};
 
 use super::work::{chain, needs_a_person};
 use super::{IndexError, MAX_CONFLICTS};
 use crate::Engine;
-use crate::graph::{DeriveError, GraphChange, Summaries, rederive};
+use crate::graph::{GraphChange, Summaries, derive, embed};
 
 /// Stale marks read at a time.
 const PAGE: usize = 1000;
@@ -30,11 +30,7 @@ pub(super) async fn settle(engine: &Engine, progress: ProgressSink<'_>) -> Resul
     let mut settled = Settled::default();
     let mut tried = 0;
     for group in stale.chunks(engine.index.max_concurrent_calls.max(1)) {
-        let (unfinished, failure) = match settle_group(engine, group).await {
-            Ok(outcome) => outcome,
-            Err(DeriveError::Store(error)) => return Err(error.into()),
-            Err(DeriveError::Model(error)) => (group.len() as u32, Some(error)),
-        };
+        let (unfinished, failure) = settle_group(engine, group).await?;
         if let Some(error) = failure {
             settled.reason.get_or_insert_with(|| chain(&error));
             if let ModelError::OverBudget { what, .. } = &error {
@@ -70,27 +66,38 @@ async fn stale(engine: &Engine) -> Result<Vec<GraphKey>, StoreError> {
 }
 
 /// Derives these again; how many stay stale, and the first failure.
-async fn settle_group(engine: &Engine, group: &[GraphKey]) -> Result<(u32, Option<ModelError>), DeriveError> {
+async fn settle_group(engine: &Engine, group: &[GraphKey]) -> Result<(u32, Option<ModelError>), StoreError> {
     let change = GraphChange { stale: group.to_vec(), ..GraphChange::default() };
     // The ledger keeps the calls of attempts that another process overtook.
     let mut overtaken: Vec<Call> = Vec::new();
     for _ in 0..MAX_CONFLICTS {
         let snapshot = engine.store.snapshot().await?;
-        let derivation = rederive(engine, snapshot.as_ref(), &change, Summaries::Now).await?;
+        let (derivation, texts) = derive(engine, snapshot.as_ref(), &change, Summaries::Now).await?;
         let mut batch = derivation.batch;
+        let embedded = embed(engine, texts, None, &mut batch).await;
+        if embedded.is_err() {
+            // What was paid for stays; the next run finds the summaries and makes the vectors.
+            let Batch { set_summaries, append_calls, .. } = batch;
+            batch = Batch { set_summaries, append_calls, ..Batch::default() };
+        }
         batch.require.push(Require::GraphUnchangedSince(snapshot.graph_revision()));
         drop(snapshot);
         batch.append_calls.splice(0..0, overtaken);
         let calls = batch.append_calls.clone();
         match engine.store.commit(batch).await {
-            Ok(_) => return Ok((derivation.unfinished, derivation.failure)),
+            Ok(_) => {
+                return Ok(match embedded {
+                    Ok(()) => (derivation.unfinished, derivation.failure),
+                    Err(error) => (group.len() as u32, Some(error)),
+                });
+            }
             Err(error) if error.is_conflict() => {
                 tracing::debug!(%error, "deriving again once more");
                 overtaken = calls;
             }
-            Err(error) => return Err(error.into()),
+            Err(error) => return Err(error),
         }
     }
     let what = format!("other processes changed the graph {MAX_CONFLICTS} times in a row");
-    Err(StoreError::Conflict { what }.into())
+    Err(StoreError::Conflict { what })
 }

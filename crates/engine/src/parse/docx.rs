@@ -103,17 +103,7 @@ impl Reader {
     fn read(&mut self, xml: &str, limits: &ParseLimits) -> Result<(), ParseError> {
         let mut nodes = Nodes::new(xml, Format::Docx, limits.max_depth);
         let mut in_text = false;
-        // Depth inside an element that is left out.
-        let mut skipped = 0usize;
         while let Some(node) = nodes.next()? {
-            if skipped > 0 {
-                match node {
-                    Node::Open(_) => skipped += 1,
-                    Node::Close(_) => skipped -= 1,
-                    Node::Text(_) => {}
-                }
-                continue;
-            }
             match node {
                 Node::Open(element) => {
                     let name = element.name();
@@ -121,7 +111,7 @@ impl Reader {
                     if name == "Fallback"
                         || (name == "footnote" || name == "endnote") && is_separator(&element)
                     {
-                        skipped = 1;
+                        nodes.skip()?;
                         continue;
                     }
                     in_text = name == "t";

@@ -94,16 +94,7 @@ impl Reader {
 
     fn read(&mut self, xml: &str, limits: &ParseLimits) -> Result<(), ParseError> {
         let mut nodes = Nodes::new(xml, self.format, limits.max_depth);
-        let mut skipped = 0usize;
         while let Some(node) = nodes.next()? {
-            if skipped > 0 {
-                match node {
-                    Node::Open(_) => skipped += 1,
-                    Node::Close(_) => skipped -= 1,
-                    Node::Text(_) => {}
-                }
-                continue;
-            }
             match node {
                 Node::Open(element) => {
                     let name = element.name();
@@ -117,7 +108,7 @@ impl Reader {
                     ) || matches!(name.as_str(), "creator" | "date")
                         && !self.paragraphs.is_empty();
                     if is_skipped {
-                        skipped = 1;
+                        nodes.skip()?;
                         continue;
                     }
                     self.open(&name, &element, limits)?;

@@ -111,6 +111,22 @@ impl<'a> Nodes<'a> {
     }
 }
 
+impl Nodes<'_> {
+    /// Leaves out the rest of the element that was just opened.
+    pub(super) fn skip(&mut self) -> Result<(), ParseError> {
+        let mut open = 1usize;
+        while open > 0 {
+            match self.next()? {
+                Some(Node::Open(_)) => open += 1,
+                Some(Node::Close(_)) => open -= 1,
+                Some(Node::Text(_)) => {}
+                None => break,
+            }
+        }
+        Ok(())
+    }
+}
+
 /// The character of a named reference; one that is not known stays as it stands.
 fn named(name: &str) -> String {
     crate::text::unescape(&format!("&{name};")).into_owned()

@@ -17,6 +17,7 @@
 #   scale               growth from 500 to 6,119 passages, small operations at each size
 #   kill                kill -9 while indexing, 20 times
 #   fault               provider faults while indexing
+#   faults              the same with the command, then `retry`: is the dump that of a run without faults?
 #   offline             the offline default's phrases and embedder on question sets: needs no harness
 #   offline-index       the offline default through the harness: indexing, quality
 #   table               the comparison, in Markdown
@@ -103,6 +104,10 @@ for step in "$@"; do
     scale) evaluate scale --adapter graphloom --corpus 2wiki_corpus6119 --embed hash --sizes 500,1000,2000,4000,6119 ;;
     kill) evaluate kill --adapter graphloom --corpus $corpus --embed hash --limit $limit_kill --delay-ms 50 --kills 20 ;;
     offline-index) evaluate run --adapter graphloom --corpus $corpus --tag offline --options '{"offline": true}' ;;
+    faults)
+        cargo build --release --locked --manifest-path "$root/Cargo.toml" -p graphloom-cli
+        "$BENCH_HOME/venv/bin/python" "$root/bench/faults.py" --harness "$harness" --graphloom "$target/release/graphloom" --limit $limit_kill
+        ;;
     fault) evaluate fault --adapter graphloom --corpus $corpus --embed hash --limit $limit_kill ;;
     *) echo "bench: no step $step; see the head of $0" >&2; exit 2 ;;
     esac

@@ -30,7 +30,7 @@ pub struct Batch {
     pub put_chunks: Vec<Chunk>,
     /// Extractions to put, by key.
     pub put_extractions: Vec<Extraction>,
-    /// Extraction states of existing chunks.
+    /// Extraction states of existing chunks. Extractions that no chunk names after that are removed.
     pub set_extractions: Vec<(ChunkId, ChunkExtraction)>,
     /// Decisions to add. The caller derives again what they change.
     pub put_decisions: Vec<Decision>,

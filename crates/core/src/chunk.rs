@@ -36,6 +36,17 @@ pub enum ChunkExtraction {
         /// The extraction's key.
         key: ExtractionKey,
     },
+    /// Answered, but records were lost on the way; what was saved counts until a whole answer replaces it.
+    Damaged {
+        /// The key of what was saved.
+        key: ExtractionKey,
+        /// What was lost, for people.
+        reason: String,
+        /// How many times it was tried.
+        attempts: u32,
+        /// Whether it is queued to be asked about again.
+        again: bool,
+    },
     /// Failed; retried alone, never failing its document.
     Failed {
         /// Why, for people.
@@ -43,4 +54,23 @@ pub enum ChunkExtraction {
         /// How many times it was tried.
         attempts: u32,
     },
+}
+
+impl ChunkExtraction {
+    /// The key of the extraction that speaks for the chunk, where there is one.
+    pub fn key(&self) -> Option<&ExtractionKey> {
+        match self {
+            Self::Done { key } | Self::Damaged { key, .. } => Some(key),
+            Self::Pending | Self::Failed { .. } => None,
+        }
+    }
+
+    /// Whether the next run asks about the chunk.
+    pub fn is_queued(&self) -> bool {
+        match self {
+            Self::Pending => true,
+            Self::Damaged { again, .. } => *again,
+            Self::Done { .. } | Self::Failed { .. } => false,
+        }
+    }
 }

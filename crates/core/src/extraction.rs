@@ -91,6 +91,10 @@ pub enum RejectReason {
     BadType,
     /// A relation of an entity with itself.
     SelfRelation,
+    /// A field is missing; what the record says without it was kept.
+    MissingField,
+    /// A question that followed the first one failed, so what it asks for is missing.
+    NotAnswered,
     /// Repeats an example of the prompt that the passage does not speak of.
     PromptExample,
     /// None of the others; what an older release could not read.
@@ -99,7 +103,7 @@ pub enum RejectReason {
 
 impl RejectReason {
     /// Every reason.
-    pub const ALL: [Self; 10] = [
+    pub const ALL: [Self; 12] = [
         Self::Prose,
         Self::Cut,
         Self::UnclosedThinking,
@@ -108,6 +112,8 @@ impl RejectReason {
         Self::NoName,
         Self::BadType,
         Self::SelfRelation,
+        Self::MissingField,
+        Self::NotAnswered,
         Self::PromptExample,
         Self::Unreadable,
     ];
@@ -123,6 +129,8 @@ impl RejectReason {
             Self::NoName => "no_name",
             Self::BadType => "bad_type",
             Self::SelfRelation => "self_relation",
+            Self::MissingField => "missing_field",
+            Self::NotAnswered => "not_answered",
             Self::PromptExample => "prompt_example",
             Self::Unreadable => "unreadable",
         }
@@ -139,8 +147,26 @@ impl RejectReason {
             Self::NoName => "an entity or an end of a relation has no name",
             Self::BadType => "the entity's type is markup",
             Self::SelfRelation => "the relation joins an entity with itself",
+            Self::MissingField => "a field of this record is missing; the rest of it was kept",
+            Self::NotAnswered => "a further question about the chunk failed",
             Self::PromptExample => "repeats an example of the prompt",
             Self::Unreadable => "not readable",
+        }
+    }
+
+    /// Whether something that the model had to say is lost with it, so that asking again may bring it.
+    pub fn is_loss(self) -> bool {
+        match self {
+            Self::Cut
+            | Self::UnclosedThinking
+            | Self::UnknownTag
+            | Self::FieldCount
+            | Self::NoName
+            | Self::BadType
+            | Self::MissingField
+            | Self::NotAnswered => true,
+            // Nothing was meant by them, or nothing that a graph could hold.
+            Self::Prose | Self::SelfRelation | Self::PromptExample | Self::Unreadable => false,
         }
     }
 }

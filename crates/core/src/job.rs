@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::{DocumentId, Timestamp};
+use crate::{ChunkExtraction, DocumentId, Timestamp};
 
 /// The work that one accepted document still needs. It is committed together with the document.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -65,10 +65,12 @@ pub enum DocumentStatus {
         /// Chunks.
         chunks: u32,
     },
-    /// In the graph, but some chunks failed.
+    /// In the graph, but some chunks failed, or lost records.
     Incomplete {
         /// Chunks whose extraction failed.
         failed: u32,
+        /// Chunks of whose extraction records were lost.
+        damaged: u32,
         /// Chunks.
         chunks: u32,
     },
@@ -80,13 +82,23 @@ pub enum DocumentStatus {
 }
 
 impl DocumentStatus {
-    /// The status that follows from a job and its document's chunk counts.
-    pub fn derive(state: &JobState, extracted: u32, failed: u32, chunks: u32) -> Self {
+    /// The status that follows from a job and what became of its document's chunks.
+    pub fn derive<'a>(state: &JobState, chunks: impl IntoIterator<Item = &'a ChunkExtraction>) -> Self {
+        let (mut extracted, mut failed, mut damaged, mut all) = (0, 0, 0, 0);
+        for chunk in chunks {
+            all += 1;
+            match chunk {
+                ChunkExtraction::Pending => {}
+                ChunkExtraction::Done { .. } => extracted += 1,
+                ChunkExtraction::Damaged { .. } => (extracted, damaged) = (extracted + 1, damaged + 1),
+                ChunkExtraction::Failed { .. } => failed += 1,
+            }
+        }
         match state {
             JobState::Accepted => Self::Waiting,
-            JobState::Chunked => Self::Indexing { extracted, failed, chunks },
-            JobState::Merged if failed > 0 => Self::Incomplete { failed, chunks },
-            JobState::Merged => Self::Ready { chunks },
+            JobState::Chunked => Self::Indexing { extracted, failed, chunks: all },
+            JobState::Merged if failed + damaged > 0 => Self::Incomplete { failed, damaged, chunks: all },
+            JobState::Merged => Self::Ready { chunks: all },
             JobState::Failed { reason } => Self::Failed { reason: reason.clone() },
         }
     }

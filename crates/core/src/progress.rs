@@ -54,6 +54,17 @@ pub enum Progress {
         /// Why.
         reason: String,
     },
+    /// Records of a chunk's extraction were lost; what was saved is used.
+    ChunkDamaged {
+        /// The document.
+        document: DocumentId,
+        /// Its source.
+        source: String,
+        /// The chunk's ordinal.
+        ordinal: u32,
+        /// What was lost.
+        reason: String,
+    },
     /// A document is in the graph.
     Finished {
         /// The document.
@@ -64,6 +75,8 @@ pub enum Progress {
         chunks: u32,
         /// Chunks that failed.
         failed: u32,
+        /// Chunks that lost records.
+        damaged: u32,
     },
     /// Entities and relations that merging left stale are derived again.
     Settled {

@@ -282,6 +282,86 @@ async fn a_failed_chunk_is_listed_and_retried_alone_and_then_leaves_no_trace() {
     assert_eq!(dump(store.as_ref()).await, plain_build(&all).await);
 }
 
+/// What is listed about the chunks of the only document.
+async fn damaged_chunks(store: &dyn Store) -> Vec<(u32, String)> {
+    let snapshot = store.snapshot().await.expect("the store works");
+    let documents = snapshot.scan_documents(None, 9).await.expect("the store works");
+    let ids: Vec<DocumentId> = documents.into_iter().map(|document| document.id).collect();
+    let states = index::states_of(snapshot.as_ref(), &ids).await.expect("the store works");
+    states.into_iter().flatten().flat_map(|state| state.damaged_chunks).collect()
+}
+
+fn asked(model: &ReadingModel) -> u32 {
+    model.extractions.load(std::sync::atomic::Ordering::SeqCst)
+}
+
+/// A model of which so many answers about this word are cut.
+fn damaging(word: &'static str, answers: u32) -> ReadingModel {
+    ReadingModel { damages: Some((word, answers.into())), ..ReadingModel::default() }
+}
+
+const CUT: &str = "parts of the answer were lost: 1 cut";
+
+#[tokio::test]
+async fn what_a_damaged_answer_says_counts_until_a_retry_brings_the_whole_and_leaves_no_trace() {
+    let store = memory();
+    let texts = BTreeMap::from([("a.txt".to_owned(), "Ada knows Bo. Ada knows Cy.".to_owned())]);
+    let model = Arc::new(damaging("Cy", 2));
+    let engine = engine(store.clone(), model.clone());
+    let document = add(&engine, "a.txt", &texts["a.txt"]).await.expect("accepted");
+    let report = run(&engine).await;
+    assert_eq!((report.finished, report.incomplete, report.damaged_chunks, asked(&model)), (1, 1, 1, 2));
+    assert_eq!(damaged_chunks(store.as_ref()).await, [(0, CUT.to_owned())]);
+    let snapshot = store.snapshot().await.expect("the store works");
+    let counts = snapshot.counts().await.expect("the store works");
+    assert_eq!((counts.entities, counts.relations), (3, 1));
+    drop(snapshot);
+    assert!(dump(store.as_ref()).await.contains(CUT));
+
+    // Nothing is asked again until somebody wants it.
+    run(&engine).await;
+    assert_eq!(asked(&model), 2);
+    assert_eq!(index::retry(&engine, &[document]).await.expect("the store works"), 1);
+    assert_eq!(run(&engine).await.incomplete, 0);
+    assert_eq!(asked(&model), 3);
+    assert_eq!(dump(store.as_ref()).await, plain_build(&texts).await);
+}
+
+#[tokio::test]
+async fn answers_that_are_damaged_again_and_again_count_as_they_are_after_three_attempts() {
+    let store = memory();
+    let model = Arc::new(damaging("Cy", u32::MAX));
+    let engine = engine(store.clone(), model.clone());
+    let document = add(&engine, "a.txt", "Ada knows Cy.").await.expect("accepted");
+    run(&engine).await;
+    for attempt in 2..=index::MAX_DAMAGED_ATTEMPTS {
+        assert_eq!(damaged_chunks(store.as_ref()).await, [(0, CUT.to_owned())], "before attempt {attempt}");
+        assert_eq!(index::retry(&engine, std::slice::from_ref(&document)).await.expect("the store works"), 1);
+        run(&engine).await;
+    }
+    assert_eq!(damaged_chunks(store.as_ref()).await, []);
+    assert_eq!(index::retry(&engine, &[document]).await.expect("the store works"), 0);
+    let snapshot = store.snapshot().await.expect("the store works");
+    let stored = snapshot.scan_extractions(None, 9).await.expect("the store works");
+    assert_eq!(stored.len(), 1, "what the earlier attempts saved is gone");
+    assert_eq!(stored[0].rejects.len(), 1);
+    dump(store.as_ref()).await;
+}
+
+#[tokio::test]
+async fn a_retry_that_fails_keeps_what_was_saved() {
+    let store = memory();
+    let damaging = engine(store.clone(), Arc::new(damaging("Cy", 2)));
+    let document = add(&damaging, "a.txt", "Ada knows Cy.").await.expect("accepted");
+    run(&damaging).await;
+    let before = dump(store.as_ref()).await;
+    let refusing =
+        engine(store.clone(), Arc::new(ReadingModel { refuses: Some("Cy"), ..ReadingModel::default() }));
+    index::retry(&refusing, &[document]).await.expect("the store works");
+    assert_eq!(run(&refusing).await.failed_chunks, 1);
+    assert_eq!(dump(store.as_ref()).await, before);
+}
+
 #[tokio::test]
 async fn the_same_text_under_another_name_is_said_and_costs_no_call() {
     let model = Arc::new(ReadingModel::default());

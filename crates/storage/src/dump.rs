@@ -3,8 +3,8 @@
 use std::io::Write;
 
 use graphloom_core::{
-    Chunk, ChunkExtraction, Decisions, Document, EntityKey, GraphKey, JobState, RelationKey, Snapshot,
-    StoreError, VectorKind,
+    Chunk, ChunkExtraction, Decisions, Document, EntityKey, Extraction, GraphKey, JobState, RelationKey,
+    Snapshot, StoreError, VectorKind,
 };
 use serde::Serialize;
 use serde_json::{Value, json};
@@ -35,7 +35,8 @@ pub enum DumpError {
 /// Writes the canonical state as JSON lines, each with a `kind`, and returns its hash.
 ///
 /// Left out is what depends on when and how often things were done: times, the ledger, leases, finished jobs. Vectors
-/// are named by the hash of the embedded text, for their digits are the embedder's affair.
+/// are named by the hash of the embedded text, for their digits are the embedder's affair; extractions by their records,
+/// for how an answer was worded, or gone on with after a cut, changes nothing that follows from it.
 pub async fn write_dump(
     snapshot: &dyn Snapshot,
     out: &mut (dyn Write + Send),
@@ -135,6 +136,7 @@ fn chunk_line(chunk: &Chunk) -> Value {
     let extraction = match &chunk.extraction {
         ChunkExtraction::Pending => json!("pending"),
         ChunkExtraction::Done { key } => json!(key),
+        ChunkExtraction::Damaged { key, reason, .. } => json!({ "damaged": reason, "key": key }),
         ChunkExtraction::Failed { reason, .. } => json!({ "failed": reason }),
     };
     json!({
@@ -154,7 +156,8 @@ async fn dump_evidence(snapshot: &dyn Snapshot, dump: &mut Dump<'_>) -> Result<(
     loop {
         let page = snapshot.scan_extractions(after.as_ref(), PAGE).await?;
         for extraction in &page {
-            dump.row("extraction", extraction)?;
+            let Extraction { key, model, records, responses: _, rejects: _ } = extraction;
+            dump.line(&json!({ "kind": "extraction", "key": key, "model": model, "records": records }))?;
         }
         let Some(last) = page.last().filter(|_| page.len() == PAGE) else { break };
         after = Some(last.key.clone());

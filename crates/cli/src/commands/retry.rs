@@ -1,4 +1,4 @@
-//! `graphloom retry`: failed chunks and stopped documents again.
+//! `graphloom retry`: failed and damaged chunks and stopped documents again.
 
 use std::sync::Arc;
 
@@ -67,12 +67,13 @@ pub(crate) async fn run(app: &App, args: &RetryArgs) -> anyhow::Result<Exit> {
     Ok(exit)
 }
 
-/// Every document that stopped or has failed chunks.
+/// Every document that stopped or has failed or damaged chunks.
 async fn failed(snapshot: &dyn Snapshot) -> anyhow::Result<Vec<DocumentId>> {
     let mut failed = Vec::new();
     documents::for_each_state(snapshot, |state| {
-        let unfinished =
-            !state.failed_chunks.is_empty() || matches!(state.status, DocumentStatus::Failed { .. });
+        let unfinished = !state.failed_chunks.is_empty()
+            || !state.damaged_chunks.is_empty()
+            || matches!(state.status, DocumentStatus::Failed { .. });
         if unfinished {
             failed.push(state.document.id);
         }

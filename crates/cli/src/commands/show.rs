@@ -112,6 +112,8 @@ fn print(app: &App, shown: &Shown) -> anyhow::Result<()> {
             match &chunk.extraction {
                 ChunkExtraction::Pending => ", not read yet".to_owned(),
                 ChunkExtraction::Done { .. } => String::new(),
+                ChunkExtraction::Damaged { reason, attempts, .. } =>
+                    format!(", damaged {attempts} times: {}", one_line(reason, 300)),
                 ChunkExtraction::Failed { reason, attempts } =>
                     format!(", failed {attempts} times: {}", one_line(reason, 300)),
             }

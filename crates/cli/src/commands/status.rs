@@ -43,11 +43,12 @@ struct Listed {
     #[serde(flatten)]
     status: DocumentStatus,
     staged: bool,
-    failed_chunks: Vec<FailedChunk>,
+    failed_chunks: Vec<IllChunk>,
+    damaged_chunks: Vec<IllChunk>,
 }
 
 #[derive(Serialize)]
-struct FailedChunk {
+struct IllChunk {
     ordinal: u32,
     reason: String,
 }
@@ -89,11 +90,8 @@ async fn read(app: &App, snapshot: &dyn Snapshot) -> anyhow::Result<Status> {
             source: state.document.source,
             status: state.status,
             staged: state.document.visibility == graphloom_core::Visibility::Staged,
-            failed_chunks: state
-                .failed_chunks
-                .into_iter()
-                .map(|(ordinal, reason)| FailedChunk { ordinal, reason })
-                .collect(),
+            failed_chunks: ill_chunks(state.failed_chunks),
+            damaged_chunks: ill_chunks(state.damaged_chunks),
         });
     })
     .await?;
@@ -111,6 +109,10 @@ async fn read(app: &App, snapshot: &dyn Snapshot) -> anyhow::Result<Status> {
         calls: spent(snapshot).await?,
         rejects: rejects(snapshot).await?,
     })
+}
+
+fn ill_chunks(chunks: Vec<(u32, String)>) -> Vec<IllChunk> {
+    chunks.into_iter().map(|(ordinal, reason)| IllChunk { ordinal, reason }).collect()
 }
 
 /// How many pieces of the stored extraction answers were no records, by reason.
@@ -228,16 +230,18 @@ fn print(app: &App, shown: &Status) -> anyhow::Result<()> {
     for listed in ill.iter().chain(&well).take(MOST_PRINTED) {
         let staged = if listed.staged { ", a new version not yet in use" } else { "" };
         output.line(format_args!("  {}: {}{staged}", plain(&listed.source), status(&listed.status)))?;
-        for FailedChunk { ordinal, reason } in &listed.failed_chunks {
-            output.line(format_args!("    chunk {ordinal} failed: {}", one_line(reason, 300)))?;
+        for (what, chunks) in [("failed", &listed.failed_chunks), ("damaged", &listed.damaged_chunks)] {
+            for IllChunk { ordinal, reason } in chunks {
+                output.line(format_args!("    chunk {ordinal} {what}: {}", one_line(reason, 300)))?;
+            }
         }
     }
     if shown.documents.len() > MOST_PRINTED {
         let more = shown.documents.len() - MOST_PRINTED;
         output.line(format_args!("  and {more} more; --json lists all"))?;
     }
-    if shown.documents.iter().any(|listed| !listed.failed_chunks.is_empty()) {
-        output.note("`graphloom retry` tries failed chunks again");
+    if shown.documents.iter().any(|it| !it.failed_chunks.is_empty() || !it.damaged_chunks.is_empty()) {
+        output.note("`graphloom retry` tries failed and damaged chunks again");
     }
     let unfinished = ["indexing", "waiting"].iter().any(|name| shown.by_status.contains_key(name));
     if unfinished {

@@ -8,7 +8,7 @@ use graphloom_core::{DocumentId, Progress, Stage};
 use indicatif::{MultiProgress, ProgressBar, ProgressStyle};
 
 use super::Output;
-use super::render::{count, one_line, plain};
+use super::render::{count, ill, one_line, plain};
 
 /// Without a terminal, a document's advance is printed at most this often.
 const PLAIN_INTERVAL: Duration = Duration::from_secs(5);
@@ -121,7 +121,10 @@ impl ProgressView {
                 bar.set_length(u64::from(*total));
                 bar.set_position(u64::from(*done));
             }
-            Progress::ChunkFailed { .. } | Progress::Paused { .. } | Progress::Resumed { .. } => {
+            Progress::ChunkFailed { .. }
+            | Progress::ChunkDamaged { .. }
+            | Progress::Paused { .. }
+            | Progress::Resumed { .. } => {
                 self.bars.suspend(|| self.output.note(describe(progress)));
             }
             Progress::Finished { document, .. } | Progress::Failed { document, .. } => {
@@ -152,7 +155,8 @@ impl ProgressView {
 impl State {
     fn remember(&mut self, progress: &Progress) {
         let failure = match progress {
-            Progress::ChunkFailed { source, ordinal, reason, .. } => {
+            Progress::ChunkFailed { source, ordinal, reason, .. }
+            | Progress::ChunkDamaged { source, ordinal, reason, .. } => {
                 Failure { source: source.clone(), chunk: Some(*ordinal), reason: reason.clone() }
             }
             Progress::Failed { source, reason, .. } => {
@@ -181,11 +185,14 @@ fn describe(progress: &Progress) -> String {
         Progress::ChunkFailed { source, ordinal, reason, .. } => {
             format!("{}: chunk {ordinal} failed: {}", plain(source), one_line(reason, 300))
         }
-        Progress::Finished { source, chunks, failed: 0, .. } => {
+        Progress::ChunkDamaged { source, ordinal, reason, .. } => {
+            format!("{}: chunk {ordinal} damaged: {}", plain(source), one_line(reason, 300))
+        }
+        Progress::Finished { source, chunks, failed: 0, damaged: 0, .. } => {
             format!("{}: done, {}", plain(source), count(*chunks, "chunk"))
         }
-        Progress::Finished { source, chunks, failed, .. } => {
-            format!("{}: done, {failed} of {} failed", plain(source), count(*chunks, "chunk"))
+        Progress::Finished { source, chunks, failed, damaged, .. } => {
+            format!("{}: done, {}", plain(source), ill(*failed, *damaged, *chunks))
         }
         Progress::Settled { done, total } => format!("descriptions: renewing {done} of {total}"),
         Progress::Failed { source, reason, .. } => {

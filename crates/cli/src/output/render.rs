@@ -57,10 +57,20 @@ pub(crate) fn status(status: &DocumentStatus) -> String {
             format!("indexing, {extracted} of {} read, {failed} failed", count(*chunks, "chunk"))
         }
         DocumentStatus::Ready { chunks } => format!("ready, {}", count(*chunks, "chunk")),
-        DocumentStatus::Incomplete { failed, chunks } => {
-            format!("incomplete, {failed} of {} failed", count(*chunks, "chunk"))
+        DocumentStatus::Incomplete { failed, damaged, chunks } => {
+            format!("incomplete, {}", ill(*failed, *damaged, *chunks))
         }
         DocumentStatus::Failed { reason } => format!("failed: {}", one_line(reason, 300)),
+    }
+}
+
+/// `1 of 9 chunks failed, 2 damaged`.
+pub(crate) fn ill(failed: u32, damaged: u32, chunks: u32) -> String {
+    let chunks = count(chunks, "chunk");
+    match (failed, damaged) {
+        (failed, 0) => format!("{failed} of {chunks} failed"),
+        (0, damaged) => format!("{damaged} of {chunks} damaged"),
+        (failed, damaged) => format!("{failed} of {chunks} failed, {damaged} damaged"),
     }
 }
 

@@ -3,6 +3,7 @@
 mod coverage;
 mod glean;
 mod leaks;
+mod loss;
 mod output;
 pub mod parse;
 
@@ -10,7 +11,8 @@ use std::sync::LazyLock;
 
 use graphloom_core::{
     Call, CallOutcome, ChatMessage, ChatRequest, ChatRole, Chunk, Clock, Completion, DocumentId, Extraction,
-    ExtractionKey, FinishReason, LanguageModel, ModelError, Records, RelationRecord, Role, complete,
+    ExtractionKey, FinishReason, LanguageModel, ModelError, Records, Reject, RejectReason, RelationRecord,
+    Role, complete,
 };
 
 use crate::offline::RULES;
@@ -20,9 +22,11 @@ pub use coverage::{Coverage, MAX_MISSED, MIN_MISSED, MIN_MISSED_PERCENT, coverag
 pub use glean::Gleaning;
 use glean::again;
 use leaks::ExampleNames;
-use output::{Answer, ask_whole};
+pub use loss::Losses;
+use loss::damaged_key;
+pub(crate) use loss::ends_a_sentence;
+use output::{Answer, ask_well};
 pub use output::{CONTINUE_PROMPT, MAX_CONTINUATIONS, MAX_OUTPUT_TOKENS, output_limit};
-use parse::ParsedResponse;
 pub(crate) use parse::after_thinking;
 
 /// Asks for the records of a chunk.
@@ -77,6 +81,8 @@ impl Default for ExtractSpec {
 pub struct Extracted {
     /// The outcome; an error where the chunk failed.
     pub result: Result<Extraction, ModelError>,
+    /// What of the answers was lost; the extraction is then what was saved.
+    pub losses: Losses,
     /// One row per call, failed ones included.
     pub calls: Vec<Call>,
 }
@@ -107,8 +113,9 @@ pub fn extract_by_rules(chunk: &Chunk, key: ExtractionKey) -> Extraction {
     Extraction { key, model: RULES.to_owned(), responses: Vec::new(), records, rejects: Vec::new() }
 }
 
-/// The records of `chunk` by `model`: a first answer and as many more as `spec.gleaning` says. A gleaning that fails
-/// leaves what was already said; a first answer that fails is the chunk's failure.
+/// The records of `chunk` by `model`: a first answer and as many more as `spec.gleaning` says. An answer of which records
+/// were lost is asked for once more at once. A gleaning that fails leaves what was already said, as a loss; a first answer
+/// that fails is the chunk's failure.
 pub async fn extract_by_model(
     chunk: &Chunk,
     key: ExtractionKey,
@@ -121,14 +128,17 @@ pub async fn extract_by_model(
     let limit = output_limit(chunk.text.len());
     let mut calls = Vec::new();
     let mut answers: Vec<Answer> = Vec::new();
+    let failed = |error, calls| Extracted { result: Err(error), losses: Losses::default(), calls };
+    let mut not_answered = None;
     for pass in 0.. {
-        let answer = match ask_whole(&mut messages, limit, &chunk.document, model, clock, &mut calls).await {
+        let answer = match ask_well(&mut messages, limit, &chunk.document, model, clock, &mut calls).await {
             Ok(answer) => answer,
-            Err(error) if pass == 0 => return Extracted { result: Err(error), calls },
+            Err(error) if pass == 0 => return failed(error, calls),
             // What is stored must not depend on the budget; the later run asks again.
-            Err(error @ ModelError::OverBudget { .. }) => return Extracted { result: Err(error), calls },
+            Err(error @ ModelError::OverBudget { .. }) => return failed(error, calls),
             Err(error) => {
                 tracing::warn!(chunk = %chunk.id, pass, %error, "gleaning failed; the first answer stands");
+                not_answered = Some(error.to_string());
                 break;
             }
         };
@@ -139,23 +149,32 @@ pub async fn extract_by_model(
             None => break,
         }
     }
-    let mut pieces: Vec<(String, ParsedResponse)> =
-        answers.into_iter().flat_map(|answer| answer.pieces).collect();
-    if let Some(error) = says_nothing(model, &pieces) {
-        return Extracted { result: Err(error), calls };
+    if let Some(error) = says_nothing(model, &answers) {
+        return failed(error, calls);
     }
-    let mut rejects = Vec::new();
-    for (response, (text, parsed)) in pieces.iter_mut().enumerate() {
-        EXAMPLES.take_out(parsed, &chunk.text);
-        rejects.extend(parsed.rejects_of(response as u32, text));
+    let mut losses = Losses::default();
+    let (mut responses, mut rejects, mut records) = (Vec::new(), Vec::new(), Vec::new());
+    for answer in &mut answers {
+        for (text, parsed) in &mut answer.pieces {
+            EXAMPLES.take_out(parsed, &chunk.text);
+            rejects.extend(parsed.rejects_of(responses.len() as u32, text));
+            responses.push(std::mem::take(text));
+        }
+        losses.extend(&answer.losses());
+        records.push(answer.records());
+    }
+    if let Some(text) = not_answered {
+        losses.add(RejectReason::NotAnswered);
+        let response = responses.len() as u32;
+        rejects.push(Reject { response, offset: 0, reason: RejectReason::NotAnswered, text });
     }
     if !rejects.is_empty() {
         tracing::warn!(chunk = %chunk.id, rejects = rejects.len(), "parts of the answer were no records");
     }
-    let records = glean(pieces.iter().map(|(_, parsed)| parsed.records()));
-    let responses = pieces.into_iter().map(|(text, _)| text).collect();
+    let records = glean(records);
+    let key = if losses.is_empty() { key } else { damaged_key(&key, &responses) };
     let extraction = Extraction { key, model: model.name().to_owned(), responses, records, rejects };
-    Extracted { result: Ok(extraction), calls }
+    Extracted { result: Ok(extraction), losses, calls }
 }
 
 /// Asks once and writes the ledger row; one of 0 attempts where the call was not sent.
@@ -192,11 +211,12 @@ pub(crate) async fn ask(
 
 /// An answer that holds text but neither a record nor the completion mark is no extraction: keeping it would hide the
 /// failure for ever.
-fn says_nothing(model: &dyn LanguageModel, pieces: &[(String, ParsedResponse)]) -> Option<ModelError> {
-    if pieces.iter().any(|(_, parsed)| parsed.complete || !parsed.found.is_empty()) {
+fn says_nothing(model: &dyn LanguageModel, answers: &[Answer]) -> Option<ModelError> {
+    if answers.iter().any(|answer| !answer.says_nothing()) {
         return None;
     }
-    let what = match pieces.iter().map(|(text, _)| text).find(|text| !text.trim().is_empty()) {
+    let mut texts = answers.iter().flat_map(|answer| &answer.pieces).map(|(text, _)| text);
+    let what = match texts.find(|text| !text.trim().is_empty()) {
         None => "the answer is empty".to_owned(),
         Some(text) => format!("the answer holds no record: {:?}", text.chars().take(80).collect::<String>()),
     };
@@ -363,6 +383,8 @@ mod tests {
     fn a_gleaning_that_fails_leaves_the_first_answer_and_is_in_the_ledger() {
         let first = "entity<|#|>Ada<|#|>Person<|#|>Works.\n<|COMPLETE|>";
         assert_eq!(check_extraction(&[Some(first), None]), (entities(&[("Ada", "Works.")]), 2));
+        let (extracted, _) = run_extraction(&[Some(first), None], 1);
+        assert_eq!(extracted.losses.describe(), "parts of the answer were lost: 1 not_answered");
     }
 
     #[test]
@@ -416,11 +438,50 @@ mod tests {
     fn a_first_answers_tail_and_a_gleanings_head_are_never_fused() {
         let first = "entity<|#|>Ada<|#|>Person<|#|>Works.\nrelation<|#|>Ada<|#|>Kelm<|#|>";
         let second = "work<|#|>Ada works in Kelm.\nentity<|#|>Kelm<|#|>Location<|#|>A town.\n<|COMPLETE|>";
-        let (extracted, _) = run_extraction(&[Some(first), Some(second)], 1);
+        let (extracted, _) = run_extraction(&[Some(first), Some(first), Some(second), Some(second)], 1);
         let extraction = extracted.result.expect("records");
         assert_eq!((extraction.records.entities.len(), extraction.records.relations.len()), (2, 0));
+        assert_eq!(extracted.losses.describe(), "parts of the answer were lost: 1 cut, 1 unknown_tag");
         let rejects: Vec<_> = extraction.rejects.iter().map(|r| (r.response, r.offset)).collect();
         assert_eq!(rejects, [(0, 37), (1, 0)]);
+    }
+
+    #[test]
+    fn an_answer_of_which_records_were_lost_is_asked_for_once_more_and_the_whole_one_stands() {
+        let damaged = "entity<|#|>Ada<|#|>Person<|#|>Works.\nrelation<|#|>Ada<|#|>Ke";
+        let whole = "entity<|#|>Ada<|#|>Person<|#|>Works.\nrelation<|#|>Ada<|#|>Kelm<|#|>work<|#|>Works there.\n<|COMPLETE|>";
+        let (extracted, requests) = run_extraction(&[Some(damaged), Some(whole)], 0);
+        let extraction = extracted.result.expect("records");
+        assert!(extracted.losses.is_empty());
+        assert_eq!(
+            (extraction.records.relations.len(), extraction.responses.as_slice()),
+            (1, &[whole.to_owned()][..])
+        );
+        assert_eq!((&requests[0].messages, extracted.calls.len()), (&requests[1].messages, 2));
+    }
+
+    #[test]
+    fn what_was_saved_of_a_damaged_answer_is_kept_under_a_key_of_its_own() {
+        let damaged = "entity<|#|>Ada<|#|>Person<|#|>Works.\nrelation<|#|>Ada<|#|>Ke";
+        let worse = "entity<|#|>Ada<|#|>Per";
+        let (extracted, _) = run_extraction(&[Some(damaged), Some(worse)], 0);
+        let extraction = extracted.result.expect("what was saved");
+        assert_eq!(extraction.records.entities.len(), 1);
+        assert_eq!(extracted.losses.describe(), "parts of the answer were lost: 1 cut");
+        let spec = ExtractSpec { gleaning: Gleaning::Passes(0), ..ExtractSpec::default() };
+        let key = extraction_key(&chunk("Ada works in Kelm.", &[]), &spec, Some("scripted"));
+        assert_ne!(extraction.key, key);
+        let (again, _) = run_extraction(&[Some(damaged), None], 0);
+        assert_eq!(again.result.expect("what was saved").key, extraction.key);
+    }
+
+    #[test]
+    fn an_answer_that_is_begun_anew_after_a_cut_replaces_the_piece_before() {
+        let first = "entity<|#|>Ada<|#|>Person<|#|>Works.\nrelation<|#|>Ada<|#|>Kelm<|#|>work<|#|>Works there.\nrelation<|#|>Ada<|#|>Ke…";
+        let anew = "entity<|#|>Ada<|#|>Person<|#|>Works.\nrelation<|#|>Ada<|#|>Kelm<|#|>work<|#|>Works there.\nrelation<|#|>Ada<|#|>Kelm<|#|>home<|#|>Lives.\n<|COMPLETE|>";
+        let (extracted, _) = run_extraction(&[Some(first), Some(anew)], 0);
+        assert!(extracted.losses.is_empty());
+        assert_eq!(extracted.result.expect("records").records.relations.len(), 2);
     }
 
     #[test]

@@ -2,9 +2,10 @@
 
 use graphloom_core::{
     Call, CallOutcome, ChatMessage, ChatRequest, ChatRole, Clock, DocumentId, LanguageModel, ModelError,
-    Records, Role,
+    Records, RejectReason, Role,
 };
 
+use super::loss::{Losses, find_losses};
 use super::parse::{ParsedResponse, parse};
 use super::{ask, glean};
 use crate::prompt::Prompt;
@@ -32,12 +33,81 @@ pub fn output_limit(chunk_bytes: usize) -> u32 {
 pub(super) struct Answer {
     /// Each piece as it came, and what it says.
     pub(super) pieces: Vec<(String, ParsedResponse)>,
+    /// Whether the limit cut the last piece too.
+    pub(super) cut: bool,
 }
 
 impl Answer {
     /// The records of all pieces.
     pub(super) fn records(&self) -> Records {
-        glean(self.pieces.iter().map(|(_, parsed)| parsed.records()))
+        join(self.pieces.iter().map(|(_, parsed)| parsed.records()))
+    }
+
+    /// Whether it neither holds a record nor says that there is none.
+    pub(super) fn says_nothing(&self) -> bool {
+        self.pieces.iter().all(|(_, parsed)| !parsed.complete && parsed.found.is_empty())
+    }
+
+    /// What was lost of it. Where the limit cut a piece and the next one goes on, nothing was.
+    pub(super) fn losses(&self) -> Losses {
+        let mut losses = Losses::default();
+        for (number, (_, parsed)) in self.pieces.iter().enumerate() {
+            let gone_on = number + 1 < self.pieces.len();
+            for reject in &parsed.rejects {
+                if !(gone_on && matches!(reject.reason, RejectReason::Cut | RejectReason::UnclosedThinking)) {
+                    losses.add(reject.reason);
+                }
+            }
+        }
+        losses
+    }
+}
+
+/// Joins the pieces of one answer. A model that is asked to go on may begin anew instead: then what it says the second
+/// time is the answer.
+fn join(pieces: impl IntoIterator<Item = Records>) -> Records {
+    pieces
+        .into_iter()
+        .reduce(|before, next| if repeats(&next, &before) { next } else { glean([before, next]) })
+        .unwrap_or_default()
+}
+
+/// Whether `next` says again all that `before` said.
+fn repeats(next: &Records, before: &Records) -> bool {
+    before.entities.iter().all(|entity| next.entities.contains(entity))
+        && before.relations.iter().all(|relation| next.relations.contains(relation))
+        && before.themes.iter().all(|theme| next.themes.contains(theme))
+}
+
+/// Asks as [`ask_whole`], and where records of the answer were lost, once more; the better of the two answers stands. One
+/// that the limit cut to the end is not asked for again: it would only be as long.
+pub(super) async fn ask_well(
+    messages: &mut Vec<ChatMessage>,
+    first_limit: u32,
+    document: &DocumentId,
+    model: &dyn LanguageModel,
+    clock: &dyn Clock,
+    calls: &mut Vec<Call>,
+) -> Result<Answer, ModelError> {
+    let mut asked_again = messages.clone();
+    let first = ask_whole(messages, first_limit, document, model, clock, calls).await?;
+    let losses = first.losses();
+    if losses.is_empty() || first.cut {
+        return Ok(first);
+    }
+    tracing::warn!(%document, lost = losses.count(), "the answer was damaged; asking again");
+    match ask_whole(&mut asked_again, first_limit, document, model, clock, calls).await {
+        Ok(second) if second.losses().count() < losses.count() && !second.says_nothing() => {
+            *messages = asked_again;
+            Ok(second)
+        }
+        Ok(_) => Ok(first),
+        // What is stored must not depend on the budget; the later run asks again.
+        Err(error @ ModelError::OverBudget { .. }) => Err(error),
+        Err(error) => {
+            tracing::warn!(%document, %error, "asking again failed; the damaged answer stands");
+            Ok(first)
+        }
     }
 }
 
@@ -66,7 +136,10 @@ pub(super) async fn ask_whole(
         let cut = call.outcome == CallOutcome::Truncated;
         calls.push(call);
         let text = text?;
-        let parsed = parse(&text, cut);
+        let mut parsed = parse(&text, cut);
+        if !cut {
+            find_losses(&mut parsed);
+        }
         let go_on = cut && round < MAX_CONTINUATIONS;
         if go_on {
             // Without a complete record the same question is asked again, with more room.
@@ -81,6 +154,7 @@ pub(super) async fn ask_whole(
             messages.push(ChatMessage::new(ChatRole::Assistant, text.clone()));
         }
         answer.pieces.push((text, parsed));
+        answer.cut = cut;
         if !go_on {
             break;
         }

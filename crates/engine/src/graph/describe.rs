@@ -2,11 +2,13 @@
 
 use std::collections::BTreeMap;
 
-use graphloom_core::{Call, ContentHash, GraphKey, LanguageModel, ModelError, Role, Summary, SummaryKey};
+use graphloom_core::{
+    Call, CallOutcome, ContentHash, GraphKey, LanguageModel, ModelError, Role, Summary, SummaryKey,
+};
 use graphloom_core::{ChatMessage, ChatRequest, ChatRole};
 
 use crate::Engine;
-use crate::extract::{after_thinking, ask};
+use crate::extract::{after_thinking, ask, ends_a_sentence};
 use crate::prompt::Prompt;
 
 /// Asks for one description of many.
@@ -18,6 +20,10 @@ pub const SUMMARY_FRAGMENTS: usize = 8;
 pub const SUMMARY_TOKENS: u32 = 1200;
 /// Most tokens of the fragments given to one summary call [LightRAG].
 pub const SUMMARY_CONTEXT_TOKENS: u32 = 12_000;
+/// Output limit where the model's own cut a summary.
+const SUMMARY_OUTPUT_TOKENS: u32 = 4_096;
+/// Times a summary is asked for where its answer is damaged.
+const SUMMARY_ATTEMPTS: u32 = 2;
 /// Most words asked of a summary; about LightRAG's 600 tokens.
 const SUMMARY_WORDS: &str = "450";
 /// Parts of a summary group at most. So many make one group; more are cut into several.
@@ -138,8 +144,9 @@ impl Tree<'_> {
             (Some(known), _) => known.clone(),
             (None, Summaries::Later) => return Err(Missing::Later),
             (None, Summaries::Now) => {
-                let (text, call) = summarise(self.engine, self.model, self.owner, self.name, texts).await;
-                self.calls.push(call);
+                let summary =
+                    summarise(self.engine, self.model, self.owner, self.name, texts, &mut self.calls);
+                let text = summary.await;
                 let text = text.map_err(Missing::Failed)?;
                 self.known.insert(key.clone(), text.clone());
                 text
@@ -231,13 +238,15 @@ fn summary_key(model: &dyn LanguageModel, owner: &GraphKey, name: &str, group: &
     SummaryKey::new(&parts)
 }
 
+/// Asks for one summary; where it was cut or breaks off inside a sentence, once more, and the longer of two such stands.
 async fn summarise(
     engine: &Engine,
     model: &dyn LanguageModel,
     owner: &GraphKey,
     name: &str,
     group: &[String],
-) -> (Result<String, ModelError>, Call) {
+    calls: &mut Vec<Call>,
+) -> Result<String, ModelError> {
     let what = match owner {
         GraphKey::Entity(_) => "Entity",
         GraphKey::Relation(_) => "Relation",
@@ -251,16 +260,35 @@ async fn summarise(
         ("max_words", SUMMARY_WORDS),
     ]);
     let messages = vec![ChatMessage::new(ChatRole::User, prompt)];
-    let request = ChatRequest { messages, ..ChatRequest::default() };
-    let (answer, call) = ask(model, request, Role::Summarize, None, engine.clock.as_ref()).await;
-    let text = answer.and_then(|answer| match after_thinking(&answer).1.trim() {
-        "" => Err(ModelError::Malformed {
-            model: model.name().to_owned(),
-            what: "the summary is empty".to_owned(),
-        }),
-        text => Ok(text.to_owned()),
-    });
-    (text, call)
+    // Some scripts and some descriptions know no full stop.
+    let punctuated = group.iter().any(|text| ends_a_sentence(text));
+    let mut request = ChatRequest { messages, ..ChatRequest::default() };
+    let mut broken: Option<String> = None;
+    for _ in 0..SUMMARY_ATTEMPTS {
+        let (answer, call) = ask(model, request.clone(), Role::Summarize, None, engine.clock.as_ref()).await;
+        let cut = call.outcome == CallOutcome::Truncated;
+        calls.push(call);
+        let text = match (answer, &broken) {
+            (Ok(answer), _) => after_thinking(&answer).1.trim().to_owned(),
+            // The model takes no such limit; what is there of a summary is better than none.
+            (Err(ModelError::Refused { .. }), Some(text)) => return Ok(text.clone()),
+            (Err(error), _) => return Err(error),
+        };
+        if !text.is_empty() && !cut && (!punctuated || ends_a_sentence(&text)) {
+            return Ok(text);
+        }
+        if cut {
+            request.max_output_tokens = Some(SUMMARY_OUTPUT_TOKENS);
+        }
+        broken = broken.filter(|before| before.len() >= text.len()).or(Some(text));
+    }
+    match broken.filter(|text| !text.is_empty()) {
+        Some(text) => Ok(text),
+        None => {
+            let (model, what) = (model.name().to_owned(), "the summary is empty".to_owned());
+            Err(ModelError::Malformed { model, what })
+        }
+    }
 }
 
 #[cfg(test)]

@@ -5,7 +5,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use graphloom_core::{Chunk, ChunkExtraction, DocumentId, ExtractionKey, JobState, Role, Snapshot};
+use graphloom_core::{Chunk, DocumentId, ExtractionKey, JobState, Role, Snapshot};
 use serde::Serialize;
 
 use super::accept::preview;
@@ -265,7 +265,7 @@ impl<'a> Estimator<'a> {
             chunks.iter().map(|chunk| extraction_key(chunk, spec, Some(model.name()))).collect();
         let stored = snapshot.extractions(&keys).await?;
         for ((chunk, key), stored) in chunks.iter().zip(keys).zip(stored) {
-            let pending = chunk.extraction == ChunkExtraction::Pending;
+            let pending = chunk.extraction.is_queued();
             if !pending || stored.is_some() || !self.seen.insert(key) {
                 self.estimate.reused += 1;
                 continue;

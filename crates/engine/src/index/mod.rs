@@ -17,7 +17,7 @@ pub use estimate::{Estimate, Estimator, Expected, Range, Step};
 pub use ready_graph::{CUSTOM_KG_MODEL, ReadyGraph, ReadyGraphError, accept_graph};
 pub use remove::{Removal, delete};
 pub use status::{DocumentState, states_of};
-pub use work::{retry, run};
+pub use work::{MAX_DAMAGED_ATTEMPTS, retry, run};
 
 use crate::chunk::ChunkConfig;
 use crate::extract::ExtractSpec;
@@ -95,7 +95,7 @@ pub enum Acceptance {
 pub struct RunReport {
     /// Documents now in the graph.
     pub finished: u32,
-    /// Of those, documents with failed chunks.
+    /// Of those, documents with failed or damaged chunks.
     pub incomplete: u32,
     /// Documents that stopped; the next run takes them up again.
     pub failed: u32,
@@ -105,6 +105,8 @@ pub struct RunReport {
     pub reused: u32,
     /// Chunks whose extraction failed.
     pub failed_chunks: u32,
+    /// Chunks of whose extraction records were lost; [`retry`] asks about them again.
+    pub damaged_chunks: u32,
     /// Entities and relations that still read as before, for their summary failed; the next run makes it.
     pub stale: u32,
     /// Why, of the first.

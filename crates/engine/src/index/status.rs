@@ -12,6 +12,8 @@ pub struct DocumentState {
     pub status: DocumentStatus,
     /// Chunks whose extraction failed: ordinal, reason.
     pub failed_chunks: Vec<(u32, String)>,
+    /// Chunks of whose extraction records were lost: ordinal, what.
+    pub damaged_chunks: Vec<(u32, String)>,
 }
 
 /// The state of each document, in order; `None` where unknown.
@@ -23,19 +25,17 @@ pub async fn states_of(
     let jobs = snapshot.jobs(ids).await?;
     let chunks = snapshot.extraction_states_of(ids).await?;
     let states = documents.into_iter().zip(jobs).zip(chunks).map(|((document, job), chunks)| {
-        let mut failed_chunks = Vec::new();
-        let mut extracted = 0;
+        let (mut failed_chunks, mut damaged_chunks) = (Vec::new(), Vec::new());
         for (ordinal, extraction) in &chunks {
             match extraction {
-                ChunkExtraction::Pending => {}
-                ChunkExtraction::Done { .. } => extracted += 1,
+                ChunkExtraction::Pending | ChunkExtraction::Done { .. } => {}
+                ChunkExtraction::Damaged { reason, .. } => damaged_chunks.push((*ordinal, reason.clone())),
                 ChunkExtraction::Failed { reason, .. } => failed_chunks.push((*ordinal, reason.clone())),
             }
         }
         let state = job.map_or(JobState::Accepted, |job| job.state);
-        let status =
-            DocumentStatus::derive(&state, extracted, failed_chunks.len() as u32, chunks.len() as u32);
-        Some(DocumentState { document: document?, status, failed_chunks })
+        let status = DocumentStatus::derive(&state, chunks.iter().map(|(_, extraction)| extraction));
+        Some(DocumentState { document: document?, status, failed_chunks, damaged_chunks })
     });
     Ok(states.collect())
 }

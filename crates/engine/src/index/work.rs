@@ -26,6 +26,8 @@ const READY_DOCUMENTS: usize = 64;
 const MERGE_DOCUMENTS: usize = 64;
 /// Documents after which stale entities and relations are derived again without waiting for the end of the run.
 const DOCUMENTS_UNTIL_SETTLED: usize = 16_384;
+/// Times a chunk is tried whose answers are damaged again and again; then the best of them counts as the answer.
+pub const MAX_DAMAGED_ATTEMPTS: u32 = 3;
 /// Jobs read per page when leases of gone workers are released.
 const PAGE: usize = 500;
 
@@ -90,7 +92,8 @@ pub async fn run(
     Ok(report)
 }
 
-/// Queues the failed chunks of these documents again and returns how many there were; [`run`] then works on them.
+/// Queues the failed and damaged chunks of these documents again and returns how many there were; [`run`] then works on
+/// them. What was saved of damaged ones counts until then.
 pub async fn retry(engine: &Engine, documents: &[DocumentId]) -> Result<u32, IndexError> {
     let snapshot = engine.store.snapshot().await?;
     let chunks = snapshot.chunks_of(documents).await?;
@@ -99,10 +102,20 @@ pub async fn retry(engine: &Engine, documents: &[DocumentId]) -> Result<u32, Ind
     let mut batch = Batch::default();
     for (chunks, job) in chunks.into_iter().zip(jobs) {
         let Some(job) = job else { continue };
-        let failed =
-            chunks.into_iter().filter(|chunk| matches!(chunk.extraction, ChunkExtraction::Failed { .. }));
+        let queued = chunks.into_iter().filter_map(|chunk| {
+            let queued = match chunk.extraction {
+                ChunkExtraction::Failed { .. } => ChunkExtraction::Pending,
+                ChunkExtraction::Damaged { key, reason, attempts, again: false } => {
+                    ChunkExtraction::Damaged { key, reason, attempts, again: true }
+                }
+                ChunkExtraction::Pending
+                | ChunkExtraction::Done { .. }
+                | ChunkExtraction::Damaged { again: true, .. } => return None,
+            };
+            Some((chunk.id, queued))
+        });
         let before = batch.set_extractions.len();
-        batch.set_extractions.extend(failed.map(|chunk| (chunk.id, ChunkExtraction::Pending)));
+        batch.set_extractions.extend(queued);
         if batch.set_extractions.len() == before && !matches!(job.state, JobState::Failed { .. }) {
             continue;
         }
@@ -343,7 +356,7 @@ impl Run<'_> {
         let key_of = |chunk: &Chunk| extraction_key(chunk, spec, model.map(|model| model.name()));
         let mut wanted: BTreeMap<ExtractionKey, Vec<usize>> = BTreeMap::new();
         for (at, chunk) in chunks.iter().enumerate() {
-            if chunk.extraction == ChunkExtraction::Pending {
+            if chunk.extraction.is_queued() {
                 wanted.entry(key_of(chunk)).or_default().push(at);
             }
         }
@@ -377,14 +390,29 @@ impl Run<'_> {
             })
             .buffer_unordered(self.engine.index.max_concurrent_calls.max(1));
         let (mut fatal, mut over_budget) = (None, None);
-        while let Some((key, places, Extracted { result, mut calls }, permit)) = answers.next().await {
+        while let Some((key, places, Extracted { result, losses, mut calls }, permit)) = answers.next().await
+        {
             calls.retain(|call| call.attempts > 0);
             let mut batch = Batch { append_calls: calls, ..Batch::default() };
             let state = match result {
-                Ok(extraction) => {
+                Ok(extraction) if losses.is_empty() => {
                     batch.put_extractions.push(extraction);
                     self.count(|report| report.extracted += places.len() as u32);
                     ChunkExtraction::Done { key }
+                }
+                Ok(saved) => {
+                    let before: Vec<&ChunkExtraction> =
+                        places.iter().map(|at| &chunks[*at].extraction).collect();
+                    let (state, extraction) = self.damaged(key, saved, losses.describe(), &before).await?;
+                    batch.put_extractions.push(extraction);
+                    self.count(|report| report.extracted += places.len() as u32);
+                    if let ChunkExtraction::Damaged { reason, .. } = &state {
+                        self.count(|report| report.damaged_chunks += places.len() as u32);
+                        places
+                            .iter()
+                            .for_each(|at| self.chunk_damaged(document, chunks[*at].ordinal, reason));
+                    }
+                    state
                 }
                 // The run ends, but not before what was paid for is stored.
                 Err(error) if needs_a_person(&error) => {
@@ -412,8 +440,19 @@ impl Run<'_> {
                 }
             };
             for at in &places {
-                chunks[*at].extraction = state.clone();
-                batch.set_extractions.push((chunks[*at].id.clone(), state.clone()));
+                let chunk = &mut chunks[*at];
+                chunk.extraction = match (&state, &chunk.extraction) {
+                    // What was saved before still counts.
+                    (
+                        ChunkExtraction::Failed { .. },
+                        ChunkExtraction::Damaged { key, reason, attempts, .. },
+                    ) => {
+                        let (key, reason) = (key.clone(), reason.clone());
+                        ChunkExtraction::Damaged { key, reason, attempts: *attempts, again: false }
+                    }
+                    _ => state.clone(),
+                };
+                batch.set_extractions.push((chunk.id.clone(), chunk.extraction.clone()));
             }
             let job_state = job.state.clone();
             self.commit_step(job, job_state, batch).await?;
@@ -426,6 +465,35 @@ impl Run<'_> {
             (None, Some(what)) => Err(Stop::OverBudget(what)),
             (None, None) => Ok(BTreeMap::new()),
         }
+    }
+
+    /// The state of a chunk of whose answer records were lost, and the extraction that speaks for it: what was saved now, or
+    /// `before` where that is more. After [`MAX_DAMAGED_ATTEMPTS`] it counts as the answer, its loss among its rejects.
+    async fn damaged(
+        &self,
+        key: ExtractionKey,
+        saved: Extraction,
+        reason: String,
+        before: &[&ChunkExtraction],
+    ) -> Result<(ChunkExtraction, Extraction), StoreError> {
+        let (mut best, mut attempts) = (saved, 1);
+        for before in before {
+            if let ChunkExtraction::Damaged { key, attempts: tried, .. } = before {
+                attempts = attempts.max(tried + 1);
+                let stored =
+                    self.engine.store.snapshot().await?.extractions(std::slice::from_ref(key)).await?;
+                let size = |records: &Records| records.entities.len() + records.relations.len();
+                let more = |stored: &Extraction| size(&stored.records) > size(&best.records);
+                if let Some(stored) = stored.into_iter().flatten().next().filter(more) {
+                    best = stored;
+                }
+            }
+        }
+        if attempts >= MAX_DAMAGED_ATTEMPTS {
+            return Ok((ChunkExtraction::Done { key: key.clone() }, Extraction { key, ..best }));
+        }
+        let key = best.key.clone();
+        Ok((ChunkExtraction::Damaged { key, reason, attempts, again: false }, best))
     }
 
     /// Takes extractions that the store already has, so that nothing paid for is paid for again; returns how many
@@ -564,14 +632,18 @@ impl Run<'_> {
     }
 
     fn finished(&self, ready: &Ready) {
-        let is_failed = |chunk: &&Chunk| matches!(chunk.extraction, ChunkExtraction::Failed { .. });
-        let failed = ready.chunks.iter().filter(is_failed).count() as u32;
+        let count = |of: fn(&ChunkExtraction) -> bool| {
+            ready.chunks.iter().filter(|chunk| of(&chunk.extraction)).count() as u32
+        };
+        let failed = count(|extraction| matches!(extraction, ChunkExtraction::Failed { .. }));
+        let damaged = count(|extraction| matches!(extraction, ChunkExtraction::Damaged { .. }));
         self.count(|report| {
             report.finished += 1;
-            report.incomplete += u32::from(failed > 0);
+            report.incomplete += u32::from(failed + damaged > 0);
         });
         let (document, source) = (ready.document.id.clone(), ready.document.source.clone());
-        (self.progress)(Progress::Finished { document, source, chunks: ready.chunks.len() as u32, failed });
+        let chunks = ready.chunks.len() as u32;
+        (self.progress)(Progress::Finished { document, source, chunks, failed, damaged });
     }
 
     fn stopped(&self, document: &Document, reason: String) {
@@ -586,6 +658,11 @@ impl Run<'_> {
     fn chunk_failed(&self, document: &Document, ordinal: u32, reason: &str) {
         let (document, source) = (document.id.clone(), document.source.clone());
         (self.progress)(Progress::ChunkFailed { document, source, ordinal, reason: reason.to_owned() });
+    }
+
+    fn chunk_damaged(&self, document: &Document, ordinal: u32, reason: &str) {
+        let (document, source) = (document.id.clone(), document.source.clone());
+        (self.progress)(Progress::ChunkDamaged { document, source, ordinal, reason: reason.to_owned() });
     }
 
     fn advanced(&self, document: &Document, stage: Stage, done: usize, total: usize) {
@@ -618,12 +695,8 @@ async fn records_of(
     snapshot: &dyn graphloom_core::Snapshot,
     ready: &Ready,
 ) -> Result<Vec<(Chunk, Records)>, StoreError> {
-    let done = |chunk: &Chunk| match &chunk.extraction {
-        ChunkExtraction::Done { key } => Some(key.clone()),
-        ChunkExtraction::Pending | ChunkExtraction::Failed { .. } => None,
-    };
     let chunks: Vec<(&Chunk, ExtractionKey)> =
-        ready.chunks.iter().filter_map(|chunk| Some((chunk, done(chunk)?))).collect();
+        ready.chunks.iter().filter_map(|chunk| Some((chunk, chunk.extraction.key()?.clone()))).collect();
     let keys: Vec<ExtractionKey> = chunks.iter().map(|(_, key)| key.clone()).collect();
     let stored = snapshot.extractions(&keys).await?;
     let with_records = chunks.into_iter().zip(stored).filter_map(|((chunk, key), stored)| {

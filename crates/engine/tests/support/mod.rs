@@ -62,11 +62,22 @@ pub(crate) struct ReadingModel {
     pub(crate) summaries: AtomicU32,
     /// Texts containing this word are not answered.
     pub(crate) refuses: Option<&'static str>,
+    /// So many answers about texts that contain this word are cut in their last record.
+    pub(crate) damages: Option<(&'static str, AtomicU32)>,
     /// Whether no summary is made.
     pub(crate) refuses_summaries: bool,
 }
 
 impl ReadingModel {
+    fn damage(&self, text: &str, answer: String) -> String {
+        let Some((_, left)) = self.damages.as_ref().filter(|(word, _)| text.contains(word)) else {
+            return answer;
+        };
+        let taken = left.fetch_update(Ordering::SeqCst, Ordering::SeqCst, |left| left.checked_sub(1));
+        let cut = answer.rfind("<|#|>").filter(|_| taken.is_ok());
+        cut.map_or(answer.clone(), |cut| answer[..cut].to_owned())
+    }
+
     fn overloaded(&self) -> ModelError {
         ModelError::Server { model: "test-reader".to_owned(), status: 503, what: "overloaded".to_owned() }
     }
@@ -94,7 +105,7 @@ impl LanguageModel for ReadingModel {
             }
             self.extractions.fetch_add(1, Ordering::SeqCst);
             let text = last.split("```").nth(1).unwrap_or_default();
-            records_of(text)
+            self.damage(text, records_of(text))
         };
         let usage = Usage { prompt_tokens: 10, completion_tokens: 5, ..Usage::default() };
         let done = Completion { finish: FinishReason::Stop, usage, attempts: 1 };

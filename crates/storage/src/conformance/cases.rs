@@ -318,6 +318,30 @@ pub async fn an_extraction_lives_as_long_as_a_chunk_names_it(store: &dyn Store) 
 }
 
 /// Case.
+pub async fn an_extraction_that_a_whole_one_replaces_is_removed(store: &dyn Store) {
+    let new = sample::document("a", "text");
+    let id = sample::whole(&new).id;
+    let chunk = sample::whole(&new);
+    commit(store, Batch { put_documents: vec![new], put_chunks: vec![chunk], ..Batch::default() }).await;
+    let (saved, whole) = (sample::extraction("saved", "some"), sample::extraction("whole", "all"));
+    for again in [false, true] {
+        let (key, reason) = (saved.key.clone(), "1 cut".to_owned());
+        let damaged = ChunkExtraction::Damaged { key, reason, attempts: 2, again };
+        let put_extractions = if again { Vec::new() } else { vec![saved.clone()] };
+        let set_extractions = vec![(id.clone(), damaged.clone())];
+        commit(store, Batch { put_extractions, set_extractions, ..Batch::default() }).await;
+        let view = view(store).await;
+        assert_eq!(get(view.scan_chunks(None, 9).await)[0].extraction, damaged);
+        assert_eq!(get(view.extractions(std::slice::from_ref(&saved.key)).await), [Some(saved.clone())]);
+    }
+    let done = ChunkExtraction::Done { key: whole.key.clone() };
+    let set_extractions = vec![(id, done)];
+    commit(store, Batch { put_extractions: vec![whole.clone()], set_extractions, ..Batch::default() }).await;
+    let stored = get(view(store).await.extractions(&[saved.key, whole.key.clone()]).await);
+    assert_eq!(stored, [None, Some(whole)]);
+}
+
+/// Case.
 pub async fn one_batch_replaces_a_document_by_its_next_version(store: &dyn Store) {
     let old = sample::indexed("a", "Ada met Bob", "ADA", "BOB");
     let id = old.put_documents[0].document.id.clone();

@@ -55,6 +55,7 @@ macro_rules! conformance_tests {
             a_refused_batch_changes_nothing,
             removing_a_document_removes_all_that_hangs_on_it,
             an_extraction_lives_as_long_as_a_chunk_names_it,
+            an_extraction_that_a_whole_one_replaces_is_removed,
             one_batch_replaces_a_document_by_its_next_version,
             mentions_and_facts_are_found_from_either_side,
             mentions_need_their_chunk,

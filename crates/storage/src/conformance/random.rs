@@ -139,7 +139,7 @@ fn change() -> impl Strategy<Value = Change> {
         4 => (place.clone(), 0..6u8)
             .prop_map(|((document, ordinal), extraction)| Chunk { document, ordinal, extraction }),
         2 => (0..5u8, any::<u8>()).prop_map(|(name, said)| Extraction { name, said }),
-        2 => (place.clone(), 0..7u8)
+        2 => (place.clone(), 0..9u8)
             .prop_map(|((document, ordinal), extraction)| SetExtraction { document, ordinal, extraction }),
         1 => place.clone().prop_map(|(document, ordinal)| Clear { document, ordinal }),
         5 => (place.clone(), number.clone(), entity.clone(), any::<bool>()).prop_map(
@@ -293,6 +293,12 @@ fn state(extraction: u8) -> ChunkExtraction {
     match extraction {
         0..=4 => ChunkExtraction::Done { key: sample::extraction(&extraction.to_string(), "").key },
         5 => ChunkExtraction::Pending,
+        6 | 7 => ChunkExtraction::Damaged {
+            key: sample::extraction(&(extraction - 6).to_string(), "").key,
+            reason: "1 record cut".to_owned(),
+            attempts: 1,
+            again: extraction == 7,
+        },
         _ => ChunkExtraction::Failed { reason: "timeout".to_owned(), attempts: 3 },
     }
 }

@@ -47,9 +47,7 @@ pub(super) fn apply(state: &mut State, batch: Batch) -> Result<(), StoreError> {
     }
     let mut named: BTreeSet<ExtractionKey> = BTreeSet::new();
     let mut name = |extraction: &ChunkExtraction| {
-        if let ChunkExtraction::Done { key } = extraction {
-            named.insert(key.clone());
-        }
+        named.extend(extraction.key().cloned());
     };
     for chunk in batch.put_chunks {
         name(&chunk.extraction);
@@ -58,18 +56,18 @@ pub(super) fn apply(state: &mut State, batch: Batch) -> Result<(), StoreError> {
     for extraction in batch.put_extractions {
         Arc::make_mut(&mut state.extractions).insert(extraction.key.clone(), extraction);
     }
+    let mut replaced = BTreeSet::new();
     for (id, extraction) in batch.set_extractions {
         name(&extraction);
         let chunk = Arc::make_mut(&mut state.chunks).get_mut(&id).ok_or_else(|| unknown_chunk(&id))?;
-        chunk.extraction = extraction;
+        let before = std::mem::replace(&mut chunk.extraction, extraction);
+        replaced.extend(before.key().filter(|key| chunk.extraction.key() != Some(*key)).cloned());
     }
+    remove_unused_extractions(state, replaced);
     // Only the state a chunk ends with counts: the same batch may have named another key before.
     if let Some(missing) = named.iter().find(|&key| {
         !state.extractions.contains_key(key)
-            && state
-                .chunks
-                .values()
-                .any(|chunk| chunk.extraction == ChunkExtraction::Done { key: key.clone() })
+            && state.chunks.values().any(|chunk| chunk.extraction.key() == Some(key))
     }) {
         return Err(invalid(format!("a chunk names extraction {missing}, which does not exist")));
     }
@@ -160,18 +158,11 @@ fn remove_documents(state: &mut State, documents: &[DocumentId]) {
         let keep = !removed.contains(&chunk.document);
         if !keep {
             chunks.insert(id.clone());
-            if let ChunkExtraction::Done { key } = &chunk.extraction {
-                named.insert(key.clone());
-            }
+            named.extend(chunk.extraction.key().cloned());
         }
         keep
     });
-    for chunk in state.chunks.values() {
-        if let ChunkExtraction::Done { key } = &chunk.extraction {
-            named.remove(key);
-        }
-    }
-    Arc::make_mut(&mut state.extractions).retain(|key, _| !named.contains(key));
+    remove_unused_extractions(state, named);
     clear_graph(state, &chunks);
     let table = Arc::make_mut(&mut state.vectors);
     for chunk in chunks {
@@ -181,6 +172,21 @@ fn remove_documents(state: &mut State, documents: &[DocumentId]) {
         Arc::make_mut(&mut state.documents).remove(id);
         Arc::make_mut(&mut state.texts).remove(id);
         Arc::make_mut(&mut state.jobs).remove(id);
+    }
+}
+
+/// Removes those of `keys` that no chunk names.
+fn remove_unused_extractions(state: &mut State, mut keys: BTreeSet<ExtractionKey>) {
+    if keys.is_empty() {
+        return;
+    }
+    for chunk in state.chunks.values() {
+        if let Some(key) = chunk.extraction.key() {
+            keys.remove(key);
+        }
+    }
+    if !keys.is_empty() {
+        Arc::make_mut(&mut state.extractions).retain(|key, _| !keys.contains(key));
     }
 }
 

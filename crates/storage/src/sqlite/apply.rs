@@ -148,13 +148,18 @@ fn remove_document(conn: &Connection, id: &DocumentId, touched: &mut Touched) ->
         remove_vector(conn, VectorKind::Chunk, &chunk)?;
         touch(touched, VectorKind::Chunk, &chunk, VECTOR | TEXT);
         if let Some(extraction) = extraction {
-            conn.prepare_cached(
-                "DELETE FROM extractions WHERE key = ?1 AND NOT EXISTS (SELECT 1 FROM chunks WHERE extraction = ?1)",
-            )?
-            .execute([extraction])?;
+            remove_unused_extraction(conn, &extraction)?;
         }
     }
     Ok(())
+}
+
+fn remove_unused_extraction(conn: &Connection, key: &str) -> rusqlite::Result<()> {
+    conn.prepare_cached(
+        "DELETE FROM extractions WHERE key = ?1 AND NOT EXISTS (SELECT 1 FROM chunks WHERE extraction = ?1)",
+    )?
+    .execute([key])
+    .map(drop)
 }
 
 fn put_document(conn: &Connection, new: &NewDocument, touched: &mut Touched) -> Result<(), StoreError> {
@@ -240,9 +245,7 @@ fn put_chunks(conn: &Connection, batch: &Batch, touched: &mut Touched) -> Result
     let mut slicer = Slicer::new(conn);
     let mut named = BTreeSet::new();
     let mut name = |extraction: &ChunkExtraction| {
-        if let ChunkExtraction::Done { key } = extraction {
-            named.insert(key.clone());
-        }
+        named.extend(extraction.key().cloned());
     };
     for chunk in &batch.put_chunks {
         name(&chunk.extraction);
@@ -252,15 +255,24 @@ fn put_chunks(conn: &Connection, batch: &Batch, touched: &mut Touched) -> Result
     for extraction in &batch.put_extractions {
         put_extraction(conn, extraction).during("putting an extraction")?;
     }
+    let mut replaced = BTreeSet::new();
     for (id, extraction) in &batch.set_extractions {
         name(extraction);
         let (state, key, reason, attempts) = rows::chunk_state(extraction);
         let number = chunk_number(conn, id)?;
+        let before: Option<String> = conn
+            .prepare_cached("SELECT extraction FROM chunks WHERE id = ?1")
+            .and_then(|mut select| select.query_row([number], |row| row.get(0)))
+            .during("reading a chunk's extraction")?;
+        replaced.extend(before.filter(|before| key != Some(before)));
         conn.prepare_cached(
             "UPDATE chunks SET state = ?2, extraction = ?3, reason = ?4, attempts = ?5 WHERE id = ?1",
         )
         .and_then(|mut update| update.execute(params![number, state, key, reason, attempts]))
         .during("setting an extraction")?;
+    }
+    for key in &replaced {
+        remove_unused_extraction(conn, key).during("removing an extraction")?;
     }
     for key in named {
         let dangling: bool = conn

@@ -94,6 +94,12 @@ pub(super) fn extraction_state(row: &Row<'_>, at: usize) -> Result<ChunkExtracti
         0 => ChunkExtraction::Pending,
         1 => ChunkExtraction::Done { key: ExtractionKey::from_stored(row.get::<_, String>(at + 1)?) },
         2 => ChunkExtraction::Failed { reason: row.get(at + 2)?, attempts: row.get(at + 3)? },
+        state @ (3 | 4) => ChunkExtraction::Damaged {
+            key: ExtractionKey::from_stored(row.get::<_, String>(at + 1)?),
+            reason: row.get(at + 2)?,
+            attempts: row.get(at + 3)?,
+            again: state == 4,
+        },
         other => return Err(unreadable(at, format!("chunk state {other}"))),
     })
 }
@@ -104,6 +110,9 @@ pub(super) fn chunk_state(extraction: &ChunkExtraction) -> (u8, Option<&str>, Op
         ChunkExtraction::Pending => (0, None, None, None),
         ChunkExtraction::Done { key } => (1, Some(key.as_str()), None, None),
         ChunkExtraction::Failed { reason, attempts } => (2, None, Some(reason), Some(*attempts)),
+        ChunkExtraction::Damaged { key, reason, attempts, again } => {
+            (if *again { 4 } else { 3 }, Some(key.as_str()), Some(reason), Some(*attempts))
+        }
     }
 }
 

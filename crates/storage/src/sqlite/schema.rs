@@ -28,7 +28,7 @@ type Migration = fn(&Connection) -> rusqlite::Result<()>;
 
 /// Step `n` makes version `n + 1` of version `n`. A new file runs all of them.
 const MIGRATIONS: &[Migration] =
-    &[create_version_1, make_version_2, make_version_3, make_version_4, make_version_5];
+    &[create_version_1, make_version_2, make_version_3, make_version_4, make_version_5, make_version_6];
 
 /// Version 1.
 ///
@@ -69,7 +69,7 @@ fn create_version_1(conn: &Connection) -> rusqlite::Result<()> {
         );
         CREATE INDEX jobs_open ON jobs (created_at) WHERE state < 2;
 
-        -- State: 0 pending, 1 done, 2 failed.
+        -- State: 0 pending, 1 done, 2 failed; since version 6 3 damaged, 4 damaged and queued again.
         CREATE TABLE chunks (
             id INTEGER PRIMARY KEY, key TEXT NOT NULL UNIQUE,
             document INTEGER NOT NULL REFERENCES documents ON DELETE CASCADE,
@@ -183,6 +183,12 @@ fn make_version_5(conn: &Connection) -> rusqlite::Result<()> {
         ALTER TABLE facts ADD COLUMN set_aside INTEGER NOT NULL DEFAULT 0;
         ",
     )
+}
+
+/// Version 6: chunks may be damaged, state 3, or damaged and queued again, state 4. Rows stay as they are; a program that does
+/// not know these states refuses the file.
+fn make_version_6(_: &Connection) -> rusqlite::Result<()> {
+    Ok(())
 }
 
 /// The value of a finite half-precision number, as version 1 stored them.
@@ -378,6 +384,24 @@ mod tests {
         let conn = check_open(&path, MIGRATIONS).expect("migrated");
         let select = "SELECT prompt_tokens, cached_prompt_tokens FROM calls";
         assert_eq!(conn.query_row(select, [], |row| Ok((row.get(0)?, row.get(1)?))), Ok((7, 0)));
+    }
+
+    #[test]
+    fn chunks_of_older_files_keep_their_state() {
+        let dir = tempfile::tempdir().expect("a folder");
+        let path = dir.path().join("w.graphloom");
+        let conn = check_open(&path, &MIGRATIONS[..5]).expect("version 5");
+        conn.execute_batch(
+            "INSERT INTO documents (id, key, source, title, content_hash, text_bytes, format, encoding,
+                lines_match_source, meta, live, added_at) VALUES (1, 'd', 's', 't', 'h', 1, 'text', 'UTF-8', 1, '{}', 1, 0);
+             INSERT INTO chunks (key, document, ordinal, start, stop, token_count, breadcrumb, state, reason, attempts)
+                VALUES ('c', 1, 0, 0, 1, 1, '[]', 2, 'timeout', 3);",
+        )
+        .expect("a failed chunk");
+        drop(conn);
+        let conn = check_open(&path, &MIGRATIONS[..6]).expect("version 6");
+        let chunk = conn.query_row("SELECT state, reason FROM chunks", [], |r| Ok((r.get(0)?, r.get(1)?)));
+        assert_eq!(chunk, Ok((2, "timeout".to_owned())));
     }
 
     #[test]

@@ -71,7 +71,9 @@ pub enum Damage {
     Punctuation,
     /// The tag is missing, misplaced or the wrong one.
     Tag,
-    /// A field is missing, empty or too many.
+    /// A field is missing, and what it said with it.
+    MissingField,
+    /// Fields are empty or too many, or one that the form allows to leave out.
     FieldCount,
     /// Several records share a line without a border.
     Glued,
@@ -97,6 +99,7 @@ impl Damage {
             Self::Parenthesis => "parenthesis",
             Self::Punctuation => "punctuation",
             Self::Tag => "tag",
+            Self::MissingField => "missing_field",
             Self::FieldCount => "field_count",
             Self::Glued => "glued",
             Self::Weight => "weight",

@@ -456,6 +456,17 @@ impl<'t> Attempt<'t> {
         }
     }
 
+    /// Whether a field is not there whose content nothing else can tell.
+    fn misses_a_field(&self, kinds: &Kinds) -> bool {
+        let is_entity = self.fields.get(1).is_some_and(|second| kinds.knows(second.text));
+        match self.tag {
+            Tag::Entity => self.fields.len() == 2,
+            // Three fields with a type are an entity under the wrong tag; the older form may leave keywords or weight out.
+            Tag::Relation => self.fields.len() == 3 && !self.old_order && !is_entity,
+            Tag::Themes => false,
+        }
+    }
+
     fn read(mut self, terminated: bool, closed: bool, kinds: &Kinds) -> Result<Repaired, RejectReason> {
         if !terminated {
             self.drop_cut_tag();
@@ -466,7 +477,9 @@ impl<'t> Attempt<'t> {
                 return Err(RejectReason::Cut);
             }
         }
-        if !self.is_whole() {
+        if self.misses_a_field(kinds) {
+            self.damage.insert(Damage::MissingField);
+        } else if !self.is_whole() {
             self.damage.insert(Damage::FieldCount);
         }
         let texts: Vec<&str> = self.fields.iter().map(|field| field.text).collect();

@@ -1,9 +1,9 @@
 //! The write verb's argument: everything one unit of work changes.
 
 use crate::{
-    Call, Chunk, ChunkExtraction, ChunkId, Decision, Document, DocumentId, EmbeddingSpec, Entity, EntityKey,
-    Extraction, Fact, GraphKey, Job, Lease, Mention, Relation, RelationKey, Revision, Summary, VectorEntry,
-    VectorKind,
+    CacheEntry, CacheKind, Call, Chunk, ChunkExtraction, ChunkId, Decision, Document, DocumentId,
+    EmbeddingSpec, Entity, EntityKey, Extraction, Fact, GraphKey, Job, Lease, Mention, Relation, RelationKey,
+    Revision, Summary, VectorEntry, VectorKind,
 };
 
 /// Changes that are applied together or not at all.
@@ -57,6 +57,11 @@ pub struct Batch {
     pub put_vectors: Vec<VectorRow>,
     /// Ledger rows to append.
     pub append_calls: Vec<Call>,
+    /// Kinds of remembered answers to forget.
+    pub clear_caches: Vec<CacheKind>,
+    /// Answers to remember, by kind and key; each becomes the newest of its kind. Of each kind the newest entries within
+    /// [`MAX_CACHE_ENTRIES`](crate::MAX_CACHE_ENTRIES) and [`MAX_CACHE_BYTES`](crate::MAX_CACHE_BYTES) stay.
+    pub put_cached: Vec<CacheEntry>,
 }
 
 impl Batch {

@@ -6,6 +6,7 @@
 //! of the live evidence. A [`Store`] has two verbs: [`Store::snapshot`] and [`Store::commit`].
 
 mod batch;
+mod cache;
 mod chunk;
 mod clock;
 mod decided;
@@ -23,6 +24,7 @@ mod span;
 mod store;
 
 pub use batch::{Batch, NewDocument, Require, VectorRow};
+pub use cache::{CacheEntry, CacheKind, CacheSize, MAX_CACHE_BYTES, MAX_CACHE_ENTRIES};
 pub use chunk::{Chunk, ChunkExtraction};
 pub use clock::{Clock, Timestamp};
 pub use decided::{DecidedEntity, DecidedRelation, Decisions, Difference, FactPlace, MentionPlace};

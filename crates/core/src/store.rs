@@ -4,9 +4,9 @@ use async_trait::async_trait;
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    Batch, Call, Chunk, ChunkExtraction, ChunkId, ContentHash, Decision, DecisionId, Document, DocumentId,
-    Entity, EntityKey, Extraction, ExtractionKey, Fact, GraphKey, Job, Mention, Relation, RelationKey,
-    Revision, Summary, Timestamp, WorkspaceId,
+    Batch, CacheKind, CacheSize, Call, Chunk, ChunkExtraction, ChunkId, ContentHash, Decision, DecisionId,
+    Document, DocumentId, Entity, EntityKey, Extraction, ExtractionKey, Fact, GraphKey, Job, Mention,
+    Relation, RelationKey, Revision, Summary, Timestamp, WorkspaceId,
 };
 
 /// One workspace's evidence and views.
@@ -191,6 +191,12 @@ pub trait Snapshot: Send + Sync {
         after: Option<&str>,
         limit: usize,
     ) -> Result<Vec<VectorEntry>, StoreError>;
+
+    /// Remembered values, by kind and key.
+    async fn cached(&self, keys: &[(CacheKind, ContentHash)]) -> Result<Vec<Option<Vec<u8>>>, StoreError>;
+
+    /// How much is remembered of every kind, in their order.
+    async fn cache_sizes(&self) -> Result<Vec<CacheSize>, StoreError>;
 
     /// Ledger rows in the order they were appended, after the first `skip`.
     async fn scan_calls(&self, skip: u64, limit: usize) -> Result<Vec<Call>, StoreError>;

@@ -3,8 +3,9 @@
 //! Cases panic where a store misbehaves.
 
 use graphloom_core::{
-    Batch, ChunkExtraction, EmbeddingSpec, GraphKey, JobState, Lease, NewDocument, Require, Revision,
-    Snapshot, Span, Store, StoreCounts, StoreError, TextQuery, Timestamp, VectorKind, VectorQuery,
+    Batch, CacheEntry, CacheKind, CacheSize, ChunkExtraction, ContentHash, EmbeddingSpec, GraphKey, JobState,
+    Lease, MAX_CACHE_BYTES, MAX_CACHE_ENTRIES, NewDocument, Require, Revision, Snapshot, Span, Store,
+    StoreCounts, StoreError, TextQuery, Timestamp, VectorKind, VectorQuery,
 };
 
 use super::sample;
@@ -722,6 +723,63 @@ pub async fn the_ledger_keeps_its_order(store: &dyn Store) {
     assert_eq!(get(view.scan_calls(1, 9).await), [call("y"), call("x")]);
     assert_eq!(get(view.scan_calls(0, 1).await), [call("z")]);
     assert_eq!(get(view.scan_calls(9, 1).await), []);
+}
+
+/// Case.
+pub async fn remembered_answers_are_replaced_and_forgotten_by_kind(store: &dyn Store) {
+    let (keywords, answer) = (CacheKind::Keywords, CacheKind::Answer);
+    let put_cached = vec![remembered(answer, 1, b"old"), remembered(keywords, 1, b"words")];
+    commit(store, Batch { put_cached, ..Batch::default() }).await;
+    let before = view(store).await;
+    let graph_revision = before.graph_revision();
+    // What is cleared is cleared before anything is put.
+    let put_cached = vec![remembered(answer, 1, b"new"), remembered(answer, 1, b"newer")];
+    let batch = Batch { put_cached, clear_caches: vec![answer, keywords], ..Batch::default() };
+    commit(store, batch).await;
+    let after = view(store).await;
+    let keys = [(answer, cache_key(1)), (keywords, cache_key(1)), (answer, cache_key(2))];
+    assert_eq!(get(before.cached(&keys).await), [Some(b"old".to_vec()), Some(b"words".to_vec()), None]);
+    assert_eq!(get(after.cached(&keys).await), [Some(b"newer".to_vec()), None, None]);
+    let size = |kind, entries, bytes| CacheSize { kind, entries, bytes };
+    assert_eq!(
+        get(after.cache_sizes().await),
+        [size(keywords, 0, 0), size(answer, 1, 5), size(CacheKind::Vector, 0, 0)]
+    );
+    // Remembering is no change of the graph, so no merge has to be repeated for it.
+    assert_eq!(after.graph_revision(), graph_revision);
+}
+
+/// Case.
+pub async fn the_oldest_remembered_answers_go_first(store: &dyn Store) {
+    let kind = CacheKind::Answer;
+    let put_cached = (0..MAX_CACHE_ENTRIES).map(|n| remembered(kind, n, b"x")).collect();
+    commit(store, Batch { put_cached, ..Batch::default() }).await;
+    // Putting the oldest again makes it the newest.
+    let put_cached = vec![remembered(kind, 0, b"y"), remembered(kind, MAX_CACHE_ENTRIES, b"z")];
+    commit(store, Batch { put_cached, ..Batch::default() }).await;
+    let known = |n| (kind, cache_key(n));
+    let keys = [known(0), known(1), known(2), known(MAX_CACHE_ENTRIES)];
+    let found: Vec<bool> = get(view(store).await.cached(&keys).await).iter().map(Option::is_some).collect();
+    assert_eq!(found, [true, false, true, true]);
+
+    let half = vec![7; MAX_CACHE_BYTES as usize / 2];
+    for n in 1..4 {
+        let put_cached = vec![remembered(CacheKind::Vector, n, &half), remembered(kind, n, b"small")];
+        commit(store, Batch { put_cached, ..Batch::default() }).await;
+    }
+    let view = view(store).await;
+    let sizes = get(view.cache_sizes().await);
+    assert_eq!((sizes[2].entries, sizes[2].bytes), (2, MAX_CACHE_BYTES));
+    assert_eq!(get(view.cached(&[(CacheKind::Vector, cache_key(1))]).await), [None]);
+    assert_eq!(sizes[1].entries, MAX_CACHE_ENTRIES as u64);
+}
+
+fn remembered(kind: CacheKind, number: usize, value: &[u8]) -> CacheEntry {
+    CacheEntry { kind, key: cache_key(number), value: value.to_vec() }
+}
+
+fn cache_key(number: usize) -> ContentHash {
+    ContentHash::of(&number.to_be_bytes())
 }
 
 /// Case.

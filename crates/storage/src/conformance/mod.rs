@@ -75,6 +75,8 @@ macro_rules! conformance_tests {
             syntax_in_a_question_is_ordinary_text,
             changed_descriptions_are_found_by_their_new_words,
             the_ledger_keeps_its_order,
+            remembered_answers_are_replaced_and_forgotten_by_kind,
+            the_oldest_remembered_answers_go_first,
             scans_page_through_everything,
             numbers_that_are_none_are_refused,
         );

@@ -3,8 +3,9 @@
 use std::fmt::Debug;
 
 use graphloom_core::{
-    Batch, Call, CallOutcome, ChunkExtraction, ContentHash, GraphKey, JobState, Lease, Require, Revision,
-    Role, Snapshot, Span, Store, StoreError, TextQuery, Timestamp, VectorKind, VectorQuery, WorkspaceId,
+    Batch, CacheEntry, CacheKind, Call, CallOutcome, ChunkExtraction, ContentHash, GraphKey, JobState, Lease,
+    Require, Revision, Role, Snapshot, Span, Store, StoreError, TextQuery, Timestamp, VectorKind,
+    VectorQuery, WorkspaceId,
 };
 use proptest::prelude::*;
 use proptest::test_runner::{Config, TestRunner};
@@ -46,6 +47,8 @@ enum Change {
     Stale { ends: (usize, usize), is_stale: bool },
     Vector { kind: usize, ends: (usize, usize), document: u8, values: [i8; 3] },
     Call { said: u8 },
+    Remember { kind: usize, key: u8, said: u8 },
+    Forget { kind: usize },
     Embedding { dimensions: u32 },
     RequireLease { document: u8, lease: Option<u8> },
     RequireGraph { revision: u64 },
@@ -119,9 +122,9 @@ fn outcome(result: Result<Revision, StoreError>) -> Result<Revision, &'static st
 
 fn change() -> impl Strategy<Value = Change> {
     use Change::{
-        Activate, Call, Chunk, Clear, Decision, Document, Embedding, Entity, Extraction, Fact, Job, Mention,
-        Relation, Remove, RemoveEntity, RemoveRelation, RequireGraph, RequireLease, RequireSource,
-        SetExtraction, Stale, Summaries, Vector,
+        Activate, Call, Chunk, Clear, Decision, Document, Embedding, Entity, Extraction, Fact, Forget, Job,
+        Mention, Relation, Remember, Remove, RemoveEntity, RemoveRelation, RequireGraph, RequireLease,
+        RequireSource, SetExtraction, Stale, Summaries, Vector,
     };
     let document = 0..DOCUMENTS;
     let place = (0..DOCUMENTS, 0..CHUNKS);
@@ -161,6 +164,8 @@ fn change() -> impl Strategy<Value = Change> {
         8 => (0..3usize, ends, document.clone(), prop::array::uniform3(-2..3i8))
             .prop_map(|(kind, ends, document, values)| Vector { kind, ends, document, values }),
         1 => any::<u8>().prop_map(|said| Call { said }),
+        2 => (0..3usize, 0..3u8, any::<u8>()).prop_map(|(kind, key, said)| Remember { kind, key, said }),
+        1 => (0..3usize).prop_map(|kind| Forget { kind }),
         1 => (3..5u32).prop_map(|dimensions| Embedding { dimensions }),
         1 => (document.clone(), lease).prop_map(|(document, lease)| RequireLease { document, lease }),
         1 => (0..9u64).prop_map(|revision| RequireGraph { revision }),
@@ -251,6 +256,11 @@ fn batch(changes: &[Change]) -> Batch {
                 batch.put_vectors.push(sample::vector(KINDS[kind], &id, &values.map(f32::from)));
             }
             Change::Call { said } => batch.append_calls.push(call(said)),
+            Change::Remember { kind, key, said } => {
+                let value = vec![said; usize::from(said)];
+                batch.put_cached.push(CacheEntry { kind: CacheKind::ALL[kind], key: cache_key(key), value });
+            }
+            Change::Forget { kind } => batch.clear_caches.push(CacheKind::ALL[kind]),
             Change::Embedding { dimensions } => batch.embedding = Some(sample::space(dimensions)),
             Change::RequireLease { document: number, lease: holder } => {
                 let document = document(number, false, 0).document.id;
@@ -327,6 +337,10 @@ fn call(said: u8) -> Call {
         },
         document: said.is_multiple_of(2).then(|| document(said % DOCUMENTS, false, 0).document.id),
     }
+}
+
+fn cache_key(number: u8) -> ContentHash {
+    ContentHash::of(&[number])
 }
 
 /// Two different entities.
@@ -437,6 +451,10 @@ async fn compare(found: &dyn Snapshot, expected: &dyn Snapshot) {
     for skip in 0..4 {
         same!(found, expected, scan_calls(skip, PAGE));
     }
+    let remembered: Vec<_> =
+        (0..4).flat_map(|key| CacheKind::ALL.map(|kind| (kind, cache_key(key)))).collect();
+    same!(found, expected, cached(&remembered));
+    same!(found, expected, cache_sizes());
 }
 
 async fn compare_searches(found: &dyn Snapshot, expected: &dyn Snapshot) {

@@ -4,11 +4,11 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use graphloom_core::{
-    Batch, Chunk, ChunkExtraction, ChunkId, DocumentId, ExtractionKey, GraphKey, NewDocument, Require,
-    Revision, StoreError, VectorKind, Visibility,
+    Batch, CacheEntry, CacheKind, Chunk, ChunkExtraction, ChunkId, DocumentId, ExtractionKey, GraphKey,
+    MAX_CACHE_BYTES, MAX_CACHE_ENTRIES, NewDocument, Require, Revision, StoreError, VectorKind, Visibility,
 };
 
-use super::{State, StoredVector};
+use super::{Remembered, State, StoredVector};
 use crate::rules::{self, conflict, invalid};
 use crate::vector;
 
@@ -124,7 +124,35 @@ pub(super) fn apply(state: &mut State, batch: Batch) -> Result<(), StoreError> {
         Arc::make_mut(&mut state.vectors).insert((row.entry.kind, row.entry.id), stored);
     }
     Arc::make_mut(&mut state.calls).extend(batch.append_calls);
+    if !(batch.clear_caches.is_empty() && batch.put_cached.is_empty()) {
+        remember(state, &batch.clear_caches, batch.put_cached);
+    }
     Ok(())
+}
+
+/// Forgets whole kinds, puts entries, and drops the oldest beyond the limits.
+fn remember(state: &mut State, cleared: &[CacheKind], entries: Vec<CacheEntry>) {
+    let cache = Arc::make_mut(&mut state.cache);
+    cache.retain(|(kind, _), _| !cleared.contains(kind));
+    for entry in entries {
+        state.cache_puts += 1;
+        let remembered = Remembered { place: state.cache_puts, value: entry.value };
+        cache.insert((entry.kind, entry.key), remembered);
+    }
+    for kind in CacheKind::ALL {
+        let mut newest: Vec<(u64, u64)> = (cache.iter().filter(|((of, _), _)| *of == kind))
+            .map(|(_, entry)| (entry.place, entry.value.len() as u64))
+            .collect();
+        newest.sort_unstable_by(|x, y| y.cmp(x));
+        let mut bytes = 0;
+        let beyond = newest.iter().enumerate().find(|(number, (_, length))| {
+            bytes += length;
+            *number >= MAX_CACHE_ENTRIES || bytes > MAX_CACHE_BYTES
+        });
+        if let Some((_, (oldest, _))) = beyond {
+            cache.retain(|(of, _), entry| *of != kind || entry.place > *oldest);
+        }
+    }
 }
 
 fn check_require(state: &State, require: &Require) -> Result<(), StoreError> {

@@ -9,9 +9,9 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use async_trait::async_trait;
 use graphloom_core::{
-    Batch, Call, Chunk, ChunkId, ContentHash, Decision, DecisionId, Document, DocumentId, EmbeddingSpec,
-    Entity, EntityKey, Extraction, ExtractionKey, Fact, GraphKey, Job, Mention, Relation, RelationKey,
-    Revision, Snapshot, Store, StoreError, SummaryKey, VectorKind, WorkspaceId,
+    Batch, CacheKind, Call, Chunk, ChunkId, ContentHash, Decision, DecisionId, Document, DocumentId,
+    EmbeddingSpec, Entity, EntityKey, Extraction, ExtractionKey, Fact, GraphKey, Job, Mention, Relation,
+    RelationKey, Revision, Snapshot, Store, StoreError, SummaryKey, VectorKind, WorkspaceId,
 };
 
 /// A store in memory, gone with its last handle. Snapshots cost one reference count.
@@ -72,6 +72,17 @@ struct State {
     stale: Table<GraphKey, ()>,
     vectors: Table<(VectorKind, String), StoredVector>,
     calls: Arc<Vec<Call>>,
+    cache: Table<(CacheKind, ContentHash), Remembered>,
+    /// Entries ever put into the cache.
+    cache_puts: u64,
+}
+
+/// An entry of the cache.
+#[derive(Debug, Clone)]
+struct Remembered {
+    /// Grows with every entry put.
+    place: u64,
+    value: Vec<u8>,
 }
 
 /// A vector as stored.

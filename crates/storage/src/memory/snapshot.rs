@@ -6,10 +6,10 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use graphloom_core::{
-    Call, Chunk, ChunkExtraction, ChunkId, ContentHash, Decision, DecisionId, Document, DocumentId,
-    EmbeddingSpec, Entity, EntityKey, Extraction, ExtractionKey, Fact, GraphKey, Job, JobState, Mention,
-    Projection, Relation, RelationKey, Revision, Snapshot, StoreCounts, StoreError, Summary, SummaryKey,
-    TextQuery, Timestamp, VectorEntry, VectorHit, VectorKind, VectorQuery, Visibility,
+    CacheKind, CacheSize, Call, Chunk, ChunkExtraction, ChunkId, ContentHash, Decision, DecisionId, Document,
+    DocumentId, EmbeddingSpec, Entity, EntityKey, Extraction, ExtractionKey, Fact, GraphKey, Job, JobState,
+    Mention, Projection, Relation, RelationKey, Revision, Snapshot, StoreCounts, StoreError, Summary,
+    SummaryKey, TextQuery, Timestamp, VectorEntry, VectorHit, VectorKind, VectorQuery, Visibility,
 };
 
 use super::State;
@@ -358,6 +358,19 @@ impl Snapshot for MemorySnapshot {
                 inputs_hash: stored.inputs_hash.clone(),
             })
             .collect())
+    }
+
+    async fn cached(&self, keys: &[(CacheKind, ContentHash)]) -> Result<Vec<Option<Vec<u8>>>, StoreError> {
+        Ok(keys.iter().map(|key| self.0.cache.get(key).map(|entry| entry.value.clone())).collect())
+    }
+
+    async fn cache_sizes(&self) -> Result<Vec<CacheSize>, StoreError> {
+        let size = |kind| {
+            let values = self.0.cache.iter().filter(|((of, _), _)| *of == kind);
+            let lengths: Vec<u64> = values.map(|(_, entry)| entry.value.len() as u64).collect();
+            CacheSize { kind, entries: lengths.len() as u64, bytes: lengths.iter().sum() }
+        };
+        Ok(CacheKind::ALL.map(size).to_vec())
     }
 
     async fn scan_calls(&self, skip: u64, limit: usize) -> Result<Vec<Call>, StoreError> {

@@ -9,6 +9,7 @@ use graphloom_core::{
 };
 use rusqlite::{Connection, OptionalExtension, params};
 
+use super::cache;
 use super::changes::{self, TEXT, Touched, VECTOR, touch};
 use super::error::Context;
 use super::text::{self, Slicer};
@@ -57,6 +58,7 @@ pub(super) fn apply(conn: &Connection, batch: &Batch) -> Result<Revision, StoreE
     for call in &batch.append_calls {
         append_call(conn, call).during("appending to the ledger")?;
     }
+    cache::remember(conn, &batch.clear_caches, &batch.put_cached).during("remembering answers")?;
     changes::append(conn, &touched).during("logging changes")?;
     conn.prepare_cached("UPDATE state SET revision = ?1, graph_revision = ?2")
         .and_then(|mut update| {

@@ -4,6 +4,7 @@
 //! work while other processes use the same file.
 
 mod apply;
+mod cache;
 mod changes;
 mod error;
 mod full_text;

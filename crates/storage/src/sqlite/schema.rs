@@ -27,8 +27,15 @@ const APPLICATION_ID: i32 = 0x4772_4c6d;
 type Migration = fn(&Connection) -> rusqlite::Result<()>;
 
 /// Step `n` makes version `n + 1` of version `n`. A new file runs all of them.
-const MIGRATIONS: &[Migration] =
-    &[create_version_1, make_version_2, make_version_3, make_version_4, make_version_5, make_version_6];
+const MIGRATIONS: &[Migration] = &[
+    create_version_1,
+    make_version_2,
+    make_version_3,
+    make_version_4,
+    make_version_5,
+    make_version_6,
+    make_version_7,
+];
 
 /// Version 1.
 ///
@@ -189,6 +196,21 @@ fn make_version_5(conn: &Connection) -> rusqlite::Result<()> {
 /// not know these states refuses the file.
 fn make_version_6(_: &Connection) -> rusqlite::Result<()> {
     Ok(())
+}
+
+/// Version 7: what is remembered of models' answers to questions.
+fn make_version_7(conn: &Connection) -> rusqlite::Result<()> {
+    conn.execute_batch(
+        "
+        -- Kind: 0 keywords, 1 answer, 2 vector. The newest entries have the largest ids.
+        CREATE TABLE cache (
+            id INTEGER PRIMARY KEY, kind INTEGER NOT NULL, key TEXT NOT NULL, bytes INTEGER NOT NULL,
+            value BLOB NOT NULL
+        );
+        CREATE UNIQUE INDEX cache_by_key ON cache (kind, key);
+        CREATE INDEX cache_by_age ON cache (kind, id, bytes);
+        ",
+    )
 }
 
 /// The value of a finite half-precision number, as version 1 stored them.
@@ -384,6 +406,19 @@ mod tests {
         let conn = check_open(&path, MIGRATIONS).expect("migrated");
         let select = "SELECT prompt_tokens, cached_prompt_tokens FROM calls";
         assert_eq!(conn.query_row(select, [], |row| Ok((row.get(0)?, row.get(1)?))), Ok((7, 0)));
+    }
+
+    #[test]
+    fn older_files_remember_no_answers_and_take_them_from_then_on() {
+        let dir = tempfile::tempdir().expect("a folder");
+        let path = dir.path().join("w.graphloom");
+        drop(check_open(&path, &MIGRATIONS[..6]).expect("an older file"));
+        let conn = open_writer(&path).expect("a migrated file");
+        let count = |conn: &Connection| conn.query_row("SELECT count(*) FROM cache", [], |row| row.get(0));
+        assert_eq!(count(&conn), Ok(0));
+        conn.execute("INSERT INTO cache (kind, key, bytes, value) VALUES (1, 'k', 1, x'00')", [])
+            .expect("an entry");
+        assert_eq!(count(&conn), Ok(1));
     }
 
     #[test]

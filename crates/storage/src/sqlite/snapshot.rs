@@ -4,16 +4,16 @@ use std::sync::{Mutex, PoisonError};
 
 use async_trait::async_trait;
 use graphloom_core::{
-    Call, Chunk, ChunkExtraction, ChunkId, ContentHash, Decision, DecisionId, Document, DocumentId,
-    EmbeddingSpec, Entity, EntityKey, Extraction, ExtractionKey, Fact, GraphKey, Job, Mention, Projection,
-    Relation, RelationKey, Revision, Snapshot, StoreCounts, StoreError, Summary, TextQuery, Timestamp,
-    VectorEntry, VectorHit, VectorKind, VectorQuery,
+    CacheKind, CacheSize, Call, Chunk, ChunkExtraction, ChunkId, ContentHash, Decision, DecisionId, Document,
+    DocumentId, EmbeddingSpec, Entity, EntityKey, Extraction, ExtractionKey, Fact, GraphKey, Job, Mention,
+    Projection, Relation, RelationKey, Revision, Snapshot, StoreCounts, StoreError, Summary, TextQuery,
+    Timestamp, VectorEntry, VectorHit, VectorKind, VectorQuery,
 };
 use rusqlite::Connection;
 
 use super::error::Context;
 use super::text::Slicer;
-use super::{Reader, changes, read, rows, scan};
+use super::{Reader, cache, changes, read, rows, scan};
 use crate::rules;
 
 pub(super) struct SqliteSnapshot {
@@ -262,6 +262,14 @@ impl Snapshot for SqliteSnapshot {
         limit: usize,
     ) -> Result<Vec<VectorEntry>, StoreError> {
         self.read("scanning vectors", |conn| scan::vectors(conn, kind, after, limit))
+    }
+
+    async fn cached(&self, keys: &[(CacheKind, ContentHash)]) -> Result<Vec<Option<Vec<u8>>>, StoreError> {
+        self.each("reading remembered answers", keys, cache::find)
+    }
+
+    async fn cache_sizes(&self) -> Result<Vec<CacheSize>, StoreError> {
+        self.each("counting remembered answers", &CacheKind::ALL, cache::size)
     }
 
     async fn scan_calls(&self, skip: u64, limit: usize) -> Result<Vec<Call>, StoreError> {

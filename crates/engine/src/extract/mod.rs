@@ -27,7 +27,7 @@ use loss::damaged_key;
 pub(crate) use loss::ends_a_sentence;
 use output::{Answer, ask_well};
 pub use output::{CONTINUE_PROMPT, MAX_CONTINUATIONS, MAX_OUTPUT_TOKENS, output_limit};
-pub(crate) use parse::after_thinking;
+pub(crate) use parse::{THOUGHT_BLOCKS, after_thinking};
 
 /// Asks for the records of a chunk.
 pub const SYSTEM_PROMPT: Prompt = Prompt::new(include_str!("../../prompts/extract_system.md"));

@@ -1,16 +1,36 @@
-//! Takes a model's `<think>` blocks out of its answer, also while it streams.
+//! Takes a model's thoughts out of its answer, also while it streams.
 
-const OPEN: &str = "<think>";
-const CLOSE: &str = "</think>";
+use crate::extract::{THOUGHT_BLOCKS, after_thinking};
+
+/// The tag that opens thoughts in the middle of an answer too; others do so at its beginning, elsewhere they are content.
+const OPEN: &str = THOUGHT_BLOCKS[0].0;
 
 /// Filters deltas; what it gives out, joined, is the answer without thoughts and without white space in front.
+///
+/// Thoughts whose opening tag was part of the prompt cannot be told while they stream; [`without_thinking`] takes
+/// them out of a whole answer.
 #[derive(Debug, Default)]
 pub(super) struct ThinkFilter {
     /// What may still turn out to be a tag.
     held: String,
-    inside: bool,
+    /// The tag that ends the thoughts under way.
+    inside: Option<&'static str>,
     /// Whether anything was given out.
     begun: bool,
+    /// Whether a backtick was passed last: a tag behind one is talked about, not used.
+    quotes: bool,
+}
+
+/// What stands at a `<`.
+enum Tag {
+    /// Thoughts begin; the tag's length, and what ends them.
+    Opens(usize, &'static str),
+    /// A closing tag before anything else, of thoughts that the prompt opened; its length.
+    Closes(usize),
+    /// What follows decides.
+    Unclear,
+    /// Content.
+    None,
 }
 
 impl ThinkFilter {
@@ -19,24 +39,38 @@ impl ThinkFilter {
         self.held.push_str(delta);
         let mut shown = String::new();
         loop {
-            let tag = if self.inside { CLOSE } else { OPEN };
-            match self.held.find(tag) {
-                Some(at) => {
-                    if !self.inside {
-                        shown.push_str(&self.held[..at]);
-                    }
-                    self.held.drain(..at + tag.len());
-                    self.inside = !self.inside;
+            // Only ASCII letters change, so places stay what they are.
+            let lower = self.held.to_ascii_lowercase();
+            if let Some(close) = self.inside {
+                let Some(at) = lower.find(close) else {
+                    let keep = tag_start_at_end(&lower, close);
+                    self.held.drain(..self.held.len() - keep);
+                    return shown;
+                };
+                self.held.drain(..at + close.len());
+                self.inside = None;
+                continue;
+            }
+            let mut from = 0;
+            let (at, tag) = loop {
+                let Some(at) = lower[from..].find('<').map(|at| from + at) else {
+                    break (lower.len(), Tag::None);
+                };
+                match self.tag_at(&lower, at) {
+                    Tag::None => from = at + 1,
+                    tag => break (at, tag),
                 }
-                None => {
-                    let keep = tag_start_at_end(&self.held, tag);
-                    let rest = self.held.split_off(self.held.len() - keep);
-                    let passed = std::mem::replace(&mut self.held, rest);
-                    if !self.inside {
-                        shown.push_str(&passed);
-                    }
-                    return self.show(&shown);
+            };
+            let rest = self.held.split_off(at);
+            let passed = std::mem::replace(&mut self.held, rest);
+            self.show(&passed, &mut shown);
+            match tag {
+                Tag::Opens(length, close) => {
+                    self.held.drain(..length);
+                    self.inside = Some(close);
                 }
+                Tag::Closes(length) => drop(self.held.drain(..length)),
+                Tag::Unclear | Tag::None => return shown,
             }
         }
     }
@@ -44,18 +78,51 @@ impl ThinkFilter {
     /// What was held back at the end of the answer. A thought that was never closed is dropped.
     pub(super) fn finish(&mut self) -> String {
         let rest = std::mem::take(&mut self.held);
-        if self.inside { String::new() } else { self.show(&rest) }
+        let mut shown = String::new();
+        if self.inside.is_none() {
+            self.show(&rest, &mut shown);
+        }
+        shown
     }
 
-    fn show(&mut self, text: &str) -> String {
+    /// What the `<` at `at` begins.
+    fn tag_at(&self, lower: &str, at: usize) -> Tag {
+        let (before, rest) = lower.split_at(at);
+        let first = !self.begun && before.trim().is_empty();
+        let quoted = before.chars().next_back().map_or(self.quotes, |last| last == '`');
+        if quoted {
+            return Tag::None;
+        }
+        let mut unclear = false;
+        for (open, close) in THOUGHT_BLOCKS.into_iter().filter(|(open, _)| first || *open == OPEN) {
+            if rest.starts_with(open) {
+                return Tag::Opens(open.len(), close);
+            }
+            if first && rest.starts_with(close) {
+                return Tag::Closes(close.len());
+            }
+            unclear |= open.starts_with(rest) || (first && close.starts_with(rest));
+        }
+        if unclear { Tag::Unclear } else { Tag::None }
+    }
+
+    /// Adds what may be seen of `text` to `shown`.
+    fn show(&mut self, text: &str, shown: &mut String) {
+        if let Some(last) = text.chars().next_back() {
+            self.quotes = last == '`';
+        }
         let text = if self.begun { text } else { text.trim_start() };
         self.begun |= !text.is_empty();
-        text.to_owned()
+        shown.push_str(text);
     }
 }
 
-/// A whole answer without its thoughts.
+/// A whole answer without its thoughts, those included whose opening tag was part of the prompt.
 pub(super) fn without_thinking(answer: &str) -> String {
+    filtered(after_thinking(answer).1)
+}
+
+fn filtered(answer: &str) -> String {
     let mut filter = ThinkFilter::default();
     filter.push(answer) + &filter.finish()
 }
@@ -73,23 +140,68 @@ mod tests {
 
     #[test]
     fn thoughts_are_taken_out_and_answers_begin_with_a_word() {
-        assert_eq!(without_thinking("<think>so</think>\n\nYes."), "Yes.");
-        assert_eq!(without_thinking("A <b> < c<think>x</think> d"), "A <b> < c d");
-        assert_eq!(without_thinking("Yes.<think>never closed"), "Yes.");
-        assert_eq!(without_thinking("a <thin"), "a <thin");
+        for (answer, shown) in [
+            ("<think>so</think>\n\nYes.", "Yes."),
+            ("A <b> < c<think>x</think> d", "A <b> < c d"),
+            ("Yes.<think>never closed", "Yes."),
+            ("<think>never closed", ""),
+            ("<think></think>", ""),
+            ("<THINK>So</Think>Yes.", "Yes."),
+            (" <thinking>so</thinking>\n<reasoning>and</reasoning>Yes.", "Yes."),
+            ("Use <thinking> tags.", "Use <thinking> tags."),
+            ("The tag `<think>` opens a thought.", "The tag `<think>` opens a thought."),
+            ("<think>a < b</thin</think>Yes.", "Yes."),
+            ("so it is\n</think>\n\nYes.", "Yes."),
+            ("</think>Yes.", "Yes."),
+            ("a <thin", "a <thin"),
+            ("a <", "a <"),
+        ] {
+            assert_eq!(without_thinking(answer), shown, "{answer:?}");
+        }
+    }
+
+    fn check_streamed(answer: &str, sizes: &[usize]) -> String {
+        let mut filter = ThinkFilter::default();
+        let mut shown = String::new();
+        let mut rest: Vec<char> = answer.chars().collect();
+        for size in sizes.iter().cycle() {
+            if rest.is_empty() {
+                break;
+            }
+            let delta: String = rest.drain(..(*size).min(rest.len())).collect();
+            shown += &filter.push(&delta);
+        }
+        shown + &filter.finish()
     }
 
     proptest! {
         #[test]
-        fn the_cut_between_deltas_changes_nothing(parts in proptest::collection::vec("(<think>|</think>|<|t|hink>| |ä)", 0..12), size in 1usize..5) {
+        fn the_cut_between_deltas_changes_nothing(
+            parts in proptest::collection::vec(
+                "(<think>|</think>|<THINKing>|</thinking>|<|`|t|hink>|/|\n| |ä)", 0..12,
+            ),
+            sizes in proptest::collection::vec(1usize..6, 1..5),
+        ) {
             let answer = parts.concat();
-            let mut filter = ThinkFilter::default();
-            let mut shown = String::new();
-            for delta in answer.chars().collect::<Vec<_>>().chunks(size) {
-                shown += &filter.push(&delta.iter().collect::<String>());
+            prop_assert_eq!(check_streamed(&answer, &sizes), filtered(&answer));
+        }
+
+        #[test]
+        fn no_thought_is_shown_and_nothing_else_is_lost(
+            parts in proptest::collection::vec(("[a-z <ä]{0,6}", "[A-Z<>/ \n]{0,6}"), 0..5),
+            unclosed in proptest::option::of("[A-Z<>/ ]{0,6}"),
+            sizes in proptest::collection::vec(1usize..6, 1..5),
+        ) {
+            let mut answer = String::from("a");
+            let mut expected = answer.clone();
+            for (words, thought) in &parts {
+                answer += &format!("{words}.<think>{thought}.</think>");
+                expected += &format!("{words}.");
             }
-            shown += &filter.finish();
-            prop_assert_eq!(shown, without_thinking(&answer));
+            if let Some(thought) = unclosed {
+                answer += &format!("<think>{thought}");
+            }
+            prop_assert_eq!(check_streamed(&answer, &sizes), expected);
         }
     }
 }

@@ -207,6 +207,17 @@ mod tests {
     }
 
     #[test]
+    fn thoughts_that_come_apart_from_the_answer_are_left_out() {
+        for json in [
+            r#"{"choices":[{"delta":{"reasoning_content":"hm","content":"a"}}]}"#,
+            r#"{"choices":[{"message":{"reasoning":"hm","content":"a"}}]}"#,
+        ] {
+            assert_eq!(check_event(json), r#""a" None false"#);
+        }
+        assert_eq!(check_event(r#"{"choices":[{"delta":{"reasoning_content":"hm"}}]}"#), r#""" None false"#);
+    }
+
+    #[test]
     fn errors_in_the_body_are_told_from_nonsense() {
         assert_eq!(check_event(r#"{"error":{"message":"overloaded","code":503}}"#), "ProviderError");
         assert_eq!(check_event("{\"choices\":["), "Malformed");

@@ -32,7 +32,7 @@ use marks::{
     without_cut_mark,
 };
 use steps::tally;
-pub(crate) use thinking::after_thinking;
+pub(crate) use thinking::{THOUGHT_BLOCKS, after_thinking};
 use thinking::{Thoughts, leading_block, unopened_block};
 use tuple::{Kinds, Repaired, read_strictly, repair};
 

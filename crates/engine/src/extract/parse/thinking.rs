@@ -1,7 +1,7 @@
 //! Blocks of thoughts around and between records.
 
-/// Words that open a block of thoughts.
-const BLOCKS: [(&str, &str); 4] = [
+/// Tags around a block of thoughts; the first pair is the one that models use in the middle of an answer too.
+pub(crate) const THOUGHT_BLOCKS: [(&str, &str); 4] = [
     ("<think>", "</think>"),
     ("<thinking>", "</thinking>"),
     ("<thought>", "</thought>"),
@@ -22,9 +22,9 @@ pub(super) enum Thoughts {
 /// The block that `text` begins with, white space not counted.
 pub(super) fn leading_block(text: &str) -> Thoughts {
     let start = text.len() - text.trim_start().len();
-    for (open, close) in BLOCKS {
+    for (open, close) in THOUGHT_BLOCKS {
         if text.get(start..start + open.len()).is_some_and(|tag| tag.eq_ignore_ascii_case(open)) {
-            return match text[start..].find(close) {
+            return match find_tag(&text[start..], close) {
                 Some(at) => Thoughts::Until(start + at + close.len()),
                 None => Thoughts::Unclosed,
             };
@@ -33,10 +33,17 @@ pub(super) fn leading_block(text: &str) -> Thoughts {
     Thoughts::None
 }
 
+/// Where `tag` first stands in `text`, in any case.
+fn find_tag(text: &str, tag: &str) -> Option<usize> {
+    let is_tag =
+        |at: usize| text.get(at..at + tag.len()).is_some_and(|found| found.eq_ignore_ascii_case(tag));
+    text.match_indices('<').map(|(at, _)| at).find(|&at| is_tag(at))
+}
+
 /// The end of thoughts whose opening tag was part of the prompt: the answer holds the closing tag alone, on a line of its
 /// own. Elsewhere the tag is content.
 pub(super) fn unopened_block(text: &str) -> Option<usize> {
-    let (at, open, close) = BLOCKS
+    let (at, open, close) = THOUGHT_BLOCKS
         .iter()
         .filter_map(|(open, close)| text.find(close).map(|at| (at, open, close)))
         .min_by_key(|(at, _, _)| *at)?;
@@ -68,7 +75,7 @@ mod tests {
     fn thoughts_are_skipped_however_they_are_tagged() {
         for (text, rest) in [
             ("<think>no</think>yes", "yes"),
-            ("  <Thinking>no</thinking>yes", "yes"),
+            ("  <Thinking>no</thinKing>yes", "yes"),
             ("no\n</think>\nyes", "\nyes"),
             ("a tag </think> in a text", "a tag </think> in a text"),
             ("<think>never ends", ""),

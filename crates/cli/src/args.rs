@@ -100,6 +100,9 @@ pub(crate) enum Command {
     Export(ExportArgs),
     /// Try failed chunks and stopped documents again
     Retry(RetryArgs),
+    /// Show or forget what models said to questions, which is remembered so that none is paid for twice
+    #[command(subcommand)]
+    Cache(CacheCommand),
     /// Print the canonical state as JSON lines, and its hash
     Dump(DumpArgs),
     /// Check the store for contradictions
@@ -181,11 +184,29 @@ pub(crate) enum CostBy {
 #[derive(Debug, Args)]
 pub(crate) struct AskArgs {
     /// The question; all words together
-    #[arg(required = true, value_name = "QUESTION")]
+    #[arg(required_unless_present = "question_json", value_name = "QUESTION")]
     pub(crate) words: Vec<String>,
-    /// Which searches run
-    #[arg(long, value_enum, default_value_t = ModeArg::Mix)]
-    pub(crate) mode: ModeArg,
+    /// Take everything from a JSON object with the names of LightRAG's QueryParam; - for standard input; other flags win
+    #[arg(long, value_name = "FILE")]
+    pub(crate) question_json: Option<PathBuf>,
+    /// Which searches run [default: mix]
+    #[arg(long, value_enum)]
+    pub(crate) mode: Option<ModeArg>,
+    /// The conversation so far: a JSON list of objects with role (user, assistant) and content; - for standard input
+    #[arg(long, alias = "conversation-history", value_name = "FILE")]
+    pub(crate) history: Option<PathBuf>,
+    /// What the answer model is asked to heed beside the question; not searched for
+    #[arg(long, value_name = "TEXT")]
+    pub(crate) user_prompt: Option<String>,
+    /// Leave out the configured user_prompt_prefix
+    #[arg(long, alias = "disable-user-prompt-prefix")]
+    pub(crate) no_user_prompt_prefix: bool,
+    /// Themes to search with, separated by commas; none are looked for then
+    #[arg(long, value_name = "WORDS", value_delimiter = ',')]
+    pub(crate) hl_keywords: Vec<String>,
+    /// Names and specifics to search with, separated by commas; none are looked for then
+    #[arg(long, value_name = "WORDS", value_delimiter = ',')]
+    pub(crate) ll_keywords: Vec<String>,
     /// Entities or relations taken from each vector search
     #[arg(long, value_name = "N")]
     pub(crate) top_k: Option<usize>,
@@ -213,6 +234,21 @@ pub(crate) struct AskArgs {
     /// Leave the passages in the order of the search, though a reranker is configured
     #[arg(long)]
     pub(crate) no_rerank: bool,
+    /// Print the answer as it is made; the default, except with --json
+    #[arg(long, overrides_with = "no_stream")]
+    pub(crate) stream: bool,
+    /// Ask for the answer in one piece
+    #[arg(long, overrides_with = "stream")]
+    pub(crate) no_stream: bool,
+    /// List the documents of the context too, cited or not
+    #[arg(long, alias = "include-references")]
+    pub(crate) references: bool,
+    /// List their passages too
+    #[arg(long, alias = "include-chunk-content", requires = "references")]
+    pub(crate) chunk_content: bool,
+    /// Ask the models again, and remember nothing of what they say
+    #[arg(long)]
+    pub(crate) no_cache: bool,
     /// Lowest score of a reranked passage, on the reranker's own scale
     #[arg(long, value_name = "SCORE", conflicts_with = "no_rerank", allow_negative_numbers = true)]
     pub(crate) min_rerank_score: Option<f32>,
@@ -220,32 +256,42 @@ pub(crate) struct AskArgs {
     #[arg(long, value_name = "FORM")]
     pub(crate) response_type: Option<String>,
     /// Print the context that a model would be given, and ask none
-    #[arg(long, conflicts_with = "prompt_only")]
+    #[arg(long, alias = "only-need-context", conflicts_with = "prompt_only")]
     pub(crate) context_only: bool,
     /// Print the whole prompt that a model would be given, and ask none
-    #[arg(long)]
+    #[arg(long, alias = "only-need-prompt")]
     pub(crate) prompt_only: bool,
 }
 
 impl AskArgs {
-    /// The question with everything that was not said at its default.
-    pub(crate) fn question(&self) -> Question {
-        let default = Question::default();
+    /// `base` with everything that was said.
+    pub(crate) fn question(&self, base: Question) -> Question {
+        let said = |words: &[String], base: Vec<String>| if words.is_empty() { base } else { words.to_vec() };
         Question {
-            text: self.words.join(" "),
-            mode: self.mode.into(),
-            top_k: self.top_k.unwrap_or(default.top_k),
-            chunk_top_k: self.chunk_top_k.unwrap_or(default.chunk_top_k),
-            max_entity_tokens: self.max_entity_tokens.unwrap_or(default.max_entity_tokens),
-            max_relation_tokens: self.max_relation_tokens.unwrap_or(default.max_relation_tokens),
-            max_total_tokens: self.max_total_tokens.unwrap_or(default.max_total_tokens),
-            cosine_threshold: self.threshold.unwrap_or(default.cosine_threshold),
-            related_chunk_number: self.related_chunks.unwrap_or(default.related_chunk_number),
-            chunk_pick: self.chunk_pick.map_or(default.chunk_pick, ChunkPick::from),
-            response_type: self.response_type.clone().unwrap_or(default.response_type),
-            rerank: !self.no_rerank,
-            min_rerank_score: self.min_rerank_score.unwrap_or(default.min_rerank_score),
-            ..Question::default()
+            text: if self.words.is_empty() { base.text } else { self.words.join(" ") },
+            mode: self.mode.map_or(base.mode, Mode::from),
+            only_need_context: (base.only_need_context && !self.prompt_only) || self.context_only,
+            only_need_prompt: (base.only_need_prompt && !self.context_only) || self.prompt_only,
+            response_type: self.response_type.clone().unwrap_or(base.response_type),
+            stream: (base.stream && !self.no_stream) || self.stream,
+            top_k: self.top_k.unwrap_or(base.top_k),
+            chunk_top_k: self.chunk_top_k.unwrap_or(base.chunk_top_k),
+            max_entity_tokens: self.max_entity_tokens.unwrap_or(base.max_entity_tokens),
+            max_relation_tokens: self.max_relation_tokens.unwrap_or(base.max_relation_tokens),
+            max_total_tokens: self.max_total_tokens.unwrap_or(base.max_total_tokens),
+            cosine_threshold: self.threshold.unwrap_or(base.cosine_threshold),
+            related_chunk_number: self.related_chunks.unwrap_or(base.related_chunk_number),
+            chunk_pick: self.chunk_pick.map_or(base.chunk_pick, ChunkPick::from),
+            hl_keywords: said(&self.hl_keywords, base.hl_keywords),
+            ll_keywords: said(&self.ll_keywords, base.ll_keywords),
+            user_prompt: self.user_prompt.clone().or(base.user_prompt),
+            disable_user_prompt_prefix: base.disable_user_prompt_prefix || self.no_user_prompt_prefix,
+            rerank: base.rerank && !self.no_rerank,
+            min_rerank_score: self.min_rerank_score.unwrap_or(base.min_rerank_score),
+            include_references: base.include_references || self.references,
+            include_chunk_content: base.include_chunk_content || self.chunk_content,
+            cache: base.cache && !self.no_cache,
+            ..base
         }
     }
 }
@@ -336,6 +382,25 @@ pub(crate) struct RetryArgs {
     pub(crate) documents: Vec<String>,
     #[command(flatten)]
     pub(crate) spending: Spending,
+}
+
+/// `graphloom cache`.
+#[derive(Debug, Subcommand)]
+pub(crate) enum CacheCommand {
+    /// Show how much is remembered of each kind
+    Show,
+    /// Forget it; all kinds where none is named
+    Clear {
+        /// What the keyword model said
+        #[arg(long)]
+        keywords: bool,
+        /// What the answer model said
+        #[arg(long)]
+        answers: bool,
+        /// Vectors of questions and their keywords
+        #[arg(long)]
+        vectors: bool,
+    },
 }
 
 /// `graphloom dump`.
@@ -438,6 +503,8 @@ mod tests {
         let Ok(Cli { command: Command::Ask(ask), .. }) = cli else { panic!("an ask: {cli:?}") };
         let expected =
             Question { text: "who wrote it?".to_owned(), mode: Mode::Local, top_k: 7, ..Question::default() };
-        assert_eq!(ask.question(), expected);
+        assert_eq!(ask.question(Question::default()), expected);
+        let base = Question { mode: Mode::Naive, max_total_tokens: 9, ..Question::default() };
+        assert_eq!(ask.question(base), Question { max_total_tokens: 9, ..expected });
     }
 }

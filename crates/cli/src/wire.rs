@@ -8,11 +8,11 @@ use std::sync::Arc;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use anyhow::Context;
-use graphloom_core::{Batch, Call, Clock, Embedder, LanguageModel, Reranker, Store, Timestamp};
+use graphloom_core::{Clock, Embedder, LanguageModel, Reranker, Store, Timestamp};
 use graphloom_engine::index::IndexConfig;
 use graphloom_engine::money::{Budget, Limit, NoPrice, WhenShort};
 use graphloom_engine::parse::format_by_name;
-use graphloom_engine::query::QueryCaches;
+use graphloom_engine::query::{self, QueryCaches, Spent};
 use graphloom_engine::text::Tokenizer;
 use graphloom_engine::{Engine, Models};
 use graphloom_providers::http::ServiceListener;
@@ -242,21 +242,17 @@ async fn engine(
         clock: Arc::new(SystemClock),
         tokenizer: Tokenizer,
         index,
-        caches: QueryCaches::default(),
+        caches: if config.query_cache { QueryCaches::default() } else { QueryCaches::off() },
     })
 }
 
-/// Appends ledger rows of calls that changed nothing else.
-pub(crate) async fn record_calls(
-    engine: &Engine,
-    calls: impl IntoIterator<Item = &Call>,
-) -> anyhow::Result<()> {
-    let append_calls: Vec<Call> = calls.into_iter().cloned().collect();
-    if !append_calls.is_empty() {
-        let batch = Batch { append_calls, ..Batch::default() };
-        engine.store.commit(batch).await.context("recording model calls")?;
+/// Stores what a question cost and what is to be remembered of it. The answer is there already and does not depend on
+/// it, so a store that is busy or cannot be written is no more than a warning.
+pub(crate) async fn record(app: &App, engine: &Engine, spent: impl IntoIterator<Item = &Spent>) {
+    if let Err(error) = query::record(engine, spent).await {
+        let error = anyhow::Error::from(error);
+        app.output.warn(format_args!("warning: what this question cost and found was not stored: {error:#}"));
     }
-    Ok(())
 }
 
 /// The store of local models.

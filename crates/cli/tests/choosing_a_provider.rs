@@ -31,8 +31,13 @@ fn anthropic_answers_with_its_key_and_is_tried_by_doctor() {
         .with("ANTHROPIC_API_KEY", "sk-ant-0123456789")
         .with("ANTHROPIC_BASE_URL", &server.url());
     with_a_document(&graphloom);
-    let answer =
-        graphloom.json(&["--set", "answer_llm=anthropic:claude-x", "ask", "Who wrote the first program?"]);
+    let answer = graphloom.json(&[
+        "--set",
+        "answer_llm=anthropic:claude-x",
+        "ask",
+        "--stream",
+        "Who wrote the first program?",
+    ]);
     assert_eq!((&answer["answer"], &answer["model"]), (&"Ada [1].".into(), &"anthropic:claude-x".into()));
     assert_eq!(answer["calls"][0]["prompt_tokens"], 10);
     let asked = &server.recorded()[0];

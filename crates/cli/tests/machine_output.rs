@@ -42,6 +42,8 @@ fn every_reading_command_prints_one_json_value() {
         vec!["ask", "Who wrote the first program?"],
         vec!["ask", "Who wrote the first program?", "--context-only"],
         vec!["ask", "Who wrote the first program?", "--prompt-only"],
+        vec!["cache", "show"],
+        vec!["cache", "clear"],
         vec!["check"],
         vec!["doctor"],
         vec!["dump", "--hash"],
@@ -105,6 +107,8 @@ fn a_wrong_command_line_exits_with_2() {
     graphloom.run(&["ad", "docs"]).exits(2).says("add");
     graphloom.run(&["ask"]).exits(2);
     graphloom.run(&["ask", "x", "--mode", "best"]).exits(2).says("naive");
+    graphloom.run(&["ask", " "]).exits(2).says("help: write a question");
+    graphloom.run(&["ask", "x", "--top-k", "1001"]).exits(2).says("top_k: 1001 is more than the 1000");
 }
 
 #[test]

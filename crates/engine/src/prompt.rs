@@ -84,12 +84,14 @@ mod tests {
         let files = [
             include_str!("../prompts/answer.md"),
             include_str!("../prompts/answer_naive.md"),
+            include_str!("../prompts/answer_user_prompt.md"),
             include_str!("../prompts/extract_continue.md"),
             include_str!("../prompts/extract_glean.md"),
             include_str!("../prompts/extract_missed.md"),
             include_str!("../prompts/extract_system.md"),
             include_str!("../prompts/extract_user.md"),
             include_str!("../prompts/keywords.md"),
+            include_str!("../prompts/keywords_follow_up.md"),
             include_str!("../prompts/summarize.md"),
         ];
         for file in files {

@@ -1,11 +1,16 @@
 //! `graphloom ask`: an answer with citations.
 
-use std::io;
+use std::io::{self, Read};
+use std::path::Path;
 
-use graphloom_core::Call;
+use anyhow::Context;
+use graphloom_core::{CacheKind, Call, ChatMessage};
 use graphloom_engine::Engine;
-use graphloom_engine::query::{self, Answer, Citation, Mode, QueryNote, Question, Retrieval};
+use graphloom_engine::query::{
+    self, Answer, Citation, ListedDocument, Mode, QueryNote, Question, Retrieval, Wanted,
+};
 use serde::Serialize;
+use serde::de::DeserializeOwned;
 
 use super::App;
 use crate::args::AskArgs;
@@ -16,9 +21,20 @@ use crate::wire::{self, Asks};
 /// Characters of a quote printed for people; `--json` gives all.
 const QUOTE_CHARACTERS: usize = 240;
 
+/// Bytes of a question or a history in JSON, at most; more than the longest that is taken.
+const MAX_JSON_BYTES: u64 = 4 << 20;
+
+/// What a history looks like.
+const HISTORY_SHAPE: &str = r#"it is a list such as [{"role": "user", "content": "Who ..."}, {"role": "assistant", "content": "..."}]"#;
+
+/// What a question looks like.
+const QUESTION_SHAPE: &str = r#"it is an object such as {"query": "Who ...", "mode": "mix", "top_k": 40}"#;
+
 #[derive(Serialize)]
 struct Answered<'a> {
     question: &'a str,
+    /// The question as it was searched for, where that is not how it was asked.
+    standalone_question: Option<&'a str>,
     mode: Mode,
     /// The answer's words.
     answer: &'a str,
@@ -28,24 +44,29 @@ struct Answered<'a> {
     model: Option<&'a str>,
     citations: &'a [Citation],
     dropped_citations: u32,
+    /// The documents of the context, where they were asked for.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    references: Option<Vec<ListedDocument>>,
     /// What did not go as asked for.
     notes: &'a [QueryNote],
     retrieval: &'a Retrieval,
     calls: Vec<&'a Call>,
+    /// What was remembered and cost no call.
+    cached: Vec<CacheKind>,
 }
 
 /// Answers, or prints what a model would be given.
 pub(crate) async fn run(app: &App, args: &AskArgs) -> anyhow::Result<Exit> {
-    let question = args.question();
-    let asks = if args.context_only || args.prompt_only { Asks::Keywords } else { Asks::Answer };
+    let question = question(app, args)?;
+    let asks = match question.wanted() {
+        Wanted::Context | Wanted::Prompt => Asks::Keywords,
+        Wanted::Answer => Asks::Answer,
+    };
     if args.min_rerank_score.is_some() && app.config.reranker.is_none() {
         let fault = Fault::usage("--min-rerank-score needs a reranker and none is configured");
         return Err(fault
             .help("--set reranker=cohere:MODEL or --set reranker=jina:MODEL chooses one")
             .into());
-    }
-    if !question.min_rerank_score.is_finite() {
-        return Err(Fault::usage("--min-rerank-score must be a number").into());
     }
     let mut engine = wire::query_engine(app, asks).await?;
     if question.rerank {
@@ -54,26 +75,72 @@ pub(crate) async fn run(app: &App, args: &AskArgs) -> anyhow::Result<Exit> {
     let retrieval = query::retrieve(&engine, &question).await?;
     for note in &retrieval.notes {
         app.output.warn(format_args!("warning: {note}"));
-        let QueryNote::NotReranked { remedy, .. } = note;
-        if let Some(remedy) = remedy {
+        if let Some(remedy) = note.remedy() {
             app.output.warn(format_args!("help: {remedy}"));
         }
     }
-    if asks == Asks::Answer {
-        return answer(app, &engine, &question, &retrieval).await;
+    if let (true, Some(searched)) = (app.output.verbose, &retrieval.standalone_question) {
+        app.output.note(format_args!("searched for: {}", plain(searched)));
     }
-    wire::record_calls(&engine, &retrieval.calls).await?;
-    print_prompt(app, args, &question, &retrieval)
+    match question.wanted() {
+        Wanted::Answer => answer(app, &engine, &question, &retrieval).await,
+        Wanted::Context | Wanted::Prompt => {
+            let printed = print_prompt(app, &question, &retrieval);
+            wire::record(app, &engine, [&retrieval.spent]).await;
+            printed
+        }
+    }
 }
 
-fn print_prompt(
-    app: &App,
-    args: &AskArgs,
-    question: &Question,
-    retrieval: &Retrieval,
-) -> anyhow::Result<Exit> {
+/// The question as the flags, the files and the configuration say it.
+fn question(app: &App, args: &AskArgs) -> anyhow::Result<Question> {
+    let is_stdin = |path: &Option<_>| path.as_deref() == Some(Path::new("-"));
+    if is_stdin(&args.question_json) && is_stdin(&args.history) {
+        return Err(Fault::usage("--question-json and --history cannot both read standard input").into());
+    }
+    let base = match &args.question_json {
+        Some(path) => read_json("--question-json", path, QUESTION_SHAPE)?,
+        // People see the answer as it is made; programs get it when it is whole.
+        None => Question { stream: !app.output.json, ..Question::default() },
+    };
+    let mut question = args.question(base);
+    if let Some(path) = &args.history {
+        question.history = read_json::<Vec<ChatMessage>>("--history", path, HISTORY_SHAPE)?;
+    }
+    question.prefix_user_prompt(&app.config.user_prompt_prefix);
+    if let Err(error) = question.check() {
+        let fault = Fault::usage(error.to_string());
+        let remedy = error.remedy();
+        return Err(match remedy {
+            Some(remedy) => fault.help(remedy),
+            None => fault,
+        }
+        .into());
+    }
+    Ok(question)
+}
+
+/// The JSON of a file, or of standard input.
+fn read_json<T: DeserializeOwned>(flag: &str, path: &Path, shape: &str) -> anyhow::Result<T> {
+    let mut text = Vec::new();
+    let reading = || format!("reading {flag} {}", path.display());
+    let read = if path == Path::new("-") {
+        io::stdin().lock().take(MAX_JSON_BYTES + 1).read_to_end(&mut text)
+    } else {
+        let file = std::fs::File::open(path).with_context(reading)?;
+        file.take(MAX_JSON_BYTES + 1).read_to_end(&mut text)
+    };
+    read.with_context(reading)?;
+    if text.len() as u64 > MAX_JSON_BYTES {
+        return Err(Fault::usage(format!("{}: more than {MAX_JSON_BYTES} bytes", reading())).into());
+    }
+    serde_json::from_slice(&text)
+        .map_err(|error| Fault::usage(format!("{}: {error}", reading())).help(shape).into())
+}
+
+fn print_prompt(app: &App, question: &Question, retrieval: &Retrieval) -> anyhow::Result<Exit> {
     let found = !retrieval.context.is_empty() || retrieval.mode == Mode::Bypass;
-    if args.prompt_only {
+    if question.wanted() == Wanted::Prompt {
         let messages = query::prompt_of(question, retrieval);
         if app.output.json {
             let messages: Vec<_> = messages
@@ -106,31 +173,60 @@ async fn answer(
             broken = app.output.stream(&plain(delta)).err();
         }
     };
-    let answer = query::answer(engine, question, retrieval, &mut show).await;
-    if let Some(error) = broken {
-        return Err(error.into());
-    }
-    let answer = answer?;
-    let calls: Vec<&Call> = retrieval.calls.iter().chain(&answer.calls).collect();
-    wire::record_calls(engine, calls.iter().copied()).await?;
-    if app.output.json {
-        app.output.json(&Answered {
-            question: &question.text,
-            mode: question.mode,
-            answer: &answer.text,
-            found: answer.found,
-            model: answer.model.as_deref(),
-            citations: &answer.citations,
-            dropped_citations: answer.dropped_citations,
-            notes: &retrieval.notes,
-            retrieval,
-            calls,
-        })?;
-    } else {
-        app.output.line("")?;
-        print_sources(app, &answer)?;
-    }
+    let answer = query::answer(engine, question, retrieval, &mut show).await?;
+    let printed = match broken {
+        Some(error) => Err(error.into()),
+        None => print_answer(app, question, retrieval, &answer),
+    };
+    // What was paid for is stored, whoever stopped reading.
+    wire::record(app, engine, [&retrieval.spent, &answer.spent]).await;
+    printed?;
     Ok(if answer.found { Exit::Done } else { Exit::NothingFound })
+}
+
+fn print_answer(
+    app: &App,
+    question: &Question,
+    retrieval: &Retrieval,
+    answer: &Answer,
+) -> anyhow::Result<()> {
+    let references = query::references(question, retrieval);
+    if !app.output.json {
+        app.output.line("")?;
+        print_sources(app, answer)?;
+        return print_references(app, references.as_deref().unwrap_or_default());
+    }
+    app.output.json(&Answered {
+        question: &question.text,
+        standalone_question: retrieval.standalone_question.as_deref(),
+        mode: question.mode,
+        answer: &answer.text,
+        found: answer.found,
+        model: answer.model.as_deref(),
+        citations: &answer.citations,
+        dropped_citations: answer.dropped_citations,
+        references,
+        notes: &retrieval.notes,
+        retrieval,
+        calls: retrieval.spent.calls.iter().chain(&answer.spent.calls).collect(),
+        cached: retrieval.spent.cached.iter().chain(&answer.spent.cached).copied().collect(),
+    })
+}
+
+fn print_references(app: &App, references: &[ListedDocument]) -> anyhow::Result<()> {
+    let output = &app.output;
+    if !references.is_empty() {
+        output.line("")?;
+        output.line(output.heading("documents"))?;
+    }
+    for document in references {
+        let mark = output.mark(&format!("[{}]", document.reference_id));
+        output.line(format_args!("{mark} {}", plain(&document.file_path)))?;
+        for passage in document.content.iter().flatten() {
+            output.line(format_args!("    {}", one_line(passage, QUOTE_CHARACTERS)))?;
+        }
+    }
+    Ok(())
 }
 
 fn print_sources(app: &App, answer: &Answer) -> anyhow::Result<()> {
@@ -149,6 +245,9 @@ fn print_sources(app: &App, answer: &Answer) -> anyhow::Result<()> {
             "citations that pointed to nothing and were dropped: {}",
             answer.dropped_citations
         ));
+    }
+    if answer.spent.cached.contains(&CacheKind::Answer) {
+        output.note("the model gave this answer to the same prompt before; --no-cache asks it again");
     }
     if answer.found && answer.model.is_none() {
         output.note("answered without a language model: verbatim sentences from your documents");

@@ -2,6 +2,7 @@
 
 mod add;
 mod ask;
+mod cache;
 mod check;
 mod completions;
 mod config;
@@ -96,6 +97,7 @@ async fn dispatch(app: &App, command: &Command) -> anyhow::Result<Exit> {
         Command::Graph(args) => graph::run(app, args).await,
         Command::Export(args) => export::run(app, args).await,
         Command::Retry(args) => retry::run(app, args).await,
+        Command::Cache(command) => cache::run(app, command).await,
         Command::Dump(args) => dump::run(app, args).await,
         Command::Check => check::run(app).await,
         Command::Parse(args) => parse::run(app.output, args),
@@ -137,6 +139,7 @@ fn spending(command: &Command) -> Option<&Spending> {
         | Command::Show(_)
         | Command::Rm(_)
         | Command::Graph(_)
+        | Command::Cache(_)
         | Command::Dump(_)
         | Command::Check
         | Command::Doctor

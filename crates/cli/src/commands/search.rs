@@ -12,15 +12,16 @@ use crate::wire::{self, Asks};
 pub(crate) async fn run(app: &App, args: &SearchArgs) -> anyhow::Result<Exit> {
     let engine = wire::query_engine(app, Asks::Embedder).await?;
     let hits = query::search(&engine, &args.words.join(" "), args.top_k).await?;
-    wire::record_calls(&engine, &hits.calls).await?;
     let empty = hits.passages.is_empty() && hits.entities.is_empty() && hits.relations.is_empty();
-    if app.output.json {
-        app.output.json(&hits)?;
+    let printed = if app.output.json {
+        app.output.json(&hits)
     } else if empty {
-        app.output.line("nothing found")?;
+        app.output.line("nothing found").map_err(Into::into)
     } else {
-        print(app, &hits)?;
-    }
+        print(app, &hits)
+    };
+    wire::record(app, &engine, [&hits.spent]).await;
+    printed?;
     Ok(if empty { Exit::NothingFound } else { Exit::Done })
 }
 

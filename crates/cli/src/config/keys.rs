@@ -90,6 +90,8 @@ pub(crate) const KEYS: &[Key] = &[
         None,
         "prices of a million tokens: MODEL=INPUT/OUTPUT/CACHED, separated by commas, or a table in a file",
     ),
+    key("user_prompt_prefix", None, "instructions for the answer model, before those of every question"),
+    key("query_cache", Some("true"), "whether what models say to questions is remembered: true or false"),
     key("max_concurrent_calls", Some("4"), "calls in flight to each model service"),
     key("max_concurrent_documents", Some("16"), "documents worked on at once"),
     key(

@@ -48,6 +48,10 @@ pub(crate) struct Config {
     pub(crate) entity_types: Option<Vec<String>>,
     /// What tokens cost.
     pub(crate) prices: Prices,
+    /// Instructions for the answer model that stand before those of every question.
+    pub(crate) user_prompt_prefix: String,
+    /// Whether what models say to questions is remembered.
+    pub(crate) query_cache: bool,
     /// Extraction calls in flight.
     pub(crate) max_concurrent_calls: usize,
     /// Documents worked on at once.
@@ -228,6 +232,8 @@ fn check(settings: &Settings, surroundings: &Surroundings) -> anyhow::Result<Con
         gleaning: gleaning(settings)?,
         entity_types: (!types.is_empty()).then_some(types),
         prices: prices(settings)?,
+        user_prompt_prefix: text("user_prompt_prefix"),
+        query_cache: switch(settings, "query_cache")?,
         max_concurrent_calls: number(settings, "max_concurrent_calls", 1)?.unwrap_or(1),
         max_concurrent_documents: number(settings, "max_concurrent_documents", 1)?.unwrap_or(1),
         requests_per_minute: per_minute(settings, "requests_per_minute")?,
@@ -279,6 +285,15 @@ fn number<N: FromStr + PartialOrd + fmt::Display>(
     match setting.value.trim().parse::<N>() {
         Ok(value) if value >= least => Ok(Some(value)),
         _ => Err(invalid(key, setting, &format!("a whole number of at least {least}"))),
+    }
+}
+
+fn switch(settings: &Settings, key: &str) -> anyhow::Result<bool> {
+    let Some(setting) = settings.get(key) else { return Ok(false) };
+    match setting.value.as_str() {
+        "true" => Ok(true),
+        "false" => Ok(false),
+        _ => Err(invalid(key, setting, "true or false")),
     }
 }
 

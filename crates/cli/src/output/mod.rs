@@ -17,6 +17,8 @@ pub(crate) struct Output {
     pub(crate) json: bool,
     /// No notes and no progress.
     pub(crate) quiet: bool,
+    /// Remarks about what was done.
+    pub(crate) verbose: bool,
     /// Colours on stdout.
     color: bool,
     /// Whether stderr is a terminal that bars can be drawn on.
@@ -32,7 +34,8 @@ impl Output {
             ColorChoice::Auto => !no_color && io::stdout().is_terminal(),
         };
         let bars = !global.quiet && io::stderr().is_terminal();
-        Self { json: global.json, quiet: global.quiet, color: color && !global.json, bars }
+        let (json, quiet, verbose) = (global.json, global.quiet, global.verbose > 0);
+        Self { json, quiet, verbose, color: color && !json, bars }
     }
 
     /// A line on stdout.

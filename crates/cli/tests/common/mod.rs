@@ -4,8 +4,9 @@
 pub(crate) mod model;
 
 use std::fs;
+use std::io::Write;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Output};
+use std::process::{Command, Output, Stdio};
 
 use serde_json::Value;
 use tempfile::TempDir;
@@ -47,6 +48,15 @@ impl Graphloom {
 
     pub(crate) fn run(&self, arguments: &[&str]) -> Ran {
         Ran::of(arguments, self.command(arguments).output().expect("the program runs"))
+    }
+
+    /// Runs with this on standard input.
+    pub(crate) fn run_with_input(&self, arguments: &[&str], input: &str) -> Ran {
+        let mut command = self.command(arguments);
+        command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        let mut child = command.spawn().expect("the program runs");
+        child.stdin.take().expect("a pipe").write_all(input.as_bytes()).expect("written");
+        Ran::of(arguments, child.wait_with_output().expect("it ends"))
     }
 
     /// Runs and expects exit code 0; returns stdout.

@@ -5,6 +5,7 @@
 
 mod answer;
 mod extract;
+mod follow_up;
 mod keywords;
 mod kind;
 mod lexicon;
@@ -14,5 +15,6 @@ mod token;
 
 pub use answer::{MAX_PASSAGES, PickedSentence, pick_sentences};
 pub use extract::{MAX_DESCRIPTION_SENTENCES, MAX_RELATIONS_PER_SENTENCE, RULES, extract};
+pub use follow_up::standalone;
 pub use keywords::keywords;
 pub use phrase::{Phrase, PhraseKind, phrases};

@@ -6,7 +6,7 @@ use super::chunks::Passage;
 use super::context::{LineCounter, frame_tokens, passage_line, reference_line};
 use super::plan::Plan;
 use super::truncate::Truncated;
-use super::{Question, respond};
+use super::{Question, history, respond};
 
 /// Tokens kept free for headings and the list of documents; what they need beyond is charged to the passages.
 const RESERVED_TOKENS: u32 = 200;
@@ -21,18 +21,24 @@ const CONTROL_ESCAPE_TOKENS: u32 = 6;
 /// A reference number as wide as they come, for counting.
 const WIDE_NUMBER: u32 = 1000;
 
-/// The longest head of `passages` whose lines fit beside instructions, graph and question in `max_total_tokens`.
+/// The longest head of `passages` whose lines fit beside instructions, graph, the latest `history_messages` of the
+/// conversation and the question in `max_total_tokens`.
 ///
 /// A passage is charged its known token count and an allowance for JSON escapes, which needs no tokenising; its real
 /// line is counted only where that would not fit.
 pub(super) fn fit(
     question: &Question,
+    history_messages: usize,
     graph: &Truncated,
     mut passages: Vec<Passage>,
     counter: &LineCounter<'_>,
 ) -> Vec<Passage> {
     let instructions = respond::instructions(question, Plan::of(question.mode), "");
-    let spent = counter.tokens(&instructions) + counter.tokenizer.count(question.text.trim()) + graph.tokens;
+    let said: u32 = (history::latest(question, history_messages).iter())
+        .map(|message| counter.tokenizer.count(&message.content))
+        .sum();
+    let asked = counter.tokenizer.count(question.text.trim());
+    let spent = counter.tokens(&instructions) + said + asked + graph.tokens;
     let budget = question.max_total_tokens.saturating_sub(spent.saturating_add(RESERVED_TOKENS));
     let line_tokens = counter.tokens(&passage_line(WIDE_NUMBER, ""));
 

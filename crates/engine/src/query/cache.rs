@@ -1,66 +1,61 @@
-//! What a process remembers between questions: keywords, question vectors and token counts, all bounded.
+//! What is remembered between questions: what models said, in this process and in the workspace's store, and token
+//! counts.
 
 use std::collections::HashMap;
 use std::hash::Hash;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use graphloom_core::ContentHash;
+use graphloom_core::{CacheKind, ChatRequest, ContentHash, StoreError};
 
-use super::Keywords;
+use super::Spent;
+use crate::Engine;
 use crate::text::Tokenizer;
 
-/// Questions whose keywords are remembered.
-const MAX_KEYWORDS: usize = 1024;
-
-/// Texts whose query vectors are remembered.
-const MAX_VECTORS: usize = 1024;
+/// Values that a process remembers; the store remembers more.
+const MAX_VALUES: usize = 2048;
 
 /// Lines whose token counts are remembered.
 const MAX_LINES: usize = 65_536;
 
+/// Part of every key; another number forgets what an older form of the values remembered.
+const FORM: &str = "1";
+
 /// Remembers what only depends on its key, so that a repeated question costs no model call. Clones share one memory.
 ///
-/// Nothing here depends on the workspace's content, so nothing ever has to be forgotten but for space.
+/// The key is the hash of everything that can change the value: for what a model said the whole request, so for an
+/// answer the context that was found. An entry is therefore never out of date, whatever is added, edited or deleted;
+/// it is forgotten for space alone.
 #[derive(Clone, Default)]
 pub struct QueryCaches {
     memory: Arc<Memory>,
+    off: bool,
 }
 
-/// A model, `None` for rules, and what it was asked about.
-type KeywordKey = (Option<String>, String);
-
-/// An embedder and a text.
-type VectorKey = (String, String);
+/// Values by kind and key.
+type Values = Generations<(CacheKind, ContentHash), Arc<[u8]>>;
 
 #[derive(Default)]
 struct Memory {
-    keywords: Mutex<Generations<KeywordKey, Keywords>>,
-    vectors: Mutex<Generations<VectorKey, Arc<[f32]>>>,
+    values: Mutex<Values>,
     lines: Mutex<Generations<ContentHash, u32>>,
 }
 
+/// A value, and whether the store remembers it too.
+pub(super) struct Fresh {
+    /// What it is.
+    pub(super) kind: CacheKind,
+    /// Its key.
+    pub(super) key: ContentHash,
+    /// The value.
+    pub(super) value: Vec<u8>,
+    /// Whether it cost a call, so that it is worth a row.
+    pub(super) paid: bool,
+}
+
 impl QueryCaches {
-    /// The keywords that `model`, or the rules, found in `question` before.
-    pub(super) fn keywords(&self, model: Option<&str>, question: &str) -> Option<Keywords> {
-        let key = (model.map(str::to_owned), question.to_owned());
-        lock(&self.memory.keywords).get(&key, MAX_KEYWORDS)
-    }
-
-    pub(super) fn remember_keywords(&self, question: &str, keywords: Keywords) {
-        lock(&self.memory.keywords).put(
-            (keywords.model.clone(), question.to_owned()),
-            keywords,
-            MAX_KEYWORDS,
-        );
-    }
-
-    /// The query vector that `embedder` made of `text` before.
-    pub(super) fn vector(&self, embedder: &str, text: &str) -> Option<Arc<[f32]>> {
-        lock(&self.memory.vectors).get(&(embedder.to_owned(), text.to_owned()), MAX_VECTORS)
-    }
-
-    pub(super) fn remember_vector(&self, embedder: &str, text: &str, vector: Arc<[f32]>) {
-        lock(&self.memory.vectors).put((embedder.to_owned(), text.to_owned()), vector, MAX_VECTORS);
+    /// Remembers nothing that a model said.
+    pub fn off() -> Self {
+        Self { memory: Arc::default(), off: true }
     }
 
     /// Tokens of `line`, counted once per distinct line.
@@ -73,6 +68,71 @@ impl QueryCaches {
         lock(&self.memory.lines).put(key, tokens, MAX_LINES);
         tokens
     }
+}
+
+/// What is remembered under each key, and `None` for all where `wanted` is not set; what is found is noted in `spent`.
+pub(super) async fn find(
+    engine: &Engine,
+    kind: CacheKind,
+    keys: &[ContentHash],
+    wanted: bool,
+    spent: &mut Spent,
+) -> Result<Vec<Option<Arc<[u8]>>>, StoreError> {
+    let caches = &engine.caches;
+    if caches.off || !wanted {
+        return Ok(vec![None; keys.len()]);
+    }
+    let mut found: Vec<Option<Arc<[u8]>>> = {
+        let mut values = lock(&caches.memory.values);
+        keys.iter().map(|key| values.get(&(kind, key.clone()), MAX_VALUES)).collect()
+    };
+    let missing: Vec<(CacheKind, ContentHash)> = (keys.iter().zip(&found))
+        .filter(|(_, value)| value.is_none())
+        .map(|(key, _)| (kind, key.clone()))
+        .collect();
+    if !missing.is_empty() {
+        let stored = engine.store.snapshot().await?.cached(&missing).await?;
+        let places = found.iter_mut().filter(|value| value.is_none());
+        for ((place, key), value) in places.zip(missing).zip(stored) {
+            let Some(value) = value.map(Arc::<[u8]>::from) else { continue };
+            lock(&caches.memory.values).put(key, value.clone(), MAX_VALUES);
+            *place = Some(value);
+        }
+    }
+    if found.iter().any(Option::is_some) {
+        spent.hit(kind);
+    }
+    Ok(found)
+}
+
+/// Remembers a value in this process and, where it was paid for, keeps it in `spent` for the store.
+pub(super) fn remember(engine: &Engine, fresh: Fresh, wanted: bool, spent: &mut Spent) {
+    let caches = &engine.caches;
+    if caches.off || !wanted {
+        return;
+    }
+    let Fresh { kind, key, value, paid } = fresh;
+    lock(&caches.memory.values).put((kind, key.clone()), value.as_slice().into(), MAX_VALUES);
+    if paid {
+        spent.keep(kind, key, value);
+    }
+}
+
+/// The key of asking `model` this: everything that can change its answer. How the answer arrives cannot.
+pub(super) fn request_key(kind: CacheKind, model: &str, request: &ChatRequest) -> ContentHash {
+    let ChatRequest { messages, max_output_tokens, temperature, json_object, stream: _ } = request;
+    let parameters = format!("{max_output_tokens:?} {temperature:?} {json_object}");
+    let mut parts = vec![FORM.to_owned(), kind.name().to_owned(), model.to_owned(), parameters];
+    for message in messages {
+        parts.push(format!("{:?}", message.role));
+        parts.push(message.content.clone());
+    }
+    ContentHash::of_parts(&parts.iter().map(String::as_str).collect::<Vec<_>>())
+}
+
+/// The key of the vector that `embedder` makes of `text` to search with.
+pub(super) fn vector_key(embedder: &str, text: &str) -> ContentHash {
+    ContentHash::of_parts(&[FORM, CacheKind::Vector.name(), embedder, text])
 }
 
 /// A poisoned lock still guards whole entries: each is put in one call.
@@ -113,7 +173,34 @@ impl<K: Hash + Eq + Clone, V: Clone> Generations<K, V> {
 
 #[cfg(test)]
 mod tests {
+    use graphloom_core::{ChatMessage, ChatRole};
+
     use super::*;
+
+    #[test]
+    fn everything_that_can_change_an_answer_is_in_its_key() {
+        let message = |content: &str| ChatMessage::new(ChatRole::User, content);
+        let request = ChatRequest { messages: vec![message("a"), message("b")], ..ChatRequest::default() };
+        let key = |kind, model: &str, request: &ChatRequest| request_key(kind, model, request);
+        let plain = key(CacheKind::Answer, "m", &request);
+        assert_eq!(plain, key(CacheKind::Answer, "m", &ChatRequest { stream: true, ..request.clone() }));
+        let mut others = vec![key(CacheKind::Keywords, "m", &request), key(CacheKind::Answer, "n", &request)];
+        let mut roles = request.clone();
+        roles.messages[0].role = ChatRole::Assistant;
+        for changed in [
+            roles,
+            ChatRequest { messages: vec![message("ab"), message("")], ..request.clone() },
+            ChatRequest { messages: vec![message("a")], ..request.clone() },
+            ChatRequest { temperature: Some(0.0), ..request.clone() },
+            ChatRequest { max_output_tokens: Some(9), ..request.clone() },
+            ChatRequest { json_object: true, ..request.clone() },
+        ] {
+            others.push(key(CacheKind::Answer, "m", &changed));
+        }
+        others.push(plain);
+        let distinct: std::collections::BTreeSet<_> = others.iter().collect();
+        assert_eq!(distinct.len(), others.len());
+    }
 
     #[test]
     fn the_memory_is_bounded_and_keeps_what_is_used() {

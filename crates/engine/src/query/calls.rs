@@ -1,8 +1,64 @@
-//! Ledger rows of the calls that a question makes.
+//! What a question costs: ledger rows, and what is remembered so that it need not be paid for again.
 
-use graphloom_core::{Call, CallOutcome, Completion, FinishReason, Role, Timestamp, Usage};
+use graphloom_core::{
+    Batch, CacheEntry, CacheKind, Call, CallOutcome, Completion, ContentHash, FinishReason, Role, StoreError,
+    Timestamp, Usage,
+};
+use serde::Serialize;
 
 use crate::Engine;
+
+/// What a question cost, and what of it is to be stored by [`record`].
+#[derive(Debug, Clone, Default, PartialEq, Serialize)]
+pub struct Spent {
+    /// One ledger row for each call of a model, failed ones included. What was remembered has none: it was not asked.
+    pub calls: Vec<Call>,
+    /// What was remembered, in the order it was needed, each kind once.
+    pub cached: Vec<CacheKind>,
+    /// What is to be remembered.
+    #[serde(skip)]
+    entries: Vec<CacheEntry>,
+}
+
+impl Spent {
+    /// Notes that something was remembered.
+    pub(super) fn hit(&mut self, kind: CacheKind) {
+        if !self.cached.contains(&kind) {
+            self.cached.push(kind);
+        }
+    }
+
+    /// Keeps a value for [`record`] to store.
+    pub(super) fn keep(&mut self, kind: CacheKind, key: ContentHash, value: Vec<u8>) {
+        self.entries.push(CacheEntry { kind, key, value });
+    }
+}
+
+/// Stores what questions cost and what is to be remembered of them, in one commit; nothing where there is nothing.
+///
+/// For what [`retrieve`](super::retrieve), [`answer`](super::answer) and [`search`](super::search) return, each once;
+/// where they fail they did it themselves. No answer depends on it, so where it fails the answer still stands.
+pub async fn record<'a>(
+    engine: &Engine,
+    spent: impl IntoIterator<Item = &'a Spent>,
+) -> Result<(), StoreError> {
+    let mut batch = Batch::default();
+    for spent in spent {
+        batch.append_calls.extend(spent.calls.iter().cloned());
+        batch.put_cached.extend(spent.entries.iter().cloned());
+    }
+    if !batch.is_empty() {
+        engine.store.commit(batch).await?;
+    }
+    Ok(())
+}
+
+/// The same for a question that failed: its own error is what counts.
+pub(super) async fn record_failed<'a>(engine: &Engine, spent: impl IntoIterator<Item = &'a Spent>) {
+    if let Err(error) = record(engine, spent).await {
+        tracing::warn!(%error, "the calls of a failed question are not in the ledger");
+    }
+}
 
 /// A call under way.
 pub(super) struct Timer<'a> {

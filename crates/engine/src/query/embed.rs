@@ -1,10 +1,12 @@
 //! The vectors that a question is searched with, all in one call.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use graphloom_core::{Call, EmbeddingSpec, Purpose, Role};
+use graphloom_core::{CacheKind, ContentHash, EmbeddingSpec, ModelError, Purpose, Role};
 
-use super::calls::Timer;
+use super::cache::{self, Fresh};
+use super::calls::{Spent, Timer};
 use super::plan::Plan;
 use super::{ChunkPick, Keywords, QueryError, Question};
 use crate::Engine;
@@ -27,7 +29,7 @@ pub(super) async fn embed(
     plan: Plan,
     keywords: &Keywords,
     space: &EmbeddingSpec,
-    calls: &mut Vec<Call>,
+    spent: &mut Spent,
 ) -> Result<QueryVectors, QueryError> {
     let low_level = (plan.local && !keywords.low_level.is_empty()).then(|| keywords.low_level.join(", "));
     let high_level = (plan.global && !keywords.high_level.is_empty()).then(|| keywords.high_level.join(", "));
@@ -35,7 +37,7 @@ pub(super) async fn embed(
         question.chunk_pick == ChunkPick::Vector && (low_level.is_some() || high_level.is_some());
     let whole = (plan.naive || picks_by_question).then(|| question.text.trim().to_owned());
     let wanted: Vec<String> = [&whole, &low_level, &high_level].into_iter().flatten().cloned().collect();
-    let mut vectors = vectors_of(engine, &wanted, space, calls).await?.into_iter();
+    let mut vectors = vectors_of(engine, &wanted, space, question.cache, spent).await?.into_iter();
     Ok(QueryVectors {
         question: whole.and_then(|_| vectors.next()),
         low_level: low_level.and_then(|_| vectors.next()),
@@ -43,49 +45,69 @@ pub(super) async fn embed(
     })
 }
 
-/// One query vector per text, from memory where possible, and checked to be of the workspace's space.
+/// One query vector per text, from memory where `caches` is set and there is one, and checked to be of the workspace's
+/// space.
 pub(super) async fn vectors_of(
     engine: &Engine,
     texts: &[String],
     space: &EmbeddingSpec,
-    calls: &mut Vec<Call>,
+    caches: bool,
+    spent: &mut Spent,
 ) -> Result<Vec<Arc<[f32]>>, QueryError> {
     let embedder = engine.models.embedder.as_ref();
+    let keys: Vec<ContentHash> = texts.iter().map(|text| cache::vector_key(embedder.name(), text)).collect();
+    let known = cache::find(engine, CacheKind::Vector, &keys, caches, spent).await?;
+    let mut vectors: BTreeMap<String, Arc<[f32]>> =
+        texts.iter().zip(known).filter_map(|(text, value)| Some((text.clone(), decode(&value?)))).collect();
     let mut missing: Vec<String> = Vec::new();
     for text in texts {
-        if engine.caches.vector(embedder.name(), text).is_none() && !missing.contains(text) {
+        if !vectors.contains_key(text) && !missing.contains(text) {
             missing.push(text.clone());
         }
     }
-    let mut fresh = Vec::new();
     if !missing.is_empty() {
         let timer = Timer::start(engine, Role::Embed, embedder.name());
-        let embeddings = embedder.embed(Purpose::Query, &missing).await?;
-        // Models in process make no requests; they are no calls in the ledger.
-        if embeddings.attempts > 0 {
-            calls.push(timer.counted(embeddings.usage, embeddings.attempts));
+        let embeddings = match embedder.embed(Purpose::Query, &missing).await {
+            Ok(embeddings) => embeddings,
+            Err(error) => {
+                spent.calls.push(timer.failed(error.to_string()));
+                return Err(error.into());
+            }
+        };
+        // Models in process make no requests; they are no calls in the ledger, and cost too little to be stored.
+        let paid = embeddings.attempts > 0;
+        if paid {
+            spent.calls.push(timer.counted(embeddings.usage, embeddings.attempts));
         }
-        for (text, vector) in missing.iter().zip(embeddings.vectors) {
-            let vector: Arc<[f32]> = vector.into();
-            engine.caches.remember_vector(embedder.name(), text, vector.clone());
-            fresh.push((text, vector));
+        for (text, vector) in missing.into_iter().zip(embeddings.vectors) {
+            let (key, value) = (cache::vector_key(embedder.name(), &text), encode(&vector));
+            if vector.len() == space.dimensions as usize {
+                let fresh = Fresh { kind: CacheKind::Vector, key, value, paid };
+                cache::remember(engine, fresh, caches, spent);
+            }
+            vectors.insert(text, vector.into());
         }
     }
-    let mut vectors = Vec::with_capacity(texts.len());
-    for text in texts {
-        let vector = fresh.iter().find(|(known, _)| *known == text).map(|(_, vector)| vector.clone());
-        vectors.extend(vector.or_else(|| engine.caches.vector(embedder.name(), text)));
-    }
-    if vectors.len() < texts.len() {
-        return Err(QueryError::Model(graphloom_core::ModelError::Malformed {
+    let found: Vec<Arc<[f32]>> = texts.iter().filter_map(|text| vectors.get(text).cloned()).collect();
+    if found.len() < texts.len() {
+        return Err(QueryError::Model(ModelError::Malformed {
             model: embedder.name().to_owned(),
-            what: format!("{} texts gave {} vectors", texts.len(), vectors.len()),
+            what: format!("{} texts gave {} vectors", texts.len(), found.len()),
         }));
     }
-    match vectors.iter().find(|vector| vector.len() != space.dimensions as usize) {
+    match found.iter().find(|vector| vector.len() != space.dimensions as usize) {
         Some(other) => Err(other_embedder(space, embedder.name(), Some(other.len()))),
-        None => Ok(vectors),
+        None => Ok(found),
     }
+}
+
+/// A vector as it is remembered.
+fn encode(vector: &[f32]) -> Vec<u8> {
+    vector.iter().flat_map(|number| number.to_le_bytes()).collect()
+}
+
+fn decode(bytes: &[u8]) -> Arc<[f32]> {
+    bytes.as_chunks().0.iter().map(|number| f32::from_le_bytes(*number)).collect()
 }
 
 /// Refuses a workspace of another embedder, before anything is asked of any model.

@@ -1,72 +1,144 @@
-//! Finds the words to search the graph with, by model or by rules.
+//! Finds the words to search with, by model or by rules: the question as it stands alone, and its keywords.
 
-use graphloom_core::{Call, ChatRequest, LanguageModel, Role};
+use graphloom_core::{CacheKind, ChatMessage, ChatRequest, FinishReason, LanguageModel, Role};
 use serde_json::Value;
 
-use super::calls::Timer;
+use super::cache::{self, Fresh};
+use super::calls::{Spent, Timer};
 use super::plan::Plan;
+use super::question::MAX_QUESTION_CHARS;
 use super::think::without_thinking;
-use super::{Keywords, QueryError, Question, prompts};
+use super::{Keywords, QueryError, Question, history, prompts};
 use crate::{Engine, offline};
 
 /// Questions shorter than this many characters are searched for as they are where no keyword was found.
 const MAX_BARE_QUESTION_CHARS: usize = 50;
 
-/// The keywords that `question` is searched with: the caller's if it gave any, none where the plan needs none.
+/// A question as it is searched for.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(super) struct Understood {
+    /// The question as it would be asked without the conversation before it; `None` where it is asked so already.
+    pub(super) standalone: Option<String>,
+    /// What to search the graph with.
+    pub(super) keywords: Keywords,
+}
+
+/// The keywords that `question` is searched with: the caller's if it gave any, none where the plan needs none; and, where
+/// a conversation goes before it, the question as it stands alone.
 ///
-/// Where neither level has a keyword, a short question becomes its own low-level keyword, as in LightRAG.
+/// At most one call gives both. Where the caller gave keywords no model is asked, and the rules make the question stand
+/// alone. Where neither level has a keyword, a short question becomes its own low-level keyword, as in LightRAG.
 pub(super) async fn find(
     engine: &Engine,
     question: &Question,
     plan: Plan,
-    calls: &mut Vec<Call>,
-) -> Result<Keywords, QueryError> {
-    if !plan.searches_graph() {
-        return Ok(Keywords::default());
-    }
-    if let Some(given) = question.keywords.as_ref().filter(|given| !given.is_empty()) {
-        return Ok(given.clone());
-    }
+    spent: &mut Spent,
+) -> Result<Understood, QueryError> {
+    let said = history::before_follow_up(question);
     let text = question.text.trim();
-    let model = engine.models.keywords.as_deref();
-    let mut keywords = match engine.caches.keywords(model.map(LanguageModel::name), text) {
-        Some(known) => known,
-        None => {
-            let found = match model {
-                Some(model) => ask(engine, model, text, calls).await?,
-                None => by_rules(text),
-            };
-            engine.caches.remember_keywords(text, found.clone());
-            found
-        }
+    let given = !(question.hl_keywords.is_empty() && question.ll_keywords.is_empty());
+    let has_to_ask = !given && (plan.searches_graph() || (plan.searches() && !said.is_empty()));
+    let mut understood = match engine.models.keywords.as_deref().filter(|_| has_to_ask) {
+        Some(model) => by_model(engine, model, question, said, spent).await?,
+        None => by_rules(text, said, has_to_ask && plan.searches_graph()),
     };
-    if keywords.is_empty() && text.chars().count() < MAX_BARE_QUESTION_CHARS {
-        keywords.low_level = vec![text.to_owned()];
+    if !plan.searches_graph() {
+        understood.keywords = Keywords::default();
+    } else if given {
+        understood.keywords = Keywords {
+            high_level: question.hl_keywords.clone(),
+            low_level: question.ll_keywords.clone(),
+            model: None,
+        };
+    } else if understood.keywords.is_empty() {
+        let searched = understood.standalone.as_deref().unwrap_or(text);
+        if searched.chars().count() < MAX_BARE_QUESTION_CHARS {
+            understood.keywords.low_level = vec![searched.to_owned()];
+        }
     }
-    Ok(keywords)
+    Ok(understood)
 }
 
-async fn ask(
+async fn by_model(
     engine: &Engine,
     model: &dyn LanguageModel,
-    question: &str,
-    calls: &mut Vec<Call>,
-) -> Result<Keywords, QueryError> {
-    let request =
-        ChatRequest { messages: prompts::keywords(question), json_object: true, ..ChatRequest::default() };
-    let timer = Timer::start(engine, Role::Keywords, model.name());
-    let (response, completion) = graphloom_core::complete(model, request).await?;
-    calls.push(timer.completed(completion));
+    question: &Question,
+    said: &[ChatMessage],
+    spent: &mut Spent,
+) -> Result<Understood, QueryError> {
+    let text = question.text.trim();
+    let messages = match said {
+        [] => prompts::keywords(text),
+        said => prompts::keywords_of_follow_up(&history::transcript(said), text),
+    };
+    let request = ChatRequest { messages, json_object: true, ..ChatRequest::default() };
+    let response = respond(engine, model, request, question.cache, spent).await?;
     let (high_level, low_level) = read(&response);
     if high_level.is_empty() && low_level.is_empty() {
         tracing::warn!(model = model.name(), "the model named no keywords");
     }
-    Ok(Keywords { high_level, low_level, model: Some(model.name().to_owned()) })
+    let standalone = match said {
+        [] => None,
+        said => match read_standalone(&response) {
+            Some(standalone) => (standalone != text).then_some(standalone),
+            None => {
+                tracing::warn!(model = model.name(), "the model left the question as it is; rules read it");
+                offline::standalone(text, said)
+            }
+        },
+    };
+    let keywords = Keywords { high_level, low_level, model: Some(model.name().to_owned()) };
+    Ok(Understood { standalone, keywords })
 }
 
-fn by_rules(question: &str) -> Keywords {
-    let (high_level, low_level) = offline::keywords(question);
-    Keywords { high_level, low_level, model: None }
+/// What `model` says, now or before. What it was cut in, and what names nothing, is not remembered.
+async fn respond(
+    engine: &Engine,
+    model: &dyn LanguageModel,
+    request: ChatRequest,
+    caches: bool,
+    spent: &mut Spent,
+) -> Result<String, QueryError> {
+    let kind = CacheKind::Keywords;
+    let key = cache::request_key(kind, model.name(), &request);
+    let known = cache::find(engine, kind, std::slice::from_ref(&key), caches, spent).await?;
+    if let Some(value) = known.into_iter().next().flatten() {
+        return Ok(String::from_utf8_lossy(&value).into_owned());
+    }
+    let timer = Timer::start(engine, Role::Keywords, model.name());
+    let (response, completion) = match graphloom_core::complete(model, request).await {
+        Ok(answered) => answered,
+        Err(error) => {
+            spent.calls.push(timer.failed(error.to_string()));
+            return Err(error.into());
+        }
+    };
+    spent.calls.push(timer.completed(completion));
+    let (high_level, low_level) = read(&response);
+    if completion.finish == FinishReason::Stop && !(high_level.is_empty() && low_level.is_empty()) {
+        let value = without_thinking(&response).into_bytes();
+        cache::remember(engine, Fresh { kind, key, value, paid: true }, caches, spent);
+    }
+    Ok(response)
+}
+
+fn by_rules(text: &str, said: &[ChatMessage], wants_keywords: bool) -> Understood {
+    let standalone = offline::standalone(text, said);
+    let mut keywords = Keywords::default();
+    if wants_keywords {
+        (keywords.high_level, keywords.low_level) = offline::keywords(standalone.as_deref().unwrap_or(text));
+    }
+    Understood { standalone, keywords }
+}
+
+/// The question as it stands alone, out of a model's answer; `None` where there is none in it.
+fn read_standalone(response: &str) -> Option<String> {
+    let response = without_thinking(response);
+    let (start, end) = response.find('{').zip(response.rfind('}'))?;
+    let value: Value = serde_json::from_str(response.get(start..=end)?).ok()?;
+    let standalone = value["standalone_question"].as_str()?.trim();
+    let fits = !standalone.is_empty() && standalone.chars().count() <= MAX_QUESTION_CHARS;
+    fits.then(|| standalone.to_owned())
 }
 
 /// Reads the high- and low-level lists out of a model's answer: thoughts, fences and words around the object are

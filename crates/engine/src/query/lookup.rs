@@ -3,11 +3,12 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use graphloom_core::{
-    Call, Chunk, ChunkId, Document, DocumentId, Entity, EntityKey, Place, Relation, RelationKey, Revision,
+    Chunk, ChunkId, Document, DocumentId, Entity, EntityKey, Place, Relation, RelationKey, Revision,
     Snapshot, TextQuery, VectorKind, VectorQuery, Visibility,
 };
 use serde::Serialize;
 
+use super::calls::{Spent, record_failed};
 use super::cite::lines;
 use super::fuse::reciprocal_ranks;
 use super::{QueryError, Question, embed, truncate};
@@ -27,8 +28,9 @@ pub struct SearchHits {
     pub entities: Vec<EntityHit>,
     /// Relations, best first.
     pub relations: Vec<RelationHit>,
-    /// What it cost.
-    pub calls: Vec<Call>,
+    /// What it cost; for [`record`](super::record).
+    #[serde(flatten)]
+    pub spent: Spent,
 }
 
 /// A passage with its score.
@@ -78,12 +80,27 @@ pub async fn search(engine: &Engine, text: &str, limit: usize) -> Result<SearchH
     if text.is_empty() {
         return Err(QueryError::Empty);
     }
+    let mut spent = Spent::default();
+    match look_up(engine, text, limit, &mut spent).await {
+        Ok(hits) => Ok(SearchHits { spent, ..hits }),
+        Err(error) => {
+            record_failed(engine, [&spent]).await;
+            Err(error)
+        }
+    }
+}
+
+async fn look_up(
+    engine: &Engine,
+    text: &str,
+    limit: usize,
+    spent: &mut Spent,
+) -> Result<SearchHits, QueryError> {
     let (_, space) = super::workspace(engine).await?;
-    let mut calls = Vec::new();
     let mut vector = None;
     if let Some(space) = space {
         embed::check_space(engine, &space)?;
-        vector = embed::vectors_of(engine, &[text.to_owned()], &space, &mut calls).await?.pop();
+        vector = embed::vectors_of(engine, &[text.to_owned()], &space, true, spent).await?.pop();
     }
     let snapshot = engine.store.snapshot().await?;
     let lookup = Lookup { snapshot: snapshot.as_ref(), text, vector: vector.as_deref(), limit };
@@ -92,7 +109,7 @@ pub async fn search(engine: &Engine, text: &str, limit: usize) -> Result<SearchH
         passages: lookup.passages().await?,
         entities: lookup.entities().await?,
         relations: lookup.relations().await?,
-        calls,
+        spent: Spent::default(),
     })
 }
 

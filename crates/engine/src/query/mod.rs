@@ -15,11 +15,13 @@ mod cite;
 mod context;
 mod embed;
 mod fuse;
+mod history;
 mod keywords;
 mod lookup;
 mod pick;
 mod plan;
 mod prompts;
+mod question;
 mod references;
 mod rerank;
 mod respond;
@@ -29,16 +31,26 @@ mod tests;
 mod think;
 mod truncate;
 
+use std::borrow::Cow;
+
 use graphloom_core::{
-    Call, ChatMessage, Chunk, DocumentId, EmbeddingSpec, Entity, ModelError, Place, Relation, Revision, Span,
+    ChatMessage, Chunk, DocumentId, EmbeddingSpec, Entity, ModelError, Place, Relation, Revision, Span,
     StoreError,
 };
 use serde::{Deserialize, Serialize};
 
 pub use cache::QueryCaches;
+pub use calls::{Spent, record};
 pub use lookup::{EntityHit, PassageHit, RelationHit, SearchHits, search};
+pub use question::{
+    ChunkPick, MAX_BUDGET_TOKENS, MAX_GIVEN_KEYWORDS, MAX_HISTORY_MESSAGES, MAX_KEYWORD_CHARS,
+    MAX_MESSAGE_CHARS, MAX_QUESTION_CHARS, MAX_REQUEST_CHARS, MAX_RESPONSE_TYPE_CHARS, MAX_TOP_K,
+    MAX_USER_PROMPT_CHARS, Mode, Question, Wanted,
+};
+pub use references::{ListedDocument, references};
 
 use crate::Engine;
+use calls::record_failed;
 use context::LineCounter;
 use plan::Plan;
 
@@ -47,21 +59,42 @@ const NOT_FOUND: &str = "That is not in your documents.";
 
 /// What `question` finds: entities, relations and passages within their budgets, and the context made of them.
 ///
-/// Nothing found, an empty workspace included, is an empty retrieval and no error. Mode bypass finds nothing.
+/// Nothing found, an empty workspace included, is an empty retrieval and no error. Mode bypass finds nothing. A question
+/// that follows a conversation is searched for as it would be asked without it. Where it fails after models were asked,
+/// their calls are in the ledger.
 #[tracing::instrument(skip_all, err, fields(mode = ?question.mode))]
 pub async fn retrieve(engine: &Engine, question: &Question) -> Result<Retrieval, QueryError> {
-    if question.text.trim().is_empty() {
-        return Err(QueryError::Empty);
+    question.check()?;
+    let mut spent = Spent::default();
+    match find(engine, question, &mut spent).await {
+        Ok(retrieval) => Ok(Retrieval { spent, ..retrieval }),
+        Err(error) => {
+            record_failed(engine, [&spent]).await;
+            Err(error)
+        }
     }
+}
+
+async fn find(engine: &Engine, question: &Question, spent: &mut Spent) -> Result<Retrieval, QueryError> {
     let plan = Plan::of(question.mode);
     let (revision, space) = workspace(engine).await?;
     let mut retrieval = Retrieval::empty(revision, question.mode);
+    retrieval.history_messages = history::fitting(question, engine.tokenizer);
+    let left_out = question.history.len() - retrieval.history_messages;
+    if left_out > 0 {
+        retrieval.notes.push(QueryNote::HistoryCut { left_out });
+    }
     let Some(space) = space.filter(|_| plan.searches()) else { return Ok(retrieval) };
     embed::check_space(engine, &space)?;
 
-    retrieval.keywords = keywords::find(engine, question, plan, &mut retrieval.calls).await?;
-    let vectors =
-        embed::embed(engine, question, plan, &retrieval.keywords, &space, &mut retrieval.calls).await?;
+    let understood = keywords::find(engine, question, plan, spent).await?;
+    retrieval.keywords = understood.keywords;
+    retrieval.standalone_question = understood.standalone;
+    let asked = match &retrieval.standalone_question {
+        Some(standalone) => Cow::Owned(Question { text: standalone.clone(), ..question.clone() }),
+        None => Cow::Borrowed(question),
+    };
+    let vectors = embed::embed(engine, &asked, plan, &retrieval.keywords, &space, spent).await?;
 
     let held = engine.store.snapshot().await?;
     let snapshot = held.as_ref();
@@ -76,10 +109,9 @@ pub async fn retrieve(engine: &Engine, question: &Question) -> Result<Retrieval,
     drop(held);
 
     if let Some(reranker) = reranker {
-        let Retrieval { calls, notes, .. } = &mut retrieval;
-        passages = rerank::rerank(engine, reranker, question, passages, calls, notes).await;
+        passages = rerank::rerank(engine, reranker, &asked, passages, spent, &mut retrieval.notes).await;
     }
-    let passages = budget::fit(question, &graph, passages, &counter);
+    let passages = budget::fit(question, retrieval.history_messages, &graph, passages, &counter);
     let (references, chunks) = references::number(passages);
 
     retrieval.context = context::build(&graph.entity_lines, &graph.relation_lines, &chunks, &references);
@@ -91,16 +123,36 @@ pub async fn retrieve(engine: &Engine, question: &Question) -> Result<Retrieval,
 }
 
 /// Answers from what was retrieved: by the answer model, or with verbatim sentences where there is none. The text
-/// goes to `on_delta` as it is made.
+/// goes to `on_delta`, as it is made where the question wants that, else in one piece.
 ///
 /// An empty retrieval is answered with a plain "not found" and no model is asked, except in mode bypass. A model that
 /// got a context and says that it does not know still counts as having found something: its words are not judged.
 /// Numbers in the text that point to nothing stay in the text, so that it equals what was streamed, and are counted.
+///
+/// What the model said to the same prompt before is the answer again; its citations are verified anew. Where it fails,
+/// the calls of retrieval and answer are in the ledger.
 #[tracing::instrument(skip_all, err, fields(mode = ?retrieval.mode))]
 pub async fn answer(
     engine: &Engine,
     question: &Question,
     retrieval: &Retrieval,
+    on_delta: &mut (dyn FnMut(&str) + Send),
+) -> Result<Answer, QueryError> {
+    let mut spent = Spent::default();
+    match make_answer(engine, question, retrieval, &mut spent, on_delta).await {
+        Ok(answer) => Ok(Answer { spent, ..answer }),
+        Err(error) => {
+            record_failed(engine, [&retrieval.spent, &spent]).await;
+            Err(error)
+        }
+    }
+}
+
+async fn make_answer(
+    engine: &Engine,
+    question: &Question,
+    retrieval: &Retrieval,
+    spent: &mut Spent,
     on_delta: &mut (dyn FnMut(&str) + Send),
 ) -> Result<Answer, QueryError> {
     let asks_documents = Plan::of(retrieval.mode).searches();
@@ -114,7 +166,7 @@ pub async fn answer(
         return verbatim_answer(engine, question, retrieval, on_delta).await;
     };
     let messages = prompt_of(question, retrieval);
-    let (text, call) = respond::by_model(engine, model, messages, on_delta).await?;
+    let text = respond::by_model(engine, model, question, messages, spent, on_delta).await?;
     let picks = if asks_documents { cite::resolve(&text, retrieval) } else { Vec::new() };
     let unresolved = picks.iter().filter(|pick| pick.is_none()).count();
     let picks: Vec<cite::Pick> = picks.into_iter().flatten().collect();
@@ -124,7 +176,7 @@ pub async fn answer(
         tracing::warn!(dropped_citations, "the answer cites what is not there");
     }
     let model = Some(model.name().to_owned());
-    Ok(Answer { text, found: true, model, citations, dropped_citations, calls: vec![call] })
+    Ok(Answer { text, found: true, model, citations, dropped_citations, spent: Spent::default() })
 }
 
 /// The messages that [`answer`] sends to the answer model.
@@ -144,76 +196,12 @@ async fn verbatim_answer(
     }
     on_delta(&text);
     let (citations, dropped_citations) = cite::verify(engine, retrieval, &picks).await?;
-    Ok(Answer { text, found: true, model: None, citations, dropped_citations, calls: Vec::new() })
+    Ok(Answer { text, found: true, model: None, citations, dropped_citations, spent: Spent::default() })
 }
 
 async fn workspace(engine: &Engine) -> Result<(Revision, Option<EmbeddingSpec>), QueryError> {
     let snapshot = engine.store.snapshot().await?;
     Ok((snapshot.revision(), snapshot.embedding().await?))
-}
-
-/// Which searches run and how the answer is made.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Mode {
-    /// Chunks by vector.
-    Naive,
-    /// Low-level keywords to entities, their relations and chunks.
-    Local,
-    /// High-level keywords to relations, their entities and chunks.
-    Global,
-    /// Local and global, round-robin.
-    Hybrid,
-    /// Hybrid and naive, round-robin. The default.
-    Mix,
-    /// No search; the model answers alone.
-    Bypass,
-}
-
-/// A question with everything that changes its answer. Defaults are LightRAG's.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(default)]
-pub struct Question {
-    /// The words.
-    pub text: String,
-    /// Which searches run.
-    pub mode: Mode,
-    /// Entities or relations taken from each vector search.
-    pub top_k: usize,
-    /// Chunks taken from the vector search, and kept in the context; 0 takes `top_k` and keeps all that fit.
-    pub chunk_top_k: usize,
-    /// Budget of the entity section.
-    pub max_entity_tokens: u32,
-    /// Budget of the relation section.
-    pub max_relation_tokens: u32,
-    /// Budget of the whole prompt.
-    pub max_total_tokens: u32,
-    /// Lowest cosine of any hit.
-    pub cosine_threshold: f32,
-    /// How many chunks come from entities and relations: half of this for each one on average where they are picked
-    /// by vector; from this down to 1 along the ranks where they are picked by weight.
-    pub related_chunk_number: u32,
-    /// How chunks behind entities and relations are picked.
-    pub chunk_pick: ChunkPick,
-    /// The form of answer asked of the model.
-    pub response_type: String,
-    /// Keywords to search with; where any is given, none are looked for.
-    pub keywords: Option<Keywords>,
-    /// Whether passages are reranked, where there is a reranker.
-    #[serde(alias = "enable_rerank")]
-    pub rerank: bool,
-    /// Lowest score of a reranked passage, on the reranker's own scale; 0 leaves none out.
-    pub min_rerank_score: f32,
-}
-
-/// How chunks behind entities and relations are picked.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum ChunkPick {
-    /// By cosine of the chunk with the question.
-    Vector,
-    /// By polling entities and relations, better ranked ones more often.
-    Weight,
 }
 
 /// Search keywords of a question.
@@ -234,6 +222,10 @@ pub struct Retrieval {
     pub revision: Revision,
     /// The mode that ran.
     pub mode: Mode,
+    /// The question as it was searched for, where that is not how it was asked: it follows a conversation.
+    pub standalone_question: Option<String>,
+    /// How many of the latest messages of the conversation the answer model gets.
+    pub history_messages: usize,
     /// The keywords it searched with; empty lists where the mode needs none.
     pub keywords: Keywords,
     /// Entities in the context, best first.
@@ -248,8 +240,9 @@ pub struct Retrieval {
     pub context: String,
     /// What did not go as asked for and has to be shown with the answer.
     pub notes: Vec<QueryNote>,
-    /// What it cost.
-    pub calls: Vec<Call>,
+    /// What it cost; for [`record`].
+    #[serde(flatten)]
+    pub spent: Spent,
 }
 
 /// Something that did not go as asked for, though there is an answer.
@@ -265,6 +258,11 @@ pub enum QueryNote {
         /// What the user can do about it, where something can be said.
         remedy: Option<String>,
     },
+    /// The conversation is longer than half of the prompt's budget; its oldest messages are not in the prompt.
+    HistoryCut {
+        /// How many.
+        left_out: usize,
+    },
 }
 
 impl std::fmt::Display for QueryNote {
@@ -272,6 +270,9 @@ impl std::fmt::Display for QueryNote {
         match self {
             Self::NotReranked { reason, .. } => {
                 write!(f, "passages are in the order of the search, not reranked: {reason}")
+            }
+            Self::HistoryCut { left_out } => {
+                write!(f, "oldest messages of the conversation left out of the prompt: {left_out}")
             }
         }
     }
@@ -351,8 +352,9 @@ pub struct Answer {
     /// Numbers in the text that point to nothing: no such document, no such sentence, or gone meanwhile. They have no
     /// place in `citations`.
     pub dropped_citations: u32,
-    /// What it cost.
-    pub calls: Vec<Call>,
+    /// What it cost; for [`record`].
+    #[serde(flatten)]
+    pub spent: Spent,
 }
 
 /// A place in a document that supports an answer.
@@ -382,6 +384,25 @@ pub enum QueryError {
     /// Nothing was asked.
     #[error("the question is empty")]
     Empty,
+    /// More than is taken.
+    #[error("{what}: {size} is more than the {limit} that are taken")]
+    TooMuch {
+        /// Of what.
+        what: &'static str,
+        /// How much.
+        size: usize,
+        /// How much is taken.
+        limit: usize,
+    },
+    /// Instructions inside the conversation.
+    #[error("the history holds a message of role system")]
+    SystemInHistory,
+    /// A number that is none.
+    #[error("{what} is no number")]
+    NoNumber {
+        /// Which.
+        what: &'static str,
+    },
     /// A mode needs a model that is not configured.
     #[error("mode bypass needs an answer model and none is configured")]
     NoAnswerModel,
@@ -401,27 +422,6 @@ pub enum QueryError {
     Model(#[from] ModelError),
 }
 
-impl Default for Question {
-    fn default() -> Self {
-        Self {
-            text: String::new(),
-            mode: Mode::Mix,
-            top_k: 40,
-            chunk_top_k: 20,
-            max_entity_tokens: 6000,
-            max_relation_tokens: 8000,
-            max_total_tokens: 30_000,
-            cosine_threshold: 0.2,
-            related_chunk_number: 5,
-            chunk_pick: ChunkPick::Vector,
-            response_type: "Multiple Paragraphs".to_owned(),
-            keywords: None,
-            rerank: true,
-            min_rerank_score: 0.0,
-        }
-    }
-}
-
 impl Keywords {
     /// Whether there is no keyword at all.
     pub fn is_empty(&self) -> bool {
@@ -434,6 +434,8 @@ impl Retrieval {
         Self {
             revision,
             mode,
+            standalone_question: None,
+            history_messages: 0,
             keywords: Keywords::default(),
             entities: Vec::new(),
             relations: Vec::new(),
@@ -441,7 +443,24 @@ impl Retrieval {
             references: Vec::new(),
             context: String::new(),
             notes: Vec::new(),
-            calls: Vec::new(),
+            spent: Spent::default(),
+        }
+    }
+
+    /// The words that were searched for.
+    pub fn searched<'a>(&'a self, question: &'a Question) -> &'a str {
+        self.standalone_question.as_deref().unwrap_or(question.text.trim())
+    }
+}
+
+impl QueryNote {
+    /// What the user can do about it, where something can be said.
+    pub fn remedy(&self) -> Option<&str> {
+        match self {
+            Self::NotReranked { remedy, .. } => remedy.as_deref(),
+            Self::HistoryCut { .. } => {
+                Some("a larger max_total_tokens leaves more room for the conversation")
+            }
         }
     }
 }
@@ -455,7 +474,7 @@ impl Answer {
             model: None,
             citations: Vec::new(),
             dropped_citations: 0,
-            calls: Vec::new(),
+            spent: Spent::default(),
         }
     }
 }
@@ -465,6 +484,10 @@ impl QueryError {
     pub fn remedy(&self) -> Option<String> {
         match self {
             Self::Empty => Some("write a question".to_owned()),
+            Self::TooMuch { .. } | Self::NoNumber { .. } => None,
+            Self::SystemInHistory => Some(
+                "give instructions as user_prompt; the history is what user and assistant said".to_owned(),
+            ),
             Self::NoAnswerModel => Some("configure an answer model, or choose another mode".to_owned()),
             Self::OtherEmbedder { .. } => {
                 Some("use the embedder the workspace was built with, or a new --workspace".to_owned())

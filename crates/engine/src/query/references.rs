@@ -3,9 +3,43 @@
 use std::collections::BTreeMap;
 
 use graphloom_core::DocumentId;
+use serde::Serialize;
 
 use super::chunks::Passage;
-use super::{FoundChunk, Reference};
+use super::{FoundChunk, Question, Reference, Retrieval};
+
+/// A document of the context, in the shape of LightRAG's reference lists.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct ListedDocument {
+    /// Its number.
+    pub reference_id: String,
+    /// Its source.
+    pub file_path: String,
+    /// Its title.
+    pub title: String,
+    /// Its passages in the context, best first, where the question wants them.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub content: Option<Vec<String>>,
+}
+
+/// The documents of the context by number, whether the answer cites them or not; `None` where the question does not
+/// want them.
+pub fn references(question: &Question, retrieval: &Retrieval) -> Option<Vec<ListedDocument>> {
+    if !question.include_references {
+        return None;
+    }
+    let passages_of = |number: u32| {
+        let own = retrieval.chunks.iter().filter(|found| found.reference == number);
+        own.map(|found| found.chunk.text.clone()).collect()
+    };
+    let listed = |reference: &Reference| ListedDocument {
+        reference_id: reference.number.to_string(),
+        file_path: reference.source.clone(),
+        title: reference.title.clone(),
+        content: question.include_chunk_content.then(|| passages_of(reference.number)),
+    };
+    Some(retrieval.references.iter().map(listed).collect())
+}
 
 /// Documents with most passages first, ties by first appearance, numbered from 1; and the passages with the number of
 /// their document.

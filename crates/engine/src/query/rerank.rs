@@ -1,8 +1,8 @@
 //! Puts passages in the order in which a reranker finds that they answer the question.
 
-use graphloom_core::{Call, ModelError, Reranker, Role};
+use graphloom_core::{ModelError, Reranker, Role};
 
-use super::calls::Timer;
+use super::calls::{Spent, Timer};
 use super::chunks::Passage;
 use super::{QueryNote, Question};
 use crate::Engine;
@@ -35,13 +35,13 @@ pub(super) async fn rerank(
     reranker: &dyn Reranker,
     question: &Question,
     mut passages: Vec<Passage>,
-    calls: &mut Vec<Call>,
+    spent: &mut Spent,
     notes: &mut Vec<QueryNote>,
 ) -> Vec<Passage> {
     // One passage alone is in order.
     let is_needed = passages.len() > 1 || (!passages.is_empty() && question.min_rerank_score != 0.0);
     if is_needed {
-        match scores(engine, reranker, question, &passages, calls).await {
+        match scores(engine, reranker, question, &passages, spent).await {
             Ok(scores) => sort(&mut passages, &scores, question.min_rerank_score),
             Err(error) => {
                 tracing::warn!(model = reranker.name(), %error, "the reranker failed; passages keep their order");
@@ -65,7 +65,7 @@ async fn scores(
     reranker: &dyn Reranker,
     question: &Question,
     passages: &[Passage],
-    calls: &mut Vec<Call>,
+    spent: &mut Spent,
 ) -> Result<Vec<f32>, ModelError> {
     let mut pieces: Vec<String> = Vec::new();
     let mut counts = Vec::with_capacity(passages.len());
@@ -78,13 +78,13 @@ async fn scores(
     let reranking = match reranker.rerank(question.text.trim(), &pieces).await {
         Ok(reranking) => reranking,
         Err(error) => {
-            calls.push(timer.failed(error.to_string()));
+            spent.calls.push(timer.failed(error.to_string()));
             return Err(error);
         }
     };
     // Models in process make no requests; they are no calls in the ledger.
     if reranking.attempts > 0 {
-        calls.push(timer.counted(reranking.usage, reranking.attempts));
+        spent.calls.push(timer.counted(reranking.usage, reranking.attempts));
     }
     if reranking.scores.len() != pieces.len() {
         let what = format!("{} scores came for {} passages", reranking.scores.len(), pieces.len());

@@ -2,46 +2,93 @@
 
 use futures::StreamExt;
 use graphloom_core::{
-    Call, ChatEvent, ChatMessage, ChatRequest, ChatRole, Completion, LanguageModel, ModelError, Role,
+    CacheKind, ChatEvent, ChatMessage, ChatRequest, ChatRole, Completion, FinishReason, LanguageModel,
+    ModelError, Role,
 };
 
-use super::calls::Timer;
+use super::cache::{self, Fresh};
+use super::calls::{Spent, Timer};
 use super::cite::Pick;
 use super::plan::Plan;
-use super::think::ThinkFilter;
-use super::{QueryError, Question, Retrieval, prompts};
+use super::think::{ThinkFilter, without_thinking};
+use super::{QueryError, Question, Retrieval, history, prompts};
 use crate::{Engine, offline};
 
 /// Sentences of an answer by rules, at most.
 const MAX_SENTENCES: usize = 5;
 
-/// The instructions of a plan with `context` at their end; empty where the model answers alone.
+/// The instructions of a plan with `context` at their end; those of the user alone where the model answers alone.
 pub(super) fn instructions(question: &Question, plan: Plan, context: &str) -> String {
+    let user_prompt = question.user_prompt.as_deref().unwrap_or_default().trim();
     if plan.searches_graph() {
-        prompts::answer(&question.response_type, context)
+        prompts::answer(&question.response_type, user_prompt, context)
     } else if plan.searches() {
-        prompts::answer_naive(&question.response_type, context)
+        prompts::answer_naive(&question.response_type, user_prompt, context)
     } else {
-        String::new()
+        user_prompt.to_owned()
     }
 }
 
-/// The messages that the answer model gets.
+/// The messages that the answer model gets: instructions with the context, the conversation so far, the question.
 pub(super) fn messages(question: &Question, retrieval: &Retrieval) -> Vec<ChatMessage> {
     let instructions = instructions(question, Plan::of(retrieval.mode), &retrieval.context);
     let system = (!instructions.is_empty()).then(|| ChatMessage::new(ChatRole::System, instructions));
-    system.into_iter().chain([ChatMessage::new(ChatRole::User, question.text.trim())]).collect()
+    let history = history::latest(question, retrieval.history_messages).iter().cloned();
+    let asked = ChatMessage::new(ChatRole::User, question.text.trim());
+    system.into_iter().chain(history).chain([asked]).collect()
 }
 
-/// Asks `model` and passes its words on as they come, without thoughts. Returns them joined, and the ledger row.
+/// What `model` answers, now or before, without thoughts; passes its words on as they come.
+///
+/// An answer that is not whole is not remembered.
 pub(super) async fn by_model(
     engine: &Engine,
     model: &dyn LanguageModel,
+    question: &Question,
     messages: Vec<ChatMessage>,
+    spent: &mut Spent,
     on_delta: &mut (dyn FnMut(&str) + Send),
-) -> Result<(String, Call), QueryError> {
+) -> Result<String, QueryError> {
+    let request = ChatRequest { messages, stream: question.stream, ..ChatRequest::default() };
+    let kind = CacheKind::Answer;
+    let key = cache::request_key(kind, model.name(), &request);
+    let known = cache::find(engine, kind, std::slice::from_ref(&key), question.cache, spent).await?;
+    if let Some(value) = known.into_iter().next().flatten() {
+        let text = String::from_utf8_lossy(&value).into_owned();
+        on_delta(&text);
+        return Ok(text);
+    }
     let timer = Timer::start(engine, Role::Answer, model.name());
-    let mut stream = model.chat(ChatRequest { messages, stream: true, ..ChatRequest::default() }).await?;
+    let answered = match question.stream {
+        true => streamed(model, request, on_delta).await,
+        false => whole(model, request, on_delta).await,
+    };
+    let (text, completion) = match answered {
+        Ok(answered) => answered,
+        Err(error) => {
+            spent.calls.push(timer.failed(error.to_string()));
+            return Err(error.into());
+        }
+    };
+    spent.calls.push(timer.completed(completion));
+    if text.trim().is_empty() {
+        let what = "the answer holds no words besides thoughts".to_owned();
+        return Err(ModelError::Malformed { model: model.name().to_owned(), what }.into());
+    }
+    if completion.finish == FinishReason::Stop {
+        let value = text.clone().into_bytes();
+        cache::remember(engine, Fresh { kind, key, value, paid: true }, question.cache, spent);
+    }
+    Ok(text)
+}
+
+/// The answer as it comes.
+async fn streamed(
+    model: &dyn LanguageModel,
+    request: ChatRequest,
+    on_delta: &mut (dyn FnMut(&str) + Send),
+) -> Result<(String, Completion), ModelError> {
+    let mut stream = model.chat(request).await?;
     let mut filter = ThinkFilter::default();
     let mut text = String::new();
     let mut show = |shown: String| {
@@ -61,11 +108,27 @@ pub(super) async fn by_model(
         }
     }
     show(filter.finish());
-    let Some(completion) = end else {
-        let what = "the answer has no end".to_owned();
-        return Err(ModelError::Malformed { model: model.name().to_owned(), what }.into());
-    };
-    Ok((text, timer.completed(completion)))
+    match end {
+        Some(completion) => Ok((text, completion)),
+        None => {
+            let what = "the answer has no end".to_owned();
+            Err(ModelError::Malformed { model: model.name().to_owned(), what })
+        }
+    }
+}
+
+/// The answer in one piece.
+async fn whole(
+    model: &dyn LanguageModel,
+    request: ChatRequest,
+    on_delta: &mut (dyn FnMut(&str) + Send),
+) -> Result<(String, Completion), ModelError> {
+    let (answer, completion) = graphloom_core::complete(model, request).await?;
+    let text = without_thinking(&answer);
+    if !text.is_empty() {
+        on_delta(&text);
+    }
+    Ok((text, completion))
 }
 
 /// The sentences of the passages that answer best, each with the number of its document, and where each one stands.
@@ -74,7 +137,7 @@ pub(super) fn by_rules(question: &Question, retrieval: &Retrieval) -> (String, V
     let passages: Vec<&str> = retrieval.chunks.iter().map(|found| found.chunk.text.as_str()).collect();
     let mut lines = Vec::new();
     let mut picks = Vec::new();
-    for sentence in offline::pick_sentences(question.text.trim(), &passages, MAX_SENTENCES) {
+    for sentence in offline::pick_sentences(retrieval.searched(question), &passages, MAX_SENTENCES) {
         let Some(found) = retrieval.chunks.get(sentence.passage) else { continue };
         let Some(words) = found.chunk.text.get(sentence.range.clone()) else { continue };
         lines.push(format!(

@@ -1,19 +1,21 @@
 //! Questions to a small library, mode by mode.
 
 mod answering;
+mod following_up;
 mod prompting;
+mod remembering;
 mod reranking;
 mod retrieving;
 mod world;
 
 use self::world::World;
-use super::{Answer, Keywords, Mode, Question, Retrieval, answer, retrieve};
+use super::{Answer, Mode, Question, Retrieval, answer, retrieve};
 
 /// A question with given keywords.
 fn question(mode: Mode, text: &str, high_level: &[&str], low_level: &[&str]) -> Question {
     let owned = |words: &[&str]| words.iter().map(|word| (*word).to_owned()).collect();
-    let keywords = Keywords { high_level: owned(high_level), low_level: owned(low_level), model: None };
-    Question { text: text.to_owned(), mode, keywords: Some(keywords), ..Question::default() }
+    let (hl_keywords, ll_keywords) = (owned(high_level), owned(low_level));
+    Question { text: text.to_owned(), mode, hl_keywords, ll_keywords, ..Question::default() }
 }
 
 async fn found(world: &World, question: &Question) -> Retrieval {

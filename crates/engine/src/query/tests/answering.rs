@@ -1,7 +1,7 @@
 //! How answers are made and what their numbers point to.
 
-use super::super::{Mode, QueryError, answer};
-use super::world::World;
+use super::super::{Mode, QueryError, Question, answer, references};
+use super::world::{LONDON, World};
 use super::{answered, found, question};
 
 #[tokio::test]
@@ -13,7 +13,8 @@ async fn a_models_answer_is_streamed_without_thoughts_and_its_numbers_are_verifi
         "ville taught Ada Lovelace [1]. The Exhibition ",
         "was in 1851 [1, 7].\n\n### References\n\n* [1] london",
     ]]);
-    let asked = question(Mode::Naive, "Who taught Ada Lovelace mathematics in London?", &[], &[]);
+    let mut asked = question(Mode::Naive, "Who taught Ada Lovelace mathematics in London?", &[], &[]);
+    asked.stream = true;
     let retrieval = found(&world, &asked).await;
     assert_eq!(retrieval.references[0].source, "london.md");
     let (answer, streamed) = answered(&world, &asked, &retrieval).await;
@@ -29,7 +30,40 @@ async fn a_models_answer_is_streamed_without_thoughts_and_its_numbers_are_verifi
     );
     assert_eq!(answer.dropped_citations, 1);
     assert_eq!(answer.model.as_deref(), Some("test:answers"));
-    assert_eq!((answer.calls.len(), answer.calls[0].prompt_tokens), (1, 10));
+    assert_eq!((answer.spent.calls.len(), answer.spent.calls[0].prompt_tokens), (1, 10));
+}
+
+#[tokio::test]
+async fn an_answer_comes_in_one_piece_or_as_it_is_made_and_is_the_same() {
+    for (stream, deltas) in [(false, 1), (true, 2)] {
+        let mut world = World::library().await;
+        let model = world.answering(&[&["<think>Hm", "</think>Mary ", "Somerville [1]."]]);
+        let asked = Question { stream, ..question(Mode::Naive, "Who taught Ada Lovelace?", &[], &[]) };
+        let retrieval = found(&world, &asked).await;
+        let mut pieces = Vec::new();
+        let mut on_delta = |delta: &str| pieces.push(delta.to_owned());
+        let answer = answer(&world.engine, &asked, &retrieval, &mut on_delta).await.expect("an answer");
+        assert_eq!(answer.text, pieces.concat());
+        assert_eq!((pieces.concat().as_str(), pieces.len()), ("Mary Somerville [1].", deltas));
+        assert_eq!(model.requests()[0].stream, stream);
+    }
+}
+
+#[tokio::test]
+async fn documents_of_the_context_are_listed_where_that_is_wanted() {
+    let world = World::library().await;
+    let mut asked = question(Mode::Naive, "Great Exhibition in London", &[], &[]);
+    let retrieval = found(&world, &asked).await;
+    assert_eq!(references(&asked, &retrieval), None);
+    asked.include_references = true;
+    let listed = references(&asked, &retrieval).expect("a list");
+    let paths: Vec<_> =
+        listed.iter().map(|one| (one.reference_id.as_str(), one.file_path.as_str())).collect();
+    assert_eq!(paths, [("1", "london.md"), ("2", "ada.md")]);
+    assert!(listed[0].content.is_none());
+    asked.include_chunk_content = true;
+    let listed = references(&asked, &retrieval).expect("a list");
+    assert_eq!(listed[0].content.as_deref(), Some(&[LONDON[1].to_owned()][..]));
 }
 
 #[tokio::test]
@@ -62,7 +96,7 @@ async fn without_a_model_verbatim_sentences_answer_each_with_its_number() {
     let retrieval = found(&world, &asked).await;
     let (answer, streamed) = answered(&world, &asked, &retrieval).await;
     assert_eq!(answer.text, streamed);
-    assert!(answer.found && answer.model.is_none() && answer.calls.is_empty());
+    assert!(answer.found && answer.model.is_none() && answer.spent.calls.is_empty());
     assert_eq!(answer.dropped_citations, 0);
     assert!(answer.text.contains("Mary Somerville taught Ada Lovelace mathematics. ["), "{}", answer.text);
     for citation in &answer.citations {

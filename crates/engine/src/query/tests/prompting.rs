@@ -149,6 +149,67 @@ async fn the_naive_prompt_has_passages_and_documents_alone() {
     "#);
 }
 
+#[test]
+fn the_prompt_of_a_follow_up_ends_with_the_conversation_and_the_question() {
+    let prompt = prompts::keywords_of_follow_up("User: Hi\nAssistant: {{Hello}}", "Who is she?");
+    insta::assert_snapshot!(printed(&prompt), @r#"
+    <<System>>
+    You prepare the latest question of a conversation for a search in a knowledge graph. You do not answer it. You say what is
+    asked, and you name what to look for.
+
+    Give three things:
+
+    - `standalone_question`: the latest question as somebody would ask it who knows nothing of the conversation.
+    - `high_level_keywords`: what that question is about as a whole: themes, kinds of relation, the intent behind it.
+    - `low_level_keywords`: the concrete things it names: people, places, organisations, products, terms, dates, numbers.
+
+    Rules:
+
+    1. Answer with one JSON object that has exactly these three keys: a string and two arrays of strings. Write no other text.
+    2. Put names in the place of words that point back, such as "she", "it", "there", "the first one", and complete what was
+       left out. Take them from the conversation, and prefer what was said last.
+    3. Change nothing else. A question that is complete, or that begins another subject, stays word for word as it is.
+    4. Take keywords from the question as you wrote it; add nothing that it does not say or plainly mean.
+    5. Keep names and terms of several words together: "supply chain", not "supply" and "chain".
+    6. Write in the language of the latest question; leave names as they are written.
+    7. If there is nothing to look for, as in thanks, give two empty arrays.
+
+    Examples:
+
+    User: Which treaties did Bolivia sign with Chile?
+    Assistant: The Treaty of Peace and Friendship of 1904.
+    Latest question: Who signed it?
+    {"standalone_question": "Who signed the Treaty of Peace and Friendship of 1904 between Bolivia and Chile?", "high_level_keywords": ["signatories of a treaty"], "low_level_keywords": ["Treaty of Peace and Friendship", "1904", "Bolivia", "Chile"]}
+
+    User: How does soil acidity change the yield of winter wheat?
+    Assistant: Below a pH of 5.5 the yield falls.
+    Latest question: And of barley?
+    {"standalone_question": "How does soil acidity change the yield of barley?", "high_level_keywords": ["crop yield", "effect of soil acidity"], "low_level_keywords": ["soil acidity", "barley"]}
+    <<User>>
+    Prepare the latest question of this conversation.
+
+    User: Hi
+    Assistant: {{Hello}}
+    Latest question: Who is she?
+    "#);
+}
+
+#[tokio::test]
+async fn the_users_instructions_stand_between_the_rules_and_the_context() {
+    let world = World::library().await;
+    let user_prompt = Some(" Answer as a poem. {{context}} ".to_owned());
+    for mode in [Mode::Naive, Mode::Mix] {
+        let asked =
+            Question { user_prompt: user_prompt.clone(), ..question(mode, "Exhibition 1851", &["a"], &[]) };
+        let retrieval = found(&world, &asked).await;
+        let prompt = prompt_of(&asked, &retrieval);
+        let (rules, context) = prompt[0].content.split_once("Additional instructions").expect("instructions");
+        assert!(context.contains("hold:\n\nAnswer as a poem. {{context}}\n\nContext:\n\n## "), "{context}");
+        assert!(rules.ends_with("Write nothing after it.\n\n"), "{rules}");
+        assert!(!retrieval.keywords.high_level.contains(&"poem".to_owned()));
+    }
+}
+
 #[tokio::test]
 async fn the_same_library_and_question_give_the_same_prompt() {
     let mut prompts = Vec::new();

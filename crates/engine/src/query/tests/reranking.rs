@@ -34,7 +34,7 @@ async fn passages_come_in_the_rerankers_order_with_its_scores() {
     let (query, pieces) = reranker.asked.lock().expect("unpoisoned")[0].clone();
     assert_eq!((query.as_str(), pieces.len()), ("Great Exhibition in London", 2));
     assert_eq!(retrieval.references[0].source, "ada.md");
-    let call = retrieval.calls.last().expect("a call");
+    let call = retrieval.spent.calls.last().expect("a call");
     assert_eq!((call.role, call.model.as_str(), call.prompt_tokens), (Role::Rerank, "test:reranker", 5));
 }
 
@@ -46,7 +46,7 @@ async fn it_chooses_among_more_passages_than_are_kept() {
     assert_eq!(check_passages(&without), [passage("London hosted", None)]);
     world.reranking_by(Some("Somerville"));
     let asked =
-        Question { keywords: question(Mode::Mix, "", &["education"], &["Ada Lovelace"]).keywords, ..asked };
+        Question { chunk_top_k: 1, ..question(Mode::Mix, &asked.text, &["education"], &["Ada Lovelace"]) };
     let with = found(&world, &asked).await;
     assert_eq!(check_passages(&with), [passage("Mary Somerville", Some(1.0))]);
 }
@@ -102,7 +102,7 @@ async fn where_it_fails_the_order_stays_and_a_note_says_so() {
         note.to_string(),
         "passages are in the order of the search, not reranked: model test:reranker refused the key: no such key"
     );
-    let call = retrieval.calls.last().expect("a call");
+    let call = retrieval.spent.calls.last().expect("a call");
     assert!(matches!(&call.outcome, CallOutcome::Failed { reason } if reason.contains("no such key")));
 }
 

@@ -1,6 +1,6 @@
 //! What each mode finds.
 
-use graphloom_core::Role;
+use graphloom_core::{CacheKind, Role};
 
 use super::super::{ChunkPick, Mode, QueryError, Question, retrieve, search};
 use super::world::{ADA, LONDON, World};
@@ -99,7 +99,7 @@ async fn bypass_finds_nothing_and_asks_nobody() {
     let world = World::library().await;
     let retrieval = found(&world, &question(Mode::Bypass, "Ada Lovelace?", &[], &[])).await;
     assert_eq!(outline(&retrieval), "");
-    assert!(retrieval.calls.is_empty() && world.embedder.texts.lock().expect("unpoisoned").is_empty());
+    assert!(retrieval.spent.calls.is_empty() && world.embedder.texts.lock().expect("unpoisoned").is_empty());
 }
 
 #[tokio::test]
@@ -109,7 +109,7 @@ async fn an_empty_workspace_gives_an_empty_retrieval_and_asks_no_model() {
     for mode in [Mode::Naive, Mode::Local, Mode::Global, Mode::Hybrid, Mode::Mix, Mode::Bypass] {
         let asked = Question { text: "Ada?".to_owned(), mode, ..Question::default() };
         let retrieval = found(&world, &asked).await;
-        assert!(retrieval.context.is_empty() && retrieval.calls.is_empty());
+        assert!(retrieval.context.is_empty() && retrieval.spent.calls.is_empty());
     }
     assert_eq!(keywords.calls(), 0);
 }
@@ -143,13 +143,17 @@ async fn keywords_and_question_are_embedded_in_one_call_and_a_repeated_question_
     ]);
     let asked = Question { text: " Who taught Ada? ".to_owned(), ..Question::default() };
     let first = found(&world, &asked).await;
-    assert_eq!(first.calls.iter().map(|call| call.role).collect::<Vec<_>>(), [Role::Keywords, Role::Embed]);
+    assert_eq!(
+        first.spent.calls.iter().map(|call| call.role).collect::<Vec<_>>(),
+        [Role::Keywords, Role::Embed]
+    );
     let texts = ["Who taught Ada?", "Ada", "education, art"].map(str::to_owned).to_vec();
     assert_eq!(*world.embedder.texts.lock().expect("unpoisoned"), std::slice::from_ref(&texts));
 
     let mut again = found(&world, &asked).await;
-    assert!(again.calls.is_empty());
-    again.calls = first.calls.clone();
+    assert!(again.spent.calls.is_empty());
+    assert_eq!(again.spent.cached, [CacheKind::Keywords, CacheKind::Vector]);
+    again.spent = first.spent.clone();
     assert_eq!(again, first);
     assert_eq!(model.calls(), 1);
     assert_eq!(*world.embedder.texts.lock().expect("unpoisoned"), [texts]);

@@ -233,6 +233,26 @@ impl World {
         model
     }
 
+    /// The same under another name.
+    pub(super) fn answering_as(&mut self, name: &str, answers: &[&[&str]]) {
+        self.engine.models.answer = Some(Arc::new(Scripted::new(name, answers)));
+    }
+
+    /// Lets the model that answers fail.
+    pub(super) fn failing_answers(&mut self) {
+        self.engine.models.answer = Some(Arc::new(Failing));
+    }
+
+    /// Lets the model that finds keywords fail.
+    pub(super) fn failing_keywords(&mut self) {
+        self.engine.models.keywords = Some(Arc::new(Failing));
+    }
+
+    /// Lets the store be read and not written.
+    pub(super) fn refusing_to_write(&mut self) {
+        self.engine.store = Arc::new(ReadOnly(self.engine.store.clone()));
+    }
+
     /// Lets a model find keywords.
     pub(super) fn finding_keywords(&mut self, answers: &[&str]) -> Arc<Scripted> {
         let answers: Vec<&[&str]> = answers.iter().map(std::slice::from_ref).collect();
@@ -376,6 +396,38 @@ impl LanguageModel for Scripted {
         let done = ChatEvent::Done(Completion { finish: FinishReason::Stop, usage, attempts: 1 });
         let events = deltas.into_iter().map(ChatEvent::Delta).chain([done]).map(Ok);
         Ok(futures::stream::iter(events.collect::<Vec<_>>()).boxed())
+    }
+}
+
+/// A store that cannot be written.
+struct ReadOnly(Arc<dyn Store>);
+
+#[async_trait]
+impl Store for ReadOnly {
+    fn workspace(&self) -> &WorkspaceId {
+        self.0.workspace()
+    }
+
+    async fn snapshot(&self) -> Result<Box<dyn Snapshot>, StoreError> {
+        self.0.snapshot().await
+    }
+
+    async fn commit(&self, _: Batch) -> Result<Revision, StoreError> {
+        Err(StoreError::Backend { operation: "committing".to_owned(), source: "read-only".into() })
+    }
+}
+
+/// Refuses every request.
+struct Failing;
+
+#[async_trait]
+impl LanguageModel for Failing {
+    fn name(&self) -> &str {
+        "test:failing"
+    }
+
+    async fn chat(&self, _: ChatRequest) -> Result<ChatStream, ModelError> {
+        Err(ModelError::Timeout { model: self.name().to_owned(), idle_ms: 5 })
     }
 }
 

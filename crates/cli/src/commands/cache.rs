@@ -1,0 +1,55 @@
+//! `graphloom cache`: what models said to questions.
+
+use anyhow::Context;
+use graphloom_core::{Batch, CacheKind, CacheSize};
+use serde::Serialize;
+
+use super::App;
+use crate::args::CacheCommand;
+use crate::fault::Exit;
+use crate::wire;
+
+#[derive(Serialize)]
+struct Cleared {
+    cleared: Vec<CacheSize>,
+}
+
+/// Shows or forgets.
+pub(crate) async fn run(app: &App, command: &CacheCommand) -> anyhow::Result<Exit> {
+    let store = wire::open_store(&app.config)?;
+    let sizes = store.snapshot().await?.cache_sizes().await?;
+    match command {
+        CacheCommand::Show => {
+            if app.output.json {
+                app.output.json(&sizes)?;
+            } else {
+                print(app, &sizes)?;
+            }
+        }
+        CacheCommand::Clear { keywords, answers, vectors } => {
+            let all = !(*keywords || *answers || *vectors);
+            let named = |kind| match kind {
+                CacheKind::Keywords => *keywords,
+                CacheKind::Answer => *answers,
+                CacheKind::Vector => *vectors,
+            };
+            let cleared: Vec<CacheSize> = sizes.into_iter().filter(|size| all || named(size.kind)).collect();
+            let clear_caches = cleared.iter().map(|size| size.kind).collect();
+            store.commit(Batch { clear_caches, ..Batch::default() }).await.context("clearing the cache")?;
+            if app.output.json {
+                app.output.json(&Cleared { cleared })?;
+            } else {
+                app.output.note("forgotten:");
+                print(app, &cleared)?;
+            }
+        }
+    }
+    Ok(Exit::Done)
+}
+
+fn print(app: &App, sizes: &[CacheSize]) -> anyhow::Result<()> {
+    for CacheSize { kind, entries, bytes } in sizes {
+        app.output.line(format_args!("{:<10} {entries:>6} entries {bytes:>10} bytes", kind.name()))?;
+    }
+    Ok(())
+}

@@ -1,0 +1,337 @@
+//! A question with everything that changes its answer, and its limits.
+
+use graphloom_core::{ChatMessage, ChatRole};
+use serde::{Deserialize, Serialize};
+
+use super::QueryError;
+
+/// Longest question, in characters.
+pub const MAX_QUESTION_CHARS: usize = 65_536;
+
+/// Most messages of a history.
+pub const MAX_HISTORY_MESSAGES: usize = 128;
+
+/// Longest message of a history, in characters.
+pub const MAX_MESSAGE_CHARS: usize = 32_768;
+
+/// Longest `user_prompt`, in characters.
+pub const MAX_USER_PROMPT_CHARS: usize = 32_768;
+
+/// Most characters of question, history and `user_prompt` together.
+pub const MAX_REQUEST_CHARS: usize = 131_072;
+
+/// Longest `response_type`, in characters.
+pub const MAX_RESPONSE_TYPE_CHARS: usize = 256;
+
+/// Most keywords of each level that a caller gives.
+pub const MAX_GIVEN_KEYWORDS: usize = 64;
+
+/// Longest keyword that a caller gives, in characters.
+pub const MAX_KEYWORD_CHARS: usize = 512;
+
+/// Most hits that a search is asked for.
+pub const MAX_TOP_K: usize = 1000;
+
+/// Largest token budget.
+pub const MAX_BUDGET_TOKENS: u32 = 1_000_000;
+
+/// Which searches run and how the answer is made.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Mode {
+    /// Chunks by vector.
+    Naive,
+    /// Low-level keywords to entities, their relations and chunks.
+    Local,
+    /// High-level keywords to relations, their entities and chunks.
+    Global,
+    /// Local and global, round-robin.
+    Hybrid,
+    /// Hybrid and naive, round-robin. The default.
+    Mix,
+    /// No search; the model answers alone.
+    Bypass,
+}
+
+/// How chunks behind entities and relations are picked.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ChunkPick {
+    /// By cosine of the chunk with the question.
+    #[serde(alias = "VECTOR")]
+    Vector,
+    /// By polling entities and relations, better ranked ones more often.
+    #[serde(alias = "WEIGHT")]
+    Weight,
+}
+
+/// What a question wants.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Wanted {
+    /// The context, without asking the answer model: [`retrieve`](super::retrieve).
+    Context,
+    /// The prompt of the answer model: [`retrieve`](super::retrieve), then [`prompt_of`](super::prompt_of).
+    Prompt,
+    /// The answer: [`retrieve`](super::retrieve), then [`answer`](super::answer).
+    Answer,
+}
+
+/// A question with everything that changes its answer.
+///
+/// Names and defaults are those of LightRAG's `QueryParam`, whose names are read too where ours differ. What is not
+/// known is refused when it is read, so that a slip of the pen is no silent default.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Question {
+    /// The words.
+    #[serde(alias = "query")]
+    pub text: String,
+    /// Which searches run.
+    pub mode: Mode,
+    /// Whether the context alone is wanted; see [`Question::wanted`].
+    pub only_need_context: bool,
+    /// Whether the prompt alone is wanted; see [`Question::wanted`].
+    pub only_need_prompt: bool,
+    /// The form of answer asked of the model.
+    pub response_type: String,
+    /// Whether the answer comes as it is made; without it, in one piece.
+    pub stream: bool,
+    /// Entities or relations taken from each vector search.
+    pub top_k: usize,
+    /// Chunks taken from the vector search, and kept in the context; 0 takes `top_k` and keeps all that fit.
+    pub chunk_top_k: usize,
+    /// Budget of the entity section.
+    pub max_entity_tokens: u32,
+    /// Budget of the relation section.
+    pub max_relation_tokens: u32,
+    /// Budget of the whole prompt, the conversation so far included.
+    pub max_total_tokens: u32,
+    /// Lowest cosine of any hit.
+    pub cosine_threshold: f32,
+    /// How many chunks come from entities and relations: half of this for each one on average where they are picked
+    /// by vector; from this down to 1 along the ranks where they are picked by weight.
+    pub related_chunk_number: u32,
+    /// How chunks behind entities and relations are picked.
+    #[serde(alias = "kg_chunk_pick_method")]
+    pub chunk_pick: ChunkPick,
+    /// Themes to search with; where any keyword is given, none are looked for.
+    #[serde(alias = "high_level_keywords")]
+    pub hl_keywords: Vec<String>,
+    /// Names and specifics to search with; where any keyword is given, none are looked for.
+    #[serde(alias = "low_level_keywords")]
+    pub ll_keywords: Vec<String>,
+    /// The conversation so far, oldest first, of user and assistant. The answer model gets it, and the question is
+    /// searched for as it would be asked without it.
+    #[serde(alias = "conversation_history")]
+    pub history: Vec<ChatMessage>,
+    /// What the answer model is asked to heed beside the question; not searched for.
+    pub user_prompt: Option<String>,
+    /// Whether [`Question::prefix_user_prompt`] does nothing.
+    pub disable_user_prompt_prefix: bool,
+    /// Whether passages are reranked, where there is a reranker.
+    #[serde(alias = "enable_rerank")]
+    pub rerank: bool,
+    /// Lowest score of a reranked passage, on the reranker's own scale; 0 leaves none out.
+    pub min_rerank_score: f32,
+    /// Whether [`references`](super::references) lists the documents of the context.
+    pub include_references: bool,
+    /// Whether that list holds the passages too.
+    pub include_chunk_content: bool,
+    /// Whether remembered answers of models are taken, and new ones remembered.
+    #[serde(alias = "enable_llm_cache")]
+    pub cache: bool,
+}
+
+impl Default for Question {
+    fn default() -> Self {
+        Self {
+            text: String::new(),
+            mode: Mode::Mix,
+            only_need_context: false,
+            only_need_prompt: false,
+            response_type: "Multiple Paragraphs".to_owned(),
+            stream: false,
+            top_k: 40,
+            chunk_top_k: 20,
+            max_entity_tokens: 6000,
+            max_relation_tokens: 8000,
+            max_total_tokens: 30_000,
+            cosine_threshold: 0.2,
+            related_chunk_number: 5,
+            chunk_pick: ChunkPick::Vector,
+            hl_keywords: Vec::new(),
+            ll_keywords: Vec::new(),
+            history: Vec::new(),
+            user_prompt: None,
+            disable_user_prompt_prefix: false,
+            rerank: true,
+            min_rerank_score: 0.0,
+            include_references: false,
+            include_chunk_content: false,
+            cache: true,
+        }
+    }
+}
+
+impl Question {
+    /// What it wants; where both are asked for, the prompt, which holds the context.
+    pub fn wanted(&self) -> Wanted {
+        match (self.only_need_prompt, self.only_need_context) {
+            (true, _) => Wanted::Prompt,
+            (false, true) => Wanted::Context,
+            (false, false) => Wanted::Answer,
+        }
+    }
+
+    /// Puts instructions that hold for every question before those of this one, unless it forbids that.
+    pub fn prefix_user_prompt(&mut self, prefix: &str) {
+        let prefix = prefix.trim();
+        if prefix.is_empty() || self.disable_user_prompt_prefix {
+            return;
+        }
+        self.user_prompt = Some(match self.user_prompt.as_deref().map(str::trim) {
+            None | Some("") => prefix.to_owned(),
+            Some(own) => format!("{prefix}\n{own}"),
+        });
+    }
+
+    /// Refuses what is empty, too large or out of range.
+    pub fn check(&self) -> Result<(), QueryError> {
+        if self.text.trim().is_empty() {
+            return Err(QueryError::Empty);
+        }
+        let chars = |text: &str| text.chars().count();
+        let user_prompt = self.user_prompt.as_deref().map_or(0, chars);
+        let messages: Vec<usize> = self.history.iter().map(|message| chars(&message.content)).collect();
+        let longest = messages.iter().copied().max().unwrap_or(0);
+        let request = chars(&self.text) + user_prompt + messages.iter().sum::<usize>();
+        let keywords = || self.hl_keywords.iter().chain(&self.ll_keywords);
+        let most_keywords = self.hl_keywords.len().max(self.ll_keywords.len());
+        let longest_keyword = keywords().map(|word| chars(word)).max().unwrap_or(0);
+        let budgets = [self.max_entity_tokens, self.max_relation_tokens, self.max_total_tokens];
+        let most_tokens = budgets.into_iter().max().unwrap_or(0) as usize;
+        for (what, size, limit) in [
+            ("characters of the question", chars(&self.text), MAX_QUESTION_CHARS),
+            ("messages of the history", self.history.len(), MAX_HISTORY_MESSAGES),
+            ("characters of a message of the history", longest, MAX_MESSAGE_CHARS),
+            ("characters of user_prompt", user_prompt, MAX_USER_PROMPT_CHARS),
+            ("characters of question, history and user_prompt", request, MAX_REQUEST_CHARS),
+            ("characters of response_type", chars(&self.response_type), MAX_RESPONSE_TYPE_CHARS),
+            ("keywords of one level", most_keywords, MAX_GIVEN_KEYWORDS),
+            ("characters of a keyword", longest_keyword, MAX_KEYWORD_CHARS),
+            ("top_k", self.top_k.max(self.chunk_top_k), MAX_TOP_K),
+            ("tokens of a budget", most_tokens, MAX_BUDGET_TOKENS as usize),
+        ] {
+            if size > limit {
+                return Err(QueryError::TooMuch { what, size, limit });
+            }
+        }
+        if self.history.iter().any(|message| message.role == ChatRole::System) {
+            return Err(QueryError::SystemInHistory);
+        }
+        for (what, value) in
+            [("cosine_threshold", self.cosine_threshold), ("min_rerank_score", self.min_rerank_score)]
+        {
+            if !value.is_finite() {
+                return Err(QueryError::NoNumber { what });
+            }
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn check_read(json: &str) -> Question {
+        serde_json::from_str(json).expect("a question")
+    }
+
+    #[test]
+    fn lightrags_names_and_defaults_are_read() {
+        let json = r#"{"query": "Who?", "mode": "local", "only_need_context": true, "response_type": "List",
+            "hl_keywords": ["a"], "ll_keywords": ["b"], "conversation_history": [{"role": "user", "content": "Hi"}],
+            "user_prompt": "Be brief.", "enable_rerank": false, "include_references": true, "stream": true}"#;
+        let expected = Question {
+            text: "Who?".to_owned(),
+            mode: Mode::Local,
+            only_need_context: true,
+            response_type: "List".to_owned(),
+            hl_keywords: vec!["a".to_owned()],
+            ll_keywords: vec!["b".to_owned()],
+            history: vec![ChatMessage::new(ChatRole::User, "Hi")],
+            user_prompt: Some("Be brief.".to_owned()),
+            rerank: false,
+            include_references: true,
+            stream: true,
+            ..Question::default()
+        };
+        assert_eq!(check_read(json), expected);
+        assert_eq!(check_read("{}"), Question::default());
+        assert!(serde_json::from_str::<Question>(r#"{"topk": 3}"#).is_err());
+    }
+
+    #[test]
+    fn a_question_comes_back_from_what_is_written_of_it() {
+        let question =
+            Question { text: "Who?".to_owned(), chunk_pick: ChunkPick::Weight, ..Question::default() };
+        let json = serde_json::to_string(&question).expect("JSON");
+        assert_eq!(check_read(&json), question);
+    }
+
+    #[test]
+    fn the_prompt_is_wanted_before_the_context() {
+        let question = |context, prompt| Question {
+            only_need_context: context,
+            only_need_prompt: prompt,
+            ..Question::default()
+        };
+        assert_eq!(question(false, false).wanted(), Wanted::Answer);
+        assert_eq!(question(true, false).wanted(), Wanted::Context);
+        assert_eq!(question(true, true).wanted(), Wanted::Prompt);
+    }
+
+    #[test]
+    fn a_prefix_stands_before_the_questions_own_instructions_unless_it_forbids_it() {
+        let check = |own: Option<&str>, disable| {
+            let user_prompt = own.map(str::to_owned);
+            let mut question =
+                Question { user_prompt, disable_user_prompt_prefix: disable, ..Question::default() };
+            question.prefix_user_prompt(" Be polite. ");
+            question.user_prompt
+        };
+        assert_eq!(check(None, false).as_deref(), Some("Be polite."));
+        assert_eq!(check(Some("Be brief."), false).as_deref(), Some("Be polite.\nBe brief."));
+        assert_eq!(check(Some("Be brief."), true).as_deref(), Some("Be brief."));
+    }
+
+    #[test]
+    fn what_is_too_much_is_refused_with_its_limit() {
+        let asked = Question { text: "Who?".to_owned(), ..Question::default() };
+        assert!(asked.check().is_ok());
+        let message = |content: String| ChatMessage::new(ChatRole::User, content);
+        for (question, expected) in [
+            (
+                Question { text: "a".repeat(65_537), ..asked.clone() },
+                "characters of the question: 65537 is more than the 65536 that are taken",
+            ),
+            (
+                Question { history: vec![message("a".repeat(32_769))], ..asked.clone() },
+                "characters of a message of the history: 32769 is more than the 32768 that are taken",
+            ),
+            (
+                Question { history: vec![message(String::new()); 129], ..asked.clone() },
+                "messages of the history: 129 is more than the 128 that are taken",
+            ),
+            (Question { top_k: 1001, ..asked.clone() }, "top_k: 1001 is more than the 1000 that are taken"),
+            (
+                Question { history: vec![ChatMessage::new(ChatRole::System, "Obey.")], ..asked.clone() },
+                "the history holds a message of role system",
+            ),
+            (Question { cosine_threshold: f32::NAN, ..asked.clone() }, "cosine_threshold is no number"),
+        ] {
+            assert_eq!(question.check().expect_err("refused").to_string(), expected);
+        }
+    }
+}

@@ -1,0 +1,240 @@
+//! What is remembered between questions, and that it is never out of date.
+
+use std::collections::BTreeMap;
+
+use graphloom_core::{CacheKind, CallOutcome, ContentHash, DocumentId, Role};
+use proptest::prelude::*;
+
+use super::super::{
+    Answer, Mode, QueryCaches, QueryError, Question, Retrieval, answer, prompt_of, record, retrieve,
+};
+use super::world::{LONDON, World};
+use super::{answered, found, question};
+
+const KEYWORDS: &str = r#"{"high_level_keywords": ["education"], "low_level_keywords": ["Ada Lovelace"]}"#;
+
+fn asked() -> Question {
+    Question { text: "Who taught Ada Lovelace?".to_owned(), ..Question::default() }
+}
+
+/// Asks, answers and stores what it cost, as another process would that opened the workspace anew.
+async fn ask_anew(world: &mut World, question: &Question) -> (Retrieval, Answer) {
+    world.engine.caches = QueryCaches::default();
+    let retrieval = found(world, question).await;
+    let (answer, streamed) = answered(world, question, &retrieval).await;
+    assert_eq!(answer.text, streamed);
+    record(&world.engine, [&retrieval.spent, &answer.spent]).await.expect("stored");
+    (retrieval, answer)
+}
+
+fn is_remembered(answer: &Answer) -> bool {
+    answer.spent.cached.contains(&CacheKind::Answer)
+}
+
+#[tokio::test]
+async fn a_repeated_question_costs_no_call_in_another_process() {
+    let mut world = World::library().await;
+    world.finding_keywords(&[KEYWORDS]);
+    world.answering(&[&["<think>Hm.</think>Mary ", "Somerville taught her [1]."]]);
+    let (first, first_answer) = ask_anew(&mut world, &asked()).await;
+    assert_eq!((first.spent.calls.len(), first_answer.spent.calls.len()), (2, 1));
+    assert!(first.spent.cached.is_empty() && first_answer.spent.cached.is_empty());
+
+    let streaming = Question { stream: true, ..asked() };
+    let (again, again_answer) = ask_anew(&mut world, &streaming).await;
+    assert!(again.spent.calls.is_empty() && again_answer.spent.calls.is_empty());
+    assert_eq!(again.spent.cached, [CacheKind::Keywords, CacheKind::Vector]);
+    assert_eq!(again_answer.spent.cached, [CacheKind::Answer]);
+    assert_eq!(again_answer.text, "Mary Somerville taught her [1].");
+    assert_eq!((again.context, again.keywords), (first.context, first.keywords));
+    assert_eq!(again_answer.citations, first_answer.citations);
+
+    let view = world.engine.store.snapshot().await.expect("a snapshot");
+    assert_eq!(view.counts().await.expect("counts").calls, 3);
+}
+
+#[tokio::test]
+async fn whatever_changes_the_context_makes_a_new_answer() {
+    let mut world = World::library().await;
+    world.answering(&[&["one [1]"], &["two [1]"], &["three [1]"], &["four [1]"], &["five [1]"]]);
+    let asked = question(Mode::Mix, "Who taught Ada Lovelace?", &["education"], &["Ada Lovelace"]);
+    assert!(!is_remembered(&ask_anew(&mut world, &asked).await.1));
+    assert!(is_remembered(&ask_anew(&mut world, &asked).await.1));
+
+    // A passage that is found is added.
+    world.document("school.md", &["Ada Lovelace was taught at home."]);
+    world.commit().await;
+    assert_eq!(ask_anew(&mut world, &asked).await.1.text, "two [1]");
+    // One that is not changes nothing, and neither does the ledger.
+    world.document("bread.md", &["Rye rises slowly."]);
+    world.commit().await;
+    assert!(is_remembered(&ask_anew(&mut world, &asked).await.1));
+    // A description changes.
+    world.entity("Ada Lovelace", "Person", "Ada Lovelace, countess.", &[]);
+    world.commit().await;
+    assert_eq!(ask_anew(&mut world, &asked).await.1.text, "three [1]");
+    // A document goes.
+    let retrieval = found(&world, &asked).await;
+    let school = retrieval.references.iter().find(|reference| reference.source == "school.md");
+    world.remove(&school.expect("it is found").document.clone()).await;
+    assert_eq!(ask_anew(&mut world, &asked).await.1.text, "four [1]");
+    assert_eq!(ask_anew(&mut world, &asked).await.1.text, "four [1]");
+}
+
+#[tokio::test]
+async fn whatever_changes_the_prompt_or_the_model_makes_a_new_answer() {
+    let mut world = World::library().await;
+    let plain = question(Mode::Naive, "Who taught Ada Lovelace?", &[], &[]);
+    let answers: Vec<String> = (0..6).map(|n| format!("answer {n} [1]")).collect();
+    let answers: Vec<[&str; 1]> = answers.iter().map(|answer| [answer.as_str()]).collect();
+    let slices: Vec<&[&str]> = answers.iter().map(<[&str; 1]>::as_slice).collect();
+    world.answering(&slices);
+    for (n, changed) in [
+        plain.clone(),
+        Question { response_type: "One line".to_owned(), ..plain.clone() },
+        Question { user_prompt: Some("Be brief.".to_owned()), ..plain.clone() },
+        Question { chunk_top_k: 1, ..plain.clone() },
+        Question {
+            history: vec![graphloom_core::ChatMessage::new(graphloom_core::ChatRole::User, "Hi")],
+            ..plain.clone()
+        },
+        Question { text: "Who taught Ada?".to_owned(), ..plain.clone() },
+    ]
+    .into_iter()
+    .enumerate()
+    {
+        let (_, answer) = ask_anew(&mut world, &changed).await;
+        assert_eq!(answer.text, format!("answer {n} [1]"));
+        assert!(is_remembered(&ask_anew(&mut world, &changed).await.1));
+    }
+    world.answering_as("test:other", &[&["another [1]"]]);
+    assert_eq!(ask_anew(&mut world, &plain).await.1.text, "another [1]");
+}
+
+#[tokio::test]
+async fn a_question_without_the_cache_takes_and_leaves_nothing() {
+    let mut world = World::library().await;
+    world.finding_keywords(&[KEYWORDS, KEYWORDS, KEYWORDS]);
+    world.answering(&[&["one [1]"], &["two [1]"], &["three [1]"]]);
+    let without = Question { cache: false, ..asked() };
+    assert_eq!(ask_anew(&mut world, &without).await.1.text, "one [1]");
+    assert_eq!(ask_anew(&mut world, &asked()).await.1.text, "two [1]");
+    assert_eq!(ask_anew(&mut world, &without).await.1.text, "three [1]");
+    assert!(is_remembered(&ask_anew(&mut world, &asked()).await.1));
+    world.engine.caches = QueryCaches::off();
+    world.finding_keywords(&[KEYWORDS]);
+    assert!(found(&world, &asked()).await.spent.cached.is_empty());
+}
+
+#[tokio::test]
+async fn a_failed_call_leaves_a_row_in_the_ledger_and_what_was_paid_before_it_is_kept() {
+    let mut world = World::library().await;
+    world.failing_keywords();
+    let failed = retrieve(&world.engine, &asked()).await;
+    assert!(matches!(failed, Err(QueryError::Model(_))));
+    world.finding_keywords(&[KEYWORDS]);
+    world.failing_answers();
+    let retrieval = found(&world, &asked()).await;
+    let failed = answer(&world.engine, &asked(), &retrieval, &mut |_| {}).await;
+    assert!(matches!(failed, Err(QueryError::Model(_))));
+
+    let view = world.engine.store.snapshot().await.expect("a snapshot");
+    let calls = view.scan_calls(0, 9).await.expect("calls");
+    let rows: Vec<(Role, bool)> =
+        calls.iter().map(|call| (call.role, matches!(call.outcome, CallOutcome::Failed { .. }))).collect();
+    assert_eq!(
+        rows,
+        [(Role::Keywords, true), (Role::Keywords, false), (Role::Embed, false), (Role::Answer, true)]
+    );
+    world.engine.caches = QueryCaches::default();
+    let again = found(&world, &asked()).await;
+    assert!(again.spent.calls.is_empty());
+}
+
+#[tokio::test]
+async fn an_answer_of_thoughts_alone_is_an_error_and_not_remembered() {
+    let mut world = World::library().await;
+    world.answering(&[&["<think>Hm."], &["Mary Somerville [1]."]]);
+    let asked = question(Mode::Naive, "Who taught Ada Lovelace?", &[], &[]);
+    let retrieval = found(&world, &asked).await;
+    let failed = answer(&world.engine, &asked, &retrieval, &mut |_| {}).await.expect_err("no words");
+    assert!(std::error::Error::source(&failed).is_some_and(|cause| cause.to_string().contains("no words")));
+    let (answer, _) = answered(&world, &asked, &retrieval).await;
+    assert_eq!(answer.text, "Mary Somerville [1].");
+}
+
+#[tokio::test]
+async fn an_answer_stands_though_nothing_can_be_stored() {
+    let mut world = World::empty();
+    world.document("london.md", &LONDON);
+    world.commit().await;
+    world.refusing_to_write();
+    world.answering(&[&["Mary Somerville [1]."]]);
+    let asked = question(Mode::Naive, "Who taught Ada Lovelace?", &[], &[]);
+    let retrieval = found(&world, &asked).await;
+    let (answer, _) = answered(&world, &asked, &retrieval).await;
+    assert!(record(&world.engine, [&retrieval.spent, &answer.spent]).await.is_err());
+    assert_eq!(answer.citations.len(), 1);
+}
+
+/// Something that happens to the workspace between two questions.
+#[derive(Debug, Clone, Copy)]
+enum Step {
+    Add(usize),
+    Remove(usize),
+    Describe(usize),
+    Nothing,
+}
+
+/// Documents that come and go; the last is about something else.
+const COMING: [&str; 3] =
+    ["Ada Lovelace was taught at home.", "Mary Somerville taught many.", "Rye rises slowly."];
+
+fn step() -> impl Strategy<Value = Step> {
+    prop_oneof![
+        (0..COMING.len()).prop_map(Step::Add),
+        (0..COMING.len()).prop_map(Step::Remove),
+        (0..2usize).prop_map(Step::Describe),
+        Just(Step::Nothing),
+    ]
+}
+
+/// Asks after each step; an answer must be remembered exactly where the model got the same prompt before.
+async fn check_history(steps: &[(Step, usize)]) {
+    let mut world = World::library().await;
+    let answers: Vec<String> = (0..steps.len()).map(|n| format!("Answer {n} [1].")).collect();
+    let answers: Vec<[&str; 1]> = answers.iter().map(|answer| [answer.as_str()]).collect();
+    world.answering(&answers.iter().map(<[&str; 1]>::as_slice).collect::<Vec<_>>());
+    let mut known: BTreeMap<String, String> = BTreeMap::new();
+    for (step, number) in steps {
+        match *step {
+            Step::Add(at) => world.document(&format!("{at}.md"), &COMING[at..=at]),
+            Step::Remove(at) => {
+                let hash = ContentHash::of(COMING[at].as_bytes());
+                world.remove(&DocumentId::new(&format!("{at}.md"), &hash)).await;
+            }
+            Step::Describe(at) => {
+                world.entity("Ada Lovelace", "Person", ["Countess.", "Mathematician."][at], &[]);
+            }
+            Step::Nothing => {}
+        }
+        world.commit().await;
+        let text = ["Who taught Ada Lovelace?", "Who was taught?"][*number];
+        let asked = question(Mode::Mix, text, &["education"], &["Ada Lovelace"]);
+        let (retrieval, answer) = ask_anew(&mut world, &asked).await;
+        let prompt = format!("{:?}", prompt_of(&asked, &retrieval));
+        assert_eq!(is_remembered(&answer), known.contains_key(&prompt));
+        assert_eq!(&answer.text, known.entry(prompt).or_insert_with(|| answer.text.clone()));
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(24))]
+    #[test]
+    fn an_answer_is_remembered_exactly_where_its_prompt_is_the_same(
+        steps in proptest::collection::vec((step(), 0..2usize), 1..10),
+    ) {
+        let runtime = tokio::runtime::Builder::new_current_thread().build().expect("a runtime");
+        runtime.block_on(check_history(&steps));
+    }
+}

@@ -19,6 +19,7 @@
 #   fault               provider faults while indexing
 #   faults              the same with the command, then `retry`: is the dump that of a run without faults?
 #   offline             the offline default's phrases and embedder on question sets: needs no harness
+#   filtered            retrieval with filters that allow 1 to 100% of musique_train100, offline: needs no harness
 #   offline-index       the offline default through the harness: indexing, quality
 #   table               the comparison, in Markdown
 #
@@ -85,6 +86,12 @@ for step in "$@"; do
         build
         [ -d "$questions" ] || { echo "bench: no question sets at $questions; set GRAPHLOOM_BENCH_QUESTIONS" >&2; exit 2; }
         "$target/release/graphloom-bench-offline" --data "$questions"
+        continue
+        ;;
+    filtered)
+        build
+        [ -d "$questions/$corpus" ] || { echo "bench: no $corpus at $questions; set GRAPHLOOM_BENCH_QUESTIONS" >&2; exit 2; }
+        "$target/release/graphloom-bench-filtered" --data "$questions/$corpus"
         continue
         ;;
     lightrag*) prepare "$step" ;;

@@ -1,13 +1,16 @@
 //! The command line.
 
+mod filter;
 mod graph;
 
 use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
+use graphloom_engine::index::DocumentSort;
 use graphloom_engine::money::Limit;
 use graphloom_engine::query::{ChunkPick, Mode, Question};
 
+pub(crate) use filter::{ConditionArgs, FilterArgs};
 pub(crate) use graph::{ExportArgs, GraphArgs, GraphCommand, HowArgs};
 
 /// Documents in, cited answers out.
@@ -87,7 +90,7 @@ pub(crate) enum Command {
     /// Find passages, entities and relations; asks no language model
     Search(SearchArgs),
     /// Show documents, failures, costs and indexes
-    Status,
+    Status(StatusArgs),
     /// Show what model calls cost, by role, model, document or day
     Cost(CostArgs),
     /// Show one document
@@ -261,6 +264,8 @@ pub(crate) struct AskArgs {
     /// Print the whole prompt that a model would be given, and ask none
     #[arg(long, alias = "only-need-prompt")]
     pub(crate) prompt_only: bool,
+    #[command(flatten)]
+    pub(crate) filter: FilterArgs,
 }
 
 impl AskArgs {
@@ -305,6 +310,8 @@ pub(crate) struct SearchArgs {
     /// Most passages, entities and relations
     #[arg(long, value_name = "N", default_value_t = 10)]
     pub(crate) top_k: usize,
+    #[command(flatten)]
+    pub(crate) filter: FilterArgs,
 }
 
 /// A mode, as typed.
@@ -355,6 +362,43 @@ impl From<ChunkPickArg> for ChunkPick {
     }
 }
 
+/// `graphloom status`.
+#[derive(Debug, Args)]
+pub(crate) struct StatusArgs {
+    /// Most documents listed [default: 50; all with --json]
+    #[arg(long, value_name = "N", value_parser = clap::builder::RangedU64ValueParser::<usize>::new().range(1..))]
+    pub(crate) limit: Option<usize>,
+    /// The order of documents
+    #[arg(long, value_enum, default_value_t = SortArg::Status)]
+    pub(crate) sort: SortArg,
+    /// List the documents after this one: the `next` of the page before
+    #[arg(long, value_name = "ID")]
+    pub(crate) next: Option<String>,
+    #[command(flatten)]
+    pub(crate) filter: FilterArgs,
+}
+
+/// The order of documents, as typed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum SortArg {
+    /// By source.
+    Source,
+    /// The latest accepted first.
+    Date,
+    /// Failed, incomplete, indexing, waiting, ready; then by source.
+    Status,
+}
+
+impl From<SortArg> for DocumentSort {
+    fn from(sort: SortArg) -> Self {
+        match sort {
+            SortArg::Source => Self::Source,
+            SortArg::Date => Self::Date,
+            SortArg::Status => Self::Status,
+        }
+    }
+}
+
 /// `graphloom show`.
 #[derive(Debug, Args)]
 pub(crate) struct ShowArgs {
@@ -369,9 +413,17 @@ pub(crate) struct ShowArgs {
 /// `graphloom rm`.
 #[derive(Debug, Args)]
 pub(crate) struct RmArgs {
-    /// Sources, ids, or beginnings of ids
-    #[arg(required = true, value_name = "DOC")]
+    /// Sources, ids, or beginnings of ids; with conditions, those of them that meet all conditions
+    #[arg(required_unless_present_any = ["source", "meta", "after", "before", "status"], value_name = "DOC")]
     pub(crate) documents: Vec<String>,
+    #[command(flatten)]
+    pub(crate) conditions: ConditionArgs,
+    /// List what would be removed, and remove nothing
+    #[arg(long)]
+    pub(crate) dry_run: bool,
+    /// Remove what the conditions match; without it they are only listed
+    #[arg(long, conflicts_with = "dry_run")]
+    pub(crate) yes: bool,
 }
 
 /// `graphloom retry`.
@@ -380,6 +432,8 @@ pub(crate) struct RetryArgs {
     /// Sources, ids, or beginnings of ids; everything that failed where none is named
     #[arg(value_name = "DOC")]
     pub(crate) documents: Vec<String>,
+    #[command(flatten)]
+    pub(crate) conditions: ConditionArgs,
     #[command(flatten)]
     pub(crate) spending: Spending,
 }

@@ -3,7 +3,6 @@
 use std::path::Path;
 
 use graphloom_core::{Document, DocumentId, Snapshot};
-use graphloom_engine::index::{DocumentState, states_of};
 
 use crate::fault::Fault;
 use crate::files::source_name;
@@ -86,24 +85,4 @@ async fn unknown(snapshot: &dyn Snapshot, reference: &str) -> anyhow::Result<any
         near => format!("did you mean {}?", near.join(", ")),
     };
     Ok(fault.help(help).into())
-}
-
-/// Documents whose chunks are read at once: their texts come along.
-const STATE_PAGE: usize = 16;
-
-/// Shows the state of every document, by id.
-pub(crate) async fn for_each_state(
-    snapshot: &dyn Snapshot,
-    mut show: impl FnMut(DocumentState),
-) -> anyhow::Result<()> {
-    let mut after: Option<DocumentId> = None;
-    loop {
-        let page = snapshot.scan_documents(after.as_ref(), STATE_PAGE).await?;
-        let ids: Vec<DocumentId> = page.into_iter().map(|document| document.id).collect();
-        states_of(snapshot, &ids).await?.into_iter().flatten().for_each(&mut show);
-        if ids.len() < STATE_PAGE {
-            return Ok(());
-        }
-        after = ids.into_iter().next_back();
-    }
 }

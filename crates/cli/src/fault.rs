@@ -80,7 +80,14 @@ pub(crate) fn report(error: &anyhow::Error) -> Exit {
     if let Some(help) = remedy(error) {
         eprintln!("help: {help}");
     }
-    error.chain().find_map(|cause| cause.downcast_ref::<Fault>()).map_or(Exit::Failed, |fault| fault.exit)
+    error.chain().find_map(exit_of).unwrap_or(Exit::Failed)
+}
+
+fn exit_of(cause: &(dyn std::error::Error + 'static)) -> Option<Exit> {
+    if let Some(QueryError::NothingAllowed) = cause.downcast_ref() {
+        return Some(Exit::NothingFound);
+    }
+    cause.downcast_ref::<Fault>().map(|fault| fault.exit)
 }
 
 /// What the user can do about an error, from the first cause that knows.

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::{ChunkExtraction, DocumentId, Timestamp};
+use crate::{ChunkCounts, DocumentId, FilterError, Timestamp};
 
 /// The work that one accepted document still needs. It is committed together with the document.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -81,24 +81,67 @@ pub enum DocumentStatus {
     },
 }
 
-impl DocumentStatus {
-    /// The status that follows from a job and what became of its document's chunks.
-    pub fn derive<'a>(state: &JobState, chunks: impl IntoIterator<Item = &'a ChunkExtraction>) -> Self {
-        let (mut extracted, mut failed, mut damaged, mut all) = (0, 0, 0, 0);
-        for chunk in chunks {
-            all += 1;
-            match chunk {
-                ChunkExtraction::Pending => {}
-                ChunkExtraction::Done { .. } => extracted += 1,
-                ChunkExtraction::Damaged { .. } => (extracted, damaged) = (extracted + 1, damaged + 1),
-                ChunkExtraction::Failed { .. } => failed += 1,
-            }
+/// A document's status without its details, as filters name it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum StatusKind {
+    /// [`DocumentStatus::Failed`].
+    Failed,
+    /// [`DocumentStatus::Incomplete`].
+    Incomplete,
+    /// [`DocumentStatus::Indexing`].
+    Indexing,
+    /// [`DocumentStatus::Waiting`].
+    Waiting,
+    /// [`DocumentStatus::Ready`].
+    Ready,
+}
+
+impl StatusKind {
+    /// Every status, those that need attention first.
+    pub const ALL: [Self; 5] = [Self::Failed, Self::Incomplete, Self::Indexing, Self::Waiting, Self::Ready];
+
+    /// The status's name in output and on the command line.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Failed => "failed",
+            Self::Incomplete => "incomplete",
+            Self::Indexing => "indexing",
+            Self::Waiting => "waiting",
+            Self::Ready => "ready",
         }
+    }
+}
+
+impl std::str::FromStr for StatusKind {
+    type Err = FilterError;
+
+    fn from_str(name: &str) -> Result<Self, FilterError> {
+        let found = Self::ALL.into_iter().find(|status| status.name() == name);
+        found.ok_or_else(|| FilterError::Status(name.to_owned()))
+    }
+}
+
+impl DocumentStatus {
+    /// The status without its details.
+    pub fn kind(&self) -> StatusKind {
+        match self {
+            Self::Waiting => StatusKind::Waiting,
+            Self::Indexing { .. } => StatusKind::Indexing,
+            Self::Ready { .. } => StatusKind::Ready,
+            Self::Incomplete { .. } => StatusKind::Incomplete,
+            Self::Failed { .. } => StatusKind::Failed,
+        }
+    }
+
+    /// The status that follows from a job and what became of its document's chunks.
+    pub fn derive(state: &JobState, counts: ChunkCounts) -> Self {
+        let ChunkCounts { chunks, extracted, failed, damaged } = counts;
         match state {
             JobState::Accepted => Self::Waiting,
-            JobState::Chunked => Self::Indexing { extracted, failed, chunks: all },
-            JobState::Merged if failed + damaged > 0 => Self::Incomplete { failed, damaged, chunks: all },
-            JobState::Merged => Self::Ready { chunks: all },
+            JobState::Chunked => Self::Indexing { extracted, failed, chunks },
+            JobState::Merged if failed + damaged > 0 => Self::Incomplete { failed, damaged, chunks },
+            JobState::Merged => Self::Ready { chunks },
             JobState::Failed { reason } => Self::Failed { reason: reason.clone() },
         }
     }

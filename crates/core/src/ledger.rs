@@ -60,6 +60,9 @@ pub struct Call {
     pub outcome: CallOutcome,
     /// The document it was about, for indexing.
     pub document: Option<DocumentId>,
+    /// Pieces of the answer that were no records, for extraction.
+    #[serde(default)]
+    pub rejects: u32,
 }
 
 /// How a call ended.

@@ -5,14 +5,17 @@
 //! [`Mention`], [`Fact`]) is what came in; *views* ([`Entity`], [`Relation`], vectors, full text) are pure functions
 //! of the live evidence. A [`Store`] has two verbs: [`Store::snapshot`] and [`Store::commit`].
 
+mod allowed;
 mod batch;
 mod cache;
 mod chunk;
 mod clock;
+mod date;
 mod decided;
 mod decision;
 mod document;
 mod extraction;
+mod filter;
 mod graph;
 mod id;
 mod job;
@@ -23,20 +26,26 @@ mod progress;
 mod span;
 mod store;
 
+pub use allowed::{Allowed, statuses_of};
 pub use batch::{Batch, NewDocument, Require, VectorRow};
 pub use cache::{CacheEntry, CacheKind, CacheSize, MAX_CACHE_BYTES, MAX_CACHE_ENTRIES};
 pub use chunk::{Chunk, ChunkExtraction};
 pub use clock::{Clock, Timestamp};
+pub use date::{InvalidDate, IsoDate};
 pub use decided::{DecidedEntity, DecidedRelation, Decisions, Difference, FactPlace, MentionPlace};
 pub use decision::{Action, Decision};
 pub use document::{Document, Format, Visibility};
 pub use extraction::{EntityRecord, Extraction, Records, Reject, RejectReason, RelationRecord};
+pub use filter::{
+    DocumentFilter, FilterError, MAX_FILTER_CONDITIONS, MAX_FILTER_DOCUMENTS, MetaCondition, MetaOrder,
+    MetaTest, SourcePattern,
+};
 pub use graph::{Entity, Fact, GraphKey, Mention, Relation, Summary};
 pub use id::{
     ChunkId, ContentHash, DecisionId, DocumentId, EntityKey, ExtractionKey, InvalidWorkspaceId, RelationKey,
     Revision, SummaryKey, WorkspaceId,
 };
-pub use job::{DocumentStatus, Job, JobState, Lease};
+pub use job::{DocumentStatus, Job, JobState, Lease, StatusKind};
 pub use ledger::{Call, CallOutcome, Role};
 pub use model::{
     ChatEvent, ChatMessage, ChatRequest, ChatRole, ChatStream, Completion, Embedder, Embeddings,
@@ -46,6 +55,6 @@ pub use place::{Part, PartMark, Place};
 pub use progress::{Progress, ProgressSink, Stage};
 pub use span::Span;
 pub use store::{
-    EmbeddingSpec, Projection, Snapshot, Store, StoreCounts, StoreError, TextKind, TextQuery, VectorEntry,
-    VectorHit, VectorKind, VectorQuery,
+    ChunkCounts, EmbeddingSpec, Projection, Snapshot, Store, StoreCounts, StoreError, TextKind, TextQuery,
+    VectorEntry, VectorHit, VectorKind, VectorQuery,
 };

@@ -1,12 +1,15 @@
 //! The store port: one consistent read view, one atomic write.
 
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
 use async_trait::async_trait;
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    Batch, CacheKind, CacheSize, Call, Chunk, ChunkExtraction, ChunkId, ContentHash, Decision, DecisionId,
-    Document, DocumentId, Entity, EntityKey, Extraction, ExtractionKey, Fact, GraphKey, Job, Mention,
-    Relation, RelationKey, Revision, Summary, Timestamp, WorkspaceId,
+    Allowed, Batch, CacheKind, CacheSize, Call, Chunk, ChunkExtraction, ChunkId, ContentHash, Decision,
+    DecisionId, Document, DocumentId, Entity, EntityKey, Extraction, ExtractionKey, Fact, GraphKey, Job,
+    Mention, RejectReason, Relation, RelationKey, Revision, StatusKind, Summary, Timestamp, WorkspaceId,
 };
 
 /// One workspace's evidence and views.
@@ -54,6 +57,9 @@ pub trait Snapshot: Send + Sync {
     /// All documents, live and staged, whose text hashes to each; ascending id.
     async fn documents_of_contents(&self, hashes: &[ContentHash]) -> Result<Vec<Vec<Document>>, StoreError>;
 
+    /// How many documents have each status, staged ones included; no entry where there is none.
+    async fn status_counts(&self) -> Result<BTreeMap<StatusKind, u64>, StoreError>;
+
     /// Whole texts.
     async fn texts(&self, ids: &[DocumentId]) -> Result<Vec<Option<String>>, StoreError>;
 
@@ -70,6 +76,12 @@ pub trait Snapshot: Send + Sync {
     /// Each document's chunks by ordinal, text included.
     async fn chunks_of(&self, documents: &[DocumentId]) -> Result<Vec<Vec<Chunk>>, StoreError>;
 
+    /// The ids of each document's chunks by ordinal. Cheaper than [`Snapshot::chunks_of`].
+    async fn chunk_ids_of(&self, documents: &[DocumentId]) -> Result<Vec<Vec<ChunkId>>, StoreError>;
+
+    /// How many chunks each document has, and what became of them. Cheaper than [`Snapshot::extraction_states_of`].
+    async fn chunk_counts_of(&self, documents: &[DocumentId]) -> Result<Vec<ChunkCounts>, StoreError>;
+
     /// How far the extraction of each document's chunks is, by ordinal. Cheaper than [`Snapshot::chunks_of`].
     async fn extraction_states_of(
         &self,
@@ -78,6 +90,9 @@ pub trait Snapshot: Send + Sync {
 
     /// Extractions by key.
     async fn extractions(&self, keys: &[ExtractionKey]) -> Result<Vec<Option<Extraction>>, StoreError>;
+
+    /// How many pieces of the stored extractions' answers were no records, by reason; no entry where there is none.
+    async fn reject_counts(&self) -> Result<BTreeMap<RejectReason, u64>, StoreError>;
 
     /// Each entity's live mentions by (chunk, ordinal), those set aside included.
     async fn mentions_of(&self, entities: &[EntityKey]) -> Result<Vec<Vec<Mention>>, StoreError>;
@@ -105,8 +120,13 @@ pub trait Snapshot: Send + Sync {
     async fn degrees(&self, entities: &[EntityKey]) -> Result<Vec<u32>, StoreError>;
 
     /// The distinct chunks behind each entity (mentions) or relation (facts), ascending, at most `limit` each; none for
-    /// what is set aside.
-    async fn chunks_behind(&self, keys: &[GraphKey], limit: usize) -> Result<Vec<Vec<ChunkId>>, StoreError>;
+    /// what is set aside, and of chunks only those `within`.
+    async fn chunks_behind(
+        &self,
+        keys: &[GraphKey],
+        within: Option<&Allowed>,
+        limit: usize,
+    ) -> Result<Vec<Vec<ChunkId>>, StoreError>;
 
     /// Each one's summary memo, by key.
     async fn summaries(&self, keys: &[GraphKey]) -> Result<Vec<Vec<Summary>>, StoreError>;
@@ -129,6 +149,20 @@ pub trait Snapshot: Send + Sync {
     async fn scan_documents(
         &self,
         after: Option<&DocumentId>,
+        limit: usize,
+    ) -> Result<Vec<Document>, StoreError>;
+
+    /// Documents by (source, id), staged ones included.
+    async fn scan_documents_by_source(
+        &self,
+        after: Option<(&str, &DocumentId)>,
+        limit: usize,
+    ) -> Result<Vec<Document>, StoreError>;
+
+    /// Documents by (accepted, id), staged ones included, unlike other scans in descending order: the latest first.
+    async fn scan_documents_by_date(
+        &self,
+        after: Option<(Timestamp, &DocumentId)>,
         limit: usize,
     ) -> Result<Vec<Document>, StoreError>;
 
@@ -233,6 +267,38 @@ pub struct StoreCounts {
     pub stale: u64,
 }
 
+/// A document's chunks by what became of their extraction.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ChunkCounts {
+    /// Chunks.
+    pub chunks: u32,
+    /// Of these, chunks with an extraction, damaged ones included.
+    pub extracted: u32,
+    /// Of these, chunks whose extraction failed.
+    pub failed: u32,
+    /// Of these, chunks of whose extraction records were lost.
+    pub damaged: u32,
+}
+
+impl<'a> FromIterator<&'a ChunkExtraction> for ChunkCounts {
+    fn from_iter<Chunks: IntoIterator<Item = &'a ChunkExtraction>>(chunks: Chunks) -> Self {
+        let mut counts = Self::default();
+        for chunk in chunks {
+            counts.chunks += 1;
+            match chunk {
+                ChunkExtraction::Pending => {}
+                ChunkExtraction::Done { .. } => counts.extracted += 1,
+                ChunkExtraction::Damaged { .. } => {
+                    counts.extracted += 1;
+                    counts.damaged += 1;
+                }
+                ChunkExtraction::Failed { .. } => counts.failed += 1,
+            }
+        }
+        counts
+    }
+}
+
 /// The embedding space of a workspace.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct EmbeddingSpec {
@@ -276,6 +342,8 @@ pub struct VectorQuery {
     pub limit: usize,
     /// Lowest cosine.
     pub min_score: f32,
+    /// The only entries searched; all where `None`. The others take no place among the hits.
+    pub within: Option<Arc<Allowed>>,
 }
 
 /// What a full-text question searches.
@@ -290,6 +358,9 @@ pub struct TextQuery {
     pub text: String,
     /// Most hits.
     pub limit: usize,
+    /// The only entries searched; all where `None`. The others take no place among the hits, but count for how rare a
+    /// word is.
+    pub within: Option<Arc<Allowed>>,
 }
 
 /// A scored entry.

@@ -16,6 +16,7 @@ pub mod offline;
 pub mod parse;
 mod prompt;
 pub mod query;
+mod scope;
 pub mod text;
 
 use std::sync::Arc;

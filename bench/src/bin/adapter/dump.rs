@@ -53,7 +53,7 @@ pub(crate) async fn dump(snapshot: &dyn Snapshot) -> Result<Dump, StoreError> {
         let full = page.len() == PAGE;
         after = page.last().map(|entity| entity.key.clone());
         let keys: Vec<GraphKey> = page.iter().map(|entity| GraphKey::Entity(entity.key.clone())).collect();
-        let sources = snapshot.chunks_behind(&keys, usize::MAX).await?;
+        let sources = snapshot.chunks_behind(&keys, None, usize::MAX).await?;
         for (entity, chunks) in page.into_iter().zip(sources) {
             let chunks = chunks.iter().map(ToString::to_string).collect();
             dump.entity_sources.insert(entity.key.to_string(), chunks);

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use clap::{Args, Subcommand, ValueEnum};
 use graphloom_engine::export::{ExportFormat, ExportPart};
 
-use super::key_value;
+use super::{FilterArgs, key_value};
 
 /// `graphloom graph`.
 #[derive(Debug, Args)]
@@ -226,6 +226,8 @@ pub(crate) struct ExportArgs {
     /// Replace files that exist
     #[arg(long, requires = "output")]
     pub(crate) force: bool,
+    #[command(flatten)]
+    pub(crate) filter: FilterArgs,
 }
 
 /// A format, as typed.

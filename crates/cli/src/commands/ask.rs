@@ -57,7 +57,7 @@ struct Answered<'a> {
 
 /// Answers, or prints what a model would be given.
 pub(crate) async fn run(app: &App, args: &AskArgs) -> anyhow::Result<Exit> {
-    let question = question(app, args)?;
+    let mut question = question(app, args)?;
     let asks = match question.wanted() {
         Wanted::Context | Wanted::Prompt => Asks::Keywords,
         Wanted::Answer => Asks::Answer,
@@ -68,7 +68,16 @@ pub(crate) async fn run(app: &App, args: &AskArgs) -> anyhow::Result<Exit> {
             .help("--set reranker=cohere:MODEL or --set reranker=jina:MODEL chooses one")
             .into());
     }
+    if question.mode == Mode::Bypass && (question.filter.is_some() || !args.filter.is_empty()) {
+        let fault = Fault::usage("mode bypass searches no documents, so there is nothing to filter");
+        return Err(fault.help("choose another --mode, or leave the filter out").into());
+    }
     let mut engine = wire::query_engine(app, asks).await?;
+    let snapshot = engine.store.snapshot().await?;
+    if let Some(filter) = args.filter.resolve(snapshot.as_ref(), &app.current_dir).await? {
+        question.filter = Some(filter);
+    }
+    drop(snapshot);
     if question.rerank {
         engine.models.reranker = wire::reranker(app)?;
     }

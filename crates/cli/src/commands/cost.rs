@@ -223,7 +223,7 @@ fn words(spent: &Spent) -> String {
 }
 
 /// The day of a time in UTC, as `2024-02-29`.
-fn day(time: Timestamp) -> String {
+pub(super) fn day(time: Timestamp) -> String {
     const DAY_MS: u64 = 86_400_000;
     // Days of the civil calendar, counted from 1 March of year 0, in cycles of 400 years.
     let days = time.0 / DAY_MS + 719_468;
@@ -252,6 +252,7 @@ mod tests {
             duration_ms: 1,
             outcome: CallOutcome::Ok,
             document: document.map(DocumentId::from_stored),
+            rejects: 2,
         }
     }
 

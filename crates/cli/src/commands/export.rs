@@ -3,10 +3,12 @@
 use std::fs::{self, File};
 use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use anyhow::Context;
-use graphloom_core::Snapshot;
+use graphloom_core::{Allowed, Snapshot};
 use graphloom_engine::export::{ExportFormat, ExportPart, Exported, export};
+use graphloom_engine::query::QueryError;
 use serde::Serialize;
 
 use super::App;
@@ -45,9 +47,10 @@ pub(crate) async fn run(app: &App, args: &ExportArgs) -> anyhow::Result<Exit> {
     let store = wire::open_store(&app.config)?;
     let snapshot = store.snapshot().await?;
     let snapshot = snapshot.as_ref();
+    let allowed = allowed(app, args, snapshot).await?;
     let Some(output) = &args.output else {
         let mut out = BufWriter::new(io::stdout());
-        let exported = export(snapshot, format, &parts, &mut out).await?;
+        let exported = export(snapshot, allowed, format, &parts, &mut out).await?;
         out.flush()?;
         app.output.note(said(&exported));
         return Ok(Exit::Done);
@@ -65,7 +68,7 @@ pub(crate) async fn run(app: &App, args: &ExportArgs) -> anyhow::Result<Exit> {
     }
     let mut summary = Summary { files: Vec::new(), exported: Exported::default() };
     for (file, parts) in targets {
-        let exported = write_file(snapshot, format, &parts, &file).await?;
+        let exported = write_file(snapshot, allowed.clone(), format, &parts, &file).await?;
         summary.exported.entities += exported.entities;
         summary.exported.relations += exported.relations;
         summary.exported.chunks += exported.chunks;
@@ -79,9 +82,24 @@ pub(crate) async fn run(app: &App, args: &ExportArgs) -> anyhow::Result<Exit> {
     Ok(Exit::Done)
 }
 
+/// What the conditions allow; an error where that is nothing, so that no empty file looks like an empty graph.
+async fn allowed(
+    app: &App,
+    args: &ExportArgs,
+    snapshot: &dyn Snapshot,
+) -> anyhow::Result<Option<Arc<Allowed>>> {
+    let Some(filter) = args.filter.resolve(snapshot, &app.current_dir).await? else { return Ok(None) };
+    let allowed = Allowed::resolve(snapshot, &filter, true).await?;
+    if allowed.as_ref().is_some_and(|allowed| allowed.is_empty()) {
+        return Err(QueryError::NothingAllowed.into());
+    }
+    Ok(allowed)
+}
+
 /// Writes beside the file first, so that a failure leaves no half of one.
 async fn write_file(
     snapshot: &dyn Snapshot,
+    allowed: Option<Arc<Allowed>>,
     format: ExportFormat,
     parts: &[ExportPart],
     file: &Path,
@@ -91,7 +109,7 @@ async fn write_file(
     let partial = PathBuf::from(partial);
     let writing = || format!("writing {}", file.display());
     let mut out = BufWriter::new(File::create(&partial).with_context(writing)?);
-    let exported = match export(snapshot, format, parts, &mut out).await {
+    let exported = match export(snapshot, allowed, format, parts, &mut out).await {
         Ok(exported) => exported,
         Err(error) => {
             drop(out);

@@ -90,7 +90,7 @@ async fn dispatch(app: &App, command: &Command) -> anyhow::Result<Exit> {
         Command::Add(args) => add::run(app, args).await,
         Command::Ask(args) => ask::run(app, args).await,
         Command::Search(args) => search::run(app, args).await,
-        Command::Status => status::run(app).await,
+        Command::Status(args) => status::run(app, args).await,
         Command::Cost(args) => cost::run(app, args).await,
         Command::Show(args) => show::run(app, args).await,
         Command::Rm(args) => rm::run(app, args).await,
@@ -134,7 +134,7 @@ fn spending(command: &Command) -> Option<&Spending> {
         Command::Retry(args) => Some(&args.spending),
         Command::Ask(_)
         | Command::Search(_)
-        | Command::Status
+        | Command::Status(_)
         | Command::Cost(_)
         | Command::Show(_)
         | Command::Rm(_)

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use graphloom_core::{DocumentId, DocumentStatus, Snapshot};
+use graphloom_core::{DocumentFilter, DocumentId, DocumentStatus, Snapshot, statuses_of};
 use graphloom_engine::index::{self, RunReport};
 use serde::Serialize;
 
@@ -13,7 +13,7 @@ use crate::fault::Exit;
 use crate::interrupt::Interrupt;
 use crate::output::progress::ProgressView;
 use crate::output::render::count;
-use crate::{documents, wire};
+use crate::wire;
 
 #[derive(Serialize)]
 struct Summary {
@@ -29,17 +29,8 @@ pub(crate) async fn run(app: &App, args: &RetryArgs) -> anyhow::Result<Exit> {
     let view = Arc::new(ProgressView::new(app.output));
     let indexing = wire::indexing(app, &worker, indexing::listener(&view), args.spending.budget).await?;
     let snapshot = indexing.engine.store.snapshot().await?;
-    let ids = match args.documents.as_slice() {
-        [] => failed(snapshot.as_ref()).await?,
-        references => {
-            let mut ids = Vec::new();
-            for reference in references {
-                let versions = documents::find(snapshot.as_ref(), reference, &app.current_dir).await?;
-                ids.extend(versions.into_iter().map(|document| document.id));
-            }
-            ids
-        }
-    };
+    let filter = args.conditions.resolve(&args.documents, snapshot.as_ref(), &app.current_dir).await?;
+    let ids = to_retry(snapshot.as_ref(), filter.unwrap_or_default()).await?;
     drop(snapshot);
     let queued_chunks = index::retry(&indexing.engine, &ids).await?;
     app.output.note(format_args!("{} queued again", count(queued_chunks, "chunk")));
@@ -67,17 +58,17 @@ pub(crate) async fn run(app: &App, args: &RetryArgs) -> anyhow::Result<Exit> {
     Ok(exit)
 }
 
-/// Every document that stopped or has failed or damaged chunks.
-async fn failed(snapshot: &dyn Snapshot) -> anyhow::Result<Vec<DocumentId>> {
-    let mut failed = Vec::new();
-    documents::for_each_state(snapshot, |state| {
-        let unfinished = !state.failed_chunks.is_empty()
-            || !state.damaged_chunks.is_empty()
-            || matches!(state.status, DocumentStatus::Failed { .. });
-        if unfinished {
-            failed.push(state.document.id);
-        }
-    })
-    .await?;
-    Ok(failed)
+/// The documents that `filter` admits and that stopped or have failed or damaged chunks, whether merged already or not.
+async fn to_retry(snapshot: &dyn Snapshot, filter: DocumentFilter) -> anyhow::Result<Vec<DocumentId>> {
+    let admitted = filter.select(snapshot).await?;
+    let ids: Vec<DocumentId> = admitted.into_iter().map(|document| document.id).collect();
+    let statuses = statuses_of(snapshot, &ids).await?;
+    let unfinished = |status: &DocumentStatus| match status {
+        // Of a document that is not merged yet only the chunks that are not well are queued.
+        DocumentStatus::Failed { .. }
+        | DocumentStatus::Incomplete { .. }
+        | DocumentStatus::Indexing { .. } => true,
+        DocumentStatus::Waiting | DocumentStatus::Ready { .. } => false,
+    };
+    Ok(ids.into_iter().zip(statuses).filter(|(_, status)| unfinished(status)).map(|(id, _)| id).collect())
 }

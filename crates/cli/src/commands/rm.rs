@@ -1,36 +1,37 @@
 //! `graphloom rm`: documents and everything that came from them alone.
 
-use std::collections::BTreeMap;
-
 use graphloom_core::{Document, DocumentId};
 use graphloom_engine::index;
 use serde::Serialize;
 
 use super::App;
 use crate::args::RmArgs;
-use crate::fault::Exit;
+use crate::fault::{Exit, Fault};
 use crate::output::render::{count, plain};
-use crate::{documents, wire};
+use crate::wire;
 
 #[derive(Serialize)]
 struct Removed {
     documents: Vec<Document>,
-    removal: index::Removal,
+    /// What went with them; `null` where they were only listed.
+    removal: Option<index::Removal>,
 }
 
-/// Removes the documents in one commit; nothing is removed where one of them is unknown.
+/// Removes the documents in one commit; nothing is removed where one of them is unknown, and what conditions match only
+/// where that is said twice.
 pub(crate) async fn run(app: &App, args: &RmArgs) -> anyhow::Result<Exit> {
     let engine = wire::deleting_engine(app).await?;
     let snapshot = engine.store.snapshot().await?;
-    let mut found: BTreeMap<DocumentId, Document> = BTreeMap::new();
-    for reference in &args.documents {
-        let versions = documents::find(snapshot.as_ref(), reference, &app.current_dir).await?;
-        found.extend(versions.into_iter().map(|document| (document.id.clone(), document)));
-    }
+    let filter = args.conditions.resolve(&args.documents, snapshot.as_ref(), &app.current_dir).await?;
+    let found = filter.unwrap_or_default().select(snapshot.as_ref()).await?;
     drop(snapshot);
-    let ids: Vec<DocumentId> = found.keys().cloned().collect();
+    let unsaid = !args.conditions.is_empty() && !args.yes;
+    if args.dry_run || (unsaid && !found.is_empty()) {
+        return only_list(app, args, found);
+    }
+    let ids: Vec<DocumentId> = found.iter().map(|document| document.id.clone()).collect();
     let removal = index::delete(&engine, &ids).await?;
-    let removed = Removed { documents: found.into_values().collect(), removal };
+    let removed = Removed { documents: found, removal: Some(removal) };
     if app.output.json {
         app.output.json(&removed)?;
         return Ok(Exit::Done);
@@ -53,4 +54,23 @@ pub(crate) async fn run(app: &App, args: &RmArgs) -> anyhow::Result<Exit> {
         ));
     }
     Ok(Exit::Done)
+}
+
+/// Lists what would be removed; where that was not asked for, removing it was not confirmed.
+fn only_list(app: &App, args: &RmArgs, documents: Vec<Document>) -> anyhow::Result<Exit> {
+    let number = count(documents.len() as u64, "document");
+    if app.output.json {
+        app.output.json(&Removed { documents, removal: None })?;
+    } else {
+        for document in &documents {
+            app.output.line(format_args!("would remove {} ({})", plain(&document.source), document.id))?;
+        }
+    }
+    if args.dry_run {
+        app.output.note(format_args!("{number} would be removed; nothing was"));
+        return Ok(Exit::Done);
+    }
+    Err(Fault::usage(format!("nothing was removed: the conditions match {number}"))
+        .help("add --yes to remove them, or --dry-run to only see them")
+        .into())
 }

@@ -3,23 +3,24 @@
 use std::collections::BTreeMap;
 
 use graphloom_core::{
-    Call, CallOutcome, DocumentId, DocumentStatus, EmbeddingSpec, ExtractionKey, Projection, Revision, Role,
-    Snapshot, StoreCounts,
+    Call, CallOutcome, DocumentId, DocumentStatus, EmbeddingSpec, Projection, Revision, Role, Snapshot,
+    StoreCounts, Timestamp, Visibility,
 };
+use graphloom_engine::index::{DocumentState, ListError, Listing, count_by_status, list};
 use serde::Serialize;
 
 use super::App;
-use crate::fault::Exit;
+use super::cost::day;
+use crate::args::{SortArg, StatusArgs};
+use crate::fault::{Exit, Fault};
 use crate::output::render::{bytes, count, one_line, plain, status};
 use crate::{documents, wire};
 
-/// Documents printed for people; `--json` gives all.
+/// Documents listed for people where no number is asked for; `--json` gives all.
 const MOST_PRINTED: usize = 50;
 
 /// Ledger rows read at once.
 const CALL_PAGE: usize = 1000;
-/// Extractions read at once.
-const EXTRACTION_PAGE: usize = 500;
 
 #[derive(Serialize)]
 struct Status {
@@ -31,7 +32,11 @@ struct Status {
     embedding: Option<EmbeddingSpec>,
     projections: Vec<Projection>,
     by_status: BTreeMap<&'static str, u64>,
+    /// How many documents meet the conditions.
+    matching: u64,
     documents: Vec<Listed>,
+    /// What `--next` takes for the page after this one.
+    next: Option<DocumentId>,
     calls: Vec<Spent>,
     rejects: BTreeMap<&'static str, u64>,
 }
@@ -40,6 +45,8 @@ struct Status {
 struct Listed {
     id: DocumentId,
     source: String,
+    added_at: Timestamp,
+    meta: BTreeMap<String, String>,
     #[serde(flatten)]
     status: DocumentStatus,
     staged: bool,
@@ -64,38 +71,35 @@ struct Spent {
     cached_prompt_tokens: u64,
     completion_tokens: u64,
     duration_ms: u64,
+    rejects: u64,
 }
 
 /// Prints the workspace's status.
-pub(crate) async fn run(app: &App) -> anyhow::Result<Exit> {
+pub(crate) async fn run(app: &App, args: &StatusArgs) -> anyhow::Result<Exit> {
     let store = wire::open_store(&app.config)?;
     let snapshot = store.snapshot().await?;
-    let status = read(app, snapshot.as_ref()).await?;
+    let status = read(app, args, snapshot.as_ref()).await?;
     if app.output.json {
         app.output.json(&status)?
     } else {
-        print(app, &status)?
+        print(app, args, &status)?
     }
     Ok(Exit::Done)
 }
 
-async fn read(app: &App, snapshot: &dyn Snapshot) -> anyhow::Result<Status> {
+async fn read(app: &App, args: &StatusArgs, snapshot: &dyn Snapshot) -> anyhow::Result<Status> {
     let file = wire::workspace_file(&app.config);
-    let mut by_status: BTreeMap<&'static str, u64> = BTreeMap::new();
-    let mut listed = Vec::new();
-    documents::for_each_state(snapshot, |state| {
-        *by_status.entry(status_name(&state.status)).or_default() += 1;
-        listed.push(Listed {
-            id: state.document.id,
-            source: state.document.source,
-            status: state.status,
-            staged: state.document.visibility == graphloom_core::Visibility::Staged,
-            failed_chunks: ill_chunks(state.failed_chunks),
-            damaged_chunks: ill_chunks(state.damaged_chunks),
-        });
-    })
-    .await?;
-    listed.sort_by(|a, b| (&a.source, &a.id).cmp(&(&b.source, &b.id)));
+    let filter = args.filter.resolve(snapshot, &app.current_dir).await?.unwrap_or_default();
+    let limit = args.limit.unwrap_or(if app.output.json { usize::MAX } else { MOST_PRINTED });
+    let after = match &args.next {
+        Some(reference) => documents::find(snapshot, reference, &app.current_dir).await?.pop(),
+        None => None,
+    };
+    let after = after.map(|document| document.id);
+    let Listing { documents, next } =
+        list(snapshot, &filter, args.sort.into(), after.as_ref(), limit).await.map_err(with_remedy)?;
+    let by_status = count_by_status(snapshot, &filter).await?;
+    let rejects = snapshot.reject_counts().await?;
     Ok(Status {
         workspace: app.config.workspace.to_string(),
         file_bytes: std::fs::metadata(&file).map_or(0, |metadata| metadata.len()),
@@ -104,10 +108,12 @@ async fn read(app: &App, snapshot: &dyn Snapshot) -> anyhow::Result<Status> {
         counts: snapshot.counts().await?,
         embedding: snapshot.embedding().await?,
         projections: snapshot.projections().await?,
-        by_status,
-        documents: listed,
+        matching: by_status.values().sum(),
+        by_status: by_status.into_iter().map(|(status, number)| (status.name(), number)).collect(),
+        documents: documents.into_iter().map(Listed::from).collect(),
+        next,
         calls: spent(snapshot).await?,
-        rejects: rejects(snapshot).await?,
+        rejects: rejects.into_iter().map(|(reason, number)| (reason.name(), number)).collect(),
     })
 }
 
@@ -115,19 +121,25 @@ fn ill_chunks(chunks: Vec<(u32, String)>) -> Vec<IllChunk> {
     chunks.into_iter().map(|(ordinal, reason)| IllChunk { ordinal, reason }).collect()
 }
 
-/// How many pieces of the stored extraction answers were no records, by reason.
-async fn rejects(snapshot: &dyn Snapshot) -> anyhow::Result<BTreeMap<&'static str, u64>> {
-    let mut by_reason = BTreeMap::new();
-    let mut after: Option<ExtractionKey> = None;
-    loop {
-        let page = snapshot.scan_extractions(after.as_ref(), EXTRACTION_PAGE).await?;
-        for reject in page.iter().flat_map(|extraction| &extraction.rejects) {
-            *by_reason.entry(reject.reason.name()).or_default() += 1;
+impl From<DocumentState> for Listed {
+    fn from(DocumentState { document, status, failed_chunks, damaged_chunks }: DocumentState) -> Self {
+        Self {
+            id: document.id,
+            source: document.source,
+            added_at: document.added_at,
+            meta: document.meta,
+            status,
+            staged: document.visibility == Visibility::Staged,
+            failed_chunks: ill_chunks(failed_chunks),
+            damaged_chunks: ill_chunks(damaged_chunks),
         }
-        if page.len() < EXTRACTION_PAGE {
-            return Ok(by_reason);
-        }
-        after = page.into_iter().next_back().map(|extraction| extraction.key);
+    }
+}
+
+fn with_remedy(error: ListError) -> anyhow::Error {
+    match error.remedy() {
+        Some(remedy) => Fault::failed(format!("{:#}", anyhow::Error::from(error))).help(remedy).into(),
+        None => error.into(),
     }
 }
 
@@ -140,7 +152,7 @@ async fn spent(snapshot: &dyn Snapshot) -> anyhow::Result<Vec<Spent>> {
         read += page.len() as u64;
         for call in page {
             let Call { role, model, prompt_tokens, cached_prompt_tokens, .. } = call;
-            let Call { completion_tokens, duration_ms, outcome, .. } = call;
+            let Call { completion_tokens, duration_ms, outcome, rejects, .. } = call;
             let spent = by_model.entry((role, model.clone())).or_insert(Spent {
                 role,
                 model,
@@ -150,6 +162,7 @@ async fn spent(snapshot: &dyn Snapshot) -> anyhow::Result<Vec<Spent>> {
                 cached_prompt_tokens: 0,
                 completion_tokens: 0,
                 duration_ms: 0,
+                rejects: 0,
             });
             spent.calls += 1;
             spent.failed += u64::from(matches!(outcome, CallOutcome::Failed { .. }));
@@ -157,6 +170,7 @@ async fn spent(snapshot: &dyn Snapshot) -> anyhow::Result<Vec<Spent>> {
             spent.cached_prompt_tokens += cached_prompt_tokens;
             spent.completion_tokens += completion_tokens;
             spent.duration_ms += duration_ms;
+            spent.rejects += u64::from(rejects);
         }
         if last {
             return Ok(by_model.into_values().collect());
@@ -164,7 +178,7 @@ async fn spent(snapshot: &dyn Snapshot) -> anyhow::Result<Vec<Spent>> {
     }
 }
 
-fn print(app: &App, shown: &Status) -> anyhow::Result<()> {
+fn print(app: &App, args: &StatusArgs, shown: &Status) -> anyhow::Result<()> {
     let output = &app.output;
     output.line(format_args!("{} {}", output.heading("workspace"), shown.workspace))?;
     output.line(format_args!("file        {} ({})", shown.file, bytes(shown.file_bytes)))?;
@@ -198,9 +212,13 @@ fn print(app: &App, shown: &Status) -> anyhow::Result<()> {
         output.line(output.heading("model calls"))?;
     }
     for spent in &shown.calls {
+        let rejected = match spent.rejects {
+            0 => String::new(),
+            rejects => format!(", {} rejected", count(rejects, "piece")),
+        };
         let failed = if spent.failed > 0 { format!(", {} failed", spent.failed) } else { String::new() };
         output.line(format_args!(
-            "  {:<10} {}: {}{failed}, {} tokens in, {} tokens out",
+            "  {:<10} {}: {}{failed}, {} tokens in, {} tokens out{rejected}",
             spent.role.name(),
             plain(&spent.model),
             count(spent.calls, "call"),
@@ -218,27 +236,26 @@ fn print(app: &App, shown: &Status) -> anyhow::Result<()> {
             by_reason.join(", ")
         ))?;
     }
-    output.line(output.heading("documents"))?;
+    let matching = if args.filter.is_empty() { "documents" } else { "documents that match" };
+    output.line(output.heading(matching))?;
     for (name, number) in &shown.by_status {
         output.line(format_args!("  {number} {name}"))?;
     }
-    // What needs attention first, so that a long list cannot hide it.
-    let (well, ill): (Vec<&Listed>, Vec<&Listed>) = shown
-        .documents
-        .iter()
-        .partition(|it| matches!(it.status, DocumentStatus::Ready { .. } | DocumentStatus::Waiting));
-    for listed in ill.iter().chain(&well).take(MOST_PRINTED) {
+    for listed in &shown.documents {
         let staged = if listed.staged { ", a new version not yet in use" } else { "" };
-        output.line(format_args!("  {}: {}{staged}", plain(&listed.source), status(&listed.status)))?;
+        let date = match args.sort {
+            SortArg::Date => format!("{}  ", day(listed.added_at)),
+            SortArg::Source | SortArg::Status => String::new(),
+        };
+        output.line(format_args!("  {date}{}: {}{staged}", plain(&listed.source), status(&listed.status)))?;
         for (what, chunks) in [("failed", &listed.failed_chunks), ("damaged", &listed.damaged_chunks)] {
             for IllChunk { ordinal, reason } in chunks {
                 output.line(format_args!("    chunk {ordinal} {what}: {}", one_line(reason, 300)))?;
             }
         }
     }
-    if shown.documents.len() > MOST_PRINTED {
-        let more = shown.documents.len() - MOST_PRINTED;
-        output.line(format_args!("  and {more} more; --json lists all"))?;
+    if let Some(next) = &shown.next {
+        output.line(format_args!("  and more; --next {next} goes on, --limit lists more at once"))?;
     }
     if shown.documents.iter().any(|it| !it.failed_chunks.is_empty() || !it.damaged_chunks.is_empty()) {
         output.note("`graphloom retry` tries failed and damaged chunks again");
@@ -250,14 +267,4 @@ fn print(app: &App, shown: &Status) -> anyhow::Result<()> {
         );
     }
     Ok(())
-}
-
-fn status_name(status: &DocumentStatus) -> &'static str {
-    match status {
-        DocumentStatus::Waiting => "waiting",
-        DocumentStatus::Indexing { .. } => "indexing",
-        DocumentStatus::Ready { .. } => "ready",
-        DocumentStatus::Incomplete { .. } => "incomplete",
-        DocumentStatus::Failed { .. } => "failed",
-    }
 }

@@ -9,12 +9,16 @@ mod graphml;
 mod jsonl;
 
 use std::io::Write;
+use std::sync::Arc;
 
 use graphloom_core::{
-    Chunk, ChunkId, Document, Entity, EntityKey, GraphKey, Relation, RelationKey, Snapshot, StoreError,
-    Visibility,
+    Allowed, Chunk, ChunkId, Document, Entity, EntityKey, GraphKey, Relation, RelationKey, Snapshot,
+    StoreError, Visibility,
 };
 use serde::Serialize;
+
+use crate::scope::Scope;
+use crate::text::Tokenizer;
 
 /// Rows read from the store at a time.
 const PAGE: usize = 500;
@@ -81,8 +85,11 @@ pub enum ExportError {
 
 /// Writes `parts` of the graph, in the order of [`ExportPart::ALL`] whatever theirs; within a part by key. The same
 /// snapshot gives the same bytes.
+///
+/// With `allowed` only what those documents hold and say: entities and relations are described by them alone.
 pub async fn export(
     snapshot: &dyn Snapshot,
+    allowed: Option<Arc<Allowed>>,
     format: ExportFormat,
     parts: &[ExportPart],
     out: &mut (dyn Write + Send),
@@ -93,16 +100,15 @@ pub async fn export(
         ExportFormat::GraphMl => Box::new(graphml::GraphMl(out)),
         ExportFormat::Cypher => Box::new(cypher::Cypher(out)),
     };
+    let scope = &Scope::new(snapshot, allowed, Tokenizer).await?;
     let mut exported = Exported::default();
     writer.begin()?;
     for part in ExportPart::ALL.into_iter().filter(|part| parts.contains(part)) {
         writer.part(part)?;
         match part {
-            ExportPart::Entities => export_entities(snapshot, &mut *writer, &mut exported.entities).await?,
-            ExportPart::Relations => {
-                export_relations(snapshot, &mut *writer, &mut exported.relations).await?
-            }
-            ExportPart::Chunks => export_chunks(snapshot, &mut *writer, &mut exported.chunks).await?,
+            ExportPart::Entities => export_entities(scope, &mut *writer, &mut exported.entities).await?,
+            ExportPart::Relations => export_relations(scope, &mut *writer, &mut exported.relations).await?,
+            ExportPart::Chunks => export_chunks(scope, &mut *writer, &mut exported.chunks).await?,
         }
     }
     writer.end()?;
@@ -134,33 +140,37 @@ struct ChunkRow<'a> {
 }
 
 async fn export_entities(
-    snapshot: &dyn Snapshot,
+    scope: &Scope<'_>,
     writer: &mut (dyn GraphWriter + '_),
     count: &mut u64,
 ) -> Result<(), ExportError> {
     let mut after: Option<EntityKey> = None;
     loop {
-        let page = snapshot.scan_entities(after.as_ref(), PAGE).await?;
-        for entity in &page {
-            writer.entity(entity)?;
+        let page = scope.snapshot.scan_entities(after.as_ref(), PAGE).await?;
+        after = page.last().filter(|_| page.len() == PAGE).map(|last| last.key.clone());
+        for entity in scope.shown_entities(page).await? {
+            writer.entity(&entity)?;
             *count += 1;
         }
-        let Some(last) = page.last().filter(|_| page.len() == PAGE) else { return Ok(()) };
-        after = Some(last.key.clone());
+        if after.is_none() {
+            return Ok(());
+        }
     }
 }
 
 async fn export_relations(
-    snapshot: &dyn Snapshot,
+    scope: &Scope<'_>,
     writer: &mut (dyn GraphWriter + '_),
     count: &mut u64,
 ) -> Result<(), ExportError> {
     let mut after: Option<RelationKey> = None;
     loop {
-        let page = snapshot.scan_relations(after.as_ref(), PAGE).await?;
+        let page = scope.snapshot.scan_relations(after.as_ref(), PAGE).await?;
+        after = page.last().filter(|_| page.len() == PAGE).map(|last| last.key.clone());
+        let page = scope.shown_relations(page).await?;
         let ends: Vec<EntityKey> =
             page.iter().flat_map(|relation| relation.key.ends().map(EntityKey::clone)).collect();
-        let entities = snapshot.entities(&ends).await?;
+        let entities = scope.entities(&ends).await?;
         let names: Vec<&str> = (entities.iter().zip(&ends))
             .map(|(entity, key)| entity.as_ref().map_or(key.as_str(), |entity| &entity.name))
             .collect();
@@ -168,23 +178,26 @@ async fn export_relations(
             writer.relation(&RelationRow { relation, names: [names[0], names[1]] })?;
             *count += 1;
         }
-        let Some(last) = page.last().filter(|_| page.len() == PAGE) else { return Ok(()) };
-        after = Some(last.key.clone());
+        if after.is_none() {
+            return Ok(());
+        }
     }
 }
 
 async fn export_chunks(
-    snapshot: &dyn Snapshot,
+    scope: &Scope<'_>,
     writer: &mut (dyn GraphWriter + '_),
     count: &mut u64,
 ) -> Result<(), ExportError> {
     let mut after: Option<ChunkId> = None;
     loop {
+        let snapshot = scope.snapshot;
         let page = snapshot.scan_chunks(after.as_ref(), PAGE).await?;
         let owners: Vec<_> = page.iter().map(|chunk| chunk.document.clone()).collect();
         let documents = snapshot.documents(&owners).await?;
         for (chunk, document) in page.iter().zip(&documents) {
-            let Some(document) = document.as_ref().filter(|it| it.visibility == Visibility::Live) else {
+            let shown = |it: &&Document| it.visibility == Visibility::Live && scope.holds(&chunk.id);
+            let Some(document) = document.as_ref().filter(shown) else {
                 continue;
             };
             let keys = snapshot.graph_keys_of(std::slice::from_ref(&chunk.id)).await?;

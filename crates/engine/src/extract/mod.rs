@@ -155,8 +155,9 @@ pub async fn extract_by_model(
     let mut losses = Losses::default();
     let (mut responses, mut rejects, mut records) = (Vec::new(), Vec::new(), Vec::new());
     for answer in &mut answers {
-        for (text, parsed) in &mut answer.pieces {
+        for ((text, parsed), call) in answer.pieces.iter_mut().zip(&answer.calls) {
             EXAMPLES.take_out(parsed, &chunk.text);
+            calls[*call].rejects = parsed.rejects.len() as u32;
             rejects.extend(parsed.rejects_of(responses.len() as u32, text));
             responses.push(std::mem::take(text));
         }
@@ -205,6 +206,7 @@ pub(crate) async fn ask(
         duration_ms: clock.now().0.saturating_sub(started_at.0),
         outcome,
         document: document.cloned(),
+        rejects: 0,
     };
     (answer.map(|(text, _)| text), call)
 }
@@ -406,6 +408,7 @@ mod tests {
         assert_eq!(extraction.rejects.len(), 1);
         assert_eq!((extraction.rejects[0].reason, extraction.rejects[0].response), (RejectReason::Cut, 0));
         assert_eq!(extracted.calls[0].outcome, CallOutcome::Truncated);
+        assert_eq!(extracted.calls.iter().map(|call| call.rejects).collect::<Vec<_>>(), [1, 0]);
         assert_eq!(
             requests.iter().map(|r| r.max_output_tokens).collect::<Vec<_>>(),
             [Some(4096), Some(8192)]

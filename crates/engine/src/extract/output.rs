@@ -33,6 +33,8 @@ pub fn output_limit(chunk_bytes: usize) -> u32 {
 pub(super) struct Answer {
     /// Each piece as it came, and what it says.
     pub(super) pieces: Vec<(String, ParsedResponse)>,
+    /// For each piece, which of the calls brought it.
+    pub(super) calls: Vec<usize>,
     /// Whether the limit cut the last piece too.
     pub(super) cut: bool,
 }
@@ -140,6 +142,10 @@ pub(super) async fn ask_whole(
         if !cut {
             find_losses(&mut parsed);
         }
+        // Counted here too, for an answer that is given up has its rejects as well.
+        if let Some(call) = calls.last_mut() {
+            call.rejects = parsed.rejects.len() as u32;
+        }
         let go_on = cut && round < MAX_CONTINUATIONS;
         if go_on {
             // Without a complete record the same question is asked again, with more room.
@@ -154,6 +160,7 @@ pub(super) async fn ask_whole(
             messages.push(ChatMessage::new(ChatRole::Assistant, text.clone()));
         }
         answer.pieces.push((text, parsed));
+        answer.calls.push(calls.len() - 1);
         answer.cut = cut;
         if !go_on {
             break;

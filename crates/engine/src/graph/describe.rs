@@ -10,6 +10,7 @@ use graphloom_core::{ChatMessage, ChatRequest, ChatRole};
 use crate::Engine;
 use crate::extract::{after_thinking, ask, ends_a_sentence};
 use crate::prompt::Prompt;
+use crate::text::Tokenizer;
 
 /// Asks for one description of many.
 pub const SUMMARY_PROMPT: Prompt = Prompt::new(include_str!("../../prompts/summarize.md"));
@@ -81,7 +82,7 @@ pub(crate) async fn describe(
     memo: &[Summary],
 ) -> Description {
     let Some(model) = engine.models.summarize.as_deref() else {
-        return Description { text: keep_within(engine, &fragments), ..Description::default() };
+        return Description { text: keep_within(engine.tokenizer, &fragments), ..Description::default() };
     };
     let mut parts: Vec<Part> = fragments.iter().map(|text| Part::leaf(text.clone())).collect();
     if !is_short(engine, &parts) {
@@ -101,7 +102,7 @@ pub(crate) async fn describe(
     }
     let Tree { known, used, calls, .. } = tree;
     let (text, summaries) = match missing {
-        Some(_) => (keep_within(engine, &fragments), known),
+        Some(_) => (keep_within(engine.tokenizer, &fragments), known),
         None => (parts.into_iter().map(|part| part.text).collect::<Vec<_>>().join(SEPARATOR), used),
     };
     let summaries = summaries.into_iter().map(|(key, text)| Summary { key, text }).collect();
@@ -211,13 +212,14 @@ fn joins(engine: &Engine, group: &[Part], part: &Part) -> bool {
     group.len() == 1 || within(engine, texts, SUMMARY_CONTEXT_TOKENS)
 }
 
-fn keep_within(engine: &Engine, fragments: &[String]) -> String {
+/// As many whole fragments, in the order given, as [`SUMMARY_TOKENS`] hold; the first is cut if it alone is longer.
+pub(crate) fn keep_within(tokenizer: Tokenizer, fragments: &[String]) -> String {
     let mut kept: Vec<&str> = Vec::new();
     let mut tokens = 0;
     for fragment in fragments {
-        let count = engine.tokenizer.count(fragment) + 1;
+        let count = tokenizer.count(fragment) + 1;
         if kept.is_empty() && count > SUMMARY_TOKENS {
-            return engine.tokenizer.truncate(fragment, SUMMARY_TOKENS).to_owned();
+            return tokenizer.truncate(fragment, SUMMARY_TOKENS).to_owned();
         }
         if tokens + count > SUMMARY_TOKENS {
             break;

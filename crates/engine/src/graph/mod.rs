@@ -18,13 +18,14 @@ use graphloom_core::{
 };
 
 use crate::Engine;
-pub(crate) use describe::Summaries;
 use describe::{Description, Missing, describe};
 pub use describe::{SUMMARY_CONTEXT_TOKENS, SUMMARY_FRAGMENTS, SUMMARY_PROMPT, SUMMARY_TOKENS};
+pub(crate) use describe::{Summaries, keep_within};
 use moved::{Leaving, moved_records};
 use records::evidence_of;
 pub use views::UNKNOWN_KIND;
-use views::{Draft, derive_entity, derive_relation, end_names, entity_text, relation_text};
+use views::{Draft, end_names, entity_text, relation_text};
+pub(crate) use views::{derive_entity, derive_relation};
 
 /// From this many mentions an entity is counted only while documents stream in.
 const HUB_MENTIONS: u32 = SUMMARY_FRAGMENTS as u32;
@@ -458,7 +459,7 @@ struct Wanted {
 }
 
 /// The evidence's hash, made to cover the words chosen for it too.
-fn described_hash(inputs: &ContentHash, description: &str) -> ContentHash {
+pub(crate) fn described_hash(inputs: &ContentHash, description: &str) -> ContentHash {
     ContentHash::of_parts(&[inputs.as_str(), description])
 }
 
@@ -497,6 +498,7 @@ pub(crate) async fn embed(
             duration_ms: engine.clock.now().0.saturating_sub(started_at.0),
             outcome: CallOutcome::Ok,
             document: document.cloned(),
+            rejects: 0,
         });
     }
     let dimensions = embeddings.vectors.first().map_or(0, Vec::len) as u32;

@@ -2,6 +2,7 @@
 
 mod accept;
 mod estimate;
+mod listing;
 mod ready_graph;
 mod remove;
 mod settle;
@@ -14,6 +15,7 @@ use graphloom_core::{DocumentId, DocumentStatus, Format, ModelError, StoreError}
 
 pub use accept::{Reading, Refusal, accept, accept_read, read};
 pub use estimate::{Estimate, Estimator, Expected, Range, Step};
+pub use listing::{DocumentSort, ListError, Listing, count_by_status, list};
 pub use ready_graph::{CUSTOM_KG_MODEL, ReadyGraph, ReadyGraphError, accept_graph};
 pub use remove::{Removal, delete};
 pub use status::{DocumentState, states_of};

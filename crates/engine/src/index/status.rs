@@ -34,7 +34,8 @@ pub async fn states_of(
             }
         }
         let state = job.map_or(JobState::Accepted, |job| job.state);
-        let status = DocumentStatus::derive(&state, chunks.iter().map(|(_, extraction)| extraction));
+        let status =
+            DocumentStatus::derive(&state, chunks.iter().map(|(_, extraction)| extraction).collect());
         Some(DocumentState { document: document?, status, failed_chunks, damaged_chunks })
     });
     Ok(states.collect())

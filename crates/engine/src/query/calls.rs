@@ -104,6 +104,7 @@ impl<'a> Timer<'a> {
             duration_ms: self.engine.clock.now().0.saturating_sub(self.started_at.0),
             outcome,
             document: None,
+            rejects: 0,
         }
     }
 }

@@ -9,6 +9,7 @@ use super::fuse::round_robin;
 use super::pick::Sources;
 use super::truncate::Truncated;
 use super::{Arm, ChunkPick, QueryError, Question};
+use crate::scope::Scope;
 
 /// Chunks considered behind one entity or relation, at most.
 const MAX_SOURCE_CHUNKS: usize = 200;
@@ -36,7 +37,7 @@ pub(super) struct Passage {
 
 /// The chunks of the vector search, of the entities and of the relations, taking turns.
 pub(super) async fn collect(
-    snapshot: &dyn Snapshot,
+    scope: &Scope<'_>,
     question: &Question,
     vectors: &QueryVectors,
     hits: Vec<(ChunkId, f32)>,
@@ -47,9 +48,9 @@ pub(super) async fn collect(
         .collect();
     let (mut of_entities, mut of_relations) = (Vec::new(), Vec::new());
     if !keys.is_empty() {
-        let behind = snapshot.chunks_behind(&keys, MAX_SOURCE_CHUNKS).await?;
+        let behind = scope.chunks_behind(&keys, MAX_SOURCE_CHUNKS).await?;
         let similarities = match (&vectors.question, question.chunk_pick) {
-            (Some(vector), ChunkPick::Vector) => similarities(snapshot, vector, &behind).await?,
+            (Some(vector), ChunkPick::Vector) => similarities(scope.snapshot, vector, &behind).await?,
             (None, ChunkPick::Vector) | (_, ChunkPick::Weight) => BTreeMap::new(),
         };
         let (behind_entities, behind_relations) = behind.split_at(graph.entities.len());

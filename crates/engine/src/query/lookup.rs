@@ -3,16 +3,18 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use graphloom_core::{
-    Chunk, ChunkId, Document, DocumentId, Entity, EntityKey, Place, Relation, RelationKey, Revision,
-    Snapshot, TextQuery, VectorKind, VectorQuery, Visibility,
+    Chunk, ChunkId, Document, DocumentFilter, DocumentId, Entity, EntityKey, Place, Relation, RelationKey,
+    Revision, VectorKind, Visibility,
 };
 use serde::Serialize;
 
 use super::calls::{Spent, record_failed};
 use super::cite::lines;
 use super::fuse::reciprocal_ranks;
+use super::seen::Workspace;
 use super::{QueryError, Question, embed, truncate};
 use crate::Engine;
+use crate::scope::Scope;
 
 /// Hits of each ranking that take part in the fusion, at least.
 const MIN_DEPTH: usize = 100;
@@ -73,15 +75,21 @@ pub struct RelationHit {
 }
 
 /// The passages, entities and relations that `text` finds, at most `limit` of each: full text and vectors, fused by
-/// reciprocal rank. No chat model is asked. Vectors take part where the workspace has any.
+/// reciprocal rank. No chat model is asked. Vectors take part where the workspace has any. With a `filter` only what the
+/// documents it admits say, as in [`Question::filter`].
 #[tracing::instrument(skip_all, err, fields(limit))]
-pub async fn search(engine: &Engine, text: &str, limit: usize) -> Result<SearchHits, QueryError> {
+pub async fn search(
+    engine: &Engine,
+    text: &str,
+    limit: usize,
+    filter: Option<&DocumentFilter>,
+) -> Result<SearchHits, QueryError> {
     let text = text.trim();
     if text.is_empty() {
         return Err(QueryError::Empty);
     }
     let mut spent = Spent::default();
-    match look_up(engine, text, limit, &mut spent).await {
+    match look_up(engine, text, limit, filter, &mut spent).await {
         Ok(hits) => Ok(SearchHits { spent, ..hits }),
         Err(error) => {
             record_failed(engine, [&spent]).await;
@@ -94,16 +102,19 @@ async fn look_up(
     engine: &Engine,
     text: &str,
     limit: usize,
+    filter: Option<&DocumentFilter>,
     spent: &mut Spent,
 ) -> Result<SearchHits, QueryError> {
-    let (_, space) = super::workspace(engine).await?;
+    let Workspace { space, mut seen, .. } = Workspace::look(engine, filter, true).await?;
     let mut vector = None;
     if let Some(space) = space {
         embed::check_space(engine, &space)?;
         vector = embed::vectors_of(engine, &[text.to_owned()], &space, true, spent).await?.pop();
     }
     let snapshot = engine.store.snapshot().await?;
-    let lookup = Lookup { snapshot: snapshot.as_ref(), text, vector: vector.as_deref(), limit };
+    seen.renew(snapshot.as_ref()).await?;
+    let scope = Scope::new(snapshot.as_ref(), seen.allowed, engine.tokenizer).await?;
+    let lookup = Lookup { scope, text, vector: vector.as_deref(), limit };
     Ok(SearchHits {
         revision: snapshot.revision(),
         passages: lookup.passages().await?,
@@ -114,7 +125,7 @@ async fn look_up(
 }
 
 struct Lookup<'a> {
-    snapshot: &'a dyn Snapshot,
+    scope: Scope<'a>,
     text: &'a str,
     vector: Option<&'a [f32]>,
     limit: usize,
@@ -124,13 +135,10 @@ impl Lookup<'_> {
     /// Ids of `kind` by both rankings, fused; more than `limit`, for some may turn out not to be shown.
     async fn ranked(&self, kind: VectorKind) -> Result<Vec<(String, f64)>, QueryError> {
         let limit = self.limit.max(MIN_DEPTH);
-        let by_text =
-            self.snapshot.search_text(&TextQuery { kind, text: self.text.to_owned(), limit }).await?;
+        let by_text = self.scope.matching(kind, self.text, limit).await?;
         let by_vector = match self.vector {
             Some(vector) => {
-                let min_score = Question::default().cosine_threshold;
-                let query = VectorQuery { kind, vectors: vec![vector.to_vec()], limit, min_score };
-                self.snapshot.search_vectors(&query).await?.pop().unwrap_or_default()
+                self.scope.nearest(kind, vector, limit, Question::default().cosine_threshold).await?
             }
             None => Vec::new(),
         };
@@ -141,11 +149,11 @@ impl Lookup<'_> {
     async fn passages(&self) -> Result<Vec<PassageHit>, QueryError> {
         let ranked = self.ranked(VectorKind::Chunk).await?;
         let ids: Vec<ChunkId> = ranked.iter().map(|(id, _)| ChunkId::from_stored(id.as_str())).collect();
-        let chunks = self.snapshot.chunks(&ids).await?;
+        let chunks = self.scope.snapshot.chunks(&ids).await?;
         let owners: BTreeSet<&DocumentId> = chunks.iter().flatten().map(|chunk| &chunk.document).collect();
         let owners: Vec<DocumentId> = owners.into_iter().cloned().collect();
         let documents: BTreeMap<DocumentId, Document> =
-            (self.snapshot.documents(&owners).await?.into_iter().flatten())
+            (self.scope.snapshot.documents(&owners).await?.into_iter().flatten())
                 .filter(|document| document.visibility == Visibility::Live)
                 .map(|document| (document.id.clone(), document))
                 .collect();
@@ -162,7 +170,7 @@ impl Lookup<'_> {
         let sources: BTreeSet<&DocumentId> = shown.iter().map(|(_, document, _)| &document.id).collect();
         let sources: Vec<DocumentId> = sources.into_iter().cloned().collect();
         let texts: BTreeMap<DocumentId, String> = (sources.iter().cloned())
-            .zip(self.snapshot.texts(&sources).await?)
+            .zip(self.scope.snapshot.texts(&sources).await?)
             .filter_map(|(id, text)| Some((id, text?)))
             .collect();
         let hit = |(chunk, document, score): (Chunk, &Document, f64)| {
@@ -183,7 +191,7 @@ impl Lookup<'_> {
     async fn entities(&self) -> Result<Vec<EntityHit>, QueryError> {
         let ranked = self.ranked(VectorKind::Entity).await?;
         let keys: Vec<EntityKey> = ranked.iter().map(|(id, _)| EntityKey::from_stored(id.as_str())).collect();
-        let entities = self.snapshot.entities(&keys).await?.into_iter().zip(ranked);
+        let entities = self.scope.entities(&keys).await?.into_iter().zip(ranked);
         let hits = entities.filter_map(|(entity, (_, score))| Some(EntityHit { entity: entity?, score }));
         Ok(hits.take(self.limit).collect())
     }
@@ -193,12 +201,12 @@ impl Lookup<'_> {
             .filter_map(|(id, score)| Some((RelationKey::parse(&id)?, score)))
             .collect();
         let keys: Vec<RelationKey> = ranked.iter().map(|(key, _)| key.clone()).collect();
-        let found: Vec<(Relation, f64)> = (self.snapshot.relations(&keys).await?.into_iter().zip(ranked))
+        let found: Vec<(Relation, f64)> = (self.scope.relations(&keys).await?.into_iter().zip(ranked))
             .filter_map(|(relation, (_, score))| Some((relation?, score)))
             .take(self.limit)
             .collect();
         let relations: Vec<Relation> = found.iter().map(|(relation, _)| relation.clone()).collect();
-        let ends = truncate::names_of_ends(self.snapshot, &relations).await?;
+        let ends = truncate::names_of_ends(&self.scope, &relations).await?;
         let hits = found.into_iter().zip(ends);
         Ok(hits.map(|((relation, score), ends)| RelationHit { relation, ends, score }).collect())
     }

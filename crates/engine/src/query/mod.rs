@@ -26,6 +26,7 @@ mod references;
 mod rerank;
 mod respond;
 mod search;
+mod seen;
 #[cfg(test)]
 mod tests;
 mod think;
@@ -34,7 +35,7 @@ mod truncate;
 use std::borrow::Cow;
 
 use graphloom_core::{
-    ChatMessage, Chunk, DocumentId, EmbeddingSpec, Entity, ModelError, Place, Relation, Revision, Span,
+    ChatMessage, Chunk, DocumentId, Entity, FilterError, ModelError, Place, Relation, Revision, Span,
     StoreError,
 };
 use serde::{Deserialize, Serialize};
@@ -50,9 +51,11 @@ pub use question::{
 pub use references::{ListedDocument, references};
 
 use crate::Engine;
+use crate::scope::Scope;
 use calls::record_failed;
 use context::LineCounter;
 use plan::Plan;
+use seen::Workspace;
 
 /// The answer where the documents hold nothing to answer from.
 const NOT_FOUND: &str = "That is not in your documents.";
@@ -77,7 +80,9 @@ pub async fn retrieve(engine: &Engine, question: &Question) -> Result<Retrieval,
 
 async fn find(engine: &Engine, question: &Question, spent: &mut Spent) -> Result<Retrieval, QueryError> {
     let plan = Plan::of(question.mode);
-    let (revision, space) = workspace(engine).await?;
+    let filter = question.filter.as_ref().filter(|_| plan.searches());
+    let Workspace { revision, space, mut seen } =
+        Workspace::look(engine, filter, plan.searches_graph()).await?;
     let mut retrieval = Retrieval::empty(revision, question.mode);
     retrieval.history_messages = history::fitting(question, engine.tokenizer);
     let left_out = question.history.len() - retrieval.history_messages;
@@ -99,9 +104,11 @@ async fn find(engine: &Engine, question: &Question, spent: &mut Spent) -> Result
     let held = engine.store.snapshot().await?;
     let snapshot = held.as_ref();
     let counter = LineCounter { tokenizer: engine.tokenizer, caches: &engine.caches };
-    let hits = search::search(snapshot, question, plan, &vectors).await?;
-    let graph = truncate::truncate(snapshot, question, hits.entities, hits.relations, &counter).await?;
-    let candidates = chunks::collect(snapshot, question, &vectors, hits.chunks, &graph).await?;
+    seen.renew(snapshot).await?;
+    let scope = &Scope::new(snapshot, seen.allowed, engine.tokenizer).await?;
+    let hits = search::search(scope, question, plan, &vectors).await?;
+    let graph = truncate::truncate(scope, question, hits.entities, hits.relations, &counter).await?;
+    let candidates = chunks::collect(scope, question, &vectors, hits.chunks, &graph).await?;
     let reranker = engine.models.reranker.as_deref().filter(|_| question.rerank);
     let to_read = rerank::passages_to_read(reranker, question.chunk_top_k);
     let mut passages = chunks::load(snapshot, candidates, to_read).await?;
@@ -197,11 +204,6 @@ async fn verbatim_answer(
     on_delta(&text);
     let (citations, dropped_citations) = cite::verify(engine, retrieval, &picks).await?;
     Ok(Answer { text, found: true, model: None, citations, dropped_citations, spent: Spent::default() })
-}
-
-async fn workspace(engine: &Engine) -> Result<(Revision, Option<EmbeddingSpec>), QueryError> {
-    let snapshot = engine.store.snapshot().await?;
-    Ok((snapshot.revision(), snapshot.embedding().await?))
 }
 
 /// Search keywords of a question.
@@ -414,6 +416,12 @@ pub enum QueryError {
         /// The configured one.
         question: String,
     },
+    /// No live document meets the question's filter.
+    #[error("no document matches the filter")]
+    NothingAllowed,
+    /// The question's filter is refused.
+    #[error("reading the filter")]
+    Filter(#[from] FilterError),
     /// The store failed.
     #[error("searching")]
     Store(#[from] StoreError),
@@ -492,6 +500,11 @@ impl QueryError {
             Self::OtherEmbedder { .. } => {
                 Some("use the embedder the workspace was built with, or a new --workspace".to_owned())
             }
+            Self::NothingAllowed => Some(
+                "`graphloom status` with the same conditions lists what matches; loosen one of them"
+                    .to_owned(),
+            ),
+            Self::Filter(error) => Some(error.remedy()),
             Self::Store(error) => error.remedy(),
             Self::Model(error) => error.remedy(),
         }

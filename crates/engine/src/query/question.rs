@@ -1,6 +1,6 @@
 //! A question with everything that changes its answer, and its limits.
 
-use graphloom_core::{ChatMessage, ChatRole};
+use graphloom_core::{ChatMessage, ChatRole, DocumentFilter};
 use serde::{Deserialize, Serialize};
 
 use super::QueryError;
@@ -133,6 +133,9 @@ pub struct Question {
     pub rerank: bool,
     /// Lowest score of a reranked passage, on the reranker's own scale; 0 leaves none out.
     pub min_rerank_score: f32,
+    /// The documents that take part; all where `None`. The others are left out before anything is ranked, and entities
+    /// and relations say only what these documents say. Without effect in mode bypass.
+    pub filter: Option<DocumentFilter>,
     /// Whether [`references`](super::references) lists the documents of the context.
     pub include_references: bool,
     /// Whether that list holds the passages too.
@@ -166,6 +169,7 @@ impl Default for Question {
             disable_user_prompt_prefix: false,
             rerank: true,
             min_rerank_score: 0.0,
+            filter: None,
             include_references: false,
             include_chunk_content: false,
             cache: true,
@@ -225,6 +229,9 @@ impl Question {
             if size > limit {
                 return Err(QueryError::TooMuch { what, size, limit });
             }
+        }
+        if let Some(filter) = &self.filter {
+            filter.check()?;
         }
         if self.history.iter().any(|message| message.role == ChatRole::System) {
             return Err(QueryError::SystemInHistory);

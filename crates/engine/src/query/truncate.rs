@@ -2,10 +2,11 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use graphloom_core::{EntityKey, Relation, Snapshot};
+use graphloom_core::{EntityKey, Relation};
 
 use super::context::{LineCounter, entity_line, relation_line};
 use super::{FoundEntity, FoundRelation, QueryError, Question};
+use crate::scope::Scope;
 
 /// Relations whose names are looked up at once; a full section of usual lines needs one such block.
 const NAME_BLOCK: usize = 192;
@@ -23,7 +24,7 @@ pub(super) struct Truncated {
 
 /// Keeps the head of each list: it ends before the first line that no longer fits.
 pub(super) async fn truncate(
-    snapshot: &dyn Snapshot,
+    scope: &Scope<'_>,
     question: &Question,
     entities: Vec<FoundEntity>,
     relations: Vec<(Relation, Option<f32>)>,
@@ -52,7 +53,7 @@ pub(super) async fn truncate(
         if block.is_empty() {
             break;
         }
-        look_up_names(snapshot, block.iter().map(|(relation, _)| relation), &mut names).await?;
+        look_up_names(scope, block.iter().map(|(relation, _)| relation), &mut names).await?;
         for (relation, score) in block {
             let ends = relation.key.ends().map(|end| name_of(&names, end));
             if !section.push(relation_line(&ends, &relation.description)) {
@@ -101,14 +102,14 @@ impl<'a> Section<'a> {
 
 /// Adds the display names of the relations' ends that are not known yet.
 async fn look_up_names(
-    snapshot: &dyn Snapshot,
+    scope: &Scope<'_>,
     relations: impl Iterator<Item = &Relation>,
     names: &mut BTreeMap<EntityKey, String>,
 ) -> Result<(), QueryError> {
     let ends: BTreeSet<&EntityKey> = relations.flat_map(|relation| relation.key.ends()).collect();
     let unknown: Vec<EntityKey> = ends.into_iter().filter(|end| !names.contains_key(*end)).cloned().collect();
     if !unknown.is_empty() {
-        let entities = snapshot.entities(&unknown).await?;
+        let entities = scope.entities(&unknown).await?;
         names.extend(entities.into_iter().flatten().map(|entity| (entity.key, entity.name)));
     }
     Ok(())
@@ -121,10 +122,10 @@ fn name_of(names: &BTreeMap<EntityKey, String>, key: &EntityKey) -> String {
 
 /// The display names of both ends of each relation, in key order.
 pub(super) async fn names_of_ends(
-    snapshot: &dyn Snapshot,
+    scope: &Scope<'_>,
     relations: &[Relation],
 ) -> Result<Vec<[String; 2]>, QueryError> {
     let mut names = BTreeMap::new();
-    look_up_names(snapshot, relations.iter(), &mut names).await?;
+    look_up_names(scope, relations.iter(), &mut names).await?;
     Ok(relations.iter().map(|relation| relation.key.ends().map(|end| name_of(&names, end))).collect())
 }

@@ -152,7 +152,7 @@ async fn busiest_minute(config: HttpConfig, calls: usize) -> usize {
     assert_eq!(arrivals.len(), calls);
     // A millisecond of a busy machine is a second of this clock, so the minute is taken a quarter shorter.
     let minute = Duration::from_secs(45);
-    let inside = |from: Duration| arrivals.iter().filter(|at| (from..from + minute).contains(at)).count();
+    let inside = |from: Duration| arrivals.iter().filter(|at| (from..from + minute).contains(*at)).count();
     arrivals.iter().map(|at| inside(*at)).max().unwrap_or(0)
 }
 

@@ -8,6 +8,11 @@ use graphloom_core::{
     StoreCounts, StoreError, TextQuery, Timestamp, VectorKind, VectorQuery,
 };
 
+pub use super::filters::{
+    chunks_are_listed_and_counted_without_their_text, documents_come_by_source_and_by_date,
+    rejects_are_counted_while_their_extraction_lives, searches_within_documents_count_nothing_else,
+    selecting_by_filter_equals_asking_every_document,
+};
 use super::sample;
 
 async fn commit(store: &dyn Store, batch: Batch) -> Revision {
@@ -42,14 +47,14 @@ async fn counts(store: &dyn Store) -> StoreCounts {
 
 /// The ids near a vector, best first.
 async fn near(view: &dyn Snapshot, kind: VectorKind, vector: &[f32], limit: usize) -> Vec<String> {
-    let query = VectorQuery { kind, vectors: vec![vector.to_vec()], limit, min_score: 0.1 };
+    let query = VectorQuery { kind, vectors: vec![vector.to_vec()], limit, min_score: 0.1, within: None };
     let hits = get(view.search_vectors(&query).await).remove(0);
     hits.into_iter().map(|hit| hit.id).collect()
 }
 
 /// The ids that match a text, best first.
 async fn matching(view: &dyn Snapshot, kind: VectorKind, text: &str) -> Vec<String> {
-    let query = TextQuery { kind, text: text.to_owned(), limit: 10 };
+    let query = TextQuery { kind, text: text.to_owned(), limit: 10, within: None };
     get(view.search_text(&query).await).into_iter().map(|hit| hit.id).collect()
 }
 
@@ -64,8 +69,13 @@ pub async fn a_new_store_is_empty(store: &dyn Store) {
     assert_eq!(get(view.counts().await), StoreCounts::default());
     assert_eq!(get(view.embedding().await), None);
     assert_eq!(get(view.scan_documents(None, 10).await), []);
-    let query =
-        VectorQuery { kind: VectorKind::Chunk, vectors: vec![vec![1.0]; 2], limit: 3, min_score: 0.0 };
+    let query = VectorQuery {
+        kind: VectorKind::Chunk,
+        vectors: vec![vec![1.0]; 2],
+        limit: 3,
+        min_score: 0.0,
+        within: None,
+    };
     assert_eq!(get(view.search_vectors(&query).await), [vec![], vec![]]);
     assert!(matching(&*view, VectorKind::Chunk, "anything").await.is_empty());
 }
@@ -399,7 +409,8 @@ pub async fn mentions_and_facts_are_found_from_either_side(store: &dyn Store) {
         get(before.graph_keys_of(&ids[..1]).await),
         [entity("A"), entity("B"), entity("C"), relation("A", "B"), relation("A", "C")]
     );
-    let behind = get(before.chunks_behind(&[entity("A"), relation("A", "B"), relation("B", "C")], 1).await);
+    let behind =
+        get(before.chunks_behind(&[entity("A"), relation("A", "B"), relation("B", "C")], None, 1).await);
     assert_eq!(behind, [vec![ids[0].clone()], vec![ids[0].clone()], vec![]]);
 
     // The same place is replaced, whatever it counted for; a cleared chunk says nothing.
@@ -528,7 +539,7 @@ pub async fn what_is_set_aside_is_kept_and_counts_for_nothing(store: &dyn Store)
         std::slice::from_ref(&bob)
     );
     let keys = [GraphKey::Entity(sample::key("ADA")), GraphKey::Relation(sample::pair("ADA", "BOB")), bob];
-    assert_eq!(get(view.chunks_behind(&keys, 9).await), [vec![], vec![], vec![mention.chunk]]);
+    assert_eq!(get(view.chunks_behind(&keys, None, 9).await), [vec![], vec![], vec![mention.chunk]]);
 }
 
 /// Case.
@@ -553,7 +564,13 @@ pub async fn vectors_must_fit_the_space(store: &dyn Store) {
     invalid(store, put(&[1.0, 0.0])).await;
     commit(store, Batch { embedding: Some(sample::space(2)), ..put(&[1.0, 0.0]) }).await;
     invalid(store, put(&[1.0, 0.0, 0.0])).await;
-    let query = VectorQuery { kind: VectorKind::Entity, vectors: vec![vec![1.0]], limit: 1, min_score: 0.0 };
+    let query = VectorQuery {
+        kind: VectorKind::Entity,
+        vectors: vec![vec![1.0]],
+        limit: 1,
+        min_score: 0.0,
+        within: None,
+    };
     let error = view(store).await.search_vectors(&query).await.expect_err("a query of another space");
     assert!(matches!(error, StoreError::EmbeddingMismatch { .. }), "{error:?}");
 }
@@ -579,6 +596,7 @@ pub async fn vectors_are_found_by_cosine_with_ties_by_id(store: &dyn Store) {
         vectors: vec![vec![1.0, 0.0], vec![-1.0, 0.0]],
         limit: 1,
         min_score: -1.0,
+        within: None,
     };
     let hits = get(view.search_vectors(&query).await);
     assert_eq!((hits[0][0].id.as_str(), hits[1][0].id.as_str()), ("NEAR", "FAR"));
@@ -716,6 +734,7 @@ pub async fn the_ledger_keeps_its_order(store: &dyn Store) {
         duration_ms: 9,
         outcome: graphloom_core::CallOutcome::Failed { reason: "limit".to_owned() },
         document: None,
+        rejects: 3,
     };
     commit(store, Batch { append_calls: vec![call("z"), call("y")], ..Batch::default() }).await;
     commit(store, Batch { append_calls: vec![call("x")], ..Batch::default() }).await;

@@ -5,6 +5,7 @@
 //! long as it does.
 
 pub mod cases;
+pub mod filters;
 pub mod random;
 pub mod sample;
 
@@ -79,6 +80,11 @@ macro_rules! conformance_tests {
             the_oldest_remembered_answers_go_first,
             scans_page_through_everything,
             numbers_that_are_none_are_refused,
+            documents_come_by_source_and_by_date,
+            rejects_are_counted_while_their_extraction_lives,
+            chunks_are_listed_and_counted_without_their_text,
+            searches_within_documents_count_nothing_else,
+            selecting_by_filter_equals_asking_every_document,
         );
 
         #[test]

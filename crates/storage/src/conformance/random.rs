@@ -1,11 +1,12 @@
 //! Applies random batches to a store and to the in-memory reference and compares everything that can be read.
 
 use std::fmt::Debug;
+use std::sync::Arc;
 
 use graphloom_core::{
-    Batch, CacheEntry, CacheKind, Call, CallOutcome, ChunkExtraction, ContentHash, GraphKey, JobState, Lease,
-    Require, Revision, Role, Snapshot, Span, Store, StoreError, TextQuery, Timestamp, VectorKind,
-    VectorQuery, WorkspaceId,
+    Allowed, Batch, CacheEntry, CacheKind, Call, CallOutcome, ChunkExtraction, ContentHash, GraphKey,
+    JobState, Lease, Require, Revision, Role, Snapshot, Span, Store, StoreError, TextQuery, Timestamp,
+    VectorKind, VectorQuery, WorkspaceId,
 };
 use proptest::prelude::*;
 use proptest::test_runner::{Config, TestRunner};
@@ -336,6 +337,7 @@ fn call(said: u8) -> Call {
             _ => CallOutcome::Failed { reason: "refused".to_owned() },
         },
         document: said.is_multiple_of(2).then(|| document(said % DOCUMENTS, false, 0).document.id),
+        rejects: u32::from(said % 3),
     }
 }
 
@@ -401,6 +403,8 @@ async fn compare(found: &dyn Snapshot, expected: &dyn Snapshot) {
     same!(found, expected, documents_of_sources(&sources));
     same!(found, expected, documents_of_contents(&contents));
     same!(found, expected, texts(&documents));
+    same!(found, expected, status_counts());
+    same!(found, expected, reject_counts());
     same!(found, expected, jobs(&documents));
     for now in [0, 10, 11, 99] {
         same!(found, expected, claimable_jobs(Timestamp(now), 3));
@@ -411,6 +415,8 @@ async fn compare(found: &dyn Snapshot, expected: &dyn Snapshot) {
     let extractions: Vec<_> = numbers.map(|name| sample::extraction(&name.to_string(), "").key).collect();
     same!(found, expected, chunks(&chunks));
     same!(found, expected, chunks_of(&documents));
+    same!(found, expected, chunk_ids_of(&documents));
+    same!(found, expected, chunk_counts_of(&documents));
     same!(found, expected, extraction_states_of(&documents));
     same!(found, expected, extractions(&extractions));
     same!(found, expected, graph_keys_of(&chunks));
@@ -429,12 +435,17 @@ async fn compare(found: &dyn Snapshot, expected: &dyn Snapshot) {
     same!(found, expected, relations(&relations));
     same!(found, expected, relations_of(&entities));
     same!(found, expected, degrees(&entities));
-    same!(found, expected, chunks_behind(&graph, 2));
-    same!(found, expected, chunks_behind(&graph, 99));
+    same!(found, expected, chunks_behind(&graph, None, 2));
+    same!(found, expected, chunks_behind(&graph, None, 99));
+    let allowed = allowed(expected).await;
+    assert_eq!(allowed, self::allowed(found).await, "what rests on a document");
+    same!(found, expected, chunks_behind(&graph, Some(allowed.as_ref()), 2));
     same!(found, expected, summaries(&graph));
     compare_searches(found, expected).await;
 
     same_pages!(found, expected, scan_documents(), row => &row.id);
+    same_pages!(found, expected, scan_documents_by_source(), row => (&row.source, &row.id));
+    same_pages!(found, expected, scan_documents_by_date(), row => (row.added_at, &row.id));
     same_pages!(found, expected, scan_jobs(), row => &row.document);
     same_pages!(found, expected, scan_chunks(), row => &row.id);
     same_pages!(found, expected, scan_extractions(), row => &row.key);
@@ -457,11 +468,19 @@ async fn compare(found: &dyn Snapshot, expected: &dyn Snapshot) {
     same!(found, expected, cache_sizes());
 }
 
+/// What rests on the first two documents.
+async fn allowed(view: &dyn Snapshot) -> Arc<Allowed> {
+    let documents = (0..2).map(|number| document(number, false, 0).document.id).collect();
+    Arc::new(answer(Allowed::of(view, documents, true).await))
+}
+
 async fn compare_searches(found: &dyn Snapshot, expected: &dyn Snapshot) {
     for kind in KINDS {
         for (limit, min_score) in [(1, -1.0), (2, 0.0), (3, 0.7), (99, -1.0)] {
             let vectors = vec![vec![1.0, 0.0, 0.0], vec![0.3, -0.8, 0.1], vec![0.0, 0.0, 0.0]];
-            let query = VectorQuery { kind, vectors, limit, min_score };
+            let mut query = VectorQuery { kind, vectors, limit, min_score, within: None };
+            same!(found, expected, search_vectors(&query));
+            query.within = Some(allowed(expected).await);
             same!(found, expected, search_vectors(&query));
         }
         let ids: Vec<String> =
@@ -473,8 +492,16 @@ async fn compare_searches(found: &dyn Snapshot, expected: &dyn Snapshot) {
 /// The same entries must be found; scores may differ in what they are computed from.
 async fn compare_text(found: &dyn Snapshot, expected: &dyn Snapshot) {
     for kind in KINDS {
-        for text in ["Bob", "say ADA", "東", "knowing rome", "zzz"] {
-            let query = TextQuery { kind, text: text.to_owned(), limit: 99 };
+        for (text, within) in [
+            ("Bob", false),
+            ("Bob", true),
+            ("say ADA", true),
+            ("東", false),
+            ("knowing rome", false),
+            ("zzz", true),
+        ] {
+            let within = if within { Some(allowed(expected).await) } else { None };
+            let query = TextQuery { kind, text: text.to_owned(), limit: 99, within };
             let ids = |hits: Vec<graphloom_core::VectorHit>| {
                 let mut ids: Vec<String> = hits.into_iter().map(|hit| hit.id).collect();
                 ids.sort();

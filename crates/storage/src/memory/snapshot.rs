@@ -6,10 +6,11 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use graphloom_core::{
-    CacheKind, CacheSize, Call, Chunk, ChunkExtraction, ChunkId, ContentHash, Decision, DecisionId, Document,
-    DocumentId, EmbeddingSpec, Entity, EntityKey, Extraction, ExtractionKey, Fact, GraphKey, Job, JobState,
-    Mention, Projection, Relation, RelationKey, Revision, Snapshot, StoreCounts, StoreError, Summary,
-    SummaryKey, TextQuery, Timestamp, VectorEntry, VectorHit, VectorKind, VectorQuery, Visibility,
+    Allowed, CacheKind, CacheSize, Call, Chunk, ChunkCounts, ChunkExtraction, ChunkId, ContentHash, Decision,
+    DecisionId, Document, DocumentId, EmbeddingSpec, Entity, EntityKey, Extraction, ExtractionKey, Fact,
+    GraphKey, Job, JobState, Mention, Projection, RejectReason, Relation, RelationKey, Revision, Snapshot,
+    StatusKind, StoreCounts, StoreError, Summary, SummaryKey, TextQuery, Timestamp, VectorEntry, VectorHit,
+    VectorKind, VectorQuery, Visibility,
 };
 
 use super::State;
@@ -96,6 +97,15 @@ impl Snapshot for MemorySnapshot {
         Ok(hashes.iter().map(|hash| select(&self.0.documents, |d| d.content_hash == *hash)).collect())
     }
 
+    async fn status_counts(&self) -> Result<BTreeMap<StatusKind, u64>, StoreError> {
+        let ids: Vec<DocumentId> = self.0.documents.keys().cloned().collect();
+        let mut counts = BTreeMap::new();
+        for status in graphloom_core::statuses_of(self, &ids).await? {
+            *counts.entry(status.kind()).or_default() += 1;
+        }
+        Ok(counts)
+    }
+
     async fn texts(&self, ids: &[DocumentId]) -> Result<Vec<Option<String>>, StoreError> {
         Ok(lookup(&self.0.texts, ids))
     }
@@ -130,6 +140,16 @@ impl Snapshot for MemorySnapshot {
         Ok(documents.iter().map(of).collect())
     }
 
+    async fn chunk_ids_of(&self, documents: &[DocumentId]) -> Result<Vec<Vec<ChunkId>>, StoreError> {
+        let chunks = self.chunks_of(documents).await?;
+        Ok(chunks.into_iter().map(|chunks| chunks.into_iter().map(|chunk| chunk.id).collect()).collect())
+    }
+
+    async fn chunk_counts_of(&self, documents: &[DocumentId]) -> Result<Vec<ChunkCounts>, StoreError> {
+        let count = |states: Vec<(u32, ChunkExtraction)>| states.iter().map(|(_, state)| state).collect();
+        Ok(self.extraction_states_of(documents).await?.into_iter().map(count).collect())
+    }
+
     async fn extraction_states_of(
         &self,
         documents: &[DocumentId],
@@ -141,6 +161,14 @@ impl Snapshot for MemorySnapshot {
 
     async fn extractions(&self, keys: &[ExtractionKey]) -> Result<Vec<Option<Extraction>>, StoreError> {
         Ok(lookup(&self.0.extractions, keys))
+    }
+
+    async fn reject_counts(&self) -> Result<BTreeMap<RejectReason, u64>, StoreError> {
+        let mut counts = BTreeMap::new();
+        for reject in self.0.extractions.values().flat_map(|extraction| &extraction.rejects) {
+            *counts.entry(reject.reason).or_default() += 1;
+        }
+        Ok(counts)
     }
 
     async fn mentions_of(&self, entities: &[EntityKey]) -> Result<Vec<Vec<Mention>>, StoreError> {
@@ -192,7 +220,12 @@ impl Snapshot for MemorySnapshot {
         Ok(entities.iter().map(|key| self.0.entities.get(key).map_or(0, |entity| entity.degree)).collect())
     }
 
-    async fn chunks_behind(&self, keys: &[GraphKey], limit: usize) -> Result<Vec<Vec<ChunkId>>, StoreError> {
+    async fn chunks_behind(
+        &self,
+        keys: &[GraphKey],
+        within: Option<&Allowed>,
+        limit: usize,
+    ) -> Result<Vec<Vec<ChunkId>>, StoreError> {
         let behind = |key: &GraphKey| {
             let chunks: BTreeSet<&ChunkId> = match key {
                 GraphKey::Entity(key) => {
@@ -204,7 +237,8 @@ impl Snapshot for MemorySnapshot {
                     facts.map(|f| &f.chunk).collect()
                 }
             };
-            chunks.into_iter().take(limit).cloned().collect()
+            let allowed = |chunk: &&ChunkId| admits(within, VectorKind::Chunk, chunk.as_str());
+            chunks.into_iter().filter(allowed).take(limit).cloned().collect()
         };
         Ok(keys.iter().map(behind).collect())
     }
@@ -225,6 +259,7 @@ impl Snapshot for MemorySnapshot {
             .vectors
             .iter()
             .filter(|((kind, id), _)| *kind == query.kind && self.is_found(*kind, id))
+            .filter(|((kind, id), _)| admits(query.within.as_deref(), *kind, id))
             .map(|((_, id), stored)| (id, vector::decode(&stored.data)))
             .collect();
         let nearest = |question: &Vec<f32>| {
@@ -249,6 +284,7 @@ impl Snapshot for MemorySnapshot {
         let entries: Vec<(String, Vec<String>)> =
             self.texts_of_kind(query.kind).into_iter().map(|(id, text)| (id, words::words(&text))).collect();
         let mut hits = bm25(&entries, &words::words(&query.text).into_iter().collect());
+        hits.retain(|hit| admits(query.within.as_deref(), query.kind, &hit.id));
         vector::rank(&mut hits, query.limit);
         Ok(hits)
     }
@@ -263,6 +299,32 @@ impl Snapshot for MemorySnapshot {
         limit: usize,
     ) -> Result<Vec<Document>, StoreError> {
         Ok(page(&self.0.documents, after, limit))
+    }
+
+    async fn scan_documents_by_source(
+        &self,
+        after: Option<(&str, &DocumentId)>,
+        limit: usize,
+    ) -> Result<Vec<Document>, StoreError> {
+        let mut documents = select(&self.0.documents, |document| {
+            after.is_none_or(|after| (document.source.as_str(), &document.id) > after)
+        });
+        documents.sort_by(|one, other| (&one.source, &one.id).cmp(&(&other.source, &other.id)));
+        documents.truncate(limit);
+        Ok(documents)
+    }
+
+    async fn scan_documents_by_date(
+        &self,
+        after: Option<(Timestamp, &DocumentId)>,
+        limit: usize,
+    ) -> Result<Vec<Document>, StoreError> {
+        let mut documents = select(&self.0.documents, |document| {
+            after.is_none_or(|after| (document.added_at, &document.id) < after)
+        });
+        documents.sort_by(|one, other| (other.added_at, &other.id).cmp(&(one.added_at, &one.id)));
+        documents.truncate(limit);
+        Ok(documents)
     }
 
     async fn scan_jobs(&self, after: Option<&DocumentId>, limit: usize) -> Result<Vec<Job>, StoreError> {
@@ -405,6 +467,10 @@ fn bm25(entries: &[(String, Vec<String>)], query: &BTreeSet<String>) -> Vec<Vect
         }
     }
     hits
+}
+
+fn admits(within: Option<&Allowed>, kind: VectorKind, id: &str) -> bool {
+    within.is_none_or(|allowed| allowed.admits(kind, id))
 }
 
 fn lookup<K: Ord, V: Clone>(table: &BTreeMap<K, V>, keys: &[K]) -> Vec<Option<V>> {

@@ -1,6 +1,6 @@
 //! Applies a batch inside the writer's transaction. On an error the caller rolls back to where it began.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use graphloom_core::{
     Batch, Call, Chunk, ChunkExtraction, ChunkId, Decision, DocumentId, Entity, EntityKey, Extraction, Fact,
@@ -335,12 +335,30 @@ fn put_chunk(conn: &Connection, slicer: &mut Slicer<'_>, chunk: &Chunk) -> Resul
 }
 
 fn put_extraction(conn: &Connection, extraction: &Extraction) -> rusqlite::Result<()> {
-    conn.prepare_cached(
-        "INSERT INTO extractions (key, model, body) VALUES (?1, ?2, ?3)
-         ON CONFLICT (key) DO UPDATE SET model = ?2, body = ?3",
-    )?
-    .execute(params![extraction.key.as_str(), extraction.model, rows::extraction_body(extraction)?])
-    .map(drop)
+    let number: i64 = conn
+        .prepare_cached(
+            "INSERT INTO extractions (key, model, body) VALUES (?1, ?2, ?3)
+             ON CONFLICT (key) DO UPDATE SET model = ?2, body = ?3 RETURNING id",
+        )?
+        .query_row(
+            params![extraction.key.as_str(), extraction.model, rows::extraction_body(extraction)?],
+            |row| row.get(0),
+        )?;
+    count_rejects(conn, number, extraction)
+}
+
+/// Keeps how many pieces of an extraction's answers were no records, so that counting them all reads no answer.
+pub(super) fn count_rejects(conn: &Connection, number: i64, extraction: &Extraction) -> rusqlite::Result<()> {
+    conn.prepare_cached("DELETE FROM rejects WHERE extraction = ?1")?.execute([number])?;
+    let mut counts: BTreeMap<&str, u32> = BTreeMap::new();
+    for reject in &extraction.rejects {
+        *counts.entry(reject.reason.name()).or_default() += 1;
+    }
+    for (reason, count) in counts {
+        conn.prepare_cached("INSERT INTO rejects (extraction, reason, number) VALUES (?1, ?2, ?3)")?
+            .execute(params![number, reason, count])?;
+    }
+    Ok(())
 }
 
 fn put_decision(conn: &Connection, decision: &Decision) -> rusqlite::Result<()> {
@@ -581,8 +599,8 @@ fn append_call(conn: &Connection, call: &Call) -> rusqlite::Result<()> {
     let (outcome, reason) = rows::call_outcome(&call.outcome);
     conn.prepare_cached(
         "INSERT INTO calls (role, model, prompt_tokens, completion_tokens, attempts, started_at, duration_ms,
-            outcome, reason, document, cached_prompt_tokens)
-         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11)",
+            outcome, reason, document, cached_prompt_tokens, rejects)
+         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12)",
     )?
     .execute(params![
         call.role.name(),
@@ -595,7 +613,8 @@ fn append_call(conn: &Connection, call: &Call) -> rusqlite::Result<()> {
         outcome,
         reason,
         call.document.as_ref().map(DocumentId::as_str),
-        rows::signed(call.cached_prompt_tokens)
+        rows::signed(call.cached_prompt_tokens),
+        call.rejects
     ])
     .map(drop)
 }

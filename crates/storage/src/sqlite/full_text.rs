@@ -15,7 +15,9 @@ use serde::{Deserialize, Serialize};
 use tantivy::collector::{Count, TopDocs};
 use tantivy::columnar::StrColumn;
 use tantivy::indexer::IndexWriterOptions;
-use tantivy::query::{Bm25StatisticsProvider, BooleanQuery, Occur, Query, TermQuery};
+use tantivy::query::{
+    Bm25StatisticsProvider, BooleanQuery, ConstScoreQuery, Occur, Query, TermQuery, TermSetQuery,
+};
 use tantivy::schema::{FAST, Field, IndexRecordOption, STRING, Schema, TextFieldIndexing, TextOptions};
 use tantivy::tokenizer::{Token, TokenStream, Tokenizer};
 use tantivy::{Index, IndexReader, IndexWriter, ReloadPolicy, Searcher, TantivyDocument, TantivyError, Term};
@@ -33,6 +35,8 @@ const ENTRIES_A_COMMIT: usize = 10_000;
 const MAX_QUERY_WORDS: usize = 256;
 /// Hits fetched beyond the limit, for those the snapshot does not hold.
 const SPARE_HITS: usize = 16;
+/// Allowed entries up to which the index itself leaves out all others; of more, hits are looked up one by one.
+const MAX_ALLOWED_TERMS: usize = 4096;
 /// Rows read at once when rebuilding.
 const REBUILD_PAGE: usize = 1000;
 /// Raised when the words or the fields change, so that older indexes are rebuilt.
@@ -400,7 +404,17 @@ fn find(
         let term = Term::from_field_text(field, word);
         (Occur::Should, Box::new(TermQuery::new(term, IndexRecordOption::WithFreqs)))
     };
-    let question = BooleanQuery::new(words.iter().map(term).collect());
+    let mut question = BooleanQuery::new(words.iter().map(term).collect());
+    let within = query.within.as_deref();
+    if let Some(allowed) = within.filter(|allowed| allowed.count(query.kind) <= MAX_ALLOWED_TERMS) {
+        let uid = |id: &str| Term::from_field_text(open.fields.uid, &uid(kind, id));
+        let allowed = TermSetQuery::new(allowed.ids(query.kind).map(uid));
+        let allowed = ConstScoreQuery::new(Box::new(allowed), 0.0);
+        question = BooleanQuery::new(vec![
+            (Occur::Must, Box::new(question) as Box<dyn Query>),
+            (Occur::Must, Box::new(allowed)),
+        ]);
+    }
     let searcher = open.reader.searcher();
     let matches = searcher.search(&question, &Count)?;
     let statistics = KindStatistics { searcher: &searcher, kind: open.fields.kind, code: kind };
@@ -426,7 +440,8 @@ fn find(
             {
                 column.ord_to_str(ord, &mut id).map_err(TantivyError::from)?;
             }
-            if read::has_text(conn, query.kind, &id).during("checking a hit")? {
+            let allowed = within.is_none_or(|allowed| allowed.admits(query.kind, &id));
+            if allowed && read::has_text(conn, query.kind, &id).during("checking a hit")? {
                 hits.push(VectorHit { id, score });
             }
         }

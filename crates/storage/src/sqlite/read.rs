@@ -1,11 +1,11 @@
 //! Lookups: each question one range of a key or an index.
 
-use std::collections::BTreeSet;
+use std::collections::BTreeMap;
 
 use graphloom_core::{
-    Chunk, ChunkExtraction, ChunkId, ContentHash, Document, DocumentId, Entity, EntityKey, Extraction,
-    ExtractionKey, Fact, GraphKey, Job, Mention, Relation, RelationKey, StoreCounts, Summary, SummaryKey,
-    Timestamp, VectorKind,
+    Allowed, Chunk, ChunkCounts, ChunkExtraction, ChunkId, ContentHash, Document, DocumentId, DocumentStatus,
+    Entity, EntityKey, Extraction, ExtractionKey, Fact, GraphKey, Job, Mention, RejectReason, Relation,
+    RelationKey, StatusKind, StoreCounts, Summary, SummaryKey, Timestamp, VectorKind,
 };
 use rusqlite::{Connection, OptionalExtension, Params, Result, Row, params};
 
@@ -70,6 +70,23 @@ pub(super) fn documents_of_content(conn: &Connection, hash: &ContentHash) -> Res
     documents_by(conn, "content_hash", hash.as_str())
 }
 
+pub(super) fn status_counts(conn: &Connection) -> Result<BTreeMap<StatusKind, u64>> {
+    let sql = "SELECT coalesce(j.state, 0),
+            EXISTS (SELECT 1 FROM chunks c WHERE c.document = d.id AND c.state >= 2), count(*)
+         FROM documents d LEFT JOIN jobs j ON j.document = d.id GROUP BY 1, 2";
+    let read = |row: &Row<'_>| {
+        // Any chunk that is not well makes the difference, whatever it has.
+        let ill = ChunkCounts { failed: row.get(1)?, ..ChunkCounts::default() };
+        let status = DocumentStatus::derive(&rows::job_state_of(row.get(0)?, String::new())?, ill);
+        Ok((status.kind(), rows::unsigned(row, 2)?))
+    };
+    let mut counts = BTreeMap::new();
+    for (status, number) in select(conn, sql, [], read)? {
+        *counts.entry(status).or_default() += number;
+    }
+    Ok(counts)
+}
+
 pub(super) fn text(conn: &Connection, id: &DocumentId) -> Result<Option<String>> {
     let number = one(conn, "SELECT id FROM documents WHERE key = ?1", [id.as_str()], |row| row.get(0))?;
     number.map(|number| text::read_all(conn, number)).transpose()
@@ -102,6 +119,31 @@ pub(super) fn chunks_of(
     found.into_iter().map(|found| with_text(slicer, found)).collect()
 }
 
+pub(super) fn chunk_ids_of(conn: &Connection, documents: &[DocumentId]) -> Result<Vec<Vec<ChunkId>>> {
+    let mut select = conn.prepare_cached(
+        "SELECT c.key FROM documents d JOIN chunks c ON c.document = d.id WHERE d.key = ?1 ORDER BY c.ordinal, c.key",
+    )?;
+    let id = |row: &Row<'_>| Ok(ChunkId::from_stored(row.get::<_, String>(0)?));
+    documents.iter().map(|document| select.query_map([document.as_str()], id)?.collect()).collect()
+}
+
+pub(super) fn chunk_counts_of(conn: &Connection, documents: &[DocumentId]) -> Result<Vec<ChunkCounts>> {
+    let mut select = conn.prepare_cached(
+        "SELECT count(*), count(*) FILTER (WHERE c.state IN (1, 3, 4)), count(*) FILTER (WHERE c.state = 2),
+            count(*) FILTER (WHERE c.state IN (3, 4))
+         FROM documents d JOIN chunks c ON c.document = d.id WHERE d.key = ?1",
+    )?;
+    let counts = |row: &Row<'_>| {
+        Ok(ChunkCounts {
+            chunks: row.get(0)?,
+            extracted: row.get(1)?,
+            failed: row.get(2)?,
+            damaged: row.get(3)?,
+        })
+    };
+    documents.iter().map(|document| select.query_row([document.as_str()], counts)).collect()
+}
+
 pub(super) fn extraction_states_of(
     conn: &Connection,
     document: &DocumentId,
@@ -122,6 +164,14 @@ pub(super) fn with_text(slicer: &mut Slicer<'_>, (mut chunk, document): (Chunk, 
 pub(super) fn extraction(conn: &Connection, key: &ExtractionKey) -> Result<Option<Extraction>> {
     let sql = query(rows::EXTRACTION, "extractions WHERE key = ?1");
     one(conn, &sql, [key.as_str()], rows::extraction)
+}
+
+pub(super) fn reject_counts(conn: &Connection) -> Result<BTreeMap<RejectReason, u64>> {
+    let sql = "SELECT reason, sum(number) FROM rejects GROUP BY reason";
+    let counts = select(conn, sql, [], |row| {
+        Ok((RejectReason::from(row.get::<_, String>(0)?), rows::unsigned(row, 1)?))
+    })?;
+    Ok(counts.into_iter().collect())
 }
 
 pub(super) fn mentions_of(conn: &Connection, entity: &EntityKey) -> Result<Vec<Mention>> {
@@ -153,21 +203,37 @@ fn sort_facts(facts: &mut [Fact]) {
 }
 
 pub(super) fn graph_keys_of(conn: &Connection, chunks: &[ChunkId]) -> Result<Vec<GraphKey>> {
-    let mut keys = BTreeSet::new();
+    let mut number = conn.prepare_cached("SELECT id FROM chunks WHERE key = ?1")?;
+    let mut set_aside = conn.prepare_cached(
+        "SELECT 1 FROM mentions WHERE chunk = ?1 AND set_aside = 1
+         UNION ALL SELECT 1 FROM facts WHERE chunk = ?1 AND set_aside = 1",
+    )?;
+    // Nothing is set aside in most chunks; then the indexes by chunk hold all that is asked.
+    let sql = |table: &str, columns: &str, which: &str| {
+        conn.prepare_cached(&format!("SELECT {columns} FROM {table} WHERE chunk = ?1{which}"))
+    };
+    const COUNTING: &str = " AND set_aside = 0";
+    let mut entities = [sql("mentions", "entity", "")?, sql("mentions", "entity", COUNTING)?];
+    let mut relations = [sql("facts", "a, b", "")?, sql("facts", "a, b", COUNTING)?];
+    let mut keys = Vec::new();
     for chunk in chunks {
-        let number = one(conn, "SELECT id FROM chunks WHERE key = ?1", [chunk.as_str()], |row| row.get(0))?;
-        let Some(number): Option<i64> = number else { continue };
-        let mentions = "SELECT entity FROM mentions WHERE chunk = ?1 AND set_aside = 0";
-        for entity in select(conn, mentions, [number], |row| row.get::<_, String>(0))? {
-            keys.insert(GraphKey::Entity(EntityKey::from_stored(entity)));
+        let number: Option<i64> = number.query_row([chunk.as_str()], |row| row.get(0)).optional()?;
+        let Some(number) = number else { continue };
+        let which = usize::from(set_aside.exists([number])?);
+        let mut found = entities[which].query([number])?;
+        while let Some(row) = found.next()? {
+            keys.push(GraphKey::Entity(EntityKey::from_stored(row.get::<_, String>(0)?)));
         }
-        let facts = "SELECT a, b FROM facts WHERE chunk = ?1 AND set_aside = 0";
-        for relation in select(conn, facts, [number], |row| rows::relation_key(row, 0))? {
+        let mut found = relations[which].query([number])?;
+        while let Some(row) = found.next()? {
+            let relation = rows::relation_key(row, 0)?;
             keys.extend(relation.ends().map(|end| GraphKey::Entity(end.clone())));
-            keys.insert(GraphKey::Relation(relation));
+            keys.push(GraphKey::Relation(relation));
         }
     }
-    Ok(keys.into_iter().collect())
+    keys.sort_unstable();
+    keys.dedup();
+    Ok(keys)
 }
 
 pub(super) fn entity(conn: &Connection, key: &EntityKey) -> Result<Option<Entity>> {
@@ -205,7 +271,12 @@ pub(super) fn degree(conn: &Connection, key: &EntityKey) -> Result<u32> {
     Ok(degree.unwrap_or(0))
 }
 
-pub(super) fn chunks_behind(conn: &Connection, keys: &[GraphKey], limit: usize) -> Result<Vec<Vec<ChunkId>>> {
+pub(super) fn chunks_behind(
+    conn: &Connection,
+    keys: &[GraphKey],
+    within: Option<&Allowed>,
+    limit: usize,
+) -> Result<Vec<Vec<ChunkId>>> {
     let entity = "SELECT c.key FROM mentions m JOIN chunks c ON c.id = m.chunk
          WHERE m.entity = ?1 AND m.set_aside = 0";
     let relation = "SELECT c.key FROM facts f JOIN chunks c ON c.id = f.chunk WHERE f.a = ?1 AND f.b = ?2 AND f.set_aside = 0";
@@ -219,6 +290,9 @@ pub(super) fn chunks_behind(conn: &Connection, keys: &[GraphKey], limit: usize) 
                 relation.query_map([key.a().as_str(), key.b().as_str()], id)?.collect::<Result<_>>()?
             }
         };
+        if let Some(allowed) = within {
+            chunks.retain(|chunk| allowed.admits(VectorKind::Chunk, chunk.as_str()));
+        }
         chunks.sort_unstable();
         chunks.dedup();
         chunks.truncate(limit);

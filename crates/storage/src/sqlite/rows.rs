@@ -47,16 +47,21 @@ pub(super) fn job(row: &Row<'_>) -> Result<Job> {
     };
     Ok(Job {
         document: DocumentId::from_stored(row.get::<_, String>(0)?),
-        state: match row.get(1)? {
-            0 => JobState::Accepted,
-            1 => JobState::Chunked,
-            2 => JobState::Merged,
-            3 => JobState::Failed { reason: row.get(2)? },
-            other => return Err(unreadable(1, format!("job state {other}"))),
-        },
+        state: job_state_of(row.get(1)?, row.get::<_, Option<String>>(2)?.unwrap_or_default())?,
         lease,
         attempts: row.get(5)?,
         created_at: Timestamp(unsigned(row, 6)?),
+    })
+}
+
+/// What a state's number and reason say.
+pub(super) fn job_state_of(code: u8, reason: String) -> Result<JobState> {
+    Ok(match code {
+        0 => JobState::Accepted,
+        1 => JobState::Chunked,
+        2 => JobState::Merged,
+        3 => JobState::Failed { reason },
+        other => return Err(unreadable(1, format!("job state {other}"))),
     })
 }
 
@@ -239,7 +244,7 @@ pub(super) fn relation_key(row: &Row<'_>, at: usize) -> Result<RelationKey> {
 }
 
 pub(super) const CALL: &str = "role, model, prompt_tokens, completion_tokens, attempts, started_at, duration_ms, \
-     outcome, reason, document, cached_prompt_tokens";
+     outcome, reason, document, cached_prompt_tokens, rejects";
 
 pub(super) fn call(row: &Row<'_>) -> Result<Call> {
     let role: String = row.get(0)?;
@@ -260,6 +265,7 @@ pub(super) fn call(row: &Row<'_>) -> Result<Call> {
             other => return Err(unreadable(7, format!("call outcome {other}"))),
         },
         document: document.map(DocumentId::from_stored),
+        rejects: row.get(11)?,
     })
 }
 

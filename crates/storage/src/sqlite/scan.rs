@@ -2,8 +2,8 @@
 
 use graphloom_core::{
     Call, Chunk, ChunkId, ContentHash, Decision, DecisionId, Document, DocumentId, Entity, EntityKey,
-    Extraction, ExtractionKey, Fact, GraphKey, Job, Mention, Relation, RelationKey, Summary, VectorEntry,
-    VectorKind,
+    Extraction, ExtractionKey, Fact, GraphKey, Job, Mention, Relation, RelationKey, Summary, Timestamp,
+    VectorEntry, VectorKind,
 };
 use rusqlite::types::ToSql;
 use rusqlite::{Connection, Result, Row, params};
@@ -51,6 +51,33 @@ pub(super) fn documents(
         limit,
         rows::document,
     )
+}
+
+pub(super) fn documents_by_source(
+    conn: &Connection,
+    after: Option<(&str, &DocumentId)>,
+    limit: usize,
+) -> Result<Vec<Document>> {
+    let table = (rows::DOCUMENT, "documents", "source, key");
+    match after {
+        Some((source, id)) => page(conn, table, Some(&[&source, &id.as_str()]), limit, rows::document),
+        None => page(conn, table, None, limit, rows::document),
+    }
+}
+
+/// Latest first.
+pub(super) fn documents_by_date(
+    conn: &Connection,
+    after: Option<(Timestamp, &DocumentId)>,
+    limit: usize,
+) -> Result<Vec<Document>> {
+    let (at, id) = match after {
+        Some((at, id)) => (rows::signed(at.0), id.as_str()),
+        // No key is empty, so nothing of this last moment is left out.
+        None => (i64::MAX, "\u{10ffff}"),
+    };
+    let from = "documents WHERE (added_at, key) < (?1, ?2) ORDER BY added_at DESC, key DESC LIMIT ?3";
+    select(conn, &query(rows::DOCUMENT, from), params![at, id, sql_limit(limit)], rows::document)
 }
 
 pub(super) fn jobs(conn: &Connection, after: Option<&DocumentId>, limit: usize) -> Result<Vec<Job>> {

@@ -8,6 +8,7 @@ use rusqlite::config::DbConfig;
 use rusqlite::{Connection, OpenFlags, TransactionBehavior};
 
 use super::error::{Context, backend};
+use super::{apply, rows};
 use crate::vector;
 
 /// How long one process waits for another one's write.
@@ -35,6 +36,7 @@ const MIGRATIONS: &[Migration] = &[
     make_version_5,
     make_version_6,
     make_version_7,
+    make_version_8,
 ];
 
 /// Version 1.
@@ -211,6 +213,34 @@ fn make_version_7(conn: &Connection) -> rusqlite::Result<()> {
         CREATE INDEX cache_by_age ON cache (kind, id, bytes);
         ",
     )
+}
+
+/// Version 8: how many pieces of each extraction's answers were no records, and of each call's; documents by date, those
+/// with chunks that are not well, and chunks with records that are set aside.
+fn make_version_8(conn: &Connection) -> rusqlite::Result<()> {
+    conn.execute_batch(
+        "
+        CREATE TABLE rejects (
+            extraction INTEGER NOT NULL REFERENCES extractions ON DELETE CASCADE,
+            reason TEXT NOT NULL, number INTEGER NOT NULL, PRIMARY KEY (extraction, reason)
+        ) WITHOUT ROWID;
+        ALTER TABLE calls ADD COLUMN rejects INTEGER NOT NULL DEFAULT 0;
+        CREATE INDEX documents_by_date ON documents (added_at, key);
+        CREATE INDEX chunks_ill ON chunks (document) WHERE state >= 2;
+        CREATE INDEX mentions_set_aside ON mentions (chunk) WHERE set_aside = 1;
+        CREATE INDEX facts_set_aside ON facts (chunk) WHERE set_aside = 1;
+        ",
+    )?;
+    let mut numbers = conn.prepare("SELECT id FROM extractions")?;
+    let numbers: Vec<i64> = numbers.query_map([], |row| row.get(0))?.collect::<rusqlite::Result<_>>()?;
+    let mut select = conn.prepare(&format!("SELECT {} FROM extractions WHERE id = ?1", rows::EXTRACTION))?;
+    for number in numbers {
+        // One that cannot be read must not keep the file from being opened; reading it later says what is wrong.
+        if let Ok(extraction) = select.query_row([number], rows::extraction) {
+            apply::count_rejects(conn, number, &extraction)?;
+        }
+    }
+    Ok(())
 }
 
 /// The value of a finite half-precision number, as version 1 stored them.
@@ -437,6 +467,24 @@ mod tests {
         let conn = check_open(&path, &MIGRATIONS[..6]).expect("version 6");
         let chunk = conn.query_row("SELECT state, reason FROM chunks", [], |r| Ok((r.get(0)?, r.get(1)?)));
         assert_eq!(chunk, Ok((2, "timeout".to_owned())));
+    }
+
+    #[test]
+    fn rejects_of_older_files_are_counted_and_an_unreadable_answer_is_passed_over() {
+        let dir = tempfile::tempdir().expect("a folder");
+        let path = dir.path().join("w.graphloom");
+        let conn = check_open(&path, &MIGRATIONS[..7]).expect("an older file");
+        let extraction = crate::conformance::sample::extraction("x", "said");
+        let body = rows::extraction_body(&extraction).expect("a body");
+        let insert = "INSERT INTO extractions (key, model, body) VALUES (?1, 'm', ?2)";
+        conn.execute(insert, rusqlite::params!["good", body]).expect("an extraction");
+        conn.execute(insert, rusqlite::params!["damaged", [1u8, 2, 3]]).expect("an extraction");
+        drop(conn);
+        let conn = check_open(&path, MIGRATIONS).expect("migrated");
+        let counted = conn.query_row("SELECT reason, sum(number) FROM rejects", [], |row| {
+            Ok((row.get::<_, String>(0)?, row.get::<_, i64>(1)?))
+        });
+        assert_eq!(counted, Ok(("field_count".to_owned(), 1)));
     }
 
     #[test]

@@ -1,13 +1,14 @@
 //! The read view: a lock around a connection, and the port's methods on it.
 
+use std::collections::BTreeMap;
 use std::sync::{Mutex, PoisonError};
 
 use async_trait::async_trait;
 use graphloom_core::{
-    CacheKind, CacheSize, Call, Chunk, ChunkExtraction, ChunkId, ContentHash, Decision, DecisionId, Document,
-    DocumentId, EmbeddingSpec, Entity, EntityKey, Extraction, ExtractionKey, Fact, GraphKey, Job, Mention,
-    Projection, Relation, RelationKey, Revision, Snapshot, StoreCounts, StoreError, Summary, TextQuery,
-    Timestamp, VectorEntry, VectorHit, VectorKind, VectorQuery,
+    Allowed, CacheKind, CacheSize, Call, Chunk, ChunkCounts, ChunkExtraction, ChunkId, ContentHash, Decision,
+    DecisionId, Document, DocumentId, EmbeddingSpec, Entity, EntityKey, Extraction, ExtractionKey, Fact,
+    GraphKey, Job, Mention, Projection, RejectReason, Relation, RelationKey, Revision, Snapshot, StatusKind,
+    StoreCounts, StoreError, Summary, TextQuery, Timestamp, VectorEntry, VectorHit, VectorKind, VectorQuery,
 };
 use rusqlite::Connection;
 
@@ -78,6 +79,10 @@ impl Snapshot for SqliteSnapshot {
         self.each("reading documents by content", hashes, read::documents_of_content)
     }
 
+    async fn status_counts(&self) -> Result<BTreeMap<StatusKind, u64>, StoreError> {
+        self.read("counting documents by status", read::status_counts)
+    }
+
     async fn texts(&self, ids: &[DocumentId]) -> Result<Vec<Option<String>>, StoreError> {
         self.each("reading texts", ids, read::text)
     }
@@ -104,6 +109,14 @@ impl Snapshot for SqliteSnapshot {
         })
     }
 
+    async fn chunk_ids_of(&self, documents: &[DocumentId]) -> Result<Vec<Vec<ChunkId>>, StoreError> {
+        self.read("reading chunk ids", |conn| read::chunk_ids_of(conn, documents))
+    }
+
+    async fn chunk_counts_of(&self, documents: &[DocumentId]) -> Result<Vec<ChunkCounts>, StoreError> {
+        self.read("counting chunks", |conn| read::chunk_counts_of(conn, documents))
+    }
+
     async fn extraction_states_of(
         &self,
         documents: &[DocumentId],
@@ -113,6 +126,10 @@ impl Snapshot for SqliteSnapshot {
 
     async fn extractions(&self, keys: &[ExtractionKey]) -> Result<Vec<Option<Extraction>>, StoreError> {
         self.each("reading extractions", keys, read::extraction)
+    }
+
+    async fn reject_counts(&self) -> Result<BTreeMap<RejectReason, u64>, StoreError> {
+        self.read("counting rejects", read::reject_counts)
     }
 
     async fn mentions_of(&self, entities: &[EntityKey]) -> Result<Vec<Vec<Mention>>, StoreError> {
@@ -147,8 +164,15 @@ impl Snapshot for SqliteSnapshot {
         self.each("reading degrees", entities, read::degree)
     }
 
-    async fn chunks_behind(&self, keys: &[GraphKey], limit: usize) -> Result<Vec<Vec<ChunkId>>, StoreError> {
-        self.read("reading the chunks behind the graph", |conn| read::chunks_behind(conn, keys, limit))
+    async fn chunks_behind(
+        &self,
+        keys: &[GraphKey],
+        within: Option<&Allowed>,
+        limit: usize,
+    ) -> Result<Vec<Vec<ChunkId>>, StoreError> {
+        self.read("reading the chunks behind the graph", |conn| {
+            read::chunks_behind(conn, keys, within, limit)
+        })
     }
 
     async fn summaries(&self, keys: &[GraphKey]) -> Result<Vec<Vec<Summary>>, StoreError> {
@@ -185,6 +209,22 @@ impl Snapshot for SqliteSnapshot {
         limit: usize,
     ) -> Result<Vec<Document>, StoreError> {
         self.read("scanning documents", |conn| scan::documents(conn, after, limit))
+    }
+
+    async fn scan_documents_by_source(
+        &self,
+        after: Option<(&str, &DocumentId)>,
+        limit: usize,
+    ) -> Result<Vec<Document>, StoreError> {
+        self.read("scanning documents by source", |conn| scan::documents_by_source(conn, after, limit))
+    }
+
+    async fn scan_documents_by_date(
+        &self,
+        after: Option<(Timestamp, &DocumentId)>,
+        limit: usize,
+    ) -> Result<Vec<Document>, StoreError> {
+        self.read("scanning documents by date", |conn| scan::documents_by_date(conn, after, limit))
     }
 
     async fn scan_jobs(&self, after: Option<&DocumentId>, limit: usize) -> Result<Vec<Job>, StoreError> {

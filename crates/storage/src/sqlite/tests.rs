@@ -22,7 +22,7 @@ fn commit(store: &SqliteStore, batch: Batch) -> Revision {
 }
 
 fn matching(store: &SqliteStore, text: &str) -> usize {
-    let query = TextQuery { kind: VectorKind::Chunk, text: text.to_owned(), limit: 9 };
+    let query = TextQuery { kind: VectorKind::Chunk, text: text.to_owned(), limit: 9, within: None };
     block_on(async { store.snapshot().await?.search_text(&query).await }).expect("an answer").len()
 }
 

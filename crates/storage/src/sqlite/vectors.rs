@@ -8,7 +8,7 @@
 use std::collections::{BTreeSet, HashMap, VecDeque};
 use std::sync::{Arc, PoisonError, RwLock};
 
-use graphloom_core::{VectorHit, VectorKind, VectorQuery};
+use graphloom_core::{Allowed, VectorHit, VectorKind, VectorQuery};
 use rusqlite::{Connection, OptionalExtension, Result, params};
 
 use super::changes::{self, Mark};
@@ -195,7 +195,7 @@ impl Index {
             }
         };
         // What changed after the snapshot: the projection is wrong about it, the snapshot is not.
-        for key in changed {
+        for key in changed.iter().filter(|key| admits(query, key)) {
             if let Some((_, data)) = find(conn, query.kind, key)? {
                 score(key, &data, &mut hits);
             }
@@ -221,22 +221,46 @@ impl Index {
         Ok(hits)
     }
 
+    /// The rows of what is allowed, ascending.
+    fn rows_of(&self, allowed: &Allowed, kind: VectorKind) -> Vec<usize> {
+        let mut rows: Vec<usize> = allowed.ids(kind).filter_map(|id| self.places.get(id).copied()).collect();
+        rows.sort_unstable();
+        rows
+    }
+
     /// The rows that may be among the best, with their upper bounds, best first.
     fn candidates(&self, query: &VectorQuery, unit: &[f32], changed: &BTreeSet<&str>) -> Vec<(f32, u32)> {
         if self.keys.is_empty() {
             return Vec::new();
         }
         let question = Question::new(unit);
-        let rows = self.keys.len();
+        let chosen = query.within.as_deref().map(|allowed| self.rows_of(allowed, query.kind));
+        let rows = chosen.as_ref().map_or(self.keys.len(), Vec::len);
         let (mut dots, mut uppers, mut lowers) = (Vec::with_capacity(rows), vec![0.0; rows], vec![0.0; rows]);
-        // The widest instructions this machine has; they round as all others do.
-        pulp::Arch::new().dispatch(|| {
-            question.dots(&self.codes, self.stride, &mut dots);
-            question.bounds(&dots, &self.scales, &self.residuals, &mut uppers, &mut lowers);
-        });
+        match &chosen {
+            // The widest instructions this machine has; they round as all others do.
+            None => pulp::Arch::new().dispatch(|| {
+                question.dots(self.codes.chunks_exact(self.stride), &mut dots);
+                question.bounds(&dots, &self.scales, &self.residuals, &mut uppers, &mut lowers);
+            }),
+            Some(chosen) => {
+                let of_chosen = |all: &[f32]| chosen.iter().map(|&row| all[row]).collect::<Vec<f32>>();
+                let (scales, residuals) = (of_chosen(&self.scales), of_chosen(&self.residuals));
+                pulp::Arch::new().dispatch(|| {
+                    let codes = chosen.iter().map(|row| &self.codes[row * self.stride..][..self.stride]);
+                    question.dots(codes, &mut dots);
+                    question.bounds(&dots, &scales, &residuals, &mut uppers, &mut lowers);
+                });
+            }
+        }
         for &key in changed {
-            if let Some(&row) = self.places.get(key) {
-                (uppers[row], lowers[row]) = (f32::NEG_INFINITY, f32::NEG_INFINITY);
+            let row = self.places.get(key).copied();
+            let place = row.and_then(|row| match &chosen {
+                None => Some(row),
+                Some(chosen) => chosen.binary_search(&row).ok(),
+            });
+            if let Some(place) = place {
+                (uppers[place], lowers[place]) = (f32::NEG_INFINITY, f32::NEG_INFINITY);
             }
         }
         let mut threshold = query.min_score;
@@ -244,10 +268,11 @@ impl Index {
             let (_, kth, _) = lowers.select_nth_unstable_by(query.limit - 1, |x, y| y.total_cmp(x));
             threshold = threshold.max(*kth);
         }
-        let mut candidates: Vec<(f32, u32)> = (0u32..)
-            .zip(&uppers)
+        let mut candidates: Vec<(f32, u32)> = uppers
+            .iter()
+            .enumerate()
             .filter(|&(_, upper)| *upper >= threshold && *upper > f32::NEG_INFINITY)
-            .map(|(row, upper)| (*upper, row))
+            .map(|(place, upper)| (*upper, chosen.as_ref().map_or(place, |chosen| chosen[place]) as u32))
             .collect();
         candidates.sort_unstable_by(|x, y| y.0.total_cmp(&x.0));
         candidates
@@ -300,12 +325,12 @@ impl Question {
         }
     }
 
-    /// The product with each row of `stride` codes, before the row's scale. Written so that the compiler makes vector
-    /// code of it: rows widen without a sign, and whole blocks leave no rest.
+    /// The product with each row of codes, before the row's scale. Written so that the compiler makes vector code of it:
+    /// rows widen without a sign, and whole blocks leave no rest.
     #[inline(always)]
-    fn dots(&self, rows: &[u8], stride: usize, out: &mut Vec<f32>) {
+    fn dots<'a>(&self, rows: impl Iterator<Item = &'a [u8]>, out: &mut Vec<f32>) {
         let (codes, _) = self.codes.as_chunks::<LANES>();
-        for row in rows.chunks_exact(stride) {
+        for row in rows {
             let (row, _) = row.as_chunks::<LANES>();
             let mut sum = 0i32;
             for (row, codes) in row.iter().zip(codes) {
@@ -319,11 +344,18 @@ impl Question {
     }
 }
 
+fn admits(query: &VectorQuery, key: &str) -> bool {
+    query.within.as_deref().is_none_or(|allowed| allowed.admits(query.kind, key))
+}
+
 /// Ranks every stored vector of the snapshot, without the projection.
 fn search_stored(conn: &Connection, query: &VectorQuery, unit: &[f32]) -> Result<Vec<VectorHit>> {
     let mut hits = Vec::new();
     let mut values = Vec::new();
     for_each_stored(conn, query.kind, |key, _, data| {
+        if !admits(query, key) {
+            return Ok(());
+        }
         vector::decode_into(data, &mut values);
         let score = vector::cosine(unit, &values);
         if score >= query.min_score {

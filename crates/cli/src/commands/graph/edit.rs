@@ -172,7 +172,7 @@ async fn chunks_of(
     let Some(entity) = find_entity(snapshot, name).await? else {
         return Err(show::unknown(snapshot, name).await?);
     };
-    let behind = snapshot.chunks_behind(&[GraphKey::Entity(entity.key.clone())], usize::MAX).await?;
+    let behind = snapshot.chunks_behind(&[GraphKey::Entity(entity.key.clone())], None, usize::MAX).await?;
     let facts = snapshot.facts_touching(std::slice::from_ref(&entity.key)).await?.into_iter().flatten();
     let stated = facts.filter(|fact| !fact.set_aside).map(|fact| fact.chunk);
     let speaking: BTreeSet<ChunkId> = behind.into_iter().flatten().chain(stated).collect();

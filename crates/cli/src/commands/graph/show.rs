@@ -95,7 +95,7 @@ pub(super) async fn run(app: &App, name: &str) -> anyhow::Result<Exit> {
 
 /// The error of a name that no entity has, with names that may be meant.
 pub(super) async fn unknown(snapshot: &dyn Snapshot, name: &str) -> anyhow::Result<anyhow::Error> {
-    let query = TextQuery { kind: VectorKind::Entity, text: name.to_owned(), limit: MOST_NEAR };
+    let query = TextQuery { kind: VectorKind::Entity, text: name.to_owned(), limit: MOST_NEAR, within: None };
     let hits = snapshot.search_text(&query).await?;
     let keys: Vec<EntityKey> = hits.into_iter().map(|hit| EntityKey::from_stored(hit.id)).collect();
     let found = snapshot.entities(&keys).await?;
@@ -137,7 +137,7 @@ async fn read(snapshot: &dyn Snapshot, entity: Entity) -> anyhow::Result<Shown> 
     let relations = relations.into_iter().zip(names).zip(others).map(|((relation, other), key)| {
         ShownRelation { with: other.map_or_else(|| key.to_string(), |other| other.name), relation }
     });
-    let behind = snapshot.chunks_behind(&[GraphKey::Entity(entity.key.clone())], MOST_PASSAGES).await?;
+    let behind = snapshot.chunks_behind(&[GraphKey::Entity(entity.key.clone())], None, MOST_PASSAGES).await?;
     let ids: Vec<_> = behind.into_iter().flatten().collect();
     let chunks: Vec<Chunk> = snapshot.chunks(&ids).await?.into_iter().flatten().collect();
     let passages = passages(snapshot, &entity, &chunks).await?;

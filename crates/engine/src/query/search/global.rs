@@ -2,23 +2,23 @@
 
 use std::collections::BTreeSet;
 
-use graphloom_core::{EntityKey, Relation, RelationKey, Snapshot, VectorKind};
+use graphloom_core::{EntityKey, Relation, RelationKey, VectorKind};
 
-use super::{Hits, QueryError, Question, nearest};
+use super::{Hits, QueryError, Question};
 use crate::query::FoundEntity;
+use crate::scope::Scope;
 
 /// The relations nearest to the high-level keywords, in that order, and their ends in order of first appearance.
 pub(super) async fn search(
-    snapshot: &dyn Snapshot,
+    scope: &Scope<'_>,
     question: &Question,
     vector: &[f32],
 ) -> Result<Hits, QueryError> {
-    let hits =
-        nearest(snapshot, VectorKind::Relation, vector, question.top_k, question.cosine_threshold).await?;
+    let hits = scope.nearest(VectorKind::Relation, vector, question.top_k, question.cosine_threshold).await?;
     let hits: Vec<(RelationKey, f32)> =
         hits.iter().filter_map(|hit| Some((RelationKey::parse(&hit.id)?, hit.score))).collect();
     let keys: Vec<RelationKey> = hits.iter().map(|(key, _)| key.clone()).collect();
-    let relations: Vec<(Relation, Option<f32>)> = snapshot
+    let relations: Vec<(Relation, Option<f32>)> = scope
         .relations(&keys)
         .await?
         .into_iter()
@@ -33,7 +33,7 @@ pub(super) async fn search(
         .filter(|end| seen.insert(*end))
         .cloned()
         .collect();
-    let entities = snapshot.entities(&ends).await?;
+    let entities = scope.entities(&ends).await?;
     let entities = entities.into_iter().flatten().map(|entity| FoundEntity { entity, score: None }).collect();
     Ok(Hits { entities, relations, chunks: Vec::new() })
 }

@@ -2,47 +2,45 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use graphloom_core::{EntityKey, Relation, Snapshot, VectorKind};
+use graphloom_core::{EntityKey, Relation, VectorKind};
 
-use super::{Hits, QueryError, Question, nearest};
+use super::{Hits, QueryError, Question};
 use crate::query::FoundEntity;
+use crate::scope::Scope;
 
 /// The entities nearest to the low-level keywords, in that order, and all their relations: those whose ends have the
 /// most relations first, then the heaviest, ties by key.
 pub(super) async fn search(
-    snapshot: &dyn Snapshot,
+    scope: &Scope<'_>,
     question: &Question,
     vector: &[f32],
 ) -> Result<Hits, QueryError> {
-    let hits =
-        nearest(snapshot, VectorKind::Entity, vector, question.top_k, question.cosine_threshold).await?;
+    let hits = scope.nearest(VectorKind::Entity, vector, question.top_k, question.cosine_threshold).await?;
     let keys: Vec<EntityKey> = hits.iter().map(|hit| EntityKey::from_stored(hit.id.as_str())).collect();
-    let entities: Vec<FoundEntity> = snapshot
+    let entities: Vec<FoundEntity> = scope
         .entities(&keys)
         .await?
         .into_iter()
         .zip(&hits)
         .filter_map(|(entity, hit)| Some(FoundEntity { entity: entity?, score: Some(hit.score) }))
         .collect();
-    let relations = relations_of(snapshot, &entities).await?;
+    let relations = relations_of(scope, &entities).await?;
     Ok(Hits { entities, relations, chunks: Vec::new() })
 }
 
 async fn relations_of(
-    snapshot: &dyn Snapshot,
+    scope: &Scope<'_>,
     entities: &[FoundEntity],
 ) -> Result<Vec<(Relation, Option<f32>)>, QueryError> {
     let mut degrees: BTreeMap<EntityKey, u32> =
         entities.iter().map(|found| (found.entity.key.clone(), found.entity.degree)).collect();
     let keys: Vec<EntityKey> = entities.iter().map(|found| found.entity.key.clone()).collect();
-    let mut seen = BTreeSet::new();
-    let mut relations: Vec<Relation> = snapshot.relations_of(&keys).await?.into_iter().flatten().collect();
-    relations.retain(|relation| seen.insert(relation.key.clone()));
+    let relations = scope.relations_of(&keys).await?;
 
-    let others: BTreeSet<&EntityKey> = seen.iter().flat_map(|pair| pair.ends()).collect();
+    let others: BTreeSet<&EntityKey> = relations.iter().flat_map(|relation| relation.key.ends()).collect();
     let others: Vec<EntityKey> =
         others.into_iter().filter(|end| !degrees.contains_key(*end)).cloned().collect();
-    degrees.extend(others.iter().cloned().zip(snapshot.degrees(&others).await?));
+    degrees.extend(others.iter().cloned().zip(scope.degrees(&others).await?));
 
     let degree = |relation: &Relation| -> u64 {
         relation.key.ends().iter().map(|end| u64::from(degrees.get(*end).copied().unwrap_or(0))).sum()

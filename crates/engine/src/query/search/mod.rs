@@ -1,15 +1,16 @@
-//! The searches of one snapshot, and their hits made one.
+//! The searches of what a question sees of one snapshot, and their hits made one.
 
 mod global;
 mod local;
 mod naive;
 
-use graphloom_core::{ChunkId, Relation, Snapshot, VectorHit, VectorKind, VectorQuery};
+use graphloom_core::{ChunkId, Relation};
 
 use super::embed::QueryVectors;
 use super::fuse::round_robin;
 use super::plan::Plan;
 use super::{FoundEntity, QueryError, Question};
+use crate::scope::Scope;
 
 /// What the searches of a plan found, each list best first.
 #[derive(Debug, Clone, Default)]
@@ -24,21 +25,21 @@ pub(super) struct Hits {
 
 /// Runs the searches that the plan asks for and that there are vectors for.
 pub(super) async fn search(
-    snapshot: &dyn Snapshot,
+    scope: &Scope<'_>,
     question: &Question,
     plan: Plan,
     vectors: &QueryVectors,
 ) -> Result<Hits, QueryError> {
     let local = match &vectors.low_level {
-        Some(vector) => local::search(snapshot, question, vector).await?,
+        Some(vector) => local::search(scope, question, vector).await?,
         None => Hits::default(),
     };
     let global = match &vectors.high_level {
-        Some(vector) => global::search(snapshot, question, vector).await?,
+        Some(vector) => global::search(scope, question, vector).await?,
         None => Hits::default(),
     };
     let chunks = match &vectors.question {
-        Some(vector) if plan.naive => naive::search(snapshot, question, vector).await?,
+        Some(vector) if plan.naive => naive::search(scope, question, vector).await?,
         Some(_) | None => Vec::new(),
     };
     Ok(Hits {
@@ -46,15 +47,4 @@ pub(super) async fn search(
         relations: round_robin(vec![local.relations, global.relations], |(relation, _)| relation.key.clone()),
         chunks,
     })
-}
-
-async fn nearest(
-    snapshot: &dyn Snapshot,
-    kind: VectorKind,
-    vector: &[f32],
-    limit: usize,
-    min_score: f32,
-) -> Result<Vec<VectorHit>, QueryError> {
-    let query = VectorQuery { kind, vectors: vec![vector.to_vec()], limit, min_score };
-    Ok(snapshot.search_vectors(&query).await?.pop().unwrap_or_default())
 }

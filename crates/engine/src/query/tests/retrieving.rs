@@ -296,7 +296,7 @@ impl graphloom_core::Embedder for Other {
 #[tokio::test]
 async fn searching_fuses_full_text_and_vectors() {
     let world = World::library().await;
-    let hits = search(&world.engine, "Analytical Engine", 2).await.expect("searching succeeds");
+    let hits = search(&world.engine, "Analytical Engine", 2, None).await.expect("searching succeeds");
     assert_eq!(hits.passages.len(), 2);
     assert!(hits.passages.iter().all(|hit| hit.source == "ada.md" && hit.chunk.text.contains("Engine")));
     assert_eq!(hits.passages.iter().map(|hit| hit.lines).max(), Some((3, 3)));
@@ -304,6 +304,6 @@ async fn searching_fuses_full_text_and_vectors() {
     assert!(hits.relations.iter().all(|hit| hit.ends.contains(&"Analytical Engine".to_owned())));
     assert!(hits.passages[0].score >= hits.passages[1].score);
 
-    let nothing = search(&World::empty().engine, "Ada", 5).await.expect("searching succeeds");
+    let nothing = search(&World::empty().engine, "Ada", 5, None).await.expect("searching succeeds");
     assert!(nothing.passages.is_empty() && nothing.entities.is_empty() && nothing.relations.is_empty());
 }

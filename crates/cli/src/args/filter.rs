@@ -1,0 +1,111 @@
+//! Which documents are meant: the flags that every command with a filter shares.
+
+use std::collections::BTreeSet;
+use std::path::Path;
+use std::str::FromStr;
+
+use clap::Args;
+use graphloom_core::{
+    DocumentFilter, DocumentId, FilterError, IsoDate, MetaCondition, Snapshot, SourcePattern, StatusKind,
+};
+
+use crate::documents;
+
+/// Conditions and documents; for commands that do not take documents as arguments.
+#[derive(Debug, Clone, Default, Args)]
+pub(crate) struct FilterArgs {
+    /// Only this document: source, id, or the beginning of an id; repeatable
+    #[arg(long, value_name = "DOC", help_heading = HEADING)]
+    pub(crate) document: Vec<String>,
+    #[command(flatten)]
+    pub(crate) conditions: ConditionArgs,
+}
+
+/// Conditions on documents; all kinds that are given must hold.
+#[derive(Debug, Clone, Default, Args)]
+pub(crate) struct ConditionArgs {
+    /// Only sources that match, such as 'reports/**' or '*.pdf'; of several one must
+    #[arg(long, value_name = "GLOB", value_parser = pattern, help_heading = HEADING)]
+    pub(crate) source: Vec<SourcePattern>,
+    /// Only documents with this metadata: key=value (of several values of a key one must hold), key!=value, 'key>=2020',
+    /// 'key<2024-05-31', key (present) or !key (missing)
+    #[arg(long = "meta", value_name = "CONDITION", value_parser = read::<MetaCondition>, help_heading = HEADING)]
+    pub(crate) meta: Vec<MetaCondition>,
+    /// Only documents accepted on this day, month, year or time (UTC), or later
+    #[arg(long, value_name = "DATE", value_parser = date, help_heading = HEADING)]
+    pub(crate) after: Option<IsoDate>,
+    /// Only documents accepted on this day, month, year or time (UTC), or earlier
+    #[arg(long, value_name = "DATE", value_parser = date, help_heading = HEADING)]
+    pub(crate) before: Option<IsoDate>,
+    /// Only documents of this status: failed, incomplete, indexing, waiting or ready; several separated by commas
+    #[arg(long, value_name = "STATUS", value_parser = read::<StatusKind>, value_delimiter = ',', help_heading = HEADING)]
+    pub(crate) status: Vec<StatusKind>,
+}
+
+const HEADING: &str = "Which documents";
+
+impl FilterArgs {
+    /// The filter that was asked for; `None` where there is no condition.
+    pub(crate) async fn resolve(
+        &self,
+        snapshot: &dyn Snapshot,
+        current_dir: &Path,
+    ) -> anyhow::Result<Option<DocumentFilter>> {
+        self.conditions.resolve(&self.document, snapshot, current_dir).await
+    }
+
+    /// Whether any condition was given.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.document.is_empty() && self.conditions.is_empty()
+    }
+}
+
+impl ConditionArgs {
+    /// These conditions on these documents, on all where none is named; `None` where there is no condition at all. A
+    /// document that does not exist is an error, as one named by mistake must not narrow a filter to nothing.
+    pub(crate) async fn resolve(
+        &self,
+        named: &[String],
+        snapshot: &dyn Snapshot,
+        current_dir: &Path,
+    ) -> anyhow::Result<Option<DocumentFilter>> {
+        let mut documents: BTreeSet<DocumentId> = BTreeSet::new();
+        for reference in named {
+            let versions = documents::find(snapshot, reference, current_dir).await?;
+            documents.extend(versions.into_iter().map(|document| document.id));
+        }
+        let filter = DocumentFilter {
+            documents,
+            sources: self.source.clone(),
+            meta: self.meta.clone(),
+            accepted_after: self.after.clone(),
+            accepted_before: self.before.clone(),
+            status: self.status.iter().copied().collect(),
+        };
+        filter.check().map_err(with_remedy)?;
+        Ok((!filter.is_empty()).then_some(filter))
+    }
+
+    /// Whether any condition was given.
+    pub(crate) fn is_empty(&self) -> bool {
+        let Self { source, meta, after, before, status } = self;
+        source.is_empty() && meta.is_empty() && after.is_none() && before.is_none() && status.is_empty()
+    }
+}
+
+fn with_remedy(error: FilterError) -> anyhow::Error {
+    crate::fault::Fault::usage(error.to_string()).help(error.remedy()).into()
+}
+
+/// A pattern as typed; what a shell completes as `./a` is stored as `a`.
+fn pattern(text: &str) -> Result<SourcePattern, String> {
+    read(text.strip_prefix("./").unwrap_or(text))
+}
+
+fn date(text: &str) -> Result<IsoDate, String> {
+    text.parse::<IsoDate>().map_err(|error| error.to_string())
+}
+
+fn read<T: FromStr<Err = FilterError>>(text: &str) -> Result<T, String> {
+    text.parse::<T>().map_err(|error| format!("{error}; {}", error.remedy()))
+}

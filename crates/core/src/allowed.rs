@@ -1,0 +1,199 @@
+//! What a question may use: the documents a filter admits, and what of one snapshot rests on them.
+
+use std::collections::{BTreeSet, HashMap, HashSet};
+use std::sync::Arc;
+
+use crate::{
+    ChunkId, Document, DocumentFilter, DocumentId, DocumentStatus, EntityKey, GraphKey, JobState, Snapshot,
+    SourcePattern, StoreError, VectorKind, Visibility,
+};
+
+/// Documents read at once.
+const PAGE: usize = 1000;
+
+/// Documents, their chunks, and the entities and relations that a record of those chunks counts for.
+///
+/// It is resolved once for a snapshot and then only looked up, so searches can ask it about every candidate. Shared as
+/// `Option<Arc<Allowed>>`, where `None` is everything. One that was resolved without the graph allows no entity and no
+/// relation.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Allowed {
+    documents: BTreeSet<DocumentId>,
+    chunks: HashSet<String>,
+    /// With the number of their relations that rest on these documents.
+    entities: HashMap<String, u32>,
+    relations: HashSet<String>,
+}
+
+impl Allowed {
+    /// What `filter` allows of the live documents: `None` where it admits every document, and so changes nothing. With
+    /// the graph or, for searches of chunks alone and much cheaper, without.
+    pub async fn resolve(
+        snapshot: &dyn Snapshot,
+        filter: &DocumentFilter,
+        with_graph: bool,
+    ) -> Result<Option<Arc<Self>>, StoreError> {
+        let (documents, all) = filter.find(snapshot).await?;
+        if all {
+            return Ok(None);
+        }
+        let live = documents.into_iter().filter(|document| document.visibility == Visibility::Live);
+        let live = live.map(|document| document.id).collect();
+        Ok(Some(Arc::new(Self::of(snapshot, live, with_graph).await?)))
+    }
+
+    /// What rests on these documents, with the graph or without.
+    pub async fn of(
+        snapshot: &dyn Snapshot,
+        documents: BTreeSet<DocumentId>,
+        with_graph: bool,
+    ) -> Result<Self, StoreError> {
+        let ids: Vec<DocumentId> = documents.iter().cloned().collect();
+        let chunks: Vec<ChunkId> = snapshot.chunk_ids_of(&ids).await?.into_iter().flatten().collect();
+        let mut allowed = Self { documents, ..Self::default() };
+        if with_graph {
+            allowed.add_graph(snapshot.graph_keys_of(&chunks).await?);
+        }
+        allowed.chunks = chunks.into_iter().map(|chunk| chunk.to_string()).collect();
+        Ok(allowed)
+    }
+
+    fn add_graph(&mut self, keys: Vec<GraphKey>) {
+        for key in keys {
+            match key {
+                GraphKey::Entity(key) => {
+                    self.entities.entry(key.to_string()).or_default();
+                }
+                GraphKey::Relation(key) => {
+                    for end in key.ends() {
+                        // Ends come as entities too, before all relations.
+                        if let Some(degree) = self.entities.get_mut(end.as_str()) {
+                            *degree += 1;
+                        }
+                    }
+                    self.relations.insert(key.to_string());
+                }
+            }
+        }
+    }
+
+    /// Whether no document is allowed.
+    pub fn is_empty(&self) -> bool {
+        self.documents.is_empty()
+    }
+
+    /// The documents.
+    pub fn documents(&self) -> &BTreeSet<DocumentId> {
+        &self.documents
+    }
+
+    /// Whether the entry with this id is allowed: a chunk of these documents, an entity or relation with evidence in them.
+    pub fn admits(&self, kind: VectorKind, id: &str) -> bool {
+        match kind {
+            VectorKind::Chunk => self.chunks.contains(id),
+            VectorKind::Entity => self.entities.contains_key(id),
+            VectorKind::Relation => self.relations.contains(id),
+        }
+    }
+
+    /// How many entries of a kind are allowed.
+    pub fn count(&self, kind: VectorKind) -> usize {
+        match kind {
+            VectorKind::Chunk => self.chunks.len(),
+            VectorKind::Entity => self.entities.len(),
+            VectorKind::Relation => self.relations.len(),
+        }
+    }
+
+    /// The ids of a kind, in no order.
+    pub fn ids(&self, kind: VectorKind) -> Box<dyn Iterator<Item = &str> + '_> {
+        match kind {
+            VectorKind::Chunk => Box::new(self.chunks.iter().map(String::as_str)),
+            VectorKind::Entity => Box::new(self.entities.keys().map(String::as_str)),
+            VectorKind::Relation => Box::new(self.relations.iter().map(String::as_str)),
+        }
+    }
+
+    /// The relations of an entity that rest on these documents; 0 where it is not allowed.
+    pub fn degree(&self, entity: &EntityKey) -> u32 {
+        self.entities.get(entity.as_str()).copied().unwrap_or(0)
+    }
+}
+
+impl DocumentFilter {
+    /// The documents it admits, live and staged, by id.
+    ///
+    /// Where it names documents or exact sources only those are read, else every document's row; texts and extractions
+    /// are never.
+    pub async fn select(&self, snapshot: &dyn Snapshot) -> Result<Vec<Document>, StoreError> {
+        Ok(self.find(snapshot).await?.0)
+    }
+
+    /// The same, and whether those are all documents there are.
+    async fn find(&self, snapshot: &dyn Snapshot) -> Result<(Vec<Document>, bool), StoreError> {
+        if let Some(named) = self.named(snapshot).await? {
+            return Ok((self.admitted(snapshot, named).await?, false));
+        }
+        let mut admitted = Vec::new();
+        let (mut after, mut seen) = (None, 0);
+        loop {
+            let page = snapshot.scan_documents(after.as_ref(), PAGE).await?;
+            let is_last = page.len() < PAGE;
+            seen += page.len();
+            after = page.last().map(|document| document.id.clone());
+            admitted.extend(self.admitted(snapshot, page).await?);
+            if is_last {
+                let all = admitted.len() == seen;
+                return Ok((admitted, all));
+            }
+        }
+    }
+
+    /// The documents whose ids or exact sources it names; `None` where it names neither.
+    async fn named(&self, snapshot: &dyn Snapshot) -> Result<Option<Vec<Document>>, StoreError> {
+        if !self.documents.is_empty() {
+            let ids: Vec<DocumentId> = self.documents.iter().cloned().collect();
+            return Ok(Some(snapshot.documents(&ids).await?.into_iter().flatten().collect()));
+        }
+        if !self.names_documents() {
+            return Ok(None);
+        }
+        let exact: BTreeSet<&str> = self.sources.iter().filter_map(SourcePattern::exact).collect();
+        let sources: Vec<String> = exact.into_iter().map(str::to_owned).collect();
+        let mut found: Vec<Document> =
+            snapshot.documents_of_sources(&sources).await?.into_iter().flatten().collect();
+        found.sort_by(|one, other| one.id.cmp(&other.id));
+        Ok(Some(found))
+    }
+
+    /// Those of the documents that it admits, in order. Statuses are only looked up where they matter.
+    pub async fn admitted(
+        &self,
+        snapshot: &dyn Snapshot,
+        mut documents: Vec<Document>,
+    ) -> Result<Vec<Document>, StoreError> {
+        documents.retain(|document| self.admits_document(document));
+        if self.status.is_empty() {
+            return Ok(documents);
+        }
+        let ids: Vec<DocumentId> = documents.iter().map(|document| document.id.clone()).collect();
+        let statuses = statuses_of(snapshot, &ids).await?;
+        let pairs = documents.into_iter().zip(statuses);
+        let wanted = pairs.filter(|(_, status)| self.status.contains(&status.kind()));
+        Ok(wanted.map(|(document, _)| document).collect())
+    }
+}
+
+/// The status of each document, in order; of a document without a job that of one just accepted.
+pub async fn statuses_of(
+    snapshot: &dyn Snapshot,
+    documents: &[DocumentId],
+) -> Result<Vec<DocumentStatus>, StoreError> {
+    let jobs = snapshot.jobs(documents).await?;
+    let counts = snapshot.chunk_counts_of(documents).await?;
+    let statuses = jobs.into_iter().zip(counts).map(|(job, counts)| {
+        let state = job.map_or(JobState::Accepted, |job| job.state);
+        DocumentStatus::derive(&state, counts)
+    });
+    Ok(statuses.collect())
+}

@@ -1,0 +1,178 @@
+//! A snapshot as far as a filter lets it be seen.
+//!
+//! Views are functions of evidence, so under a filter they are the same functions of the evidence that is allowed:
+//! names, types, descriptions, weights and degrees say what the allowed documents say and nothing else. Summaries are
+//! not made for it; where there is more than a description holds, whole sentences of the evidence are kept.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use graphloom_core::{
+    Allowed, ChunkId, DecidedEntity, Decisions, Entity, EntityKey, Fact, GraphKey, Mention, Relation,
+    RelationKey, Snapshot, StoreError, TextQuery, VectorHit, VectorKind, VectorQuery,
+};
+
+use crate::graph::{derive_entity, derive_relation, described_hash, keep_within};
+use crate::text::Tokenizer;
+
+/// What a question sees of a snapshot.
+pub(crate) struct Scope<'a> {
+    /// The whole snapshot; only for what belongs to no document, or to documents already known to be allowed.
+    pub(crate) snapshot: &'a dyn Snapshot,
+    /// `None` where everything is.
+    allowed: Option<Arc<Allowed>>,
+    tokenizer: Tokenizer,
+    /// Where people's names for entities come from; read only where something is not allowed.
+    decisions: Decisions,
+}
+
+impl<'a> Scope<'a> {
+    /// What is `allowed` of the snapshot; everything where `None`.
+    pub(crate) async fn new(
+        snapshot: &'a dyn Snapshot,
+        allowed: Option<Arc<Allowed>>,
+        tokenizer: Tokenizer,
+    ) -> Result<Self, StoreError> {
+        let decisions = match &allowed {
+            Some(_) => Decisions::read(snapshot).await?,
+            None => Decisions::default(),
+        };
+        Ok(Self { snapshot, allowed, tokenizer, decisions })
+    }
+
+    /// The nearest allowed entries of `kind`: highest cosine first, at most `limit`, none below `min_score`.
+    ///
+    /// The vectors of entities and relations are those of the whole graph: they choose and order, and say nothing.
+    pub(crate) async fn nearest(
+        &self,
+        kind: VectorKind,
+        vector: &[f32],
+        limit: usize,
+        min_score: f32,
+    ) -> Result<Vec<VectorHit>, StoreError> {
+        let within = self.allowed.clone();
+        let query = VectorQuery { kind, vectors: vec![vector.to_vec()], limit, min_score, within };
+        Ok(self.snapshot.search_vectors(&query).await?.pop().unwrap_or_default())
+    }
+
+    /// The allowed entries of `kind` that match the words best, at most `limit`.
+    pub(crate) async fn matching(
+        &self,
+        kind: VectorKind,
+        text: &str,
+        limit: usize,
+    ) -> Result<Vec<VectorHit>, StoreError> {
+        let query = TextQuery { kind, text: text.to_owned(), limit, within: self.allowed.clone() };
+        self.snapshot.search_text(&query).await
+    }
+
+    /// Entities as what is allowed describes them; `None` where unknown or not allowed.
+    pub(crate) async fn entities(&self, keys: &[EntityKey]) -> Result<Vec<Option<Entity>>, StoreError> {
+        let Some(allowed) = &self.allowed else { return self.snapshot.entities(keys).await };
+        let admitted = |key: &&EntityKey| allowed.admits(VectorKind::Entity, key.as_str());
+        let wanted: Vec<EntityKey> = keys.iter().filter(admitted).cloned().collect();
+        let mut mentions: BTreeMap<EntityKey, Vec<Mention>> = BTreeMap::new();
+        let mut unmentioned = Vec::new();
+        for (key, mut of_key) in wanted.iter().zip(self.snapshot.mentions_of(&wanted).await?) {
+            of_key.retain(|mention| !mention.set_aside && self.holds(&mention.chunk));
+            if of_key.is_empty() {
+                unmentioned.push(key.clone());
+            }
+            mentions.insert(key.clone(), of_key);
+        }
+        let mut facts: BTreeMap<EntityKey, Vec<Fact>> = BTreeMap::new();
+        for (key, mut of_key) in unmentioned.iter().zip(self.snapshot.facts_touching(&unmentioned).await?) {
+            of_key.retain(|fact| !fact.set_aside && self.holds(&fact.chunk));
+            of_key.sort_by(|one, other| {
+                (&one.chunk, one.ordinal, &one.relation).cmp(&(&other.chunk, other.ordinal, &other.relation))
+            });
+            facts.insert(key.clone(), of_key);
+        }
+        let none = Vec::new();
+        let entity = |key: &EntityKey| {
+            let facts = facts.get(key).unwrap_or(&none);
+            // A name says which records speak of one thing. What else people stated belongs to no document.
+            let name = self.decisions.entity(key).and_then(|decided| decided.name.clone());
+            let named = name.map(|name| DecidedEntity { name: Some(name), ..DecidedEntity::default() });
+            let draft = derive_entity(key, mentions.get(key)?, facts, allowed.degree(key), named.as_ref())?;
+            let description = keep_within(self.tokenizer, &draft.fragments);
+            let inputs_hash = described_hash(&draft.view.inputs_hash, &description);
+            Some(Entity { description, inputs_hash, ..draft.view })
+        };
+        Ok(keys.iter().map(entity).collect())
+    }
+
+    /// Relations as what is allowed describes them; `None` where unknown or not allowed.
+    pub(crate) async fn relations(&self, keys: &[RelationKey]) -> Result<Vec<Option<Relation>>, StoreError> {
+        let Some(allowed) = &self.allowed else { return self.snapshot.relations(keys).await };
+        let admitted = |key: &&RelationKey| allowed.admits(VectorKind::Relation, &key.to_string());
+        let wanted: Vec<RelationKey> = keys.iter().filter(admitted).cloned().collect();
+        let mut relations: BTreeMap<&RelationKey, Relation> = BTreeMap::new();
+        for (key, mut facts) in wanted.iter().zip(self.snapshot.facts_of(&wanted).await?) {
+            facts.retain(|fact| !fact.set_aside && self.holds(&fact.chunk));
+            if let Some(draft) = derive_relation(key, &facts, None) {
+                let description = keep_within(self.tokenizer, &draft.fragments);
+                let inputs_hash = described_hash(&draft.view.inputs_hash, &description);
+                relations.insert(key, Relation { description, inputs_hash, ..draft.view });
+            }
+        }
+        Ok(keys.iter().map(|key| relations.get(key).cloned()).collect())
+    }
+
+    /// The allowed relations of any of these entities, each once.
+    pub(crate) async fn relations_of(&self, entities: &[EntityKey]) -> Result<Vec<Relation>, StoreError> {
+        let found = self.snapshot.relations_of(entities).await?.into_iter().flatten();
+        let mut seen = BTreeSet::new();
+        match &self.allowed {
+            None => Ok(found.filter(|relation| seen.insert(relation.key.clone())).collect()),
+            Some(_) => {
+                let keys = found.map(|relation| relation.key);
+                let keys: Vec<RelationKey> = keys.filter(|key| seen.insert(key.clone())).collect();
+                Ok(self.relations(&keys).await?.into_iter().flatten().collect())
+            }
+        }
+    }
+
+    /// Each entity's allowed relations, counted; 0 where unknown.
+    pub(crate) async fn degrees(&self, entities: &[EntityKey]) -> Result<Vec<u32>, StoreError> {
+        match &self.allowed {
+            None => self.snapshot.degrees(entities).await,
+            Some(allowed) => Ok(entities.iter().map(|key| allowed.degree(key)).collect()),
+        }
+    }
+
+    /// The distinct allowed chunks behind each entity or relation, ascending, at most `limit` each.
+    pub(crate) async fn chunks_behind(
+        &self,
+        keys: &[GraphKey],
+        limit: usize,
+    ) -> Result<Vec<Vec<ChunkId>>, StoreError> {
+        self.snapshot.chunks_behind(keys, self.allowed.as_deref(), limit).await
+    }
+
+    /// Those of the entities that are allowed, as what is allowed describes them.
+    pub(crate) async fn shown_entities(&self, entities: Vec<Entity>) -> Result<Vec<Entity>, StoreError> {
+        if self.allowed.is_none() {
+            return Ok(entities);
+        }
+        let keys: Vec<EntityKey> = entities.into_iter().map(|entity| entity.key).collect();
+        Ok(self.entities(&keys).await?.into_iter().flatten().collect())
+    }
+
+    /// Those of the relations that are allowed, as what is allowed describes them.
+    pub(crate) async fn shown_relations(
+        &self,
+        relations: Vec<Relation>,
+    ) -> Result<Vec<Relation>, StoreError> {
+        if self.allowed.is_none() {
+            return Ok(relations);
+        }
+        let keys: Vec<RelationKey> = relations.into_iter().map(|relation| relation.key).collect();
+        Ok(self.relations(&keys).await?.into_iter().flatten().collect())
+    }
+
+    /// Whether a chunk is of an allowed document.
+    pub(crate) fn holds(&self, chunk: &ChunkId) -> bool {
+        self.allowed.as_ref().is_none_or(|allowed| allowed.admits(VectorKind::Chunk, chunk.as_str()))
+    }
+}

@@ -1,0 +1,180 @@
+//! The cases about filters: what is read of documents that were asked for, and searches among some of them.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use graphloom_core::{
+    Allowed, Batch, ChunkCounts, ChunkExtraction, Document, DocumentFilter, RejectReason, Snapshot, Span,
+    StatusKind, Store, TextQuery, Timestamp, VectorKind, VectorQuery, Visibility,
+};
+
+use super::sample;
+
+/// Three documents about Ada, each with another acquaintance; one is staged.
+async fn library(store: &dyn Store) -> Vec<Document> {
+    let mut documents = Vec::new();
+    for (source, text, other, project, added_at) in [
+        ("notes/a.md", "Ada met Bob", "BOB", "weir", 1_000),
+        ("notes/old/b.md", "Ada met Cleo", "CLEO", "mill", 2_000),
+        ("c.md", "Ada met Dan", "DAN", "weir", 3_000),
+    ] {
+        let mut batch = sample::indexed(source, text, "ADA", other);
+        let document = &mut batch.put_documents[0].document;
+        document.meta.insert("project".to_owned(), project.to_owned());
+        document.added_at = Timestamp(added_at);
+        if source == "c.md" {
+            document.visibility = Visibility::Staged;
+        }
+        documents.push(document.clone());
+        store.commit(batch).await.expect("the batch is accepted");
+    }
+    documents
+}
+
+async fn view(store: &dyn Store) -> Box<dyn Snapshot> {
+    store.snapshot().await.expect("a snapshot")
+}
+
+fn filter(json: &str) -> DocumentFilter {
+    serde_json::from_str(json).expect("a filter")
+}
+
+/// Case.
+pub async fn chunks_are_listed_and_counted_without_their_text(store: &dyn Store) {
+    let new = sample::document("a", "one two three");
+    let mut chunks: Vec<_> =
+        (0..3).map(|n| sample::chunk(&new, n, Span::new(4 * n as usize, 4 * n as usize + 3))).collect();
+    let extraction = sample::extraction("x", "said");
+    chunks[1].extraction = ChunkExtraction::Done { key: extraction.key.clone() };
+    chunks[2].extraction = ChunkExtraction::Failed { reason: "no".to_owned(), attempts: 1 };
+    let ids: Vec<_> = chunks.iter().map(|chunk| chunk.id.clone()).collect();
+    let document = new.document.id.clone();
+    let (put_documents, put_extractions) = (vec![new], vec![extraction]);
+    chunks.reverse();
+    let batch = Batch { put_documents, put_extractions, put_chunks: chunks, ..Batch::default() };
+    store.commit(batch).await.expect("the batch is accepted");
+    let view = view(store).await;
+    let asked = [document, graphloom_core::DocumentId::from_stored("none")];
+    assert_eq!(view.chunk_ids_of(&asked).await.expect("ids"), [ids, vec![]]);
+    let counts = ChunkCounts { chunks: 3, extracted: 1, failed: 1, damaged: 0 };
+    assert_eq!(view.chunk_counts_of(&asked).await.expect("counts"), [counts, ChunkCounts::default()]);
+}
+
+/// Case.
+pub async fn documents_come_by_source_and_by_date(store: &dyn Store) {
+    library(store).await;
+    let view = view(store).await;
+    let sources = |documents: &[Document]| documents.iter().map(|it| it.source.clone()).collect::<Vec<_>>();
+    let page = view.scan_documents_by_source(None, 2).await.expect("documents");
+    assert_eq!(sources(&page), ["c.md", "notes/a.md"]);
+    let rest = view.scan_documents_by_source(Some(("notes/a.md", &page[1].id)), 2).await.expect("documents");
+    assert_eq!(sources(&rest), ["notes/old/b.md"]);
+    let page = view.scan_documents_by_date(None, 2).await.expect("documents");
+    assert_eq!(sources(&page), ["c.md", "notes/old/b.md"]);
+    let rest =
+        view.scan_documents_by_date(Some((page[1].added_at, &page[1].id)), 2).await.expect("documents");
+    assert_eq!(sources(&rest), ["notes/a.md"]);
+}
+
+/// Case.
+pub async fn rejects_are_counted_while_their_extraction_lives(store: &dyn Store) {
+    let documents = library(store).await;
+    let counted = view(store).await.reject_counts().await.expect("counts");
+    assert_eq!(counted, BTreeMap::from([(RejectReason::FieldCount, 3)]));
+    assert_eq!(
+        view(store).await.status_counts().await.expect("counts"),
+        BTreeMap::from([(StatusKind::Ready, 3)])
+    );
+    let again = Batch {
+        put_extractions: vec![sample::extraction("Ada met Bob", "said otherwise")],
+        ..Batch::default()
+    };
+    store.commit(again).await.expect("the batch is accepted");
+    let remove_documents = vec![documents[1].id.clone()];
+    store.commit(Batch { remove_documents, ..Batch::default() }).await.expect("the batch is accepted");
+    let counted = view(store).await.reject_counts().await.expect("counts");
+    assert_eq!(counted, BTreeMap::from([(RejectReason::FieldCount, 2)]));
+}
+
+/// Case.
+pub async fn searches_within_documents_count_nothing_else(store: &dyn Store) {
+    let documents = library(store).await;
+    let view = view(store).await;
+    let allowed = Allowed::resolve(&*view, &filter(r#"{"sources":["notes/old/*","c.md"]}"#), true).await;
+    let allowed = allowed.expect("an answer").expect("not every document");
+    assert_eq!(
+        *allowed.documents(),
+        BTreeSet::from([documents[1].id.clone()]),
+        "a staged document answers nothing"
+    );
+    assert!(allowed.admits(VectorKind::Entity, "CLEO") && !allowed.admits(VectorKind::Entity, "BOB"));
+    assert_eq!((allowed.degree(&sample::key("ADA")), allowed.degree(&sample::key("BOB"))), (1, 0));
+
+    for (kind, question, found) in [
+        (
+            VectorKind::Chunk,
+            [1.0, 0.0, 0.0],
+            vec![sample::whole(&sample::document("notes/old/b.md", "Ada met Cleo")).id.to_string()],
+        ),
+        (VectorKind::Entity, [0.0, 1.0, 1.0], vec!["CLEO".to_owned()]),
+        (VectorKind::Relation, [0.0, 0.0, 1.0], vec![sample::pair("ADA", "CLEO").to_string()]),
+    ] {
+        let vectors = vec![question.to_vec()];
+        let within = Some(Arc::clone(&allowed));
+        let query = VectorQuery { kind, vectors, limit: 1, min_score: -1.0, within };
+        let hits = view.search_vectors(&query).await.expect("hits").remove(0);
+        assert_eq!(hits.into_iter().map(|hit| hit.id).collect::<Vec<_>>(), found);
+    }
+    let within = Some(Arc::clone(&allowed));
+    let query = TextQuery { kind: VectorKind::Chunk, text: "ada met".to_owned(), limit: 1, within };
+    let hits = view.search_text(&query).await.expect("hits");
+    assert_eq!(hits.len(), 1);
+    assert!(allowed.admits(VectorKind::Chunk, &hits[0].id));
+    let ada = [graphloom_core::GraphKey::Entity(sample::key("ADA"))];
+    let behind = view.chunks_behind(&ada, Some(allowed.as_ref()), 1).await.expect("chunks");
+    assert_eq!(behind, [[graphloom_core::ChunkId::from_stored(hits[0].id.as_str())]]);
+
+    let nothing = Arc::new(Allowed::default());
+    let query = VectorQuery {
+        kind: VectorKind::Chunk,
+        vectors: vec![vec![1.0, 0.0, 0.0]],
+        limit: 9,
+        min_score: -1.0,
+        within: Some(Arc::clone(&nothing)),
+    };
+    assert_eq!(view.search_vectors(&query).await.expect("no hits"), [vec![]]);
+    let query =
+        TextQuery { kind: VectorKind::Chunk, text: "ada".to_owned(), limit: 9, within: Some(nothing) };
+    assert_eq!(view.search_text(&query).await.expect("no hits"), []);
+}
+
+/// Case.
+pub async fn selecting_by_filter_equals_asking_every_document(store: &dyn Store) {
+    let documents = library(store).await;
+    let view = view(store).await;
+    let ids: Vec<_> = documents.iter().map(|document| document.id.clone()).collect();
+    let statuses = graphloom_core::statuses_of(&*view, &ids).await.expect("statuses");
+    let by_id = format!(r#"{{"documents":["{}","doc-none"]}}"#, documents[2].id);
+    for (json, count) in [
+        ("{}", 3),
+        (r#"{"sources":["notes/a.md","gone.md"]}"#, 1),
+        (r#"{"sources":["notes/a.md"],"meta":["project=mill"]}"#, 0),
+        (r#"{"sources":["notes/**"]}"#, 2),
+        (r#"{"meta":["project=weir"],"status":["ready"]}"#, 2),
+        (r#"{"status":["failed","waiting"]}"#, 0),
+        (r#"{"accepted_after":"1970-01-01T00:00:02Z"}"#, 2),
+        (by_id.as_str(), 1),
+    ] {
+        let filter = filter(json);
+        let found = filter.select(&*view).await.expect("documents");
+        let mut expected: Vec<&Document> = (documents.iter().zip(&statuses))
+            .filter(|(document, status)| filter.admits(document, status.kind()))
+            .map(|(document, _)| document)
+            .collect();
+        expected.sort_by(|one, other| one.id.cmp(&other.id));
+        assert_eq!(found.iter().collect::<Vec<_>>(), expected, "{json}");
+        assert_eq!(found.len(), count, "{json}");
+    }
+    let everything = Allowed::resolve(&*view, &filter("{}"), true).await.expect("an answer");
+    assert_eq!(everything, None, "a filter that admits every document changes nothing");
+}

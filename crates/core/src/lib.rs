@@ -20,6 +20,7 @@ mod graph;
 mod id;
 mod job;
 mod ledger;
+mod links;
 mod model;
 mod place;
 mod progress;
@@ -47,6 +48,7 @@ pub use id::{
 };
 pub use job::{DocumentStatus, Job, JobState, Lease, StatusKind};
 pub use ledger::{Call, CallOutcome, Role};
+pub use links::{LinkGraph, Node, NodeNumber};
 pub use model::{
     ChatEvent, ChatMessage, ChatRequest, ChatRole, ChatStream, Completion, Embedder, Embeddings,
     FinishReason, LanguageModel, ModelError, Purpose, Reranker, Reranking, Usage, complete,

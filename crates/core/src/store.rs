@@ -9,7 +9,8 @@ use serde::{Deserialize, Serialize};
 use crate::{
     Allowed, Batch, CacheKind, CacheSize, Call, Chunk, ChunkExtraction, ChunkId, ContentHash, Decision,
     DecisionId, Document, DocumentId, Entity, EntityKey, Extraction, ExtractionKey, Fact, GraphKey, Job,
-    Mention, RejectReason, Relation, RelationKey, Revision, StatusKind, Summary, Timestamp, WorkspaceId,
+    LinkGraph, Mention, RejectReason, Relation, RelationKey, Revision, StatusKind, Summary, Timestamp,
+    WorkspaceId,
 };
 
 /// One workspace's evidence and views.
@@ -141,6 +142,9 @@ pub trait Snapshot: Send + Sync {
     /// Best matches of the words of `query` by BM25: highest score first, ties by ascending id, at most `limit`.
     /// Syntax characters are ordinary text. Scores compare only within one answer.
     async fn search_text(&self, query: &TextQuery) -> Result<Vec<VectorHit>, StoreError>;
+
+    /// What leads to what among the chunks of live documents, for walks. Numbers are those of this answer only.
+    async fn links(&self) -> Result<Arc<LinkGraph>, StoreError>;
 
     /// The rebuildable indexes and the revision each has caught up with.
     async fn projections(&self) -> Result<Vec<Projection>, StoreError>;

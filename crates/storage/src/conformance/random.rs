@@ -441,6 +441,7 @@ async fn compare(found: &dyn Snapshot, expected: &dyn Snapshot) {
     assert_eq!(allowed, self::allowed(found).await, "what rests on a document");
     same!(found, expected, chunks_behind(&graph, Some(allowed.as_ref()), 2));
     same!(found, expected, summaries(&graph));
+    same!(found, expected, links());
     compare_searches(found, expected).await;
 
     same_pages!(found, expected, scan_documents(), row => &row.id);

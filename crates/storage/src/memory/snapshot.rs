@@ -8,9 +8,9 @@ use async_trait::async_trait;
 use graphloom_core::{
     Allowed, CacheKind, CacheSize, Call, Chunk, ChunkCounts, ChunkExtraction, ChunkId, ContentHash, Decision,
     DecisionId, Document, DocumentId, EmbeddingSpec, Entity, EntityKey, Extraction, ExtractionKey, Fact,
-    GraphKey, Job, JobState, Mention, Projection, RejectReason, Relation, RelationKey, Revision, Snapshot,
-    StatusKind, StoreCounts, StoreError, Summary, SummaryKey, TextQuery, Timestamp, VectorEntry, VectorHit,
-    VectorKind, VectorQuery, Visibility,
+    GraphKey, Job, JobState, LinkGraph, Mention, Projection, RejectReason, Relation, RelationKey, Revision,
+    Snapshot, StatusKind, StoreCounts, StoreError, Summary, SummaryKey, TextQuery, Timestamp, VectorEntry,
+    VectorHit, VectorKind, VectorQuery, Visibility,
 };
 
 use super::State;
@@ -287,6 +287,21 @@ impl Snapshot for MemorySnapshot {
         hits.retain(|hit| admits(query.within.as_deref(), query.kind, &hit.id));
         vector::rank(&mut hits, query.limit);
         Ok(hits)
+    }
+
+    async fn links(&self) -> Result<Arc<LinkGraph>, StoreError> {
+        let mut keys: BTreeMap<&ChunkId, BTreeSet<GraphKey>> = BTreeMap::new();
+        for mention in self.0.mentions.values().filter(|mention| !mention.set_aside) {
+            keys.entry(&mention.chunk).or_default().insert(GraphKey::Entity(mention.entity.clone()));
+        }
+        for fact in self.0.facts.values().filter(|fact| !fact.set_aside) {
+            let of_chunk = keys.entry(&fact.chunk).or_default();
+            of_chunk.extend(fact.relation.ends().map(|end| GraphKey::Entity(end.clone())));
+            of_chunk.insert(GraphKey::Relation(fact.relation.clone()));
+        }
+        let live = keys.into_iter().filter(|(id, _)| self.is_found(VectorKind::Chunk, id.as_str()));
+        let graph = LinkGraph::of(live.map(|(id, keys)| (id.clone(), keys.into_iter().collect())));
+        Ok(Arc::new(graph))
     }
 
     async fn projections(&self) -> Result<Vec<Projection>, StoreError> {

@@ -10,7 +10,7 @@ use graphloom_core::{
 use rusqlite::{Connection, OptionalExtension, params};
 
 use super::cache;
-use super::changes::{self, TEXT, Touched, VECTOR, touch};
+use super::changes::{self, LINKS, TEXT, Touched, VECTOR, touch};
 use super::error::Context;
 use super::text::{self, Slicer};
 use super::{revisions, rows};
@@ -52,7 +52,7 @@ pub(super) fn apply(conn: &Connection, batch: &Batch) -> Result<Revision, StoreE
     for decision in &batch.put_decisions {
         put_decision(conn, decision).during("putting a decision")?;
     }
-    put_graph(conn, batch)?;
+    put_graph(conn, batch, &mut touched)?;
     put_views(conn, batch, &mut touched).during("putting entities and relations")?;
     put_vectors(conn, &batch.put_vectors, &mut touched).during("putting vectors")?;
     for call in &batch.append_calls {
@@ -131,7 +131,7 @@ fn touch_chunks_of(conn: &Connection, document: i64, touched: &mut Touched) -> r
     let mut select = conn.prepare_cached("SELECT key FROM chunks WHERE document = ?1")?;
     let mut found = select.query([document])?;
     while let Some(row) = found.next()? {
-        touch(touched, VectorKind::Chunk, row.get_ref(0)?.as_str()?, VECTOR | TEXT);
+        touch(touched, VectorKind::Chunk, row.get_ref(0)?.as_str()?, VECTOR | TEXT | LINKS);
     }
     Ok(())
 }
@@ -148,7 +148,7 @@ fn remove_document(conn: &Connection, id: &DocumentId, touched: &mut Touched) ->
     conn.prepare_cached("DELETE FROM documents WHERE id = ?1")?.execute([number])?;
     for (chunk, extraction) in chunks {
         remove_vector(conn, VectorKind::Chunk, &chunk)?;
-        touch(touched, VectorKind::Chunk, &chunk, VECTOR | TEXT);
+        touch(touched, VectorKind::Chunk, &chunk, VECTOR | TEXT | LINKS);
         if let Some(extraction) = extraction {
             remove_unused_extraction(conn, &extraction)?;
         }
@@ -374,7 +374,11 @@ fn put_decision(conn: &Connection, decision: &Decision) -> rusqlite::Result<()> 
     .map(drop)
 }
 
-fn put_graph(conn: &Connection, batch: &Batch) -> Result<(), StoreError> {
+fn put_graph(conn: &Connection, batch: &Batch, touched: &mut Touched) -> Result<(), StoreError> {
+    let mut touch_links = |chunk: &ChunkId| touch(touched, VectorKind::Chunk, chunk.as_str(), LINKS);
+    batch.clear_graph_of.iter().for_each(&mut touch_links);
+    batch.put_mentions.iter().for_each(|mention| touch_links(&mention.chunk));
+    batch.put_facts.iter().for_each(|fact| touch_links(&fact.chunk));
     for chunk in &batch.clear_graph_of {
         for sql in [
             "DELETE FROM mentions WHERE chunk = (SELECT id FROM chunks WHERE key = ?1)",

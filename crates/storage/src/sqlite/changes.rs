@@ -16,6 +16,8 @@ const MAX_LOGGED_CHANGES: i64 = 32 << 10;
 pub(super) const VECTOR: u8 = 1;
 /// The entry's searchable text, or whether it may be found, changed.
 pub(super) const TEXT: u8 = 2;
+/// What the chunk leads to in the graph, or whether it may be found, changed.
+pub(super) const LINKS: u8 = 4;
 
 /// What a batch touches; each entry once.
 pub(super) type Touched = BTreeMap<(u8, String), u8>;

@@ -8,6 +8,7 @@ mod cache;
 mod changes;
 mod error;
 mod full_text;
+mod links;
 mod read;
 mod rows;
 mod scan;
@@ -58,6 +59,7 @@ impl SqliteStore {
                 data_dir.join(format!("{workspace}.projections")).join("full_text"),
             ),
             vectors: vectors::Vectors::default(),
+            links: links::Links::default(),
             readers: Mutex::default(),
             path,
             workspace,
@@ -117,6 +119,7 @@ struct Shared {
     path: PathBuf,
     readers: Mutex<Vec<Connection>>,
     vectors: vectors::Vectors,
+    links: links::Links,
     full_text: full_text::FullText,
 }
 

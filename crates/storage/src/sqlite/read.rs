@@ -7,7 +7,7 @@ use graphloom_core::{
     Entity, EntityKey, Extraction, ExtractionKey, Fact, GraphKey, Job, Mention, RejectReason, Relation,
     RelationKey, StatusKind, StoreCounts, Summary, SummaryKey, Timestamp, VectorKind,
 };
-use rusqlite::{Connection, OptionalExtension, Params, Result, Row, params};
+use rusqlite::{CachedStatement, Connection, OptionalExtension, Params, Result, Row, params};
 
 use super::text::{self, Slicer};
 use super::{rows, vectors};
@@ -204,36 +204,58 @@ fn sort_facts(facts: &mut [Fact]) {
 
 pub(super) fn graph_keys_of(conn: &Connection, chunks: &[ChunkId]) -> Result<Vec<GraphKey>> {
     let mut number = conn.prepare_cached("SELECT id FROM chunks WHERE key = ?1")?;
-    let mut set_aside = conn.prepare_cached(
-        "SELECT 1 FROM mentions WHERE chunk = ?1 AND set_aside = 1
-         UNION ALL SELECT 1 FROM facts WHERE chunk = ?1 AND set_aside = 1",
-    )?;
-    // Nothing is set aside in most chunks; then the indexes by chunk hold all that is asked.
-    let sql = |table: &str, columns: &str, which: &str| {
-        conn.prepare_cached(&format!("SELECT {columns} FROM {table} WHERE chunk = ?1{which}"))
-    };
-    const COUNTING: &str = " AND set_aside = 0";
-    let mut entities = [sql("mentions", "entity", "")?, sql("mentions", "entity", COUNTING)?];
-    let mut relations = [sql("facts", "a, b", "")?, sql("facts", "a, b", COUNTING)?];
+    let mut reader = ChunkKeys::new(conn)?;
     let mut keys = Vec::new();
     for chunk in chunks {
         let number: Option<i64> = number.query_row([chunk.as_str()], |row| row.get(0)).optional()?;
-        let Some(number) = number else { continue };
-        let which = usize::from(set_aside.exists([number])?);
-        let mut found = entities[which].query([number])?;
-        while let Some(row) = found.next()? {
-            keys.push(GraphKey::Entity(EntityKey::from_stored(row.get::<_, String>(0)?)));
-        }
-        let mut found = relations[which].query([number])?;
-        while let Some(row) = found.next()? {
-            let relation = rows::relation_key(row, 0)?;
-            keys.extend(relation.ends().map(|end| GraphKey::Entity(end.clone())));
-            keys.push(GraphKey::Relation(relation));
+        if let Some(number) = number {
+            reader.read(number, &mut keys)?;
         }
     }
     keys.sort_unstable();
     keys.dedup();
     Ok(keys)
+}
+
+/// Reads what chunks' mentions and facts count for.
+pub(super) struct ChunkKeys<'a> {
+    set_aside: CachedStatement<'a>,
+    /// For chunks of which nothing is set aside, and for the others.
+    entities: [CachedStatement<'a>; 2],
+    relations: [CachedStatement<'a>; 2],
+}
+
+impl<'a> ChunkKeys<'a> {
+    pub(super) fn new(conn: &'a Connection) -> Result<Self> {
+        let set_aside = conn.prepare_cached(
+            "SELECT 1 FROM mentions WHERE chunk = ?1 AND set_aside = 1
+             UNION ALL SELECT 1 FROM facts WHERE chunk = ?1 AND set_aside = 1",
+        )?;
+        // Nothing is set aside in most chunks; then the indexes by chunk hold all that is asked.
+        let sql = |table: &str, columns: &str, which: &str| {
+            conn.prepare_cached(&format!("SELECT {columns} FROM {table} WHERE chunk = ?1{which}"))
+        };
+        const COUNTING: &str = " AND set_aside = 0";
+        let entities = [sql("mentions", "entity", "")?, sql("mentions", "entity", COUNTING)?];
+        let relations = [sql("facts", "a, b", "")?, sql("facts", "a, b", COUNTING)?];
+        Ok(Self { set_aside, entities, relations })
+    }
+
+    /// Appends the keys of the chunk of this number, some of them more than once.
+    pub(super) fn read(&mut self, number: i64, keys: &mut Vec<GraphKey>) -> Result<()> {
+        let which = usize::from(self.set_aside.exists([number])?);
+        let mut found = self.entities[which].query([number])?;
+        while let Some(row) = found.next()? {
+            keys.push(GraphKey::Entity(EntityKey::from_stored(row.get::<_, String>(0)?)));
+        }
+        let mut found = self.relations[which].query([number])?;
+        while let Some(row) = found.next()? {
+            let relation = rows::relation_key(row, 0)?;
+            keys.extend(relation.ends().map(|end| GraphKey::Entity(end.clone())));
+            keys.push(GraphKey::Relation(relation));
+        }
+        Ok(())
+    }
 }
 
 pub(super) fn entity(conn: &Connection, key: &EntityKey) -> Result<Option<Entity>> {

@@ -1,14 +1,15 @@
 //! The read view: a lock around a connection, and the port's methods on it.
 
 use std::collections::BTreeMap;
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use async_trait::async_trait;
 use graphloom_core::{
     Allowed, CacheKind, CacheSize, Call, Chunk, ChunkCounts, ChunkExtraction, ChunkId, ContentHash, Decision,
     DecisionId, Document, DocumentId, EmbeddingSpec, Entity, EntityKey, Extraction, ExtractionKey, Fact,
-    GraphKey, Job, Mention, Projection, RejectReason, Relation, RelationKey, Revision, Snapshot, StatusKind,
-    StoreCounts, StoreError, Summary, TextQuery, Timestamp, VectorEntry, VectorHit, VectorKind, VectorQuery,
+    GraphKey, Job, LinkGraph, Mention, Projection, RejectReason, Relation, RelationKey, Revision, Snapshot,
+    StatusKind, StoreCounts, StoreError, Summary, TextQuery, Timestamp, VectorEntry, VectorHit, VectorKind,
+    VectorQuery,
 };
 use rusqlite::Connection;
 
@@ -195,6 +196,11 @@ impl Snapshot for SqliteSnapshot {
     async fn search_text(&self, query: &TextQuery) -> Result<Vec<VectorHit>, StoreError> {
         let reader = self.reader.lock().unwrap_or_else(PoisonError::into_inner);
         reader.shared.full_text.search(&reader.conn, self.revision, query)
+    }
+
+    async fn links(&self) -> Result<Arc<LinkGraph>, StoreError> {
+        let reader = self.reader.lock().unwrap_or_else(PoisonError::into_inner);
+        reader.shared.links.of(&reader.conn).during("reading the links of the graph")
     }
 
     async fn projections(&self) -> Result<Vec<Projection>, StoreError> {

@@ -1,0 +1,394 @@
+//! The graph as a walk sees it: chunks, relations and entities as numbered nodes, and what leads to what.
+//!
+//! ```text
+//! chunk - entity      the chunk mentions the entity, or states a fact about it
+//! chunk - relation    the chunk states a fact of the relation
+//! relation - entity   the entity is an end of the relation
+//! ```
+//!
+//! Links have no direction and no weight, each stands once. Everything follows from what each chunk says, so a change
+//! is told chunk by chunk.
+
+use std::collections::{BTreeSet, HashMap};
+use std::sync::Arc;
+
+use crate::{ChunkId, EntityKey, GraphKey, RelationKey};
+
+/// Rows changed since the arrays were last written anew; above this and a quarter of all rows they are.
+const MAX_CHANGED_ROWS: usize = 4096;
+
+/// A node's number: its place in one [`LinkGraph`], and in those made of it by changes, until it is gone.
+pub type NodeNumber = u32;
+
+/// What a number stands for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Node<'a> {
+    /// A chunk.
+    Chunk(&'a ChunkId),
+    /// An entity.
+    Entity(&'a EntityKey),
+    /// A relation, by its ends: the smaller key first.
+    Relation(&'a EntityKey, &'a EntityKey),
+}
+
+/// Chunks, relations and entities with their links, in compressed sparse rows; changes stand beside the arrays until
+/// there are many.
+///
+/// A clone shares what has not changed. Entities and relations that no chunk leads to are no nodes.
+#[derive(Debug, Clone, Default)]
+pub struct LinkGraph {
+    names: Arc<Vec<Option<Name>>>,
+    orders: Arc<Vec<u64>>,
+    by_name: Arc<HashMap<Name, NodeNumber>>,
+    rows: Arc<Rows>,
+    /// Rows that differ from the arrays, and rows of nodes that the arrays do not know.
+    changed: HashMap<NodeNumber, Vec<NodeNumber>>,
+    /// Numbers whose nodes are gone.
+    free: Vec<NodeNumber>,
+}
+
+/// Equal where the same things are linked, whatever their numbers.
+impl PartialEq for LinkGraph {
+    fn eq(&self, other: &Self) -> bool {
+        let other_number = |number: NodeNumber| match self.node(number)? {
+            Node::Chunk(id) => other.chunk(id),
+            Node::Entity(key) => other.entity(key),
+            Node::Relation(a, b) => {
+                other.by_name.get(&Name::Relation(other.entity(a)?, other.entity(b)?)).copied()
+            }
+        };
+        let equal = |&number: &NodeNumber| {
+            let Some(twin) = other_number(number) else { return false };
+            let mut mine: Vec<_> = self.neighbours(number).iter().map(|&to| other_number(to)).collect();
+            let mut theirs: Vec<_> = other.neighbours(twin).iter().map(|&to| Some(to)).collect();
+            mine.sort_unstable();
+            theirs.sort_unstable();
+            mine == theirs
+        };
+        self.len() == other.len() && self.by_name.values().all(equal)
+    }
+}
+
+/// A node, without the strings of a relation's ends.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+enum Name {
+    Chunk(ChunkId),
+    Entity(EntityKey),
+    Relation(NodeNumber, NodeNumber),
+}
+
+/// Compressed sparse rows: the neighbours of `n` are `neighbours[starts[n]..starts[n + 1]]`.
+#[derive(Debug, Default)]
+struct Rows {
+    starts: Vec<u64>,
+    neighbours: Vec<NodeNumber>,
+}
+
+impl Rows {
+    fn of(&self, node: NodeNumber) -> &[NodeNumber] {
+        match self.starts.get(node as usize..node as usize + 2) {
+            Some(&[start, end]) => &self.neighbours[start as usize..end as usize],
+            Some(_) | None => &[],
+        }
+    }
+}
+
+impl LinkGraph {
+    /// The graph of these chunks, each named once, with the entities and relations that each leads to, each once.
+    pub fn of(chunks: impl IntoIterator<Item = (ChunkId, Vec<GraphKey>)>) -> Self {
+        let mut graph = Self::default();
+        let mut links: Vec<(NodeNumber, NodeNumber)> = Vec::new();
+        for (chunk, keys) in chunks.into_iter().filter(|(_, keys)| !keys.is_empty()) {
+            let chunk = graph.number(Name::Chunk(chunk));
+            for key in keys {
+                let known = graph.names.len();
+                let (node, ends) = graph.graph_node(&key);
+                links.push((chunk, node));
+                if node as usize >= known {
+                    links.extend(ends.into_iter().flatten().map(|end| (node, end)));
+                }
+            }
+        }
+        graph.rows = Arc::new(rows_of(graph.names.len(), &links));
+        graph
+    }
+
+    /// Nodes.
+    pub fn len(&self) -> usize {
+        self.by_name.len()
+    }
+
+    /// Whether there is no node.
+    pub fn is_empty(&self) -> bool {
+        self.by_name.is_empty()
+    }
+
+    /// One more than the largest number.
+    pub fn numbers(&self) -> usize {
+        self.names.len()
+    }
+
+    /// The chunk's number; `None` where it leads nowhere.
+    pub fn chunk(&self, id: &ChunkId) -> Option<NodeNumber> {
+        self.by_name.get(&Name::Chunk(id.clone())).copied()
+    }
+
+    /// The entity's number; `None` where no chunk leads to it.
+    pub fn entity(&self, key: &EntityKey) -> Option<NodeNumber> {
+        self.by_name.get(&Name::Entity(key.clone())).copied()
+    }
+
+    /// The relation's number; `None` where no chunk leads to it.
+    pub fn relation(&self, key: &RelationKey) -> Option<NodeNumber> {
+        let (a, b) = (self.entity(key.a())?, self.entity(key.b())?);
+        self.by_name.get(&Name::Relation(a, b)).copied()
+    }
+
+    /// What the number stands for; `None` where its node is gone.
+    pub fn node(&self, number: NodeNumber) -> Option<Node<'_>> {
+        match self.names.get(number as usize)?.as_ref()? {
+            Name::Chunk(id) => Some(Node::Chunk(id)),
+            Name::Entity(key) => Some(Node::Entity(key)),
+            Name::Relation(a, b) => match (self.names.get(*a as usize)?, self.names.get(*b as usize)?) {
+                (Some(Name::Entity(a)), Some(Name::Entity(b))) => Some(Node::Relation(a, b)),
+                _ => None,
+            },
+        }
+    }
+
+    /// The node's place in an order of all things that may be nodes: the same in every graph, whatever its number. Two
+    /// things have the same place about once in 2^64 pairs.
+    pub fn order(&self, number: NodeNumber) -> u64 {
+        self.orders.get(number as usize).copied().unwrap_or(u64::MAX)
+    }
+
+    /// What the node is linked with, each once, in no particular order; nothing where it is gone.
+    pub fn neighbours(&self, number: NodeNumber) -> &[NodeNumber] {
+        self.changed.get(&number).map_or_else(|| self.rows.of(number), Vec::as_slice)
+    }
+
+    /// Makes `keys` all that the chunk leads to; a chunk that leads nowhere is gone.
+    pub fn set_chunk(&mut self, chunk: &ChunkId, keys: &[GraphKey]) {
+        if keys.is_empty() && self.chunk(chunk).is_none() {
+            return;
+        }
+        let chunk = self.number(Name::Chunk(chunk.clone()));
+        let mut wanted: BTreeSet<NodeNumber> = BTreeSet::new();
+        for key in keys {
+            let (node, ends) = self.graph_node(key);
+            if self.neighbours(node).is_empty() {
+                ends.into_iter().flatten().for_each(|end| self.link(node, end));
+            }
+            wanted.insert(node);
+        }
+        let had: BTreeSet<NodeNumber> = self.neighbours(chunk).iter().copied().collect();
+        wanted.difference(&had).for_each(|&node| self.link(chunk, node));
+        for &node in had.difference(&wanted) {
+            self.unlink(chunk, node);
+            self.drop_if_unsaid(node);
+        }
+        if wanted.is_empty() {
+            self.drop_node(chunk);
+        }
+        if self.changed.len() > MAX_CHANGED_ROWS.max(self.names.len() / 4) {
+            self.fold();
+        }
+    }
+
+    fn number(&mut self, name: Name) -> NodeNumber {
+        if let Some(&number) = self.by_name.get(&name) {
+            return number;
+        }
+        let order = self.order_of(&name);
+        let (names, orders) = (Arc::make_mut(&mut self.names), Arc::make_mut(&mut self.orders));
+        let number = match self.free.pop() {
+            Some(free) => {
+                (names[free as usize], orders[free as usize]) = (Some(name.clone()), order);
+                free
+            }
+            None => {
+                names.push(Some(name.clone()));
+                orders.push(order);
+                (names.len() - 1) as NodeNumber
+            }
+        };
+        Arc::make_mut(&mut self.by_name).insert(name, number);
+        number
+    }
+
+    /// Where a node of this name stands in the order of all: its hash, so that it does not depend on what came before.
+    fn order_of(&self, name: &Name) -> u64 {
+        let hash = match name {
+            Name::Chunk(id) => blake3::hash(id.as_str().as_bytes()),
+            Name::Entity(key) => blake3::hash(key.as_str().as_bytes()),
+            Name::Relation(a, b) => {
+                let ends = [self.order(*a).to_le_bytes(), self.order(*b).to_le_bytes()];
+                blake3::hash(ends.as_flattened())
+            }
+        };
+        let mut first = [0; 8];
+        first.copy_from_slice(&hash.as_bytes()[..8]);
+        u64::from_le_bytes(first)
+    }
+
+    /// The number of an entity or relation, and those of a relation's ends.
+    fn graph_node(&mut self, key: &GraphKey) -> (NodeNumber, Option<[NodeNumber; 2]>) {
+        match key {
+            GraphKey::Entity(key) => (self.number(Name::Entity(key.clone())), None),
+            GraphKey::Relation(key) => {
+                let ends = key.ends().map(|end| self.number(Name::Entity(end.clone())));
+                (self.number(Name::Relation(ends[0], ends[1])), Some(ends))
+            }
+        }
+    }
+
+    fn row_mut(&mut self, node: NodeNumber) -> &mut Vec<NodeNumber> {
+        let rows = &self.rows;
+        self.changed.entry(node).or_insert_with(|| rows.of(node).to_vec())
+    }
+
+    fn link(&mut self, one: NodeNumber, other: NodeNumber) {
+        self.row_mut(one).push(other);
+        self.row_mut(other).push(one);
+    }
+
+    fn unlink(&mut self, one: NodeNumber, other: NodeNumber) {
+        self.row_mut(one).retain(|&node| node != other);
+        self.row_mut(other).retain(|&node| node != one);
+    }
+
+    /// Removes a relation that no chunk states any more, and an entity that nothing leads to.
+    fn drop_if_unsaid(&mut self, node: NodeNumber) {
+        let ends = match self.names.get(node as usize) {
+            Some(Some(Name::Relation(a, b))) => Some([*a, *b]),
+            Some(Some(Name::Chunk(_) | Name::Entity(_)) | None) | None => None,
+        };
+        match ends {
+            Some(ends) if self.neighbours(node).len() == ends.len() => {
+                for end in ends {
+                    self.unlink(node, end);
+                    self.drop_if_unsaid(end);
+                }
+                self.drop_node(node);
+            }
+            None if self.neighbours(node).is_empty() => self.drop_node(node),
+            Some(_) | None => {}
+        }
+    }
+
+    fn drop_node(&mut self, node: NodeNumber) {
+        let slot = Arc::make_mut(&mut self.names).get_mut(node as usize);
+        if let Some(name) = slot.and_then(Option::take) {
+            Arc::make_mut(&mut self.by_name).remove(&name);
+            self.changed.insert(node, Vec::new());
+            self.free.push(node);
+        }
+    }
+
+    /// Writes the arrays anew.
+    fn fold(&mut self) {
+        let mut rows = Rows { starts: Vec::with_capacity(self.names.len() + 1), neighbours: Vec::new() };
+        rows.starts.push(0);
+        for node in 0..self.names.len() as NodeNumber {
+            rows.neighbours.extend_from_slice(self.neighbours(node));
+            rows.starts.push(rows.neighbours.len() as u64);
+        }
+        self.rows = Arc::new(rows);
+        self.changed.clear();
+    }
+}
+
+/// Rows of `nodes` nodes with these links, each given once and entered from both sides.
+fn rows_of(nodes: usize, links: &[(NodeNumber, NodeNumber)]) -> Rows {
+    let mut starts = vec![0u64; nodes + 1];
+    for &(one, other) in links {
+        starts[one as usize + 1] += 1;
+        starts[other as usize + 1] += 1;
+    }
+    for node in 0..nodes {
+        starts[node + 1] += starts[node];
+    }
+    let mut ends = starts.clone();
+    let mut neighbours = vec![0; links.len() * 2];
+    let mut enter = |from: NodeNumber, to: NodeNumber| {
+        let place = &mut ends[from as usize];
+        neighbours[*place as usize] = to;
+        *place += 1;
+    };
+    for &(one, other) in links {
+        enter(one, other);
+        enter(other, one);
+    }
+    Rows { starts, neighbours }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use proptest::collection::{btree_set, vec};
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn entity(number: u8) -> EntityKey {
+        EntityKey::from_stored(format!("E{number}"))
+    }
+
+    fn chunk(number: u8) -> ChunkId {
+        ChunkId::from_stored(format!("chunk-{number}"))
+    }
+
+    fn links(entities: &[u8], relations: &[(u8, u8)]) -> Vec<GraphKey> {
+        let relations = relations.iter().filter_map(|&(a, b)| RelationKey::new(entity(a), entity(b)));
+        let entities = entities.iter().map(|&number| GraphKey::Entity(entity(number)));
+        entities.chain(relations.map(GraphKey::Relation)).collect::<BTreeSet<_>>().into_iter().collect()
+    }
+
+    #[test]
+    fn a_relation_leads_to_its_ends_and_to_the_chunks_that_state_it() {
+        let graph = LinkGraph::of([(chunk(1), links(&[1, 2], &[(1, 2)])), (chunk(2), links(&[], &[(2, 1)]))]);
+        let relation = RelationKey::new(entity(1), entity(2)).expect("two entities");
+        let node = graph.relation(&relation).expect("stated twice");
+        assert_eq!(graph.neighbours(node).len(), 4);
+        let first = graph.entity(&entity(1)).expect("mentioned");
+        assert_eq!(graph.neighbours(first).len(), 2);
+        assert_eq!(graph.len(), 5);
+        assert_eq!(graph.node(node), Some(Node::Relation(&entity(1), &entity(2))));
+    }
+
+    #[test]
+    fn what_no_chunk_leads_to_is_gone() {
+        let mut graph = LinkGraph::of([(chunk(1), links(&[1], &[(2, 3)])), (chunk(2), links(&[1], &[]))]);
+        graph.set_chunk(&chunk(1), &[]);
+        assert_eq!(graph.chunk(&chunk(1)), None);
+        assert_eq!(graph.entity(&entity(2)), None);
+        assert!(graph.entity(&entity(1)).is_some());
+        assert_eq!(graph.len(), 2);
+    }
+
+    proptest! {
+        #[test]
+        fn changes_chunk_by_chunk_leave_the_graph_that_is_built_at_once(
+            steps in vec((0u8..6, btree_set(0u8..8, 0..4), btree_set((0u8..8, 0u8..8), 0..4)), 0..30)
+        ) {
+            let mut changed = LinkGraph::default();
+            let mut last = BTreeMap::new();
+            for (number, entities, relations) in steps {
+                let entities: Vec<u8> = entities.into_iter().collect();
+                let relations: Vec<(u8, u8)> = relations.into_iter().collect();
+                let links = links(&entities, &relations);
+                changed.set_chunk(&chunk(number), &links);
+                last.insert(chunk(number), links);
+            }
+            let mut folded = changed.clone();
+            folded.fold();
+            let built = LinkGraph::of(last.clone());
+            prop_assert_eq!(&changed, &built);
+            prop_assert_eq!(&folded, &built);
+            let without_the_first = LinkGraph::of(last.iter().skip(1).map(|(id, keys)| (id.clone(), keys.clone())));
+            let first_leads_somewhere = last.values().next().is_some_and(|keys| !keys.is_empty());
+            prop_assert_eq!(without_the_first == built, !first_leads_somewhere);
+        }
+    }
+}

@@ -317,6 +317,10 @@ pub(crate) struct SearchArgs {
 /// A mode, as typed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum ModeArg {
+    /// A walk over the graph from passages by vector and words, facts, and names in the question.
+    Auto,
+    /// A walk over the graph from passages and facts by vector, and names in the question.
+    Ppr,
     /// Chunks by vector.
     Naive,
     /// Entities by specifics, their relations and chunks.
@@ -334,6 +338,8 @@ pub(crate) enum ModeArg {
 impl From<ModeArg> for Mode {
     fn from(mode: ModeArg) -> Self {
         match mode {
+            ModeArg::Auto => Self::Auto,
+            ModeArg::Ppr => Self::Ppr,
             ModeArg::Naive => Self::Naive,
             ModeArg::Local => Self::Local,
             ModeArg::Global => Self::Global,

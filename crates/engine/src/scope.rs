@@ -171,6 +171,11 @@ impl<'a> Scope<'a> {
         Ok(self.relations(&keys).await?.into_iter().flatten().collect())
     }
 
+    /// Whether anything may be left out.
+    pub(crate) fn is_filtered(&self) -> bool {
+        self.allowed.is_some()
+    }
+
     /// Whether a chunk is of an allowed document.
     pub(crate) fn holds(&self, chunk: &ChunkId) -> bool {
         self.allowed.as_ref().is_none_or(|allowed| allowed.admits(VectorKind::Chunk, chunk.as_str()))

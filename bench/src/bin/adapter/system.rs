@@ -26,7 +26,7 @@ use crate::passage_of;
 use crate::protocol::{Auto, Dump, Found, Item, Options, Passage, Passes};
 
 /// The modes the harness may ask for.
-pub(crate) const MODES: &[&str] = &["naive", "local", "global", "hybrid", "mix"];
+pub(crate) const MODES: &[&str] = &["auto", "ppr", "naive", "local", "global", "hybrid", "mix"];
 
 /// Sources accepted in one commit; bounds the memory of a large corpus.
 const ACCEPT_BATCH: usize = 64;

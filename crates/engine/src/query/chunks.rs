@@ -7,6 +7,7 @@ use graphloom_core::{Chunk, ChunkId, Document, DocumentId, GraphKey, Snapshot, V
 use super::embed::QueryVectors;
 use super::fuse::round_robin;
 use super::pick::Sources;
+use super::plan::Plan;
 use super::truncate::Truncated;
 use super::{Arm, ChunkPick, QueryError, Question};
 use crate::scope::Scope;
@@ -35,14 +36,20 @@ pub(super) struct Passage {
     pub(super) rerank_score: Option<f32>,
 }
 
-/// The chunks of the vector search, of the entities and of the relations, taking turns.
+/// The chunks of a walk as they are; else those of the vector search, of the entities and of the relations, taking
+/// turns.
 pub(super) async fn collect(
     scope: &Scope<'_>,
     question: &Question,
+    plan: Plan,
     vectors: &QueryVectors,
     hits: Vec<(ChunkId, f32)>,
     graph: &Truncated,
 ) -> Result<Vec<Candidate>, QueryError> {
+    let found = |arm: Arm| move |(id, score)| Candidate { id, arm, score: Some(score) };
+    if plan.walk.is_some() {
+        return Ok(hits.into_iter().map(found(Arm::Walk)).collect());
+    }
     let keys: Vec<GraphKey> = (graph.entities.iter().map(|found| GraphKey::Entity(found.entity.key.clone())))
         .chain(graph.relations.iter().map(|found| GraphKey::Relation(found.relation.key.clone())))
         .collect();
@@ -58,8 +65,7 @@ pub(super) async fn collect(
         let chosen: BTreeSet<ChunkId> = of_entities.iter().cloned().collect();
         of_relations = pick(&Sources::of_relations(behind_relations, &chosen), question, &similarities);
     }
-    let by_vector =
-        hits.into_iter().map(|(id, score)| Candidate { id, arm: Arm::Vector, score: Some(score) }).collect();
+    let by_vector = hits.into_iter().map(found(Arm::Vector)).collect();
     let by_graph = |ids: Vec<ChunkId>, arm: Arm| {
         ids.into_iter().map(|id| Candidate { id, arm, score: None }).collect::<Vec<_>>()
     };

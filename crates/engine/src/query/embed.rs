@@ -35,7 +35,8 @@ pub(super) async fn embed(
     let high_level = (plan.global && !keywords.high_level.is_empty()).then(|| keywords.high_level.join(", "));
     let picks_by_question =
         question.chunk_pick == ChunkPick::Vector && (low_level.is_some() || high_level.is_some());
-    let whole = (plan.naive || picks_by_question).then(|| question.text.trim().to_owned());
+    let whole =
+        (plan.naive || plan.walk.is_some() || picks_by_question).then(|| question.text.trim().to_owned());
     let wanted: Vec<String> = [&whole, &low_level, &high_level].into_iter().flatten().cloned().collect();
     let mut vectors = vectors_of(engine, &wanted, space, question.cache, spent).await?.into_iter();
     Ok(QueryVectors {

@@ -37,12 +37,12 @@ pub(super) async fn find(
     let said = history::before_follow_up(question);
     let text = question.text.trim();
     let given = !(question.hl_keywords.is_empty() && question.ll_keywords.is_empty());
-    let has_to_ask = !given && (plan.searches_graph() || (plan.searches() && !said.is_empty()));
+    let has_to_ask = !given && (plan.needs_keywords() || (plan.searches() && !said.is_empty()));
     let mut understood = match engine.models.keywords.as_deref().filter(|_| has_to_ask) {
         Some(model) => by_model(engine, model, question, said, spent).await?,
-        None => by_rules(text, said, has_to_ask && plan.searches_graph()),
+        None => by_rules(text, said, has_to_ask && plan.needs_keywords()),
     };
-    if !plan.searches_graph() {
+    if !plan.needs_keywords() {
         understood.keywords = Keywords::default();
     } else if given {
         understood.keywords = Keywords {

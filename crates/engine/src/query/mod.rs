@@ -31,12 +31,14 @@ mod seen;
 mod tests;
 mod think;
 mod truncate;
+mod walk;
 
 use std::borrow::Cow;
+use std::collections::BTreeSet;
 
 use graphloom_core::{
-    ChatMessage, Chunk, DocumentId, Entity, FilterError, ModelError, Place, Relation, Revision, Span,
-    StoreError,
+    ChatMessage, Chunk, ChunkId, DocumentId, Entity, EntityKey, FilterError, ModelError, Place, Relation,
+    RelationKey, Revision, Span, StoreError,
 };
 use serde::{Deserialize, Serialize};
 
@@ -106,9 +108,9 @@ async fn find(engine: &Engine, question: &Question, spent: &mut Spent) -> Result
     let counter = LineCounter { tokenizer: engine.tokenizer, caches: &engine.caches };
     seen.renew(snapshot).await?;
     let scope = &Scope::new(snapshot, seen.allowed, engine.tokenizer).await?;
-    let hits = search::search(scope, question, plan, &vectors).await?;
+    let hits = search::search(scope, &asked, plan, &vectors).await?;
     let graph = truncate::truncate(scope, question, hits.entities, hits.relations, &counter).await?;
-    let candidates = chunks::collect(scope, question, &vectors, hits.chunks, &graph).await?;
+    let candidates = chunks::collect(scope, question, plan, &vectors, hits.chunks, &graph).await?;
     let reranker = engine.models.reranker.as_deref().filter(|_| question.rerank);
     let to_read = rerank::passages_to_read(reranker, question.chunk_top_k);
     let mut passages = chunks::load(snapshot, candidates, to_read).await?;
@@ -124,6 +126,8 @@ async fn find(engine: &Engine, question: &Question, spent: &mut Spent) -> Result
     retrieval.context = context::build(&graph.entity_lines, &graph.relation_lines, &chunks, &references);
     retrieval.entities = graph.entities;
     retrieval.relations = graph.relations;
+    let shown: BTreeSet<&ChunkId> = chunks.iter().map(|found| &found.chunk.id).collect();
+    retrieval.paths = hits.paths.into_iter().filter(|path| shown.contains(&path.chunk)).collect();
     retrieval.chunks = chunks;
     retrieval.references = references;
     Ok(retrieval)
@@ -230,12 +234,14 @@ pub struct Retrieval {
     pub history_messages: usize,
     /// The keywords it searched with; empty lists where the mode needs none.
     pub keywords: Keywords,
-    /// Entities in the context, best first.
+    /// Entities in the context, best first; after a walk, those on the paths to its chunks.
     pub entities: Vec<FoundEntity>,
-    /// Relations in the context, best first.
+    /// Relations in the context, best first; after a walk, those on the paths to its chunks.
     pub relations: Vec<FoundRelation>,
     /// Chunks in the context, best first.
     pub chunks: Vec<FoundChunk>,
+    /// How a walk came to the chunks, in their order; empty in modes that do not walk.
+    pub paths: Vec<ChunkPath>,
     /// Documents of the chunks, by number.
     pub references: Vec<Reference>,
     /// The context as the model sees it; empty where nothing was found.
@@ -310,6 +316,8 @@ pub enum Arm {
     Entity,
     /// A relation it states.
     Relation,
+    /// A walk over the graph.
+    Walk,
 }
 
 /// A chunk in the context.
@@ -321,10 +329,32 @@ pub struct FoundChunk {
     pub reference: u32,
     /// Which arm brought it.
     pub arm: Arm,
-    /// Cosine with the question; `None` for other arms.
+    /// Cosine with the question, or PageRank of the walk; `None` for other arms.
     pub score: Option<f32>,
     /// What the reranker gave it; `None` where none was asked.
     pub rerank_score: Option<f32>,
+}
+
+/// Why a walk came to a chunk.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct ChunkPath {
+    /// The chunk.
+    pub chunk: ChunkId,
+    /// From where the walk began to the chunk: what is near to the question or named in it, and what led on. The chunk
+    /// alone where the walk began at it.
+    pub steps: Vec<PathStep>,
+}
+
+/// A place on the way of a walk.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum PathStep {
+    /// A chunk.
+    Chunk(ChunkId),
+    /// An entity.
+    Entity(EntityKey),
+    /// A relation.
+    Relation(RelationKey),
 }
 
 /// A numbered document of the context.
@@ -448,6 +478,7 @@ impl Retrieval {
             entities: Vec::new(),
             relations: Vec::new(),
             chunks: Vec::new(),
+            paths: Vec::new(),
             references: Vec::new(),
             context: String::new(),
             notes: Vec::new(),

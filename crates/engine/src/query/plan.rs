@@ -11,24 +11,43 @@ pub(super) struct Plan {
     pub(super) global: bool,
     /// The question to chunks.
     pub(super) naive: bool,
+    /// A walk over the graph from what the question is near to and names, to chunks; alone.
+    pub(super) walk: Option<Prior>,
+}
+
+/// What says which passages a walk begins at.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Prior {
+    /// Their vectors.
+    Vector,
+    /// Their vectors and their words.
+    VectorAndWords,
 }
 
 impl Plan {
     /// The plan of a mode.
     pub(super) fn of(mode: Mode) -> Self {
+        let nothing = Self { local: false, global: false, naive: false, walk: None };
         match mode {
-            Mode::Naive => Self { local: false, global: false, naive: true },
-            Mode::Local => Self { local: true, global: false, naive: false },
-            Mode::Global => Self { local: false, global: true, naive: false },
-            Mode::Hybrid => Self { local: true, global: true, naive: false },
-            Mode::Mix => Self { local: true, global: true, naive: true },
-            Mode::Bypass => Self { local: false, global: false, naive: false },
+            Mode::Auto => Self { walk: Some(Prior::VectorAndWords), ..nothing },
+            Mode::Ppr => Self { walk: Some(Prior::Vector), ..nothing },
+            Mode::Naive => Self { naive: true, ..nothing },
+            Mode::Local => Self { local: true, ..nothing },
+            Mode::Global => Self { global: true, ..nothing },
+            Mode::Hybrid => Self { local: true, global: true, ..nothing },
+            Mode::Mix => Self { local: true, global: true, naive: true, ..nothing },
+            Mode::Bypass => nothing,
         }
     }
 
-    /// Whether the graph is searched, and keywords are needed.
-    pub(super) fn searches_graph(self) -> bool {
+    /// Whether keywords are needed.
+    pub(super) fn needs_keywords(self) -> bool {
         self.local || self.global
+    }
+
+    /// Whether the graph is searched.
+    pub(super) fn searches_graph(self) -> bool {
+        self.needs_keywords() || self.walk.is_some()
     }
 
     /// Whether anything is searched; else the model answers alone.

@@ -39,6 +39,10 @@ pub const MAX_BUDGET_TOKENS: u32 = 1_000_000;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Mode {
+    /// A walk over the graph from passages near by vector and by words, from facts near, and from entities named.
+    Auto,
+    /// A walk over the graph from passages and facts near by vector, and from entities named (HippoRAG 2).
+    Ppr,
     /// Chunks by vector.
     Naive,
     /// Low-level keywords to entities, their relations and chunks.

@@ -35,5 +35,5 @@ pub(super) async fn search(
         .collect();
     let entities = scope.entities(&ends).await?;
     let entities = entities.into_iter().flatten().map(|entity| FoundEntity { entity, score: None }).collect();
-    Ok(Hits { entities, relations, chunks: Vec::new() })
+    Ok(Hits { entities, relations, ..Hits::default() })
 }

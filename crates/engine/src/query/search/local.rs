@@ -25,7 +25,7 @@ pub(super) async fn search(
         .filter_map(|(entity, hit)| Some(FoundEntity { entity: entity?, score: Some(hit.score) }))
         .collect();
     let relations = relations_of(scope, &entities).await?;
-    Ok(Hits { entities, relations, chunks: Vec::new() })
+    Ok(Hits { entities, relations, ..Hits::default() })
 }
 
 async fn relations_of(

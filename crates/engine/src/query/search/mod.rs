@@ -3,13 +3,14 @@
 mod global;
 mod local;
 mod naive;
+mod walked;
 
 use graphloom_core::{ChunkId, Relation};
 
 use super::embed::QueryVectors;
 use super::fuse::round_robin;
 use super::plan::Plan;
-use super::{FoundEntity, QueryError, Question};
+use super::{ChunkPath, FoundEntity, QueryError, Question};
 use crate::scope::Scope;
 
 /// What the searches of a plan found, each list best first.
@@ -19,8 +20,10 @@ pub(super) struct Hits {
     pub(super) entities: Vec<FoundEntity>,
     /// Relations with their cosine, each once.
     pub(super) relations: Vec<(Relation, Option<f32>)>,
-    /// Chunks found by their own vectors, with their cosine.
+    /// Chunks found by their own vectors, with their cosine, or by a walk, with their PageRank.
     pub(super) chunks: Vec<(ChunkId, f32)>,
+    /// How a walk came to the first of the chunks.
+    pub(super) paths: Vec<ChunkPath>,
 }
 
 /// Runs the searches that the plan asks for and that there are vectors for.
@@ -30,6 +33,9 @@ pub(super) async fn search(
     plan: Plan,
     vectors: &QueryVectors,
 ) -> Result<Hits, QueryError> {
+    if let (Some(prior), Some(vector)) = (plan.walk, &vectors.question) {
+        return walked::search(scope, question, prior, vector).await;
+    }
     let local = match &vectors.low_level {
         Some(vector) => local::search(scope, question, vector).await?,
         None => Hits::default(),
@@ -46,5 +52,6 @@ pub(super) async fn search(
         entities: round_robin(vec![local.entities, global.entities], |found| found.entity.key.clone()),
         relations: round_robin(vec![local.relations, global.relations], |(relation, _)| relation.key.clone()),
         chunks,
+        paths: Vec::new(),
     })
 }

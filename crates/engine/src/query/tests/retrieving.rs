@@ -2,7 +2,7 @@
 
 use graphloom_core::{CacheKind, Role};
 
-use super::super::{ChunkPick, Mode, QueryError, Question, retrieve, search};
+use super::super::{Arm, ChunkPick, Mode, PathStep, QueryError, Question, retrieve, search};
 use super::world::{ADA, LONDON, World};
 use super::{found, outline, question};
 
@@ -306,4 +306,64 @@ async fn searching_fuses_full_text_and_vectors() {
 
     let nothing = search(&World::empty().engine, "Ada", 5, None).await.expect("searching succeeds");
     assert!(nothing.passages.is_empty() && nothing.entities.is_empty() && nothing.relations.is_empty());
+}
+
+#[tokio::test]
+async fn a_walk_reaches_passages_that_share_nothing_with_the_question_and_says_how() {
+    let world = World::library().await;
+    let near_nothing = Question {
+        cosine_threshold: 0.99,
+        ..question(Mode::Ppr, "What is the Analytical Engine?", &[], &[])
+    };
+    let retrieval = found(&world, &near_nothing).await;
+    let last = retrieval.chunks.iter().find(|found| found.chunk.text == LONDON[0]).expect("reached");
+    assert_eq!(last.arm, Arm::Walk);
+    let path = retrieval.paths.iter().find(|path| path.chunk == last.chunk.id).expect("it says how");
+    let entities: Vec<&str> = path.steps.iter().filter_map(entity_of).collect();
+    assert_eq!(entities, ["ANALYTICAL_ENGINE", "ADA_LOVELACE"]);
+    assert_eq!(path.steps.last(), Some(&PathStep::Chunk(last.chunk.id.clone())));
+    assert!(retrieval.entities.iter().any(|found| found.entity.key.as_str() == "ADA_LOVELACE"));
+}
+
+#[tokio::test]
+async fn a_walk_needs_no_keywords_and_so_asks_no_model_for_them() {
+    let mut world = World::library().await;
+    let keywords = world.finding_keywords(&[]);
+    for mode in [Mode::Auto, Mode::Ppr] {
+        let asked = Question {
+            text: "Who wrote notes on the Analytical Engine?".to_owned(),
+            mode,
+            ..Question::default()
+        };
+        let retrieval = found(&world, &asked).await;
+        assert_eq!(retrieval.chunks.first().map(|found| found.chunk.text.as_str()), Some(ADA[0]));
+        assert!(retrieval.spent.calls.iter().all(|call| call.role != Role::Keywords));
+    }
+    assert_eq!(keywords.calls(), 0);
+}
+
+#[tokio::test]
+async fn words_count_in_auto_and_not_in_ppr() {
+    let world = World::library().await;
+    let of = |mode| Question { cosine_threshold: 0.99, ..question(mode, "workshop", &[], &[]) };
+    assert!(found(&world, &of(Mode::Ppr)).await.chunks.is_empty());
+    let by_words = found(&world, &Question { text: "exhibition".to_owned(), ..of(Mode::Auto) }).await;
+    assert_eq!(by_words.chunks.first().map(|found| found.chunk.text.as_str()), Some(LONDON[1]));
+}
+
+#[tokio::test]
+async fn a_chunk_that_is_in_no_graph_yet_is_found_by_a_walk_all_the_same() {
+    let mut world = World::empty();
+    world.document("new.md", &["Steam turns the great wheel."]);
+    world.commit().await;
+    let retrieval = found(&world, &question(Mode::Auto, "What turns the great wheel?", &[], &[])).await;
+    assert_eq!(retrieval.chunks.len(), 1);
+    assert!(retrieval.paths.is_empty());
+}
+
+fn entity_of(step: &PathStep) -> Option<&str> {
+    match step {
+        PathStep::Entity(key) => Some(key.as_str()),
+        PathStep::Relation(_) | PathStep::Chunk(_) => None,
+    }
 }

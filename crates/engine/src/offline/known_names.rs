@@ -1,0 +1,138 @@
+//! Finds in a question the names that the graph knows.
+
+use std::ops::Range;
+
+use graphloom_core::EntityKey;
+
+use super::lexicon::{is_generic, is_stop_word};
+use super::scripts::has_no_spaces;
+use crate::text::entity_key;
+
+/// Words of a name, at most; characters where words are written without spaces.
+const MAX_NAME_WORDS: usize = 10;
+/// Words of a question that are looked at; names stand early enough in longer texts.
+const MAX_WORDS: usize = 256;
+
+/// The keys of the names in `text` that `is_known` knows, in the order in which they stand: longer names first take their
+/// words, so that `New York Times` is not also `New York`.
+///
+/// Small words, such as articles, tell nothing: what has no other word is no name. A single other word is one only with a
+/// capital or a number in front, or, in a text without capitals, where it is not too common; a single character of a
+/// script without spaces is none. Several words need no capital.
+pub fn known_names(text: &str, mut is_known: impl FnMut(&EntityKey) -> bool) -> Vec<EntityKey> {
+    let words = words(text);
+    let has_capitals = words.iter().any(|word| text[word.clone()].starts_with(char::is_uppercase));
+    let mut taken = vec![false; words.len()];
+    let mut found: Vec<(usize, EntityKey)> = Vec::new();
+    for length in (1..=MAX_NAME_WORDS.min(words.len())).rev() {
+        for first in 0..=words.len() - length {
+            let last = first + length - 1;
+            if taken[first..=last].contains(&true) || !may_be_name(text, &words[first..=last], has_capitals) {
+                continue;
+            }
+            let Some(key) = entity_key(&text[words[first].start..words[last].end]) else { continue };
+            if is_known(&key) {
+                taken[first..=last].fill(true);
+                found.push((first, key));
+            }
+        }
+    }
+    found.sort_by_key(|(first, _)| *first);
+    found.into_iter().map(|(_, key)| key).collect()
+}
+
+/// The words of a text; each character is one where words are written without spaces.
+fn words(text: &str) -> Vec<Range<usize>> {
+    let mut words: Vec<Range<usize>> = Vec::new();
+    let mut start = None;
+    for (at, c) in text.char_indices() {
+        let spaceless = has_no_spaces(c.encode_utf8(&mut [0; 4]));
+        if let Some(from) = start.take_if(|_| spaceless || !c.is_alphanumeric()) {
+            words.push(from..at);
+        }
+        if spaceless {
+            words.push(at..at + c.len_utf8());
+        } else if c.is_alphanumeric() && start.is_none() {
+            start = Some(at);
+        }
+        if words.len() >= MAX_WORDS {
+            return words;
+        }
+    }
+    words.extend(start.map(|from| from..text.len()));
+    words
+}
+
+fn may_be_name(text: &str, words: &[Range<usize>], has_capitals: bool) -> bool {
+    let mut telling = words.iter().map(|word| &text[word.clone()]).filter(|word| tells(word));
+    match (telling.next(), telling.next()) {
+        (None, _) => false,
+        (Some(_), Some(_)) => true,
+        (Some(word), None) if has_no_spaces(word) => false,
+        (Some(word), None) if has_capitals => word.starts_with(|c: char| c.is_uppercase() || c.is_numeric()),
+        (Some(word), None) => !is_generic(&word.to_lowercase()),
+    }
+}
+
+/// Whether a word is no small word; `US` and `WHO` are none.
+fn tells(word: &str) -> bool {
+    let is_acronym = word.len() > 1 && word.chars().all(char::is_uppercase);
+    is_acronym || !is_stop_word(&word.to_lowercase())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn check_names(question: &str, known: &[&str], expected: &[&str]) {
+        let known: Vec<EntityKey> = known.iter().filter_map(|name| entity_key(name)).collect();
+        let found = known_names(question, |key| known.contains(key));
+        let expected: Vec<EntityKey> = expected.iter().filter_map(|name| entity_key(name)).collect();
+        assert_eq!(found, expected, "{question}");
+    }
+
+    #[test]
+    fn the_longest_known_names_are_found_in_their_order() {
+        let known = ["New York", "New York Times", "Ada Byron", "The Who"];
+        check_names(
+            "Did Ada Byron's aunt read the New York Times?",
+            &known,
+            &["Ada Byron", "New York Times"],
+        );
+        check_names("Is New York older than ada byron?", &known, &["New York", "Ada Byron"]);
+    }
+
+    #[test]
+    fn punctuation_inside_a_name_does_not_hide_it() {
+        check_names(
+            "Who wrote \"A. Smith & Sons, Inc.\"?",
+            &["A. Smith & Sons, Inc"],
+            &["A. Smith & Sons, Inc"],
+        );
+    }
+
+    #[test]
+    fn a_common_word_is_no_name_unless_it_is_marked_as_one() {
+        check_names("What film did Who record in 1999?", &["Film", "What", "1999"], &["1999"]);
+        check_names("Which Film is it?", &["Film"], &["Film"]);
+    }
+
+    #[test]
+    fn an_acronym_is_no_small_word() {
+        check_names("Did it reach the US or the WHO first?", &["US", "WHO", "It"], &["US", "WHO"]);
+    }
+
+    #[test]
+    fn a_question_in_small_letters_names_what_is_not_too_common() {
+        check_names(
+            "who runs acme in the year of the flood?",
+            &["Acme", "Year", "Flood"],
+            &["Acme", "Flood"],
+        );
+    }
+
+    #[test]
+    fn names_are_found_where_words_have_no_spaces() {
+        check_names("東京大学の学長は誰ですか", &["東京大学", "東京", "長"], &["東京大学"]);
+    }
+}

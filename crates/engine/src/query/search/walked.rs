@@ -1,0 +1,221 @@
+//! Walked search: a personalised PageRank from what the question is near to and what it names, down to chunks.
+//!
+//! Seeds are passages near to the question, facts near to it, and entities that it names. Source: Gutiérrez et al.,
+//! "From RAG to Memory: Non-Parametric Continual Learning for Large Language Models", ICML 2025 (HippoRAG 2). What
+//! each constant does is told in docs/methods/ppr.md and auto.md.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use graphloom_core::{
+    ChunkId, EntityKey, LinkGraph, Node, NodeNumber, Relation, RelationKey, VectorHit, VectorKind,
+};
+
+use super::Hits;
+use crate::offline;
+use crate::query::plan::Prior;
+use crate::query::walk::{Reach, Walk, walk};
+use crate::query::{ChunkPath, FoundEntity, PathStep, QueryError, Question};
+use crate::scope::Scope;
+
+/// Over relations as nodes, a step from entity to entity is two: 0.8 each is 0.64 for both.
+const WALK: Walk = Walk { damping: 0.8, precision: 1e-5 };
+/// What the seeds of each sort get together.
+const PASSAGES_SHARE: f64 = 0.4;
+const FACTS_SHARE: f64 = 0.3;
+const NAMES_SHARE: f64 = 0.3;
+/// Passages taken from each ranking, and at most used as seeds.
+const PASSAGE_HITS: usize = 50;
+const PASSAGE_SEEDS: usize = 30;
+/// What the words' score counts beside the vector's.
+const WORDS_WEIGHT: f64 = 0.5;
+/// A passage whose score is this much below the best one's gets 1/e of its weight.
+const PASSAGES_TEMPERATURE: f64 = 0.1;
+/// Facts that are seeds.
+const FACT_SEEDS: usize = 5;
+const FACTS_TEMPERATURE: f64 = 0.05;
+/// Chunks handed on, at least.
+const MIN_CHUNKS: usize = 100;
+
+/// What the walk reaches: chunks by PageRank, and the entities and relations on the paths to the first of them.
+pub(super) async fn search(
+    scope: &Scope<'_>,
+    question: &Question,
+    prior: Prior,
+    vector: &[f32],
+) -> Result<Hits, QueryError> {
+    let graph = scope.snapshot.links().await?;
+    let passages = passages(scope, question, prior, vector).await?;
+    let facts = facts(scope, question, vector).await?;
+    let seeds = Seeds::of(&graph, passages, &facts, &question.text);
+    let holds = |node: NodeNumber| match graph.node(node) {
+        Some(Node::Chunk(id)) => scope.holds(id),
+        Some(Node::Entity(_) | Node::Relation(..)) | None => false,
+    };
+    let reach = walk(&graph, &seeds.linked, scope.is_filtered().then_some(&holds), WALK);
+    let shown = if question.chunk_top_k == 0 { question.top_k } else { question.chunk_top_k };
+    let mut chunks = ranked(&graph, &reach, seeds);
+    chunks.truncate(shown.max(MIN_CHUNKS));
+    let paths: Vec<ChunkPath> =
+        chunks.iter().take(shown).filter_map(|(id, _)| path_to(&graph, &reach, id)).collect();
+    let (entities, relations) = on_the_way(scope, question, &graph, &reach, &paths).await?;
+    let chunks = chunks.into_iter().map(|(id, score)| (id, score as f32)).collect();
+    Ok(Hits { entities, relations, chunks, paths })
+}
+
+/// The passages near to the question with their weights, which add up to 1.
+async fn passages(
+    scope: &Scope<'_>,
+    question: &Question,
+    prior: Prior,
+    vector: &[f32],
+) -> Result<Vec<(ChunkId, f64)>, QueryError> {
+    let threshold = question.cosine_threshold;
+    let by_vector = scope.nearest(VectorKind::Chunk, vector, PASSAGE_HITS, threshold).await?;
+    let by_words = match prior {
+        Prior::Vector => Vec::new(),
+        Prior::VectorAndWords => {
+            scope.matching(VectorKind::Chunk, question.text.trim(), PASSAGE_HITS).await?
+        }
+    };
+    let mut scores: BTreeMap<&str, f64> = BTreeMap::new();
+    let all: BTreeSet<&str> = by_vector.iter().chain(&by_words).map(|hit| hit.id.as_str()).collect();
+    for (hits, weight) in [(&by_vector, 1.0), (&by_words, WORDS_WEIGHT)] {
+        // What a ranking does not show it puts no higher than its last hit.
+        let (Some(best), Some(last)) = (hits.first(), hits.last()) else { continue };
+        let known: BTreeMap<&str, f32> = hits.iter().map(|hit| (hit.id.as_str(), hit.score)).collect();
+        for &id in &all {
+            let score = known.get(id).copied().unwrap_or(last.score);
+            *scores.entry(id).or_default() +=
+                weight * f64::from(score) / f64::from(best.score.max(f32::EPSILON));
+        }
+    }
+    let mut scored: Vec<(&str, f64)> = scores.into_iter().collect();
+    scored.sort_by(|(_, one), (_, other)| other.total_cmp(one));
+    scored.truncate(PASSAGE_SEEDS);
+    let weights = sharpened(scored.iter().map(|(_, score)| *score).collect(), PASSAGES_TEMPERATURE);
+    Ok(scored.iter().zip(weights).map(|((id, _), weight)| (ChunkId::from_stored(*id), weight)).collect())
+}
+
+/// The facts nearest to the question with their weights, which add up to 1.
+async fn facts(
+    scope: &Scope<'_>,
+    question: &Question,
+    vector: &[f32],
+) -> Result<Vec<(RelationKey, f64)>, QueryError> {
+    let hits: Vec<VectorHit> =
+        scope.nearest(VectorKind::Relation, vector, FACT_SEEDS, question.cosine_threshold).await?;
+    let weights = sharpened(hits.iter().map(|hit| f64::from(hit.score)).collect(), FACTS_TEMPERATURE);
+    let facts = hits.iter().zip(weights);
+    Ok(facts.filter_map(|(hit, weight)| Some((RelationKey::parse(&hit.id)?, weight))).collect())
+}
+
+/// Weights that add up to 1 and fall by `e` for every `temperature` below the best score, which is the first.
+fn sharpened(mut scores: Vec<f64>, temperature: f64) -> Vec<f64> {
+    let best = scores.first().copied().unwrap_or_default();
+    scores.iter_mut().for_each(|score| *score = ((*score - best) / temperature).exp());
+    let total: f64 = scores.iter().sum();
+    scores.iter_mut().for_each(|weight| *weight /= total);
+    scores
+}
+
+/// Where the walk begins.
+struct Seeds {
+    linked: Vec<(NodeNumber, f64)>,
+    /// Chunks that lead nowhere yet, with the share of all weight that they keep.
+    unlinked: Vec<(ChunkId, f64)>,
+    /// The share of all weight that walks.
+    walking: f64,
+}
+
+impl Seeds {
+    fn of(
+        graph: &LinkGraph,
+        passages: Vec<(ChunkId, f64)>,
+        facts: &[(RelationKey, f64)],
+        text: &str,
+    ) -> Self {
+        let (mut linked, mut unlinked) = (Vec::new(), Vec::new());
+        for (id, weight) in passages {
+            match graph.chunk(&id) {
+                Some(node) => linked.push((node, PASSAGES_SHARE * weight)),
+                None => unlinked.push((id, PASSAGES_SHARE * weight)),
+            }
+        }
+        let known_facts = facts.iter().filter_map(|(key, weight)| Some((graph.relation(key)?, *weight)));
+        linked.extend(known_facts.map(|(node, weight)| (node, FACTS_SHARE * weight)));
+        let names = offline::known_names(text, |key| graph.entity(key).is_some());
+        let named: Vec<(NodeNumber, f64)> = names
+            .iter()
+            .filter_map(|key| graph.entity(key))
+            .map(|node| (node, rarity(graph, node)))
+            .collect();
+        let total: f64 = named.iter().map(|(_, weight)| weight).sum();
+        linked.extend(named.into_iter().map(|(node, weight)| (node, NAMES_SHARE * weight / total)));
+        let kept: f64 = unlinked.iter().map(|(_, weight)| weight).sum();
+        let all = kept + linked.iter().map(|(_, weight)| weight).sum::<f64>();
+        unlinked.iter_mut().for_each(|(_, weight)| *weight /= all.max(f64::MIN_POSITIVE));
+        Self { linked, unlinked, walking: 1.0 - kept / all.max(f64::MIN_POSITIVE) }
+    }
+}
+
+/// One over the number of chunks that lead to the entity: a name that is everywhere says little.
+fn rarity(graph: &LinkGraph, entity: NodeNumber) -> f64 {
+    let is_chunk = |&&node: &&NodeNumber| matches!(graph.node(node), Some(Node::Chunk(_)));
+    1.0 / graph.neighbours(entity).iter().filter(is_chunk).count().max(1) as f64
+}
+
+/// The chunks by score, best first, ties by id.
+fn ranked(graph: &LinkGraph, reach: &Reach, seeds: Seeds) -> Vec<(ChunkId, f64)> {
+    let reached = reach.nodes.iter().filter_map(|reached| match graph.node(reached.node)? {
+        Node::Chunk(id) => Some((id.clone(), seeds.walking * reached.score)),
+        Node::Entity(_) | Node::Relation(..) => None,
+    });
+    let mut chunks: Vec<(ChunkId, f64)> = reached.chain(seeds.unlinked).collect();
+    chunks
+        .sort_by(|(id_one, one), (id_other, other)| other.total_cmp(one).then_with(|| id_one.cmp(id_other)));
+    chunks
+}
+
+/// How the walk came to a chunk; `None` where the chunk leads nowhere.
+fn path_to(graph: &LinkGraph, reach: &Reach, chunk: &ChunkId) -> Option<ChunkPath> {
+    let nodes = reach.path(graph.chunk(chunk)?);
+    let steps = nodes.into_iter().filter_map(|node| {
+        Some(match graph.node(node)? {
+            Node::Chunk(id) => PathStep::Chunk(id.clone()),
+            Node::Entity(key) => PathStep::Entity(key.clone()),
+            Node::Relation(a, b) => PathStep::Relation(RelationKey::new(a.clone(), b.clone())?),
+        })
+    });
+    Some(ChunkPath { chunk: chunk.clone(), steps: steps.collect() })
+}
+
+/// Entities and relations on the paths, in the order of the chunks they led to, at most `top_k` of each.
+async fn on_the_way(
+    scope: &Scope<'_>,
+    question: &Question,
+    graph: &LinkGraph,
+    reach: &Reach,
+    paths: &[ChunkPath],
+) -> Result<(Vec<FoundEntity>, Vec<(Relation, Option<f32>)>), QueryError> {
+    let (mut entities, mut relations): (Vec<EntityKey>, Vec<RelationKey>) = (Vec::new(), Vec::new());
+    let mut seen = BTreeSet::new();
+    for step in paths.iter().flat_map(|path| &path.steps).filter(|step| seen.insert(*step)) {
+        match step {
+            PathStep::Entity(key) if entities.len() < question.top_k => entities.push(key.clone()),
+            PathStep::Relation(key) if relations.len() < question.top_k => relations.push(key.clone()),
+            PathStep::Entity(_) | PathStep::Relation(_) | PathStep::Chunk(_) => {}
+        }
+    }
+    let scores: BTreeMap<NodeNumber, f64> =
+        reach.nodes.iter().map(|reached| (reached.node, reached.score)).collect();
+    let score = |node: Option<NodeNumber>| node.and_then(|node| scores.get(&node)).map(|score| *score as f32);
+    let found = scope.entities(&entities).await?.into_iter().flatten();
+    let found_entities =
+        found.map(|entity| FoundEntity { score: score(graph.entity(&entity.key)), entity }).collect();
+    let found = scope.relations(&relations).await?.into_iter().flatten();
+    let found_relations = found.map(|relation| {
+        let score = score(graph.relation(&relation.key));
+        (relation, score)
+    });
+    Ok((found_entities, found_relations.collect()))
+}

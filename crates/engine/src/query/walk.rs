@@ -1,0 +1,338 @@
+//! Personalised PageRank over the links of the graph, from the seeds outwards.
+//!
+//! Source: Andersen, Chung, Lang, "Local Graph Partitioning using PageRank Vectors", FOCS 2006 (the push), and
+//! Gutiérrez et al., "From RAG to Memory", ICML 2025 (HippoRAG 2: the use for retrieval).
+
+use graphloom_core::{LinkGraph, Node, NodeNumber};
+
+/// Rounds of one walk, at most. At a damping of 0.9, what has not arrived after as many is below 1e-10 of it.
+const MAX_ROUNDS: usize = 220;
+
+/// How far and how exactly to walk.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) struct Walk {
+    /// The share that goes on to the neighbours at every step; the rest stays where it is.
+    pub(super) damping: f64,
+    /// A node whose part still to be handed on is below this for each of its links keeps it. The work is bounded by one
+    /// over it, whatever the size of the graph.
+    pub(super) precision: f64,
+}
+
+/// A node that the walk reached.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) struct Reached {
+    pub(super) node: NodeNumber,
+    /// Its PageRank; those of all nodes add up to 1.
+    pub(super) score: f64,
+}
+
+/// What a walk reached, and from where.
+pub(super) struct Reach {
+    /// Every node with a score, in the order of [`LinkGraph::order`].
+    pub(super) nodes: Vec<Reached>,
+    /// By number: whence a node was reached first, and itself where it is a seed, plus one; zero where it was not.
+    from: Vec<NodeNumber>,
+}
+
+impl Reach {
+    /// The nodes from a seed to this one, both included: those over which it was reached first, and of them the one
+    /// that handed on most. Alone where the node is a seed, empty where it was not reached.
+    pub(super) fn path(&self, node: NodeNumber) -> Vec<NodeNumber> {
+        let mut path = Vec::new();
+        let mut at = node;
+        while let Some(from) = self.from.get(at as usize).and_then(|from| from.checked_sub(1)) {
+            path.push(at);
+            if from == at {
+                break;
+            }
+            at = from;
+        }
+        path.reverse();
+        path
+    }
+}
+
+/// Says which chunks there are.
+pub(super) type Admits<'a> = &'a dyn Fn(NodeNumber) -> bool;
+
+/// Walks from the seeds, whose weights are scaled to add up to 1.
+///
+/// - `admits` says which chunks there are, `None` admits all; entities and relations to which no admitted chunk leads
+///   are not there either.
+/// - A seed without links keeps all its weight.
+/// - Additions run in an order that does not depend on how the graph came to be, so equal graphs give equal bits.
+pub(super) fn walk(
+    graph: &LinkGraph,
+    seeds: &[(NodeNumber, f64)],
+    admits: Option<Admits<'_>>,
+    config: Walk,
+) -> Reach {
+    // Zeroed memory costs nothing where it is not touched.
+    let numbers = graph.numbers();
+    let (mut score, mut waiting) = (vec![0.0f64; numbers], vec![0.0f64; numbers]);
+    let (mut from, mut best_share) = (vec![0 as NodeNumber; numbers], vec![0.0f64; numbers]);
+    let mut is_active = vec![false; numbers];
+    let mut seen = Admitted { graph, admits, known: vec![UNKNOWN; numbers] };
+    let canonical = |node: NodeNumber| (graph.order(node), node);
+
+    let mut seeds: Vec<(NodeNumber, f64)> =
+        seeds.iter().copied().filter(|&(node, weight)| weight > 0.0 && seen.admit(node)).collect();
+    // A node may be a seed more than once; what it gets is added up in one order.
+    seeds.sort_by(|one, other| canonical(one.0).cmp(&canonical(other.0)).then(one.1.total_cmp(&other.1)));
+    let total: f64 = seeds.iter().map(|(_, weight)| weight).sum();
+    let mut touched: Vec<NodeNumber> = Vec::new();
+    for (node, weight) in seeds {
+        let at = node as usize;
+        if from[at] == 0 {
+            from[at] = node + 1;
+            touched.push(node);
+        }
+        waiting[at] += weight / total;
+    }
+
+    let mut active = touched.clone();
+    let mut neighbours = Vec::new();
+    for _ in 0..MAX_ROUNDS {
+        let mut handing_on = Vec::new();
+        for node in active.drain(..) {
+            let at = node as usize;
+            is_active[at] = false;
+            seen.neighbours(node, &mut neighbours);
+            let (part, links) = (waiting[at], neighbours.len() as f64);
+            if neighbours.is_empty() {
+                score[at] += part;
+                waiting[at] = 0.0;
+            } else if part > config.precision * links {
+                score[at] += (1.0 - config.damping) * part;
+                waiting[at] = 0.0;
+                handing_on.push((node, config.damping * part / links));
+            }
+        }
+        if handing_on.is_empty() {
+            break;
+        }
+        handing_on.sort_unstable_by_key(|&(node, _)| canonical(node));
+        let reached_before = touched.len();
+        for (node, share) in handing_on {
+            seen.neighbours(node, &mut neighbours);
+            for &next in &neighbours {
+                let at = next as usize;
+                if from[at] == 0 {
+                    touched.push(next);
+                }
+                // Not zero only in the round in which the node is reached first.
+                if from[at] == 0 || (best_share[at] > 0.0 && share > best_share[at]) {
+                    (from[at], best_share[at]) = (node + 1, share);
+                }
+                if !is_active[at] {
+                    is_active[at] = true;
+                    active.push(next);
+                }
+                waiting[at] += share;
+            }
+        }
+        touched[reached_before..].iter().for_each(|&node| best_share[node as usize] = 0.0);
+    }
+    touched.sort_unstable_by_key(|&node| canonical(node));
+    let reached = touched.into_iter().map(|node| {
+        // What was too little to be handed on would have left this much here.
+        let score = score[node as usize] + (1.0 - config.damping) * waiting[node as usize];
+        Reached { node, score }
+    });
+    Reach { nodes: reached.collect(), from }
+}
+
+/// Whether a node is there has not been looked at yet.
+const UNKNOWN: u8 = 0;
+const ABSENT: u8 = 1;
+const PRESENT: u8 = 2;
+
+/// Which nodes are there, looked at once.
+struct Admitted<'a> {
+    graph: &'a LinkGraph,
+    admits: Option<Admits<'a>>,
+    known: Vec<u8>,
+}
+
+impl Admitted<'_> {
+    fn admit(&mut self, node: NodeNumber) -> bool {
+        let Some(admits) = self.admits else { return true };
+        if self.known[node as usize] == UNKNOWN {
+            let is_chunk = |node: NodeNumber| matches!(self.graph.node(node), Some(Node::Chunk(_)));
+            let is_present = match is_chunk(node) {
+                true => admits(node),
+                false => self.graph.neighbours(node).iter().any(|&next| is_chunk(next) && admits(next)),
+            };
+            self.known[node as usize] = if is_present { PRESENT } else { ABSENT };
+        }
+        self.known[node as usize] == PRESENT
+    }
+
+    fn neighbours(&mut self, node: NodeNumber, out: &mut Vec<NodeNumber>) {
+        out.clear();
+        let graph = self.graph;
+        out.extend(graph.neighbours(node).iter().copied().filter(|&next| self.admit(next)));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use graphloom_core::{ChunkId, EntityKey, GraphKey, RelationKey};
+    use proptest::collection::vec;
+    use proptest::prelude::*;
+
+    use super::*;
+
+    const EXACT: Walk = Walk { damping: 0.8, precision: 1e-14 };
+
+    fn entity(number: u8) -> EntityKey {
+        EntityKey::from_stored(format!("E{number}"))
+    }
+
+    fn chunk(number: usize) -> ChunkId {
+        ChunkId::from_stored(format!("chunk-{number}"))
+    }
+
+    /// Chunk by chunk: the pairs of entities that it relates.
+    type Said = Vec<Vec<(u8, u8)>>;
+
+    fn keys(pairs: &[(u8, u8)]) -> Vec<GraphKey> {
+        let mut keys: Vec<GraphKey> = Vec::new();
+        for &(one, other) in pairs {
+            keys.extend([one, other].map(|end| GraphKey::Entity(entity(end))));
+            keys.extend(RelationKey::new(entity(one), entity(other)).map(GraphKey::Relation));
+        }
+        keys.sort();
+        keys.dedup();
+        keys
+    }
+
+    fn graph_of(said: &Said) -> LinkGraph {
+        LinkGraph::of(said.iter().enumerate().map(|(number, pairs)| (chunk(number), keys(pairs))))
+    }
+
+    fn present(graph: &LinkGraph) -> Vec<NodeNumber> {
+        (0..graph.numbers() as NodeNumber).filter(|&node| graph.node(node).is_some()).collect()
+    }
+
+    /// PageRank as the solution of its equations, by elimination.
+    fn solved(graph: &LinkGraph, seeds: &[(NodeNumber, f64)], damping: f64) -> BTreeMap<NodeNumber, f64> {
+        let nodes = present(graph);
+        let place: BTreeMap<NodeNumber, usize> = nodes.iter().enumerate().map(|(at, &n)| (n, at)).collect();
+        let total: f64 = seeds.iter().map(|(_, weight)| weight).sum();
+        let n = nodes.len();
+        let mut rows = vec![vec![0.0; n + 1]; n];
+        for (at, &node) in nodes.iter().enumerate() {
+            rows[at][at] += 1.0;
+            let links = graph.neighbours(node);
+            for next in links {
+                rows[place[next]][at] -= damping / links.len() as f64;
+            }
+        }
+        for (node, weight) in seeds {
+            rows[place[node]][n] += (1.0 - damping) * weight / total;
+        }
+        for pivot in 0..n {
+            let best = (pivot..n).max_by(|&a, &b| rows[a][pivot].abs().total_cmp(&rows[b][pivot].abs()));
+            rows.swap(pivot, best.expect("a row"));
+            let head = rows[pivot].clone();
+            for row in rows.iter_mut().skip(pivot + 1) {
+                let factor = row[pivot] / head[pivot];
+                row.iter_mut().zip(&head).skip(pivot).for_each(|(x, y)| *x -= factor * y);
+            }
+        }
+        let mut solution = vec![0.0; n];
+        for at in (0..n).rev() {
+            let known: f64 = (at + 1..n).map(|to| rows[at][to] * solution[to]).sum();
+            solution[at] = (rows[at][n] - known) / rows[at][at];
+        }
+        nodes.into_iter().zip(solution).collect()
+    }
+
+    fn said() -> impl Strategy<Value = Said> {
+        vec(vec((0u8..9, 0u8..9), 1..5), 1..7)
+    }
+
+    proptest! {
+        #[test]
+        fn the_walk_solves_the_equations_of_pagerank(said in said(), picks in vec((0usize..99, 0.1f64..5.0), 1..5)) {
+            let graph = graph_of(&said);
+            let nodes = present(&graph);
+            let seeds: Vec<(NodeNumber, f64)> =
+                picks.into_iter().map(|(pick, weight)| (nodes[pick % nodes.len()], weight)).collect();
+            let reach = walk(&graph, &seeds, None, EXACT);
+            let expected = solved(&graph, &seeds, EXACT.damping);
+            for reached in &reach.nodes {
+                prop_assert!((reached.score - expected[&reached.node]).abs() < 1e-8, "{reached:?}");
+            }
+            let missing: f64 = 1.0 - reach.nodes.iter().map(|reached| reached.score).sum::<f64>();
+            prop_assert!(missing.abs() < 1e-8);
+        }
+
+        #[test]
+        fn a_graph_that_came_to_be_in_another_way_gives_the_same_bits(said in said(), turn in 0usize..7) {
+            let built = graph_of(&said);
+            let mut grown = LinkGraph::default();
+            grown.set_chunk(&chunk(77), &keys(&[(0, 1), (3, 8)]));
+            let turn = turn % said.len();
+            for number in (turn..said.len()).chain(0..turn) {
+                grown.set_chunk(&chunk(number), &keys(&said[number]));
+            }
+            grown.set_chunk(&chunk(77), &[]);
+            let scores = |graph: &LinkGraph| {
+                let seeds = [graph.chunk(&chunk(0)), graph.entity(&entity(said[0][0].0))].map(|n| (n.expect("said"), 1.0));
+                let reach = walk(graph, &seeds, None, Walk { damping: 0.8, precision: 1e-5 });
+                let named = reach.nodes.iter().map(|r| (graph.order(r.node), r.score.to_bits()));
+                named.collect::<Vec<_>>()
+            };
+            prop_assert_eq!(scores(&built), scores(&grown));
+        }
+
+        #[test]
+        fn what_is_not_admitted_might_as_well_not_be_there(said in said(), left_out in 0usize..7) {
+            let graph = graph_of(&said);
+            let left_out = left_out % said.len();
+            let smaller = LinkGraph::of(
+                said.iter().enumerate().filter(|(n, _)| *n != left_out).map(|(n, pairs)| (chunk(n), keys(pairs))),
+            );
+            let gone = graph.chunk(&chunk(left_out));
+            let admits = |node: NodeNumber| Some(node) != gone;
+            let scores = |graph: &LinkGraph, admits: Option<Admits<'_>>| {
+                let seeds: Vec<(NodeNumber, f64)> =
+                    (0..9).filter_map(|n| graph.entity(&entity(n))).map(|node| (node, 1.0)).collect();
+                let reach = walk(graph, &seeds, admits, EXACT);
+                reach.nodes.iter().map(|r| (graph.order(r.node), r.score.to_bits())).collect::<Vec<_>>()
+            };
+            prop_assert_eq!(scores(&graph, Some(&admits)), scores(&smaller, None));
+        }
+    }
+
+    #[test]
+    fn a_path_leads_from_a_seed_over_what_handed_on_most() {
+        let graph = graph_of(&vec![vec![(1, 2)], vec![(2, 3)]]);
+        let (seed, goal) = (graph.entity(&entity(1)), graph.chunk(&chunk(1)));
+        let (seed, goal) = (seed.expect("said"), goal.expect("said"));
+        let reach = walk(&graph, &[(seed, 1.0)], None, EXACT);
+        let path = reach.path(goal);
+        assert_eq!((path.first(), path.last(), path.len()), (Some(&seed), Some(&goal), 4));
+        assert!(path.contains(&graph.entity(&entity(2)).expect("said")));
+        assert_eq!(reach.path(seed), [seed]);
+    }
+
+    #[test]
+    fn a_coarse_walk_does_little_work_and_keeps_the_order_of_the_head() {
+        let said: Said = (0..60u8).map(|n| vec![(n, n + 1)]).collect();
+        let graph = graph_of(&said);
+        let seeds = [(graph.entity(&entity(0)).expect("said"), 1.0)];
+        let head = |precision| {
+            let mut nodes = walk(&graph, &seeds, None, Walk { damping: 0.8, precision }).nodes;
+            nodes.sort_by(|one, other| other.score.total_cmp(&one.score));
+            (nodes.len(), nodes.into_iter().take(4).map(|reached| reached.node).collect::<Vec<_>>())
+        };
+        let ((coarse, coarse_head), (exact, exact_head)) = (head(1e-3), head(1e-14));
+        assert!(coarse < exact, "{coarse} of {exact}");
+        assert_eq!(coarse_head, exact_head);
+    }
+}

@@ -87,6 +87,8 @@ pub enum RejectReason {
     FieldCount,
     /// An entity, or an end of a relation, without a name.
     NoName,
+    /// A name that means nothing by itself, such as a short number.
+    BadName,
     /// An entity whose type is markup.
     BadType,
     /// A relation of an entity with itself.
@@ -103,13 +105,14 @@ pub enum RejectReason {
 
 impl RejectReason {
     /// Every reason.
-    pub const ALL: [Self; 12] = [
+    pub const ALL: [Self; 13] = [
         Self::Prose,
         Self::Cut,
         Self::UnclosedThinking,
         Self::UnknownTag,
         Self::FieldCount,
         Self::NoName,
+        Self::BadName,
         Self::BadType,
         Self::SelfRelation,
         Self::MissingField,
@@ -127,6 +130,7 @@ impl RejectReason {
             Self::UnknownTag => "unknown_tag",
             Self::FieldCount => "field_count",
             Self::NoName => "no_name",
+            Self::BadName => "bad_name",
             Self::BadType => "bad_type",
             Self::SelfRelation => "self_relation",
             Self::MissingField => "missing_field",
@@ -145,6 +149,7 @@ impl RejectReason {
             Self::UnknownTag => "the record is tagged neither entity nor relation",
             Self::FieldCount => "too few or too many fields to tell which is which",
             Self::NoName => "an entity or an end of a relation has no name",
+            Self::BadName => "the name means nothing by itself, such as a short number",
             Self::BadType => "the entity's type is markup",
             Self::SelfRelation => "the relation joins an entity with itself",
             Self::MissingField => "a field of this record is missing; the rest of it was kept",
@@ -166,7 +171,9 @@ impl RejectReason {
             | Self::MissingField
             | Self::NotAnswered => true,
             // Nothing was meant by them, or nothing that a graph could hold.
-            Self::Prose | Self::SelfRelation | Self::PromptExample | Self::Unreadable => false,
+            Self::Prose | Self::BadName | Self::SelfRelation | Self::PromptExample | Self::Unreadable => {
+                false
+            }
         }
     }
 }

@@ -129,6 +129,7 @@ mod tests {
     #[test]
     fn whole_answers_lose_nothing_whatever_stands_around_their_records() {
         for answer in [
+            format!("{ADA}{BO}entity<|#|>9<|#|>Data<|#|>A number.\n<|COMPLETE|>"),
             format!("{ADA}{BO}<|COMPLETE|>"),
             format!("{ADA}{BO}"),
             format!("Here it is:\n1. {ADA}2. {BO}I hope this helps"),

@@ -9,11 +9,7 @@ pub(super) const UNTYPED: &str = "Other";
 
 /// The entity of these fields.
 pub(super) fn entity(name: &str, kind: &str, description: &str) -> Result<EntityRecord, RejectReason> {
-    Ok(EntityRecord {
-        name: clean_name(name).ok_or(RejectReason::NoName)?,
-        kind: read_kind(kind)?,
-        description: description.to_owned(),
-    })
+    Ok(EntityRecord { name: named(name)?, kind: read_kind(kind)?, description: description.to_owned() })
 }
 
 /// The relation of these fields.
@@ -24,12 +20,17 @@ pub(super) fn relation(
     description: &str,
     weight: f64,
 ) -> Result<RelationRecord, RejectReason> {
-    let source = clean_name(source).ok_or(RejectReason::NoName)?;
-    let target = clean_name(target).ok_or(RejectReason::NoName)?;
+    let (source, target) = (named(source)?, named(target)?);
     if source == target {
         return Err(RejectReason::SelfRelation);
     }
     Ok(RelationRecord { source, target, keywords, description: description.to_owned(), weight })
+}
+
+/// A name, cleaned. One that is there and means nothing, such as a short number, is told from one that is missing.
+fn named(name: &str) -> Result<String, RejectReason> {
+    let missing = name.trim_matches(|c: char| !c.is_alphanumeric()).is_empty();
+    clean_name(name).ok_or(if missing { RejectReason::NoName } else { RejectReason::BadName })
 }
 
 /// The type before the first comma, slash or bracket; markup is no type.

@@ -138,6 +138,22 @@ fn damage_of_the_older_form_is_repaired() {
 }
 
 #[test]
+fn rows_of_a_table_are_records_if_they_have_all_fields() {
+    for text in [
+        "entity | Ada Voss | Person | Works in Kelm.\n",
+        "| entity | Ada Voss | Person | Works in Kelm. |\n",
+        "relation | Ada Voss | Kelm | work, place | Ada works in Kelm.\n",
+    ] {
+        let expected = if text.contains("work,") { PAIR } else { ADA };
+        check_damage(text, &[expected], &[Damage::Delimiter]);
+    }
+    let rejected = |text: &str| check_read(text).1;
+    assert_eq!(rejected("entity | Ada Voss | Works in Kelm.\n<|COMPLETE|>").len(), 1);
+    assert_eq!(parse("entity | Ada Voss | Person | Wor", false).rejects[0].reason, RejectReason::Cut);
+    assert_eq!(parse("Either a | b or c | d.\n", false).rejects[0].reason, RejectReason::Prose);
+}
+
+#[test]
 fn tags_are_found_where_they_are_missing_misplaced_or_wrong() {
     for text in [
         "Ada Voss<|#|>Person<|#|>Works in Kelm.\n",
@@ -285,7 +301,7 @@ fn rejects_say_why_and_where() {
         RejectReason::Prose,
         RejectReason::SelfRelation,
         RejectReason::UnknownTag,
-        RejectReason::NoName,
+        RejectReason::BadName,
         RejectReason::BadType,
         RejectReason::Cut,
     ];

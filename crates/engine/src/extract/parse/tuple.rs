@@ -14,6 +14,8 @@ use super::{Damage, ParsedRecord};
 
 /// Longest junk after the closing parenthesis of a record, as in `)<TIME|>`.
 const MAX_JUNK_BYTES: usize = 24;
+/// Between the fields of a record that is written as the row of a table.
+const BAR: &str = " | ";
 /// Words from which a field reads as a description and not as a type.
 const SENTENCE_WORDS: usize = 4;
 
@@ -145,7 +147,7 @@ fn relation(
 /// that are missing are then not guessed at, and the piece is [`RejectReason::Cut`].
 pub(super) fn repair(piece: &str, terminated: bool, kinds: &Kinds) -> Result<Repaired, RejectReason> {
     if !has_delimiter(piece) {
-        return Err(RejectReason::Prose);
+        return read_row(piece, terminated).unwrap_or(Err(RejectReason::Prose));
     }
     let shape = Shape::of(piece);
     // A tag that stands where it should is worth more than fields whose number happens to be right.
@@ -169,6 +171,26 @@ pub(super) fn repair(piece: &str, terminated: bool, kinds: &Kinds) -> Result<Rep
     let best = best.ok_or(if terminated { RejectReason::UnknownTag } else { RejectReason::Cut })?;
     let closed = !shape.parenthesised || shape.closed;
     best.read(terminated || (shape.parenthesised && shape.closed), closed, kinds)
+}
+
+/// The record of a row such as `entity | Ada | Person | Works.`, with bars around it or none; `None` for what is no row. Words
+/// hold single bars too, so a row has exactly the fields of its tag.
+fn read_row(piece: &str, terminated: bool) -> Option<Result<Repaired, RejectReason>> {
+    tally(piece.len());
+    let row = piece.trim().trim_matches('|');
+    let mut fields = row.split(BAR).map(str::trim);
+    let tag = strict_tag(fields.next()?)?;
+    let fields: Vec<&str> = fields.collect();
+    let record = match (tag, fields.as_slice()) {
+        (_, []) => return None,
+        _ if !terminated => Err(RejectReason::Cut),
+        (Tag::Entity, [name, kind, description]) => entity(name, kind, description),
+        (Tag::Relation, [source, target, keywords, description]) => {
+            relation(source, target, keywords, description, 1.0)
+        }
+        (Tag::Entity | Tag::Relation | Tag::Themes, _) => Err(RejectReason::FieldCount),
+    };
+    Some(record.map(|record| (record, BTreeSet::from([Damage::Delimiter]))))
 }
 
 /// A piece without what decorates it.

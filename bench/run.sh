@@ -18,6 +18,7 @@
 #   kill                kill -9 while indexing, 20 times
 #   fault               provider faults while indexing
 #   faults              the same with the command, then `retry`: is the dump that of a run without faults?
+#   forms               records asked for as lines and as JSON held to a schema: is it one graph?
 #   offline             the offline default's phrases and embedder on question sets: needs no harness
 #   filtered            retrieval with filters that allow 1 to 100% of musique_train100, offline: needs no harness
 #   offline-index       the offline default through the harness: indexing, quality
@@ -114,6 +115,10 @@ for step in "$@"; do
     faults)
         cargo build --release --locked --manifest-path "$root/Cargo.toml" -p graphloom-cli
         "$BENCH_HOME/venv/bin/python" "$root/bench/faults.py" --harness "$harness" --graphloom "$target/release/graphloom" --limit $limit_kill
+        ;;
+    forms)
+        cargo build --release --locked --manifest-path "$root/Cargo.toml" -p graphloom-cli
+        "$BENCH_HOME/venv/bin/python" "$root/bench/forms.py" --harness "$harness" --graphloom "$target/release/graphloom" --limit $limit_kill
         ;;
     fault) evaluate fault --adapter graphloom --corpus $corpus --embed hash --limit $limit_kill ;;
     *) echo "bench: no step $step; see the head of $0" >&2; exit 2 ;;

@@ -13,6 +13,7 @@ use std::time::{Instant, SystemTime, UNIX_EPOCH};
 use anyhow::{Context, bail};
 use graphloom_core::{Clock, DocumentFilter, Timestamp, WorkspaceId};
 use graphloom_engine::index::{self, IndexConfig, Source};
+use graphloom_engine::prompt::Prompts;
 use graphloom_engine::query::{self, Mode, QueryCaches, Question};
 use graphloom_engine::text::Tokenizer;
 use graphloom_engine::{Engine, Models};
@@ -131,6 +132,7 @@ async fn indexed(passages: Vec<Passage>, folder: &Path) -> anyhow::Result<Engine
         },
         clock: Arc::new(SystemClock),
         tokenizer: Tokenizer,
+        prompts: Prompts::default(),
         index: IndexConfig::default(),
         caches: QueryCaches::default(),
     };

@@ -120,6 +120,9 @@ pub(crate) enum Command {
     /// Show the configuration
     #[command(subcommand)]
     Config(ConfigCommand),
+    /// List, print, export and check the prompts that models are asked with
+    #[command(subcommand)]
+    Prompts(PromptsCommand),
     /// Print a completion script for a shell
     Completions(CompletionsArgs),
 }
@@ -514,6 +517,39 @@ pub(crate) enum ConfigCommand {
         /// Also print where each value came from
         #[arg(long)]
         origin: bool,
+    },
+}
+
+/// `graphloom prompts`.
+#[derive(Debug, Subcommand)]
+pub(crate) enum PromptsCommand {
+    /// List all prompts, what each is for, and which are your own
+    List,
+    /// Print the file of a prompt in use
+    Show {
+        /// Its name
+        name: String,
+        /// Ours, though there is one of your own
+        #[arg(long)]
+        built_in: bool,
+    },
+    /// Write the built-in prompts into a folder, to change them
+    Export {
+        /// The folder; made where it is missing
+        #[arg(value_name = "DIR")]
+        folder: PathBuf,
+        /// These prompts; all where none is named
+        #[arg(value_name = "NAME")]
+        names: Vec<String>,
+        /// Replace files that exist
+        #[arg(long)]
+        force: bool,
+    },
+    /// Check the prompts of a folder
+    Check {
+        /// The folder; the configured one where none is named
+        #[arg(value_name = "DIR")]
+        folder: Option<PathBuf>,
     },
 }
 

@@ -11,6 +11,7 @@ mod nearest;
 mod output;
 mod reading;
 mod wire;
+mod wording;
 
 use std::process::ExitCode;
 

@@ -26,6 +26,7 @@ pub(crate) use self::providers::Providers;
 use crate::commands::App;
 use crate::config::{Config, EmbedderChoice, RoleModels};
 use crate::fault::Fault;
+use crate::wording::Wording;
 
 /// Which models a query may ask.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -88,7 +89,8 @@ pub(crate) async fn indexing(
     limit: Option<Limit>,
 ) -> anyhow::Result<Indexing> {
     let roles = RoleModels { keywords: None, answer: None, ..app.config.models.clone() };
-    // Before the workspace is made: a wrong model must not leave an empty one behind.
+    // Before the workspace is made: a wrong model or prompt must not leave an empty one behind.
+    let wording = Wording::read(&app.config)?;
     let providers = Providers::patient(&app.config, listener);
     let budget = limit.map(|limit| Budget::new(limit, app.config.prices.clone()));
     let mut chat = providers.chat_models(&roles)?;
@@ -100,7 +102,7 @@ pub(crate) async fn indexing(
         budget.as_ref().map(|budget| budgeted_embedder(embedder, budget)).transpose()?;
     }
     let store = open_or_create(&app.config)?;
-    let mut engine = engine(app, store.clone(), chat, &providers).await?;
+    let mut engine = engine(app, store.clone(), chat, &providers, wording).await?;
     if let Some(budget) = &budget {
         engine.models.embedder = budgeted_embedder(engine.models.embedder, budget)?;
     }
@@ -121,7 +123,7 @@ pub(crate) async fn estimating(app: &App) -> anyhow::Result<Engine> {
         true => open_or_create(&app.config)?,
         false => Arc::new(MemoryStore::new(app.config.workspace.clone())),
     };
-    engine(app, store, chat, &providers).await
+    engine(app, store, chat, &providers, Wording::read(&app.config)?).await
 }
 
 /// Whether an embedder's calls go to a service; those of models in process cost nothing.
@@ -213,7 +215,7 @@ async fn existing(app: &App, roles: &RoleModels) -> anyhow::Result<Engine> {
     let providers = Providers::new(&app.config);
     let chat = providers.chat_models(roles)?;
     let store = open_store(&app.config)?;
-    engine(app, store, chat, &providers).await
+    engine(app, store, chat, &providers, Wording::read(&app.config)?).await
 }
 
 async fn engine(
@@ -221,6 +223,7 @@ async fn engine(
     store: Arc<dyn Store>,
     chat: ChatModels,
     providers: &Providers<'_>,
+    wording: Wording,
 ) -> anyhow::Result<Engine> {
     let config = &app.config;
     let space = store.snapshot().await?.embedding().await?;
@@ -232,6 +235,8 @@ async fn engine(
         ..IndexConfig::default()
     };
     index.extract.gleaning = config.gleaning;
+    index.extract.form = config.form;
+    index.extract.entity_guidance = wording.guidance;
     if let Some(types) = &config.entity_types {
         index.extract.entity_types.clone_from(types);
     }
@@ -241,6 +246,7 @@ async fn engine(
         models: Models { extract, keywords, summarize, answer, embedder, reranker: None },
         clock: Arc::new(SystemClock),
         tokenizer: Tokenizer,
+        prompts: wording.prompts,
         index,
         caches: if config.query_cache { QueryCaches::default() } else { QueryCaches::off() },
     })

@@ -24,6 +24,7 @@ mod links;
 mod model;
 mod place;
 mod progress;
+mod shape;
 mod span;
 mod store;
 
@@ -55,6 +56,7 @@ pub use model::{
 };
 pub use place::{Part, PartMark, Place};
 pub use progress::{Progress, ProgressSink, Stage};
+pub use shape::{AnswerShape, Schema, SchemaDialect, Shape};
 pub use span::Span;
 pub use store::{
     ChunkCounts, EmbeddingSpec, Projection, Snapshot, Store, StoreCounts, StoreError, TextKind, TextQuery,

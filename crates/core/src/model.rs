@@ -1,9 +1,13 @@
 //! Ports to models: chat, embeddings and reranking.
 
+use std::sync::Arc;
+
 use async_trait::async_trait;
 use futures::StreamExt;
 use futures::stream::BoxStream;
 use serde::{Deserialize, Serialize};
+
+use crate::AnswerShape;
 
 /// Who says a message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -44,6 +48,8 @@ pub struct ChatRequest {
     pub temperature: Option<f32>,
     /// Whether the answer must be a JSON object.
     pub json_object: bool,
+    /// The shape that the answer must have, as JSON; a service that cannot promise it refuses the request.
+    pub shape: Option<Arc<AnswerShape>>,
     /// Whether deltas should arrive as they are made. Without it one delta carries the whole answer.
     pub stream: bool,
 }
@@ -225,6 +231,16 @@ pub enum ModelError {
         /// What the provider said.
         what: String,
     },
+    /// The service or the model cannot promise answers of a given shape.
+    #[error("model {model} takes no JSON schema (status {status}): {what}")]
+    ShapeRefused {
+        /// The model.
+        model: String,
+        /// HTTP status.
+        status: u16,
+        /// What the provider said.
+        what: String,
+    },
     /// The provider failed; tries are used up.
     #[error("model {model} failed (status {status}): {what}")]
     Server {
@@ -272,6 +288,7 @@ impl ModelError {
             | Self::Malformed { .. } => true,
             Self::Unauthorized { .. }
             | Self::Refused { .. }
+            | Self::ShapeRefused { .. }
             | Self::OverBudget { .. }
             | Self::Local { .. } => false,
         }
@@ -291,6 +308,9 @@ impl ModelError {
             Self::OverBudget { .. } => {
                 Some("run it again with a larger budget, or with none, to go on".to_owned())
             }
+            Self::ShapeRefused { .. } => Some(
+                "set structured_output = \"off\", or choose a model that offers structured output".to_owned(),
+            ),
             Self::Timeout { .. } | Self::Refused { .. } | Self::Server { .. } => None,
             Self::Malformed { .. } | Self::Local { .. } => None,
         }

@@ -14,7 +14,7 @@ pub mod index;
 pub mod money;
 pub mod offline;
 pub mod parse;
-mod prompt;
+pub mod prompt;
 pub mod query;
 mod scope;
 pub mod text;
@@ -34,6 +34,8 @@ pub struct Engine {
     pub clock: Arc<dyn Clock>,
     /// Counts tokens for chunk sizes and budgets.
     pub tokenizer: text::Tokenizer,
+    /// What models are asked, and in which language.
+    pub prompts: prompt::Prompts,
     /// How documents are indexed.
     pub index: index::IndexConfig,
     /// What this process remembers between questions.

@@ -1,69 +1,261 @@
-//! Prompt files: a header for people, a body with `{{variables}}` for models.
+//! Prompts: files with a header for people and a body with `{{variables}}` for models; ours, or a user's own in place of them.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
 /// A prompt from `engine/prompts/*.md`.
 ///
-/// The file starts with a header between two `---` lines that states purpose, variables and source; the body follows.
-/// The constant part comes first in every body, so that providers can cache it.
-#[derive(Debug, Clone, Copy)]
+/// The file starts with a header between two `---` lines that states purpose, variables, what an own version needs, and
+/// source; the body follows. The constant part comes first in every body, so that providers can cache it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Prompt {
+    name: &'static str,
     file: &'static str,
 }
 
+macro_rules! prompts {
+    ($($(#[$about:meta])* $constant:ident = $name:literal,)*) => {
+        $($(#[$about])* pub const $constant: Prompt =
+            Prompt { name: $name, file: include_str!(concat!("../prompts/", $name, ".md")) };)*
+
+        /// Every prompt, by name.
+        pub const ALL: &[Prompt] = &[$($constant),*];
+    };
+}
+
+prompts! {
+    /// Answers from entities, relations and passages.
+    ANSWER = "answer",
+    /// Answers from passages alone.
+    ANSWER_NAIVE = "answer_naive",
+    /// Carries the user's own instructions into an answer.
+    ANSWER_USER_PROMPT = "answer_user_prompt",
+    /// Goes on with an extraction that was cut.
+    EXTRACT_CONTINUE = "extract_continue",
+    /// Asks for what an extraction left out.
+    EXTRACT_GLEAN = "extract_glean",
+    /// Asks for the records of a chunk as JSON.
+    EXTRACT_JSON_SYSTEM = "extract_json_system",
+    /// Asks for names that an extraction left out.
+    EXTRACT_MISSED = "extract_missed",
+    /// Asks for the records of a chunk.
+    EXTRACT_SYSTEM = "extract_system",
+    /// Carries the chunk.
+    EXTRACT_USER = "extract_user",
+    /// Finds the keywords of a question.
+    KEYWORDS = "keywords",
+    /// Finds the keywords of a question that follows a conversation.
+    KEYWORDS_FOLLOW_UP = "keywords_follow_up",
+    /// Makes one description of many.
+    SUMMARIZE = "summarize",
+}
+
 impl Prompt {
-    /// The prompt in this file's text.
-    pub const fn new(file: &'static str) -> Self {
-        Self { file }
+    /// The prompt of this name.
+    pub fn find(name: &str) -> Option<Self> {
+        ALL.iter().copied().find(|prompt| prompt.name == name)
     }
 
-    /// The body, its variables unfilled. It is part of every key that the prompt's answers are kept under.
+    /// Its name, that of its file without `.md`.
+    pub fn name(self) -> &'static str {
+        self.name
+    }
+
+    /// The whole file, to start an own version from.
+    pub fn file(self) -> &'static str {
+        self.file
+    }
+
+    /// What it is for.
+    pub fn purpose(self) -> &'static str {
+        self.header_line("purpose")
+    }
+
+    /// The variables that a version of it may use.
+    pub fn variables(self) -> impl Iterator<Item = &'static str> {
+        self.header_line("variables").split(", ").filter(|name| *name != "none")
+    }
+
+    /// What every version of it must hold, word for word.
+    pub fn needs(self) -> impl Iterator<Item = &'static str> {
+        self.header_line("needs").split(", ").filter(|needed| *needed != "nothing")
+    }
+
+    /// Our own body, its variables unfilled.
     pub fn body(self) -> &'static str {
-        let body = self.file.strip_prefix("---\n").and_then(|rest| rest.split_once("\n---\n"));
-        body.map_or(self.file, |(_, body)| body).trim()
+        self.split().1
     }
 
-    /// The body with every variable replaced; values are put in verbatim and never read as templates.
-    pub(crate) fn render(self, variables: &[(&str, &str)]) -> String {
-        fill(self.body(), variables)
+    fn header_line(self, key: &str) -> &'static str {
+        let mut lines = self.split().0.lines();
+        lines.find_map(|line| line.strip_prefix(key)?.strip_prefix(':')).unwrap_or_default().trim()
     }
+
+    fn split(self) -> (&'static str, &'static str) {
+        let parts = self.file.strip_prefix("---\n").and_then(|rest| rest.split_once("\n---\n"));
+        parts.map_or(("", self.file.trim()), |(header, body)| (header, body.trim()))
+    }
+}
+
+/// Most bytes of an own prompt.
+pub const MAX_PROMPT_BYTES: usize = 64 << 10;
+
+/// The prompts in use: ours, and a user's own in place of some.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Prompts {
+    own: Arc<BTreeMap<&'static str, String>>,
+    language: Option<Arc<str>>,
+}
+
+impl Prompts {
+    /// Puts `file`, a version of its own, in place of `prompt`. It may have a header like ours, or none.
+    pub fn replace(&mut self, prompt: Prompt, file: &str) -> Result<(), PromptError> {
+        let body = checked(prompt, file)?;
+        Arc::make_mut(&mut self.own).insert(prompt.name, body);
+        Ok(())
+    }
+
+    /// Asks for descriptions, summaries and answers in this language, such as `French`, in place of that of the text or
+    /// question. Names stay as the documents have them.
+    pub fn set_language(&mut self, language: &str) {
+        self.language = Some(language.into());
+    }
+
+    /// The language asked for, `otherwise` where none is. `names` says where names are taken from.
+    pub(crate) fn language(&self, otherwise: &str, names: &str) -> String {
+        self.language.as_ref().map_or(otherwise.to_owned(), |language| format!("{language}{names}"))
+    }
+
+    /// Whether the version in use of `prompt` is the user's own.
+    pub fn is_own(&self, prompt: Prompt) -> bool {
+        self.own.contains_key(prompt.name)
+    }
+
+    /// Whether the version in use of `prompt` uses the variable.
+    pub fn uses(&self, prompt: Prompt, variable: &str) -> bool {
+        variables_in(self.body(prompt)).is_ok_and(|used| used.iter().any(|(name, _)| *name == variable))
+    }
+
+    /// The body in use, its variables unfilled. It is part of every key that the prompt's answers are kept under.
+    pub fn body(&self, prompt: Prompt) -> &str {
+        self.own.get(prompt.name).map_or(prompt.body(), String::as_str)
+    }
+
+    /// The body in use with every variable replaced; values are put in verbatim and never read as templates.
+    pub(crate) fn render(&self, prompt: Prompt, variables: &[(&str, &str)]) -> String {
+        fill(self.body(prompt), variables)
+    }
+}
+
+/// Why a text is no version of a prompt.
+#[derive(Debug, thiserror::Error, Clone, PartialEq, Eq)]
+#[error("line {line}: {what}")]
+pub struct PromptError {
+    /// The line, from 1.
+    pub line: usize,
+    /// What is wrong, for people.
+    pub what: String,
+    /// What to do about it.
+    pub remedy: String,
+}
+
+/// Keys of a header.
+const HEADER_KEYS: [&str; 4] = ["purpose", "variables", "needs", "source"];
+
+/// The body of an own version of `prompt`, or why it is none.
+fn checked(prompt: Prompt, file: &str) -> Result<String, PromptError> {
+    let fault = |line: usize, what: String, remedy: String| PromptError { line, what, remedy };
+    if file.len() > MAX_PROMPT_BYTES {
+        let what = format!("the prompt has {} bytes, more than {MAX_PROMPT_BYTES}", file.len());
+        return Err(fault(1, what, "shorten it; it is sent with every question".to_owned()));
+    }
+    let text = file.strip_prefix('\u{feff}').unwrap_or(file).replace("\r\n", "\n");
+    let lines: Vec<&str> = text.lines().collect();
+    let is_border = |line: &&str| line.trim_end() == "---";
+    let mut body_at = 0;
+    if lines.first().is_some_and(is_border) {
+        let Some(end) = lines.iter().skip(1).position(is_border) else {
+            let remedy = "end the header with a line ---, or leave it out".to_owned();
+            return Err(fault(1, "the header that begins here is never closed".to_owned(), remedy));
+        };
+        body_at = end + 2;
+        for (at, line) in lines[1..=end].iter().enumerate().filter(|(_, line)| !line.trim().is_empty()) {
+            let key = line.split_once(':').map(|(key, _)| key.trim());
+            if !key.is_some_and(|key| HEADER_KEYS.contains(&key)) {
+                let what = format!("{:?} is no line of a header", clip(line));
+                let remedy =
+                    format!("a header has lines such as purpose: ...; known are {}", HEADER_KEYS.join(", "));
+                return Err(fault(at + 2, what, remedy));
+            }
+        }
+    }
+    let body = lines[body_at..].join("\n");
+    let line_of = |at: usize| body_at + 1 + body[..at].matches('\n').count();
+    if body.trim().is_empty() {
+        let remedy = "write the prompt, or remove the file to use ours".to_owned();
+        return Err(fault(body_at + 1, "the prompt is empty".to_owned(), remedy));
+    }
+    let used = variables_in(&body).map_err(|at| {
+        let remedy = "close it with }}".to_owned();
+        fault(line_of(at), "a variable is opened with {{ and not closed".to_owned(), remedy)
+    })?;
+    let known: BTreeSet<&str> = prompt.variables().collect();
+    if let Some((name, at)) = used.iter().find(|(name, _)| !known.contains(name)) {
+        let remedy = match known.is_empty() {
+            true => "this prompt has no variables".to_owned(),
+            false => format!("known here are {}", known.into_iter().collect::<Vec<_>>().join(", ")),
+        };
+        return Err(fault(line_of(*at), format!("unknown variable {{{{{}}}}}", clip(name)), remedy));
+    }
+    for needed in prompt.needs() {
+        if !body.contains(needed) {
+            let remedy =
+                format!("write {needed} where ours has it: `graphloom prompts show {}`", prompt.name);
+            return Err(fault(body_at + 1, format!("{needed} is missing"), remedy));
+        }
+    }
+    Ok(body.trim().to_owned())
+}
+
+/// A piece of a user's file, short enough for a message.
+fn clip(text: &str) -> String {
+    text.chars().take(40).collect()
 }
 
 /// `template` with every variable replaced.
 pub(crate) fn fill(template: &str, variables: &[(&str, &str)]) -> String {
-    render(template, variables).expect("every prompt file is rendered by a test")
-}
-
-/// Why a template and its variables do not fit each other.
-#[derive(Debug, thiserror::Error, PartialEq, Eq)]
-enum TemplateError {
-    #[error("the template names {0:?}, which was not given")]
-    Unknown(String),
-    #[error("the template does not name {0:?}")]
-    Unused(String),
-    #[error("a variable is opened and not closed")]
-    Open,
-}
-
-/// Puts each variable where the template says `{{name}}`, in one pass: values are never read as templates.
-fn render(template: &str, variables: &[(&str, &str)]) -> Result<String, TemplateError> {
     let mut text =
         String::with_capacity(template.len() + variables.iter().map(|(_, value)| value.len()).sum::<usize>());
-    let mut unused: Vec<&str> = variables.iter().map(|(name, _)| *name).collect();
     let mut rest = template;
-    while let Some((before, after)) = rest.split_once("{{") {
-        let (name, after) = after.split_once("}}").ok_or(TemplateError::Open)?;
-        let (_, value) = variables
-            .iter()
-            .find(|(known, _)| *known == name)
-            .ok_or_else(|| TemplateError::Unknown(name.to_owned()))?;
+    while let Some((before, name, after)) = next_variable(rest) {
+        let value = variables.iter().find(|(known, _)| *known == name).map(|(_, value)| *value);
         text.push_str(before);
-        text.push_str(value);
-        unused.retain(|known| *known != name);
+        // Bodies are checked when they are taken up, and ours by a test.
+        text.push_str(value.unwrap_or_default());
         rest = after;
     }
     text.push_str(rest);
-    match unused.first() {
-        Some(name) => Err(TemplateError::Unused((*name).to_owned())),
-        None => Ok(text),
+    text
+}
+
+/// What stands before the first variable, its name, and what follows it.
+fn next_variable(template: &str) -> Option<(&str, &str, &str)> {
+    let (before, after) = template.split_once("{{")?;
+    let (name, after) = after.split_once("}}")?;
+    Some((before, name.trim(), after))
+}
+
+/// The variables of a template and where each stands, or where one is opened and not closed.
+fn variables_in(template: &str) -> Result<Vec<(&str, usize)>, usize> {
+    let mut found = Vec::new();
+    let mut rest = template;
+    while let Some((before, name, after)) = next_variable(rest) {
+        found.push((name, template.len() - rest.len() + before.len()));
+        rest = after;
+    }
+    match rest.find("{{") {
+        Some(at) => Err(template.len() - rest.len() + at),
+        None => Ok(found),
     }
 }
 
@@ -72,36 +264,101 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_template_takes_exactly_its_variables_and_reads_no_value_as_template() {
-        assert_eq!(render("a {{x}} b", &[("x", "{{y}}")]), Ok("a {{y}} b".to_owned()));
-        assert_eq!(render("{{y}}", &[("x", "")]), Err(TemplateError::Unknown("y".to_owned())));
-        assert_eq!(render("a", &[("x", "")]), Err(TemplateError::Unused("x".to_owned())));
-        assert_eq!(render("a {{x", &[("x", "")]), Err(TemplateError::Open));
+    fn values_are_never_read_as_templates() {
+        assert_eq!(fill("a {{x}} b {{ y }}", &[("x", "{{y}}"), ("y", "z")]), "a {{y}} b z");
     }
 
     #[test]
-    fn every_prompt_file_has_a_header_that_names_its_variables() {
-        let files = [
-            include_str!("../prompts/answer.md"),
-            include_str!("../prompts/answer_naive.md"),
-            include_str!("../prompts/answer_user_prompt.md"),
-            include_str!("../prompts/extract_continue.md"),
-            include_str!("../prompts/extract_glean.md"),
-            include_str!("../prompts/extract_missed.md"),
-            include_str!("../prompts/extract_system.md"),
-            include_str!("../prompts/extract_user.md"),
-            include_str!("../prompts/keywords.md"),
-            include_str!("../prompts/keywords_follow_up.md"),
-            include_str!("../prompts/summarize.md"),
-        ];
-        for file in files {
-            let header =
-                file.strip_prefix("---\n").and_then(|rest| rest.split_once("\n---\n")).expect("a header").0;
-            let line = |key: &str| header.lines().find_map(|line| line.strip_prefix(key)).expect(key).trim();
-            assert!(!line("purpose:").is_empty() && !line("source:").is_empty());
-            let names = line("variables:").split(", ").filter(|name| *name != "none");
-            let variables: Vec<_> = names.map(|name| (name, "x")).collect();
-            assert!(render(Prompt::new(file).body(), &variables).is_ok(), "{variables:?}");
+    fn every_prompt_file_has_a_header_that_names_its_variables_and_needs() {
+        for prompt in ALL {
+            for key in HEADER_KEYS {
+                assert!(!prompt.header_line(key).is_empty(), "{} says no {key}", prompt.name);
+            }
+            let used: BTreeSet<&str> =
+                variables_in(prompt.body()).expect("closed").into_iter().map(|(name, _)| name).collect();
+            assert_eq!(used, prompt.variables().collect(), "{}", prompt.name);
+            for needed in prompt.needs() {
+                assert!(prompt.body().contains(needed), "{} needs {needed}", prompt.name);
+            }
         }
+        let files = std::fs::read_dir(concat!(env!("CARGO_MANIFEST_DIR"), "/prompts")).expect("the folder");
+        assert_eq!(files.count(), ALL.len(), "every file is known");
+    }
+
+    fn check_own(prompt: Prompt, file: &str) -> Result<String, (usize, String, String)> {
+        let mut prompts = Prompts::default();
+        match prompts.replace(prompt, file) {
+            Ok(()) => Ok(prompts.body(prompt).to_owned()),
+            Err(PromptError { line, what, remedy }) => {
+                assert_eq!(prompts.body(prompt), prompt.body(), "ours stays");
+                Err((line, what, remedy))
+            }
+        }
+    }
+
+    #[test]
+    fn an_own_version_replaces_ours_with_or_without_a_header() {
+        for prompt in ALL {
+            assert_eq!(check_own(*prompt, prompt.file()).as_deref(), Ok(prompt.body()));
+        }
+        assert_eq!(
+            check_own(EXTRACT_USER, "Read:\r\n{{ text }} {{text}}\r\n").as_deref(),
+            Ok("Read:\n{{ text }} {{text}}")
+        );
+        let mut prompts = Prompts::default();
+        prompts.replace(EXTRACT_USER, "---\npurpose: ours\n---\nRead {{text}}").expect("a version");
+        assert_eq!(prompts.render(EXTRACT_USER, &[("text", "x"), ("section", "y")]), "Read x");
+        assert!(prompts.is_own(EXTRACT_USER) && !prompts.uses(EXTRACT_USER, "section"));
+    }
+
+    #[test]
+    fn what_is_wrong_with_an_own_version_is_told_with_its_line_and_a_remedy() {
+        let fault = |line: usize, what: &str, remedy: &str| Err((line, what.to_owned(), remedy.to_owned()));
+        let user = |file: &str| check_own(EXTRACT_USER, file);
+        assert_eq!(
+            user("---\npurpose: x\nRead {{text}}"),
+            fault(
+                1,
+                "the header that begins here is never closed",
+                "end the header with a line ---, or leave it out"
+            )
+        );
+        assert_eq!(
+            user("---\nabout x\n---\n{{text}}"),
+            fault(
+                2,
+                "\"about x\" is no line of a header",
+                "a header has lines such as purpose: ...; known are purpose, variables, needs, source"
+            )
+        );
+        assert_eq!(
+            user("---\nsource: x\n---\n"),
+            fault(4, "the prompt is empty", "write the prompt, or remove the file to use ours")
+        );
+        assert_eq!(
+            user("\nRead {{text}}\n{{chunk}}"),
+            fault(3, "unknown variable {{chunk}}", "known here are section, text")
+        );
+        assert_eq!(
+            user("{{text}}\nand {{section"),
+            fault(2, "a variable is opened with {{ and not closed", "close it with }}")
+        );
+        assert_eq!(
+            user("---\nsource: x\n---\nRead."),
+            fault(
+                4,
+                "{{text}} is missing",
+                "write {{text}} where ours has it: `graphloom prompts show extract_user`"
+            )
+        );
+        assert_eq!(
+            check_own(EXTRACT_SYSTEM, "More?"),
+            fault(
+                1,
+                "<|COMPLETE|> is missing",
+                "write <|COMPLETE|> where ours has it: `graphloom prompts show extract_system`"
+            )
+        );
+        assert!(user(&"{{text}}".repeat(MAX_PROMPT_BYTES)).is_err());
     }
 }

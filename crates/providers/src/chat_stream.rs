@@ -41,6 +41,24 @@ pub(crate) fn cost_of(http: &HttpClient, request: &ChatRequest) -> Cost {
     http.cost(request.messages.iter().map(|message| message.content.as_str()), output)
 }
 
+/// What a service that refuses a schema says something about.
+const SCHEMA_WORDS: [&str; 7] =
+    ["schema", "response_format", "responseschema", "structured", "tool", "grammar", "format"];
+
+/// The error of a request that asked for a shape: a refusal that speaks of it is told apart.
+pub(crate) fn of_shape(request: &ChatRequest, error: ModelError) -> ModelError {
+    match error {
+        ModelError::Refused { model, status, what } if request.shape.is_some() => {
+            let said = what.to_lowercase();
+            match SCHEMA_WORDS.iter().any(|word| said.contains(word)) {
+                true => ModelError::ShapeRefused { model, status, what },
+                false => ModelError::Refused { model, status, what },
+            }
+        }
+        error => error,
+    }
+}
+
 /// A chat protocol's reader.
 pub(crate) trait ChatProtocol: Send + 'static {
     /// Reads `chunk` into `heard`.

@@ -10,6 +10,7 @@ use futures::{StreamExt, stream};
 use graphloom_core::{Clock, DocumentId, Timestamp, WorkspaceId};
 use graphloom_engine::extract::Gleaning;
 use graphloom_engine::index::{self, Acceptance, IndexConfig, Source};
+use graphloom_engine::prompt::Prompts;
 use graphloom_engine::query::{self, Mode, QueryCaches, Question};
 use graphloom_engine::text::Tokenizer;
 use graphloom_engine::{Engine, Models};
@@ -66,6 +67,7 @@ impl System {
             clock: Arc::new(SystemClock),
             tokenizer: Tokenizer,
             index: config,
+            prompts: Prompts::default(),
             caches: QueryCaches::default(),
         };
         Ok(Self { engine: Arc::new(engine), store, cold: options.cold })

@@ -94,7 +94,7 @@ pub(crate) async fn run(app: &App, args: &AskArgs) -> anyhow::Result<Exit> {
     match question.wanted() {
         Wanted::Answer => answer(app, &engine, &question, &retrieval).await,
         Wanted::Context | Wanted::Prompt => {
-            let printed = print_prompt(app, &question, &retrieval);
+            let printed = print_prompt(app, &engine, &question, &retrieval);
             wire::record(app, &engine, [&retrieval.spent]).await;
             printed
         }
@@ -147,10 +147,15 @@ fn read_json<T: DeserializeOwned>(flag: &str, path: &Path, shape: &str) -> anyho
         .map_err(|error| Fault::usage(format!("{}: {error}", reading())).help(shape).into())
 }
 
-fn print_prompt(app: &App, question: &Question, retrieval: &Retrieval) -> anyhow::Result<Exit> {
+fn print_prompt(
+    app: &App,
+    engine: &Engine,
+    question: &Question,
+    retrieval: &Retrieval,
+) -> anyhow::Result<Exit> {
     let found = !retrieval.context.is_empty() || retrieval.mode == Mode::Bypass;
     if question.wanted() == Wanted::Prompt {
-        let messages = query::prompt_of(question, retrieval);
+        let messages = query::prompt_of(engine, question, retrieval);
         if app.output.json {
             let messages: Vec<_> = messages
                 .iter()

@@ -12,6 +12,7 @@ use crate::config::{ModelChoice, RerankerChoice};
 use crate::fault::{self, Exit};
 use crate::output::render::{count, plain};
 use crate::wire::{self, Providers};
+use crate::wording::Wording;
 
 /// Output tokens of the trial call; some services refuse fewer.
 const TRIAL_TOKENS: u32 = 16;
@@ -52,6 +53,7 @@ pub(crate) async fn run(app: &App) -> anyhow::Result<Exit> {
     let mut findings = vec![configuration(app)];
     findings
         .extend(app.settings.key_warnings.iter().map(|warning| Finding::new("key", Verdict::Warn, warning)));
+    findings.extend(wording(app));
     findings.push(Finding::of("data folder", writable(&app.config.data_dir)));
     let (workspace, space) = workspace(app).await;
     findings.push(workspace);
@@ -85,6 +87,18 @@ fn configuration(app: &App) -> Finding {
         [] => Finding::new("configuration", Verdict::Ok, "every key is known and valid"),
         warnings => Finding::new("configuration", Verdict::Warn, warnings.join("; ")),
     }
+}
+
+/// Own prompts and guidance, where there are any.
+fn wording(app: &App) -> Option<Finding> {
+    let folder = app.config.prompts_dir.as_deref();
+    if folder.is_none() && app.config.entity_guidance.is_none() {
+        return None;
+    }
+    let outcome = Wording::read(&app.config);
+    let message = folder
+        .map_or("the guidance is read".to_owned(), |folder| format!("{} is in order", folder.display()));
+    Some(Finding::of("prompts", outcome.map(|_| message)))
 }
 
 /// Tries to write a file, where the folder exists or in the first folder above that does.

@@ -15,6 +15,7 @@ mod graph;
 mod indexing;
 mod model;
 mod parse;
+mod prompts;
 mod retry;
 mod rm;
 mod search;
@@ -104,6 +105,7 @@ async fn dispatch(app: &App, command: &Command) -> anyhow::Result<Exit> {
         Command::Doctor => doctor::run(app).await,
         Command::Model(command) => model::run(app, command).await,
         Command::Config(command) => config::run(app, command),
+        Command::Prompts(command) => prompts::run(app, command),
         Command::Completions(args) => completions::run(args),
         Command::ReadSource => crate::reading::answer().map(|()| Exit::Done),
     }
@@ -145,6 +147,7 @@ fn spending(command: &Command) -> Option<&Spending> {
         | Command::Doctor
         | Command::Model(_)
         | Command::Config(_)
+        | Command::Prompts(_)
         | Command::Completions(_)
         | Command::Parse(_)
         | Command::Export(_)

@@ -84,7 +84,28 @@ pub(crate) const KEYS: &[Key] = &[
         Some("auto"),
         "when chunks are asked about again: auto (where names were missed), or a number of passes",
     ),
+    key(
+        "structured_output",
+        Some("off"),
+        "on: extraction models answer in JSON whose shape their service promises; off: in lines",
+    ),
     key("entity_types", None, "entity types offered to the extraction model, separated by commas"),
+    key(
+        "entity_guidance",
+        None,
+        "what the entity types mean and what to leave out, in words for the extraction model",
+    ),
+    key("entity_guidance_file", None, "file with those words, in place of entity_guidance"),
+    key(
+        "language",
+        None,
+        "language of descriptions, summaries and answers, such as French; where unset, that of the text or question",
+    ),
+    key(
+        "prompts_dir",
+        None,
+        "folder of prompts of your own, in place of the built-in ones of the same names",
+    ),
     key(
         "prices",
         None,

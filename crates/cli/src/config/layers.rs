@@ -5,6 +5,7 @@ use std::fmt;
 use std::path::{Path, PathBuf};
 
 use anyhow::Context;
+use graphloom_core::WorkspaceId;
 
 use super::keys::{self, KEYS, Key, OTHER_VARIABLES, PREFIX};
 use crate::fault::Fault;
@@ -12,6 +13,11 @@ use crate::nearest::nearest;
 
 /// The file read in the current folder, before the user's own.
 pub(crate) const PROJECT_FILE: &str = "graphloom.toml";
+
+/// The table of a file that holds one for each workspace.
+const WORKSPACES: &str = "workspaces";
+/// Keys that no workspace can have of its own.
+const WHERE_WORKSPACES_ARE: [&str; 2] = ["data_dir", "workspace"];
 
 /// Everything outside the program that configuration is read from.
 #[derive(Debug, Default)]
@@ -37,6 +43,8 @@ pub(crate) enum Origin {
     DotEnv(String),
     /// A configuration file.
     File(PathBuf),
+    /// The table of a workspace in a configuration file.
+    Workspace(PathBuf, String),
     /// Nobody said otherwise.
     Default,
 }
@@ -48,6 +56,7 @@ impl fmt::Display for Origin {
             Self::Environment(variable) => write!(f, "environment {variable}"),
             Self::DotEnv(variable) => write!(f, ".env {variable}"),
             Self::File(path) => write!(f, "file {}", path.display()),
+            Self::Workspace(path, name) => write!(f, "file {} [{WORKSPACES}.{name}]", path.display()),
             Self::Default => f.write_str("default"),
         }
     }
@@ -84,7 +93,7 @@ impl Settings {
     pub(crate) fn is_of_project(&self, setting: &Setting) -> bool {
         match &setting.origin {
             Origin::DotEnv(_) => true,
-            Origin::File(path) => Some(path) == self.project_file.as_ref(),
+            Origin::File(path) | Origin::Workspace(path, _) => Some(path) == self.project_file.as_ref(),
             Origin::Flag(_) | Origin::Environment(_) | Origin::Default => false,
         }
     }
@@ -108,15 +117,30 @@ pub(crate) fn read(surroundings: &Surroundings) -> anyhow::Result<Settings> {
         .config_file
         .clone()
         .or_else(|| set(&surroundings.environment, "GRAPHLOOM_CONFIG").map(PathBuf::from));
-    match named_file {
-        Some(path) => read_file(&mut settings, &path)?,
+    let paths: Vec<PathBuf> = match named_file {
+        Some(path) => vec![path],
         None => {
             let project = surroundings.current_dir.join(PROJECT_FILE);
             let user = user_config(&surroundings.environment);
             settings.project_file = Some(project.clone());
-            for path in std::iter::once(project).chain(user).filter(|path| path.is_file()) {
-                read_file(&mut settings, &path)?;
-            }
+            std::iter::once(project).chain(user).filter(|path| path.is_file()).collect()
+        }
+    };
+    let files = paths.iter().map(|path| read_file(path)).collect::<anyhow::Result<Vec<_>>>()?;
+    // What is said for the workspace alone wins over what is said for all, in whichever file it stands.
+    let general = files.iter().flat_map(|file| &file.values).find(|(key, _)| key.name == "workspace");
+    let chosen = settings.get("workspace").map(|setting| &setting.value).or(general.map(|(_, value)| value));
+    let workspace = chosen
+        .map_or(keys::find("workspace").and_then(|key| key.default).unwrap_or_default(), String::as_str)
+        .to_owned();
+    for (path, file) in paths.iter().zip(&files) {
+        for (key, value) in file.workspaces.get(&workspace).into_iter().flatten() {
+            settings.offer(key, value.clone(), Origin::Workspace(path.clone(), workspace.clone()));
+        }
+    }
+    for (path, file) in paths.iter().zip(files) {
+        for (key, value) in file.values {
+            settings.offer(key, value, Origin::File(path.clone()));
         }
     }
     for key in KEYS {
@@ -191,25 +215,66 @@ fn user_config(environment: &BTreeMap<String, String>) -> Option<PathBuf> {
     Some(base.join("graphloom").join("config.toml"))
 }
 
-fn read_file(settings: &mut Settings, path: &Path) -> anyhow::Result<()> {
+/// What a file says.
+#[derive(Default)]
+struct FileValues {
+    /// For every workspace.
+    values: Vec<(&'static Key, String)>,
+    /// For one, by its name.
+    workspaces: BTreeMap<String, Vec<(&'static Key, String)>>,
+}
+
+fn read_file(path: &Path) -> anyhow::Result<FileValues> {
     let text = std::fs::read_to_string(path)
         .with_context(|| Fault::usage(format!("reading configuration {}", path.display())))?;
-    let table: toml::Table = toml::from_str(&text).map_err(|error| {
+    let mut table: toml::Table = toml::from_str(&text).map_err(|error| {
         // Only the place and the reason: the parser's full message repeats the line, which may hold a key.
         let line = error.span().map_or(1, |span| 1 + text[..span.start].matches('\n').count());
         Fault::usage(format!("reading configuration {}: line {line}: {}", path.display(), error.message()))
     })?;
-    for (name, value) in table {
-        let key = known(&name, &path.display().to_string())?;
+    let place = path.display().to_string();
+    let mut workspaces = BTreeMap::new();
+    match table.remove(WORKSPACES) {
+        None => {}
+        Some(toml::Value::Table(tables)) => {
+            for (name, of_workspace) in tables {
+                let place = format!("{place} [{WORKSPACES}.{name}]");
+                WorkspaceId::new(&name).map_err(|error| Fault::usage(format!("{place}: {error}")))?;
+                let toml::Value::Table(of_workspace) = of_workspace else {
+                    return Err(Fault::usage(format!("{place} must be a table of keys")).into());
+                };
+                let values = values_of(of_workspace, &place)?;
+                if let Some((key, _)) =
+                    values.iter().find(|(key, _)| WHERE_WORKSPACES_ARE.contains(&key.name))
+                {
+                    let fault = Fault::usage(format!(
+                        "{} says which workspace is used, so {place} cannot set it",
+                        key.name
+                    ));
+                    return Err(fault.help("set it above the tables").into());
+                }
+                workspaces.insert(name, values);
+            }
+        }
+        Some(_) => {
+            let fault = Fault::usage(format!("{WORKSPACES} in {place} must hold a table for each workspace"));
+            return Err(fault.help(format!("write [{WORKSPACES}.NAME], and its keys below")).into());
+        }
+    }
+    Ok(FileValues { values: values_of(table, &place)?, workspaces })
+}
+
+fn values_of(table: toml::Table, place: &str) -> anyhow::Result<Vec<(&'static Key, String)>> {
+    let value_of = |(name, value): (String, toml::Value)| {
+        let key = known(&name, place)?;
         let value = as_text(&value).or_else(|| as_prices(&value)).ok_or_else(|| {
             Fault::usage(format!(
-                "{name} in {} must be text, a number, a list of texts, or for prices a table of them",
-                path.display()
+                "{name} in {place} must be text, a number, a list of texts, or for prices a table of them"
             ))
         })?;
-        settings.offer(key, value, Origin::File(path.to_owned()));
-    }
-    Ok(())
+        Ok((key, value))
+    };
+    table.into_iter().map(value_of).collect()
 }
 
 fn as_text(value: &toml::Value) -> Option<String> {
@@ -289,6 +354,44 @@ mod tests {
         assert_eq!(check_origin(&around, "llm").1, "environment GRAPHLOOM_LLM");
         around.flags.push(("llm".to_owned(), "ollama:flag".to_owned(), "--llm".to_owned()));
         assert_eq!(check_origin(&around, "llm"), ("ollama:flag".to_owned(), "flag --llm".to_owned()));
+    }
+
+    #[test]
+    fn a_workspaces_own_table_wins_over_what_files_say_for_all_and_yields_to_the_environment() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let mut around = surroundings(folder.path());
+        let home = folder.path().join("home");
+        around.environment.insert("XDG_CONFIG_HOME".to_owned(), home.display().to_string());
+        std::fs::create_dir_all(home.join("graphloom")).expect("a folder");
+        let user = "[workspaces.lab]\nllm = \"ollama:lab\"\nchunk_tokens = 300";
+        std::fs::write(home.join("graphloom/config.toml"), user).expect("written");
+        std::fs::write(folder.path().join(PROJECT_FILE), "llm = \"ollama:all\"\nworkspace = \"lab\"")
+            .expect("written");
+        let (value, origin) = check_origin(&around, "llm");
+        assert_eq!(value, "ollama:lab");
+        assert!(origin.ends_with("config.toml [workspaces.lab]"), "{origin}");
+        assert_eq!(check_origin(&around, "chunk_tokens").0, "300");
+        around.environment.insert("GRAPHLOOM_WORKSPACE".to_owned(), "other".to_owned());
+        assert_eq!(check_origin(&around, "llm").0, "ollama:all");
+        around.environment.insert("GRAPHLOOM_WORKSPACE".to_owned(), "lab".to_owned());
+        around.environment.insert("GRAPHLOOM_LLM".to_owned(), "ollama:mine".to_owned());
+        assert_eq!(check_origin(&around, "llm").0, "ollama:mine");
+    }
+
+    #[test]
+    fn a_table_of_a_workspace_is_checked_as_the_rest_of_the_file() {
+        let folder = tempfile::tempdir().expect("a folder");
+        for (text, expected) in [
+            ("[workspaces.lab]\nlanguge = \"French\"", "unknown configuration key \"languge\""),
+            ("[workspaces.lab]\ndata_dir = \"x\"", "data_dir says which workspace is used"),
+            ("[workspaces.\"../x\"]\nllm = \"none\"", "../x"),
+            ("workspaces = \"lab\"", "must hold a table for each workspace"),
+            ("[workspaces]\nlab = 1", "must be a table of keys"),
+        ] {
+            std::fs::write(folder.path().join(PROJECT_FILE), text).expect("written");
+            let error = format!("{:#}", read(&surroundings(folder.path())).expect_err("refused"));
+            assert!(error.contains(expected), "{error}");
+        }
     }
 
     #[test]

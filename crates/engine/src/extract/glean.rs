@@ -6,8 +6,9 @@ use std::str::FromStr;
 
 use graphloom_core::{ChatMessage, ChatRole, Records};
 
+use super::ExtractSpec;
 use super::coverage::{COVERAGE_RULES, Coverage, coverage};
-use super::{GLEAN_PROMPT, MISSED_PROMPT};
+use crate::prompt::{EXTRACT_GLEAN, EXTRACT_MISSED, Prompts};
 
 /// Most names listed as already written.
 const MAX_FOUND: usize = 60;
@@ -60,24 +61,25 @@ impl FromStr for Gleaning {
 /// - `said`: the messages of the last question and its answer.
 /// - `records`: those of each answer so far, at least one.
 pub(super) fn again(
-    gleaning: Gleaning,
+    spec: &ExtractSpec,
+    prompts: &Prompts,
     text: &str,
     opening: &[ChatMessage],
     said: &[ChatMessage],
     records: &[Records],
 ) -> Option<Vec<ChatMessage>> {
     let asked_again = records.len().saturating_sub(1);
-    match gleaning {
+    match spec.gleaning {
         Gleaning::Passes(most) => {
             let nothing_new = asked_again > 0 && records.last().is_some_and(is_silent);
             let more = u32::try_from(asked_again).is_ok_and(|asked| asked < most) && !nothing_new;
-            more.then(|| conversation(said))
+            more.then(|| conversation(spec, prompts, said))
         }
         Gleaning::Auto if asked_again > 0 => None,
         Gleaning::Auto => match coverage(text, &records.iter().collect::<Vec<_>>()) {
             Coverage::Enough => None,
-            Coverage::Unknown => Some(conversation(said)),
-            Coverage::Missed(missed) => Some(naming(opening, &missed, records)),
+            Coverage::Unknown => Some(conversation(spec, prompts, said)),
+            Coverage::Missed(missed) => Some(naming(spec, prompts, opening, &missed, records)),
         },
     }
 }
@@ -87,14 +89,23 @@ fn is_silent(records: &Records) -> bool {
 }
 
 /// Everything said so far, and the question what is missing.
-fn conversation(said: &[ChatMessage]) -> Vec<ChatMessage> {
+fn conversation(spec: &ExtractSpec, prompts: &Prompts, said: &[ChatMessage]) -> Vec<ChatMessage> {
     let mut messages = said.to_vec();
-    messages.push(ChatMessage::new(ChatRole::User, GLEAN_PROMPT.body()));
+    messages.push(ChatMessage::new(
+        ChatRole::User,
+        prompts.render(EXTRACT_GLEAN, &[("nothing", spec.form.nothing())]),
+    ));
     messages
 }
 
 /// The first question, with the names it is asked again for.
-fn naming(opening: &[ChatMessage], missed: &[String], records: &[Records]) -> Vec<ChatMessage> {
+fn naming(
+    spec: &ExtractSpec,
+    prompts: &Prompts,
+    opening: &[ChatMessage],
+    missed: &[String],
+    records: &[Records],
+) -> Vec<ChatMessage> {
     let mut known = BTreeSet::new();
     let found: Vec<&str> = records
         .iter()
@@ -104,7 +115,10 @@ fn naming(opening: &[ChatMessage], missed: &[String], records: &[Records]) -> Ve
         .take(MAX_FOUND)
         .collect();
     let found = if found.is_empty() { "nothing".to_owned() } else { found.join("; ") };
-    let question = MISSED_PROMPT.render(&[("missed", &missed.join("; ")), ("found", &found)]);
+    let question = prompts.render(
+        EXTRACT_MISSED,
+        &[("missed", &missed.join("; ")), ("found", &found), ("nothing", spec.form.nothing())],
+    );
     let mut messages = opening.to_vec();
     if let Some(chunk) = messages.last_mut() {
         chunk.content.push_str("\n\n");
@@ -135,11 +149,12 @@ mod tests {
         let mut said = opening.to_vec();
         for (asked, names) in answers.iter().enumerate() {
             if asked > 0 {
-                said.push(ChatMessage::new(ChatRole::User, GLEAN_PROMPT.body()));
+                said.push(ChatMessage::new(ChatRole::User, EXTRACT_GLEAN.body()));
             }
             said.push(ChatMessage::new(ChatRole::Assistant, names.join("\n")));
         }
-        again(gleaning, text, &opening, &said, &records)
+        let spec = ExtractSpec { gleaning, ..ExtractSpec::default() };
+        again(&spec, &Prompts::default(), text, &opening, &said, &records)
     }
 
     fn messages_of(gleaning: Gleaning, answers: &[&[&str]]) -> Option<usize> {

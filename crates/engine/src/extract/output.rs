@@ -1,17 +1,16 @@
 //! How long an answer may be, and how one that was cut is gone on with.
 
+use std::sync::Arc;
+
 use graphloom_core::{
-    Call, CallOutcome, ChatMessage, ChatRequest, ChatRole, Clock, DocumentId, LanguageModel, ModelError,
-    Records, RejectReason, Role,
+    AnswerShape, Call, CallOutcome, ChatMessage, ChatRequest, ChatRole, Clock, DocumentId, LanguageModel,
+    ModelError, Records, RejectReason, Role,
 };
 
 use super::loss::{Losses, find_losses};
 use super::parse::{ParsedResponse, parse};
 use super::{ask, glean};
-use crate::prompt::Prompt;
-
-/// Asks for the rest of an answer that was cut.
-pub const CONTINUE_PROMPT: Prompt = Prompt::new(include_str!("../../prompts/extract_continue.md"));
+use crate::prompt::{EXTRACT_CONTINUE, Prompts};
 
 /// Most tokens of one answer [EdgeQuake].
 pub const MAX_OUTPUT_TOKENS: u32 = 32_768;
@@ -26,6 +25,18 @@ pub fn output_limit(chunk_bytes: usize) -> u32 {
         75_001..=125_000 => 12_288,
         _ => 16_384,
     }
+}
+
+/// What every question about a chunk has in common.
+pub(super) struct Asking<'a> {
+    /// The shape that answers must have, where records are not lines.
+    pub(super) shape: Option<Arc<AnswerShape>>,
+    pub(super) prompts: &'a Prompts,
+    /// Tokens that the first answer may have.
+    pub(super) limit: u32,
+    pub(super) document: &'a DocumentId,
+    pub(super) model: &'a dyn LanguageModel,
+    pub(super) clock: &'a dyn Clock,
 }
 
 /// One answer, in the pieces that the output limit cut it into.
@@ -84,21 +95,19 @@ fn repeats(next: &Records, before: &Records) -> bool {
 /// Asks as [`ask_whole`], and where records of the answer were lost, once more; the better of the two answers stands. One
 /// that the limit cut to the end is not asked for again: it would only be as long.
 pub(super) async fn ask_well(
+    asking: &Asking<'_>,
     messages: &mut Vec<ChatMessage>,
-    first_limit: u32,
-    document: &DocumentId,
-    model: &dyn LanguageModel,
-    clock: &dyn Clock,
     calls: &mut Vec<Call>,
 ) -> Result<Answer, ModelError> {
+    let document = asking.document;
     let mut asked_again = messages.clone();
-    let first = ask_whole(messages, first_limit, document, model, clock, calls).await?;
+    let first = ask_whole(asking, messages, calls).await?;
     let losses = first.losses();
     if losses.is_empty() || first.cut {
         return Ok(first);
     }
     tracing::warn!(%document, lost = losses.count(), "the answer was damaged; asking again");
-    match ask_whole(&mut asked_again, first_limit, document, model, clock, calls).await {
+    match ask_whole(asking, &mut asked_again, calls).await {
         Ok(second) if second.losses().count() < losses.count() && !second.says_nothing() => {
             *messages = asked_again;
             Ok(second)
@@ -118,20 +127,19 @@ pub(super) async fn ask_well(
 ///
 /// A rest that fails fails the answer: an extraction that is stored is never asked for again, so half of one would be a
 /// silent loss. One that is still cut after [`MAX_CONTINUATIONS`] stands as it is; its last piece is a counted reject.
-pub(super) async fn ask_whole(
+async fn ask_whole(
+    asking: &Asking<'_>,
     messages: &mut Vec<ChatMessage>,
-    first_limit: u32,
-    document: &DocumentId,
-    model: &dyn LanguageModel,
-    clock: &dyn Clock,
     calls: &mut Vec<Call>,
 ) -> Result<Answer, ModelError> {
+    let Asking { prompts, document, model, clock, .. } = *asking;
     let mut answer = Answer::default();
-    let mut limit = first_limit;
+    let mut limit = asking.limit;
     for round in 0..=MAX_CONTINUATIONS {
         let request = ChatRequest {
             messages: messages.clone(),
             max_output_tokens: Some(limit),
+            shape: asking.shape.clone(),
             ..ChatRequest::default()
         };
         let (text, call) = ask(model, request, Role::Extract, Some(document), clock).await;
@@ -147,12 +155,18 @@ pub(super) async fn ask_whole(
             call.rejects = parsed.rejects.len() as u32;
         }
         let go_on = cut && round < MAX_CONTINUATIONS;
+        if go_on && asking.shape.is_some() {
+            // Half an object cannot be gone on with: the question is asked again, with more room.
+            tracing::info!(limit, "the answer was cut; asking for the whole");
+            limit = limit.saturating_mul(2).min(MAX_OUTPUT_TOKENS);
+            continue;
+        }
         if go_on {
             // Without a complete record the same question is asked again, with more room.
             if let Some(last) = parsed.found.last() {
                 let kept = text.get(..last.span.end).unwrap_or_default();
                 messages.push(ChatMessage::new(ChatRole::Assistant, kept));
-                messages.push(ChatMessage::new(ChatRole::User, CONTINUE_PROMPT.body()));
+                messages.push(ChatMessage::new(ChatRole::User, prompts.body(EXTRACT_CONTINUE)));
             }
             tracing::info!(records = parsed.found.len(), limit, "the answer was cut; asking for the rest");
             limit = limit.saturating_mul(2).min(MAX_OUTPUT_TOKENS);

@@ -9,11 +9,8 @@ use graphloom_core::{ChatMessage, ChatRequest, ChatRole};
 
 use crate::Engine;
 use crate::extract::{after_thinking, ask, ends_a_sentence};
-use crate::prompt::Prompt;
+use crate::prompt::{Prompts, SUMMARIZE};
 use crate::text::Tokenizer;
-
-/// Asks for one description of many.
-pub const SUMMARY_PROMPT: Prompt = Prompt::new(include_str!("../../prompts/summarize.md"));
 
 /// From this many fragments a model summarises [LightRAG].
 pub const SUMMARY_FRAGMENTS: usize = 8;
@@ -140,7 +137,7 @@ impl Tree<'_> {
     }
 
     async fn summary(&mut self, texts: &[String]) -> Result<String, Missing> {
-        let key = summary_key(self.model, self.owner, self.name, texts);
+        let key = summary_key(&self.engine.prompts, self.model, self.owner, self.name, texts);
         let text = match (self.known.get(&key), self.when) {
             (Some(known), _) => known.clone(),
             (None, Summaries::Later) => return Err(Missing::Later),
@@ -230,14 +227,25 @@ pub(crate) fn keep_within(tokenizer: Tokenizer, fragments: &[String]) -> String 
     kept.join(SEPARATOR)
 }
 
-fn summary_key(model: &dyn LanguageModel, owner: &GraphKey, name: &str, group: &[String]) -> SummaryKey {
+fn summary_key(
+    prompts: &Prompts,
+    model: &dyn LanguageModel,
+    owner: &GraphKey,
+    name: &str,
+    group: &[String],
+) -> SummaryKey {
     let owner = match owner {
         GraphKey::Entity(_) => "Entity",
         GraphKey::Relation(_) => "Relation",
     };
-    let mut parts = vec![model.name(), SUMMARY_PROMPT.body(), owner, name];
+    let language = language(prompts);
+    let mut parts = vec![model.name(), prompts.body(SUMMARIZE), &language, owner, name];
     parts.extend(group.iter().map(String::as_str));
     SummaryKey::new(&parts)
+}
+
+fn language(prompts: &Prompts) -> String {
+    prompts.language("the list's language", ", names as in the list")
 }
 
 /// Asks for one summary; where it was cut or breaks off inside a sentence, once more, and the longer of two such stands.
@@ -255,12 +263,14 @@ async fn summarise(
     };
     let line = |fragment: &String| serde_json::json!({ "Description": fragment }).to_string();
     let descriptions = group.iter().map(line).collect::<Vec<_>>().join("\n");
-    let prompt = SUMMARY_PROMPT.render(&[
+    let variables = [
         ("what", what),
         ("name", name),
-        ("descriptions", &descriptions),
+        ("descriptions", descriptions.as_str()),
         ("max_words", SUMMARY_WORDS),
-    ]);
+        ("language", &language(&engine.prompts)),
+    ];
+    let prompt = engine.prompts.render(SUMMARIZE, &variables);
     let messages = vec![ChatMessage::new(ChatRole::User, prompt)];
     // Some scripts and some descriptions know no full stop.
     let punctuated = group.iter().any(|text| ends_a_sentence(text));
@@ -307,6 +317,13 @@ mod tests {
             ("descriptions", descriptions),
             ("max_words", SUMMARY_WORDS),
         ];
-        insta::assert_snapshot!("summarize", SUMMARY_PROMPT.render(&values));
+        let check = |prompts: &Prompts| {
+            let language = language(prompts);
+            prompts.render(SUMMARIZE, &[&values[..], &[("language", language.as_str())]].concat())
+        };
+        insta::assert_snapshot!("summarize", check(&Prompts::default()));
+        let mut french = Prompts::default();
+        french.set_language("French");
+        assert!(check(&french).contains("plain prose in French, names as in the list, at most"));
     }
 }

@@ -19,7 +19,7 @@ use graphloom_core::{
 
 use crate::Engine;
 use describe::{Description, Missing, describe};
-pub use describe::{SUMMARY_CONTEXT_TOKENS, SUMMARY_FRAGMENTS, SUMMARY_PROMPT, SUMMARY_TOKENS};
+pub use describe::{SUMMARY_CONTEXT_TOKENS, SUMMARY_FRAGMENTS, SUMMARY_TOKENS};
 pub(crate) use describe::{Summaries, keep_within};
 use moved::{Leaving, moved_records};
 use records::evidence_of;

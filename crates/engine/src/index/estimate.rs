@@ -12,13 +12,13 @@ use super::accept::preview;
 use super::{Acceptance, IndexError, Reading};
 use crate::Engine;
 use crate::extract::{
-    Coverage, ExtractSpec, GLEAN_PROMPT, Gleaning, MAX_RECORDS, MISSED_PROMPT, coverage, extraction_key,
-    first_messages,
+    Coverage, ExtractSpec, Gleaning, MAX_RECORDS, coverage, extraction_key, first_messages,
 };
-use crate::graph::{SUMMARY_FRAGMENTS, SUMMARY_PROMPT, SUMMARY_TOKENS};
-use crate::money::{prompt_tokens, text_tokens};
+use crate::graph::{SUMMARY_FRAGMENTS, SUMMARY_TOKENS};
+use crate::money::{prompt_tokens, shape_tokens, text_tokens};
 use crate::offline::{PhraseKind, phrases};
 use crate::parse::ParseLimits;
+use crate::prompt::{EXTRACT_GLEAN, EXTRACT_MISSED, Prompts, SUMMARIZE};
 
 /// Jobs and documents read at once.
 const PAGE: usize = 500;
@@ -232,7 +232,7 @@ impl<'a> Estimator<'a> {
             push(Step::Glean, Role::Extract, model.name(), glean);
         }
         if let Some(model) = &models.summarize {
-            push(Step::Summarize, Role::Summarize, model.name(), summaries(&named));
+            push(Step::Summarize, Role::Summarize, model.name(), summaries(&named, &engine.prompts));
         }
         if embeds_by_service {
             // Records are embedded once they are in the graph, those of one name together.
@@ -261,8 +261,9 @@ impl<'a> Estimator<'a> {
         }
         let Some(model) = &self.engine.models.extract else { return Ok(()) };
         let spec = &self.engine.index.extract;
+        let prompts = &self.engine.prompts;
         let keys: Vec<ExtractionKey> =
-            chunks.iter().map(|chunk| extraction_key(chunk, spec, Some(model.name()))).collect();
+            chunks.iter().map(|chunk| extraction_key(chunk, spec, prompts, Some(model.name()))).collect();
         let stored = snapshot.extractions(&keys).await?;
         for ((chunk, key), stored) in chunks.iter().zip(keys).zip(stored) {
             let pending = chunk.extraction.is_queued();
@@ -277,7 +278,9 @@ impl<'a> Estimator<'a> {
 
     /// Counts what one chunk is asked.
     fn question(&mut self, chunk: &Chunk, spec: &ExtractSpec) {
-        let input = prompt_tokens(&first_messages(chunk, spec));
+        let shape = spec.form.shape(&spec.entity_types);
+        let input = prompt_tokens(&first_messages(chunk, spec, &self.engine.prompts))
+            + shape_tokens(shape.as_deref());
         let output = answer_tokens(text_tokens([chunk.text.as_str()]));
         self.extract.calls.add(Range::exactly(1));
         self.extract.input.add(Range::exactly(input));
@@ -311,7 +314,7 @@ impl<'a> Estimator<'a> {
     ) -> Counts {
         // Every pass sends what was said before.
         let pass = |passes: u64, answers: u64| (1..=passes).map(|n| input + n * answers).sum::<u64>();
-        let glean_tokens = text_tokens([GLEAN_PROMPT.body()]);
+        let glean_tokens = text_tokens([self.engine.prompts.body(EXTRACT_GLEAN)]);
         let whole = |passes: u64| Counts {
             calls: Range { low: passes.min(1), high: passes },
             input: Range {
@@ -328,7 +331,7 @@ impl<'a> Estimator<'a> {
                 Coverage::Unknown => whole(1),
                 Coverage::Missed(_) => {
                     let listed = text_tokens(names.iter().map(String::as_str)) * 2;
-                    let asked = input + text_tokens([MISSED_PROMPT.body()]) + listed;
+                    let asked = input + text_tokens([self.engine.prompts.body(EXTRACT_MISSED)]) + listed;
                     Counts {
                         calls: Range { low: 0, high: 1 },
                         input: Range { low: 0, high: asked },
@@ -350,11 +353,11 @@ fn answer_tokens(passage: u64) -> Range {
 }
 
 /// Summaries of what so many chunks name. Other documents may name it too and models name more, so it is a guess.
-fn summaries(named: &BTreeMap<String, u64>) -> Counts {
+fn summaries(named: &BTreeMap<String, u64>, prompts: &Prompts) -> Counts {
     let mut counts = Counts::default();
     for &mentions in named.values().filter(|mentions| **mentions >= SUMMARY_FRAGMENTS as u64) {
         let calls = 1 + mentions / GROUP_DESCRIPTIONS;
-        let prompt = text_tokens([SUMMARY_PROMPT.body()]);
+        let prompt = text_tokens([prompts.body(SUMMARIZE)]);
         counts.calls.high += calls;
         counts.input.high += mentions * DESCRIPTION_TOKENS * 2 + calls * prompt;
         counts.output.high += calls * u64::from(SUMMARY_TOKENS) / 2;
@@ -375,7 +378,8 @@ mod tests {
 
     #[test]
     fn only_what_many_passages_name_is_summarised() {
-        let named = |mentions| summaries(&BTreeMap::from([("kelm".to_owned(), mentions)])).calls;
+        let named =
+            |mentions| summaries(&BTreeMap::from([("kelm".to_owned(), mentions)]), &Prompts::default()).calls;
         assert_eq!(named(SUMMARY_FRAGMENTS as u64 - 1), Range::default());
         assert_eq!(named(SUMMARY_FRAGMENTS as u64), Range { low: 0, high: 1 });
         assert!(named(1000).high > 80);

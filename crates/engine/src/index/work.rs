@@ -353,7 +353,8 @@ impl Run<'_> {
         let total = chunks.len();
         let model = self.engine.models.extract.as_deref();
         let spec = &self.engine.index.extract;
-        let key_of = |chunk: &Chunk| extraction_key(chunk, spec, model.map(|model| model.name()));
+        let prompts = &self.engine.prompts;
+        let key_of = |chunk: &Chunk| extraction_key(chunk, spec, prompts, model.map(|model| model.name()));
         let mut wanted: BTreeMap<ExtractionKey, Vec<usize>> = BTreeMap::new();
         for (at, chunk) in chunks.iter().enumerate() {
             if chunk.extraction.is_queued() {
@@ -386,7 +387,12 @@ impl Run<'_> {
         let mut answers = stream::iter(questions)
             .map(|(key, places, chunk)| async move {
                 let permit = self.calls.acquire().await;
-                (key.clone(), places, extract_by_model(&chunk, key, spec, model, clock).await, permit)
+                (
+                    key.clone(),
+                    places,
+                    extract_by_model(&chunk, key, spec, prompts, model, clock).await,
+                    permit,
+                )
             })
             .buffer_unordered(self.engine.index.max_concurrent_calls.max(1));
         let (mut fatal, mut over_budget) = (None, None);
@@ -725,7 +731,10 @@ fn chunk_texts(chunks: &[Chunk]) -> Vec<(VectorKind, String, String)> {
 /// Whether every further call would fail the same way until a person changes something.
 pub(super) fn needs_a_person(error: &ModelError) -> bool {
     match error {
-        ModelError::Unauthorized { .. } | ModelError::Unreachable { .. } | ModelError::Local { .. } => true,
+        ModelError::Unauthorized { .. }
+        | ModelError::Unreachable { .. }
+        | ModelError::ShapeRefused { .. }
+        | ModelError::Local { .. } => true,
         ModelError::Timeout { .. }
         | ModelError::RateLimited { .. }
         | ModelError::Refused { .. }

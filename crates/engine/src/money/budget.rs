@@ -11,7 +11,7 @@ use graphloom_core::{
 };
 
 use super::price::{Money, Price, Prices};
-use super::{prompt_tokens, text_tokens};
+use super::{prompt_tokens, shape_tokens, text_tokens};
 use crate::text::Tokenizer;
 
 /// Tokens set aside for an answer to a request without an output limit of its own.
@@ -244,7 +244,7 @@ impl LanguageModel for BudgetedModel {
     }
 
     async fn chat(&self, request: ChatRequest) -> Result<ChatStream, ModelError> {
-        let prompt_tokens = prompt_tokens(&request.messages);
+        let prompt_tokens = prompt_tokens(&request.messages) + shape_tokens(request.shape.as_deref());
         let output_tokens = request.max_output_tokens.unwrap_or(OUTPUT_RESERVE);
         let mut held = self.meter.hold(prompt_tokens, u64::from(output_tokens)).await?;
         let events = match self.model.chat(request).await {

@@ -3,7 +3,7 @@
 mod budget;
 mod price;
 
-use graphloom_core::ChatMessage;
+use graphloom_core::{AnswerShape, ChatMessage, SchemaDialect};
 
 pub use budget::{Budget, BudgetedEmbedder, BudgetedModel, Limit, NoPrice, OUTPUT_RESERVE, WhenShort};
 pub use price::{Money, Price, Prices};
@@ -19,6 +19,13 @@ const ANSWER_TOKENS: u64 = 3;
 pub fn prompt_tokens(messages: &[ChatMessage]) -> u64 {
     let texts = messages.iter().map(|message| u64::from(Tokenizer.count(&message.content)) + MESSAGE_TOKENS);
     texts.sum::<u64>() + ANSWER_TOKENS
+}
+
+/// Tokens of the shape that an answer must have, which services count with the prompt.
+pub fn shape_tokens(shape: Option<&AnswerShape>) -> u64 {
+    let Some(asked) = shape else { return 0 };
+    let schema = serde_json::to_string(&asked.shape.schema(SchemaDialect::JsonSchema)).unwrap_or_default();
+    text_tokens([schema.as_str()])
 }
 
 /// Tokens of texts by our tokenizer.

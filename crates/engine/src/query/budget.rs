@@ -7,6 +7,7 @@ use super::context::{LineCounter, frame_tokens, passage_line, reference_line};
 use super::plan::Plan;
 use super::truncate::Truncated;
 use super::{Question, history, respond};
+use crate::prompt::Prompts;
 
 /// Tokens kept free for headings and the list of documents; what they need beyond is charged to the passages.
 const RESERVED_TOKENS: u32 = 200;
@@ -27,13 +28,14 @@ const WIDE_NUMBER: u32 = 1000;
 /// A passage is charged its known token count and an allowance for JSON escapes, which needs no tokenising; its real
 /// line is counted only where that would not fit.
 pub(super) fn fit(
+    prompts: &Prompts,
     question: &Question,
     history_messages: usize,
     graph: &Truncated,
     mut passages: Vec<Passage>,
     counter: &LineCounter<'_>,
 ) -> Vec<Passage> {
-    let instructions = respond::instructions(question, Plan::of(question.mode), "");
+    let instructions = respond::instructions(prompts, question, Plan::of(question.mode), "");
     let said: u32 = (history::latest(question, history_messages).iter())
         .map(|message| counter.tokenizer.count(&message.content))
         .sum();

@@ -68,8 +68,8 @@ async fn by_model(
 ) -> Result<Understood, QueryError> {
     let text = question.text.trim();
     let messages = match said {
-        [] => prompts::keywords(text),
-        said => prompts::keywords_of_follow_up(&history::transcript(said), text),
+        [] => prompts::keywords(&engine.prompts, text),
+        said => prompts::keywords_of_follow_up(&engine.prompts, &history::transcript(said), text),
     };
     let request = ChatRequest { messages, json_object: true, ..ChatRequest::default() };
     let response = respond(engine, model, request, question.cache, spent).await?;

@@ -120,7 +120,8 @@ async fn find(engine: &Engine, question: &Question, spent: &mut Spent) -> Result
     if let Some(reranker) = reranker {
         passages = rerank::rerank(engine, reranker, &asked, passages, spent, &mut retrieval.notes).await;
     }
-    let passages = budget::fit(question, retrieval.history_messages, &graph, passages, &counter);
+    let passages =
+        budget::fit(&engine.prompts, question, retrieval.history_messages, &graph, passages, &counter);
     let (references, chunks) = references::number(passages);
 
     retrieval.context = context::build(&graph.entity_lines, &graph.relation_lines, &chunks, &references);
@@ -176,7 +177,7 @@ async fn make_answer(
         }
         return verbatim_answer(engine, question, retrieval, on_delta).await;
     };
-    let messages = prompt_of(question, retrieval);
+    let messages = prompt_of(engine, question, retrieval);
     let text = respond::by_model(engine, model, question, messages, spent, on_delta).await?;
     let picks = if asks_documents { cite::resolve(&text, retrieval) } else { Vec::new() };
     let unresolved = picks.iter().filter(|pick| pick.is_none()).count();
@@ -191,8 +192,8 @@ async fn make_answer(
 }
 
 /// The messages that [`answer`] sends to the answer model.
-pub fn prompt_of(question: &Question, retrieval: &Retrieval) -> Vec<ChatMessage> {
-    respond::messages(question, retrieval)
+pub fn prompt_of(engine: &Engine, question: &Question, retrieval: &Retrieval) -> Vec<ChatMessage> {
+    respond::messages(&engine.prompts, question, retrieval)
 }
 
 async fn verbatim_answer(

@@ -2,52 +2,74 @@
 
 use graphloom_core::{ChatMessage, ChatRole};
 
-use crate::prompt::{Prompt, fill};
-
-const KEYWORDS: Prompt = Prompt::new(include_str!("../../prompts/keywords.md"));
-const KEYWORDS_FOLLOW_UP: Prompt = Prompt::new(include_str!("../../prompts/keywords_follow_up.md"));
-const ANSWER: Prompt = Prompt::new(include_str!("../../prompts/answer.md"));
-const ANSWER_NAIVE: Prompt = Prompt::new(include_str!("../../prompts/answer_naive.md"));
-const ANSWER_USER_PROMPT: Prompt = Prompt::new(include_str!("../../prompts/answer_user_prompt.md"));
+use crate::prompt::{
+    ANSWER, ANSWER_NAIVE, ANSWER_USER_PROMPT, KEYWORDS, KEYWORDS_FOLLOW_UP, Prompt, Prompts, fill,
+};
 
 /// Divides the system message from the user message where a file holds both.
 const USER_MARK: &str = "\n=== user ===\n";
 
 /// Asks for the keywords of `question`.
-pub(super) fn keywords(question: &str) -> Vec<ChatMessage> {
-    in_two_messages(KEYWORDS, &[("question", question)])
+pub(super) fn keywords(prompts: &Prompts, question: &str) -> Vec<ChatMessage> {
+    in_two_messages(prompts, KEYWORDS, &[("question", question)])
 }
 
 /// Asks for `question` as it would be asked without the conversation before it, and for the keywords of that.
-pub(super) fn keywords_of_follow_up(conversation: &str, question: &str) -> Vec<ChatMessage> {
-    in_two_messages(KEYWORDS_FOLLOW_UP, &[("conversation", conversation), ("question", question)])
+pub(super) fn keywords_of_follow_up(
+    prompts: &Prompts,
+    conversation: &str,
+    question: &str,
+) -> Vec<ChatMessage> {
+    in_two_messages(prompts, KEYWORDS_FOLLOW_UP, &[("conversation", conversation), ("question", question)])
 }
 
 /// The instructions for an answer from entities, relations and passages; ends with `context`.
-pub(super) fn answer(response_type: &str, user_prompt: &str, context: &str) -> String {
-    let additions = additions(user_prompt);
-    ANSWER.render(&[("response_type", response_type), ("additions", &additions), ("context", context)])
+pub(super) fn answer(prompts: &Prompts, response_type: &str, user_prompt: &str, context: &str) -> String {
+    instructions(prompts, ANSWER, response_type, user_prompt, context)
 }
 
 /// The instructions for an answer from passages alone; ends with `context`.
-pub(super) fn answer_naive(response_type: &str, user_prompt: &str, context: &str) -> String {
-    let additions = additions(user_prompt);
-    ANSWER_NAIVE.render(&[("response_type", response_type), ("additions", &additions), ("context", context)])
+pub(super) fn answer_naive(
+    prompts: &Prompts,
+    response_type: &str,
+    user_prompt: &str,
+    context: &str,
+) -> String {
+    instructions(prompts, ANSWER_NAIVE, response_type, user_prompt, context)
+}
+
+fn instructions(
+    prompts: &Prompts,
+    prompt: Prompt,
+    response_type: &str,
+    user_prompt: &str,
+    context: &str,
+) -> String {
+    let language = prompts.language("the language of the question", ", names as in the context");
+    let additions = additions(prompts, user_prompt);
+    let variables = [
+        ("response_type", response_type),
+        ("language", language.as_str()),
+        ("additions", additions.as_str()),
+        ("context", context),
+    ];
+    prompts.render(prompt, &variables)
 }
 
 /// What the user asks besides, as a paragraph of its own; empty where that is nothing.
-fn additions(user_prompt: &str) -> String {
+fn additions(prompts: &Prompts, user_prompt: &str) -> String {
     match user_prompt.trim() {
         "" => String::new(),
-        asked => ANSWER_USER_PROMPT.render(&[("user_prompt", asked)]) + "\n\n",
+        asked => prompts.render(ANSWER_USER_PROMPT, &[("user_prompt", asked)]) + "\n\n",
     }
 }
 
 /// The constant part as system message, what varies as user message.
-fn in_two_messages(prompt: Prompt, variables: &[(&str, &str)]) -> Vec<ChatMessage> {
-    let (system, user) = prompt.body().split_once(USER_MARK).unwrap_or((prompt.body(), ""));
+fn in_two_messages(prompts: &Prompts, prompt: Prompt, variables: &[(&str, &str)]) -> Vec<ChatMessage> {
+    let body = prompts.body(prompt);
+    let (system, user) = body.split_once(USER_MARK).unwrap_or((body, ""));
     vec![
-        ChatMessage::new(ChatRole::System, fill(system, &[])),
+        ChatMessage::new(ChatRole::System, fill(system, variables)),
         ChatMessage::new(ChatRole::User, fill(user, variables)),
     ]
 }

@@ -12,26 +12,27 @@ use super::cite::Pick;
 use super::plan::Plan;
 use super::think::{ThinkFilter, without_thinking};
 use super::{QueryError, Question, Retrieval, history, prompts};
+use crate::prompt::Prompts;
 use crate::{Engine, offline};
 
 /// Sentences of an answer by rules, at most.
 const MAX_SENTENCES: usize = 5;
 
 /// The instructions of a plan with `context` at their end; those of the user alone where the model answers alone.
-pub(super) fn instructions(question: &Question, plan: Plan, context: &str) -> String {
+pub(super) fn instructions(prompts: &Prompts, question: &Question, plan: Plan, context: &str) -> String {
     let user_prompt = question.user_prompt.as_deref().unwrap_or_default().trim();
     if plan.searches_graph() {
-        prompts::answer(&question.response_type, user_prompt, context)
+        prompts::answer(prompts, &question.response_type, user_prompt, context)
     } else if plan.searches() {
-        prompts::answer_naive(&question.response_type, user_prompt, context)
+        prompts::answer_naive(prompts, &question.response_type, user_prompt, context)
     } else {
         user_prompt.to_owned()
     }
 }
 
 /// The messages that the answer model gets: instructions with the context, the conversation so far, the question.
-pub(super) fn messages(question: &Question, retrieval: &Retrieval) -> Vec<ChatMessage> {
-    let instructions = instructions(question, Plan::of(retrieval.mode), &retrieval.context);
+pub(super) fn messages(prompts: &Prompts, question: &Question, retrieval: &Retrieval) -> Vec<ChatMessage> {
+    let instructions = instructions(prompts, question, Plan::of(retrieval.mode), &retrieval.context);
     let system = (!instructions.is_empty()).then(|| ChatMessage::new(ChatRole::System, instructions));
     let history = history::latest(question, retrieval.history_messages).iter().cloned();
     let asked = ChatMessage::new(ChatRole::User, question.text.trim());

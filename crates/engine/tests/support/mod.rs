@@ -12,6 +12,7 @@ use graphloom_core::{
     LanguageModel, ModelError, Purpose, Store, Timestamp, Usage,
 };
 use graphloom_engine::index::{IndexConfig, Source};
+use graphloom_engine::prompt::Prompts;
 use graphloom_engine::query::QueryCaches;
 use graphloom_engine::text::Tokenizer;
 use graphloom_engine::{Engine, Models};
@@ -141,6 +142,7 @@ pub(crate) fn engine(store: Arc<dyn Store>, model: Arc<ReadingModel>) -> Engine 
         clock: Arc::new(StoppedClock),
         tokenizer: Tokenizer,
         index: IndexConfig::default(),
+        prompts: Prompts::default(),
         caches: QueryCaches::default(),
     }
 }

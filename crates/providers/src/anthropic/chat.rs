@@ -5,12 +5,14 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
 
 use async_trait::async_trait;
-use graphloom_core::{ChatRequest, ChatRole, ChatStream, LanguageModel, ModelError};
+use graphloom_core::{
+    AnswerShape, ChatRequest, ChatRole, ChatStream, LanguageModel, ModelError, SchemaDialect,
+};
 use tracing::{Instrument, warn};
 
 use super::prefixes::Prefixes;
-use super::wire::{AnthropicProtocol, Body, CacheControl, Message, SystemBlock};
-use crate::chat_stream::{call_span, chat_events, cost_of};
+use super::wire::{AnthropicProtocol, Body, CacheControl, Message, SystemBlock, Tool, ToolChoice};
+use crate::chat_stream::{call_span, chat_events, cost_of, of_shape};
 use crate::endpoint::{ConfigError, Endpoint, KeyHeader};
 use crate::http::{Delivery, HttpClient, Target, encode};
 use crate::wire_lines::SseEvents;
@@ -23,6 +25,9 @@ const DEFAULT_MAX_TOKENS: u32 = 8192;
 
 /// What asks for JSON, since the protocol has no switch for an object of any shape.
 const JSON_REQUEST: &str = "Answer with one JSON object and nothing else.";
+
+/// What the tool is said to do whose input is an answer of a given shape.
+const SHAPE_TOOL: &str = "Takes your whole answer.";
 
 /// A chat model to set up.
 #[derive(Debug, Clone)]
@@ -77,6 +82,7 @@ impl AnthropicChat {
         }
         let messages = of_role(|role| !matches!(role, ChatRole::System)).map(Message::of).collect();
         let temperature = request.temperature.or(self.temperature);
+        let shape = request.shape.as_deref();
         Body {
             model: &self.model,
             max_tokens: request.max_output_tokens.unwrap_or(DEFAULT_MAX_TOKENS),
@@ -84,6 +90,15 @@ impl AnthropicChat {
             messages,
             temperature: temperature.filter(|_| !self.refuses_temperature.load(Ordering::Relaxed)),
             stream: request.stream,
+            tools: shape
+                .map(|AnswerShape { name, shape }| Tool {
+                    name,
+                    description: SHAPE_TOOL,
+                    input_schema: shape.schema(SchemaDialect::JsonSchema),
+                })
+                .into_iter()
+                .collect(),
+            tool_choice: shape.map(|asked| ToolChoice::this(asked.name)),
         }
     }
 }
@@ -111,7 +126,7 @@ impl LanguageModel for AnthropicChat {
                     warn!(gen_ai.request.model = self.model, "the model refuses a temperature; sending none");
                     self.refuses_temperature.store(true, Ordering::Relaxed);
                 }
-                answer => break answer?,
+                answer => break answer.map_err(|error| of_shape(&request, error))?,
             }
         };
         let protocol = if request.stream && !answer.is_json() {

@@ -1,6 +1,6 @@
 //! What a message looks like on the wire, streamed and whole.
 
-use graphloom_core::{ChatMessage, ChatRole, FinishReason, Usage};
+use graphloom_core::{ChatMessage, ChatRole, FinishReason, Schema, Usage};
 use serde::{Deserialize, Serialize};
 
 use crate::chat_stream::{ChatProtocol, Heard, Unreadable};
@@ -16,6 +16,32 @@ pub(super) struct Body<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) temperature: Option<f32>,
     pub(super) stream: bool,
+    /// The one tool whose input is the answer, where a shape is asked for.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub(super) tools: Vec<Tool<'a>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) tool_choice: Option<ToolChoice<'a>>,
+}
+
+#[derive(Debug, Serialize)]
+pub(super) struct Tool<'a> {
+    pub(super) name: &'a str,
+    pub(super) description: &'static str,
+    pub(super) input_schema: Schema<'a>,
+}
+
+/// Makes the model use the tool, and once.
+#[derive(Debug, Serialize)]
+pub(super) struct ToolChoice<'a> {
+    r#type: &'static str,
+    name: &'a str,
+    disable_parallel_tool_use: bool,
+}
+
+impl<'a> ToolChoice<'a> {
+    pub(super) fn this(name: &'a str) -> Self {
+        Self { r#type: "tool", name, disable_parallel_tool_use: true }
+    }
 }
 
 #[derive(Debug, Serialize)]
@@ -117,6 +143,7 @@ fn read_event(data: &[u8], usage: &mut WireUsage, heard: &mut Heard) -> Result<(
         }
         Event::ContentBlockStart { content_block: part } | Event::ContentBlockDelta { delta: part } => {
             heard.text.push_str(part.text.as_deref().unwrap_or_default());
+            heard.text.push_str(part.partial_json.as_deref().unwrap_or_default());
         }
         Event::MessageDelta { delta, usage: more } => {
             usage.update(more);
@@ -133,7 +160,7 @@ fn read_event(data: &[u8], usage: &mut WireUsage, heard: &mut Heard) -> Result<(
 fn finish(stop_reason: Option<&str>, heard: &mut Heard) {
     if let Some(reason) = stop_reason {
         heard.finish = Some(match reason {
-            "end_turn" | "stop_sequence" => FinishReason::Stop,
+            "end_turn" | "stop_sequence" | "tool_use" => FinishReason::Stop,
             "max_tokens" | "model_context_window_exceeded" => FinishReason::Length,
             _ => FinishReason::Other,
         });
@@ -177,6 +204,9 @@ impl WireMessage {
     fn read(self, usage: &mut WireUsage, heard: &mut Heard) {
         for part in self.content {
             heard.text.push_str(part.text.as_deref().unwrap_or_default());
+            if let Some(input) = part.input {
+                heard.text.push_str(&input.to_string());
+            }
         }
         usage.update(self.usage);
         heard.usage = usage.total();
@@ -184,10 +214,14 @@ impl WireMessage {
     }
 }
 
-/// A block or a piece of one; only text has this field, thoughts and tools have others.
+/// A block or a piece of one; thoughts have other fields.
 #[derive(Debug, Deserialize)]
 struct Part {
     text: Option<String>,
+    /// A piece of a tool's input.
+    partial_json: Option<String>,
+    /// A tool's whole input; at the start of a streamed block it is empty and means nothing.
+    input: Option<serde_json::Value>,
 }
 
 #[derive(Debug, Deserialize)]

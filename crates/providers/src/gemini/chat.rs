@@ -4,12 +4,12 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use async_trait::async_trait;
-use graphloom_core::{ChatRequest, ChatRole, ChatStream, LanguageModel, ModelError};
+use graphloom_core::{ChatRequest, ChatRole, ChatStream, LanguageModel, ModelError, SchemaDialect};
 use tracing::Instrument;
 
 use super::wire::{Body, Content, GeminiProtocol, GenerationConfig, Part};
 use super::{KEY_HEADER, resource};
-use crate::chat_stream::{call_span, chat_events, cost_of};
+use crate::chat_stream::{call_span, chat_events, cost_of, of_shape};
 use crate::endpoint::{ConfigError, Endpoint, KeyHeader};
 use crate::http::{Delivery, HttpClient, Target, encode};
 use crate::wire_lines::SseEvents;
@@ -70,7 +70,12 @@ impl GeminiChat {
             generation_config: GenerationConfig {
                 temperature: request.temperature.or(self.temperature),
                 max_output_tokens: request.max_output_tokens,
-                response_mime_type: request.json_object.then_some("application/json"),
+                response_mime_type: (request.json_object || request.shape.is_some())
+                    .then_some("application/json"),
+                response_schema: request
+                    .shape
+                    .as_ref()
+                    .map(|asked| asked.shape.schema(SchemaDialect::OpenApi)),
             },
         }
     }
@@ -91,7 +96,8 @@ impl LanguageModel for GeminiChat {
         };
         let bytes = encode(&self.body(&request), self.name())?;
         let cost = cost_of(&self.http, &request);
-        let answer = self.http.post(target, bytes, cost, delivery).instrument(span.clone()).await?;
+        let sent = self.http.post(target, bytes, cost, delivery).instrument(span.clone());
+        let answer = sent.await.map_err(|error| of_shape(&request, error))?;
         let protocol = if request.stream && !answer.is_json() {
             GeminiProtocol::Streamed(SseEvents::default())
         } else {

@@ -1,6 +1,6 @@
 //! What generated content looks like on the wire, streamed and whole: the same object, several times or once.
 
-use graphloom_core::{FinishReason, Usage};
+use graphloom_core::{FinishReason, Schema, Usage};
 use serde::{Deserialize, Serialize};
 
 use crate::chat_stream::{ChatProtocol, Heard, Unreadable};
@@ -12,7 +12,7 @@ pub(super) struct Body<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) system_instruction: Option<Content<'a>>,
     pub(super) contents: Vec<Content<'a>>,
-    pub(super) generation_config: GenerationConfig,
+    pub(super) generation_config: GenerationConfig<'a>,
 }
 
 #[derive(Debug, Serialize)]
@@ -29,13 +29,15 @@ pub(super) struct Part<'a> {
 
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
-pub(super) struct GenerationConfig {
+pub(super) struct GenerationConfig<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) temperature: Option<f32>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) max_output_tokens: Option<u32>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) response_mime_type: Option<&'static str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) response_schema: Option<Schema<'a>>,
 }
 
 /// Reads both forms of an answer.

@@ -252,6 +252,7 @@ fn after_waiting(mut error: ModelError, waited: Duration) -> ModelError {
         ModelError::Timeout { .. }
         | ModelError::Unauthorized { .. }
         | ModelError::Refused { .. }
+        | ModelError::ShapeRefused { .. }
         | ModelError::Malformed { .. }
         | ModelError::OverBudget { .. }
         | ModelError::Local { .. } => {}

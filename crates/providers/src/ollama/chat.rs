@@ -4,11 +4,14 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use async_trait::async_trait;
-use graphloom_core::{ChatMessage, ChatRequest, ChatStream, FinishReason, LanguageModel, ModelError, Usage};
+use graphloom_core::{
+    ChatMessage, ChatRequest, ChatStream, FinishReason, LanguageModel, ModelError, Schema, SchemaDialect,
+    Usage,
+};
 use serde::{Deserialize, Serialize};
 use tracing::Instrument;
 
-use crate::chat_stream::{ChatProtocol, Heard, Unreadable, call_span, chat_events, cost_of};
+use crate::chat_stream::{ChatProtocol, Heard, Unreadable, call_span, chat_events, cost_of, of_shape};
 use crate::endpoint::{ConfigError, Endpoint};
 use crate::http::{Delivery, HttpClient, Target, encode};
 use crate::wire_lines::Lines;
@@ -60,7 +63,10 @@ impl LanguageModel for OllamaChat {
             model: &self.config.model,
             messages: &request.messages,
             stream: true,
-            format: request.json_object.then_some("json"),
+            format: match &request.shape {
+                Some(asked) => Some(Format::Schema(asked.shape.schema(SchemaDialect::JsonSchema))),
+                None => request.json_object.then_some(Format::Word("json")),
+            },
             think: self.config.think,
             options: Options {
                 num_ctx: self.config.context_tokens,
@@ -70,8 +76,8 @@ impl LanguageModel for OllamaChat {
         };
         let bytes = encode(&body, self.name())?;
         let cost = cost_of(&self.http, &request);
-        let answer =
-            self.http.post(&self.target, bytes, cost, Delivery::Streamed).instrument(span.clone()).await?;
+        let sent = self.http.post(&self.target, bytes, cost, Delivery::Streamed).instrument(span.clone());
+        let answer = sent.await.map_err(|error| of_shape(&request, error))?;
         let protocol = OllamaProtocol::default();
         Ok(chat_events(answer, self.target.clone(), protocol, request.stream, span, started))
     }
@@ -83,10 +89,17 @@ struct ChatBody<'a> {
     messages: &'a [ChatMessage],
     stream: bool,
     #[serde(skip_serializing_if = "Option::is_none")]
-    format: Option<&'static str>,
+    format: Option<Format<'a>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     think: Option<bool>,
     options: Options,
+}
+
+#[derive(Debug, Serialize)]
+#[serde(untagged)]
+enum Format<'a> {
+    Word(&'static str),
+    Schema(Schema<'a>),
 }
 
 #[derive(Debug, Serialize)]

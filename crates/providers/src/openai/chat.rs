@@ -5,11 +5,11 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
 
 use async_trait::async_trait;
-use graphloom_core::{ChatRequest, ChatStream, LanguageModel, ModelError};
+use graphloom_core::{AnswerShape, ChatRequest, ChatStream, LanguageModel, ModelError, SchemaDialect};
 use tracing::{Instrument, warn};
 
-use super::chat_wire::{ChatBody, OpenAiProtocol, ResponseFormat, StreamOptions};
-use crate::chat_stream::{call_span, chat_events, cost_of};
+use super::chat_wire::{ChatBody, NamedSchema, OpenAiProtocol, ResponseFormat, StreamOptions};
+use crate::chat_stream::{call_span, chat_events, cost_of, of_shape};
 use crate::endpoint::{ConfigError, Endpoint};
 use crate::http::{Delivery, HttpClient, Target, encode};
 use crate::wire_lines::SseEvents;
@@ -66,7 +66,12 @@ impl Refused {
     fn learn(&self, message: &str, body: &ChatBody<'_>) -> bool {
         let sent = [
             ("stream_options", body.stream_options.is_some(), &self.stream_options),
-            ("response_format", body.response_format.is_some(), &self.response_format),
+            // A shape is never given up in silence.
+            (
+                "response_format",
+                matches!(body.response_format, Some(ResponseFormat::JsonObject)),
+                &self.response_format,
+            ),
             ("temperature", body.temperature.is_some(), &self.temperature),
             ("max_tokens", body.max_tokens.is_some(), &self.limit_field),
             ("max_completion_tokens", body.max_completion_tokens.is_some(), &self.limit_field),
@@ -111,8 +116,17 @@ impl OpenAiChat {
             temperature: request.temperature.or(self.temperature).filter(|_| kept(&self.refused.temperature)),
             max_tokens: request.max_output_tokens.filter(|_| !completion_field),
             max_completion_tokens: request.max_output_tokens.filter(|_| completion_field),
-            response_format: (request.json_object && kept(&self.refused.response_format))
-                .then_some(ResponseFormat { r#type: "json_object" }),
+            response_format: match &request.shape {
+                Some(asked) => {
+                    let AnswerShape { name, shape } = asked.as_ref();
+                    let schema = shape.schema(SchemaDialect::JsonSchema);
+                    Some(ResponseFormat::JsonSchema {
+                        json_schema: NamedSchema { name, strict: true, schema },
+                    })
+                }
+                None => (request.json_object && kept(&self.refused.response_format))
+                    .then_some(ResponseFormat::JsonObject),
+            },
             stream: request.stream,
             stream_options: (request.stream && kept(&self.refused.stream_options))
                 .then_some(StreamOptions { include_usage: true }),
@@ -138,7 +152,7 @@ impl LanguageModel for OpenAiChat {
                 Ok(answer) => break answer,
                 // Each round learns one parameter for good, so there are at most as many as parameters.
                 Err(ModelError::Refused { what, .. }) if self.refused.learn(&what, &body) => {}
-                Err(error) => return Err(error),
+                Err(error) => return Err(of_shape(&request, error)),
             }
         };
         let protocol = if request.stream && !answer.is_json() {

@@ -1,6 +1,6 @@
 //! What a chat completion looks like on the wire, streamed and whole.
 
-use graphloom_core::{ChatMessage, FinishReason, Usage};
+use graphloom_core::{ChatMessage, FinishReason, Schema, Usage};
 use serde::{Deserialize, Serialize};
 
 use crate::chat_stream::{ChatProtocol, Heard, Unreadable};
@@ -17,15 +17,24 @@ pub(super) struct ChatBody<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) max_completion_tokens: Option<u32>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub(super) response_format: Option<ResponseFormat>,
+    pub(super) response_format: Option<ResponseFormat<'a>>,
     pub(super) stream: bool,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) stream_options: Option<StreamOptions>,
 }
 
 #[derive(Debug, Serialize)]
-pub(super) struct ResponseFormat {
-    pub(super) r#type: &'static str,
+#[serde(tag = "type", rename_all = "snake_case")]
+pub(super) enum ResponseFormat<'a> {
+    JsonObject,
+    JsonSchema { json_schema: NamedSchema<'a> },
+}
+
+#[derive(Debug, Serialize)]
+pub(super) struct NamedSchema<'a> {
+    pub(super) name: &'a str,
+    pub(super) strict: bool,
+    pub(super) schema: Schema<'a>,
 }
 
 #[derive(Debug, Serialize)]

@@ -11,3 +11,4 @@ mod embedding_with_openai;
 mod keeping_keys_secret;
 mod pausing_a_service;
 mod reranking;
+mod shaping_answers;

@@ -109,7 +109,7 @@ async fn a_long_conversation_leaves_its_oldest_messages_out_and_says_so() {
         (retrieval.history_messages, &retrieval.notes[..]),
         (2, &[QueryNote::HistoryCut { left_out: 1 }][..])
     );
-    let prompt = prompt_of(&asked, &retrieval);
+    let prompt = prompt_of(&world.engine, &asked, &retrieval);
     assert_eq!(prompt.len(), 4);
     let tokens: u32 = prompt.iter().map(|message| world.engine.tokenizer.count(&message.content)).sum();
     assert!(!retrieval.chunks.is_empty() && tokens <= 2000, "{tokens}");

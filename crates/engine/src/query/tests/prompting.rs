@@ -5,6 +5,7 @@ use graphloom_core::ChatMessage;
 use super::super::{Mode, Question, prompt_of, prompts};
 use super::world::World;
 use super::{found, question};
+use crate::prompt::Prompts;
 
 fn printed(messages: &[ChatMessage]) -> String {
     let message = |message: &ChatMessage| format!("<<{:?}>>\n{}", message.role, message.content);
@@ -13,7 +14,7 @@ fn printed(messages: &[ChatMessage]) -> String {
 
 #[test]
 fn the_keyword_prompt_ends_with_the_question() {
-    insta::assert_snapshot!(printed(&prompts::keywords("Who taught {{Ada}}?")), @r#"
+    insta::assert_snapshot!(printed(&prompts::keywords(&Prompts::default(), "Who taught {{Ada}}?")), @r#"
     <<System>>
     You prepare a question for a search in a knowledge graph. You do not answer it. You name what to look for.
 
@@ -52,7 +53,7 @@ async fn the_answer_prompt_ends_with_the_context() {
     let world = World::library().await;
     let asked = question(Mode::Mix, "Who taught Ada Lovelace?", &["education"], &["Ada Lovelace"]);
     let retrieval = found(&world, &asked).await;
-    insta::assert_snapshot!(printed(&prompt_of(&asked, &retrieval)), @r#"
+    insta::assert_snapshot!(printed(&prompt_of(&world.engine, &asked, &retrieval)), @r#"
     <<System>>
     You are a careful expert in synthesizing information from a provided knowledge base. You answer the user's question from
     the context at the end of this message, and from nothing else.
@@ -115,7 +116,7 @@ async fn the_naive_prompt_has_passages_and_documents_alone() {
         ..question(Mode::Naive, "Exhibition 1851", &[], &[])
     };
     let retrieval = found(&world, &asked).await;
-    insta::assert_snapshot!(printed(&prompt_of(&asked, &retrieval)), @r#"
+    insta::assert_snapshot!(printed(&prompt_of(&world.engine, &asked, &retrieval)), @r#"
     <<System>>
     You are a careful expert in synthesizing information from a provided knowledge base. You answer the user's question from
     the passages at the end of this message, and from nothing else.
@@ -151,7 +152,8 @@ async fn the_naive_prompt_has_passages_and_documents_alone() {
 
 #[test]
 fn the_prompt_of_a_follow_up_ends_with_the_conversation_and_the_question() {
-    let prompt = prompts::keywords_of_follow_up("User: Hi\nAssistant: {{Hello}}", "Who is she?");
+    let prompt =
+        prompts::keywords_of_follow_up(&Prompts::default(), "User: Hi\nAssistant: {{Hello}}", "Who is she?");
     insta::assert_snapshot!(printed(&prompt), @r#"
     <<System>>
     You prepare the latest question of a conversation for a search in a knowledge graph. You do not answer it. You say what is
@@ -202,7 +204,7 @@ async fn the_users_instructions_stand_between_the_rules_and_the_context() {
         let asked =
             Question { user_prompt: user_prompt.clone(), ..question(mode, "Exhibition 1851", &["a"], &[]) };
         let retrieval = found(&world, &asked).await;
-        let prompt = prompt_of(&asked, &retrieval);
+        let prompt = prompt_of(&world.engine, &asked, &retrieval);
         let (rules, context) = prompt[0].content.split_once("Additional instructions").expect("instructions");
         assert!(context.contains("hold:\n\nAnswer as a poem. {{context}}\n\nContext:\n\n## "), "{context}");
         assert!(rules.ends_with("Write nothing after it.\n\n"), "{rules}");
@@ -217,7 +219,7 @@ async fn the_same_library_and_question_give_the_same_prompt() {
         let world = World::library().await;
         let asked =
             question(Mode::Mix, "Who taught Ada Lovelace in London?", &["education"], &["Ada", "London"]);
-        prompts.push(prompt_of(&asked, &found(&world, &asked).await));
+        prompts.push(prompt_of(&world.engine, &asked, &found(&world, &asked).await));
     }
     assert_eq!(prompts[0], prompts[1]);
 }

@@ -222,7 +222,7 @@ async fn check_history(steps: &[(Step, usize)]) {
         let text = ["Who taught Ada Lovelace?", "Who was taught?"][*number];
         let asked = question(Mode::Mix, text, &["education"], &["Ada Lovelace"]);
         let (retrieval, answer) = ask_anew(&mut world, &asked).await;
-        let prompt = format!("{:?}", prompt_of(&asked, &retrieval));
+        let prompt = format!("{:?}", prompt_of(&world.engine, &asked, &retrieval));
         assert_eq!(is_remembered(&answer), known.contains_key(&prompt));
         assert_eq!(&answer.text, known.entry(prompt).or_insert_with(|| answer.text.clone()));
     }

@@ -225,7 +225,7 @@ async fn the_whole_prompt_stays_within_its_budget_and_uses_it() {
         let mut asked = question(Mode::Naive, "Which item ships sailed north?", &[], &[]);
         asked.max_total_tokens = max_total_tokens;
         let retrieval = found(&world, &asked).await;
-        let prompt = super::super::prompt_of(&asked, &retrieval);
+        let prompt = super::super::prompt_of(&world.engine, &asked, &retrieval);
         let tokens: u32 = prompt.iter().map(|message| world.engine.tokenizer.count(&message.content)).sum();
         assert!(retrieval.chunks.is_empty() || tokens <= max_total_tokens, "{tokens} of {max_total_tokens}");
         assert!(retrieval.chunks.len() == 20 || max_total_tokens < 800 || tokens * 2 > max_total_tokens);

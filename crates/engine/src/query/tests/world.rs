@@ -9,6 +9,7 @@ use futures::StreamExt;
 use graphloom_core::*;
 use graphloom_storage::memory::MemoryStore;
 
+use crate::prompt::Prompts;
 use crate::query::QueryCaches;
 use crate::text::{Tokenizer, entity_key};
 use crate::{Engine, Models, index::IndexConfig};
@@ -41,6 +42,7 @@ impl World {
             clock: Arc::new(Ticks::default()),
             tokenizer: Tokenizer,
             index: IndexConfig::default(),
+            prompts: Prompts::default(),
             caches: QueryCaches::default(),
         };
         Self { engine, embedder, batch: Batch::default(), entities: BTreeMap::new() }

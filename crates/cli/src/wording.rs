@@ -1,0 +1,124 @@
+//! What models are asked, as configured: own prompts, guidance about entity types, language.
+
+use std::path::{Path, PathBuf};
+
+use graphloom_engine::prompt::{
+    ALL, ANSWER, ANSWER_NAIVE, MAX_PROMPT_BYTES, Prompt, PromptError, Prompts, SUMMARIZE,
+};
+
+use crate::config::{Config, Guidance};
+use crate::fault::Fault;
+use crate::nearest::nearest;
+
+/// Prompts and guidance, read and checked.
+pub(crate) struct Wording {
+    /// The prompts in use.
+    pub(crate) prompts: Prompts,
+    /// What the entity types mean, where somebody says it.
+    pub(crate) guidance: Option<String>,
+}
+
+impl Wording {
+    /// What the configuration says.
+    pub(crate) fn read(config: &Config) -> anyhow::Result<Self> {
+        Ok(Self { prompts: prompts(config)?, guidance: guidance(config)? })
+    }
+}
+
+/// The prompts in use, checked. A configured value that an own prompt has no place for is an error: it would do nothing.
+fn prompts(config: &Config) -> anyhow::Result<Prompts> {
+    let mut prompts = match &config.prompts_dir {
+        Some(folder) => read_folder(folder)?.0,
+        None => Prompts::default(),
+    };
+    let set = |value: bool, key: &'static str, variable: &'static str, in_prompts: &[Prompt]| {
+        let deaf = in_prompts.iter().find(|prompt| value && !prompts.uses(**prompt, variable));
+        match (deaf, &config.prompts_dir) {
+            (Some(prompt), Some(folder)) => {
+                let file = file_of(folder, *prompt);
+                let what = format!("{key} is set, but {} has no place for it", file.display());
+                let help = format!("write {{{{{variable}}}}} where it belongs, or unset {key}");
+                Err(anyhow::Error::from(Fault::usage(what).help(help)))
+            }
+            _ => Ok(()),
+        }
+    };
+    let system = config.form.system_prompt();
+    set(config.entity_types.is_some(), "entity_types", "entity_types", &[system])?;
+    set(config.entity_guidance.is_some(), "entity_guidance", "guidance", &[system])?;
+    let in_a_language = [system, SUMMARIZE, ANSWER, ANSWER_NAIVE];
+    set(config.language.is_some(), "language", "language", &in_a_language)?;
+    if let Some(language) = &config.language {
+        prompts.set_language(language);
+    }
+    Ok(prompts)
+}
+
+/// What the entity types mean, in words.
+fn guidance(config: &Config) -> anyhow::Result<Option<String>> {
+    let words = match &config.entity_guidance {
+        None => return Ok(None),
+        Some(Guidance::Words(words)) => words.clone(),
+        Some(Guidance::File(file)) => {
+            read_text(file).map_err(|error| unreadable("entity_guidance_file", file, &error))?
+        }
+    };
+    match words.trim() {
+        "" => Err(Fault::usage("the guidance about entity types is empty")
+            .help("write it, or unset the key")
+            .into()),
+        words => Ok(Some(words.to_owned())),
+    }
+}
+
+/// The prompts of a folder in place of ours, and which they are.
+pub(crate) fn read_folder(folder: &Path) -> anyhow::Result<(Prompts, Vec<(Prompt, PathBuf)>)> {
+    let entries = std::fs::read_dir(folder).and_then(|entries| {
+        entries.map(|entry| entry.map(|entry| entry.path())).collect::<std::io::Result<Vec<_>>>()
+    });
+    let mut paths = entries.map_err(|error| unreadable("prompts_dir", folder, &error.into()))?;
+    paths.sort();
+    let (mut prompts, mut own) = (Prompts::default(), Vec::new());
+    for path in paths {
+        let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
+        if name.starts_with('.') || name.eq_ignore_ascii_case("README.md") {
+            continue;
+        }
+        let stem = name.strip_suffix(".md").unwrap_or(&name);
+        let Some(prompt) = Prompt::find(stem).filter(|_| name.ends_with(".md")) else {
+            let names = ALL.iter().map(|prompt| prompt.name());
+            let help = match nearest(stem, names, 1).first() {
+                Some(near) => format!("did you mean {near}.md?"),
+                None => "`graphloom prompts list` names all prompts".to_owned(),
+            };
+            let what = format!("{} has the name of no prompt", path.display());
+            return Err(Fault::usage(what).help(help).into());
+        };
+        let text = read_text(&path).map_err(|error| unreadable("prompt", &path, &error))?;
+        prompts.replace(prompt, &text).map_err(|PromptError { line, what, remedy }| {
+            Fault::usage(format!("{}:{line}: {what}", path.display())).help(remedy)
+        })?;
+        own.push((prompt, path));
+    }
+    Ok((prompts, own))
+}
+
+/// The file of a prompt in a folder.
+pub(crate) fn file_of(folder: &Path, prompt: Prompt) -> PathBuf {
+    folder.join(format!("{}.md", prompt.name()))
+}
+
+fn unreadable(what: &str, path: &Path, error: &anyhow::Error) -> Fault {
+    Fault::usage(format!("{what} {}: {error:#}", path.display()))
+}
+
+fn read_text(path: &Path) -> anyhow::Result<String> {
+    let metadata = std::fs::metadata(path)?;
+    anyhow::ensure!(metadata.is_file(), "it is not a file");
+    anyhow::ensure!(
+        metadata.len() <= MAX_PROMPT_BYTES as u64,
+        "it has {} bytes, more than {MAX_PROMPT_BYTES}",
+        metadata.len()
+    );
+    Ok(std::fs::read_to_string(path)?)
+}

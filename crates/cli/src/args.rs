@@ -2,16 +2,19 @@
 
 mod filter;
 mod graph;
+mod queue;
 
 use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
+use graphloom_core::TrackId;
 use graphloom_engine::index::DocumentSort;
 use graphloom_engine::money::Limit;
 use graphloom_engine::query::{ChunkPick, Mode, Question};
 
 pub(crate) use filter::{ConditionArgs, FilterArgs};
 pub(crate) use graph::{ExportArgs, GraphArgs, GraphCommand, HowArgs};
+pub(crate) use queue::{CancelArgs, ReExtractArgs, WorkArgs};
 
 /// Documents in, cited answers out.
 ///
@@ -28,7 +31,8 @@ pub(crate) struct Cli {
 
 const EXIT_CODES: &str = "\
 Exit codes: 0 done; 1 error; 2 wrong command line or configuration; 3 finished, but some items failed or were \
-refused; 4 the documents hold no answer; 5 stopped by the budget; 130 stopped by Ctrl-C.";
+refused; 4 the documents hold no answer; 5 stopped by the budget; 6 the workspace is \
+paused; 130 stopped by Ctrl-C.";
 
 /// What every command understands.
 #[derive(Debug, Args)]
@@ -89,7 +93,7 @@ pub(crate) enum Command {
     Ask(AskArgs),
     /// Find passages, entities and relations; asks no language model
     Search(SearchArgs),
-    /// Show documents, failures, costs and indexes
+    /// Show documents, failures, costs and indexes, or what one run added
     Status(StatusArgs),
     /// Show what model calls cost, by role, model, document or day
     Cost(CostArgs),
@@ -101,11 +105,21 @@ pub(crate) enum Command {
     Graph(GraphArgs),
     /// Write entities, relations and chunks for other programs
     Export(ExportArgs),
-    /// Try failed chunks and stopped documents again
+    /// Try failed chunks, and stopped and cancelled documents, again
     Retry(RetryArgs),
     /// Show or forget what models said to questions, which is remembered so that none is paid for twice
     #[command(subcommand)]
     Cache(CacheCommand),
+    /// Work on everything that waits, without adding anything
+    Work(WorkArgs),
+    /// Take documents out of the queue
+    Cancel(CancelArgs),
+    /// Pause all work on the workspace
+    Pause,
+    /// Let work go on after a pause
+    Resume,
+    /// Ask about documents anew, such as with another model; they stay in use meanwhile
+    ReExtract(ReExtractArgs),
     /// Print the canonical state as JSON lines, and its hash
     Dump(DumpArgs),
     /// Check the store for contradictions
@@ -147,8 +161,20 @@ pub(crate) struct AddArgs {
     /// Fetch addresses inside this network too: loopback, private, link-local
     #[arg(long)]
     pub(crate) allow_private_addresses: bool,
+    /// Name of this run, for `status --track`; it is given one where this is unset
+    #[arg(long, value_name = "NAME", value_parser = queue::track)]
+    pub(crate) track: Option<TrackId>,
+    /// Accept the documents and leave the work to a later `work`, `add` or `retry`
+    #[arg(long)]
+    pub(crate) no_wait: bool,
+    /// Go on and add what changes in the folders and files, until Ctrl-C
+    #[arg(long, conflicts_with = "no_wait")]
+    pub(crate) watch: bool,
+    /// With --watch: remove documents whose file is gone
+    #[arg(long, requires = "watch")]
+    pub(crate) prune: bool,
     /// Print what it would cost, send nothing and store nothing
-    #[arg(long, conflicts_with = "budget")]
+    #[arg(long, conflicts_with_all = ["budget", "no_wait", "track", "watch"])]
     pub(crate) estimate: bool,
     #[command(flatten)]
     pub(crate) spending: Spending,
@@ -374,6 +400,9 @@ impl From<ChunkPickArg> for ChunkPick {
 /// `graphloom status`.
 #[derive(Debug, Args)]
 pub(crate) struct StatusArgs {
+    /// Show what the run of this name queued, and how far it is, instead
+    #[arg(long, value_name = "NAME", value_parser = queue::track)]
+    pub(crate) track: Option<TrackId>,
     /// Most documents listed [default: 50; all with --json]
     #[arg(long, value_name = "N", value_parser = clap::builder::RangedU64ValueParser::<usize>::new().range(1..))]
     pub(crate) limit: Option<usize>,
@@ -394,7 +423,7 @@ pub(crate) enum SortArg {
     Source,
     /// The latest accepted first.
     Date,
-    /// Failed, incomplete, indexing, waiting, ready; then by source.
+    /// Failed, incomplete, cancelled, indexing, waiting, ready; then by source.
     Status,
 }
 
@@ -423,8 +452,14 @@ pub(crate) struct ShowArgs {
 #[derive(Debug, Args)]
 pub(crate) struct RmArgs {
     /// Sources, ids, or beginnings of ids; with conditions, those of them that meet all conditions
-    #[arg(required_unless_present_any = ["source", "meta", "after", "before", "status"], value_name = "DOC")]
+    #[arg(
+        required_unless_present_any = ["track", "source", "meta", "after", "before", "status"],
+        value_name = "DOC"
+    )]
     pub(crate) documents: Vec<String>,
+    /// Also what the run of this name queued; repeatable
+    #[arg(long, value_name = "NAME", value_parser = queue::track)]
+    pub(crate) track: Vec<TrackId>,
     #[command(flatten)]
     pub(crate) conditions: ConditionArgs,
     /// List what would be removed, and remove nothing
@@ -441,6 +476,12 @@ pub(crate) struct RetryArgs {
     /// Sources, ids, or beginnings of ids; everything that failed where none is named
     #[arg(value_name = "DOC")]
     pub(crate) documents: Vec<String>,
+    /// Everything that was cancelled too; a named document is taken up again without it
+    #[arg(long)]
+    pub(crate) cancelled: bool,
+    /// What the run of this name queued; repeatable
+    #[arg(long, value_name = "NAME", value_parser = queue::track)]
+    pub(crate) track: Vec<TrackId>,
     #[command(flatten)]
     pub(crate) conditions: ConditionArgs,
     #[command(flatten)]

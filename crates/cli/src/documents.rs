@@ -1,8 +1,9 @@
 //! Finding the document that a person means: by source, id, or the beginning of an id.
 
+use std::collections::BTreeSet;
 use std::path::Path;
 
-use graphloom_core::{Document, DocumentId, Snapshot};
+use graphloom_core::{Document, DocumentId, Snapshot, TrackId};
 
 use crate::fault::Fault;
 use crate::files::source_name;
@@ -46,6 +47,43 @@ pub(crate) async fn find(
                 .into())
         }
     }
+}
+
+/// The ids of all documents that `references` mean and that the runs `tracks` queued, ascending.
+pub(crate) async fn find_all(
+    snapshot: &dyn Snapshot,
+    references: &[String],
+    tracks: &[TrackId],
+    current_dir: &Path,
+) -> anyhow::Result<Vec<DocumentId>> {
+    let mut ids: BTreeSet<DocumentId> = BTreeSet::new();
+    for reference in references {
+        let versions = find(snapshot, reference, current_dir).await?;
+        ids.extend(versions.into_iter().map(|document| document.id));
+    }
+    ids.extend(ids_of_tracks(snapshot, tracks).await?.into_iter().map(DocumentId::from_stored));
+    Ok(ids.into_iter().collect())
+}
+
+/// The ids of all documents that these runs queued; an error where one of them queued nothing that is still there.
+pub(crate) async fn ids_of_tracks(
+    snapshot: &dyn Snapshot,
+    tracks: &[TrackId],
+) -> anyhow::Result<Vec<String>> {
+    let mut ids = Vec::new();
+    for (track, documents) in tracks.iter().zip(snapshot.documents_of_tracks(tracks).await?) {
+        if documents.is_empty() {
+            return Err(no_track(track).into());
+        }
+        ids.extend(documents.into_iter().map(|id| id.to_string()));
+    }
+    Ok(ids)
+}
+
+/// The error of a run that queued nothing that is still there.
+fn no_track(track: &TrackId) -> Fault {
+    Fault::failed(format!("no documents of a run {track}"))
+        .help("`graphloom add` prints its name; documents that were removed or replaced leave it")
 }
 
 /// Every document, staged ones included, by id.

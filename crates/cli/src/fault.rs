@@ -24,6 +24,8 @@ pub(crate) enum Exit {
     NothingFound = 4,
     /// Stopped by the budget; running the same command goes on.
     OverBudget = 5,
+    /// Something waits, for the workspace is paused; it goes on once it is resumed.
+    Paused = 6,
     /// Stopped by Ctrl-C; running the same command goes on.
     Interrupted = 130,
 }

@@ -6,6 +6,7 @@ mod config;
 mod documents;
 mod fault;
 mod files;
+mod folders;
 mod interrupt;
 mod nearest;
 mod output;

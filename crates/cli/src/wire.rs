@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use anyhow::Context;
-use graphloom_core::{Clock, Embedder, LanguageModel, Reranker, Store, Timestamp};
+use graphloom_core::{Clock, Embedder, LanguageModel, Reranker, Store, Timestamp, TrackId};
 use graphloom_engine::index::IndexConfig;
 use graphloom_engine::money::{Budget, Limit, NoPrice, WhenShort};
 use graphloom_engine::parse::format_by_name;
@@ -72,13 +72,23 @@ pub(crate) fn register_worker(config: &Config) -> anyhow::Result<Worker> {
     Worker::register(folder).with_context(|| format!("registering in data folder {}", folder.display()))
 }
 
+/// The name of a run of this process that was given none.
+pub(crate) fn track_of(what: &str, worker: &Worker) -> TrackId {
+    TrackId::of_run(what, now(), worker.name())
+}
+
+/// The time.
+pub(crate) fn now() -> Timestamp {
+    SystemClock.now()
+}
+
 /// A test of whether the worker of a name has ended.
 pub(crate) fn gone(config: &Config) -> impl Fn(&str) -> bool + Send + Sync + use<> {
     let folder = config.data_dir.clone();
     move |name| workers::is_gone(&folder, name)
 }
 
-/// What `add` and `retry` work with; makes the workspace where it is missing.
+/// What `add`, `retry`, `work` and `re-extract` work with; makes the workspace where it is missing.
 ///
 /// - `listener`: hears of model services that are down, which indexing waits for.
 /// - `limit`: what the run may spend on all of its models.

@@ -2,8 +2,8 @@
 
 use crate::{
     CacheEntry, CacheKind, Call, Chunk, ChunkExtraction, ChunkId, Decision, Document, DocumentId,
-    EmbeddingSpec, Entity, EntityKey, Extraction, Fact, GraphKey, Job, Lease, Mention, Relation, RelationKey,
-    Revision, Summary, VectorEntry, VectorKind,
+    EmbeddingSpec, Entity, EntityKey, Extraction, Fact, GraphKey, Job, Lease, Mention, QueueState, Relation,
+    RelationKey, Renewal, Revision, Summary, TrackId, VectorEntry, VectorKind,
 };
 
 /// Changes that are applied together or not at all.
@@ -18,7 +18,7 @@ pub struct Batch {
     /// The embedding space of the workspace, set once, before the first vector.
     pub embedding: Option<EmbeddingSpec>,
     /// Documents to remove with their text, job, chunks, chunk vectors, mentions and facts, and with extractions
-    /// that no remaining chunk names. Entities and relations are views: the caller puts or removes them itself.
+    /// that no remaining chunk or renewal names. Entities and relations are views: the caller puts or removes them itself.
     pub remove_documents: Vec<DocumentId>,
     /// Documents to put.
     pub put_documents: Vec<NewDocument>,
@@ -26,12 +26,21 @@ pub struct Batch {
     pub activate_documents: Vec<DocumentId>,
     /// Jobs to put, by document.
     pub put_jobs: Vec<Job>,
+    /// Documents that a run queued; those of a document that is removed go with it.
+    pub put_tracks: Vec<(TrackId, DocumentId)>,
+    /// Whether the jobs are worked on from now on.
+    pub set_queue: Option<QueueState>,
     /// Chunks to put. Their `text` must equal the slice of the document's text.
     pub put_chunks: Vec<Chunk>,
     /// Extractions to put, by key.
     pub put_extractions: Vec<Extraction>,
-    /// Extraction states of existing chunks. Extractions that no chunk names after that are removed.
+    /// Extraction states of existing chunks. An extraction that a chunk named before, and that no chunk and no renewal
+    /// names any more, is removed.
     pub set_extractions: Vec<(ChunkId, ChunkExtraction)>,
+    /// Renewals that end, by chunk; extractions go with them as with `set_extractions`.
+    pub remove_renewals: Vec<ChunkId>,
+    /// Renewals of existing chunks to put, by chunk.
+    pub put_renewals: Vec<Renewal>,
     /// Decisions to add. The caller derives again what they change.
     pub put_decisions: Vec<Decision>,
     /// Chunks whose mentions and facts are removed before new ones are put.

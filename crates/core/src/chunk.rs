@@ -74,3 +74,15 @@ impl ChunkExtraction {
         }
     }
 }
+
+/// A chunk that is asked about anew, while what was said before still counts. Once all of its document's are answered,
+/// the new extractions take the place of the old ones in one commit.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Renewal {
+    /// The chunk.
+    pub chunk: ChunkId,
+    /// Who is asked: the model's name, or that of the rules.
+    pub model: String,
+    /// What became of the new extraction.
+    pub extraction: ChunkExtraction,
+}

@@ -4,6 +4,8 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
+use crate::Timestamp;
+
 /// Bytes of the hash kept in an identifier; 128 bits keep collisions out of reach for any corpus.
 const ID_BYTES: usize = 16;
 
@@ -45,6 +47,10 @@ string_id!(
 string_id!(
     /// One chunk: hash of its document, ordinal and span.
     ChunkId
+);
+string_id!(
+    /// One run that queued documents, under the name it was given or chose: `status --track` lists what it queued.
+    TrackId
 );
 string_id!(
     /// One extraction: hash of chunk text, prompt, model and parameters. It is the model cache's key too.
@@ -91,6 +97,50 @@ impl Default for WorkspaceId {
     fn default() -> Self {
         Self("default".to_owned())
     }
+}
+
+/// Why a track's name was refused.
+#[derive(Debug, thiserror::Error, PartialEq, Eq)]
+#[error(
+    "track {0:?} must be 1 to 100 of the characters a-z, A-Z, 0-9, '-', '_' and '.', starting with a letter or digit"
+)]
+pub struct InvalidTrackId(pub String);
+
+impl TrackId {
+    /// A checked name of a track: `[a-zA-Z0-9][a-zA-Z0-9_.-]{0,99}`, so that it can be typed and put into an address.
+    pub fn new(name: &str) -> Result<Self, InvalidTrackId> {
+        let ok = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.');
+        if name.starts_with(|c: char| c.is_ascii_alphanumeric()) && name.len() <= 100 && name.chars().all(ok)
+        {
+            Ok(Self(name.to_owned()))
+        } else {
+            Err(InvalidTrackId(name.to_owned()))
+        }
+    }
+
+    /// The name of a run that was given none: `WHAT-20261121-204337-1a2b3c4d`, in UTC. The digits at the end are of
+    /// `unique`, which no other run of the workspace has.
+    pub fn of_run(what: &str, started_at: Timestamp, unique: &str) -> Self {
+        let second = started_at.0 / 1000;
+        let (year, month, day) = civil_date(second / 86_400);
+        let (hour, minute, second) = (second / 3600 % 24, second / 60 % 60, second % 60);
+        let digits = &hash_strs(&[unique])[..8];
+        Self(format!("{what}-{year:04}{month:02}{day:02}-{hour:02}{minute:02}{second:02}-{digits}"))
+    }
+}
+
+/// The day of the Gregorian calendar that is so many days after 1970-01-01.
+///
+/// Source: Hinnant, "chrono-compatible low-level date algorithms", `civil_from_days`.
+fn civil_date(days: u64) -> (u64, u64, u64) {
+    let days = days + 719_468;
+    let (era, day_of_era) = (days / 146_097, days % 146_097);
+    let year_of_era = (day_of_era - day_of_era / 1460 + day_of_era / 36_524 - day_of_era / 146_096) / 365;
+    let day_of_year = day_of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
+    let from_march = (5 * day_of_year + 2) / 153;
+    let day = day_of_year - (153 * from_march + 2) / 5 + 1;
+    let month = if from_march < 10 { from_march + 3 } else { from_march - 9 };
+    (year_of_era + era * 400 + u64::from(month <= 2), month, day)
 }
 
 impl DocumentId {
@@ -217,6 +267,18 @@ mod tests {
         assert!(WorkspaceId::new("research-2").is_ok());
         for bad in ["", "..", "a/b", "A", "-x", "ä", &"x".repeat(65)] {
             assert_eq!(WorkspaceId::new(bad), Err(InvalidWorkspaceId(bad.to_owned())));
+        }
+    }
+
+    #[test]
+    fn tracks_are_named_by_what_ran_when_and_names_of_ones_own_are_checked() {
+        let track = TrackId::of_run("add", Timestamp(1_709_210_096_999), "worker");
+        assert!(track.as_str().starts_with("add-20240229-123456-"), "{track}");
+        assert_ne!(track, TrackId::of_run("add", Timestamp(1_709_210_096_999), "another"));
+        assert_eq!(TrackId::new(track.as_str()), Ok(track));
+        assert_eq!(civil_date(0), (1970, 1, 1));
+        for bad in ["", "-x", "a b", "a/b", "ä", &"x".repeat(101)] {
+            assert_eq!(TrackId::new(bad), Err(InvalidTrackId(bad.to_owned())));
         }
     }
 

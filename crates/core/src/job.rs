@@ -34,6 +34,42 @@ pub enum JobState {
         /// Why, for people.
         reason: String,
     },
+    /// Taken out of the queue by a person. What was read of it stays, for when it is queued again.
+    Cancelled,
+}
+
+impl JobState {
+    /// Whether a worker may take the job up.
+    pub fn is_open(&self) -> bool {
+        match self {
+            Self::Accepted | Self::Chunked => true,
+            Self::Merged | Self::Failed { .. } | Self::Cancelled => false,
+        }
+    }
+}
+
+/// Whether the jobs of a workspace are worked on. It is stored with the workspace and holds for every worker.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case", tag = "queue")]
+pub enum QueueState {
+    /// Jobs are taken up.
+    #[default]
+    Running,
+    /// No job is taken up and no model is asked for one, until a person resumes.
+    Paused {
+        /// Since when.
+        since: Timestamp,
+    },
+}
+
+impl QueueState {
+    /// Whether work waits for a person.
+    pub fn is_paused(self) -> bool {
+        match self {
+            Self::Running => false,
+            Self::Paused { .. } => true,
+        }
+    }
 }
 
 /// A worker's claim on a job. An expired lease may be taken by another worker.
@@ -79,6 +115,15 @@ pub enum DocumentStatus {
         /// Why.
         reason: String,
     },
+    /// Taken out of the queue.
+    Cancelled {
+        /// Chunks with an extraction.
+        extracted: u32,
+        /// Chunks whose extraction failed.
+        failed: u32,
+        /// Chunks.
+        chunks: u32,
+    },
 }
 
 /// A document's status without its details, as filters name it.
@@ -89,6 +134,8 @@ pub enum StatusKind {
     Failed,
     /// [`DocumentStatus::Incomplete`].
     Incomplete,
+    /// [`DocumentStatus::Cancelled`].
+    Cancelled,
     /// [`DocumentStatus::Indexing`].
     Indexing,
     /// [`DocumentStatus::Waiting`].
@@ -99,13 +146,15 @@ pub enum StatusKind {
 
 impl StatusKind {
     /// Every status, those that need attention first.
-    pub const ALL: [Self; 5] = [Self::Failed, Self::Incomplete, Self::Indexing, Self::Waiting, Self::Ready];
+    pub const ALL: [Self; 6] =
+        [Self::Failed, Self::Incomplete, Self::Cancelled, Self::Indexing, Self::Waiting, Self::Ready];
 
     /// The status's name in output and on the command line.
     pub fn name(self) -> &'static str {
         match self {
             Self::Failed => "failed",
             Self::Incomplete => "incomplete",
+            Self::Cancelled => "cancelled",
             Self::Indexing => "indexing",
             Self::Waiting => "waiting",
             Self::Ready => "ready",
@@ -131,6 +180,7 @@ impl DocumentStatus {
             Self::Ready { .. } => StatusKind::Ready,
             Self::Incomplete { .. } => StatusKind::Incomplete,
             Self::Failed { .. } => StatusKind::Failed,
+            Self::Cancelled { .. } => StatusKind::Cancelled,
         }
     }
 
@@ -143,6 +193,7 @@ impl DocumentStatus {
             JobState::Merged if failed + damaged > 0 => Self::Incomplete { failed, damaged, chunks },
             JobState::Merged => Self::Ready { chunks },
             JobState::Failed { reason } => Self::Failed { reason: reason.clone() },
+            JobState::Cancelled => Self::Cancelled { extracted, failed, chunks },
         }
     }
 }

@@ -31,7 +31,7 @@ mod store;
 pub use allowed::{Allowed, statuses_of};
 pub use batch::{Batch, NewDocument, Require, VectorRow};
 pub use cache::{CacheEntry, CacheKind, CacheSize, MAX_CACHE_BYTES, MAX_CACHE_ENTRIES};
-pub use chunk::{Chunk, ChunkExtraction};
+pub use chunk::{Chunk, ChunkExtraction, Renewal};
 pub use clock::{Clock, Timestamp};
 pub use date::{InvalidDate, IsoDate};
 pub use decided::{DecidedEntity, DecidedRelation, Decisions, Difference, FactPlace, MentionPlace};
@@ -44,10 +44,10 @@ pub use filter::{
 };
 pub use graph::{Entity, Fact, GraphKey, Mention, Relation, Summary};
 pub use id::{
-    ChunkId, ContentHash, DecisionId, DocumentId, EntityKey, ExtractionKey, InvalidWorkspaceId, RelationKey,
-    Revision, SummaryKey, WorkspaceId,
+    ChunkId, ContentHash, DecisionId, DocumentId, EntityKey, ExtractionKey, InvalidTrackId,
+    InvalidWorkspaceId, RelationKey, Revision, SummaryKey, TrackId, WorkspaceId,
 };
-pub use job::{DocumentStatus, Job, JobState, Lease, StatusKind};
+pub use job::{DocumentStatus, Job, JobState, Lease, QueueState, StatusKind};
 pub use ledger::{Call, CallOutcome, Role};
 pub use links::{LinkGraph, Node, NodeNumber};
 pub use model::{

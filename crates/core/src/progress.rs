@@ -85,6 +85,13 @@ pub enum Progress {
         /// Those that were stale.
         total: u32,
     },
+    /// A document was taken out of the queue while it was worked on; what was paid for is stored.
+    Cancelled {
+        /// The document.
+        document: DocumentId,
+        /// Its source.
+        source: String,
+    },
     /// A document stopped.
     Failed {
         /// The document.

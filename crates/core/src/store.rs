@@ -9,8 +9,8 @@ use serde::{Deserialize, Serialize};
 use crate::{
     Allowed, Batch, CacheKind, CacheSize, Call, Chunk, ChunkExtraction, ChunkId, ContentHash, Decision,
     DecisionId, Document, DocumentId, Entity, EntityKey, Extraction, ExtractionKey, Fact, GraphKey, Job,
-    LinkGraph, Mention, RejectReason, Relation, RelationKey, Revision, StatusKind, Summary, Timestamp,
-    WorkspaceId,
+    LinkGraph, Mention, QueueState, RejectReason, Relation, RelationKey, Renewal, Revision, StatusKind,
+    Summary, Timestamp, TrackId, WorkspaceId,
 };
 
 /// One workspace's evidence and views.
@@ -67,7 +67,19 @@ pub trait Snapshot: Send + Sync {
     /// Jobs by document.
     async fn jobs(&self, documents: &[DocumentId]) -> Result<Vec<Option<Job>>, StoreError>;
 
-    /// Jobs not [`Merged`](crate::JobState::Merged) or `Failed` whose lease is absent or expired at `now`, oldest
+    /// Whether the jobs are worked on.
+    async fn queue(&self) -> Result<QueueState, StoreError>;
+
+    /// The documents that each run queued and that are still there, ascending; none for an unknown run.
+    async fn documents_of_tracks(&self, tracks: &[TrackId]) -> Result<Vec<Vec<DocumentId>>, StoreError>;
+
+    /// The runs that queued each document, ascending.
+    async fn tracks_of(&self, documents: &[DocumentId]) -> Result<Vec<Vec<TrackId>>, StoreError>;
+
+    /// Each document's chunks that are asked about anew, by ordinal.
+    async fn renewals_of(&self, documents: &[DocumentId]) -> Result<Vec<Vec<Renewal>>, StoreError>;
+
+    /// [Open](crate::JobState::is_open) jobs whose lease is absent or expired at `now`, oldest
     /// first (`created_at`, then document), at most `limit`.
     async fn claimable_jobs(&self, now: Timestamp, limit: usize) -> Result<Vec<Job>, StoreError>;
 
@@ -175,6 +187,9 @@ pub trait Snapshot: Send + Sync {
 
     /// Chunks by id, text included.
     async fn scan_chunks(&self, after: Option<&ChunkId>, limit: usize) -> Result<Vec<Chunk>, StoreError>;
+
+    /// Renewals by chunk.
+    async fn scan_renewals(&self, after: Option<&ChunkId>, limit: usize) -> Result<Vec<Renewal>, StoreError>;
 
     /// Extractions by key.
     async fn scan_extractions(

@@ -69,6 +69,8 @@ async fn decided_build(documents: &BTreeMap<String, String>, actions: Vec<Action
 enum Step {
     Put(u8, String),
     Delete(u8),
+    /// Take a document out of the queue, if it is there; before the end it is queued again.
+    Cancel(u8),
     Run,
     /// Decide something; a split takes the chunk of this number, of those there are.
     Decide(Action, usize),
@@ -130,6 +132,7 @@ fn step() -> impl Strategy<Value = Step> {
         2 => any::<usize>().prop_map(Step::Undo),
         4 => (0..5u8, text()).prop_map(|(name, text)| Step::Put(name, text)),
         2 => (0..5u8).prop_map(Step::Delete),
+        1 => (0..5u8).prop_map(Step::Cancel),
         2 => Just(Step::Run),
         1 => (0..12u8).prop_map(Step::Interrupt),
     ]
@@ -166,14 +169,13 @@ async fn play(store: Arc<dyn Store>, steps: &[Step]) {
             }
             Step::Delete(name) => {
                 let name = format!("{name}.txt");
-                let snapshot = engine.store.snapshot().await.expect("the store works");
-                let versions = snapshot
-                    .documents_of_sources(std::slice::from_ref(&name))
-                    .await
-                    .expect("the store works");
-                let ids: Vec<_> = versions.into_iter().flatten().map(|document| document.id).collect();
+                let ids = versions(&engine, &name).await;
                 index::delete(&engine, &ids).await.expect("deleting works");
                 remaining.remove(&name);
+            }
+            Step::Cancel(name) => {
+                let ids = versions(&engine, &format!("{name}.txt")).await;
+                index::cancel(engine.store.as_ref(), &ids).await.expect("cancelling works");
             }
             Step::Run => {
                 run(&engine).await;
@@ -192,10 +194,21 @@ async fn play(store: Arc<dyn Store>, steps: &[Step]) {
             }
         }
     }
+    for name in remaining.keys() {
+        let ids = versions(&engine, name).await;
+        index::retry(&engine, &ids, None).await.expect("the store works");
+    }
     run(&engine).await;
     let found = dump(engine.store.as_ref()).await;
     let holding = decisions(&engine).await.holding().map(|decision| decision.action.clone()).collect();
     assert_eq!(found, decided_build(&remaining, holding).await);
+}
+
+/// All versions of a source.
+async fn versions(engine: &Engine, name: &str) -> Vec<DocumentId> {
+    let snapshot = engine.store.snapshot().await.expect("the store works");
+    let versions = snapshot.documents_of_sources(&[name.to_owned()]).await.expect("the store works");
+    versions.into_iter().flatten().map(|document| document.id).collect()
 }
 
 async fn decisions(engine: &Engine) -> Decisions {
@@ -272,7 +285,7 @@ async fn a_failed_chunk_is_listed_and_retried_alone_and_then_leaves_no_trace() {
 
     let model = Arc::new(ReadingModel::default());
     let healed = engine(store.clone(), model.clone());
-    assert_eq!(index::retry(&healed, &[document]).await.expect("the store works"), 1);
+    assert_eq!(index::retry(&healed, &[document], None).await.expect("the store works").chunks, 1);
     run(&healed).await;
     assert_eq!(model.extractions.load(std::sync::atomic::Ordering::SeqCst), 1);
     let all = BTreeMap::from([
@@ -321,7 +334,7 @@ async fn what_a_damaged_answer_says_counts_until_a_retry_brings_the_whole_and_le
     // Nothing is asked again until somebody wants it.
     run(&engine).await;
     assert_eq!(asked(&model), 2);
-    assert_eq!(index::retry(&engine, &[document]).await.expect("the store works"), 1);
+    assert_eq!(index::retry(&engine, &[document], None).await.expect("the store works").chunks, 1);
     assert_eq!(run(&engine).await.incomplete, 0);
     assert_eq!(asked(&model), 3);
     assert_eq!(dump(store.as_ref()).await, plain_build(&texts).await);
@@ -336,11 +349,17 @@ async fn answers_that_are_damaged_again_and_again_count_as_they_are_after_three_
     run(&engine).await;
     for attempt in 2..=index::MAX_DAMAGED_ATTEMPTS {
         assert_eq!(damaged_chunks(store.as_ref()).await, [(0, CUT.to_owned())], "before attempt {attempt}");
-        assert_eq!(index::retry(&engine, std::slice::from_ref(&document)).await.expect("the store works"), 1);
+        assert_eq!(
+            index::retry(&engine, std::slice::from_ref(&document), None)
+                .await
+                .expect("the store works")
+                .chunks,
+            1
+        );
         run(&engine).await;
     }
     assert_eq!(damaged_chunks(store.as_ref()).await, []);
-    assert_eq!(index::retry(&engine, &[document]).await.expect("the store works"), 0);
+    assert_eq!(index::retry(&engine, &[document], None).await.expect("the store works").chunks, 0);
     let snapshot = store.snapshot().await.expect("the store works");
     let stored = snapshot.scan_extractions(None, 9).await.expect("the store works");
     assert_eq!(stored.len(), 1, "what the earlier attempts saved is gone");
@@ -357,7 +376,7 @@ async fn a_retry_that_fails_keeps_what_was_saved() {
     let before = dump(store.as_ref()).await;
     let refusing =
         engine(store.clone(), Arc::new(ReadingModel { refuses: Some("Cy"), ..ReadingModel::default() }));
-    index::retry(&refusing, &[document]).await.expect("the store works");
+    index::retry(&refusing, &[document], None).await.expect("the store works");
     assert_eq!(run(&refusing).await.failed_chunks, 1);
     assert_eq!(dump(store.as_ref()).await, before);
 }

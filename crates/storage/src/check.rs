@@ -113,6 +113,8 @@ async fn check_documents(
 struct ChunkFacts {
     document: DocumentId,
     extraction: ChunkExtraction,
+    /// What became of asking about it anew, where somebody does.
+    renewal: Option<ChunkExtraction>,
 }
 
 async fn check_chunks(
@@ -128,10 +130,23 @@ async fn check_chunks(
             let text = text.unwrap_or_default();
             for (at, chunk) in of_document.into_iter().enumerate() {
                 check_chunk(&chunk, at, &text, findings);
-                chunks
-                    .insert(chunk.id, ChunkFacts { document: chunk.document, extraction: chunk.extraction });
+                let facts =
+                    ChunkFacts { document: chunk.document, extraction: chunk.extraction, renewal: None };
+                chunks.insert(chunk.id, facts);
             }
         }
+    }
+    let mut after: Option<ChunkId> = None;
+    loop {
+        let page = snapshot.scan_renewals(after.as_ref(), PAGE).await?;
+        for renewal in &page {
+            match chunks.get_mut(&renewal.chunk) {
+                Some(facts) => facts.renewal = Some(renewal.extraction.clone()),
+                None => findings.add("renewal", &renewal.chunk, "its chunk does not exist"),
+            }
+        }
+        let Some(last) = page.last().filter(|_| page.len() == PAGE) else { break };
+        after = Some(last.chunk.clone());
     }
     let mut after: Option<ChunkId> = None;
     loop {
@@ -202,8 +217,10 @@ async fn check_extractions(
 ) -> Result<(), StoreError> {
     let mut wanted: BTreeMap<&ExtractionKey, &ChunkId> = BTreeMap::new();
     for (id, chunk) in chunks {
-        if let Some(key) = chunk.extraction.key() {
-            wanted.insert(key, id);
+        for extraction in [Some(&chunk.extraction), chunk.renewal.as_ref()].into_iter().flatten() {
+            if let Some(key) = extraction.key() {
+                wanted.insert(key, id);
+            }
         }
     }
     let mut known = BTreeSet::new();

@@ -34,9 +34,10 @@ pub enum DumpError {
 
 /// Writes the canonical state as JSON lines, each with a `kind`, and returns its hash.
 ///
-/// Left out is what depends on when and how often things were done: times, the ledger, leases, finished jobs. Vectors
-/// are named by the hash of the embedded text, for their digits are the embedder's affair; extractions by their records,
-/// for how an answer was worded, or gone on with after a cut, changes nothing that follows from it.
+/// Left out is what depends on when and how often things were done: times, the ledger, leases, finished jobs, which run
+/// queued what, and whether the queue is paused. Vectors are named by the hash of the embedded text, for their digits are the
+/// embedder's affair; extractions by their records, for how an answer was worded, or gone on with after a cut, changes nothing
+/// that follows from it.
 pub async fn write_dump(
     snapshot: &dyn Snapshot,
     out: &mut (dyn Write + Send),
@@ -132,13 +133,16 @@ fn document_line(document: &Document) -> Value {
     })
 }
 
-fn chunk_line(chunk: &Chunk) -> Value {
-    let extraction = match &chunk.extraction {
+fn extraction_value(extraction: &ChunkExtraction) -> Value {
+    match extraction {
         ChunkExtraction::Pending => json!("pending"),
         ChunkExtraction::Done { key } => json!(key),
         ChunkExtraction::Damaged { key, reason, .. } => json!({ "damaged": reason, "key": key }),
         ChunkExtraction::Failed { reason, .. } => json!({ "failed": reason }),
-    };
+    }
+}
+
+fn chunk_line(chunk: &Chunk) -> Value {
     json!({
         "kind": "chunk",
         "id": chunk.id,
@@ -147,11 +151,24 @@ fn chunk_line(chunk: &Chunk) -> Value {
         "span": [chunk.span.start, chunk.span.end],
         "tokens": chunk.token_count,
         "breadcrumb": chunk.breadcrumb,
-        "extraction": extraction,
+        "extraction": extraction_value(&chunk.extraction),
     })
 }
 
 async fn dump_evidence(snapshot: &dyn Snapshot, dump: &mut Dump<'_>) -> Result<(), DumpError> {
+    let mut after = None;
+    loop {
+        let page = snapshot.scan_renewals(after.as_ref(), PAGE).await?;
+        for renewal in &page {
+            let extraction = extraction_value(&renewal.extraction);
+            let (chunk, model) = (&renewal.chunk, &renewal.model);
+            dump.line(
+                &json!({ "kind": "renewal", "chunk": chunk, "model": model, "extraction": extraction }),
+            )?;
+        }
+        let Some(last) = page.last().filter(|_| page.len() == PAGE) else { break };
+        after = Some(last.chunk.clone());
+    }
     let mut after = None;
     loop {
         let page = snapshot.scan_extractions(after.as_ref(), PAGE).await?;

@@ -1,7 +1,8 @@
 //! The rules of a batch that need no state, shared by every store.
 
 use graphloom_core::{
-    Action, Batch, EmbeddingSpec, EntityKey, Lease, RelationKey, StoreError, Timestamp, VectorKind,
+    Action, Batch, EmbeddingSpec, EntityKey, Lease, QueueState, RelationKey, StoreError, Timestamp,
+    VectorKind,
 };
 
 /// The largest number a store keeps: SQL integers are signed.
@@ -25,6 +26,9 @@ pub(crate) fn check(batch: &Batch) -> Result<(), StoreError> {
     for job in &batch.put_jobs {
         check_time(job.created_at)?;
         check_lease(job.lease.as_ref())?;
+    }
+    if let Some(QueueState::Paused { since }) = batch.set_queue {
+        check_time(since)?;
     }
     for extraction in &batch.put_extractions {
         if extraction.records.relations.iter().any(|record| !record.weight.is_finite()) {

@@ -123,5 +123,6 @@ fn status_name(status: &DocumentStatus) -> &'static str {
         DocumentStatus::Ready { .. } => "processed",
         DocumentStatus::Incomplete { .. } => "incomplete",
         DocumentStatus::Failed { .. } => "failed",
+        DocumentStatus::Cancelled { .. } => "cancelled",
     }
 }

@@ -94,7 +94,7 @@ impl System {
     /// Queues what failed again and works until no job is left.
     pub(crate) async fn retry(&self) -> anyhow::Result<BTreeMap<&'static str, usize>> {
         let ids = dump::document_ids(self.engine.store.snapshot().await?.as_ref()).await?;
-        index::retry(&self.engine, &ids).await?;
+        index::retry(&self.engine, &ids, None).await?;
         self.work().await
     }
 

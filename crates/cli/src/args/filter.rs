@@ -37,7 +37,7 @@ pub(crate) struct ConditionArgs {
     /// Only documents accepted on this day, month, year or time (UTC), or earlier
     #[arg(long, value_name = "DATE", value_parser = date, help_heading = HEADING)]
     pub(crate) before: Option<IsoDate>,
-    /// Only documents of this status: failed, incomplete, indexing, waiting or ready; several separated by commas
+    /// Only documents of this status: failed, incomplete, cancelled, indexing, waiting or ready; several separated by commas
     #[arg(long, value_name = "STATUS", value_parser = read::<StatusKind>, value_delimiter = ',', help_heading = HEADING)]
     pub(crate) status: Vec<StatusKind>,
 }

@@ -2,17 +2,18 @@
 
 use std::collections::BTreeMap;
 use std::io;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use graphloom_core::{DocumentStatus, Format};
+use graphloom_core::{DocumentStatus, Format, TrackId};
 use graphloom_engine::Engine;
-use graphloom_engine::index::{self, Acceptance, Estimator, IndexError, Reading, RunReport, Source};
+use graphloom_engine::index::{self, Acceptance, Estimator, IndexError, Reading, Source};
 use graphloom_engine::parse::{ParseLimits, format_by_media_type};
 use graphloom_providers::web::{self, FetchConfig, FetchError};
 use serde::Serialize;
 
 use super::indexing::Ran;
+use super::watch::{Watch, Watching};
 use super::{App, estimate, indexing};
 use crate::args::AddArgs;
 use crate::fault::{Exit, Fault};
@@ -53,11 +54,19 @@ pub(crate) async fn run(app: &App, args: &AddArgs) -> anyhow::Result<Exit> {
     let listener = indexing::listener(&view);
     let indexing = wire::indexing(app, &worker, listener, args.spending.budget).await?;
     let interrupt = Interrupt::listen()?;
-    let mut summary = Summary::default();
-    let mut into = Into::Store(&indexing.engine);
+    let track = args.track.clone().unwrap_or_else(|| wire::track_of("add", &worker));
+    indexing::say_track(app, &track)?;
+    let watch = match args.watch {
+        true => Some(Watch::begin(app, watched(args)?).await?),
+        false => None,
+    };
+    let mut into = Into::Store(&indexing.engine, &track);
+    let mut summary = Summary::of(&track);
     accept_all(app, args, &mut into, &interrupt, &view, &mut summary).await?;
     if interrupt.is_requested() {
         summary.run.interrupted = true;
+    } else if args.no_wait {
+        summary.left_waiting = true;
     } else {
         match indexing::run(app, &indexing, &interrupt, &view).await {
             Ok(ran) => summary.run = ran,
@@ -69,13 +78,30 @@ pub(crate) async fn run(app: &App, args: &AddArgs) -> anyhow::Result<Exit> {
         }
     }
     summary.print(app)?;
-    if summary.run.interrupted {
-        app.output.warn(indexing::GO_ON);
+    summary.run.say_end(app);
+    if summary.left_waiting {
+        let paused = indexing.engine.store.snapshot().await?.queue().await?.is_paused();
+        app.output.note(if paused { indexing::PAUSED } else { "`graphloom work` works on what waits" });
     }
-    if let Some(what) = summary.run.over_budget() {
-        indexing::say_over_budget(app, what);
+    let exit = summary.exit();
+    match (watch, exit) {
+        (None, _) | (Some(_), Exit::Interrupted | Exit::OverBudget) => Ok(exit),
+        (Some(watch), _) => {
+            let (meta, prune) = (args.meta.as_slice(), args.prune);
+            let watching = Watching { indexing: &indexing, track: &track, meta, prune };
+            watch.run(app, &watching, &interrupt, &view).await
+        }
     }
-    Ok(summary.exit())
+}
+
+/// The folders and files to be watched; standard input and addresses are read once.
+fn watched(args: &AddArgs) -> anyhow::Result<Vec<PathBuf>> {
+    let watched: Vec<PathBuf> = args.paths.iter().filter(|path| is_file(path)).cloned().collect();
+    if watched.is_empty() {
+        let fault = Fault::usage("--watch has no folder or file to watch");
+        return Err(fault.help("name a folder; addresses and standard input are read once").into());
+    }
+    Ok(watched)
 }
 
 /// Prints what adding would cost. Nothing is sent and nothing is stored.
@@ -101,9 +127,9 @@ async fn estimate(app: &App, args: &AddArgs) -> anyhow::Result<Exit> {
 }
 
 /// Where sources go.
-enum Into<'a> {
+pub(super) enum Into<'a> {
     /// They become documents.
-    Store(&'a Engine),
+    Store(&'a Engine, &'a TrackId),
     /// They are counted, and nothing else.
     Estimate(Box<Estimator<'a>>),
 }
@@ -111,7 +137,7 @@ enum Into<'a> {
 impl Into<'_> {
     async fn accept(&mut self, readings: Vec<Reading>) -> Result<Vec<Acceptance>, IndexError> {
         match self {
-            Self::Store(engine) => index::accept_read(engine, readings).await,
+            Self::Store(engine, track) => index::accept_read(engine, readings, Some(track)).await,
             Self::Estimate(estimator) => estimator.add(readings).await,
         }
     }
@@ -119,7 +145,7 @@ impl Into<'_> {
     /// What is too large to read.
     fn limits(&self) -> ParseLimits {
         match self {
-            Self::Store(engine) => engine.index.limits,
+            Self::Store(engine, _) => engine.index.limits,
             Self::Estimate(estimator) => estimator.limits(),
         }
     }
@@ -127,18 +153,24 @@ impl Into<'_> {
 
 /// What became of everything that was to be added.
 #[derive(Debug, Default, Serialize)]
-struct Summary {
+pub(super) struct Summary {
+    /// The name under which this run can be followed.
+    track: Option<TrackId>,
     accepted: u64,
     replaced: u64,
     unchanged: u64,
     /// Known documents with failed chunks or stopped.
     unchanged_with_failures: Vec<String>,
+    /// Known documents that were taken out of the queue.
+    unchanged_cancelled: Vec<String>,
+    /// Whether the work is left to a later command.
+    left_waiting: bool,
     refused: Vec<Remark>,
     skipped: Vec<Remark>,
     same_content: Vec<Remark>,
     other_encodings: Vec<Remark>,
     partly_read: Vec<Remark>,
-    run: Ran,
+    pub(super) run: Ran,
     /// Whether nothing is added, so that there is nothing to tell of single sources.
     #[serde(skip)]
     estimates: bool,
@@ -179,12 +211,11 @@ async fn accept_all(
     summary: &mut Summary,
 ) -> anyhow::Result<()> {
     let most = into.limits().max_bytes;
-    let meta: BTreeMap<String, String> = args.meta.iter().cloned().collect();
-    let mut batch = Batch { meta, sources: Vec::new(), bytes: 0 };
+    let mut batch = Batch::new(&args.meta);
     if let (true, Some(name)) = (args.paths.iter().any(|path| is_stdin(path)), &args.name) {
         match files::read_bounded(io::stdin().lock(), most) {
             Ok(bytes) => batch.push(name.clone(), bytes, None),
-            Err(error) => refuse(app, summary, name.clone(), files::reason(&error), None)?,
+            Err(error) => summary.refuse(app, name.clone(), files::reason(&error), None)?,
         }
     }
     for address in args.paths.iter().filter_map(|path| web_address(path)) {
@@ -196,7 +227,6 @@ async fn accept_all(
             batch.accept(app, into, summary).await?;
         }
     }
-    let is_file = |path: &Path| !is_stdin(path) && web_address(path).is_none();
     let paths: Vec<_> = args.paths.iter().filter(|path| is_file(path)).cloned().collect();
     let found = Files::new(&paths, &app.current_dir, &app.config.data_dir, wire::is_supported);
     for found in found {
@@ -206,7 +236,7 @@ async fn accept_all(
         match found {
             Found::File { source, path } => match files::read(&path, most) {
                 Ok(bytes) => batch.push(source, bytes, None),
-                Err(error) => refuse(app, summary, source, files::reason(&error), None)?,
+                Err(error) => summary.refuse(app, source, files::reason(&error), None)?,
             },
             Found::Skipped { source, reason } => {
                 if app.output.json && !summary.estimates {
@@ -214,7 +244,7 @@ async fn accept_all(
                 }
                 summary.skipped.push(Remark { source, what: reason, remedy: None });
             }
-            Found::Refused { source, reason } => refuse(app, summary, source, reason, None)?,
+            Found::Refused { source, reason } => summary.refuse(app, source, reason, None)?,
         }
         if batch.is_full() {
             batch.accept(app, into, summary).await?;
@@ -249,9 +279,14 @@ async fn fetch(
         }
         Err(error) => {
             let remedy = error.remedy().map(str::to_owned);
-            refuse(app, summary, address.to_owned(), error.to_string(), remedy)
+            summary.refuse(app, address.to_owned(), error.to_string(), remedy)
         }
     }
+}
+
+/// Whether a path leads to the disk.
+fn is_file(path: &Path) -> bool {
+    !is_stdin(path) && web_address(path).is_none()
 }
 
 /// A path that is an address of the web.
@@ -260,23 +295,33 @@ fn web_address(path: &Path) -> Option<&str> {
 }
 
 /// Sources on their way into the store.
-struct Batch {
+pub(super) struct Batch {
     meta: BTreeMap<String, String>,
     sources: Vec<Source>,
     bytes: usize,
 }
 
 impl Batch {
-    fn push(&mut self, name: String, bytes: Vec<u8>, format: Option<Format>) {
+    /// - `meta`: metadata of all of them.
+    pub(super) fn new(meta: &[(String, String)]) -> Self {
+        Self { meta: meta.iter().cloned().collect(), sources: Vec::new(), bytes: 0 }
+    }
+
+    pub(super) fn push(&mut self, name: String, bytes: Vec<u8>, format: Option<Format>) {
         self.bytes += bytes.len();
         self.sources.push(Source { name, bytes, format, meta: self.meta.clone() });
     }
 
-    fn is_full(&self) -> bool {
+    pub(super) fn is_full(&self) -> bool {
         self.bytes >= MAX_BYTES_IN_FLIGHT || self.sources.len() >= MAX_DOCUMENTS_IN_FLIGHT
     }
 
-    async fn accept(&mut self, app: &App, into: &mut Into<'_>, summary: &mut Summary) -> anyhow::Result<()> {
+    pub(super) async fn accept(
+        &mut self,
+        app: &App,
+        into: &mut Into<'_>,
+        summary: &mut Summary,
+    ) -> anyhow::Result<()> {
         let sources = std::mem::take(&mut self.sources);
         self.bytes = 0;
         if sources.is_empty() {
@@ -291,17 +336,23 @@ impl Batch {
     }
 }
 
-fn refuse(
-    app: &App,
-    summary: &mut Summary,
-    source: String,
-    reason: String,
-    remedy: Option<String>,
-) -> anyhow::Result<()> {
-    summary.take(app, source, Acceptance::Refused { reason, remedy })
-}
-
 impl Summary {
+    /// Nothing yet, of the run of this name.
+    pub(super) fn of(track: &TrackId) -> Self {
+        Self { track: Some(track.clone()), ..Self::default() }
+    }
+
+    /// Takes up that a source could not be read.
+    pub(super) fn refuse(
+        &mut self,
+        app: &App,
+        source: String,
+        reason: String,
+        remedy: Option<String>,
+    ) -> anyhow::Result<()> {
+        self.take(app, source, Acceptance::Refused { reason, remedy })
+    }
+
     fn take(&mut self, app: &App, source: String, acceptance: Acceptance) -> anyhow::Result<()> {
         if app.output.json && !self.estimates {
             app.output.json(&Line::Source { source: &source, acceptance: &acceptance })?;
@@ -328,8 +379,14 @@ impl Summary {
             }
             Acceptance::Unchanged { status, document: _ } => {
                 self.unchanged += 1;
-                if matches!(status, DocumentStatus::Incomplete { .. } | DocumentStatus::Failed { .. }) {
-                    self.unchanged_with_failures.push(source);
+                match status {
+                    DocumentStatus::Incomplete { .. } | DocumentStatus::Failed { .. } => {
+                        self.unchanged_with_failures.push(source);
+                    }
+                    DocumentStatus::Cancelled { .. } => self.unchanged_cancelled.push(source),
+                    DocumentStatus::Waiting
+                    | DocumentStatus::Indexing { .. }
+                    | DocumentStatus::Ready { .. } => {}
                 }
             }
             Acceptance::Refused { reason, remedy } => {
@@ -339,20 +396,14 @@ impl Summary {
         Ok(())
     }
 
-    fn exit(&self) -> Exit {
-        let run_failed = self.run.report.as_ref().is_some_and(RunReport::is_partial);
-        if self.run.interrupted {
-            Exit::Interrupted
-        } else if self.run.over_budget().is_some() {
-            Exit::OverBudget
-        } else if run_failed || self.run.failures.total > 0 || !self.refused.is_empty() {
-            Exit::Partly
-        } else {
-            Exit::Done
+    pub(super) fn exit(&self) -> Exit {
+        match self.run.exit() {
+            Exit::Done if !self.refused.is_empty() => Exit::Partly,
+            exit => exit,
         }
     }
 
-    fn print(&self, app: &App) -> anyhow::Result<()> {
+    pub(super) fn print(&self, app: &App) -> anyhow::Result<()> {
         if app.output.json {
             app.output.json(&Line::Summary(self))?;
             return Ok(());
@@ -369,7 +420,7 @@ impl Summary {
             }
         }
         app.output.line(parts.join(", "))?;
-        if self.accepted + self.unchanged == 0 && self.refused.is_empty() {
+        if self.accepted + self.unchanged == 0 && self.refused.is_empty() && !self.run.has_worked() {
             app.output.line("nothing to add was found: hidden and ignored files are left out")?;
         }
         print_remarks(app, "refused", &self.refused)?;
@@ -377,11 +428,17 @@ impl Summary {
         print_remarks(app, "same content as another document", &self.same_content)?;
         print_remarks(app, "partly read", &self.partly_read)?;
         print_remarks(app, "not UTF-8, read as", &self.other_encodings)?;
-        self.run.print(app)?;
+        self.run.print(app, "retry")?;
         if !self.unchanged_with_failures.is_empty() && self.run.failures.total == 0 {
             let number = count(self.unchanged_with_failures.len() as u64, "unchanged document");
             app.output
                 .line(format_args!("{number} with earlier failures: `graphloom retry` tries them again"))?;
+        }
+        if !self.unchanged_cancelled.is_empty() {
+            let number = count(self.unchanged_cancelled.len() as u64, "unchanged document");
+            app.output.line(format_args!(
+                "{number} cancelled before: `graphloom retry --cancelled` takes them up again"
+            ))?;
         }
         Ok(())
     }

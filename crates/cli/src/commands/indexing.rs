@@ -1,13 +1,14 @@
-//! Running the indexing pipeline with progress and Ctrl-C, as `add` and `retry` do.
+//! Running the indexing pipeline with progress and Ctrl-C, as `add`, `retry` and `work` do.
 
 use std::sync::Arc;
 
-use graphloom_core::Progress;
-use graphloom_engine::index::{self, RunReport};
+use graphloom_core::{DocumentId, Progress, TrackId};
+use graphloom_engine::index::{self, IndexError, RunReport};
 use graphloom_providers::http::{ServiceListener, ServiceNotice};
 use serde::Serialize;
 
 use super::App;
+use crate::fault::Exit;
 use crate::interrupt::Interrupt;
 use crate::output::Output;
 use crate::output::progress::{Failures, ProgressView};
@@ -18,7 +19,11 @@ use crate::wire::{self, Indexing};
 const MOST_PRINTED: usize = 20;
 
 /// What is said after Ctrl-C.
-pub(crate) const GO_ON: &str = "stopped; run the same command to go on";
+const GO_ON: &str = "stopped; run the same command to go on";
+
+/// What is said where the workspace is paused.
+pub(crate) const PAUSED: &str =
+    "the workspace is paused: what waits goes on with `graphloom resume` and then `graphloom work`";
 
 /// What a run did.
 #[derive(Debug, Default, Serialize)]
@@ -43,11 +48,13 @@ pub(crate) struct Spent {
     pub(crate) spent: String,
 }
 
-/// Says that the budget ended the run.
-pub(crate) fn say_over_budget(app: &App, what: &str) {
-    app.output.warn(format_args!(
-        "stopped by the budget: {what}; run the same command again, with a larger budget or none, to go on"
-    ));
+/// Says under which name a run can be followed.
+pub(crate) fn say_track(app: &App, track: &TrackId) -> anyhow::Result<()> {
+    if app.output.json {
+        return app.output.json(&serde_json::json!({ "event": "track", "track": track }));
+    }
+    app.output.note(format_args!("run {track}; `graphloom status --track {track}` shows how far it is"));
+    Ok(())
 }
 
 /// Shows in `view` which model services are waited for.
@@ -73,8 +80,28 @@ pub(crate) async fn run(
 ) -> anyhow::Result<Ran> {
     let show = |progress| view.show(progress);
     let gone = wire::gone(&app.config);
+    run_to_end(indexing, interrupt, view, index::run(&indexing.engine, &show, &gone)).await
+}
+
+/// Works on the documents that are to be asked about anew, as [`run`] does.
+pub(crate) async fn renew(
+    indexing: &Indexing,
+    interrupt: &Interrupt,
+    view: &ProgressView,
+    documents: &[DocumentId],
+) -> anyhow::Result<Ran> {
+    let show = |progress| view.show(progress);
+    run_to_end(indexing, interrupt, view, index::renew(&indexing.engine, documents, &show)).await
+}
+
+async fn run_to_end(
+    indexing: &Indexing,
+    interrupt: &Interrupt,
+    view: &ProgressView,
+    work: impl Future<Output = Result<RunReport, IndexError>>,
+) -> anyhow::Result<Ran> {
     let outcome = tokio::select! {
-        outcome = index::run(&indexing.engine, &show, &gone) => Some(outcome),
+        outcome = work => Some(outcome),
         () = interrupt.wait() => None,
     };
     let failures = view.finish()?;
@@ -98,10 +125,54 @@ impl Ran {
         self.report.as_ref()?.over_budget.as_deref()
     }
 
+    /// Whether it brought documents on.
+    pub(crate) fn has_worked(&self) -> bool {
+        self.report.as_ref().is_some_and(|report| report.finished + report.failed > 0)
+    }
+
+    /// Whether there was nothing to do.
+    pub(crate) fn is_idle(&self) -> bool {
+        self.failures.total == 0 && self.report.as_ref().is_some_and(|report| *report == RunReport::default())
+    }
+
+    /// How a command that did this should exit.
+    pub(crate) fn exit(&self) -> Exit {
+        let is = |what: fn(&RunReport) -> bool| self.report.as_ref().is_some_and(what);
+        if self.interrupted {
+            Exit::Interrupted
+        } else if self.over_budget().is_some() {
+            Exit::OverBudget
+        } else if is(|report| report.paused) {
+            Exit::Paused
+        } else if is(RunReport::is_partial) || self.failures.total > 0 {
+            Exit::Partly
+        } else {
+            Exit::Done
+        }
+    }
+
+    /// Says why it ended early, and how to go on.
+    pub(crate) fn say_end(&self, app: &App) {
+        if self.interrupted {
+            app.output.warn(GO_ON);
+        }
+        if let Some(what) = self.over_budget() {
+            app.output.warn(format_args!(
+                "stopped by the budget: {what}; run the same command again, with a larger budget or none, to go on"
+            ));
+        }
+        if self.report.as_ref().is_some_and(|report| report.paused) {
+            app.output.warn(PAUSED);
+        }
+    }
+
     /// Prints what happened, for people.
-    pub(crate) fn print(&self, app: &App) -> anyhow::Result<()> {
+    ///
+    /// - `again`: the command that tries what failed again.
+    pub(crate) fn print(&self, app: &App, again: &str) -> anyhow::Result<()> {
         let output: &Output = &app.output;
-        if let Some(report) = self.report.as_ref().filter(|report| report.finished + report.failed > 0) {
+        let did = |report: &&RunReport| report.finished + report.failed + report.cancelled > 0;
+        if let Some(report) = self.report.as_ref().filter(did) {
             let mut parts = vec![format!("{} in the graph", count(report.finished, "document"))];
             if report.reused > 0 {
                 parts.push(format!("{} reused", count(report.reused, "chunk")));
@@ -109,9 +180,12 @@ impl Ran {
             if report.failed > 0 {
                 parts.push(format!("{} stopped", count(report.failed, "document")));
             }
+            if report.cancelled > 0 {
+                parts.push(format!("{} cancelled", count(report.cancelled, "document")));
+            }
             output.line(parts.join(", "))?;
         }
-        if let Some(report) = self.report.as_ref().filter(|report| report.stale > 0) {
+        if let Some(report) = self.report.as_ref().filter(|report| report.stale > 0 && !report.paused) {
             let reason = report.stale_reason.as_deref().unwrap_or("they were interrupted");
             output.line(format_args!(
                 "{} could not be summarised: {}; `graphloom retry` tries again",
@@ -132,7 +206,7 @@ impl Ran {
             output.line(format_args!("and {more} more; `graphloom status` lists all"))?;
         }
         if self.failures.total > 0 {
-            output.line("`graphloom retry` tries what failed again")?;
+            output.line(format_args!("`graphloom {again}` tries what failed again"))?;
         }
         if let Some(Spent { limit, spent }) = &self.budget {
             output.line(format_args!("{spent} of the budget of {limit} spent"))?;

@@ -3,6 +3,7 @@
 mod add;
 mod ask;
 mod cache;
+mod cancel;
 mod check;
 mod completions;
 mod config;
@@ -15,12 +16,17 @@ mod graph;
 mod indexing;
 mod model;
 mod parse;
+mod pause;
 mod prompts;
+mod re_extract;
 mod retry;
 mod rm;
 mod search;
 mod show;
 mod status;
+mod track;
+mod watch;
+mod work;
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -91,7 +97,10 @@ async fn dispatch(app: &App, command: &Command) -> anyhow::Result<Exit> {
         Command::Add(args) => add::run(app, args).await,
         Command::Ask(args) => ask::run(app, args).await,
         Command::Search(args) => search::run(app, args).await,
-        Command::Status(args) => status::run(app, args).await,
+        Command::Status(args) => match &args.track {
+            Some(track) => track::run(app, track).await,
+            None => status::run(app, args).await,
+        },
         Command::Cost(args) => cost::run(app, args).await,
         Command::Show(args) => show::run(app, args).await,
         Command::Rm(args) => rm::run(app, args).await,
@@ -99,6 +108,11 @@ async fn dispatch(app: &App, command: &Command) -> anyhow::Result<Exit> {
         Command::Export(args) => export::run(app, args).await,
         Command::Retry(args) => retry::run(app, args).await,
         Command::Cache(command) => cache::run(app, command).await,
+        Command::Work(args) => work::run(app, args).await,
+        Command::Cancel(args) => cancel::run(app, args).await,
+        Command::Pause => pause::pause(app).await,
+        Command::Resume => pause::resume(app).await,
+        Command::ReExtract(args) => re_extract::run(app, args).await,
         Command::Dump(args) => dump::run(app, args).await,
         Command::Check => check::run(app).await,
         Command::Parse(args) => parse::run(app.output, args),
@@ -134,9 +148,14 @@ fn spending(command: &Command) -> Option<&Spending> {
     match command {
         Command::Add(args) => Some(&args.spending),
         Command::Retry(args) => Some(&args.spending),
+        Command::Work(args) => Some(&args.spending),
+        Command::ReExtract(args) => Some(&args.spending),
         Command::Ask(_)
         | Command::Search(_)
         | Command::Status(_)
+        | Command::Cancel(_)
+        | Command::Pause
+        | Command::Resume
         | Command::Cost(_)
         | Command::Show(_)
         | Command::Rm(_)

@@ -1,9 +1,9 @@
-//! `graphloom retry`: failed and damaged chunks and stopped documents again.
+//! `graphloom retry`: failed and damaged chunks, and stopped and cancelled documents, again.
 
 use std::sync::Arc;
 
-use graphloom_core::{DocumentFilter, DocumentId, DocumentStatus, Snapshot, statuses_of};
-use graphloom_engine::index::{self, RunReport};
+use graphloom_core::{DocumentFilter, DocumentId, DocumentStatus, Snapshot, TrackId, statuses_of};
+use graphloom_engine::index;
 use serde::Serialize;
 
 use super::indexing::Ran;
@@ -13,11 +13,13 @@ use crate::fault::Exit;
 use crate::interrupt::Interrupt;
 use crate::output::progress::ProgressView;
 use crate::output::render::count;
-use crate::wire;
+use crate::{documents, wire};
 
 #[derive(Serialize)]
 struct Summary {
     event: &'static str,
+    track: TrackId,
+    queued_documents: u32,
     queued_chunks: u32,
     run: Ran,
 }
@@ -29,37 +31,44 @@ pub(crate) async fn run(app: &App, args: &RetryArgs) -> anyhow::Result<Exit> {
     let view = Arc::new(ProgressView::new(app.output));
     let indexing = wire::indexing(app, &worker, indexing::listener(&view), args.spending.budget).await?;
     let snapshot = indexing.engine.store.snapshot().await?;
-    let filter = args.conditions.resolve(&args.documents, snapshot.as_ref(), &app.current_dir).await?;
-    let ids = to_retry(snapshot.as_ref(), filter.unwrap_or_default()).await?;
+    let mut named = args.documents.clone();
+    named.extend(documents::ids_of_tracks(snapshot.as_ref(), &args.track).await?);
+    let filter = args.conditions.resolve(&named, snapshot.as_ref(), &app.current_dir).await?;
+    let cancelled = args.cancelled || !named.is_empty();
+    let ids = to_retry(snapshot.as_ref(), filter.unwrap_or_default(), cancelled).await?;
     drop(snapshot);
-    let queued_chunks = index::retry(&indexing.engine, &ids).await?;
-    app.output.note(format_args!("{} queued again", count(queued_chunks, "chunk")));
+    let track = wire::track_of("retry", &worker);
+    let queued = index::retry(&indexing.engine, &ids, Some(&track)).await?;
+    if queued.documents > 0 {
+        indexing::say_track(app, &track)?;
+    }
+    app.output.note(format_args!(
+        "{} of {} queued again",
+        count(queued.chunks, "chunk"),
+        count(queued.documents, "document")
+    ));
     let interrupt = Interrupt::listen()?;
     let ran = indexing::run(app, &indexing, &interrupt, &view).await?;
-    let run_failed = ran.report.as_ref().is_some_and(RunReport::is_partial) || ran.failures.total > 0;
-    let over_budget = ran.over_budget().map(str::to_owned);
-    let exit = match (ran.interrupted, &over_budget, run_failed) {
-        (true, ..) => Exit::Interrupted,
-        (false, Some(_), _) => Exit::OverBudget,
-        (false, None, true) => Exit::Partly,
-        (false, None, false) => Exit::Done,
-    };
+    let exit = ran.exit();
     if app.output.json {
-        app.output.json(&Summary { event: "summary", queued_chunks, run: ran })?;
+        let (queued_documents, queued_chunks) = (queued.documents, queued.chunks);
+        let summary = Summary { event: "summary", track, queued_documents, queued_chunks, run: ran };
+        app.output.json(&summary)?;
+        summary.run.say_end(app);
     } else {
-        ran.print(app)?;
-    }
-    if exit == Exit::Interrupted {
-        app.output.warn(indexing::GO_ON);
-    }
-    if let Some(what) = over_budget {
-        indexing::say_over_budget(app, &what);
+        ran.print(app, "retry")?;
+        ran.say_end(app);
     }
     Ok(exit)
 }
 
-/// The documents that `filter` admits and that stopped or have failed or damaged chunks, whether merged already or not.
-async fn to_retry(snapshot: &dyn Snapshot, filter: DocumentFilter) -> anyhow::Result<Vec<DocumentId>> {
+/// The documents that `filter` admits and that stopped or have failed or damaged chunks, whether merged already or not; and
+/// those that were `cancelled`, where they are meant.
+async fn to_retry(
+    snapshot: &dyn Snapshot,
+    filter: DocumentFilter,
+    cancelled: bool,
+) -> anyhow::Result<Vec<DocumentId>> {
     let admitted = filter.select(snapshot).await?;
     let ids: Vec<DocumentId> = admitted.into_iter().map(|document| document.id).collect();
     let statuses = statuses_of(snapshot, &ids).await?;
@@ -68,6 +77,7 @@ async fn to_retry(snapshot: &dyn Snapshot, filter: DocumentFilter) -> anyhow::Re
         DocumentStatus::Failed { .. }
         | DocumentStatus::Incomplete { .. }
         | DocumentStatus::Indexing { .. } => true,
+        DocumentStatus::Cancelled { .. } => cancelled,
         DocumentStatus::Waiting | DocumentStatus::Ready { .. } => false,
     };
     Ok(ids.into_iter().zip(statuses).filter(|(_, status)| unfinished(status)).map(|(id, _)| id).collect())

@@ -8,7 +8,7 @@ use super::App;
 use crate::args::RmArgs;
 use crate::fault::{Exit, Fault};
 use crate::output::render::{count, plain};
-use crate::wire;
+use crate::{documents, wire};
 
 #[derive(Serialize)]
 struct Removed {
@@ -22,7 +22,9 @@ struct Removed {
 pub(crate) async fn run(app: &App, args: &RmArgs) -> anyhow::Result<Exit> {
     let engine = wire::deleting_engine(app).await?;
     let snapshot = engine.store.snapshot().await?;
-    let filter = args.conditions.resolve(&args.documents, snapshot.as_ref(), &app.current_dir).await?;
+    let mut named = args.documents.clone();
+    named.extend(documents::ids_of_tracks(snapshot.as_ref(), &args.track).await?);
+    let filter = args.conditions.resolve(&named, snapshot.as_ref(), &app.current_dir).await?;
     let found = filter.unwrap_or_default().select(snapshot.as_ref()).await?;
     drop(snapshot);
     let unsaid = !args.conditions.is_empty() && !args.yes;

@@ -3,10 +3,10 @@
 use std::collections::BTreeMap;
 
 use graphloom_core::{
-    Call, CallOutcome, DocumentId, DocumentStatus, EmbeddingSpec, Projection, Revision, Role, Snapshot,
-    StoreCounts, Timestamp, Visibility,
+    Call, CallOutcome, DocumentId, DocumentStatus, EmbeddingSpec, Projection, QueueState, Revision, Role,
+    Snapshot, StoreCounts, Timestamp, Visibility,
 };
-use graphloom_engine::index::{DocumentState, ListError, Listing, count_by_status, list};
+use graphloom_engine::index::{DocumentState, ListError, Listing, RenewalState, count_by_status, list};
 use serde::Serialize;
 
 use super::App;
@@ -28,6 +28,8 @@ struct Status {
     file: String,
     file_bytes: u64,
     revision: Revision,
+    #[serde(flatten)]
+    queue: QueueState,
     counts: StoreCounts,
     embedding: Option<EmbeddingSpec>,
     projections: Vec<Projection>,
@@ -52,6 +54,8 @@ struct Listed {
     staged: bool,
     failed_chunks: Vec<IllChunk>,
     damaged_chunks: Vec<IllChunk>,
+    /// How far re-extracting it is.
+    renewal: Option<RenewalState>,
 }
 
 #[derive(Serialize)]
@@ -105,6 +109,7 @@ async fn read(app: &App, args: &StatusArgs, snapshot: &dyn Snapshot) -> anyhow::
         file_bytes: std::fs::metadata(&file).map_or(0, |metadata| metadata.len()),
         file: file.display().to_string(),
         revision: snapshot.revision(),
+        queue: snapshot.queue().await?,
         counts: snapshot.counts().await?,
         embedding: snapshot.embedding().await?,
         projections: snapshot.projections().await?,
@@ -122,7 +127,9 @@ fn ill_chunks(chunks: Vec<(u32, String)>) -> Vec<IllChunk> {
 }
 
 impl From<DocumentState> for Listed {
-    fn from(DocumentState { document, status, failed_chunks, damaged_chunks }: DocumentState) -> Self {
+    fn from(
+        DocumentState { document, status, failed_chunks, damaged_chunks, renewal }: DocumentState,
+    ) -> Self {
         Self {
             id: document.id,
             source: document.source,
@@ -132,6 +139,7 @@ impl From<DocumentState> for Listed {
             staged: document.visibility == Visibility::Staged,
             failed_chunks: ill_chunks(failed_chunks),
             damaged_chunks: ill_chunks(damaged_chunks),
+            renewal,
         }
     }
 }
@@ -181,6 +189,9 @@ async fn spent(snapshot: &dyn Snapshot) -> anyhow::Result<Vec<Spent>> {
 fn print(app: &App, args: &StatusArgs, shown: &Status) -> anyhow::Result<()> {
     let output = &app.output;
     output.line(format_args!("{} {}", output.heading("workspace"), shown.workspace))?;
+    if shown.queue.is_paused() {
+        output.line("paused      no document is worked on; `graphloom resume` lets work go on")?;
+    }
     output.line(format_args!("file        {} ({})", shown.file, bytes(shown.file_bytes)))?;
     let StoreCounts { documents, chunks, entities, relations, .. } = shown.counts;
     output.line(format_args!(
@@ -253,6 +264,9 @@ fn print(app: &App, args: &StatusArgs, shown: &Status) -> anyhow::Result<()> {
                 output.line(format_args!("    chunk {ordinal} {what}: {}", one_line(reason, 300)))?;
             }
         }
+        if let Some(renewal) = &listed.renewal {
+            print_renewal(app, renewal)?;
+        }
     }
     if let Some(next) = &shown.next {
         output.line(format_args!("  and more; --next {next} goes on, --limit lists more at once"))?;
@@ -260,11 +274,27 @@ fn print(app: &App, args: &StatusArgs, shown: &Status) -> anyhow::Result<()> {
     if shown.documents.iter().any(|it| !it.failed_chunks.is_empty() || !it.damaged_chunks.is_empty()) {
         output.note("`graphloom retry` tries failed and damaged chunks again");
     }
+    if shown.by_status.contains_key("cancelled") {
+        output.note("`graphloom retry --cancelled` takes cancelled documents up again");
+    }
     let unfinished = ["indexing", "waiting"].iter().any(|name| shown.by_status.contains_key(name));
     if unfinished {
-        output.note(
-            "some documents are not finished: run `graphloom retry`, or the same `graphloom add`, to go on",
-        );
+        output.note("some documents are not finished: run `graphloom work` to go on");
+    }
+    Ok(())
+}
+
+/// Says how far re-extracting a document is, and what of it failed.
+pub(super) fn print_renewal(app: &App, renewal: &RenewalState) -> anyhow::Result<()> {
+    let RenewalState { model, chunks, extracted, failed_chunks } = renewal;
+    app.output.line(format_args!(
+        "    re-extraction by {}: {extracted} of {}; `graphloom re-extract` goes on, `graphloom cancel` gives it up",
+        plain(model),
+        count(*chunks, "chunk")
+    ))?;
+    for (ordinal, reason) in failed_chunks {
+        let reason = one_line(reason, 300);
+        app.output.line(format_args!("    chunk {ordinal} keeps its old extraction: {reason}"))?;
     }
     Ok(())
 }

@@ -127,7 +127,9 @@ impl ProgressView {
             | Progress::Resumed { .. } => {
                 self.bars.suspend(|| self.output.note(describe(progress)));
             }
-            Progress::Finished { document, .. } | Progress::Failed { document, .. } => {
+            Progress::Finished { document, .. }
+            | Progress::Cancelled { document, .. }
+            | Progress::Failed { document, .. } => {
                 if let Some(bar) = state.bars.remove(document) {
                     bar.finish_and_clear();
                     self.bars.remove(&bar);
@@ -165,6 +167,7 @@ impl State {
             Progress::Accepted { .. }
             | Progress::Advanced { .. }
             | Progress::Finished { .. }
+            | Progress::Cancelled { .. }
             | Progress::Settled { .. }
             | Progress::Paused { .. }
             | Progress::Resumed { .. } => return,
@@ -194,6 +197,7 @@ fn describe(progress: &Progress) -> String {
         Progress::Finished { source, chunks, failed, damaged, .. } => {
             format!("{}: done, {}", plain(source), ill(*failed, *damaged, *chunks))
         }
+        Progress::Cancelled { source, .. } => format!("{}: cancelled", plain(source)),
         Progress::Settled { done, total } => format!("descriptions: renewing {done} of {total}"),
         Progress::Failed { source, reason, .. } => {
             format!("{}: failed: {}", plain(source), one_line(reason, 300))

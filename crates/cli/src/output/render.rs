@@ -60,6 +60,9 @@ pub(crate) fn status(status: &DocumentStatus) -> String {
         DocumentStatus::Incomplete { failed, damaged, chunks } => {
             format!("incomplete, {}", ill(*failed, *damaged, *chunks))
         }
+        DocumentStatus::Cancelled { extracted, chunks, .. } => {
+            format!("cancelled, {extracted} of {} read", count(*chunks, "chunk"))
+        }
         DocumentStatus::Failed { reason } => format!("failed: {}", one_line(reason, 300)),
     }
 }

@@ -1,10 +1,10 @@
 //! Accepting sources: read, parse, chunk, and make document and job durable in one commit.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use graphloom_core::{
-    Batch, Chunk, ChunkExtraction, ChunkId, ContentHash, Document, DocumentId, Extraction, Job, JobState,
-    NewDocument, Require, Snapshot, StoreError, Visibility,
+    Batch, Chunk, ChunkExtraction, ChunkId, ContentHash, Document, DocumentId, DocumentStatus, Extraction,
+    Job, JobState, NewDocument, Require, Snapshot, StoreError, TrackId, Visibility,
 };
 
 use serde::{Deserialize, Serialize};
@@ -53,24 +53,35 @@ pub fn read(source: Source, limits: &ParseLimits) -> Reading {
 /// Sources are read as one list: of two with one name the later is the version that stays. The whole list is one
 /// commit, so callers bound its bytes.
 pub async fn accept(engine: &Engine, sources: Vec<Source>) -> Result<Vec<Acceptance>, IndexError> {
-    accept_read(engine, sources.into_iter().map(|source| read(source, &engine.index.limits)).collect()).await
+    let readings = sources.into_iter().map(|source| read(source, &engine.index.limits)).collect();
+    accept_read(engine, readings, None).await
 }
 
-/// As [`accept`], of sources that were read.
-pub async fn accept_read(engine: &Engine, readings: Vec<Reading>) -> Result<Vec<Acceptance>, IndexError> {
+/// As [`accept`], of sources that were read. What is accepted, and what is known but not finished, is noted as queued by
+/// the run `track`.
+pub async fn accept_read(
+    engine: &Engine,
+    readings: Vec<Reading>,
+    track: Option<&TrackId>,
+) -> Result<Vec<Acceptance>, IndexError> {
     let arrivals = readings.into_iter().map(|reading| Arrival::of(engine, reading)).collect();
-    accept_arrivals(engine, arrivals).await
+    accept_arrivals(engine, arrivals, track).await
 }
 
 /// As [`accept`], of documents that are made.
 pub(super) async fn accept_arrivals(
     engine: &Engine,
     arrivals: Vec<Result<Arrival, Refusal>>,
+    track: Option<&TrackId>,
 ) -> Result<Vec<Acceptance>, IndexError> {
     for _ in 0..MAX_CONFLICTS {
         let snapshot = engine.store.snapshot().await?;
-        let (batch, acceptances) = decide(snapshot.as_ref(), &arrivals).await?;
+        let (mut batch, acceptances) = decide(snapshot.as_ref(), &arrivals).await?;
         drop(snapshot);
+        if let Some(track) = track {
+            let queued = queued_by(&acceptances, &batch);
+            batch.put_tracks.extend(queued.into_iter().map(|document| (track.clone(), document)));
+        }
         match engine.store.commit(batch).await {
             Ok(_) => return Ok(acceptances),
             Err(error) if error.is_conflict() => tracing::debug!(%error, "accepting again"),
@@ -79,6 +90,27 @@ pub(super) async fn accept_arrivals(
     }
     let what = format!("other processes changed the same sources {MAX_CONFLICTS} times in a row");
     Err(StoreError::Conflict { what }.into())
+}
+
+/// What a run that accepts these works on. Versions that a later one of the same list replaces are not stored.
+fn queued_by(acceptances: &[Acceptance], batch: &Batch) -> BTreeSet<DocumentId> {
+    let queued = acceptances.iter().filter_map(|acceptance| match acceptance {
+        Acceptance::Accepted { document, .. } => {
+            batch.put_jobs.iter().any(|job| job.document == *document).then_some(document)
+        }
+        Acceptance::Unchanged { document, status } => {
+            let waits = match status {
+                DocumentStatus::Waiting | DocumentStatus::Indexing { .. } => true,
+                DocumentStatus::Ready { .. }
+                | DocumentStatus::Incomplete { .. }
+                | DocumentStatus::Failed { .. }
+                | DocumentStatus::Cancelled { .. } => false,
+            };
+            (waits && !batch.remove_documents.contains(document)).then_some(document)
+        }
+        Acceptance::Refused { .. } => None,
+    });
+    queued.cloned().collect()
 }
 
 /// The batch that would accept `readings` at `snapshot`, and what it would mean for each.
@@ -227,7 +259,7 @@ async fn unchanged(
     let states = states_of(snapshot, std::slice::from_ref(&known.id)).await?;
     let status = match states.into_iter().next().flatten() {
         Some(state) => state.status,
-        None => graphloom_core::DocumentStatus::Waiting,
+        None => DocumentStatus::Waiting,
     };
     Ok(Acceptance::Unchanged { document: known.id, status })
 }

@@ -5,10 +5,11 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use graphloom_core::{Chunk, DocumentId, ExtractionKey, JobState, Role, Snapshot};
+use graphloom_core::{Chunk, ChunkExtraction, DocumentId, ExtractionKey, JobState, Role, Snapshot};
 use serde::Serialize;
 
 use super::accept::preview;
+use super::renew::Target;
 use super::{Acceptance, IndexError, Reading};
 use crate::Engine;
 use crate::extract::{
@@ -149,9 +150,9 @@ struct Counts {
 }
 
 impl<'a> Estimator<'a> {
-    /// Starts with what waits in the store from before.
-    pub async fn start(engine: &'a Engine, embeds_by_service: bool) -> Result<Self, IndexError> {
-        let mut estimator = Self {
+    /// Starts with nothing.
+    pub fn new(engine: &'a Engine, embeds_by_service: bool) -> Self {
+        Self {
             engine,
             embeds_by_service,
             estimate: Estimate::default(),
@@ -160,7 +161,12 @@ impl<'a> Estimator<'a> {
             extract: Counts::default(),
             glean: Counts::default(),
             embed: Counts::default(),
-        };
+        }
+    }
+
+    /// Starts with what waits in the store from before.
+    pub async fn start(engine: &'a Engine, embeds_by_service: bool) -> Result<Self, IndexError> {
+        let mut estimator = Self::new(engine, embeds_by_service);
         let snapshot = engine.store.snapshot().await?;
         let mut after: Option<DocumentId> = None;
         loop {
@@ -171,7 +177,7 @@ impl<'a> Estimator<'a> {
                 let embedded = match job.state {
                     JobState::Accepted => false,
                     JobState::Chunked => true,
-                    JobState::Merged | JobState::Failed { .. } => continue,
+                    JobState::Merged | JobState::Failed { .. } | JobState::Cancelled => continue,
                 };
                 estimator.estimate.waiting += 1;
                 for chunks in snapshot.chunks_of(&[job.document]).await? {
@@ -208,6 +214,23 @@ impl<'a> Estimator<'a> {
             self.chunks(snapshot.as_ref(), chunks, false).await?;
         }
         Ok(acceptances)
+    }
+
+    /// Adds what asking about these documents anew would cost. Those that are not in the graph are left out.
+    pub async fn renew(&mut self, documents: &[DocumentId]) -> Result<(), IndexError> {
+        let snapshot = self.engine.store.snapshot().await?;
+        for id in documents {
+            let target = Target::read(self.engine, snapshot.as_ref(), id).await?;
+            let Some(Target { wanted, .. }) = target else { continue };
+            if wanted.is_empty() {
+                self.estimate.unchanged += 1;
+                continue;
+            }
+            self.estimate.documents += 1;
+            let anew = |(chunk, _)| Chunk { extraction: ChunkExtraction::Pending, ..chunk };
+            self.chunks(snapshot.as_ref(), wanted.into_iter().map(anew).collect(), true).await?;
+        }
+        Ok(())
     }
 
     /// The whole.

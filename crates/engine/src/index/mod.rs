@@ -1,10 +1,12 @@
 //! Indexing: sources in, graph out. One unit of work is one commit.
 
 mod accept;
+mod cancel;
 mod estimate;
 mod listing;
 mod ready_graph;
 mod remove;
+mod renew;
 mod settle;
 mod status;
 mod work;
@@ -14,12 +16,14 @@ use std::collections::BTreeMap;
 use graphloom_core::{DocumentId, DocumentStatus, Format, ModelError, StoreError};
 
 pub use accept::{Reading, Refusal, accept, accept_read, read};
+pub use cancel::{Cancellation, cancel, pause, queued, resume};
 pub use estimate::{Estimate, Estimator, Expected, Range, Step};
 pub use listing::{DocumentSort, ListError, Listing, count_by_status, list};
 pub use ready_graph::{CUSTOM_KG_MODEL, ReadyGraph, ReadyGraphError, accept_graph};
 pub use remove::{Removal, delete};
-pub use status::{DocumentState, states_of};
-pub use work::{MAX_DAMAGED_ATTEMPTS, retry, run};
+pub use renew::{RenewalPlan, plan_renewal, renew};
+pub use status::{DocumentState, RenewalState, states_of};
+pub use work::{MAX_DAMAGED_ATTEMPTS, Queued, retry, run};
 
 use crate::chunk::ChunkConfig;
 use crate::extract::ExtractSpec;
@@ -113,6 +117,10 @@ pub struct RunReport {
     pub stale: u32,
     /// Why, of the first.
     pub stale_reason: Option<String>,
+    /// Documents that somebody took out of the queue while they were worked on.
+    pub cancelled: u32,
+    /// Whether somebody paused the queue; what waits is left to the next run after it is resumed.
+    pub paused: bool,
     /// What was spent when the first call did not fit the budget; what waits for it is left to the next run.
     pub over_budget: Option<String>,
 }

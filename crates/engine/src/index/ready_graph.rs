@@ -272,7 +272,7 @@ pub async fn accept_graph(
 ) -> Result<Acceptance, IndexError> {
     let arrival = arrival(engine, name, graph, meta);
     // One acceptance comes for each arrival, in order.
-    let mut accepted = accept_arrivals(engine, vec![Ok(arrival)]).await?;
+    let mut accepted = accept_arrivals(engine, vec![Ok(arrival)], None).await?;
     Ok(accepted.remove(0))
 }
 

@@ -19,6 +19,8 @@ pub(super) struct Settled {
     pub(super) reason: Option<String>,
     /// What was spent when a call did not fit the budget.
     pub(super) over_budget: Option<String>,
+    /// Whether somebody paused the queue.
+    pub(super) paused: bool,
 }
 
 /// Derives everything stale again, a few at a time: each group is one commit, so a crash loses no more summaries than
@@ -30,6 +32,12 @@ pub(super) async fn settle(engine: &Engine, progress: ProgressSink<'_>) -> Resul
     let mut settled = Settled::default();
     let mut tried = 0;
     for group in stale.chunks(engine.index.max_concurrent_calls.max(1)) {
+        if engine.store.snapshot().await?.queue().await?.is_paused() {
+            settled.paused = true;
+            settled.unfinished += total - tried;
+            settled.reason.get_or_insert_with(|| "the workspace is paused".to_owned());
+            break;
+        }
         let (unfinished, failure) = settle_group(engine, group).await?;
         if let Some(error) = failure {
             settled.reason.get_or_insert_with(|| chain(&error));

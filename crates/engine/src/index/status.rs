@@ -1,6 +1,8 @@
 //! A document's status, derived from its job and its chunks.
 
-use graphloom_core::{ChunkExtraction, Document, DocumentId, DocumentStatus, JobState, Snapshot, StoreError};
+use graphloom_core::{
+    ChunkExtraction, ChunkId, Document, DocumentId, DocumentStatus, JobState, Renewal, Snapshot, StoreError,
+};
 use serde::Serialize;
 
 /// A document with what follows from its job and chunks.
@@ -14,6 +16,37 @@ pub struct DocumentState {
     pub failed_chunks: Vec<(u32, String)>,
     /// Chunks of whose extraction records were lost: ordinal, what.
     pub damaged_chunks: Vec<(u32, String)>,
+    /// How far asking about it anew is; `None` where nobody does.
+    pub renewal: Option<RenewalState>,
+}
+
+/// How far a re-extraction is. The document stays as it is until the whole of it is answered.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
+pub struct RenewalState {
+    /// Who is asked: the model's name, or that of the rules.
+    pub model: String,
+    /// Chunks asked about.
+    pub chunks: u32,
+    /// Of these, chunks answered.
+    pub extracted: u32,
+    /// Chunks whose new extraction failed, and which keep their old one: ordinal, reason.
+    pub failed_chunks: Vec<(u32, String)>,
+}
+
+impl RenewalState {
+    /// What these renewals, with their chunks' ordinals, add up to.
+    fn of(renewals: Vec<(u32, Renewal)>) -> Option<Self> {
+        let mut state = Self { model: renewals.last()?.1.model.clone(), ..Self::default() };
+        for (ordinal, renewal) in renewals {
+            state.chunks += 1;
+            match renewal.extraction {
+                ChunkExtraction::Pending => {}
+                ChunkExtraction::Done { .. } | ChunkExtraction::Damaged { .. } => state.extracted += 1,
+                ChunkExtraction::Failed { reason, .. } => state.failed_chunks.push((ordinal, reason)),
+            }
+        }
+        Some(state)
+    }
 }
 
 /// The state of each document, in order; `None` where unknown.
@@ -24,7 +57,9 @@ pub async fn states_of(
     let documents = snapshot.documents(ids).await?;
     let jobs = snapshot.jobs(ids).await?;
     let chunks = snapshot.extraction_states_of(ids).await?;
-    let states = documents.into_iter().zip(jobs).zip(chunks).map(|((document, job), chunks)| {
+    let renewals = renewals_of(snapshot, ids).await?;
+    let known = documents.into_iter().zip(jobs).zip(chunks).zip(renewals);
+    let states = known.map(|(((document, job), chunks), renewals)| {
         let (mut failed_chunks, mut damaged_chunks) = (Vec::new(), Vec::new());
         for (ordinal, extraction) in &chunks {
             match extraction {
@@ -36,7 +71,23 @@ pub async fn states_of(
         let state = job.map_or(JobState::Accepted, |job| job.state);
         let status =
             DocumentStatus::derive(&state, chunks.iter().map(|(_, extraction)| extraction).collect());
-        Some(DocumentState { document: document?, status, failed_chunks, damaged_chunks })
+        let renewal = RenewalState::of(renewals);
+        Some(DocumentState { document: document?, status, failed_chunks, damaged_chunks, renewal })
     });
     Ok(states.collect())
+}
+
+/// The renewals of each document with the ordinals of their chunks.
+async fn renewals_of(
+    snapshot: &dyn Snapshot,
+    ids: &[DocumentId],
+) -> Result<Vec<Vec<(u32, Renewal)>>, StoreError> {
+    let of_documents = snapshot.renewals_of(ids).await?;
+    let chunks: Vec<ChunkId> = of_documents.iter().flatten().map(|renewal| renewal.chunk.clone()).collect();
+    let mut ordinals = snapshot.chunks(&chunks).await?.into_iter();
+    let with_ordinals = of_documents.into_iter().map(|renewals| {
+        let renewals = renewals.into_iter().zip(ordinals.by_ref());
+        renewals.filter_map(|(renewal, chunk)| Some((chunk?.ordinal, renewal))).collect()
+    });
+    Ok(with_ordinals.collect())
 }

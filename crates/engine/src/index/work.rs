@@ -4,14 +4,14 @@
 //! the last commit. Documents are prepared side by side; one merger applies them to the graph.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::Mutex;
+use std::sync::{Mutex, PoisonError};
 
 use futures::channel::mpsc;
-use futures::{SinkExt, StreamExt, TryStreamExt, stream};
+use futures::{SinkExt, Stream, StreamExt, TryStreamExt, stream};
 use graphloom_core::{
     Batch, Chunk, ChunkExtraction, ChunkId, Document, DocumentId, Extraction, ExtractionKey, Job, JobState,
-    Lease, ModelError, Progress, ProgressSink, Records, Require, Stage, StoreError, Timestamp, VectorKind,
-    Visibility,
+    Lease, ModelError, Progress, ProgressSink, Records, Renewal, Require, Stage, StoreError, Timestamp,
+    TrackId, VectorKind, Visibility,
 };
 
 use super::settle::settle;
@@ -19,6 +19,7 @@ use super::{IndexError, MAX_CONFLICTS, RunReport};
 use crate::Engine;
 use crate::extract::{Extracted, extract_by_model, extract_by_rules, extraction_key};
 use crate::graph::{DeriveError, GraphChange, Summaries, embed, rederive};
+use crate::offline::RULES;
 
 /// Documents that may wait for the merger; more make the extraction wait, which bounds memory.
 const READY_DOCUMENTS: usize = 64;
@@ -47,90 +48,87 @@ pub async fn run(
     // A run that was dropped may have left a commit under way; what it leased shows only after that.
     engine.store.commit(Batch::default()).await?;
     release_leases(engine, |lease| lease.owner == engine.index.worker || gone(&lease.owner)).await?;
-    let calls = Permits::new(engine.index.max_concurrent_calls);
-    let run = Run { engine, progress, calls, report: Mutex::default() };
-    let (ready, merged) = mpsc::channel(READY_DOCUMENTS);
-    let prepare = async {
-        let mut ready = ready;
-        let prepared =
-            stream::unfold((), |()| async { run.claim().await.transpose().map(|jobs| (jobs, ())) })
-                .map_ok(|jobs| stream::iter(jobs.into_iter().map(Ok::<_, IndexError>)))
-                .try_flatten()
-                .map_ok(|job| run.prepare(job))
-                .try_buffer_unordered(engine.index.max_concurrent_documents.max(1));
-        let mut prepared = std::pin::pin!(prepared);
-        while let Some(document) = prepared.try_next().await? {
-            // The merger ends before the preparation only with an error, which ends both.
-            if let Some(document) = document
-                && ready.send(document).await.is_err()
-            {
-                break;
-            }
-        }
-        Ok::<(), IndexError>(())
-    };
-    let merge = async {
-        let mut batches = merged.ready_chunks(MERGE_DOCUMENTS);
-        let mut unsettled = 0;
-        while let Some(documents) = batches.next().await {
-            unsettled += documents.len();
-            run.merge(documents).await?;
-            if unsettled >= DOCUMENTS_UNTIL_SETTLED && !run.is_over_budget() {
-                settle(engine, progress).await?;
-                unsettled = 0;
-            }
-        }
-        Ok::<(), IndexError>(())
-    };
-    let outcome = futures::try_join!(prepare, merge);
-    release_leases(engine, |lease| lease.owner == engine.index.worker).await?;
-    outcome?;
-    let settled = settle(engine, progress).await?;
-    let mut report = run.report.into_inner().unwrap_or_default();
-    (report.stale, report.stale_reason) = (settled.unfinished, settled.reason);
-    report.over_budget = report.over_budget.or(settled.over_budget);
-    Ok(report)
+    let run = Run::new(engine, progress);
+    let jobs = stream::unfold((), |()| async { run.claim().await.transpose().map(|jobs| (jobs, ())) })
+        .map_ok(|jobs| stream::iter(jobs.into_iter().map(Ok::<_, IndexError>)))
+        .try_flatten();
+    run.work_through(jobs, |job| run.prepare(job)).await
 }
 
-/// Queues the failed and damaged chunks of these documents again and returns how many there were; [`run`] then works on
-/// them. What was saved of damaged ones counts until then.
-pub async fn retry(engine: &Engine, documents: &[DocumentId]) -> Result<u32, IndexError> {
-    let snapshot = engine.store.snapshot().await?;
-    let chunks = snapshot.chunks_of(documents).await?;
-    let jobs = snapshot.jobs(documents).await?;
-    drop(snapshot);
-    let mut batch = Batch::default();
-    for (chunks, job) in chunks.into_iter().zip(jobs) {
-        let Some(job) = job else { continue };
-        let queued = chunks.into_iter().filter_map(|chunk| {
-            let queued = match chunk.extraction {
-                ChunkExtraction::Failed { .. } => ChunkExtraction::Pending,
-                ChunkExtraction::Damaged { key, reason, attempts, again: false } => {
-                    ChunkExtraction::Damaged { key, reason, attempts, again: true }
+/// What a [`retry`] queued again.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, serde::Serialize)]
+pub struct Queued {
+    /// Documents: with failed chunks, stopped, or cancelled.
+    pub documents: u32,
+    /// Failed and damaged chunks.
+    pub chunks: u32,
+}
+
+/// Queues the failed and damaged chunks of these documents again, and documents that stopped or were cancelled; [`run`]
+/// then works on them. What was saved of damaged chunks counts until then. The documents are noted as queued by the run `track`.
+pub async fn retry(
+    engine: &Engine,
+    documents: &[DocumentId],
+    track: Option<&TrackId>,
+) -> Result<Queued, IndexError> {
+    for _ in 0..MAX_CONFLICTS {
+        let snapshot = engine.store.snapshot().await?;
+        let chunks = snapshot.chunks_of(documents).await?;
+        let jobs = snapshot.jobs(documents).await?;
+        let (mut batch, mut queued) = (Batch::default(), Queued::default());
+        for (chunks, job) in chunks.into_iter().zip(jobs) {
+            let Some(job) = job else { continue };
+            let again: Vec<(ChunkId, ChunkExtraction)> = chunks.iter().filter_map(asked_again).collect();
+            let state = match job.state {
+                JobState::Accepted | JobState::Chunked | JobState::Merged if again.is_empty() => continue,
+                JobState::Accepted => JobState::Accepted,
+                JobState::Chunked | JobState::Merged => JobState::Chunked,
+                JobState::Failed { .. } | JobState::Cancelled => {
+                    let ids: Vec<String> = chunks.iter().map(|chunk| chunk.id.to_string()).collect();
+                    let vectors = snapshot.vectors(VectorKind::Chunk, &ids).await?;
+                    if vectors.iter().all(Option::is_some) { JobState::Chunked } else { JobState::Accepted }
                 }
-                ChunkExtraction::Pending
-                | ChunkExtraction::Done { .. }
-                | ChunkExtraction::Damaged { again: true, .. } => return None,
             };
-            Some((chunk.id, queued))
-        });
-        let before = batch.set_extractions.len();
-        batch.set_extractions.extend(queued);
-        if batch.set_extractions.len() == before && !matches!(job.state, JobState::Failed { .. }) {
-            continue;
+            queued.documents += 1;
+            queued.chunks += again.len() as u32;
+            batch.set_extractions.extend(again);
+            batch.put_tracks.extend(track.map(|track| (track.clone(), job.document.clone())));
+            let require = Require::Lease { document: job.document.clone(), lease: job.lease.clone() };
+            batch.require.push(require);
+            // Whoever works on it would not see what is queued again, so it is taken up anew.
+            batch.put_jobs.push(Job { state, lease: None, ..job });
         }
-        let state = if job.state == JobState::Accepted { JobState::Accepted } else { JobState::Chunked };
-        let require = Require::Lease { document: job.document.clone(), lease: job.lease.clone() };
-        batch.require.push(require);
-        batch.put_jobs.push(Job { state, ..job });
+        drop(snapshot);
+        match engine.store.commit(batch).await {
+            Ok(_) => return Ok(queued),
+            Err(error) if error.is_conflict() => tracing::debug!(%error, "queueing again"),
+            Err(error) => return Err(error.into()),
+        }
     }
-    let queued = batch.set_extractions.len() as u32;
-    engine.store.commit(batch).await?;
-    Ok(queued)
+    let what = format!("other processes worked on the same documents {MAX_CONFLICTS} times in a row");
+    Err(StoreError::Conflict { what }.into())
+}
+
+/// A chunk's state once it is queued again; `None` where there is nothing to ask again.
+fn asked_again(chunk: &Chunk) -> Option<(ChunkId, ChunkExtraction)> {
+    let again = match &chunk.extraction {
+        ChunkExtraction::Failed { .. } => ChunkExtraction::Pending,
+        ChunkExtraction::Damaged { key, reason, attempts, again: false } => {
+            let (key, reason) = (key.clone(), reason.clone());
+            ChunkExtraction::Damaged { key, reason, attempts: *attempts, again: true }
+        }
+        ChunkExtraction::Pending
+        | ChunkExtraction::Done { .. }
+        | ChunkExtraction::Damaged { again: true, .. } => return None,
+    };
+    Some((chunk.id.clone(), again))
 }
 
 /// Takes away the leases for which `which` holds, so that their jobs can be claimed.
-async fn release_leases(engine: &Engine, which: impl Fn(&Lease) -> bool) -> Result<(), StoreError> {
+pub(super) async fn release_leases(
+    engine: &Engine,
+    which: impl Fn(&Lease) -> bool,
+) -> Result<(), StoreError> {
     let mut after: Option<DocumentId> = None;
     loop {
         let snapshot = engine.store.snapshot().await?;
@@ -157,8 +155,8 @@ async fn release_leases(engine: &Engine, which: impl Fn(&Lease) -> bool) -> Resu
 }
 
 /// One run's view of the world.
-struct Run<'a> {
-    engine: &'a Engine,
+pub(super) struct Run<'a> {
+    pub(super) engine: &'a Engine,
     progress: ProgressSink<'a>,
     /// Held from before a call until its result is committed, so a crash costs no more calls than there are permits.
     calls: Permits,
@@ -198,16 +196,31 @@ impl Drop for Permit {
 }
 
 /// A document all of whose chunks were asked about.
-struct Ready {
-    job: Job,
-    document: Document,
-    chunks: Vec<Chunk>,
+pub(super) struct Ready {
+    pub(super) job: Job,
+    pub(super) document: Document,
+    pub(super) chunks: Vec<Chunk>,
     /// Extractions by rules, which are stored with the merge for they cost nothing to make again.
-    unstored: BTreeMap<ExtractionKey, Extraction>,
+    pub(super) unstored: BTreeMap<ExtractionKey, Extraction>,
+    /// The chunks that were asked about anew, where the document is in the graph already.
+    pub(super) renewed: Option<BTreeSet<ChunkId>>,
+}
+
+impl Ready {
+    /// Whether what is said of the chunk enters the graph with this merge.
+    fn brings(&self, chunk: &Chunk) -> bool {
+        self.renewed.as_ref().is_none_or(|renewed| renewed.contains(&chunk.id))
+    }
+}
+
+/// Whether a job is worked on to renew a document that is in the graph. What arrives is kept beside what is said of it,
+/// until the whole takes its place.
+fn is_renewal(job: &Job) -> bool {
+    job.state == JobState::Merged
 }
 
 /// Why a document did not get on.
-enum Stop {
+pub(super) enum Stop {
     /// It was removed, replaced or taken over meanwhile: no longer ours.
     Lost,
     /// It waits for the next run.
@@ -216,6 +229,8 @@ enum Stop {
     Failed(String),
     /// The budget does not reach; the next run goes on.
     OverBudget(String),
+    /// Somebody paused the queue; a run after it is resumed goes on.
+    Paused,
     /// The whole run ends.
     Fatal(IndexError),
 }
@@ -237,10 +252,70 @@ impl From<ModelError> for Stop {
     }
 }
 
-impl Run<'_> {
+impl<'a> Run<'a> {
+    pub(super) fn new(engine: &'a Engine, progress: ProgressSink<'a>) -> Self {
+        Self {
+            engine,
+            progress,
+            calls: Permits::new(engine.index.max_concurrent_calls),
+            report: Mutex::default(),
+        }
+    }
+
+    /// Prepares everything that `tasks` brings, a bounded number side by side, merges what gets ready, and settles what
+    /// that left stale.
+    pub(super) async fn work_through<Task, Prepared>(
+        &self,
+        tasks: impl Stream<Item = Result<Task, IndexError>>,
+        prepare: impl Fn(Task) -> Prepared,
+    ) -> Result<RunReport, IndexError>
+    where
+        Prepared: Future<Output = Result<Option<Ready>, IndexError>>,
+    {
+        let engine = self.engine;
+        let (ready, merged) = mpsc::channel(READY_DOCUMENTS);
+        let prepare = async {
+            let mut ready = ready;
+            let documents = engine.index.max_concurrent_documents.max(1);
+            let prepared = tasks.map_ok(prepare).try_buffer_unordered(documents);
+            let mut prepared = std::pin::pin!(prepared);
+            while let Some(document) = prepared.try_next().await? {
+                // The merger ends before the preparation only with an error, which ends both.
+                if let Some(document) = document
+                    && ready.send(document).await.is_err()
+                {
+                    break;
+                }
+            }
+            Ok::<(), IndexError>(())
+        };
+        let merge = async {
+            let mut batches = merged.ready_chunks(MERGE_DOCUMENTS);
+            let mut unsettled = 0;
+            while let Some(documents) = batches.next().await {
+                unsettled += documents.len();
+                self.merge(documents).await?;
+                if unsettled >= DOCUMENTS_UNTIL_SETTLED && !self.is_stopping() {
+                    settle(engine, self.progress).await?;
+                    unsettled = 0;
+                }
+            }
+            Ok::<(), IndexError>(())
+        };
+        let outcome = futures::try_join!(prepare, merge);
+        release_leases(engine, |lease| lease.owner == engine.index.worker).await?;
+        outcome?;
+        let settled = settle(engine, self.progress).await?;
+        let mut report = self.report.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        report.paused |= settled.paused;
+        (report.stale, report.stale_reason) = (settled.unfinished, settled.reason);
+        report.over_budget = report.over_budget.or(settled.over_budget);
+        Ok(report)
+    }
+
     /// Claims the next jobs; `None` when there are none left to take.
     async fn claim(&self) -> Result<Option<Vec<Job>>, IndexError> {
-        if self.is_over_budget() {
+        if self.is_stopping() {
             return Ok(None);
         }
         let limit = self.engine.index.max_concurrent_documents.max(1) * 2;
@@ -248,8 +323,13 @@ impl Run<'_> {
             let now = self.engine.clock.now();
             let snapshot = self.engine.store.snapshot().await?;
             let jobs = snapshot.claimable_jobs(now, limit).await?;
+            let queue = snapshot.queue().await?;
             drop(snapshot);
             if jobs.is_empty() {
+                return Ok(None);
+            }
+            if queue.is_paused() {
+                self.paused();
                 return Ok(None);
             }
             let mut batch = Batch::default();
@@ -269,7 +349,7 @@ impl Run<'_> {
         Ok(None)
     }
 
-    fn lease(&self, now: Timestamp) -> Lease {
+    pub(super) fn lease(&self, now: Timestamp) -> Lease {
         Lease {
             owner: self.engine.index.worker.clone(),
             expires_at: Timestamp(now.0 + self.engine.index.lease_ms),
@@ -285,34 +365,103 @@ impl Run<'_> {
         drop(snapshot);
         let (Some(document), Some(mut chunks)) = (document, chunks) else { return Ok(None) };
         let prepared = async {
+            if let Some(stop) = self.halt(&document.id).await? {
+                return Err(stop);
+            }
             if job.state == JobState::Accepted {
                 self.embed_chunks(&mut job, &document, &chunks).await?;
             }
             self.extract(&mut job, &document, &mut chunks).await
         };
         match prepared.await {
-            Ok(unstored) => Ok(Some(Ready { job, document, chunks, unstored })),
-            Err(Stop::Lost) => Ok(None),
-            Err(Stop::Later(reason)) => {
-                self.stopped(&document, reason);
-                Ok(None)
-            }
-            Err(Stop::Failed(reason)) => {
-                self.fail(&job, &document, reason).await?;
-                Ok(None)
-            }
-            Err(Stop::OverBudget(what)) => {
-                self.over_budget(what);
-                Ok(None)
-            }
-            Err(Stop::Fatal(error)) => Err(error),
+            Ok(unstored) => Ok(Some(Ready { job, document, chunks, unstored, renewed: None })),
+            Err(stop) => self.stop(&job, &document, stop).await,
         }
+    }
+
+    /// Tells why a document does not get on; an error where the whole run does not.
+    pub(super) async fn stop(
+        &self,
+        job: &Job,
+        document: &Document,
+        stop: Stop,
+    ) -> Result<Option<Ready>, IndexError> {
+        match stop {
+            Stop::Lost => self.lost(document).await?,
+            Stop::Paused => self.paused(),
+            Stop::Later(reason) => self.stopped(document, reason),
+            Stop::Failed(reason) => self.fail(job, document, reason).await?,
+            Stop::OverBudget(what) => self.over_budget(what),
+            Stop::Fatal(error) => return Err(error),
+        }
+        Ok(None)
+    }
+
+    /// Why nothing more may be asked about a document, where that is so.
+    pub(super) async fn halt(&self, document: &DocumentId) -> Result<Option<Stop>, StoreError> {
+        let snapshot = self.engine.store.snapshot().await?;
+        if snapshot.queue().await?.is_paused() {
+            return Ok(Some(Stop::Paused));
+        }
+        let job = snapshot.jobs(std::slice::from_ref(document)).await?.into_iter().next().flatten();
+        let holder = job.and_then(|job| job.lease).map(|lease| lease.owner);
+        Ok((holder.as_ref() != Some(&self.engine.index.worker)).then_some(Stop::Lost))
+    }
+
+    /// Stores what was paid for about a document that is no longer ours: the calls in any case; extractions and vectors
+    /// while it waits for nobody in particular.
+    async fn keep_paid(&self, document: &DocumentId, paid: Batch) -> Result<(), StoreError> {
+        for _ in 0..MAX_CONFLICTS {
+            let snapshot = self.engine.store.snapshot().await?;
+            let job = snapshot.jobs(std::slice::from_ref(document)).await?.into_iter().next().flatten();
+            drop(snapshot);
+            let append_calls = paid.append_calls.clone();
+            let batch = match job {
+                Some(Job { state: JobState::Merged, .. } | Job { lease: Some(_), .. }) | None => {
+                    Batch { append_calls, ..Batch::default() }
+                }
+                Some(Job { lease: None, .. }) => {
+                    let answered = |(_, extraction): &&(ChunkId, ChunkExtraction)| extraction.key().is_some();
+                    Batch {
+                        require: vec![Require::Lease { document: document.clone(), lease: None }],
+                        embedding: paid.embedding.clone(),
+                        put_vectors: paid.put_vectors.clone(),
+                        put_extractions: paid.put_extractions.clone(),
+                        set_extractions: paid.set_extractions.iter().filter(answered).cloned().collect(),
+                        append_calls,
+                        ..Batch::default()
+                    }
+                }
+            };
+            match self.engine.store.commit(batch).await {
+                Ok(_) => return Ok(()),
+                Err(error) if error.is_conflict() => tracing::debug!(%error, "keeping again"),
+                Err(error) => return Err(error),
+            }
+        }
+        let what = format!("other processes took {document} {MAX_CONFLICTS} times in a row");
+        Err(StoreError::Conflict { what })
+    }
+
+    /// Tells of a document that is no longer ours where somebody took it out of the queue.
+    async fn lost(&self, document: &Document) -> Result<(), StoreError> {
+        let snapshot = self.engine.store.snapshot().await?;
+        let job = snapshot.jobs(std::slice::from_ref(&document.id)).await?.into_iter().next().flatten();
+        if job.is_some_and(|job| job.state == JobState::Cancelled) {
+            self.count(|report| report.cancelled += 1);
+            let (document, source) = (document.id.clone(), document.source.clone());
+            (self.progress)(Progress::Cancelled { document, source });
+        }
+        Ok(())
     }
 
     /// Records that a job cannot go on, unless it is no longer ours.
     async fn fail(&self, job: &Job, document: &Document, reason: String) -> Result<(), IndexError> {
         let require = vec![Require::Lease { document: job.document.clone(), lease: job.lease.clone() }];
-        let failed = Job { state: JobState::Failed { reason: reason.clone() }, lease: None, ..job.clone() };
+        // A document that is in the graph stays there.
+        let state =
+            if is_renewal(job) { JobState::Merged } else { JobState::Failed { reason: reason.clone() } };
+        let failed = Job { state, lease: None, ..job.clone() };
         match self.engine.store.commit(Batch { require, put_jobs: vec![failed], ..Batch::default() }).await {
             Ok(_) => self.stopped(document, reason),
             Err(error) if error.is_conflict() => {}
@@ -327,13 +476,24 @@ impl Run<'_> {
         if document.visibility == Visibility::Live {
             embed(self.engine, chunk_texts(chunks), Some(&document.id), &mut batch).await?;
         }
-        self.commit_step(job, JobState::Chunked, batch).await?;
+        if let Err(error) = self.commit_step(job, JobState::Chunked, batch.clone()).await {
+            if error.is_conflict() {
+                self.keep_paid(&document.id, batch).await?;
+            }
+            return Err(error.into());
+        }
         self.advanced(document, Stage::Chunk, chunks.len(), chunks.len());
         Ok(())
     }
 
     /// Commits `batch` with the job's next state and a renewed lease, if the job is still ours.
     async fn commit_step(&self, job: &mut Job, state: JobState, mut batch: Batch) -> Result<(), StoreError> {
+        if is_renewal(job) {
+            let arrived = std::mem::take(&mut batch.set_extractions).into_iter();
+            let model = self.engine.models.extract.as_deref().map_or(RULES, |model| model.name());
+            let renewal = |(chunk, extraction)| Renewal { chunk, model: model.to_owned(), extraction };
+            batch.put_renewals.extend(arrived.map(renewal));
+        }
         let next = Job { state, lease: Some(self.lease(self.engine.clock.now())), ..job.clone() };
         batch.require.push(Require::Lease { document: job.document.clone(), lease: job.lease.clone() });
         batch.put_jobs.push(next.clone());
@@ -344,7 +504,7 @@ impl Run<'_> {
 
     /// Asks about every chunk that has no extraction yet. What a model says is committed as it arrives; what rules say
     /// is returned.
-    async fn extract(
+    pub(super) async fn extract(
         &self,
         job: &mut Job,
         document: &Document,
@@ -387,17 +547,24 @@ impl Run<'_> {
         let mut answers = stream::iter(questions)
             .map(|(key, places, chunk)| async move {
                 let permit = self.calls.acquire().await;
-                (
-                    key.clone(),
-                    places,
-                    extract_by_model(&chunk, key, spec, prompts, model, clock).await,
-                    permit,
-                )
+                let answer = match self.halt(&document.id).await {
+                    Ok(None) => Ok(extract_by_model(&chunk, key.clone(), spec, prompts, model, clock).await),
+                    Ok(Some(stop)) => Err(stop),
+                    Err(error) => Err(error.into()),
+                };
+                (key, places, answer, permit)
             })
             .buffer_unordered(self.engine.index.max_concurrent_calls.max(1));
-        let (mut fatal, mut over_budget) = (None, None);
-        while let Some((key, places, Extracted { result, losses, mut calls }, permit)) = answers.next().await
-        {
+        let (mut fatal, mut over_budget, mut halted) = (None, None, None);
+        while let Some((key, places, answer, permit)) = answers.next().await {
+            let Extracted { result, losses, mut calls } = match answer {
+                Ok(extracted) => extracted,
+                // Nothing more is asked, and answers that are on their way are still stored.
+                Err(stop) => {
+                    halted.get_or_insert(stop);
+                    continue;
+                }
+            };
             calls.retain(|call| call.attempts > 0);
             let mut batch = Batch { append_calls: calls, ..Batch::default() };
             let state = match result {
@@ -461,15 +628,24 @@ impl Run<'_> {
                 batch.set_extractions.push((chunk.id.clone(), chunk.extraction.clone()));
             }
             let job_state = job.state.clone();
-            self.commit_step(job, job_state, batch).await?;
+            match self.commit_step(job, job_state, batch.clone()).await {
+                Ok(()) => {}
+                Err(error) if error.is_conflict() => {
+                    self.keep_paid(&document.id, batch).await?;
+                    halted.get_or_insert(Stop::Lost);
+                    continue;
+                }
+                Err(error) => return Err(error.into()),
+            }
             drop(permit);
             done += places.len();
             self.advanced(document, Stage::Extract, done, total);
         }
-        match (fatal, over_budget) {
-            (Some(error), _) => Err(Stop::Fatal(error.into())),
-            (None, Some(what)) => Err(Stop::OverBudget(what)),
-            (None, None) => Ok(BTreeMap::new()),
+        match (fatal, halted, over_budget) {
+            (Some(error), ..) => Err(Stop::Fatal(error.into())),
+            (None, Some(stop), _) => Err(stop),
+            (None, None, Some(what)) => Err(Stop::OverBudget(what)),
+            (None, None, None) => Ok(BTreeMap::new()),
         }
     }
 
@@ -543,7 +719,8 @@ impl Run<'_> {
             Err(Stop::Failed(reason)) if documents.len() == 1 => {
                 self.fail(&documents[0].job, &documents[0].document, reason).await?;
             }
-            Err(Stop::Lost) if documents.len() == 1 => {}
+            Err(Stop::Lost) if documents.len() == 1 => self.lost(&documents[0].document).await?,
+            Err(Stop::Paused) => self.paused(),
             Err(Stop::OverBudget(what)) if documents.len() == 1 => self.over_budget(what),
             Err(Stop::Later(_) | Stop::Failed(_) | Stop::OverBudget(_) | Stop::Lost) => {
                 for document in documents {
@@ -557,6 +734,9 @@ impl Run<'_> {
     async fn merge_all(&self, documents: &[Ready]) -> Result<(), Stop> {
         for _ in 0..MAX_CONFLICTS {
             let snapshot = self.engine.store.snapshot().await?;
+            if snapshot.queue().await?.is_paused() {
+                return Err(Stop::Paused);
+            }
             if !still_ours(snapshot.as_ref(), documents).await? {
                 return Err(Stop::Lost);
             }
@@ -611,10 +791,12 @@ impl Run<'_> {
             .push(Require::Lease { document: ready.job.document.clone(), lease: ready.job.lease.clone() });
         batch.put_jobs.push(Job { state: JobState::Merged, lease: None, ..ready.job.clone() });
         batch.put_extractions.extend(ready.unstored.values().cloned());
-        for chunk in &ready.chunks {
-            if let ChunkExtraction::Done { key } = &chunk.extraction
-                && ready.unstored.contains_key(key)
-            {
+        for chunk in ready.chunks.iter().filter(|chunk| ready.brings(chunk)) {
+            let Some(key) = chunk.extraction.key() else { continue };
+            if ready.renewed.is_some() {
+                batch.remove_renewals.push(chunk.id.clone());
+            }
+            if ready.renewed.is_some() || ready.unstored.contains_key(key) {
                 batch.set_extractions.push((chunk.id.clone(), chunk.extraction.clone()));
             }
         }
@@ -633,8 +815,13 @@ impl Run<'_> {
         });
     }
 
-    fn is_over_budget(&self) -> bool {
-        self.report.lock().is_ok_and(|report| report.over_budget.is_some())
+    fn paused(&self) {
+        self.count(|report| report.paused = true);
+    }
+
+    /// Whether no more jobs are taken up: the budget does not reach, or somebody paused the queue.
+    pub(super) fn is_stopping(&self) -> bool {
+        self.report.lock().is_ok_and(|report| report.over_budget.is_some() || report.paused)
     }
 
     fn finished(&self, ready: &Ready) {
@@ -701,8 +888,9 @@ async fn records_of(
     snapshot: &dyn graphloom_core::Snapshot,
     ready: &Ready,
 ) -> Result<Vec<(Chunk, Records)>, StoreError> {
+    let brought = ready.chunks.iter().filter(|chunk| ready.brings(chunk));
     let chunks: Vec<(&Chunk, ExtractionKey)> =
-        ready.chunks.iter().filter_map(|chunk| Some((chunk, chunk.extraction.key()?.clone()))).collect();
+        brought.filter_map(|chunk| Some((chunk, chunk.extraction.key()?.clone()))).collect();
     let keys: Vec<ExtractionKey> = chunks.iter().map(|(_, key)| key.clone()).collect();
     let stored = snapshot.extractions(&keys).await?;
     let with_records = chunks.into_iter().zip(stored).filter_map(|((chunk, key), stored)| {

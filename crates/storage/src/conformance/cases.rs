@@ -4,8 +4,8 @@
 
 use graphloom_core::{
     Batch, CacheEntry, CacheKind, CacheSize, ChunkExtraction, ContentHash, EmbeddingSpec, GraphKey, JobState,
-    Lease, MAX_CACHE_BYTES, MAX_CACHE_ENTRIES, NewDocument, Require, Revision, Snapshot, Span, Store,
-    StoreCounts, StoreError, TextQuery, Timestamp, VectorKind, VectorQuery,
+    Lease, MAX_CACHE_BYTES, MAX_CACHE_ENTRIES, NewDocument, QueueState, Require, Revision, Snapshot, Span,
+    Store, StoreCounts, StoreError, TextQuery, Timestamp, VectorKind, VectorQuery,
 };
 
 pub use super::filters::{
@@ -212,7 +212,7 @@ pub async fn a_chunk_cannot_name_a_missing_extraction(store: &dyn Store) {
 
 /// Case.
 pub async fn jobs_are_claimed_oldest_first_while_no_lease_holds(store: &dyn Store) {
-    let new: Vec<_> = (0..6).map(|n| sample::document(&format!("s{n}"), "text")).collect();
+    let new: Vec<_> = (0..7).map(|n| sample::document(&format!("s{n}"), "text")).collect();
     let mut jobs: Vec<_> = new.iter().map(|new| sample::job(&new.document.id, 10)).collect();
     jobs[0].created_at = Timestamp(20);
     jobs[1].state = JobState::Chunked;
@@ -220,6 +220,7 @@ pub async fn jobs_are_claimed_oldest_first_while_no_lease_holds(store: &dyn Stor
     jobs[2].state = JobState::Merged;
     jobs[3].state = JobState::Failed { reason: "unreadable".to_owned() };
     jobs[5].created_at = Timestamp(5);
+    jobs[6].state = JobState::Cancelled;
     commit(store, Batch { put_documents: new, put_jobs: jobs.clone(), ..Batch::default() }).await;
     let view = view(store).await;
     let before = [5, 4, 0].map(|n: usize| jobs[n].clone());
@@ -350,6 +351,93 @@ pub async fn an_extraction_that_a_whole_one_replaces_is_removed(store: &dyn Stor
     commit(store, Batch { put_extractions: vec![whole.clone()], set_extractions, ..Batch::default() }).await;
     let stored = get(view(store).await.extractions(&[saved.key, whole.key.clone()]).await);
     assert_eq!(stored, [None, Some(whole)]);
+}
+
+/// Case.
+pub async fn an_extraction_goes_when_its_chunk_names_another(store: &dyn Store) {
+    let batch = sample::indexed("a", "Ada met Bob", "ADA", "BOB");
+    let (old, chunk) = (batch.put_extractions[0].key.clone(), batch.put_chunks[0].id.clone());
+    commit(store, batch).await;
+    let new = sample::extraction("new", "said anew");
+    let done = ChunkExtraction::Done { key: new.key.clone() };
+    let swap = Batch {
+        put_extractions: vec![new.clone()],
+        set_extractions: vec![(chunk, done)],
+        ..Batch::default()
+    };
+    commit(store, swap).await;
+    assert_eq!(get(view(store).await.extractions(&[old, new.key.clone()]).await), [None, Some(new)]);
+}
+
+/// Case.
+pub async fn renewals_come_by_document_and_keep_their_extractions(store: &dyn Store) {
+    let new = sample::document("a", "abcdef");
+    let chunks: Vec<_> =
+        (0..3).map(|n| sample::chunk(&new, n, Span::new(n as usize, n as usize + 2))).collect();
+    let id = new.document.id.clone();
+    commit(store, Batch { put_documents: vec![new], put_chunks: chunks.clone(), ..Batch::default() }).await;
+    let said = sample::extraction("new", "said anew");
+    let done = sample::renewal(&chunks[0].id, ChunkExtraction::Done { key: said.key.clone() });
+    let put = |put_renewals| Batch { put_renewals, ..Batch::default() };
+    invalid(store, put(vec![done.clone()])).await;
+    invalid(
+        store,
+        put(vec![sample::renewal(&graphloom_core::ChunkId::from_stored("none"), ChunkExtraction::Pending)]),
+    )
+    .await;
+    let failed = ChunkExtraction::Failed { reason: "timeout".to_owned(), attempts: 2 };
+    let renewals = vec![done, sample::renewal(&chunks[2].id, failed)];
+    commit(store, Batch { put_extractions: vec![said.clone()], ..put(renewals.clone()) }).await;
+    let ids = [graphloom_core::DocumentId::from_stored("none"), id.clone()];
+    let before = view(store).await;
+    assert_eq!(get(before.renewals_of(&ids).await), [vec![], renewals]);
+    assert_eq!(get(before.extractions(std::slice::from_ref(&said.key)).await), [Some(said.clone())]);
+    assert_eq!(get(before.chunks_of(std::slice::from_ref(&id)).await), std::slice::from_ref(&chunks));
+
+    let ended = Batch { remove_renewals: vec![chunks[0].id.clone()], ..Batch::default() };
+    commit(store, ended).await;
+    let after = view(store).await;
+    assert_eq!(get(after.extractions(std::slice::from_ref(&said.key)).await), [None]);
+    commit(store, Batch { remove_documents: vec![id.clone()], ..Batch::default() }).await;
+    assert_eq!(get(view(store).await.scan_renewals(None, 9).await), []);
+}
+
+/// Case.
+pub async fn runs_list_the_documents_they_queued(store: &dyn Store) {
+    let [a, b] = ["a", "b"].map(|source| sample::document(source, "text"));
+    let [a_id, b_id] = [&a, &b].map(|new| new.document.id.clone());
+    let put_tracks = vec![
+        (sample::track("one"), a_id.clone()),
+        (sample::track("two"), b_id.clone()),
+        (sample::track("two"), a_id.clone()),
+        (sample::track("two"), a_id.clone()),
+    ];
+    commit(store, Batch { put_tracks, ..documents(vec![a, b]) }).await;
+    let tracks = ["two", "none", "one"].map(sample::track);
+    let mut both = vec![a_id.clone(), b_id.clone()];
+    both.sort();
+    let before = view(store).await;
+    assert_eq!(get(before.documents_of_tracks(&tracks).await), [both, vec![], vec![a_id.clone()]]);
+    let of = get(before.tracks_of(&[a_id.clone(), b_id.clone()]).await);
+    assert_eq!(of, [vec![sample::track("one"), sample::track("two")], vec![sample::track("two")]]);
+    let stray = (sample::track("one"), graphloom_core::DocumentId::from_stored("none"));
+    invalid(store, Batch { put_tracks: vec![stray], ..Batch::default() }).await;
+    commit(store, Batch { remove_documents: vec![a_id], ..Batch::default() }).await;
+    assert_eq!(get(view(store).await.documents_of_tracks(&tracks).await), [vec![b_id], vec![], vec![]]);
+}
+
+/// Case.
+pub async fn a_pause_is_kept_and_ends(store: &dyn Store) {
+    assert_eq!(get(view(store).await.queue().await), QueueState::Running);
+    let set = |queue| Batch { set_queue: Some(queue), ..Batch::default() };
+    let paused = QueueState::Paused { since: Timestamp(1_700_000_000_000) };
+    assert_eq!(commit(store, set(paused)).await, Revision(1));
+    assert_eq!(get(view(store).await.queue().await), paused);
+    commit(store, documents(vec![sample::document("a", "text")])).await;
+    assert_eq!(get(view(store).await.queue().await), paused);
+    commit(store, set(QueueState::Running)).await;
+    assert_eq!(get(view(store).await.queue().await), QueueState::Running);
+    invalid(store, set(QueueState::Paused { since: Timestamp(u64::MAX) })).await;
 }
 
 /// Case.

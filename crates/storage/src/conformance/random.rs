@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use graphloom_core::{
     Allowed, Batch, CacheEntry, CacheKind, Call, CallOutcome, ChunkExtraction, ContentHash, GraphKey,
-    JobState, Lease, Require, Revision, Role, Snapshot, Span, Store, StoreError, TextQuery, Timestamp,
-    VectorKind, VectorQuery, WorkspaceId,
+    JobState, Lease, QueueState, Require, Revision, Role, Snapshot, Span, Store, StoreError, TextQuery,
+    Timestamp, VectorKind, VectorQuery, WorkspaceId,
 };
 use proptest::prelude::*;
 use proptest::test_runner::{Config, TestRunner};
@@ -36,6 +36,10 @@ enum Change {
     Chunk { document: u8, ordinal: u32, extraction: u8 },
     Extraction { name: u8, said: u8 },
     SetExtraction { document: u8, ordinal: u32, extraction: u8 },
+    Renewal { document: u8, ordinal: u32, extraction: u8 },
+    EndRenewal { document: u8, ordinal: u32 },
+    Track { track: u8, document: u8 },
+    Queue { paused: bool },
     Clear { document: u8, ordinal: u32 },
     Mention { document: u8, ordinal: u32, number: u32, entity: usize, set_aside: bool },
     Fact { document: u8, ordinal: u32, number: u32, ends: (usize, usize), set_aside: bool },
@@ -123,9 +127,9 @@ fn outcome(result: Result<Revision, StoreError>) -> Result<Revision, &'static st
 
 fn change() -> impl Strategy<Value = Change> {
     use Change::{
-        Activate, Call, Chunk, Clear, Decision, Document, Embedding, Entity, Extraction, Fact, Forget, Job,
-        Mention, Relation, Remember, Remove, RemoveEntity, RemoveRelation, RequireGraph, RequireLease,
-        RequireSource, SetExtraction, Stale, Summaries, Vector,
+        Activate, Call, Chunk, Clear, Decision, Document, Embedding, EndRenewal, Entity, Extraction, Fact,
+        Forget, Job, Mention, Queue, Relation, Remember, Remove, RemoveEntity, RemoveRelation, Renewal,
+        RequireGraph, RequireLease, RequireSource, SetExtraction, Stale, Summaries, Track, Vector,
     };
     let document = 0..DOCUMENTS;
     let place = (0..DOCUMENTS, 0..CHUNKS);
@@ -138,13 +142,18 @@ fn change() -> impl Strategy<Value = Change> {
             .prop_map(|(document, staged, title)| Document { document, staged, title }),
         2 => document.clone().prop_map(|document| Remove { document }),
         1 => document.clone().prop_map(|document| Activate { document }),
-        2 => (document.clone(), 0..4u8, lease.clone(), 0..9u8)
+        2 => (document.clone(), 0..5u8, lease.clone(), 0..9u8)
             .prop_map(|(document, state, lease, created_at)| Job { document, state, lease, created_at }),
         4 => (place.clone(), 0..6u8)
             .prop_map(|((document, ordinal), extraction)| Chunk { document, ordinal, extraction }),
         2 => (0..5u8, any::<u8>()).prop_map(|(name, said)| Extraction { name, said }),
         2 => (place.clone(), 0..9u8)
             .prop_map(|((document, ordinal), extraction)| SetExtraction { document, ordinal, extraction }),
+        3 => (place.clone(), 0..7u8)
+            .prop_map(|((document, ordinal), extraction)| Renewal { document, ordinal, extraction }),
+        1 => place.clone().prop_map(|(document, ordinal)| EndRenewal { document, ordinal }),
+        2 => (0..2u8, document.clone()).prop_map(|(track, document)| Track { track, document }),
+        1 => any::<bool>().prop_map(|paused| Queue { paused }),
         1 => place.clone().prop_map(|(document, ordinal)| Clear { document, ordinal }),
         5 => (place.clone(), number.clone(), entity.clone(), any::<bool>()).prop_map(
             |((document, ordinal), number, entity, set_aside)| {
@@ -196,6 +205,7 @@ fn batch(changes: &[Change]) -> Batch {
                     0 => JobState::Accepted,
                     1 => JobState::Chunked,
                     2 => JobState::Merged,
+                    3 => JobState::Cancelled,
                     _ => JobState::Failed { reason: "unreadable".to_owned() },
                 };
                 batch.put_jobs.push(job);
@@ -208,6 +218,22 @@ fn batch(changes: &[Change]) -> Batch {
             }
             Change::SetExtraction { document, ordinal, extraction } => {
                 batch.set_extractions.push((chunk(document, ordinal, 0).id, state(extraction)));
+            }
+            Change::Renewal { document, ordinal, extraction } => {
+                batch.put_renewals.push(sample::renewal(&chunk(document, ordinal, 0).id, state(extraction)));
+            }
+            Change::EndRenewal { document, ordinal } => {
+                batch.remove_renewals.push(chunk(document, ordinal, 0).id);
+            }
+            Change::Track { track, document: number } => {
+                let id = document(number, false, 0).document.id;
+                batch.put_tracks.push((sample::track(&track.to_string()), id));
+            }
+            Change::Queue { paused } => {
+                batch.set_queue = Some(match paused {
+                    true => QueueState::Paused { since: Timestamp(3) },
+                    false => QueueState::Running,
+                });
             }
             Change::Clear { document, ordinal } => batch.clear_graph_of.push(chunk(document, ordinal, 0).id),
             Change::Mention { document, ordinal, number, entity, set_aside } => {
@@ -406,6 +432,10 @@ async fn compare(found: &dyn Snapshot, expected: &dyn Snapshot) {
     same!(found, expected, status_counts());
     same!(found, expected, reject_counts());
     same!(found, expected, jobs(&documents));
+    same!(found, expected, queue());
+    same!(found, expected, tracks_of(&documents));
+    same!(found, expected, documents_of_tracks(&["0", "1", "none"].map(sample::track)));
+    same!(found, expected, renewals_of(&documents));
     for now in [0, 10, 11, 99] {
         same!(found, expected, claimable_jobs(Timestamp(now), 3));
     }
@@ -449,6 +479,7 @@ async fn compare(found: &dyn Snapshot, expected: &dyn Snapshot) {
     same_pages!(found, expected, scan_documents_by_date(), row => (row.added_at, &row.id));
     same_pages!(found, expected, scan_jobs(), row => &row.document);
     same_pages!(found, expected, scan_chunks(), row => &row.id);
+    same_pages!(found, expected, scan_renewals(), row => &row.chunk);
     same_pages!(found, expected, scan_extractions(), row => &row.key);
     same_pages!(found, expected, scan_mentions(), row => (&row.chunk, row.ordinal));
     same_pages!(found, expected, scan_facts(), row => (&row.chunk, row.ordinal));

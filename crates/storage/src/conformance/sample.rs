@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use graphloom_core::{
     Action, Batch, Chunk, ChunkExtraction, ChunkId, ContentHash, Decision, Document, DocumentId,
     EmbeddingSpec, Entity, EntityKey, Extraction, ExtractionKey, Fact, Format, Job, JobState, Mention,
-    NewDocument, Part, PartMark, Records, Reject, RejectReason, Relation, RelationKey, RelationRecord, Span,
-    Summary, SummaryKey, Timestamp, VectorEntry, VectorKind, VectorRow, Visibility,
+    NewDocument, Part, PartMark, Records, Reject, RejectReason, Relation, RelationKey, RelationRecord,
+    Renewal, Span, Summary, SummaryKey, Timestamp, TrackId, VectorEntry, VectorKind, VectorRow, Visibility,
 };
 
 /// A live document of `source` with this text.
@@ -94,6 +94,16 @@ pub fn extraction(name: &str, answer: &str) -> Extraction {
             text: answer.to_owned(),
         }],
     }
+}
+
+/// A chunk that is asked about anew.
+pub fn renewal(chunk: &ChunkId, extraction: ChunkExtraction) -> Renewal {
+    Renewal { chunk: chunk.clone(), model: "another".to_owned(), extraction }
+}
+
+/// The run of a name.
+pub fn track(name: &str) -> TrackId {
+    TrackId::from_stored(name)
 }
 
 /// An entity key.

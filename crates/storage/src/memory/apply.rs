@@ -45,6 +45,15 @@ pub(super) fn apply(state: &mut State, batch: Batch) -> Result<(), StoreError> {
         }
         Arc::make_mut(&mut state.jobs).insert(job.document.clone(), job);
     }
+    for (track, document) in batch.put_tracks {
+        if !state.documents.contains_key(&document) {
+            return Err(unknown_document(&document));
+        }
+        Arc::make_mut(&mut state.tracks).insert((track, document), ());
+    }
+    if let Some(queue) = batch.set_queue {
+        state.queue = queue;
+    }
     let mut named: BTreeSet<ExtractionKey> = BTreeSet::new();
     let mut name = |extraction: &ChunkExtraction| {
         named.extend(extraction.key().cloned());
@@ -56,19 +65,29 @@ pub(super) fn apply(state: &mut State, batch: Batch) -> Result<(), StoreError> {
     for extraction in batch.put_extractions {
         Arc::make_mut(&mut state.extractions).insert(extraction.key.clone(), extraction);
     }
-    let mut replaced = BTreeSet::new();
+    let mut released: BTreeSet<ExtractionKey> = BTreeSet::new();
     for (id, extraction) in batch.set_extractions {
         name(&extraction);
         let chunk = Arc::make_mut(&mut state.chunks).get_mut(&id).ok_or_else(|| unknown_chunk(&id))?;
-        let before = std::mem::replace(&mut chunk.extraction, extraction);
-        replaced.extend(before.key().filter(|key| chunk.extraction.key() != Some(*key)).cloned());
+        released.extend(std::mem::replace(&mut chunk.extraction, extraction).key().cloned());
     }
-    remove_unused_extractions(state, replaced);
+    for id in batch.remove_renewals {
+        let ended = Arc::make_mut(&mut state.renewals).remove(&id);
+        released.extend(ended.and_then(|renewal| renewal.extraction.key().cloned()));
+    }
+    for renewal in batch.put_renewals {
+        name(&renewal.extraction);
+        if !state.chunks.contains_key(&renewal.chunk) {
+            return Err(unknown_chunk(&renewal.chunk));
+        }
+        let ended = Arc::make_mut(&mut state.renewals).insert(renewal.chunk.clone(), renewal);
+        released.extend(ended.and_then(|renewal| renewal.extraction.key().cloned()));
+    }
+    release(state, released);
     // Only the state a chunk ends with counts: the same batch may have named another key before.
-    if let Some(missing) = named.iter().find(|&key| {
-        !state.extractions.contains_key(key)
-            && state.chunks.values().any(|chunk| chunk.extraction.key() == Some(key))
-    }) {
+    if let Some(missing) =
+        named.iter().find(|&key| !state.extractions.contains_key(key) && is_named(state, key))
+    {
         return Err(invalid(format!("a chunk names extraction {missing}, which does not exist")));
     }
 
@@ -190,7 +209,14 @@ fn remove_documents(state: &mut State, documents: &[DocumentId]) {
         }
         keep
     });
-    remove_unused_extractions(state, named);
+    Arc::make_mut(&mut state.renewals).retain(|id, renewal| {
+        let keep = !chunks.contains(id);
+        if !keep {
+            named.extend(renewal.extraction.key().cloned());
+        }
+        keep
+    });
+    release(state, named);
     clear_graph(state, &chunks);
     let table = Arc::make_mut(&mut state.vectors);
     for chunk in chunks {
@@ -201,20 +227,22 @@ fn remove_documents(state: &mut State, documents: &[DocumentId]) {
         Arc::make_mut(&mut state.texts).remove(id);
         Arc::make_mut(&mut state.jobs).remove(id);
     }
+    Arc::make_mut(&mut state.tracks).retain(|(_, document), ()| !removed.contains(document));
 }
 
-/// Removes those of `keys` that no chunk names.
-fn remove_unused_extractions(state: &mut State, mut keys: BTreeSet<ExtractionKey>) {
-    if keys.is_empty() {
-        return;
-    }
-    for chunk in state.chunks.values() {
-        if let Some(key) = chunk.extraction.key() {
-            keys.remove(key);
+/// Whether a chunk or a renewal names this extraction.
+fn is_named(state: &State, key: &ExtractionKey) -> bool {
+    let of_chunks = state.chunks.values().map(|chunk| &chunk.extraction);
+    let of_renewals = state.renewals.values().map(|renewal| &renewal.extraction);
+    of_chunks.chain(of_renewals).any(|extraction| extraction.key() == Some(key))
+}
+
+/// Removes those of these extractions that nothing names any more.
+fn release(state: &mut State, keys: BTreeSet<ExtractionKey>) {
+    for key in keys {
+        if !is_named(state, &key) {
+            Arc::make_mut(&mut state.extractions).remove(&key);
         }
-    }
-    if !keys.is_empty() {
-        Arc::make_mut(&mut state.extractions).retain(|key, _| !keys.contains(key));
     }
 }
 

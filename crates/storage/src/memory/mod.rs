@@ -10,8 +10,9 @@ use std::sync::{Arc, Mutex, PoisonError};
 use async_trait::async_trait;
 use graphloom_core::{
     Batch, CacheKind, Call, Chunk, ChunkId, ContentHash, Decision, DecisionId, Document, DocumentId,
-    EmbeddingSpec, Entity, EntityKey, Extraction, ExtractionKey, Fact, GraphKey, Job, Mention, Relation,
-    RelationKey, Revision, Snapshot, Store, StoreError, SummaryKey, VectorKind, WorkspaceId,
+    EmbeddingSpec, Entity, EntityKey, Extraction, ExtractionKey, Fact, GraphKey, Job, Mention, QueueState,
+    Relation, RelationKey, Renewal, Revision, Snapshot, Store, StoreError, SummaryKey, TrackId, VectorKind,
+    WorkspaceId,
 };
 
 /// A store in memory, gone with its last handle. Snapshots cost one reference count.
@@ -61,7 +62,10 @@ struct State {
     documents: Table<DocumentId, Document>,
     texts: Table<DocumentId, String>,
     jobs: Table<DocumentId, Job>,
+    tracks: Table<(TrackId, DocumentId), ()>,
+    queue: QueueState,
     chunks: Table<ChunkId, Chunk>,
+    renewals: Table<ChunkId, Renewal>,
     extractions: Table<ExtractionKey, Extraction>,
     mentions: Table<(ChunkId, u32), Mention>,
     facts: Table<(ChunkId, u32), Fact>,

@@ -8,9 +8,9 @@ use async_trait::async_trait;
 use graphloom_core::{
     Allowed, CacheKind, CacheSize, Call, Chunk, ChunkCounts, ChunkExtraction, ChunkId, ContentHash, Decision,
     DecisionId, Document, DocumentId, EmbeddingSpec, Entity, EntityKey, Extraction, ExtractionKey, Fact,
-    GraphKey, Job, JobState, LinkGraph, Mention, Projection, RejectReason, Relation, RelationKey, Revision,
-    Snapshot, StatusKind, StoreCounts, StoreError, Summary, SummaryKey, TextQuery, Timestamp, VectorEntry,
-    VectorHit, VectorKind, VectorQuery, Visibility,
+    GraphKey, Job, LinkGraph, Mention, Projection, QueueState, RejectReason, Relation, RelationKey, Renewal,
+    Revision, Snapshot, StatusKind, StoreCounts, StoreError, Summary, SummaryKey, TextQuery, Timestamp,
+    TrackId, VectorEntry, VectorHit, VectorKind, VectorQuery, Visibility,
 };
 
 use super::State;
@@ -114,13 +114,36 @@ impl Snapshot for MemorySnapshot {
         Ok(lookup(&self.0.jobs, documents))
     }
 
+    async fn queue(&self) -> Result<QueueState, StoreError> {
+        Ok(self.0.queue)
+    }
+
+    async fn documents_of_tracks(&self, tracks: &[TrackId]) -> Result<Vec<Vec<DocumentId>>, StoreError> {
+        let of = |track: &TrackId| {
+            let rows = self.0.tracks.keys().filter(|(of, _)| of == track);
+            rows.map(|(_, document)| document.clone()).collect()
+        };
+        Ok(tracks.iter().map(of).collect())
+    }
+
+    async fn tracks_of(&self, documents: &[DocumentId]) -> Result<Vec<Vec<TrackId>>, StoreError> {
+        let of = |document: &DocumentId| {
+            let rows = self.0.tracks.keys().filter(|(_, of)| of == document);
+            rows.map(|(track, _)| track.clone()).collect()
+        };
+        Ok(documents.iter().map(of).collect())
+    }
+
+    async fn renewals_of(&self, documents: &[DocumentId]) -> Result<Vec<Vec<Renewal>>, StoreError> {
+        let of = |chunks: Vec<Chunk>| {
+            chunks.iter().filter_map(|chunk| self.0.renewals.get(&chunk.id).cloned()).collect()
+        };
+        Ok(self.chunks_of(documents).await?.into_iter().map(of).collect())
+    }
+
     async fn claimable_jobs(&self, now: Timestamp, limit: usize) -> Result<Vec<Job>, StoreError> {
         let mut jobs = select(&self.0.jobs, |job| {
-            let open = match job.state {
-                JobState::Accepted | JobState::Chunked => true,
-                JobState::Merged | JobState::Failed { .. } => false,
-            };
-            open && job.lease.as_ref().is_none_or(|lease| lease.expires_at < now)
+            job.state.is_open() && job.lease.as_ref().is_none_or(|lease| lease.expires_at < now)
         });
         jobs.sort_by_key(|job| job.created_at);
         jobs.truncate(limit);
@@ -348,6 +371,10 @@ impl Snapshot for MemorySnapshot {
 
     async fn scan_chunks(&self, after: Option<&ChunkId>, limit: usize) -> Result<Vec<Chunk>, StoreError> {
         Ok(page(&self.0.chunks, after, limit))
+    }
+
+    async fn scan_renewals(&self, after: Option<&ChunkId>, limit: usize) -> Result<Vec<Renewal>, StoreError> {
+        Ok(page(&self.0.renewals, after, limit))
     }
 
     async fn scan_extractions(

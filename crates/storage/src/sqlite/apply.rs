@@ -4,8 +4,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use graphloom_core::{
     Batch, Call, Chunk, ChunkExtraction, ChunkId, Decision, DocumentId, Entity, EntityKey, Extraction, Fact,
-    GraphKey, Job, Mention, NewDocument, Relation, RelationKey, Require, Revision, StoreError, Summary,
-    VectorKind, VectorRow, Visibility,
+    GraphKey, Job, Mention, NewDocument, QueueState, Relation, RelationKey, Renewal, Require, Revision,
+    StoreError, Summary, VectorKind, VectorRow, Visibility,
 };
 use rusqlite::{Connection, OptionalExtension, params};
 
@@ -47,6 +47,15 @@ pub(super) fn apply(conn: &Connection, batch: &Batch) -> Result<Revision, StoreE
     for job in &batch.put_jobs {
         let (number, _) = document(conn, &job.document)?.ok_or_else(|| unknown_document(&job.document))?;
         put_job(conn, number, job).during("putting a job")?;
+    }
+    for (track, id) in &batch.put_tracks {
+        let (number, _) = document(conn, id)?.ok_or_else(|| unknown_document(id))?;
+        conn.prepare_cached("INSERT OR IGNORE INTO tracks (track, document) VALUES (?1, ?2)")
+            .and_then(|mut insert| insert.execute(params![track.as_str(), number]))
+            .during("noting which run queued a document")?;
+    }
+    if let Some(queue) = batch.set_queue {
+        set_queue(conn, queue).during("setting the state of the queue")?;
     }
     put_chunks(conn, batch, &mut touched)?;
     for decision in &batch.put_decisions {
@@ -136,7 +145,25 @@ fn touch_chunks_of(conn: &Connection, document: i64, touched: &mut Touched) -> r
     Ok(())
 }
 
-/// Removes a document; its segments, job, chunks, mentions and facts go with it by cascade.
+fn set_queue(conn: &Connection, queue: QueueState) -> rusqlite::Result<()> {
+    let since = match queue {
+        QueueState::Running => None,
+        QueueState::Paused { since } => Some(rows::signed(since.0)),
+    };
+    conn.prepare_cached("UPDATE state SET paused_since = ?1")?.execute([since]).map(drop)
+}
+
+/// Removes an extraction that no chunk and no renewal names.
+fn release(conn: &Connection, extraction: &str) -> rusqlite::Result<()> {
+    conn.prepare_cached(
+        "DELETE FROM extractions WHERE key = ?1 AND NOT EXISTS (SELECT 1 FROM chunks WHERE extraction = ?1)
+            AND NOT EXISTS (SELECT 1 FROM renewals WHERE extraction = ?1)",
+    )?
+    .execute([extraction])
+    .map(drop)
+}
+
+/// Removes a document; its segments, job, tracks, chunks, renewals, mentions and facts go with it by cascade.
 fn remove_document(conn: &Connection, id: &DocumentId, touched: &mut Touched) -> rusqlite::Result<()> {
     let mut select = conn.prepare_cached("SELECT id FROM documents WHERE key = ?1")?;
     let Some(number) = select.query_row([id.as_str()], |row| row.get::<_, i64>(0)).optional()? else {
@@ -145,23 +172,19 @@ fn remove_document(conn: &Connection, id: &DocumentId, touched: &mut Touched) ->
     let mut chunks = conn.prepare_cached("SELECT key, extraction FROM chunks WHERE document = ?1")?;
     let chunks: Vec<(String, Option<String>)> =
         chunks.query_map([number], |row| Ok((row.get(0)?, row.get(1)?)))?.collect::<rusqlite::Result<_>>()?;
+    let mut renewed = conn.prepare_cached(
+        "SELECT r.extraction FROM chunks c JOIN renewals r ON r.chunk = c.id
+         WHERE c.document = ?1 AND r.extraction IS NOT NULL",
+    )?;
+    let renewed: Vec<String> =
+        renewed.query_map([number], |row| row.get(0))?.collect::<rusqlite::Result<_>>()?;
     conn.prepare_cached("DELETE FROM documents WHERE id = ?1")?.execute([number])?;
-    for (chunk, extraction) in chunks {
-        remove_vector(conn, VectorKind::Chunk, &chunk)?;
-        touch(touched, VectorKind::Chunk, &chunk, VECTOR | TEXT | LINKS);
-        if let Some(extraction) = extraction {
-            remove_unused_extraction(conn, &extraction)?;
-        }
+    for (chunk, _) in &chunks {
+        remove_vector(conn, VectorKind::Chunk, chunk)?;
+        touch(touched, VectorKind::Chunk, chunk, VECTOR | TEXT | LINKS);
     }
-    Ok(())
-}
-
-fn remove_unused_extraction(conn: &Connection, key: &str) -> rusqlite::Result<()> {
-    conn.prepare_cached(
-        "DELETE FROM extractions WHERE key = ?1 AND NOT EXISTS (SELECT 1 FROM chunks WHERE extraction = ?1)",
-    )?
-    .execute([key])
-    .map(drop)
+    let named = chunks.into_iter().filter_map(|(_, extraction)| extraction);
+    named.chain(renewed).try_for_each(|extraction| release(conn, &extraction))
 }
 
 fn put_document(conn: &Connection, new: &NewDocument, touched: &mut Touched) -> Result<(), StoreError> {
@@ -257,30 +280,45 @@ fn put_chunks(conn: &Connection, batch: &Batch, touched: &mut Touched) -> Result
     for extraction in &batch.put_extractions {
         put_extraction(conn, extraction).during("putting an extraction")?;
     }
-    let mut replaced = BTreeSet::new();
+    let mut released: BTreeSet<String> = BTreeSet::new();
     for (id, extraction) in &batch.set_extractions {
         name(extraction);
         let (state, key, reason, attempts) = rows::chunk_state(extraction);
         let number = chunk_number(conn, id)?;
-        let before: Option<String> = conn
-            .prepare_cached("SELECT extraction FROM chunks WHERE id = ?1")
-            .and_then(|mut select| select.query_row([number], |row| row.get(0)))
-            .during("reading a chunk's extraction")?;
-        replaced.extend(before.filter(|before| key != Some(before)));
+        released.extend(named_by(conn, "SELECT extraction FROM chunks WHERE id = ?1", number)?);
         conn.prepare_cached(
             "UPDATE chunks SET state = ?2, extraction = ?3, reason = ?4, attempts = ?5 WHERE id = ?1",
         )
         .and_then(|mut update| update.execute(params![number, state, key, reason, attempts]))
         .during("setting an extraction")?;
     }
-    for key in &replaced {
-        remove_unused_extraction(conn, key).during("removing an extraction")?;
+    for id in &batch.remove_renewals {
+        released.extend(
+            conn.prepare_cached(
+                "DELETE FROM renewals WHERE chunk = (SELECT id FROM chunks WHERE key = ?1) RETURNING extraction",
+            )
+            .and_then(|mut delete| {
+                delete.query_row([id.as_str()], |row| row.get::<_, Option<String>>(0)).optional()
+            })
+            .during("ending a renewal")?
+            .flatten(),
+        );
+    }
+    for renewal in &batch.put_renewals {
+        name(&renewal.extraction);
+        let number = chunk_number(conn, &renewal.chunk)?;
+        released.extend(named_by(conn, "SELECT extraction FROM renewals WHERE chunk = ?1", number)?);
+        put_renewal(conn, number, renewal).during("putting a renewal")?;
+    }
+    for key in released {
+        release(conn, &key).during("removing an extraction")?;
     }
     for key in named {
         let dangling: bool = conn
             .prepare_cached(
                 "SELECT NOT EXISTS (SELECT 1 FROM extractions WHERE key = ?1)
-                    AND EXISTS (SELECT 1 FROM chunks WHERE extraction = ?1)",
+                    AND (EXISTS (SELECT 1 FROM chunks WHERE extraction = ?1)
+                        OR EXISTS (SELECT 1 FROM renewals WHERE extraction = ?1))",
             )
             .and_then(|mut select| select.query_row([key.as_str()], |row| row.get(0)))
             .during("checking extractions")?;
@@ -289,6 +327,24 @@ fn put_chunks(conn: &Connection, batch: &Batch, touched: &mut Touched) -> Result
         }
     }
     Ok(())
+}
+
+/// The extraction that a chunk or its renewal names.
+fn named_by(conn: &Connection, sql: &str, chunk: i64) -> Result<Option<String>, StoreError> {
+    conn.prepare_cached(sql)
+        .and_then(|mut select| select.query_row([chunk], |row| row.get::<_, Option<String>>(0)).optional())
+        .during("finding an extraction")
+        .map(Option::flatten)
+}
+
+fn put_renewal(conn: &Connection, chunk: i64, renewal: &Renewal) -> rusqlite::Result<()> {
+    let (state, key, reason, attempts) = rows::chunk_state(&renewal.extraction);
+    conn.prepare_cached(
+        "INSERT OR REPLACE INTO renewals (chunk, model, state, extraction, reason, attempts)
+         VALUES (?1, ?2, ?3, ?4, ?5, ?6)",
+    )?
+    .execute(params![chunk, renewal.model, state, key, reason, attempts])
+    .map(drop)
 }
 
 fn put_chunk(conn: &Connection, slicer: &mut Slicer<'_>, chunk: &Chunk) -> Result<(), StoreError> {

@@ -4,8 +4,9 @@ use std::collections::BTreeMap;
 
 use graphloom_core::{
     Allowed, Chunk, ChunkCounts, ChunkExtraction, ChunkId, ContentHash, Document, DocumentId, DocumentStatus,
-    Entity, EntityKey, Extraction, ExtractionKey, Fact, GraphKey, Job, Mention, RejectReason, Relation,
-    RelationKey, StatusKind, StoreCounts, Summary, SummaryKey, Timestamp, VectorKind,
+    Entity, EntityKey, Extraction, ExtractionKey, Fact, GraphKey, Job, Mention, QueueState, RejectReason,
+    Relation, RelationKey, Renewal, StatusKind, StoreCounts, Summary, SummaryKey, Timestamp, TrackId,
+    VectorKind,
 };
 use rusqlite::{CachedStatement, Connection, OptionalExtension, Params, Result, Row, params};
 
@@ -95,6 +96,33 @@ pub(super) fn text(conn: &Connection, id: &DocumentId) -> Result<Option<String>>
 pub(super) fn job(conn: &Connection, document: &DocumentId) -> Result<Option<Job>> {
     let sql = query(rows::JOB, "documents d JOIN jobs j ON j.document = d.id WHERE d.key = ?1");
     one(conn, &sql, [document.as_str()], rows::job)
+}
+
+pub(super) fn queue(conn: &Connection) -> Result<QueueState> {
+    conn.prepare_cached("SELECT paused_since FROM state")?.query_row([], |row| {
+        let since: Option<i64> = row.get(0)?;
+        Ok(since.map_or(QueueState::Running, |since| QueueState::Paused {
+            since: Timestamp(since.unsigned_abs()),
+        }))
+    })
+}
+
+pub(super) fn documents_of_track(conn: &Connection, track: &TrackId) -> Result<Vec<DocumentId>> {
+    let sql =
+        "SELECT d.key FROM tracks t JOIN documents d ON d.id = t.document WHERE t.track = ?1 ORDER BY d.key";
+    select(conn, sql, [track.as_str()], |row| Ok(DocumentId::from_stored(row.get::<_, String>(0)?)))
+}
+
+pub(super) fn tracks_of(conn: &Connection, document: &DocumentId) -> Result<Vec<TrackId>> {
+    let sql = "SELECT t.track FROM documents d JOIN tracks t ON t.document = d.id WHERE d.key = ?1 ORDER BY t.track";
+    select(conn, sql, [document.as_str()], |row| Ok(TrackId::from_stored(row.get::<_, String>(0)?)))
+}
+
+pub(super) fn renewals_of(conn: &Connection, document: &DocumentId) -> Result<Vec<Renewal>> {
+    let from =
+        "documents d JOIN chunks c ON c.document = d.id JOIN renewals r ON r.chunk = c.id WHERE d.key = ?1
+         ORDER BY c.ordinal, c.key";
+    select(conn, &query(rows::RENEWAL, from), [document.as_str()], rows::renewal)
 }
 
 pub(super) fn claimable_jobs(conn: &Connection, now: Timestamp, limit: usize) -> Result<Vec<Job>> {

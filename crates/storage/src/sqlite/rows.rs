@@ -3,7 +3,8 @@
 use graphloom_core::{
     Call, CallOutcome, Chunk, ChunkExtraction, ChunkId, ContentHash, Decision, DecisionId, Document,
     DocumentId, EmbeddingSpec, Entity, EntityKey, Extraction, ExtractionKey, Fact, Format, Job, JobState,
-    Lease, Mention, Records, Reject, Relation, RelationKey, Role, Span, Timestamp, VectorKind, Visibility,
+    Lease, Mention, Records, Reject, Relation, RelationKey, Renewal, Role, Span, Timestamp, VectorKind,
+    Visibility,
 };
 use rusqlite::types::Type;
 use rusqlite::{Error, Result, Row};
@@ -61,6 +62,7 @@ pub(super) fn job_state_of(code: u8, reason: String) -> Result<JobState> {
         1 => JobState::Chunked,
         2 => JobState::Merged,
         3 => JobState::Failed { reason },
+        4 => JobState::Cancelled,
         other => return Err(unreadable(1, format!("job state {other}"))),
     })
 }
@@ -71,6 +73,7 @@ pub(super) fn job_state(state: &JobState) -> (u8, Option<&str>) {
         JobState::Chunked => (1, None),
         JobState::Merged => (2, None),
         JobState::Failed { reason } => (3, Some(reason)),
+        JobState::Cancelled => (4, None),
     }
 }
 
@@ -119,6 +122,17 @@ pub(super) fn chunk_state(extraction: &ChunkExtraction) -> (u8, Option<&str>, Op
             (if *again { 4 } else { 3 }, Some(key.as_str()), Some(reason), Some(*attempts))
         }
     }
+}
+
+/// Of `renewals r JOIN chunks c`.
+pub(super) const RENEWAL: &str = "c.key, r.model, r.state, r.extraction, r.reason, r.attempts";
+
+pub(super) fn renewal(row: &Row<'_>) -> Result<Renewal> {
+    Ok(Renewal {
+        chunk: ChunkId::from_stored(row.get::<_, String>(0)?),
+        model: row.get(1)?,
+        extraction: extraction_state(row, 2)?,
+    })
 }
 
 pub(super) const EXTRACTION: &str = "key, model, body";

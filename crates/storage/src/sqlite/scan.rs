@@ -2,8 +2,8 @@
 
 use graphloom_core::{
     Call, Chunk, ChunkId, ContentHash, Decision, DecisionId, Document, DocumentId, Entity, EntityKey,
-    Extraction, ExtractionKey, Fact, GraphKey, Job, Mention, Relation, RelationKey, Summary, Timestamp,
-    VectorEntry, VectorKind,
+    Extraction, ExtractionKey, Fact, GraphKey, Job, Mention, Relation, RelationKey, Renewal, Summary,
+    Timestamp, VectorEntry, VectorKind,
 };
 use rusqlite::types::ToSql;
 use rusqlite::{Connection, Result, Row, params};
@@ -92,6 +92,12 @@ pub(super) fn chunks(conn: &Connection, after: Option<&ChunkId>, limit: usize) -
     let found = page(conn, table, one(&after).as_ref().map(|a| a.as_slice()), limit, rows::chunk)?;
     let mut slicer = Slicer::new(conn);
     found.into_iter().map(|found| with_text(&mut slicer, found)).collect()
+}
+
+pub(super) fn renewals(conn: &Connection, after: Option<&ChunkId>, limit: usize) -> Result<Vec<Renewal>> {
+    let after = after.map(ChunkId::as_str);
+    let table = (rows::RENEWAL, "chunks c JOIN renewals r ON r.chunk = c.id", "c.key");
+    page(conn, table, one(&after).as_ref().map(|a| a.as_slice()), limit, rows::renewal)
 }
 
 pub(super) fn extractions(

@@ -37,6 +37,7 @@ const MIGRATIONS: &[Migration] = &[
     make_version_6,
     make_version_7,
     make_version_8,
+    add_tracks_and_renewals,
 ];
 
 /// Version 1.
@@ -70,7 +71,7 @@ fn create_version_1(conn: &Connection) -> rusqlite::Result<()> {
             PRIMARY KEY (document, ordinal)
         ) WITHOUT ROWID;
 
-        -- State: 0 accepted, 1 chunked, 2 merged, 3 failed.
+        -- State: 0 accepted, 1 chunked, 2 merged, 3 failed, 4 cancelled.
         CREATE TABLE jobs (
             document INTEGER PRIMARY KEY REFERENCES documents ON DELETE CASCADE,
             state INTEGER NOT NULL, reason TEXT, owner TEXT, expires_at INTEGER,
@@ -241,6 +242,29 @@ fn make_version_8(conn: &Connection) -> rusqlite::Result<()> {
         }
     }
     Ok(())
+}
+
+/// Which run queued which document, which chunks are asked about anew, and whether the queue is paused.
+fn add_tracks_and_renewals(conn: &Connection) -> rusqlite::Result<()> {
+    conn.execute_batch(
+        "
+        CREATE TABLE tracks (
+            track TEXT NOT NULL, document INTEGER NOT NULL REFERENCES documents ON DELETE CASCADE,
+            PRIMARY KEY (track, document)
+        ) WITHOUT ROWID;
+        CREATE INDEX tracks_by_document ON tracks (document);
+
+        -- State, extraction, reason and attempts as in chunks.
+        CREATE TABLE renewals (
+            chunk INTEGER PRIMARY KEY REFERENCES chunks ON DELETE CASCADE, model TEXT NOT NULL,
+            state INTEGER NOT NULL, extraction TEXT, reason TEXT, attempts INTEGER
+        );
+        CREATE INDEX renewals_by_extraction ON renewals (extraction) WHERE extraction IS NOT NULL;
+
+        -- Null while jobs are worked on.
+        ALTER TABLE state ADD COLUMN paused_since INTEGER;
+        ",
+    )
 }
 
 /// The value of a finite half-precision number, as version 1 stored them.
@@ -485,6 +509,18 @@ mod tests {
             Ok((row.get::<_, String>(0)?, row.get::<_, i64>(1)?))
         });
         assert_eq!(counted, Ok(("field_count".to_owned(), 1)));
+    }
+
+    #[test]
+    fn the_queue_of_an_older_file_runs() {
+        let dir = tempfile::tempdir().expect("a folder");
+        let path = dir.path().join("w.graphloom");
+        drop(check_open(&path, &MIGRATIONS[..8]).expect("an older file"));
+        let conn = check_open(&path, MIGRATIONS).expect("migrated");
+        let select =
+            "SELECT paused_since, (SELECT count(*) FROM tracks), (SELECT count(*) FROM renewals) FROM state";
+        let read = |row: &rusqlite::Row<'_>| Ok((row.get(0)?, row.get(1)?, row.get(2)?));
+        assert_eq!(conn.query_row(select, [], read), Ok((None::<i64>, 0, 0)));
     }
 
     #[test]

@@ -7,9 +7,9 @@ use async_trait::async_trait;
 use graphloom_core::{
     Allowed, CacheKind, CacheSize, Call, Chunk, ChunkCounts, ChunkExtraction, ChunkId, ContentHash, Decision,
     DecisionId, Document, DocumentId, EmbeddingSpec, Entity, EntityKey, Extraction, ExtractionKey, Fact,
-    GraphKey, Job, LinkGraph, Mention, Projection, RejectReason, Relation, RelationKey, Revision, Snapshot,
-    StatusKind, StoreCounts, StoreError, Summary, TextQuery, Timestamp, VectorEntry, VectorHit, VectorKind,
-    VectorQuery,
+    GraphKey, Job, LinkGraph, Mention, Projection, QueueState, RejectReason, Relation, RelationKey, Renewal,
+    Revision, Snapshot, StatusKind, StoreCounts, StoreError, Summary, TextQuery, Timestamp, TrackId,
+    VectorEntry, VectorHit, VectorKind, VectorQuery,
 };
 use rusqlite::Connection;
 
@@ -90,6 +90,22 @@ impl Snapshot for SqliteSnapshot {
 
     async fn jobs(&self, documents: &[DocumentId]) -> Result<Vec<Option<Job>>, StoreError> {
         self.each("reading jobs", documents, read::job)
+    }
+
+    async fn queue(&self) -> Result<QueueState, StoreError> {
+        self.read("reading the state of the queue", read::queue)
+    }
+
+    async fn documents_of_tracks(&self, tracks: &[TrackId]) -> Result<Vec<Vec<DocumentId>>, StoreError> {
+        self.each("reading what runs queued", tracks, read::documents_of_track)
+    }
+
+    async fn tracks_of(&self, documents: &[DocumentId]) -> Result<Vec<Vec<TrackId>>, StoreError> {
+        self.each("reading which runs queued", documents, read::tracks_of)
+    }
+
+    async fn renewals_of(&self, documents: &[DocumentId]) -> Result<Vec<Vec<Renewal>>, StoreError> {
+        self.each("reading renewals", documents, read::renewals_of)
     }
 
     async fn claimable_jobs(&self, now: Timestamp, limit: usize) -> Result<Vec<Job>, StoreError> {
@@ -239,6 +255,10 @@ impl Snapshot for SqliteSnapshot {
 
     async fn scan_chunks(&self, after: Option<&ChunkId>, limit: usize) -> Result<Vec<Chunk>, StoreError> {
         self.read("scanning chunks", |conn| scan::chunks(conn, after, limit))
+    }
+
+    async fn scan_renewals(&self, after: Option<&ChunkId>, limit: usize) -> Result<Vec<Renewal>, StoreError> {
+        self.read("scanning renewals", |conn| scan::renewals(conn, after, limit))
     }
 
     async fn scan_extractions(

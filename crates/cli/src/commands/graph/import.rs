@@ -59,20 +59,18 @@ pub(super) async fn run(
     let meta: BTreeMap<String, String> = meta.iter().cloned().collect();
     let acceptance = accept_graph(&indexing.engine, &name, graph, meta).await?;
     let run = indexing::run(app, &indexing, &interrupt, &view).await?;
-    let interrupted = run.interrupted;
     let summary = Summary { event: "summary", source: name, acceptance, without_chunk, run };
     if app.output.json {
         app.output.json(&summary)?;
     } else {
         print(app, &summary)?;
     }
-    if interrupted {
-        app.output.warn(indexing::GO_ON);
-        return Ok(Exit::Interrupted);
-    }
-    let partly =
-        summary.run.report.as_ref().is_some_and(|report| report.is_partial() || report.incomplete > 0);
-    Ok(if partly { Exit::Partly } else { Exit::Done })
+    summary.run.say_end(app);
+    let incomplete = summary.run.report.as_ref().is_some_and(|report| report.incomplete > 0);
+    Ok(match summary.run.exit() {
+        Exit::Done if incomplete => Exit::Partly,
+        exit => exit,
+    })
 }
 
 fn read(file: &Path, is_stdin: bool) -> anyhow::Result<Vec<u8>> {
@@ -107,5 +105,5 @@ fn print(app: &App, summary: &Summary) -> anyhow::Result<()> {
             count(summary.without_chunk as u64, "record")
         ))?;
     }
-    summary.run.print(app)
+    summary.run.print(app, "retry")
 }

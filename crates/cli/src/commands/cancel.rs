@@ -1,0 +1,74 @@
+//! `graphloom cancel`: documents out of the queue.
+
+use graphloom_core::{Document, DocumentId};
+use graphloom_engine::index;
+use serde::Serialize;
+
+use super::App;
+use crate::args::CancelArgs;
+use crate::fault::Exit;
+use crate::output::render::plain;
+use crate::{documents, wire};
+
+#[derive(Serialize)]
+struct Cancelled {
+    /// Taken out of the queue.
+    cancelled: Vec<Named>,
+    /// Whose re-extraction was given up.
+    kept: Vec<Named>,
+    /// Which were not in the queue.
+    not_queued: Vec<Named>,
+}
+
+#[derive(Serialize)]
+struct Named {
+    id: DocumentId,
+    source: String,
+}
+
+/// Takes what is named out of the queue; nothing is where one of the documents is unknown.
+pub(crate) async fn run(app: &App, args: &CancelArgs) -> anyhow::Result<Exit> {
+    let store = wire::open_store(&app.config)?;
+    let snapshot = store.snapshot().await?;
+    let ids = if args.all {
+        index::queued(snapshot.as_ref()).await?
+    } else {
+        documents::find_all(snapshot.as_ref(), &args.documents, &args.track, &app.current_dir).await?
+    };
+    let names: Vec<Document> = snapshot.documents(&ids).await?.into_iter().flatten().collect();
+    drop(snapshot);
+    let done = index::cancel(store.as_ref(), &ids).await?;
+    let named = |ids: Vec<DocumentId>| {
+        let of = |id: DocumentId| {
+            let source = names.iter().find(|document| document.id == id)?.source.clone();
+            Some(Named { id, source })
+        };
+        ids.into_iter().filter_map(of).collect()
+    };
+    let done = Cancelled {
+        cancelled: named(done.cancelled),
+        kept: named(done.kept),
+        not_queued: named(done.not_queued),
+    };
+    if app.output.json {
+        app.output.json(&done)?;
+        return Ok(Exit::Done);
+    }
+    let lines = [
+        ("cancelled", &done.cancelled),
+        ("re-extraction given up of", &done.kept),
+        ("not in the queue:", &done.not_queued),
+    ];
+    for (what, documents) in lines {
+        for document in documents {
+            app.output.line(format_args!("{what} {} ({})", plain(&document.source), document.id))?;
+        }
+    }
+    if ids.is_empty() {
+        app.output.line("nothing waits")?;
+    }
+    if !done.cancelled.is_empty() {
+        app.output.note("`graphloom retry DOC` takes a document up again, `graphloom rm DOC` removes it");
+    }
+    Ok(Exit::Done)
+}

@@ -1,0 +1,106 @@
+//! `graphloom re-extract`: documents asked about anew, such as with another model.
+
+use std::sync::Arc;
+
+use graphloom_core::{DocumentId, TrackId};
+use graphloom_engine::index::{self, Estimator, RenewalPlan};
+use serde::Serialize;
+
+use super::indexing::Ran;
+use super::{App, estimate, indexing};
+use crate::args::ReExtractArgs;
+use crate::fault::{Exit, Fault};
+use crate::interrupt::Interrupt;
+use crate::output::progress::ProgressView;
+use crate::output::render::count;
+use crate::{documents, wire};
+
+#[derive(Serialize)]
+struct Summary {
+    event: &'static str,
+    track: TrackId,
+    #[serde(flatten)]
+    plan: RenewalPlan,
+    run: Ran,
+}
+
+/// Asks about the documents anew and works until the new extractions are in the graph.
+pub(crate) async fn run(app: &App, args: &ReExtractArgs) -> anyhow::Result<Exit> {
+    wire::require_workspace(&app.config)?;
+    if args.estimate {
+        return estimate(app, args).await;
+    }
+    let worker = wire::register_worker(&app.config)?;
+    let view = Arc::new(ProgressView::new(app.output));
+    let indexing = wire::indexing(app, &worker, indexing::listener(&view), args.spending.budget).await?;
+    let ids = named(app, &indexing.engine, args).await?;
+    let track = wire::track_of("re-extract", &worker);
+    let gone = wire::gone(&app.config);
+    let plan = index::plan_renewal(&indexing.engine, &ids, Some(&track), &gone).await?;
+    if plan.renewed.is_empty() && plan.unchanged.is_empty() && plan.busy.is_empty() {
+        let fault = Fault::failed("none of these documents is in the graph yet");
+        return Err(fault.help("`graphloom work` and `graphloom retry` bring documents there").into());
+    }
+    if !plan.renewed.is_empty() {
+        indexing::say_track(app, &track)?;
+    }
+    let what = format_args!(
+        "{} of {} to be read anew",
+        count(plan.chunks, "chunk"),
+        count(plan.renewed.len() as u64, "document")
+    );
+    app.output.note(what);
+    let interrupt = Interrupt::listen()?;
+    let run = indexing::renew(&indexing, &interrupt, &view, &plan.renewed).await?;
+    let summary = Summary { event: "summary", track, plan, run };
+    if app.output.json {
+        app.output.json(&summary)?;
+    } else {
+        print(app, &summary)?;
+    }
+    summary.run.say_end(app);
+    Ok(match summary.run.exit() {
+        Exit::Done if !(summary.plan.busy.is_empty() && summary.plan.not_ready.is_empty()) => Exit::Partly,
+        exit => exit,
+    })
+}
+
+/// Prints what asking anew would cost. Nothing is sent and nothing is stored.
+async fn estimate(app: &App, args: &ReExtractArgs) -> anyhow::Result<Exit> {
+    let engine = wire::estimating(app).await?;
+    let ids = named(app, &engine, args).await?;
+    let mut estimator = Estimator::new(&engine, wire::embeds_by_service(&engine));
+    estimator.renew(&ids).await?;
+    estimate::print(app, estimator.finish())?;
+    Ok(Exit::Done)
+}
+
+/// The documents that are named; of a source with a new version that is not yet in use, the one in use.
+async fn named(
+    app: &App,
+    engine: &graphloom_engine::Engine,
+    args: &ReExtractArgs,
+) -> anyhow::Result<Vec<DocumentId>> {
+    let snapshot = engine.store.snapshot().await?;
+    let ids = documents::find_all(snapshot.as_ref(), &args.documents, &args.track, &app.current_dir).await?;
+    let live = snapshot.documents(&ids).await?.into_iter().flatten();
+    let live = live.filter(|document| document.visibility == graphloom_core::Visibility::Live);
+    Ok(live.map(|document| document.id).collect())
+}
+
+fn print(app: &App, summary: &Summary) -> anyhow::Result<()> {
+    let RenewalPlan { unchanged, busy, not_ready, .. } = &summary.plan;
+    for (documents, what) in [
+        (unchanged, "extracted by this model already"),
+        (busy, "left to the process that re-extracts now"),
+        (
+            not_ready,
+            "not in the graph yet, and left as it is; `graphloom work` and `graphloom retry` bring it there",
+        ),
+    ] {
+        if !documents.is_empty() {
+            app.output.line(format_args!("{} {what}", count(documents.len() as u64, "document")))?;
+        }
+    }
+    summary.run.print(app, "re-extract")
+}

@@ -1,0 +1,104 @@
+//! `graphloom status --track`: what one run queued, and how far it is.
+
+use std::collections::BTreeMap;
+
+use graphloom_core::{DocumentId, DocumentStatus, TrackId};
+use graphloom_engine::index::{DocumentState, RenewalState, states_of};
+use serde::Serialize;
+
+use super::App;
+use super::status::print_renewal;
+use crate::fault::Exit;
+use crate::output::render::{count, one_line, plain, status};
+use crate::{documents, wire};
+
+/// Documents printed for people; `--json` gives all.
+const MOST_PRINTED: usize = 50;
+
+#[derive(Serialize)]
+struct Tracked {
+    track: TrackId,
+    /// Documents of the run that are there.
+    total: usize,
+    by_status: BTreeMap<&'static str, u64>,
+    /// Documents that nothing waits for any more.
+    settled: usize,
+    documents: Vec<Listed>,
+}
+
+#[derive(Serialize)]
+struct Listed {
+    id: DocumentId,
+    source: String,
+    #[serde(flatten)]
+    status: DocumentStatus,
+    failed_chunks: Vec<(u32, String)>,
+    damaged_chunks: Vec<(u32, String)>,
+    renewal: Option<RenewalState>,
+}
+
+/// Prints the documents of a run with their statuses.
+pub(crate) async fn run(app: &App, track: &TrackId) -> anyhow::Result<Exit> {
+    let store = wire::open_store(&app.config)?;
+    let snapshot = store.snapshot().await?;
+    let ids =
+        documents::find_all(snapshot.as_ref(), &[], std::slice::from_ref(track), &app.current_dir).await?;
+    let states = states_of(snapshot.as_ref(), &ids).await?;
+    drop(snapshot);
+    let mut by_status: BTreeMap<&'static str, u64> = BTreeMap::new();
+    let listed = states.into_iter().flatten().map(|state| {
+        let DocumentState { document, status, failed_chunks, damaged_chunks, renewal } = state;
+        *by_status.entry(status.kind().name()).or_default() += 1;
+        Listed { id: document.id, source: document.source, status, failed_chunks, damaged_chunks, renewal }
+    });
+    let mut documents: Vec<Listed> = listed.collect();
+    documents.sort_by(|a, b| (&a.source, &a.id).cmp(&(&b.source, &b.id)));
+    let settled = documents.iter().filter(|listed| is_settled(listed)).count();
+    let tracked = Tracked { track: track.clone(), total: documents.len(), by_status, settled, documents };
+    if app.output.json {
+        app.output.json(&tracked)?
+    } else {
+        print(app, &tracked)?
+    }
+    Ok(Exit::Done)
+}
+
+fn is_settled(listed: &Listed) -> bool {
+    match listed.status {
+        DocumentStatus::Waiting | DocumentStatus::Indexing { .. } => false,
+        DocumentStatus::Ready { .. }
+        | DocumentStatus::Incomplete { .. }
+        | DocumentStatus::Failed { .. }
+        | DocumentStatus::Cancelled { .. } => listed.renewal.as_ref().is_none_or(|renewal| {
+            renewal.extracted as usize + renewal.failed_chunks.len() >= renewal.chunks as usize
+        }),
+    }
+}
+
+fn print(app: &App, tracked: &Tracked) -> anyhow::Result<()> {
+    let output = &app.output;
+    output.line(format_args!("{} {}", output.heading("run"), tracked.track))?;
+    let by_status: Vec<String> =
+        tracked.by_status.iter().map(|(name, number)| format!("{number} {name}")).collect();
+    output.line(format_args!(
+        "{} of {} done: {}",
+        tracked.settled,
+        count(tracked.total as u64, "document"),
+        by_status.join(", ")
+    ))?;
+    for listed in tracked.documents.iter().take(MOST_PRINTED) {
+        output.line(format_args!("  {}: {}", plain(&listed.source), status(&listed.status)))?;
+        for (what, chunks) in [("failed", &listed.failed_chunks), ("damaged", &listed.damaged_chunks)] {
+            for (ordinal, reason) in chunks {
+                output.line(format_args!("    chunk {ordinal} {what}: {}", one_line(reason, 300)))?;
+            }
+        }
+        if let Some(renewal) = &listed.renewal {
+            print_renewal(app, renewal)?;
+        }
+    }
+    if let Some(more) = tracked.documents.len().checked_sub(MOST_PRINTED).filter(|more| *more > 0) {
+        output.line(format_args!("  and {more} more; --json lists all"))?;
+    }
+    Ok(())
+}

@@ -1,0 +1,311 @@
+//! `graphloom add --watch`: after adding, what changes in the folders is added too, until Ctrl-C.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use anyhow::Context;
+use graphloom_core::{Document, DocumentId, Snapshot, TrackId, Visibility};
+use graphloom_engine::index;
+use notify::event::{AccessKind, AccessMode};
+use notify::{Event, EventKind, RecommendedWatcher, RecursiveMode, Watcher};
+use serde::Serialize;
+use tokio::sync::Notify;
+
+use super::add::{Batch, Into, Summary};
+use super::{App, indexing};
+use crate::fault::{Exit, Fault};
+use crate::files::{self, source_name};
+use crate::folders::{self, Folders, Look};
+use crate::interrupt::Interrupt;
+use crate::output::progress::ProgressView;
+use crate::output::render::{count, one_line, plain};
+use crate::wire::{self, Indexing};
+
+/// Between two looks while something has not settled, and from an event to the look that it causes.
+const LOOK_AGAIN: Duration = Duration::from_millis(250);
+/// Between two looks without any event: some file systems send none.
+const LOOK_ANYWAY: Duration = Duration::from_secs(30);
+/// Documents read at once when those without a file are looked for.
+const PAGE: usize = 500;
+
+/// A line of `--json`.
+#[derive(Serialize)]
+#[serde(tag = "event", rename_all = "snake_case")]
+enum Line<'a> {
+    Watching { paths: &'a [PathBuf], files: usize },
+    Gone { source: &'a str, removed: bool },
+    Trouble { what: &'a str },
+}
+
+/// Folders under watch. It begins before the first look, so that nothing falls between the two.
+pub(super) struct Watch {
+    paths: Vec<PathBuf>,
+    folders: Folders,
+    changed: Arc<Notify>,
+    /// What goes wrong, as it was told of last.
+    trouble: Option<String>,
+    /// Whether the last look failed.
+    lost_sight: bool,
+    /// Watches while it lives.
+    _watcher: Option<RecommendedWatcher>,
+}
+
+impl Watch {
+    /// Begins to watch `paths`, folders and files that must exist.
+    pub(super) async fn begin(app: &App, paths: Vec<PathBuf>) -> anyhow::Result<Self> {
+        let changed = Arc::new(Notify::new());
+        let watcher = begin_events(app, &paths, &changed);
+        let seen = look(app, &paths).await?.map_err(|what| {
+            Fault::failed(what).help("--watch needs folders and files that are there and may be read")
+        })?;
+        let folders = Folders::new(seen);
+        Ok(Self { paths, folders, changed, trouble: None, lost_sight: false, _watcher: watcher })
+    }
+
+    /// Adds what changes until Ctrl-C, or until the budget ends it.
+    ///
+    /// What goes wrong with one file or one run is told, and tried again when something changes or at the next look.
+    pub(super) async fn run(
+        mut self,
+        app: &App,
+        watching: &Watching<'_>,
+        interrupt: &Interrupt,
+        view: &ProgressView,
+    ) -> anyhow::Result<Exit> {
+        let missing =
+            missing(app, watching.indexing.engine.store.snapshot().await?.as_ref(), &self.paths).await?;
+        self.leave(app, watching, missing).await?;
+        let files = self.folders.len();
+        if app.output.json {
+            app.output.json(&Line::Watching { paths: &self.paths, files })?;
+        } else {
+            let files = count(files as u64, "file");
+            app.output.note(format_args!("watching {files}; Ctrl-C ends it"));
+        }
+        loop {
+            let pause = if self.folders.is_moving() { LOOK_AGAIN } else { LOOK_ANYWAY };
+            tokio::select! {
+                () = interrupt.wait() => return Ok(Exit::Done),
+                () = self.changed.notified() => tokio::time::sleep(LOOK_AGAIN).await,
+                () = tokio::time::sleep(pause) => {}
+            }
+            let seen = match look(app, &self.paths).await? {
+                Ok(seen) => seen,
+                Err(what) => {
+                    self.lost_sight = true;
+                    self.in_trouble(app, what)?;
+                    continue;
+                }
+            };
+            if std::mem::take(&mut self.lost_sight) {
+                self.trouble = None;
+                // A folder that came back may be another one than was watched.
+                self._watcher = begin_events(app, &self.paths, &self.changed);
+            }
+            let changes = self.folders.look(&seen, Instant::now());
+            if changes.is_empty() && !waits(watching.indexing).await? {
+                continue;
+            }
+            match self.take(app, watching, changes, interrupt, view).await {
+                Ok(Exit::Interrupted) => return Ok(Exit::Interrupted),
+                Ok(Exit::OverBudget) => return Ok(Exit::OverBudget),
+                Ok(
+                    Exit::Done
+                    | Exit::Failed
+                    | Exit::Usage
+                    | Exit::Partly
+                    | Exit::NothingFound
+                    | Exit::Paused,
+                ) => self.trouble = None,
+                Err(error) => {
+                    view.finish()?;
+                    self.in_trouble(app, format!("{error:#}"))?;
+                }
+            }
+        }
+    }
+
+    /// Adds what changed, works on what waits, and leaves what is gone.
+    async fn take(
+        &self,
+        app: &App,
+        watching: &Watching<'_>,
+        changes: folders::Changes,
+        interrupt: &Interrupt,
+        view: &ProgressView,
+    ) -> anyhow::Result<Exit> {
+        let mut into = Into::Store(&watching.indexing.engine, watching.track);
+        let mut summary = Summary::of(watching.track);
+        let mut batch = Batch::new(watching.meta);
+        let most = watching.indexing.engine.index.limits.max_bytes;
+        for (source, path) in changes.changed {
+            match files::read(&path, most) {
+                Ok(bytes) => batch.push(source, bytes, None),
+                // It is gone again, which the next look tells.
+                Err(error) if error.kind() == std::io::ErrorKind::NotFound => {}
+                Err(error) => summary.refuse(app, source, files::reason(&error), None)?,
+            }
+            if batch.is_full() {
+                batch.accept(app, &mut into, &mut summary).await?;
+            }
+        }
+        batch.accept(app, &mut into, &mut summary).await?;
+        if interrupt.is_requested() {
+            return Ok(Exit::Interrupted);
+        }
+        summary.run = indexing::run(app, watching.indexing, interrupt, view).await?;
+        summary.print(app)?;
+        summary.run.say_end(app);
+        let exit = summary.exit();
+        if exit != Exit::Interrupted {
+            // After the new ones: a file that was renamed costs no extraction.
+            self.leave(app, watching, changes.gone).await?;
+        }
+        Ok(exit)
+    }
+
+    /// Removes the documents of files that are gone, or says that they stay.
+    async fn leave(&self, app: &App, watching: &Watching<'_>, gone: Vec<String>) -> anyhow::Result<()> {
+        if gone.is_empty() {
+            return Ok(());
+        }
+        let engine = &watching.indexing.engine;
+        let documents = engine.store.snapshot().await?.documents_of_sources(&gone).await?;
+        let known: Vec<(&String, Vec<DocumentId>)> = gone
+            .iter()
+            .zip(documents)
+            .filter(|(_, documents)| !documents.is_empty())
+            .map(|(source, documents)| (source, documents.into_iter().map(|document| document.id).collect()))
+            .collect();
+        if watching.prune {
+            let ids: Vec<DocumentId> = known.iter().flat_map(|(_, ids)| ids.iter().cloned()).collect();
+            index::delete(engine, &ids).await?;
+        }
+        for (source, _) in known {
+            let removed = watching.prune;
+            if app.output.json {
+                app.output.json(&Line::Gone { source, removed })?;
+            } else if removed {
+                app.output.line(format_args!("removed {}: its file is gone", plain(source)))?;
+            } else {
+                app.output.line(format_args!(
+                    "{}: its file is gone; the document stays, `graphloom rm` or --prune removes it",
+                    plain(source)
+                ))?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Tells of something that goes wrong, once.
+    fn in_trouble(&mut self, app: &App, what: String) -> anyhow::Result<()> {
+        if self.trouble.as_ref() != Some(&what) {
+            if app.output.json {
+                app.output.json(&Line::Trouble { what: &what })?;
+            } else {
+                app.output.warn(format_args!("{}; still watching", one_line(&what, 300)));
+            }
+            self.trouble = Some(what);
+        }
+        Ok(())
+    }
+}
+
+/// How what changes is added.
+pub(super) struct Watching<'a> {
+    pub(super) indexing: &'a Indexing,
+    pub(super) track: &'a TrackId,
+    /// Metadata of everything that is added.
+    pub(super) meta: &'a [(String, String)],
+    /// Whether the documents of files that are gone are removed.
+    pub(super) prune: bool,
+}
+
+/// The events of changes; without them, where the system sends none, which is told.
+fn begin_events(app: &App, paths: &[PathBuf], changed: &Arc<Notify>) -> Option<RecommendedWatcher> {
+    watcher(paths, &app.current_dir, Arc::clone(changed))
+        .inspect_err(|error| {
+            app.output.warn(format_args!(
+                "the system sends no events of changes ({error}); looking every {} s instead",
+                LOOK_ANYWAY.as_secs()
+            ));
+        })
+        .ok()
+}
+
+/// Sends `changed` a notice of every change under `paths`.
+fn watcher(
+    paths: &[PathBuf],
+    current_dir: &Path,
+    changed: Arc<Notify>,
+) -> notify::Result<RecommendedWatcher> {
+    let mut watcher = notify::recommended_watcher(move |event: notify::Result<Event>| {
+        // That something was opened or read, by the looks themselves too, changes nothing.
+        let is_change = event.map_or(true, |event| match event.kind {
+            EventKind::Access(kind) => kind == AccessKind::Close(AccessMode::Write),
+            EventKind::Any
+            | EventKind::Create(_)
+            | EventKind::Modify(_)
+            | EventKind::Remove(_)
+            | EventKind::Other => true,
+        });
+        if is_change {
+            changed.notify_one();
+        }
+    })?;
+    for path in paths {
+        let path = current_dir.join(path);
+        if path.is_dir() {
+            watcher.watch(&path, RecursiveMode::Recursive)?;
+        } else if let Some(folder) = path.parent() {
+            // A file that is replaced by another is followed through its folder.
+            watcher.watch(folder, RecursiveMode::NonRecursive)?;
+        }
+    }
+    Ok(watcher)
+}
+
+/// Looks at the files where looking may block.
+async fn look(app: &App, paths: &[PathBuf]) -> anyhow::Result<Result<Look, String>> {
+    let (paths, current_dir) = (paths.to_vec(), app.current_dir.clone());
+    let data_dir = app.config.data_dir.clone();
+    let looking = move || folders::look(&paths, &current_dir, &data_dir, wire::is_supported);
+    tokio::task::spawn_blocking(looking).await.context("looking at the folders")
+}
+
+/// Whether documents wait that this process could work on.
+async fn waits(indexing: &Indexing) -> anyhow::Result<bool> {
+    let snapshot = indexing.engine.store.snapshot().await?;
+    let paused = snapshot.queue().await?.is_paused();
+    Ok(!paused && !snapshot.claimable_jobs(wire::now(), 1).await?.is_empty())
+}
+
+/// Sources of documents in the store that lie in `paths` and whose file is not there.
+async fn missing(app: &App, snapshot: &dyn Snapshot, paths: &[PathBuf]) -> anyhow::Result<Vec<String>> {
+    let roots: Vec<PathBuf> =
+        paths.iter().filter_map(|path| app.current_dir.join(path).canonicalize().ok()).collect();
+    let is_missing = |document: &Document| {
+        let path = app.current_dir.join(&document.source);
+        let is_named_by_path = source_name(&path, &app.current_dir).is_ok_and(|name| name == document.source);
+        is_named_by_path
+            && document.visibility == Visibility::Live
+            && roots.iter().any(|root| path.starts_with(root))
+            && std::fs::symlink_metadata(&path)
+                .is_err_and(|error| error.kind() == std::io::ErrorKind::NotFound)
+    };
+    let mut missing = Vec::new();
+    let mut after: Option<DocumentId> = None;
+    loop {
+        let page = snapshot.scan_documents(after.as_ref(), PAGE).await?;
+        let is_last = page.len() < PAGE;
+        after = page.last().map(|document| document.id.clone());
+        missing.extend(page.into_iter().filter(is_missing).map(|document| document.source));
+        if is_last {
+            // Of a folder that went meanwhile nothing is known.
+            let are_there = roots.iter().all(|root| root.exists());
+            missing.sort();
+            return Ok(if are_there { missing } else { Vec::new() });
+        }
+    }
+}

@@ -1,0 +1,182 @@
+//! What changed in folders between two looks at them, once it has settled.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant, SystemTime};
+
+use crate::files::{Files, Found};
+
+/// How long a file must stay the same before it is read: whoever writes it may not be done.
+pub(crate) const SETTLED: Duration = Duration::from_secs(1);
+
+/// A file as one look showed it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Stamp {
+    path: PathBuf,
+    bytes: u64,
+    modified: Option<SystemTime>,
+}
+
+/// The files that one look showed, by source.
+pub(crate) type Look = BTreeMap<String, Stamp>;
+
+/// What settled since the last look.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(crate) struct Changes {
+    /// New and changed files, by source.
+    pub(crate) changed: Vec<(String, PathBuf)>,
+    /// Sources whose file is no longer there.
+    pub(crate) gone: Vec<String>,
+}
+
+impl Changes {
+    pub(crate) fn is_empty(&self) -> bool {
+        self.changed.is_empty() && self.gone.is_empty()
+    }
+}
+
+/// Files as they were last told of, and those on the move.
+#[derive(Debug, Default)]
+pub(crate) struct Folders {
+    told: Look,
+    /// What differs from that, in which form, since when; `None` for a file that is not there.
+    moving: BTreeMap<String, (Option<Stamp>, Instant)>,
+}
+
+impl Folders {
+    /// Files that nothing needs to be told of.
+    pub(crate) fn new(told: Look) -> Self {
+        Self { told, moving: BTreeMap::new() }
+    }
+
+    /// How many files there are.
+    pub(crate) fn len(&self) -> usize {
+        self.told.len()
+    }
+
+    /// Whether something changed that has not settled.
+    pub(crate) fn is_moving(&self) -> bool {
+        !self.moving.is_empty()
+    }
+
+    /// Takes a new look and returns what stayed the same for [`SETTLED`] in a form that was not told of. A file that was
+    /// renamed is gone under one source and new under another; one that went and came back unchanged is neither.
+    pub(crate) fn look(&mut self, seen: &Look, now: Instant) -> Changes {
+        let mut changes = Changes::default();
+        let sources: BTreeSet<&String> = seen.keys().chain(self.told.keys()).collect();
+        let sources: Vec<String> = sources.into_iter().cloned().collect();
+        self.moving.retain(|source, _| seen.contains_key(source) || self.told.contains_key(source));
+        for source in sources {
+            let stamp = seen.get(&source);
+            if stamp == self.told.get(&source) {
+                self.moving.remove(&source);
+                continue;
+            }
+            let since = match self.moving.get(&source) {
+                Some((known, since)) if known.as_ref() == stamp => *since,
+                Some(_) | None => {
+                    self.moving.insert(source.clone(), (stamp.cloned(), now));
+                    now
+                }
+            };
+            if now.duration_since(since) < SETTLED {
+                continue;
+            }
+            self.moving.remove(&source);
+            match stamp {
+                Some(stamp) => {
+                    self.told.insert(source.clone(), stamp.clone());
+                    changes.changed.push((source, stamp.path.clone()));
+                }
+                None => {
+                    self.told.remove(&source);
+                    changes.gone.push(source);
+                }
+            }
+        }
+        changes
+    }
+}
+
+/// Looks at everything that `paths` lead to. An error where one of them, or a part of a folder, cannot be looked at: then
+/// nothing is known of what is missing.
+pub(crate) fn look(
+    paths: &[PathBuf],
+    current_dir: &Path,
+    left_out: &Path,
+    is_supported: fn(&Path) -> bool,
+) -> Result<Look, String> {
+    let mut seen = Look::new();
+    for found in Files::new(paths, current_dir, left_out, is_supported) {
+        match found {
+            Found::File { source, path } => {
+                // A file that goes meanwhile is not there.
+                if let Ok(metadata) = std::fs::metadata(&path) {
+                    let (bytes, modified) = (metadata.len(), metadata.modified().ok());
+                    seen.insert(source, Stamp { path, bytes, modified });
+                }
+            }
+            Found::Skipped { .. } => {}
+            Found::Refused { source, reason } => return Err(format!("{source} {reason}")),
+        }
+    }
+    Ok(seen)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn seen(files: &[(&str, u64)]) -> Look {
+        let stamp = |(source, bytes): &(&str, u64)| {
+            let stamp = Stamp { path: PathBuf::from(source), bytes: *bytes, modified: None };
+            ((*source).to_owned(), stamp)
+        };
+        files.iter().map(stamp).collect()
+    }
+
+    /// Looks at these states, each so many tenths of a second after the first; what the last one told.
+    fn check_looks(
+        told: &[(&str, u64)],
+        looks: &[(u64, &[(&str, u64)])],
+    ) -> (Vec<String>, Vec<String>, bool) {
+        let (mut folders, start) = (Folders::new(seen(told)), Instant::now());
+        let mut changes = Changes::default();
+        for (tenths, files) in looks {
+            changes = folders.look(&seen(files), start + Duration::from_millis(tenths * 100));
+        }
+        let changed = changes.changed.into_iter().map(|(source, _)| source).collect();
+        (changed, changes.gone, folders.is_moving())
+    }
+
+    fn names(names: &[&str]) -> Vec<String> {
+        names.iter().map(|name| (*name).to_owned()).collect()
+    }
+
+    #[test]
+    fn a_new_file_is_told_of_once_it_has_settled() {
+        assert_eq!(check_looks(&[], &[(0, &[("a", 1)])]), (vec![], vec![], true));
+        assert_eq!(check_looks(&[], &[(0, &[("a", 1)]), (5, &[("a", 9)]), (12, &[("a", 9)])]).0, names(&[]));
+        let settled = check_looks(&[], &[(0, &[("a", 1)]), (5, &[("a", 9)]), (15, &[("a", 9)])]);
+        assert_eq!(settled, (names(&["a"]), vec![], false));
+        assert_eq!(check_looks(&[], &[(0, &[("a", 1)]), (10, &[("a", 1)]), (20, &[("a", 1)])]).0, names(&[]));
+    }
+
+    #[test]
+    fn a_renamed_file_is_gone_under_one_name_and_new_under_another() {
+        let renamed = check_looks(&[("a", 1)], &[(0, &[("b", 1)]), (10, &[("b", 1)])]);
+        assert_eq!(renamed, (names(&["b"]), names(&["a"]), false));
+    }
+
+    #[test]
+    fn a_file_that_is_replaced_in_two_steps_is_only_changed() {
+        let replaced = check_looks(&[("a", 1)], &[(0, &[]), (5, &[("a", 2)]), (15, &[("a", 2)])]);
+        assert_eq!(replaced, (names(&["a"]), vec![], false));
+        assert_eq!(check_looks(&[("a", 1)], &[(0, &[]), (5, &[("a", 1)])]), (vec![], vec![], false));
+    }
+
+    #[test]
+    fn a_file_that_came_and_went_is_not_told_of() {
+        assert_eq!(check_looks(&[], &[(0, &[("a", 1)]), (5, &[]), (20, &[])]), (vec![], vec![], false));
+    }
+}

@@ -1,0 +1,72 @@
+//! Documents are taken out of the queue, also while another process works on them, and come back by `retry`.
+
+mod common;
+
+use std::process::Stdio;
+
+use common::model::ScriptedModel;
+use common::{Graphloom, Ran};
+use serde_json::json;
+
+const NAMES: [&str; 4] = ["ThingA", "ThingB", "ThingC", "ThingD"];
+
+fn with_things(model: &ScriptedModel) -> Graphloom {
+    let graphloom = Graphloom::new()
+        .with("GRAPHLOOM_BASE_URL", &model.base_url())
+        .with("GRAPHLOOM_LLM", "openai:scripted")
+        .with("GRAPHLOOM_MAX_CONCURRENT_CALLS", "1")
+        .with("GRAPHLOOM_GLEANING", "0");
+    for name in NAMES {
+        graphloom.write(&format!("docs/{name}.md"), format!("{name} stands beside ThingZ.\n"));
+    }
+    graphloom
+}
+
+fn plain_hash(model: &ScriptedModel) -> String {
+    let plain = with_things(model);
+    plain.ok(&["add", "docs"]);
+    plain.hash()
+}
+
+#[test]
+fn a_process_at_work_leaves_what_is_cancelled_and_nothing_is_paid_twice() {
+    let model = ScriptedModel::start();
+    let graphloom = with_things(&model);
+    model.allow(0);
+    let add = ["add", "docs"];
+    let child = graphloom.command(&add).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("runs");
+    model.wait_for_held();
+    let done = graphloom.json(&["cancel", "--all"]);
+    assert_eq!(done["cancelled"].as_array().map(Vec::len), Some(4));
+    // The question in flight is asked again, for its connection broke, and its answer is kept.
+    model.release();
+    Ran::of(&add, child.wait_with_output().expect("ends")).exits(0).says("4 documents cancelled");
+    assert_eq!(model.asked().len(), 1, "no other question was sent");
+    assert_eq!(graphloom.json(&["status"])["by_status"], json!({ "cancelled": 4 }));
+    graphloom.run(&["check"]).exits(0);
+    graphloom.run(&add).exits(0).says("4 unchanged documents cancelled before");
+    graphloom.run(&["retry"]).exits(0).says("0 chunks of 0 documents queued again");
+
+    let asked_before: usize = model.asked().values().sum();
+    graphloom.run(&["retry", "--cancelled"]).exits(0);
+    assert_eq!(model.asked().values().sum::<usize>() - asked_before, 3, "one answer was stored already");
+    assert_eq!(graphloom.hash(), plain_hash(&model));
+}
+
+#[test]
+fn waiting_documents_are_cancelled_by_name_and_are_found_by_their_words() {
+    let model = ScriptedModel::start();
+    let graphloom = with_things(&model);
+    graphloom.ok(&["add", "docs", "--no-wait", "--track", "one"]);
+    graphloom.run(&["cancel", "docs/ThingA.md"]).exits(0).says("cancelled docs/ThingA.md");
+    graphloom.run(&["cancel", "docs/ThingA.md"]).exits(0).says("not in the queue: docs/ThingA.md");
+    graphloom.run(&["cancel", "docs/ThingX.md"]).exits(1).says("no document");
+    graphloom.run(&["work"]).exits(0);
+    assert_eq!(graphloom.json(&["status"])["by_status"], json!({ "cancelled": 1, "ready": 3 }));
+    let found = graphloom.json(&["search", "ThingA"]);
+    assert_eq!(found["passages"][0]["source"], "docs/ThingA.md");
+    graphloom.run(&["cancel", "--track", "one"]).exits(0).says("not in the queue: docs/ThingB.md");
+    graphloom.run(&["retry", "docs/ThingA.md"]).exits(0);
+    assert_eq!(graphloom.hash(), plain_hash(&model));
+    graphloom.run(&["cancel", "--all"]).exits(0).says("nothing waits");
+}

@@ -1,0 +1,53 @@
+//! A paused workspace accepts documents and asks no model about them, until it is resumed.
+
+mod common;
+
+use std::process::Stdio;
+
+use common::model::ScriptedModel;
+use common::{Graphloom, Ran};
+use serde_json::json;
+
+fn with_things(model: &ScriptedModel, names: &[&str]) -> Graphloom {
+    let graphloom = Graphloom::new()
+        .with("GRAPHLOOM_BASE_URL", &model.base_url())
+        .with("GRAPHLOOM_LLM", "openai:scripted")
+        .with("GRAPHLOOM_MAX_CONCURRENT_CALLS", "1")
+        .with("GRAPHLOOM_GLEANING", "0");
+    for name in names {
+        graphloom.write(&format!("docs/{name}.md"), format!("{name} stands beside ThingZ.\n"));
+    }
+    graphloom
+}
+
+#[test]
+fn a_process_at_work_stores_what_is_in_flight_and_ends_and_the_work_goes_on_later() {
+    let model = ScriptedModel::start();
+    let names = ["ThingA", "ThingB", "ThingC"];
+    let graphloom = with_things(&model, &names);
+    model.allow(0);
+    let add = ["add", "docs"];
+    let child = graphloom.command(&add).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("runs");
+    model.wait_for_held();
+    graphloom.run(&["pause"]).exits(0).says("paused");
+    model.release();
+    Ran::of(&add, child.wait_with_output().expect("ends")).exits(6).says("the workspace is paused");
+    assert_eq!(model.asked().len(), 1, "no other question was sent");
+    assert_eq!(graphloom.json(&["status"])["queue"], "paused");
+    graphloom.run(&["status"]).exits(0).says("`graphloom resume` lets work go on");
+
+    graphloom.write("docs/ThingD.md", "ThingD stands beside ThingZ.\n");
+    graphloom.run(&add).exits(6).says("1 document accepted").says("the workspace is paused");
+    graphloom.run(&["work"]).exits(6);
+    assert_eq!(model.asked().len(), 1);
+
+    graphloom.run(&["resume"]).exits(0).says("`graphloom work` works on what waits");
+    let asked_before: usize = model.asked().values().sum();
+    graphloom.run(&["work"]).exits(0);
+    assert_eq!(model.asked().values().sum::<usize>() - asked_before, 3, "one answer was stored already");
+    assert_eq!(graphloom.json(&["status"])["by_status"], json!({ "ready": 4 }));
+    let plain = with_things(&model, &["ThingA", "ThingB", "ThingC", "ThingD"]);
+    plain.ok(&add);
+    assert_eq!(graphloom.hash(), plain.hash());
+    graphloom.run(&["resume"]).exits(0).says("it was not paused");
+}

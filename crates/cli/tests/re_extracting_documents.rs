@@ -1,0 +1,85 @@
+//! A document is asked about anew with another model, and answers as before until that is done.
+
+mod common;
+
+use common::Graphloom;
+use common::model::ScriptedModel;
+use serde_json::json;
+
+const ANEW: [&str; 4] = ["re-extract", "docs/ThingA.md", "--set", "extract_llm=openai:second"];
+
+fn with_things(model: &ScriptedModel) -> Graphloom {
+    let graphloom = Graphloom::new()
+        .with("GRAPHLOOM_BASE_URL", &model.base_url())
+        .with("GRAPHLOOM_LLM", "openai:scripted")
+        .with("GRAPHLOOM_MAX_CONCURRENT_CALLS", "1")
+        .with("GRAPHLOOM_GLEANING", "0");
+    for name in ["ThingA", "ThingB"] {
+        graphloom.write(&format!("docs/{name}.md"), format!("{name} stands beside ThingZ.\n"));
+    }
+    graphloom
+}
+
+fn asked(model: &ScriptedModel) -> usize {
+    model.asked().values().sum()
+}
+
+#[test]
+fn another_model_takes_the_place_of_the_first_for_one_document() {
+    let model = ScriptedModel::start();
+    model.count_tokens([2000, 0, 500]);
+    let graphloom = with_things(&model);
+    graphloom.ok(&["add", "docs"]);
+    assert_eq!(asked(&model), 2);
+    let estimating: Vec<&str> = ANEW.iter().copied().chain(["--estimate"]).collect();
+    let estimate = graphloom.json(&estimating);
+    assert_eq!((&estimate["documents"], &estimate["chunks"]), (&json!(1), &json!(1)));
+    assert_eq!(estimate["steps"][0]["model"], "openai:second");
+    let short: Vec<&str> = ANEW.iter().copied().chain(["--budget", "100tokens"]).collect();
+    graphloom.run(&short).exits(5);
+    assert_eq!(asked(&model), 2, "neither an estimate nor a budget too small asks anything");
+    graphloom.run(&["status"]).exits(0).says("re-extraction by openai:second: 0 of 1 chunk");
+
+    graphloom.run(&ANEW).exits(0).says("status --track re-extract-");
+    assert_eq!(asked(&model), 3);
+    graphloom.run(&ANEW).exits(0).says("1 document extracted by this model already");
+    graphloom.run(&["add", "docs"]).exits(0).says("2 unchanged");
+    assert_eq!(asked(&model), 3, "what is there is not asked about again");
+
+    let plain = with_things(&model);
+    plain.ok(&["add", "docs/ThingA.md", "--set", "extract_llm=openai:second"]);
+    plain.ok(&["add", "docs/ThingB.md"]);
+    assert_eq!(graphloom.hash(), plain.hash());
+}
+
+#[test]
+fn a_chunk_that_fails_keeps_what_was_said_before_and_is_listed() {
+    let model = ScriptedModel::start();
+    let graphloom = with_things(&model);
+    graphloom.ok(&["add", "docs"]);
+    model.refuse(Some("ThingA"));
+    let ran = graphloom.run(&ANEW).exits(3);
+    ran.says("failed: docs/ThingA.md chunk 0: ").says("`graphloom re-extract` tries what failed again");
+    graphloom.run(&["status"]).exits(0).says("chunk 0 keeps its old extraction");
+    assert!(graphloom.ok(&["graph", "ThingA"]).contains("docs/ThingA.md:1"));
+    graphloom.run(&["check"]).exits(0);
+
+    let before = graphloom.hash();
+    let done = graphloom.json(&["cancel", "docs/ThingA.md"]);
+    assert_eq!(done["kept"][0]["source"], "docs/ThingA.md");
+    assert_ne!(graphloom.hash(), before, "a failed re-extraction is part of the state until it is given up");
+    let plain = with_things(&model);
+    model.refuse(None);
+    plain.ok(&["add", "docs"]);
+    assert_eq!(graphloom.hash(), plain.hash());
+}
+
+#[test]
+fn documents_that_are_not_in_the_graph_are_not_re_extracted() {
+    let model = ScriptedModel::start();
+    let graphloom = with_things(&model);
+    graphloom.ok(&["add", "docs", "--no-wait"]);
+    graphloom.run(&ANEW).exits(1).says("none of these documents is in the graph yet");
+    graphloom.run(&["re-extract", "docs/none.md"]).exits(1).says("no document");
+    graphloom.run(&["re-extract"]).exits(2);
+}

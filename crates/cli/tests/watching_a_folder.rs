@@ -1,0 +1,183 @@
+//! `add --watch` adds what changes in a folder, and ends cleanly.
+#![cfg(unix)]
+
+mod common;
+
+use std::fs;
+use std::io::{BufRead, BufReader};
+use std::process::{Child, Command, Stdio};
+use std::sync::mpsc::{Receiver, channel};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use common::Graphloom;
+use serde_json::Value;
+
+/// Whatever a test waits for comes long before; if not, the test fails instead of hanging.
+const DEADLINE: Duration = Duration::from_secs(60);
+
+/// A watching process and the events that it prints.
+struct Watching {
+    child: Child,
+    events: Receiver<Value>,
+}
+
+impl Watching {
+    /// Starts and waits until it watches.
+    fn start(graphloom: &Graphloom, arguments: &[&str]) -> Self {
+        let watching = Self::spawn(graphloom, arguments);
+        watching.wait_for(|event| event["event"] == "watching");
+        watching
+    }
+
+    fn spawn(graphloom: &Graphloom, arguments: &[&str]) -> Self {
+        let arguments: Vec<&str> =
+            ["--json", "add", "docs", "--watch"].iter().chain(arguments).copied().collect();
+        let mut child = graphloom
+            .command(&arguments)
+            .stdout(Stdio::piped())
+            .stderr(Stdio::inherit())
+            .spawn()
+            .expect("runs");
+        let stdout = child.stdout.take().expect("piped");
+        let (send, events) = channel();
+        thread::spawn(move || {
+            for line in BufReader::new(stdout).lines().map_while(Result::ok) {
+                if let Ok(event) = serde_json::from_str(&line)
+                    && send.send(event).is_err()
+                {
+                    return;
+                }
+            }
+        });
+        Self { child, events }
+    }
+
+    /// The next event that is wanted.
+    fn wait_for(&self, wanted: impl Fn(&Value) -> bool) -> Value {
+        let end = Instant::now() + DEADLINE;
+        loop {
+            let left = end.saturating_duration_since(Instant::now());
+            let event = self.events.recv_timeout(left).expect("the event comes");
+            if wanted(&event) {
+                return event;
+            }
+        }
+    }
+
+    /// The next outcome of this source.
+    fn outcome_of(&self, source: &str) -> Value {
+        self.wait_for(|event| event["event"] == "source" && event["source"] == source)["outcome"].clone()
+    }
+
+    /// Asks it to end; its exit code.
+    fn interrupt(mut self) -> Option<i32> {
+        let sent = Command::new("kill").args(["-INT", &self.child.id().to_string()]).status();
+        assert!(sent.expect("kill runs").success());
+        self.child.wait().expect("ends").code()
+    }
+}
+
+impl Drop for Watching {
+    /// A test that failed leaves no process behind.
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+fn docs() -> Graphloom {
+    let graphloom = Graphloom::new();
+    graphloom.write("docs/a.md", "Maren Oskoldt founded the Larkfen Laboratory.\n");
+    graphloom.write("docs/b.md", "Tobias Wren directs the Larkfen Laboratory.\n");
+    graphloom
+}
+
+fn plain_hash(files: &[(&str, &str)]) -> String {
+    let plain = Graphloom::new();
+    for (name, text) in files {
+        plain.write(&format!("docs/{name}"), text);
+    }
+    plain.ok(&["add", "docs"]);
+    plain.hash()
+}
+
+#[test]
+fn what_is_new_changed_and_renamed_is_added_and_what_is_gone_is_removed_with_prune() {
+    let graphloom = docs();
+    let watching = Watching::start(&graphloom, &["--prune"]);
+    graphloom.write("docs/deep/er/c.md", "Ilse Brandt built the Weir House.\n");
+    assert_eq!(watching.outcome_of("docs/deep/er/c.md"), "accepted");
+    graphloom.write("docs/a.md", "Maren Oskoldt founded the Larkfen Laboratory in Kelm.\n");
+    assert_eq!(watching.outcome_of("docs/a.md"), "accepted");
+    // Ignored files are left out here too.
+    graphloom.write("docs/.graphloomignore", "secret.md\n");
+    graphloom.write("docs/secret.md", "Nobody may know.\n");
+    fs::rename(graphloom.path("docs/b.md"), graphloom.path("docs/renamed.md")).expect("renamed");
+    assert_eq!(watching.outcome_of("docs/renamed.md"), "accepted");
+    let gone = watching.wait_for(|event| event["event"] == "gone");
+    assert_eq!((&gone["source"], &gone["removed"]), (&Value::from("docs/b.md"), &Value::from(true)));
+    assert_eq!(watching.interrupt(), Some(0));
+    let files = [
+        ("a.md", "Maren Oskoldt founded the Larkfen Laboratory in Kelm.\n"),
+        ("deep/er/c.md", "Ilse Brandt built the Weir House.\n"),
+        ("renamed.md", "Tobias Wren directs the Larkfen Laboratory.\n"),
+    ];
+    assert_eq!(graphloom.hash(), plain_hash(&files));
+}
+
+#[test]
+fn without_prune_the_document_of_a_file_that_is_gone_stays_and_is_told_of() {
+    let graphloom = docs();
+    let watching = Watching::start(&graphloom, &[]);
+    fs::remove_file(graphloom.path("docs/b.md")).expect("removed");
+    let gone = watching.wait_for(|event| event["event"] == "gone");
+    assert_eq!((&gone["source"], &gone["removed"]), (&Value::from("docs/b.md"), &Value::from(false)));
+    assert_eq!(watching.interrupt(), Some(0));
+    assert_eq!(graphloom.json(&["status"])["counts"]["documents"], 2);
+    // What went while nobody watched is removed at the next start.
+    let watching = Watching::spawn(&graphloom, &["--prune"]);
+    watching.wait_for(|event| event["event"] == "gone" && event["removed"] == true);
+    watching.wait_for(|event| event["event"] == "watching");
+    assert_eq!(watching.interrupt(), Some(0));
+    assert_eq!(graphloom.hash(), plain_hash(&[("a.md", "Maren Oskoldt founded the Larkfen Laboratory.\n")]));
+}
+
+#[test]
+fn a_folder_that_is_gone_for_a_while_takes_no_document_with_it() {
+    let graphloom = docs();
+    let watching = Watching::start(&graphloom, &["--prune"]);
+    fs::rename(graphloom.path("docs"), graphloom.path("elsewhere")).expect("renamed");
+    watching.wait_for(|event| event["event"] == "trouble");
+    fs::rename(graphloom.path("elsewhere"), graphloom.path("docs")).expect("renamed back");
+    // The folder that came back is looked at again.
+    let ended = watching.interrupt();
+    assert_eq!(ended, Some(0));
+    assert_eq!(graphloom.json(&["status"])["counts"]["documents"], 2);
+}
+
+#[test]
+fn what_another_process_queued_is_worked_on_too() {
+    let graphloom = docs();
+    let watching = Watching::start(&graphloom, &[]);
+    graphloom.write("other.md", "Sigrid Falk keeps the archive.\n");
+    graphloom.ok(&["add", "other.md", "--no-wait"]);
+    graphloom.write("docs/c.md", "Ilse Brandt built the Weir House.\n");
+    let mut left = vec!["other.md", "docs/c.md"];
+    while !left.is_empty() {
+        let finished = watching.wait_for(|event| event["event"] == "finished");
+        left.retain(|source| finished["source"] != *source);
+    }
+    assert_eq!(watching.interrupt(), Some(0));
+}
+
+#[test]
+fn there_must_be_something_to_watch() {
+    let graphloom = Graphloom::new();
+    graphloom
+        .run(&["add", "none", "--watch"])
+        .exits(1)
+        .says("--watch needs folders and files that are there");
+    graphloom.run(&["add", "-", "--name", "a.md", "--watch"]).exits(2).says("no folder or file to watch");
+    graphloom.run(&["add", "docs", "--prune"]).exits(2);
+}

@@ -1,0 +1,122 @@
+//! Taking documents out of the queue, and pausing the whole of it.
+
+use std::collections::BTreeSet;
+
+use graphloom_core::{
+    Batch, DocumentId, Job, JobState, QueueState, Require, Snapshot, Store, StoreError, Timestamp,
+};
+
+use super::MAX_CONFLICTS;
+
+/// Jobs read or cancelled at a time.
+const PAGE: usize = 256;
+
+/// What a [`cancel`] did.
+#[derive(Debug, Clone, Default, PartialEq, Eq, serde::Serialize)]
+pub struct Cancellation {
+    /// Documents taken out of the queue, ascending.
+    pub cancelled: Vec<DocumentId>,
+    /// Documents whose re-extraction was given up; they stay as they were before it. Ascending.
+    pub kept: Vec<DocumentId>,
+    /// Documents that were not in the queue, or are unknown; nothing was changed about them. Ascending.
+    pub not_queued: Vec<DocumentId>,
+}
+
+/// Everything that waits, is being indexed, or is being re-extracted, ascending.
+pub async fn queued(snapshot: &dyn Snapshot) -> Result<Vec<DocumentId>, StoreError> {
+    let mut queued: BTreeSet<DocumentId> = BTreeSet::new();
+    let mut after: Option<DocumentId> = None;
+    loop {
+        let page = snapshot.scan_jobs(after.as_ref(), PAGE).await?;
+        let is_last = page.len() < PAGE;
+        after = page.last().map(|job| job.document.clone());
+        queued.extend(page.into_iter().filter(|job| job.state.is_open()).map(|job| job.document));
+        if is_last {
+            break;
+        }
+    }
+    let mut after = None;
+    loop {
+        let page = snapshot.scan_renewals(after.as_ref(), PAGE).await?;
+        let is_last = page.len() < PAGE;
+        after = page.last().map(|renewal| renewal.chunk.clone());
+        let chunks: Vec<_> = page.into_iter().map(|renewal| renewal.chunk).collect();
+        queued.extend(snapshot.chunks(&chunks).await?.into_iter().flatten().map(|chunk| chunk.document));
+        if is_last {
+            return Ok(queued.into_iter().collect());
+        }
+    }
+}
+
+/// Takes documents out of the queue, for all workers and for good: [`super::retry`] queues them again.
+///
+/// - A worker that is at one of them notices before its next call, or when the call in flight is answered; that answer
+///   is stored.
+/// - A document that is new stays where it was: words find it, and vectors once it is embedded; it says nothing in the
+///   graph. A new version leaves the old one in use.
+/// - A re-extraction is given up: the document stays as it was, and what the other model said is dropped.
+pub async fn cancel(store: &dyn Store, documents: &[DocumentId]) -> Result<Cancellation, StoreError> {
+    let documents: Vec<DocumentId> = documents.iter().collect::<BTreeSet<_>>().into_iter().cloned().collect();
+    let mut all = Cancellation::default();
+    for documents in documents.chunks(PAGE) {
+        let Cancellation { cancelled, kept, not_queued } = cancel_page(store, documents).await?;
+        all.cancelled.extend(cancelled);
+        all.kept.extend(kept);
+        all.not_queued.extend(not_queued);
+    }
+    Ok(all)
+}
+
+async fn cancel_page(store: &dyn Store, documents: &[DocumentId]) -> Result<Cancellation, StoreError> {
+    for _ in 0..MAX_CONFLICTS {
+        let snapshot = store.snapshot().await?;
+        let jobs = snapshot.jobs(documents).await?;
+        let renewals = snapshot.renewals_of(documents).await?;
+        drop(snapshot);
+        let (mut batch, mut done) = (Batch::default(), Cancellation::default());
+        for ((document, job), renewals) in documents.iter().zip(jobs).zip(renewals) {
+            let Some(job) = job.filter(|job| job.state.is_open() || !renewals.is_empty()) else {
+                done.not_queued.push(document.clone());
+                continue;
+            };
+            let require = Require::Lease { document: document.clone(), lease: job.lease.clone() };
+            batch.require.push(require);
+            batch.remove_renewals.extend(renewals.into_iter().map(|renewal| renewal.chunk));
+            if job.state.is_open() {
+                batch.put_jobs.push(Job { state: JobState::Cancelled, lease: None, ..job });
+                done.cancelled.push(document.clone());
+            } else {
+                batch.put_jobs.push(Job { lease: None, ..job });
+                done.kept.push(document.clone());
+            }
+        }
+        match store.commit(batch).await {
+            Ok(_) => return Ok(done),
+            Err(error) if error.is_conflict() => tracing::debug!(%error, "cancelling again"),
+            Err(error) => return Err(error),
+        }
+    }
+    let what = format!("other processes worked on the same documents {MAX_CONFLICTS} times in a row");
+    Err(StoreError::Conflict { what })
+}
+
+/// Pauses the queue for all workers until [`resume`]: those at work notice before their next call, store what is in
+/// flight, and end. Returns how it is then; a pause that holds already is left as it is.
+pub async fn pause(store: &dyn Store, now: Timestamp) -> Result<QueueState, StoreError> {
+    let before = store.snapshot().await?.queue().await?;
+    if before.is_paused() {
+        return Ok(before);
+    }
+    let paused = QueueState::Paused { since: now };
+    store.commit(Batch { set_queue: Some(paused), ..Batch::default() }).await?;
+    Ok(paused)
+}
+
+/// Lets the queue run again; returns how it was before. Nothing is started.
+pub async fn resume(store: &dyn Store) -> Result<QueueState, StoreError> {
+    let before = store.snapshot().await?.queue().await?;
+    if before.is_paused() {
+        store.commit(Batch { set_queue: Some(QueueState::Running), ..Batch::default() }).await?;
+    }
+    Ok(before)
+}

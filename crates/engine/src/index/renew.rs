@@ -1,0 +1,224 @@
+//! Asking about documents anew: another model's extractions take the place of the old ones, a document at a time.
+
+use std::collections::BTreeSet;
+
+use futures::stream;
+use graphloom_core::{
+    Batch, Chunk, ChunkExtraction, ChunkId, Document, DocumentId, ExtractionKey, Job, JobState, ProgressSink,
+    Renewal, Require, Snapshot, StoreError, TrackId, Visibility,
+};
+
+use super::work::{Ready, Run, release_leases};
+use super::{IndexError, MAX_CONFLICTS, RunReport};
+use crate::Engine;
+use crate::extract::extraction_key;
+use crate::offline::RULES;
+
+/// Documents whose renewal is noted in one commit.
+const PAGE: usize = 64;
+
+/// What is to be asked anew.
+#[derive(Debug, Clone, Default, PartialEq, Eq, serde::Serialize)]
+pub struct RenewalPlan {
+    /// Documents to be asked about, ascending.
+    pub renewed: Vec<DocumentId>,
+    /// Their chunks to be asked about.
+    pub chunks: u32,
+    /// Documents whose extractions are by the model already, ascending.
+    pub unchanged: Vec<DocumentId>,
+    /// Documents that another process renews now; they are left to it. Ascending.
+    pub busy: Vec<DocumentId>,
+    /// Documents that are not in the graph: new, stopped or cancelled ones, and new versions. Ascending.
+    pub not_ready: Vec<DocumentId>,
+}
+
+/// Notes that the chunks of these documents are to be asked about by the engine's extraction model, where what is said of
+/// them is not by it. The run `track` is noted as having queued them. [`renew`] does the work; the documents answer as
+/// before meanwhile.
+///
+/// - `gone` says whether the worker of that name has ended; what it had in its hands is free again.
+/// - A renewal by another model that was not finished is replaced.
+pub async fn plan_renewal(
+    engine: &Engine,
+    documents: &[DocumentId],
+    track: Option<&TrackId>,
+    gone: &(dyn Fn(&str) -> bool + Send + Sync),
+) -> Result<RenewalPlan, IndexError> {
+    // A run that was dropped may have left a commit under way; what it leased shows only after that.
+    engine.store.commit(Batch::default()).await?;
+    release_leases(engine, |lease| lease.owner == engine.index.worker || gone(&lease.owner)).await?;
+    let documents: Vec<DocumentId> = documents.iter().collect::<BTreeSet<_>>().into_iter().cloned().collect();
+    let mut plan = RenewalPlan::default();
+    for page in documents.chunks(PAGE) {
+        let of_page = plan_page(engine, page, track).await?;
+        plan.renewed.extend(of_page.renewed);
+        plan.chunks += of_page.chunks;
+        plan.unchanged.extend(of_page.unchanged);
+        plan.busy.extend(of_page.busy);
+        plan.not_ready.extend(of_page.not_ready);
+    }
+    Ok(plan)
+}
+
+async fn plan_page(
+    engine: &Engine,
+    documents: &[DocumentId],
+    track: Option<&TrackId>,
+) -> Result<RenewalPlan, IndexError> {
+    for _ in 0..MAX_CONFLICTS {
+        let snapshot = engine.store.snapshot().await?;
+        let (mut plan, mut batch) = (RenewalPlan::default(), Batch::default());
+        let renewals = snapshot.renewals_of(documents).await?;
+        for (id, renewals) in documents.iter().zip(renewals) {
+            let Some(Target { job, wanted, .. }) = Target::read(engine, snapshot.as_ref(), id).await? else {
+                plan.not_ready.push(id.clone());
+                continue;
+            };
+            if job.lease.is_some() {
+                plan.busy.push(id.clone());
+                continue;
+            }
+            if wanted.is_empty() && renewals.is_empty() {
+                plan.unchanged.push(id.clone());
+                continue;
+            }
+            let wanted_ids: BTreeSet<&ChunkId> = wanted.iter().map(|(chunk, _)| &chunk.id).collect();
+            let ended = renewals.iter().map(|renewal| &renewal.chunk).filter(|id| !wanted_ids.contains(id));
+            batch.remove_renewals.extend(ended.cloned());
+            batch.require.push(Require::Lease { document: id.clone(), lease: None });
+            for (chunk, key) in &wanted {
+                let known = renewals.iter().find(|renewal| renewal.chunk == chunk.id);
+                if known.is_none_or(|known| known.extraction.key() != Some(key)) {
+                    batch.put_renewals.push(Renewal {
+                        chunk: chunk.id.clone(),
+                        model: model_name(engine).to_owned(),
+                        extraction: ChunkExtraction::Pending,
+                    });
+                }
+            }
+            if wanted.is_empty() {
+                plan.unchanged.push(id.clone());
+                continue;
+            }
+            batch.put_tracks.extend(track.map(|track| (track.clone(), id.clone())));
+            plan.chunks += wanted.len() as u32;
+            plan.renewed.push(id.clone());
+        }
+        drop(snapshot);
+        match engine.store.commit(batch).await {
+            Ok(_) => return Ok(plan),
+            Err(error) if error.is_conflict() => tracing::debug!(%error, "planning again"),
+            Err(error) => return Err(error.into()),
+        }
+    }
+    let what = format!("other processes worked on the same documents {MAX_CONFLICTS} times in a row");
+    Err(StoreError::Conflict { what }.into())
+}
+
+/// Asks about documents as [`plan_renewal`] noted, and puts each new extraction in the place of the old one when the
+/// whole document is answered: one commit for the document, its mentions and facts, and what they touch.
+///
+/// - A chunk whose new extraction fails keeps its old one, and is listed with its document until it is asked about again
+///   or [`super::cancel`] gives it up.
+/// - Answers are stored as they arrive, so a run that ended early costs nothing twice when it is repeated.
+/// - A document that another process has in its hands is left to it.
+pub async fn renew(
+    engine: &Engine,
+    documents: &[DocumentId],
+    progress: ProgressSink<'_>,
+) -> Result<RunReport, IndexError> {
+    let run = Run::new(engine, progress);
+    let documents = stream::iter(documents.iter().cloned().map(Ok));
+    run.work_through(documents, |id| run.prepare_renewal(id)).await
+}
+
+/// The name of who extracts.
+fn model_name(engine: &Engine) -> &str {
+    engine.models.extract.as_deref().map_or(RULES, |model| model.name())
+}
+
+/// A document in the graph, and what of it is to be asked about.
+pub(super) struct Target {
+    job: Job,
+    document: Document,
+    pub(super) chunks: Vec<Chunk>,
+    /// Chunks whose extraction is not the one that the engine's model would be asked for, with that one's key.
+    pub(super) wanted: Vec<(Chunk, ExtractionKey)>,
+}
+
+impl Target {
+    /// `None` where the document is unknown or not in the graph.
+    pub(super) async fn read(
+        engine: &Engine,
+        snapshot: &dyn Snapshot,
+        id: &DocumentId,
+    ) -> Result<Option<Self>, StoreError> {
+        let ids = std::slice::from_ref(id);
+        let job = snapshot.jobs(ids).await?.into_iter().next().flatten();
+        let document = snapshot.documents(ids).await?.into_iter().next().flatten();
+        let (Some(job), Some(document)) = (job, document) else { return Ok(None) };
+        if job.state != JobState::Merged || document.visibility != Visibility::Live {
+            return Ok(None);
+        }
+        let chunks: Vec<Chunk> = snapshot.chunks_of(ids).await?.into_iter().flatten().collect();
+        let model = engine.models.extract.as_deref().map(|model| model.name());
+        let wanted = chunks.iter().filter_map(|chunk| {
+            let key = extraction_key(chunk, &engine.index.extract, &engine.prompts, model);
+            (chunk.extraction.key() != Some(&key)).then(|| (chunk.clone(), key))
+        });
+        let wanted = wanted.collect();
+        Ok(Some(Self { job, document, chunks, wanted }))
+    }
+}
+
+impl Run<'_> {
+    /// Brings a document to where its new extractions can be merged; `None` where it is lost or waits.
+    async fn prepare_renewal(&self, id: DocumentId) -> Result<Option<Ready>, IndexError> {
+        let Some(Target { mut job, document, mut chunks, wanted }) = self.claim_renewal(&id).await? else {
+            return Ok(None);
+        };
+        let wanted: BTreeSet<ChunkId> = wanted.into_iter().map(|(chunk, _)| chunk.id).collect();
+        for chunk in chunks.iter_mut().filter(|chunk| wanted.contains(&chunk.id)) {
+            chunk.extraction = ChunkExtraction::Pending;
+        }
+        let extracted = async {
+            if let Some(stop) = self.halt(&document.id).await? {
+                return Err(stop);
+            }
+            self.extract(&mut job, &document, &mut chunks).await
+        };
+        match extracted.await {
+            Ok(unstored) => Ok(Some(Ready { job, document, chunks, unstored, renewed: Some(wanted) })),
+            Err(stop) => self.stop(&job, &document, stop).await,
+        }
+    }
+
+    /// Claims a document whose renewal is noted; `None` where there is nothing to do, or another process has it.
+    async fn claim_renewal(&self, id: &DocumentId) -> Result<Option<Target>, IndexError> {
+        if self.is_stopping() {
+            return Ok(None);
+        }
+        for _ in 0..MAX_CONFLICTS {
+            let snapshot = self.engine.store.snapshot().await?;
+            let noted = snapshot.renewals_of(std::slice::from_ref(id)).await?;
+            let target = Target::read(self.engine, snapshot.as_ref(), id).await?;
+            drop(snapshot);
+            let Some(mut target) = target else { return Ok(None) };
+            let noted: BTreeSet<ChunkId> = noted.into_iter().flatten().map(|renewal| renewal.chunk).collect();
+            target.wanted.retain(|(chunk, _)| noted.contains(&chunk.id));
+            if target.wanted.is_empty() || target.job.lease.is_some() {
+                return Ok(None);
+            }
+            let require = vec![Require::Lease { document: id.clone(), lease: None }];
+            let lease = Some(self.lease(self.engine.clock.now()));
+            let job = Job { lease, attempts: target.job.attempts + 1, ..target.job.clone() };
+            let batch = Batch { require, put_jobs: vec![job.clone()], ..Batch::default() };
+            match self.engine.store.commit(batch).await {
+                Ok(_) => return Ok(Some(Target { job, ..target })),
+                Err(error) if error.is_conflict() => tracing::debug!(%error, "claiming again"),
+                Err(error) => return Err(error.into()),
+            }
+        }
+        Ok(None)
+    }
+}

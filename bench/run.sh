@@ -21,6 +21,7 @@
 #   forms               records asked for as lines and as JSON held to a schema: is it one graph?
 #   offline             the offline default's phrases and embedder on question sets: needs no harness
 #   filtered            retrieval with filters that allow 1 to 100% of musique_train100, offline: needs no harness
+#   deletes             `rm` of one document and of a hundred, out of 1,890: needs no harness
 #   offline-index       the offline default through the harness: indexing, quality
 #   table               the comparison, in Markdown
 #
@@ -50,7 +51,11 @@ if [ $# -eq 0 ]; then
     fi
 fi
 
-build() { cargo build --release --locked --manifest-path "$root/Cargo.toml" -p graphloom-bench; }
+build() { cargo build --release --locked --manifest-path "$root/Cargo.toml" -p "${1:-graphloom-bench}"; }
+
+has_questions() {
+    [ -d "$questions" ] || { echo "bench: no question sets at $questions; set GRAPHLOOM_BENCH_QUESTIONS" >&2; exit 2; }
+}
 
 # The harness names results after the adapter's command, so Graphloom is put on the path under its own name.
 prepare() {
@@ -85,7 +90,7 @@ for step in "$@"; do
     table) prepare "$step"; "$BENCH_HOME/venv/bin/python" "$root/bench/table.py" "$BENCH_HOME/results"; continue ;;
     offline)
         build
-        [ -d "$questions" ] || { echo "bench: no question sets at $questions; set GRAPHLOOM_BENCH_QUESTIONS" >&2; exit 2; }
+        has_questions
         "$target/release/graphloom-bench-offline" --data "$questions"
         continue
         ;;
@@ -93,6 +98,12 @@ for step in "$@"; do
         build
         [ -d "$questions/$corpus" ] || { echo "bench: no $corpus at $questions; set GRAPHLOOM_BENCH_QUESTIONS" >&2; exit 2; }
         "$target/release/graphloom-bench-filtered" --data "$questions/$corpus"
+        continue
+        ;;
+    deletes)
+        build graphloom-cli
+        has_questions
+        python3 "$root/bench/deletes.py" --graphloom "$target/release/graphloom" --corpus "$questions/$corpus/corpus.jsonl"
         continue
         ;;
     lightrag*) prepare "$step" ;;

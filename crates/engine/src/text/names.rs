@@ -90,18 +90,21 @@ fn strip_outer(name: &str) -> &str {
     name
 }
 
-/// Without curly quotes, except an apostrophe between letters, and without straight quotes beside CJK
-/// characters.
+/// Without curly quotes, except an apostrophe behind a letter that closes no quote, and without straight quotes beside
+/// CJK characters.
 fn remove_inner_quotes(name: &str) -> String {
     let chars: Vec<char> = name.chars().collect();
     let before = |i: usize| i.checked_sub(1).and_then(|i| chars.get(i)).copied();
     let mut kept = String::with_capacity(name.len());
+    let mut open = 0usize;
     for (i, &c) in chars.iter().enumerate() {
         let (previous, next) = (before(i), chars.get(i + 1).copied());
         let beside_cjk = previous.is_some_and(is_cjk) || next.is_some_and(is_cjk);
         match c {
+            '‘' => open += 1,
+            '’' if open > 0 && !next.is_some_and(char::is_alphabetic) => open -= 1,
             '’' if !beside_cjk && previous.is_some_and(char::is_alphabetic) => kept.push('\''),
-            '“' | '”' | '‘' | '’' => {}
+            '“' | '”' | '’' => {}
             '"' | '\'' if beside_cjk => {}
             c => kept.push(c),
         }
@@ -175,6 +178,8 @@ mod tests {
         check_name("iPhone\t 15\u{a0}Pro\n", Some("iPhone 15 Pro"));
         check_name("AT&amp;T", Some("AT&T"));
         check_name("O’Brien", Some("O'Brien"));
+        check_name("‘O’Brien’ of Kelm", Some("O'Brien of Kelm"));
+        check_name("the ‘old’ weir of the Brandts’", Some("the old weir of the Brandts'"));
     }
 
     #[test]

@@ -5,6 +5,8 @@
 //! of `graphloom-core`; clock, store and models come in through [`Engine`].
 
 pub mod chunk;
+#[cfg(test)]
+mod conformance;
 pub mod edit;
 pub mod explore;
 pub mod export;

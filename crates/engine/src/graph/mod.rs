@@ -3,6 +3,8 @@
 //! While documents stream in, an entity with many mentions would be derived again for each of them, and its description
 //! summarised again. So what is costly is only counted then and marked stale, and derived once at the end.
 
+#[cfg(test)]
+mod conformance;
 mod describe;
 mod moved;
 mod records;

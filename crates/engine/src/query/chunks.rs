@@ -13,7 +13,7 @@ use super::{Arm, ChunkPick, QueryError, Question};
 use crate::scope::Scope;
 
 /// Chunks considered behind one entity or relation, at most.
-const MAX_SOURCE_CHUNKS: usize = 200;
+pub(super) const MAX_SOURCE_CHUNKS: usize = 200;
 
 /// Chunks read at once where no number is asked for.
 const LOAD_BLOCK: usize = 64;
@@ -74,7 +74,7 @@ pub(super) async fn collect(
 }
 
 /// Picks by the question's method; by polling too where vectors are missing or give nothing.
-fn pick(
+pub(super) fn pick(
     sources: &Sources<ChunkId>,
     question: &Question,
     similarities: &BTreeMap<ChunkId, f32>,

@@ -1,6 +1,7 @@
 //! Questions to a small library, mode by mode.
 
 mod answering;
+mod conformance;
 mod following_up;
 mod prompting;
 mod remembering;

@@ -1,0 +1,177 @@
+//! Reads the tables of `tests/lightrag`: what LightRAG makes of an input, what Graphloom makes of it, and why where that
+//! differs. The tables of functions that anyone can call are checked here, the others beside their functions.
+//!
+//! What is said of LightRAG was taken from running release 1.5.7; what is said of Graphloom follows from the rules in
+//! `docs/methods/lightrag.md`.
+
+use std::collections::BTreeSet;
+use std::fmt::Debug;
+
+use graphloom_core::Format;
+use serde::Deserialize;
+use serde::de::DeserializeOwned;
+
+use crate::chunk::{ChunkConfig, ChunkStrategy, chunk};
+use crate::extract::parse::parse;
+use crate::parse::ParsedDocument;
+use crate::text::{Tokenizer, clean_name, entity_key, sanitize};
+
+/// Where the steps are described that the tables are about.
+const PAGE: &str = include_str!("../../../docs/methods/lightrag.md");
+/// Fewest rows of a table.
+const MIN_ROWS: usize = 8;
+
+/// A table of inputs and what becomes of them.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Table<I, O> {
+    /// The heading of [`PAGE`] that this stands under.
+    page: String,
+    /// What is compared, what an input means, and LightRAG's rule.
+    rule: String,
+    pub(crate) rows: Vec<Row<I, O>>,
+}
+
+/// One input.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Row<I, O> {
+    case: String,
+    pub(crate) input: I,
+    lightrag: O,
+    ours: O,
+    verdict: Verdict,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(rename_all = "lowercase")]
+enum Verdict {
+    Same,
+    /// With the reason.
+    Differs(String),
+}
+
+impl<I: DeserializeOwned, O: DeserializeOwned + Debug + PartialEq> Table<I, O> {
+    /// The table in this JSON, whose verdicts agree with its values.
+    pub(crate) fn read(json: &str) -> Self {
+        let table: Self = serde_json::from_str(json).expect("a table of conformance");
+        assert!(table.rule.contains("LightRAG"), "a table names LightRAG's rule");
+        let heading = format!("\n### {}\n", table.page);
+        assert!(PAGE.contains(&heading), "{} is no step of docs/methods/lightrag.md", table.page);
+        assert!(table.rows.len() >= MIN_ROWS, "{} rows are too few: {}", table.rows.len(), table.rule);
+        let cases: BTreeSet<&str> = table.rows.iter().map(|row| row.case.as_str()).collect();
+        assert_eq!(cases.len(), table.rows.len(), "every case has a name of its own: {}", table.rule);
+        for row in &table.rows {
+            match &row.verdict {
+                Verdict::Same => assert_eq!(row.ours, row.lightrag, "{} is not the same", row.case),
+                Verdict::Differs(why) => {
+                    assert!(!why.is_empty(), "{} gives no reason", row.case);
+                    assert_ne!(row.ours, row.lightrag, "{} does not differ", row.case);
+                }
+            }
+        }
+        table
+    }
+
+    /// Compares `found`, one value a row, with the table.
+    #[track_caller]
+    pub(crate) fn check(&self, found: Vec<O>) {
+        assert_eq!(found.len(), self.rows.len());
+        let wrong: Vec<String> = (self.rows.iter().zip(&found))
+            .filter(|(row, found)| row.ours != **found)
+            .map(|(row, found)| format!("{}: expected {:?}, found {found:?}", row.case, row.ours))
+            .collect();
+        assert!(wrong.is_empty(), "{}\n{}", self.rule, wrong.join("\n"));
+    }
+}
+
+/// `n` tokens that no other number begins with.
+pub(crate) fn words(number: usize, tokens: usize) -> String {
+    let text = format!("{number:03}{}", " word".repeat(tokens - 1));
+    assert_eq!(Tokenizer.count(&text) as usize, tokens);
+    text
+}
+
+/// A text, written out or as a repetition.
+#[derive(Debug, PartialEq, Deserialize)]
+#[serde(untagged)]
+enum Text {
+    Plain(String),
+    Repeated { repeat: String, times: usize },
+}
+
+impl Text {
+    fn whole(&self) -> String {
+        match self {
+            Self::Plain(text) => text.clone(),
+            Self::Repeated { repeat, times } => repeat.repeat(*times),
+        }
+    }
+}
+
+#[test]
+fn texts_are_sanitised_as_the_table_says() {
+    let table: Table<String, String> = Table::read(include_str!("../tests/lightrag/sanitizing.json"));
+    table.check(table.rows.iter().map(|row| sanitize(&row.input).into_owned()).collect());
+}
+
+#[test]
+fn names_are_cleaned_as_the_table_says() {
+    let mut table: Table<Text, Option<Text>> = Table::read(include_str!("../tests/lightrag/names.json"));
+    for row in &mut table.rows {
+        row.ours = row.ours.take().map(|name| Text::Plain(name.whole()));
+    }
+    table.check(table.rows.iter().map(|row| clean_name(&row.input.whole()).map(Text::Plain)).collect());
+}
+
+#[test]
+fn types_are_read_as_the_table_says() {
+    let table: Table<String, Option<String>> = Table::read(include_str!("../tests/lightrag/types.json"));
+    let kind = |written: &String| {
+        let answer = format!("entity<|#|>Kelm<|#|>{written}<|#|>A town.\n<|COMPLETE|>");
+        parse(&answer, false).records().entities.pop().map(|entity| entity.kind)
+    };
+    table.check(table.rows.iter().map(|row| kind(&row.input)).collect());
+}
+
+#[test]
+fn names_are_one_entity_where_the_table_says() {
+    let table: Table<[String; 2], bool> = Table::read(include_str!("../tests/lightrag/identity.json"));
+    let key = |name: &String| clean_name(name).and_then(|name| entity_key(&name)).expect("a name");
+    table.check(table.rows.iter().map(|row| key(&row.input[0]) == key(&row.input[1])).collect());
+}
+
+#[test]
+fn fixed_windows_stand_where_the_table_says() {
+    #[derive(Deserialize)]
+    struct Input {
+        text: Text,
+        size: u32,
+        overlap: u32,
+    }
+    /// Where the windows stand, in characters; `None` where LightRAG fails, or for a window it cannot place.
+    type Windows = Option<Vec<Option<[usize; 2]>>>;
+
+    let table: Table<Input, Windows> = Table::read(include_str!("../tests/lightrag/windows.json"));
+    let windows = |Input { text, size, overlap }: &Input| {
+        let document = ParsedDocument {
+            text: text.whole(),
+            format: Format::Text,
+            encoding: "UTF-8".to_owned(),
+            title: None,
+            headings: Vec::new(),
+            lines_match_source: true,
+            parts: Vec::new(),
+            remarks: Vec::new(),
+        };
+        let config = ChunkConfig {
+            strategy: ChunkStrategy::TokenWindow,
+            max_chunk_tokens: Some(*size),
+            overlap_tokens: *overlap,
+        };
+        let chars = |end: u64| document.text[..end as usize].chars().count();
+        let pieces = chunk(&document, &config, Tokenizer);
+        Some(pieces.into_iter().map(|piece| Some([chars(piece.span.start), chars(piece.span.end)])).collect())
+    };
+    table.check(table.rows.iter().map(|row| windows(&row.input)).collect());
+}

@@ -7,6 +7,7 @@ mod listing;
 mod ready_graph;
 mod remove;
 mod renew;
+mod requeue;
 mod settle;
 mod status;
 mod work;
@@ -22,8 +23,9 @@ pub use listing::{DocumentSort, ListError, Listing, count_by_status, list};
 pub use ready_graph::{CUSTOM_KG_MODEL, ReadyGraph, ReadyGraphError, accept_graph};
 pub use remove::{Removal, delete};
 pub use renew::{RenewalPlan, plan_renewal, renew};
+pub use requeue::{Queued, retry};
 pub use status::{DocumentState, RenewalState, states_of};
-pub use work::{MAX_DAMAGED_ATTEMPTS, Queued, retry, run};
+pub use work::{MAX_DAMAGED_ATTEMPTS, run};
 
 use crate::chunk::ChunkConfig;
 use crate::extract::ExtractSpec;

@@ -1,0 +1,78 @@
+//! Queueing again what failed, stopped or was cancelled.
+
+use graphloom_core::{
+    Batch, Chunk, ChunkExtraction, ChunkId, DocumentId, Job, JobState, Require, StoreError, TrackId,
+    VectorKind,
+};
+
+use super::{IndexError, MAX_CONFLICTS};
+use crate::Engine;
+
+/// What a [`retry`] queued again.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, serde::Serialize)]
+pub struct Queued {
+    /// Documents: with failed chunks, stopped, or cancelled.
+    pub documents: u32,
+    /// Failed and damaged chunks.
+    pub chunks: u32,
+}
+
+/// Queues the failed and damaged chunks of these documents again, and documents that stopped or were cancelled; [`super::run`]
+/// then works on them. What was saved of damaged chunks counts until then. The documents are noted as queued by the run `track`.
+pub async fn retry(
+    engine: &Engine,
+    documents: &[DocumentId],
+    track: Option<&TrackId>,
+) -> Result<Queued, IndexError> {
+    for _ in 0..MAX_CONFLICTS {
+        let snapshot = engine.store.snapshot().await?;
+        let chunks = snapshot.chunks_of(documents).await?;
+        let jobs = snapshot.jobs(documents).await?;
+        let (mut batch, mut queued) = (Batch::default(), Queued::default());
+        for (chunks, job) in chunks.into_iter().zip(jobs) {
+            let Some(job) = job else { continue };
+            let again: Vec<(ChunkId, ChunkExtraction)> = chunks.iter().filter_map(asked_again).collect();
+            let state = match job.state {
+                JobState::Accepted | JobState::Chunked | JobState::Merged if again.is_empty() => continue,
+                JobState::Accepted => JobState::Accepted,
+                JobState::Chunked | JobState::Merged => JobState::Chunked,
+                JobState::Failed { .. } | JobState::Cancelled => {
+                    let ids: Vec<String> = chunks.iter().map(|chunk| chunk.id.to_string()).collect();
+                    let vectors = snapshot.vectors(VectorKind::Chunk, &ids).await?;
+                    if vectors.iter().all(Option::is_some) { JobState::Chunked } else { JobState::Accepted }
+                }
+            };
+            queued.documents += 1;
+            queued.chunks += again.len() as u32;
+            batch.set_extractions.extend(again);
+            batch.put_tracks.extend(track.map(|track| (track.clone(), job.document.clone())));
+            let require = Require::Lease { document: job.document.clone(), lease: job.lease.clone() };
+            batch.require.push(require);
+            // Whoever works on it would not see what is queued again, so it is taken up anew.
+            batch.put_jobs.push(Job { state, lease: None, ..job });
+        }
+        drop(snapshot);
+        match engine.store.commit(batch).await {
+            Ok(_) => return Ok(queued),
+            Err(error) if error.is_conflict() => tracing::debug!(%error, "queueing again"),
+            Err(error) => return Err(error.into()),
+        }
+    }
+    let what = format!("other processes worked on the same documents {MAX_CONFLICTS} times in a row");
+    Err(StoreError::Conflict { what }.into())
+}
+
+/// A chunk's state once it is queued again; `None` where there is nothing to ask again.
+fn asked_again(chunk: &Chunk) -> Option<(ChunkId, ChunkExtraction)> {
+    let again = match &chunk.extraction {
+        ChunkExtraction::Failed { .. } => ChunkExtraction::Pending,
+        ChunkExtraction::Damaged { key, reason, attempts, again: false } => {
+            let (key, reason) = (key.clone(), reason.clone());
+            ChunkExtraction::Damaged { key, reason, attempts: *attempts, again: true }
+        }
+        ChunkExtraction::Pending
+        | ChunkExtraction::Done { .. }
+        | ChunkExtraction::Damaged { again: true, .. } => return None,
+    };
+    Some((chunk.id.clone(), again))
+}

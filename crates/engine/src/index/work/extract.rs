@@ -1,0 +1,225 @@
+//! Asking about the chunks of a document, and taking what the store has or what was saved of damaged answers.
+
+use std::collections::BTreeMap;
+
+use futures::{StreamExt, stream};
+use graphloom_core::{
+    Batch, Chunk, ChunkExtraction, Document, Extraction, ExtractionKey, Job, ModelError, Records, Stage,
+    StoreError,
+};
+
+use super::Run;
+use super::stop::{Stop, chain, needs_a_person};
+use crate::extract::{Extracted, extract_by_model, extract_by_rules, extraction_key};
+
+/// Times a chunk is tried whose answers are damaged again and again; then the best of them counts as the answer.
+pub const MAX_DAMAGED_ATTEMPTS: u32 = 3;
+
+impl Run<'_> {
+    /// Asks about every chunk that has no extraction yet. What a model says is committed as it arrives; what rules say
+    /// is returned.
+    pub(in super::super) async fn extract(
+        &self,
+        job: &mut Job,
+        document: &Document,
+        chunks: &mut [Chunk],
+    ) -> Result<BTreeMap<ExtractionKey, Extraction>, Stop> {
+        let total = chunks.len();
+        let model = self.engine.models.extract.as_deref();
+        let spec = &self.engine.index.extract;
+        let prompts = &self.engine.prompts;
+        let key_of = |chunk: &Chunk| extraction_key(chunk, spec, prompts, model.map(|model| model.name()));
+        let mut wanted: BTreeMap<ExtractionKey, Vec<usize>> = BTreeMap::new();
+        for (at, chunk) in chunks.iter().enumerate() {
+            if chunk.extraction.is_queued() {
+                wanted.entry(key_of(chunk)).or_default().push(at);
+            }
+        }
+        let mut done = total - wanted.values().map(Vec::len).sum::<usize>();
+        let Some(model) = model else {
+            let mut unstored = BTreeMap::new();
+            for (key, places) in wanted {
+                for at in &places {
+                    chunks[*at].extraction = ChunkExtraction::Done { key: key.clone() };
+                }
+                let extraction = extract_by_rules(&chunks[places[0]], key.clone());
+                self.count(|report| report.extracted += places.len() as u32);
+                unstored.insert(key, extraction);
+            }
+            self.advanced(document, Stage::Extract, total, total);
+            return Ok(unstored);
+        };
+
+        let reused = self.reuse(job, chunks, &mut wanted).await?;
+        done += reused;
+        // One question per distinct text; the answers are applied to every chunk that asked.
+        let questions: Vec<(ExtractionKey, Vec<usize>, Chunk)> = wanted
+            .into_iter()
+            .map(|(key, places)| (key, places.clone(), chunks[places[0]].clone()))
+            .collect();
+        let clock = self.engine.clock.as_ref();
+        let mut answers = stream::iter(questions)
+            .map(|(key, places, chunk)| async move {
+                let permit = self.calls.acquire().await;
+                let answer = match self.halt(&document.id).await {
+                    Ok(None) => Ok(extract_by_model(&chunk, key.clone(), spec, prompts, model, clock).await),
+                    Ok(Some(stop)) => Err(stop),
+                    Err(error) => Err(error.into()),
+                };
+                (key, places, answer, permit)
+            })
+            .buffer_unordered(self.engine.index.max_concurrent_calls.max(1));
+        let (mut fatal, mut over_budget, mut halted) = (None, None, None);
+        while let Some((key, places, answer, permit)) = answers.next().await {
+            let Extracted { result, losses, mut calls } = match answer {
+                Ok(extracted) => extracted,
+                // Nothing more is asked, and answers that are on their way are still stored.
+                Err(stop) => {
+                    halted.get_or_insert(stop);
+                    continue;
+                }
+            };
+            calls.retain(|call| call.attempts > 0);
+            let mut batch = Batch { append_calls: calls, ..Batch::default() };
+            let state = match result {
+                Ok(extraction) if losses.is_empty() => {
+                    batch.put_extractions.push(extraction);
+                    self.count(|report| report.extracted += places.len() as u32);
+                    ChunkExtraction::Done { key }
+                }
+                Ok(saved) => {
+                    let before: Vec<&ChunkExtraction> =
+                        places.iter().map(|at| &chunks[*at].extraction).collect();
+                    let (state, extraction) = self.damaged(key, saved, losses.describe(), &before).await?;
+                    batch.put_extractions.push(extraction);
+                    self.count(|report| report.extracted += places.len() as u32);
+                    if let ChunkExtraction::Damaged { reason, .. } = &state {
+                        self.count(|report| report.damaged_chunks += places.len() as u32);
+                        places
+                            .iter()
+                            .for_each(|at| self.chunk_damaged(document, chunks[*at].ordinal, reason));
+                    }
+                    state
+                }
+                // The run ends, but not before what was paid for is stored.
+                Err(error) if needs_a_person(&error) => {
+                    fatal = Some(error);
+                    let state = job.state.clone();
+                    self.commit_step(job, state, batch).await?;
+                    break;
+                }
+                // These chunks wait for the next run, and answers that are on their way are still stored.
+                Err(ModelError::OverBudget { what, .. }) => {
+                    over_budget = Some(what);
+                    if !batch.append_calls.is_empty() {
+                        let state = job.state.clone();
+                        self.commit_step(job, state, batch).await?;
+                    }
+                    continue;
+                }
+                Err(error) => {
+                    let reason = chain(&error);
+                    self.count(|report| report.failed_chunks += places.len() as u32);
+                    for at in &places {
+                        self.chunk_failed(document, chunks[*at].ordinal, &reason);
+                    }
+                    ChunkExtraction::Failed { reason, attempts: job.attempts }
+                }
+            };
+            for at in &places {
+                let chunk = &mut chunks[*at];
+                chunk.extraction = match (&state, &chunk.extraction) {
+                    // What was saved before still counts.
+                    (
+                        ChunkExtraction::Failed { .. },
+                        ChunkExtraction::Damaged { key, reason, attempts, .. },
+                    ) => {
+                        let (key, reason) = (key.clone(), reason.clone());
+                        ChunkExtraction::Damaged { key, reason, attempts: *attempts, again: false }
+                    }
+                    _ => state.clone(),
+                };
+                batch.set_extractions.push((chunk.id.clone(), chunk.extraction.clone()));
+            }
+            let job_state = job.state.clone();
+            match self.commit_step(job, job_state, batch.clone()).await {
+                Ok(()) => {}
+                Err(error) if error.is_conflict() => {
+                    self.keep_paid(&document.id, batch).await?;
+                    halted.get_or_insert(Stop::Lost);
+                    continue;
+                }
+                Err(error) => return Err(error.into()),
+            }
+            drop(permit);
+            done += places.len();
+            self.advanced(document, Stage::Extract, done, total);
+        }
+        match (fatal, halted, over_budget) {
+            (Some(error), ..) => Err(Stop::Fatal(error.into())),
+            (None, Some(stop), _) => Err(stop),
+            (None, None, Some(what)) => Err(Stop::OverBudget(what)),
+            (None, None, None) => Ok(BTreeMap::new()),
+        }
+    }
+
+    /// The state of a chunk of whose answer records were lost, and the extraction that speaks for it: what was saved now, or
+    /// `before` where that is more. After [`MAX_DAMAGED_ATTEMPTS`] it counts as the answer, its loss among its rejects.
+    async fn damaged(
+        &self,
+        key: ExtractionKey,
+        saved: Extraction,
+        reason: String,
+        before: &[&ChunkExtraction],
+    ) -> Result<(ChunkExtraction, Extraction), StoreError> {
+        let (mut best, mut attempts) = (saved, 1);
+        for before in before {
+            if let ChunkExtraction::Damaged { key, attempts: tried, .. } = before {
+                attempts = attempts.max(tried + 1);
+                let stored =
+                    self.engine.store.snapshot().await?.extractions(std::slice::from_ref(key)).await?;
+                let size = |records: &Records| records.entities.len() + records.relations.len();
+                let more = |stored: &Extraction| size(&stored.records) > size(&best.records);
+                if let Some(stored) = stored.into_iter().flatten().next().filter(more) {
+                    best = stored;
+                }
+            }
+        }
+        if attempts >= MAX_DAMAGED_ATTEMPTS {
+            return Ok((ChunkExtraction::Done { key: key.clone() }, Extraction { key, ..best }));
+        }
+        let key = best.key.clone();
+        Ok((ChunkExtraction::Damaged { key, reason, attempts, again: false }, best))
+    }
+
+    /// Takes extractions that the store already has, so that nothing paid for is paid for again; returns how many
+    /// chunks that settled.
+    async fn reuse(
+        &self,
+        job: &mut Job,
+        chunks: &mut [Chunk],
+        wanted: &mut BTreeMap<ExtractionKey, Vec<usize>>,
+    ) -> Result<usize, Stop> {
+        let keys: Vec<ExtractionKey> = wanted.keys().cloned().collect();
+        let snapshot = self.engine.store.snapshot().await?;
+        let known = snapshot.extractions(&keys).await?;
+        drop(snapshot);
+        let mut batch = Batch::default();
+        for (key, known) in keys.into_iter().zip(known) {
+            if known.is_none() {
+                continue;
+            }
+            for at in wanted.remove(&key).unwrap_or_default() {
+                chunks[at].extraction = ChunkExtraction::Done { key: key.clone() };
+                batch.set_extractions.push((chunks[at].id.clone(), chunks[at].extraction.clone()));
+            }
+        }
+        let reused = batch.set_extractions.len();
+        if reused > 0 {
+            self.count(|report| report.reused += reused as u32);
+            let state = job.state.clone();
+            self.commit_step(job, state, batch).await?;
+        }
+        Ok(reused)
+    }
+}

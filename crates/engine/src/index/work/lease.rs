@@ -1,0 +1,97 @@
+//! Who works on a document: claims by a lease that lasts for a time, and leases taken back.
+
+use graphloom_core::{Batch, DocumentId, Job, Lease, Require, StoreError, Timestamp};
+
+use super::Run;
+use super::stop::Stop;
+use crate::Engine;
+use crate::index::{IndexError, MAX_CONFLICTS};
+
+/// Jobs read per page when leases of gone workers are released.
+const PAGE: usize = 500;
+
+/// Takes away the leases for which `which` holds, so that their jobs can be claimed.
+pub(in super::super) async fn release_leases(
+    engine: &Engine,
+    which: impl Fn(&Lease) -> bool,
+) -> Result<(), StoreError> {
+    let mut after: Option<DocumentId> = None;
+    loop {
+        let snapshot = engine.store.snapshot().await?;
+        let page = snapshot.scan_jobs(after.as_ref(), PAGE).await?;
+        drop(snapshot);
+        after = page.last().map(|job| job.document.clone());
+        let end = page.len() < PAGE;
+        for job in page {
+            if job.lease.as_ref().is_some_and(&which) {
+                let require =
+                    vec![Require::Lease { document: job.document.clone(), lease: job.lease.clone() }];
+                let batch = Batch { require, put_jobs: vec![Job { lease: None, ..job }], ..Batch::default() };
+                match engine.store.commit(batch).await {
+                    Ok(_) => {}
+                    Err(error) if error.is_conflict() => {}
+                    Err(error) => return Err(error),
+                }
+            }
+        }
+        if end {
+            return Ok(());
+        }
+    }
+}
+
+impl Run<'_> {
+    /// Claims the next jobs; `None` when there are none left to take.
+    pub(super) async fn claim(&self) -> Result<Option<Vec<Job>>, IndexError> {
+        if self.is_stopping() {
+            return Ok(None);
+        }
+        let limit = self.engine.index.max_concurrent_documents.max(1) * 2;
+        for _ in 0..MAX_CONFLICTS {
+            let now = self.engine.clock.now();
+            let snapshot = self.engine.store.snapshot().await?;
+            let jobs = snapshot.claimable_jobs(now, limit).await?;
+            let queue = snapshot.queue().await?;
+            drop(snapshot);
+            if jobs.is_empty() {
+                return Ok(None);
+            }
+            if queue.is_paused() {
+                self.paused();
+                return Ok(None);
+            }
+            let mut batch = Batch::default();
+            for job in jobs {
+                batch
+                    .require
+                    .push(Require::Lease { document: job.document.clone(), lease: job.lease.clone() });
+                batch.put_jobs.push(Job { lease: Some(self.lease(now)), attempts: job.attempts + 1, ..job });
+            }
+            let claimed = batch.put_jobs.clone();
+            match self.engine.store.commit(batch).await {
+                Ok(_) => return Ok(Some(claimed)),
+                Err(error) if error.is_conflict() => tracing::debug!(%error, "claiming again"),
+                Err(error) => return Err(error.into()),
+            }
+        }
+        Ok(None)
+    }
+
+    pub(in super::super) fn lease(&self, now: Timestamp) -> Lease {
+        Lease {
+            owner: self.engine.index.worker.clone(),
+            expires_at: Timestamp(now.0 + self.engine.index.lease_ms),
+        }
+    }
+
+    /// Why nothing more may be asked about a document, where that is so.
+    pub(in super::super) async fn halt(&self, document: &DocumentId) -> Result<Option<Stop>, StoreError> {
+        let snapshot = self.engine.store.snapshot().await?;
+        if snapshot.queue().await?.is_paused() {
+            return Ok(Some(Stop::Paused));
+        }
+        let job = snapshot.jobs(std::slice::from_ref(document)).await?.into_iter().next().flatten();
+        let holder = job.and_then(|job| job.lease).map(|lease| lease.owner);
+        Ok((holder.as_ref() != Some(&self.engine.index.worker)).then_some(Stop::Lost))
+    }
+}

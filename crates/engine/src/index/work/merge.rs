@@ -1,0 +1,143 @@
+//! Merging ready documents into the graph, several in one commit.
+
+use std::collections::BTreeSet;
+
+use graphloom_core::{
+    Batch, Chunk, ChunkId, Document, DocumentId, ExtractionKey, Job, JobState, Records, Require, Snapshot,
+    StoreError, Visibility,
+};
+
+use super::prepare::chunk_texts;
+use super::stop::Stop;
+use super::{Ready, Run};
+use crate::graph::{DeriveError, GraphChange, Summaries, embed, rederive};
+use crate::index::{IndexError, MAX_CONFLICTS};
+
+impl Run<'_> {
+    /// Applies ready documents to the graph: one derivation and one commit for all of them. Where that fails for a
+    /// reason of one document, each is tried alone.
+    pub(super) async fn merge(&self, documents: Vec<Ready>) -> Result<(), IndexError> {
+        match self.merge_all(&documents).await {
+            Ok(()) => return Ok(()),
+            Err(Stop::Fatal(error)) => return Err(error),
+            Err(Stop::Later(reason)) if documents.len() == 1 => self.stopped(&documents[0].document, reason),
+            Err(Stop::Failed(reason)) if documents.len() == 1 => {
+                self.fail(&documents[0].job, &documents[0].document, reason).await?;
+            }
+            Err(Stop::Lost) if documents.len() == 1 => self.lost(&documents[0].document).await?,
+            Err(Stop::Paused) => self.paused(),
+            Err(Stop::OverBudget(what)) if documents.len() == 1 => self.over_budget(what),
+            Err(Stop::Later(_) | Stop::Failed(_) | Stop::OverBudget(_) | Stop::Lost) => {
+                for document in documents {
+                    Box::pin(self.merge(vec![document])).await?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    async fn merge_all(&self, documents: &[Ready]) -> Result<(), Stop> {
+        for _ in 0..MAX_CONFLICTS {
+            let snapshot = self.engine.store.snapshot().await?;
+            if snapshot.queue().await?.is_paused() {
+                return Err(Stop::Paused);
+            }
+            if !still_ours(snapshot.as_ref(), documents).await? {
+                return Err(Stop::Lost);
+            }
+            let mut replaced = BTreeSet::new();
+            for ready in documents.iter().filter(|ready| ready.document.visibility == Visibility::Staged) {
+                replaced.extend(other_versions(snapshot.as_ref(), &ready.document).await?);
+            }
+            // A version replaced by another of this very merge leaves without having entered.
+            let documents: Vec<&Ready> =
+                documents.iter().filter(|ready| !replaced.contains(&ready.document.id)).collect();
+            let mut change = GraphChange::default();
+            for ready in &documents {
+                change.added.extend(records_of(snapshot.as_ref(), ready).await?);
+            }
+            let replaced: Vec<DocumentId> = replaced.into_iter().collect();
+            let old_chunks = snapshot.chunks_of(&replaced).await?;
+            change.removed =
+                old_chunks.into_iter().flatten().map(|chunk| chunk.id).collect::<BTreeSet<ChunkId>>();
+            let derived = rederive(self.engine, snapshot.as_ref(), &change, Summaries::Later).await;
+            let mut batch = match derived {
+                Ok(derivation) => derivation.batch,
+                Err(DeriveError::Store(error)) => return Err(error.into()),
+                Err(DeriveError::Model(error)) => return Err(error.into()),
+            };
+            batch.require.push(Require::GraphUnchangedSince(snapshot.graph_revision()));
+            drop(snapshot);
+            batch.remove_documents = replaced;
+            for ready in &documents {
+                self.finish(ready, &mut batch).await?;
+            }
+            match self.engine.store.commit(batch).await {
+                Ok(_) => {
+                    documents.into_iter().for_each(|ready| self.finished(ready));
+                    return Ok(());
+                }
+                // Another process merged first, or took a document away; look again.
+                Err(error) if error.is_conflict() => tracing::debug!(%error, "merging again"),
+                Err(error) => return Err(error.into()),
+            }
+        }
+        Err(Stop::Later(format!("other processes changed the graph {MAX_CONFLICTS} times in a row")))
+    }
+
+    /// What ends a document's job besides the graph itself.
+    async fn finish(&self, ready: &Ready, batch: &mut Batch) -> Result<(), Stop> {
+        if ready.document.visibility == Visibility::Staged {
+            batch.activate_documents.push(ready.document.id.clone());
+            embed(self.engine, chunk_texts(&ready.chunks), Some(&ready.document.id), batch).await?;
+        }
+        batch
+            .require
+            .push(Require::Lease { document: ready.job.document.clone(), lease: ready.job.lease.clone() });
+        batch.put_jobs.push(Job { state: JobState::Merged, lease: None, ..ready.job.clone() });
+        batch.put_extractions.extend(ready.unstored.values().cloned());
+        for chunk in ready.chunks.iter().filter(|chunk| ready.brings(chunk)) {
+            let Some(key) = chunk.extraction.key() else { continue };
+            if ready.renewed.is_some() {
+                batch.remove_renewals.push(chunk.id.clone());
+            }
+            if ready.renewed.is_some() || ready.unstored.contains_key(key) {
+                batch.set_extractions.push((chunk.id.clone(), chunk.extraction.clone()));
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Whether every document's job still carries the lease it was prepared under.
+async fn still_ours(snapshot: &dyn Snapshot, documents: &[Ready]) -> Result<bool, StoreError> {
+    let ids: Vec<DocumentId> = documents.iter().map(|ready| ready.document.id.clone()).collect();
+    let jobs = snapshot.jobs(&ids).await?;
+    Ok(jobs
+        .iter()
+        .zip(documents)
+        .all(|(job, ready)| job.as_ref().is_some_and(|job| job.lease == ready.job.lease)))
+}
+
+/// The records of a ready document's chunks, those without an extraction left out.
+async fn records_of(snapshot: &dyn Snapshot, ready: &Ready) -> Result<Vec<(Chunk, Records)>, StoreError> {
+    let brought = ready.chunks.iter().filter(|chunk| ready.brings(chunk));
+    let chunks: Vec<(&Chunk, ExtractionKey)> =
+        brought.filter_map(|chunk| Some((chunk, chunk.extraction.key()?.clone()))).collect();
+    let keys: Vec<ExtractionKey> = chunks.iter().map(|(_, key)| key.clone()).collect();
+    let stored = snapshot.extractions(&keys).await?;
+    let with_records = chunks.into_iter().zip(stored).filter_map(|((chunk, key), stored)| {
+        let records = match ready.unstored.get(&key) {
+            Some(extraction) => extraction.records.clone(),
+            None => stored?.records,
+        };
+        Some((chunk.clone(), records))
+    });
+    Ok(with_records.collect())
+}
+
+/// The other versions of a document's source.
+async fn other_versions(snapshot: &dyn Snapshot, document: &Document) -> Result<Vec<DocumentId>, StoreError> {
+    let versions = snapshot.documents_of_sources(std::slice::from_ref(&document.source)).await?;
+    Ok(versions.into_iter().flatten().map(|version| version.id).filter(|id| *id != document.id).collect())
+}

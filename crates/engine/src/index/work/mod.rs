@@ -1,0 +1,130 @@
+//! Working through the jobs: embed chunks, extract each, merge what is ready.
+//!
+//! Every step is one commit, so a run may end anywhere (dropped, killed, out of power) and the next one goes on from
+//! the last commit. Documents are prepared side by side; one merger applies them to the graph.
+
+mod extract;
+mod lease;
+mod merge;
+mod permits;
+mod prepare;
+mod report;
+mod step;
+mod stop;
+
+use std::sync::{Mutex, PoisonError};
+
+use futures::channel::mpsc;
+use futures::{SinkExt, Stream, StreamExt, TryStreamExt, stream};
+use graphloom_core::{Batch, ProgressSink};
+
+pub use extract::MAX_DAMAGED_ATTEMPTS;
+pub(super) use lease::release_leases;
+pub(super) use prepare::Ready;
+pub(super) use stop::{chain, needs_a_person};
+
+use super::settle::settle;
+use super::{IndexError, RunReport};
+use crate::Engine;
+use permits::Permits;
+
+/// Documents that may wait for the merger; more make the extraction wait, which bounds memory.
+const READY_DOCUMENTS: usize = 64;
+/// Most documents of one merge. Entities they share are derived and embedded once.
+const MERGE_DOCUMENTS: usize = 64;
+/// Documents after which stale entities and relations are derived again without waiting for the end of the run.
+const DOCUMENTS_UNTIL_SETTLED: usize = 16_384;
+
+/// Works until no job is left that this worker can take, and says what was done.
+///
+/// - `gone` says whether the worker of that name has ended; its jobs are queued again at the start.
+/// - A chunk whose extraction fails is recorded and left to [`super::retry`]; it never fails its document. A document that
+///   cannot go on for now (its vectors fail, say) is reported, left as it is, and taken up by the next run.
+/// - A model that nothing but a person can bring to answer (wrong key, nothing listening) ends the run with an error.
+///   What was committed stays.
+/// - Dropping the future cancels it; nothing is half-written.
+pub async fn run(
+    engine: &Engine,
+    progress: ProgressSink<'_>,
+    gone: &(dyn Fn(&str) -> bool + Send + Sync),
+) -> Result<RunReport, IndexError> {
+    // A run that was dropped may have left a commit under way; what it leased shows only after that.
+    engine.store.commit(Batch::default()).await?;
+    release_leases(engine, |lease| lease.owner == engine.index.worker || gone(&lease.owner)).await?;
+    let run = Run::new(engine, progress);
+    let jobs = stream::unfold((), |()| async { run.claim().await.transpose().map(|jobs| (jobs, ())) })
+        .map_ok(|jobs| stream::iter(jobs.into_iter().map(Ok::<_, IndexError>)))
+        .try_flatten();
+    run.work_through(jobs, |job| run.prepare(job)).await
+}
+
+/// One run's view of the world.
+pub(super) struct Run<'a> {
+    pub(super) engine: &'a Engine,
+    progress: ProgressSink<'a>,
+    /// Held from before a call until its result is committed, so a crash costs no more calls than there are permits.
+    calls: Permits,
+    report: Mutex<RunReport>,
+}
+
+impl<'a> Run<'a> {
+    pub(super) fn new(engine: &'a Engine, progress: ProgressSink<'a>) -> Self {
+        Self {
+            engine,
+            progress,
+            calls: Permits::new(engine.index.max_concurrent_calls),
+            report: Mutex::default(),
+        }
+    }
+
+    /// Prepares everything that `tasks` brings, a bounded number side by side, merges what gets ready, and settles what
+    /// that left stale.
+    pub(super) async fn work_through<Task, Prepared>(
+        &self,
+        tasks: impl Stream<Item = Result<Task, IndexError>>,
+        prepare: impl Fn(Task) -> Prepared,
+    ) -> Result<RunReport, IndexError>
+    where
+        Prepared: Future<Output = Result<Option<Ready>, IndexError>>,
+    {
+        let engine = self.engine;
+        let (ready, merged) = mpsc::channel(READY_DOCUMENTS);
+        let prepare = async {
+            let mut ready = ready;
+            let documents = engine.index.max_concurrent_documents.max(1);
+            let prepared = tasks.map_ok(prepare).try_buffer_unordered(documents);
+            let mut prepared = std::pin::pin!(prepared);
+            while let Some(document) = prepared.try_next().await? {
+                // The merger ends before the preparation only with an error, which ends both.
+                if let Some(document) = document
+                    && ready.send(document).await.is_err()
+                {
+                    break;
+                }
+            }
+            Ok::<(), IndexError>(())
+        };
+        let merge = async {
+            let mut batches = merged.ready_chunks(MERGE_DOCUMENTS);
+            let mut unsettled = 0;
+            while let Some(documents) = batches.next().await {
+                unsettled += documents.len();
+                self.merge(documents).await?;
+                if unsettled >= DOCUMENTS_UNTIL_SETTLED && !self.is_stopping() {
+                    settle(engine, self.progress).await?;
+                    unsettled = 0;
+                }
+            }
+            Ok::<(), IndexError>(())
+        };
+        let outcome = futures::try_join!(prepare, merge);
+        release_leases(engine, |lease| lease.owner == engine.index.worker).await?;
+        outcome?;
+        let settled = settle(engine, self.progress).await?;
+        let mut report = self.report.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        report.paused |= settled.paused;
+        (report.stale, report.stale_reason) = (settled.unfinished, settled.reason);
+        report.over_budget = report.over_budget.or(settled.over_budget);
+        Ok(report)
+    }
+}

@@ -1,0 +1,74 @@
+//! What a run tells: counts in its report, and progress as it happens.
+
+use graphloom_core::{ChunkExtraction, Document, Progress, Stage};
+
+use super::{Ready, Run};
+use crate::index::RunReport;
+
+impl Run<'_> {
+    pub(super) fn count(&self, change: impl FnOnce(&mut RunReport)) {
+        if let Ok(mut report) = self.report.lock() {
+            change(&mut report);
+        }
+    }
+
+    pub(super) fn over_budget(&self, what: String) {
+        self.count(|report| {
+            report.over_budget.get_or_insert(what);
+        });
+    }
+
+    pub(super) fn paused(&self) {
+        self.count(|report| report.paused = true);
+    }
+
+    /// Whether no more jobs are taken up: the budget does not reach, or somebody paused the queue.
+    pub(in super::super) fn is_stopping(&self) -> bool {
+        self.report.lock().is_ok_and(|report| report.over_budget.is_some() || report.paused)
+    }
+
+    pub(super) fn finished(&self, ready: &Ready) {
+        let count = |of: fn(&ChunkExtraction) -> bool| {
+            ready.chunks.iter().filter(|chunk| of(&chunk.extraction)).count() as u32
+        };
+        let failed = count(|extraction| matches!(extraction, ChunkExtraction::Failed { .. }));
+        let damaged = count(|extraction| matches!(extraction, ChunkExtraction::Damaged { .. }));
+        self.count(|report| {
+            report.finished += 1;
+            report.incomplete += u32::from(failed + damaged > 0);
+        });
+        let (document, source) = (ready.document.id.clone(), ready.document.source.clone());
+        let chunks = ready.chunks.len() as u32;
+        (self.progress)(Progress::Finished { document, source, chunks, failed, damaged });
+    }
+
+    pub(super) fn stopped(&self, document: &Document, reason: String) {
+        self.count(|report| report.failed += 1);
+        (self.progress)(Progress::Failed {
+            document: document.id.clone(),
+            source: document.source.clone(),
+            reason,
+        });
+    }
+
+    pub(super) fn chunk_failed(&self, document: &Document, ordinal: u32, reason: &str) {
+        let (document, source) = (document.id.clone(), document.source.clone());
+        (self.progress)(Progress::ChunkFailed { document, source, ordinal, reason: reason.to_owned() });
+    }
+
+    pub(super) fn chunk_damaged(&self, document: &Document, ordinal: u32, reason: &str) {
+        let (document, source) = (document.id.clone(), document.source.clone());
+        (self.progress)(Progress::ChunkDamaged { document, source, ordinal, reason: reason.to_owned() });
+    }
+
+    pub(super) fn advanced(&self, document: &Document, stage: Stage, done: usize, total: usize) {
+        let (document, source) = (document.id.clone(), document.source.clone());
+        (self.progress)(Progress::Advanced {
+            document,
+            source,
+            stage,
+            done: done as u32,
+            total: total as u32,
+        });
+    }
+}

@@ -1,0 +1,119 @@
+//! Why a document does not get on, and what is recorded and told of it.
+
+use graphloom_core::{Batch, Document, Job, JobState, ModelError, Progress, Require, StoreError};
+
+use super::step::is_renewal;
+use super::{Ready, Run};
+use crate::index::IndexError;
+
+/// Why a document did not get on.
+pub(in super::super) enum Stop {
+    /// It was removed, replaced or taken over meanwhile: no longer ours.
+    Lost,
+    /// It waits for the next run.
+    Later(String),
+    /// Nothing helps but a change by a person, and then [`crate::index::retry`].
+    Failed(String),
+    /// The budget does not reach; the next run goes on.
+    OverBudget(String),
+    /// Somebody paused the queue; a run after it is resumed goes on.
+    Paused,
+    /// The whole run ends.
+    Fatal(IndexError),
+}
+
+impl From<StoreError> for Stop {
+    fn from(error: StoreError) -> Self {
+        if error.is_conflict() { Self::Lost } else { Self::Fatal(error.into()) }
+    }
+}
+
+impl From<ModelError> for Stop {
+    fn from(error: ModelError) -> Self {
+        match error {
+            error if needs_a_person(&error) => Self::Fatal(error.into()),
+            ModelError::Refused { .. } => Self::Failed(chain(&error)),
+            ModelError::OverBudget { what, .. } => Self::OverBudget(what),
+            error => Self::Later(chain(&error)),
+        }
+    }
+}
+
+impl Run<'_> {
+    /// Tells why a document does not get on; an error where the whole run does not.
+    pub(in super::super) async fn stop(
+        &self,
+        job: &Job,
+        document: &Document,
+        stop: Stop,
+    ) -> Result<Option<Ready>, IndexError> {
+        match stop {
+            Stop::Lost => self.lost(document).await?,
+            Stop::Paused => self.paused(),
+            Stop::Later(reason) => self.stopped(document, reason),
+            Stop::Failed(reason) => self.fail(job, document, reason).await?,
+            Stop::OverBudget(what) => self.over_budget(what),
+            Stop::Fatal(error) => return Err(error),
+        }
+        Ok(None)
+    }
+
+    /// Tells of a document that is no longer ours where somebody took it out of the queue.
+    pub(super) async fn lost(&self, document: &Document) -> Result<(), StoreError> {
+        let snapshot = self.engine.store.snapshot().await?;
+        let job = snapshot.jobs(std::slice::from_ref(&document.id)).await?.into_iter().next().flatten();
+        if job.is_some_and(|job| job.state == JobState::Cancelled) {
+            self.count(|report| report.cancelled += 1);
+            let (document, source) = (document.id.clone(), document.source.clone());
+            (self.progress)(Progress::Cancelled { document, source });
+        }
+        Ok(())
+    }
+
+    /// Records that a job cannot go on, unless it is no longer ours.
+    pub(super) async fn fail(
+        &self,
+        job: &Job,
+        document: &Document,
+        reason: String,
+    ) -> Result<(), IndexError> {
+        let require = vec![Require::Lease { document: job.document.clone(), lease: job.lease.clone() }];
+        // A document that is in the graph stays there.
+        let state =
+            if is_renewal(job) { JobState::Merged } else { JobState::Failed { reason: reason.clone() } };
+        let failed = Job { state, lease: None, ..job.clone() };
+        match self.engine.store.commit(Batch { require, put_jobs: vec![failed], ..Batch::default() }).await {
+            Ok(_) => self.stopped(document, reason),
+            Err(error) if error.is_conflict() => {}
+            Err(error) => return Err(error.into()),
+        }
+        Ok(())
+    }
+}
+
+/// Whether every further call would fail the same way until a person changes something.
+pub(in super::super) fn needs_a_person(error: &ModelError) -> bool {
+    match error {
+        ModelError::Unauthorized { .. }
+        | ModelError::Unreachable { .. }
+        | ModelError::ShapeRefused { .. }
+        | ModelError::Local { .. } => true,
+        ModelError::Timeout { .. }
+        | ModelError::RateLimited { .. }
+        | ModelError::Refused { .. }
+        | ModelError::Server { .. }
+        | ModelError::OverBudget { .. }
+        | ModelError::Malformed { .. } => false,
+    }
+}
+
+/// An error with its causes, for people.
+pub(in super::super) fn chain(error: &dyn std::error::Error) -> String {
+    let mut text = error.to_string();
+    let mut cause = error.source();
+    while let Some(error) = cause {
+        text = format!("{text}: {error}");
+        cause = error.source();
+    }
+    text
+}

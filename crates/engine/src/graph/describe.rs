@@ -211,6 +211,10 @@ fn joins(engine: &Engine, group: &[Part], part: &Part) -> bool {
 
 /// As many whole fragments, in the order given, as [`SUMMARY_TOKENS`] hold; the first is cut if it alone is longer.
 pub(crate) fn keep_within(tokenizer: Tokenizer, fragments: &[String]) -> String {
+    // No token is shorter than a byte; most descriptions need no counting.
+    if fragments.iter().map(|fragment| fragment.len() + 1).sum::<usize>() <= SUMMARY_TOKENS as usize {
+        return fragments.join(SEPARATOR);
+    }
     let mut kept: Vec<&str> = Vec::new();
     let mut tokens = 0;
     for fragment in fragments {

@@ -42,14 +42,14 @@ pub(super) async fn find(
         Some(model) => by_model(engine, model, question, said, spent).await?,
         None => by_rules(text, said, has_to_ask && plan.needs_keywords()),
     };
-    if !plan.needs_keywords() {
-        understood.keywords = Keywords::default();
-    } else if given {
+    if given && plan.searches_graph() {
         understood.keywords = Keywords {
             high_level: question.hl_keywords.clone(),
             low_level: question.ll_keywords.clone(),
             model: None,
         };
+    } else if !plan.needs_keywords() {
+        understood.keywords = Keywords::default();
     } else if understood.keywords.is_empty() {
         let searched = understood.standalone.as_deref().unwrap_or(text);
         if searched.chars().count() < MAX_BARE_QUESTION_CHARS {

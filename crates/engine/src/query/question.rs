@@ -40,6 +40,7 @@ pub const MAX_BUDGET_TOKENS: u32 = 1_000_000;
 #[serde(rename_all = "snake_case")]
 pub enum Mode {
     /// A walk over the graph from passages near by vector and by words, from facts near, and from entities named.
+    /// The default.
     Auto,
     /// A walk over the graph from passages and facts near by vector, and from entities named (HippoRAG 2).
     Ppr,
@@ -51,7 +52,7 @@ pub enum Mode {
     Global,
     /// Local and global, round-robin.
     Hybrid,
-    /// Hybrid and naive, round-robin. The default.
+    /// Hybrid and naive, round-robin. LightRAG's default.
     Mix,
     /// No search; the model answers alone.
     Bypass,
@@ -82,8 +83,8 @@ pub enum Wanted {
 
 /// A question with everything that changes its answer.
 ///
-/// Names and defaults are those of LightRAG's `QueryParam`, whose names are read too where ours differ. What is not
-/// known is refused when it is read, so that a slip of the pen is no silent default.
+/// Names and defaults are those of LightRAG's `QueryParam`, but for the mode; its names are read too where ours differ.
+/// What is not known is refused when it is read, so that a slip of the pen is no silent default.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Question {
@@ -118,10 +119,11 @@ pub struct Question {
     /// How chunks behind entities and relations are picked.
     #[serde(alias = "kg_chunk_pick_method")]
     pub chunk_pick: ChunkPick,
-    /// Themes to search with; where any keyword is given, none are looked for.
+    /// Themes to search with; where any keyword is given, none are looked for. A walk has no use for them.
     #[serde(alias = "high_level_keywords")]
     pub hl_keywords: Vec<String>,
-    /// Names and specifics to search with; where any keyword is given, none are looked for.
+    /// Names and specifics to search with; where any keyword is given, none are looked for. A walk begins at those that
+    /// name an entity, and at what the question names.
     #[serde(alias = "low_level_keywords")]
     pub ll_keywords: Vec<String>,
     /// The conversation so far, oldest first, of user and assistant. The answer model gets it, and the question is
@@ -153,7 +155,7 @@ impl Default for Question {
     fn default() -> Self {
         Self {
             text: String::new(),
-            mode: Mode::Mix,
+            mode: Mode::Auto,
             only_need_context: false,
             only_need_prompt: false,
             response_type: "Multiple Paragraphs".to_owned(),

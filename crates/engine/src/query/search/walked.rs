@@ -16,6 +16,7 @@ use crate::query::plan::Prior;
 use crate::query::walk::{Reach, Walk, walk};
 use crate::query::{ChunkPath, FoundEntity, PathStep, QueryError, Question};
 use crate::scope::Scope;
+use crate::text::entity_key;
 
 /// Over relations as nodes, a step from entity to entity is two: 0.8 each is 0.64 for both.
 const WALK: Walk = Walk { damping: 0.8, precision: 1e-5 };
@@ -46,7 +47,8 @@ pub(super) async fn search(
     let graph = scope.snapshot.links().await?;
     let passages = passages(scope, question, prior, vector).await?;
     let facts = facts(scope, question, vector).await?;
-    let seeds = Seeds::of(&graph, passages, &facts, &question.text);
+    let names = names(&graph, question);
+    let seeds = Seeds::of(&graph, passages, &facts, &names);
     let holds = |node: NodeNumber| match graph.node(node) {
         Some(Node::Chunk(id)) => scope.holds(id),
         Some(Node::Entity(_) | Node::Relation(..)) | None => false,
@@ -132,7 +134,7 @@ impl Seeds {
         graph: &LinkGraph,
         passages: Vec<(ChunkId, f64)>,
         facts: &[(RelationKey, f64)],
-        text: &str,
+        names: &BTreeSet<NodeNumber>,
     ) -> Self {
         let (mut linked, mut unlinked) = (Vec::new(), Vec::new());
         for (id, weight) in passages {
@@ -143,12 +145,7 @@ impl Seeds {
         }
         let known_facts = facts.iter().filter_map(|(key, weight)| Some((graph.relation(key)?, *weight)));
         linked.extend(known_facts.map(|(node, weight)| (node, FACTS_SHARE * weight)));
-        let names = offline::known_names(text, |key| graph.entity(key).is_some());
-        let named: Vec<(NodeNumber, f64)> = names
-            .iter()
-            .filter_map(|key| graph.entity(key))
-            .map(|node| (node, rarity(graph, node)))
-            .collect();
+        let named: Vec<(NodeNumber, f64)> = names.iter().map(|&node| (node, rarity(graph, node))).collect();
         let total: f64 = named.iter().map(|(_, weight)| weight).sum();
         linked.extend(named.into_iter().map(|(node, weight)| (node, NAMES_SHARE * weight / total)));
         let kept: f64 = unlinked.iter().map(|(_, weight)| weight).sum();
@@ -156,6 +153,13 @@ impl Seeds {
         unlinked.iter_mut().for_each(|(_, weight)| *weight /= all.max(f64::MIN_POSITIVE));
         Self { linked, unlinked, walking: 1.0 - kept / all.max(f64::MIN_POSITIVE) }
     }
+}
+
+/// Entities that the question or a low-level keyword given with it names.
+fn names(graph: &LinkGraph, question: &Question) -> BTreeSet<NodeNumber> {
+    let in_text = offline::known_names(&question.text, |key| graph.entity(key).is_some());
+    let given = question.ll_keywords.iter().filter_map(|keyword| entity_key(keyword));
+    in_text.into_iter().chain(given).filter_map(|key| graph.entity(&key)).collect()
 }
 
 /// One over the number of chunks that lead to the entity: a name that is everywhere says little.

@@ -14,7 +14,7 @@ use super::{answered, found, question};
 const KEYWORDS: &str = r#"{"high_level_keywords": ["education"], "low_level_keywords": ["Ada Lovelace"]}"#;
 
 fn asked() -> Question {
-    Question { text: "Who taught Ada Lovelace?".to_owned(), ..Question::default() }
+    Question { text: "Who taught Ada Lovelace?".to_owned(), mode: Mode::Mix, ..Question::default() }
 }
 
 /// Asks, answers and stores what it cost, as another process would that opened the workspace anew.

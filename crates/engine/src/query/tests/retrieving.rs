@@ -141,7 +141,7 @@ async fn keywords_and_question_are_embedded_in_one_call_and_a_repeated_question_
     let model = world.finding_keywords(&[
         r#"{"high_level_keywords": ["education", "art"], "low_level_keywords": ["Ada"]}"#,
     ]);
-    let asked = Question { text: " Who taught Ada? ".to_owned(), ..Question::default() };
+    let asked = Question { text: " Who taught Ada? ".to_owned(), mode: Mode::Mix, ..Question::default() };
     let first = found(&world, &asked).await;
     assert_eq!(
         first.spent.calls.iter().map(|call| call.role).collect::<Vec<_>>(),
@@ -340,6 +340,16 @@ async fn a_walk_needs_no_keywords_and_so_asks_no_model_for_them() {
         assert!(retrieval.spent.calls.iter().all(|call| call.role != Role::Keywords));
     }
     assert_eq!(keywords.calls(), 0);
+}
+
+#[tokio::test]
+async fn a_walk_begins_at_the_names_that_the_caller_gives() {
+    let world = World::library().await;
+    let given =
+        Question { cosine_threshold: 0.99, ..question(Mode::Ppr, "Who else?", &[], &["Mary Somerville"]) };
+    let retrieval = found(&world, &given).await;
+    assert_eq!(retrieval.chunks.first().map(|found| found.chunk.text.as_str()), Some(LONDON[0]));
+    assert_eq!(retrieval.keywords.low_level, ["Mary Somerville"]);
 }
 
 #[tokio::test]

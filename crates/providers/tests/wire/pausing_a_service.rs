@@ -78,7 +78,8 @@ async fn calls_outlast_a_service_that_is_down_for_a_while() {
     }
     let notices = service.notices.lock().unwrap().clone();
     let (paused, resumed) = pauses(&notices);
-    assert!(paused >= 1 && resumed == 1, "{notices:?}");
+    // A failure that was on its way when the service answered may pause it once more.
+    assert!((1..=paused).contains(&resumed), "{notices:?}");
     let ServiceNotice::Paused { reason, .. } = &notices[0] else { panic!("{notices:?}") };
     assert_eq!(reason, "model openai:m failed (status 503): overloaded");
     // Eight first attempts, which may all be on their way when the eighth fails, then single probes.

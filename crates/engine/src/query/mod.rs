@@ -235,9 +235,9 @@ pub struct Retrieval {
     pub history_messages: usize,
     /// The keywords it searched with; empty lists where the mode needs none.
     pub keywords: Keywords,
-    /// Entities in the context, best first; after a walk, those on the paths to its chunks.
+    /// Entities in the context, best first; after a walk, what it began at and what is on the paths.
     pub entities: Vec<FoundEntity>,
-    /// Relations in the context, best first; after a walk, those on the paths to its chunks.
+    /// Relations in the context, best first; after a walk, what it began at and what is on the paths.
     pub relations: Vec<FoundRelation>,
     /// Chunks in the context, best first.
     pub chunks: Vec<FoundChunk>,

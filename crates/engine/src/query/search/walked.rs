@@ -37,7 +37,8 @@ const FACTS_TEMPERATURE: f64 = 0.05;
 /// Chunks handed on, at least.
 const MIN_CHUNKS: usize = 100;
 
-/// What the walk reaches: chunks by PageRank, and the entities and relations on the paths to the first of them.
+/// What the walk reaches: chunks by PageRank, and the entities and relations that it began at and that are on the paths to
+/// the first of the chunks.
 pub(super) async fn search(
     scope: &Scope<'_>,
     question: &Question,
@@ -59,7 +60,11 @@ pub(super) async fn search(
     chunks.truncate(shown.max(MIN_CHUNKS));
     let paths: Vec<ChunkPath> =
         chunks.iter().take(shown).filter_map(|(id, _)| path_to(&graph, &reach, id)).collect();
-    let (entities, relations) = on_the_way(scope, question, &graph, &reach, &paths).await?;
+    // What the walk began at comes first: it is what the question is about, also where it leads to no passage alone.
+    let began = (names.into_iter().map(PathStep::Entity))
+        .chain(facts.into_iter().map(|(fact, _)| PathStep::Relation(fact)));
+    let steps = began.chain(paths.iter().flat_map(|path| path.steps.iter().cloned()));
+    let (entities, relations) = found_on(scope, question, &graph, &reach, steps).await?;
     let chunks = chunks.into_iter().map(|(id, score)| (id, score as f32)).collect();
     Ok(Hits { entities, relations, chunks, paths })
 }
@@ -134,7 +139,7 @@ impl Seeds {
         graph: &LinkGraph,
         passages: Vec<(ChunkId, f64)>,
         facts: &[(RelationKey, f64)],
-        names: &BTreeSet<NodeNumber>,
+        names: &[EntityKey],
     ) -> Self {
         let (mut linked, mut unlinked) = (Vec::new(), Vec::new());
         for (id, weight) in passages {
@@ -145,7 +150,11 @@ impl Seeds {
         }
         let known_facts = facts.iter().filter_map(|(key, weight)| Some((graph.relation(key)?, *weight)));
         linked.extend(known_facts.map(|(node, weight)| (node, FACTS_SHARE * weight)));
-        let named: Vec<(NodeNumber, f64)> = names.iter().map(|&node| (node, rarity(graph, node))).collect();
+        let named: Vec<(NodeNumber, f64)> = names
+            .iter()
+            .filter_map(|key| graph.entity(key))
+            .map(|node| (node, rarity(graph, node)))
+            .collect();
         let total: f64 = named.iter().map(|(_, weight)| weight).sum();
         linked.extend(named.into_iter().map(|(node, weight)| (node, NAMES_SHARE * weight / total)));
         let kept: f64 = unlinked.iter().map(|(_, weight)| weight).sum();
@@ -155,11 +164,13 @@ impl Seeds {
     }
 }
 
-/// Entities that the question or a low-level keyword given with it names.
-fn names(graph: &LinkGraph, question: &Question) -> BTreeSet<NodeNumber> {
+/// Entities that the question or a low-level keyword given with it names, in their order, each once.
+fn names(graph: &LinkGraph, question: &Question) -> Vec<EntityKey> {
     let in_text = offline::known_names(&question.text, |key| graph.entity(key).is_some());
     let given = question.ll_keywords.iter().filter_map(|keyword| entity_key(keyword));
-    in_text.into_iter().chain(given).filter_map(|key| graph.entity(&key)).collect()
+    let mut seen = BTreeSet::new();
+    let named = in_text.into_iter().chain(given.filter(|key| graph.entity(key).is_some()));
+    named.filter(|key| seen.insert(key.clone())).collect()
 }
 
 /// One over the number of chunks that lead to the entity: a name that is everywhere says little.
@@ -193,20 +204,20 @@ fn path_to(graph: &LinkGraph, reach: &Reach, chunk: &ChunkId) -> Option<ChunkPat
     Some(ChunkPath { chunk: chunk.clone(), steps: steps.collect() })
 }
 
-/// Entities and relations on the paths, in the order of the chunks they led to, at most `top_k` of each.
-async fn on_the_way(
+/// The entities and relations among the steps, in their order, at most `top_k` of each.
+async fn found_on(
     scope: &Scope<'_>,
     question: &Question,
     graph: &LinkGraph,
     reach: &Reach,
-    paths: &[ChunkPath],
+    steps: impl Iterator<Item = PathStep>,
 ) -> Result<(Vec<FoundEntity>, Vec<(Relation, Option<f32>)>), QueryError> {
     let (mut entities, mut relations): (Vec<EntityKey>, Vec<RelationKey>) = (Vec::new(), Vec::new());
     let mut seen = BTreeSet::new();
-    for step in paths.iter().flat_map(|path| &path.steps).filter(|step| seen.insert(*step)) {
+    for step in steps.filter(|step| seen.insert(step.clone())) {
         match step {
-            PathStep::Entity(key) if entities.len() < question.top_k => entities.push(key.clone()),
-            PathStep::Relation(key) if relations.len() < question.top_k => relations.push(key.clone()),
+            PathStep::Entity(key) if entities.len() < question.top_k => entities.push(key),
+            PathStep::Relation(key) if relations.len() < question.top_k => relations.push(key),
             PathStep::Entity(_) | PathStep::Relation(_) | PathStep::Chunk(_) => {}
         }
     }

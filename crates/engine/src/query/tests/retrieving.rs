@@ -350,6 +350,7 @@ async fn a_walk_begins_at_the_names_that_the_caller_gives() {
     let retrieval = found(&world, &given).await;
     assert_eq!(retrieval.chunks.first().map(|found| found.chunk.text.as_str()), Some(LONDON[0]));
     assert_eq!(retrieval.keywords.low_level, ["Mary Somerville"]);
+    assert_eq!(retrieval.entities.first().map(|found| found.entity.name.as_str()), Some("Mary Somerville"));
 }
 
 #[tokio::test]

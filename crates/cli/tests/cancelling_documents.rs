@@ -4,26 +4,14 @@ mod common;
 
 use std::process::Stdio;
 
-use common::model::ScriptedModel;
-use common::{Graphloom, Ran};
+use common::Ran;
+use common::model::{ScriptedModel, with_things};
 use serde_json::json;
 
 const NAMES: [&str; 4] = ["ThingA", "ThingB", "ThingC", "ThingD"];
 
-fn with_things(model: &ScriptedModel) -> Graphloom {
-    let graphloom = Graphloom::new()
-        .with("GRAPHLOOM_BASE_URL", &model.base_url())
-        .with("GRAPHLOOM_LLM", "openai:scripted")
-        .with("GRAPHLOOM_MAX_CONCURRENT_CALLS", "1")
-        .with("GRAPHLOOM_GLEANING", "0");
-    for name in NAMES {
-        graphloom.write(&format!("docs/{name}.md"), format!("{name} stands beside ThingZ.\n"));
-    }
-    graphloom
-}
-
 fn plain_hash(model: &ScriptedModel) -> String {
-    let plain = with_things(model);
+    let plain = with_things(model, &NAMES);
     plain.ok(&["add", "docs"]);
     plain.hash()
 }
@@ -31,7 +19,7 @@ fn plain_hash(model: &ScriptedModel) -> String {
 #[test]
 fn a_process_at_work_leaves_what_is_cancelled_and_nothing_is_paid_twice() {
     let model = ScriptedModel::start();
-    let graphloom = with_things(&model);
+    let graphloom = with_things(&model, &NAMES);
     model.allow(0);
     let add = ["add", "docs"];
     let child = graphloom.command(&add).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("runs");
@@ -56,7 +44,7 @@ fn a_process_at_work_leaves_what_is_cancelled_and_nothing_is_paid_twice() {
 #[test]
 fn waiting_documents_are_cancelled_by_name_and_are_found_by_their_words() {
     let model = ScriptedModel::start();
-    let graphloom = with_things(&model);
+    let graphloom = with_things(&model, &NAMES);
     graphloom.ok(&["add", "docs", "--no-wait", "--track", "one"]);
     graphloom.run(&["cancel", "docs/ThingA.md"]).exits(0).says("cancelled docs/ThingA.md");
     graphloom.run(&["cancel", "docs/ThingA.md"]).exits(0).says("not in the queue: docs/ThingA.md");

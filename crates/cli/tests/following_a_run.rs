@@ -2,21 +2,8 @@
 
 mod common;
 
-use common::Graphloom;
-use common::model::ScriptedModel;
+use common::model::{ScriptedModel, with_things};
 use serde_json::{Value, json};
-
-fn with_things(model: &ScriptedModel, names: &[&str]) -> Graphloom {
-    let graphloom = Graphloom::new()
-        .with("GRAPHLOOM_BASE_URL", &model.base_url())
-        .with("GRAPHLOOM_LLM", "openai:scripted")
-        .with("GRAPHLOOM_MAX_CONCURRENT_CALLS", "1")
-        .with("GRAPHLOOM_GLEANING", "0");
-    for name in names {
-        graphloom.write(&format!("docs/{name}.md"), format!("{name} stands beside ThingZ.\n"));
-    }
-    graphloom
-}
 
 /// The lines that a command printed with `--json`.
 fn lines(stdout: &str) -> Vec<Value> {

@@ -4,21 +4,9 @@ mod common;
 
 use std::process::Stdio;
 
-use common::model::ScriptedModel;
-use common::{Graphloom, Ran};
+use common::Ran;
+use common::model::{ScriptedModel, with_things};
 use serde_json::json;
-
-fn with_things(model: &ScriptedModel, names: &[&str]) -> Graphloom {
-    let graphloom = Graphloom::new()
-        .with("GRAPHLOOM_BASE_URL", &model.base_url())
-        .with("GRAPHLOOM_LLM", "openai:scripted")
-        .with("GRAPHLOOM_MAX_CONCURRENT_CALLS", "1")
-        .with("GRAPHLOOM_GLEANING", "0");
-    for name in names {
-        graphloom.write(&format!("docs/{name}.md"), format!("{name} stands beside ThingZ.\n"));
-    }
-    graphloom
-}
 
 #[test]
 fn a_process_at_work_stores_what_is_in_flight_and_ends_and_the_work_goes_on_later() {

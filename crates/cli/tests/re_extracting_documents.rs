@@ -2,23 +2,11 @@
 
 mod common;
 
-use common::Graphloom;
-use common::model::ScriptedModel;
+use common::model::{ScriptedModel, with_things};
 use serde_json::json;
 
+const NAMES: [&str; 2] = ["ThingA", "ThingB"];
 const ANEW: [&str; 4] = ["re-extract", "docs/ThingA.md", "--set", "extract_llm=openai:second"];
-
-fn with_things(model: &ScriptedModel) -> Graphloom {
-    let graphloom = Graphloom::new()
-        .with("GRAPHLOOM_BASE_URL", &model.base_url())
-        .with("GRAPHLOOM_LLM", "openai:scripted")
-        .with("GRAPHLOOM_MAX_CONCURRENT_CALLS", "1")
-        .with("GRAPHLOOM_GLEANING", "0");
-    for name in ["ThingA", "ThingB"] {
-        graphloom.write(&format!("docs/{name}.md"), format!("{name} stands beside ThingZ.\n"));
-    }
-    graphloom
-}
 
 fn asked(model: &ScriptedModel) -> usize {
     model.asked().values().sum()
@@ -28,7 +16,7 @@ fn asked(model: &ScriptedModel) -> usize {
 fn another_model_takes_the_place_of_the_first_for_one_document() {
     let model = ScriptedModel::start();
     model.count_tokens([2000, 0, 500]);
-    let graphloom = with_things(&model);
+    let graphloom = with_things(&model, &NAMES);
     graphloom.ok(&["add", "docs"]);
     assert_eq!(asked(&model), 2);
     let estimating: Vec<&str> = ANEW.iter().copied().chain(["--estimate"]).collect();
@@ -46,7 +34,7 @@ fn another_model_takes_the_place_of_the_first_for_one_document() {
     graphloom.run(&["add", "docs"]).exits(0).says("2 unchanged");
     assert_eq!(asked(&model), 3, "what is there is not asked about again");
 
-    let plain = with_things(&model);
+    let plain = with_things(&model, &NAMES);
     plain.ok(&["add", "docs/ThingA.md", "--set", "extract_llm=openai:second"]);
     plain.ok(&["add", "docs/ThingB.md"]);
     assert_eq!(graphloom.hash(), plain.hash());
@@ -55,7 +43,7 @@ fn another_model_takes_the_place_of_the_first_for_one_document() {
 #[test]
 fn a_chunk_that_fails_keeps_what_was_said_before_and_is_listed() {
     let model = ScriptedModel::start();
-    let graphloom = with_things(&model);
+    let graphloom = with_things(&model, &NAMES);
     graphloom.ok(&["add", "docs"]);
     model.refuse(Some("ThingA"));
     let ran = graphloom.run(&ANEW).exits(3);
@@ -68,7 +56,7 @@ fn a_chunk_that_fails_keeps_what_was_said_before_and_is_listed() {
     let done = graphloom.json(&["cancel", "docs/ThingA.md"]);
     assert_eq!(done["kept"][0]["source"], "docs/ThingA.md");
     assert_ne!(graphloom.hash(), before, "a failed re-extraction is part of the state until it is given up");
-    let plain = with_things(&model);
+    let plain = with_things(&model, &NAMES);
     model.refuse(None);
     plain.ok(&["add", "docs"]);
     assert_eq!(graphloom.hash(), plain.hash());
@@ -77,7 +65,7 @@ fn a_chunk_that_fails_keeps_what_was_said_before_and_is_listed() {
 #[test]
 fn documents_that_are_not_in_the_graph_are_not_re_extracted() {
     let model = ScriptedModel::start();
-    let graphloom = with_things(&model);
+    let graphloom = with_things(&model, &NAMES);
     graphloom.ok(&["add", "docs", "--no-wait"]);
     graphloom.run(&ANEW).exits(1).says("none of these documents is in the graph yet");
     graphloom.run(&["re-extract", "docs/none.md"]).exits(1).says("no document");

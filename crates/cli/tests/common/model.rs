@@ -11,11 +11,27 @@ use std::thread;
 
 use serde_json::{Value, json};
 
+use super::Graphloom;
+
 /// The model; it serves until the test ends.
 #[derive(Clone)]
 pub(crate) struct ScriptedModel {
     address: String,
     shared: Arc<Shared>,
+}
+
+/// The program with the model in all roles, one call at a time and no gleaning, and a document in `docs/` for each name,
+/// which relates it to `ThingZ`.
+pub(crate) fn with_things(model: &ScriptedModel, names: &[&str]) -> Graphloom {
+    let graphloom = Graphloom::new()
+        .with("GRAPHLOOM_BASE_URL", &model.base_url())
+        .with("GRAPHLOOM_LLM", "openai:scripted")
+        .with("GRAPHLOOM_MAX_CONCURRENT_CALLS", "1")
+        .with("GRAPHLOOM_GLEANING", "0");
+    for name in names {
+        graphloom.write(&format!("docs/{name}.md"), format!("{name} stands beside ThingZ.\n"));
+    }
+    graphloom
 }
 
 #[derive(Default)]

@@ -119,7 +119,8 @@ pub struct Question {
     /// How chunks behind entities and relations are picked.
     #[serde(alias = "kg_chunk_pick_method")]
     pub chunk_pick: ChunkPick,
-    /// Themes to search with; where any keyword is given, none are looked for. A walk has no use for them.
+    /// Themes to search with; where any keyword is given, none are looked for. A walk begins at
+    /// those that name an entity.
     #[serde(alias = "high_level_keywords")]
     pub hl_keywords: Vec<String>,
     /// Names and specifics to search with; where any keyword is given, none are looked for. A walk begins at those that

@@ -18,23 +18,22 @@ pub(super) struct Walk {
     pub(super) precision: f64,
 }
 
-/// A node that the walk reached.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub(super) struct Reached {
-    pub(super) node: NodeNumber,
-    /// Its PageRank; those of all nodes add up to 1.
-    pub(super) score: f64,
-}
-
 /// What a walk reached, and from where.
 pub(super) struct Reach {
-    /// Every node with a score, in the order of [`LinkGraph::order`].
-    pub(super) nodes: Vec<Reached>,
+    /// Every node with a score, each once, in no particular order.
+    pub(super) nodes: Vec<NodeNumber>,
+    scores: Vec<f64>,
     /// By number: whence a node was reached first, and itself where it is a seed, plus one; zero where it was not.
     from: Vec<NodeNumber>,
 }
 
 impl Reach {
+    /// The node's PageRank; those of all nodes add up to 1, but for what was too little to be handed on. Zero where it was
+    /// not reached.
+    pub(super) fn score(&self, node: NodeNumber) -> f64 {
+        self.scores.get(node as usize).copied().unwrap_or_default()
+    }
+
     /// The nodes from a seed to this one, both included: those over which it was reached first, and of them the one
     /// that handed on most. Alone where the node is a seed, empty where it was not reached.
     pub(super) fn path(&self, node: NodeNumber) -> Vec<NodeNumber> {
@@ -133,13 +132,11 @@ pub(super) fn walk(
         }
         touched[reached_before..].iter().for_each(|&node| best_share[node as usize] = 0.0);
     }
-    touched.sort_unstable_by_key(|&node| canonical(node));
-    let reached = touched.into_iter().map(|node| {
+    for &node in &touched {
         // What was too little to be handed on would have left this much here.
-        let score = score[node as usize] + (1.0 - config.damping) * waiting[node as usize];
-        Reached { node, score }
-    });
-    Reach { nodes: reached.collect(), from }
+        score[node as usize] += (1.0 - config.damping) * waiting[node as usize];
+    }
+    Reach { nodes: touched, scores: score, from }
 }
 
 /// Whether a node is there has not been looked at yet.
@@ -251,6 +248,11 @@ mod tests {
         nodes.into_iter().zip(solution).collect()
     }
 
+    /// Each reached thing, whatever its number, with its score.
+    fn bits(graph: &LinkGraph, reach: &Reach) -> BTreeMap<u64, u64> {
+        reach.nodes.iter().map(|&node| (graph.order(node), reach.score(node).to_bits())).collect()
+    }
+
     fn said() -> impl Strategy<Value = Said> {
         vec(vec((0u8..9, 0u8..9), 1..5), 1..7)
     }
@@ -264,10 +266,10 @@ mod tests {
                 picks.into_iter().map(|(pick, weight)| (nodes[pick % nodes.len()], weight)).collect();
             let reach = walk(&graph, &seeds, None, EXACT);
             let expected = solved(&graph, &seeds, EXACT.damping);
-            for reached in &reach.nodes {
-                prop_assert!((reached.score - expected[&reached.node]).abs() < 1e-8, "{reached:?}");
+            for (node, expected) in expected {
+                prop_assert!((reach.score(node) - expected).abs() < 1e-8, "{node}");
             }
-            let missing: f64 = 1.0 - reach.nodes.iter().map(|reached| reached.score).sum::<f64>();
+            let missing: f64 = 1.0 - reach.nodes.iter().map(|&node| reach.score(node)).sum::<f64>();
             prop_assert!(missing.abs() < 1e-8);
         }
 
@@ -284,8 +286,7 @@ mod tests {
             let scores = |graph: &LinkGraph| {
                 let seeds = [graph.chunk(&chunk(0)), graph.entity(&entity(said[0][0].0))].map(|n| (n.expect("said"), 1.0));
                 let reach = walk(graph, &seeds, None, Walk { damping: 0.8, precision: 1e-5 });
-                let named = reach.nodes.iter().map(|r| (graph.order(r.node), r.score.to_bits()));
-                named.collect::<Vec<_>>()
+                bits(graph, &reach)
             };
             prop_assert_eq!(scores(&built), scores(&grown));
         }
@@ -303,7 +304,7 @@ mod tests {
                 let seeds: Vec<(NodeNumber, f64)> =
                     (0..9).filter_map(|n| graph.entity(&entity(n))).map(|node| (node, 1.0)).collect();
                 let reach = walk(graph, &seeds, admits, EXACT);
-                reach.nodes.iter().map(|r| (graph.order(r.node), r.score.to_bits())).collect::<Vec<_>>()
+                bits(graph, &reach)
             };
             prop_assert_eq!(scores(&graph, Some(&admits)), scores(&smaller, None));
         }
@@ -327,9 +328,11 @@ mod tests {
         let graph = graph_of(&said);
         let seeds = [(graph.entity(&entity(0)).expect("said"), 1.0)];
         let head = |precision| {
-            let mut nodes = walk(&graph, &seeds, None, Walk { damping: 0.8, precision }).nodes;
-            nodes.sort_by(|one, other| other.score.total_cmp(&one.score));
-            (nodes.len(), nodes.into_iter().take(4).map(|reached| reached.node).collect::<Vec<_>>())
+            let reach = walk(&graph, &seeds, None, Walk { damping: 0.8, precision });
+            let mut nodes = reach.nodes.clone();
+            nodes.sort_by(|&one, &other| reach.score(other).total_cmp(&reach.score(one)));
+            nodes.truncate(4);
+            (reach.nodes.len(), nodes)
         };
         let ((coarse, coarse_head), (exact, exact_head)) = (head(1e-3), head(1e-14));
         assert!(coarse < exact, "{coarse} of {exact}");

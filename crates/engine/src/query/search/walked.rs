@@ -48,16 +48,16 @@ pub(super) async fn search(
     let graph = scope.snapshot.links().await?;
     let passages = passages(scope, question, prior, vector).await?;
     let facts = facts(scope, question, vector).await?;
-    let names = names(&graph, question);
-    let seeds = Seeds::of(&graph, passages, &facts, &names);
     let holds = |node: NodeNumber| match graph.node(node) {
         Some(Node::Chunk(id)) => scope.holds(id),
         Some(Node::Entity(_) | Node::Relation(..)) | None => false,
     };
+    let names: Vec<EntityKey> =
+        names(&graph, question, |node| graph.neighbours(node).iter().any(|&next| holds(next)));
+    let seeds = Seeds::of(&graph, passages, &facts, &names, holds);
     let reach = walk(&graph, &seeds.linked, scope.is_filtered().then_some(&holds), WALK);
     let shown = if question.chunk_top_k == 0 { question.top_k } else { question.chunk_top_k };
-    let mut chunks = ranked(&graph, &reach, seeds);
-    chunks.truncate(shown.max(MIN_CHUNKS));
+    let chunks = ranked(&graph, &reach, &seeds, shown.max(MIN_CHUNKS));
     let paths: Vec<ChunkPath> =
         chunks.iter().take(shown).filter_map(|(id, _)| path_to(&graph, &reach, id)).collect();
     // What the walk began at comes first: it is what the question is about, also where it leads to no passage alone.
@@ -140,6 +140,7 @@ impl Seeds {
         passages: Vec<(ChunkId, f64)>,
         facts: &[(RelationKey, f64)],
         names: &[EntityKey],
+        holds: impl Fn(NodeNumber) -> bool,
     ) -> Self {
         let (mut linked, mut unlinked) = (Vec::new(), Vec::new());
         for (id, weight) in passages {
@@ -153,7 +154,7 @@ impl Seeds {
         let named: Vec<(NodeNumber, f64)> = names
             .iter()
             .filter_map(|key| graph.entity(key))
-            .map(|node| (node, rarity(graph, node)))
+            .map(|node| (node, rarity(graph, node, &holds)))
             .collect();
         let total: f64 = named.iter().map(|(_, weight)| weight).sum();
         linked.extend(named.into_iter().map(|(node, weight)| (node, NAMES_SHARE * weight / total)));
@@ -164,31 +165,33 @@ impl Seeds {
     }
 }
 
-/// Entities that the question or a low-level keyword given with it names, in their order, each once.
-fn names(graph: &LinkGraph, question: &Question) -> Vec<EntityKey> {
-    let in_text = offline::known_names(&question.text, |key| graph.entity(key).is_some());
-    let given = question.ll_keywords.iter().filter_map(|keyword| entity_key(keyword));
+/// Entities that the question or a keyword given with it names, in their order, each once; of those that `is_there`.
+fn names(graph: &LinkGraph, question: &Question, is_there: impl Fn(NodeNumber) -> bool) -> Vec<EntityKey> {
+    let is_known = |key: &EntityKey| graph.entity(key).is_some_and(&is_there);
+    let in_text = offline::known_names(&question.text, is_known);
+    let given = question.ll_keywords.iter().chain(&question.hl_keywords);
+    let given = given.filter_map(|keyword| entity_key(keyword)).filter(is_known);
     let mut seen = BTreeSet::new();
-    let named = in_text.into_iter().chain(given.filter(|key| graph.entity(key).is_some()));
-    named.filter(|key| seen.insert(key.clone())).collect()
+    in_text.into_iter().chain(given).filter(|key| seen.insert(key.clone())).collect()
 }
 
 /// One over the number of chunks that lead to the entity: a name that is everywhere says little.
-fn rarity(graph: &LinkGraph, entity: NodeNumber) -> f64 {
-    let is_chunk = |&&node: &&NodeNumber| matches!(graph.node(node), Some(Node::Chunk(_)));
-    1.0 / graph.neighbours(entity).iter().filter(is_chunk).count().max(1) as f64
+fn rarity(graph: &LinkGraph, entity: NodeNumber, holds: &impl Fn(NodeNumber) -> bool) -> f64 {
+    1.0 / graph.neighbours(entity).iter().filter(|&&node| holds(node)).count().max(1) as f64
 }
 
-/// The chunks by score, best first, ties by id.
-fn ranked(graph: &LinkGraph, reach: &Reach, seeds: Seeds) -> Vec<(ChunkId, f64)> {
-    let reached = reach.nodes.iter().filter_map(|reached| match graph.node(reached.node)? {
-        Node::Chunk(id) => Some((id.clone(), seeds.walking * reached.score)),
+/// The `limit` best chunks by score, best first, ties by id.
+fn ranked(graph: &LinkGraph, reach: &Reach, seeds: &Seeds, limit: usize) -> Vec<(ChunkId, f64)> {
+    let reached = reach.nodes.iter().filter_map(|&node| match graph.node(node)? {
+        Node::Chunk(id) => Some((id, seeds.walking * reach.score(node))),
         Node::Entity(_) | Node::Relation(..) => None,
     });
-    let mut chunks: Vec<(ChunkId, f64)> = reached.chain(seeds.unlinked).collect();
-    chunks
-        .sort_by(|(id_one, one), (id_other, other)| other.total_cmp(one).then_with(|| id_one.cmp(id_other)));
-    chunks
+    let mut chunks: Vec<(&ChunkId, f64)> =
+        reached.chain(seeds.unlinked.iter().map(|(id, score)| (id, *score))).collect();
+    chunks.sort_unstable_by(|(id_one, one), (id_other, other)| {
+        other.total_cmp(one).then_with(|| id_one.cmp(id_other))
+    });
+    chunks.into_iter().take(limit).map(|(id, score)| (id.clone(), score)).collect()
 }
 
 /// How the walk came to a chunk; `None` where the chunk leads nowhere.
@@ -221,9 +224,7 @@ async fn found_on(
             PathStep::Entity(_) | PathStep::Relation(_) | PathStep::Chunk(_) => {}
         }
     }
-    let scores: BTreeMap<NodeNumber, f64> =
-        reach.nodes.iter().map(|reached| (reached.node, reached.score)).collect();
-    let score = |node: Option<NodeNumber>| node.and_then(|node| scores.get(&node)).map(|score| *score as f32);
+    let score = |node: Option<NodeNumber>| node.map(|node| reach.score(node) as f32);
     let found = scope.entities(&entities).await?.into_iter().flatten();
     let found_entities =
         found.map(|entity| FoundEntity { score: score(graph.entity(&entity.key)), entity }).collect();

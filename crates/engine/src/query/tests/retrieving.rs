@@ -354,6 +354,23 @@ async fn a_walk_begins_at_the_names_that_the_caller_gives() {
 }
 
 #[tokio::test]
+async fn a_name_that_only_other_documents_know_hides_no_other_name() {
+    const PAPER: &str = "The New York Times prints at night.";
+    const CITY: &str = "New York is a city.";
+    let mut world = World::empty();
+    world.document("paper.md", &[PAPER]);
+    world.document("city.md", &[CITY]);
+    world.entity("New York Times", "Organization", "A paper.", &[PAPER]);
+    world.entity("New York", "Location", "A city.", &[CITY]);
+    world.commit().await;
+    let filter = serde_json::from_str(r#"{"sources":["city.md"]}"#).expect("a filter");
+    let near_nothing = question(Mode::Ppr, "Is the New York Times old?", &[], &[]);
+    let asked = Question { cosine_threshold: 0.99, filter: Some(filter), ..near_nothing };
+    let retrieval = found(&world, &asked).await;
+    assert_eq!(retrieval.chunks.first().map(|found| found.chunk.text.as_str()), Some(CITY));
+}
+
+#[tokio::test]
 async fn words_count_in_auto_and_not_in_ppr() {
     let world = World::library().await;
     let of = |mode| Question { cosine_threshold: 0.99, ..question(mode, "workshop", &[], &[]) };

@@ -1,5 +1,6 @@
 //! The command line.
 
+mod eval;
 mod filter;
 mod graph;
 mod queue;
@@ -12,6 +13,7 @@ use graphloom_engine::index::DocumentSort;
 use graphloom_engine::money::Limit;
 use graphloom_engine::query::{ChunkPick, Mode, Question};
 
+pub(crate) use eval::{CompareArgs, EvalCommand, OWN_WORKSPACE, RetrievalArgs, SetIndexing, own_workspace};
 pub(crate) use filter::{ConditionArgs, FilterArgs};
 pub(crate) use graph::{ExportArgs, GraphArgs, GraphCommand, HowArgs};
 pub(crate) use queue::{CancelArgs, ReExtractArgs, WorkArgs};
@@ -120,6 +122,9 @@ pub(crate) enum Command {
     Resume,
     /// Ask about documents anew, such as with another model; they stay in use meanwhile
     ReExtract(ReExtractArgs),
+    /// Measure what questions with known answers find: retrieval, compare
+    #[command(subcommand)]
+    Eval(EvalCommand),
     /// Print the canonical state as JSON lines, and its hash
     Dump(DumpArgs),
     /// Check the store for contradictions

@@ -7,6 +7,8 @@ use graphloom_core::{ModelError, StoreError};
 use graphloom_engine::edit::EditError;
 use graphloom_engine::index::ReadyGraphError;
 use graphloom_engine::query::QueryError;
+use graphloom_eval::journal::JournalError;
+use graphloom_eval::set::SetError;
 use graphloom_providers::models::ModelStoreError;
 
 /// How a command ended; the numbers are documented and stay.
@@ -112,6 +114,12 @@ pub(crate) fn remedy(error: &anyhow::Error) -> Option<String> {
         }
         if let Some(query) = cause.downcast_ref::<QueryError>() {
             return query.remedy();
+        }
+        if let Some(set) = cause.downcast_ref::<SetError>() {
+            return set.remedy();
+        }
+        if let Some(journal) = cause.downcast_ref::<JournalError>() {
+            return journal.remedy().map(str::to_owned);
         }
         cause.downcast_ref::<ModelError>().and_then(ModelError::remedy)
     })

@@ -11,6 +11,7 @@ mod cost;
 mod doctor;
 mod dump;
 mod estimate;
+mod eval;
 mod export;
 mod graph;
 mod indexing;
@@ -34,7 +35,7 @@ use std::path::PathBuf;
 use anyhow::Context;
 use tracing_subscriber::EnvFilter;
 
-use crate::args::{Cli, Command, Global, Spending};
+use crate::args::{self, Cli, Command, Global, Spending};
 use crate::config::{Config, Settings, Surroundings, layers};
 use crate::fault::Exit;
 use crate::output::Output;
@@ -113,6 +114,7 @@ async fn dispatch(app: &App, command: &Command) -> anyhow::Result<Exit> {
         Command::Pause => pause::pause(app).await,
         Command::Resume => pause::resume(app).await,
         Command::ReExtract(args) => re_extract::run(app, args).await,
+        Command::Eval(command) => eval::run(app, command).await,
         Command::Dump(args) => dump::run(app, args).await,
         Command::Check => check::run(app).await,
         Command::Parse(args) => parse::run(app.output, args),
@@ -137,10 +139,12 @@ fn flags(global: &Global, command: &Command) -> Vec<(String, String, String)> {
     ];
     let named =
         named.into_iter().filter_map(|(key, flag, value)| Some((key.to_owned(), value?, flag.to_owned())));
+    let own_workspace =
+        args::own_workspace(global, command).map(|(name, flag)| ("workspace".to_owned(), name, flag));
     // Of a key said twice the last counts, as with other flags.
     let others =
         global.set.iter().rev().map(|(key, value)| (key.clone(), value.clone(), format!("--set {key}")));
-    named.chain(others).collect()
+    named.chain(own_workspace).chain(others).collect()
 }
 
 /// What limits the cost of a command that indexes.
@@ -161,6 +165,7 @@ fn spending(command: &Command) -> Option<&Spending> {
         | Command::Rm(_)
         | Command::Graph(_)
         | Command::Cache(_)
+        | Command::Eval(_)
         | Command::Dump(_)
         | Command::Check
         | Command::Doctor

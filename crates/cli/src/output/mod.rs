@@ -1,5 +1,6 @@
 //! What is printed: data on stdout, everything else on stderr.
 
+pub(crate) mod meter;
 pub(crate) mod progress;
 pub(crate) mod render;
 
@@ -36,6 +37,11 @@ impl Output {
         let bars = !global.quiet && io::stderr().is_terminal();
         let (json, quiet, verbose) = (global.json, global.quiet, global.verbose > 0);
         Self { json, quiet, verbose, color: color && !json, bars }
+    }
+
+    /// The same for what is told on the way to one JSON value: it goes to stderr.
+    pub(crate) fn aside(self) -> Self {
+        Self { json: false, ..self }
     }
 
     /// A line on stdout.

@@ -8,6 +8,7 @@ use graphloom_core::{DocumentId, Progress, Stage};
 use indicatif::{MultiProgress, ProgressBar, ProgressStyle};
 
 use super::Output;
+use super::meter::Meter;
 use super::render::{count, ill, one_line, plain};
 
 /// Without a terminal, a document's advance is printed at most this often.
@@ -28,6 +29,8 @@ struct State {
     bars: BTreeMap<DocumentId, ProgressBar>,
     settling: Option<ProgressBar>,
     last_line: Option<Instant>,
+    /// Counts documents where they are too small and too many to be shown one by one.
+    meter: Option<Meter>,
     failures: Vec<Failure>,
     failure_count: u64,
     broken: Option<anyhow::Error>,
@@ -68,11 +71,19 @@ impl ProgressView {
         {
             state.broken.get_or_insert(error);
         }
-        if self.output.bars {
+        if let Some(meter) = &mut state.meter {
+            meter_on(meter, &progress);
+        } else if self.output.bars {
             self.draw(&mut state, &progress);
         } else if !self.output.quiet && !self.output.json {
             self.print(&mut state, &progress);
         }
+    }
+
+    /// From here on shows how many of `documents` are done in place of each of them.
+    pub(crate) fn count_documents(&self, documents: usize) {
+        let meter = Meter::new(self.output, "indexing", documents);
+        self.state.lock().unwrap_or_else(PoisonError::into_inner).meter = Some(meter);
     }
 
     /// Prints a line without tearing the bars.
@@ -90,6 +101,7 @@ impl ProgressView {
         for bar in std::mem::take(&mut state.bars).into_values().chain(state.settling.take()) {
             bar.finish_and_clear();
         }
+        state.meter = None;
         match state.broken.take() {
             Some(error) => Err(error),
             None => Ok(Failures { listed: std::mem::take(&mut state.failures), total: state.failure_count }),
@@ -151,6 +163,22 @@ impl ProgressView {
         if !matches!(progress, Progress::Accepted { .. }) {
             self.output.note(describe(progress));
         }
+    }
+}
+
+/// Counts what ends, and tells what a person has to know.
+fn meter_on(meter: &mut Meter, progress: &Progress) {
+    match progress {
+        Progress::Finished { source, .. } => meter.step(&one_line(source, 40)),
+        Progress::Cancelled { source, .. } | Progress::Failed { source, .. } => {
+            meter.step(&one_line(source, 40));
+            meter.note(&describe(progress));
+        }
+        Progress::ChunkFailed { .. }
+        | Progress::ChunkDamaged { .. }
+        | Progress::Paused { .. }
+        | Progress::Resumed { .. } => meter.note(&describe(progress)),
+        Progress::Accepted { .. } | Progress::Advanced { .. } | Progress::Settled { .. } => {}
     }
 }
 

@@ -1,0 +1,138 @@
+//! The command line of evaluations.
+
+use std::path::{Path, PathBuf};
+
+use clap::{Args, Subcommand};
+use graphloom_engine::money::Limit;
+
+use super::{Command, Global, ModeArg, key_value, limit};
+
+/// `graphloom eval`.
+#[derive(Debug, Subcommand)]
+pub(crate) enum EvalCommand {
+    /// Ask the questions of a set in several modes, and score what each finds
+    Retrieval(RetrievalArgs),
+    /// Show what got better or worse between two runs of `eval retrieval`, question by question
+    Compare(CompareArgs),
+}
+
+/// `graphloom eval retrieval`.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+DIR holds corpus.jsonl with lines {\"id\", \"title\", \"text\"} and questions.jsonl with lines {\"id\", \"question\", \"answers\", \
+\"type\", \"gold\"}, where gold lists the ids of the passages that the answer needs. The passages are indexed into the workspace \
+eval-DIR unless --workspace names one; what is indexed already is not indexed again. Without corpus.jsonl the questions are \
+asked of the documents of --workspace, and gold lists their sources. docs/evaluation.md explains the figures.")]
+pub(crate) struct RetrievalArgs {
+    /// Folder of the question set
+    #[arg(long, value_name = "DIR")]
+    pub(crate) data: PathBuf,
+    /// Modes to ask in, separated by commas [default: auto, where no --arm is given]
+    #[arg(long, value_enum, value_delimiter = ',', value_name = "MODES")]
+    pub(crate) modes: Vec<ModeArg>,
+    /// Another way of asking under a name of its own, with the fields of `ask --question-json`, such as
+    /// --arm 'wide={"mode": "mix", "top_k": 80}'; repeatable
+    #[arg(long, value_name = "NAME=JSON", value_parser = key_value)]
+    pub(crate) arm: Vec<(String, String)>,
+    /// Ranks at which recall, all-gold and nDCG are taken
+    #[arg(long, value_name = "K", value_delimiter = ',', default_values_t = [2, 5, 10, 20],
+        value_parser = clap::builder::RangedU64ValueParser::<usize>::new().range(1..=1000))]
+    pub(crate) k: Vec<usize>,
+    /// Ask only the first N questions
+    #[arg(long, value_name = "N", value_parser = clap::builder::RangedU64ValueParser::<usize>::new().range(1..))]
+    pub(crate) limit: Option<usize>,
+    /// Write the report as JSON, for `eval compare`; results are kept beside it as they come
+    #[arg(long, value_name = "FILE")]
+    pub(crate) out: Option<PathBuf>,
+    /// Write the report as a page with plots
+    #[arg(long, value_name = "FILE")]
+    pub(crate) html: Option<PathBuf>,
+    /// Go on with a run that was stopped: ask only what has no result yet
+    #[arg(long)]
+    pub(crate) resume: bool,
+    /// Ask each question N times again, with what models said remembered, and take the median as its latency
+    #[arg(long, value_name = "N", default_value_t = 0,
+        value_parser = clap::builder::RangedU64ValueParser::<usize>::new().range(..=100))]
+    pub(crate) timed: usize,
+    /// Questions asked at once; with more than one they disturb each other's latency
+    #[arg(long, value_name = "N", default_value_t = 1,
+        value_parser = clap::builder::RangedU64ValueParser::<usize>::new().range(1..=64))]
+    pub(crate) concurrency: usize,
+    #[command(flatten)]
+    pub(crate) indexing: SetIndexing,
+}
+
+/// How the passages of a set come into a workspace.
+#[derive(Debug, Args)]
+pub(crate) struct SetIndexing {
+    /// Stop indexing before the call that might pass this: tokens such as 2M, or money such as 1.50
+    #[arg(long, value_name = "AMOUNT", value_parser = limit)]
+    pub(crate) budget: Option<Limit>,
+    /// Remove documents of the workspace that are no passages of the set
+    #[arg(long, conflicts_with = "with_others")]
+    pub(crate) prune: bool,
+    /// Let documents of the workspace that are no passages of the set take part
+    #[arg(long)]
+    pub(crate) with_others: bool,
+}
+
+/// `graphloom eval compare`.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Exit codes: 0 nothing is significantly worse in SECOND; 3 a metric is significantly worse (p < .05 after Holm's correction); \
+1 and 2 as everywhere.")]
+pub(crate) struct CompareArgs {
+    /// Report of `eval retrieval --out`, before
+    #[arg(value_name = "FIRST")]
+    pub(crate) first: PathBuf,
+    /// Report of `eval retrieval --out`, after
+    #[arg(value_name = "SECOND")]
+    pub(crate) second: PathBuf,
+    /// Compare this arm of FIRST with that of SECOND; repeatable [default: arms of the same name]
+    #[arg(long, value_name = "FIRST=SECOND", value_parser = key_value)]
+    pub(crate) arm: Vec<(String, String)>,
+    /// Questions listed of each arm and direction; --json gives all
+    #[arg(long, value_name = "N", default_value_t = 10)]
+    pub(crate) most: usize,
+}
+
+/// The flag that a workspace is said to come from which is named after a set.
+pub(crate) const OWN_WORKSPACE: &str = "--data";
+
+/// The workspace that a set is indexed into where nobody names one, and the flag that says so.
+pub(crate) fn own_workspace(global: &Global, command: &Command) -> Option<(String, String)> {
+    let Command::Eval(eval) = command else { return None };
+    let data = match eval {
+        EvalCommand::Retrieval(args) => &args.data,
+        EvalCommand::Compare(_) => return None,
+    };
+    let named = global.workspace.is_some() || global.set.iter().any(|(key, _)| key == "workspace");
+    (!named).then(|| (workspace_name(data), OWN_WORKSPACE.to_owned()))
+}
+
+/// `eval-` and the folder's name in the characters of workspaces.
+fn workspace_name(data: &Path) -> String {
+    const MOST: usize = 64;
+    let real = data.canonicalize();
+    let folder =
+        real.as_deref().unwrap_or(data).file_name().unwrap_or_default().to_string_lossy().to_lowercase();
+    let clean = |c: char| if c.is_ascii_alphanumeric() || c == '_' { c } else { '-' };
+    format!("eval-{folder}").chars().map(clean).take(MOST).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use graphloom_core::WorkspaceId;
+
+    use super::*;
+
+    #[test]
+    fn a_workspace_is_named_after_the_folder_of_the_set() {
+        for (folder, name) in [("/x/My Set.v2/", "eval-my-set-v2"), ("/x/问题", "eval---"), ("/", "eval-")]
+        {
+            assert_eq!(workspace_name(Path::new(folder)), name);
+            assert!(WorkspaceId::new(name).is_ok());
+        }
+        assert!(WorkspaceId::new(&workspace_name(Path::new(&"a".repeat(200)))).is_ok());
+    }
+}

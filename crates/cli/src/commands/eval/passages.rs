@@ -1,0 +1,202 @@
+//! The passages of a question set become the documents of a workspace.
+
+use std::sync::Arc;
+
+use graphloom_core::{Document, DocumentId, DocumentStatus};
+use graphloom_engine::Engine;
+use graphloom_engine::index::{self, Acceptance, Source};
+use graphloom_eval::set::QuestionSet;
+
+use crate::args::SetIndexing;
+use crate::commands::{App, indexing};
+use crate::fault::{Exit, Fault};
+use crate::interrupt::Interrupt;
+use crate::output::progress::ProgressView;
+use crate::output::render::{count, one_line, plain};
+use crate::wire;
+
+/// Passages made durable in one commit.
+const ACCEPTED_AT_ONCE: usize = 256;
+
+/// Bytes made durable in one commit; one larger passage may exceed it.
+const MAX_BYTES_AT_ONCE: usize = 16 << 20;
+
+/// Documents looked at together.
+const PAGE: usize = 500;
+
+/// Passages named in a message.
+const MOST_NAMED: usize = 5;
+
+/// How far the passages came.
+pub(super) enum Indexed {
+    /// All are in the graph.
+    Whole,
+    /// The workspace is usable, but some passages are not in it or lack a part.
+    Partly,
+    /// It was stopped before the end.
+    Stopped(Exit),
+}
+
+/// Indexes the passages of `set` that are not in the workspace as they are, and nothing else.
+pub(super) async fn index(
+    app: &App,
+    set: &QuestionSet,
+    args: &SetIndexing,
+    interrupt: &Interrupt,
+) -> anyhow::Result<Indexed> {
+    let worker = wire::register_worker(&app.config)?;
+    let view = Arc::new(ProgressView::new(app.output.aside()));
+    let indexing = wire::indexing(app, &worker, indexing::listener(&view), args.budget).await?;
+    let engine = &indexing.engine;
+    let removed = settle_others(app, set, args, engine).await?;
+    let track = wire::track_of("eval", &worker);
+    let mut accepted = Accepted::default();
+    let mut sources = set.sources().peekable();
+    while sources.peek().is_some() && !interrupt.is_requested() {
+        let mut bytes = 0;
+        let mut batch: Vec<Source> = Vec::new();
+        while batch.len() < ACCEPTED_AT_ONCE && bytes < MAX_BYTES_AT_ONCE {
+            let Some(source) = sources.next() else { break };
+            bytes += source.bytes.len();
+            batch.push(source);
+        }
+        let names: Vec<String> = batch.iter().map(|source| source.name.clone()).collect();
+        let readings = batch.into_iter().map(|source| index::read(source, &engine.index.limits)).collect();
+        for (name, acceptance) in
+            names.into_iter().zip(index::accept_read(engine, readings, Some(&track)).await?)
+        {
+            accepted.take(name, acceptance);
+        }
+        if accepted.new > 0 && sources.peek().is_some() {
+            view.note(&format!("{} accepted so far", count(accepted.new, "passage")));
+        }
+    }
+    if interrupt.is_requested() {
+        return Ok(Indexed::Stopped(Exit::Interrupted));
+    }
+    accepted.tell(app, removed);
+    view.count_documents(usize::try_from(accepted.open).unwrap_or(usize::MAX));
+    let ran = indexing::run(app, &indexing, interrupt, &view).await?;
+    ran.say_end(app);
+    let failures = ran.failures.total;
+    if failures > 0 {
+        let workspace = &app.config.workspace;
+        app.output.warn(format_args!(
+            "warning: {} while indexing; `graphloom --workspace {workspace} status` lists them, `retry` tries again",
+            count(failures, "failure")
+        ));
+    }
+    Ok(match ran.exit() {
+        Exit::Done if accepted.is_whole() => Indexed::Whole,
+        Exit::Done | Exit::Partly => Indexed::Partly,
+        exit => Indexed::Stopped(exit),
+    })
+}
+
+/// What became of the passages.
+#[derive(Default)]
+struct Accepted {
+    new: u64,
+    /// What the run has to work on.
+    open: u64,
+    unchanged: u64,
+    /// Known, but with chunks that failed.
+    ill: u64,
+    refused: Vec<String>,
+}
+
+impl Accepted {
+    fn take(&mut self, name: String, acceptance: Acceptance) {
+        match acceptance {
+            Acceptance::Accepted { .. } => {
+                self.new += 1;
+                self.open += 1;
+            }
+            Acceptance::Unchanged { status, .. } => {
+                self.unchanged += 1;
+                match status {
+                    DocumentStatus::Incomplete { .. }
+                    | DocumentStatus::Failed { .. }
+                    | DocumentStatus::Cancelled { .. } => self.ill += 1,
+                    DocumentStatus::Waiting | DocumentStatus::Indexing { .. } => self.open += 1,
+                    DocumentStatus::Ready { .. } => {}
+                }
+            }
+            Acceptance::Refused { reason, .. } => self.refused.push(format!("{name}: {reason}")),
+        }
+    }
+
+    fn is_whole(&self) -> bool {
+        self.ill == 0 && self.refused.is_empty()
+    }
+
+    fn tell(&self, app: &App, removed: usize) {
+        let workspace = &app.config.workspace;
+        let mut parts = vec![format!("{} to index", count(self.new, "passage"))];
+        if self.unchanged > 0 {
+            parts.push(format!("{} there already", self.unchanged));
+        }
+        if removed > 0 {
+            parts.push(format!("{} removed", count(removed as u64, "other document")));
+        }
+        app.output.note(format_args!("workspace {workspace}: {}", parts.join(", ")));
+        if self.ill > 0 {
+            app.output.warn(format_args!(
+                "warning: {} there not whole; `graphloom --workspace {workspace} retry` tries again",
+                count(self.ill, "passage")
+            ));
+        }
+        for refused in self.refused.iter().take(MOST_NAMED) {
+            app.output.warn(format_args!("warning: not indexed: {}", one_line(refused, 300)));
+        }
+        if let Some(more) = self.refused.len().checked_sub(MOST_NAMED).filter(|more| *more > 0) {
+            app.output.warn(format_args!("warning: {more} more passages not indexed"));
+        }
+    }
+}
+
+/// Documents of the workspace that are no passages of the set would take places in every ranking: they are removed or
+/// let in as the arguments say, else it is an error. Returns how many were removed.
+async fn settle_others(
+    app: &App,
+    set: &QuestionSet,
+    args: &SetIndexing,
+    engine: &Engine,
+) -> anyhow::Result<usize> {
+    let others = others(engine, set).await?;
+    let Some(first) = others.first() else { return Ok(0) };
+    if args.prune {
+        let ids: Vec<DocumentId> = others.iter().map(|document| document.id.clone()).collect();
+        index::delete(engine, &ids).await?;
+        return Ok(ids.len());
+    }
+    let held = format!(
+        "workspace {} holds {} that {} of {}, such as {}",
+        app.config.workspace,
+        count(others.len() as u64, "document"),
+        if others.len() == 1 { "is no passage" } else { "are no passages" },
+        plain(&set.name),
+        one_line(&first.source, 100)
+    );
+    if args.with_others {
+        app.output.note(format_args!("{held}; they take part"));
+        return Ok(0);
+    }
+    let help = "name another --workspace; --prune removes these documents, --with-others lets them take part";
+    Err(Fault::usage(held).help(help).into())
+}
+
+async fn others(engine: &Engine, set: &QuestionSet) -> anyhow::Result<Vec<Document>> {
+    let is_passage = set.holds();
+    let snapshot = engine.store.snapshot().await?;
+    let (mut others, mut after) = (Vec::new(), None::<DocumentId>);
+    loop {
+        let page = snapshot.scan_documents(after.as_ref(), PAGE).await?;
+        let is_last = page.len() < PAGE;
+        after = page.last().map(|document| document.id.clone());
+        others.extend(page.into_iter().filter(|document| !is_passage(&document.source)));
+        if is_last {
+            return Ok(others);
+        }
+    }
+}

@@ -1,0 +1,192 @@
+//! Questions with known answers are asked in several modes, scored, kept and compared.
+
+mod common;
+
+use std::fs;
+
+use common::{Graphloom, Ran};
+use serde_json::Value;
+
+const CORPUS: &str = r#"{"id": "p1", "title": "Ada Lovelace", "text": "Ada Lovelace wrote the first program for the Analytical Engine."}
+{"id": "p2", "title": "Charles Babbage", "text": "Charles Babbage designed the Analytical Engine in London."}
+{"id": "p3", "title": "Marie Curie", "text": "Marie Curie discovered radium in Paris."}
+{"id": 4, "title": "Tea", "text": "Tea is made of leaves and hot water."}
+"#;
+
+const QUESTIONS: &str = r#"{"id": "q1", "question": "Who discovered radium?", "answers": ["Marie Curie"], "type": "one", "gold": ["p3"]}
+{"id": "q2", "question": "Who designed the Analytical Engine that Ada Lovelace wrote the first program for?", "answers": ["Charles Babbage"], "type": "two", "gold": ["p1", "p2"]}
+{"id": "q3", "question": "What is said about nothing at all?"}
+"#;
+
+/// The program beside the set `docs-set`.
+fn with_set() -> Graphloom {
+    let graphloom = Graphloom::new();
+    graphloom.write("docs-set/corpus.jsonl", CORPUS);
+    graphloom.write("docs-set/questions.jsonl", QUESTIONS);
+    graphloom
+}
+
+fn retrieval(graphloom: &Graphloom, more: &[&str]) -> Ran {
+    graphloom.run(&[&["eval", "retrieval", "--data", "docs-set", "--k", "1,2"], more].concat())
+}
+
+#[test]
+fn a_set_is_indexed_once_asked_in_every_mode_and_reported_for_people_and_programs() {
+    let graphloom = with_set();
+    let ran = retrieval(&graphloom, &["--modes", "naive,ppr", "--out", "run.json", "--html", "run.html"]);
+    let ran =
+        ran.exits(0).says("workspace eval-docs-set: 4 passages to index").says("1 question without gold");
+    for part in [
+        "docs-set: 2 questions, 4 passages",
+        "recall@2",
+        "ndcg@1",
+        "mrr",
+        "recall@2 by type",
+        "p50 / p90 / p99 ms",
+    ] {
+        assert!(ran.stdout.contains(part), "{part}: {}", ran.stdout);
+    }
+    let report: Value =
+        serde_json::from_slice(&fs::read(graphloom.path("run.json")).expect("there")).expect("JSON");
+    assert_eq!(report["run"]["workspace"], "eval-docs-set");
+    assert_eq!(report["rows"].as_array().map(Vec::len), Some(4));
+    let row = &report["rows"][0];
+    assert_eq!(
+        (row["arm"].as_str(), row["id"].as_str(), &row["ranked"][0]),
+        (Some("naive"), Some("q1"), &"p3".into())
+    );
+    assert_eq!(report["groups"][0]["metrics"]["recall@2"]["mean"], 1.0);
+    let page = fs::read_to_string(graphloom.path("run.html")).expect("there");
+    assert!(page.starts_with("<!doctype html>") && page.contains("<svg") && !page.contains("http"));
+
+    let ran = retrieval(&graphloom, &["--json", "--modes", "auto"])
+        .exits(0)
+        .says("0 passages to index, 4 there already");
+    let report: Value = serde_json::from_str(&ran.stdout).expect("one JSON value on stdout");
+    assert_eq!(report["arms"][0]["name"], "auto");
+}
+
+#[test]
+fn a_run_goes_on_where_it_stopped_and_asks_again_what_changed() {
+    let graphloom = with_set();
+    let arms = ["--modes", "naive", "--out", "run.json"];
+    retrieval(&graphloom, &arms).exits(0);
+    let rows = graphloom.path("run.json.rows.jsonl");
+    let kept = fs::read_to_string(&rows).expect("kept");
+    let first = kept.lines().next().expect("a row");
+    // As after `kill -9`: one whole row and the beginning of another.
+    fs::write(&rows, format!("{first}\n{{\"key\": \"")).expect("written");
+    let with = |more: &[&str]| retrieval(&graphloom, &[arms.as_slice(), &["--resume"], more].concat());
+    with(&[])
+        .exits(0)
+        .says("1 of 2 questions asked before")
+        .says("1 line of run.json.rows.jsonl not readable");
+    with(&[]).exits(0).says("2 of 2 questions asked before");
+    with(&["--arm", r#"few={"mode": "naive", "chunk_top_k": 1}"#])
+        .exits(0)
+        .says("2 of 4 questions asked before");
+    graphloom.write("docs-set/corpus.jsonl", CORPUS.replace("hot water", "boiling water"));
+    with(&[]).exits(0).says("1 passage to index, 3 there already").says("0 of 2 questions asked before");
+}
+
+#[test]
+fn runs_are_compared_question_by_question_and_arms_within_a_run_too() {
+    let graphloom = with_set();
+    let few = r#"few={"mode": "naive", "chunk_top_k": 1}"#;
+    retrieval(&graphloom, &["--modes", "naive", "--arm", few, "--out", "run.json"]).exits(0);
+    let same = graphloom.run(&["eval", "compare", "run.json", "run.json"]).exits(0);
+    assert!(same.stdout.contains("naive: 2 questions") && !same.stdout.contains(">"), "{}", same.stdout);
+    let compared = graphloom.json(&["eval", "compare", "run.json", "run.json", "--arm", "naive=few"]);
+    let worse = compared["arms"][0]["worse"].as_array().expect("a list");
+    assert_eq!(
+        (worse.len(), &worse[0]["id"], compared["is_worse"].as_bool()),
+        (1, &"q2".into(), Some(false))
+    );
+    graphloom
+        .run(&["eval", "compare", "run.json", "run.json", "--arm", "naive=best"])
+        .exits(2)
+        .says("the second run has no arm best; it has naive, few");
+    graphloom.write("not.json", "{}");
+    graphloom
+        .run(&["eval", "compare", "run.json", "not.json"])
+        .exits(2)
+        .says("is no report of `eval retrieval`");
+    graphloom.run(&["eval", "compare", "run.json", "none.json"]).exits(1).says("reading none.json");
+}
+
+#[test]
+fn what_is_significantly_worse_has_an_exit_code_of_its_own() {
+    let graphloom = with_set();
+    retrieval(&graphloom, &["--modes", "naive", "--out", "run.json"]).exits(0);
+    let mut report: Value =
+        serde_json::from_slice(&fs::read(graphloom.path("run.json")).expect("there")).expect("JSON");
+    let row = report["rows"][0].clone();
+    let rows = |ranked: &[&str]| {
+        let row = |number: usize| {
+            let mut row = row.clone();
+            row["id"] = format!("q{number}").into();
+            row["ranked"] = ranked.into();
+            row
+        };
+        (0..20).map(row).collect::<Vec<Value>>()
+    };
+    for (name, ranked) in [("good.json", ["p3"].as_slice()), ("bad.json", &[])] {
+        report["rows"] = rows(ranked).into();
+        graphloom.write(name, report.to_string());
+    }
+    graphloom.run(&["eval", "compare", "good.json", "bad.json"]).exits(3).says("worse: 20 questions");
+    graphloom.run(&["eval", "compare", "bad.json", "good.json"]).exits(0).says("better: 20 questions");
+}
+
+#[test]
+fn other_documents_of_the_workspace_take_part_only_where_that_is_asked_for() {
+    let graphloom = with_set();
+    graphloom.write("docs/radium.md", "Radium was discovered by Marie Curie.\n");
+    graphloom.ok(&["--workspace", "mine", "add", "docs"]);
+    let mine =
+        |more: &[&str]| retrieval(&graphloom, &[&["--workspace", "mine", "--modes", "naive"], more].concat());
+    mine(&[])
+        .exits(2)
+        .says("workspace mine holds 1 document that is no passage of docs-set, such as docs/radium.md");
+    assert_eq!(
+        graphloom.json(&["--workspace", "mine", "status"])["documents"].as_array().map(Vec::len),
+        Some(1)
+    );
+    let ran = mine(&["--with-others", "--json"]).exits(0);
+    assert!(ran.stdout.contains("docs/radium.md"), "{}", ran.stdout);
+    let ran = mine(&["--prune", "--json"]).exits(0).says("1 other document removed");
+    assert!(!ran.stdout.contains("docs/radium.md"), "{}", ran.stdout);
+}
+
+#[test]
+fn questions_about_documents_that_are_there_need_no_corpus() {
+    let graphloom = Graphloom::new();
+    graphloom.write(
+        "set/questions.jsonl",
+        r#"{"id": 1, "question": "Who discovered radium?", "gold": ["docs/radium.md"]}"#,
+    );
+    graphloom.write("docs/radium.md", "Radium was discovered by Marie Curie.\n");
+    let asked = ["eval", "retrieval", "--data", "set", "--modes", "naive"];
+    graphloom
+        .run(&asked)
+        .exits(1)
+        .says("set holds no corpus.jsonl")
+        .says("help: write corpus.jsonl with lines such as");
+    graphloom.ok(&["--workspace", "mine", "add", "docs"]);
+    let report = graphloom.json(&[&["--workspace", "mine"], asked.as_slice()].concat());
+    assert_eq!(report["groups"][0]["metrics"]["mrr"]["mean"], 1.0);
+}
+
+#[test]
+fn what_is_wrong_with_a_set_or_an_arm_is_told_before_anything_is_stored() {
+    let graphloom = with_set();
+    let check = |more: &[&str], says: &str| {
+        retrieval(&graphloom, more).exits(2).says(says);
+    };
+    check(&["--arm", r#"a={"topk": 1}"#], "arm a: unknown field `topk`");
+    check(&["--modes", "naive", "--arm", "naive={}"], "two arms have the name naive");
+    check(&["--modes", "bypass"], "arm bypass: mode bypass searches nothing");
+    graphloom.write("docs-set/questions.jsonl", "{\"id\": 1}\n");
+    retrieval(&graphloom, &[]).exits(1).says("docs-set/questions.jsonl:1: missing field `question`");
+    assert!(!graphloom.path(".graphloom").exists());
+}

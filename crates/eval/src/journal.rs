@@ -1,0 +1,159 @@
+//! What was asked already: rows under keys, one JSON line each, appended as they come.
+
+use std::collections::BTreeMap;
+use std::fs::{File, OpenOptions, TryLockError};
+use std::io::{self, BufRead, BufReader, Seek, SeekFrom, Write};
+use std::path::{Path, PathBuf};
+
+use graphloom_core::ContentHash;
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
+
+/// An open journal. No other process can open it meanwhile.
+#[derive(Debug)]
+pub struct Journal {
+    path: PathBuf,
+    file: File,
+}
+
+/// What a journal held when it was opened.
+#[derive(Debug)]
+pub struct Kept<T> {
+    /// The rows; of several under one key the last.
+    pub rows: BTreeMap<ContentHash, T>,
+    /// Lines that are no row: the end of a run that was killed, or of another release.
+    pub unreadable: usize,
+}
+
+/// Why a journal cannot be used.
+#[derive(Debug, thiserror::Error)]
+pub enum JournalError {
+    /// Another process writes it.
+    #[error("another run writes {}", path.display())]
+    Busy {
+        /// The file.
+        path: PathBuf,
+    },
+    /// It cannot be read or written.
+    #[error("keeping results in {}", path.display())]
+    Io {
+        /// The file.
+        path: PathBuf,
+        /// Why.
+        source: io::Error,
+    },
+}
+
+impl JournalError {
+    /// What the user can do about it.
+    pub fn remedy(&self) -> Option<&'static str> {
+        match self {
+            Self::Busy { .. } => Some("wait for it to end, or name another --out"),
+            Self::Io { .. } => None,
+        }
+    }
+}
+
+#[derive(Serialize, Deserialize)]
+struct Line<T> {
+    key: ContentHash,
+    row: T,
+}
+
+impl Journal {
+    /// Opens the journal at `path`, made where it is missing.
+    ///
+    /// - `keep`: whether rows that are there are kept and returned; otherwise the journal begins anew.
+    pub fn open<T: DeserializeOwned>(path: &Path, keep: bool) -> Result<(Self, Kept<T>), JournalError> {
+        let failed = |source| JournalError::Io { path: path.to_owned(), source };
+        if let Some(folder) = path.parent().filter(|folder| !folder.as_os_str().is_empty()) {
+            std::fs::create_dir_all(folder).map_err(failed)?;
+        }
+        let mut options = OpenOptions::new();
+        let mut file =
+            options.read(true).write(true).create(true).truncate(false).open(path).map_err(failed)?;
+        match file.try_lock() {
+            Ok(()) => {}
+            Err(TryLockError::WouldBlock) => return Err(JournalError::Busy { path: path.to_owned() }),
+            Err(TryLockError::Error(source)) => return Err(failed(source)),
+        }
+        let mut kept = Kept { rows: BTreeMap::new(), unreadable: 0 };
+        if keep {
+            read_into(&file, &mut kept).map_err(failed)?;
+        } else {
+            file.set_len(0).map_err(failed)?;
+        }
+        let end = file.seek(SeekFrom::End(0)).map_err(failed)?;
+        if end > 0 {
+            // A line that was cut must not swallow the next one.
+            file.write_all(b"\n").map_err(failed)?;
+        }
+        Ok((Self { path: path.to_owned(), file }, kept))
+    }
+
+    /// Adds a row. When this returns, the row survives the end of the process.
+    pub fn append<T: Serialize>(&mut self, key: &ContentHash, row: &T) -> Result<(), JournalError> {
+        let written = serde_json::to_vec(&Line { key: key.clone(), row }).map_err(io::Error::other).and_then(
+            |mut line| {
+                line.push(b'\n');
+                self.file.write_all(&line)
+            },
+        );
+        written.map_err(|source| JournalError::Io { path: self.path.clone(), source })
+    }
+}
+
+fn read_into<T: DeserializeOwned>(file: &File, kept: &mut Kept<T>) -> io::Result<()> {
+    for line in BufReader::new(file).split(b'\n') {
+        let line = line?;
+        if line.iter().all(u8::is_ascii_whitespace) {
+            continue;
+        }
+        match serde_json::from_slice::<Line<T>>(&line) {
+            Ok(Line { key, row }) => {
+                kept.rows.insert(key, row);
+            }
+            Err(_) => kept.unreadable += 1,
+        }
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn key(text: &str) -> ContentHash {
+        ContentHash::of(text.as_bytes())
+    }
+
+    #[test]
+    fn what_was_appended_is_there_again_after_a_line_that_was_cut() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let path = folder.path().join("deep/rows.jsonl");
+        let (mut journal, kept) = Journal::open::<u32>(&path, true).expect("opened");
+        assert!(kept.rows.is_empty());
+        journal.append(&key("a"), &1).expect("written");
+        journal.file.write_all(b"{\"key\": \"cu").expect("written");
+        drop(journal);
+        let (mut journal, kept) = Journal::open::<u32>(&path, true).expect("opened");
+        assert_eq!((kept.rows, kept.unreadable), (BTreeMap::from([(key("a"), 1)]), 1));
+        journal.append(&key("b"), &2).expect("written");
+        journal.append(&key("a"), &3).expect("written");
+        drop(journal);
+        let (_, kept) = Journal::open::<u32>(&path, true).expect("opened");
+        assert_eq!(kept.rows, BTreeMap::from([(key("a"), 3), (key("b"), 2)]));
+    }
+
+    #[test]
+    fn a_journal_can_begin_anew_and_is_held_by_one_process() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let path = folder.path().join("rows.jsonl");
+        let (mut journal, _) = Journal::open::<u32>(&path, true).expect("opened");
+        journal.append(&key("a"), &1).expect("written");
+        assert!(matches!(Journal::open::<u32>(&path, true), Err(JournalError::Busy { .. })));
+        drop(journal);
+        let (_, kept) = Journal::open::<u32>(&path, false).expect("opened");
+        assert!(kept.rows.is_empty());
+    }
+}

@@ -1,0 +1,15 @@
+//! Evaluation: question sets are asked in several ways, and what was found is scored, compared and reported.
+//!
+//! A consumer of the engine's library API. It knows no store and no provider; it reads sets and keeps results in files.
+//! The same rows give the same figures: whatever is drawn at random is drawn from a fixed seed.
+
+pub mod arm;
+pub mod compare;
+pub mod html;
+pub mod journal;
+mod plot;
+pub mod rank;
+pub mod report;
+pub mod retrieval;
+pub mod set;
+pub mod stats;

@@ -1,0 +1,289 @@
+//! The result of a run: figures with intervals for each arm, by type of question too, and one row for each question.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use graphloom_core::{ContentHash, Revision};
+use serde::{Deserialize, Serialize};
+
+use crate::arm::Arm;
+use crate::rank::Metric;
+use crate::retrieval::RetrievalRow;
+use crate::stats::{self, Estimate};
+
+/// What a file of this form says of itself.
+pub const KIND: &str = "graphloom retrieval evaluation 1";
+
+/// A run with everything that is needed to compare it with another.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct RetrievalReport {
+    /// [`KIND`].
+    pub kind: String,
+    /// What was asked where.
+    pub run: RunInfo,
+    /// The k of the metrics, ascending.
+    pub ks: Vec<usize>,
+    /// The arms.
+    pub arms: Vec<ArmInfo>,
+    /// Each arm over all questions, then each arm over each type where there are several.
+    pub groups: Vec<Group>,
+    /// Every question in every arm.
+    pub rows: Vec<RetrievalRow>,
+}
+
+/// What was asked where.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RunInfo {
+    /// The set's name.
+    pub set: String,
+    /// The hash of its passages and questions.
+    pub set_hash: ContentHash,
+    /// Its passages; 0 where it has none of its own.
+    pub passages: usize,
+    /// The questions asked in each arm.
+    pub questions: usize,
+    /// The workspace.
+    pub workspace: String,
+    /// The revision of its graph.
+    pub graph_revision: Revision,
+    /// The embedder.
+    pub embedder: String,
+    /// Who extracted: the model that is configured, or `rules`.
+    pub extractor: String,
+    /// The model that finds keywords, or `rules`.
+    pub keywords: String,
+    /// The reranker, or `none`.
+    pub reranker: String,
+    /// Questions asked at once.
+    pub concurrency: usize,
+    /// Timed repetitions.
+    pub timed: usize,
+    /// The release.
+    pub release: String,
+}
+
+/// An arm as it was.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct ArmInfo {
+    /// Its name.
+    pub name: String,
+    /// What it asks with; fields that other releases do not know are kept.
+    pub question: serde_json::Value,
+}
+
+/// An arm over some questions.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Group {
+    /// The arm.
+    pub arm: String,
+    /// The type of the questions; all questions where `None`.
+    #[serde(rename = "type")]
+    pub kind: Option<String>,
+    /// How many questions.
+    pub questions: usize,
+    /// Of these, how many could not be asked; they count as having found nothing.
+    pub failed: usize,
+    /// The metrics.
+    pub metrics: BTreeMap<Metric, Estimate>,
+    /// Passages in the context.
+    pub returned: f64,
+    /// Latency of those that could be asked.
+    pub latency_ms: Percentiles,
+    /// The same without the time that models took; where repetitions were timed, the same as `latency_ms`.
+    pub own_latency_ms: Percentiles,
+    /// Tokens of a context.
+    pub context_tokens: f64,
+    /// Calls of models for one question.
+    pub calls: f64,
+    /// Tokens sent to models for one question.
+    pub prompt_tokens: f64,
+    /// Tokens received.
+    pub completion_tokens: f64,
+}
+
+/// Percentiles of a time.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
+pub struct Percentiles {
+    /// Half are faster.
+    pub p50: f64,
+    /// 9 of 10 are faster.
+    pub p90: f64,
+    /// 99 of 100 are faster.
+    pub p99: f64,
+}
+
+impl RetrievalReport {
+    /// The report of these rows.
+    pub fn of(run: RunInfo, ks: Vec<usize>, arms: &[Arm], rows: Vec<RetrievalRow>) -> Self {
+        let info = |arm: &Arm| ArmInfo {
+            name: arm.name.clone(),
+            // A question is plain data, which always has its JSON.
+            question: serde_json::to_value(&arm.question).unwrap_or_default(),
+        };
+        let is_timed = run.timed > 0;
+        let of = |arm: &Arm, kind: Option<&str>| {
+            let rows: Vec<&RetrievalRow> = rows
+                .iter()
+                .filter(|row| row.arm == arm.name && kind.is_none_or(|kind| row.kind == kind))
+                .collect();
+            Group::of(&arm.name, kind, &rows, &ks, is_timed)
+        };
+        let kinds: BTreeSet<&str> = rows.iter().map(|row| row.kind.as_str()).collect();
+        let kinds = if kinds.len() > 1 { kinds } else { BTreeSet::new() };
+        let all = arms.iter().map(|arm| of(arm, None));
+        let by_kind = kinds.iter().flat_map(|kind| arms.iter().map(move |arm| (arm, *kind)));
+        let groups = all.chain(by_kind.map(|(arm, kind)| of(arm, Some(kind)))).collect();
+        Self { kind: KIND.to_owned(), run, arms: arms.iter().map(info).collect(), groups, ks, rows }
+    }
+
+    /// The metrics, in the order of tables.
+    pub fn metrics(&self) -> Vec<Metric> {
+        Metric::of(&self.ks)
+    }
+
+    /// The arms over all questions.
+    pub fn overall(&self) -> impl Iterator<Item = &Group> {
+        self.groups.iter().filter(|group| group.kind.is_none())
+    }
+
+    /// The types of question, ascending; none where there is one alone.
+    pub fn kinds(&self) -> BTreeSet<&str> {
+        self.groups.iter().filter_map(|group| group.kind.as_deref()).collect()
+    }
+
+    /// The arm over the questions of a type.
+    pub fn group(&self, arm: &str, kind: Option<&str>) -> Option<&Group> {
+        self.groups.iter().find(|group| group.arm == arm && group.kind.as_deref() == kind)
+    }
+
+    /// Questions that could not be asked, over all arms.
+    pub fn failed(&self) -> usize {
+        self.overall().map(|group| group.failed).sum()
+    }
+
+    /// The k that one figure alone is shown for: 5 where it was asked for, else the middle one.
+    pub fn main_k(&self) -> usize {
+        let middle = self.ks.get(self.ks.len() / 2).copied().unwrap_or(1);
+        if self.ks.contains(&5) { 5 } else { middle }
+    }
+}
+
+impl Group {
+    fn of(arm: &str, kind: Option<&str>, rows: &[&RetrievalRow], ks: &[usize], is_timed: bool) -> Self {
+        let mean = |value: &dyn Fn(&RetrievalRow) -> f64| {
+            stats::mean(&rows.iter().map(|row| value(row)).collect::<Vec<_>>())
+        };
+        let percentiles = |value: &dyn Fn(&RetrievalRow) -> f64| {
+            let asked = rows.iter().filter(|row| row.failed.is_none());
+            let values: Vec<f64> = asked.map(|row| value(row)).collect();
+            let [p50, p90, p99] = [0.5, 0.9, 0.99].map(|share| stats::quantile(&values, share));
+            Percentiles { p50, p90, p99 }
+        };
+        let metrics = Metric::of(ks).into_iter().map(|metric| {
+            let values: Vec<f64> = rows.iter().map(|row| metric.value(&row.ranked, &row.gold)).collect();
+            (metric, stats::estimate(&values))
+        });
+        let own = |row: &RetrievalRow| match is_timed {
+            true => row.latency_ms,
+            false => (row.latency_ms - row.model_ms as f64).max(0.0),
+        };
+        Self {
+            arm: arm.to_owned(),
+            kind: kind.map(str::to_owned),
+            questions: rows.len(),
+            failed: rows.iter().filter(|row| row.failed.is_some()).count(),
+            metrics: metrics.collect(),
+            returned: mean(&|row| row.ranked.len() as f64),
+            latency_ms: percentiles(&|row| row.latency_ms),
+            own_latency_ms: percentiles(&own),
+            context_tokens: mean(&|row| f64::from(row.context_tokens)),
+            calls: mean(&|row| row.calls as f64),
+            prompt_tokens: mean(&|row| row.prompt_tokens as f64),
+            completion_tokens: mean(&|row| row.completion_tokens as f64),
+        }
+    }
+
+    /// The estimate of a metric.
+    pub fn metric(&self, metric: Metric) -> Option<Estimate> {
+        self.metrics.get(&metric).copied()
+    }
+}
+
+#[cfg(test)]
+pub(crate) mod tests {
+    use graphloom_engine::query::Mode;
+
+    use super::*;
+
+    /// A row of an arm, its ids divided by blanks.
+    pub(crate) fn row(arm: &str, id: &str, kind: &str, ranked: &str, gold: &str) -> RetrievalRow {
+        let ids = |text: &str| text.split_whitespace().map(str::to_owned).collect();
+        RetrievalRow {
+            arm: arm.to_owned(),
+            id: id.to_owned(),
+            question: format!("What is {id}?"),
+            kind: kind.to_owned(),
+            gold: ids(gold),
+            ranked: ids(ranked),
+            latency_ms: 4.0,
+            model_ms: 1,
+            context_tokens: 100,
+            calls: 1,
+            prompt_tokens: 10,
+            completion_tokens: 0,
+            notes: Vec::new(),
+            failed: None,
+        }
+    }
+
+    /// The report of some rows of the arms naive and mix.
+    pub(crate) fn report(rows: Vec<RetrievalRow>) -> RetrievalReport {
+        let run = RunInfo {
+            set: "set".to_owned(),
+            set_hash: ContentHash::of(b"set"),
+            passages: 9,
+            questions: rows.len() / 2,
+            workspace: "eval-set".to_owned(),
+            graph_revision: Revision(3),
+            embedder: "builtin".to_owned(),
+            extractor: "rules".to_owned(),
+            keywords: "rules".to_owned(),
+            reranker: "none".to_owned(),
+            concurrency: 1,
+            timed: 0,
+            release: "0.1.0".to_owned(),
+        };
+        RetrievalReport::of(run, vec![1, 2], &[Arm::of_mode(Mode::Naive), Arm::of_mode(Mode::Mix)], rows)
+    }
+
+    #[test]
+    fn arms_are_summed_up_over_all_questions_and_over_each_type() {
+        let mut failed = row("mix", "q2", "b", "", "x");
+        failed.failed = Some("down".to_owned());
+        let report = report(vec![
+            row("naive", "q1", "a", "x y", "x y"),
+            row("naive", "q2", "b", "y x", "x"),
+            row("mix", "q1", "a", "y", "x y"),
+            failed,
+        ]);
+        let value = |arm, kind, metric: &str| {
+            let metric = metric.parse().expect("a metric");
+            report.group(arm, kind).expect("a group").metric(metric).expect("a metric").mean
+        };
+        assert_eq!(value("naive", None, "recall@1"), 0.25);
+        assert_eq!(value("naive", None, "mrr"), 0.75);
+        assert_eq!(value("naive", Some("b"), "all_gold@2"), 1.0);
+        assert_eq!(value("mix", None, "recall@2"), 0.25);
+        let mix = report.group("mix", None).expect("a group");
+        assert_eq!((mix.questions, mix.failed, report.failed()), (2, 1, 1));
+        assert_eq!((mix.latency_ms.p50, mix.own_latency_ms.p99), (4.0, 3.0));
+        assert_eq!(report.groups.len(), 6);
+    }
+
+    #[test]
+    fn a_report_comes_back_from_its_json() {
+        let report = report(vec![row("naive", "q1", "", "x", "x"), row("mix", "q1", "", "", "x")]);
+        let json = serde_json::to_string(&report).expect("JSON");
+        assert_eq!(serde_json::from_str::<RetrievalReport>(&json).expect("a report"), report);
+        assert!(report.kinds().is_empty());
+    }
+}

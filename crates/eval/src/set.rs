@@ -1,0 +1,403 @@
+//! A question set: passages, questions, and which passages each question needs.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs::File;
+use std::io::{self, Read};
+use std::path::{Path, PathBuf};
+
+use graphloom_core::{ContentHash, Format};
+use graphloom_engine::index::Source;
+use serde::Deserialize;
+use serde::de::DeserializeOwned;
+
+/// The file of the passages.
+pub const CORPUS_FILE: &str = "corpus.jsonl";
+
+/// The file of the questions.
+pub const QUESTIONS_FILE: &str = "questions.jsonl";
+
+/// Most bytes of one file.
+pub const MAX_FILE_BYTES: u64 = 2 << 30;
+
+/// Remarks kept about a set; the rest is counted in the last one.
+const MOST_REMARKS: usize = 20;
+
+/// A question set.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct QuestionSet {
+    /// The name of its folder.
+    pub name: String,
+    /// The hash of everything in it that can change a result.
+    pub hash: ContentHash,
+    /// The passages, in the order of the file; `None` where the set has no corpus of its own and asks about the
+    /// documents of a workspace, by their sources.
+    pub passages: Option<Vec<Passage>>,
+    /// The questions, in the order of the file.
+    pub questions: Vec<SetQuestion>,
+    /// What is odd about it and does no harm, for people.
+    pub remarks: Vec<String>,
+}
+
+/// One passage; indexed as one document whose source is the id.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Passage {
+    /// Its name in `gold`.
+    pub id: String,
+    /// Its title; may be empty.
+    pub title: String,
+    /// Its words.
+    pub text: String,
+}
+
+/// One question.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SetQuestion {
+    /// Its name.
+    pub id: String,
+    /// The words.
+    pub text: String,
+    /// Right answers, any of which counts; may be empty.
+    pub answers: Vec<String>,
+    /// What kind of question it is; empty where the set does not say.
+    pub kind: String,
+    /// The passages that are needed for the answer, each once; may be empty.
+    pub gold: Vec<String>,
+}
+
+/// Why a set cannot be read.
+#[derive(Debug, thiserror::Error)]
+pub enum SetError {
+    /// A file cannot be read.
+    #[error("reading {}", path.display())]
+    Read {
+        /// The file.
+        path: PathBuf,
+        /// Why.
+        source: io::Error,
+    },
+    /// A file is missing.
+    #[error("{} holds no {file}", folder.display())]
+    Missing {
+        /// The folder.
+        folder: PathBuf,
+        /// The file.
+        file: &'static str,
+    },
+    /// A file is too large.
+    #[error("{} has more than {limit} bytes", path.display())]
+    TooLarge {
+        /// The file.
+        path: PathBuf,
+        /// The most that is read.
+        limit: u64,
+    },
+    /// A line is no row.
+    #[error("{}:{line}: {what}", path.display())]
+    Row {
+        /// The file.
+        path: PathBuf,
+        /// The line, from 1.
+        line: usize,
+        /// What is wrong.
+        what: String,
+    },
+    /// There is nothing to ask.
+    #[error("{} holds no question", path.display())]
+    NoQuestions {
+        /// The file.
+        path: PathBuf,
+    },
+}
+
+impl SetError {
+    /// What the user can do about it, where something can be said.
+    pub fn remedy(&self) -> Option<String> {
+        match self {
+            Self::Missing { file: CORPUS_FILE, .. } => Some(format!(
+                "write {CORPUS_FILE} with lines such as {{\"id\": \"p1\", \"title\": \"...\", \"text\": \"...\"}}, or name a \
+                 workspace that holds the documents with --workspace"
+            )),
+            Self::Missing { .. } | Self::NoQuestions { .. } => Some(format!(
+                "write {QUESTIONS_FILE} with lines such as {{\"id\": \"q1\", \"question\": \"...\", \"answers\": [\"...\"], \
+                 \"type\": \"...\", \"gold\": [\"p1\"]}}"
+            )),
+            Self::TooLarge { .. } => Some("split the set".to_owned()),
+            Self::Read { .. } | Self::Row { .. } => None,
+        }
+    }
+}
+
+impl QuestionSet {
+    /// Reads the set in `folder`. Members that are not known are ignored, and empty lines.
+    ///
+    /// - `needs_corpus`: whether a set without passages of its own is an error.
+    pub fn read(folder: &Path, needs_corpus: bool) -> Result<Self, SetError> {
+        let questions_file = folder.join(QUESTIONS_FILE);
+        let corpus_file = folder.join(CORPUS_FILE);
+        let questions = match read_file(&questions_file)? {
+            Some(text) => questions(&questions_file, &text)?,
+            None => return Err(SetError::Missing { folder: folder.to_owned(), file: QUESTIONS_FILE }),
+        };
+        let passages = match read_file(&corpus_file)? {
+            Some(text) => Some(passages(&corpus_file, &text)?),
+            None if needs_corpus => {
+                return Err(SetError::Missing { folder: folder.to_owned(), file: CORPUS_FILE });
+            }
+            None => None,
+        };
+        let real = folder.canonicalize();
+        let name = real.as_deref().unwrap_or(folder).file_name().unwrap_or_default();
+        Ok(Self {
+            name: name.to_string_lossy().into_owned(),
+            hash: hash(passages.as_deref().unwrap_or_default(), &questions),
+            remarks: remarks(passages.as_deref(), &questions),
+            passages,
+            questions,
+        })
+    }
+
+    /// What is to be indexed: one text for each passage, its title on the first line.
+    pub fn sources(&self) -> impl Iterator<Item = Source> {
+        self.passages.iter().flatten().map(|passage| Source {
+            name: passage.id.clone(),
+            bytes: match passage.title.is_empty() {
+                true => passage.text.clone().into_bytes(),
+                false => format!("{}\n{}", passage.title, passage.text).into_bytes(),
+            },
+            format: Some(Format::Text),
+            meta: BTreeMap::new(),
+        })
+    }
+
+    /// Whether a source is a passage of the set; every source is where the set has no corpus of its own.
+    pub fn holds(&self) -> impl Fn(&str) -> bool + use<> {
+        let ids: Option<BTreeSet<String>> = self
+            .passages
+            .as_ref()
+            .map(|passages| passages.iter().map(|passage| passage.id.clone()).collect());
+        move |source| ids.as_ref().is_none_or(|ids| ids.contains(source))
+    }
+}
+
+/// An id as people write it: a text or a number.
+#[derive(Deserialize)]
+#[serde(untagged)]
+enum Id {
+    Text(String),
+    Number(serde_json::Number),
+}
+
+impl Id {
+    fn into_text(self) -> String {
+        match self {
+            Self::Text(text) => text,
+            Self::Number(number) => number.to_string(),
+        }
+    }
+}
+
+#[derive(Deserialize)]
+struct PassageRow {
+    id: Id,
+    #[serde(default)]
+    title: String,
+    text: String,
+}
+
+#[derive(Deserialize)]
+struct QuestionRow {
+    id: Id,
+    question: String,
+    #[serde(default)]
+    answers: Vec<String>,
+    #[serde(default, rename = "type")]
+    kind: Option<String>,
+    #[serde(default)]
+    gold: Vec<Id>,
+}
+
+fn read_file(path: &Path) -> Result<Option<String>, SetError> {
+    let failed = |source| SetError::Read { path: path.to_owned(), source };
+    let file = match File::open(path) {
+        Ok(file) => file,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+        Err(error) => return Err(failed(error)),
+    };
+    let mut text = String::new();
+    file.take(MAX_FILE_BYTES + 1).read_to_string(&mut text).map_err(failed)?;
+    if text.len() as u64 > MAX_FILE_BYTES {
+        return Err(SetError::TooLarge { path: path.to_owned(), limit: MAX_FILE_BYTES });
+    }
+    Ok(Some(text))
+}
+
+/// The rows of a file with their lines, from 1.
+fn rows<T: DeserializeOwned>(path: &Path, text: &str) -> Result<Vec<(usize, T)>, SetError> {
+    let text = text.strip_prefix('\u{feff}').unwrap_or(text);
+    let lines = text.lines().enumerate().filter(|(_, line)| !line.trim().is_empty());
+    lines
+        .map(|(at, line)| match serde_json::from_str(line) {
+            Ok(row) => Ok((at + 1, row)),
+            Err(error) => Err(wrong(path, at + 1, error.to_string())),
+        })
+        .collect()
+}
+
+fn wrong(path: &Path, line: usize, what: String) -> SetError {
+    SetError::Row { path: path.to_owned(), line, what }
+}
+
+fn passages(path: &Path, text: &str) -> Result<Vec<Passage>, SetError> {
+    let mut seen = BTreeSet::new();
+    let mut passages = Vec::new();
+    for (line, PassageRow { id, title, text }) in rows(path, text)? {
+        let id = id.into_text();
+        if id.is_empty() {
+            return Err(wrong(path, line, "the id is empty".to_owned()));
+        }
+        if !seen.insert(id.clone()) {
+            return Err(wrong(path, line, format!("a passage before it has the id {id:?} too")));
+        }
+        passages.push(Passage { id, title, text });
+    }
+    Ok(passages)
+}
+
+fn questions(path: &Path, text: &str) -> Result<Vec<SetQuestion>, SetError> {
+    let mut seen = BTreeSet::new();
+    let mut questions = Vec::new();
+    for (line, row) in rows::<QuestionRow>(path, text)? {
+        let id = row.id.into_text();
+        if row.question.trim().is_empty() {
+            return Err(wrong(path, line, "the question is empty".to_owned()));
+        }
+        if !seen.insert(id.clone()) {
+            return Err(wrong(path, line, format!("a question before it has the id {id:?} too")));
+        }
+        let mut gold: Vec<String> = Vec::new();
+        for id in row.gold.into_iter().map(Id::into_text) {
+            if !gold.contains(&id) {
+                gold.push(id);
+            }
+        }
+        let kind = row.kind.unwrap_or_default();
+        questions.push(SetQuestion { id, text: row.question, answers: row.answers, kind, gold });
+    }
+    match questions.is_empty() {
+        true => Err(SetError::NoQuestions { path: path.to_owned() }),
+        false => Ok(questions),
+    }
+}
+
+fn hash(passages: &[Passage], questions: &[SetQuestion]) -> ContentHash {
+    let mut parts: Vec<String> = Vec::new();
+    for Passage { id, title, text } in passages {
+        parts.push(ContentHash::of_parts(&[id, title, text]).to_string());
+    }
+    parts.push("questions".to_owned());
+    for SetQuestion { id, text, answers, kind, gold } in questions {
+        let of_list = |list: &[String]| {
+            ContentHash::of_parts(&list.iter().map(String::as_str).collect::<Vec<_>>()).to_string()
+        };
+        let (answers, gold) = (of_list(answers), of_list(gold));
+        parts.push(ContentHash::of_parts(&[id, text, &answers, kind, &gold]).to_string());
+    }
+    ContentHash::of_parts(&parts.iter().map(String::as_str).collect::<Vec<_>>())
+}
+
+fn remarks(passages: Option<&[Passage]>, questions: &[SetQuestion]) -> Vec<String> {
+    let known: Option<BTreeSet<&str>> =
+        passages.map(|passages| passages.iter().map(|passage| passage.id.as_str()).collect());
+    let mut remarks = Vec::new();
+    for question in questions {
+        for gold in &question.gold {
+            if known.as_ref().is_some_and(|known| !known.contains(gold.as_str())) {
+                remarks.push(format!(
+                    "question {} needs passage {gold}, which is not in {CORPUS_FILE}: it counts as not found",
+                    question.id
+                ));
+            }
+        }
+    }
+    let more = remarks.len().saturating_sub(MOST_REMARKS);
+    if more > 0 {
+        remarks.truncate(MOST_REMARKS);
+        remarks.push(format!("and {more} more passages that are not in {CORPUS_FILE}"));
+    }
+    remarks
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn check_read(corpus: Option<&str>, questions: &str) -> Result<QuestionSet, String> {
+        let folder = tempfile::tempdir().expect("a folder");
+        if let Some(corpus) = corpus {
+            std::fs::write(folder.path().join(CORPUS_FILE), corpus).expect("written");
+        }
+        std::fs::write(folder.path().join(QUESTIONS_FILE), questions).expect("written");
+        let error = |error: SetError| {
+            let folder = format!("{}/", folder.path().display());
+            error.to_string().replace(&folder, "").replace(folder.trim_end_matches('/'), "DIR")
+        };
+        QuestionSet::read(folder.path(), true).map_err(error)
+    }
+
+    const CORPUS: &str =
+        "\u{feff}{\"id\": \"p1\", \"title\": \"T\", \"text\": \"x\"}\n\n{\"id\": 2, \"text\": \"y\"}\n";
+
+    #[test]
+    fn ids_may_be_numbers_and_what_may_be_missing_may_be_missing() {
+        let asked = r#"{"id": 7, "question": "Q?", "gold": [2, "p1", 2], "type": null, "more": 1}"#;
+        let set = check_read(Some(CORPUS), asked).expect("a set");
+        let texts: Vec<_> =
+            set.sources().map(|source| String::from_utf8(source.bytes).expect("UTF-8")).collect();
+        assert_eq!(texts, ["T\nx", "y"]);
+        assert_eq!(set.questions[0].gold, ["2", "p1"]);
+        assert_eq!(set.questions[0].id, "7");
+        assert!(set.remarks.is_empty() && set.holds()("2") && !set.holds()("3"));
+    }
+
+    #[test]
+    fn what_is_wrong_is_told_with_its_line() {
+        let asked = r#"{"id": 1, "question": "Q?"}"#;
+        for (corpus, questions, expected) in [
+            (CORPUS, "", "questions.jsonl holds no question"),
+            (CORPUS, "{\"id\": 1, \"question\": \" \"}", "questions.jsonl:1: the question is empty"),
+            ("{\"id\": \"\", \"text\": \"\"}", asked, "corpus.jsonl:1: the id is empty"),
+            (
+                "{\"id\": \"a\", \"text\": \"\"}\n{\"id\": \"a\", \"text\": \"\"}",
+                asked,
+                "corpus.jsonl:2: a passage before it has the id \"a\" too",
+            ),
+            ("{\"id\": \"a\"}", asked, "corpus.jsonl:1: missing field `text` at line 1 column 11"),
+        ] {
+            assert_eq!(check_read(Some(corpus), questions).expect_err("refused"), expected);
+        }
+        assert_eq!(check_read(None, asked).expect_err("refused"), "DIR holds no corpus.jsonl");
+    }
+
+    #[test]
+    fn a_passage_that_is_not_there_is_remarked() {
+        let set = check_read(Some(CORPUS), r#"{"id": 1, "question": "Q?", "gold": ["p9"]}"#).expect("a set");
+        assert_eq!(set.remarks.len(), 1);
+        assert!(set.remarks[0].contains("question 1 needs passage p9"), "{:?}", set.remarks);
+    }
+
+    #[test]
+    fn whatever_can_change_a_result_changes_the_hash() {
+        let hash = |corpus: &str, questions: &str| check_read(Some(corpus), questions).expect("a set").hash;
+        let asked = r#"{"id": 1, "question": "Q?", "gold": ["p1"]}"#;
+        let hashes: BTreeSet<_> = [
+            hash(CORPUS, asked),
+            hash(CORPUS, r#"{"id": 1, "question": "R?", "gold": ["p1"]}"#),
+            hash(CORPUS, r#"{"id": 1, "question": "Q?", "answers": ["p1"]}"#),
+            hash("{\"id\": \"p1\", \"text\": \"x\"}", asked),
+        ]
+        .into_iter()
+        .collect();
+        assert_eq!(hashes.len(), 4);
+        assert_eq!(hash(CORPUS, asked), hash(&CORPUS.replace("\n\n", "\n"), asked));
+    }
+}

@@ -13,11 +13,11 @@ use super::token::{Token, tokens};
 use crate::text::{Tokenizer, entity_key, sentences};
 
 /// The name under which records made by these rules are kept; a change of the rules changes it.
-pub const RULES: &str = "rules-v1";
+pub const RULES: &str = "rules-v2";
 /// Sentences of an entity's description, at most.
 pub const MAX_DESCRIPTION_SENTENCES: usize = 4;
-/// Relations made from one sentence, at most; the nearest pairs come first.
-pub const MAX_RELATIONS_PER_SENTENCE: usize = 12;
+/// Relations made from one sentence, at most; those of names come first.
+pub const MAX_RELATIONS_PER_SENTENCE: usize = 8;
 
 /// Bytes of a description, at most.
 const MAX_DESCRIPTION_BYTES: usize = 1200;
@@ -29,13 +29,19 @@ const TOKENS_PER_ENTITY: usize = 9;
 const MAX_CONNECTING_WORDS: usize = 6;
 /// Keywords of a relation, at most.
 const MAX_KEYWORDS: usize = 4;
+/// Common nouns related with the subject of a sentence that relates it with no name or date.
+const MAX_COMMON_OBJECTS: usize = 2;
+/// Words that stand for the subject of the sentence before, where a sentence begins with one.
+const PRONOUNS: [&str; 11] =
+    ["he", "she", "it", "they", "his", "her", "its", "their", "him", "this", "these"];
 
-/// The records of `text`: its best phrases as entities, and what stands together in a sentence as relations.
+/// The records of `text`: its best phrases as entities, and what a sentence says about its subject as relations.
 ///
 /// - Entities are in the order of their rank; the number is bounded by the text's length.
 /// - An entity's description is the sentences that name it, verbatim, the first four. A relation's is its sentence.
 /// - A relation's keywords are the verbs and nouns between the two names where few words stand there, else the content
-///   words of the sentence. Weight is 1. A pair is related once per text, by the sentence where it is nearest.
+///   words of the sentence. Weight is 1. A pair is related once per text, by its first sentence.
+/// - The subject of a sentence is the first name in it; where it begins with a pronoun, the subject of the sentence before.
 pub fn extract(text: &str) -> Records {
     let tokens = Tokenizer.count(text) as usize;
     let mut kept = phrases(text);
@@ -142,19 +148,23 @@ fn relations(
         kept.iter().map(|phrase| entity_key(&phrase.text)).collect();
     let mut related = BTreeSet::new();
     let mut records = Vec::new();
+    let mut subject = None;
     for (range, named) in sentences.iter().zip(mentions) {
-        let mut pairs = pairs(named, kept);
-        pairs.retain(|pair| keys[pair.a] != keys[pair.b] && !related.contains(&unordered(pair)));
-        pairs.truncate(MAX_RELATIONS_PER_SENTENCE);
-        if pairs.is_empty() {
-            continue;
-        }
+        let named = outermost(named);
         let words = tokens(text, range.clone());
-        for pair in pairs {
-            related.insert(unordered(&pair));
-            let (source, target) = (&kept[pair.a].text, &kept[pair.b].text);
-            let sentence = &text[range.clone()];
-            let end = sentence.floor_char_boundary(sentence.len().min(MAX_DESCRIPTION_BYTES));
+        let goes_on = words.first().is_some_and(|word| PRONOUNS.contains(&word.lower.as_str()));
+        let is_name = |mention: &&&Mention| kept[mention.entity].kind <= PhraseKind::Quoted;
+        let own = named.iter().find(is_name).or(named.first()).map(|mention| mention.entity);
+        subject = subject.filter(|_| goes_on).or(own);
+        let Some(subject) = subject else { continue };
+        let sentence = &text[range.clone()];
+        let end = sentence.floor_char_boundary(sentence.len().min(MAX_DESCRIPTION_BYTES));
+        for object in objects(subject, &named, kept) {
+            let pair = (subject.min(object), subject.max(object));
+            if keys[subject] == keys[object] || !related.insert(pair) {
+                continue;
+            }
+            let (source, target) = (&kept[subject].text, &kept[object].text);
             records.push(RelationRecord {
                 source: source.clone(),
                 target: target.clone(),
@@ -167,38 +177,30 @@ fn relations(
     records
 }
 
-struct Pair {
-    a: usize,
-    b: usize,
-    cost: usize,
-}
-
-fn unordered(pair: &Pair) -> (usize, usize) {
-    (pair.a.min(pair.b), pair.a.max(pair.b))
-}
-
-/// Pairs of entities of one sentence, nearest first; common nouns count as farther, overlapping names never pair.
-fn pairs(named: &[Mention], kept: &[Phrase]) -> Vec<Pair> {
-    /// Mentions of one sentence that are paired; the work grows with the square.
-    const MAX_MENTIONS: usize = 40;
-    let named = &named[..named.len().min(MAX_MENTIONS)];
-    let mut pairs = Vec::new();
-    for (i, first) in named.iter().enumerate() {
-        for second in &named[i + 1..] {
-            if second.range.start < first.range.end {
-                continue;
+/// The mentions that stand inside no other, in order of place.
+fn outermost(named: &[Mention]) -> Vec<&Mention> {
+    let mut end = 0;
+    // Of those that begin at one place the longest comes first.
+    named
+        .iter()
+        .filter(|mention| {
+            mention.range.start >= end && {
+                end = mention.range.end;
+                true
             }
-            let common = [first, second]
-                .iter()
-                .filter(|mention| kept[mention.entity].kind > PhraseKind::Quoted)
-                .count();
-            // Two common nouns say little; their pair comes only where nothing better does.
-            let cost = second.range.start - first.range.end + common * 60;
-            pairs.push(Pair { a: first.entity, b: second.entity, cost });
-        }
+        })
+        .collect()
+}
+
+/// What a sentence relates its subject with: names and dates in order of place, or the first common nouns where there is none.
+fn objects(subject: usize, named: &[&Mention], kept: &[Phrase]) -> Vec<usize> {
+    let others = || named.iter().map(|mention| mention.entity).filter(|&entity| entity != subject);
+    let mut objects: Vec<usize> = others().filter(|&entity| kept[entity].kind <= PhraseKind::Date).collect();
+    if objects.is_empty() {
+        objects.extend(others().take(MAX_COMMON_OBJECTS));
     }
-    pairs.sort_by_key(|pair| (pair.cost, pair.a, pair.b));
-    pairs
+    objects.truncate(MAX_RELATIONS_PER_SENTENCE);
+    objects
 }
 
 /// What the sentence says between two names.
@@ -277,6 +279,38 @@ mod tests {
         assert_eq!(relation.keywords, ["designed"]);
         assert_eq!(relation.description, "Charles Babbage designed the Analytical Engine in 1837.");
         assert_eq!(relation.weight, 1.0);
+    }
+
+    fn related(text: &str) -> Vec<(String, String)> {
+        let records = extract(text).relations.into_iter();
+        records.map(|relation| (relation.source, relation.target)).collect()
+    }
+
+    fn check_related(text: &str, expected: &[(&str, &str)]) {
+        let expected: Vec<_> = expected.iter().map(|&(a, b)| (a.to_owned(), b.to_owned())).collect();
+        assert_eq!(related(text), expected, "{text}");
+    }
+
+    #[test]
+    fn what_a_sentence_says_is_said_of_its_subject() {
+        check_related(
+            "Clara Voss taught Otto Brandt and Lise Amann.",
+            &[("Clara Voss", "Otto Brandt"), ("Clara Voss", "Lise Amann")],
+        );
+    }
+
+    #[test]
+    fn a_pronoun_stands_for_the_subject_before_it() {
+        check_related(
+            "Clara Voss met Otto Brandt. She taught Lise Amann. Her school stood in Basel.",
+            &[("Clara Voss", "Otto Brandt"), ("Clara Voss", "Lise Amann"), ("Clara Voss", "Basel")],
+        );
+    }
+
+    #[test]
+    fn a_name_inside_another_is_not_what_the_sentence_speaks_of() {
+        let related = related("Clara Voss of Basel directed \"The Otto Brandt Story\" alone.");
+        assert!(related.iter().all(|(_, target)| target != "Otto Brandt"), "{related:?}");
     }
 
     #[test]

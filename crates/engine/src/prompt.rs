@@ -30,6 +30,8 @@ prompts! {
     ANSWER_NAIVE = "answer_naive",
     /// Carries the user's own instructions into an answer.
     ANSWER_USER_PROMPT = "answer_user_prompt",
+    /// Takes a question apart.
+    DECOMPOSE = "decompose",
     /// Goes on with an extraction that was cut.
     EXTRACT_CONTINUE = "extract_continue",
     /// Asks for what an extraction left out.
@@ -42,6 +44,8 @@ prompts! {
     EXTRACT_SYSTEM = "extract_system",
     /// Carries the chunk.
     EXTRACT_USER = "extract_user",
+    /// Says which facts help to answer a question.
+    FILTER_FACTS = "filter_facts",
     /// Finds the keywords of a question.
     KEYWORDS = "keywords",
     /// Finds the keywords of a question that follows a conversation.

@@ -50,9 +50,20 @@ impl<'a> Scope<'a> {
         limit: usize,
         min_score: f32,
     ) -> Result<Vec<VectorHit>, StoreError> {
+        let vectors = vec![vector.to_vec()];
+        Ok(self.nearest_to_each(kind, vectors, limit, min_score).await?.pop().unwrap_or_default())
+    }
+
+    /// The same for each of several vectors, in their order.
+    pub(crate) async fn nearest_to_each(
+        &self,
+        kind: VectorKind,
+        vectors: Vec<Vec<f32>>,
+        limit: usize,
+        min_score: f32,
+    ) -> Result<Vec<Vec<VectorHit>>, StoreError> {
         let within = self.allowed.clone();
-        let query = VectorQuery { kind, vectors: vec![vector.to_vec()], limit, min_score, within };
-        Ok(self.snapshot.search_vectors(&query).await?.pop().unwrap_or_default())
+        self.snapshot.search_vectors(&VectorQuery { kind, vectors, limit, min_score, within }).await
     }
 
     /// The allowed entries of `kind` that match the words best, at most `limit`.

@@ -91,6 +91,12 @@ pub(crate) async fn run(app: &App, args: &AskArgs) -> anyhow::Result<Exit> {
     if let (true, Some(searched)) = (app.output.verbose, &retrieval.standalone_question) {
         app.output.note(format_args!("searched for: {}", plain(searched)));
     }
+    if let (true, Some(route)) = (app.output.verbose, &retrieval.route) {
+        app.output.note(format_args!("{}", plain(&route.reason)));
+        for part in &route.parts {
+            app.output.note(format_args!("  looked for: {}", plain(part)));
+        }
+    }
     match question.wanted() {
         Wanted::Answer => answer(app, &engine, &question, &retrieval).await,
         Wanted::Context | Wanted::Prompt => {

@@ -41,8 +41,8 @@ pub fn known_names(text: &str, mut is_known: impl FnMut(&EntityKey) -> bool) -> 
     found.into_iter().map(|(_, key)| key).collect()
 }
 
-/// The words of a text; each character is one where words are written without spaces.
-fn words(text: &str) -> Vec<Range<usize>> {
+/// Where the words of a text stand; each character is one where words are written without spaces.
+pub(super) fn words(text: &str) -> Vec<Range<usize>> {
     let mut words: Vec<Range<usize>> = Vec::new();
     let mut start = None;
     for (at, c) in text.char_indices() {

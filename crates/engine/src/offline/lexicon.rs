@@ -36,6 +36,20 @@ pub(super) fn is_stop_word(word: &str) -> bool {
     STOP_WORDS.contains(word)
 }
 
+/// Whether a word in small letters binds what stands before it to what stands behind it, in English or a language of Western
+/// Europe.
+pub(super) fn is_linking(word: &str) -> bool {
+    const LINKING: [&str; 35] = [
+        "of", "by", "that", "who", "whom", "whose", "which", "where", "when", "for", // English
+        "de", "du", "des", "qui", "que", "dont", "où", // French
+        "del", "quien", "cuyo", "cuya", "donde", // Spanish
+        "von", "vom", "dessen", "deren", "welche", "welcher", "welches", // German
+        "di", "della", "che", "cui", // Italian
+        "do", "da", // Portuguese
+    ];
+    LINKING.contains(&word)
+}
+
 /// Whether a word in small letters is too common to make a sentence relevant alone.
 pub(super) fn is_generic(word: &str) -> bool {
     is_stop_word(word) || GENERIC_WORDS.contains(word)

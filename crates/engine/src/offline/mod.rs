@@ -10,6 +10,7 @@ mod keywords;
 mod kind;
 mod known_names;
 mod lexicon;
+mod parts;
 mod phrase;
 mod scripts;
 mod token;
@@ -19,4 +20,5 @@ pub use extract::{MAX_DESCRIPTION_SENTENCES, MAX_RELATIONS_PER_SENTENCE, RULES, 
 pub use follow_up::standalone;
 pub use keywords::keywords;
 pub use known_names::known_names;
+pub use parts::{MAX_PARTS, Parts, parts};
 pub use phrase::{Phrase, PhraseKind, phrases};

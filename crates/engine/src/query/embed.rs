@@ -20,14 +20,17 @@ pub(super) struct QueryVectors {
     pub(super) low_level: Option<Arc<[f32]>>,
     /// The high-level keywords, joined.
     pub(super) high_level: Option<Arc<[f32]>>,
+    /// The parts of the question, with their words.
+    pub(super) parts: Vec<(String, Arc<[f32]>)>,
 }
 
-/// Embeds what the plan needs of the question and its keywords, in one call at most.
+/// Embeds what the plan needs of the question, its keywords and its parts, in one call at most.
 pub(super) async fn embed(
     engine: &Engine,
     question: &Question,
     plan: Plan,
     keywords: &Keywords,
+    parts: &[String],
     space: &EmbeddingSpec,
     spent: &mut Spent,
 ) -> Result<QueryVectors, QueryError> {
@@ -37,12 +40,14 @@ pub(super) async fn embed(
         question.chunk_pick == ChunkPick::Vector && (low_level.is_some() || high_level.is_some());
     let whole =
         (plan.naive || plan.walk.is_some() || picks_by_question).then(|| question.text.trim().to_owned());
-    let wanted: Vec<String> = [&whole, &low_level, &high_level].into_iter().flatten().cloned().collect();
+    let wanted = [&whole, &low_level, &high_level].into_iter().flatten().chain(parts);
+    let wanted: Vec<String> = wanted.cloned().collect();
     let mut vectors = vectors_of(engine, &wanted, space, question.cache, spent).await?.into_iter();
     Ok(QueryVectors {
         question: whole.and_then(|_| vectors.next()),
         low_level: low_level.and_then(|_| vectors.next()),
         high_level: high_level.and_then(|_| vectors.next()),
+        parts: parts.iter().cloned().zip(vectors).collect(),
     })
 }
 

@@ -1,4 +1,4 @@
-//! Finds the words to search with, by model or by rules: the question as it stands alone, and its keywords.
+//! Finds what to search with, by model or by rules: the question as it stands alone, its keywords, its parts.
 
 use graphloom_core::{CacheKind, ChatMessage, ChatRequest, FinishReason, LanguageModel, Role};
 use serde_json::Value;
@@ -8,7 +8,7 @@ use super::calls::{Spent, Timer};
 use super::plan::Plan;
 use super::question::MAX_QUESTION_CHARS;
 use super::think::without_thinking;
-use super::{Keywords, QueryError, Question, history, prompts};
+use super::{Decompose, Keywords, QueryError, Question, Route, decompose, history, prompts};
 use crate::{Engine, offline};
 
 /// Questions shorter than this many characters are searched for as they are where no keyword was found.
@@ -21,12 +21,14 @@ pub(super) struct Understood {
     pub(super) standalone: Option<String>,
     /// What to search the graph with.
     pub(super) keywords: Keywords,
+    /// What can be looked for on its own; `None` where the plan takes no question apart.
+    pub(super) route: Option<Route>,
 }
 
 /// The keywords that `question` is searched with: the caller's if it gave any, none where the plan needs none; and, where
-/// a conversation goes before it, the question as it stands alone.
+/// a conversation goes before it, the question as it stands alone; and its parts, where the plan takes it apart.
 ///
-/// At most one call gives both. Where the caller gave keywords no model is asked, and the rules make the question stand
+/// At most one call gives all of it. Where the caller gave keywords no model is asked, and the rules make the question stand
 /// alone. Where neither level has a keyword, a short question becomes its own low-level keyword, as in LightRAG.
 pub(super) async fn find(
     engine: &Engine,
@@ -38,10 +40,21 @@ pub(super) async fn find(
     let text = question.text.trim();
     let given = !(question.hl_keywords.is_empty() && question.ll_keywords.is_empty());
     let has_to_ask = !given && (plan.needs_keywords() || (plan.searches() && !said.is_empty()));
-    let mut understood = match engine.models.keywords.as_deref().filter(|_| has_to_ask) {
-        Some(model) => by_model(engine, model, question, said, spent).await?,
-        None => by_rules(text, said, has_to_ask && plan.needs_keywords()),
+    let taken_apart = match plan.decomposes() {
+        true if question.walk.parts > 0.0 => question.walk.decompose,
+        true | false => Decompose::Off,
     };
+    let model = engine.models.keywords.as_deref();
+    let mut understood = match model {
+        Some(model) if taken_apart == Decompose::Model => {
+            decompose::by_model(engine, model, question, said, spent).await?
+        }
+        Some(model) if has_to_ask => by_model(engine, model, question, said, spent).await?,
+        Some(_) | None => by_rules(text, said, has_to_ask && plan.needs_keywords()),
+    };
+    if understood.route.is_none() && taken_apart != Decompose::Off {
+        understood.route = Some(Route::by_rules(understood.standalone.as_deref().unwrap_or(text)));
+    }
     if given && plan.searches_graph() {
         understood.keywords = Keywords {
             high_level: question.hl_keywords.clone(),
@@ -72,7 +85,11 @@ async fn by_model(
         said => prompts::keywords_of_follow_up(&engine.prompts, &history::transcript(said), text),
     };
     let request = ChatRequest { messages, json_object: true, ..ChatRequest::default() };
-    let response = respond(engine, model, request, question.cache, spent).await?;
+    let names_any = |response: &str| {
+        let (high_level, low_level) = read(response);
+        !(high_level.is_empty() && low_level.is_empty())
+    };
+    let response = respond(engine, model, request, names_any, question.cache, spent).await?;
     let (high_level, low_level) = read(&response);
     if high_level.is_empty() && low_level.is_empty() {
         tracing::warn!(model = model.name(), "the model named no keywords");
@@ -88,14 +105,15 @@ async fn by_model(
         },
     };
     let keywords = Keywords { high_level, low_level, model: Some(model.name().to_owned()) };
-    Ok(Understood { standalone, keywords })
+    Ok(Understood { standalone, keywords, route: None })
 }
 
-/// What `model` says, now or before. What it was cut in, and what names nothing, is not remembered.
-async fn respond(
+/// What `model` says, now or before. What it was cut in, and what is not worth it, is not remembered.
+pub(super) async fn respond(
     engine: &Engine,
     model: &dyn LanguageModel,
     request: ChatRequest,
+    is_worth: impl Fn(&str) -> bool,
     caches: bool,
     spent: &mut Spent,
 ) -> Result<String, QueryError> {
@@ -114,8 +132,7 @@ async fn respond(
         }
     };
     spent.calls.push(timer.completed(completion));
-    let (high_level, low_level) = read(&response);
-    if completion.finish == FinishReason::Stop && !(high_level.is_empty() && low_level.is_empty()) {
+    if completion.finish == FinishReason::Stop && is_worth(&response) {
         let value = without_thinking(&response).into_bytes();
         cache::remember(engine, Fresh { kind, key, value, paid: true }, caches, spent);
     }
@@ -128,14 +145,19 @@ fn by_rules(text: &str, said: &[ChatMessage], wants_keywords: bool) -> Understoo
     if wants_keywords {
         (keywords.high_level, keywords.low_level) = offline::keywords(standalone.as_deref().unwrap_or(text));
     }
-    Understood { standalone, keywords }
+    Understood { standalone, keywords, route: None }
+}
+
+/// The JSON object in a model's answer: thoughts, fences and words around it are skipped.
+pub(super) fn object_in(response: &str) -> Option<Value> {
+    let response = without_thinking(response);
+    let (start, end) = response.find('{').zip(response.rfind('}'))?;
+    serde_json::from_str(response.get(start..=end)?).ok()
 }
 
 /// The question as it stands alone, out of a model's answer; `None` where there is none in it.
-fn read_standalone(response: &str) -> Option<String> {
-    let response = without_thinking(response);
-    let (start, end) = response.find('{').zip(response.rfind('}'))?;
-    let value: Value = serde_json::from_str(response.get(start..=end)?).ok()?;
+pub(super) fn read_standalone(response: &str) -> Option<String> {
+    let value = object_in(response)?;
     let standalone = value["standalone_question"].as_str()?.trim();
     let fits = !standalone.is_empty() && standalone.chars().count() <= MAX_QUESTION_CHARS;
     fits.then(|| standalone.to_owned())

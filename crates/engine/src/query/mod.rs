@@ -13,7 +13,9 @@ mod calls;
 mod chunks;
 mod cite;
 mod context;
+mod decompose;
 mod embed;
+mod facts;
 mod fuse;
 mod history;
 mod keywords;
@@ -32,6 +34,7 @@ mod tests;
 mod think;
 mod truncate;
 mod walk;
+mod walk_options;
 
 use std::borrow::Cow;
 use std::collections::BTreeSet;
@@ -44,6 +47,7 @@ use serde::{Deserialize, Serialize};
 
 pub use cache::QueryCaches;
 pub use calls::{Spent, record};
+pub use decompose::{QuestionForm, Route};
 pub use lookup::{EntityHit, PassageHit, RelationHit, SearchHits, search};
 pub use question::{
     ChunkPick, MAX_BUDGET_TOKENS, MAX_GIVEN_KEYWORDS, MAX_HISTORY_MESSAGES, MAX_KEYWORD_CHARS,
@@ -51,6 +55,7 @@ pub use question::{
     MAX_USER_PROMPT_CHARS, Mode, Question, Wanted,
 };
 pub use references::{ListedDocument, references};
+pub use walk_options::{Decompose, MAX_WALK_SEEDS, WalkOptions};
 
 use crate::Engine;
 use crate::scope::Scope;
@@ -101,14 +106,17 @@ async fn find(engine: &Engine, question: &Question, spent: &mut Spent) -> Result
         Some(standalone) => Cow::Owned(Question { text: standalone.clone(), ..question.clone() }),
         None => Cow::Borrowed(question),
     };
-    let vectors = embed::embed(engine, &asked, plan, &retrieval.keywords, &space, spent).await?;
+    retrieval.route = understood.route;
+    let parts = retrieval.route.as_ref().map_or(&[][..], |route| &route.parts);
+    let vectors = embed::embed(engine, &asked, plan, &retrieval.keywords, parts, &space, spent).await?;
+    let facts = facts::chosen(engine, &asked, plan, &vectors, &mut seen, spent, &mut retrieval.notes).await?;
 
     let held = engine.store.snapshot().await?;
     let snapshot = held.as_ref();
     let counter = LineCounter { tokenizer: engine.tokenizer, caches: &engine.caches };
     seen.renew(snapshot).await?;
     let scope = &Scope::new(snapshot, seen.allowed, engine.tokenizer).await?;
-    let hits = search::search(scope, &asked, plan, &vectors).await?;
+    let hits = search::search(scope, &asked, plan, &vectors, facts).await?;
     let graph = truncate::truncate(scope, question, hits.entities, hits.relations, &counter).await?;
     let candidates = chunks::collect(scope, question, plan, &vectors, hits.chunks, &graph).await?;
     let reranker = engine.models.reranker.as_deref().filter(|_| question.rerank);
@@ -233,6 +241,8 @@ pub struct Retrieval {
     pub standalone_question: Option<String>,
     /// How many of the latest messages of the conversation the answer model gets.
     pub history_messages: usize,
+    /// How mode auto went about it; `None` in other modes.
+    pub route: Option<Route>,
     /// The keywords it searched with; empty lists where the mode needs none.
     pub keywords: Keywords,
     /// Entities in the context, best first; after a walk, what it began at and what is on the paths.
@@ -267,6 +277,11 @@ pub enum QueryNote {
         /// What the user can do about it, where something can be said.
         remedy: Option<String>,
     },
+    /// A model was to say which facts help to answer, and did not answer as asked; all of them were used.
+    FactsNotFiltered {
+        /// The model.
+        model: String,
+    },
     /// The conversation is longer than half of the prompt's budget; its oldest messages are not in the prompt.
     HistoryCut {
         /// How many.
@@ -279,6 +294,9 @@ impl std::fmt::Display for QueryNote {
         match self {
             Self::NotReranked { reason, .. } => {
                 write!(f, "passages are in the order of the search, not reranked: {reason}")
+            }
+            Self::FactsNotFiltered { model } => {
+                write!(f, "facts are not filtered: {model} did not say which of them help")
             }
             Self::HistoryCut { left_out } => {
                 write!(f, "oldest messages of the conversation left out of the prompt: {left_out}")
@@ -436,6 +454,18 @@ pub enum QueryError {
         /// Which.
         what: &'static str,
     },
+    /// A number is out of its range.
+    #[error("{what}: {value} is not from {least} to {most}")]
+    OutOfRange {
+        /// Which.
+        what: &'static str,
+        /// What it is.
+        value: f64,
+        /// The smallest that is taken.
+        least: f64,
+        /// The largest that is taken.
+        most: f64,
+    },
     /// A mode needs a model that is not configured.
     #[error("mode bypass needs an answer model and none is configured")]
     NoAnswerModel,
@@ -475,6 +505,7 @@ impl Retrieval {
             mode,
             standalone_question: None,
             history_messages: 0,
+            route: None,
             keywords: Keywords::default(),
             entities: Vec::new(),
             relations: Vec::new(),
@@ -498,6 +529,7 @@ impl QueryNote {
     pub fn remedy(&self) -> Option<&str> {
         match self {
             Self::NotReranked { remedy, .. } => remedy.as_deref(),
+            Self::FactsNotFiltered { .. } => Some("another keywords model, or walk.filter_facts = false"),
             Self::HistoryCut { .. } => {
                 Some("a larger max_total_tokens leaves more room for the conversation")
             }
@@ -524,7 +556,7 @@ impl QueryError {
     pub fn remedy(&self) -> Option<String> {
         match self {
             Self::Empty => Some("write a question".to_owned()),
-            Self::TooMuch { .. } | Self::NoNumber { .. } => None,
+            Self::TooMuch { .. } | Self::NoNumber { .. } | Self::OutOfRange { .. } => None,
             Self::SystemInHistory => Some(
                 "give instructions as user_prompt; the history is what user and assistant said".to_owned(),
             ),

@@ -45,6 +45,11 @@ impl Plan {
         self.local || self.global
     }
 
+    /// Whether the question is taken apart into what can be looked for on its own.
+    pub(super) fn decomposes(self) -> bool {
+        self.walk == Some(Prior::VectorAndWords)
+    }
+
     /// Whether the graph is searched.
     pub(super) fn searches_graph(self) -> bool {
         self.needs_keywords() || self.walk.is_some()

@@ -3,7 +3,8 @@
 use graphloom_core::{ChatMessage, ChatRole};
 
 use crate::prompt::{
-    ANSWER, ANSWER_NAIVE, ANSWER_USER_PROMPT, KEYWORDS, KEYWORDS_FOLLOW_UP, Prompt, Prompts, fill,
+    ANSWER, ANSWER_NAIVE, ANSWER_USER_PROMPT, DECOMPOSE, FILTER_FACTS, KEYWORDS, KEYWORDS_FOLLOW_UP, Prompt,
+    Prompts, fill,
 };
 
 /// Divides the system message from the user message where a file holds both.
@@ -21,6 +22,20 @@ pub(super) fn keywords_of_follow_up(
     question: &str,
 ) -> Vec<ChatMessage> {
     in_two_messages(prompts, KEYWORDS_FOLLOW_UP, &[("conversation", conversation), ("question", question)])
+}
+
+/// Asks for the parts of `question`, and for it as it would be asked without the conversation before it, if there is one.
+pub(super) fn decompose(prompts: &Prompts, conversation: &str, question: &str) -> Vec<ChatMessage> {
+    let conversation = match conversation {
+        "" => String::new(),
+        said => format!("Conversation before it:\n{said}\n\n"),
+    };
+    in_two_messages(prompts, DECOMPOSE, &[("conversation", &conversation), ("question", question)])
+}
+
+/// Asks which of the `facts`, numbered lines, help to answer `question`.
+pub(super) fn filter_facts(prompts: &Prompts, question: &str, facts: &str) -> Vec<ChatMessage> {
+    in_two_messages(prompts, FILTER_FACTS, &[("question", question), ("facts", facts)])
 }
 
 /// The instructions for an answer from entities, relations and passages; ends with `context`.

@@ -3,7 +3,7 @@
 use graphloom_core::{ChatMessage, ChatRole, DocumentFilter};
 use serde::{Deserialize, Serialize};
 
-use super::QueryError;
+use super::{QueryError, WalkOptions};
 
 /// Longest question, in characters.
 pub const MAX_QUESTION_CHARS: usize = 65_536;
@@ -150,6 +150,8 @@ pub struct Question {
     /// Whether remembered answers of models are taken, and new ones remembered.
     #[serde(alias = "enable_llm_cache")]
     pub cache: bool,
+    /// How modes auto and ppr walk the graph.
+    pub walk: WalkOptions,
 }
 
 impl Default for Question {
@@ -180,6 +182,7 @@ impl Default for Question {
             include_references: false,
             include_chunk_content: false,
             cache: true,
+            walk: WalkOptions::default(),
         }
     }
 }
@@ -250,7 +253,7 @@ impl Question {
                 return Err(QueryError::NoNumber { what });
             }
         }
-        Ok(())
+        self.walk.check()
     }
 }
 

@@ -7,6 +7,7 @@ mod prompting;
 mod remembering;
 mod reranking;
 mod retrieving;
+mod walking;
 mod world;
 
 use self::world::World;

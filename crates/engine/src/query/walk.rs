@@ -3,6 +3,8 @@
 //! Source: Andersen, Chung, Lang, "Local Graph Partitioning using PageRank Vectors", FOCS 2006 (the push), and
 //! Gutiérrez et al., "From RAG to Memory", ICML 2025 (HippoRAG 2: the use for retrieval).
 
+use std::collections::BTreeMap;
+
 use graphloom_core::{LinkGraph, Node, NodeNumber};
 
 /// Rounds of one walk, at most. At a damping of 0.9, what has not arrived after as many is below 1e-10 of it.
@@ -51,27 +53,37 @@ impl Reach {
     }
 }
 
-/// Says which chunks there are.
-pub(super) type Admits<'a> = &'a dyn Fn(NodeNumber) -> bool;
+/// What a walk goes over.
+#[derive(Clone, Copy)]
+pub(super) struct Ground<'a> {
+    pub(super) graph: &'a LinkGraph,
+    /// Links beside those of the graph, entered from both sides.
+    pub(super) also: Option<&'a BTreeMap<NodeNumber, Vec<NodeNumber>>>,
+    /// Says which chunks there are, `None` admits all; entities and relations to which no admitted chunk leads are not
+    /// there either.
+    pub(super) admits: Option<&'a dyn Fn(NodeNumber) -> bool>,
+}
+
+impl<'a> Ground<'a> {
+    /// The whole graph.
+    #[cfg(test)]
+    fn all(graph: &'a LinkGraph) -> Self {
+        Self { graph, also: None, admits: None }
+    }
+}
 
 /// Walks from the seeds, whose weights are scaled to add up to 1.
 ///
-/// - `admits` says which chunks there are, `None` admits all; entities and relations to which no admitted chunk leads
-///   are not there either.
 /// - A seed without links keeps all its weight.
 /// - Additions run in an order that does not depend on how the graph came to be, so equal graphs give equal bits.
-pub(super) fn walk(
-    graph: &LinkGraph,
-    seeds: &[(NodeNumber, f64)],
-    admits: Option<Admits<'_>>,
-    config: Walk,
-) -> Reach {
+pub(super) fn walk(ground: Ground<'_>, seeds: &[(NodeNumber, f64)], config: Walk) -> Reach {
+    let graph = ground.graph;
     // Zeroed memory costs nothing where it is not touched.
     let numbers = graph.numbers();
     let (mut score, mut waiting) = (vec![0.0f64; numbers], vec![0.0f64; numbers]);
     let (mut from, mut best_share) = (vec![0 as NodeNumber; numbers], vec![0.0f64; numbers]);
     let mut is_active = vec![false; numbers];
-    let mut seen = Admitted { graph, admits, known: vec![UNKNOWN; numbers] };
+    let mut seen = Admitted { ground, known: vec![UNKNOWN; numbers] };
     let canonical = |node: NodeNumber| (graph.order(node), node);
 
     let mut seeds: Vec<(NodeNumber, f64)> =
@@ -146,19 +158,18 @@ const PRESENT: u8 = 2;
 
 /// Which nodes are there, looked at once.
 struct Admitted<'a> {
-    graph: &'a LinkGraph,
-    admits: Option<Admits<'a>>,
+    ground: Ground<'a>,
     known: Vec<u8>,
 }
 
 impl Admitted<'_> {
     fn admit(&mut self, node: NodeNumber) -> bool {
-        let Some(admits) = self.admits else { return true };
+        let Ground { graph, admits: Some(admits), .. } = self.ground else { return true };
         if self.known[node as usize] == UNKNOWN {
-            let is_chunk = |node: NodeNumber| matches!(self.graph.node(node), Some(Node::Chunk(_)));
+            let is_chunk = |node: NodeNumber| matches!(graph.node(node), Some(Node::Chunk(_)));
             let is_present = match is_chunk(node) {
                 true => admits(node),
-                false => self.graph.neighbours(node).iter().any(|&next| is_chunk(next) && admits(next)),
+                false => graph.neighbours(node).iter().any(|&next| is_chunk(next) && admits(next)),
             };
             self.known[node as usize] = if is_present { PRESENT } else { ABSENT };
         }
@@ -167,15 +178,14 @@ impl Admitted<'_> {
 
     fn neighbours(&mut self, node: NodeNumber, out: &mut Vec<NodeNumber>) {
         out.clear();
-        let graph = self.graph;
-        out.extend(graph.neighbours(node).iter().copied().filter(|&next| self.admit(next)));
+        let Ground { graph, also, .. } = self.ground;
+        let also = also.and_then(|also| also.get(&node)).map_or(&[][..], Vec::as_slice);
+        out.extend(graph.neighbours(node).iter().chain(also).copied().filter(|&next| self.admit(next)));
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use std::collections::BTreeMap;
-
     use graphloom_core::{ChunkId, EntityKey, GraphKey, RelationKey};
     use proptest::collection::vec;
     use proptest::prelude::*;
@@ -264,7 +274,7 @@ mod tests {
             let nodes = present(&graph);
             let seeds: Vec<(NodeNumber, f64)> =
                 picks.into_iter().map(|(pick, weight)| (nodes[pick % nodes.len()], weight)).collect();
-            let reach = walk(&graph, &seeds, None, EXACT);
+            let reach = walk(Ground::all(&graph), &seeds, EXACT);
             let expected = solved(&graph, &seeds, EXACT.damping);
             for (node, expected) in expected {
                 prop_assert!((reach.score(node) - expected).abs() < 1e-8, "{node}");
@@ -285,7 +295,7 @@ mod tests {
             grown.set_chunk(&chunk(77), &[]);
             let scores = |graph: &LinkGraph| {
                 let seeds = [graph.chunk(&chunk(0)), graph.entity(&entity(said[0][0].0))].map(|n| (n.expect("said"), 1.0));
-                let reach = walk(graph, &seeds, None, Walk { damping: 0.8, precision: 1e-5 });
+                let reach = walk(Ground::all(graph), &seeds, Walk { damping: 0.8, precision: 1e-5 });
                 bits(graph, &reach)
             };
             prop_assert_eq!(scores(&built), scores(&grown));
@@ -300,10 +310,10 @@ mod tests {
             );
             let gone = graph.chunk(&chunk(left_out));
             let admits = |node: NodeNumber| Some(node) != gone;
-            let scores = |graph: &LinkGraph, admits: Option<Admits<'_>>| {
+            let scores = |graph: &LinkGraph, admits: Option<&dyn Fn(NodeNumber) -> bool>| {
                 let seeds: Vec<(NodeNumber, f64)> =
                     (0..9).filter_map(|n| graph.entity(&entity(n))).map(|node| (node, 1.0)).collect();
-                let reach = walk(graph, &seeds, admits, EXACT);
+                let reach = walk(Ground { admits, ..Ground::all(graph) }, &seeds, EXACT);
                 bits(graph, &reach)
             };
             prop_assert_eq!(scores(&graph, Some(&admits)), scores(&smaller, None));
@@ -315,11 +325,24 @@ mod tests {
         let graph = graph_of(&vec![vec![(1, 2)], vec![(2, 3)]]);
         let (seed, goal) = (graph.entity(&entity(1)), graph.chunk(&chunk(1)));
         let (seed, goal) = (seed.expect("said"), goal.expect("said"));
-        let reach = walk(&graph, &[(seed, 1.0)], None, EXACT);
+        let reach = walk(Ground::all(&graph), &[(seed, 1.0)], EXACT);
         let path = reach.path(goal);
         assert_eq!((path.first(), path.last(), path.len()), (Some(&seed), Some(&goal), 4));
         assert!(path.contains(&graph.entity(&entity(2)).expect("said")));
         assert_eq!(reach.path(seed), [seed]);
+    }
+
+    #[test]
+    fn a_link_beside_the_graph_leads_on_like_its_own() {
+        let graph = graph_of(&vec![vec![(1, 2)], vec![(3, 4)]]);
+        let [one, other] = [1, 3].map(|n| graph.entity(&entity(n)).expect("said"));
+        let goal = graph.chunk(&chunk(1)).expect("said");
+        let also = BTreeMap::from([(one, vec![other]), (other, vec![one])]);
+        let alone = walk(Ground::all(&graph), &[(one, 1.0)], EXACT);
+        let linked = walk(Ground { also: Some(&also), ..Ground::all(&graph) }, &[(one, 1.0)], EXACT);
+        assert_eq!(alone.score(goal), 0.0);
+        assert!(linked.score(goal) > 0.0);
+        assert!(linked.path(goal).starts_with(&[one, other]));
     }
 
     #[test]
@@ -328,7 +351,7 @@ mod tests {
         let graph = graph_of(&said);
         let seeds = [(graph.entity(&entity(0)).expect("said"), 1.0)];
         let head = |precision| {
-            let reach = walk(&graph, &seeds, None, Walk { damping: 0.8, precision });
+            let reach = walk(Ground::all(&graph), &seeds, Walk { damping: 0.8, precision });
             let mut nodes = reach.nodes.clone();
             nodes.sort_by(|&one, &other| reach.score(other).total_cmp(&reach.score(one)));
             nodes.truncate(4);

@@ -3,15 +3,18 @@
 mod global;
 mod local;
 mod naive;
+mod synonyms;
 mod walked;
 
-use graphloom_core::{ChunkId, Relation};
+use graphloom_core::{ChunkId, Relation, RelationKey};
 
 use super::embed::QueryVectors;
 use super::fuse::round_robin;
 use super::plan::Plan;
 use super::{ChunkPath, FoundEntity, QueryError, Question};
 use crate::scope::Scope;
+
+pub(super) use walked::near_facts;
 
 /// What the searches of a plan found, each list best first.
 #[derive(Debug, Clone, Default)]
@@ -26,15 +29,16 @@ pub(super) struct Hits {
     pub(super) paths: Vec<ChunkPath>,
 }
 
-/// Runs the searches that the plan asks for and that there are vectors for.
+/// Runs the searches that the plan asks for and that there are vectors for. A walk begins at `facts` where they were chosen.
 pub(super) async fn search(
     scope: &Scope<'_>,
     question: &Question,
     plan: Plan,
     vectors: &QueryVectors,
+    facts: Option<Vec<(RelationKey, f64)>>,
 ) -> Result<Hits, QueryError> {
-    if let (Some(prior), Some(vector)) = (plan.walk, &vectors.question) {
-        return walked::search(scope, question, prior, vector).await;
+    if let Some(prior) = plan.walk {
+        return walked::search(scope, question, prior, vectors, facts).await;
     }
     let local = match &vectors.low_level {
         Some(vector) => local::search(scope, question, vector).await?,

@@ -10,52 +10,50 @@ use graphloom_core::{
     ChunkId, EntityKey, LinkGraph, Node, NodeNumber, Relation, RelationKey, VectorHit, VectorKind,
 };
 
-use super::Hits;
+use super::{Hits, synonyms};
 use crate::offline;
+use crate::query::embed::QueryVectors;
 use crate::query::plan::Prior;
-use crate::query::walk::{Reach, Walk, walk};
-use crate::query::{ChunkPath, FoundEntity, PathStep, QueryError, Question};
+use crate::query::walk::{Ground, Reach, Walk, walk};
+use crate::query::{ChunkPath, FoundEntity, PathStep, QueryError, Question, WalkOptions};
 use crate::scope::Scope;
 use crate::text::entity_key;
 
-/// Over relations as nodes, a step from entity to entity is two: 0.8 each is 0.64 for both.
-const WALK: Walk = Walk { damping: 0.8, precision: 1e-5 };
-/// What the seeds of each sort get together.
-const PASSAGES_SHARE: f64 = 0.4;
-const FACTS_SHARE: f64 = 0.3;
-const NAMES_SHARE: f64 = 0.3;
-/// Passages taken from each ranking, and at most used as seeds.
-const PASSAGE_HITS: usize = 50;
-const PASSAGE_SEEDS: usize = 30;
-/// What the words' score counts beside the vector's.
-const WORDS_WEIGHT: f64 = 0.5;
-/// A passage whose score is this much below the best one's gets 1/e of its weight.
-const PASSAGES_TEMPERATURE: f64 = 0.1;
-/// Facts that are seeds.
-const FACT_SEEDS: usize = 5;
-const FACTS_TEMPERATURE: f64 = 0.05;
 /// Chunks handed on, at least.
 const MIN_CHUNKS: usize = 100;
 
 /// What the walk reaches: chunks by PageRank, and the entities and relations that it began at and that are on the paths to
-/// the first of the chunks.
+/// the first of the chunks. It begins at `chosen` facts in place of the nearest where they are given.
 pub(super) async fn search(
     scope: &Scope<'_>,
     question: &Question,
     prior: Prior,
-    vector: &[f32],
+    vectors: &QueryVectors,
+    chosen: Option<Vec<(RelationKey, f64)>>,
 ) -> Result<Hits, QueryError> {
+    let options = &question.walk;
     let graph = scope.snapshot.links().await?;
-    let passages = passages(scope, question, prior, vector).await?;
-    let facts = facts(scope, question, vector).await?;
+    let (passages, near) = near(scope, question, prior, vectors).await?;
+    let facts = chosen.unwrap_or(near);
     let holds = |node: NodeNumber| match graph.node(node) {
         Some(Node::Chunk(id)) => scope.holds(id),
         Some(Node::Entity(_) | Node::Relation(..)) | None => false,
     };
     let names: Vec<EntityKey> =
         names(&graph, question, |node| graph.neighbours(node).iter().any(|&next| holds(next)));
-    let seeds = Seeds::of(&graph, passages, &facts, &names, holds);
-    let reach = walk(&graph, &seeds.linked, scope.is_filtered().then_some(&holds), WALK);
+    let synonyms = match options.synonyms {
+        Some(least) => {
+            let ends = facts.iter().flat_map(|(fact, _)| fact.ends());
+            let begun: BTreeSet<EntityKey> = names.iter().chain(ends).cloned().collect();
+            synonyms::links(scope, &graph, &begun, least).await?
+        }
+        None => BTreeMap::new(),
+    };
+    let seeds = Seeds::of(&graph, options, passages, &facts, &names, holds);
+    let how = Walk { damping: options.damping, precision: options.precision };
+    let ground =
+        Ground { graph: &graph, also: Some(&synonyms), admits: scope.is_filtered().then_some(&holds) };
+    let reach = walk(ground, &seeds.linked, how);
     let shown = if question.chunk_top_k == 0 { question.top_k } else { question.chunk_top_k };
     let chunks = ranked(&graph, &reach, &seeds, shown.max(MIN_CHUNKS));
     let paths: Vec<ChunkPath> =
@@ -69,24 +67,91 @@ pub(super) async fn search(
     Ok(Hits { entities, relations, chunks, paths })
 }
 
-/// The passages near to the question with their weights, which add up to 1.
-async fn passages(
+/// The passages and facts near to the question, and to its parts where there are any, with their weights, which add up to 1.
+async fn near(
     scope: &Scope<'_>,
     question: &Question,
     prior: Prior,
+    vectors: &QueryVectors,
+) -> Result<(Vec<(ChunkId, f64)>, Vec<(RelationKey, f64)>), QueryError> {
+    let (mut passages, mut facts) = (Mixed::default(), Mixed::default());
+    let parts = if vectors.parts.is_empty() { 0.0 } else { question.walk.parts };
+    let whole = vectors.question.iter().map(|vector| (question.text.trim(), vector, 1.0 - parts));
+    let share = parts / vectors.parts.len().max(1) as f64;
+    for (text, vector, share) in
+        whole.chain(vectors.parts.iter().map(|(text, vector)| (&**text, vector, share)))
+    {
+        let near = Near { scope, question, prior, text, vector };
+        passages.add(near.passages().await?, share);
+        facts.add(near.facts().await?, share);
+    }
+    Ok((passages.read(|id| Some(ChunkId::from_stored(id))), facts.read(RelationKey::parse)))
+}
+
+/// The facts nearest to the question by vector, with their weights, which add up to 1.
+pub(in crate::query) async fn near_facts(
+    scope: &Scope<'_>,
+    question: &Question,
     vector: &[f32],
-) -> Result<Vec<(ChunkId, f64)>, QueryError> {
-    let threshold = question.cosine_threshold;
-    let by_vector = scope.nearest(VectorKind::Chunk, vector, PASSAGE_HITS, threshold).await?;
-    let by_words = match prior {
-        Prior::Vector => Vec::new(),
-        Prior::VectorAndWords => {
-            scope.matching(VectorKind::Chunk, question.text.trim(), PASSAGE_HITS).await?
-        }
-    };
+) -> Result<Vec<(RelationKey, f64)>, QueryError> {
+    let near = Near { scope, question, prior: Prior::Vector, text: question.text.trim(), vector };
+    let mut facts = Mixed::default();
+    facts.add(near.facts().await?, 1.0);
+    Ok(facts.read(RelationKey::parse))
+}
+
+/// Searches for what is near to a text.
+struct Near<'a> {
+    scope: &'a Scope<'a>,
+    question: &'a Question,
+    prior: Prior,
+    text: &'a str,
+    vector: &'a [f32],
+}
+
+impl Near<'_> {
+    /// The passages near to it, best first, with their weights, which add up to 1.
+    async fn passages(&self) -> Result<Vec<(String, f64)>, QueryError> {
+        let WalkOptions { passage_hits, passage_seeds, passage_temperature, passage_words, .. } =
+            self.question.walk;
+        let found = self.found(VectorKind::Chunk, passage_hits, passage_words).await?;
+        Ok(weighed(found, passage_words, passage_seeds, passage_temperature))
+    }
+
+    /// The facts near to it, best first, with their weights, which add up to 1.
+    async fn facts(&self) -> Result<Vec<(String, f64)>, QueryError> {
+        let WalkOptions { fact_seeds, fact_temperature, fact_words, .. } = self.question.walk;
+        let found = self.found(VectorKind::Relation, fact_seeds, fact_words).await?;
+        Ok(weighed(found, fact_words, fact_seeds, fact_temperature))
+    }
+
+    /// The best hits by vector and by words; none by words where these do not count.
+    async fn found(
+        &self,
+        kind: VectorKind,
+        hits: usize,
+        words: f64,
+    ) -> Result<[Vec<VectorHit>; 2], QueryError> {
+        let by_vector = self.scope.nearest(kind, self.vector, hits, self.question.cosine_threshold).await?;
+        let by_words = match self.prior {
+            Prior::VectorAndWords if words > 0.0 => self.scope.matching(kind, self.text, hits).await?,
+            Prior::Vector | Prior::VectorAndWords => Vec::new(),
+        };
+        Ok([by_vector, by_words])
+    }
+}
+
+/// The `keep` best of two rankings with weights that add up to 1: scores relative to the best of each ranking, those by
+/// words times `words`, added up.
+fn weighed(
+    [by_vector, by_words]: [Vec<VectorHit>; 2],
+    words: f64,
+    keep: usize,
+    temperature: f64,
+) -> Vec<(String, f64)> {
     let mut scores: BTreeMap<&str, f64> = BTreeMap::new();
     let all: BTreeSet<&str> = by_vector.iter().chain(&by_words).map(|hit| hit.id.as_str()).collect();
-    for (hits, weight) in [(&by_vector, 1.0), (&by_words, WORDS_WEIGHT)] {
+    for (hits, weight) in [(&by_vector, 1.0), (&by_words, words)] {
         // What a ranking does not show it puts no higher than its last hit.
         let (Some(best), Some(last)) = (hits.first(), hits.last()) else { continue };
         let known: BTreeMap<&str, f32> = hits.iter().map(|hit| (hit.id.as_str(), hit.score)).collect();
@@ -98,22 +163,30 @@ async fn passages(
     }
     let mut scored: Vec<(&str, f64)> = scores.into_iter().collect();
     scored.sort_by(|(_, one), (_, other)| other.total_cmp(one));
-    scored.truncate(PASSAGE_SEEDS);
-    let weights = sharpened(scored.iter().map(|(_, score)| *score).collect(), PASSAGES_TEMPERATURE);
-    Ok(scored.iter().zip(weights).map(|((id, _), weight)| (ChunkId::from_stored(*id), weight)).collect())
+    scored.truncate(keep);
+    let weights = sharpened(scored.iter().map(|(_, score)| *score).collect(), temperature);
+    scored.iter().zip(weights).map(|((id, _), weight)| ((*id).to_owned(), weight)).collect()
 }
 
-/// The facts nearest to the question with their weights, which add up to 1.
-async fn facts(
-    scope: &Scope<'_>,
-    question: &Question,
-    vector: &[f32],
-) -> Result<Vec<(RelationKey, f64)>, QueryError> {
-    let hits: Vec<VectorHit> =
-        scope.nearest(VectorKind::Relation, vector, FACT_SEEDS, question.cosine_threshold).await?;
-    let weights = sharpened(hits.iter().map(|hit| f64::from(hit.score)).collect(), FACTS_TEMPERATURE);
-    let facts = hits.iter().zip(weights);
-    Ok(facts.filter_map(|(hit, weight)| Some((RelationKey::parse(&hit.id)?, weight))).collect())
+/// Weighed lists made one.
+#[derive(Default)]
+struct Mixed {
+    weights: BTreeMap<String, f64>,
+}
+
+impl Mixed {
+    fn add(&mut self, list: Vec<(String, f64)>, share: f64) {
+        for (id, weight) in list {
+            *self.weights.entry(id).or_default() += share * weight;
+        }
+    }
+
+    /// Best first, ties by id; what is not read as a key is left out.
+    fn read<K>(self, key: impl Fn(&str) -> Option<K>) -> Vec<(K, f64)> {
+        let mut list: Vec<(String, f64)> = self.weights.into_iter().collect();
+        list.sort_by(|(_, one), (_, other)| other.total_cmp(one));
+        list.into_iter().filter_map(|(id, weight)| Some((key(&id)?, weight))).collect()
+    }
 }
 
 /// Weights that add up to 1 and fall by `e` for every `temperature` below the best score, which is the first.
@@ -137,6 +210,7 @@ struct Seeds {
 impl Seeds {
     fn of(
         graph: &LinkGraph,
+        options: &WalkOptions,
         passages: Vec<(ChunkId, f64)>,
         facts: &[(RelationKey, f64)],
         names: &[EntityKey],
@@ -145,19 +219,19 @@ impl Seeds {
         let (mut linked, mut unlinked) = (Vec::new(), Vec::new());
         for (id, weight) in passages {
             match graph.chunk(&id) {
-                Some(node) => linked.push((node, PASSAGES_SHARE * weight)),
-                None => unlinked.push((id, PASSAGES_SHARE * weight)),
+                Some(node) => linked.push((node, options.passages * weight)),
+                None => unlinked.push((id, options.passages * weight)),
             }
         }
         let known_facts = facts.iter().filter_map(|(key, weight)| Some((graph.relation(key)?, *weight)));
-        linked.extend(known_facts.map(|(node, weight)| (node, FACTS_SHARE * weight)));
+        linked.extend(known_facts.map(|(node, weight)| (node, options.facts * weight)));
         let named: Vec<(NodeNumber, f64)> = names
             .iter()
             .filter_map(|key| graph.entity(key))
             .map(|node| (node, rarity(graph, node, &holds)))
             .collect();
         let total: f64 = named.iter().map(|(_, weight)| weight).sum();
-        linked.extend(named.into_iter().map(|(node, weight)| (node, NAMES_SHARE * weight / total)));
+        linked.extend(named.into_iter().map(|(node, weight)| (node, options.names * weight / total)));
         let kept: f64 = unlinked.iter().map(|(_, weight)| weight).sum();
         let all = kept + linked.iter().map(|(_, weight)| weight).sum::<f64>();
         unlinked.iter_mut().for_each(|(_, weight)| *weight /= all.max(f64::MIN_POSITIVE));

@@ -1,0 +1,132 @@
+//! Takes a question apart, by rules or by a model, and says why.
+
+use graphloom_core::{ChatMessage, ChatRequest, LanguageModel};
+use serde::Serialize;
+use serde_json::Value;
+
+use super::calls::Spent;
+use super::keywords::{Understood, object_in, read_standalone, respond};
+use super::question::MAX_QUESTION_CHARS;
+use super::{QueryError, Question, history, prompts};
+use crate::Engine;
+use crate::offline::{self, MAX_PARTS, Parts};
+
+/// How mode auto goes about a question, and why.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Route {
+    /// What kind of question it is taken for.
+    pub form: QuestionForm,
+    /// What is looked for beside the question as a whole; empty where it has no parts.
+    pub parts: Vec<String>,
+    /// The model that took it apart; `None` for rules.
+    pub model: Option<String>,
+    /// Why, as a sentence for people.
+    pub reason: String,
+}
+
+/// Kinds of question that are looked for differently.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum QuestionForm {
+    /// It asks for one thing.
+    Whole,
+    /// It compares things; its parts are the question about each.
+    Compared,
+    /// It goes from one thing to another; its parts are what is to be known on the way.
+    Steps,
+}
+
+impl Route {
+    fn new(form: QuestionForm, parts: Vec<String>, model: Option<String>) -> Self {
+        let form = if parts.is_empty() { QuestionForm::Whole } else { form };
+        let reason = match form {
+            QuestionForm::Whole => {
+                "the question asks for one thing: the walk begins at what is near to it and what it names"
+            }
+            QuestionForm::Compared => {
+                "the question compares: half of the walk begins at what is near to each thing compared"
+            }
+            QuestionForm::Steps => {
+                "the question takes several steps: half of the walk begins at what is near to each step"
+            }
+        };
+        Self { form, parts, model, reason: reason.to_owned() }
+    }
+
+    /// The route of a question by its form.
+    pub(super) fn by_rules(question: &str) -> Self {
+        let (form, parts) = match offline::parts(question) {
+            Parts::Whole => (QuestionForm::Whole, Vec::new()),
+            Parts::Compared(parts) => (QuestionForm::Compared, parts),
+            Parts::Steps(parts) => (QuestionForm::Steps, parts),
+        };
+        Self::new(form, parts, None)
+    }
+}
+
+/// What a model makes of a question, in one call: its parts, and the question as it stands alone. Where it does not answer as
+/// asked, the rules do.
+pub(super) async fn by_model(
+    engine: &Engine,
+    model: &dyn LanguageModel,
+    question: &Question,
+    said: &[ChatMessage],
+    spent: &mut Spent,
+) -> Result<Understood, QueryError> {
+    let text = question.text.trim();
+    let messages = prompts::decompose(&engine.prompts, &history::transcript(said), text);
+    let request = ChatRequest { messages, json_object: true, ..ChatRequest::default() };
+    let is_worth = |response: &str| read(response).is_some();
+    let response = respond(engine, model, request, is_worth, question.cache, spent).await?;
+    let read = read(&response);
+    if read.is_none() {
+        tracing::warn!(model = model.name(), "the model took no question apart; rules do");
+    }
+    let standalone = match said {
+        [] => None,
+        said => match read_standalone(&response) {
+            Some(standalone) => (standalone != text).then_some(standalone),
+            None => offline::standalone(text, said),
+        },
+    };
+    let route = read.map(|(form, parts)| Route::new(form, parts, Some(model.name().to_owned())));
+    Ok(Understood { standalone, route, ..Understood::default() })
+}
+
+/// Form and parts out of a model's answer; `None` where there are none in it.
+fn read(response: &str) -> Option<(QuestionForm, Vec<String>)> {
+    let value = object_in(response)?;
+    let parts = value["sub_questions"].as_array()?.iter().filter_map(Value::as_str).map(str::trim);
+    let fits = |part: &&str| !part.is_empty() && part.chars().count() <= MAX_QUESTION_CHARS;
+    let form = match value["form"].as_str() {
+        Some("compared") => QuestionForm::Compared,
+        Some(_) | None => QuestionForm::Steps,
+    };
+    Some((form, parts.filter(fits).take(MAX_PARTS).map(str::to_owned).collect()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_a_model_says_of_the_parts_is_read_from_whatever_it_wraps_it_in() {
+        let answer = r#"Sure: ```json
+{"standalone_question": "Is A or B older?", "form": "compared", "sub_questions": ["How old is A?", "", 3, " How old is B? "]}
+```"#;
+        let parts = vec!["How old is A?".to_owned(), "How old is B?".to_owned()];
+        assert_eq!(read(answer), Some((QuestionForm::Compared, parts)));
+        assert_eq!(
+            read(r#"{"form": "whole", "sub_questions": []}"#),
+            Some((QuestionForm::Steps, Vec::new()))
+        );
+        for nonsense in ["", "{}", "no", r#"{"sub_questions": "none"}"#] {
+            assert_eq!(read(nonsense), None, "{nonsense}");
+        }
+    }
+
+    #[test]
+    fn a_question_without_parts_is_whole_whatever_the_model_calls_it() {
+        assert_eq!(Route::new(QuestionForm::Steps, Vec::new(), None).form, QuestionForm::Whole);
+    }
+}

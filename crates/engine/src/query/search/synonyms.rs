@@ -1,0 +1,60 @@
+//! Links between entities whose vectors are near to each other's.
+//!
+//! Source: the synonym edges of HippoRAG 2 (Gutiérrez et al., ICML 2025), made for those entities only that a walk begins at.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use graphloom_core::{EntityKey, LinkGraph, NodeNumber, StoreError, VectorKind};
+
+use crate::scope::Scope;
+
+/// Nearest entities that are looked at.
+const NEAREST: usize = 5;
+
+/// Both ends of every link, from both sides: each of `entities` with those of its nearest that have it among their nearest,
+/// at a cosine of `least` or more.
+pub(super) async fn links(
+    scope: &Scope<'_>,
+    graph: &LinkGraph,
+    entities: &BTreeSet<EntityKey>,
+    least: f32,
+) -> Result<BTreeMap<NodeNumber, Vec<NodeNumber>>, StoreError> {
+    let nearest = nearest(scope, entities.iter().cloned().collect(), least).await?;
+    let candidates: BTreeSet<EntityKey> = nearest.values().flatten().cloned().collect();
+    let back = self::nearest(scope, candidates.into_iter().collect(), least).await?;
+    let mut links: BTreeMap<NodeNumber, BTreeSet<NodeNumber>> = BTreeMap::new();
+    for (entity, others) in &nearest {
+        for other in others.iter().filter(|other| back.get(other).is_some_and(|keys| keys.contains(entity))) {
+            if let (Some(one), Some(other)) = (graph.entity(entity), graph.entity(other)) {
+                links.entry(one).or_default().insert(other);
+                links.entry(other).or_default().insert(one);
+            }
+        }
+    }
+    let canonical = |nodes: BTreeSet<NodeNumber>| {
+        let mut nodes: Vec<NodeNumber> = nodes.into_iter().collect();
+        nodes.sort_by_key(|&node| (graph.order(node), node));
+        nodes
+    };
+    Ok(links.into_iter().map(|(node, others)| (node, canonical(others))).collect())
+}
+
+/// The nearest others of each entity that has a vector.
+async fn nearest(
+    scope: &Scope<'_>,
+    entities: Vec<EntityKey>,
+    least: f32,
+) -> Result<BTreeMap<EntityKey, Vec<EntityKey>>, StoreError> {
+    let ids: Vec<String> = entities.iter().map(|key| key.as_str().to_owned()).collect();
+    let vectors = scope.snapshot.vectors(VectorKind::Entity, &ids).await?;
+    let known: Vec<(EntityKey, Vec<f32>)> =
+        entities.into_iter().zip(vectors).filter_map(|(key, vector)| Some((key, vector?))).collect();
+    let vectors = known.iter().map(|(_, vector)| vector.clone()).collect();
+    let hits = scope.nearest_to_each(VectorKind::Entity, vectors, NEAREST + 1, least).await?;
+    let others = known.into_iter().zip(hits).map(|((key, _), hits)| {
+        let others = hits.into_iter().filter(|hit| hit.id != key.as_str());
+        let others = others.map(|hit| EntityKey::from_stored(hit.id)).take(NEAREST).collect();
+        (key, others)
+    });
+    Ok(others.collect())
+}

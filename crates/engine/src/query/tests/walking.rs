@@ -1,0 +1,150 @@
+//! Questions that walk the graph: what they are taken apart into, and what else a walk may begin at and go over.
+
+use graphloom_core::{ChatMessage, ChatRole, Role};
+
+use super::super::{Decompose, Mode, QueryError, QueryNote, Question, QuestionForm, WalkOptions};
+use super::world::{LONDON, World};
+use super::{found, question};
+
+fn auto(text: &str) -> Question {
+    question(Mode::Auto, text, &[], &[])
+}
+
+fn with_walk(question: Question, walk: WalkOptions) -> Question {
+    Question { walk, ..question }
+}
+
+/// The texts that were embedded for the latest question.
+fn embedded(world: &World) -> Vec<String> {
+    world.embedder.texts.lock().expect("unpoisoned").last().cloned().unwrap_or_default()
+}
+
+#[tokio::test]
+async fn a_comparison_is_looked_for_thing_by_thing_and_says_so() {
+    let mut world = World::library().await;
+    let model = world.finding_keywords(&[]);
+    let asked = "Who was born first, Ada Lovelace or Mary Somerville?";
+    let retrieval = found(&world, &auto(asked)).await;
+    let route = retrieval.route.expect("auto says how it went about it");
+    assert_eq!((route.form, route.model), (QuestionForm::Compared, None));
+    assert!(route.reason.contains("compares"), "{}", route.reason);
+    let parts = ["Who was born first, Ada Lovelace", "Who was born first, Mary Somerville"];
+    assert_eq!(route.parts, parts);
+    assert_eq!(embedded(&world), [&[asked], &parts[..]].concat(), "all in one request");
+    assert_eq!(model.calls(), 0, "its form tells it");
+}
+
+#[tokio::test]
+async fn a_part_of_a_question_reaches_what_the_whole_does_not() {
+    let world = World::library().await;
+    let text =
+        "In which year was the show of inventions, as friends of hers who went said, that London hosted?";
+    let near_only = |parts| {
+        let walk =
+            WalkOptions { parts, facts: 0.0, names: 0.0, passage_words: 0.0, ..WalkOptions::default() };
+        with_walk(Question { cosine_threshold: 0.4, ..auto(text) }, walk)
+    };
+    assert!(found(&world, &near_only(0.0)).await.chunks.is_empty());
+    let retrieval = found(&world, &near_only(0.5)).await;
+    assert_eq!(retrieval.chunks.first().map(|found| found.chunk.text.as_str()), Some(LONDON[1]));
+}
+
+#[tokio::test]
+async fn one_call_takes_a_follow_up_apart_and_makes_it_stand_alone() {
+    let mut world = World::library().await;
+    let answer = r#"{"standalone_question": "Who taught the writer of the notes?", "form": "steps",
+        "sub_questions": ["Who wrote the notes?", "Who taught Ada Lovelace?"]}"#;
+    let model = world.finding_keywords(&[answer]);
+    let by_model = WalkOptions { decompose: Decompose::Model, ..WalkOptions::default() };
+    let history = vec![ChatMessage::new(ChatRole::User, "Who wrote the notes?")];
+    let asked = with_walk(Question { history, ..auto("Who taught that writer?") }, by_model);
+    let retrieval = found(&world, &asked).await;
+    assert_eq!(retrieval.standalone_question.as_deref(), Some("Who taught the writer of the notes?"));
+    let route = retrieval.route.expect("auto says how it went about it");
+    assert_eq!((route.form, route.model.as_deref()), (QuestionForm::Steps, Some("test:keywords")));
+    assert_eq!(route.parts, ["Who wrote the notes?", "Who taught Ada Lovelace?"]);
+    let roles: Vec<Role> = retrieval.spent.calls.iter().map(|call| call.role).collect();
+    assert_eq!((roles, model.calls()), (vec![Role::Keywords, Role::Embed], 1));
+    let prompt = &model.requests()[0].messages[1].content;
+    assert!(
+        prompt.contains("User: Who wrote the notes?")
+            && prompt.ends_with("Question: Who taught that writer?")
+    );
+}
+
+#[tokio::test]
+async fn rules_take_a_question_apart_that_a_model_did_not() {
+    let mut world = World::library().await;
+    world.finding_keywords(&["I would rather not."]);
+    let by_model = WalkOptions { decompose: Decompose::Model, ..WalkOptions::default() };
+    let retrieval =
+        found(&world, &with_walk(auto("Who is older, Ada Lovelace or Mary Somerville?"), by_model)).await;
+    let route = retrieval.route.expect("auto says how it went about it");
+    assert_eq!((route.form, route.model), (QuestionForm::Compared, None));
+}
+
+#[tokio::test]
+async fn no_other_mode_takes_a_question_apart() {
+    let world = World::library().await;
+    for mode in [Mode::Ppr, Mode::Naive, Mode::Mix] {
+        let retrieval =
+            found(&world, &question(mode, "Who is older, Ada Lovelace or Mary Somerville?", &[], &["Ada"]))
+                .await;
+        assert_eq!(retrieval.route, None);
+    }
+}
+
+#[tokio::test]
+async fn a_walk_begins_at_those_near_facts_that_a_model_chose() {
+    let mut world = World::library().await;
+    let model = world.finding_keywords(&[r#"{"relevant": [1]}"#, r#"{"relevant": []}"#, "None of them."]);
+    let only_facts = WalkOptions { filter_facts: true, passages: 0.0, names: 0.0, ..WalkOptions::default() };
+    let asked = |text: &str| with_walk(question(Mode::Ppr, text, &[], &[]), only_facts.clone());
+    let retrieval = found(&world, &asked("She described its programs, he drew its plans?")).await;
+    let prompt = &model.requests()[0].messages[1].content;
+    let (first, second) = ("1. ADA_LOVELACE, ANALYTICAL_ENGINE: She described", "\n2. ");
+    assert!(prompt.contains(first) && prompt.contains(second), "{prompt}");
+    let began: Vec<&str> =
+        retrieval.relations.iter().map(|found| found.relation.description.as_str()).collect();
+    assert_eq!(began.first(), Some(&"She described its programs."));
+    assert!(!began.contains(&"He drew its plans."), "{began:?}");
+
+    let none_helps = found(&world, &asked("He drew its plans, she described its programs?")).await;
+    assert!(none_helps.chunks.is_empty() && none_helps.notes.is_empty());
+
+    let unclear = found(&world, &asked("He drew its plans and she described its programs?")).await;
+    assert!(!unclear.chunks.is_empty());
+    assert_eq!(unclear.notes, [QueryNote::FactsNotFiltered { model: "test:keywords".to_owned() }]);
+}
+
+#[tokio::test]
+async fn synonyms_lead_from_one_spelling_to_the_passages_of_the_other() {
+    const ONE: &str = "A wheel turns.";
+    const OTHER: &str = "Steam rises.";
+    let mut world = World::empty();
+    world.document("one.md", &[ONE]);
+    world.document("other.md", &[OTHER]);
+    world.entity("Lovelace Mill", "Place", "A mill on the river Wye near the old bridge.", &[ONE]);
+    world.entity("Mill Lovelace", "Place", "A mill on the river Wye near the old bridge.", &[OTHER]);
+    world.commit().await;
+    let asked = |synonyms| {
+        let walk = WalkOptions { synonyms, ..WalkOptions::default() };
+        let far =
+            Question { cosine_threshold: 0.99, ..question(Mode::Ppr, "How old is Lovelace Mill?", &[], &[]) };
+        with_walk(far, walk)
+    };
+    assert_eq!(found(&world, &asked(None)).await.chunks.len(), 1);
+    let linked = found(&world, &asked(Some(0.8))).await;
+    let texts: Vec<&str> = linked.chunks.iter().map(|found| found.chunk.text.as_str()).collect();
+    assert_eq!(texts, [ONE, OTHER]);
+}
+
+#[tokio::test]
+async fn an_option_of_the_walk_out_of_range_is_refused_with_its_range() {
+    let world = World::empty();
+    let refused = with_walk(auto("Who?"), WalkOptions { damping: 1.5, ..WalkOptions::default() });
+    let error = super::super::retrieve(&world.engine, &refused).await.expect_err("refused");
+    assert!(matches!(error, QueryError::OutOfRange { .. }));
+    assert_eq!(error.to_string(), "walk.damping: 1.5 is not from 0 to 0.99");
+    assert!(serde_json::from_str::<Question>(r#"{"walk": {"dampng": 0.5}}"#).is_err());
+}

@@ -1,0 +1,120 @@
+//! How a walk finds its way: where it begins, how far it goes, and what else it may use.
+
+use serde::{Deserialize, Serialize};
+
+use super::QueryError;
+
+/// Most passages or facts that a walk begins at.
+pub const MAX_WALK_SEEDS: usize = 1000;
+
+/// How the modes that walk the graph, auto and ppr, find their way.
+///
+/// The defaults are what was measured best: docs/methods/auto.md has a row for every one of them.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct WalkOptions {
+    /// The share that goes on to the neighbours at every step, 0 to 0.99. Relations are nodes too, so a step from entity
+    /// to entity is two: 0.8 each is 0.64 for both.
+    pub damping: f64,
+    /// A node whose part still to be handed on is below this for each of its links keeps it, 1e-9 to 1. The work of a
+    /// walk is bounded by one over it, whatever the size of the graph.
+    pub precision: f64,
+    /// What passages near to the question get together, 0 to 1; counts beside `facts` and `names`.
+    pub passages: f64,
+    /// What facts near to the question get together, 0 to 1.
+    pub facts: f64,
+    /// What entities named in the question get together, 0 to 1.
+    pub names: f64,
+    /// Passages looked at in each ranking.
+    pub passage_hits: usize,
+    /// Passages that are seeds.
+    pub passage_seeds: usize,
+    /// A passage whose score is this much below the best one's, relative to it, gets 1/e of its weight.
+    pub passage_temperature: f64,
+    /// Facts that are seeds.
+    pub fact_seeds: usize,
+    /// A fact whose score is this much below the best one's, relative to it, gets 1/e of its weight.
+    pub fact_temperature: f64,
+    /// What the BM25 score of a passage counts beside its cosine, each relative to the best one; mode auto only.
+    pub passage_words: f64,
+    /// The same for facts; mode auto only.
+    pub fact_words: f64,
+    /// Who takes a question apart; mode auto only.
+    pub decompose: Decompose,
+    /// What the parts of a question get of the weight of passages and facts, 0 to 1, where it has parts.
+    pub parts: f64,
+    /// Whether a model says which of the nearest facts help to answer; one call, mode ppr only.
+    pub filter_facts: bool,
+    /// Least cosine of entities that are linked as synonyms, 0 to 1, where each is among the nearest of the other; `None`
+    /// links none. Of those that the walk begins at only.
+    pub synonyms: Option<f32>,
+}
+
+/// Who takes a question apart into what can be looked for on its own.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Decompose {
+    /// Nobody.
+    Off,
+    /// Rules, by its form.
+    Form,
+    /// The keyword model, in one call; rules where there is none.
+    Model,
+}
+
+impl Default for WalkOptions {
+    fn default() -> Self {
+        Self {
+            damping: 0.8,
+            precision: 1e-5,
+            passages: 0.4,
+            facts: 0.3,
+            names: 0.3,
+            passage_hits: 50,
+            passage_seeds: 30,
+            passage_temperature: 0.1,
+            fact_seeds: 5,
+            fact_temperature: 0.08,
+            passage_words: 0.5,
+            fact_words: 0.0,
+            decompose: Decompose::Form,
+            parts: 0.5,
+            filter_facts: false,
+            synonyms: None,
+        }
+    }
+}
+
+impl WalkOptions {
+    /// Refuses what is out of range.
+    pub(super) fn check(&self) -> Result<(), QueryError> {
+        let synonyms = self.synonyms.map_or(0.0, f64::from);
+        for (what, value, least, most) in [
+            ("walk.damping", self.damping, 0.0, 0.99),
+            ("walk.precision", self.precision, 1e-9, 1.0),
+            ("walk.passages", self.passages, 0.0, 1.0),
+            ("walk.facts", self.facts, 0.0, 1.0),
+            ("walk.names", self.names, 0.0, 1.0),
+            ("walk.passage_temperature", self.passage_temperature, 1e-3, 100.0),
+            ("walk.fact_temperature", self.fact_temperature, 1e-3, 100.0),
+            ("walk.passage_words", self.passage_words, 0.0, 100.0),
+            ("walk.fact_words", self.fact_words, 0.0, 100.0),
+            ("walk.parts", self.parts, 0.0, 1.0),
+            ("walk.synonyms", synonyms, 0.0, 1.0),
+        ] {
+            if !(least..=most).contains(&value) {
+                return Err(QueryError::OutOfRange { what, value, least, most });
+            }
+        }
+        for (what, size) in [
+            ("walk.passage_hits", self.passage_hits),
+            ("walk.passage_seeds", self.passage_seeds),
+            ("walk.fact_seeds", self.fact_seeds),
+        ] {
+            if size > MAX_WALK_SEEDS {
+                return Err(QueryError::TooMuch { what, size, limit: MAX_WALK_SEEDS });
+            }
+        }
+        Ok(())
+    }
+}

@@ -12,7 +12,7 @@ use std::sync::{Mutex, PoisonError};
 use graphloom_core::{Projection, Revision, StoreError, TextQuery, VectorHit, VectorKind};
 use rusqlite::Connection;
 use serde::{Deserialize, Serialize};
-use tantivy::collector::{Count, TopDocs};
+use tantivy::collector::TopDocs;
 use tantivy::columnar::StrColumn;
 use tantivy::indexer::IndexWriterOptions;
 use tantivy::query::{
@@ -416,21 +416,20 @@ fn find(
         ]);
     }
     let searcher = open.reader.searcher();
-    let matches = searcher.search(&question, &Count)?;
     let statistics = KindStatistics { searcher: &searcher, kind: open.fields.kind, code: kind };
     let columns: Vec<Option<StrColumn>> = searcher
         .segment_readers()
         .iter()
         .map(|segment| segment.fast_fields().str(KEY))
         .collect::<tantivy::Result<_>>()?;
+    // Counting the matches would read every posting; fewer hits than were asked for tell as well that these are all.
+    let more_than_all = usize::try_from(searcher.num_docs()).unwrap_or(usize::MAX).saturating_add(1);
     let mut fetch = query.limit.saturating_add(SPARE_HITS);
     loop {
-        fetch = fetch.min(matches);
-        if fetch == 0 {
-            return Ok(Vec::new());
-        }
+        fetch = fetch.min(more_than_all);
         let top = TopDocs::with_limit(fetch).order_by_score();
         let found = searcher.search_with_statistics_provider(&question, &top, &statistics)?;
+        let is_all = found.len() < fetch;
         let least = found.last().map_or(f32::NEG_INFINITY, |(score, _)| *score);
         let mut hits = Vec::with_capacity(found.len());
         for (score, address) in found {
@@ -446,7 +445,7 @@ fn find(
             }
         }
         let settled = hits.len() >= query.limit && hits[query.limit - 1].score > least;
-        if settled || fetch == matches {
+        if settled || is_all {
             vector::rank(&mut hits, query.limit);
             return Ok(hits);
         }

@@ -9,10 +9,16 @@
 //! Links have no direction and no weight, each stands once. Everything follows from what each chunk says, so a change
 //! is told chunk by chunk.
 
+mod file;
+
 use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
 
+use hashbrown::HashTable;
+
 use crate::{ChunkId, EntityKey, GraphKey, RelationKey};
+
+pub use file::LinkFileError;
 
 /// Rows changed since the arrays were last written anew; above this and a quarter of all rows they are.
 const MAX_CHANGED_ROWS: usize = 4096;
@@ -39,7 +45,8 @@ pub enum Node<'a> {
 pub struct LinkGraph {
     names: Arc<Vec<Option<Name>>>,
     orders: Arc<Vec<u64>>,
-    by_name: Arc<HashMap<Name, NodeNumber>>,
+    /// Every node's number under its order, which is its name's hash: names stand once.
+    by_name: Arc<HashTable<NodeNumber>>,
     rows: Arc<Rows>,
     /// Rows that differ from the arrays, and rows of nodes that the arrays do not know.
     changed: HashMap<NodeNumber, Vec<NodeNumber>>,
@@ -53,9 +60,7 @@ impl PartialEq for LinkGraph {
         let other_number = |number: NodeNumber| match self.node(number)? {
             Node::Chunk(id) => other.chunk(id),
             Node::Entity(key) => other.entity(key),
-            Node::Relation(a, b) => {
-                other.by_name.get(&Name::Relation(other.entity(a)?, other.entity(b)?)).copied()
-            }
+            Node::Relation(a, b) => other.find(&Wanted::Relation(other.entity(a)?, other.entity(b)?)),
         };
         let equal = |&number: &NodeNumber| {
             let Some(twin) = other_number(number) else { return false };
@@ -65,16 +70,45 @@ impl PartialEq for LinkGraph {
             theirs.sort_unstable();
             mine == theirs
         };
-        self.len() == other.len() && self.by_name.values().all(equal)
+        self.len() == other.len() && self.by_name.iter().all(equal)
     }
 }
 
 /// A node, without the strings of a relation's ends.
-#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 enum Name {
     Chunk(ChunkId),
     Entity(EntityKey),
     Relation(NodeNumber, NodeNumber),
+}
+
+/// A name to look for.
+#[derive(Clone, Copy)]
+enum Wanted<'a> {
+    Chunk(&'a ChunkId),
+    Entity(&'a EntityKey),
+    Relation(NodeNumber, NodeNumber),
+}
+
+impl Wanted<'_> {
+    fn is(self, name: Option<&Option<Name>>) -> bool {
+        match (self, name) {
+            (Self::Chunk(wanted), Some(Some(Name::Chunk(known)))) => wanted == known,
+            (Self::Entity(wanted), Some(Some(Name::Entity(known)))) => wanted == known,
+            (Self::Relation(a, b), Some(Some(Name::Relation(known_a, known_b)))) => {
+                (a, b) == (*known_a, *known_b)
+            }
+            (Self::Chunk(_) | Self::Entity(_) | Self::Relation(..), _) => false,
+        }
+    }
+
+    fn to_name(self) -> Name {
+        match self {
+            Self::Chunk(id) => Name::Chunk(id.clone()),
+            Self::Entity(key) => Name::Entity(key.clone()),
+            Self::Relation(a, b) => Name::Relation(a, b),
+        }
+    }
 }
 
 /// Compressed sparse rows: the neighbours of `n` are `neighbours[starts[n]..starts[n + 1]]`.
@@ -96,21 +130,9 @@ impl Rows {
 impl LinkGraph {
     /// The graph of these chunks, each named once, with the entities and relations that each leads to, each once.
     pub fn of(chunks: impl IntoIterator<Item = (ChunkId, Vec<GraphKey>)>) -> Self {
-        let mut graph = Self::default();
-        let mut links: Vec<(NodeNumber, NodeNumber)> = Vec::new();
-        for (chunk, keys) in chunks.into_iter().filter(|(_, keys)| !keys.is_empty()) {
-            let chunk = graph.number(Name::Chunk(chunk));
-            for key in keys {
-                let known = graph.names.len();
-                let (node, ends) = graph.graph_node(&key);
-                links.push((chunk, node));
-                if node as usize >= known {
-                    links.extend(ends.into_iter().flatten().map(|end| (node, end)));
-                }
-            }
-        }
-        graph.rows = Arc::new(rows_of(graph.names.len(), &links));
-        graph
+        let mut builder = LinkGraphBuilder::default();
+        chunks.into_iter().for_each(|(chunk, keys)| builder.add(&chunk, &keys));
+        builder.build()
     }
 
     /// Nodes.
@@ -130,18 +152,18 @@ impl LinkGraph {
 
     /// The chunk's number; `None` where it leads nowhere.
     pub fn chunk(&self, id: &ChunkId) -> Option<NodeNumber> {
-        self.by_name.get(&Name::Chunk(id.clone())).copied()
+        self.find(&Wanted::Chunk(id))
     }
 
     /// The entity's number; `None` where no chunk leads to it.
     pub fn entity(&self, key: &EntityKey) -> Option<NodeNumber> {
-        self.by_name.get(&Name::Entity(key.clone())).copied()
+        self.find(&Wanted::Entity(key))
     }
 
     /// The relation's number; `None` where no chunk leads to it.
     pub fn relation(&self, key: &RelationKey) -> Option<NodeNumber> {
         let (a, b) = (self.entity(key.a())?, self.entity(key.b())?);
-        self.by_name.get(&Name::Relation(a, b)).copied()
+        self.find(&Wanted::Relation(a, b))
     }
 
     /// What the number stands for; `None` where its node is gone.
@@ -172,7 +194,7 @@ impl LinkGraph {
         if keys.is_empty() && self.chunk(chunk).is_none() {
             return;
         }
-        let chunk = self.number(Name::Chunk(chunk.clone()));
+        let chunk = self.number(Wanted::Chunk(chunk));
         let mut wanted: BTreeSet<NodeNumber> = BTreeSet::new();
         for key in keys {
             let (node, ends) = self.graph_node(key);
@@ -195,34 +217,42 @@ impl LinkGraph {
         }
     }
 
-    fn number(&mut self, name: Name) -> NodeNumber {
-        if let Some(&number) = self.by_name.get(&name) {
+    fn find(&self, wanted: &Wanted<'_>) -> Option<NodeNumber> {
+        self.find_at(self.order_of(*wanted), *wanted)
+    }
+
+    fn find_at(&self, order: u64, wanted: Wanted<'_>) -> Option<NodeNumber> {
+        self.by_name.find(order, |&number| wanted.is(self.names.get(number as usize))).copied()
+    }
+
+    fn number(&mut self, wanted: Wanted<'_>) -> NodeNumber {
+        let order = self.order_of(wanted);
+        if let Some(number) = self.find_at(order, wanted) {
             return number;
         }
-        let order = self.order_of(&name);
         let (names, orders) = (Arc::make_mut(&mut self.names), Arc::make_mut(&mut self.orders));
         let number = match self.free.pop() {
             Some(free) => {
-                (names[free as usize], orders[free as usize]) = (Some(name.clone()), order);
+                (names[free as usize], orders[free as usize]) = (Some(wanted.to_name()), order);
                 free
             }
             None => {
-                names.push(Some(name.clone()));
+                names.push(Some(wanted.to_name()));
                 orders.push(order);
                 (names.len() - 1) as NodeNumber
             }
         };
-        Arc::make_mut(&mut self.by_name).insert(name, number);
+        Arc::make_mut(&mut self.by_name).insert_unique(order, number, |&known| orders[known as usize]);
         number
     }
 
     /// Where a node of this name stands in the order of all: its hash, so that it does not depend on what came before.
-    fn order_of(&self, name: &Name) -> u64 {
-        let hash = match name {
-            Name::Chunk(id) => blake3::hash(id.as_str().as_bytes()),
-            Name::Entity(key) => blake3::hash(key.as_str().as_bytes()),
-            Name::Relation(a, b) => {
-                let ends = [self.order(*a).to_le_bytes(), self.order(*b).to_le_bytes()];
+    fn order_of(&self, wanted: Wanted<'_>) -> u64 {
+        let hash = match wanted {
+            Wanted::Chunk(id) => blake3::hash(id.as_str().as_bytes()),
+            Wanted::Entity(key) => blake3::hash(key.as_str().as_bytes()),
+            Wanted::Relation(a, b) => {
+                let ends = [self.order(a).to_le_bytes(), self.order(b).to_le_bytes()];
                 blake3::hash(ends.as_flattened())
             }
         };
@@ -234,10 +264,10 @@ impl LinkGraph {
     /// The number of an entity or relation, and those of a relation's ends.
     fn graph_node(&mut self, key: &GraphKey) -> (NodeNumber, Option<[NodeNumber; 2]>) {
         match key {
-            GraphKey::Entity(key) => (self.number(Name::Entity(key.clone())), None),
+            GraphKey::Entity(key) => (self.number(Wanted::Entity(key)), None),
             GraphKey::Relation(key) => {
-                let ends = key.ends().map(|end| self.number(Name::Entity(end.clone())));
-                (self.number(Name::Relation(ends[0], ends[1])), Some(ends))
+                let ends = key.ends().map(|end| self.number(Wanted::Entity(end)));
+                (self.number(Wanted::Relation(ends[0], ends[1])), Some(ends))
             }
         }
     }
@@ -277,9 +307,12 @@ impl LinkGraph {
     }
 
     fn drop_node(&mut self, node: NodeNumber) {
+        let order = self.order(node);
         let slot = Arc::make_mut(&mut self.names).get_mut(node as usize);
-        if let Some(name) = slot.and_then(Option::take) {
-            Arc::make_mut(&mut self.by_name).remove(&name);
+        if slot.and_then(Option::take).is_some() {
+            if let Ok(entry) = Arc::make_mut(&mut self.by_name).find_entry(order, |&number| number == node) {
+                entry.remove();
+            }
             self.changed.insert(node, Vec::new());
             self.free.push(node);
         }
@@ -295,6 +328,37 @@ impl LinkGraph {
         }
         self.rows = Arc::new(rows);
         self.changed.clear();
+    }
+}
+
+/// Makes a graph of chunks that come one by one.
+#[derive(Debug, Default)]
+pub struct LinkGraphBuilder {
+    graph: LinkGraph,
+    links: Vec<(NodeNumber, NodeNumber)>,
+}
+
+impl LinkGraphBuilder {
+    /// Adds a chunk that was not added before, with all that it leads to, each once; one that leads nowhere is no node.
+    pub fn add(&mut self, chunk: &ChunkId, keys: &[GraphKey]) {
+        if keys.is_empty() {
+            return;
+        }
+        let chunk = self.graph.number(Wanted::Chunk(chunk));
+        for key in keys {
+            let known = self.graph.names.len();
+            let (node, ends) = self.graph.graph_node(key);
+            self.links.push((chunk, node));
+            if node as usize >= known {
+                self.links.extend(ends.into_iter().flatten().map(|end| (node, end)));
+            }
+        }
+    }
+
+    /// The graph of what was added.
+    pub fn build(mut self) -> LinkGraph {
+        self.graph.rows = Arc::new(rows_of(self.graph.names.len(), &self.links));
+        self.graph
     }
 }
 

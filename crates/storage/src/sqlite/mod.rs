@@ -54,12 +54,11 @@ impl SqliteStore {
         let path = data_dir.join(format!("{workspace}.{EXTENSION}"));
         let conn = schema::open_writer(&path)?;
         let writer = writer::Writer::start(conn).map_err(|e| backend("starting the writer".to_owned(), e))?;
+        let projections = data_dir.join(format!("{workspace}.projections"));
         let shared = Shared {
-            full_text: full_text::FullText::new(
-                data_dir.join(format!("{workspace}.projections")).join("full_text"),
-            ),
+            full_text: full_text::FullText::new(projections.join("full_text")),
             vectors: vectors::Vectors::default(),
-            links: links::Links::default(),
+            links: links::Links::new(projections.join("links")),
             readers: Mutex::default(),
             path,
             workspace,

@@ -13,11 +13,12 @@ use super::cache;
 use super::changes::{self, LINKS, TEXT, Touched, VECTOR, touch};
 use super::error::Context;
 use super::text::{self, Slicer};
+use super::vector_tree::{self, TreeLimits};
 use super::{revisions, rows};
 use crate::rules::{self, conflict, invalid};
 use crate::vector;
 
-pub(super) fn apply(conn: &Connection, batch: &Batch) -> Result<Revision, StoreError> {
+pub(super) fn apply(conn: &Connection, trees: TreeLimits, batch: &Batch) -> Result<Revision, StoreError> {
     rules::check(batch)?;
     let (revision, graph_revision) = revisions(conn).during("reading the revision")?;
     batch.require.iter().try_for_each(|require| check_require(conn, graph_revision, require))?;
@@ -30,7 +31,7 @@ pub(super) fn apply(conn: &Connection, batch: &Batch) -> Result<Revision, StoreE
 
     let mut touched = Touched::new();
     for id in &batch.remove_documents {
-        remove_document(conn, id, &mut touched).during("removing a document")?;
+        remove_document(conn, trees, id, &mut touched).during("removing a document")?;
     }
     for new in &batch.put_documents {
         put_document(conn, new, &mut touched)?;
@@ -62,8 +63,8 @@ pub(super) fn apply(conn: &Connection, batch: &Batch) -> Result<Revision, StoreE
         put_decision(conn, decision).during("putting a decision")?;
     }
     put_graph(conn, batch, &mut touched)?;
-    put_views(conn, batch, &mut touched).during("putting entities and relations")?;
-    put_vectors(conn, &batch.put_vectors, &mut touched).during("putting vectors")?;
+    put_views(conn, trees, batch, &mut touched).during("putting entities and relations")?;
+    put_vectors(conn, trees, &batch.put_vectors, &mut touched).during("putting vectors")?;
     for call in &batch.append_calls {
         append_call(conn, call).during("appending to the ledger")?;
     }
@@ -164,7 +165,12 @@ fn release(conn: &Connection, extraction: &str) -> rusqlite::Result<()> {
 }
 
 /// Removes a document; its segments, job, tracks, chunks, renewals, mentions and facts go with it by cascade.
-fn remove_document(conn: &Connection, id: &DocumentId, touched: &mut Touched) -> rusqlite::Result<()> {
+fn remove_document(
+    conn: &Connection,
+    trees: TreeLimits,
+    id: &DocumentId,
+    touched: &mut Touched,
+) -> rusqlite::Result<()> {
     let mut select = conn.prepare_cached("SELECT id FROM documents WHERE key = ?1")?;
     let Some(number) = select.query_row([id.as_str()], |row| row.get::<_, i64>(0)).optional()? else {
         return Ok(());
@@ -180,7 +186,7 @@ fn remove_document(conn: &Connection, id: &DocumentId, touched: &mut Touched) ->
         renewed.query_map([number], |row| row.get(0))?.collect::<rusqlite::Result<_>>()?;
     conn.prepare_cached("DELETE FROM documents WHERE id = ?1")?.execute([number])?;
     for (chunk, _) in &chunks {
-        remove_vector(conn, VectorKind::Chunk, chunk)?;
+        remove_vector(conn, trees, VectorKind::Chunk, chunk)?;
         touch(touched, VectorKind::Chunk, chunk, VECTOR | TEXT | LINKS);
     }
     let named = chunks.into_iter().filter_map(|(_, extraction)| extraction);
@@ -514,16 +520,21 @@ fn put_fact(conn: &Connection, chunk: i64, fact: &Fact) -> rusqlite::Result<()> 
     .map(drop)
 }
 
-fn put_views(conn: &Connection, batch: &Batch, touched: &mut Touched) -> rusqlite::Result<()> {
+fn put_views(
+    conn: &Connection,
+    trees: TreeLimits,
+    batch: &Batch,
+    touched: &mut Touched,
+) -> rusqlite::Result<()> {
     for key in &batch.remove_entities {
-        remove_entity(conn, key, touched)?;
+        remove_entity(conn, trees, key, touched)?;
     }
     for entity in &batch.put_entities {
         put_entity(conn, entity)?;
         touch(touched, VectorKind::Entity, entity.key.as_str(), TEXT);
     }
     for key in &batch.remove_relations {
-        remove_relation(conn, key, touched)?;
+        remove_relation(conn, trees, key, touched)?;
     }
     for relation in &batch.put_relations {
         put_relation(conn, relation)?;
@@ -538,18 +549,28 @@ fn put_views(conn: &Connection, batch: &Batch, touched: &mut Touched) -> rusqlit
     Ok(())
 }
 
-fn remove_entity(conn: &Connection, key: &EntityKey, touched: &mut Touched) -> rusqlite::Result<()> {
+fn remove_entity(
+    conn: &Connection,
+    trees: TreeLimits,
+    key: &EntityKey,
+    touched: &mut Touched,
+) -> rusqlite::Result<()> {
     conn.prepare_cached("DELETE FROM entities WHERE key = ?1")?.execute([key.as_str()])?;
-    remove_vector(conn, VectorKind::Entity, key.as_str())?;
+    remove_vector(conn, trees, VectorKind::Entity, key.as_str())?;
     touch(touched, VectorKind::Entity, key.as_str(), VECTOR | TEXT);
     forget(conn, &GraphKey::Entity(key.clone()))
 }
 
-fn remove_relation(conn: &Connection, key: &RelationKey, touched: &mut Touched) -> rusqlite::Result<()> {
+fn remove_relation(
+    conn: &Connection,
+    trees: TreeLimits,
+    key: &RelationKey,
+    touched: &mut Touched,
+) -> rusqlite::Result<()> {
     let printed = key.to_string();
     conn.prepare_cached("DELETE FROM relations WHERE a = ?1 AND b = ?2")?
         .execute([key.a().as_str(), key.b().as_str()])?;
-    remove_vector(conn, VectorKind::Relation, &printed)?;
+    remove_vector(conn, trees, VectorKind::Relation, &printed)?;
     touch(touched, VectorKind::Relation, &printed, VECTOR | TEXT);
     forget(conn, &GraphKey::Relation(key.clone()))
 }
@@ -617,40 +638,50 @@ fn set_stale(conn: &Connection, key: &GraphKey, is_stale: bool) -> rusqlite::Res
     conn.prepare_cached(sql)?.execute(params![kind, a, b]).map(drop)
 }
 
-fn put_vectors(conn: &Connection, vectors: &[VectorRow], touched: &mut Touched) -> rusqlite::Result<()> {
+fn put_vectors(
+    conn: &Connection,
+    trees: TreeLimits,
+    vectors: &[VectorRow],
+    touched: &mut Touched,
+) -> rusqlite::Result<()> {
     let mut find = conn.prepare_cached("SELECT slot FROM vectors WHERE kind = ?1 AND key = ?2")?;
     for row in vectors {
         let (kind, key, hash) =
             (rows::kind_code(row.entry.kind), &row.entry.id, row.entry.inputs_hash.as_str());
         let data = vector::encode(&row.vector);
         let known: Option<i64> = find.query_row(params![kind, key], |found| found.get(0)).optional()?;
-        match known {
+        let slot = match known {
             Some(slot) => {
                 conn.prepare_cached("UPDATE vectors SET inputs_hash = ?3 WHERE kind = ?1 AND key = ?2")?
                     .execute(params![kind, key, hash])?;
                 conn.prepare_cached("UPDATE vector_data SET data = ?2 WHERE slot = ?1")?
                     .execute(params![slot, data])?;
+                slot
             }
             None => {
-                conn.prepare_cached("INSERT INTO vector_data (data) VALUES (?1)")?.execute([data])?;
+                conn.prepare_cached("INSERT INTO vector_data (data) VALUES (?1)")?.execute([&data])?;
+                let slot = conn.last_insert_rowid();
                 conn.prepare_cached(
                     "INSERT INTO vectors (kind, key, inputs_hash, slot) VALUES (?1, ?2, ?3, ?4)",
                 )?
-                .execute(params![kind, key, hash, conn.last_insert_rowid()])?;
+                .execute(params![kind, key, hash, slot])?;
+                slot
             }
-        }
+        };
+        vector_tree::put(conn, trees, row.entry.kind, (slot, key), &data, known.is_none())?;
         touch(touched, row.entry.kind, key, VECTOR);
     }
     Ok(())
 }
 
-fn remove_vector(conn: &Connection, kind: VectorKind, key: &str) -> rusqlite::Result<()> {
+fn remove_vector(conn: &Connection, trees: TreeLimits, kind: VectorKind, key: &str) -> rusqlite::Result<()> {
     let mut delete =
         conn.prepare_cached("DELETE FROM vectors WHERE kind = ?1 AND key = ?2 RETURNING slot")?;
     let slot: Option<i64> =
         delete.query_row(params![rows::kind_code(kind), key], |row| row.get(0)).optional()?;
     if let Some(slot) = slot {
         conn.prepare_cached("DELETE FROM vector_data WHERE slot = ?1")?.execute([slot])?;
+        vector_tree::remove(conn, trees, kind, slot)?;
     }
     Ok(())
 }

@@ -9,8 +9,11 @@ use serde::{Deserialize, Serialize};
 
 use super::rows;
 
-/// Rows the log keeps. A projection further behind is rebuilt, which for a workspace of this size takes as long.
-const MAX_LOGGED_CHANGES: i64 = 32 << 10;
+/// Rows the log keeps: one for so many vectors, within bounds. A projection further behind is rebuilt, which takes as long
+/// as so many changes do.
+const VECTORS_A_LOGGED_CHANGE: i64 = 4;
+const MIN_LOGGED_CHANGES: i64 = 32 << 10;
+const MAX_LOGGED_CHANGES: i64 = 256 << 10;
 
 /// The entry's vector, or whether it may be found, changed.
 pub(super) const VECTOR: u8 = 1;
@@ -47,7 +50,10 @@ pub(super) fn append(conn: &Connection, touched: &Touched) -> rusqlite::Result<(
     for ((kind, key), parts) in touched {
         insert.execute(params![nonce, kind, key, parts])?;
     }
-    let oldest = conn.last_insert_rowid() - MAX_LOGGED_CHANGES;
+    let newest = conn.last_insert_rowid();
+    let mut sum = conn.prepare_cached("SELECT coalesce(sum(vectors), 0) FROM vector_trees")?;
+    let vectors: i64 = sum.query_row([], |row| row.get(0))?;
+    let oldest = newest - (vectors / VECTORS_A_LOGGED_CHANGE).clamp(MIN_LOGGED_CHANGES, MAX_LOGGED_CHANGES);
     conn.prepare_cached("DELETE FROM changes WHERE id <= ?1")?.execute([oldest])?;
     Ok(())
 }

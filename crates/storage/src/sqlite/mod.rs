@@ -9,6 +9,7 @@ mod changes;
 mod error;
 mod full_text;
 mod links;
+mod question;
 mod read;
 mod rows;
 mod scan;
@@ -17,6 +18,7 @@ mod snapshot;
 #[cfg(test)]
 mod tests;
 mod text;
+mod vector_tree;
 mod vectors;
 mod writer;
 
@@ -28,6 +30,7 @@ use graphloom_core::{Batch, Revision, Snapshot, Store, StoreError, WorkspaceId};
 use rusqlite::Connection;
 
 use error::{Context, backend};
+use vector_tree::TreeLimits;
 
 /// The ending of a workspace's file.
 const EXTENSION: &str = "graphloom";
@@ -49,15 +52,21 @@ impl SqliteStore {
     ///
     /// Projections are neither read nor built here, so opening is quick whatever their state.
     pub fn open(data_dir: &Path, workspace: WorkspaceId) -> Result<Self, StoreError> {
+        Self::open_with(data_dir, workspace, TreeLimits::default())
+    }
+
+    /// The same with other limits of the vector trees.
+    fn open_with(data_dir: &Path, workspace: WorkspaceId, trees: TreeLimits) -> Result<Self, StoreError> {
         std::fs::create_dir_all(data_dir)
             .map_err(|e| backend(format!("creating the data folder {}", data_dir.display()), e))?;
         let path = data_dir.join(format!("{workspace}.{EXTENSION}"));
         let conn = schema::open_writer(&path)?;
-        let writer = writer::Writer::start(conn).map_err(|e| backend("starting the writer".to_owned(), e))?;
+        let writer =
+            writer::Writer::start(conn, trees).map_err(|e| backend("starting the writer".to_owned(), e))?;
         let projections = data_dir.join(format!("{workspace}.projections"));
         let shared = Shared {
             full_text: full_text::FullText::new(projections.join("full_text")),
-            vectors: vectors::Vectors::default(),
+            vectors: vectors::Vectors::new(trees),
             links: links::Links::new(projections.join("links")),
             readers: Mutex::default(),
             path,

@@ -8,6 +8,7 @@ use rusqlite::config::DbConfig;
 use rusqlite::{Connection, OpenFlags, TransactionBehavior};
 
 use super::error::{Context, backend};
+use super::vector_tree::{self, TreeLimits};
 use super::{apply, rows};
 use crate::vector;
 
@@ -38,6 +39,7 @@ const MIGRATIONS: &[Migration] = &[
     make_version_7,
     make_version_8,
     add_tracks_and_renewals,
+    add_vector_trees,
 ];
 
 /// Version 1.
@@ -265,6 +267,20 @@ fn add_tracks_and_renewals(conn: &Connection) -> rusqlite::Result<()> {
         ALTER TABLE state ADD COLUMN paused_since INTEGER;
         ",
     )
+}
+
+/// How many vectors there are of each kind, and trees of those of many.
+fn add_vector_trees(conn: &Connection) -> rusqlite::Result<()> {
+    conn.execute_batch(
+        "
+        -- Root: null while vectors are few.
+        CREATE TABLE vector_trees (kind INTEGER PRIMARY KEY, vectors INTEGER NOT NULL, root INTEGER);
+        CREATE TABLE vector_nodes (id INTEGER PRIMARY KEY, body BLOB NOT NULL);
+        -- In which leaf a vector is, and whose it is.
+        CREATE TABLE vector_places (slot INTEGER PRIMARY KEY, leaf INTEGER NOT NULL, key TEXT NOT NULL);
+        ",
+    )?;
+    vector_tree::plant_all(conn, TreeLimits::default())
 }
 
 /// The value of a finite half-precision number, as version 1 stored them.

@@ -1,4 +1,4 @@
-//! The vector projection: the coarse parts of the vectors in memory, scanned to find candidates that the stored
+//! The vector projection of kinds of few vectors: the coarse parts of the vectors in memory, scanned to find candidates that the stored
 //! vectors then rank exactly.
 //!
 //! It is built by the first search of a kind and follows the change log after that. Each row knows how far its
@@ -12,37 +12,50 @@ use graphloom_core::{Allowed, VectorHit, VectorKind, VectorQuery};
 use rusqlite::{Connection, OptionalExtension, Result, params};
 
 use super::changes::{self, Mark};
+use super::question::{self, Question};
 use super::rows;
+use super::vector_tree::{self, TreeLimits};
 use crate::vector::{self, Coarse, ZERO};
 
 /// Changes remembered for snapshots older than the projection; an older one yet is searched without it.
 const MAX_REMEMBERED_CHANGES: usize = 16 << 10;
-/// Rows are padded to a multiple of this.
-const LANES: usize = 32;
-/// Added to every bound for the rounding of the arithmetic itself.
-const SLACK: f32 = 1e-5;
 
 /// Whether the chunk with this key is of a live document.
 pub(super) const IS_LIVE_CHUNK: &str =
     "SELECT 1 FROM chunks c JOIN documents d ON d.id = c.document WHERE c.key = ?1 AND d.live = 1";
 
 /// The projections of all kinds, each built when first asked.
-#[derive(Default)]
 pub(super) struct Vectors {
+    limits: TreeLimits,
     chunks: RwLock<Index>,
     entities: RwLock<Index>,
     relations: RwLock<Index>,
 }
 
 impl Vectors {
+    pub(super) fn new(limits: TreeLimits) -> Self {
+        Self { limits, chunks: RwLock::default(), entities: RwLock::default(), relations: RwLock::default() }
+    }
+
     /// Answers each query vector with the snapshot's nearest entries.
     pub(super) fn search(&self, conn: &Connection, query: &VectorQuery) -> Result<Vec<Vec<VectorHit>>> {
-        let now = changes::newest(conn)?;
         let lock = match query.kind {
             VectorKind::Chunk => &self.chunks,
             VectorKind::Entity => &self.entities,
             VectorKind::Relation => &self.relations,
         };
+        let questions = query.vectors.iter().map(|vector| vector::to_unit(vector));
+        if let Some(root) = vector_tree::root(conn, query.kind)? {
+            let mut index = lock.write().unwrap_or_else(PoisonError::into_inner);
+            if index.mark.is_some() {
+                // It was for fewer vectors, and would take memory for nothing.
+                *index = Index::default();
+            }
+            drop(index);
+            let limits = self.limits;
+            return questions.map(|unit| vector_tree::search(conn, limits, root, query, &unit)).collect();
+        }
+        let now = changes::newest(conn)?;
         let mut index = lock.read().unwrap_or_else(PoisonError::into_inner);
         if index.is_behind(now) {
             drop(index);
@@ -53,7 +66,6 @@ impl Vectors {
             drop(behind);
             index = lock.read().unwrap_or_else(PoisonError::into_inner);
         }
-        let questions = query.vectors.iter().map(|vector| vector::to_unit(vector));
         match index.changed_since(now) {
             Some(changed) => {
                 questions.map(|question| index.search(conn, query, &question, &changed)).collect()
@@ -135,7 +147,7 @@ impl Index {
 
     fn put(&mut self, key: &str, slot: i64, data: &[u8]) {
         let Coarse { codes, scale, residual } = vector::read_coarse(data);
-        self.stride = codes.len().next_multiple_of(LANES);
+        self.stride = codes.len().next_multiple_of(question::LANES);
         let codes = codes.iter().copied().chain(std::iter::repeat(ZERO)).take(self.stride);
         match self.places.get(key) {
             Some(&row) => {
@@ -279,72 +291,7 @@ impl Index {
     }
 }
 
-/// A query in numbers of up to 16 bits: much finer than the rows at the same cost, so that its own rounding hardly
-/// matters.
-struct Question {
-    codes: Vec<i16>,
-    /// What the rows' offset adds to every product sum.
-    offset: i64,
-    scale: f32,
-    length: f32,
-    residual: f32,
-}
-
-impl Question {
-    fn new(unit: &[f32]) -> Self {
-        // The largest code whose products with any row add up inside 32 bits.
-        let most = (i32::MAX / (i32::from(u8::MAX) * unit.len().max(1) as i32)).clamp(1, i32::from(i16::MAX));
-        let largest = unit.iter().fold(0.0f32, |largest, x| largest.max(x.abs()));
-        let scale = if largest > 0.0 { largest / most as f32 } else { 1.0 };
-        let mut codes: Vec<i16> = unit.iter().map(|x| (x / scale).round() as i16).collect();
-        let length = unit.iter().map(|x| x * x).sum::<f32>().sqrt();
-        let residual =
-            unit.iter().zip(&codes).map(|(x, &c)| (x - f32::from(c) * scale).powi(2)).sum::<f32>().sqrt();
-        let offset = codes.iter().map(|&c| i64::from(c)).sum::<i64>() * i64::from(ZERO);
-        codes.resize(unit.len().next_multiple_of(LANES), 0);
-        Self { codes, offset, scale, length, residual }
-    }
-
-    /// Bounds of each row's score, from its product.
-    #[inline(always)]
-    fn bounds(
-        &self,
-        dots: &[f32],
-        scales: &[f32],
-        residuals: &[f32],
-        uppers: &mut [f32],
-        lowers: &mut [f32],
-    ) {
-        let rows = dots.iter().zip(scales).zip(residuals).zip(uppers).zip(lowers);
-        for ((((dot, scale), residual), upper), lower) in rows {
-            let estimate = dot * scale;
-            let error = residual * self.length + self.residual * (1.01 + residual) + SLACK;
-            // Scores are cut to this range, so bounds are too: else ties at its ends would be lost.
-            *upper = (estimate + error).clamp(-1.0, 1.0);
-            *lower = (estimate - error).clamp(-1.0, 1.0);
-        }
-    }
-
-    /// The product with each row of codes, before the row's scale. Written so that the compiler makes vector code of it:
-    /// rows widen without a sign, and whole blocks leave no rest.
-    #[inline(always)]
-    fn dots<'a>(&self, rows: impl Iterator<Item = &'a [u8]>, out: &mut Vec<f32>) {
-        let (codes, _) = self.codes.as_chunks::<LANES>();
-        for row in rows {
-            let (row, _) = row.as_chunks::<LANES>();
-            let mut sum = 0i32;
-            for (row, codes) in row.iter().zip(codes) {
-                let wide: [i16; LANES] = std::array::from_fn(|lane| i16::from(row[lane]));
-                for lane in 0..LANES {
-                    sum += i32::from(wide[lane]) * i32::from(codes[lane]);
-                }
-            }
-            out.push((i64::from(sum) - self.offset) as f32 * self.scale);
-        }
-    }
-}
-
-fn admits(query: &VectorQuery, key: &str) -> bool {
+pub(super) fn admits(query: &VectorQuery, key: &str) -> bool {
     query.within.as_deref().is_none_or(|allowed| allowed.admits(query.kind, key))
 }
 
@@ -367,26 +314,53 @@ fn search_stored(conn: &Connection, query: &VectorQuery, unit: &[f32]) -> Result
     Ok(hits)
 }
 
+/// Ranks those of `ids` whose vectors may be found, without the projection.
+pub(super) fn search_ids<'a>(
+    conn: &Connection,
+    query: &VectorQuery,
+    unit: &[f32],
+    ids: impl Iterator<Item = &'a str>,
+) -> Result<Vec<VectorHit>> {
+    let (mut hits, mut values) = (Vec::new(), Vec::new());
+    for id in ids {
+        let Some((_, data)) = find(conn, query.kind, id)? else { continue };
+        vector::decode_into(&data, &mut values);
+        let score = vector::cosine(unit, &values);
+        if score >= query.min_score {
+            hits.push(VectorHit { id: id.to_owned(), score });
+        }
+    }
+    vector::rank(&mut hits, query.limit);
+    Ok(hits)
+}
+
+/// Visits every vector of a kind, those of staged documents too.
+pub(super) fn for_each_of_kind(
+    conn: &Connection,
+    kind: VectorKind,
+    mut visit: impl FnMut(&str, i64, &[u8]) -> Result<()>,
+) -> Result<()> {
+    let mut select = conn.prepare_cached(
+        "SELECT v.key, v.slot, x.data FROM vectors v JOIN vector_data x ON x.slot = v.slot WHERE v.kind = ?1",
+    )?;
+    let mut found = select.query([rows::kind_code(kind)])?;
+    while let Some(row) = found.next()? {
+        visit(row.get_ref(0)?.as_str()?, row.get(1)?, row.get_ref(2)?.as_blob()?)?;
+    }
+    Ok(())
+}
+
 /// Visits every vector that may be found.
 fn for_each_stored(
     conn: &Connection,
     kind: VectorKind,
     mut visit: impl FnMut(&str, i64, &[u8]) -> Result<()>,
 ) -> Result<()> {
-    let mut select = conn.prepare_cached(match kind {
-        VectorKind::Chunk => {
-            "SELECT v.key, v.slot, x.data FROM vectors v JOIN vector_data x ON x.slot = v.slot
-                JOIN chunks c ON c.key = v.key JOIN documents d ON d.id = c.document WHERE v.kind = ?1 AND d.live = 1"
-        }
-        VectorKind::Entity | VectorKind::Relation => {
-            "SELECT v.key, v.slot, x.data FROM vectors v JOIN vector_data x ON x.slot = v.slot WHERE v.kind = ?1"
-        }
-    })?;
-    let mut found = select.query([rows::kind_code(kind)])?;
-    while let Some(row) = found.next()? {
-        visit(row.get_ref(0)?.as_str()?, row.get(1)?, row.get_ref(2)?.as_blob()?)?;
-    }
-    Ok(())
+    let mut is_live = conn.prepare_cached(IS_LIVE_CHUNK)?;
+    for_each_of_kind(conn, kind, |key, slot, data| match kind {
+        VectorKind::Chunk if !is_live.exists([key])? => Ok(()),
+        VectorKind::Chunk | VectorKind::Entity | VectorKind::Relation => visit(key, slot, data),
+    })
 }
 
 /// The slot and stored form of a vector that may be found.

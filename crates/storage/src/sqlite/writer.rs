@@ -10,6 +10,7 @@ use rusqlite::Connection;
 
 use super::apply;
 use super::error::backend;
+use super::vector_tree::TreeLimits;
 
 /// Batches that may wait; a caller beyond them blocks until one is taken.
 const MAX_WAITING_BATCHES: usize = 64;
@@ -27,11 +28,11 @@ pub(super) struct Writer {
 
 impl Writer {
     /// Starts the thread on a connection that may write.
-    pub(super) fn start(conn: Connection) -> std::io::Result<Self> {
+    pub(super) fn start(conn: Connection, trees: TreeLimits) -> std::io::Result<Self> {
         let (queue, requests) = sync_channel(MAX_WAITING_BATCHES);
         let thread = std::thread::Builder::new()
             .name("graphloom-writer".to_owned())
-            .spawn(move || write_until_closed(&conn, &requests))?;
+            .spawn(move || write_until_closed(&conn, trees, &requests))?;
         Ok(Self { queue: Some(queue), thread: Some(thread) })
     }
 
@@ -76,7 +77,7 @@ struct Request {
     reply: oneshot::Sender<Result<Revision, StoreError>>,
 }
 
-fn write_until_closed(conn: &Connection, requests: &Receiver<Work>) {
+fn write_until_closed(conn: &Connection, trees: TreeLimits, requests: &Receiver<Work>) {
     let mut written = false;
     loop {
         let first = if written { requests.recv_timeout(IDLE) } else { requests.recv().map_err(Into::into) };
@@ -104,7 +105,7 @@ fn write_until_closed(conn: &Connection, requests: &Receiver<Work>) {
                 None
             }
         });
-        for (reply, result) in write_group(conn, std::iter::once(first).chain(more)) {
+        for (reply, result) in write_group(conn, trees, std::iter::once(first).chain(more)) {
             // A caller that no longer waits still has its batch committed.
             let _ = reply.send(result);
         }
@@ -127,13 +128,17 @@ fn shrink_log(conn: &Connection) {
 type Answer = (oneshot::Sender<Result<Revision, StoreError>>, Result<Revision, StoreError>);
 
 /// Applies each batch or refuses it, then makes all of them durable together.
-fn write_group(conn: &Connection, group: impl Iterator<Item = Box<Request>>) -> Vec<Answer> {
+fn write_group(
+    conn: &Connection,
+    trees: TreeLimits,
+    group: impl Iterator<Item = Box<Request>>,
+) -> Vec<Answer> {
     let mut answers = Vec::new();
     let mut failure = run(conn, "BEGIN IMMEDIATE").err();
     for request in group {
         let result = match &failure {
             Some(_) => Ok(Err(group_failed())),
-            None => apply_alone(conn, &request.batch),
+            None => apply_alone(conn, trees, &request.batch),
         };
         match result {
             Ok(result) => answers.push((request.reply, result)),
@@ -160,9 +165,13 @@ fn write_group(conn: &Connection, group: impl Iterator<Item = Box<Request>>) -> 
 }
 
 /// Applies a batch so that a refused one leaves no trace; an outer error breaks the whole transaction.
-fn apply_alone(conn: &Connection, batch: &Batch) -> rusqlite::Result<Result<Revision, StoreError>> {
+fn apply_alone(
+    conn: &Connection,
+    trees: TreeLimits,
+    batch: &Batch,
+) -> rusqlite::Result<Result<Revision, StoreError>> {
     run(conn, "SAVEPOINT batch")?;
-    let result = apply::apply(conn, batch);
+    let result = apply::apply(conn, trees, batch);
     if result.is_err() {
         run(conn, "ROLLBACK TO batch")?;
     }

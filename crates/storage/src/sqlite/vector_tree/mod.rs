@@ -1,0 +1,283 @@
+//! The vector tree: the coarse parts of a kind's vectors in the file, by nearness, so that a search of many reads few.
+//!
+//! A B-tree by direction in place of order: a leaf holds vectors that are near to each other, an inner node the
+//! directions of its children. A vector goes down to the leaf whose direction is nearest; a node that is full is split in two
+//! by direction, and its parent gets one child more, up to the root. So a commit touches a few pages whatever
+//! the number of vectors, and the tree is part of what a snapshot sees: nothing is kept in memory or built when opened.
+//!
+//! A search goes down to the leaves whose directions are nearest to the question's and reads them whole. What it misses is
+//! what lies far from its leaf's direction; what it finds is scored and ordered exactly. Kinds of few vectors have no tree and
+//! are searched exactly (`vectors.rs`).
+//!
+//! Sources: Nister, Stewenius, "Scalable Recognition with a Vocabulary Tree", CVPR 2006 (the tree); Xu et al., "SPFresh:
+//! Incremental In-Place Update for Billion-Scale Vector Search", SOSP 2023 (splitting in place of training again).
+
+mod node;
+mod search;
+mod split;
+#[cfg(test)]
+mod tests;
+
+use graphloom_core::VectorKind;
+use rusqlite::{Connection, OptionalExtension, Result, params};
+
+use super::question::Question;
+use super::{rows, vectors};
+use node::{Node, Nodes};
+pub(super) use search::search;
+
+/// A node's direction is computed again for every so many rows that it gains: it may have gained another subject.
+const ROWS_A_DIRECTION: usize = 8;
+
+/// When there is a tree, and how it is made and searched.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct TreeLimits {
+    /// Vectors of a kind that are searched exactly; of more there is a tree, of less than half of it none any more.
+    pub(super) exact_vectors: u64,
+    /// Rows of a node.
+    pub(super) node_rows: usize,
+    /// Inner nodes of a level that a search goes on from, and that a new vector may go down through.
+    pub(super) search_width: usize,
+    pub(super) insert_width: usize,
+    /// Leaves that a search reads at least.
+    pub(super) leaves: usize,
+    /// Leaves are read for every so many hits wanted.
+    pub(super) hits_a_leaf: usize,
+    /// Allowed entries up to which each is compared with the question, tree or no tree.
+    pub(super) exact_allowed: usize,
+}
+
+impl Default for TreeLimits {
+    fn default() -> Self {
+        Self {
+            exact_vectors: 32 << 10,
+            node_rows: 128,
+            search_width: 64,
+            insert_width: 4,
+            leaves: 128,
+            hits_a_leaf: 4,
+            exact_allowed: 4096,
+        }
+    }
+}
+
+/// A kind's vectors, counted, and the root of its tree.
+#[derive(Debug, Clone, Copy, Default)]
+struct Tree {
+    vectors: u64,
+    root: Option<i64>,
+}
+
+impl Tree {
+    fn read(conn: &Connection, kind: VectorKind) -> Result<Self> {
+        let mut select = conn.prepare_cached("SELECT vectors, root FROM vector_trees WHERE kind = ?1")?;
+        let tree = select.query_row([rows::kind_code(kind)], |row| {
+            Ok(Self { vectors: rows::unsigned(row, 0)?, root: row.get(1)? })
+        });
+        Ok(tree.optional()?.unwrap_or_default())
+    }
+
+    fn write(self, conn: &Connection, kind: VectorKind) -> Result<()> {
+        conn.prepare_cached("INSERT OR REPLACE INTO vector_trees (kind, vectors, root) VALUES (?1, ?2, ?3)")?
+            .execute(params![rows::kind_code(kind), rows::signed(self.vectors), self.root])
+            .map(drop)
+    }
+}
+
+/// The root of the kind's tree; `None` where it has few vectors.
+pub(super) fn root(conn: &Connection, kind: VectorKind) -> Result<Option<i64>> {
+    Tree::read(conn, kind).map(|tree| tree.root)
+}
+
+/// Notes a vector that was stored under `slot`; where there was one, `is_new` is false and it is replaced.
+pub(super) fn put(
+    conn: &Connection,
+    limits: TreeLimits,
+    kind: VectorKind,
+    (slot, key): (i64, &str),
+    data: &[u8],
+    is_new: bool,
+) -> Result<()> {
+    let mut tree = Tree::read(conn, kind)?;
+    if is_new {
+        tree.vectors += 1;
+    }
+    match tree.root {
+        Some(root) => {
+            if !is_new {
+                take_out(conn, slot)?;
+            }
+            tree.root = Some(Builder { conn, limits, root }.put(slot, key, data)?);
+        }
+        None if tree.vectors > limits.exact_vectors => tree.root = Some(plant(conn, limits, kind, data)?),
+        None if !is_new => return Ok(()),
+        None => {}
+    }
+    tree.write(conn, kind)
+}
+
+/// Notes that the vector of this slot is gone.
+pub(super) fn remove(conn: &Connection, limits: TreeLimits, kind: VectorKind, slot: i64) -> Result<()> {
+    let mut tree = Tree::read(conn, kind)?;
+    tree.vectors = tree.vectors.saturating_sub(1);
+    if let Some(root) = tree.root {
+        take_out(conn, slot)?;
+        if tree.vectors < limits.exact_vectors / 2 {
+            fell(conn, root)?;
+            tree.root = None;
+        }
+    }
+    tree.write(conn, kind)
+}
+
+/// Counts the vectors of a file that has no trees yet, and makes those that are due.
+pub(super) fn plant_all(conn: &Connection, limits: TreeLimits) -> Result<()> {
+    for kind in [VectorKind::Chunk, VectorKind::Entity, VectorKind::Relation] {
+        let mut count = conn.prepare("SELECT count(*), min(slot) FROM vectors WHERE kind = ?1")?;
+        let (vectors, slot): (u64, Option<i64>) =
+            count.query_row([rows::kind_code(kind)], |row| Ok((rows::unsigned(row, 0)?, row.get(1)?)))?;
+        let mut tree = Tree { vectors, root: None };
+        if let Some(slot) = slot.filter(|_| vectors > limits.exact_vectors) {
+            let mut select = conn.prepare("SELECT data FROM vector_data WHERE slot = ?1")?;
+            let data: Vec<u8> = select.query_row([slot], |row| row.get(0))?;
+            tree.root = Some(plant(conn, limits, kind, &data)?);
+        }
+        tree.write(conn, kind)?;
+    }
+    Ok(())
+}
+
+/// Makes the tree of all vectors of a kind, which are of `data`'s dimensions.
+fn plant(conn: &Connection, limits: TreeLimits, kind: VectorKind, data: &[u8]) -> Result<i64> {
+    let mut root = Nodes::new(conn).create(limits.node_rows, 0, node::row_bytes(data), &[])?;
+    vectors::for_each_of_kind(conn, kind, |key, slot, data| {
+        root = Builder { conn, limits, root }.put(slot, key, data)?;
+        Ok(())
+    })?;
+    tracing::info!(?kind, "vectors are many and are searched by a tree from now on");
+    Ok(root)
+}
+
+/// Removes a tree.
+fn fell(conn: &Connection, root: i64) -> Result<()> {
+    let mut open = vec![root];
+    let mut node = Node::default();
+    while let Some(id) = open.pop() {
+        Nodes::new(conn).read(id, &mut node)?;
+        let ids = node.rows().map(|row| row.id);
+        if node.level > 0 {
+            open.extend(ids);
+        } else {
+            let mut delete = conn.prepare_cached("DELETE FROM vector_places WHERE slot = ?1")?;
+            ids.into_iter().try_for_each(|slot| delete.execute([slot]).map(drop))?;
+        }
+        conn.prepare_cached("DELETE FROM vector_nodes WHERE id = ?1")?.execute([id])?;
+    }
+    Ok(())
+}
+
+/// Takes a vector out of its leaf. A leaf that becomes empty stays, for what will be near to it.
+fn take_out(conn: &Connection, slot: i64) -> Result<()> {
+    let mut delete = conn.prepare_cached("DELETE FROM vector_places WHERE slot = ?1 RETURNING leaf")?;
+    let leaf: Option<i64> = delete.query_row([slot], |row| row.get(0)).optional()?;
+    match leaf {
+        Some(leaf) => Nodes::new(conn).remove(leaf, slot),
+        None => Ok(()),
+    }
+}
+
+/// Puts vectors into one tree.
+struct Builder<'a> {
+    conn: &'a Connection,
+    limits: TreeLimits,
+    root: i64,
+}
+
+impl Builder<'_> {
+    /// Puts a vector that the tree does not hold, and returns the root.
+    fn put(mut self, slot: i64, key: &str, data: &[u8]) -> Result<i64> {
+        let row = node::row_of(slot, data);
+        let mut path = self.path_to_leaf(&row)?;
+        let leaf = match path.pop() {
+            Some(leaf) => self.add(path, leaf, &row)?,
+            None => return Ok(self.root),
+        };
+        self.conn
+            .prepare_cached("INSERT INTO vector_places (slot, leaf, key) VALUES (?1, ?2, ?3)")?
+            .execute(params![slot, leaf, key])?;
+        Ok(self.root)
+    }
+
+    /// The nodes from the root to the leaf whose direction is nearest to the row's, as far as a narrow search tells.
+    fn path_to_leaf(&self, row: &[u8]) -> Result<Vec<i64>> {
+        let mut nodes = Nodes::new(self.conn);
+        let question = Question::new(&node::direction(row));
+        let mut front = vec![(0.0f32, vec![self.root])];
+        let (mut node, mut scores) = (Node::default(), Vec::new());
+        loop {
+            let mut next = Vec::new();
+            for (_, path) in &front {
+                let Some(&last) = path.last() else { continue };
+                nodes.read(last, &mut node)?;
+                if node.level == 0 {
+                    continue;
+                }
+                node.score(&question, &mut scores);
+                for (row, &score) in node.rows().zip(&scores) {
+                    next.push((score, path.iter().copied().chain([row.id]).collect::<Vec<i64>>()));
+                }
+            }
+            if next.is_empty() {
+                return Ok(front.swap_remove(0).1);
+            }
+            next.sort_by(|one, other| other.0.total_cmp(&one.0).then_with(|| one.1.cmp(&other.1)));
+            next.truncate(self.limits.insert_width.max(1));
+            front = next;
+        }
+    }
+
+    /// Adds a row to a node below `path`; where it is full, it is split and its parent gets one child more. Returns the
+    /// node that holds the row.
+    fn add(&mut self, mut path: Vec<i64>, at: i64, row: &[u8]) -> Result<i64> {
+        let mut nodes = Nodes::new(self.conn);
+        let mut node = Node::default();
+        if let Some(rows) = nodes.append(at, row)? {
+            if let Some(&parent) = path.last().filter(|_| rows.is_multiple_of(ROWS_A_DIRECTION)) {
+                nodes.read(at, &mut node)?;
+                let direction = split::direction_of(node.bytes(), row.len());
+                nodes.replace(parent, at, &node::row_of_direction(at, &direction))?;
+            }
+            return Ok(at);
+        }
+        nodes.read(at, &mut node)?;
+        let added = node::id_of(row);
+        let mut all = node.bytes().to_vec();
+        all.extend_from_slice(row);
+        let split = split::in_two(&all, row.len());
+        nodes.write(at, &split.stay)?;
+        let new = nodes.create(self.limits.node_rows, node.level, row.len(), &split.go)?;
+        let mut holder = at;
+        for gone in node::rows_in(&split.go, row.len()) {
+            if gone.id == added {
+                holder = new;
+            } else if node.level == 0 {
+                self.conn
+                    .prepare_cached("UPDATE vector_places SET leaf = ?2 WHERE slot = ?1")?
+                    .execute([gone.id, new])?;
+            }
+        }
+        let stay = node::row_of_direction(at, &split.stay_direction);
+        let go = node::row_of_direction(new, &split.go_direction);
+        match path.pop() {
+            Some(parent) => {
+                nodes.replace(parent, at, &stay)?;
+                self.add(path, parent, &go)?;
+            }
+            None => {
+                let both = [stay.as_slice(), go.as_slice()].concat();
+                self.root = nodes.create(self.limits.node_rows, node.level + 1, row.len(), &both)?;
+            }
+        }
+        Ok(holder)
+    }
+}

@@ -1,0 +1,215 @@
+//! A node's bytes: a header and rows of equal size, written in place so that one row more writes a page or two.
+//!
+//! ```text
+//! header   number of rows, level (0 is a leaf), bytes of a row         4 bytes each, little-endian
+//! row      slot or child, scale, residual, coarse parts with padding    8 + 4 + 4 + a multiple of the lanes
+//! ```
+
+use rusqlite::blob::Blob;
+use rusqlite::{Connection, Error, MAIN_DB, Result, params};
+
+use super::super::question::{LANES, Question};
+use crate::vector::{self, Coarse, ZERO};
+
+const HEADER: usize = 12;
+const ROW_HEADER: usize = 16;
+const TABLE: &str = "vector_nodes";
+const COLUMN: &str = "body";
+
+/// A row of a node.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Row<'a> {
+    /// The slot of a vector in a leaf, a child in an inner node.
+    pub(super) id: i64,
+    pub(super) scale: f32,
+    pub(super) residual: f32,
+    pub(super) codes: &'a [u8],
+}
+
+/// The row of a stored vector.
+pub(super) fn row_of(id: i64, data: &[u8]) -> Vec<u8> {
+    let Coarse { codes, scale, residual } = vector::read_coarse(data);
+    let mut row = Vec::with_capacity(row_bytes(data));
+    row.extend_from_slice(&id.to_le_bytes());
+    row.extend_from_slice(&scale.to_le_bytes());
+    row.extend_from_slice(&residual.to_le_bytes());
+    row.extend_from_slice(codes);
+    row.resize(row_bytes(data), ZERO);
+    row
+}
+
+/// The row of a child.
+pub(super) fn row_of_direction(child: i64, direction: &[f32]) -> Vec<u8> {
+    row_of(child, &vector::encode(direction))
+}
+
+/// Bytes of the rows of vectors like this stored one.
+pub(super) fn row_bytes(data: &[u8]) -> usize {
+    ROW_HEADER + vector::read_coarse(data).codes.len().next_multiple_of(LANES)
+}
+
+pub(super) fn id_of(row: &[u8]) -> i64 {
+    read_row(row).id
+}
+
+/// The row's vector, padding included.
+pub(super) fn direction(row: &[u8]) -> Vec<f32> {
+    let Row { scale, codes, .. } = read_row(row);
+    codes.iter().map(|&code| (f32::from(code) - f32::from(ZERO)) * scale).collect()
+}
+
+pub(super) fn rows_in(bytes: &[u8], row_bytes: usize) -> impl Iterator<Item = Row<'_>> {
+    bytes.chunks_exact(row_bytes.max(1)).map(read_row)
+}
+
+fn read_row(row: &[u8]) -> Row<'_> {
+    let (head, codes) = row.split_at(ROW_HEADER);
+    let number = |at: usize| f32::from_le_bytes(std::array::from_fn(|byte| head[at + byte]));
+    let id = i64::from_le_bytes(std::array::from_fn(|byte| head[byte]));
+    Row { id, scale: number(8), residual: number(12), codes }
+}
+
+/// A node as it was read; its memory is used for the next one.
+#[derive(Default)]
+pub(super) struct Node {
+    pub(super) level: u32,
+    row_bytes: usize,
+    bytes: Vec<u8>,
+}
+
+impl Node {
+    pub(super) fn rows(&self) -> impl Iterator<Item = Row<'_>> {
+        rows_in(&self.bytes, self.row_bytes)
+    }
+
+    /// All rows, one after another.
+    pub(super) fn bytes(&self) -> &[u8] {
+        &self.bytes
+    }
+
+    /// The estimated cosine of each row with the question.
+    pub(super) fn score(&self, question: &Question, scores: &mut Vec<f32>) {
+        scores.clear();
+        // The widest instructions this machine has; they round as all others do.
+        pulp::Arch::new().dispatch(|| question.dots(self.rows().map(|row| row.codes), scores));
+        self.rows().zip(scores).for_each(|(row, score)| *score *= row.scale);
+    }
+}
+
+/// The nodes of a file. One handle is opened and moved from node to node, since opening one costs more than reading a
+/// node.
+pub(super) struct Nodes<'a> {
+    conn: &'a Connection,
+    open: Option<Blob<'a>>,
+    writable: bool,
+}
+
+impl<'a> Nodes<'a> {
+    pub(super) fn new(conn: &'a Connection) -> Self {
+        Self { conn, open: None, writable: false }
+    }
+
+    fn at(&mut self, id: i64, writable: bool) -> Result<&mut Blob<'a>> {
+        match &mut self.open {
+            Some(blob) if self.writable || !writable => blob.reopen(id)?,
+            Some(_) | None => {
+                self.writable = writable;
+                self.open = Some(self.conn.blob_open(MAIN_DB, TABLE, COLUMN, id, !writable)?);
+            }
+        }
+        self.open.as_mut().ok_or(Error::InvalidQuery)
+    }
+
+    /// Reads a node's rows.
+    pub(super) fn read(&mut self, id: i64, node: &mut Node) -> Result<()> {
+        let blob = self.at(id, false)?;
+        let (rows, level, row_bytes) = read_header(blob)?;
+        (node.level, node.row_bytes) = (level, row_bytes);
+        let bytes = rows * row_bytes;
+        node.bytes.resize(bytes.min(blob.len().saturating_sub(HEADER)), 0);
+        blob.read_at_exact(&mut node.bytes, HEADER)
+    }
+
+    /// Makes a node with room for so many rows.
+    pub(super) fn create(
+        &mut self,
+        rows: usize,
+        level: u32,
+        row_bytes: usize,
+        content: &[u8],
+    ) -> Result<i64> {
+        // A handle cannot see a row that is written beside it.
+        self.open = None;
+        let size = HEADER + rows.max(2) * row_bytes;
+        self.conn
+            .prepare_cached("INSERT INTO vector_nodes (body) VALUES (zeroblob(?1))")?
+            .execute(params![size as i64])?;
+        let id = self.conn.last_insert_rowid();
+        let blob = self.at(id, true)?;
+        blob.write_all_at(&header(content.len() / row_bytes, level, row_bytes), 0)?;
+        blob.write_all_at(content, HEADER)?;
+        Ok(id)
+    }
+
+    /// Adds a row and returns how many there are now; `None` where the node is full.
+    pub(super) fn append(&mut self, id: i64, row: &[u8]) -> Result<Option<usize>> {
+        let blob = self.at(id, true)?;
+        let (rows, level, row_bytes) = read_header(blob)?;
+        let end = HEADER + rows * row_bytes;
+        if end + row.len() > blob.len() {
+            return Ok(None);
+        }
+        blob.write_all_at(row, end)?;
+        blob.write_all_at(&header(rows + 1, level, row_bytes), 0)?;
+        Ok(Some(rows + 1))
+    }
+
+    /// Makes `content` all rows of a node.
+    pub(super) fn write(&mut self, id: i64, content: &[u8]) -> Result<()> {
+        let blob = self.at(id, true)?;
+        let (_, level, row_bytes) = read_header(blob)?;
+        blob.write_all_at(content, HEADER)?;
+        blob.write_all_at(&header(content.len() / row_bytes.max(1), level, row_bytes), 0)
+    }
+
+    /// Writes a row in place of the one with this id.
+    pub(super) fn replace(&mut self, id: i64, row_id: i64, row: &[u8]) -> Result<()> {
+        let place = self.place_of(id, row_id)?;
+        let blob = self.at(id, true)?;
+        place.map_or(Ok(()), |place| blob.write_all_at(row, HEADER + place * row.len()))
+    }
+
+    /// Removes a row; the last one takes its place.
+    pub(super) fn remove(&mut self, id: i64, row_id: i64) -> Result<()> {
+        let Some(place) = self.place_of(id, row_id)? else { return Ok(()) };
+        let blob = self.at(id, true)?;
+        let (rows, level, row_bytes) = read_header(blob)?;
+        let last = rows.saturating_sub(1);
+        let mut row = vec![0; row_bytes];
+        blob.read_at_exact(&mut row, HEADER + last * row_bytes)?;
+        blob.write_all_at(&row, HEADER + place * row_bytes)?;
+        blob.write_all_at(&header(last, level, row_bytes), 0)
+    }
+
+    fn place_of(&mut self, id: i64, row_id: i64) -> Result<Option<usize>> {
+        let mut node = Node::default();
+        self.read(id, &mut node)?;
+        Ok(node.rows().position(|row| row.id == row_id))
+    }
+}
+
+fn header(rows: usize, level: u32, row_bytes: usize) -> [u8; HEADER] {
+    let mut header = [0; HEADER];
+    for (place, number) in [rows as u32, level, row_bytes as u32].into_iter().enumerate() {
+        header[place * 4..place * 4 + 4].copy_from_slice(&number.to_le_bytes());
+    }
+    header
+}
+
+/// Rows, level and bytes of a row.
+fn read_header(blob: &Blob<'_>) -> Result<(usize, u32, usize)> {
+    let mut header = [0; HEADER];
+    blob.read_at_exact(&mut header, 0)?;
+    let number = |at: usize| u32::from_le_bytes(std::array::from_fn(|byte| header[at + byte]));
+    Ok((number(0) as usize, number(4), number(8) as usize))
+}

@@ -1,0 +1,260 @@
+use std::cell::Cell;
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use graphloom_core::{Allowed, Batch, Store, StoreError, VectorQuery, WorkspaceId};
+use proptest::prelude::*;
+use proptest::test_runner::{Config, TestRunner};
+use tempfile::TempDir;
+
+use super::super::{SqliteStore, schema};
+use super::*;
+use crate::conformance::{block_on, sample};
+use crate::vector;
+
+/// Trees from the first vector on, with small nodes of which every one is read: so they miss nothing.
+const READ_WHOLLY: TreeLimits = TreeLimits {
+    exact_vectors: 0,
+    node_rows: 4,
+    search_width: usize::MAX,
+    insert_width: 2,
+    leaves: usize::MAX,
+    hits_a_leaf: 1,
+    exact_allowed: 0,
+};
+
+mod read_wholly {
+    use super::*;
+
+    fn open() -> (SqliteStore, TempDir) {
+        let folder = tempfile::tempdir().expect("a folder");
+        let store = SqliteStore::open_with(folder.path(), WorkspaceId::default(), READ_WHOLLY);
+        (store.expect("the store opens"), folder)
+    }
+
+    crate::conformance_tests!(open);
+}
+
+const DIMENSIONS: usize = 48;
+
+/// The vector of this number: one of 20 directions, and as much noise.
+fn near_a_direction(number: u64) -> Vec<f32> {
+    let noise = |seed: u64, at: usize| {
+        let hash = blake3::hash(&[seed.to_le_bytes(), (at as u64).to_le_bytes()].concat());
+        f32::from(hash.as_bytes()[0]) / 127.5 - 1.0
+    };
+    (0..DIMENSIONS).map(|at| noise(number % 20, at) + noise(1000 + number, at)).collect()
+}
+
+struct Fixture {
+    conn: Connection,
+    limits: TreeLimits,
+    _folder: TempDir,
+}
+
+impl Fixture {
+    fn new(limits: TreeLimits) -> Self {
+        let folder = tempfile::tempdir().expect("a folder");
+        let conn = schema::open_writer(&folder.path().join("w.graphloom")).expect("a new file");
+        // One transaction, so that no change waits for the disk.
+        conn.execute_batch("BEGIN").expect("a transaction");
+        Self { conn, limits, _folder: folder }
+    }
+
+    fn put(&self, number: u64, vector: &[f32]) {
+        let (data, key, slot) = (vector::encode(vector), format!("E{number}"), number.cast_signed());
+        let conn = &self.conn;
+        let known = conn.prepare("SELECT 1 FROM vectors WHERE slot = ?1").and_then(|mut s| s.exists([slot]));
+        let known = known.expect("a look");
+        conn.execute("INSERT OR REPLACE INTO vector_data (slot, data) VALUES (?1, ?2)", params![slot, data])
+            .expect("stored");
+        conn.execute("INSERT OR REPLACE INTO vectors VALUES (1, ?1, 'h', ?2)", params![key, slot])
+            .expect("stored");
+        put(conn, self.limits, VectorKind::Entity, (slot, &key), &data, !known).expect("put");
+    }
+
+    fn remove(&self, number: u64) {
+        let slot = number.cast_signed();
+        let gone = self.conn.execute("DELETE FROM vectors WHERE slot = ?1", [slot]).expect("removed");
+        self.conn.execute("DELETE FROM vector_data WHERE slot = ?1", [slot]).expect("removed");
+        if gone > 0 {
+            remove(&self.conn, self.limits, VectorKind::Entity, slot).expect("removed");
+        }
+    }
+
+    fn root(&self) -> Option<i64> {
+        root(&self.conn, VectorKind::Entity).expect("a look")
+    }
+
+    /// The slots of all leaves, once it is checked that each stands where its place says.
+    fn slots(&self) -> BTreeSet<i64> {
+        let (mut open, mut slots, mut node) = (Vec::from_iter(self.root()), BTreeSet::new(), Node::default());
+        while let Some(id) = open.pop() {
+            Nodes::new(&self.conn).read(id, &mut node).expect("a node");
+            if node.level > 0 {
+                open.extend(node.rows().map(|row| row.id));
+                continue;
+            }
+            for row in node.rows() {
+                let leaf: i64 = self
+                    .conn
+                    .query_row("SELECT leaf FROM vector_places WHERE slot = ?1", [row.id], |row| row.get(0))
+                    .expect("a place");
+                assert_eq!(leaf, id);
+                assert!(slots.insert(row.id), "{} stands twice", row.id);
+            }
+        }
+        slots
+    }
+
+    fn query(limit: usize, within: Option<Arc<Allowed>>) -> VectorQuery {
+        VectorQuery { kind: VectorKind::Entity, vectors: Vec::new(), limit, min_score: -1.0, within }
+    }
+
+    fn found(&self, query: &VectorQuery, question: &[f32]) -> Vec<String> {
+        let root = self.root().expect("a tree");
+        let hits = search(&self.conn, self.limits, root, query, &vector::to_unit(question)).expect("hits");
+        hits.into_iter().map(|hit| hit.id).collect()
+    }
+
+    fn nearest(&self, query: &VectorQuery, question: &[f32]) -> Vec<String> {
+        let ids: Vec<String> = self.slots().into_iter().map(|slot| format!("E{slot}")).collect();
+        let ids = ids.iter().map(String::as_str);
+        let hits = vectors::search_ids(&self.conn, query, &vector::to_unit(question), ids).expect("hits");
+        hits.into_iter().map(|hit| hit.id).collect()
+    }
+}
+
+/// Changes by number: what is put again gets another vector.
+fn history() -> impl Strategy<Value = Vec<(bool, u64)>> {
+    proptest::collection::vec((proptest::bool::weighted(0.8), 0u64..500), 400..600)
+}
+
+fn change(fixture: &Fixture, history: &[(bool, u64)]) -> BTreeSet<i64> {
+    let mut there = BTreeSet::new();
+    for (step, &(puts, number)) in history.iter().enumerate() {
+        if puts {
+            fixture.put(number, &near_a_direction(number + 20 * step as u64));
+            there.insert(number.cast_signed());
+        } else {
+            fixture.remove(number);
+            there.remove(&number.cast_signed());
+        }
+    }
+    there
+}
+
+#[test]
+fn after_any_history_a_search_of_few_leaves_finds_nearly_all_of_the_nearest() {
+    let limits = TreeLimits {
+        exact_vectors: 0,
+        node_rows: 16,
+        search_width: 6,
+        insert_width: 3,
+        leaves: 12,
+        ..TreeLimits::default()
+    };
+    let config = Config { cases: 3, failure_persistence: None, ..Config::default() };
+    let mut runner = TestRunner::new_with_rng(
+        config,
+        proptest::test_runner::TestRng::deterministic_rng(proptest::test_runner::RngAlgorithm::ChaCha),
+    );
+    let (found, asked) = (Cell::new(0usize), Cell::new(0usize));
+    runner
+        .run(&history(), |history| {
+            let fixture = Fixture::new(limits);
+            let there = change(&fixture, &history);
+            prop_assert_eq!(fixture.slots(), there);
+            let query = Fixture::query(10, None);
+            for question in 0..20 {
+                let question = near_a_direction(50_000 + question);
+                let nearest = fixture.nearest(&query, &question);
+                asked.set(asked.get() + nearest.len());
+                let hits = fixture.found(&query, &question);
+                found.set(found.get() + nearest.iter().filter(|id| hits.contains(id)).count());
+            }
+            Ok(())
+        })
+        .expect("every history holds");
+    let (found, asked) = (found.get(), asked.get());
+    assert!(found * 100 >= asked * 95, "{found} of {asked}");
+}
+
+#[test]
+fn a_filter_of_few_is_answered_exactly() {
+    let limits = TreeLimits { leaves: 1, search_width: 1, exact_allowed: 30, ..READ_WHOLLY };
+    let (store, folder) = {
+        let folder = tempfile::tempdir().expect("a folder");
+        let store = SqliteStore::open_with(folder.path(), WorkspaceId::default(), limits);
+        (store.expect("the store opens"), folder)
+    };
+    let mut batch = Batch::default();
+    let mut first = None;
+    for number in 0..60 {
+        let one = sample::indexed(&number.to_string(), &format!("text {number}"), "ADA", "BOB");
+        first.get_or_insert(one.put_documents[0].document.id.clone());
+        batch = Batch { embedding: one.embedding.clone(), ..batch };
+        batch.put_documents.extend(one.put_documents);
+        batch.put_chunks.extend(one.put_chunks);
+        batch.put_extractions.extend(one.put_extractions);
+        batch.put_vectors.extend(one.put_vectors.into_iter().filter(|row| row.kind() == VectorKind::Chunk));
+    }
+    block_on(store.commit(batch)).expect("accepted");
+    let allowed: Result<_, StoreError> = block_on(async {
+        let snapshot = store.snapshot().await?;
+        let allowed = Allowed::of(snapshot.as_ref(), BTreeSet::from_iter(first), false).await?;
+        let count = allowed.count(VectorKind::Chunk);
+        let query = VectorQuery {
+            kind: VectorKind::Chunk,
+            vectors: vec![vec![0.3, -0.9, 0.1]],
+            limit: 50,
+            min_score: -1.0,
+            within: Some(Arc::new(allowed)),
+        };
+        Ok((count, snapshot.search_vectors(&query).await?[0].len()))
+    });
+    let (count, found) = allowed.expect("an answer");
+    assert!(count > 0 && found == count, "{found} of {count}");
+    drop(folder);
+}
+
+#[test]
+fn there_is_a_tree_only_while_vectors_are_many() {
+    let fixture = Fixture::new(TreeLimits { exact_vectors: 20, ..READ_WHOLLY });
+    for number in 0..21 {
+        assert_eq!(fixture.root(), None, "at {number}");
+        fixture.put(number, &near_a_direction(number));
+    }
+    assert_eq!(fixture.slots().len(), 21);
+    (0..12).for_each(|number| fixture.remove(number));
+    assert_eq!(fixture.root(), None);
+    let left: i64 = fixture
+        .conn
+        .query_row(
+            "SELECT (SELECT count(*) FROM vector_nodes) + (SELECT count(*) FROM vector_places)",
+            [],
+            |row| row.get(0),
+        )
+        .expect("a count");
+    assert_eq!(left, 0);
+}
+
+#[test]
+fn equal_vectors_fill_any_number_of_leaves() {
+    let fixture = Fixture::new(READ_WHOLLY);
+    (0..50).for_each(|number| fixture.put(number, &[1.0, 0.0, 0.5]));
+    let query = Fixture::query(50, None);
+    assert_eq!(fixture.found(&query, &[1.0, 0.0, 0.0]).len(), 50);
+    (0..50).for_each(|number| fixture.put(number, &[0.0, 0.0, 0.0]));
+    assert_eq!(fixture.slots().len(), 50);
+}
+
+#[test]
+fn vectors_of_an_older_file_are_counted_and_get_their_tree() {
+    let fixture = Fixture::new(TreeLimits::default());
+    (0..30).for_each(|number| fixture.put(number, &near_a_direction(number)));
+    fixture.conn.execute("DELETE FROM vector_trees", []).expect("as an older file has it");
+    plant_all(&fixture.conn, TreeLimits { exact_vectors: 10, ..READ_WHOLLY }).expect("planted");
+    assert_eq!(fixture.slots().len(), 30);
+    assert_eq!(Tree::read(&fixture.conn, VectorKind::Entity).expect("a look").vectors, 30);
+}

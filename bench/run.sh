@@ -21,12 +21,15 @@
 #   forms               records asked for as lines and as JSON held to a schema: is it one graph?
 #   offline             the offline default's phrases and embedder on question sets: needs no harness
 #   filtered            retrieval with filters that allow 1 to 100% of musique_train100, offline: needs no harness
+#   scale-synthetic     synthetic stores of 10,000 and 100,000 chunks, and of what SCALE_CHUNKS says: needs no harness
 #   deletes             `rm` of one document and of a hundred, out of 1,890: needs no harness
 #   offline-index       the offline default through the harness: indexing, quality
 #   table               the comparison, in Markdown
 #
 # GRAPHLOOM_BENCH_HARNESS  folder of the harness (default: ../shared/bench beside the repository)
 # GRAPHLOOM_BENCH_QUESTIONS  folder of question sets (default: ../shared/data/questions beside the repository)
+# SCALE_CHUNKS             sizes of scale-synthetic, such as "10000 1000000"
+# SCALE_FOLDER             where its stores are kept and found again (default: a temporary folder, removed at the end)
 # BENCH_HOME               its venv, cache, work and results, set up as its README says (default: the harness itself)
 # BENCH_NICE               niceness of everything measured (default: 0)
 set -eu
@@ -98,6 +101,15 @@ for step in "$@"; do
         build
         [ -d "$questions/$corpus" ] || { echo "bench: no $corpus at $questions; set GRAPHLOOM_BENCH_QUESTIONS" >&2; exit 2; }
         "$target/release/graphloom-bench-filtered" --data "$questions/$corpus"
+        continue
+        ;;
+    scale-synthetic)
+        build
+        scale_folder=${SCALE_FOLDER:-$(mktemp -d)}
+        for chunks in ${SCALE_CHUNKS:-10000 100000}; do
+            "$target/release/graphloom-bench-scale" --chunks "$chunks" --folder "$scale_folder/$chunks"
+        done
+        [ -n "${SCALE_FOLDER:-}" ] || rm -r "$scale_folder"
         continue
         ;;
     deletes)

@@ -28,6 +28,8 @@ const PASSES: usize = 4;
 /// Conditions that admit so many of 100 parts; `None` is no filter.
 const FILTERS: [Option<&str>; 6] =
     [None, Some("part=0"), Some("part<10"), Some("part<50"), Some("part<99"), Some("part")];
+const MODES: [(Mode, &str); 4] =
+    [(Mode::Naive, "naive"), (Mode::Mix, "mix"), (Mode::Ppr, "ppr"), (Mode::Auto, "auto")];
 const USAGE: &str = "usage: graphloom-bench-filtered --data DIR [--json]";
 
 fn main() -> anyhow::Result<()> {
@@ -88,7 +90,7 @@ async fn measure(data: &Path, folder: &Path) -> anyhow::Result<Vec<Row>> {
     let engine = indexed(rows(&data.join("corpus.jsonl"))?, folder).await?;
     let questions: Vec<Asked> = rows(&data.join("questions.jsonl"))?;
     let mut measured = Vec::new();
-    for (mode, name) in [(Mode::Naive, "naive"), (Mode::Mix, "mix")] {
+    for (mode, name) in MODES {
         for condition in FILTERS {
             let meta = condition.map(str::parse).transpose()?.into_iter().collect();
             let filter = DocumentFilter { meta, ..DocumentFilter::default() };

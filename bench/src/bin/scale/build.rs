@@ -1,0 +1,256 @@
+//! Builds the store of a world through the product's commits, and goes on where an earlier run was cut short.
+
+use std::collections::BTreeMap;
+use std::time::Instant;
+
+use anyhow::Context;
+use graphloom_core::{
+    Batch, Chunk, ChunkExtraction, ChunkId, ContentHash, Document, DocumentId, Embedder, EmbeddingSpec,
+    Entity, EntityKey, EntityRecord, Extraction, ExtractionKey, Fact, Format, Job, JobState, Mention,
+    NewDocument, Records, Relation, RelationKey, RelationRecord, Span, Store, Timestamp, VectorEntry,
+    VectorKind, VectorRow, Visibility,
+};
+use graphloom_engine::text::entity_key;
+
+use crate::world::{CHUNKS_A_DOCUMENT, DIMENSIONS, TOPIC, World, name};
+
+/// Documents, and entities or relations, of one commit.
+const DOCUMENTS_A_COMMIT: usize = 1000;
+const VIEWS_A_COMMIT: usize = 10_000;
+/// Parts that documents are dealt out to by their metadata.
+pub(crate) const PARTS: usize = 100;
+const DESCRIPTION: &str = "is told of in the chronicle of its town";
+
+/// Puts everything that the store does not hold yet; relations have vectors in this share of topics.
+pub(crate) async fn build(world: &World, store: &dyn Store, relation_vectors: f64) -> anyhow::Result<()> {
+    let done = store.snapshot().await?.counts().await?;
+    let spec = EmbeddingSpec { model: Embedder::name(world).to_owned(), dimensions: DIMENSIONS as u32 };
+    let documents = world.chunks / CHUNKS_A_DOCUMENT;
+    let mut first = usize::try_from(done.documents)?;
+    let started = Instant::now();
+    while first < documents {
+        let last = (first + DOCUMENTS_A_COMMIT).min(documents);
+        let mut batch = Batch { embedding: Some(spec.clone()), ..Batch::default() };
+        (first..last).try_for_each(|document| put_document(world, document, &mut batch))?;
+        store.commit(batch).await?;
+        first = last;
+        progress("documents", first, documents, started);
+    }
+    let views = Views::of(world);
+    let mut first = usize::try_from(done.entities)?;
+    let entities: Vec<(usize, (u32, u32))> = views.entities.iter().map(|(&e, &counts)| (e, counts)).collect();
+    while first < entities.len() {
+        let last = (first + VIEWS_A_COMMIT).min(entities.len());
+        let mut batch = Batch::default();
+        for &(entity, (mention_count, degree)) in &entities[first..last] {
+            let (key, name) = (key(entity)?, name(entity));
+            let text = format!("{name}\n{DESCRIPTION}");
+            let inputs_hash = ContentHash::of(text.as_bytes());
+            batch.put_vectors.push(vector(world, VectorKind::Entity, key.as_str(), entity / TOPIC, &text));
+            let (kind, description) = ("UNKNOWN".to_owned(), DESCRIPTION.to_owned());
+            batch.put_entities.push(Entity {
+                key,
+                name,
+                kind,
+                description,
+                mention_count,
+                degree,
+                inputs_hash,
+            });
+        }
+        store.commit(batch).await?;
+        first = last;
+        progress("entities", first, entities.len(), started);
+    }
+    let mut first = usize::try_from(done.relations)?;
+    let relations: Vec<((usize, usize), u32)> = views
+        .relations
+        .chunk_by(|one, other| one == other)
+        .map(|same| (same[0], same.len() as u32))
+        .collect();
+    while first < relations.len() {
+        let last = (first + VIEWS_A_COMMIT).min(relations.len());
+        let mut batch = Batch::default();
+        for &((from, to), fact_count) in &relations[first..last] {
+            let key = RelationKey::new(key(from)?, key(to)?).context("two entities")?;
+            let description = format!("{} and {} are told of together", name(from), name(to));
+            let text = format!("met\t{}\n{}\n{description}", name(from), name(to));
+            let inputs_hash = ContentHash::of(text.as_bytes());
+            let topic = from / TOPIC;
+            if (topic as f64 + 0.5) / (world.topics() as f64) < relation_vectors {
+                batch.put_vectors.push(vector(world, VectorKind::Relation, &key.to_string(), topic, &text));
+            }
+            let (keywords, weight) = (vec!["met".to_owned()], f64::from(fact_count));
+            batch.put_relations.push(Relation {
+                key,
+                keywords,
+                description,
+                weight,
+                fact_count,
+                inputs_hash,
+            });
+        }
+        store.commit(batch).await?;
+        first = last;
+        progress("relations", first, relations.len(), started);
+    }
+    Ok(())
+}
+
+fn progress(what: &str, done: usize, all: usize, started: Instant) {
+    eprintln!("  {done}/{all} {what} after {:.0} s", started.elapsed().as_secs_f64());
+}
+
+/// What the facts of all chunks amount to.
+struct Views {
+    /// By number: mentions and relations.
+    entities: BTreeMap<usize, (u32, u32)>,
+    /// A pair for each fact, sorted.
+    relations: Vec<(usize, usize)>,
+}
+
+impl Views {
+    fn of(world: &World) -> Self {
+        let mut entities: BTreeMap<usize, (u32, u32)> = BTreeMap::new();
+        let mut relations = Vec::new();
+        for chunk in 0..world.chunks / CHUNKS_A_DOCUMENT * CHUNKS_A_DOCUMENT {
+            let facts = world.facts(chunk);
+            mentioned(&facts).into_iter().for_each(|entity| entities.entry(entity).or_default().0 += 1);
+            relations.extend(facts.into_iter().map(|(from, _, to)| (from.min(to), from.max(to))));
+        }
+        relations.sort_unstable();
+        for pair in relations.chunk_by(|one, other| one == other) {
+            for end in [pair[0].0, pair[0].1] {
+                entities.entry(end).or_default().1 += 1;
+            }
+        }
+        Self { entities, relations }
+    }
+}
+
+fn mentioned(facts: &[(usize, &'static str, usize)]) -> Vec<usize> {
+    let mut entities: Vec<usize> = facts.iter().flat_map(|&(from, _, to)| [from, to]).collect();
+    entities.sort_unstable();
+    entities.dedup();
+    entities
+}
+
+fn key(entity: usize) -> anyhow::Result<EntityKey> {
+    entity_key(&name(entity)).context("a name has a key")
+}
+
+fn vector(world: &World, kind: VectorKind, id: &str, topic: usize, text: &str) -> VectorRow {
+    let inputs_hash = ContentHash::of(text.as_bytes());
+    let entry = VectorEntry { kind, id: id.to_owned(), inputs_hash };
+    VectorRow { entry, vector: world.vector(topic, text) }
+}
+
+/// The document of this number as its chunks' texts make it, with its job, chunks, extractions, records and vectors.
+fn put_document(world: &World, number: usize, batch: &mut Batch) -> anyhow::Result<()> {
+    let numbers = number * CHUNKS_A_DOCUMENT..(number + 1) * CHUNKS_A_DOCUMENT;
+    let texts: Vec<String> = numbers.clone().map(|chunk| world.text(chunk)).collect();
+    let text = texts.join("\n");
+    let content_hash = ContentHash::of(text.as_bytes());
+    let source = format!("synthetic-{number}.txt");
+    let id = DocumentId::new(&source, &content_hash);
+    let mut start = 0;
+    for (ordinal, (chunk, text)) in numbers.zip(texts).enumerate() {
+        let (ordinal, end) = (u32::try_from(ordinal)?, start + text.len() as u64);
+        let span = Span { start, end };
+        let chunk_id = ChunkId::new(&id, ordinal, start, end);
+        let facts = world.facts(chunk);
+        let extraction = ExtractionKey::new(&[chunk_id.as_str()]);
+        put_records(chunk_id.clone(), &facts, batch)?;
+        batch.put_extractions.push(said(extraction.clone(), &facts));
+        batch.put_vectors.push(vector(
+            world,
+            VectorKind::Chunk,
+            chunk_id.as_str(),
+            world.topic(chunk),
+            &text,
+        ));
+        batch.put_chunks.push(Chunk {
+            id: chunk_id,
+            document: id.clone(),
+            ordinal,
+            span,
+            token_count: u32::try_from(text.len() / 4)?,
+            breadcrumb: Vec::new(),
+            text,
+            extraction: ChunkExtraction::Done { key: extraction },
+        });
+        start = end + 1;
+    }
+    let added_at = Timestamp(1_700_000_000_000 + number as u64);
+    let document = Document {
+        id: id.clone(),
+        title: source.clone(),
+        source,
+        content_hash,
+        text_bytes: text.len() as u64,
+        format: Format::Text,
+        encoding: "UTF-8".to_owned(),
+        lines_match_source: true,
+        parts: Vec::new(),
+        meta: BTreeMap::from([("part".to_owned(), (number % PARTS).to_string())]),
+        visibility: Visibility::Live,
+        added_at,
+    };
+    batch.put_documents.push(NewDocument { document, text });
+    let state = JobState::Merged;
+    batch.put_jobs.push(Job { document: id, state, lease: None, attempts: 1, created_at: added_at });
+    Ok(())
+}
+
+fn put_records(
+    chunk: ChunkId,
+    facts: &[(usize, &'static str, usize)],
+    batch: &mut Batch,
+) -> anyhow::Result<()> {
+    for (ordinal, entity) in mentioned(facts).into_iter().enumerate() {
+        batch.put_mentions.push(Mention {
+            chunk: chunk.clone(),
+            ordinal: u32::try_from(ordinal)?,
+            entity: key(entity)?,
+            name: name(entity),
+            kind: "UNKNOWN".to_owned(),
+            description: DESCRIPTION.to_owned(),
+            span: None,
+            set_aside: false,
+        });
+    }
+    for (ordinal, &(from, verb, to)) in facts.iter().enumerate() {
+        let relation = RelationKey::new(key(from)?, key(to)?).context("two entities")?;
+        batch.put_facts.push(Fact {
+            chunk: chunk.clone(),
+            ordinal: u32::try_from(ordinal)?,
+            source: name(from),
+            target: name(to),
+            source_is_a: *relation.a() == key(from)?,
+            relation,
+            keywords: vec![verb.to_owned()],
+            description: format!("{} {verb} {}", name(from), name(to)),
+            weight: 1.0,
+            set_aside: false,
+        });
+    }
+    Ok(())
+}
+
+fn said(key: ExtractionKey, facts: &[(usize, &'static str, usize)]) -> Extraction {
+    let entities = mentioned(facts).into_iter().map(|entity| EntityRecord {
+        name: name(entity),
+        kind: "UNKNOWN".to_owned(),
+        description: DESCRIPTION.to_owned(),
+    });
+    let relations = facts.iter().map(|&(from, verb, to)| RelationRecord {
+        source: name(from),
+        target: name(to),
+        keywords: vec![verb.to_owned()],
+        description: format!("{} {verb} {}", name(from), name(to)),
+        weight: 1.0,
+    });
+    let records =
+        Records { entities: entities.collect(), relations: relations.collect(), ..Records::default() };
+    Extraction { key, model: "bench".to_owned(), responses: Vec::new(), records, rejects: Vec::new() }
+}

@@ -1,0 +1,97 @@
+//! Measures how cost grows with size: a synthetic store of any number of chunks, built through the product's commits, asked
+//! and changed by the product.
+//!
+//! `graphloom-bench-scale --chunks N --folder DIR [--questions N] [--relation-vectors SHARE] [--shuffled] [--add N]
+//! [--json]`. The folder is kept: a second run goes on where the first one was cut short, and measures again. Building runs in
+//! a process of its own, so that memory is that of answering alone.
+
+mod build;
+mod measure;
+mod world;
+
+use std::path::PathBuf;
+use std::process::Command;
+use std::sync::Arc;
+use std::time::Instant;
+
+use anyhow::{Context, bail, ensure};
+use graphloom_core::WorkspaceId;
+use graphloom_storage::sqlite::SqliteStore;
+
+use world::World;
+
+const USAGE: &str = "usage: graphloom-bench-scale --chunks N --folder DIR [--questions N] \
+     [--relation-vectors SHARE] [--shuffled] [--add N] [--json]";
+
+pub(crate) struct Arguments {
+    pub(crate) chunks: usize,
+    pub(crate) folder: PathBuf,
+    /// Questions asked in each mode.
+    pub(crate) questions: usize,
+    /// Share of the relations that have vectors.
+    pub(crate) relation_vectors: f64,
+    pub(crate) shuffled: bool,
+    /// Documents added and removed one by one.
+    pub(crate) add: usize,
+    json: bool,
+    /// Set in the process that builds.
+    builds: bool,
+}
+
+fn main() -> anyhow::Result<()> {
+    let arguments = arguments()?;
+    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build()?;
+    let world = Arc::new(World { chunks: arguments.chunks, shuffled: arguments.shuffled });
+    if arguments.builds {
+        let store = SqliteStore::open(&arguments.folder, WorkspaceId::default())?;
+        runtime.block_on(build::build(&world, &store, arguments.relation_vectors))?;
+        return Ok(store.catch_up()?);
+    }
+    let build_time = arguments.folder.join("build_seconds");
+    if !build_time.exists() {
+        let started = Instant::now();
+        let status =
+            Command::new(std::env::current_exe()?).args(std::env::args().skip(1)).arg("--builds").status()?;
+        ensure!(status.success(), "building failed; run again to go on");
+        std::fs::write(&build_time, format!("{:.1}", started.elapsed().as_secs_f64()))?;
+    }
+    let build_seconds: f64 = std::fs::read_to_string(&build_time)?.trim().parse()?;
+    let report = runtime.block_on(measure::measure(world, &arguments, build_seconds))?;
+    if arguments.json {
+        println!("{}", serde_json::to_string_pretty(&report)?);
+    } else {
+        print!("{}", report.table());
+    }
+    Ok(())
+}
+
+fn arguments() -> anyhow::Result<Arguments> {
+    let mut read = Arguments {
+        chunks: 0,
+        folder: PathBuf::new(),
+        questions: 100,
+        relation_vectors: 1.0,
+        shuffled: false,
+        add: 10,
+        json: false,
+        builds: false,
+    };
+    let mut arguments = std::env::args().skip(1);
+    while let Some(argument) = arguments.next() {
+        let mut value = || arguments.next().context(USAGE);
+        match argument.as_str() {
+            "--chunks" => read.chunks = value()?.parse()?,
+            "--folder" => read.folder = PathBuf::from(value()?),
+            "--questions" => read.questions = value()?.parse()?,
+            "--relation-vectors" => read.relation_vectors = value()?.parse()?,
+            "--add" => read.add = value()?.parse()?,
+            "--shuffled" => read.shuffled = true,
+            "--json" => read.json = true,
+            "--builds" => read.builds = true,
+            other => bail!("unknown argument {other}; {USAGE}"),
+        }
+    }
+    ensure!(read.chunks >= world::TOPIC && !read.folder.as_os_str().is_empty(), USAGE);
+    ensure!(read.questions > 0 && (0.0..=1.0).contains(&read.relation_vectors), USAGE);
+    Ok(read)
+}

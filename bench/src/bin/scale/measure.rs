@@ -1,0 +1,397 @@
+//! What opening, asking, adding and removing cost on a store that was built.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt::Write as _;
+use std::path::Path;
+use std::sync::Arc;
+use std::time::{Instant, SystemTime, UNIX_EPOCH};
+
+use anyhow::Context;
+use graphloom_core::{
+    Clock, DocumentFilter, DocumentId, Store, Timestamp, VectorKind, VectorQuery, WorkspaceId,
+};
+use graphloom_engine::index::{self, Acceptance, IndexConfig, Source};
+use graphloom_engine::prompt::Prompts;
+use graphloom_engine::query::{self, Mode, QueryCaches, Question};
+use graphloom_engine::text::Tokenizer;
+use graphloom_engine::{Engine, Models};
+use graphloom_storage::sqlite::SqliteStore;
+use serde::Serialize;
+
+use crate::Arguments;
+use crate::world::{CHUNKS_A_DOCUMENT, Dice, World};
+
+/// Questions whose nearest chunks are compared with those of a scan of everything, and how many each.
+const RECALL_QUESTIONS: usize = 50;
+const RECALL_AT: usize = 20;
+/// Seconds that the questions of one mode and filter may take; then fewer are asked.
+const MAX_SECONDS: f64 = 20.0;
+const MODES: [(Mode, &str); 4] =
+    [(Mode::Naive, "naive"), (Mode::Mix, "mix"), (Mode::Ppr, "ppr"), (Mode::Auto, "auto")];
+/// Conditions that admit so many of 100 parts; `None` is no filter.
+const FILTERS: [Option<&str>; 3] = [None, Some("part=0"), Some("part<10")];
+
+/// Everything measured; times in milliseconds, sizes in MB of 10^6 bytes.
+#[derive(Serialize)]
+pub(crate) struct Report {
+    chunks: usize,
+    entities: u64,
+    relations: u64,
+    relation_vectors: u64,
+    shuffled: bool,
+    build_seconds: f64,
+    store_mb: f64,
+    projections_mb: f64,
+    open_ms: f64,
+    /// The first question of each mode in a process that answered none.
+    first_question_ms: BTreeMap<&'static str, f64>,
+    after_open: Memory,
+    /// After all questions without a filter.
+    after_questions: Memory,
+    recall_at_20: f64,
+    /// A search for the 20 nearest chunks alone.
+    vector_search: Times,
+    questions: Vec<Row>,
+    /// Documents of one chunk that mention entities of their topic alone, and such as mention entities known everywhere
+    /// too, as the corpus does: what is said of those is read again.
+    add_document: Change,
+    remove_document: Change,
+    add_mentioning_hubs: Change,
+    remove_mentioning_hubs: Change,
+}
+
+/// Memory of the process: what it takes, the most it took, and the part that is not files.
+#[derive(Serialize)]
+struct Memory {
+    rss_mb: f64,
+    peak_mb: f64,
+    anonymous_mb: f64,
+}
+
+#[derive(Serialize)]
+struct Times {
+    p50_ms: f64,
+    p99_ms: f64,
+}
+
+#[derive(Serialize)]
+struct Row {
+    mode: &'static str,
+    filter: &'static str,
+    asked: usize,
+    #[serde(flatten)]
+    times: Times,
+    /// CPU time of the thread that answers, which a busy machine changes little; the mean, since the system counts in
+    /// milliseconds.
+    cpu_ms: f64,
+}
+
+impl Row {
+    fn told(&self) -> String {
+        let Self { times, cpu_ms, .. } = self;
+        format!("{:.2} / {:.2} ms, {cpu_ms:.2} ms of CPU", times.p50_ms, times.p99_ms)
+    }
+}
+
+/// The cost of one document more or less, and of the question after it.
+#[derive(Serialize)]
+struct Change {
+    wall: Times,
+    /// Mean over all, since the system counts in hundredths of a second.
+    cpu_ms: f64,
+    next_question: Times,
+}
+
+pub(crate) async fn measure(
+    world: Arc<World>,
+    arguments: &Arguments,
+    build_seconds: f64,
+) -> anyhow::Result<Report> {
+    let started = Instant::now();
+    let store = Arc::new(SqliteStore::open(&arguments.folder, WorkspaceId::default())?);
+    let open_ms = since(started);
+    let after_open = memory()?;
+    let engine = engine(Arc::clone(&store), Arc::clone(&world));
+    let asked: Vec<usize> =
+        (0..arguments.questions).map(|number| Dice::new(&("question", number)).below(world.chunks)).collect();
+    let mut first_question_ms = BTreeMap::new();
+    let question = |mode, chunk: usize, filter| Question {
+        text: world.question(chunk),
+        mode,
+        filter,
+        ..Question::default()
+    };
+    for (mode, name) in MODES {
+        let started = Instant::now();
+        query::retrieve(&engine, &question(mode, asked[0], None)).await?;
+        first_question_ms.insert(name, since(started));
+    }
+    let mut questions = Vec::new();
+    let mut after_questions = None;
+    for condition in FILTERS {
+        let meta: Vec<_> = condition.map(str::parse).transpose()?.into_iter().collect();
+        let filter = condition.map(|_| DocumentFilter { meta, ..DocumentFilter::default() });
+        for (mode, name) in MODES {
+            let (all, mut taken, before) = (Instant::now(), Vec::new(), thread_cpu_ms()?);
+            for &chunk in &asked {
+                let question = question(mode, chunk, filter.clone());
+                let started = Instant::now();
+                query::retrieve(&engine, &question).await?;
+                taken.push(since(started));
+                if all.elapsed().as_secs_f64() > MAX_SECONDS {
+                    break;
+                }
+            }
+            let cpu_ms = (thread_cpu_ms()? - before) / taken.len() as f64;
+            let (asked, times) = (taken.len(), times(taken));
+            let row = Row { mode: name, filter: condition.unwrap_or("none"), asked, times, cpu_ms };
+            eprintln!("  {name}, filter {}: {}", row.filter, row.told());
+            questions.push(row);
+        }
+        after_questions.get_or_insert(memory()?);
+    }
+    let (recall_at_20, vector_search) = recall(&world, &*store, &asked).await?;
+    let own = |chunk| world.text_of_own(chunk);
+    let (add_document, remove_document) = change(&engine, &store, &world, arguments.add, own).await?;
+    let (add_mentioning_hubs, remove_mentioning_hubs) =
+        change(&engine, &store, &world, arguments.add, |chunk| world.text(chunk)).await?;
+    let counts = engine.store.snapshot().await?.counts().await?;
+    Ok(Report {
+        chunks: world.chunks,
+        entities: counts.entities,
+        relations: counts.relations,
+        relation_vectors: counts.relation_vectors,
+        shuffled: world.shuffled,
+        build_seconds,
+        store_mb: megabytes(std::fs::metadata(arguments.folder.join("default.graphloom"))?.len()),
+        projections_mb: megabytes(size_of(&arguments.folder.join("default.projections"))?),
+        open_ms,
+        first_question_ms,
+        after_open,
+        after_questions: after_questions.context("there are filters")?,
+        recall_at_20,
+        vector_search,
+        questions,
+        add_document,
+        remove_document,
+        add_mentioning_hubs,
+        remove_mentioning_hubs,
+    })
+}
+
+fn engine(store: Arc<SqliteStore>, world: Arc<World>) -> Engine {
+    Engine {
+        store,
+        models: Models {
+            extract: None,
+            keywords: None,
+            summarize: None,
+            answer: None,
+            embedder: world,
+            reranker: None,
+        },
+        clock: Arc::new(SystemClock),
+        tokenizer: Tokenizer,
+        prompts: Prompts::default(),
+        index: IndexConfig::default(),
+        caches: QueryCaches::default(),
+    }
+}
+
+/// How many of the nearest chunks the store finds, compared with the vectors as they were before they were stored.
+async fn recall(world: &World, store: &dyn Store, asked: &[usize]) -> anyhow::Result<(f64, Times)> {
+    let snapshot = store.snapshot().await?;
+    let asked = &asked[..asked.len().min(RECALL_QUESTIONS)];
+    let wanted: Vec<Vec<f32>> =
+        asked.iter().map(|&chunk| world.vector(world.topic(chunk), &world.question(chunk))).collect();
+    let mut nearest: Vec<Vec<(f32, u64)>> = vec![Vec::new(); wanted.len()];
+    for chunk in 0..world.chunks / CHUNKS_A_DOCUMENT * CHUNKS_A_DOCUMENT {
+        let text = world.text(chunk);
+        let vector = world.vector(world.topic(chunk), &text);
+        let id = hash(&text);
+        for (wanted, nearest) in wanted.iter().zip(&mut nearest) {
+            let score: f32 = wanted.iter().zip(&vector).map(|(x, y)| x * y).sum();
+            nearest.push((score, id));
+            if nearest.len() >= 64 * RECALL_AT {
+                keep_best(nearest);
+            }
+        }
+    }
+    nearest.iter_mut().for_each(keep_best);
+    let (mut found, mut taken) = (0, Vec::new());
+    for (wanted, nearest) in wanted.into_iter().zip(nearest) {
+        let query = VectorQuery {
+            kind: VectorKind::Chunk,
+            vectors: vec![wanted],
+            limit: RECALL_AT,
+            min_score: -1.0,
+            within: None,
+        };
+        let started = Instant::now();
+        let hits = snapshot.search_vectors(&query).await?.pop().unwrap_or_default();
+        taken.push(since(started));
+        let ids: Vec<_> = hits.into_iter().map(|hit| graphloom_core::ChunkId::from_stored(hit.id)).collect();
+        let chunks = snapshot.chunks(&ids).await?;
+        let texts: BTreeSet<u64> = chunks.into_iter().flatten().map(|chunk| hash(&chunk.text)).collect();
+        found += nearest.iter().filter(|(_, id)| texts.contains(id)).count();
+    }
+    Ok((found as f64 / (asked.len() * RECALL_AT) as f64, times(taken)))
+}
+
+fn hash(text: &str) -> u64 {
+    Dice::new(&text).unit().to_bits()
+}
+
+fn keep_best(nearest: &mut Vec<(f32, u64)>) {
+    nearest.sort_unstable_by(|one, other| other.0.total_cmp(&one.0));
+    nearest.truncate(RECALL_AT);
+}
+
+/// Adds documents of one chunk one by one, and removes them.
+async fn change(
+    engine: &Engine,
+    store: &SqliteStore,
+    world: &World,
+    number: usize,
+    text: impl Fn(usize) -> String,
+) -> anyhow::Result<(Change, Change)> {
+    let (mut ids, mut walls, mut nexts) = (Vec::new(), Vec::new(), Vec::new());
+    let mut cpu = 0.0;
+    let ask = |chunk: usize| Question { text: world.question(chunk), ..Question::default() };
+    for number in 0..number {
+        // A chunk number that the corpus does not have: new words about topics that it has.
+        let chunk = world.chunks + Dice::new(&("new", number)).below(world.chunks);
+        let bytes = text(chunk).into_bytes();
+        let source = Source { name: format!("new-{number}.txt"), bytes, format: None, meta: BTreeMap::new() };
+        let (started, used) = (Instant::now(), cpu_ms()?);
+        let accepted = index::accept(engine, vec![source]).await?;
+        index::run(engine, &|_| {}, &|_| false).await?;
+        store.catch_up()?;
+        walls.push(since(started));
+        cpu += cpu_ms()? - used;
+        let started = Instant::now();
+        query::retrieve(engine, &ask(chunk)).await?;
+        nexts.push(since(started));
+        ids.extend(accepted.into_iter().filter_map(|accepted| match accepted {
+            Acceptance::Accepted { document, .. } => Some(document),
+            Acceptance::Unchanged { .. } | Acceptance::Refused { .. } => None,
+        }));
+    }
+    let added = Change { wall: times(walls), cpu_ms: cpu / number as f64, next_question: times(nexts) };
+    let (mut walls, mut nexts, mut cpu) = (Vec::new(), Vec::new(), 0.0);
+    let ids: Vec<DocumentId> = ids;
+    for (number, id) in ids.into_iter().enumerate() {
+        let (started, used) = (Instant::now(), cpu_ms()?);
+        index::delete(engine, &[id]).await?;
+        store.catch_up()?;
+        walls.push(since(started));
+        cpu += cpu_ms()? - used;
+        let started = Instant::now();
+        query::retrieve(engine, &ask(Dice::new(&("after", number)).below(world.chunks))).await?;
+        nexts.push(since(started));
+    }
+    Ok((added, Change { wall: times(walls), cpu_ms: cpu / number as f64, next_question: times(nexts) }))
+}
+
+impl Report {
+    /// The report as people read it.
+    pub(crate) fn table(&self) -> String {
+        let mut text = String::new();
+        let mut line = |what: &str, value: String| {
+            let _ = writeln!(text, "{what:<34} {value}");
+        };
+        let Self { chunks, entities, relations, relation_vectors, .. } = self;
+        line(
+            "chunks, entities, relations",
+            format!("{chunks}, {entities}, {relations} ({relation_vectors} with vectors)"),
+        );
+        line("build", format!("{:.0} s", self.build_seconds));
+        line("store, projections", format!("{:.0} MB, {:.0} MB", self.store_mb, self.projections_mb));
+        line("open", format!("{:.1} ms", self.open_ms));
+        for (mode, ms) in &self.first_question_ms {
+            line(&format!("first question, {mode}"), format!("{ms:.0} ms"));
+        }
+        for (when, memory) in [("open", &self.after_open), ("questions", &self.after_questions)] {
+            let Memory { rss_mb, peak_mb, anonymous_mb } = memory;
+            line(
+                &format!("memory after {when}"),
+                format!("{rss_mb:.0} MB, of it {anonymous_mb:.0} not files; peak {peak_mb:.0} MB"),
+            );
+        }
+        let pair = |times: &Times| format!("{:.2} / {:.2} ms", times.p50_ms, times.p99_ms);
+        line("recall@20 of the vector index", format!("{:.3}", self.recall_at_20));
+        line("20 nearest chunks, p50 / p99", pair(&self.vector_search));
+        for row in &self.questions {
+            line(&format!("{}, filter {}, p50 / p99", row.mode, row.filter), row.told());
+        }
+        let changes = [
+            ("add a document", &self.add_document),
+            ("remove it", &self.remove_document),
+            ("add one that mentions hubs", &self.add_mentioning_hubs),
+            ("remove it", &self.remove_mentioning_hubs),
+        ];
+        for (what, change) in changes {
+            let (wall, next) = (pair(&change.wall), pair(&change.next_question));
+            line(what, format!("{wall}, {:.1} ms of CPU; next question {next}", change.cpu_ms));
+        }
+        text
+    }
+}
+
+fn since(started: Instant) -> f64 {
+    started.elapsed().as_secs_f64() * 1e3
+}
+
+fn times(mut taken: Vec<f64>) -> Times {
+    taken.sort_by(f64::total_cmp);
+    let at = |share: f64| taken.get((taken.len().saturating_sub(1) as f64 * share) as usize).copied();
+    Times { p50_ms: at(0.5).unwrap_or_default(), p99_ms: at(0.99).unwrap_or_default() }
+}
+
+fn megabytes(bytes: u64) -> f64 {
+    bytes as f64 / 1e6
+}
+
+fn size_of(folder: &Path) -> anyhow::Result<u64> {
+    let mut size = 0;
+    for entry in std::fs::read_dir(folder).with_context(|| format!("reading {}", folder.display()))? {
+        let entry = entry?;
+        let meta = entry.metadata()?;
+        size += if meta.is_dir() { size_of(&entry.path())? } else { meta.len() };
+    }
+    Ok(size)
+}
+
+fn memory() -> anyhow::Result<Memory> {
+    let status = std::fs::read_to_string("/proc/self/status").context("reading this process's memory")?;
+    let field = |name: &str| -> anyhow::Result<f64> {
+        let line = status.lines().find_map(|line| line.strip_prefix(name)).context("a field of memory")?;
+        Ok(line.trim().trim_end_matches(" kB").parse::<f64>()? * 1024.0 / 1e6)
+    };
+    Ok(Memory { rss_mb: field("VmRSS:")?, peak_mb: field("VmHWM:")?, anonymous_mb: field("RssAnon:")? })
+}
+
+/// CPU time of this process so far.
+fn cpu_ms() -> anyhow::Result<f64> {
+    let stat = std::fs::read_to_string("/proc/self/stat").context("reading this process's CPU time")?;
+    let fields: Vec<&str> = stat.rsplit(')').next().unwrap_or_default().split_whitespace().collect();
+    let ticks: f64 = [11, 12].iter().filter_map(|&at| fields.get(at)?.parse::<f64>().ok()).sum();
+    Ok(ticks * 10.0)
+}
+
+/// CPU time of this thread so far.
+fn thread_cpu_ms() -> anyhow::Result<f64> {
+    let stat =
+        std::fs::read_to_string("/proc/thread-self/schedstat").context("reading this thread's CPU time")?;
+    let nanoseconds: f64 = stat.split_whitespace().next().context("a time")?.parse()?;
+    Ok(nanoseconds / 1e6)
+}
+
+struct SystemClock;
+
+impl Clock for SystemClock {
+    fn now(&self) -> Timestamp {
+        let elapsed = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+        Timestamp(u64::try_from(elapsed.as_millis()).unwrap_or(u64::MAX))
+    }
+}

@@ -1,0 +1,268 @@
+//! The synthetic corpus: every chunk, entity, relation and vector is a function of its number, so that nothing need be
+//! kept to be compared with.
+//!
+//! Chunks belong to topics of about a hundred. A topic has its own entities, of which few are mentioned often, and some
+//! mentions are of entities known everywhere, whose numbers of mentions follow a power law. A vector is its topic's
+//! centre, which itself is near to the centres of related topics, and noise as long as the centre: neighbours have a cosine
+//! of about 0.5, as passages of one article have. Numbers of a vector spread unequally, as those of models do.
+
+use std::collections::hash_map::DefaultHasher;
+use std::hash::{Hash, Hasher};
+
+use async_trait::async_trait;
+use graphloom_core::{Embedder, Embeddings, ModelError, Purpose, Usage};
+
+/// Numbers of a vector.
+pub(crate) const DIMENSIONS: usize = 384;
+/// Chunks of a topic, and its own entities.
+pub(crate) const TOPIC: usize = 100;
+/// Chunks of a document.
+pub(crate) const CHUNKS_A_DOCUMENT: usize = 4;
+/// Relations that a chunk states, each between two entities that it mentions.
+const FACTS: usize = 5;
+/// Topics related to each other.
+const FIELD: usize = 30;
+/// Length of the noise of a topic's centre in its field, and of a vector in its topic; the centre has length 1.
+const TOPIC_NOISE: f32 = 1.0;
+const VECTOR_NOISE: f32 = 1.0;
+/// Words of the vocabulary and of a sentence beside its names.
+const VOCABULARY: usize = 50_000;
+const WORDS_A_SENTENCE: usize = 12;
+const ONSETS: [&str; 16] = ["b", "d", "f", "g", "k", "l", "m", "n", "p", "r", "s", "t", "v", "z", "br", "st"];
+const RHYMES: [&str; 8] = ["a", "e", "i", "o", "u", "an", "el", "or"];
+/// Syllables a name or a word can begin with.
+const SYLLABLES: usize = ONSETS.len() * RHYMES.len();
+const VERBS: [&str; 6] = ["met", "founded", "visited", "followed", "described", "joined"];
+
+/// The corpus of a number of chunks.
+pub(crate) struct World {
+    pub(crate) chunks: usize,
+    /// Whether documents of a topic arrive one after another, or in any order.
+    pub(crate) shuffled: bool,
+}
+
+/// One stated relation: from, verb, to.
+pub(crate) type Stated = (usize, &'static str, usize);
+
+impl World {
+    pub(crate) fn topics(&self) -> usize {
+        self.chunks.div_ceil(TOPIC)
+    }
+
+    pub(crate) fn entities(&self) -> usize {
+        self.topics() * TOPIC
+    }
+
+    /// The topic of the chunk that arrives at this place; what comes after the corpus is of topics it has.
+    pub(crate) fn topic(&self, chunk: usize) -> usize {
+        let document = chunk / CHUNKS_A_DOCUMENT;
+        let document = match self.shuffled {
+            true => Dice::new(&("order", document)).below(self.chunks / CHUNKS_A_DOCUMENT),
+            false => document % (self.chunks / CHUNKS_A_DOCUMENT).max(1),
+        };
+        document * CHUNKS_A_DOCUMENT / TOPIC
+    }
+
+    /// What the chunk states, about entities of its topic first.
+    pub(crate) fn facts(&self, chunk: usize) -> Vec<Stated> {
+        self.stated(chunk, 0.85)
+    }
+
+    fn stated(&self, chunk: usize, own_share: f64) -> Vec<Stated> {
+        let topic = self.topic(chunk);
+        let mut dice = Dice::new(&("facts", chunk));
+        let mut entity = |own: bool| match own || dice.unit() < own_share {
+            true => topic * TOPIC + (dice.unit().powi(2) * TOPIC as f64) as usize,
+            false => (dice.unit().powi(4) * self.entities() as f64) as usize,
+        };
+        let mut names: Vec<usize> = (0..=FACTS).map(|place| entity(place == 0)).collect();
+        // The same name twice in a row states nothing; its neighbour in the topic takes its place.
+        for place in 1..names.len() {
+            if names[place] == names[place - 1] {
+                names[place] = topic * TOPIC + (names[place] + 1) % TOPIC;
+            }
+            if names[place] == names[place - 1] {
+                names[place] = topic * TOPIC + (names[place] + 1) % TOPIC;
+            }
+        }
+        let mut dice = Dice::new(&("verbs", chunk));
+        names.windows(2).map(|pair| (pair[0], VERBS[dice.below(VERBS.len())], pair[1])).collect()
+    }
+
+    /// The chunk's words: a sentence for each fact.
+    pub(crate) fn text(&self, chunk: usize) -> String {
+        told(chunk, self.facts(chunk))
+    }
+
+    /// The words of a chunk that mentions entities of its topic alone.
+    pub(crate) fn text_of_own(&self, chunk: usize) -> String {
+        told(chunk, self.stated(chunk, 1.0))
+    }
+
+    /// A question about what the chunk states.
+    pub(crate) fn question(&self, chunk: usize) -> String {
+        let facts = self.facts(chunk);
+        let ((from, verb, to), (_, _, other)) = (facts[0], facts[facts.len() - 1]);
+        format!("Who or what {verb} {} after {} and {}?", name(to), name(from), name(other))
+    }
+
+    /// The vector of a text of a topic.
+    pub(crate) fn vector(&self, topic: usize, text: &str) -> Vec<f32> {
+        let field = noise(&("field", topic / FIELD), 1.0);
+        let centre = unit(add(field, noise(&("topic", topic), TOPIC_NOISE)));
+        unit(add(centre, noise(&("text", text), VECTOR_NOISE)))
+    }
+
+    /// The topic of the first entity that the text names.
+    fn topic_of(&self, text: &str) -> usize {
+        let words: Vec<&str> = text.split(|c: char| !c.is_alphabetic()).collect();
+        let named = words.windows(2).find_map(|pair| named(pair[0], pair[1]));
+        named.map_or(0, |entity| entity / TOPIC % self.topics())
+    }
+}
+
+#[async_trait]
+impl Embedder for World {
+    fn name(&self) -> &str {
+        "bench:clustered"
+    }
+
+    async fn dimensions(&self) -> Result<u32, ModelError> {
+        Ok(DIMENSIONS as u32)
+    }
+
+    async fn embed(&self, _: Purpose, texts: &[String]) -> Result<Embeddings, ModelError> {
+        let vectors = texts.iter().map(|text| self.vector(self.topic_of(text), text)).collect();
+        Ok(Embeddings { vectors, usage: Usage::default(), attempts: 0 })
+    }
+}
+
+/// A sentence for each fact.
+fn told(chunk: usize, facts: Vec<Stated>) -> String {
+    let mut dice = Dice::new(&("words", chunk));
+    let sentences = facts.into_iter().map(|(from, verb, to)| {
+        // Zipf's law: the word of rank r comes with a frequency of about 1/r.
+        let words = (0..WORDS_A_SENTENCE).map(|_| (VOCABULARY as f64).powf(dice.unit()) as usize);
+        let words: Vec<String> = words.map(word).collect();
+        format!("{} {verb} {} {}.", name(from), name(to), words.join(" "))
+    });
+    sentences.collect::<Vec<_>>().join(" ")
+}
+
+/// An entity's name: a word that tells the topic and one that tells the entity.
+pub(crate) fn name(entity: usize) -> String {
+    format!("{} {}", capital(&syllables(entity / TOPIC)), capital(&syllables(entity % TOPIC)))
+}
+
+/// The entity of this name.
+fn named(topic: &str, own: &str) -> Option<usize> {
+    let number = |word: &str| {
+        let lower = word.to_lowercase();
+        let mut rest = lower.as_str();
+        let mut digits = Vec::new();
+        while !rest.is_empty() {
+            let onset = (ONSETS.iter().enumerate())
+                .filter(|(_, onset)| rest.starts_with(**onset))
+                .max_by_key(|(_, onset)| onset.len())?;
+            rest = &rest[onset.1.len()..];
+            // A syllable ends where the next one can begin.
+            let rhyme = (RHYMES.iter().enumerate())
+                .filter(|(_, rhyme)| rest.strip_prefix(**rhyme).is_some_and(begins_or_ends))
+                .max_by_key(|(_, rhyme)| rhyme.len())?;
+            rest = &rest[rhyme.1.len()..];
+            digits.push(onset.0 * RHYMES.len() + rhyme.0);
+        }
+        let number = digits.iter().rev().fold(0, |number, digit| number * SYLLABLES + digit);
+        (syllables(number) == lower).then_some(number)
+    };
+    let starts = |word: &str| word.starts_with(char::is_uppercase);
+    if !starts(topic) || !starts(own) {
+        return None;
+    }
+    Some(number(topic)? * TOPIC + number(own)?)
+}
+
+fn begins_or_ends(rest: &str) -> bool {
+    rest.is_empty() || ONSETS.iter().any(|onset| rest.starts_with(onset))
+}
+
+fn word(rank: usize) -> String {
+    syllables(rank + SYLLABLES)
+}
+
+/// A number in syllables, at least two.
+fn syllables(mut number: usize) -> String {
+    let mut text = String::new();
+    for place in 0.. {
+        if place >= 2 && number == 0 {
+            break;
+        }
+        let digit = number % SYLLABLES;
+        text.push_str(ONSETS[digit / RHYMES.len()]);
+        text.push_str(RHYMES[digit % RHYMES.len()]);
+        number /= SYLLABLES;
+    }
+    text
+}
+
+fn capital(word: &str) -> String {
+    let mut letters = word.chars();
+    letters.next().map(|first| first.to_uppercase().chain(letters).collect()).unwrap_or_default()
+}
+
+fn add(mut one: Vec<f32>, other: Vec<f32>) -> Vec<f32> {
+    one.iter_mut().zip(other).for_each(|(x, y)| *x += y);
+    one
+}
+
+fn unit(mut vector: Vec<f32>) -> Vec<f32> {
+    let length = vector.iter().map(|x| x * x).sum::<f32>().sqrt();
+    vector.iter_mut().for_each(|x| *x /= length);
+    vector
+}
+
+/// A random direction of about this length, in which the first dimensions weigh most.
+fn noise(seed: &impl Hash, length: f32) -> Vec<f32> {
+    let mut dice = Dice::new(seed);
+    let mut vector = Vec::with_capacity(DIMENSIONS);
+    for at in 0..DIMENSIONS {
+        let weight = 1.0 / (1.0 + at as f32 / 96.0);
+        vector.push(weight * dice.bell());
+    }
+    unit(vector).into_iter().map(|x| x * length).collect()
+}
+
+/// Numbers that a seed decides.
+pub(crate) struct Dice(u64);
+
+impl Dice {
+    pub(crate) fn new(seed: &impl Hash) -> Self {
+        let mut hasher = DefaultHasher::new();
+        seed.hash(&mut hasher);
+        Self(hasher.finish())
+    }
+
+    /// Source: Steele, Lea, Flood, "Fast Splittable Pseudorandom Number Generators", OOPSLA 2014 (SplitMix64).
+    fn next(&mut self) -> u64 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut mixed = self.0;
+        mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        mixed ^ (mixed >> 31)
+    }
+
+    /// Evenly from 0 to below 1.
+    pub(crate) fn unit(&mut self) -> f64 {
+        (self.next() >> 11) as f64 / (1u64 << 53) as f64
+    }
+
+    pub(crate) fn below(&mut self, limit: usize) -> usize {
+        (self.unit() * limit as f64) as usize
+    }
+
+    /// Close to a normal distribution: the sum of four even ones.
+    fn bell(&mut self) -> f32 {
+        let bits = self.next();
+        (0..4).map(|part| ((bits >> (16 * part)) as u16) as f32 / 65_536.0 - 0.5).sum()
+    }
+}

@@ -182,6 +182,9 @@ pub trait Snapshot: Send + Sync {
         limit: usize,
     ) -> Result<Vec<Document>, StoreError>;
 
+    /// Jobs that hold a lease, by document: as many as are worked on, however many there are.
+    async fn leased_jobs(&self) -> Result<Vec<Job>, StoreError>;
+
     /// Jobs by document.
     async fn scan_jobs(&self, after: Option<&DocumentId>, limit: usize) -> Result<Vec<Job>, StoreError>;
 

@@ -228,6 +228,7 @@ pub async fn jobs_are_claimed_oldest_first_while_no_lease_holds(store: &dyn Stor
     assert_eq!(get(view.claimable_jobs(Timestamp(100), 1).await), before[..1]);
     let after = get(view.claimable_jobs(Timestamp(101), 10).await);
     assert_eq!((after.len(), after.contains(&jobs[1])), (4, true));
+    assert_eq!(get(view.leased_jobs().await), jobs[1..2]);
     let stray = sample::job(&graphloom_core::DocumentId::from_stored("none"), 1);
     invalid(store, Batch { put_jobs: vec![stray], ..Batch::default() }).await;
 }

@@ -438,6 +438,7 @@ async fn compare(found: &dyn Snapshot, expected: &dyn Snapshot) {
     same!(found, expected, renewals_of(&documents));
     for now in [0, 10, 11, 99] {
         same!(found, expected, claimable_jobs(Timestamp(now), 3));
+        same!(found, expected, leased_jobs());
     }
 
     let chunks: Vec<_> =

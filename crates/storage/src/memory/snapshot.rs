@@ -150,6 +150,10 @@ impl Snapshot for MemorySnapshot {
         Ok(jobs)
     }
 
+    async fn leased_jobs(&self) -> Result<Vec<Job>, StoreError> {
+        Ok(select(&self.0.jobs, |job| job.lease.is_some()))
+    }
+
     async fn chunks(&self, ids: &[ChunkId]) -> Result<Vec<Option<Chunk>>, StoreError> {
         Ok(lookup(&self.0.chunks, ids))
     }

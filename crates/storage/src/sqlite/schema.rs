@@ -40,6 +40,7 @@ const MIGRATIONS: &[Migration] = &[
     make_version_8,
     add_tracks_and_renewals,
     add_vector_trees,
+    index_leases,
 ];
 
 /// Version 1.
@@ -283,6 +284,11 @@ fn add_vector_trees(conn: &Connection) -> rusqlite::Result<()> {
     vector_tree::plant_all(conn, TreeLimits::default())
 }
 
+/// An index of the jobs that hold a lease, which are few of many.
+fn index_leases(conn: &Connection) -> rusqlite::Result<()> {
+    conn.execute_batch("CREATE INDEX jobs_leased ON jobs (document) WHERE owner IS NOT NULL;")
+}
+
 /// The value of a finite half-precision number, as version 1 stored them.
 fn from_half(bits: u16) -> f32 {
     let (exponent, fraction) = (i32::from(bits >> 10 & 31), f32::from(bits & 1023));
@@ -389,6 +395,7 @@ fn back_up(conn: &Connection, path: &Path, version: u32) -> Result<(), StoreErro
 
 #[cfg(test)]
 mod tests {
+    use super::super::read;
     use super::*;
 
     fn create_old(conn: &Connection) -> rusqlite::Result<()> {
@@ -537,6 +544,23 @@ mod tests {
             "SELECT paused_since, (SELECT count(*) FROM tracks), (SELECT count(*) FROM renewals) FROM state";
         let read = |row: &rusqlite::Row<'_>| Ok((row.get(0)?, row.get(1)?, row.get(2)?));
         assert_eq!(conn.query_row(select, [], read), Ok((None::<i64>, 0, 0)));
+    }
+
+    #[test]
+    fn leases_of_an_older_file_are_found_by_their_index() {
+        let dir = tempfile::tempdir().expect("a folder");
+        let path = dir.path().join("w.graphloom");
+        let conn = check_open(&path, &MIGRATIONS[..10]).expect("an older file");
+        conn.execute_batch(
+            "INSERT INTO documents (id, key, source, title, content_hash, text_bytes, format, encoding,
+                lines_match_source, meta, live, added_at) VALUES (1, 'd', 's', 't', 'h', 1, 'text', 'UTF-8', 1, '{}', 1, 0);
+             INSERT INTO jobs VALUES (1, 1, NULL, 'w', 9, 1, 0);",
+        )
+        .expect("a leased job");
+        drop(conn);
+        let conn = check_open(&path, MIGRATIONS).expect("migrated");
+        let leased = read::leased_jobs(&conn).expect("a list");
+        assert_eq!(leased[0].lease.as_ref().map(|lease| lease.owner.as_str()), Some("w"));
     }
 
     #[test]

@@ -112,6 +112,10 @@ impl Snapshot for SqliteSnapshot {
         self.read("reading claimable jobs", |conn| read::claimable_jobs(conn, now, limit))
     }
 
+    async fn leased_jobs(&self) -> Result<Vec<Job>, StoreError> {
+        self.read("reading leased jobs", read::leased_jobs)
+    }
+
     async fn chunks(&self, ids: &[ChunkId]) -> Result<Vec<Option<Chunk>>, StoreError> {
         self.read("reading chunks", |conn| {
             let mut slicer = Slicer::new(conn);

@@ -7,37 +7,24 @@ use super::stop::Stop;
 use crate::Engine;
 use crate::index::{IndexError, MAX_CONFLICTS};
 
-/// Jobs read per page when leases of gone workers are released.
-const PAGE: usize = 500;
-
 /// Takes away the leases for which `which` holds, so that their jobs can be claimed.
 pub(in super::super) async fn release_leases(
     engine: &Engine,
     which: impl Fn(&Lease) -> bool,
 ) -> Result<(), StoreError> {
-    let mut after: Option<DocumentId> = None;
-    loop {
-        let snapshot = engine.store.snapshot().await?;
-        let page = snapshot.scan_jobs(after.as_ref(), PAGE).await?;
-        drop(snapshot);
-        after = page.last().map(|job| job.document.clone());
-        let end = page.len() < PAGE;
-        for job in page {
-            if job.lease.as_ref().is_some_and(&which) {
-                let require =
-                    vec![Require::Lease { document: job.document.clone(), lease: job.lease.clone() }];
-                let batch = Batch { require, put_jobs: vec![Job { lease: None, ..job }], ..Batch::default() };
-                match engine.store.commit(batch).await {
-                    Ok(_) => {}
-                    Err(error) if error.is_conflict() => {}
-                    Err(error) => return Err(error),
-                }
-            }
-        }
-        if end {
-            return Ok(());
+    let snapshot = engine.store.snapshot().await?;
+    let leased = snapshot.leased_jobs().await?;
+    drop(snapshot);
+    for job in leased.into_iter().filter(|job| job.lease.as_ref().is_some_and(&which)) {
+        let require = vec![Require::Lease { document: job.document.clone(), lease: job.lease.clone() }];
+        let batch = Batch { require, put_jobs: vec![Job { lease: None, ..job }], ..Batch::default() };
+        match engine.store.commit(batch).await {
+            Ok(_) => {}
+            Err(error) if error.is_conflict() => {}
+            Err(error) => return Err(error),
         }
     }
+    Ok(())
 }
 
 impl Run<'_> {

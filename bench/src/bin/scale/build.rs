@@ -12,6 +12,7 @@ use graphloom_core::{
 };
 use graphloom_engine::text::entity_key;
 
+use crate::Arguments;
 use crate::world::{CHUNKS_A_DOCUMENT, DIMENSIONS, TOPIC, World, name};
 
 /// Documents, and entities or relations, of one commit.
@@ -21,8 +22,8 @@ const VIEWS_A_COMMIT: usize = 10_000;
 pub(crate) const PARTS: usize = 100;
 const DESCRIPTION: &str = "is told of in the chronicle of its town";
 
-/// Puts everything that the store does not hold yet; relations have vectors in this share of topics.
-pub(crate) async fn build(world: &World, store: &dyn Store, relation_vectors: f64) -> anyhow::Result<()> {
+/// Puts everything that the store does not hold yet; relations have vectors in the topics up to their share.
+pub(crate) async fn build(world: &World, store: &dyn Store, arguments: &Arguments) -> anyhow::Result<()> {
     let done = store.snapshot().await?.counts().await?;
     let spec = EmbeddingSpec { model: Embedder::name(world).to_owned(), dimensions: DIMENSIONS as u32 };
     let documents = world.chunks / CHUNKS_A_DOCUMENT;
@@ -31,10 +32,13 @@ pub(crate) async fn build(world: &World, store: &dyn Store, relation_vectors: f6
     while first < documents {
         let last = (first + DOCUMENTS_A_COMMIT).min(documents);
         let mut batch = Batch { embedding: Some(spec.clone()), ..Batch::default() };
-        (first..last).try_for_each(|document| put_document(world, document, &mut batch))?;
+        (first..last).try_for_each(|document| put_document(world, document, arguments.graph, &mut batch))?;
         store.commit(batch).await?;
         first = last;
         progress("documents", first, documents, started);
+    }
+    if !arguments.graph {
+        return Ok(());
     }
     let views = Views::of(world);
     let mut first = usize::try_from(done.entities)?;
@@ -77,7 +81,7 @@ pub(crate) async fn build(world: &World, store: &dyn Store, relation_vectors: f6
             let text = format!("met\t{}\n{}\n{description}", name(from), name(to));
             let inputs_hash = ContentHash::of(text.as_bytes());
             let topic = from / TOPIC;
-            if (topic as f64 + 0.5) / (world.topics() as f64) < relation_vectors {
+            if (topic as f64 + 0.5) / (world.topics() as f64) < arguments.relation_vectors {
                 batch.put_vectors.push(vector(world, VectorKind::Relation, &key.to_string(), topic, &text));
             }
             let (keywords, weight) = (vec!["met".to_owned()], f64::from(fact_count));
@@ -146,7 +150,7 @@ fn vector(world: &World, kind: VectorKind, id: &str, topic: usize, text: &str) -
 }
 
 /// The document of this number as its chunks' texts make it, with its job, chunks, extractions, records and vectors.
-fn put_document(world: &World, number: usize, batch: &mut Batch) -> anyhow::Result<()> {
+fn put_document(world: &World, number: usize, graph: bool, batch: &mut Batch) -> anyhow::Result<()> {
     let numbers = number * CHUNKS_A_DOCUMENT..(number + 1) * CHUNKS_A_DOCUMENT;
     let texts: Vec<String> = numbers.clone().map(|chunk| world.text(chunk)).collect();
     let text = texts.join("\n");
@@ -160,8 +164,10 @@ fn put_document(world: &World, number: usize, batch: &mut Batch) -> anyhow::Resu
         let chunk_id = ChunkId::new(&id, ordinal, start, end);
         let facts = world.facts(chunk);
         let extraction = ExtractionKey::new(&[chunk_id.as_str()]);
-        put_records(chunk_id.clone(), &facts, batch)?;
-        batch.put_extractions.push(said(extraction.clone(), &facts));
+        if graph {
+            put_records(chunk_id.clone(), &facts, batch)?;
+        }
+        batch.put_extractions.push(said(extraction.clone(), if graph { &facts } else { &[] }));
         batch.put_vectors.push(vector(
             world,
             VectorKind::Chunk,

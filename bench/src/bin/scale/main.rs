@@ -1,8 +1,8 @@
 //! Measures how cost grows with size: a synthetic store of any number of chunks, built through the product's commits, asked
 //! and changed by the product.
 //!
-//! `graphloom-bench-scale --chunks N --folder DIR [--questions N] [--relation-vectors SHARE] [--shuffled] [--add N]
-//! [--json]`. The folder is kept: a second run goes on where the first one was cut short, and measures again. Building runs in
+//! `graphloom-bench-scale --chunks N --folder DIR [--questions N] [--relation-vectors SHARE] [--no-graph]
+//! [--shuffled] [--add N] [--json]`. The folder is kept: a second run goes on where the first one was cut short, and measures again. Building runs in
 //! a process of its own, so that memory is that of answering alone.
 
 mod build;
@@ -21,7 +21,7 @@ use graphloom_storage::sqlite::SqliteStore;
 use world::World;
 
 const USAGE: &str = "usage: graphloom-bench-scale --chunks N --folder DIR [--questions N] \
-     [--relation-vectors SHARE] [--shuffled] [--add N] [--json]";
+     [--relation-vectors SHARE] [--no-graph] [--shuffled] [--add N] [--json]";
 
 pub(crate) struct Arguments {
     pub(crate) chunks: usize,
@@ -30,6 +30,8 @@ pub(crate) struct Arguments {
     pub(crate) questions: usize,
     /// Share of the relations that have vectors.
     pub(crate) relation_vectors: f64,
+    /// Whether chunks have records, and there are entities and relations.
+    pub(crate) graph: bool,
     pub(crate) shuffled: bool,
     /// Documents added and removed one by one.
     pub(crate) add: usize,
@@ -44,7 +46,7 @@ fn main() -> anyhow::Result<()> {
     let world = Arc::new(World { chunks: arguments.chunks, shuffled: arguments.shuffled });
     if arguments.builds {
         let store = SqliteStore::open(&arguments.folder, WorkspaceId::default())?;
-        runtime.block_on(build::build(&world, &store, arguments.relation_vectors))?;
+        runtime.block_on(build::build(&world, &store, &arguments))?;
         return Ok(store.catch_up()?);
     }
     let build_time = arguments.folder.join("build_seconds");
@@ -71,6 +73,7 @@ fn arguments() -> anyhow::Result<Arguments> {
         folder: PathBuf::new(),
         questions: 100,
         relation_vectors: 1.0,
+        graph: true,
         shuffled: false,
         add: 10,
         json: false,
@@ -85,6 +88,7 @@ fn arguments() -> anyhow::Result<Arguments> {
             "--questions" => read.questions = value()?.parse()?,
             "--relation-vectors" => read.relation_vectors = value()?.parse()?,
             "--add" => read.add = value()?.parse()?,
+            "--no-graph" => read.graph = false,
             "--shuffled" => read.shuffled = true,
             "--json" => read.json = true,
             "--builds" => read.builds = true,

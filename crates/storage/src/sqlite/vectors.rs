@@ -46,12 +46,11 @@ impl Vectors {
         };
         let questions = query.vectors.iter().map(|vector| vector::to_unit(vector));
         if let Some(root) = vector_tree::root(conn, query.kind)? {
-            let mut index = lock.write().unwrap_or_else(PoisonError::into_inner);
-            if index.mark.is_some() {
+            let is_built = lock.read().unwrap_or_else(PoisonError::into_inner).mark.is_some();
+            if is_built {
                 // It was for fewer vectors, and would take memory for nothing.
-                *index = Index::default();
+                *lock.write().unwrap_or_else(PoisonError::into_inner) = Index::default();
             }
-            drop(index);
             let limits = self.limits;
             return questions.map(|unit| vector_tree::search(conn, limits, root, query, &unit)).collect();
         }

@@ -7,8 +7,29 @@ use serde::{Deserialize, Serialize};
 #[serde(transparent)]
 pub struct Timestamp(pub u64);
 
+impl Timestamp {
+    /// The second as ISO 8601 in UTC, such as `2026-11-21T20:43:37+00:00`.
+    pub fn to_iso(self) -> String {
+        let second = self.0 / 1000;
+        let (year, month, day) = crate::id::civil_date(second / 86_400);
+        let (hour, minute, second) = (second / 3600 % 24, second / 60 % 60, second % 60);
+        format!("{year:04}-{month:02}-{day:02}T{hour:02}:{minute:02}:{second:02}+00:00")
+    }
+}
+
 /// Where the engine reads the time.
 pub trait Clock: Send + Sync {
     /// The current time.
     fn now(&self) -> Timestamp;
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_time_is_written_in_utc() {
+        assert_eq!(Timestamp(0).to_iso(), "1970-01-01T00:00:00+00:00");
+        assert_eq!(Timestamp(1_795_293_817_999).to_iso(), "2026-11-21T20:43:37+00:00");
+    }
 }

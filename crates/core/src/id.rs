@@ -132,7 +132,7 @@ impl TrackId {
 /// The day of the Gregorian calendar that is so many days after 1970-01-01.
 ///
 /// Source: Hinnant, "chrono-compatible low-level date algorithms", `civil_from_days`.
-fn civil_date(days: u64) -> (u64, u64, u64) {
+pub(crate) fn civil_date(days: u64) -> (u64, u64, u64) {
     let days = days + 719_468;
     let (era, day_of_era) = (days / 146_097, days % 146_097);
     let year_of_era = (day_of_era - day_of_era / 1460 + day_of_era / 36_524 - day_of_era / 146_096) / 365;

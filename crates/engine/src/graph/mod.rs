@@ -250,7 +250,7 @@ async fn derive_entities(
     relations: &[RelationStep],
     leaving: &Leaving,
     decisions: &Decisions,
-    may_wait: &dyn Fn(&EntityKey) -> bool,
+    may_wait: &(dyn Fn(&EntityKey) -> bool + Sync),
 ) -> Result<Vec<EntityStep>, StoreError> {
     let mut degree_change: BTreeMap<&EntityKey, i64> = BTreeMap::new();
     let mut facts_now: BTreeMap<&EntityKey, Vec<&Fact>> = BTreeMap::new();

@@ -52,30 +52,39 @@ pub fn format_by_name(name: &str) -> Option<Format> {
     if CODE_EXTENSIONS.binary_search(&extension.as_str()).is_ok() {
         return Some(Format::Code);
     }
-    match extension.as_str() {
-        "txt" | "text" | "log" | "rst" | "adoc" | "asciidoc" | "org" | "tex" | "srt" | "vtt" => {
-            Some(Format::Text)
-        }
-        "md" | "markdown" | "mdown" | "mkd" | "mdx" => Some(Format::Markdown),
-        "html" | "htm" | "xhtml" => Some(Format::Html),
-        "csv" | "tsv" | "tab" => Some(Format::Csv),
-        "json" | "geojson" | "ipynb" => Some(Format::Json),
-        "jsonl" | "ndjson" => Some(Format::JsonLines),
-        "xml" | "rss" | "atom" | "nxml" | "opml" | "dita" | "docbook" | "tei" => Some(Format::Xml),
-        "pdf" => Some(Format::Pdf),
-        "docx" | "docm" | "dotx" => Some(Format::Docx),
-        "pptx" | "pptm" | "ppsx" => Some(Format::Pptx),
-        "xlsx" | "xlsm" => Some(Format::Xlsx),
-        "xls" => Some(Format::Xls),
-        "odt" | "ott" => Some(Format::Odt),
-        "ods" => Some(Format::Ods),
-        "odp" => Some(Format::Odp),
-        "epub" => Some(Format::Epub),
-        "rtf" => Some(Format::Rtf),
-        "eml" => Some(Format::Eml),
-        _ => None,
-    }
+    let of = |(extensions, _): &&(&[&str], Format)| extensions.contains(&extension.as_str());
+    BY_EXTENSION.iter().find(of).map(|(_, format)| *format)
 }
+
+/// Every extension that tells a format, without the dot, ascending.
+pub fn extensions() -> Vec<&'static str> {
+    let others = BY_EXTENSION.iter().flat_map(|(extensions, _)| extensions.iter().copied());
+    let mut all: Vec<&'static str> = CODE_EXTENSIONS.into_iter().chain(others).collect();
+    all.sort_unstable();
+    all
+}
+
+/// Extensions of everything but source code.
+const BY_EXTENSION: [(&[&str], Format); 18] = [
+    (&["txt", "text", "log", "rst", "adoc", "asciidoc", "org", "tex", "srt", "vtt"], Format::Text),
+    (&["md", "markdown", "mdown", "mkd", "mdx"], Format::Markdown),
+    (&["html", "htm", "xhtml"], Format::Html),
+    (&["csv", "tsv", "tab"], Format::Csv),
+    (&["json", "geojson", "ipynb"], Format::Json),
+    (&["jsonl", "ndjson"], Format::JsonLines),
+    (&["xml", "rss", "atom", "nxml", "opml", "dita", "docbook", "tei"], Format::Xml),
+    (&["pdf"], Format::Pdf),
+    (&["docx", "docm", "dotx"], Format::Docx),
+    (&["pptx", "pptm", "ppsx"], Format::Pptx),
+    (&["xlsx", "xlsm"], Format::Xlsx),
+    (&["xls"], Format::Xls),
+    (&["odt", "ott"], Format::Odt),
+    (&["ods"], Format::Ods),
+    (&["odp"], Format::Odp),
+    (&["epub"], Format::Epub),
+    (&["rtf"], Format::Rtf),
+    (&["eml"], Format::Eml),
+];
 
 /// The format that a media type tells, such as `text/html; charset=utf-8`; `None` where it tells none, as
 /// `text/plain` does: it is what servers say of what they do not know.

@@ -23,7 +23,7 @@ mod xml;
 mod xml_events;
 
 pub use error::ParseError;
-pub use format::{format_by_media_type, format_by_name, format_of};
+pub use format::{extensions, format_by_media_type, format_by_name, format_of};
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 

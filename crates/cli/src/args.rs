@@ -4,6 +4,7 @@ mod eval;
 mod filter;
 mod graph;
 mod queue;
+mod server;
 
 use std::path::PathBuf;
 
@@ -17,6 +18,7 @@ pub(crate) use eval::{CompareArgs, EvalCommand, OWN_WORKSPACE, RetrievalArgs, Se
 pub(crate) use filter::{ConditionArgs, FilterArgs};
 pub(crate) use graph::{ExportArgs, GraphArgs, GraphCommand, HowArgs};
 pub(crate) use queue::{CancelArgs, ReExtractArgs, WorkArgs};
+pub(crate) use server::{KeyCommand, ServeArgs, UserCommand};
 
 /// Documents in, cited answers out.
 ///
@@ -114,6 +116,14 @@ pub(crate) enum Command {
     Cache(CacheCommand),
     /// Work on everything that waits, without adding anything
     Work(WorkArgs),
+    /// Serve the API over HTTP, and index what is added, until Ctrl-C
+    Serve(ServeArgs),
+    /// Make, list and revoke keys of programs that use the server
+    #[command(subcommand)]
+    Key(KeyCommand),
+    /// Make, list and remove users who log in to the server
+    #[command(subcommand)]
+    User(UserCommand),
     /// Take documents out of the queue
     Cancel(CancelArgs),
     /// Pause all work on the workspace

@@ -10,6 +10,7 @@ use graphloom_engine::query::QueryError;
 use graphloom_eval::journal::JournalError;
 use graphloom_eval::set::SetError;
 use graphloom_providers::models::ModelStoreError;
+use graphloom_server::{AccessError, ServeError};
 
 /// How a command ended; the numbers are documented and stay.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -105,6 +106,12 @@ pub(crate) fn remedy(error: &anyhow::Error) -> Option<String> {
         }
         if let Some(models) = cause.downcast_ref::<ModelStoreError>() {
             return models.remedy().map(str::to_owned);
+        }
+        if let Some(serve) = cause.downcast_ref::<ServeError>() {
+            return serve.remedy();
+        }
+        if let Some(access) = cause.downcast_ref::<AccessError>() {
+            return access.remedy().map(str::to_owned);
         }
         if let Some(edit) = cause.downcast_ref::<EditError>() {
             return edit.remedy();

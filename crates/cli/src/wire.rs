@@ -2,6 +2,7 @@
 //! and no more, so that `status` loads no model.
 
 mod providers;
+pub(crate) mod serving;
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;

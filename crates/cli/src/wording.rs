@@ -11,6 +11,7 @@ use crate::fault::Fault;
 use crate::nearest::nearest;
 
 /// Prompts and guidance, read and checked.
+#[derive(Clone)]
 pub(crate) struct Wording {
     /// The prompts in use.
     pub(crate) prompts: Prompts,

@@ -15,6 +15,7 @@ mod eval;
 mod export;
 mod graph;
 mod indexing;
+mod key;
 mod model;
 mod parse;
 mod pause;
@@ -23,6 +24,7 @@ mod re_extract;
 mod retry;
 mod rm;
 mod search;
+mod serve;
 mod show;
 mod status;
 mod track;
@@ -41,11 +43,14 @@ use crate::fault::Exit;
 use crate::output::Output;
 
 /// What every command works with.
+#[derive(Clone)]
 pub(crate) struct App {
     /// The checked configuration.
     pub(crate) config: Config,
     /// The same as text, with origins.
     pub(crate) settings: Settings,
+    /// What it was read from.
+    pub(crate) surroundings: Surroundings,
     /// How to print.
     pub(crate) output: Output,
     /// The current folder, without symbolic links.
@@ -68,7 +73,8 @@ pub(crate) fn run(cli: Cli) -> anyhow::Result<Exit> {
         crate::reading::answer()?;
         return Ok(Exit::Done);
     }
-    log(cli.global.verbose, layers::set(&environment, "GRAPHLOOM_LOG"));
+    let serves = matches!(cli.command, Command::Serve(_));
+    log(cli.global.verbose, layers::set(&environment, "GRAPHLOOM_LOG"), serves, cli.global.json);
     let current_dir = std::env::current_dir().context("finding the current folder")?;
     let current_dir = current_dir.canonicalize().unwrap_or(current_dir);
     let surroundings = Surroundings {
@@ -85,7 +91,7 @@ pub(crate) fn run(cli: Cli) -> anyhow::Result<Exit> {
     for warning in &settings.key_warnings {
         output.warn(format_args!("warning: {warning}"));
     }
-    let app = App { config, settings, output, current_dir };
+    let app = App { config, settings, surroundings, output, current_dir };
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build().context("starting")?;
     let outcome = runtime.block_on(dispatch(&app, &cli.command));
     // Blocking work that nobody waits for any more must not keep the process alive.
@@ -110,6 +116,9 @@ async fn dispatch(app: &App, command: &Command) -> anyhow::Result<Exit> {
         Command::Retry(args) => retry::run(app, args).await,
         Command::Cache(command) => cache::run(app, command).await,
         Command::Work(args) => work::run(app, args).await,
+        Command::Serve(_) => serve::run(app).await,
+        Command::Key(command) => key::run(app, command),
+        Command::User(command) => key::users(app, command),
         Command::Cancel(args) => cancel::run(app, args).await,
         Command::Pause => pause::pause(app).await,
         Command::Resume => pause::resume(app).await,
@@ -137,8 +146,18 @@ fn flags(global: &Global, command: &Command) -> Vec<(String, String, String)> {
         ("embedder", "--embedder", global.embedder.clone()),
         ("gleaning", "--gleaning", spending(command).and_then(|spending| spending.gleaning.clone())),
     ];
-    let named =
-        named.into_iter().filter_map(|(key, flag, value)| Some((key.to_owned(), value?, flag.to_owned())));
+    let serving = if let Command::Serve(args) = command {
+        let origins = (!args.cors_origins.is_empty()).then(|| args.cors_origins.join(","));
+        vec![
+            ("host", "--host", args.host.clone()),
+            ("port", "--port", args.port.map(|port| port.to_string())),
+            ("cors_origins", "--cors-origin", origins),
+        ]
+    } else {
+        Vec::new()
+    };
+    let named = named.into_iter().chain(serving);
+    let named = named.filter_map(|(key, flag, value)| Some((key.to_owned(), value?, flag.to_owned())));
     let own_workspace =
         args::own_workspace(global, command).map(|(name, flag)| ("workspace".to_owned(), name, flag));
     // Of a key said twice the last counts, as with other flags.
@@ -160,6 +179,9 @@ fn spending(command: &Command) -> Option<&Spending> {
         | Command::Cancel(_)
         | Command::Pause
         | Command::Resume
+        | Command::Serve(_)
+        | Command::Key(_)
+        | Command::User(_)
         | Command::Cost(_)
         | Command::Show(_)
         | Command::Rm(_)
@@ -180,12 +202,21 @@ fn spending(command: &Command) -> Option<&Spending> {
 }
 
 /// Sends events to stderr: `GRAPHLOOM_LOG` says which, else `-v` and `-vv`; errors are printed anyway.
-fn log(verbose: u8, wanted: Option<&str>) {
+///
+/// - `serves`: whether it is a server, whose requests are logged unless said otherwise.
+/// - `json`: whether each event is a JSON value on a line.
+fn log(verbose: u8, wanted: Option<&str>, serves: bool, json: bool) {
     let filter = match (wanted, verbose) {
         (Some(wanted), _) => EnvFilter::try_new(wanted).unwrap_or_else(|_| EnvFilter::new("warn")),
+        (None, 0) if serves => EnvFilter::new("warn,graphloom=info"),
         (None, 0) => EnvFilter::new("off"),
         (None, 1) => EnvFilter::new("warn,graphloom=debug"),
         (None, _) => EnvFilter::new("debug"),
     };
-    tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr).with_ansi(false).init();
+    let log = tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr).with_ansi(false);
+    if serves && json {
+        log.json().init();
+    } else {
+        log.init();
+    }
 }

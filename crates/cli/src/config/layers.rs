@@ -20,7 +20,7 @@ const WORKSPACES: &str = "workspaces";
 const WHERE_WORKSPACES_ARE: [&str; 2] = ["data_dir", "workspace"];
 
 /// Everything outside the program that configuration is read from.
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 pub(crate) struct Surroundings {
     /// Values from the command line: key, value, and the flag as typed.
     pub(crate) flags: Vec<(String, String, String)>,
@@ -72,7 +72,7 @@ pub(crate) struct Setting {
 }
 
 /// The winning value of every key that has one.
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 pub(crate) struct Settings {
     values: BTreeMap<&'static str, Setting>,
     /// What looked wrong but does not stop anything, such as an unknown variable.

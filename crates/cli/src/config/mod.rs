@@ -7,6 +7,7 @@ mod per_minute;
 
 use std::collections::BTreeMap;
 use std::fmt;
+use std::net::{IpAddr, Ipv4Addr};
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 use std::time::Duration;
@@ -25,7 +26,7 @@ use crate::fault::Fault;
 const MAX_LANGUAGE_CHARS: usize = 60;
 
 /// Everything that can be configured, checked.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(crate) struct Config {
     /// The folder of the workspaces.
     pub(crate) data_dir: PathBuf,
@@ -71,6 +72,14 @@ pub(crate) struct Config {
     pub(crate) requests_per_minute: PerMinute,
     /// Most tokens a minute.
     pub(crate) tokens_per_minute: PerMinute,
+    /// Where the server listens.
+    pub(crate) host: IpAddr,
+    /// On which port.
+    pub(crate) port: u16,
+    /// Origins of web pages that may ask the server.
+    pub(crate) cors_origins: Vec<String>,
+    /// Questions that the server works on at once.
+    pub(crate) max_concurrent_questions: usize,
     /// How long indexing waits for a service that is down.
     pub(crate) max_pause: Duration,
     /// How long a model may take to begin its answer.
@@ -262,6 +271,10 @@ fn check(settings: &Settings, surroundings: &Surroundings) -> anyhow::Result<Con
         max_concurrent_documents: number(settings, "max_concurrent_documents", 1)?.unwrap_or(1),
         requests_per_minute: per_minute(settings, "requests_per_minute")?,
         tokens_per_minute: per_minute(settings, "tokens_per_minute")?,
+        host: host(settings)?,
+        port: number(settings, "port", 0)?.unwrap_or(0),
+        cors_origins: cors_origins(settings)?,
+        max_concurrent_questions: number(settings, "max_concurrent_questions", 1)?.unwrap_or(1),
         max_pause: Duration::from_secs(number(settings, "max_pause_s", 0)?.unwrap_or(0)),
         first_byte_timeout: seconds("first_byte_timeout_s")?,
         idle_timeout: seconds("idle_timeout_s")?,
@@ -362,6 +375,32 @@ fn strategy(settings: &Settings) -> anyhow::Result<ChunkStrategy> {
         "recursive" => Ok(ChunkStrategy::Recursive),
         "token_window" => Ok(ChunkStrategy::TokenWindow),
         _ => Err(invalid("chunk_strategy", setting, "auto, headings, recursive or token_window")),
+    }
+}
+
+fn host(settings: &Settings) -> anyhow::Result<IpAddr> {
+    let Some(setting) = settings.get("host") else { return Ok(Ipv4Addr::LOCALHOST.into()) };
+    match setting.value.trim() {
+        "localhost" => Ok(Ipv4Addr::LOCALHOST.into()),
+        address => {
+            address.parse().map_err(|_| invalid("host", setting, "an address, such as 127.0.0.1 or 0.0.0.0"))
+        }
+    }
+}
+
+/// Origins as browsers send them: scheme, host and port alone.
+fn cors_origins(settings: &Settings) -> anyhow::Result<Vec<String>> {
+    let Some(setting) = settings.get("cors_origins") else { return Ok(Vec::new()) };
+    let is_origin = |origin: &str| {
+        let host = origin.strip_prefix("https://").or_else(|| origin.strip_prefix("http://"));
+        host.is_some_and(|host| {
+            !host.is_empty() && host.bytes().all(|b| b.is_ascii_graphic() && !b"/*,".contains(&b))
+        })
+    };
+    let origins: Vec<String> = setting.value.split(',').map(|origin| origin.trim().to_owned()).collect();
+    match origins.iter().all(|origin| is_origin(origin)) {
+        true => Ok(origins),
+        false => Err(invalid("cors_origins", setting, "origins such as https://app.example, without a path")),
     }
 }
 

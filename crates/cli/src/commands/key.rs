@@ -1,0 +1,139 @@
+//! `graphloom key` and `graphloom user`: who may use the server.
+
+use std::io::Read;
+
+use anyhow::Context;
+use graphloom_server::{AccessFile, Grant, KeyRecord, UserRecord, random_password};
+use serde_json::{Value, json};
+
+use super::App;
+use crate::args::{KeyCommand, UserCommand};
+use crate::fault::Exit;
+use crate::output::render::plain;
+use crate::wire;
+
+/// Bytes of standard input that are read for a password.
+const MAX_INPUT: u64 = 4096;
+
+/// Makes, lists or revokes keys.
+pub(crate) fn run(app: &App, command: &KeyCommand) -> anyhow::Result<Exit> {
+    let file = AccessFile::of(&app.config.data_dir);
+    let output = &app.output;
+    match command {
+        KeyCommand::Create { name, grant } => {
+            let key = file.change(|access| access.create_key(name, grant.grant(), wire::now()))?;
+            if output.json {
+                output.json(&key)?;
+            } else {
+                output.line(&key.secret)?;
+                output.note(format_args!(
+                    "this is the only time that it is shown; it {}. `graphloom key revoke {}` ends it",
+                    reach(&grant.grant()),
+                    key.id
+                ));
+            }
+        }
+        KeyCommand::List => {
+            let access = file.read()?;
+            if output.json {
+                output.json(&access.keys.iter().map(key_json).collect::<Vec<_>>())?;
+            } else {
+                for key in &access.keys {
+                    let revoked = key.revoked_at.map(|at| format!(", revoked {}", at.to_iso()));
+                    output.line(format_args!(
+                        "{}  {}  {}{}",
+                        key.id,
+                        plain(&key.name),
+                        reach(&key.grant),
+                        revoked.unwrap_or_default()
+                    ))?;
+                }
+            }
+        }
+        KeyCommand::Revoke { reference } => {
+            let revoked = file.change(|access| access.revoke_key(reference, wire::now()))?;
+            if output.json {
+                output.json(&json!({ "revoked": revoked }))?;
+            } else {
+                output.line(format_args!("revoked {}", revoked.join(", ")))?;
+            }
+        }
+    }
+    Ok(Exit::Done)
+}
+
+/// Makes, lists or removes users.
+pub(crate) fn users(app: &App, command: &UserCommand) -> anyhow::Result<Exit> {
+    let file = AccessFile::of(&app.config.data_dir);
+    let output = &app.output;
+    match command {
+        UserCommand::Add { name, grant, password_stdin } => {
+            let password = if *password_stdin { given()? } else { random_password()? };
+            file.change(|access| access.put_user(name, &password, grant.grant(), wire::now()))?;
+            let shown = (!password_stdin).then_some(&password);
+            if output.json {
+                output.json(&json!({ "user": name, "password": shown }))?;
+            } else if let Some(password) = shown {
+                output.line(password)?;
+                output.note(format_args!(
+                    "this is the only time that the password is shown; the user {}",
+                    reach(&grant.grant())
+                ));
+            } else {
+                output.line(format_args!("the user {} {}", plain(name), reach(&grant.grant())))?;
+            }
+        }
+        UserCommand::List => {
+            let access = file.read()?;
+            if output.json {
+                output.json(&access.users.iter().map(user_json).collect::<Vec<_>>())?;
+            } else {
+                for user in &access.users {
+                    output.line(format_args!("{}  {}", plain(&user.name), reach(&user.grant)))?;
+                }
+            }
+        }
+        UserCommand::Remove { name } => {
+            file.change(|access| access.remove_user(name))?;
+            if output.json {
+                output.json(&json!({ "removed": name }))?;
+            } else {
+                output.line(format_args!("removed {}", plain(name)))?;
+            }
+        }
+    }
+    Ok(Exit::Done)
+}
+
+/// The first line of standard input.
+fn given() -> anyhow::Result<String> {
+    let mut text = String::new();
+    std::io::stdin().lock().take(MAX_INPUT).read_to_string(&mut text).context("reading the password")?;
+    Ok(text.lines().next().unwrap_or_default().to_owned())
+}
+
+/// What a grant is good for, in words.
+fn reach(grant: &Grant) -> String {
+    let may = grant.right.name();
+    match &grant.workspaces {
+        None => format!("may {may} in every workspace"),
+        Some(only) => {
+            let names: Vec<&str> = only.iter().map(graphloom_core::WorkspaceId::as_str).collect();
+            format!("may {may} in {}", names.join(", "))
+        }
+    }
+}
+
+fn key_json(key: &KeyRecord) -> Value {
+    json!({
+        "id": key.id,
+        "name": key.name,
+        "grant": key.grant,
+        "created_at": key.created_at,
+        "revoked_at": key.revoked_at,
+    })
+}
+
+fn user_json(user: &UserRecord) -> Value {
+    json!({ "name": user.name, "grant": user.grant, "created_at": user.created_at })
+}

@@ -1,0 +1,135 @@
+//! `graphloom serve`: the built program answers over HTTP, indexes in the background, and stops cleanly.
+
+mod common;
+
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::TcpStream;
+use std::process::{Child, Stdio};
+use std::time::{Duration, Instant};
+
+use common::Graphloom;
+use serde_json::{Value, json};
+
+/// How long a test waits for what must come.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+struct Serving {
+    child: Child,
+    address: String,
+}
+
+impl Serving {
+    fn start(graphloom: &Graphloom, arguments: &[&str]) -> Self {
+        let arguments: Vec<&str> =
+            ["--json", "serve", "--port", "0"].iter().chain(arguments).copied().collect();
+        let mut command = graphloom.command(&arguments);
+        let mut child = command.stdout(Stdio::piped()).stderr(Stdio::null()).spawn().expect("it runs");
+        let mut line = String::new();
+        BufReader::new(child.stdout.take().expect("a pipe")).read_line(&mut line).expect("a line");
+        let said: Value = serde_json::from_str(&line).expect("JSON");
+        let address = said["url"].as_str().and_then(|url| url.strip_prefix("http://")).expect("an address");
+        Self { child, address: address.to_owned() }
+    }
+
+    /// The status and the body of the answer.
+    fn send(&self, method: &str, path: &str, key: &str, body: &Value) -> (u16, String) {
+        let mut stream = TcpStream::connect(&self.address).expect("connected");
+        stream.set_read_timeout(Some(PATIENCE)).expect("a timeout");
+        let body = body.to_string();
+        let request = format!(
+            "{method} {path} HTTP/1.1\r\nhost: {}\r\nconnection: close\r\nx-api-key: {key}\r\n\
+             content-type: application/json\r\ncontent-length: {}\r\n\r\n{body}",
+            self.address,
+            body.len()
+        );
+        stream.write_all(request.as_bytes()).expect("sent");
+        let mut answer = String::new();
+        stream.read_to_string(&mut answer).expect("an answer");
+        let status = answer.split(' ').nth(1).and_then(|status| status.parse().ok()).expect("a status");
+        let body = answer.split_once("\r\n\r\n").map(|(_, body)| body.to_owned()).unwrap_or_default();
+        (status, body)
+    }
+
+    fn ok(&self, method: &str, path: &str, key: &str, body: &Value) -> Value {
+        let (status, body) = self.send(method, path, key, body);
+        assert_eq!(status, 200, "{method} {path}: {body}");
+        serde_json::from_str(&body).expect("JSON")
+    }
+
+    #[cfg(unix)]
+    fn stop(mut self) {
+        let pid = self.child.id().to_string();
+        let killed = std::process::Command::new("kill").args(["-TERM", &pid]).status().expect("kill runs");
+        assert!(killed.success());
+        assert_eq!(self.child.wait().expect("it ends").code(), Some(0));
+    }
+}
+
+impl Drop for Serving {
+    fn drop(&mut self) {
+        // It may have ended already.
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+#[cfg(unix)]
+#[test]
+fn what_is_sent_is_indexed_answered_and_there_for_the_command_line() {
+    let graphloom = Graphloom::new();
+    let serving = Serving::start(&graphloom, &[]);
+    let text = "Tobias Renn succeeded Maren Oskoldt as director of Weir Station in 1995.";
+    let body = json!({ "text": text, "file_source": "station.md" });
+    serving.ok("POST", "/documents/text", "", &body);
+    let until = Instant::now() + PATIENCE;
+    while serving.ok("GET", "/documents/status_counts", "", &json!({}))["status_counts"]["processed"] != 1 {
+        assert!(Instant::now() < until, "not indexed");
+        std::thread::sleep(Duration::from_millis(50));
+    }
+    let question = json!({ "query": "Who succeeded Maren Oskoldt as director?" });
+    let answer = serving.ok("POST", "/query", "", &question);
+    assert!(answer["response"].as_str().expect("text").contains("Tobias Renn"), "{answer}");
+    assert_eq!(answer["references"][0]["file_path"], "station.md");
+    serving.stop();
+    assert!(graphloom.ok(&["ask", "Who succeeded Maren Oskoldt as director?"]).contains("Tobias Renn"));
+    graphloom.ok(&["check"]);
+}
+
+#[cfg(unix)]
+#[test]
+fn a_key_lets_in_until_it_is_revoked_and_the_network_needs_one() {
+    let graphloom = Graphloom::new();
+    graphloom.run(&["serve", "--host", "0.0.0.0", "--port", "0"]).exits(1).says("graphloom key create");
+    let made = graphloom.json(&["key", "create", "notes", "--right", "write", "--only", "default"]);
+    let (id, key) = (made["id"].as_str().expect("an id"), made["key"].as_str().expect("a key"));
+    let stored = std::fs::read_to_string(graphloom.path(".graphloom/access.json")).expect("the file");
+    assert!(!stored.contains(key.splitn(3, '_').nth(2).expect("a secret")));
+    let serving = Serving::start(&graphloom, &[]);
+    let ask = |key: &str| serving.send("GET", "/graph/label/list", key, &json!({})).0;
+    assert_eq!((ask(""), ask(key)), (403, 200));
+    assert_eq!(serving.send("DELETE", "/documents", key, &json!({})).0, 403);
+    assert_eq!(graphloom.json(&["key", "list"])[0]["id"], id);
+    graphloom.ok(&["key", "revoke", "notes"]);
+    assert_eq!(ask(key), 403);
+    graphloom.run(&["key", "revoke", "notes"]).exits(1).says("graphloom key list");
+    serving.stop();
+}
+
+#[test]
+fn a_users_password_is_given_or_made_and_never_kept() {
+    let graphloom = Graphloom::new();
+    let made = graphloom.ok(&["user", "add", "ada"]);
+    assert!(made.trim().len() >= 24, "{made}");
+    graphloom
+        .run_with_input(&["user", "add", "bob", "--password-stdin"], "short\n")
+        .exits(1)
+        .says("8 characters");
+    graphloom.run_with_input(&["user", "add", "bob", "--password-stdin"], "long enough\n").exits(0);
+    let stored = std::fs::read_to_string(graphloom.path(".graphloom/access.json")).expect("the file");
+    assert!(
+        !stored.contains(made.trim()) && !stored.contains("long enough") && stored.contains("$argon2id$")
+    );
+    assert!(graphloom.ok(&["user", "list"]).contains("ada  may read in every workspace"));
+    graphloom.ok(&["user", "remove", "ada"]);
+    graphloom.run(&["user", "remove", "ada"]).exits(1).says("graphloom user list");
+}

@@ -1,0 +1,257 @@
+//! Who may do what: keys, users and the tokens they log in to get, in one file of the data folder.
+//!
+//! Secrets are random, shown once and stored as hashes. The file is read again whenever it changed, so that a key that is
+//! revoked is refused from then on, whichever process revoked it.
+
+mod file;
+mod key;
+mod password;
+mod throttle;
+mod token;
+
+use std::collections::BTreeSet;
+
+use graphloom_core::{Timestamp, WorkspaceId};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+pub use file::{AccessError, AccessFile};
+pub use key::{KeyRecord, NewKey};
+pub use password::{MIN_PASSWORD_CHARS, UserRecord, random_password};
+pub(crate) use throttle::Throttle;
+pub(crate) use token::guest_token;
+
+/// Longest name of a key or user, in characters.
+pub(crate) const MAX_NAME_CHARS: usize = 100;
+
+/// How far a credential reaches; each includes the ones before.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Right {
+    /// Ask and look.
+    Read,
+    /// Also add, edit and remove.
+    Write,
+    /// Also clear whole workspaces.
+    Admin,
+}
+
+impl Right {
+    /// Every right, the least first.
+    pub const ALL: [Self; 3] = [Self::Read, Self::Write, Self::Admin];
+
+    /// Its name in output and on the command line.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Read => "read",
+            Self::Write => "write",
+            Self::Admin => "admin",
+        }
+    }
+}
+
+/// What a credential is good for.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Grant {
+    /// The workspaces; all, those to come included, where `None`.
+    pub workspaces: Option<BTreeSet<WorkspaceId>>,
+    /// What may be done there.
+    pub right: Right,
+}
+
+impl Grant {
+    /// Everything everywhere.
+    pub const ALL: Self = Self { workspaces: None, right: Right::Admin };
+
+    /// Whether it reaches a workspace.
+    pub fn reaches(&self, workspace: &WorkspaceId) -> bool {
+        self.workspaces.as_ref().is_none_or(|workspaces| workspaces.contains(workspace))
+    }
+}
+
+/// Who may do what, as the file says.
+#[derive(Debug, Default, Serialize, Deserialize)]
+pub struct Access {
+    /// Signs tokens; made with the first key or user, so that no installation shares one.
+    token_secret: Option<String>,
+    /// Keys, the oldest first, revoked ones included.
+    pub keys: Vec<KeyRecord>,
+    /// Users by name.
+    pub users: Vec<UserRecord>,
+}
+
+/// Who asks.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Caller {
+    /// For logs: what it showed, never a secret.
+    pub(crate) name: String,
+    /// What it may do.
+    pub(crate) grant: Grant,
+}
+
+/// Why somebody was not let in.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum NotLetIn {
+    /// Nothing was shown.
+    NoCredential,
+    /// The key is unknown or revoked.
+    BadKey,
+    /// The token is not ours, has expired, or its user is gone or has another password.
+    BadToken,
+}
+
+/// What a request shows of who asks.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Shown<'a> {
+    /// `X-API-Key`.
+    pub(crate) key: Option<&'a str>,
+    /// `Authorization: Bearer`; a token or a key.
+    pub(crate) bearer: Option<&'a str>,
+}
+
+impl Access {
+    /// Whether there is anybody to tell apart. A revoked key counts: revoking the last one must not open the doors.
+    pub fn is_empty(&self) -> bool {
+        self.keys.is_empty() && self.users.is_empty()
+    }
+
+    /// Who shows this.
+    pub(crate) fn identify(&self, shown: Shown<'_>, now: Timestamp) -> Result<Caller, NotLetIn> {
+        if let Some(key) = shown.key {
+            return self.key(key).ok_or(NotLetIn::BadKey);
+        }
+        let Some(bearer) = shown.bearer else { return Err(NotLetIn::NoCredential) };
+        if key::looks_like_one(bearer) {
+            return self.key(bearer).ok_or(NotLetIn::BadKey);
+        }
+        let user = token::holder(self, bearer, now).ok_or(NotLetIn::BadToken)?;
+        Ok(Caller { name: format!("user {}", user.name), grant: user.grant.clone() })
+    }
+
+    fn key(&self, shown: &str) -> Option<Caller> {
+        let key = key::find(&self.keys, shown)?;
+        Some(Caller { name: format!("key {}", key.id), grant: key.grant.clone() })
+    }
+
+    /// The secret that signs tokens, made where there is none.
+    fn ensure_token_secret(&mut self) -> Result<(), AccessError> {
+        if self.token_secret.is_none() {
+            self.token_secret = Some(hex(&random::<32>()?));
+        }
+        Ok(())
+    }
+}
+
+/// A checked name of a key or user: it is printed and logged.
+fn check_name(name: &str) -> Result<(), AccessError> {
+    let fits = !name.is_empty() && name.chars().count() <= MAX_NAME_CHARS;
+    if fits && name.trim() == name && !name.chars().any(char::is_control) {
+        return Ok(());
+    }
+    Err(AccessError::Name { name: name.to_owned() })
+}
+
+/// Random bytes of the operating system.
+pub(crate) fn random<const N: usize>() -> Result<[u8; N], AccessError> {
+    let mut bytes = [0; N];
+    getrandom::fill(&mut bytes).map_err(|error| AccessError::Random { what: error.to_string() })?;
+    Ok(bytes)
+}
+
+/// Bytes as lower-case digits.
+pub(crate) fn hex(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const NOW: Timestamp = Timestamp(1_000_000);
+
+    fn reading(workspace: &str) -> Grant {
+        let workspace = WorkspaceId::new(workspace).expect("a name");
+        Grant { workspaces: Some(BTreeSet::from([workspace])), right: Right::Read }
+    }
+
+    #[test]
+    fn a_key_opens_what_it_was_made_for_until_it_is_revoked_and_is_not_stored() {
+        let mut access = Access::default();
+        assert!(access.is_empty());
+        let key = access.create_key("notes", reading("alpha"), NOW).expect("random bytes");
+        let stored = serde_json::to_string(&access).expect("JSON");
+        let secret = key.secret.splitn(3, '_').nth(2).expect("a secret");
+        assert!(secret.len() >= 43 && !stored.contains(secret), "{stored}");
+
+        for shown in [
+            Shown { key: Some(&key.secret), bearer: None },
+            Shown { key: None, bearer: Some(&key.secret) },
+            Shown { key: Some(&key.secret), bearer: Some("a guest's token") },
+        ] {
+            assert_eq!(access.identify(shown, NOW).expect("let in").grant, reading("alpha"));
+        }
+        let almost = format!("{}x", &key.secret[..key.secret.len() - 1]);
+        let other = access.create_key("other", Grant::ALL, NOW).expect("random bytes");
+        let mixed = format!("glk_{}_{secret}", other.id);
+        for wrong in ["", "glk_", "glk__", &almost, &mixed, "glk_000000000000_AAAA"] {
+            let shown = Shown { key: Some(wrong), bearer: None };
+            assert_eq!(access.identify(shown, NOW), Err(NotLetIn::BadKey), "{wrong}");
+        }
+
+        access.revoke_key("notes", NOW).expect("known");
+        let shown = Shown { key: Some(&key.secret), bearer: None };
+        assert_eq!(access.identify(shown, NOW), Err(NotLetIn::BadKey));
+        assert!(!access.is_empty(), "revoking keys must not open the doors");
+        assert!(access.revoke_key("notes", NOW).is_err());
+    }
+
+    #[test]
+    fn a_token_ends_with_its_time_its_user_and_its_password() {
+        let mut access = Access::default();
+        access.put_user("ada", "correct horse", Grant::ALL, NOW).expect("a user");
+        assert!(access.check_password("ada", "correct horse"));
+        assert!(!access.check_password("ada", "correct horse ") && !access.check_password("bob", ""));
+        let token = access.token_of("ada", NOW).expect("a user");
+        let check = |access: &Access, token: &str, now| {
+            access.identify(Shown { key: None, bearer: Some(token) }, now).map(|caller| caller.name)
+        };
+        assert_eq!(check(&access, &token, NOW), Ok("user ada".to_owned()));
+        let later = Timestamp(NOW.0 + 49 * 3600 * 1000);
+        assert_eq!(check(&access, &token, later), Err(NotLetIn::BadToken));
+        let parts: Vec<&str> = token.split('.').collect();
+        for forged in [
+            String::new(),
+            "..".to_owned(),
+            format!("{}.{}.", parts[0], parts[1]),
+            format!("{}.{}.{}", parts[1], parts[1], parts[2]),
+            // {"alg":"none"}
+            format!("eyJhbGciOiJub25lIn0.{}.", parts[1]),
+            guest_token(&[7; 32], NOW),
+        ] {
+            assert_eq!(check(&access, &forged, NOW), Err(NotLetIn::BadToken), "{forged}");
+        }
+        let mut other = Access::default();
+        other.put_user("ada", "correct horse", Grant::ALL, NOW).expect("a user");
+        assert_eq!(
+            check(&other, &token, NOW),
+            Err(NotLetIn::BadToken),
+            "no two installations share a secret"
+        );
+        access.put_user("ada", "another one", Grant::ALL, NOW).expect("a user");
+        assert_eq!(check(&access, &token, NOW), Err(NotLetIn::BadToken));
+        let token = access.token_of("ada", NOW).expect("a user");
+        access.remove_user("ada").expect("known");
+        assert_eq!(check(&access, &token, NOW), Err(NotLetIn::BadToken));
+    }
+
+    #[test]
+    fn names_that_would_confuse_a_log_are_refused() {
+        let mut access = Access::default();
+        for name in ["", " ", "a\nb", "a ", &"x".repeat(101)] {
+            assert!(access.create_key(name, Grant::ALL, NOW).is_err(), "{name:?}");
+            assert!(access.put_user(name, "long enough", Grant::ALL, NOW).is_err(), "{name:?}");
+        }
+        assert!(access.put_user("ada", "short", Grant::ALL, NOW).is_err());
+        assert!(access.is_empty());
+    }
+}

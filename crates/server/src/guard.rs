@@ -1,0 +1,271 @@
+//! In front of every route: who asks, whether it may, whether there is room, and how much it may send.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use axum::body::Body;
+use axum::extract::{Request, State};
+use axum::http::{HeaderMap, Uri, header};
+use axum::middleware::Next;
+use axum::response::{IntoResponse, Response};
+use graphloom_core::WorkspaceId;
+use http_body_util::Limited;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+
+use crate::access::{Access, Caller, Grant, NotLetIn, Right, Shown};
+use crate::app::{App, now};
+use crate::limits::COME_BACK;
+use crate::problem::{Problem, chain};
+use crate::route::{Load, Method, Needs, Route};
+
+/// Names the workspace of a request [LightRAG].
+pub(crate) const WORKSPACE_HEADER: &str = "lightrag-workspace";
+/// Names it in the path: `/w/NAME/...`.
+const WORKSPACE_PREFIX: &str = "/w/";
+
+/// What the guard found out, for the handler and the log.
+#[derive(Debug, Clone)]
+pub(crate) struct Admitted {
+    /// Who asks.
+    pub(crate) caller: Caller,
+    /// Of which workspace.
+    pub(crate) workspace: WorkspaceId,
+    /// Held as long as the request takes part of the server's capacity.
+    pub(crate) turn: Option<Arc<OwnedSemaphorePermit>>,
+}
+
+/// A workspace as the path names it.
+#[derive(Debug, Clone)]
+struct Prefixed(String);
+
+/// Takes `/w/NAME` off the path, before the route is looked for.
+pub(crate) fn take_prefix<B>(mut request: axum::http::Request<B>) -> axum::http::Request<B> {
+    let uri = request.uri();
+    let Some((name, rest)) = uri.path().strip_prefix(WORKSPACE_PREFIX).and_then(|path| path.split_once('/'))
+    else {
+        return request;
+    };
+    let rest = match uri.query() {
+        Some(query) => format!("/{rest}?{query}"),
+        None => format!("/{rest}"),
+    };
+    let (name, Ok(rest)) = (name.to_owned(), rest.parse::<Uri>()) else { return request };
+    *request.uri_mut() = rest;
+    request.extensions_mut().insert(Prefixed(name));
+    request
+}
+
+/// The guard of one route.
+pub(crate) async fn guard(
+    State((app, route)): State<(App, &'static Route)>,
+    mut request: Request,
+    next: Next,
+) -> Response {
+    let admitted = match check_request(&app, route, &request) {
+        Ok(admitted) => take_turn(&app, route, admitted).await,
+        Err(problem) => Err(problem),
+    };
+    let admitted = match admitted {
+        Ok(admitted) => admitted,
+        Err(problem) => return problem.into_response(),
+    };
+    request.extensions_mut().insert(admitted.clone());
+    let request = request.map(|body| Body::new(Limited::new(body, route.max_body)));
+    let mut response = next.run(request).await;
+    response.extensions_mut().insert(Admitted { turn: None, ..admitted });
+    response
+}
+
+/// Who asks, of which workspace, and whether that is allowed and small enough.
+fn check_request(app: &App, route: &'static Route, request: &Request) -> Result<Admitted, Problem> {
+    let access = app.access.read().map_err(|error| {
+        tracing::error!(error = chain(&error), "keys and users cannot be read, so nobody is let in");
+        let what = "the server cannot read who may do what, and lets nobody in; its log says why";
+        Problem::new(axum::http::StatusCode::SERVICE_UNAVAILABLE, what)
+    })?;
+    let caller = identify(app, &access, route, request);
+    let workspace = workspace_of(app, request);
+    let (caller, workspace) = match route.needs {
+        Needs::Nothing => {
+            // Nothing is refused here, and what a caller shows only says more.
+            let nobody = Grant { workspaces: Some(BTreeSet::new()), right: Right::Read };
+            let caller = caller.unwrap_or(Caller { name: "nobody".to_owned(), grant: nobody });
+            (caller, workspace.unwrap_or_else(|_| app.default_workspace.clone()))
+        }
+        Needs::Credential => (caller?, workspace?),
+        Needs::Workspace(right) => {
+            let (caller, workspace) = (caller?, workspace?);
+            check(&caller, right, &workspace)?;
+            (caller, workspace)
+        }
+    };
+    // After the credential: what is said about sizes is for who may send them.
+    let declared = request.headers().get(header::CONTENT_LENGTH);
+    let declared = declared.and_then(|value| value.to_str().ok()?.parse::<u64>().ok());
+    if declared.is_some_and(|bytes| bytes > route.max_body as u64) {
+        return Err(Problem::too_large(route.max_body));
+    }
+    Ok(Admitted { caller, workspace, turn: None })
+}
+
+/// The same once there is room for it.
+async fn take_turn(app: &App, route: &'static Route, admitted: Admitted) -> Result<Admitted, Problem> {
+    let turn = match route.load {
+        Load::None => None,
+        Load::Look => Some(turn(app, &app.looks).await?),
+        Load::Question => Some(turn(app, &app.questions).await?),
+        Load::Change => Some(turn(app, &app.changes).await?),
+    };
+    Ok(Admitted { turn: turn.map(Arc::new), ..admitted })
+}
+
+/// Who asks. Where there are no keys and users, everybody on this machine may do everything, and nobody else anything.
+fn identify(app: &App, access: &Access, route: &'static Route, request: &Request) -> Result<Caller, Problem> {
+    if access.is_empty() && app.is_loopback {
+        check_local(app, route, request)?;
+        return Ok(Caller { name: "local".to_owned(), grant: Grant::ALL });
+    }
+    let headers = request.headers();
+    let bearer = text(headers, header::AUTHORIZATION.as_str()).and_then(bearer_of);
+    let shown = Shown { key: text(headers, "x-api-key").filter(|key| !key.is_empty()), bearer };
+    access.identify(shown, now()).map_err(|not| refuse(access, route, not))
+}
+
+/// In the words and with the status at which LightRAG's clients ask for a key (403) or a login (401). Those of other
+/// protocols get 401 always.
+fn refuse(access: &Access, route: &'static Route, not: NotLetIn) -> Problem {
+    let has_users = !access.users.is_empty();
+    let key_problem = |detail: &str| match has_users || route.is_foreign() {
+        true => Problem::unauthorized(detail),
+        false => Problem::forbidden(detail),
+    };
+    match not {
+        NotLetIn::NoCredential if has_users => {
+            Problem::unauthorized("No credentials provided. Please login.")
+        }
+        NotLetIn::NoCredential => key_problem("API Key required"),
+        NotLetIn::BadKey => key_problem("Invalid API Key"),
+        NotLetIn::BadToken if has_users => Problem::unauthorized("Invalid token. Please login again."),
+        NotLetIn::BadToken => key_problem("API Key required"),
+    }
+    .remedy(Some("`graphloom key create NAME` makes a key; send it as X-API-Key or as Authorization: Bearer"))
+}
+
+/// Whether the right and the workspace are the caller's. What it cannot reach reads the same whether it exists or not.
+fn check(caller: &Caller, right: Right, workspace: &WorkspaceId) -> Result<(), Problem> {
+    if !caller.grant.reaches(workspace) {
+        return Err(Problem::forbidden(format!("this credential is not for workspace {workspace}")));
+    }
+    if caller.grant.right < right {
+        let (has, needs) = (caller.grant.right.name(), right.name());
+        return Err(Problem::forbidden(format!("this credential may {has}; this needs the right {needs}")));
+    }
+    Ok(())
+}
+
+/// Without credentials only programs of this machine may ask. A browser here runs pages from anywhere: one that was led
+/// to our port by a name of its own is refused by the host it asks for, others by the origin that sends them.
+fn check_local(app: &App, route: &'static Route, request: &Request) -> Result<(), Problem> {
+    let host = text(request.headers(), header::HOST.as_str()).map(str::to_owned);
+    let host = host.or_else(|| request.uri().authority().map(ToString::to_string)).unwrap_or_default();
+    if !is_local_name(&host) {
+        return Err(Problem::forbidden("the server is open to this machine alone, under its own names")
+            .remedy(Some("ask for localhost or 127.0.0.1, or make a key with `graphloom key create NAME`")));
+    }
+    let Some(origin) = text(request.headers(), header::ORIGIN.as_str()) else { return Ok(()) };
+    let is_ours = origin.split_once("://").is_some_and(|(_, from)| from == host);
+    if is_ours || route.method == Method::Get || app.cors_origins.iter().any(|known| known == origin) {
+        return Ok(());
+    }
+    Err(Problem::forbidden("pages of other origins may not change anything here")
+        .remedy(Some("name the origin with --cors-origin, if you trust it")))
+}
+
+/// Whether a host, with or without a port, is a name of this machine.
+fn is_local_name(host: &str) -> bool {
+    let name = match host.strip_prefix('[') {
+        Some(bracketed) => bracketed.split(']').next().unwrap_or_default(),
+        None => host.split(':').next().unwrap_or_default(),
+    };
+    name.eq_ignore_ascii_case("localhost") || name.parse().is_ok_and(|ip: std::net::IpAddr| ip.is_loopback())
+}
+
+/// The workspace that a request names, by its path or its header, or the default one.
+fn workspace_of(app: &App, request: &Request) -> Result<WorkspaceId, Problem> {
+    let prefixed = request.extensions().get::<Prefixed>().map(|Prefixed(name)| name.as_str());
+    let header = match request.headers().get(WORKSPACE_HEADER) {
+        Some(value) => {
+            Some(value.to_str().map_err(|_| Problem::invalid("the workspace header is not text"))?.trim())
+        }
+        None => None,
+    };
+    let name = match (prefixed, header.filter(|name| !name.is_empty())) {
+        (None, None) => return Ok(app.default_workspace.clone()),
+        (Some(one), Some(other)) if one != other => {
+            let what = format!("the path names workspace {one:?} and the header {other:?}");
+            return Err(Problem::invalid(what));
+        }
+        (Some(name), _) | (None, Some(name)) => name,
+    };
+    WorkspaceId::new(name).map_err(|error| Problem::invalid(error.to_string()))
+}
+
+/// Waits for a turn, but not for long.
+async fn turn(app: &App, turns: &Arc<Semaphore>) -> Result<OwnedSemaphorePermit, Problem> {
+    let full = || Problem::busy("the server is at work on as many requests as it takes on", COME_BACK);
+    let turn = tokio::time::timeout(app.limits.turn, Arc::clone(turns).acquire_owned()).await;
+    // The semaphore is never closed; were it, nothing would be taken on.
+    turn.map_err(|_| full())?.map_err(|_| full())
+}
+
+fn text<'a>(headers: &'a HeaderMap, name: &str) -> Option<&'a str> {
+    headers.get(name).and_then(|value| value.to_str().ok())
+}
+
+fn bearer_of(authorization: &str) -> Option<&str> {
+    let (scheme, credential) = authorization.split_once(' ')?;
+    let credential = credential.trim();
+    (scheme.eq_ignore_ascii_case("bearer") && !credential.is_empty()).then_some(credential)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_names_of_this_machine_are_local() {
+        for host in ["localhost", "LocalHost:9621", "127.0.0.1:9621", "127.0.0.1", "[::1]:9621", "127.8.9.1"]
+        {
+            assert!(is_local_name(host), "{host}");
+        }
+        for host in
+            ["", "evil.example", "localhost.evil.example", "127.0.0.1.evil.example", "10.0.0.1", "[::2]"]
+        {
+            assert!(!is_local_name(host), "{host}");
+        }
+    }
+
+    #[test]
+    fn the_workspace_is_taken_off_the_path_and_the_query_stays() {
+        let check = |uri: &str| {
+            let request = axum::http::Request::builder().uri(uri).body(()).expect("a request");
+            let request = take_prefix(request);
+            let name = request.extensions().get::<Prefixed>().map(|Prefixed(name)| name.clone());
+            (request.uri().to_string(), name)
+        };
+        assert_eq!(check("/w/alpha/query?a=/w/b"), ("/query?a=/w/b".to_owned(), Some("alpha".to_owned())));
+        assert_eq!(check("/w/../query"), ("/query".to_owned(), Some("..".to_owned())));
+        assert_eq!(check("/w/alpha/w/beta/query"), ("/w/beta/query".to_owned(), Some("alpha".to_owned())));
+        assert_eq!(check("/w/alpha"), ("/w/alpha".to_owned(), None));
+        assert_eq!(check("/query"), ("/query".to_owned(), None));
+    }
+
+    #[test]
+    fn a_bearer_is_read_whatever_its_case_and_nothing_else_is() {
+        assert_eq!(bearer_of("Bearer abc"), Some("abc"));
+        assert_eq!(bearer_of("bearer  abc "), Some("abc"));
+        for other in ["Basic abc", "Bearer", "Bearer ", ""] {
+            assert_eq!(bearer_of(other), None, "{other:?}");
+        }
+    }
+}

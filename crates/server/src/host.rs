@@ -1,0 +1,58 @@
+//! The port through which the server gets its workspaces.
+
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use graphloom_core::{StoreError, WorkspaceId};
+use graphloom_engine::Engine;
+use graphloom_engine::index::{Reading, Source};
+use graphloom_engine::parse::ParseLimits;
+
+/// Brings what the server serves: the program implements it with its stores, models and readers.
+#[async_trait]
+pub trait Host: Send + Sync {
+    /// The workspaces that exist, ascending.
+    async fn workspaces(&self) -> Result<Vec<WorkspaceId>, HostError>;
+
+    /// A workspace with everything it is served with; `None` where it does not exist and is not to be made.
+    ///
+    /// The server calls it once for each workspace and keeps what it gets.
+    async fn open(&self, workspace: &WorkspaceId, missing: Missing) -> Result<Option<Opened>, HostError>;
+
+    /// Reads sources that strangers sent into text, each where it can be stopped; the order stays.
+    async fn read(&self, sources: Vec<Source>, limits: ParseLimits) -> Vec<Reading>;
+}
+
+/// What to do about a workspace that does not exist.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Missing {
+    /// Make it.
+    Create,
+    /// Leave it so.
+    Leave,
+}
+
+/// An open workspace.
+#[derive(Clone)]
+pub struct Opened {
+    /// Answers questions: its calls fail when their attempts are used up, for somebody waits.
+    pub asking: Engine,
+    /// Indexes and edits: its calls wait for services that are down. On the same store.
+    pub indexing: Engine,
+    /// Instructions for the answer model that stand before those of every question.
+    pub user_prompt_prefix: String,
+    /// Whether the worker of a name has ended.
+    pub gone: Arc<dyn Fn(&str) -> bool + Send + Sync>,
+    /// Brings the indexes beside the store up to date; called where it may block.
+    pub catch_up: Arc<dyn Fn() -> Result<(), StoreError> + Send + Sync>,
+}
+
+/// Why a workspace cannot be served.
+#[derive(Debug, Clone, thiserror::Error)]
+#[error("{message}")]
+pub struct HostError {
+    /// What is wrong, with its causes.
+    pub message: String,
+    /// What can be done about it.
+    pub remedy: Option<String>,
+}

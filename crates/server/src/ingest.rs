@@ -1,0 +1,279 @@
+//! The worker of a workspace: whenever something waits, indexes it in the background.
+
+use std::collections::{BTreeMap, VecDeque};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use graphloom_core::{DocumentId, Progress, StoreError, Timestamp, WorkspaceId};
+use graphloom_engine::index::{self, RunReport};
+use tokio::runtime::Handle;
+use tokio::sync::{Notify, watch};
+
+use crate::host::Opened;
+use crate::problem::chain;
+
+/// How often it looks for work that another process left.
+const LOOK: Duration = Duration::from_secs(30);
+/// How long it rests at most after runs that failed.
+const LONGEST_REST: Duration = Duration::from_secs(900);
+/// Messages that are kept [LightRAG].
+const MAX_MESSAGES: usize = 1000;
+
+/// A workspace's worker as others see it.
+pub(crate) struct Ingest {
+    wake: Notify,
+    state: Mutex<Pipeline>,
+    ended: watch::Receiver<bool>,
+}
+
+/// How far a run is.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Pipeline {
+    /// Whether one is under way.
+    pub(crate) busy: bool,
+    /// When the latest began.
+    pub(crate) started_at: Option<Timestamp>,
+    /// Documents it has seen so far.
+    pub(crate) documents: usize,
+    /// Documents it is done with, one way or another.
+    pub(crate) done: usize,
+    /// Documents it is at, with their progress.
+    at: BTreeMap<DocumentId, bool>,
+    /// What it said, the latest last.
+    pub(crate) messages: VecDeque<String>,
+}
+
+impl Pipeline {
+    fn say(&mut self, message: String) {
+        if self.messages.len() >= MAX_MESSAGES {
+            self.messages.pop_front();
+        }
+        self.messages.push_back(message);
+    }
+
+    fn see(&mut self, document: &DocumentId, is_done: bool) {
+        let before = self.at.insert(document.clone(), is_done);
+        self.documents += usize::from(before.is_none());
+        self.done += usize::from(is_done && before != Some(true));
+    }
+
+    fn show(&mut self, progress: Progress) {
+        match progress {
+            Progress::Accepted { .. } | Progress::Settled { .. } => {}
+            Progress::Advanced { document, source, done, total, .. } => {
+                let is_new = !self.at.contains_key(&document);
+                self.see(&document, false);
+                if is_new || done == total {
+                    self.say(format!("{source}: {done} of {total} chunks"));
+                }
+            }
+            Progress::ChunkFailed { source, ordinal, reason, .. } => {
+                self.say(format!("{source}: chunk {ordinal} failed: {reason}"));
+            }
+            Progress::ChunkDamaged { source, ordinal, reason, .. } => {
+                self.say(format!("{source}: chunk {ordinal} lost records: {reason}"));
+            }
+            Progress::Finished { document, source, .. } => {
+                self.see(&document, true);
+                self.say(format!("{source}: in the graph"));
+            }
+            Progress::Cancelled { document, source } => {
+                self.see(&document, true);
+                self.say(format!("{source}: cancelled"));
+            }
+            Progress::Failed { document, source, reason } => {
+                self.see(&document, true);
+                self.say(format!("{source}: stopped: {reason}"));
+            }
+            Progress::Paused { service, reason, .. } => {
+                self.say(format!("{service} is waited for: {reason}"))
+            }
+            Progress::Resumed { service } => self.say(format!("{service} answers again")),
+        }
+    }
+}
+
+impl Ingest {
+    /// Starts the worker; it ends when `stop` says so.
+    pub(crate) fn start(workspace: WorkspaceId, opened: Opened, stop: watch::Receiver<bool>) -> Arc<Self> {
+        let (ending, ended) = watch::channel(false);
+        let ingest = Arc::new(Self { wake: Notify::new(), state: Mutex::default(), ended });
+        let worker = Arc::clone(&ingest);
+        tokio::spawn(async move {
+            worker.work(workspace, Arc::new(opened), stop).await;
+            // Nobody waits any more where there is no receiver.
+            let _ = ending.send(true);
+        });
+        ingest
+    }
+
+    /// Something waits: look now.
+    pub(crate) fn wake(&self) {
+        self.wake.notify_one();
+    }
+
+    /// How far it is.
+    pub(crate) fn pipeline(&self) -> Pipeline {
+        self.lock().clone()
+    }
+
+    /// Waits until the worker has ended.
+    pub(crate) async fn stopped(&self) {
+        // An error means that it ended too.
+        let _ = self.ended.clone().wait_for(|ended| *ended).await;
+    }
+
+    fn lock(&self) -> std::sync::MutexGuard<'_, Pipeline> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    async fn work(
+        self: Arc<Self>,
+        workspace: WorkspaceId,
+        opened: Arc<Opened>,
+        mut stop: watch::Receiver<bool>,
+    ) {
+        let mut rest = LOOK;
+        while !*stop.borrow() {
+            let went_well = match waits(&opened).await {
+                Ok(true) => Some(Arc::clone(&self).run_apart(&workspace, &opened, &stop).await),
+                Ok(false) => None,
+                Err(error) => {
+                    tracing::error!(%workspace, error = chain(&error), "looking for work failed");
+                    Some(false)
+                }
+            };
+            rest = match went_well {
+                None | Some(true) => LOOK,
+                Some(false) => (rest * 2).min(LONGEST_REST),
+            };
+            tokio::select! {
+                () = self.wake.notified() => {}
+                () = tokio::time::sleep(rest) => {}
+                _ = stop.wait_for(|stop| *stop) => {}
+            }
+        }
+    }
+
+    /// One run on a thread of its own, so that what it computes does not hold up requests; whether nothing of it has to be
+    /// tried again.
+    async fn run_apart(
+        self: Arc<Self>,
+        workspace: &WorkspaceId,
+        opened: &Arc<Opened>,
+        stop: &watch::Receiver<bool>,
+    ) -> bool {
+        let (workspace, opened, mut stop) = (workspace.clone(), Arc::clone(opened), stop.clone());
+        let (runtime, worker) = (Handle::current(), Arc::clone(&self));
+        let run = tokio::task::spawn_blocking(move || {
+            runtime.block_on(async {
+                // A run that is dropped leaves nothing half-written.
+                tokio::select! {
+                    went_well = worker.run(&workspace, &opened) => went_well,
+                    _ = stop.wait_for(|stop| *stop) => true,
+                }
+            })
+        });
+        let went_well = run.await;
+        self.lock().busy = false;
+        went_well.unwrap_or_else(|error| {
+            tracing::error!(%error, "indexing panicked");
+            false
+        })
+    }
+
+    /// One run; whether nothing of it has to be tried again.
+    async fn run(&self, workspace: &WorkspaceId, opened: &Opened) -> bool {
+        let started_at = Some(opened.indexing.clock.now());
+        {
+            let mut state = self.lock();
+            let messages = std::mem::take(&mut state.messages);
+            *state = Pipeline { busy: true, started_at, messages, ..Pipeline::default() };
+            state.say("indexing began".to_owned());
+        }
+        let show = |progress| self.lock().show(progress);
+        let outcome = index::run(&opened.indexing, &show, opened.gone.as_ref()).await;
+        let catch_up = Arc::clone(&opened.catch_up);
+        match tokio::task::spawn_blocking(move || catch_up()).await {
+            Ok(Ok(())) => {}
+            // They are caches: a search does it where this failed, and says why it cannot.
+            Ok(Err(error)) => tracing::warn!(%workspace, error = chain(&error), "indexes are not up to date"),
+            Err(error) => tracing::warn!(%workspace, %error, "indexes are not up to date"),
+        }
+        let (said, went_well) = match &outcome {
+            Ok(report) => (end_of(report), !report.is_partial()),
+            Err(error) => (format!("indexing stopped: {}", chain(error)), false),
+        };
+        match went_well {
+            true => tracing::info!(%workspace, said, "indexed"),
+            false => tracing::warn!(%workspace, said, "indexing has to be tried again"),
+        }
+        self.lock().say(said);
+        went_well
+    }
+}
+
+/// Whether there is something to do that may be done.
+async fn waits(opened: &Opened) -> Result<bool, StoreError> {
+    let engine = &opened.indexing;
+    let snapshot = engine.store.snapshot().await?;
+    if snapshot.queue().await?.is_paused() {
+        return Ok(false);
+    }
+    if !snapshot.claimable_jobs(engine.clock.now(), 1).await?.is_empty() {
+        return Ok(true);
+    }
+    // Leases of a process that was killed are void, though they have not expired.
+    let left = index::queued(snapshot.as_ref()).await?;
+    let jobs = snapshot.jobs(&left).await?;
+    let is_left = jobs.into_iter().flatten().any(|job| {
+        job.state.is_open()
+            && job.lease.is_none_or(|lease| lease.owner == engine.index.worker || (opened.gone)(&lease.owner))
+    });
+    Ok(is_left || !snapshot.scan_stale(None, 1).await?.is_empty())
+}
+
+fn end_of(report: &RunReport) -> String {
+    let mut said = format!("indexing ended: {} documents in the graph", report.finished);
+    for (count, what) in [
+        (report.incomplete, "of them incomplete"),
+        (report.failed, "stopped"),
+        (report.cancelled, "cancelled"),
+        (report.stale, "descriptions without their summary"),
+    ] {
+        if count > 0 {
+            said.push_str(&format!(", {count} {what}"));
+        }
+    }
+    if let Some(reason) = &report.stale_reason {
+        said.push_str(&format!(" ({reason})"));
+    }
+    said
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_document_counts_once_and_old_messages_go() {
+        let mut pipeline = Pipeline::default();
+        let document = DocumentId::from_stored("doc-1");
+        let source = "a.md".to_owned();
+        for done in 0..=3 {
+            let (document, source) = (document.clone(), source.clone());
+            let stage = graphloom_core::Stage::Extract;
+            pipeline.show(Progress::Advanced { document, source, stage, done, total: 3 });
+        }
+        for _ in 0..2 {
+            let (document, source) = (document.clone(), source.clone());
+            pipeline.show(Progress::Finished { document, source, chunks: 3, failed: 0, damaged: 0 });
+        }
+        assert_eq!((pipeline.documents, pipeline.done), (1, 1));
+        for number in 0..2000 {
+            pipeline.say(number.to_string());
+        }
+        assert_eq!(pipeline.messages.len(), MAX_MESSAGES);
+        assert_eq!(pipeline.messages.back().map(String::as_str), Some("1999"));
+    }
+}

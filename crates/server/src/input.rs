@@ -1,0 +1,154 @@
+//! Reading what a request brings, with every fault answered in one form.
+
+use std::sync::Arc;
+
+use axum::body::Body;
+use axum::extract::{FromRequest, FromRequestParts, Path, Query, Request};
+use axum::http::request::Parts;
+use axum::http::{HeaderMap, StatusCode, header};
+use bytes::Bytes;
+use http_body_util::{BodyExt, LengthLimitError};
+use serde::de::DeserializeOwned;
+
+use crate::app::App;
+use crate::guard::Admitted;
+use crate::host::Missing;
+use crate::problem::Problem;
+use crate::routes::max_body_of;
+use crate::space::Space;
+
+/// A JSON body.
+pub(crate) struct Json<T>(pub(crate) T);
+
+impl<T: DeserializeOwned> FromRequest<App> for Json<T> {
+    type Rejection = Problem;
+
+    async fn from_request(request: Request, app: &App) -> Result<Self, Problem> {
+        // A page of another origin can send text and forms unasked, but not this kind.
+        if !is_kind(request.headers(), "application/json") {
+            let what = "the body must be JSON, sent with Content-Type: application/json";
+            return Err(Problem::new(StatusCode::UNSUPPORTED_MEDIA_TYPE, what));
+        }
+        let bytes = read(request, app).await?;
+        serde_json::from_slice(&bytes)
+            .map(Self)
+            .map_err(|error| Problem::invalid(format!("the body cannot be read: {error}")))
+    }
+}
+
+/// The fields of a form.
+pub(crate) struct Form<T>(pub(crate) T);
+
+impl<T: DeserializeOwned> FromRequest<App> for Form<T> {
+    type Rejection = Problem;
+
+    async fn from_request(request: Request, app: &App) -> Result<Self, Problem> {
+        if !is_kind(request.headers(), "application/x-www-form-urlencoded") {
+            let what = "the body must be a form, sent with Content-Type: application/x-www-form-urlencoded";
+            return Err(Problem::new(StatusCode::UNSUPPORTED_MEDIA_TYPE, what));
+        }
+        let bytes = read(request, app).await?;
+        let form = axum::http::Request::builder()
+            .method("POST")
+            .header(header::CONTENT_TYPE, "application/x-www-form-urlencoded")
+            .body(Body::from(bytes))
+            .map_err(|error| Problem::invalid(error.to_string()))?;
+        let axum::Form(form) =
+            axum::Form::from_request(form, app).await.map_err(|error| Problem::invalid(error.body_text()))?;
+        Ok(Self(form))
+    }
+}
+
+/// Parameters after the question mark.
+pub(crate) struct Params<T>(pub(crate) T);
+
+impl<T: DeserializeOwned + Send> FromRequestParts<App> for Params<T> {
+    type Rejection = Problem;
+
+    async fn from_request_parts(parts: &mut Parts, app: &App) -> Result<Self, Problem> {
+        let Query(params) = Query::from_request_parts(parts, app)
+            .await
+            .map_err(|error| Problem::invalid(error.body_text()))?;
+        Ok(Self(params))
+    }
+}
+
+/// The one parameter of a path.
+pub(crate) struct Named(pub(crate) String);
+
+impl FromRequestParts<App> for Named {
+    type Rejection = Problem;
+
+    async fn from_request_parts(parts: &mut Parts, app: &App) -> Result<Self, Problem> {
+        let Path(name) = Path::from_request_parts(parts, app)
+            .await
+            .map_err(|error| Problem::invalid(error.body_text()))?;
+        Ok(Self(name))
+    }
+}
+
+/// The workspace of the request, which must exist.
+pub(crate) struct Existing(pub(crate) Arc<Space>);
+
+impl FromRequestParts<App> for Existing {
+    type Rejection = Problem;
+
+    async fn from_request_parts(parts: &mut Parts, app: &App) -> Result<Self, Problem> {
+        let admitted = admitted(parts)?;
+        Ok(Self(app.spaces.get(&admitted.workspace, Missing::Leave).await?))
+    }
+}
+
+/// The workspace of the request, made where it does not exist.
+pub(crate) struct Made(pub(crate) Arc<Space>);
+
+impl FromRequestParts<App> for Made {
+    type Rejection = Problem;
+
+    async fn from_request_parts(parts: &mut Parts, app: &App) -> Result<Self, Problem> {
+        let admitted = admitted(parts)?;
+        Ok(Self(app.spaces.get(&admitted.workspace, Missing::Create).await?))
+    }
+}
+
+impl FromRequestParts<App> for Admitted {
+    type Rejection = Problem;
+
+    async fn from_request_parts(parts: &mut Parts, _: &App) -> Result<Self, Problem> {
+        admitted(parts).cloned()
+    }
+}
+
+fn admitted(parts: &Parts) -> Result<&Admitted, Problem> {
+    // Every route has its guard, which puts it there.
+    let missing = || Problem::forbidden("nobody was asked whether this is allowed");
+    parts.extensions.get::<Admitted>().ok_or_else(missing)
+}
+
+/// The whole body, within its limits of size and time.
+async fn read(request: Request, app: &App) -> Result<Bytes, Problem> {
+    let most = max_body_of(&request);
+    match tokio::time::timeout(app.limits.body, request.into_body().collect()).await {
+        Ok(Ok(body)) => Ok(body.to_bytes()),
+        Ok(Err(error)) if is_too_large(&error) => Err(Problem::too_large(most)),
+        Ok(Err(_)) => Err(Problem::new(StatusCode::BAD_REQUEST, "the body broke off")),
+        Err(_) => Err(Problem::new(StatusCode::REQUEST_TIMEOUT, "the body took too long to arrive")),
+    }
+}
+
+/// Whether the limit of the body's size is among the causes.
+pub(crate) fn is_too_large(error: &(dyn std::error::Error + 'static)) -> bool {
+    let mut cause = Some(error);
+    while let Some(error) = cause {
+        if error.is::<LengthLimitError>() {
+            return true;
+        }
+        cause = error.source();
+    }
+    false
+}
+
+fn is_kind(headers: &HeaderMap, kind: &str) -> bool {
+    let given = headers.get(header::CONTENT_TYPE).and_then(|value| value.to_str().ok()).unwrap_or_default();
+    given.split(';').next().unwrap_or_default().trim().eq_ignore_ascii_case(kind)
+}

@@ -1,0 +1,39 @@
+//! Graphloom's server: LightRAG's API over HTTP, with the indexing in the background, safe by default.
+//!
+//! ```text
+//! connection -accept (bounded)-> request -observe-> route -guard: credential, right, load, size-> handler -> engine
+//! ```
+//!
+//! It consumes the engine as a library and reaches stores and models through [`Host`]; only the program that starts it
+//! names concrete ones. Every route is a row of one table ([`routes`]) that says what it needs, and nothing but that table
+//! makes a route, so that none can be left open by accident.
+
+mod access;
+mod apart;
+mod app;
+mod behind;
+mod guard;
+mod host;
+mod ingest;
+mod input;
+mod limits;
+mod lines;
+mod metrics;
+mod observe;
+mod openapi;
+mod problem;
+mod query_request;
+mod route;
+mod routes;
+mod serve;
+mod source_name;
+mod space;
+
+pub use access::{
+    Access, AccessError, AccessFile, Grant, KeyRecord, MIN_PASSWORD_CHARS, NewKey, Right, UserRecord,
+    random_password,
+};
+pub use host::{Host, HostError, Missing, Opened};
+pub use limits::Limits;
+pub use openapi::document as openapi;
+pub use serve::{ServeError, Server, ServerConfig};

@@ -1,0 +1,54 @@
+//! How much the server takes on at once.
+
+use std::time::Duration;
+
+/// Limits that keep one server answering whatever is sent to it. The defaults suit a machine of a few cores.
+#[derive(Debug, Clone)]
+pub struct Limits {
+    /// Connections open at once; further ones wait to be accepted.
+    pub connections: usize,
+    /// Questions worked on at once.
+    pub questions: usize,
+    /// Uploads, texts and edits worked on at once; each may hold a document in memory.
+    pub changes: usize,
+    /// Everything else at once.
+    pub others: usize,
+    /// How long a request waits for its turn before it is told to come back.
+    pub turn: Duration,
+    /// How long the head of a request may take to arrive.
+    pub head: Duration,
+    /// How long the body of a request may take to arrive.
+    pub body: Duration,
+    /// How long requests under way may take once the server is asked to stop.
+    pub stop: Duration,
+}
+
+/// Body of a request that brings no documents, in bytes; more than the longest question with its history.
+pub(crate) const MAX_BODY: usize = 1 << 20;
+/// Body of a request that brings texts, in bytes; they are accepted in one commit.
+pub(crate) const MAX_TEXTS_BODY: usize = 16 << 20;
+/// Texts of one request.
+pub(crate) const MAX_TEXTS: usize = 256;
+/// Documents named in one request.
+pub(crate) const MAX_IDS: usize = 10_000;
+/// Body of a request that uploads one file of at most 50 MiB, in bytes.
+pub(crate) const MAX_UPLOAD_BODY: usize = 51 << 20;
+/// Workspaces open at once.
+pub(crate) const MAX_WORKSPACES: usize = 256;
+/// How long to wait after a 429.
+pub(crate) const COME_BACK: Duration = Duration::from_secs(1);
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self {
+            connections: 1024,
+            questions: 32,
+            changes: 4,
+            others: 128,
+            turn: Duration::from_secs(1),
+            head: Duration::from_secs(10),
+            body: Duration::from_secs(120),
+            stop: Duration::from_secs(10),
+        }
+    }
+}

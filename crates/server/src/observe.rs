@@ -1,0 +1,88 @@
+//! Around every request: its id, its line in the log, its counters, and headers that hold for every answer.
+
+use std::time::Instant;
+
+use axum::extract::{MatchedPath, Request, State};
+use axum::http::{HeaderName, HeaderValue, Method, header};
+use axum::middleware::Next;
+use axum::response::Response;
+use tracing::Instrument;
+
+use crate::access::{hex, random};
+use crate::app::App;
+use crate::guard::Admitted;
+use crate::routes;
+
+/// The id of a request, given by the caller or made here.
+const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
+/// Longest id that is taken from a caller.
+const MAX_ID: usize = 64;
+/// What the route is called where there is none.
+const NO_ROUTE: &str = "none";
+
+/// Answers hold data and no pages, so no browser may run or frame anything of them.
+const POLICY: &str = "default-src 'none'; frame-ancestors 'none'";
+
+pub(crate) async fn observe(State(app): State<App>, mut request: Request, next: Next) -> Response {
+    let (started, _under_way) = (Instant::now(), app.metrics.begin());
+    let id = id_of(&request);
+    let method = name_of(request.method());
+    let matched = request.extensions().get::<MatchedPath>();
+    let route = matched.and_then(|path| routes::path_of(path.as_str())).unwrap_or(NO_ROUTE);
+    if let Ok(value) = HeaderValue::from_str(&id) {
+        request.headers_mut().insert(REQUEST_ID, value);
+    }
+    let span = tracing::info_span!("request", request_id = id, method, route);
+    let mut response = next.run(request).instrument(span.clone()).await;
+
+    let (status, elapsed) = (response.status(), started.elapsed());
+    app.metrics.answered(method, route, status.as_u16(), elapsed);
+    let admitted = response.extensions().get::<Admitted>();
+    let workspace = admitted.map_or("", |admitted| admitted.workspace.as_str());
+    let caller = admitted.map_or("", |admitted| admitted.caller.name.as_str());
+    let elapsed_ms = u64::try_from(elapsed.as_millis()).unwrap_or(u64::MAX);
+    span.in_scope(|| {
+        tracing::info!(status = status.as_u16(), workspace, caller, elapsed_ms, "answered");
+    });
+
+    let headers = response.headers_mut();
+    if let Ok(value) = HeaderValue::from_str(&id) {
+        headers.insert(REQUEST_ID, value);
+    }
+    for (name, value) in [
+        (header::X_CONTENT_TYPE_OPTIONS, "nosniff"),
+        (header::CONTENT_SECURITY_POLICY, POLICY),
+        (header::REFERRER_POLICY, "no-referrer"),
+        (header::CACHE_CONTROL, "no-store"),
+    ] {
+        headers.entry(name).or_insert(HeaderValue::from_static(value));
+    }
+    response
+}
+
+/// The caller's id of a request where it can stand in a log, else one of our own.
+fn id_of(request: &Request) -> String {
+    let given = request.headers().get(REQUEST_ID).and_then(|value| value.to_str().ok());
+    let fits = |id: &&str| {
+        let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-_.".contains(&byte);
+        (1..=MAX_ID).contains(&id.len()) && id.bytes().all(is_plain)
+    };
+    match given.filter(fits) {
+        Some(id) => id.to_owned(),
+        None => random::<8>().map_or_else(|_| "unknown".to_owned(), |bytes| hex(&bytes)),
+    }
+}
+
+/// The method's name as it is counted: strangers may send any word.
+fn name_of(method: &Method) -> &'static str {
+    match method.as_str() {
+        "GET" => "GET",
+        "POST" => "POST",
+        "DELETE" => "DELETE",
+        "PUT" => "PUT",
+        "PATCH" => "PATCH",
+        "HEAD" => "HEAD",
+        "OPTIONS" => "OPTIONS",
+        _ => "other",
+    }
+}

@@ -1,0 +1,144 @@
+//! The description of the API (OpenAPI 3.1), made of the same table that makes the routes.
+
+use std::collections::BTreeMap;
+
+use schemars::generate::SchemaSettings;
+use schemars::{Schema, SchemaGenerator};
+use serde_json::{Map, Value, json};
+
+use crate::problem::ProblemBody;
+use crate::route::{Gives, Needs, Route, SchemaOf, Takes, schema};
+use crate::routes::ROUTES;
+
+/// Where schemas stand that are used in several places.
+const COMPONENTS: &str = "/components/schemas";
+
+/// The description as a JSON value. The same for every server of one release.
+pub fn document() -> Value {
+    let settings = SchemaSettings::draft2020_12().with(|settings| {
+        settings.definitions_path = COMPONENTS.into();
+        settings.meta_schema = None;
+    });
+    let mut generator = settings.into_generator();
+    let problem = json!({
+        "description": "Why there is no answer",
+        "content": { "application/problem+json": { "schema": schema::<ProblemBody>(&mut generator) } },
+    });
+    let mut paths: BTreeMap<&str, Map<String, Value>> = BTreeMap::new();
+    for route in ROUTES.iter().copied() {
+        let operation = operation(route, &mut generator, &problem);
+        paths.entry(route.path).or_default().insert(route.method.name().to_owned(), operation);
+    }
+    json!({
+        "openapi": "3.1.0",
+        "info": {
+            "title": "Graphloom",
+            "version": env!("CARGO_PKG_VERSION"),
+            "description": "Documents in, cited answers out. Every path also exists below /w/{workspace}/, for one \
+                            workspace; the header LIGHTRAG-WORKSPACE names one too.",
+            "license": { "name": "MIT OR Apache-2.0" },
+        },
+        "paths": paths,
+        "components": {
+            "schemas": generator.take_definitions(true),
+            "securitySchemes": {
+                "key": { "type": "apiKey", "in": "header", "name": "X-API-Key" },
+                "bearer": { "type": "http", "scheme": "bearer" },
+            },
+        },
+    })
+}
+
+fn operation(route: &Route, generator: &mut SchemaGenerator, problem: &Value) -> Value {
+    let mut parameters: Vec<Value> = parameters_of_path(route.path);
+    let mut operation = json!({
+        "operationId": operation_id(route),
+        "summary": route.about,
+        "responses": { "200": answer(route, generator), "default": problem },
+    });
+    let body =
+        |kind: &str, schema: Value| json!({ "required": true, "content": { kind: { "schema": schema } } });
+    match route.takes {
+        Takes::Nothing => {}
+        Takes::Query(of) => parameters.extend(parameters_of(of, generator)),
+        Takes::Json(of) => operation["requestBody"] = body("application/json", json!(of(generator))),
+        Takes::Form(of) => {
+            operation["requestBody"] = body("application/x-www-form-urlencoded", json!(of(generator)));
+        }
+        Takes::File => {
+            let file = json!({
+                "type": "object",
+                "required": ["file"],
+                "properties": { "file": { "type": "string", "format": "binary" } },
+            });
+            operation["requestBody"] = body("multipart/form-data", file);
+        }
+    }
+    if route.needs != Needs::Nothing {
+        operation["security"] = json!([{ "key": [] }, { "bearer": [] }]);
+    }
+    if let Needs::Workspace(right) = route.needs {
+        operation["x-right"] = json!(right.name());
+        parameters.push(json!({
+            "name": "LIGHTRAG-WORKSPACE",
+            "in": "header",
+            "description": "The workspace; the server's own where it is left out.",
+            "schema": { "type": "string", "pattern": "^[a-z0-9][a-z0-9_-]{0,63}$" },
+        }));
+    }
+    if !parameters.is_empty() {
+        operation["parameters"] = json!(parameters);
+    }
+    operation
+}
+
+fn answer(route: &Route, generator: &mut SchemaGenerator) -> Value {
+    let content = |kind: &str, schema: Value| json!({ kind: { "schema": schema } });
+    let content = match route.gives {
+        Gives::Json(of) => content("application/json", json!(of(generator))),
+        Gives::Lines(of) => content("application/x-ndjson", json!(of(generator))),
+        Gives::Text => content("text/plain", json!({ "type": "string" })),
+    };
+    json!({ "description": "The answer", "content": content })
+}
+
+/// `post_graph_entity_edit` and the like.
+fn operation_id(route: &Route) -> String {
+    let words = route.path.split(|c: char| !c.is_ascii_alphanumeric()).filter(|word| !word.is_empty());
+    std::iter::once(route.method.name()).chain(words).collect::<Vec<_>>().join("_")
+}
+
+fn parameters_of_path(path: &str) -> Vec<Value> {
+    let names = path.split('/').filter_map(|part| part.strip_prefix('{')?.strip_suffix('}'));
+    names
+        .map(|name| json!({ "name": name, "in": "path", "required": true, "schema": { "type": "string" } }))
+        .collect()
+}
+
+/// The fields of a type as parameters after the question mark.
+fn parameters_of(of: SchemaOf, generator: &mut SchemaGenerator) -> Vec<Value> {
+    let schema = of(generator);
+    let schema = resolved(schema, generator);
+    let required: Vec<&str> = schema
+        .get("required")
+        .and_then(Value::as_array)
+        .into_iter()
+        .flatten()
+        .filter_map(Value::as_str)
+        .collect();
+    let fields = schema.get("properties").and_then(Value::as_object);
+    fields
+        .into_iter()
+        .flatten()
+        .map(|(name, field)| {
+            json!({ "name": name, "in": "query", "required": required.contains(&name.as_str()), "schema": field })
+        })
+        .collect()
+}
+
+/// The definition that a reference leads to.
+fn resolved(schema: Schema, generator: &SchemaGenerator) -> Value {
+    let name = schema.get("$ref").and_then(Value::as_str).and_then(|at| at.rsplit('/').next());
+    let found = name.and_then(|name| generator.definitions().get(name)).cloned();
+    found.unwrap_or_else(|| json!(schema))
+}

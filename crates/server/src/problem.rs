@@ -1,0 +1,237 @@
+//! Errors on the wire: `application/problem+json` (RFC 9457) with a `detail` that a person can read, as LightRAG's clients
+//! expect, and the remedy where one is known.
+
+use std::time::Duration;
+
+use axum::http::{HeaderValue, StatusCode, header};
+use axum::response::{IntoResponse, Response};
+use graphloom_core::{ModelError, StoreError};
+use graphloom_engine::edit::EditError;
+use graphloom_engine::index::IndexError;
+use graphloom_engine::query::QueryError;
+use schemars::JsonSchema;
+use serde::Serialize;
+
+use crate::host::HostError;
+
+/// Why a request got no answer.
+#[derive(Debug)]
+pub(crate) struct Problem {
+    status: StatusCode,
+    detail: String,
+    remedy: Option<String>,
+    retry_after: Option<Duration>,
+    authenticate: bool,
+}
+
+/// What is sent of it.
+#[derive(Serialize, JsonSchema)]
+pub(crate) struct ProblemBody {
+    /// Always `about:blank`: the status says which kind it is.
+    #[serde(rename = "type")]
+    kind: String,
+    /// The status in words.
+    title: String,
+    /// The status.
+    status: u16,
+    /// What is wrong.
+    detail: String,
+    /// What can be done about it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    remedy: Option<String>,
+}
+
+impl Problem {
+    /// A problem of this status.
+    pub(crate) fn new(status: StatusCode, detail: impl Into<String>) -> Self {
+        Self { status, detail: detail.into(), remedy: None, retry_after: None, authenticate: false }
+    }
+
+    /// The request is understood and its values cannot be taken.
+    pub(crate) fn invalid(detail: impl Into<String>) -> Self {
+        Self::new(StatusCode::UNPROCESSABLE_ENTITY, detail)
+    }
+
+    /// The request cannot be meant so.
+    pub(crate) fn bad(detail: impl Into<String>) -> Self {
+        Self::new(StatusCode::BAD_REQUEST, detail)
+    }
+
+    /// There is no such thing.
+    pub(crate) fn not_found(detail: impl Into<String>) -> Self {
+        Self::new(StatusCode::NOT_FOUND, detail)
+    }
+
+    /// It contradicts what is there.
+    pub(crate) fn conflict(detail: impl Into<String>) -> Self {
+        Self::new(StatusCode::CONFLICT, detail)
+    }
+
+    /// Too large.
+    pub(crate) fn too_large(most: usize) -> Self {
+        Self::new(StatusCode::PAYLOAD_TOO_LARGE, format!("the request body is larger than {most} bytes"))
+    }
+
+    /// A credential is missing or wrong.
+    pub(crate) fn unauthorized(detail: impl Into<String>) -> Self {
+        Self { authenticate: true, ..Self::new(StatusCode::UNAUTHORIZED, detail) }
+    }
+
+    /// The credential does not reach so far.
+    pub(crate) fn forbidden(detail: impl Into<String>) -> Self {
+        Self::new(StatusCode::FORBIDDEN, detail)
+    }
+
+    /// Too much at once.
+    pub(crate) fn busy(detail: impl Into<String>, retry_after: Duration) -> Self {
+        let retry_after = Some(retry_after);
+        Self { retry_after, ..Self::new(StatusCode::TOO_MANY_REQUESTS, detail) }
+    }
+
+    /// Something broke in here; the log says what, the wire does not.
+    pub(crate) fn internal(error: &dyn std::error::Error) -> Self {
+        tracing::error!(error = chain(error), "a request failed");
+        let detail = "the server failed; its log says why, under the id of this request";
+        Self::new(StatusCode::INTERNAL_SERVER_ERROR, detail)
+    }
+
+    /// The same with what can be done about it.
+    pub(crate) fn remedy(mut self, remedy: Option<impl Into<String>>) -> Self {
+        self.remedy = remedy.map(Into::into);
+        self
+    }
+
+    /// The words, with the remedy, for answers whose status is sent already.
+    pub(crate) fn words(&self) -> String {
+        match &self.remedy {
+            Some(remedy) => format!("{}; {remedy}", self.detail),
+            None => self.detail.clone(),
+        }
+    }
+}
+
+impl IntoResponse for Problem {
+    fn into_response(self) -> Response {
+        let body = ProblemBody {
+            kind: "about:blank".to_owned(),
+            title: self.status.canonical_reason().unwrap_or("Error").to_owned(),
+            status: self.status.as_u16(),
+            detail: self.detail,
+            remedy: self.remedy,
+        };
+        let mut response = (self.status, axum::Json(body)).into_response();
+        let headers = response.headers_mut();
+        headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("application/problem+json"));
+        if self.authenticate {
+            headers.insert(header::WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
+        }
+        if let Some(after) = self.retry_after {
+            // At least a second, rounded up: nobody should come back too early.
+            let seconds = after.as_secs_f64().ceil().max(1.0) as u64;
+            headers.insert(header::RETRY_AFTER, HeaderValue::from(seconds));
+        }
+        response
+    }
+}
+
+impl From<StoreError> for Problem {
+    fn from(error: StoreError) -> Self {
+        let remedy = error.remedy();
+        match &error {
+            StoreError::Conflict { .. } => Self::conflict(error.to_string()),
+            StoreError::EmbeddingMismatch { .. } => Self::conflict(error.to_string()).remedy(remedy),
+            StoreError::Newer { .. }
+            | StoreError::Corrupt { .. }
+            | StoreError::Invalid { .. }
+            | StoreError::Backend { .. } => Self::internal(&error),
+        }
+    }
+}
+
+impl From<ModelError> for Problem {
+    fn from(error: ModelError) -> Self {
+        let (detail, remedy) = (chain(&error), error.remedy());
+        let status = match &error {
+            ModelError::Timeout { .. } => StatusCode::GATEWAY_TIMEOUT,
+            ModelError::RateLimited { .. } | ModelError::OverBudget { .. } => StatusCode::SERVICE_UNAVAILABLE,
+            ModelError::Unauthorized { .. }
+            | ModelError::Unreachable { .. }
+            | ModelError::ShapeRefused { .. }
+            | ModelError::Local { .. }
+            | ModelError::Refused { .. }
+            | ModelError::Server { .. }
+            | ModelError::Malformed { .. } => StatusCode::BAD_GATEWAY,
+        };
+        Self::new(status, detail).remedy(remedy)
+    }
+}
+
+impl From<QueryError> for Problem {
+    fn from(error: QueryError) -> Self {
+        let remedy = error.remedy();
+        match error {
+            QueryError::Empty
+            | QueryError::TooMuch { .. }
+            | QueryError::SystemInHistory
+            | QueryError::NoNumber { .. }
+            | QueryError::OutOfRange { .. }
+            | QueryError::NoAnswerModel
+            | QueryError::NothingAllowed => Self::invalid(error.to_string()).remedy(remedy),
+            QueryError::Filter(error) => Self::invalid(error.to_string()).remedy(remedy),
+            QueryError::OtherEmbedder { .. } => Self::conflict(error.to_string()).remedy(remedy),
+            QueryError::Store(error) => error.into(),
+            QueryError::Model(error) => error.into(),
+        }
+    }
+}
+
+impl From<IndexError> for Problem {
+    fn from(error: IndexError) -> Self {
+        match error {
+            IndexError::Store(error) => error.into(),
+            IndexError::Model(error) => error.into(),
+        }
+    }
+}
+
+impl From<EditError> for Problem {
+    /// What cannot be edited is a bad request, as in LightRAG, whatever the reason.
+    fn from(error: EditError) -> Self {
+        let detail = error.to_string();
+        match error {
+            EditError::Store(error) => error.into(),
+            EditError::Model(error) => error.into(),
+            EditError::UnknownEntity { .. }
+            | EditError::UnknownRelation { .. }
+            | EditError::UnknownDecision { .. }
+            | EditError::NothingToUndo
+            | EditError::EntityExists { .. }
+            | EditError::RelationExists { .. }
+            | EditError::Apart { .. }
+            | EditError::AlreadyUndone { .. }
+            | EditError::AlreadyDecided { .. }
+            | EditError::OneEntity { .. }
+            | EditError::BadValue { .. }
+            | EditError::NothingToChange { .. }
+            | EditError::ForeignChunk { .. } => Self::bad(detail),
+        }
+    }
+}
+
+impl From<HostError> for Problem {
+    fn from(error: HostError) -> Self {
+        tracing::error!(error = error.message, "a workspace cannot be served");
+        Self::new(StatusCode::SERVICE_UNAVAILABLE, error.message).remedy(error.remedy)
+    }
+}
+
+/// An error with its causes.
+pub(crate) fn chain(error: &dyn std::error::Error) -> String {
+    let mut text = error.to_string();
+    let mut cause = error.source();
+    while let Some(error) = cause {
+        text = format!("{text}: {error}");
+        cause = error.source();
+    }
+    text
+}

@@ -1,0 +1,207 @@
+//! A question as LightRAG's clients send it.
+
+use graphloom_core::{ChatMessage, ChatRole, DocumentFilter};
+use graphloom_engine::query::{Mode, Question};
+use schemars::JsonSchema;
+use serde::Deserialize;
+use serde_json::Value;
+
+use crate::problem::Problem;
+
+/// Weight of the shortest question that is searched for [LightRAG].
+const MIN_WEIGHT: usize = 3;
+
+/// A question. Fields that are not known are ignored, as LightRAG does.
+#[derive(Debug, Clone, Deserialize, JsonSchema)]
+pub(crate) struct QueryRequest {
+    /// The question.
+    pub(crate) query: String,
+    /// `local`, `global`, `hybrid`, `naive`, `mix` or `bypass` as in LightRAG, or ours: `auto`, `ppr`.
+    #[serde(default = "mix")]
+    #[schemars(schema_with = "mode_schema", default = "mix")]
+    pub(crate) mode: Mode,
+    /// Whether the context alone is wanted.
+    only_need_context: Option<bool>,
+    /// Whether the prompt alone is wanted.
+    only_need_prompt: Option<bool>,
+    /// The form of answer asked of the model.
+    response_type: Option<String>,
+    /// Entities or relations taken from each vector search.
+    top_k: Option<usize>,
+    /// Chunks taken from the vector search and kept.
+    chunk_top_k: Option<usize>,
+    /// Token budget of the entities.
+    max_entity_tokens: Option<u32>,
+    /// Token budget of the relations.
+    max_relation_tokens: Option<u32>,
+    /// Token budget of the whole prompt.
+    max_total_tokens: Option<u32>,
+    /// Themes to search with; none are looked for then.
+    #[serde(default)]
+    hl_keywords: Vec<String>,
+    /// Names to search with; none are looked for then.
+    #[serde(default)]
+    ll_keywords: Vec<String>,
+    /// The conversation so far, oldest first.
+    conversation_history: Option<Vec<Message>>,
+    /// What the answer model is asked to heed beside the question.
+    user_prompt: Option<String>,
+    /// Whether instructions that hold for every question are left out.
+    disable_user_prompt_prefix: Option<bool>,
+    /// Whether passages are reranked, where there is a reranker.
+    enable_rerank: Option<bool>,
+    /// Whether the documents of the context are listed.
+    pub(crate) include_references: Option<bool>,
+    /// Whether that list holds their passages.
+    include_chunk_content: Option<bool>,
+    /// Whether a stream tells how far the search is, and at its end how long it took.
+    pub(crate) include_progress: Option<bool>,
+    /// Whether the answer comes as it is made.
+    pub(crate) stream: Option<bool>,
+    /// Whether the verified places behind the numbers of the answer are given. Ours; on for `/query`, off for the stream.
+    pub(crate) include_citations: Option<bool>,
+    /// The documents that take part: an object with `documents`, `sources`, `meta`, `accepted_after`,
+    /// `accepted_before`, `status`. Ours.
+    #[schemars(with = "Option<Value>")]
+    filter: Option<DocumentFilter>,
+}
+
+/// A message of the conversation. What clients send beside these two is not passed on.
+#[derive(Debug, Clone, Deserialize, JsonSchema)]
+struct Message {
+    /// `user` or `assistant`.
+    role: String,
+    /// What was said.
+    content: String,
+}
+
+fn mix() -> Mode {
+    Mode::Mix
+}
+
+fn mode_schema(_: &mut schemars::SchemaGenerator) -> schemars::Schema {
+    let modes = [
+        Mode::Auto,
+        Mode::Ppr,
+        Mode::Naive,
+        Mode::Local,
+        Mode::Global,
+        Mode::Hybrid,
+        Mode::Mix,
+        Mode::Bypass,
+    ];
+    schemars::json_schema!({ "type": "string", "enum": modes })
+}
+
+impl QueryRequest {
+    /// The question that it asks, checked.
+    ///
+    /// - `prefix`: instructions that stand before those of every question.
+    /// - `stream`: whether the answer comes as it is made where the request does not say.
+    pub(crate) fn question(self, prefix: &str, stream: bool) -> Result<Question, Problem> {
+        let base = Question::default();
+        let history = self.conversation_history.unwrap_or_default();
+        let mut question = Question {
+            text: self.query.trim().to_owned(),
+            mode: self.mode,
+            only_need_context: self.only_need_context.unwrap_or(false),
+            only_need_prompt: self.only_need_prompt.unwrap_or(false),
+            response_type: self.response_type.unwrap_or(base.response_type),
+            stream: self.stream.unwrap_or(stream),
+            top_k: at_least_one("top_k", self.top_k)?.unwrap_or(base.top_k),
+            chunk_top_k: at_least_one("chunk_top_k", self.chunk_top_k)?.unwrap_or(base.chunk_top_k),
+            max_entity_tokens: self.max_entity_tokens.unwrap_or(base.max_entity_tokens),
+            max_relation_tokens: self.max_relation_tokens.unwrap_or(base.max_relation_tokens),
+            max_total_tokens: self.max_total_tokens.unwrap_or(base.max_total_tokens),
+            hl_keywords: self.hl_keywords,
+            ll_keywords: self.ll_keywords,
+            history: history.into_iter().map(Message::into_chat).collect::<Result<_, _>>()?,
+            user_prompt: self.user_prompt,
+            disable_user_prompt_prefix: self.disable_user_prompt_prefix.unwrap_or(false),
+            rerank: self.enable_rerank.unwrap_or(base.rerank),
+            include_references: self.include_references.unwrap_or(true),
+            include_chunk_content: self.include_chunk_content.unwrap_or(false),
+            filter: self.filter,
+            ..base
+        };
+        question.check()?;
+        if question.mode != Mode::Bypass && weight(&question.text) < MIN_WEIGHT {
+            let what = "the question is too short to search for: at least 3 characters, where each Chinese, Japanese or \
+                        Korean one counts as 2";
+            return Err(Problem::invalid(what).remedy(Some("write more, or use mode bypass")));
+        }
+        question.prefix_user_prompt(prefix);
+        Ok(question)
+    }
+}
+
+impl Message {
+    fn into_chat(self) -> Result<ChatMessage, Problem> {
+        let role = match self.role.as_str() {
+            "user" => ChatRole::User,
+            "assistant" => ChatRole::Assistant,
+            "system" => ChatRole::System,
+            other => {
+                let what = format!("the role of a message is {other:?}; it must be user or assistant");
+                return Err(Problem::invalid(what));
+            }
+        };
+        Ok(ChatMessage::new(role, self.content))
+    }
+}
+
+fn at_least_one(what: &str, value: Option<usize>) -> Result<Option<usize>, Problem> {
+    match value {
+        Some(0) => Err(Problem::invalid(format!("{what} must be at least 1"))),
+        value => Ok(value),
+    }
+}
+
+/// Characters, where those of scripts whose words are one or two characters long count twice [LightRAG]; 3 stands for more.
+fn weight(text: &str) -> usize {
+    let of = |character: char| match u32::from(character) {
+        0x1100..=0x11ff | 0x2e80..=0x9fff | 0xa960..=0xa97f | 0xac00..=0xd7ff | 0xf900..=0xfaff => 2,
+        0xfe30..=0xfe4f | 0xff00..=0xffee | 0x16fe0..=0x16fff | 0x1aff0..=0x1b2ff | 0x20000..=0x3fffd => 2,
+        _ => 1,
+    };
+    text.chars().take(MIN_WEIGHT).map(of).sum()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn check_read(json: &str) -> Result<Question, String> {
+        let request: QueryRequest = serde_json::from_str(json).map_err(|error| error.to_string())?;
+        request.question("", false).map_err(|problem| problem.words())
+    }
+
+    #[test]
+    fn what_is_left_out_is_as_in_lightrag() {
+        let question =
+            check_read(r#"{"query": "  Who?  ", "unknown": 1, "top_k": null}"#).expect("a question");
+        assert_eq!((question.text.as_str(), question.mode, question.stream), ("Who?", Mode::Mix, false));
+        assert_eq!((question.top_k, question.chunk_top_k), (40, 20));
+        assert!(question.include_references && !question.include_chunk_content);
+    }
+
+    #[test]
+    fn what_cannot_be_asked_says_why() {
+        for (json, why) in [
+            (r#"{}"#, "missing field `query`"),
+            (r#"{"query": "  "}"#, "the question is empty"),
+            (r#"{"query": "Hi"}"#, "too short"),
+            (r#"{"query": "Who?", "mode": "best"}"#, "unknown variant `best`"),
+            (r#"{"query": "Who?", "top_k": 0}"#, "top_k must be at least 1"),
+            (r#"{"query": "Who?", "top_k": 1001}"#, "1001 is more than the 1000"),
+            (r#"{"query": "Who?", "conversation_history": [{"role": "robot", "content": ""}]}"#, "robot"),
+            (r#"{"query": "Who?", "conversation_history": [{"role": "user"}]}"#, "missing field `content`"),
+            (r#"{"query": "Who?", "filter": {"documentz": []}}"#, "documentz"),
+        ] {
+            let said = check_read(json).expect_err(json);
+            assert!(said.contains(why), "{json}: {said}");
+        }
+        assert!(check_read(r#"{"query": "Hi", "mode": "bypass"}"#).is_ok());
+        assert!(check_read(r#"{"query": "東京"}"#).is_ok());
+    }
+}

@@ -1,0 +1,300 @@
+//! Adding documents: files, texts. They are durable when the answer comes, and indexed in the background.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use axum::extract::{FromRequest, Multipart, Request, State};
+use axum::http::StatusCode;
+use axum::routing::{get, post};
+use graphloom_core::{ContentHash, DocumentStatus, Format, TrackId};
+use graphloom_engine::index::{self, Acceptance, Reading, Source};
+use graphloom_engine::parse::{extensions, format_by_name};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use crate::access::{hex, random};
+use crate::apart::apart;
+use crate::app::{App, now};
+use crate::input::{Json, Made, Params, is_too_large};
+use crate::limits::{MAX_TEXTS, MAX_TEXTS_BODY, MAX_UPLOAD_BODY};
+use crate::problem::Problem;
+use crate::route::{Gives, Route, Takes, schema};
+use crate::source_name;
+use crate::space::Space;
+
+pub(super) const ROUTES: &[Route] = &[
+    Route::post("/documents/upload", "Adds a file; with ?replace=true also one whose name is known", || {
+        post(upload)
+    })
+    .writes()
+    .max_body(MAX_UPLOAD_BODY)
+    .takes(Takes::File)
+    .gives(Gives::Json(schema::<Inserted>)),
+    Route::post("/documents/text", "Adds a text", || post(text))
+        .writes()
+        .max_body(MAX_TEXTS_BODY)
+        .takes(Takes::Json(schema::<InsertText>))
+        .gives(Gives::Json(schema::<Inserted>)),
+    Route::post("/documents/texts", "Adds several texts, all or none", || post(texts))
+        .writes()
+        .max_body(MAX_TEXTS_BODY)
+        .takes(Takes::Json(schema::<InsertTexts>))
+        .gives(Gives::Json(schema::<Inserted>)),
+    Route::get("/documents/supported_file_types", "The endings of files that can be read", || get(supported))
+        .reads()
+        .gives(Gives::Json(schema::<Supported>)),
+];
+
+/// How long an upload may take to arrive, of the time for other bodies.
+const UPLOAD_TIMES: u32 = 5;
+
+/// A text to add.
+#[derive(Deserialize, JsonSchema)]
+struct InsertText {
+    /// The text.
+    text: String,
+    /// Its name; one is made of its content where it is left out.
+    file_source: Option<String>,
+    /// Whether it takes the place of the document of that name. Ours.
+    #[serde(default)]
+    replace: bool,
+    /// Not taken: chunking is configured for the workspace.
+    chunking: Option<Value>,
+}
+
+/// Texts to add.
+#[derive(Deserialize, JsonSchema)]
+struct InsertTexts {
+    /// The texts.
+    texts: Vec<String>,
+    /// Their names, as many as texts.
+    file_sources: Option<Vec<String>>,
+    /// Whether they take the place of the documents of those names. Ours.
+    #[serde(default)]
+    replace: bool,
+    /// Not taken: chunking is configured for the workspace.
+    chunking: Option<Value>,
+}
+
+/// What became of it.
+#[derive(Debug, Serialize, JsonSchema)]
+struct Inserted {
+    /// `success`; `partial_success` where some of several were known already.
+    status: &'static str,
+    message: String,
+    /// Names the run, for `/documents/track_status`.
+    track_id: String,
+}
+
+/// What can be read.
+#[derive(Serialize, JsonSchema)]
+struct Supported {
+    supported_extensions: Vec<String>,
+    engines: std::collections::BTreeMap<&'static str, Vec<String>>,
+}
+
+#[derive(Deserialize, JsonSchema)]
+struct UploadParams {
+    #[serde(default)]
+    replace: bool,
+}
+
+async fn supported() -> axum::Json<Supported> {
+    let all: Vec<String> = extensions().into_iter().map(|extension| format!(".{extension}")).collect();
+    let engines = [("graphloom", all.clone())].into();
+    axum::Json(Supported { supported_extensions: all, engines })
+}
+
+async fn upload(
+    State(app): State<App>,
+    Made(space): Made,
+    Params(UploadParams { replace }): Params<UploadParams>,
+    request: Request,
+) -> Result<axum::Json<Inserted>, Problem> {
+    let longest = app.limits.body * UPLOAD_TIMES;
+    let most = space.indexing.index.limits.max_bytes;
+    let (name, bytes) = receive(request, &app, most, longest).await?;
+    let name = source_name::of_file(&name)?;
+    if format_by_name(&name).is_none() {
+        let known = "GET /documents/supported_file_types lists the endings that can be read";
+        return Err(Problem::bad(format!("Unsupported file type: {name}")).remedy(Some(known)));
+    }
+    let known = || Problem::conflict(format!("{name} exists already")).remedy(Some(REPLACE));
+    if !replace && is_known(&space, &name).await? {
+        return Err(known());
+    }
+    let source = Source { name, bytes, format: None, meta: Default::default() };
+    let readings = app.host.read(vec![source], space.indexing.index.limits).await;
+    add(space, readings, replace, "upload").await
+}
+
+/// What helps where a name is known.
+const REPLACE: &str = "replace=true makes it a new version of that document";
+
+/// The name and bytes of the field `file`.
+async fn receive(
+    request: Request,
+    app: &App,
+    most: usize,
+    longest: Duration,
+) -> Result<(String, Vec<u8>), Problem> {
+    let receiving = async {
+        let mut form = Multipart::from_request(request, app).await.map_err(|error| {
+            Problem::new(StatusCode::UNSUPPORTED_MEDIA_TYPE, error.body_text())
+                .remedy(Some("send the file as multipart/form-data, in the field `file`"))
+        })?;
+        let broken = |error: axum::extract::multipart::MultipartError| match is_too_large(&error) {
+            true => Problem::too_large(MAX_UPLOAD_BODY),
+            false => Problem::bad(format!("the form cannot be read: {}", error.body_text())),
+        };
+        while let Some(mut field) = form.next_field().await.map_err(broken)? {
+            if field.name() != Some("file") {
+                continue;
+            }
+            let Some(name) = field.file_name().map(str::to_owned) else {
+                return Err(Problem::invalid("the field `file` has no file name"));
+            };
+            let mut bytes = Vec::new();
+            while let Some(chunk) = field.chunk().await.map_err(broken)? {
+                if bytes.len() + chunk.len() > most {
+                    return Err(Problem::too_large(most));
+                }
+                bytes.extend_from_slice(&chunk);
+            }
+            return Ok((name, bytes));
+        }
+        Err(Problem::invalid("the form has no field `file`"))
+    };
+    let late = || Problem::new(StatusCode::REQUEST_TIMEOUT, "the file took too long to arrive");
+    tokio::time::timeout(longest, receiving).await.map_err(|_| late())?
+}
+
+async fn text(
+    State(app): State<App>,
+    Made(space): Made,
+    Json(InsertText { text, file_source, replace, chunking }): Json<InsertText>,
+) -> Result<axum::Json<Inserted>, Problem> {
+    let name = file_source.filter(|name| !name.trim().is_empty());
+    let source = source_of(text, name.as_deref(), chunking.as_ref())?;
+    add_texts(&app, space, vec![source], name.is_some() && !replace, "insert").await
+}
+
+async fn texts(
+    State(app): State<App>,
+    Made(space): Made,
+    Json(InsertTexts { texts, file_sources, replace, chunking }): Json<InsertTexts>,
+) -> Result<axum::Json<Inserted>, Problem> {
+    if texts.is_empty() {
+        return Err(Problem::invalid("there are no texts"));
+    }
+    if texts.len() > MAX_TEXTS {
+        let what = format!("{} texts are more than the {MAX_TEXTS} that one request may bring", texts.len());
+        return Err(Problem::new(StatusCode::PAYLOAD_TOO_LARGE, what));
+    }
+    let names = file_sources.unwrap_or_default();
+    if !names.is_empty() && names.len() != texts.len() {
+        let what = format!("there are {} texts and {} file_sources", texts.len(), names.len());
+        return Err(Problem::invalid(what));
+    }
+    let named = !names.is_empty();
+    let mut names = names.into_iter();
+    let sources = texts
+        .into_iter()
+        .map(|text| source_of(text, names.next().as_deref(), chunking.as_ref()))
+        .collect::<Result<Vec<_>, _>>()?;
+    let mut seen = std::collections::BTreeSet::new();
+    if let Some(twice) = sources.iter().find(|source| named && !seen.insert(&source.name)) {
+        return Err(Problem::conflict(format!("two texts have the name {}", twice.name)));
+    }
+    add_texts(&app, space, sources, named && !replace, "insert").await
+}
+
+fn source_of(text: String, name: Option<&str>, chunking: Option<&Value>) -> Result<Source, Problem> {
+    if chunking.is_some_and(|chunking| !chunking.is_null()) {
+        return Err(Problem::invalid("chunking cannot be chosen for one request").remedy(Some(
+            "chunk_strategy, chunk_tokens and chunk_overlap are configured for the workspace",
+        )));
+    }
+    if text.trim().is_empty() {
+        return Err(Problem::invalid("text cannot be empty or whitespace-only"));
+    }
+    let name = match name {
+        Some(name) => source_name::of_text(name)?,
+        None => format!("text-{}.txt", &ContentHash::of(text.as_bytes()).as_str()[..16]),
+    };
+    // Whatever its name says, it is text: nothing here may reach the readers of other formats.
+    let is_text = |format: &Format| {
+        matches!(format, Format::Markdown | Format::Html | Format::Csv | Format::Json | Format::JsonLines)
+    };
+    let format = Some(format_by_name(&name).filter(is_text).unwrap_or(Format::Text));
+    Ok(Source { name, bytes: text.into_bytes(), format, meta: Default::default() })
+}
+
+async fn add_texts(
+    app: &App,
+    space: Arc<Space>,
+    sources: Vec<Source>,
+    names_are_new: bool,
+    what: &'static str,
+) -> Result<axum::Json<Inserted>, Problem> {
+    let readings = app.host.read(sources, space.indexing.index.limits).await;
+    add(space, readings, !names_are_new, what).await
+}
+
+/// Accepts all, or none where one of them cannot be read, or has the name of another document and may not replace it.
+async fn add(
+    space: Arc<Space>,
+    readings: Vec<Reading>,
+    replace: bool,
+    what: &'static str,
+) -> Result<axum::Json<Inserted>, Problem> {
+    let unique = random::<8>().map_err(|error| Problem::internal(&error))?;
+    apart(async move || {
+        for reading in &readings {
+            if let Err(refusal) = &reading.outcome {
+                let what = format!("{} cannot be read: {}", reading.name, refusal.reason);
+                return Err(Problem::invalid(what).remedy(refusal.remedy.clone()));
+            }
+        }
+        let track = TrackId::of_run(what, now(), &hex(&unique));
+        // The semaphore is never closed; were it, the look below would still be right but for a race.
+        let _turn = space.accepting.acquire().await;
+        if !replace {
+            let names: Vec<String> = readings.iter().map(|reading| reading.name.clone()).collect();
+            let known = space.indexing.store.snapshot().await?.documents_of_sources(&names).await?;
+            if let Some((name, _)) = names.iter().zip(known).find(|(_, known)| !known.is_empty()) {
+                return Err(Problem::conflict(format!("{name} exists already")).remedy(Some(REPLACE)));
+            }
+        }
+        let accepted = index::accept_read(&space.indexing, readings, Some(&track)).await?;
+        space.ingest.wake();
+        let new = accepted.iter().filter(|one| matches!(one, Acceptance::Accepted { .. })).count();
+        let known = accepted.iter().filter(|one| is_done(one)).count();
+        let message = match known {
+            0 => format!("{new} accepted; indexing goes on in the background"),
+            known => format!("{new} accepted; {known} known already with the same content"),
+        };
+        let status = if known > 0 && new > 0 { "partial_success" } else { "success" };
+        Ok(axum::Json(Inserted { status, message, track_id: track.to_string() }))
+    })
+    .await
+}
+
+fn is_done(acceptance: &Acceptance) -> bool {
+    match acceptance {
+        Acceptance::Unchanged { status, .. } => match status {
+            DocumentStatus::Waiting | DocumentStatus::Indexing { .. } => false,
+            DocumentStatus::Ready { .. }
+            | DocumentStatus::Incomplete { .. }
+            | DocumentStatus::Failed { .. }
+            | DocumentStatus::Cancelled { .. } => true,
+        },
+        Acceptance::Accepted { .. } | Acceptance::Refused { .. } => false,
+    }
+}
+
+async fn is_known(space: &Space, name: &str) -> Result<bool, Problem> {
+    let snapshot = space.indexing.store.snapshot().await?;
+    Ok(snapshot.documents_of_sources(&[name.to_owned()]).await?.iter().any(|known| !known.is_empty()))
+}

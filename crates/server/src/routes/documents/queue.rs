@@ -1,0 +1,230 @@
+//! What works on documents, and taking them away.
+
+use std::collections::BTreeSet;
+
+use axum::routing::{delete, get, post};
+use graphloom_core::{Batch, CacheKind, DocumentFilter, DocumentId, Snapshot, StatusKind, StoreError};
+use graphloom_engine::index;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::access::Right;
+use crate::apart::apart;
+use crate::input::{Existing, Json};
+use crate::limits::MAX_IDS;
+use crate::problem::Problem;
+use crate::route::{Gives, Load, Needs, Route, Takes, schema};
+
+/// Documents read at once while all are looked for.
+const SCAN: usize = 1000;
+
+pub(super) const ROUTES: &[Route] = &[
+    Route::get("/documents/pipeline_status", "How far indexing is", || get(pipeline_status))
+        .reads()
+        .gives(Gives::Json(schema::<PipelineStatus>)),
+    Route::post("/documents/cancel_pipeline", "Takes everything out of the queue", || post(cancel))
+        .writes()
+        .gives(Gives::Json(schema::<Done>)),
+    Route::post("/documents/reprocess_failed", "Queues again what failed, was damaged or cancelled", || {
+        post(reprocess)
+    })
+    .writes()
+    .gives(Gives::Json(schema::<Reprocessing>)),
+    Route::post("/documents/clear_cache", "Forgets what models said to questions", || post(clear_cache))
+        .writes()
+        .gives(Gives::Json(schema::<Done>)),
+    Route::delete(
+        "/documents/delete_document",
+        "Removes documents and all that came from them alone",
+        || delete(delete_documents),
+    )
+    .writes()
+    .takes(Takes::Json(schema::<DeleteDocuments>))
+    .gives(Gives::Json(schema::<Deleted>)),
+    Route::delete("/documents", "Removes all documents of the workspace", || delete(clear))
+        .needs(Needs::Workspace(Right::Admin))
+        .load(Load::Change)
+        .gives(Gives::Json(schema::<Done>)),
+];
+
+/// How far indexing is.
+#[derive(Serialize, JsonSchema)]
+struct PipelineStatus {
+    /// Whether a run is under way in this server.
+    busy: bool,
+    job_name: &'static str,
+    job_start: Option<String>,
+    /// Documents of the run so far.
+    docs: usize,
+    /// The same; documents are no batches here.
+    batchs: usize,
+    /// Of these, those that are done.
+    cur_batch: usize,
+    latest_message: String,
+    history_messages: Vec<String>,
+    /// Always empty: there are no caches that other processes must drop.
+    update_status: std::collections::BTreeMap<String, Vec<bool>>,
+    /// Always `false`: a run that was killed leaves nothing to repair.
+    recovery_required: bool,
+    recovery_kind: Option<String>,
+    recovery_message: Option<String>,
+    /// Whether the queue is paused, as `graphloom pause` does.
+    paused: bool,
+}
+
+/// What was done.
+#[derive(Serialize, JsonSchema)]
+struct Done {
+    status: &'static str,
+    message: String,
+}
+
+#[derive(Serialize, JsonSchema)]
+struct Reprocessing {
+    status: &'static str,
+    message: String,
+    /// Always empty: documents keep the run that queued them first.
+    track_id: String,
+}
+
+/// Which documents to remove.
+#[derive(Deserialize, JsonSchema)]
+struct DeleteDocuments {
+    /// Their ids.
+    doc_ids: Vec<String>,
+    /// Without effect: no files are kept.
+    #[serde(default)]
+    #[allow(dead_code, reason = "clients send it")]
+    delete_file: bool,
+    /// Without effect: what a model said about a document goes with the document.
+    #[serde(default)]
+    #[allow(dead_code, reason = "clients send it")]
+    delete_llm_cache: bool,
+}
+
+#[derive(Serialize, JsonSchema)]
+struct Deleted {
+    /// `deletion_started`, as LightRAG says; it is done when the answer comes.
+    status: &'static str,
+    message: String,
+    doc_id: String,
+}
+
+async fn pipeline_status(Existing(space): Existing) -> Result<axum::Json<PipelineStatus>, Problem> {
+    let pipeline = space.ingest.pipeline();
+    let paused = space.indexing.store.snapshot().await?.queue().await?.is_paused();
+    Ok(axum::Json(PipelineStatus {
+        busy: pipeline.busy,
+        job_name: "indexing",
+        job_start: pipeline.started_at.map(graphloom_core::Timestamp::to_iso),
+        docs: pipeline.documents,
+        batchs: pipeline.documents,
+        cur_batch: pipeline.done,
+        latest_message: pipeline.messages.back().cloned().unwrap_or_default(),
+        history_messages: pipeline.messages.into(),
+        update_status: Default::default(),
+        recovery_required: false,
+        recovery_kind: None,
+        recovery_message: None,
+        paused,
+    }))
+}
+
+async fn cancel(Existing(space): Existing) -> Result<axum::Json<Done>, Problem> {
+    apart(async move || {
+        let store = space.indexing.store.as_ref();
+        let queued = index::queued(store.snapshot().await?.as_ref()).await?;
+        if queued.is_empty() {
+            let message = "Pipeline is not currently running. No cancellation needed.".to_owned();
+            return Ok(axum::Json(Done { status: "not_busy", message }));
+        }
+        let cancelled = index::cancel(store, &queued).await?;
+        let message = format!(
+            "{} documents are out of the queue; /documents/reprocess_failed queues them again",
+            cancelled.cancelled.len() + cancelled.kept.len()
+        );
+        Ok(axum::Json(Done { status: "cancellation_requested", message }))
+    })
+    .await
+}
+
+async fn reprocess(Existing(space): Existing) -> Result<axum::Json<Reprocessing>, Problem> {
+    apart(async move || {
+        let engine = &space.indexing;
+        let snapshot = engine.store.snapshot().await?;
+        let status = [StatusKind::Failed, StatusKind::Incomplete, StatusKind::Cancelled].into();
+        let filter = DocumentFilter { status, ..DocumentFilter::default() };
+        let failed = filter.select(snapshot.as_ref()).await?;
+        drop(snapshot);
+        let ids: Vec<DocumentId> = failed.into_iter().map(|document| document.id).collect();
+        let queued = index::retry(engine, &ids, None).await?;
+        space.ingest.wake();
+        let message = format!("{} documents and {} chunks are queued again", queued.documents, queued.chunks);
+        Ok(axum::Json(Reprocessing { status: "reprocessing_started", message, track_id: String::new() }))
+    })
+    .await
+}
+
+async fn clear_cache(Existing(space): Existing) -> Result<axum::Json<Done>, Problem> {
+    let store = &space.indexing.store;
+    let clear_caches: Vec<CacheKind> =
+        store.snapshot().await?.cache_sizes().await?.into_iter().map(|size| size.kind).collect();
+    store.commit(Batch { clear_caches, ..Batch::default() }).await?;
+    let message = "Successfully cleared what models said to questions".to_owned();
+    Ok(axum::Json(Done { status: "success", message }))
+}
+
+async fn delete_documents(
+    Existing(space): Existing,
+    Json(request): Json<DeleteDocuments>,
+) -> Result<axum::Json<Deleted>, Problem> {
+    let ids: Vec<String> = request.doc_ids.iter().map(|id| id.trim().to_owned()).collect();
+    if ids.is_empty() || ids.iter().any(String::is_empty) {
+        return Err(Problem::invalid("doc_ids must name documents"));
+    }
+    if ids.len() > MAX_IDS {
+        return Err(Problem::invalid(format!("doc_ids names more than {MAX_IDS} documents")));
+    }
+    if ids.iter().collect::<BTreeSet<_>>().len() < ids.len() {
+        return Err(Problem::invalid("Document IDs must be unique"));
+    }
+    apart(async move || {
+        let documents: Vec<DocumentId> = ids.iter().map(|id| DocumentId::from_stored(id.as_str())).collect();
+        let removal = index::delete(&space.indexing, &documents).await?;
+        // Descriptions that could not be summarised are left to the next run.
+        space.ingest.wake();
+        let unknown = documents.len() as u64 - u64::from(removal.documents);
+        let mut message = format!("{} documents deleted", removal.documents);
+        if unknown > 0 {
+            message.push_str(&format!("; {unknown} of the ids are of no document"));
+        }
+        Ok(axum::Json(Deleted { status: "deletion_started", message, doc_id: ids.join(", ") }))
+    })
+    .await
+}
+
+async fn clear(Existing(space): Existing) -> Result<axum::Json<Done>, Problem> {
+    apart(async move || {
+        let snapshot = space.indexing.store.snapshot().await?;
+        let ids = all(snapshot.as_ref()).await?;
+        drop(snapshot);
+        let removal = index::delete(&space.indexing, &ids).await?;
+        space.ingest.wake();
+        let message =
+            format!("{} documents deleted; edits of the graph stay and can be undone", removal.documents);
+        Ok(axum::Json(Done { status: "success", message }))
+    })
+    .await
+}
+
+async fn all(snapshot: &dyn Snapshot) -> Result<Vec<DocumentId>, StoreError> {
+    let mut ids: Vec<DocumentId> = Vec::new();
+    loop {
+        let page = snapshot.scan_documents(ids.last(), SCAN).await?;
+        let is_last = page.len() < SCAN;
+        ids.extend(page.into_iter().map(|document| document.id));
+        if is_last {
+            return Ok(ids);
+        }
+    }
+}

@@ -1,0 +1,435 @@
+//! Edits of the graph, in LightRAG's shapes. Each is a decision that holds for later documents and can be undone; the answer
+//! names it.
+
+use axum::routing::{delete, post};
+use graphloom_core::{Decision, Entity, GraphKey, Relation, Snapshot, StoreError};
+use graphloom_engine::Engine;
+use graphloom_engine::edit::{self, DescriptionRule, Edit, EditError, Edited, KindRule, find_entity};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value, json};
+
+use crate::apart::apart;
+use crate::behind::Behind;
+use crate::input::{Existing, Json};
+use crate::problem::Problem;
+use crate::route::{Gives, Route, Takes, schema};
+
+/// Chunks named behind what was edited.
+const MAX_CHUNKS_BEHIND: usize = 100;
+/// Entities that are merged at once.
+const MAX_MERGED: usize = 1000;
+
+pub(super) const ROUTES: &[Route] = &[
+    Route::post("/graph/entity/create", "Makes an entity", || post(create_entity))
+        .writes()
+        .takes(Takes::Json(schema::<CreateEntity>))
+        .gives(Gives::Json(schema::<EditAnswer>)),
+    Route::post("/graph/entity/edit", "Changes type or description of an entity, or its name", || {
+        post(edit_entity)
+    })
+    .writes()
+    .takes(Takes::Json(schema::<EditEntity>))
+    .gives(Gives::Json(schema::<EditAnswer>)),
+    Route::delete("/graph/entity/delete", "Takes an entity with its relations out of the graph", || {
+        delete(delete_entity)
+    })
+    .writes()
+    .takes(Takes::Json(schema::<DeleteEntity>))
+    .gives(Gives::Json(schema::<Deletion>)),
+    Route::post("/graph/entities/merge", "Makes several entities one", || post(merge))
+        .writes()
+        .takes(Takes::Json(schema::<MergeEntities>))
+        .gives(Gives::Json(schema::<EditAnswer>)),
+    Route::post("/graph/relation/create", "Makes a relation between two entities", || post(create_relation))
+        .writes()
+        .takes(Takes::Json(schema::<CreateRelation>))
+        .gives(Gives::Json(schema::<EditAnswer>)),
+    Route::post("/graph/relation/edit", "Changes keywords, description or weight of a relation", || {
+        post(edit_relation)
+    })
+    .writes()
+    .takes(Takes::Json(schema::<EditRelation>))
+    .gives(Gives::Json(schema::<EditAnswer>)),
+    Route::delete("/graph/relation/delete", "Takes a relation out of the graph", || delete(delete_relation))
+        .writes()
+        .takes(Takes::Json(schema::<DeleteRelation>))
+        .gives(Gives::Json(schema::<Deletion>)),
+];
+
+#[derive(Deserialize, JsonSchema)]
+struct CreateEntity {
+    entity_name: String,
+    /// `description`, and `entity_type` where it is known.
+    entity_data: Map<String, Value>,
+}
+
+#[derive(Deserialize, JsonSchema)]
+struct EditEntity {
+    entity_name: String,
+    /// `entity_type`, `description`, and `entity_name` for another name.
+    updated_data: Map<String, Value>,
+    /// Whether the name may change.
+    #[serde(default)]
+    allow_rename: bool,
+    /// Whether to merge where the new name is another entity's.
+    #[serde(default)]
+    allow_merge: bool,
+}
+
+#[derive(Deserialize, JsonSchema)]
+struct DeleteEntity {
+    entity_name: String,
+}
+
+#[derive(Deserialize, JsonSchema)]
+struct MergeEntities {
+    entities_to_change: Vec<String>,
+    /// One of them, another entity, or a new one.
+    entity_to_change_into: String,
+}
+
+#[derive(Deserialize, JsonSchema)]
+struct CreateRelation {
+    source_entity: String,
+    target_entity: String,
+    /// `description`, `keywords` separated by commas, `weight`.
+    relation_data: Map<String, Value>,
+}
+
+#[derive(Deserialize, JsonSchema)]
+struct EditRelation {
+    source_id: String,
+    target_id: String,
+    /// `description`, `keywords` separated by commas, `weight`.
+    updated_data: Map<String, Value>,
+}
+
+#[derive(Deserialize, JsonSchema)]
+struct DeleteRelation {
+    source_entity: String,
+    target_entity: String,
+}
+
+/// What an edit did.
+#[derive(Serialize, JsonSchema)]
+struct EditAnswer {
+    status: &'static str,
+    message: String,
+    /// The entity or relation as it reads now.
+    data: Value,
+    /// What became of a change of name.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    operation_summary: Option<Value>,
+    /// The decisions, the latest last, for undoing them.
+    decisions: Vec<String>,
+}
+
+#[derive(Serialize, JsonSchema)]
+struct Deletion {
+    status: &'static str,
+    doc_id: String,
+    message: String,
+    status_code: u16,
+    file_path: Option<String>,
+    /// The decision, for undoing it.
+    decision: String,
+}
+
+async fn create_entity(
+    Existing(space): Existing,
+    Json(CreateEntity { entity_name, entity_data }): Json<CreateEntity>,
+) -> Result<axum::Json<EditAnswer>, Problem> {
+    let mut fields = Fields::new("entity_data", entity_data);
+    let kind = fields.text("entity_type")?;
+    let description = fields.text("description")?.unwrap_or_default();
+    fields.end()?;
+    let name = named(&entity_name)?;
+    apart(async move || {
+        let engine = &space.indexing;
+        let edited = edit::apply(engine, &Edit::CreateEntity { name, kind, description }).await?;
+        let data = entity_of(engine, &edited).await?;
+        let message = format!("Entity '{}' created successfully", entity_name.trim());
+        Ok(answer(message, data, vec![edited.decision]))
+    })
+    .await
+}
+
+async fn edit_entity(
+    Existing(space): Existing,
+    Json(request): Json<EditEntity>,
+) -> Result<axum::Json<EditAnswer>, Problem> {
+    let EditEntity { entity_name, updated_data, allow_rename, allow_merge } = request;
+    let mut fields = Fields::new("updated_data", updated_data);
+    let new_name = fields.text("entity_name")?.map(|name| named(&name)).transpose()?;
+    let kind = fields.text("entity_type")?;
+    let description = fields.text("description")?;
+    fields.end()?;
+    let mut name = named(&entity_name)?;
+    let new_name = new_name.filter(|new| *new != name);
+    if new_name.is_some() && !allow_rename {
+        let what = "Entity renaming is not allowed. Set allow_rename=true to enable this feature";
+        return Err(Problem::bad(what));
+    }
+    apart(async move || {
+        let engine = &space.indexing;
+        let (mut decisions, mut last, mut merged) = (Vec::new(), None, false);
+        if let Some(to) = &new_name {
+            let taken = find_entity(engine.store.snapshot().await?.as_ref(), to).await?;
+            let old = find_entity(engine.store.snapshot().await?.as_ref(), &name).await?;
+            merged = match (&taken, &old) {
+                (Some(taken), Some(old)) => taken.key != old.key,
+                (None, _) | (_, None) => false,
+            };
+            let edit = Edit::RenameEntity { name: name.clone(), to: to.clone(), merge: allow_merge };
+            let edited = edit::apply(engine, &edit).await?;
+            decisions.push(edited.decision.clone());
+            last = Some(edited);
+            name.clone_from(to);
+        }
+        if kind.is_some() || description.is_some() || last.is_none() {
+            let edited =
+                edit::apply(engine, &Edit::EditEntity { name: name.clone(), kind, description }).await?;
+            decisions.push(edited.decision.clone());
+            last = Some(edited);
+        }
+        let data = match &last {
+            Some(edited) => entity_of(engine, edited).await?,
+            None => Value::Null,
+        };
+        let message = match merged {
+            true => format!("Entity merged successfully into '{name}'"),
+            false => "Entity updated successfully".to_owned(),
+        };
+        let summary = json!({
+            "merged": merged,
+            "merge_status": if merged { "success" } else { "not_attempted" },
+            "merge_error": null,
+            "operation_status": "success",
+            "target_entity": new_name.as_ref().filter(|_| merged),
+            "final_entity": name,
+            "renamed": new_name.is_some(),
+        });
+        let mut answer = answer(message, data, decisions);
+        answer.0.operation_summary = Some(summary);
+        Ok(answer)
+    })
+    .await
+}
+
+async fn delete_entity(
+    Existing(space): Existing,
+    Json(DeleteEntity { entity_name }): Json<DeleteEntity>,
+) -> Result<axum::Json<Deletion>, Problem> {
+    let name = named(&entity_name)?;
+    apart(async move || {
+        let edited = edit::apply(&space.indexing, &Edit::DeleteEntity { name }).await.map_err(missing)?;
+        let message = format!(
+            "Entity '{}' and its {} relationships have been deleted",
+            entity_name.trim(),
+            edited.removed_relations.len()
+        );
+        Ok(deletion(message, &edited))
+    })
+    .await
+}
+
+async fn merge(
+    Existing(space): Existing,
+    Json(MergeEntities { entities_to_change, entity_to_change_into }): Json<MergeEntities>,
+) -> Result<axum::Json<EditAnswer>, Problem> {
+    if entities_to_change.is_empty() || entities_to_change.len() > MAX_MERGED {
+        let what = format!("entities_to_change names 1 to {MAX_MERGED} entities");
+        return Err(Problem::invalid(what));
+    }
+    let sources = entities_to_change.iter().map(|name| named(name)).collect::<Result<Vec<_>, _>>()?;
+    let into = named(&entity_to_change_into)?;
+    apart(async move || {
+        let engine = &space.indexing;
+        let count = sources.len();
+        let message = format!("Successfully merged {count} entities into '{into}'");
+        let (description, kind) = (DescriptionRule::default(), KindRule::default());
+        let edited = edit::apply(engine, &Edit::Merge { sources, into, description, kind }).await?;
+        let data = entity_of(engine, &edited).await?;
+        Ok(answer(message, data, vec![edited.decision]))
+    })
+    .await
+}
+
+async fn create_relation(
+    Existing(space): Existing,
+    Json(CreateRelation { source_entity, target_entity, relation_data }): Json<CreateRelation>,
+) -> Result<axum::Json<EditAnswer>, Problem> {
+    let mut fields = Fields::new("relation_data", relation_data);
+    let (keywords, description, weight) = fields.relation()?;
+    fields.end()?;
+    let (source, target) = (named(&source_entity)?, named(&target_entity)?);
+    apart(async move || {
+        let engine = &space.indexing;
+        let message = format!("Relation created successfully between '{source}' and '{target}'");
+        let edit = Edit::CreateRelation {
+            source: source.clone(),
+            target: target.clone(),
+            keywords: keywords.unwrap_or_default(),
+            description: description.unwrap_or_default(),
+            weight,
+        };
+        let edited = edit::apply(engine, &edit).await?;
+        let data = relation_of(engine, &source, &target).await?;
+        Ok(answer(message, data, vec![edited.decision]))
+    })
+    .await
+}
+
+async fn edit_relation(
+    Existing(space): Existing,
+    Json(EditRelation { source_id, target_id, updated_data }): Json<EditRelation>,
+) -> Result<axum::Json<EditAnswer>, Problem> {
+    let mut fields = Fields::new("updated_data", updated_data);
+    let (keywords, description, weight) = fields.relation()?;
+    fields.end()?;
+    let (source, target) = (named(&source_id)?, named(&target_id)?);
+    apart(async move || {
+        let engine = &space.indexing;
+        let (from, to) = (source.clone(), target.clone());
+        let edit = Edit::EditRelation { source: from, target: to, keywords, description, weight };
+        let edited = edit::apply(engine, &edit).await?;
+        let data = relation_of(engine, &source, &target).await?;
+        Ok(answer("Relation updated successfully".to_owned(), data, vec![edited.decision]))
+    })
+    .await
+}
+
+async fn delete_relation(
+    Existing(space): Existing,
+    Json(DeleteRelation { source_entity, target_entity }): Json<DeleteRelation>,
+) -> Result<axum::Json<Deletion>, Problem> {
+    let (source, target) = (named(&source_entity)?, named(&target_entity)?);
+    apart(async move || {
+        let message = format!("Relation between '{source}' and '{target}' deleted successfully");
+        let edited =
+            edit::apply(&space.indexing, &Edit::DeleteRelation { source, target }).await.map_err(missing)?;
+        Ok(deletion(message, &edited))
+    })
+    .await
+}
+
+/// As any edit, but what is not there is not found.
+fn missing(error: EditError) -> Problem {
+    let is_missing = matches!(error, EditError::UnknownEntity { .. } | EditError::UnknownRelation { .. });
+    if is_missing { Problem::not_found(error.to_string()) } else { error.into() }
+}
+
+fn answer(message: String, data: Value, decisions: Vec<Decision>) -> axum::Json<EditAnswer> {
+    let decisions = decisions.into_iter().map(|decision| decision.id.to_string()).collect();
+    axum::Json(EditAnswer { status: "success", message, data, operation_summary: None, decisions })
+}
+
+fn deletion(message: String, edited: &Edited) -> axum::Json<Deletion> {
+    let decision = edited.decision.id.to_string();
+    let doc_id = String::new();
+    axum::Json(Deletion { status: "success", doc_id, message, status_code: 200, file_path: None, decision })
+}
+
+fn named(name: &str) -> Result<String, Problem> {
+    match name.trim() {
+        "" => Err(Problem::invalid("Entity name cannot be empty")),
+        name => Ok(name.to_owned()),
+    }
+}
+
+/// The entity that an edit is about, in the shape of LightRAG's `get_entity_info`.
+async fn entity_of(engine: &Engine, edited: &Edited) -> Result<Value, Problem> {
+    let Some(entity) = &edited.entity else { return Ok(Value::Null) };
+    let snapshot = engine.store.snapshot().await?;
+    Ok(entity_info(snapshot.as_ref(), entity).await?)
+}
+
+async fn entity_info(snapshot: &dyn Snapshot, entity: &Entity) -> Result<Value, StoreError> {
+    let key = GraphKey::Entity(entity.key.clone());
+    let behind = Behind::of(snapshot, vec![key.clone()], MAX_CHUNKS_BEHIND, None).await?;
+    let (source_id, file_path) = behind.get(&key);
+    Ok(json!({
+        "entity_name": entity.name,
+        "source_id": source_id,
+        "graph_data": {
+            "entity_id": entity.name,
+            "entity_type": entity.kind,
+            "description": entity.description,
+            "source_id": source_id,
+            "file_path": file_path,
+        },
+    }))
+}
+
+/// A relation in the shape of LightRAG's `get_relation_info`; `null` where it is gone meanwhile.
+async fn relation_of(engine: &Engine, source: &str, target: &str) -> Result<Value, Problem> {
+    let snapshot = engine.store.snapshot().await?;
+    let snapshot = snapshot.as_ref();
+    let ends = (find_entity(snapshot, source).await?, find_entity(snapshot, target).await?);
+    let (Some(one), Some(other)) = ends else { return Ok(Value::Null) };
+    let Some(key) = graphloom_core::RelationKey::new(one.key.clone(), other.key.clone()) else {
+        return Ok(Value::Null);
+    };
+    let found: Option<Relation> = snapshot.relations(&[key]).await?.into_iter().flatten().next();
+    let Some(relation) = found else { return Ok(Value::Null) };
+    let key = GraphKey::Relation(relation.key.clone());
+    let behind = Behind::of(snapshot, vec![key.clone()], MAX_CHUNKS_BEHIND, None).await?;
+    let (source_id, file_path) = behind.get(&key);
+    Ok(json!({
+        "src_entity": one.name,
+        "tgt_entity": other.name,
+        "source_id": source_id,
+        "graph_data": {
+            "weight": relation.weight,
+            "description": relation.description,
+            "keywords": relation.keywords.join(","),
+            "source_id": source_id,
+            "file_path": file_path,
+        },
+    }))
+}
+
+/// The fields of an edit. Each is taken once; one that is left over at the end is not known, and refused.
+struct Fields {
+    of: &'static str,
+    fields: Map<String, Value>,
+}
+
+/// Keywords, description and weight of a relation.
+type RelationFields = (Option<Vec<String>>, Option<String>, Option<f64>);
+
+impl Fields {
+    fn new(of: &'static str, fields: Map<String, Value>) -> Self {
+        Self { of, fields }
+    }
+
+    fn text(&mut self, name: &str) -> Result<Option<String>, Problem> {
+        match self.fields.remove(name) {
+            None => Ok(None),
+            Some(Value::String(text)) => Ok(Some(text)),
+            Some(_) => Err(Problem::bad(format!("{} of {} must be text", name, self.of))),
+        }
+    }
+
+    fn relation(&mut self) -> Result<RelationFields, Problem> {
+        let keywords = self.text("keywords")?.map(|keywords| {
+            let words = keywords.split(',').map(str::trim).filter(|word| !word.is_empty());
+            words.map(str::to_owned).collect()
+        });
+        let description = self.text("description")?;
+        let weight = match self.fields.remove("weight") {
+            None => None,
+            Some(Value::Number(weight)) => weight.as_f64(),
+            Some(_) => return Err(Problem::bad(format!("weight of {} must be a number", self.of))),
+        };
+        Ok((keywords, description, weight))
+    }
+
+    fn end(self) -> Result<(), Problem> {
+        match self.fields.keys().next() {
+            None => Ok(()),
+            Some(name) => Err(Problem::bad(format!("{name:?} of {} cannot be edited", self.of))),
+        }
+    }
+}

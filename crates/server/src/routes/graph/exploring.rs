@@ -1,0 +1,245 @@
+//! Names of entities, and parts of the graph.
+
+use std::collections::BTreeMap;
+
+use axum::routing::get;
+use graphloom_core::{EntityKey, GraphKey};
+use graphloom_engine::edit::find_entity;
+use graphloom_engine::explore::{
+    self, MAX_DEPTH, MAX_LABELS, MAX_MATCHES, MAX_NODES, Subgraph, SubgraphQuery,
+};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+
+use crate::apart::apart;
+use crate::behind::Behind;
+use crate::input::{Existing, Params};
+use crate::problem::Problem;
+use crate::route::{Gives, Route, Takes, schema};
+
+/// Chunks named behind one entity or relation of a graph.
+const MAX_CHUNKS_BEHIND: usize = 10;
+
+pub(super) const ROUTES: &[Route] = &[
+    Route::get("/graph/label/list", "The names of all entities", || get(list))
+        .reads()
+        .gives(Gives::Json(schema::<Vec<String>>)),
+    Route::get("/graph/label/popular", "The names of the best connected entities", || get(popular))
+        .reads()
+        .takes(Takes::Query(schema::<PopularParams>))
+        .gives(Gives::Json(schema::<Vec<String>>)),
+    Route::get("/graph/label/search", "The names that a text matches, best first", || get(search))
+        .reads()
+        .takes(Takes::Query(schema::<SearchParams>))
+        .gives(Gives::Json(schema::<Vec<String>>)),
+    Route::get("/graphs", "The neighbourhood of an entity, or with * the best connected part", || {
+        get(graphs)
+    })
+    .reads()
+    .takes(Takes::Query(schema::<GraphParams>))
+    .gives(Gives::Json(schema::<Graph>)),
+    Route::get("/graph/entity/exists", "Whether an entity has this name", || get(exists))
+        .reads()
+        .takes(Takes::Query(schema::<ExistsParams>))
+        .gives(Gives::Json(schema::<Exists>)),
+];
+
+#[derive(Deserialize, JsonSchema)]
+struct PopularParams {
+    /// 1 to 1000.
+    #[serde(default = "three_hundred")]
+    limit: usize,
+}
+
+#[derive(Deserialize, JsonSchema)]
+struct SearchParams {
+    /// What to look for.
+    q: String,
+    /// 1 to 100.
+    #[serde(default = "fifty")]
+    limit: usize,
+}
+
+#[derive(Deserialize, JsonSchema)]
+struct GraphParams {
+    /// An entity's name, or `*`.
+    label: String,
+    /// Relations away; at least 1.
+    #[serde(default = "three")]
+    max_depth: u32,
+    /// Entities; at least 1.
+    #[serde(default = "thousand")]
+    max_nodes: usize,
+}
+
+#[derive(Deserialize, JsonSchema)]
+struct ExistsParams {
+    /// The name, in any spelling that leads to the entity.
+    name: String,
+}
+
+fn three_hundred() -> usize {
+    300
+}
+
+fn fifty() -> usize {
+    50
+}
+
+fn three() -> u32 {
+    3
+}
+
+fn thousand() -> usize {
+    MAX_NODES
+}
+
+#[derive(Serialize, JsonSchema)]
+struct Exists {
+    exists: bool,
+}
+
+/// A part of the graph.
+#[derive(Serialize, JsonSchema)]
+struct Graph {
+    nodes: Vec<Node>,
+    edges: Vec<Edge>,
+    /// Whether something that hangs on it was left out.
+    is_truncated: bool,
+}
+
+#[derive(Serialize, JsonSchema)]
+struct Node {
+    /// The entity's name.
+    id: String,
+    labels: Vec<String>,
+    /// `entity_id`, `entity_type`, `description`, `source_id`, `file_path`.
+    properties: Value,
+}
+
+#[derive(Serialize, JsonSchema)]
+struct Edge {
+    id: String,
+    #[serde(rename = "type")]
+    kind: &'static str,
+    source: String,
+    target: String,
+    /// `weight`, `description`, `keywords`, `source_id`, `file_path`.
+    properties: Value,
+}
+
+async fn list(Existing(space): Existing) -> Result<axum::Json<Vec<String>>, Problem> {
+    apart(async move || {
+        let snapshot = space.asking.store.snapshot().await?;
+        let labels = explore::all_labels(snapshot.as_ref()).await?;
+        Ok(axum::Json(labels.into_iter().map(|label| label.name).collect()))
+    })
+    .await
+}
+
+async fn popular(
+    Existing(space): Existing,
+    Params(PopularParams { limit }): Params<PopularParams>,
+) -> Result<axum::Json<Vec<String>>, Problem> {
+    within("limit", limit, MAX_LABELS)?;
+    apart(async move || {
+        let snapshot = space.asking.store.snapshot().await?;
+        let labels = explore::popular_labels(snapshot.as_ref(), limit).await?;
+        Ok(axum::Json(labels.into_iter().map(|label| label.name).collect()))
+    })
+    .await
+}
+
+async fn search(
+    Existing(space): Existing,
+    Params(SearchParams { q, limit }): Params<SearchParams>,
+) -> Result<axum::Json<Vec<String>>, Problem> {
+    within("limit", limit, MAX_MATCHES)?;
+    apart(async move || {
+        let snapshot = space.asking.store.snapshot().await?;
+        let labels = explore::search_labels(snapshot.as_ref(), &q, limit).await?;
+        Ok(axum::Json(labels.into_iter().map(|label| label.name).collect()))
+    })
+    .await
+}
+
+async fn exists(
+    Existing(space): Existing,
+    Params(ExistsParams { name }): Params<ExistsParams>,
+) -> Result<axum::Json<Exists>, Problem> {
+    let snapshot = space.asking.store.snapshot().await?;
+    Ok(axum::Json(Exists { exists: find_entity(snapshot.as_ref(), &name).await?.is_some() }))
+}
+
+async fn graphs(
+    Existing(space): Existing,
+    Params(GraphParams { label, max_depth, max_nodes }): Params<GraphParams>,
+) -> Result<axum::Json<Graph>, Problem> {
+    within("max_depth", max_depth as usize, usize::MAX)?;
+    within("max_nodes", max_nodes, usize::MAX)?;
+    apart(async move || {
+        let snapshot = space.asking.store.snapshot().await?;
+        let snapshot = snapshot.as_ref();
+        // Larger wishes are granted as far as they go, as in LightRAG.
+        let query =
+            SubgraphQuery { label, max_depth: max_depth.min(MAX_DEPTH), max_nodes: max_nodes.min(MAX_NODES) };
+        // An entity that does not exist has no neighbourhood, as in LightRAG.
+        let found = explore::subgraph(snapshot, &query).await?.unwrap_or_default();
+        let entities = found.nodes.iter().map(|node| GraphKey::Entity(node.entity.key.clone()));
+        let relations = found.edges.iter().map(|edge| GraphKey::Relation(edge.key.clone()));
+        let behind =
+            Behind::of(snapshot, entities.chain(relations).collect(), MAX_CHUNKS_BEHIND, None).await?;
+        Ok(axum::Json(graph_of(found, &behind)))
+    })
+    .await
+}
+
+fn graph_of(found: Subgraph, behind: &Behind) -> Graph {
+    let names: BTreeMap<EntityKey, String> =
+        found.nodes.iter().map(|node| (node.entity.key.clone(), node.entity.name.clone())).collect();
+    let name = |key: &EntityKey| names.get(key).cloned().unwrap_or_else(|| key.to_string());
+    let nodes = found.nodes.into_iter().map(|node| {
+        let entity = node.entity;
+        let (source_id, file_path) = behind.get(&GraphKey::Entity(entity.key));
+        Node {
+            id: entity.name.clone(),
+            labels: vec![entity.name.clone()],
+            properties: json!({
+                "entity_id": entity.name,
+                "entity_type": entity.kind,
+                "description": entity.description,
+                "source_id": source_id,
+                "file_path": file_path,
+            }),
+        }
+    });
+    let edges = found.edges.into_iter().map(|edge| {
+        let (source, target) = (name(edge.key.a()), name(edge.key.b()));
+        let (source_id, file_path) = behind.get(&GraphKey::Relation(edge.key));
+        Edge {
+            id: format!("{source}-{target}"),
+            kind: "DIRECTED",
+            source,
+            target,
+            properties: json!({
+                "weight": edge.weight,
+                "description": edge.description,
+                "keywords": edge.keywords.join(","),
+                "source_id": source_id,
+                "file_path": file_path,
+            }),
+        }
+    });
+    Graph { nodes: nodes.collect(), edges: edges.collect(), is_truncated: found.truncated }
+}
+
+fn within(what: &str, value: usize, most: usize) -> Result<(), Problem> {
+    if (1..=most).contains(&value) {
+        return Ok(());
+    }
+    Err(Problem::invalid(match most {
+        usize::MAX => format!("{what} must be at least 1"),
+        most => format!("{what} must be from 1 to {most}"),
+    }))
+}

@@ -1,0 +1,136 @@
+//! Whether the server runs, what it is, and what it counts.
+
+use axum::extract::State;
+use axum::http::{StatusCode, header};
+use axum::response::{IntoResponse, Response};
+use axum::routing::get;
+use schemars::JsonSchema;
+use serde::Serialize;
+use serde_json::{Value, json};
+
+use crate::access::Right;
+use crate::app::App;
+use crate::guard::Admitted;
+use crate::host::Missing;
+use crate::problem::Problem;
+use crate::route::{Gives, Load, Needs, Route, schema};
+
+/// The release of LightRAG whose API this is, as its clients show it.
+pub(super) const API_VERSION: &str = "1.5";
+
+pub(super) const ROUTES: &[Route] = &[
+    Route::get("/livez", "Whether the process answers", || get(livez)).needs(Needs::Nothing).load(Load::None),
+    Route::get("/readyz", "Whether requests are taken: 503 while the server stops", || get(readyz))
+        .needs(Needs::Nothing)
+        .load(Load::None),
+    Route::get("/metrics", "Counters, in the text that Prometheus reads", || get(metrics))
+        .needs(Needs::Credential)
+        .load(Load::None),
+    Route::get("/health", "The state of the server; more of it with a credential", || get(health))
+        .needs(Needs::Nothing)
+        .load(Load::None)
+        .gives(Gives::Json(schema::<Health>)),
+    Route::get("/openapi.json", "This description", || get(openapi))
+        .needs(Needs::Nothing)
+        .load(Load::None)
+        .gives(Gives::Json(schema::<Value>)),
+];
+
+async fn livez() -> &'static str {
+    "ok\n"
+}
+
+async fn readyz(State(app): State<App>) -> Response {
+    match *app.stop.borrow() {
+        false => "ok\n".into_response(),
+        true => Problem::new(StatusCode::SERVICE_UNAVAILABLE, "the server is stopping").into_response(),
+    }
+}
+
+async fn metrics(State(app): State<App>) -> Response {
+    let kind = [(header::CONTENT_TYPE, "application/openmetrics-text; version=1.0.0; charset=utf-8")];
+    (kind, app.metrics.text()).into_response()
+}
+
+async fn openapi() -> axum::Json<Value> {
+    axum::Json(crate::openapi::document())
+}
+
+/// What everybody may know, and with a credential how the workspace of the request is served.
+#[derive(Serialize, JsonSchema)]
+struct Health {
+    /// Always `healthy`: a server that is not does not answer.
+    status: &'static str,
+    /// `enabled` where a login is asked for, else `disabled`.
+    auth_mode: &'static str,
+    /// The release.
+    core_version: &'static str,
+    /// The release of LightRAG whose API this is.
+    api_version: &'static str,
+    webui_available: bool,
+    workspace_available: bool,
+    api_docs_available: bool,
+    webui_title: Option<String>,
+    webui_description: Option<String>,
+    ai_content_notice_enabled: bool,
+    /// Whether documents of the workspace are being indexed; `false` without a right to read it.
+    pipeline_busy: bool,
+    pipeline_active: bool,
+    /// Seconds since the start.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    uptime_s: Option<u64>,
+    /// Which models answer, and with which limits.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    configuration: Option<Value>,
+}
+
+async fn health(State(app): State<App>, admitted: Admitted) -> Result<axum::Json<Health>, Problem> {
+    let access = app.access.read();
+    let has_users = access.as_ref().is_ok_and(|access| !access.users.is_empty());
+    let may_read =
+        admitted.caller.grant.reaches(&admitted.workspace) && admitted.caller.grant.right >= Right::Read;
+    // Only what is open already: asking for the health of a workspace must not make the server open it.
+    let space = match may_read {
+        true => app.spaces.get(&admitted.workspace, Missing::Leave).await.ok(),
+        false => None,
+    };
+    let busy = space.as_ref().is_some_and(|space| space.ingest.pipeline().busy);
+    let configuration = space.as_ref().map(|space| {
+        let models = &space.asking.models;
+        let indexing = &space.indexing.models;
+        let name = |model: &Option<std::sync::Arc<dyn graphloom_core::LanguageModel>>| {
+            model.as_ref().map(|model| model.name().to_owned())
+        };
+        json!({
+            "workspace": space.id,
+            "llm_model": name(&models.answer),
+            "embedding_model": models.embedder.name(),
+            "rerank_model": models.reranker.as_ref().map(|reranker| reranker.name().to_owned()),
+            "enable_rerank": models.reranker.is_some(),
+            "role_llm_config": {
+                "extract": name(&indexing.extract),
+                "keyword": name(&models.keywords),
+                "summarize": name(&indexing.summarize),
+                "query": name(&models.answer),
+            },
+            "max_async": space.indexing.index.max_concurrent_calls,
+            "max_parallel_insert": space.indexing.index.max_concurrent_documents,
+        })
+    });
+    Ok(axum::Json(Health {
+        status: "healthy",
+        auth_mode: if has_users { "enabled" } else { "disabled" },
+        core_version: env!("CARGO_PKG_VERSION"),
+        api_version: API_VERSION,
+        webui_available: false,
+        workspace_available: false,
+        api_docs_available: false,
+        webui_title: None,
+        webui_description: None,
+        ai_content_notice_enabled: false,
+        pipeline_busy: busy,
+        pipeline_active: busy,
+        uptime_s: may_read.then(|| app.started.elapsed().as_secs()),
+        configuration,
+    }))
+}

@@ -1,0 +1,138 @@
+//! Logging in, and whether that is asked for.
+
+use std::time::Instant;
+
+use axum::extract::{Extension, State};
+use axum::routing::{get, post};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::health::API_VERSION;
+use crate::access::{AccessError, guest_token};
+use crate::app::{App, Peer, now};
+use crate::input::Form;
+use crate::problem::Problem;
+use crate::route::{Gives, Load, Needs, Route, Takes, schema};
+
+/// Longest name at a login, in bytes; no user has a longer one.
+const MAX_NAME_BYTES: usize = 400;
+/// Largest form of a login, in bytes.
+const MAX_LOGIN_BODY: usize = 16 << 10;
+
+pub(super) const ROUTES: &[Route] = &[
+    Route::get("/auth-status", "Whether a login is asked for", || get(auth_status))
+        .needs(Needs::Nothing)
+        .load(Load::None)
+        .gives(Gives::Json(schema::<AuthStatus>)),
+    Route::post("/login", "A token for a name and a password", || post(login))
+        .needs(Needs::Nothing)
+        .load(Load::Look)
+        .max_body(MAX_LOGIN_BODY)
+        .takes(Takes::Form(schema::<Login>))
+        .gives(Gives::Json(schema::<AuthStatus>)),
+    Route::get("/auth/verify", "Whether the credential is good", || get(verify))
+        .needs(Needs::Credential)
+        .load(Load::None)
+        .gives(Gives::Json(schema::<Verified>)),
+];
+
+/// A name and a password.
+#[derive(Deserialize, JsonSchema)]
+struct Login {
+    username: String,
+    password: String,
+}
+
+/// Whether a login is asked for, and what to send where none is or it went well.
+#[derive(Serialize, JsonSchema)]
+struct AuthStatus {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    auth_configured: Option<bool>,
+    /// `enabled` where users log in.
+    auth_mode: &'static str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    access_token: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    token_type: Option<&'static str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    message: Option<&'static str>,
+    core_version: &'static str,
+    api_version: &'static str,
+    webui_title: Option<String>,
+    webui_description: Option<String>,
+    ai_content_notice_enabled: bool,
+}
+
+impl AuthStatus {
+    fn new(auth_mode: &'static str, access_token: Option<String>) -> Self {
+        Self {
+            auth_configured: None,
+            auth_mode,
+            token_type: access_token.is_some().then_some("bearer"),
+            access_token,
+            message: None,
+            core_version: env!("CARGO_PKG_VERSION"),
+            api_version: API_VERSION,
+            webui_title: None,
+            webui_description: None,
+            ai_content_notice_enabled: false,
+        }
+    }
+
+    /// Where nobody logs in: LightRAG's clients want a token all the same, and this one opens nothing.
+    fn guest(app: &App) -> Self {
+        let message = Some("Authentication is disabled. Using guest access.");
+        Self { message, ..Self::new("disabled", Some(guest_token(&app.guest_secret, now()))) }
+    }
+}
+
+#[derive(Serialize, JsonSchema)]
+struct Verified {
+    status: &'static str,
+}
+
+async fn verify() -> axum::Json<Verified> {
+    axum::Json(Verified { status: "ok" })
+}
+
+async fn auth_status(State(app): State<App>) -> Result<axum::Json<AuthStatus>, Problem> {
+    let has_users = !read(app.access.read())?.users.is_empty();
+    let status = if has_users { AuthStatus::new("enabled", None) } else { AuthStatus::guest(&app) };
+    Ok(axum::Json(AuthStatus { auth_configured: Some(has_users), ..status }))
+}
+
+async fn login(
+    State(app): State<App>,
+    Extension(Peer(peer)): Extension<Peer>,
+    Form(Login { username, password }): Form<Login>,
+) -> Result<axum::Json<AuthStatus>, Problem> {
+    let access = read(app.access.read())?;
+    if access.users.is_empty() {
+        return Ok(axum::Json(AuthStatus::guest(&app)));
+    }
+    if username.len() > MAX_NAME_BYTES {
+        return Err(wrong());
+    }
+    app.throttle.begin(peer.ip(), &username, Instant::now()).map_err(|wait| {
+        tracing::warn!(peer = %peer.ip(), "too many attempts to log in");
+        Problem::busy("Too many failed login attempts. Please try again later.", wait)
+    })?;
+    // The semaphore is never closed; were it, nobody would be let in.
+    let _turn = app.passwords.acquire().await.map_err(|_| wrong())?;
+    let (known, name) = (access.clone(), username.clone());
+    let is_right = tokio::task::spawn_blocking(move || known.check_password(&name, &password)).await;
+    if !is_right.unwrap_or(false) {
+        return Err(wrong());
+    }
+    app.throttle.succeed(peer.ip(), &username);
+    let token = access.token_of(&username, now()).ok_or_else(wrong)?;
+    Ok(axum::Json(AuthStatus::new("enabled", Some(token))))
+}
+
+fn wrong() -> Problem {
+    Problem::unauthorized("Incorrect credentials")
+}
+
+fn read<T>(access: Result<T, AccessError>) -> Result<T, Problem> {
+    access.map_err(|error| Problem::internal(&error))
+}

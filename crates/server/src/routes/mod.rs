@@ -1,0 +1,98 @@
+//! The table of all routes. A route exists by its row and in no other way.
+
+mod documents;
+mod graph;
+mod health;
+mod login;
+mod query;
+
+use std::sync::LazyLock;
+
+use axum::Router;
+use axum::extract::{DefaultBodyLimit, MatchedPath, Request};
+use axum::http::StatusCode;
+use axum::middleware::from_fn_with_state;
+use axum::response::{IntoResponse, Response};
+use tower_http::catch_panic::CatchPanicLayer;
+
+use crate::app::App;
+use crate::guard::guard;
+use crate::limits::MAX_BODY;
+use crate::observe::observe;
+use crate::problem::Problem;
+use crate::route::Route;
+
+/// Every route, by subject.
+pub(crate) static ROUTES: LazyLock<Vec<&'static Route>> = LazyLock::new(|| {
+    let tables = [health::ROUTES, login::ROUTES, query::ROUTES];
+    tables.into_iter().chain(documents::TABLES).chain(graph::TABLES).flatten().collect()
+});
+
+/// The row's path where there is such a row.
+pub(crate) fn path_of(path: &str) -> Option<&'static str> {
+    ROUTES.iter().find(|route| route.path == path).map(|route| route.path)
+}
+
+/// How much a request may send, for its error.
+pub(crate) fn max_body_of(request: &Request) -> usize {
+    let path = request.extensions().get::<MatchedPath>().map(MatchedPath::as_str);
+    let method = request.method().as_str();
+    let is_it =
+        |route: &&&Route| Some(route.path) == path && route.method.name().eq_ignore_ascii_case(method);
+    ROUTES.iter().find(is_it).map_or(MAX_BODY, |route| route.max_body)
+}
+
+/// All routes, each behind its guard.
+pub(crate) fn router(app: &App) -> Router {
+    let mut router = Router::new();
+    for route in ROUTES.iter().copied() {
+        let guarded = (route.mount)().route_layer(from_fn_with_state((app.clone(), route), guard));
+        router = router.route(route.path, guarded);
+    }
+    let mut router = router
+        .fallback(|| async { Problem::not_found("no such route; /openapi.json lists all") })
+        .method_not_allowed_fallback(|| async {
+            Problem::new(StatusCode::METHOD_NOT_ALLOWED, "the route does not know this method")
+        })
+        // The guard limits each route as its row says.
+        .layer(DefaultBodyLimit::disable())
+        .layer(CatchPanicLayer::custom(|_: Box<dyn std::any::Any + Send>| panicked()));
+    if let Some(cors) = cors(app) {
+        router = router.layer(cors);
+    }
+    router.layer(from_fn_with_state(app.clone(), observe)).with_state(app.clone())
+}
+
+/// Lets pages of the configured origins ask; of none by default.
+fn cors(app: &App) -> Option<tower_http::cors::CorsLayer> {
+    use axum::http::{HeaderName, HeaderValue, Method, header};
+    use tower_http::cors::{AllowOrigin, CorsLayer};
+
+    let origins: Vec<HeaderValue> =
+        app.cors_origins.iter().filter_map(|origin| HeaderValue::from_str(origin).ok()).collect();
+    if origins.is_empty() {
+        return None;
+    }
+    let headers = [
+        header::AUTHORIZATION,
+        header::CONTENT_TYPE,
+        HeaderName::from_static("x-api-key"),
+        HeaderName::from_static("x-request-id"),
+        HeaderName::from_static(crate::guard::WORKSPACE_HEADER),
+    ];
+    let exposed = [HeaderName::from_static("x-request-id"), header::RETRY_AFTER];
+    Some(
+        CorsLayer::new()
+            .allow_origin(AllowOrigin::list(origins))
+            .allow_methods([Method::GET, Method::POST, Method::DELETE])
+            .allow_headers(headers)
+            .expose_headers(exposed),
+    )
+}
+
+/// A panic loses its request and nothing else.
+fn panicked() -> Response {
+    tracing::error!("a request panicked");
+    let what = "the server failed; its log says why, under the id of this request";
+    Problem::new(StatusCode::INTERNAL_SERVER_ERROR, what).into_response()
+}

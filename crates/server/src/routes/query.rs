@@ -1,0 +1,395 @@
+//! Questions: an answer, an answer as it is made, or what was found.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::time::Instant;
+
+use axum::response::{IntoResponse, Response};
+use axum::routing::post;
+use graphloom_core::{ChunkId, GraphKey, Snapshot, StoreError};
+use graphloom_engine::Engine;
+use graphloom_engine::query::{self, Citation, ListedDocument, Mode, QueryNote, Question, Retrieval, Wanted};
+use schemars::JsonSchema;
+use serde::Serialize;
+use serde_json::{Value, json};
+
+use crate::apart::apart;
+use crate::behind::Behind;
+use crate::guard::Admitted;
+use crate::input::{Existing, Json};
+use crate::lines::Lines;
+use crate::problem::{Problem, chain};
+use crate::query_request::QueryRequest;
+use crate::route::{Gives, Load, Route, Takes, schema};
+
+/// Chunks named behind one entity or relation.
+const MAX_CHUNKS_BEHIND: usize = 100;
+/// What a streamed answer is.
+const NDJSON: &str = "application/x-ndjson";
+
+pub(super) const ROUTES: &[Route] = &[
+    Route::post("/query", "An answer, with the documents and places behind it", || post(answer))
+        .reads()
+        .load(Load::Question)
+        .takes(Takes::Json(schema::<QueryRequest>))
+        .gives(Gives::Json(schema::<QueryResponse>)),
+    Route::post(
+        "/query/stream",
+        "An answer as it is made: references first, then pieces of the answer",
+        || post(stream),
+    )
+    .reads()
+    .load(Load::Question)
+    .takes(Takes::Json(schema::<QueryRequest>))
+    .gives(Gives::Lines(schema::<QueryLine>)),
+    Route::post("/query/data", "What was found: entities, relations, passages, references", || post(data))
+        .reads()
+        .load(Load::Question)
+        .takes(Takes::Json(schema::<QueryRequest>))
+        .gives(Gives::Json(schema::<QueryData>)),
+];
+
+/// An answer.
+#[derive(Debug, Serialize, JsonSchema)]
+struct QueryResponse {
+    /// The answer, or the context or prompt where that was asked for.
+    response: String,
+    /// The documents of the context; `null` where they are not wanted.
+    references: Option<Vec<ReferenceItem>>,
+    /// Seconds it took.
+    response_time: Option<f64>,
+    /// Whether a model wrote it.
+    llm_generated: bool,
+    /// The places that the numbers in the answer point to, each verified against the bytes.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "Option<Vec<CitationItem>>")]
+    citations: Option<Vec<CitationItem>>,
+    /// What did not go as asked for.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    notes: Vec<String>,
+}
+
+/// A document of the context.
+#[derive(Debug, Serialize, JsonSchema)]
+struct ReferenceItem {
+    reference_id: String,
+    file_path: String,
+    /// Its passages, where they are wanted.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    content: Option<Vec<String>>,
+}
+
+/// A place that supports an answer.
+#[derive(Debug, Serialize, JsonSchema)]
+struct CitationItem {
+    /// The number in the text.
+    number: u32,
+    /// The document.
+    document: String,
+    /// Its source.
+    file_path: String,
+    /// First and last byte after it, in the document's text.
+    span: [u64; 2],
+    /// First and last line, from 1.
+    lines: [u32; 2],
+    /// The pages, slides or sheets it stands on.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    place: Option<String>,
+    /// The text there, verbatim.
+    quote: String,
+}
+
+/// One line of a streamed answer; each holds one of these fields, and a whole answer in one line several.
+#[derive(Debug, Serialize, JsonSchema)]
+#[allow(dead_code, reason = "describes lines that are written as they come")]
+struct QueryLine {
+    /// How far the search is.
+    progress: Option<String>,
+    /// The documents of the context.
+    references: Option<Vec<ReferenceItem>>,
+    /// A piece of the answer.
+    response: Option<String>,
+    /// Whether a model wrote it; beside a whole answer.
+    llm_generated: Option<bool>,
+    /// The verified places.
+    citations: Option<Vec<CitationItem>>,
+    /// Seconds it took.
+    response_time: Option<f64>,
+    /// Why there is no more.
+    error: Option<String>,
+}
+
+/// What was found.
+#[derive(Debug, Serialize, JsonSchema)]
+struct QueryData {
+    /// `success`, or `failure` where nothing was found.
+    status: &'static str,
+    message: String,
+    /// `entities`, `relationships`, `chunks` and `references`.
+    data: Value,
+    metadata: Value,
+}
+
+impl From<ListedDocument> for ReferenceItem {
+    fn from(document: ListedDocument) -> Self {
+        let ListedDocument { reference_id, file_path, content, .. } = document;
+        Self { reference_id, file_path, content }
+    }
+}
+
+impl From<&Citation> for CitationItem {
+    fn from(citation: &Citation) -> Self {
+        Self {
+            number: citation.number,
+            document: citation.document.to_string(),
+            file_path: citation.source.clone(),
+            span: [citation.span.start, citation.span.end],
+            lines: [citation.lines.0, citation.lines.1],
+            place: citation.place.as_ref().map(ToString::to_string),
+            quote: citation.quote.clone(),
+        }
+    }
+}
+
+/// A question that was answered, in whichever form was wanted.
+struct Answered {
+    text: String,
+    by_model: bool,
+    citations: Vec<CitationItem>,
+}
+
+async fn answer(
+    Existing(space): Existing,
+    Json(request): Json<QueryRequest>,
+) -> Result<axum::Json<QueryResponse>, Problem> {
+    let started = Instant::now();
+    let wants_citations = request.include_citations.unwrap_or(true);
+    let mut question = request.question(&space.user_prompt_prefix, false)?;
+    question.stream = false;
+    apart(async move || {
+        let engine = &space.asking;
+        let retrieval = query::retrieve(engine, &question).await?;
+        let answered = answer_from(engine, &question, &retrieval, &mut |_| {}).await?;
+        Ok(axum::Json(QueryResponse {
+            response: answered.text,
+            references: references(&question, &retrieval),
+            response_time: Some(seconds(started)),
+            llm_generated: answered.by_model,
+            citations: wants_citations.then_some(answered.citations),
+            notes: notes(&retrieval),
+        }))
+    })
+    .await
+}
+
+/// Answers from what was found, or gives the context or the prompt where that is wanted. What it cost is recorded.
+async fn answer_from(
+    engine: &Engine,
+    question: &Question,
+    retrieval: &Retrieval,
+    on_delta: &mut (dyn FnMut(&str) + Send),
+) -> Result<Answered, Problem> {
+    let text = match question.wanted() {
+        Wanted::Context => retrieval.context.clone(),
+        Wanted::Prompt => {
+            let messages = query::prompt_of(engine, question, retrieval);
+            messages.iter().map(|message| message.content.as_str()).collect::<Vec<_>>().join("\n\n")
+        }
+        Wanted::Answer => {
+            let answer = query::answer(engine, question, retrieval, on_delta).await?;
+            record(engine, [&retrieval.spent, &answer.spent]).await;
+            let citations = answer.citations.iter().map(CitationItem::from).collect();
+            return Ok(Answered { text: answer.text, by_model: answer.model.is_some(), citations });
+        }
+    };
+    on_delta(&text);
+    record(engine, [&retrieval.spent]).await;
+    Ok(Answered { text, by_model: false, citations: Vec::new() })
+}
+
+/// Stores what a question cost. The answer stands without it, so a failure is a line in the log.
+async fn record<const N: usize>(engine: &Engine, spent: [&query::Spent; N]) {
+    if let Err(error) = query::record(engine, spent).await {
+        tracing::warn!(error = chain(&error), "what a question cost was not stored");
+    }
+}
+
+async fn stream(
+    Existing(space): Existing,
+    admitted: Admitted,
+    Json(request): Json<QueryRequest>,
+) -> Result<Response, Problem> {
+    let started = Instant::now();
+    let wants_progress = request.include_progress.unwrap_or(false);
+    let wants_citations = request.include_citations.unwrap_or(false);
+    let question = request.question(&space.user_prompt_prefix, true)?;
+    let (lines, response) = Lines::new(NDJSON, |text| json!({ "response": text }));
+    // It goes on where the reader leaves: what is asked of a model is paid for, and is remembered for the next time.
+    tokio::spawn(apart(async move || {
+        let _turn = admitted.turn;
+        let engine = &space.asking;
+        let asked = Asked { engine, question: &question, lines: &lines, wants_progress, wants_citations };
+        if let Err(problem) = asked.write().await {
+            lines.line(json!({ "error": problem.words() }));
+        } else if wants_progress {
+            lines.line(json!({ "response_time": seconds(started) }));
+        }
+        Ok(())
+    }));
+    Ok(response)
+}
+
+/// A question whose answer is written line by line.
+struct Asked<'a> {
+    engine: &'a Engine,
+    question: &'a Question,
+    lines: &'a Lines,
+    wants_progress: bool,
+    wants_citations: bool,
+}
+
+impl Asked<'_> {
+    async fn write(&self) -> Result<(), Problem> {
+        let Self { engine, question, lines, .. } = self;
+        self.progress("searching");
+        let retrieval = query::retrieve(engine, question).await?;
+        let references = references(question, &retrieval);
+        let is_whole = !question.stream || question.wanted() != Wanted::Answer;
+        if is_whole {
+            let answered = answer_from(engine, question, &retrieval, &mut |_| {}).await?;
+            let mut line = json!({ "response": answered.text, "llm_generated": answered.by_model });
+            if let Some(references) = references {
+                line["references"] = json!(references);
+            }
+            if self.wants_citations {
+                line["citations"] = json!(answered.citations);
+            }
+            lines.line(line);
+            return Ok(());
+        }
+        if let Some(references) = references {
+            lines.line(json!({ "references": references }));
+        }
+        self.progress("answering");
+        let answered = answer_from(engine, question, &retrieval, &mut |piece| lines.text(piece)).await?;
+        if self.wants_citations {
+            lines.line(json!({ "citations": answered.citations }));
+        }
+        Ok(())
+    }
+
+    fn progress(&self, what: &str) {
+        if self.wants_progress {
+            self.lines.line(json!({ "progress": what }));
+        }
+    }
+}
+
+async fn data(Existing(space): Existing, Json(request): Json<QueryRequest>) -> Result<Response, Problem> {
+    let mut question = request.question(&space.user_prompt_prefix, false)?;
+    question.include_references = true;
+    apart(async move || find(&space.asking, &question).await.map(|found| axum::Json(found).into_response()))
+        .await
+}
+
+async fn find(engine: &Engine, question: &Question) -> Result<QueryData, Problem> {
+    let retrieval = query::retrieve(engine, question).await?;
+    record(engine, [&retrieval.spent]).await;
+    if retrieval.context.is_empty() && question.mode != Mode::Bypass {
+        let metadata = json!({ "failure_reason": "no_results", "mode": question.mode });
+        let message = "Query returned no results".to_owned();
+        return Ok(QueryData { status: "failure", message, data: json!({}), metadata });
+    }
+    let snapshot = engine.store.snapshot().await?;
+    let behind = behind(snapshot.as_ref(), question, &retrieval).await?;
+    drop(snapshot);
+    let entities: Vec<Value> = retrieval
+        .entities
+        .iter()
+        .map(|found| {
+            let (source_id, file_path) = behind.get(&GraphKey::Entity(found.entity.key.clone()));
+            json!({
+                "entity_name": found.entity.name,
+                "entity_type": found.entity.kind,
+                "description": found.entity.description,
+                "source_id": source_id,
+                "file_path": file_path,
+            })
+        })
+        .collect();
+    let relationships: Vec<Value> = retrieval
+        .relations
+        .iter()
+        .map(|found| {
+            let (source_id, file_path) = behind.get(&GraphKey::Relation(found.relation.key.clone()));
+            json!({
+                "src_id": found.ends[0],
+                "tgt_id": found.ends[1],
+                "description": found.relation.description,
+                "keywords": found.relation.keywords.join(","),
+                "weight": found.relation.weight,
+                "source_id": source_id,
+                "file_path": file_path,
+            })
+        })
+        .collect();
+    let source_of: BTreeMap<u32, &str> =
+        retrieval.references.iter().map(|reference| (reference.number, reference.source.as_str())).collect();
+    let chunks: Vec<Value> = retrieval
+        .chunks
+        .iter()
+        .map(|found| {
+            json!({
+                "reference_id": found.reference.to_string(),
+                "content": found.chunk.text,
+                "file_path": source_of.get(&found.reference),
+                "chunk_id": found.chunk.id,
+            })
+        })
+        .collect();
+    let keywords = &retrieval.keywords;
+    let metadata = json!({
+        "query_mode": question.mode,
+        "keywords": { "high_level": keywords.high_level, "low_level": keywords.low_level },
+        "processing_info": {
+            "entities_after_truncation": entities.len(),
+            "relations_after_truncation": relationships.len(),
+            "final_chunks_count": chunks.len(),
+        },
+    });
+    let references = references(question, &retrieval);
+    let data = json!({
+        "entities": entities,
+        "relationships": relationships,
+        "chunks": chunks,
+        "references": references,
+    });
+    let message = "Query processed successfully".to_owned();
+    Ok(QueryData { status: "success", message, data, metadata })
+}
+
+/// What is behind the entities and relations that were found. With a filter only what the question found is named:
+/// everything else may be of documents that it leaves out.
+async fn behind(
+    snapshot: &dyn Snapshot,
+    question: &Question,
+    retrieval: &Retrieval,
+) -> Result<Behind, StoreError> {
+    let entities = retrieval.entities.iter().map(|found| GraphKey::Entity(found.entity.key.clone()));
+    let relations = retrieval.relations.iter().map(|found| GraphKey::Relation(found.relation.key.clone()));
+    let found: BTreeSet<ChunkId> = retrieval.chunks.iter().map(|found| found.chunk.id.clone()).collect();
+    let among = question.filter.as_ref().map(|_| &found);
+    Behind::of(snapshot, entities.chain(relations).collect(), MAX_CHUNKS_BEHIND, among).await
+}
+
+fn references(question: &Question, retrieval: &Retrieval) -> Option<Vec<ReferenceItem>> {
+    let listed = query::references(question, retrieval)?;
+    Some(listed.into_iter().map(ReferenceItem::from).collect())
+}
+
+fn notes(retrieval: &Retrieval) -> Vec<String> {
+    retrieval.notes.iter().map(QueryNote::to_string).collect()
+}
+
+fn seconds(since: Instant) -> f64 {
+    (since.elapsed().as_secs_f64() * 1000.0).round() / 1000.0
+}

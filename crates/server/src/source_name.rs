@@ -1,0 +1,86 @@
+//! Names of documents that strangers give. They are stored, listed, logged and shown; none ever becomes a path.
+
+use crate::behind::SEPARATOR;
+use crate::problem::Problem;
+
+/// Longest name, in bytes.
+const MAX_BYTES: usize = 1024;
+/// Longest name of a file, in bytes.
+const MAX_FILE_BYTES: usize = 255;
+
+/// A checked name of an uploaded file: one part, and nothing that could be taken for a path.
+pub(crate) fn of_file(name: &str) -> Result<String, Problem> {
+    let name = name.trim();
+    if name.contains(['/', '\\']) || name.len() > MAX_FILE_BYTES {
+        return Err(refused(name, "a file name has no / or \\ and at most 255 bytes"));
+    }
+    of_text(name)
+}
+
+/// A checked source of a text: a label, a relative path or an address.
+pub(crate) fn of_text(name: &str) -> Result<String, Problem> {
+    let name = name.trim();
+    if name.is_empty() || name.len() > MAX_BYTES {
+        return Err(refused(name, "it has 1 to 1024 bytes"));
+    }
+    if name.chars().any(is_deceptive) {
+        return Err(refused(name, "it has no control characters, and none that change how it reads"));
+    }
+    if name.contains(SEPARATOR) || name.contains('\\') || name.starts_with('/') {
+        return Err(refused(name, "it has no \\, no <SEP>, and no / at its beginning"));
+    }
+    if name.split('/').any(|part| matches!(part, "." | "..")) {
+        return Err(refused(name, "no part of it is . or .."));
+    }
+    Ok(name.to_owned())
+}
+
+fn refused(name: &str, why: &str) -> Problem {
+    let shown: String = name.chars().take(100).flat_map(char::escape_default).collect();
+    Problem::bad(format!("the name \"{shown}\" cannot be taken: {why}"))
+}
+
+/// Control characters, and those that turn the direction of writing or cannot be seen.
+fn is_deceptive(character: char) -> bool {
+    character.is_control()
+        || matches!(character, '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{feff}')
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_that_could_lead_elsewhere_or_deceive_are_refused() {
+        let long = "x".repeat(256);
+        for name in [
+            "",
+            " ",
+            ".",
+            "..",
+            "../a.md",
+            "a/../b.md",
+            "/etc/passwd",
+            "a\\b.md",
+            "..\\a.md",
+            "a\0.md",
+            "a\r\nb.md",
+            "a\u{202e}gpj.md",
+            "a<SEP>b.md",
+            "C:\\a.md",
+            "a/./b.md",
+            "\u{feff}a.md",
+            "a\u{200b}.md",
+        ] {
+            assert!(of_text(name).is_err(), "{name:?}");
+            assert!(of_file(name).is_err(), "{name:?}");
+        }
+        for name in ["a/b.md", "https://example.org/a.md", &long] {
+            assert!(of_file(name).is_err(), "{name:?}");
+            assert_eq!(of_text(name).expect("a label"), name);
+        }
+        for name in ["a.md", "Bericht 2026 (final).pdf", "報告.docx", "a..b.md"] {
+            assert_eq!(of_file(name).expect("a name"), name);
+        }
+    }
+}

@@ -1,0 +1,97 @@
+//! Looking around in the graph, and editing it.
+
+use serde_json::{Value, json};
+
+use crate::support::{Request, Running};
+
+async fn town() -> Running {
+    let server = Running::start().await;
+    server.add("", "town.md", "Tobias Renn lives in Weirholm. Maren Oskoldt lives in Weirholm.").await;
+    server
+}
+
+fn names(value: &Value) -> Vec<&str> {
+    value.as_array().expect("a list").iter().map(|name| name.as_str().expect("a name")).collect()
+}
+
+#[tokio::test]
+async fn names_are_listed_found_and_shown_with_their_neighbours() {
+    let server = town().await;
+    let all = server.get("/graph/label/list").await.ok();
+    assert!(names(&all).contains(&"Tobias Renn") && names(&all).contains(&"Weirholm"), "{all}");
+    assert_eq!(names(&server.get("/graph/label/popular?limit=1").await.ok()).len(), 1);
+    let found = server.get("/graph/label/search?q=renn&limit=1").await.ok();
+    assert_eq!(names(&found), ["Tobias Renn"]);
+    assert_eq!(server.get("/graph/entity/exists?name=weirholm").await.ok(), json!({ "exists": true }));
+    assert_eq!(server.get("/graph/entity/exists?name=Atlantis").await.ok(), json!({ "exists": false }));
+
+    let graph = server.get("/graphs?label=Weirholm&max_depth=1").await.ok();
+    assert_eq!(graph["nodes"][0]["id"], "Weirholm");
+    assert_eq!(graph["nodes"][0]["properties"]["file_path"], "town.md");
+    assert!(
+        graph["edges"].as_array().expect("edges").iter().all(|edge| edge["type"] == "DIRECTED"),
+        "{graph}"
+    );
+    let nothing = server.get("/graphs?label=Atlantis").await.ok();
+    assert_eq!(nothing, json!({ "nodes": [], "edges": [], "is_truncated": false }));
+    for path in [
+        "/graph/label/popular?limit=0",
+        "/graph/label/popular?limit=1001",
+        "/graph/label/search",
+        "/graph/label/search?q=a&limit=101",
+        "/graphs",
+        "/graphs?label=a&max_depth=0",
+        "/graphs?label=a&max_nodes=x",
+    ] {
+        server.get(path).await.problem(422);
+    }
+}
+
+#[tokio::test]
+async fn entities_and_relations_are_made_changed_merged_and_removed() {
+    let server = town().await;
+    let made = json!({ "entity_name": "Ada Quist", "entity_data": { "description": "A pilot.", "entity_type": "Person" } });
+    let answer = server.post("/graph/entity/create", made.clone()).await.ok();
+    assert_eq!(answer["data"]["graph_data"]["description"], "A pilot.");
+    assert!(answer["decisions"][0].as_str().expect("an id").starts_with("dec-"), "{answer}");
+    server.post("/graph/entity/create", made).await.problem(400);
+
+    let related = json!({
+        "source_entity": "Ada Quist", "target_entity": "Weirholm",
+        "relation_data": { "description": "Flies over it.", "keywords": "flight, air", "weight": 2.0 },
+    });
+    let answer = server.post("/graph/relation/create", related.clone()).await.ok();
+    assert_eq!(answer["data"]["graph_data"]["keywords"], "air,flight");
+    server.post("/graph/relation/create", related).await.problem(400);
+    let edit = json!({ "source_id": "Weirholm", "target_id": "Ada Quist", "updated_data": { "description": "Left." } });
+    let answer = server.post("/graph/relation/edit", edit).await.ok();
+    assert_eq!(answer["data"]["graph_data"]["description"], "Left.");
+
+    let rename = |allow: bool| {
+        json!({
+            "entity_name": "Ada Quist", "allow_rename": allow,
+            "updated_data": { "entity_name": "Ada Quist-Renn", "description": "A pilot and painter." },
+        })
+    };
+    server.post("/graph/entity/edit", rename(false)).await.problem(400);
+    let answer = server.post("/graph/entity/edit", rename(true)).await.ok();
+    assert_eq!(answer["operation_summary"]["renamed"], true);
+    assert_eq!(answer["data"]["graph_data"]["description"], "A pilot and painter.");
+    let unknown = json!({ "entity_name": "Weirholm", "updated_data": { "source_id": "chunk-1" } });
+    server.post("/graph/entity/edit", unknown).await.problem(400);
+
+    let merge = json!({ "entities_to_change": ["Ada Quist-Renn"], "entity_to_change_into": "Maren Oskoldt" });
+    let answer = server.post("/graph/entities/merge", merge).await.ok();
+    assert_eq!(answer["data"]["entity_name"], "Maren Oskoldt");
+    let remove = |name: &str| Request::delete("/graph/entity/delete", json!({ "entity_name": name }));
+    assert_eq!(server.send(remove("Tobias Renn")).await.ok()["status"], "success");
+    server.send(remove("Tobias Renn")).await.problem(404);
+    let part = json!({ "source_entity": "Maren Oskoldt", "target_entity": "Weirholm" });
+    assert_eq!(
+        server.send(Request::delete("/graph/relation/delete", part.clone())).await.ok()["status_code"],
+        200
+    );
+    server.send(Request::delete("/graph/relation/delete", part)).await.problem(404);
+    let left = server.get("/graph/label/list").await.ok();
+    assert!(!names(&left).contains(&"Tobias Renn") && !names(&left).contains(&"Ada Quist-Renn"), "{left}");
+}

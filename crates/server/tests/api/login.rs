@@ -1,0 +1,71 @@
+//! Logging in.
+
+use graphloom_core::Timestamp;
+use graphloom_server::Right;
+use serde_json::json;
+
+use crate::support::{Answer, Request, Running, grant};
+
+async fn login(server: &Running, name: &str, password: &str) -> Answer {
+    let form = format!("username={name}&password={password}&grant_type=password");
+    let request = Request::new("POST", "/login").header("content-type", "application/x-www-form-urlencoded");
+    server.send(request.body(form)).await
+}
+
+fn add_user(server: &Running, name: &str, password: &str) {
+    let grant = grant(Right::Read, &[]);
+    server.access().change(|access| access.put_user(name, password, grant, Timestamp(1))).expect("a user");
+}
+
+#[tokio::test]
+async fn a_user_logs_in_for_a_token_that_ends_with_the_user() {
+    let server = Running::start().await;
+    add_user(&server, "ada", "correct+horse");
+    let status = server.get("/auth-status").await.ok();
+    assert_eq!((&status["auth_configured"], &status["auth_mode"]), (&json!(true), &json!("enabled")));
+    assert_eq!(server.get("/auth/verify").await.problem(401), "No credentials provided. Please login.");
+
+    assert_eq!(login(&server, "ada", "wrong-horse").await.problem(401), "Incorrect credentials");
+    assert_eq!(login(&server, "bob", "correct+horse").await.problem(401), "Incorrect credentials");
+    let token = login(&server, "ada", "correct%2Bhorse").await.ok();
+    assert_eq!(token["token_type"], "bearer");
+    let bearer = format!("Bearer {}", token["access_token"].as_str().expect("a token"));
+    let verify = Request::get("/auth/verify").header("authorization", &bearer);
+    assert_eq!(server.send(verify.clone()).await.ok(), json!({ "status": "ok" }));
+    let clear = Request::new("DELETE", "/documents").header("authorization", &bearer);
+    server.send(clear).await.problem(403);
+
+    server.access().change(|access| access.remove_user("ada")).expect("known");
+    add_user(&server, "eve", "another-one");
+    assert_eq!(server.send(verify).await.problem(401), "Invalid token. Please login again.");
+}
+
+#[tokio::test]
+async fn guessing_is_slowed_down_even_with_the_right_password() {
+    let server = Running::start().await;
+    add_user(&server, "ada", "correct-horse");
+    for _ in 0..5 {
+        login(&server, "ada", "guess").await.problem(401);
+    }
+    let answer = login(&server, "ada", "correct-horse").await;
+    answer.problem(429);
+    let seconds: u64 = answer.headers["retry-after"].parse().expect("seconds");
+    assert!((200..=300).contains(&seconds), "{seconds}");
+}
+
+#[tokio::test]
+async fn without_users_a_guests_token_is_given_that_opens_nothing() {
+    let server = Running::start().await;
+    let status = server.get("/auth-status").await.ok();
+    assert_eq!((&status["auth_configured"], &status["auth_mode"]), (&json!(false), &json!("disabled")));
+    let bearer = format!("Bearer {}", status["access_token"].as_str().expect("a token"));
+    let verify = Request::get("/auth/verify").header("authorization", &bearer);
+    assert_eq!(
+        server.send(verify.clone()).await.status,
+        200,
+        "open to this machine as long as there is no key"
+    );
+    let key = server.key(Right::Read, &[]);
+    assert_eq!(server.send(verify.clone()).await.problem(403), "API Key required");
+    assert_eq!(server.send(verify.header("x-api-key", &key)).await.status, 200);
+}

@@ -1,0 +1,10 @@
+//! The server over real sockets of this machine, with stores in memory and no model.
+
+mod attacks;
+mod documents;
+mod graph;
+mod login;
+mod questions;
+mod rights;
+mod running;
+mod support;

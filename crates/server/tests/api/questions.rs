@@ -1,0 +1,117 @@
+//! Asking, in LightRAG's three ways.
+
+use serde_json::{Value, json};
+
+use crate::support::{Request, Running};
+
+const STATION: &str = "# Weir Station\n\nMaren Oskoldt directed Weir Station until 1994. Tobias Renn succeeded Maren \
+                       Oskoldt as director of Weir Station in 1995.";
+
+async fn station() -> Running {
+    let server = Running::start().await;
+    server.add("", "station.md", STATION).await;
+    server
+}
+
+#[tokio::test]
+async fn an_answer_comes_with_references_and_verified_places() {
+    let server = station().await;
+    let ask = json!({ "query": "Who succeeded Maren Oskoldt as director?", "mode": "mix" });
+    let answer = server.post("/query", ask).await.ok();
+    assert!(answer["response"].as_str().expect("text").contains("Tobias Renn"), "{answer}");
+    assert_eq!(answer["references"], json!([{ "reference_id": "1", "file_path": "station.md" }]));
+    assert_eq!(answer["llm_generated"], false);
+    assert!(answer["response_time"].is_number());
+    let quote = answer["citations"][0]["quote"].as_str().expect("a quote");
+    assert!(STATION.contains(quote), "{quote}");
+
+    let ask = json!({ "query": "Who succeeded Maren Oskoldt?", "include_references": false, "include_citations": false });
+    let answer = server.post("/query", ask).await.ok();
+    assert_eq!((&answer["references"], answer.get("citations")), (&Value::Null, None));
+    let ask = json!({ "query": "Who succeeded Maren Oskoldt?", "include_chunk_content": true });
+    let answer = server.post("/query", ask).await.ok();
+    assert!(
+        answer["references"][0]["content"][0].as_str().expect("a passage").contains("Tobias"),
+        "{answer}"
+    );
+}
+
+#[tokio::test]
+async fn a_stream_begins_with_references_and_joins_to_the_answer() {
+    let server = station().await;
+    let question = "Who succeeded Maren Oskoldt as director?";
+    let whole = server.post("/query", json!({ "query": question })).await.ok();
+    let answer = server.post("/query/stream", json!({ "query": question })).await;
+    assert_eq!(answer.headers["content-type"], "application/x-ndjson");
+    let lines = answer.lines();
+    assert_eq!(lines[0]["references"][0]["file_path"], "station.md");
+    let joined: String = lines[1..].iter().map(|line| line["response"].as_str().expect("a piece")).collect();
+    assert_eq!(whole["response"], joined);
+
+    let lines = server.post("/query/stream", json!({ "query": question, "stream": false })).await.lines();
+    assert_eq!((lines.len(), &lines[0]["response"]), (1, &whole["response"]));
+    assert_eq!(lines[0]["references"][0]["reference_id"], "1");
+
+    let ask = json!({ "query": question, "include_progress": true, "include_citations": true });
+    let lines = server.post("/query/stream", ask).await.lines();
+    assert_eq!(lines[0], json!({ "progress": "searching" }));
+    assert!(lines.last().expect("a line")["response_time"].is_number(), "{lines:?}");
+    assert!(lines.iter().any(|line| line["citations"][0]["quote"].is_string()), "{lines:?}");
+}
+
+#[tokio::test]
+async fn what_was_found_is_given_with_where_it_is_from() {
+    let server = station().await;
+    let found = server
+        .post("/query/data", json!({ "query": "Who directed Weir Station?", "mode": "hybrid" }))
+        .await
+        .ok();
+    assert_eq!((&found["status"], &found["metadata"]["query_mode"]), (&json!("success"), &json!("hybrid")));
+    let entities = found["data"]["entities"].as_array().expect("entities");
+    let station =
+        entities.iter().find(|entity| entity["entity_name"] == "Weir Station").expect("the station");
+    assert_eq!(station["file_path"], "station.md");
+    assert!(station["source_id"].as_str().expect("ids").starts_with("chunk-"), "{station}");
+    assert!(found["data"]["relationships"][0]["src_id"].is_string(), "{found}");
+    assert_eq!(found["data"]["chunks"][0]["reference_id"], "1");
+    assert_eq!(found["data"]["references"][0]["file_path"], "station.md");
+
+    let filter = json!({ "sources": ["other.md"] });
+    server.post("/query/data", json!({ "query": "Who directed it?", "filter": filter })).await.problem(422);
+}
+
+#[tokio::test]
+async fn an_empty_workspace_has_no_answer_and_says_so() {
+    let server = Running::start().await;
+    let answer = server.post("/query", json!({ "query": "Who directed Weir Station?" })).await.ok();
+    assert_eq!((&answer["references"], &answer["llm_generated"]), (&json!([]), &json!(false)));
+    let found = server.post("/query/data", json!({ "query": "Who directed it?" })).await.ok();
+    assert_eq!((&found["status"], &found["data"]), (&json!("failure"), &json!({})));
+}
+
+#[tokio::test]
+async fn what_cannot_be_asked_is_a_problem_with_its_reason() {
+    let server = Running::start().await;
+    for (body, why) in [
+        (json!({}), "missing field `query`"),
+        (json!({ "query": "" }), "the question is empty"),
+        (json!({ "query": "Who?", "mode": "worst" }), "unknown variant"),
+        (json!({ "query": "Who?", "top_k": -1 }), "invalid value"),
+        (json!({ "query": "a".repeat(65_537) }), "65537 is more than the 65536"),
+        (json!({ "query": "Who?", "mode": "bypass" }), "no"),
+    ] {
+        let said = server.post("/query", body.clone()).await.problem(422);
+        assert!(said.contains(why), "{said}");
+        let said = server.post("/query/stream", body.clone()).await;
+        // What is known before the first line is a status; what comes after is a line.
+        let told = said.status == 422 || said.lines().iter().any(|line| line["error"].is_string());
+        assert!(told, "{said:?}");
+    }
+    let broken =
+        Request::new("POST", "/query").header("content-type", "application/json").body("{\"query\":");
+    server.send(broken).await.problem(422);
+    let large = json!({ "query": "Who?", "padding": "x".repeat(1 << 20) });
+    server.post("/query", large).await.problem(413);
+    server.get("/query").await.problem(405);
+    server.get("/nowhere").await.problem(404);
+}

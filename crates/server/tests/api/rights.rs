@@ -1,0 +1,134 @@
+//! Every route, asked with every kind of credential.
+
+use std::collections::BTreeSet;
+
+use graphloom_core::Timestamp;
+use graphloom_server::Right;
+use serde_json::{Value, json};
+
+use crate::support::{Answer, Request, Running};
+
+/// Each route of the description: method, path with its parameters filled in, and what it says it needs.
+fn routes() -> Vec<(String, String, Option<String>, bool)> {
+    let document = graphloom_server::openapi();
+    let mut routes = Vec::new();
+    for (path, methods) in document["paths"].as_object().expect("paths") {
+        for (method, operation) in methods.as_object().expect("methods") {
+            let needs = operation["x-right"].as_str().map(str::to_owned);
+            let filled = path.replace("{track_id}", "t");
+            routes.push((method.to_uppercase(), filled, needs, operation.get("security").is_some()));
+        }
+    }
+    assert!(routes.len() > 30, "{}", routes.len());
+    routes
+}
+
+async fn ask(server: &Running, method: &str, path: &str, key: Option<&str>) -> Answer {
+    let mut request = Request::new(method, path).json(json!({})).header("lightrag-workspace", "alpha");
+    if let Some(key) = key {
+        request = request.header("x-api-key", key);
+    }
+    server.send(request).await
+}
+
+#[tokio::test]
+async fn every_route_refuses_who_shows_nothing_or_what_was_revoked() {
+    let server = Running::start().await;
+    let revoked = server.key(Right::Admin, &[]);
+    server.access().change(|access| access.revoke_key("test", Timestamp(2))).expect("revoked");
+    let mut open = BTreeSet::new();
+    for (method, path, _, is_guarded) in routes() {
+        for key in [None, Some(revoked.as_str()), Some("glk_0123456789ab_x"), Some("secret")] {
+            let answer = ask(&server, &method, &path, key).await;
+            let refused = [401, 403].contains(&answer.status);
+            assert_eq!(refused, is_guarded, "{method} {path} with {key:?}: {answer:?}");
+        }
+        if !is_guarded {
+            open.insert(path);
+        }
+    }
+    let expected = ["/auth-status", "/health", "/livez", "/login", "/openapi.json", "/readyz"];
+    assert_eq!(open.iter().map(String::as_str).collect::<Vec<_>>(), expected);
+}
+
+#[tokio::test]
+async fn a_key_of_another_workspace_or_of_too_few_rights_is_refused_and_the_right_one_is_not() {
+    let server = Running::start().await;
+    let elsewhere = server.key(Right::Admin, &["beta"]);
+    let keys = [
+        ("read", server.key(Right::Read, &["alpha"])),
+        ("write", server.key(Right::Write, &["alpha"])),
+        ("admin", server.key(Right::Admin, &["alpha"])),
+    ];
+    let rank = |right: &str| keys.iter().position(|(name, _)| *name == right).expect("a right");
+    for (method, path, needs, _) in routes() {
+        let Some(needs) = needs else { continue };
+        let answer = ask(&server, &method, &path, Some(&elsewhere)).await;
+        assert!(answer.problem(403).contains("not for workspace alpha"), "{method} {path}");
+        for (has, key) in &keys {
+            let answer = ask(&server, &method, &path, Some(key)).await;
+            let refused = [401, 403].contains(&answer.status);
+            assert_eq!(refused, rank(has) < rank(&needs), "{method} {path} with {has}: {answer:?}");
+            assert!(answer.status < 500, "{method} {path}: {answer:?}");
+        }
+    }
+}
+
+#[tokio::test]
+async fn no_word_of_a_workspace_crosses_into_another() {
+    let server = Running::start().await;
+    let names = ["alpha", "beta", "gamma"];
+    for name in names {
+        let text = format!("The canary of this place is Zilpha{name}. Zilpha{name} was born in Weirholm.");
+        server.add(&format!("/w/{name}"), "canary.md", &text).await;
+    }
+    let ask = json!({ "query": "Who was born in Weirholm?", "mode": "mix", "include_chunk_content": true });
+    for name in names {
+        let prefix = format!("/w/{name}");
+        let answers = [
+            server.post(&format!("{prefix}/query"), ask.clone()).await,
+            server.post(&format!("{prefix}/query/stream"), ask.clone()).await,
+            server.post(&format!("{prefix}/query/data"), ask.clone()).await,
+            server.get(&format!("{prefix}/graph/label/list")).await,
+            server.get(&format!("{prefix}/graphs?label=*")).await,
+            server.post(&format!("{prefix}/documents/paginated"), json!({})).await,
+            server.send(Request::post("/query", ask.clone()).header("LIGHTRAG-WORKSPACE", name)).await,
+        ];
+        for answer in answers {
+            assert_eq!(answer.status, 200, "{answer:?}");
+            assert!(answer.body.to_lowercase().contains(&format!("zilpha{name}")), "{answer:?}");
+            for other in names.iter().filter(|other| **other != name) {
+                assert!(!answer.body.to_lowercase().contains(&format!("zilpha{other}")), "{answer:?}");
+            }
+        }
+    }
+    server.get("/w/delta/graph/label/list").await.problem(404);
+    assert_eq!(server.get("/graph/label/list").await.ok(), json!([]));
+}
+
+#[tokio::test]
+async fn a_workspace_that_two_places_name_differently_or_that_cannot_be_is_refused() {
+    let server = Running::start().await;
+    let named = |path: &str, name: &str| Request::get(path).header("lightrag-workspace", name);
+    server.send(named("/w/alpha/graph/label/list", "beta")).await.problem(422);
+    for name in ["../alpha", "Alpha", "a/b", "."] {
+        server.send(named("/graph/label/list", name)).await.problem(422);
+    }
+    server.get("/w/..%2falpha/graph/label/list").await.problem(422);
+    server.get("/w/Alpha/graph/label/list").await.problem(422);
+}
+
+#[tokio::test]
+async fn health_tells_strangers_no_more_than_that_it_is_well() {
+    let server = Running::start().await;
+    let key = server.key(Right::Read, &[]);
+    let told = server.get("/health").await.ok();
+    assert_eq!((told["status"].as_str(), told.get("configuration")), (Some("healthy"), None));
+    let told =
+        server.send(Request::get("/health").header("authorization", &format!("Bearer {key}"))).await.ok();
+    assert_eq!(told["configuration"]["workspace"], "default");
+    server.get("/metrics").await.problem(403);
+    let metrics = server.send(Request::get("/metrics").header("x-api-key", &key)).await;
+    assert!(metrics.body.contains("graphloom_http_requests_total{"), "{metrics:?}");
+    assert_eq!(server.get("/openapi.json").await.ok()["openapi"], Value::from("3.1.0"));
+}

@@ -1,0 +1,128 @@
+//! Starting, stopping, and being full.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use graphloom_core::Timestamp;
+use graphloom_server::{AccessFile, Grant, Limits, ServeError, Server};
+use serde_json::json;
+use tokio::io::AsyncWriteExt;
+use tokio::net::TcpStream;
+
+use crate::support::{MemoryHost, Request, Running, config};
+
+#[tokio::test]
+async fn an_address_of_the_network_is_refused_until_there_is_a_key() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let mut config = config(folder.path(), Limits::default());
+    config.address = ([0, 0, 0, 0], 0).into();
+    let refused = Server::bind(config.clone(), Arc::new(MemoryHost::default())).await;
+    let error = refused.err().expect("refused");
+    assert!(matches!(error, ServeError::Open { .. }), "{error}");
+    assert!(error.remedy().is_some_and(|remedy| remedy.contains("graphloom key create")));
+
+    let access = AccessFile::of(folder.path());
+    let key = access.change(|access| access.create_key("k", Grant::ALL, Timestamp(1))).expect("a key");
+    let mut server = Running::start_as(config, folder).await;
+    server.address.set_ip([127, 0, 0, 1].into());
+    server.get("/graph/label/list").await.problem(403);
+    let asked = Request::get("/graph/label/list").header("x-api-key", &key.secret);
+    assert_eq!(server.send(asked.clone()).await.status, 200);
+    // Even without the file nobody gets in from the network.
+    std::fs::remove_file(server.folder.path().join("access.json")).expect("removed");
+    server.get("/graph/label/list").await.problem(403);
+    server.send(asked).await.problem(403);
+}
+
+#[tokio::test]
+async fn pages_of_other_origins_and_other_names_of_this_machine_get_nothing() {
+    let server = Running::start().await;
+    let list = Request::get("/graph/label/list");
+    for host in ["evil.example", "evil.example:9621", "localhost.evil.example"] {
+        server.send(list.clone().header("host", host)).await.problem(403);
+    }
+    assert_eq!(server.send(list.clone().header("host", "localhost:1")).await.status, 200);
+    let change = Request::post("/documents/clear_cache", json!({}));
+    server.send(change.clone().header("origin", "https://evil.example")).await.problem(403);
+    server.send(change.clone().header("origin", "null")).await.problem(403);
+    let own = format!("http://{}", server.address);
+    assert_eq!(server.send(change.header("origin", &own)).await.status, 200);
+    // What a form of a page can send without asking is not taken for JSON.
+    let form = Request::new("POST", "/documents/text").header("content-type", "text/plain");
+    server.send(form.body(r#"{"text": "x"}"#)).await.problem(415);
+    let answer = server.send(list.header("origin", "https://evil.example")).await;
+    assert!(!answer.headers.contains_key("access-control-allow-origin"), "{answer:?}");
+}
+
+#[tokio::test]
+async fn an_origin_that_is_named_may_ask() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let mut config = config(folder.path(), Limits::default());
+    config.cors_origins = vec!["https://app.example".to_owned()];
+    let server = Running::start_as(config, folder).await;
+    let preflight = Request::new("OPTIONS", "/query")
+        .header("origin", "https://app.example")
+        .header("access-control-request-method", "POST");
+    let answer = server.send(preflight).await;
+    assert_eq!(answer.headers["access-control-allow-origin"], "https://app.example");
+    let change = Request::post("/documents/clear_cache", json!({})).header("origin", "https://app.example");
+    assert_eq!(server.send(change).await.status, 200);
+}
+
+#[tokio::test]
+async fn what_is_too_much_at_once_is_told_when_to_come_back() {
+    let turn = Duration::from_millis(10);
+    let server = Running::start_with(Limits { changes: 1, turn, ..Limits::default() }).await;
+    let mut slow = TcpStream::connect(server.address).await.expect("connected");
+    let head = format!(
+        "POST /documents/text HTTP/1.1\r\nhost: {}\r\ncontent-type: application/json\r\ncontent-length: 99\r\n\r\n",
+        server.address
+    );
+    slow.write_all(head.as_bytes()).await.expect("sent");
+    let add = Request::post("/documents/text", json!({ "text": "Radium glows." }));
+    let busy = loop {
+        let answer = server.send(add.clone()).await;
+        // Until the slow one has got its turn the others are let through.
+        if answer.status != 200 {
+            break answer;
+        }
+    };
+    busy.problem(429);
+    assert_eq!(busy.headers["retry-after"], "1");
+    assert_eq!(server.get("/livez").await.status, 200, "what is no change is not held up");
+    drop(slow);
+    loop {
+        let answer = server.send(add.clone()).await;
+        if answer.status == 200 {
+            break;
+        }
+        assert_eq!(answer.status, 429, "{answer:?}");
+    }
+}
+
+#[tokio::test]
+async fn a_body_or_head_that_never_ends_is_cut_off() {
+    let limits =
+        Limits { head: Duration::from_millis(50), body: Duration::from_millis(50), ..Limits::default() };
+    let server = Running::start_with(limits).await;
+    let mut slow = TcpStream::connect(server.address).await.expect("connected");
+    let head = format!(
+        "POST /query HTTP/1.1\r\nhost: {}\r\nconnection: close\r\ncontent-type: application/json\r\ncontent-length: 99\r\n\r\n{{",
+        server.address
+    );
+    slow.write_all(head.as_bytes()).await.expect("sent");
+    crate::support::read_answer(&mut slow).await.problem(408);
+    let mut slow = TcpStream::connect(server.address).await.expect("connected");
+    slow.write_all(b"GET /livez HTTP/1.1\r\nx-slow: ").await.expect("sent");
+    let mut rest = Vec::new();
+    let closed = tokio::io::AsyncReadExt::read_to_end(&mut slow, &mut rest);
+    let _ = tokio::time::timeout(Duration::from_secs(60), closed).await.expect("closed");
+}
+
+#[tokio::test]
+async fn it_stops_with_idle_connections_open_and_says_so_to_probes() {
+    let server = Running::start().await;
+    let _idle = TcpStream::connect(server.address).await.expect("connected");
+    assert_eq!(server.get("/readyz").await.body, "ok\n");
+    server.stop().await;
+}

@@ -1,0 +1,319 @@
+//! A server of one test, and a client that sends exactly what it is told to.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::net::SocketAddr;
+use std::path::Path;
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use async_trait::async_trait;
+use graphloom_core::{Clock, Store, Timestamp, WorkspaceId};
+use graphloom_engine::index::{self, IndexConfig, Reading, Source};
+use graphloom_engine::parse::ParseLimits;
+use graphloom_engine::prompt::Prompts;
+use graphloom_engine::query::QueryCaches;
+use graphloom_engine::text::Tokenizer;
+use graphloom_engine::{Engine, Models};
+use graphloom_providers::builtin::BuiltinEmbedder;
+use graphloom_server::{
+    AccessFile, Grant, Host, HostError, Limits, Missing, Opened, Right, Server, ServerConfig,
+};
+use graphloom_storage::memory::MemoryStore;
+use serde_json::Value;
+use tempfile::TempDir;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::TcpStream;
+use tokio::sync::oneshot;
+
+/// How long a test waits for what must come.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// Workspaces in memory.
+#[derive(Default)]
+pub(crate) struct MemoryHost {
+    stores: Mutex<BTreeMap<WorkspaceId, Arc<MemoryStore>>>,
+}
+
+#[async_trait]
+impl Host for MemoryHost {
+    async fn workspaces(&self) -> Result<Vec<WorkspaceId>, HostError> {
+        Ok(self.stores.lock().expect("a lock").keys().cloned().collect())
+    }
+
+    async fn open(&self, workspace: &WorkspaceId, missing: Missing) -> Result<Option<Opened>, HostError> {
+        let mut stores = self.stores.lock().expect("a lock");
+        if missing == Missing::Leave && !stores.contains_key(workspace) {
+            return Ok(None);
+        }
+        let store = stores.entry(workspace.clone());
+        let store = store.or_insert_with(|| Arc::new(MemoryStore::new(workspace.clone())));
+        let engine = engine(Arc::clone(store) as Arc<dyn Store>);
+        Ok(Some(Opened {
+            asking: engine.clone(),
+            indexing: engine,
+            user_prompt_prefix: String::new(),
+            gone: Arc::new(|_| false),
+            catch_up: Arc::new(|| Ok(())),
+        }))
+    }
+
+    async fn read(&self, sources: Vec<Source>, limits: ParseLimits) -> Vec<Reading> {
+        sources.into_iter().map(|source| index::read(source, &limits)).collect()
+    }
+}
+
+fn engine(store: Arc<dyn Store>) -> Engine {
+    Engine {
+        store,
+        models: Models {
+            extract: None,
+            keywords: None,
+            summarize: None,
+            answer: None,
+            embedder: Arc::new(BuiltinEmbedder),
+            reranker: None,
+        },
+        clock: Arc::new(Wall),
+        tokenizer: Tokenizer,
+        prompts: Prompts::default(),
+        index: IndexConfig::default(),
+        caches: QueryCaches::default(),
+    }
+}
+
+struct Wall;
+
+impl Clock for Wall {
+    fn now(&self) -> Timestamp {
+        let since = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
+        Timestamp(since.expect("after 1970").as_millis() as u64)
+    }
+}
+
+/// A running server.
+pub(crate) struct Running {
+    pub(crate) address: SocketAddr,
+    pub(crate) folder: TempDir,
+    stop: Option<oneshot::Sender<()>>,
+    ended: tokio::task::JoinHandle<()>,
+}
+
+pub(crate) fn config(folder: &Path, limits: Limits) -> ServerConfig {
+    ServerConfig {
+        address: ([127, 0, 0, 1], 0).into(),
+        data_dir: folder.to_owned(),
+        workspace: WorkspaceId::default(),
+        cors_origins: Vec::new(),
+        limits,
+    }
+}
+
+impl Running {
+    pub(crate) async fn start() -> Self {
+        Self::start_with(Limits::default()).await
+    }
+
+    pub(crate) async fn start_with(limits: Limits) -> Self {
+        let folder = tempfile::tempdir().expect("a folder");
+        Self::start_as(config(folder.path(), limits), folder).await
+    }
+
+    pub(crate) async fn start_as(config: ServerConfig, folder: TempDir) -> Self {
+        let server = Server::bind(config, Arc::new(MemoryHost::default())).await.expect("bound");
+        let address = server.address();
+        let (stop, stopped) = oneshot::channel::<()>();
+        let ended = tokio::spawn(server.run(async {
+            let _ = stopped.await;
+        }));
+        Self { address, folder, stop: Some(stop), ended }
+    }
+
+    /// Asks it to stop, and waits until it did.
+    pub(crate) async fn stop(mut self) {
+        drop(self.stop.take());
+        tokio::time::timeout(PATIENCE, &mut self.ended).await.expect("it stops").expect("without a panic");
+    }
+
+    pub(crate) fn access(&self) -> AccessFile {
+        AccessFile::of(self.folder.path())
+    }
+
+    /// A new key.
+    pub(crate) fn key(&self, right: Right, only: &[&str]) -> String {
+        let grant = grant(right, only);
+        let key = self.access().change(|access| access.create_key("test", grant, Timestamp(1)));
+        key.expect("a key").secret
+    }
+
+    pub(crate) async fn get(&self, path: &str) -> Answer {
+        self.send(Request::get(path)).await
+    }
+
+    pub(crate) async fn post(&self, path: &str, body: Value) -> Answer {
+        self.send(Request::post(path, body)).await
+    }
+
+    pub(crate) async fn send(&self, request: Request) -> Answer {
+        let mut stream = TcpStream::connect(self.address).await.expect("connected");
+        // A server that refuses early closes before everything is written; its answer is there all the same.
+        let _ = stream.write_all(&request.bytes(self.address)).await;
+        read_answer(&mut stream).await
+    }
+
+    /// Adds a text to the request's workspace and waits until it is in the graph.
+    pub(crate) async fn add(&self, prefix: &str, name: &str, text: &str) {
+        let body = serde_json::json!({ "text": text, "file_source": name });
+        let added = self.post(&format!("{prefix}/documents/text"), body).await.ok();
+        let track = added["track_id"].as_str().expect("a track").to_owned();
+        let until = tokio::time::Instant::now() + PATIENCE;
+        loop {
+            let status = self.get(&format!("{prefix}/documents/track_status/{track}")).await.ok();
+            if status["status_summary"]["processed"] == 1 {
+                return;
+            }
+            assert!(tokio::time::Instant::now() < until, "not indexed: {status}");
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
+    }
+}
+
+pub(crate) fn grant(right: Right, only: &[&str]) -> Grant {
+    let only: BTreeSet<WorkspaceId> =
+        only.iter().map(|name| WorkspaceId::new(name).expect("a name")).collect();
+    Grant { workspaces: (!only.is_empty()).then_some(only), right }
+}
+
+/// A request as it is sent.
+#[derive(Debug, Clone)]
+pub(crate) struct Request {
+    method: String,
+    path: String,
+    headers: Vec<(String, String)>,
+    body: Vec<u8>,
+}
+
+impl Request {
+    pub(crate) fn new(method: &str, path: &str) -> Self {
+        Self { method: method.to_owned(), path: path.to_owned(), headers: Vec::new(), body: Vec::new() }
+    }
+
+    pub(crate) fn get(path: &str) -> Self {
+        Self::new("GET", path)
+    }
+
+    pub(crate) fn post(path: &str, body: Value) -> Self {
+        Self::new("POST", path).json(body)
+    }
+
+    pub(crate) fn delete(path: &str, body: Value) -> Self {
+        Self::new("DELETE", path).json(body)
+    }
+
+    pub(crate) fn json(self, body: Value) -> Self {
+        self.header("content-type", "application/json").body(body.to_string())
+    }
+
+    pub(crate) fn body(mut self, body: impl Into<Vec<u8>>) -> Self {
+        self.body = body.into();
+        self
+    }
+
+    pub(crate) fn header(mut self, name: &str, value: &str) -> Self {
+        self.headers.push((name.to_owned(), value.to_owned()));
+        self
+    }
+
+    /// A file in a multipart form.
+    pub(crate) fn file(self, name: &str, content: &str) -> Self {
+        let body = format!(
+            "--edge\r\ncontent-disposition: form-data; name=\"file\"; filename=\"{name}\"\r\n\r\n{content}\r\n--edge--\r\n"
+        );
+        self.header("content-type", "multipart/form-data; boundary=edge").body(body)
+    }
+
+    fn bytes(&self, address: SocketAddr) -> Vec<u8> {
+        let mut head = format!("{} {} HTTP/1.1\r\nconnection: close\r\n", self.method, self.path);
+        let has = |name: &str| self.headers.iter().any(|(known, _)| known == name);
+        if !has("host") {
+            head.push_str(&format!("host: {address}\r\n"));
+        }
+        if !has("content-length") && !has("transfer-encoding") {
+            head.push_str(&format!("content-length: {}\r\n", self.body.len()));
+        }
+        for (name, value) in &self.headers {
+            head.push_str(&format!("{name}: {value}\r\n"));
+        }
+        let mut bytes = format!("{head}\r\n").into_bytes();
+        bytes.extend_from_slice(&self.body);
+        bytes
+    }
+}
+
+/// An answer as it came.
+#[derive(Debug)]
+pub(crate) struct Answer {
+    pub(crate) status: u16,
+    pub(crate) headers: BTreeMap<String, String>,
+    pub(crate) body: String,
+}
+
+impl Answer {
+    pub(crate) fn json(&self) -> Value {
+        serde_json::from_str(&self.body).unwrap_or_else(|error| panic!("{error}: {self:?}"))
+    }
+
+    /// The JSON of an answer that went well.
+    pub(crate) fn ok(&self) -> Value {
+        assert_eq!(self.status, 200, "{self:?}");
+        self.json()
+    }
+
+    /// The detail of a problem of this status.
+    pub(crate) fn problem(&self, status: u16) -> String {
+        assert_eq!(self.status, status, "{self:?}");
+        assert_eq!(self.headers["content-type"], "application/problem+json", "{self:?}");
+        let body = self.json();
+        assert_eq!(body["status"], status, "{self:?}");
+        body["detail"].as_str().expect("a detail").to_owned()
+    }
+
+    /// The JSON values of its lines.
+    pub(crate) fn lines(&self) -> Vec<Value> {
+        self.body.lines().map(|line| serde_json::from_str(line).expect("JSON")).collect()
+    }
+}
+
+pub(crate) async fn read_answer(stream: &mut TcpStream) -> Answer {
+    let mut bytes = Vec::new();
+    let read =
+        tokio::time::timeout(PATIENCE, stream.read_to_end(&mut bytes)).await.expect("an answer in time");
+    // A reset after the answer, for something that was never read, takes nothing away.
+    let _ = read;
+    let end = bytes.windows(4).position(|four| four == b"\r\n\r\n").expect("a head");
+    let head = String::from_utf8(bytes[..end].to_vec()).expect("text");
+    let mut lines = head.lines();
+    let status = lines.next().and_then(|line| line.split(' ').nth(1)).and_then(|status| status.parse().ok());
+    let headers: BTreeMap<String, String> = lines
+        .filter_map(|line| line.split_once(':'))
+        .map(|(name, value)| (name.to_ascii_lowercase(), value.trim().to_owned()))
+        .collect();
+    let rest = &bytes[end + 4..];
+    let body = match headers.get("transfer-encoding").is_some_and(|coding| coding == "chunked") {
+        true => unchunk(rest),
+        false => rest.to_vec(),
+    };
+    let body = String::from_utf8(body).expect("text");
+    Answer { status: status.expect("a status"), headers, body }
+}
+
+fn unchunk(mut rest: &[u8]) -> Vec<u8> {
+    let mut body = Vec::new();
+    while let Some(end) = rest.windows(2).position(|two| two == b"\r\n") {
+        let size =
+            std::str::from_utf8(&rest[..end]).ok().and_then(|size| usize::from_str_radix(size, 16).ok());
+        let Some(size) = size.filter(|size| *size > 0) else { break };
+        body.extend_from_slice(&rest[end + 2..end + 2 + size]);
+        rest = &rest[end + 4 + size..];
+    }
+    body
+}

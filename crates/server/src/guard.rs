@@ -152,7 +152,7 @@ fn refuse(access: &Access, route: &'static Route, not: NotLetIn) -> Problem {
 }
 
 /// Whether the right and the workspace are the caller's. What it cannot reach reads the same whether it exists or not.
-fn check(caller: &Caller, right: Right, workspace: &WorkspaceId) -> Result<(), Problem> {
+pub(crate) fn check(caller: &Caller, right: Right, workspace: &WorkspaceId) -> Result<(), Problem> {
     if !caller.grant.reaches(workspace) {
         return Err(Problem::forbidden(format!("this credential is not for workspace {workspace}")));
     }

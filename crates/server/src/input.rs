@@ -36,6 +36,22 @@ impl<T: DeserializeOwned> FromRequest<App> for Json<T> {
     }
 }
 
+/// A JSON body of whatever kind, as Ollama's clients send it: some name none, or octets.
+///
+/// Only for routes that ask and change nothing: without a kind, any page of a browser can send one.
+pub(crate) struct AnyJson<T>(pub(crate) T);
+
+impl<T: DeserializeOwned> FromRequest<App> for AnyJson<T> {
+    type Rejection = Problem;
+
+    async fn from_request(request: Request, app: &App) -> Result<Self, Problem> {
+        let bytes = read(request, app).await?;
+        serde_json::from_slice(&bytes)
+            .map(Self)
+            .map_err(|error| Problem::invalid(format!("the body cannot be read: {error}")))
+    }
+}
+
 /// The fields of a form.
 pub(crate) struct Form<T>(pub(crate) T);
 

@@ -9,9 +9,11 @@
 //! makes a route, so that none can be left open by accident.
 
 mod access;
+mod answering;
 mod apart;
 mod app;
 mod behind;
+mod chat;
 mod guard;
 mod host;
 mod ingest;

@@ -1,4 +1,4 @@
-//! JSON lines that are sent while they are made.
+//! JSON values that are sent while they are made, as lines or as server-sent events.
 //!
 //! What is written waits in memory until it is sent, and pieces of text that wait are joined, so that a slow reader makes few
 //! long lines and never holds up the writer. What waits is therefore never more than the answer itself.
@@ -14,8 +14,36 @@ use bytes::Bytes;
 use serde_json::Value;
 use tokio::sync::Notify;
 
-/// Makes the line of a piece of text.
-pub(crate) type TextLine = fn(&str) -> Value;
+/// How values are told apart.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Framing {
+    /// Each on a line.
+    Lines,
+    /// Each as the data of a server-sent event.
+    Events,
+}
+
+impl Framing {
+    fn content_type(self) -> &'static str {
+        match self {
+            Self::Lines => "application/x-ndjson",
+            Self::Events => "text/event-stream",
+        }
+    }
+
+    fn frame(self, value: &str) -> Bytes {
+        Bytes::from(match self {
+            Self::Lines => format!("{value}\n"),
+            Self::Events => format!("data: {value}\n\n"),
+        })
+    }
+}
+
+/// What OpenAI's protocol sends after the last value.
+const DONE: &str = "[DONE]";
+
+/// Makes the value of a piece of text.
+type TextValue = Box<dyn Fn(&str) -> Value + Send + Sync>;
 
 /// The writing end. The stream ends when the last one is dropped.
 pub(crate) struct Lines {
@@ -25,7 +53,8 @@ pub(crate) struct Lines {
 struct Shared {
     queue: Mutex<Queue>,
     changed: Notify,
-    text_line: TextLine,
+    framing: Framing,
+    text_value: TextValue,
 }
 
 #[derive(Default)]
@@ -37,20 +66,24 @@ struct Queue {
 enum Item {
     Line(Value),
     Text(String),
+    Done,
 }
 
 impl Lines {
     /// The writing end, and the answer that sends what is written.
-    pub(crate) fn new(content_type: &'static str, text_line: TextLine) -> (Self, Response) {
-        let queue = Mutex::default();
-        let shared = Arc::new(Shared { queue, changed: Notify::new(), text_line });
+    pub(crate) fn new(
+        framing: Framing,
+        text_value: impl Fn(&str) -> Value + Send + Sync + 'static,
+    ) -> (Self, Response) {
+        let (queue, text_value) = (Mutex::default(), Box::new(text_value));
+        let shared = Arc::new(Shared { queue, changed: Notify::new(), framing, text_value });
         let reader = Arc::clone(&shared);
         let stream = futures::stream::unfold(reader, |reader| async move {
             let bytes = reader.next().await?;
             Some((Ok::<_, Infallible>(bytes), reader))
         });
         let mut response = Response::new(Body::from_stream(stream));
-        response.headers_mut().insert(header::CONTENT_TYPE, HeaderValue::from_static(content_type));
+        response.headers_mut().insert(header::CONTENT_TYPE, HeaderValue::from_static(framing.content_type()));
         // A proxy that collects the answer would take the point of it away.
         response.headers_mut().insert("x-accel-buffering", HeaderValue::from_static("no"));
         (Self { shared }, response)
@@ -63,10 +96,18 @@ impl Lines {
 
     /// A piece of text; a line of its own, or joined with the piece that waits before it.
     pub(crate) fn text(&self, text: &str) {
+        if text.is_empty() {
+            return;
+        }
         self.push(|waiting| match waiting.back_mut() {
             Some(Item::Text(before)) => before.push_str(text),
-            Some(Item::Line(_)) | None => waiting.push_back(Item::Text(text.to_owned())),
+            Some(Item::Line(_) | Item::Done) | None => waiting.push_back(Item::Text(text.to_owned())),
         });
+    }
+
+    /// Says that nothing more comes, in the words of OpenAI's protocol.
+    pub(crate) fn done(&self) {
+        self.push(|waiting| waiting.push_back(Item::Done));
     }
 
     fn push(&self, add: impl FnOnce(&mut VecDeque<Item>)) {
@@ -94,10 +135,11 @@ impl Shared {
                 let mut queue = self.lock();
                 if let Some(item) = queue.waiting.pop_front() {
                     let value = match item {
-                        Item::Line(value) => value,
-                        Item::Text(text) => (self.text_line)(&text),
+                        Item::Line(value) => value.to_string(),
+                        Item::Text(text) => (self.text_value)(&text).to_string(),
+                        Item::Done => DONE.to_owned(),
                     };
-                    return Some(Bytes::from(format!("{value}\n")));
+                    return Some(self.framing.frame(&value));
                 }
                 if queue.ended {
                     return None;
@@ -117,7 +159,7 @@ mod tests {
 
     #[tokio::test]
     async fn text_that_waits_is_joined_and_lines_keep_their_order() {
-        let (lines, response) = Lines::new("application/x-ndjson", |text| json!({ "response": text }));
+        let (lines, response) = Lines::new(Framing::Lines, |text| json!({ "response": text }));
         lines.line(json!({ "references": [] }));
         lines.text("Ra");
         lines.text("dium\n");
@@ -128,5 +170,16 @@ mod tests {
         let expected =
             "{\"references\":[]}\n{\"response\":\"Radium\\n\"}\n{\"end\":true}\n{\"response\":\"!\"}\n";
         assert_eq!(sent, expected);
+    }
+
+    #[tokio::test]
+    async fn events_end_with_their_own_word() {
+        let (events, response) = Lines::new(Framing::Events, |text| json!(text));
+        events.text("a\nb");
+        events.text("");
+        events.done();
+        drop(events);
+        let sent = response.into_body().collect().await.expect("no fault").to_bytes();
+        assert_eq!(sent, "data: \"a\\nb\"\n\ndata: [DONE]\n\n");
     }
 }

@@ -153,7 +153,7 @@ impl Route {
 
     /// Whether it speaks a protocol that is not LightRAG's.
     pub(crate) fn is_foreign(&self) -> bool {
-        self.path.starts_with("/v1/")
+        self.path.starts_with("/v1/") || self.path.starts_with("/api/")
     }
 
     /// What a caller needs.

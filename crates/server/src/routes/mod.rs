@@ -4,6 +4,8 @@ mod documents;
 mod graph;
 mod health;
 mod login;
+mod ollama;
+mod openai;
 mod query;
 
 use std::sync::LazyLock;
@@ -24,7 +26,7 @@ use crate::route::Route;
 
 /// Every route, by subject.
 pub(crate) static ROUTES: LazyLock<Vec<&'static Route>> = LazyLock::new(|| {
-    let tables = [health::ROUTES, login::ROUTES, query::ROUTES];
+    let tables = [health::ROUTES, login::ROUTES, query::ROUTES, openai::ROUTES, ollama::ROUTES];
     tables.into_iter().chain(documents::TABLES).chain(graph::TABLES).flatten().collect()
 });
 

@@ -12,19 +12,18 @@ use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::{Value, json};
 
+use crate::answering::{Answered, answer_from, record};
 use crate::apart::apart;
 use crate::behind::Behind;
 use crate::guard::Admitted;
 use crate::input::{Existing, Json};
-use crate::lines::Lines;
-use crate::problem::{Problem, chain};
+use crate::lines::{Framing, Lines};
+use crate::problem::Problem;
 use crate::query_request::QueryRequest;
 use crate::route::{Gives, Load, Route, Takes, schema};
 
 /// Chunks named behind one entity or relation.
 const MAX_CHUNKS_BEHIND: usize = 100;
-/// What a streamed answer is.
-const NDJSON: &str = "application/x-ndjson";
 
 pub(super) const ROUTES: &[Route] = &[
     Route::post("/query", "An answer, with the documents and places behind it", || post(answer))
@@ -150,13 +149,6 @@ impl From<&Citation> for CitationItem {
     }
 }
 
-/// A question that was answered, in whichever form was wanted.
-struct Answered {
-    text: String,
-    by_model: bool,
-    citations: Vec<CitationItem>,
-}
-
 async fn answer(
     Existing(space): Existing,
     Json(request): Json<QueryRequest>,
@@ -170,47 +162,15 @@ async fn answer(
         let retrieval = query::retrieve(engine, &question).await?;
         let answered = answer_from(engine, &question, &retrieval, &mut |_| {}).await?;
         Ok(axum::Json(QueryResponse {
+            citations: wants_citations.then(|| citations(&answered)),
             response: answered.text,
             references: references(&question, &retrieval),
             response_time: Some(seconds(started)),
             llm_generated: answered.by_model,
-            citations: wants_citations.then_some(answered.citations),
             notes: notes(&retrieval),
         }))
     })
     .await
-}
-
-/// Answers from what was found, or gives the context or the prompt where that is wanted. What it cost is recorded.
-async fn answer_from(
-    engine: &Engine,
-    question: &Question,
-    retrieval: &Retrieval,
-    on_delta: &mut (dyn FnMut(&str) + Send),
-) -> Result<Answered, Problem> {
-    let text = match question.wanted() {
-        Wanted::Context => retrieval.context.clone(),
-        Wanted::Prompt => {
-            let messages = query::prompt_of(engine, question, retrieval);
-            messages.iter().map(|message| message.content.as_str()).collect::<Vec<_>>().join("\n\n")
-        }
-        Wanted::Answer => {
-            let answer = query::answer(engine, question, retrieval, on_delta).await?;
-            record(engine, [&retrieval.spent, &answer.spent]).await;
-            let citations = answer.citations.iter().map(CitationItem::from).collect();
-            return Ok(Answered { text: answer.text, by_model: answer.model.is_some(), citations });
-        }
-    };
-    on_delta(&text);
-    record(engine, [&retrieval.spent]).await;
-    Ok(Answered { text, by_model: false, citations: Vec::new() })
-}
-
-/// Stores what a question cost. The answer stands without it, so a failure is a line in the log.
-async fn record<const N: usize>(engine: &Engine, spent: [&query::Spent; N]) {
-    if let Err(error) = query::record(engine, spent).await {
-        tracing::warn!(error = chain(&error), "what a question cost was not stored");
-    }
 }
 
 async fn stream(
@@ -222,7 +182,7 @@ async fn stream(
     let wants_progress = request.include_progress.unwrap_or(false);
     let wants_citations = request.include_citations.unwrap_or(false);
     let question = request.question(&space.user_prompt_prefix, true)?;
-    let (lines, response) = Lines::new(NDJSON, |text| json!({ "response": text }));
+    let (lines, response) = Lines::new(Framing::Lines, |text| json!({ "response": text }));
     // It goes on where the reader leaves: what is asked of a model is paid for, and is remembered for the next time.
     tokio::spawn(apart(async move || {
         let _turn = admitted.turn;
@@ -261,7 +221,7 @@ impl Asked<'_> {
                 line["references"] = json!(references);
             }
             if self.wants_citations {
-                line["citations"] = json!(answered.citations);
+                line["citations"] = json!(citations(&answered));
             }
             lines.line(line);
             return Ok(());
@@ -272,7 +232,7 @@ impl Asked<'_> {
         self.progress("answering");
         let answered = answer_from(engine, question, &retrieval, &mut |piece| lines.text(piece)).await?;
         if self.wants_citations {
-            lines.line(json!({ "citations": answered.citations }));
+            lines.line(json!({ "citations": citations(&answered) }));
         }
         Ok(())
     }
@@ -384,6 +344,10 @@ async fn behind(
 fn references(question: &Question, retrieval: &Retrieval) -> Option<Vec<ReferenceItem>> {
     let listed = query::references(question, retrieval)?;
     Some(listed.into_iter().map(ReferenceItem::from).collect())
+}
+
+fn citations(answered: &Answered) -> Vec<CitationItem> {
+    answered.citations.iter().map(CitationItem::from).collect()
 }
 
 fn notes(retrieval: &Retrieval) -> Vec<String> {

@@ -1,0 +1,270 @@
+//! Conversations of clients that speak other protocols: which workspace and mode a model name means, and which question
+//! a list of messages asks.
+
+use std::sync::Arc;
+
+use graphloom_core::{Call, CallOutcome, ChatMessage, ChatRole, WorkspaceId};
+use graphloom_engine::query::{Citation, Mode, Question};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::access::Right;
+use crate::app::App;
+use crate::guard::{Admitted, check};
+use crate::host::Missing;
+use crate::problem::Problem;
+use crate::space::Space;
+
+/// What a model is called that means the workspace of the request.
+const OWN_NAME: &str = "graphloom";
+/// The tag that says nothing, in the manner of Ollama.
+const LATEST: &str = "latest";
+
+/// Every mode, the default first.
+pub(crate) const MODES: [Mode; 8] =
+    [Mode::Auto, Mode::Ppr, Mode::Mix, Mode::Hybrid, Mode::Local, Mode::Global, Mode::Naive, Mode::Bypass];
+
+/// A mode's name.
+pub(crate) fn name_of(mode: Mode) -> &'static str {
+    match mode {
+        Mode::Auto => "auto",
+        Mode::Ppr => "ppr",
+        Mode::Mix => "mix",
+        Mode::Hybrid => "hybrid",
+        Mode::Local => "local",
+        Mode::Global => "global",
+        Mode::Naive => "naive",
+        Mode::Bypass => "bypass",
+    }
+}
+
+/// The mode of this name.
+pub(crate) fn mode_named(name: &str) -> Option<Mode> {
+    MODES.into_iter().find(|mode| name_of(*mode) == name)
+}
+
+/// Who is asked: a workspace, and a mode where the name says one.
+pub(crate) struct Asked {
+    /// The workspace.
+    pub(crate) space: Arc<Space>,
+    /// The mode.
+    pub(crate) mode: Option<Mode>,
+}
+
+/// The workspace and mode of a model name: `WORKSPACE:MODE`, `WORKSPACE`, or `graphloom` and `graphloom:MODE` for the
+/// workspace of the request. The caller must be allowed to read it.
+pub(crate) async fn asked(app: &App, admitted: &Admitted, model: &str) -> Result<Asked, Problem> {
+    let unknown = || {
+        Problem::not_found(format!("no model {model:?}"))
+            .remedy(Some("models are named WORKSPACE:MODE, such as default:auto; GET /v1/models lists them"))
+    };
+    let (name, tag) = model.split_once(':').unwrap_or((model, LATEST));
+    let mode = match tag {
+        LATEST => None,
+        mode => Some(mode_named(mode).ok_or_else(unknown)?),
+    };
+    let workspace = match name {
+        OWN_NAME | "lightrag" => admitted.workspace.clone(),
+        name => WorkspaceId::new(name).map_err(|_| unknown())?,
+    };
+    check(&admitted.caller, Right::Read, &workspace)?;
+    let space = app.spaces.get(&workspace, Missing::Leave).await?;
+    Ok(Asked { space, mode })
+}
+
+/// The names of all models that a caller may ask, by workspace, the default mode first.
+pub(crate) async fn model_names(app: &App, admitted: &Admitted) -> Result<Vec<String>, Problem> {
+    let workspaces = app.host.workspaces().await?;
+    let reached = workspaces.into_iter().filter(|workspace| admitted.caller.grant.reaches(workspace));
+    Ok(reached.flat_map(|workspace| MODES.map(|mode| format!("{workspace}:{}", name_of(mode)))).collect())
+}
+
+/// A message as both protocols have it.
+#[derive(Debug, Clone, Deserialize, JsonSchema)]
+pub(crate) struct Message {
+    /// `system`, `developer`, `user` or `assistant`.
+    pub(crate) role: String,
+    /// Text, or a list of parts of type `text`.
+    #[serde(default)]
+    pub(crate) content: Content,
+}
+
+/// What a message says.
+#[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
+#[serde(untagged)]
+pub(crate) enum Content {
+    /// Text.
+    Text(String),
+    /// Text in parts.
+    Parts(Vec<Part>),
+    /// Nothing, as of a message that only called a tool.
+    #[default]
+    Nothing,
+}
+
+/// A part of a message.
+#[derive(Debug, Clone, Deserialize, JsonSchema)]
+pub(crate) struct Part {
+    #[serde(rename = "type")]
+    kind: String,
+    text: Option<String>,
+}
+
+impl Content {
+    fn into_text(self) -> Result<String, Problem> {
+        match self {
+            Self::Text(text) => Ok(text),
+            Self::Nothing => Ok(String::new()),
+            Self::Parts(parts) => parts
+                .into_iter()
+                .map(|part| match (part.kind.as_str(), part.text) {
+                    ("text", Some(text)) => Ok(text),
+                    (kind, _) => Err(Problem::invalid(format!(
+                        "a part of type {kind:?} cannot be read; only text can"
+                    ))),
+                })
+                .collect::<Result<Vec<_>, _>>()
+                .map(|texts| texts.join("\n")),
+        }
+    }
+}
+
+/// The question that a conversation ends with: what came before is its history, and instructions go to the answer model.
+pub(crate) fn question_of(messages: Vec<Message>) -> Result<Question, Problem> {
+    let (mut history, mut instructions) = (Vec::new(), Vec::new());
+    for Message { role, content } in messages {
+        let content = content.into_text()?;
+        match role.as_str() {
+            "system" | "developer" => instructions.push(content),
+            "user" => history.push(ChatMessage::new(ChatRole::User, content)),
+            "assistant" => history.push(ChatMessage::new(ChatRole::Assistant, content)),
+            other => {
+                let what = format!(
+                    "a message of role {other:?} cannot be read; only system, user and assistant can"
+                );
+                return Err(Problem::invalid(what));
+            }
+        }
+    }
+    let text = match history.pop() {
+        Some(last) if last.role == ChatRole::User => last.content,
+        Some(_) | None => return Err(Problem::invalid("the last message must be the user's")),
+    };
+    let user_prompt = (!instructions.is_empty()).then(|| instructions.join("\n"));
+    Ok(Question { text, history, user_prompt, ..Question::default() })
+}
+
+/// What is added to an answer for clients that show its text alone: the places behind its numbers, one line for each
+/// document. Empty where it has none.
+pub(crate) fn sources_of(citations: &[Citation]) -> String {
+    let mut lines: Vec<(u32, String)> = Vec::new();
+    for citation in citations {
+        let (first, last) = citation.lines;
+        let place = match &citation.place {
+            Some(place) => place.to_string(),
+            None if first == last => format!("line {first}"),
+            None => format!("lines {first}-{last}"),
+        };
+        match lines.iter_mut().find(|(number, _)| *number == citation.number) {
+            Some((_, line)) if line.ends_with(&place) => {}
+            Some((_, line)) => line.push_str(&format!("; {place}")),
+            None => {
+                lines.push((citation.number, format!("[{}] {}, {place}", citation.number, citation.source)))
+            }
+        }
+    }
+    lines.sort_by_key(|(number, _)| *number);
+    let lines: Vec<String> = lines.into_iter().map(|(_, line)| line).collect();
+    if lines.is_empty() { String::new() } else { format!("\n\nSources:\n{}", lines.join("\n")) }
+}
+
+/// Tokens of the calls that an answer took; what was remembered or made by rules cost none.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, JsonSchema)]
+pub(crate) struct Tokens {
+    /// Sent.
+    pub(crate) prompt_tokens: u64,
+    /// Received.
+    pub(crate) completion_tokens: u64,
+    /// Together.
+    pub(crate) total_tokens: u64,
+}
+
+impl Tokens {
+    pub(crate) fn of(calls: &[Call]) -> Self {
+        let prompt_tokens = calls.iter().map(|call| call.prompt_tokens).sum();
+        let completion_tokens = calls.iter().map(|call| call.completion_tokens).sum();
+        Self { prompt_tokens, completion_tokens, total_tokens: prompt_tokens + completion_tokens }
+    }
+}
+
+/// Whether the answer was cut by the model's output limit.
+pub(crate) fn is_cut(calls: &[Call]) -> bool {
+    let answered = calls.iter().rfind(|call| call.role == graphloom_core::Role::Answer);
+    answered.is_some_and(|call| call.outcome == CallOutcome::Truncated)
+}
+
+#[cfg(test)]
+mod tests {
+    use graphloom_core::{DocumentId, Span};
+
+    use super::*;
+
+    fn check_question(json: &str) -> Result<Question, String> {
+        let messages: Vec<Message> = serde_json::from_str(json).expect("messages");
+        question_of(messages).map_err(|problem| problem.words())
+    }
+
+    #[test]
+    fn the_last_message_asks_and_instructions_are_no_part_of_the_conversation() {
+        let question = check_question(
+            r#"[{"role": "system", "content": "Be brief."}, {"role": "user", "content": "Who?"},
+                {"role": "assistant", "content": "Ada."},
+                {"role": "user", "content": [{"type": "text", "text": "And"}, {"type": "text", "text": "when?"}]}]"#,
+        );
+        let question = question.expect("a question");
+        assert_eq!(
+            (question.text.as_str(), question.user_prompt.as_deref()),
+            ("And\nwhen?", Some("Be brief."))
+        );
+        assert_eq!(question.history.len(), 2);
+    }
+
+    #[test]
+    fn what_is_no_conversation_says_why() {
+        for (json, why) in [
+            ("[]", "the last message must be the user's"),
+            (r#"[{"role": "assistant", "content": "Hi"}]"#, "the last message must be the user's"),
+            (r#"[{"role": "tool", "content": "Hi"}]"#, "role \"tool\""),
+            (r#"[{"role": "user", "content": [{"type": "image_url"}]}]"#, "type \"image_url\""),
+        ] {
+            let said = check_question(json).expect_err(json);
+            assert!(said.contains(why), "{said}");
+        }
+    }
+
+    #[test]
+    fn every_mode_has_a_name_that_leads_back() {
+        for mode in MODES {
+            assert_eq!(mode_named(name_of(mode)), Some(mode));
+            assert_eq!(serde_json::to_value(mode).expect("JSON"), name_of(mode));
+        }
+    }
+
+    #[test]
+    fn sources_are_one_line_for_each_document_with_its_places() {
+        let citation = |number: u32, source: &str, lines: (u32, u32)| Citation {
+            number,
+            document: DocumentId::from_stored(source),
+            source: source.to_owned(),
+            span: Span { start: 0, end: 1 },
+            lines,
+            lines_match_source: true,
+            place: None,
+            quote: "x".to_owned(),
+        };
+        let citations =
+            [citation(2, "b.md", (4, 4)), citation(1, "a.md", (1, 2)), citation(2, "b.md", (9, 9))];
+        assert_eq!(sources_of(&citations), "\n\nSources:\n[1] a.md, lines 1-2\n[2] b.md, line 4; line 9");
+        assert_eq!(sources_of(&[]), "");
+    }
+}

@@ -1,0 +1,352 @@
+//! Ollama's protocol, as LightRAG emulates it: a mode may stand before the question, as in `/local Who ...?`.
+
+use std::time::Instant;
+
+use axum::extract::State;
+use axum::response::{IntoResponse, Response};
+use axum::routing::{get, post};
+use graphloom_engine::query::{self, Mode, Question};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+
+use crate::answering::{Answered, answer_from};
+use crate::apart::apart;
+use crate::app::{App, now};
+use crate::chat::{Asked, Message, Tokens, asked, is_cut, mode_named, model_names, question_of, sources_of};
+use crate::guard::Admitted;
+use crate::input::AnyJson;
+use crate::lines::{Framing, Lines};
+use crate::problem::Problem;
+use crate::route::{Gives, Load, Needs, Route, Takes, schema};
+use crate::space::Space;
+
+/// The release of Ollama whose protocol this is [LightRAG].
+const VERSION: &str = "0.9.3";
+/// What Open WebUI asks a model for its own purposes begins its conversation with [LightRAG].
+const HOUSEKEEPING: &str = "\n<chat_history>\nUSER:";
+/// Says, behind the name of a mode, that the context alone is wanted [LightRAG].
+const CONTEXT: &str = "context";
+
+pub(super) const ROUTES: &[Route] = &[
+    Route::get("/api/version", "The release of Ollama whose protocol this is", || get(version))
+        .needs(Needs::Credential)
+        .load(Load::None)
+        .gives(Gives::Json(schema::<Version>)),
+    Route::get("/api/tags", "A model for each workspace and mode that the caller may ask", || get(tags))
+        .needs(Needs::Credential)
+        .gives(Gives::Json(schema::<Tags>)),
+    Route::get("/api/ps", "The same: all are ready", || get(tags))
+        .needs(Needs::Credential)
+        .gives(Gives::Json(schema::<Tags>)),
+    Route::post("/api/show", "What a model is", || post(show))
+        .needs(Needs::Credential)
+        .takes(Takes::Json(schema::<ShowRequest>))
+        .gives(Gives::Json(schema::<Value>)),
+    Route::post("/api/generate", "An answer of the answer model alone", || post(generate))
+        .needs(Needs::Credential)
+        .load(Load::Question)
+        .takes(Takes::Json(schema::<GenerateRequest>))
+        .gives(Gives::Lines(schema::<Value>)),
+    Route::post("/api/chat", "An answer from the documents of the workspace that the model names", || {
+        post(chat)
+    })
+    .needs(Needs::Credential)
+    .load(Load::Question)
+    .takes(Takes::Json(schema::<ChatRequest>))
+    .gives(Gives::Lines(schema::<Value>)),
+];
+
+#[derive(Serialize, JsonSchema)]
+struct Version {
+    version: &'static str,
+}
+
+#[derive(Serialize, JsonSchema)]
+struct Tags {
+    models: Vec<Tag>,
+}
+
+#[derive(Serialize, JsonSchema)]
+struct Tag {
+    /// `WORKSPACE:MODE`.
+    name: String,
+    model: String,
+    modified_at: String,
+    expires_at: String,
+    size: u64,
+    size_vram: u64,
+    digest: String,
+    details: Value,
+}
+
+#[derive(Deserialize, JsonSchema)]
+struct ShowRequest {
+    #[serde(alias = "name")]
+    model: String,
+}
+
+/// What is asked of the answer model alone.
+#[derive(Deserialize, JsonSchema)]
+struct GenerateRequest {
+    model: String,
+    prompt: String,
+    system: Option<String>,
+    /// On unless said otherwise.
+    #[serde(default = "yes")]
+    stream: bool,
+}
+
+/// A conversation. Fields that are not known, such as `options`, are ignored.
+#[derive(Deserialize, JsonSchema)]
+struct ChatRequest {
+    /// `WORKSPACE:MODE`, `WORKSPACE`, or `graphloom` for the workspace of the request.
+    model: String,
+    messages: Vec<Message>,
+    system: Option<String>,
+    /// On unless said otherwise.
+    #[serde(default = "yes")]
+    stream: bool,
+}
+
+fn yes() -> bool {
+    true
+}
+
+async fn version() -> axum::Json<Version> {
+    axum::Json(Version { version: VERSION })
+}
+
+async fn tags(State(app): State<App>, admitted: Admitted) -> Result<axum::Json<Tags>, Problem> {
+    let names = model_names(&app, &admitted).await?;
+    let tag = |name: String| Tag {
+        model: name.clone(),
+        modified_at: graphloom_core::Timestamp(0).to_iso(),
+        expires_at: "2050-01-01T00:00:00+00:00".to_owned(),
+        size: 0,
+        size_vram: 0,
+        digest: blake3::hash(name.as_bytes()).to_hex().to_string(),
+        details: details(),
+        name,
+    };
+    Ok(axum::Json(Tags { models: names.into_iter().map(tag).collect() }))
+}
+
+/// Programs ask for these; a workspace has none of them.
+fn details() -> Value {
+    json!({
+        "parent_model": "",
+        "format": "graphloom",
+        "family": "graphloom",
+        "families": ["graphloom"],
+        "parameter_size": "",
+        "quantization_level": "",
+    })
+}
+
+async fn show(
+    State(app): State<App>,
+    admitted: Admitted,
+    AnyJson(ShowRequest { model }): AnyJson<ShowRequest>,
+) -> Result<axum::Json<Value>, Problem> {
+    let Asked { space, .. } = asked(&app, &admitted, &model).await?;
+    Ok(axum::Json(json!({
+        "modelfile": "",
+        "parameters": "",
+        "template": "",
+        "details": details(),
+        "model_info": {
+            "general.architecture": "graphloom",
+            "graphloom.workspace": space.id,
+            "graphloom.embedding_model": space.asking.models.embedder.name(),
+        },
+        "capabilities": ["completion"],
+    })))
+}
+
+async fn generate(
+    State(app): State<App>,
+    admitted: Admitted,
+    AnyJson(request): AnyJson<GenerateRequest>,
+) -> Result<Response, Problem> {
+    let GenerateRequest { model, prompt, system, stream } = request;
+    let Asked { space, .. } = asked(&app, &admitted, &model).await?;
+    let question =
+        Question { text: prompt, mode: Mode::Bypass, user_prompt: system, stream, ..Question::default() };
+    respond(admitted, space, question, Form { model, generates: true }).await
+}
+
+async fn chat(
+    State(app): State<App>,
+    admitted: Admitted,
+    AnyJson(request): AnyJson<ChatRequest>,
+) -> Result<Response, Problem> {
+    let ChatRequest { model, messages, system, stream } = request;
+    let Asked { space, mode } = asked(&app, &admitted, &model).await?;
+    let mut question = question_of(messages)?;
+    let housekeeps = question.text.contains(HOUSEKEEPING);
+    let prefixed = Prefixed::read(&question.text);
+    let instructions = [system, question.user_prompt, prefixed.user_prompt.map(str::to_owned)];
+    let instructions: Vec<String> = instructions.into_iter().flatten().collect();
+    question.user_prompt = (!instructions.is_empty()).then(|| instructions.join("\n"));
+    question.only_need_context = prefixed.context_only;
+    question.mode = match housekeeps {
+        true => Mode::Bypass,
+        false => prefixed.mode.or(mode).unwrap_or(Mode::Mix),
+    };
+    question.text = prefixed.question.to_owned();
+    question.stream = stream;
+    respond(admitted, space, question, Form { model, generates: false }).await
+}
+
+/// A question with what stands before it: `/MODE`, `/MODEcontext`, each also with instructions as in `/MODE[...]`.
+struct Prefixed<'a> {
+    mode: Option<Mode>,
+    context_only: bool,
+    user_prompt: Option<&'a str>,
+    question: &'a str,
+}
+
+impl<'a> Prefixed<'a> {
+    fn read(text: &'a str) -> Self {
+        let plain = Self { mode: None, context_only: false, user_prompt: None, question: text };
+        let Some(rest) = text.strip_prefix('/') else { return plain };
+        let word = rest.split(|c: char| !c.is_ascii_lowercase()).next().unwrap_or_default();
+        let rest = &rest[word.len()..];
+        let bracketed = rest.strip_prefix('[').and_then(|rest| rest.split_once(']'));
+        let (user_prompt, question) = match bracketed {
+            Some((inside, rest)) if !inside.contains('\n') => (Some(inside), rest),
+            Some(_) | None => (None, rest),
+        };
+        let (name, context_only) = match word.strip_suffix(CONTEXT) {
+            Some(name) => (name, true),
+            None => (word, false),
+        };
+        let mode = mode_named(name);
+        let is_known = mode.is_some() || (name.is_empty() && (context_only || user_prompt.is_some()));
+        let ends = question.is_empty() || question.starts_with(char::is_whitespace) || user_prompt.is_some();
+        if !is_known || !ends {
+            return plain;
+        }
+        Self { mode, context_only, user_prompt, question: question.trim_start() }
+    }
+}
+
+/// Which of the two routes answers, and as whom.
+#[derive(Clone)]
+struct Form {
+    model: String,
+    generates: bool,
+}
+
+impl Form {
+    /// A line with a piece of the answer.
+    fn piece(&self, text: &str) -> Value {
+        let mut line = json!({ "model": self.model, "created_at": now().to_iso(), "done": false });
+        match self.generates {
+            true => line["response"] = json!(text),
+            false => line["message"] = json!({ "role": "assistant", "content": text, "images": null }),
+        }
+        line
+    }
+
+    /// The last line, with `text` where it is the only one.
+    fn end(&self, text: &str, answered: &Answered, since: Instant) -> Value {
+        let total = u64::try_from(since.elapsed().as_nanos()).unwrap_or(u64::MAX);
+        let tokens = Tokens::of(&answered.calls);
+        let mut line = self.piece(text);
+        line["done"] = json!(true);
+        line["done_reason"] = json!(if is_cut(&answered.calls) { "length" } else { "stop" });
+        for (name, value) in [
+            ("total_duration", total),
+            ("load_duration", 0),
+            ("prompt_eval_count", tokens.prompt_tokens),
+            ("prompt_eval_duration", 0),
+            ("eval_count", tokens.completion_tokens),
+            ("eval_duration", total),
+        ] {
+            line[name] = json!(value);
+        }
+        if self.generates {
+            line["context"] = json!([]);
+        }
+        line
+    }
+}
+
+async fn respond(
+    admitted: Admitted,
+    space: std::sync::Arc<Space>,
+    mut question: Question,
+    form: Form,
+) -> Result<Response, Problem> {
+    question.check()?;
+    question.prefix_user_prompt(&space.user_prompt_prefix);
+    let started = Instant::now();
+    if !question.stream {
+        return apart(async move || {
+            let answered = answer(&space, &question, &mut |_| {}).await?;
+            let text = format!("{}{}", answered.text, sources_of(&answered.citations));
+            Ok(axum::Json(form.end(&text, &answered, started)).into_response())
+        })
+        .await;
+    }
+    let pieces = form.clone();
+    let (lines, response) = Lines::new(Framing::Lines, move |text| pieces.piece(text));
+    // It goes on where the reader leaves: what is asked of a model is paid for, and is remembered for the next time.
+    tokio::spawn(apart(async move || {
+        let _turn = admitted.turn;
+        match answer(&space, &question, &mut |text| lines.text(text)).await {
+            Ok(answered) => {
+                lines.text(&sources_of(&answered.citations));
+                lines.line(form.end("", &answered, started));
+            }
+            Err(problem) => {
+                let mut line = form.piece("");
+                line["error"] = json!(problem.words());
+                line["done"] = json!(true);
+                lines.line(line);
+            }
+        }
+        Ok(())
+    }));
+    Ok(response)
+}
+
+async fn answer(
+    space: &Space,
+    question: &Question,
+    on_delta: &mut (dyn FnMut(&str) + Send),
+) -> Result<Answered, Problem> {
+    let retrieval = query::retrieve(&space.asking, question).await?;
+    answer_from(&space.asking, question, &retrieval, on_delta).await
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn check_prefix(text: &str) -> (Option<Mode>, bool, Option<&str>, &str) {
+        let Prefixed { mode, context_only, user_prompt, question } = Prefixed::read(text);
+        (mode, context_only, user_prompt, question)
+    }
+
+    #[test]
+    fn a_mode_before_the_question_is_taken_off() {
+        assert_eq!(check_prefix("/local  Who?"), (Some(Mode::Local), false, None, "Who?"));
+        assert_eq!(check_prefix("/naivecontext Who?"), (Some(Mode::Naive), true, None, "Who?"));
+        assert_eq!(check_prefix("/context Who?"), (None, true, None, "Who?"));
+        assert_eq!(check_prefix("/mix[as a list] Who?"), (Some(Mode::Mix), false, Some("as a list"), "Who?"));
+        assert_eq!(check_prefix("/[as a list]Who?\nWhen?"), (None, false, Some("as a list"), "Who?\nWhen?"));
+        assert_eq!(check_prefix("/auto Who?"), (Some(Mode::Auto), false, None, "Who?"));
+    }
+
+    #[test]
+    fn what_only_looks_like_a_mode_is_part_of_the_question() {
+        for text in
+            ["Who?", "/etc/passwd is what?", "/localhost is what?", "/ Who?", "/MIX Who?", "/mix[a\nb] Who?"]
+        {
+            assert_eq!(check_prefix(text), (None, false, None, text), "{text}");
+        }
+    }
+}

@@ -1,0 +1,163 @@
+//! The protocols of OpenAI and Ollama.
+
+use graphloom_server::Right;
+use serde_json::{Value, json};
+
+use crate::support::{Answer, Request, Running};
+
+const QUESTION: &str = "Who succeeded Maren Oskoldt as director?";
+
+async fn station() -> Running {
+    let server = Running::start().await;
+    let text = "Maren Oskoldt directed Weir Station until 1994. Tobias Renn succeeded Maren Oskoldt as director of Weir \
+                Station in 1995.";
+    server.add("", "station.md", text).await;
+    server
+}
+
+fn user(content: &str) -> Value {
+    json!([{ "role": "user", "content": content }])
+}
+
+/// The values of server-sent events; the last one must be the end.
+fn events(answer: &Answer) -> Vec<Value> {
+    assert_eq!(answer.headers["content-type"], "text/event-stream", "{answer:?}");
+    let mut events: Vec<&str> = answer
+        .body
+        .split_terminator("\n\n")
+        .map(|event| event.strip_prefix("data: ").expect("data"))
+        .collect();
+    assert_eq!(events.pop(), Some("[DONE]"));
+    events.into_iter().map(|event| serde_json::from_str(event).expect("JSON")).collect()
+}
+
+#[tokio::test]
+async fn a_completion_answers_with_its_sources_and_a_stream_gives_the_same_text() {
+    let server = station().await;
+    let ask = json!({ "model": "default:mix", "messages": user(QUESTION), "temperature": 0.3 });
+    let answer = server.post("/v1/chat/completions", ask.clone()).await.ok();
+    assert_eq!((&answer["object"], &answer["model"]), (&json!("chat.completion"), &json!("default:mix")));
+    let message = &answer["choices"][0]["message"];
+    let content = message["content"].as_str().expect("text");
+    assert!(
+        content.contains("Tobias Renn") && content.ends_with("Sources:\n[1] station.md, line 1"),
+        "{content}"
+    );
+    let annotation = &message["annotations"][0]["url_citation"];
+    let (start, end) = (annotation["start_index"].as_u64(), annotation["end_index"].as_u64());
+    let (start, end) = (start.expect("a place") as usize, end.expect("a place") as usize);
+    let marked: String = content.chars().skip(start).take(end - start).collect();
+    assert_eq!(marked, "[1]");
+    assert_eq!(answer["usage"], json!({ "prompt_tokens": 0, "completion_tokens": 0, "total_tokens": 0 }));
+
+    let mut streamed = ask;
+    streamed["stream"] = json!(true);
+    streamed["stream_options"] = json!({ "include_usage": true });
+    let events = events(&server.post("/v1/chat/completions", streamed).await);
+    assert_eq!(events[0]["choices"][0]["delta"]["role"], "assistant");
+    let joined: String =
+        events.iter().filter_map(|event| event["choices"][0]["delta"]["content"].as_str()).collect();
+    assert_eq!(joined, content);
+    let [.., finish, usage] = events.as_slice() else { panic!("{events:?}") };
+    assert_eq!(finish["choices"][0]["finish_reason"], "stop");
+    assert!(usage["usage"]["total_tokens"].is_number() && usage["choices"] == json!([]), "{usage}");
+    assert!(events.iter().all(|event| event["id"] == finish["id"]), "{events:?}");
+}
+
+#[tokio::test]
+async fn models_are_workspaces_and_modes_that_the_caller_reaches() {
+    let server = station().await;
+    server.add("/w/beta", "b.md", "Radon decays.").await;
+    let key = server.key(Right::Read, &["beta"]);
+    let send = |request: Request| server.send(request.header("authorization", &format!("Bearer {key}")));
+    let models = send(Request::get("/v1/models")).await.ok();
+    let ids: Vec<&str> =
+        models["data"].as_array().expect("models").iter().filter_map(|it| it["id"].as_str()).collect();
+    assert!(ids.contains(&"beta:auto") && ids.iter().all(|id| id.starts_with("beta:")), "{ids:?}");
+    let tags = send(Request::get("/api/tags")).await.ok();
+    assert_eq!(tags["models"].as_array().expect("models").len(), ids.len());
+    for path in ["/v1/chat/completions", "/api/chat", "/api/generate", "/api/show", "/v1/embeddings"] {
+        let ask = |model: &str| {
+            let input = json!({ "model": model, "messages": user("Who?"), "prompt": "Who?", "input": "Who?", "stream": false });
+            send(Request::post(path, input))
+        };
+        for other in ["default:auto", "default", "graphloom", "gamma:auto"] {
+            ask(other).await.problem(403);
+        }
+        for unknown in ["beta:best", "", "BETA", "a/b:auto"] {
+            ask(unknown).await.problem(404);
+        }
+        let status = ask("beta").await.status;
+        // Without an answer model there is nobody to ask directly.
+        assert!(status == 200 || (path == "/api/generate" && status == 422), "{path}: {status}");
+    }
+    let without =
+        server.post("/v1/chat/completions", json!({ "model": "beta", "messages": user("Who?") })).await;
+    without.problem(401);
+    assert_eq!(without.headers["www-authenticate"], "Bearer");
+}
+
+#[tokio::test]
+async fn ollamas_chat_takes_a_mode_before_the_question() {
+    let server = station().await;
+    let ask = |content: &str, stream: bool| {
+        let body = json!({ "model": "graphloom:latest", "messages": user(content), "stream": stream });
+        // Ollama's own client names no kind.
+        server.send(Request::new("POST", "/api/chat").body(body.to_string()))
+    };
+    let whole = ask(&format!("/local {QUESTION}"), false).await.ok();
+    let content = whole["message"]["content"].as_str().expect("text");
+    assert!(content.contains("Tobias Renn") && content.contains("[1] station.md"), "{content}");
+    assert_eq!((&whole["done"], &whole["done_reason"]), (&json!(true), &json!("stop")));
+    assert!(whole["total_duration"].is_number() && whole["eval_count"].is_number(), "{whole}");
+
+    let lines = ask(&format!("/local {QUESTION}"), true).await.lines();
+    let joined: String = lines.iter().filter_map(|line| line["message"]["content"].as_str()).collect();
+    assert_eq!(joined, content);
+    assert_eq!(lines.last().expect("a line")["done"], true);
+
+    let context = ask(&format!("/naivecontext {QUESTION}"), false).await.ok();
+    let context = context["message"]["content"].as_str().expect("text");
+    assert!(context.contains("directed Weir Station until 1994"), "{context}");
+    // There is no model to ask directly, and the answer says so.
+    assert!(ask("/bypass Who?", false).await.problem(422).contains("mode bypass"));
+    assert_eq!(server.get("/api/version").await.ok(), json!({ "version": "0.9.3" }));
+}
+
+#[tokio::test]
+async fn vectors_are_given_as_numbers_or_bytes() {
+    let server = station().await;
+    let ask =
+        |format: &str| json!({ "model": "default", "input": ["radium", "radon"], "encoding_format": format });
+    let numbers = server.post("/v1/embeddings", ask("float")).await.ok();
+    assert_eq!((&numbers["data"][1]["index"], &numbers["model"]), (&json!(1), &json!("builtin-v1")));
+    let vector: Vec<f64> = serde_json::from_value(numbers["data"][0]["embedding"].clone()).expect("numbers");
+    let length: f64 = vector.iter().map(|number| number * number).sum();
+    assert!((length - 1.0).abs() < 1e-3, "{length}");
+    let bytes = server.post("/v1/embeddings", ask("base64")).await.ok();
+    let encoded = bytes["data"][0]["embedding"].as_str().expect("text");
+    assert_eq!(encoded.len(), (vector.len() * 4).div_ceil(3) * 4);
+    server.post("/v1/embeddings", ask("hex")).await.problem(422);
+    for input in [json!([]), json!(""), json!([[1, 2]]), json!(vec!["a"; 513])] {
+        server.post("/v1/embeddings", json!({ "model": "default", "input": input })).await.problem(422);
+    }
+}
+
+#[tokio::test]
+async fn conversations_that_cannot_be_read_say_why() {
+    let server = station().await;
+    for (messages, why) in [
+        (json!([]), "the last message must be the user's"),
+        (json!([{ "role": "assistant", "content": "Hi" }]), "the last message must be the user's"),
+        (json!([{ "role": "user", "content": [{ "type": "image_url" }] }]), "only text can"),
+        (user(""), "the question is empty"),
+    ] {
+        let ask = json!({ "model": "default", "messages": messages });
+        for path in ["/v1/chat/completions", "/api/chat"] {
+            let said = server.post(path, ask.clone()).await.problem(422);
+            assert!(said.contains(why), "{said}");
+        }
+    }
+    let twice = json!({ "model": "default", "messages": user("Who?"), "n": 2 });
+    server.post("/v1/chat/completions", twice).await.problem(422);
+}

@@ -15,6 +15,7 @@ use graphloom_core::{Clock, DocumentFilter, Timestamp, WorkspaceId};
 use graphloom_engine::index::{self, IndexConfig, Source};
 use graphloom_engine::prompt::Prompts;
 use graphloom_engine::query::{self, Mode, QueryCaches, Question};
+use graphloom_engine::situate::Situator;
 use graphloom_engine::text::Tokenizer;
 use graphloom_engine::{Engine, Models};
 use graphloom_providers::builtin::BuiltinEmbedder;
@@ -126,6 +127,7 @@ async fn indexed(passages: Vec<Passage>, folder: &Path) -> anyhow::Result<Engine
         store: Arc::new(SqliteStore::open(folder, WorkspaceId::default())?),
         models: Models {
             extract: None,
+            situator: Situator::Off,
             keywords: None,
             summarize: None,
             answer: None,

@@ -17,7 +17,7 @@ use graphloom_engine::query::{ChunkPick, Mode, Question};
 pub(crate) use eval::{CompareArgs, EvalCommand, OWN_WORKSPACE, RetrievalArgs, SetIndexing, own_workspace};
 pub(crate) use filter::{ConditionArgs, FilterArgs};
 pub(crate) use graph::{ExportArgs, GraphArgs, GraphCommand, HowArgs};
-pub(crate) use queue::{CancelArgs, ReExtractArgs, WorkArgs};
+pub(crate) use queue::{CancelArgs, ReExtractArgs, SituateArgs, WorkArgs};
 pub(crate) use server::{KeyCommand, ServeArgs, UserCommand};
 
 /// Documents in, cited answers out.
@@ -132,6 +132,8 @@ pub(crate) enum Command {
     Resume,
     /// Ask about documents anew, such as with another model; they stay in use meanwhile
     ReExtract(ReExtractArgs),
+    /// Situate the chunks of documents in the graph as `contextual` says now, and what failed again
+    Situate(SituateArgs),
     /// Measure what questions with known answers find: retrieval, compare
     #[command(subcommand)]
     Eval(EvalCommand),
@@ -204,6 +206,9 @@ pub(crate) struct Spending {
     /// When chunks are asked about again: auto (where names were missed), or a number of passes [default: auto]
     #[arg(long, value_name = "WHEN")]
     pub(crate) gleaning: Option<String>,
+    /// What situates chunks in their documents: off, headings (title and headings), or model [default: off]
+    #[arg(long, value_name = "HOW")]
+    pub(crate) contextual: Option<String>,
 }
 
 /// `graphloom cost`.
@@ -367,6 +372,8 @@ pub(crate) enum ModeArg {
     Ppr,
     /// Chunks by vector.
     Naive,
+    /// Chunks by vector and words, best where chunks are situated in their documents.
+    Contextual,
     /// Entities by specifics, their relations and chunks.
     Local,
     /// Relations by themes, their entities and chunks.
@@ -385,6 +392,7 @@ impl From<ModeArg> for Mode {
             ModeArg::Auto => Self::Auto,
             ModeArg::Ppr => Self::Ppr,
             ModeArg::Naive => Self::Naive,
+            ModeArg::Contextual => Self::Contextual,
             ModeArg::Local => Self::Local,
             ModeArg::Global => Self::Global,
             ModeArg::Hybrid => Self::Hybrid,

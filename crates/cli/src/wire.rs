@@ -14,6 +14,7 @@ use graphloom_engine::index::IndexConfig;
 use graphloom_engine::money::{Budget, Limit, NoPrice, WhenShort};
 use graphloom_engine::parse::format_by_name;
 use graphloom_engine::query::{self, QueryCaches, Spent};
+use graphloom_engine::situate::Situator;
 use graphloom_engine::text::Tokenizer;
 use graphloom_engine::{Engine, Models};
 use graphloom_providers::http::ServiceListener;
@@ -25,7 +26,7 @@ use graphloom_storage::workers::{self, Worker};
 use self::providers::ChatModels;
 pub(crate) use self::providers::Providers;
 use crate::commands::App;
-use crate::config::{Config, EmbedderChoice, RoleModels};
+use crate::config::{Config, Contextual, EmbedderChoice, RoleModels};
 use crate::fault::Fault;
 use crate::wording::Wording;
 
@@ -89,7 +90,7 @@ pub(crate) fn gone(config: &Config) -> impl Fn(&str) -> bool + Send + Sync + use
     move |name| workers::is_gone(&folder, name)
 }
 
-/// What `add`, `retry`, `work` and `re-extract` work with; makes the workspace where it is missing.
+/// What `add`, `retry`, `work`, `situate` and `re-extract` work with; makes the workspace where it is missing.
 ///
 /// - `listener`: hears of model services that are down, which indexing waits for.
 /// - `limit`: what the run may spend on all of its models.
@@ -101,6 +102,7 @@ pub(crate) async fn indexing(
 ) -> anyhow::Result<Indexing> {
     let roles = RoleModels { keywords: None, answer: None, ..app.config.models.clone() };
     // Before the workspace is made: a wrong model or prompt must not leave an empty one behind.
+    require_context_model(&app.config)?;
     let wording = Wording::read(&app.config)?;
     let providers = Providers::patient(&app.config, listener);
     let budget = limit.map(|limit| Budget::new(limit, app.config.prices.clone()));
@@ -128,6 +130,7 @@ pub(crate) async fn indexing(
 /// nothing is left behind.
 pub(crate) async fn estimating(app: &App) -> anyhow::Result<Engine> {
     let roles = RoleModels { keywords: None, answer: None, ..app.config.models.clone() };
+    require_context_model(&app.config)?;
     let providers = Providers::new(&app.config);
     let chat = providers.chat_models(&roles)?;
     let store: Arc<dyn Store> = match workspace_file(&app.config).is_file() {
@@ -135,6 +138,15 @@ pub(crate) async fn estimating(app: &App) -> anyhow::Result<Engine> {
         false => Arc::new(MemoryStore::new(app.config.workspace.clone())),
     };
     engine(app, store, chat, &providers, Wording::read(&app.config)?).await
+}
+
+/// An error where chunks are to be situated by a model and there is none.
+fn require_context_model(config: &Config) -> anyhow::Result<()> {
+    if config.contextual == Contextual::Model && config.models.context.is_none() {
+        let fault = Fault::usage("contextual is \"model\", and no model is configured");
+        return Err(fault.help("set context_llm or --llm, or take --contextual headings").into());
+    }
+    Ok(())
 }
 
 /// Whether an embedder's calls go to a service; those of models in process cost nothing.
@@ -150,8 +162,9 @@ fn budgeted(chat: ChatModels, budget: &Arc<Budget>) -> anyhow::Result<ChatModels
         let Some(model) = model else { return Ok(None) };
         Ok(Some(Arc::new(budget.model(model, when_short).map_err(unpriced)?)))
     };
-    let ChatModels { extract, keywords, summarize, answer } = chat;
+    let ChatModels { context, extract, keywords, summarize, answer } = chat;
     Ok(ChatModels {
+        context: model(context, WhenShort::Wait)?,
         // Nothing that an extraction in flight waits for needs the budget, so it may wait for others to end.
         extract: model(extract, WhenShort::Wait)?,
         keywords: model(keywords, WhenShort::Refuse)?,
@@ -199,14 +212,20 @@ impl Indexing {
 
 /// What `rm` works with: summaries that change are made again.
 pub(crate) async fn deleting_engine(app: &App) -> anyhow::Result<Engine> {
-    let roles = RoleModels { extract: None, keywords: None, answer: None, ..app.config.models.clone() };
+    let roles = RoleModels {
+        context: None,
+        extract: None,
+        keywords: None,
+        answer: None,
+        ..app.config.models.clone()
+    };
     existing(app, &roles).await
 }
 
 /// What `ask` and `search` work with.
 pub(crate) async fn query_engine(app: &App, asks: Asks) -> anyhow::Result<Engine> {
     let models = app.config.models.clone();
-    let none = RoleModels { extract: None, keywords: None, summarize: None, answer: None };
+    let none = RoleModels { context: None, extract: None, keywords: None, summarize: None, answer: None };
     let roles = match asks {
         Asks::Embedder => none,
         Asks::Keywords => RoleModels { keywords: models.keywords, ..none },
@@ -251,10 +270,16 @@ async fn engine(
     if let Some(types) = &config.entity_types {
         index.extract.entity_types.clone_from(types);
     }
-    let ChatModels { extract, keywords, summarize, answer } = chat;
+    let ChatModels { context, extract, keywords, summarize, answer } = chat;
+    let situator = match (config.contextual, context) {
+        (Contextual::Headings, _) => Situator::Headings,
+        (Contextual::Model, Some(model)) => Situator::Model(model),
+        // Only what indexes situates, and that has its model.
+        (Contextual::Off, _) | (Contextual::Model, None) => Situator::Off,
+    };
     Ok(Engine {
         store,
-        models: Models { extract, keywords, summarize, answer, embedder, reranker: None },
+        models: Models { extract, situator, keywords, summarize, answer, embedder, reranker: None },
         clock: Arc::new(SystemClock),
         tokenizer: Tokenizer,
         prompts: wording.prompts,

@@ -3,7 +3,7 @@
 use crate::{
     CacheEntry, CacheKind, Call, Chunk, ChunkExtraction, ChunkId, Decision, Document, DocumentId,
     EmbeddingSpec, Entity, EntityKey, Extraction, Fact, GraphKey, Job, Lease, Mention, QueueState, Relation,
-    RelationKey, Renewal, Revision, Summary, TrackId, VectorEntry, VectorKind,
+    RelationKey, Renewal, Revision, Situation, Summary, TrackId, VectorEntry, VectorKind,
 };
 
 /// Changes that are applied together or not at all.
@@ -17,7 +17,7 @@ pub struct Batch {
     pub require: Vec<Require>,
     /// The embedding space of the workspace, set once, before the first vector.
     pub embedding: Option<EmbeddingSpec>,
-    /// Documents to remove with their text, job, chunks, chunk vectors, mentions and facts, and with extractions
+    /// Documents to remove with their text, job, chunks, chunk vectors, situations, mentions and facts, and with extractions
     /// that no remaining chunk or renewal names. Entities and relations are views: the caller puts or removes them itself.
     pub remove_documents: Vec<DocumentId>,
     /// Documents to put.
@@ -41,6 +41,11 @@ pub struct Batch {
     pub remove_renewals: Vec<ChunkId>,
     /// Renewals of existing chunks to put, by chunk.
     pub put_renewals: Vec<Renewal>,
+    /// Chunks that are situated no longer.
+    pub remove_situations: Vec<ChunkId>,
+    /// Situations of existing chunks to put, by chunk. Full-text search reads them at once; the caller puts the vectors of
+    /// chunks whose text changes with them.
+    pub put_situations: Vec<Situation>,
     /// Decisions to add. The caller derives again what they change.
     pub put_decisions: Vec<Decision>,
     /// Chunks whose mentions and facts are removed before new ones are put.

@@ -57,6 +57,10 @@ string_id!(
     ExtractionKey
 );
 string_id!(
+    /// One situating text: hash of document, chunk text, prompt and model, or of the rule and what it says.
+    SituationKey
+);
+string_id!(
     /// One memoised summary: hash of its sorted inputs, prompt and model.
     SummaryKey
 );
@@ -160,6 +164,13 @@ impl ChunkId {
 
 impl ExtractionKey {
     /// The key of asking about `parts`: everything that can change the answer, in a fixed order.
+    pub fn new(parts: &[&str]) -> Self {
+        Self(hash_strs(parts))
+    }
+}
+
+impl SituationKey {
+    /// The key of situating a chunk by `parts`: everything that can change the text, in a fixed order.
     pub fn new(parts: &[&str]) -> Self {
         Self(hash_strs(parts))
     }

@@ -101,12 +101,14 @@ pub enum DocumentStatus {
         /// Chunks.
         chunks: u32,
     },
-    /// In the graph, but some chunks failed, or lost records.
+    /// In the graph, but some chunks failed, lost records, or are not situated.
     Incomplete {
         /// Chunks whose extraction failed.
         failed: u32,
         /// Chunks of whose extraction records were lost.
         damaged: u32,
+        /// Chunks whose situating failed.
+        unsituated: u32,
         /// Chunks.
         chunks: u32,
     },
@@ -186,11 +188,13 @@ impl DocumentStatus {
 
     /// The status that follows from a job and what became of its document's chunks.
     pub fn derive(state: &JobState, counts: ChunkCounts) -> Self {
-        let ChunkCounts { chunks, extracted, failed, damaged } = counts;
+        let ChunkCounts { chunks, extracted, failed, damaged, unsituated } = counts;
         match state {
             JobState::Accepted => Self::Waiting,
             JobState::Chunked => Self::Indexing { extracted, failed, chunks },
-            JobState::Merged if failed + damaged > 0 => Self::Incomplete { failed, damaged, chunks },
+            JobState::Merged if failed + damaged + unsituated > 0 => {
+                Self::Incomplete { failed, damaged, unsituated, chunks }
+            }
             JobState::Merged => Self::Ready { chunks },
             JobState::Failed { reason } => Self::Failed { reason: reason.clone() },
             JobState::Cancelled => Self::Cancelled { extracted, failed, chunks },

@@ -8,6 +8,8 @@ use crate::{DocumentId, Timestamp};
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Role {
+    /// What situates a chunk in its document.
+    Context,
     /// Records from a chunk.
     Extract,
     /// Search keywords from a question.
@@ -23,9 +25,21 @@ pub enum Role {
 }
 
 impl Role {
+    /// Every role.
+    pub const ALL: [Self; 7] = [
+        Self::Context,
+        Self::Extract,
+        Self::Keywords,
+        Self::Summarize,
+        Self::Answer,
+        Self::Embed,
+        Self::Rerank,
+    ];
+
     /// The role's name in output and configuration.
     pub fn name(self) -> &'static str {
         match self {
+            Self::Context => "context",
             Self::Extract => "extract",
             Self::Keywords => "keywords",
             Self::Summarize => "summarize",

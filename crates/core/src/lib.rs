@@ -25,6 +25,7 @@ mod model;
 mod place;
 mod progress;
 mod shape;
+mod situation;
 mod span;
 mod store;
 
@@ -45,7 +46,7 @@ pub use filter::{
 pub use graph::{Entity, Fact, GraphKey, Mention, Relation, Summary};
 pub use id::{
     ChunkId, ContentHash, DecisionId, DocumentId, EntityKey, ExtractionKey, InvalidTrackId,
-    InvalidWorkspaceId, RelationKey, Revision, SummaryKey, TrackId, WorkspaceId,
+    InvalidWorkspaceId, RelationKey, Revision, SituationKey, SummaryKey, TrackId, WorkspaceId,
 };
 pub use job::{DocumentStatus, Job, JobState, Lease, QueueState, StatusKind};
 pub use ledger::{Call, CallOutcome, Role};
@@ -57,6 +58,7 @@ pub use model::{
 pub use place::{Part, PartMark, Place};
 pub use progress::{Progress, ProgressSink, Stage};
 pub use shape::{AnswerShape, Schema, SchemaDialect, Shape};
+pub use situation::{Situation, SituationOutcome, indexed_text};
 pub use span::Span;
 pub use store::{
     ChunkCounts, EmbeddingSpec, Projection, Snapshot, Store, StoreCounts, StoreError, TextKind, TextQuery,

@@ -50,6 +50,9 @@ pub struct ChatRequest {
     pub json_object: bool,
     /// The shape that the answer must have, as JSON; a service that cannot promise it refuses the request.
     pub shape: Option<Arc<AnswerShape>>,
+    /// Bytes at the start of the first message that further requests begin with too, so that a provider's cache can keep
+    /// them; 0 where none are known.
+    pub shared_prefix_bytes: usize,
     /// Whether deltas should arrive as they are made. Without it one delta carries the whole answer.
     pub stream: bool,
 }

@@ -11,6 +11,8 @@ pub type ProgressSink<'a> = &'a (dyn Fn(Progress) + Send + Sync);
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Stage {
+    /// Saying of each chunk where in its document it stands.
+    Situate,
     /// Splitting into chunks and embedding them.
     Chunk,
     /// Asking about each chunk.
@@ -65,6 +67,17 @@ pub enum Progress {
         /// What was lost.
         reason: String,
     },
+    /// A chunk could not be situated in its document; its own words are indexed alone.
+    ChunkUnsituated {
+        /// The document.
+        document: DocumentId,
+        /// Its source.
+        source: String,
+        /// The chunk's ordinal.
+        ordinal: u32,
+        /// Why.
+        reason: String,
+    },
     /// A document is in the graph.
     Finished {
         /// The document.
@@ -77,6 +90,8 @@ pub enum Progress {
         failed: u32,
         /// Chunks that lost records.
         damaged: u32,
+        /// Chunks that could not be situated.
+        unsituated: u32,
     },
     /// Entities and relations that merging left stale are derived again.
     Settled {

@@ -9,8 +9,8 @@ use serde::{Deserialize, Serialize};
 use crate::{
     Allowed, Batch, CacheKind, CacheSize, Call, Chunk, ChunkExtraction, ChunkId, ContentHash, Decision,
     DecisionId, Document, DocumentId, Entity, EntityKey, Extraction, ExtractionKey, Fact, GraphKey, Job,
-    LinkGraph, Mention, QueueState, RejectReason, Relation, RelationKey, Renewal, Revision, StatusKind,
-    Summary, Timestamp, TrackId, WorkspaceId,
+    LinkGraph, Mention, QueueState, RejectReason, Relation, RelationKey, Renewal, Revision, Situation,
+    SituationKey, StatusKind, Summary, Timestamp, TrackId, WorkspaceId,
 };
 
 /// One workspace's evidence and views.
@@ -107,6 +107,21 @@ pub trait Snapshot: Send + Sync {
     /// How many pieces of the stored extractions' answers were no records, by reason; no entry where there is none.
     async fn reject_counts(&self) -> Result<BTreeMap<RejectReason, u64>, StoreError>;
 
+    /// Situations of chunks; `None` where a chunk is not situated.
+    async fn situations(&self, chunks: &[ChunkId]) -> Result<Vec<Option<Situation>>, StoreError>;
+
+    /// The situating text that any chunk has under each key; `None` where none has one.
+    async fn situating_texts(&self, keys: &[SituationKey]) -> Result<Vec<Option<String>>, StoreError>;
+
+    /// Each document's chunks whose situating failed: ordinal and reason, by ordinal.
+    async fn failed_situations_of(
+        &self,
+        documents: &[DocumentId],
+    ) -> Result<Vec<Vec<(u32, String)>>, StoreError>;
+
+    /// How many chunks are situated by whom, failed ones included; no entry where there is none.
+    async fn situation_counts(&self) -> Result<BTreeMap<String, u64>, StoreError>;
+
     /// Each entity's live mentions by (chunk, ordinal), those set aside included.
     async fn mentions_of(&self, entities: &[EntityKey]) -> Result<Vec<Vec<Mention>>, StoreError>;
 
@@ -193,6 +208,13 @@ pub trait Snapshot: Send + Sync {
 
     /// Renewals by chunk.
     async fn scan_renewals(&self, after: Option<&ChunkId>, limit: usize) -> Result<Vec<Renewal>, StoreError>;
+
+    /// Situations by chunk.
+    async fn scan_situations(
+        &self,
+        after: Option<&ChunkId>,
+        limit: usize,
+    ) -> Result<Vec<Situation>, StoreError>;
 
     /// Extractions by key.
     async fn scan_extractions(
@@ -289,7 +311,7 @@ pub struct StoreCounts {
     pub stale: u64,
 }
 
-/// A document's chunks by what became of their extraction.
+/// A document's chunks by what became of them.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ChunkCounts {
     /// Chunks.
@@ -300,6 +322,8 @@ pub struct ChunkCounts {
     pub failed: u32,
     /// Of these, chunks of whose extraction records were lost.
     pub damaged: u32,
+    /// Of these, chunks whose situating failed.
+    pub unsituated: u32,
 }
 
 impl<'a> FromIterator<&'a ChunkExtraction> for ChunkCounts {
@@ -374,7 +398,7 @@ pub type TextKind = VectorKind;
 /// A full-text question.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TextQuery {
-    /// What to search: chunk texts; entity names and descriptions; relation ends, keywords and descriptions.
+    /// What to search: chunk texts with their situating texts; entity names and descriptions; relation ends, keywords and descriptions.
     pub kind: TextKind,
     /// The words.
     pub text: String,

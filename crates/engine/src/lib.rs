@@ -19,6 +19,7 @@ pub mod parse;
 pub mod prompt;
 pub mod query;
 mod scope;
+pub mod situate;
 pub mod text;
 
 use std::sync::Arc;
@@ -49,6 +50,8 @@ pub struct Engine {
 pub struct Models {
     /// Records from chunks; rules over phrases where `None`.
     pub extract: Option<Arc<dyn LanguageModel>>,
+    /// What situates chunks in their documents.
+    pub situator: situate::Situator,
     /// Keywords from questions; rules where `None`.
     pub keywords: Option<Arc<dyn LanguageModel>>,
     /// One description from many; joined and cut where `None`.

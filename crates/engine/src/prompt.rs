@@ -30,6 +30,10 @@ prompts! {
     ANSWER_NAIVE = "answer_naive",
     /// Carries the user's own instructions into an answer.
     ANSWER_USER_PROMPT = "answer_user_prompt",
+    /// Carries the document that a passage is situated in.
+    CONTEXT_DOCUMENT = "context_document",
+    /// Asks where in its document a passage stands.
+    CONTEXT_PASSAGE = "context_passage",
     /// Takes a question apart.
     DECOMPOSE = "decompose",
     /// Goes on with an extraction that was cut.

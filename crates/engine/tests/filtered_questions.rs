@@ -17,8 +17,16 @@ use graphloom_storage::sqlite::SqliteStore;
 use proptest::prelude::*;
 use support::{ReadingModel, engine, source};
 
-const MODES: [Mode; 7] =
-    [Mode::Auto, Mode::Ppr, Mode::Naive, Mode::Local, Mode::Global, Mode::Hybrid, Mode::Mix];
+const MODES: [Mode; 8] = [
+    Mode::Auto,
+    Mode::Ppr,
+    Mode::Naive,
+    Mode::Contextual,
+    Mode::Local,
+    Mode::Global,
+    Mode::Hybrid,
+    Mode::Mix,
+];
 
 /// A store of these documents, indexed without summaries; some names are one entity by a person's decision.
 async fn library(store: Arc<dyn Store>, documents: &BTreeMap<String, String>, merges: &[Action]) -> Engine {

@@ -12,6 +12,7 @@ use graphloom_core::{
 use graphloom_engine::Engine;
 use graphloom_engine::edit::decide;
 use graphloom_engine::index::{self, Acceptance};
+use graphloom_engine::situate::Situator;
 use graphloom_storage::check::check;
 use graphloom_storage::dump::write_dump;
 use graphloom_storage::memory::MemoryStore;
@@ -49,12 +50,17 @@ async fn dump(store: &dyn Store) -> String {
 
 /// The dump of a fresh store with these documents.
 async fn plain_build(documents: &BTreeMap<String, String>) -> String {
-    decided_build(documents, Vec::new()).await
+    decided_build(documents, Vec::new(), Situator::Off).await
 }
 
 /// The dump of a fresh store with these documents, decided about before any of them came.
-async fn decided_build(documents: &BTreeMap<String, String>, actions: Vec<Action>) -> String {
-    let engine = new_engine(memory());
+async fn decided_build(
+    documents: &BTreeMap<String, String>,
+    actions: Vec<Action>,
+    situator: Situator,
+) -> String {
+    let mut engine = new_engine(memory());
+    engine.models.situator = situator;
     if !actions.is_empty() {
         decide(&engine, actions).await.expect("deciding works");
     }
@@ -78,6 +84,8 @@ enum Step {
     Undo(usize),
     /// Start working and give up in the middle, as an interrupted process does.
     Interrupt(u8),
+    /// Situate chunks otherwise from now on, by headings or not at all, those in the graph too.
+    Situate(bool),
 }
 
 fn text() -> impl Strategy<Value = String> {
@@ -135,6 +143,7 @@ fn step() -> impl Strategy<Value = Step> {
         1 => (0..5u8).prop_map(Step::Cancel),
         2 => Just(Step::Run),
         1 => (0..12u8).prop_map(Step::Interrupt),
+        1 => any::<bool>().prop_map(Step::Situate),
     ]
 }
 
@@ -156,8 +165,22 @@ async fn interrupt(engine: &Engine, polls: u8) {
     .await;
 }
 
+fn situator(by_headings: bool) -> Situator {
+    if by_headings { Situator::Headings } else { Situator::Off }
+}
+
+/// Situates everything in the graph as the engine does.
+async fn situate(engine: &Engine) {
+    let snapshot = engine.store.snapshot().await.expect("the store works");
+    let documents = snapshot.scan_documents(None, 999).await.expect("the store works");
+    drop(snapshot);
+    let ids: Vec<DocumentId> = documents.into_iter().map(|document| document.id).collect();
+    index::situate(engine, &ids, &|_| {}).await.expect("situating works");
+}
+
 async fn play(store: Arc<dyn Store>, steps: &[Step]) {
-    let engine = new_engine(store);
+    let mut engine = new_engine(store);
+    let mut by_headings = false;
     let mut remaining = BTreeMap::new();
     for step in steps {
         match step {
@@ -181,6 +204,11 @@ async fn play(store: Arc<dyn Store>, steps: &[Step]) {
                 run(&engine).await;
             }
             Step::Interrupt(polls) => interrupt(&engine, *polls).await,
+            Step::Situate(headings) => {
+                by_headings = *headings;
+                engine.models.situator = situator(by_headings);
+                situate(&engine).await;
+            }
             Step::Decide(action, chunk) => {
                 let action = in_chunk(&engine, action.clone(), *chunk).await;
                 decide(&engine, vec![action]).await.expect("deciding works");
@@ -199,9 +227,11 @@ async fn play(store: Arc<dyn Store>, steps: &[Step]) {
         index::retry(&engine, &ids, None).await.expect("the store works");
     }
     run(&engine).await;
+    // What was prepared under another option is situated as this one says, too.
+    situate(&engine).await;
     let found = dump(engine.store.as_ref()).await;
     let holding = decisions(&engine).await.holding().map(|decision| decision.action.clone()).collect();
-    assert_eq!(found, decided_build(&remaining, holding).await);
+    assert_eq!(found, decided_build(&remaining, holding, situator(by_headings)).await);
 }
 
 /// All versions of a source.

@@ -21,8 +21,17 @@ const OWN_NAME: &str = "graphloom";
 const LATEST: &str = "latest";
 
 /// Every mode, the default first.
-pub(crate) const MODES: [Mode; 8] =
-    [Mode::Auto, Mode::Ppr, Mode::Mix, Mode::Hybrid, Mode::Local, Mode::Global, Mode::Naive, Mode::Bypass];
+pub(crate) const MODES: [Mode; 9] = [
+    Mode::Auto,
+    Mode::Ppr,
+    Mode::Mix,
+    Mode::Hybrid,
+    Mode::Local,
+    Mode::Global,
+    Mode::Naive,
+    Mode::Contextual,
+    Mode::Bypass,
+];
 
 /// A mode's name.
 pub(crate) fn name_of(mode: Mode) -> &'static str {
@@ -34,6 +43,7 @@ pub(crate) fn name_of(mode: Mode) -> &'static str {
         Mode::Local => "local",
         Mode::Global => "global",
         Mode::Naive => "naive",
+        Mode::Contextual => "contextual",
         Mode::Bypass => "bypass",
     }
 }

@@ -73,6 +73,9 @@ impl Pipeline {
             Progress::ChunkDamaged { source, ordinal, reason, .. } => {
                 self.say(format!("{source}: chunk {ordinal} lost records: {reason}"));
             }
+            Progress::ChunkUnsituated { source, ordinal, reason, .. } => {
+                self.say(format!("{source}: chunk {ordinal} not situated: {reason}"));
+            }
             Progress::Finished { document, source, .. } => {
                 self.see(&document, true);
                 self.say(format!("{source}: in the graph"));
@@ -267,7 +270,14 @@ mod tests {
         }
         for _ in 0..2 {
             let (document, source) = (document.clone(), source.clone());
-            pipeline.show(Progress::Finished { document, source, chunks: 3, failed: 0, damaged: 0 });
+            pipeline.show(Progress::Finished {
+                document,
+                source,
+                chunks: 3,
+                failed: 0,
+                damaged: 0,
+                unsituated: 0,
+            });
         }
         assert_eq!((pipeline.documents, pipeline.done), (1, 1));
         for number in 0..2000 {

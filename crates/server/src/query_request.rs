@@ -84,6 +84,7 @@ fn mode_schema(_: &mut schemars::SchemaGenerator) -> schemars::Schema {
         Mode::Auto,
         Mode::Ppr,
         Mode::Naive,
+        Mode::Contextual,
         Mode::Local,
         Mode::Global,
         Mode::Hybrid,

@@ -3,8 +3,9 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use graphloom_core::{
-    Chunk, ChunkExtraction, ChunkId, Decisions, DocumentId, Entity, EntityKey, ExtractionKey, Fact, GraphKey,
-    JobState, Mention, Relation, RelationKey, Revision, Snapshot, StoreError, VectorKind, Visibility,
+    Chunk, ChunkExtraction, ChunkId, ContentHash, Decisions, DocumentId, Entity, EntityKey, ExtractionKey,
+    Fact, GraphKey, JobState, Mention, Relation, RelationKey, Revision, Snapshot, StoreError, VectorKind,
+    Visibility, indexed_text,
 };
 use serde::Serialize;
 
@@ -34,6 +35,7 @@ pub async fn check(snapshot: &dyn Snapshot) -> Result<Vec<Finding>, StoreError> 
     let documents = check_documents(snapshot, &mut findings).await?;
     let chunks = check_chunks(snapshot, &documents, &mut findings).await?;
     check_jobs(snapshot, &documents, &chunks, &mut findings).await?;
+    check_situations(snapshot, &mut findings).await?;
     check_extractions(snapshot, &chunks, &mut findings).await?;
     let evidence = read_evidence(snapshot, &documents, &chunks, &mut findings).await?;
     check_entities(snapshot, &evidence, &mut findings).await?;
@@ -90,7 +92,7 @@ async fn check_documents(
                         format!("its text has {} bytes instead of {}", text.len(), document.text_bytes);
                     findings.add("document", &document.id, what);
                 }
-                Some(text) if graphloom_core::ContentHash::of(text.as_bytes()) != document.content_hash => {
+                Some(text) if ContentHash::of(text.as_bytes()) != document.content_hash => {
                     findings.add("document", &document.id, "its text does not hash to its content hash");
                 }
                 Some(_) => {}
@@ -208,6 +210,37 @@ async fn check_jobs(
         }
     }
     Ok(())
+}
+
+/// Situations are of chunks that exist, and the vector of a situated chunk is that of the situating text and its own.
+async fn check_situations(snapshot: &dyn Snapshot, findings: &mut Findings) -> Result<(), StoreError> {
+    let mut situated: BTreeMap<String, ContentHash> = BTreeMap::new();
+    let mut after: Option<ChunkId> = None;
+    loop {
+        let page = snapshot.scan_situations(after.as_ref(), PAGE).await?;
+        let ids: Vec<ChunkId> = page.iter().map(|situation| situation.chunk.clone()).collect();
+        for (situation, chunk) in page.iter().zip(snapshot.chunks(&ids).await?) {
+            let Some(chunk) = chunk else {
+                findings.add("situation", &situation.chunk, "its chunk does not exist");
+                continue;
+            };
+            let text = indexed_text(situation.text(), &chunk.text);
+            situated.insert(chunk.id.to_string(), ContentHash::of(text.as_bytes()));
+        }
+        let Some(last) = page.last().filter(|_| page.len() == PAGE) else { break };
+        after = Some(last.chunk.clone());
+    }
+    let mut after: Option<String> = None;
+    loop {
+        let page = snapshot.scan_vectors(VectorKind::Chunk, after.as_deref(), PAGE).await?;
+        for entry in &page {
+            if situated.get(&entry.id).is_some_and(|expected| *expected != entry.inputs_hash) {
+                findings.add("chunk", &entry.id, "its vector is not that of its situating text and its own");
+            }
+        }
+        let Some(last) = page.last().filter(|_| page.len() == PAGE) else { return Ok(()) };
+        after = Some(last.id.clone());
+    }
 }
 
 async fn check_extractions(
@@ -704,6 +737,21 @@ mod tests {
                 "summary what it summarises does not exist"
             ]
         );
+    }
+
+    #[test]
+    fn vectors_of_another_text_than_the_situated_one_are_found() {
+        let situate = |batch: &mut Batch| {
+            let id = batch.put_chunks[0].id.clone();
+            batch.put_situations.push(sample::situation(&id, "s", Some("From the annual report")));
+        };
+        assert_eq!(check_change(situate), ["chunk its vector is not that of its situating text and its own"]);
+        let embedded = |batch: &mut Batch| {
+            situate(batch);
+            let text = "From the annual report\n\nAda met Bob";
+            batch.put_vectors[0].entry.inputs_hash = ContentHash::of(text.as_bytes());
+        };
+        assert_eq!(check_change(embedded), [""; 0]);
     }
 
     #[test]

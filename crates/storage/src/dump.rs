@@ -4,7 +4,7 @@ use std::io::Write;
 
 use graphloom_core::{
     Chunk, ChunkExtraction, Decisions, Document, EntityKey, Extraction, GraphKey, JobState, RelationKey,
-    Snapshot, StoreError, VectorKind,
+    Situation, SituationOutcome, Snapshot, StoreError, VectorKind,
 };
 use serde::Serialize;
 use serde_json::{Value, json};
@@ -155,6 +155,15 @@ fn chunk_line(chunk: &Chunk) -> Value {
     })
 }
 
+fn situation_line(situation: &Situation) -> Value {
+    let Situation { chunk, key, by, outcome } = situation;
+    let (said, failed) = match outcome {
+        SituationOutcome::Said { text } => (Some(text), None),
+        SituationOutcome::Failed { reason, attempts: _ } => (None, Some(reason)),
+    };
+    json!({ "kind": "situation", "chunk": chunk, "key": key, "by": by, "text": said, "failed": failed })
+}
+
 async fn dump_evidence(snapshot: &dyn Snapshot, dump: &mut Dump<'_>) -> Result<(), DumpError> {
     let mut after = None;
     loop {
@@ -165,6 +174,15 @@ async fn dump_evidence(snapshot: &dyn Snapshot, dump: &mut Dump<'_>) -> Result<(
             dump.line(
                 &json!({ "kind": "renewal", "chunk": chunk, "model": model, "extraction": extraction }),
             )?;
+        }
+        let Some(last) = page.last().filter(|_| page.len() == PAGE) else { break };
+        after = Some(last.chunk.clone());
+    }
+    let mut after = None;
+    loop {
+        let page = snapshot.scan_situations(after.as_ref(), PAGE).await?;
+        for situation in &page {
+            dump.line(&situation_line(situation))?;
         }
         let Some(last) = page.last().filter(|_| page.len() == PAGE) else { break };
         after = Some(last.chunk.clone());

@@ -12,6 +12,7 @@ use graphloom_engine::extract::Gleaning;
 use graphloom_engine::index::{self, Acceptance, IndexConfig, Source};
 use graphloom_engine::prompt::Prompts;
 use graphloom_engine::query::{self, Mode, QueryCaches, Question};
+use graphloom_engine::situate::Situator;
 use graphloom_engine::text::Tokenizer;
 use graphloom_engine::{Engine, Models};
 use graphloom_providers::builtin::BuiltinEmbedder;
@@ -177,6 +178,7 @@ const MAX_PAUSE: Duration = Duration::from_secs(900);
 fn offline() -> Models {
     Models {
         extract: None,
+        situator: Situator::Off,
         keywords: None,
         summarize: None,
         answer: None,
@@ -207,6 +209,7 @@ fn replayed(server: &str) -> anyhow::Result<Models> {
     let embedder = OpenAiEmbedder::new(http, embedder)?;
     Ok(Models {
         extract: Some(chat.clone()),
+        situator: Situator::Off,
         keywords: Some(chat.clone()),
         summarize: Some(chat.clone()),
         answer: Some(chat),

@@ -13,6 +13,7 @@ use graphloom_core::{
 use graphloom_engine::index::{self, Acceptance, IndexConfig, Source};
 use graphloom_engine::prompt::Prompts;
 use graphloom_engine::query::{self, Mode, QueryCaches, Question};
+use graphloom_engine::situate::Situator;
 use graphloom_engine::text::Tokenizer;
 use graphloom_engine::{Engine, Models};
 use graphloom_storage::sqlite::SqliteStore;
@@ -184,6 +185,7 @@ fn engine(store: Arc<SqliteStore>, world: Arc<World>) -> Engine {
         store,
         models: Models {
             extract: None,
+            situator: Situator::Off,
             keywords: None,
             summarize: None,
             answer: None,

@@ -50,6 +50,26 @@ pub(crate) struct ReExtractArgs {
     pub(crate) spending: Spending,
 }
 
+/// `graphloom situate`.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+How chunks are situated is the key `contextual`, or --contextual: by title and headings, by a model, or not at all. Only \
+chunks whose situating text changes are embedded again; the graph stays as it is. What the model said before about the \
+same chunk is not asked again, and a chunk that fails keeps what it had.")]
+pub(crate) struct SituateArgs {
+    /// Sources, ids, or beginnings of ids; all documents where none is named
+    #[arg(value_name = "DOC")]
+    pub(crate) documents: Vec<String>,
+    /// Also what the run of this name queued; repeatable
+    #[arg(long, value_name = "NAME", value_parser = track)]
+    pub(crate) track: Vec<TrackId>,
+    /// Print what it would cost, send nothing and store nothing
+    #[arg(long, conflicts_with = "budget")]
+    pub(crate) estimate: bool,
+    #[command(flatten)]
+    pub(crate) spending: Spending,
+}
+
 /// A checked name of a run.
 pub(super) fn track(name: &str) -> Result<TrackId, String> {
     TrackId::new(name).map_err(|error| error.to_string())

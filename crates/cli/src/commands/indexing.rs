@@ -94,6 +94,17 @@ pub(crate) async fn renew(
     run_to_end(indexing, interrupt, view, index::renew(&indexing.engine, documents, &show)).await
 }
 
+/// Situates the chunks of documents in the graph anew, as [`run`] works.
+pub(crate) async fn situate(
+    indexing: &Indexing,
+    interrupt: &Interrupt,
+    view: &ProgressView,
+    documents: &[DocumentId],
+) -> anyhow::Result<Ran> {
+    let show = |progress| view.show(progress);
+    run_to_end(indexing, interrupt, view, index::situate(&indexing.engine, documents, &show)).await
+}
+
 async fn run_to_end(
     indexing: &Indexing,
     interrupt: &Interrupt,

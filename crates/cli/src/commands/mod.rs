@@ -26,6 +26,7 @@ mod rm;
 mod search;
 mod serve;
 mod show;
+mod situate;
 mod status;
 mod track;
 mod watch;
@@ -123,6 +124,7 @@ async fn dispatch(app: &App, command: &Command) -> anyhow::Result<Exit> {
         Command::Pause => pause::pause(app).await,
         Command::Resume => pause::resume(app).await,
         Command::ReExtract(args) => re_extract::run(app, args).await,
+        Command::Situate(args) => situate::run(app, args).await,
         Command::Eval(command) => eval::run(app, command).await,
         Command::Dump(args) => dump::run(app, args).await,
         Command::Check => check::run(app).await,
@@ -145,6 +147,7 @@ fn flags(global: &Global, command: &Command) -> Vec<(String, String, String)> {
         ("llm", "--llm", global.llm.clone()),
         ("embedder", "--embedder", global.embedder.clone()),
         ("gleaning", "--gleaning", spending(command).and_then(|spending| spending.gleaning.clone())),
+        ("contextual", "--contextual", spending(command).and_then(|spending| spending.contextual.clone())),
     ];
     let serving = if let Command::Serve(args) = command {
         let origins = (!args.cors_origins.is_empty()).then(|| args.cors_origins.join(","));
@@ -173,6 +176,7 @@ fn spending(command: &Command) -> Option<&Spending> {
         Command::Retry(args) => Some(&args.spending),
         Command::Work(args) => Some(&args.spending),
         Command::ReExtract(args) => Some(&args.spending),
+        Command::Situate(args) => Some(&args.spending),
         Command::Ask(_)
         | Command::Search(_)
         | Command::Status(_)

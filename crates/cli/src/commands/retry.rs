@@ -1,9 +1,9 @@
-//! `graphloom retry`: failed and damaged chunks, and stopped and cancelled documents, again.
+//! `graphloom retry`: failed, damaged and unsituated chunks, and stopped and cancelled documents, again.
 
 use std::sync::Arc;
 
 use graphloom_core::{DocumentFilter, DocumentId, DocumentStatus, Snapshot, TrackId, statuses_of};
-use graphloom_engine::index;
+use graphloom_engine::index::{self, Unsituated};
 use serde::Serialize;
 
 use super::indexing::Ran;
@@ -12,7 +12,7 @@ use crate::args::RetryArgs;
 use crate::fault::Exit;
 use crate::interrupt::Interrupt;
 use crate::output::progress::ProgressView;
-use crate::output::render::count;
+use crate::output::render::{count, plain};
 use crate::{documents, wire};
 
 #[derive(Serialize)]
@@ -22,6 +22,9 @@ struct Summary {
     queued_documents: u32,
     queued_chunks: u32,
     run: Ran,
+    /// What became of chunks that were not situated; nothing where there were none to try.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    situating: Option<Ran>,
 }
 
 /// Queues what failed and works until done.
@@ -49,15 +52,39 @@ pub(crate) async fn run(app: &App, args: &RetryArgs) -> anyhow::Result<Exit> {
     ));
     let interrupt = Interrupt::listen()?;
     let ran = indexing::run(app, &indexing, &interrupt, &view).await?;
-    let exit = ran.exit();
+    let mut situating = None;
+    let mut exit = ran.exit();
+    if matches!(exit, Exit::Done | Exit::Partly) {
+        let Unsituated { again, by_others } = index::unsituated(&indexing.engine, &ids).await?;
+        for (who, chunks) in by_others {
+            app.output.warn(format_args!(
+                "{} not situated by {}, which `contextual` does not name now; `graphloom situate` makes all chunks of a \
+                 document as it says",
+                count(chunks, "chunk"),
+                plain(&who)
+            ));
+            exit = Exit::Partly;
+        }
+        if !again.is_empty() {
+            let situated = indexing::situate(&indexing, &interrupt, &view, &again).await?;
+            exit = if situated.exit() == Exit::Done { exit } else { situated.exit() };
+            situating = Some(situated);
+        }
+    }
     if app.output.json {
         let (queued_documents, queued_chunks) = (queued.documents, queued.chunks);
-        let summary = Summary { event: "summary", track, queued_documents, queued_chunks, run: ran };
+        let summary =
+            Summary { event: "summary", track, queued_documents, queued_chunks, run: ran, situating };
         app.output.json(&summary)?;
-        summary.run.say_end(app);
+        summary.situating.as_ref().unwrap_or(&summary.run).say_end(app);
     } else {
         ran.print(app, "retry")?;
-        ran.say_end(app);
+        if let Some(situated) = &situating {
+            let chunks = situated.report.as_ref().map_or(0, |report| report.situated);
+            app.output.line(format_args!("{} situated", count(chunks, "chunk")))?;
+            situated.print(app, "retry")?;
+        }
+        situating.as_ref().unwrap_or(&ran).say_end(app);
     }
     Ok(exit)
 }

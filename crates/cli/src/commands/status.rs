@@ -40,6 +40,8 @@ struct Status {
     /// What `--next` takes for the page after this one.
     next: Option<DocumentId>,
     calls: Vec<Spent>,
+    /// How many chunks are situated by whom.
+    situated: BTreeMap<String, u64>,
     rejects: BTreeMap<&'static str, u64>,
 }
 
@@ -54,6 +56,8 @@ struct Listed {
     staged: bool,
     failed_chunks: Vec<IllChunk>,
     damaged_chunks: Vec<IllChunk>,
+    /// Chunks whose situating failed.
+    unsituated_chunks: Vec<IllChunk>,
     /// How far re-extracting it is.
     renewal: Option<RenewalState>,
 }
@@ -118,6 +122,7 @@ async fn read(app: &App, args: &StatusArgs, snapshot: &dyn Snapshot) -> anyhow::
         documents: documents.into_iter().map(Listed::from).collect(),
         next,
         calls: spent(snapshot).await?,
+        situated: snapshot.situation_counts().await?,
         rejects: rejects.into_iter().map(|(reason, number)| (reason.name(), number)).collect(),
     })
 }
@@ -128,7 +133,7 @@ fn ill_chunks(chunks: Vec<(u32, String)>) -> Vec<IllChunk> {
 
 impl From<DocumentState> for Listed {
     fn from(
-        DocumentState { document, status, failed_chunks, damaged_chunks, renewal }: DocumentState,
+        DocumentState { document, status, failed_chunks, damaged_chunks, unsituated_chunks, renewal }: DocumentState,
     ) -> Self {
         Self {
             id: document.id,
@@ -139,6 +144,7 @@ impl From<DocumentState> for Listed {
             staged: document.visibility == Visibility::Staged,
             failed_chunks: ill_chunks(failed_chunks),
             damaged_chunks: ill_chunks(damaged_chunks),
+            unsituated_chunks: ill_chunks(unsituated_chunks),
             renewal,
         }
     }
@@ -207,6 +213,11 @@ fn print(app: &App, args: &StatusArgs, shown: &Status) -> anyhow::Result<()> {
         }
         None => output.line("embedder    none yet")?,
     }
+    if !shown.situated.is_empty() {
+        let by: Vec<String> =
+            shown.situated.iter().map(|(by, number)| format!("{number} by {}", plain(by))).collect();
+        output.line(format_args!("situated    {} of {}", by.join(", "), count(chunks, "chunk")))?;
+    }
     for Projection { name, watermark, entries } in &shown.projections {
         let behind = shown.revision.0.saturating_sub(watermark.0);
         let state =
@@ -259,7 +270,11 @@ fn print(app: &App, args: &StatusArgs, shown: &Status) -> anyhow::Result<()> {
             SortArg::Source | SortArg::Status => String::new(),
         };
         output.line(format_args!("  {date}{}: {}{staged}", plain(&listed.source), status(&listed.status)))?;
-        for (what, chunks) in [("failed", &listed.failed_chunks), ("damaged", &listed.damaged_chunks)] {
+        for (what, chunks) in [
+            ("failed", &listed.failed_chunks),
+            ("damaged", &listed.damaged_chunks),
+            ("not situated", &listed.unsituated_chunks),
+        ] {
             for IllChunk { ordinal, reason } in chunks {
                 output.line(format_args!("    chunk {ordinal} {what}: {}", one_line(reason, 300)))?;
             }
@@ -271,8 +286,13 @@ fn print(app: &App, args: &StatusArgs, shown: &Status) -> anyhow::Result<()> {
     if let Some(next) = &shown.next {
         output.line(format_args!("  and more; --next {next} goes on, --limit lists more at once"))?;
     }
-    if shown.documents.iter().any(|it| !it.failed_chunks.is_empty() || !it.damaged_chunks.is_empty()) {
-        output.note("`graphloom retry` tries failed and damaged chunks again");
+    let ill = |it: &Listed| {
+        !(it.failed_chunks.is_empty() && it.damaged_chunks.is_empty() && it.unsituated_chunks.is_empty())
+    };
+    if shown.documents.iter().any(ill) {
+        output.note(
+            "`graphloom retry` tries failed and damaged chunks, and those that are not situated, again",
+        );
     }
     if shown.by_status.contains_key("cancelled") {
         output.note("`graphloom retry --cancelled` takes cancelled documents up again");

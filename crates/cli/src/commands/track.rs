@@ -34,6 +34,7 @@ struct Listed {
     status: DocumentStatus,
     failed_chunks: Vec<(u32, String)>,
     damaged_chunks: Vec<(u32, String)>,
+    unsituated_chunks: Vec<(u32, String)>,
     renewal: Option<RenewalState>,
 }
 
@@ -47,9 +48,11 @@ pub(crate) async fn run(app: &App, track: &TrackId) -> anyhow::Result<Exit> {
     drop(snapshot);
     let mut by_status: BTreeMap<&'static str, u64> = BTreeMap::new();
     let listed = states.into_iter().flatten().map(|state| {
-        let DocumentState { document, status, failed_chunks, damaged_chunks, renewal } = state;
+        let DocumentState { document, status, failed_chunks, damaged_chunks, .. } = state;
+        let DocumentState { unsituated_chunks, renewal, .. } = state;
         *by_status.entry(status.kind().name()).or_default() += 1;
-        Listed { id: document.id, source: document.source, status, failed_chunks, damaged_chunks, renewal }
+        let (id, source) = (document.id, document.source);
+        Listed { id, source, status, failed_chunks, damaged_chunks, unsituated_chunks, renewal }
     });
     let mut documents: Vec<Listed> = listed.collect();
     documents.sort_by(|a, b| (&a.source, &a.id).cmp(&(&b.source, &b.id)));
@@ -88,7 +91,11 @@ fn print(app: &App, tracked: &Tracked) -> anyhow::Result<()> {
     ))?;
     for listed in tracked.documents.iter().take(MOST_PRINTED) {
         output.line(format_args!("  {}: {}", plain(&listed.source), status(&listed.status)))?;
-        for (what, chunks) in [("failed", &listed.failed_chunks), ("damaged", &listed.damaged_chunks)] {
+        for (what, chunks) in [
+            ("failed", &listed.failed_chunks),
+            ("damaged", &listed.damaged_chunks),
+            ("not situated", &listed.unsituated_chunks),
+        ] {
             for (ordinal, reason) in chunks {
                 output.line(format_args!("    chunk {ordinal} {what}: {}", one_line(reason, 300)))?;
             }

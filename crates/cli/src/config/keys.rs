@@ -37,6 +37,11 @@ pub(crate) const KEYS: &[Key] = &[
         Some("none"),
         "language model of every role: none, openai:MODEL, anthropic:MODEL, gemini:MODEL or ollama:MODEL",
     ),
+    key(
+        "context_llm",
+        None,
+        "model that situates chunks where contextual is model; like extract_llm where unset",
+    ),
     key("extract_llm", None, "model that reads entities and relations from chunks; like llm where unset"),
     key("keywords_llm", None, "model that finds search keywords in questions; like llm where unset"),
     key("summarize_llm", None, "model that joins long descriptions; like llm where unset"),
@@ -79,6 +84,11 @@ pub(crate) const KEYS: &[Key] = &[
     key("chunk_strategy", Some("auto"), "auto, headings, recursive or token_window"),
     key("chunk_tokens", None, "most tokens of a chunk; where unset 1200, or 600 for long documents"),
     key("chunk_overlap", Some("100"), "tokens that neighbouring chunks share"),
+    key(
+        "contextual",
+        Some("off"),
+        "what situates chunks in their documents for both indexes: off, headings (title and headings) or model",
+    ),
     key(
         "gleaning",
         Some("auto"),

@@ -46,6 +46,8 @@ pub(crate) struct Config {
     pub(crate) models_dir: PathBuf,
     /// How texts are split.
     pub(crate) chunk: ChunkConfig,
+    /// What situates chunks in their documents.
+    pub(crate) contextual: Contextual,
     /// When a chunk is asked about again.
     pub(crate) gleaning: Gleaning,
     /// In which form extraction models answer.
@@ -114,9 +116,22 @@ pub(crate) enum Guidance {
     File(PathBuf),
 }
 
+/// What situates chunks in their documents.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Contextual {
+    /// Nothing.
+    Off,
+    /// Titles and headings.
+    Headings,
+    /// The model of the role.
+    Model,
+}
+
 /// The model of each role; `None` is the offline default.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct RoleModels {
+    /// Nothing where chunks are not situated by a model.
+    pub(crate) context: Option<ModelChoice>,
     pub(crate) extract: Option<ModelChoice>,
     pub(crate) keywords: Option<ModelChoice>,
     pub(crate) summarize: Option<ModelChoice>,
@@ -124,14 +139,16 @@ pub(crate) struct RoleModels {
 }
 
 impl RoleModels {
-    /// Each role with its model, in order.
-    pub(crate) fn by_role(&self) -> [(Role, Option<&ModelChoice>); 4] {
-        [
+    /// Each role with its model, in order; that of situating only where it has one.
+    pub(crate) fn by_role(&self) -> Vec<(Role, Option<&ModelChoice>)> {
+        let context = self.context.as_ref().map(|choice| (Role::Context, Some(choice)));
+        let others = [
             (Role::Extract, self.extract.as_ref()),
             (Role::Keywords, self.keywords.as_ref()),
             (Role::Summarize, self.summarize.as_ref()),
             (Role::Answer, self.answer.as_ref()),
-        ]
+        ];
+        context.into_iter().chain(others).collect()
     }
 }
 
@@ -204,8 +221,15 @@ fn check(settings: &Settings, surroundings: &Surroundings) -> anyhow::Result<Con
     let role = |key: &str| -> anyhow::Result<Option<ModelChoice>> {
         Ok(model(settings, key)?.unwrap_or_else(|| llm.clone()))
     };
+    let extract = role("extract_llm")?;
+    let contextual = contextual(settings)?;
+    let context = match contextual {
+        Contextual::Off | Contextual::Headings => None,
+        Contextual::Model => model(settings, "context_llm")?.unwrap_or_else(|| extract.clone()),
+    };
     let models = RoleModels {
-        extract: role("extract_llm")?,
+        context,
+        extract,
         keywords: role("keywords_llm")?,
         summarize: role("summarize_llm")?,
         answer: role("answer_llm")?,
@@ -258,6 +282,7 @@ fn check(settings: &Settings, surroundings: &Surroundings) -> anyhow::Result<Con
         reranker,
         models_dir: models_dir(settings, surroundings)?,
         chunk: ChunkConfig { strategy: strategy(settings)?, max_chunk_tokens, overlap_tokens },
+        contextual,
         gleaning: gleaning(settings)?,
         form: form(settings)?,
         entity_types: (!types.is_empty()).then_some(types),
@@ -301,6 +326,16 @@ fn model(settings: &Settings, key: &str) -> anyhow::Result<Option<Option<ModelCh
 fn gleaning(settings: &Settings) -> anyhow::Result<Gleaning> {
     let Some(setting) = settings.get("gleaning") else { return Ok(Gleaning::default()) };
     setting.value.parse().map_err(|_| invalid("gleaning", setting, "auto, or a number of passes"))
+}
+
+fn contextual(settings: &Settings) -> anyhow::Result<Contextual> {
+    let Some(setting) = settings.get("contextual") else { return Ok(Contextual::Off) };
+    match setting.value.as_str() {
+        "off" => Ok(Contextual::Off),
+        "headings" => Ok(Contextual::Headings),
+        "model" => Ok(Contextual::Model),
+        _ => Err(invalid("contextual", setting, "off, headings or model")),
+    }
 }
 
 fn form(settings: &Settings) -> anyhow::Result<RecordForm> {

@@ -135,6 +135,7 @@ impl ProgressView {
             }
             Progress::ChunkFailed { .. }
             | Progress::ChunkDamaged { .. }
+            | Progress::ChunkUnsituated { .. }
             | Progress::Paused { .. }
             | Progress::Resumed { .. } => {
                 self.bars.suspend(|| self.output.note(describe(progress)));
@@ -176,6 +177,7 @@ fn meter_on(meter: &mut Meter, progress: &Progress) {
         }
         Progress::ChunkFailed { .. }
         | Progress::ChunkDamaged { .. }
+        | Progress::ChunkUnsituated { .. }
         | Progress::Paused { .. }
         | Progress::Resumed { .. } => meter.note(&describe(progress)),
         Progress::Accepted { .. } | Progress::Advanced { .. } | Progress::Settled { .. } => {}
@@ -186,7 +188,8 @@ impl State {
     fn remember(&mut self, progress: &Progress) {
         let failure = match progress {
             Progress::ChunkFailed { source, ordinal, reason, .. }
-            | Progress::ChunkDamaged { source, ordinal, reason, .. } => {
+            | Progress::ChunkDamaged { source, ordinal, reason, .. }
+            | Progress::ChunkUnsituated { source, ordinal, reason, .. } => {
                 Failure { source: source.clone(), chunk: Some(*ordinal), reason: reason.clone() }
             }
             Progress::Failed { source, reason, .. } => {
@@ -219,11 +222,14 @@ fn describe(progress: &Progress) -> String {
         Progress::ChunkDamaged { source, ordinal, reason, .. } => {
             format!("{}: chunk {ordinal} damaged: {}", plain(source), one_line(reason, 300))
         }
-        Progress::Finished { source, chunks, failed: 0, damaged: 0, .. } => {
+        Progress::ChunkUnsituated { source, ordinal, reason, .. } => {
+            format!("{}: chunk {ordinal} not situated: {}", plain(source), one_line(reason, 300))
+        }
+        Progress::Finished { source, chunks, failed: 0, damaged: 0, unsituated: 0, .. } => {
             format!("{}: done, {}", plain(source), count(*chunks, "chunk"))
         }
-        Progress::Finished { source, chunks, failed, damaged, .. } => {
-            format!("{}: done, {}", plain(source), ill(*failed, *damaged, *chunks))
+        Progress::Finished { source, chunks, failed, damaged, unsituated, .. } => {
+            format!("{}: done, {}", plain(source), ill(*failed, *damaged, *unsituated, *chunks))
         }
         Progress::Cancelled { source, .. } => format!("{}: cancelled", plain(source)),
         Progress::Settled { done, total } => format!("descriptions: renewing {done} of {total}"),
@@ -240,6 +246,7 @@ fn describe(progress: &Progress) -> String {
 
 fn stage_name(stage: Stage) -> &'static str {
     match stage {
+        Stage::Situate => "situating",
         Stage::Chunk => "chunking",
         Stage::Extract => "reading",
         Stage::Merge => "merging",

@@ -57,8 +57,8 @@ pub(crate) fn status(status: &DocumentStatus) -> String {
             format!("indexing, {extracted} of {} read, {failed} failed", count(*chunks, "chunk"))
         }
         DocumentStatus::Ready { chunks } => format!("ready, {}", count(*chunks, "chunk")),
-        DocumentStatus::Incomplete { failed, damaged, chunks } => {
-            format!("incomplete, {}", ill(*failed, *damaged, *chunks))
+        DocumentStatus::Incomplete { failed, damaged, unsituated, chunks } => {
+            format!("incomplete, {}", ill(*failed, *damaged, *unsituated, *chunks))
         }
         DocumentStatus::Cancelled { extracted, chunks, .. } => {
             format!("cancelled, {extracted} of {} read", count(*chunks, "chunk"))
@@ -68,13 +68,12 @@ pub(crate) fn status(status: &DocumentStatus) -> String {
 }
 
 /// `1 of 9 chunks failed, 2 damaged`.
-pub(crate) fn ill(failed: u32, damaged: u32, chunks: u32) -> String {
-    let chunks = count(chunks, "chunk");
-    match (failed, damaged) {
-        (failed, 0) => format!("{failed} of {chunks} failed"),
-        (0, damaged) => format!("{damaged} of {chunks} damaged"),
-        (failed, damaged) => format!("{failed} of {chunks} failed, {damaged} damaged"),
-    }
+pub(crate) fn ill(failed: u32, damaged: u32, unsituated: u32, chunks: u32) -> String {
+    let mut of = format!(" of {}", count(chunks, "chunk"));
+    let kinds = [(failed, "failed"), (damaged, "damaged"), (unsituated, "not situated")];
+    let parts = kinds.into_iter().filter(|(number, _)| *number > 0);
+    let parts = parts.map(|(number, what)| format!("{number}{} {what}", std::mem::take(&mut of)));
+    parts.collect::<Vec<_>>().join(", ")
 }
 
 /// `1 chunk`, `2 chunks`.

@@ -31,6 +31,7 @@ use crate::fault::Fault;
 
 /// The chat model of each role.
 pub(crate) struct ChatModels {
+    pub(super) context: Option<Arc<dyn LanguageModel>>,
     pub(super) extract: Option<Arc<dyn LanguageModel>>,
     pub(super) keywords: Option<Arc<dyn LanguageModel>>,
     pub(super) summarize: Option<Arc<dyn LanguageModel>>,
@@ -70,6 +71,7 @@ impl<'a> Providers<'a> {
         let model =
             |choice: &Option<ModelChoice>| choice.as_ref().map(|choice| self.chat(choice)).transpose();
         Ok(ChatModels {
+            context: model(&roles.context)?,
             extract: model(&roles.extract)?,
             keywords: model(&roles.keywords)?,
             summarize: model(&roles.summarize)?,

@@ -48,11 +48,12 @@ impl ServingHost {
             return Ok(None);
         }
         // Before the workspace is made: a wrong model or prompt must not leave an empty one behind.
+        super::require_context_model(config)?;
         let wording = Wording::read(config)?;
         let impatient = Providers::new(config);
         let patient = Providers::patient(config, Arc::new(log_notice));
         let models = config.models.clone();
-        let asking = RoleModels { extract: None, summarize: None, ..models.clone() };
+        let asking = RoleModels { context: None, extract: None, summarize: None, ..models.clone() };
         let indexing = RoleModels { keywords: None, answer: None, ..models };
         let (asking, indexing) = (impatient.chat_models(&asking)?, patient.chat_models(&indexing)?);
         let reranker = reranker(app)?;

@@ -19,6 +19,7 @@ use crate::conformance::{Table, words};
 use crate::index::IndexConfig;
 use crate::prompt::Prompts;
 use crate::query::QueryCaches;
+use crate::situate::Situator;
 use crate::text::Tokenizer;
 use crate::{Engine, Models};
 
@@ -140,6 +141,7 @@ fn engine(model: Arc<TenTokens>) -> Engine {
         store: Arc::new(MemoryStore::new(WorkspaceId::default())),
         models: Models {
             extract: None,
+            situator: Situator::Off,
             keywords: None,
             summarize: Some(model),
             answer: None,

@@ -5,12 +5,15 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use graphloom_core::{Chunk, ChunkExtraction, DocumentId, ExtractionKey, JobState, Role, Snapshot};
+use graphloom_core::{
+    ChatMessage, ChatRole, Chunk, ChunkExtraction, ChunkId, Document, DocumentId, ExtractionKey, JobState,
+    Role, SituationKey, Snapshot,
+};
 use serde::Serialize;
 
 use super::accept::preview;
 use super::renew::Target;
-use super::{Acceptance, IndexError, Reading};
+use super::{Acceptance, IndexError, Reading, situate};
 use crate::Engine;
 use crate::extract::{
     Coverage, ExtractSpec, Gleaning, MAX_RECORDS, coverage, extraction_key, first_messages,
@@ -20,6 +23,7 @@ use crate::money::{prompt_tokens, shape_tokens, text_tokens};
 use crate::offline::{PhraseKind, phrases};
 use crate::parse::ParseLimits;
 use crate::prompt::{EXTRACT_GLEAN, EXTRACT_MISSED, Prompts, SUMMARIZE};
+use crate::situate::{MAX_SITUATING_TOKENS, Situator, Wanted, plan};
 
 /// Jobs and documents read at once.
 const PAGE: usize = 500;
@@ -36,6 +40,9 @@ const RECORD_TOKENS: u64 = 80;
 const DESCRIPTION_TOKENS: u64 = 60;
 /// Descriptions that one summary call joins on average where there are many.
 const GROUP_DESCRIPTIONS: u64 = 12;
+
+/// Tokens of what a model says to situate a chunk; the source tells of 50 to 100.
+const SITUATING_ANSWER_TOKENS: Range = Range { low: 20, high: 150 };
 
 /// From the least to the most that is likely.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
@@ -84,13 +91,15 @@ pub struct Expected {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Step {
+    /// Where each chunk stands in its document; exact but for what is answered.
+    Situate,
     /// The first question about each chunk; exact.
     Extract,
     /// Asking again for what the first answer left out.
     Glean,
     /// Descriptions of what many passages name.
     Summarize,
-    /// Vectors of chunks; exact.
+    /// Vectors of chunks; exact but for what models say of them.
     EmbedChunks,
     /// Vectors of entities and relations.
     EmbedGraph,
@@ -100,6 +109,7 @@ impl Step {
     /// What people read.
     pub fn name(self) -> &'static str {
         match self {
+            Self::Situate => "situate",
             Self::Extract => "extract",
             Self::Glean => "ask again",
             Self::Summarize => "summarize",
@@ -135,8 +145,10 @@ pub struct Estimator<'a> {
     embeds_by_service: bool,
     estimate: Estimate,
     seen: BTreeSet<ExtractionKey>,
+    situating: BTreeSet<SituationKey>,
     /// Chunks to be extracted that name each thing.
     named: BTreeMap<String, u64>,
+    situate: Counts,
     extract: Counts,
     glean: Counts,
     embed: Counts,
@@ -157,7 +169,9 @@ impl<'a> Estimator<'a> {
             embeds_by_service,
             estimate: Estimate::default(),
             seen: BTreeSet::new(),
+            situating: BTreeSet::new(),
             named: BTreeMap::new(),
+            situate: Counts::default(),
             extract: Counts::default(),
             glean: Counts::default(),
             embed: Counts::default(),
@@ -180,8 +194,16 @@ impl<'a> Estimator<'a> {
                     JobState::Merged | JobState::Failed { .. } | JobState::Cancelled => continue,
                 };
                 estimator.estimate.waiting += 1;
-                for chunks in snapshot.chunks_of(&[job.document]).await? {
-                    estimator.chunks(snapshot.as_ref(), chunks, embedded).await?;
+                let id = [job.document];
+                let document = snapshot.documents(&id).await?.pop().flatten();
+                let text = snapshot.texts(&id).await?.pop().flatten().unwrap_or_default();
+                for chunks in snapshot.chunks_of(&id).await? {
+                    if let Some(document) = document.as_ref().filter(|_| !embedded) {
+                        let wanted = estimator.wanted(document, &text, &chunks);
+                        estimator.situations(snapshot.as_ref(), &chunks, wanted).await?;
+                        estimator.embeddings(&chunks);
+                    }
+                    estimator.chunks(snapshot.as_ref(), chunks).await?;
                 }
             }
             if is_last {
@@ -210,8 +232,12 @@ impl<'a> Estimator<'a> {
         for chunk in batch.put_chunks {
             by_document.entry(chunk.document.clone()).or_default().push(chunk);
         }
-        for chunks in by_document.into_values() {
-            self.chunks(snapshot.as_ref(), chunks, false).await?;
+        for new in &batch.put_documents {
+            let Some(chunks) = by_document.remove(&new.document.id) else { continue };
+            let wanted = self.wanted(&new.document, &new.text, &chunks);
+            self.situations(snapshot.as_ref(), &chunks, wanted).await?;
+            self.embeddings(&chunks);
+            self.chunks(snapshot.as_ref(), chunks).await?;
         }
         Ok(acceptances)
     }
@@ -228,14 +254,15 @@ impl<'a> Estimator<'a> {
             }
             self.estimate.documents += 1;
             let anew = |(chunk, _)| Chunk { extraction: ChunkExtraction::Pending, ..chunk };
-            self.chunks(snapshot.as_ref(), wanted.into_iter().map(anew).collect(), true).await?;
+            self.chunks(snapshot.as_ref(), wanted.into_iter().map(anew).collect()).await?;
         }
         Ok(())
     }
 
     /// The whole.
     pub fn finish(self) -> Estimate {
-        let Self { engine, embeds_by_service, mut estimate, named, extract, glean, embed, .. } = self;
+        let Self { engine, embeds_by_service, mut estimate, named, situate, extract, glean, embed, .. } =
+            self;
         let models = &engine.models;
         let mut push = |step, role, model: &str, counts: Counts| {
             let Counts { calls, input, output } = counts;
@@ -245,6 +272,9 @@ impl<'a> Estimator<'a> {
                 estimate.steps.push(Expected { step, role, model, calls, input_tokens, output_tokens });
             }
         };
+        if let Situator::Model(model) = &models.situator {
+            push(Step::Situate, Role::Context, model.name(), situate);
+        }
         let answers = Range {
             low: extract.output.low + glean.output.low,
             high: extract.output.high + glean.output.high,
@@ -269,19 +299,79 @@ impl<'a> Estimator<'a> {
         estimate
     }
 
-    /// Counts the chunks of one document.
-    async fn chunks(
+    /// How the chunks of one document are to be situated.
+    fn wanted(&self, document: &Document, text: &str, chunks: &[Chunk]) -> Vec<Wanted> {
+        let Engine { models, prompts, tokenizer, .. } = self.engine;
+        plan(&models.situator, prompts, *tokenizer, document, text, chunks)
+    }
+
+    /// Counts what situating the chunks of one document costs, and what their situating texts add to their vectors.
+    async fn situations(
         &mut self,
         snapshot: &dyn Snapshot,
-        chunks: Vec<Chunk>,
-        embedded: bool,
+        chunks: &[Chunk],
+        wanted: Vec<Wanted>,
     ) -> Result<(), IndexError> {
-        self.estimate.chunks += chunks.len() as u32;
-        if !embedded && !chunks.is_empty() {
+        let ids: Vec<ChunkId> = chunks.iter().map(|chunk| chunk.id.clone()).collect();
+        let stored = snapshot.situations(&ids).await?;
+        for (wanted, stored) in wanted.into_iter().zip(stored) {
+            match wanted {
+                Wanted::Nothing => {}
+                Wanted::Words { text, .. } => {
+                    self.embed.input.add(Range::exactly(text_tokens([text.as_str()])));
+                }
+                Wanted::Asked(question) => {
+                    self.embed.input.add(Range { low: 0, high: u64::from(MAX_SITUATING_TOKENS) });
+                    let key = std::slice::from_ref(&question.key);
+                    let is_known = stored.is_some_and(|stored| stored.key == question.key)
+                        || snapshot.situating_texts(key).await?.iter().any(Option::is_some);
+                    if !is_known && self.situating.insert(question.key.clone()) {
+                        let message = ChatMessage::new(ChatRole::User, question.prompt());
+                        self.situate.calls.add(Range::exactly(1));
+                        self.situate.input.add(Range::exactly(prompt_tokens(&[message])));
+                        self.situate.output.add(SITUATING_ANSWER_TOKENS);
+                    }
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Counts the vectors of these chunks of one document, their own words alone.
+    fn embeddings(&mut self, chunks: &[Chunk]) {
+        if !chunks.is_empty() {
             let tokens = text_tokens(chunks.iter().map(|chunk| chunk.text.as_str()));
             self.embed.calls.add(Range::exactly(1));
             self.embed.input.add(Range::exactly(tokens));
         }
+    }
+
+    /// Adds what situating the chunks of these documents anew would cost. Those that are not in the graph are left out.
+    pub async fn situate(&mut self, documents: &[DocumentId]) -> Result<(), IndexError> {
+        let snapshot = self.engine.store.snapshot().await?;
+        for id in documents {
+            let Some(target) = situate::Target::read(snapshot.as_ref(), id).await? else { continue };
+            let chunks = target.changed(self.engine, snapshot.as_ref()).await?;
+            if chunks.is_empty() {
+                self.estimate.unchanged += 1;
+                continue;
+            }
+            self.estimate.documents += 1;
+            self.estimate.chunks += chunks.len() as u32;
+            let text = snapshot.texts(std::slice::from_ref(id)).await?.pop().flatten().unwrap_or_default();
+            let ids: BTreeSet<&ChunkId> = chunks.iter().map(|chunk| &chunk.id).collect();
+            let wanted = self.wanted(&target.document, &text, &target.chunks).into_iter();
+            let wanted = wanted.zip(&target.chunks).filter(|(_, chunk)| ids.contains(&chunk.id));
+            let wanted = wanted.map(|(wanted, _)| wanted).collect();
+            self.situations(snapshot.as_ref(), &chunks, wanted).await?;
+            self.embeddings(&chunks);
+        }
+        Ok(())
+    }
+
+    /// Counts what is asked about the chunks of one document.
+    async fn chunks(&mut self, snapshot: &dyn Snapshot, chunks: Vec<Chunk>) -> Result<(), IndexError> {
+        self.estimate.chunks += chunks.len() as u32;
         let Some(model) = &self.engine.models.extract else { return Ok(()) };
         let spec = &self.engine.index.extract;
         let prompts = &self.engine.prompts;

@@ -9,6 +9,7 @@ mod remove;
 mod renew;
 mod requeue;
 mod settle;
+mod situate;
 mod status;
 mod work;
 
@@ -24,6 +25,7 @@ pub use ready_graph::{CUSTOM_KG_MODEL, ReadyGraph, ReadyGraphError, accept_graph
 pub use remove::{Removal, delete};
 pub use renew::{RenewalPlan, plan_renewal, renew};
 pub use requeue::{Queued, retry};
+pub use situate::{SituatingPlan, Unsituated, plan_situating, situate, unsituated};
 pub use status::{DocumentState, RenewalState, states_of};
 pub use work::{MAX_DAMAGED_ATTEMPTS, run};
 
@@ -103,7 +105,7 @@ pub enum Acceptance {
 pub struct RunReport {
     /// Documents now in the graph.
     pub finished: u32,
-    /// Of those, documents with failed or damaged chunks.
+    /// Of those, documents with chunks that failed, are damaged or are not situated.
     pub incomplete: u32,
     /// Documents that stopped; the next run takes them up again.
     pub failed: u32,
@@ -115,6 +117,10 @@ pub struct RunReport {
     pub failed_chunks: u32,
     /// Chunks of whose extraction records were lost; [`retry`] asks about them again.
     pub damaged_chunks: u32,
+    /// Chunks that were situated in their documents, or are no longer.
+    pub situated: u32,
+    /// Chunks whose situating failed.
+    pub unsituated_chunks: u32,
     /// Entities and relations that still read as before, for their summary failed; the next run makes it.
     pub stale: u32,
     /// Why, of the first.

@@ -188,7 +188,10 @@ impl Run<'_> {
             self.extract(&mut job, &document, &mut chunks).await
         };
         match extracted.await {
-            Ok(unstored) => Ok(Some(Ready { job, document, chunks, unstored, renewed: Some(wanted) })),
+            Ok(unstored) => {
+                let unsituated = self.unsituated(&document.id).await?;
+                Ok(Some(Ready { job, document, chunks, unstored, renewed: Some(wanted), unsituated }))
+            }
             Err(stop) => self.stop(&job, &document, stop).await,
         }
     }

@@ -1,7 +1,8 @@
 //! A document's status, derived from its job and its chunks.
 
 use graphloom_core::{
-    ChunkExtraction, ChunkId, Document, DocumentId, DocumentStatus, JobState, Renewal, Snapshot, StoreError,
+    ChunkCounts, ChunkExtraction, ChunkId, Document, DocumentId, DocumentStatus, JobState, Renewal, Snapshot,
+    StoreError,
 };
 use serde::Serialize;
 
@@ -16,6 +17,8 @@ pub struct DocumentState {
     pub failed_chunks: Vec<(u32, String)>,
     /// Chunks of whose extraction records were lost: ordinal, what.
     pub damaged_chunks: Vec<(u32, String)>,
+    /// Chunks whose situating failed: ordinal, reason.
+    pub unsituated_chunks: Vec<(u32, String)>,
     /// How far asking about it anew is; `None` where nobody does.
     pub renewal: Option<RenewalState>,
 }
@@ -58,8 +61,9 @@ pub async fn states_of(
     let jobs = snapshot.jobs(ids).await?;
     let chunks = snapshot.extraction_states_of(ids).await?;
     let renewals = renewals_of(snapshot, ids).await?;
-    let known = documents.into_iter().zip(jobs).zip(chunks).zip(renewals);
-    let states = known.map(|(((document, job), chunks), renewals)| {
+    let unsituated = snapshot.failed_situations_of(ids).await?;
+    let known = documents.into_iter().zip(jobs).zip(chunks).zip(renewals).zip(unsituated);
+    let states = known.map(|((((document, job), chunks), renewals), unsituated_chunks)| {
         let (mut failed_chunks, mut damaged_chunks) = (Vec::new(), Vec::new());
         for (ordinal, extraction) in &chunks {
             match extraction {
@@ -69,10 +73,12 @@ pub async fn states_of(
             }
         }
         let state = job.map_or(JobState::Accepted, |job| job.state);
-        let status =
-            DocumentStatus::derive(&state, chunks.iter().map(|(_, extraction)| extraction).collect());
+        let counts: ChunkCounts = chunks.iter().map(|(_, extraction)| extraction).collect();
+        let counts = ChunkCounts { unsituated: unsituated_chunks.len() as u32, ..counts };
+        let status = DocumentStatus::derive(&state, counts);
         let renewal = RenewalState::of(renewals);
-        Some(DocumentState { document: document?, status, failed_chunks, damaged_chunks, renewal })
+        let document = document?;
+        Some(DocumentState { document, status, failed_chunks, damaged_chunks, unsituated_chunks, renewal })
     });
     Ok(states.collect())
 }

@@ -120,7 +120,16 @@ pub(super) fn remember(engine: &Engine, fresh: Fresh, wanted: bool, spent: &mut 
 
 /// The key of asking `model` this: everything that can change its answer. How the answer arrives cannot.
 pub(super) fn request_key(kind: CacheKind, model: &str, request: &ChatRequest) -> ContentHash {
-    let ChatRequest { messages, max_output_tokens, temperature, json_object, shape, stream: _ } = request;
+    // How an answer is sent, and what of the prompt is cached, changes nothing about what is asked.
+    let ChatRequest {
+        messages,
+        max_output_tokens,
+        temperature,
+        json_object,
+        shape,
+        shared_prefix_bytes: _,
+        stream: _,
+    } = request;
     let parameters = format!("{max_output_tokens:?} {temperature:?} {json_object} {shape:?}");
     let mut parts = vec![FORM.to_owned(), kind.name().to_owned(), model.to_owned(), parameters];
     for message in messages {

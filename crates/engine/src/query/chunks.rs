@@ -34,9 +34,11 @@ pub(super) struct Passage {
     pub(super) arm: Arm,
     pub(super) score: Option<f32>,
     pub(super) rerank_score: Option<f32>,
+    /// What the chunk is situated by, where a reranker reads it.
+    pub(super) situating: Option<String>,
 }
 
-/// The chunks of a walk as they are; else those of the vector search, of the entities and of the relations, taking
+/// The chunks of a walk, or of vectors and words, as they are; else those of the vector search, of the entities and of the relations, taking
 /// turns.
 pub(super) async fn collect(
     scope: &Scope<'_>,
@@ -49,6 +51,9 @@ pub(super) async fn collect(
     let found = |arm: Arm| move |(id, score)| Candidate { id, arm, score: Some(score) };
     if plan.walk.is_some() {
         return Ok(hits.into_iter().map(found(Arm::Walk)).collect());
+    }
+    if plan.fused {
+        return Ok(hits.into_iter().map(found(Arm::Fused)).collect());
     }
     let keys: Vec<GraphKey> = (graph.entities.iter().map(|found| GraphKey::Entity(found.entity.key.clone())))
         .chain(graph.relations.iter().map(|found| GraphKey::Relation(found.relation.key.clone())))
@@ -143,7 +148,7 @@ pub(super) async fn load(
             };
             if texts.insert(chunk.text.clone()) {
                 let Candidate { arm, score, .. } = *candidate;
-                passages.push(Passage { chunk, document, arm, score, rerank_score: None });
+                passages.push(Passage { chunk, document, arm, score, rerank_score: None, situating: None });
             }
             if passages.len() == limit {
                 return Ok(passages);
@@ -151,6 +156,15 @@ pub(super) async fn load(
         }
     }
     Ok(passages)
+}
+
+/// Reads what the passages are situated by.
+pub(super) async fn situate(snapshot: &dyn Snapshot, passages: &mut [Passage]) -> Result<(), QueryError> {
+    let ids: Vec<ChunkId> = passages.iter().map(|passage| passage.chunk.id.clone()).collect();
+    for (passage, situation) in passages.iter_mut().zip(snapshot.situations(&ids).await?) {
+        passage.situating = situation.and_then(|situation| situation.text().map(str::to_owned));
+    }
+    Ok(())
 }
 
 #[cfg(test)]

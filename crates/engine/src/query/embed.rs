@@ -38,8 +38,8 @@ pub(super) async fn embed(
     let high_level = (plan.global && !keywords.high_level.is_empty()).then(|| keywords.high_level.join(", "));
     let picks_by_question =
         question.chunk_pick == ChunkPick::Vector && (low_level.is_some() || high_level.is_some());
-    let whole =
-        (plan.naive || plan.walk.is_some() || picks_by_question).then(|| question.text.trim().to_owned());
+    let by_question = plan.naive || plan.fused || plan.walk.is_some() || picks_by_question;
+    let whole = by_question.then(|| question.text.trim().to_owned());
     let wanted = [&whole, &low_level, &high_level].into_iter().flatten().chain(parts);
     let wanted: Vec<String> = wanted.cloned().collect();
     let mut vectors = vectors_of(engine, &wanted, space, question.cache, spent).await?.into_iter();

@@ -29,10 +29,22 @@ pub(super) fn round_robin<T, K: Ord>(lists: Vec<Vec<T>>, key: impl Fn(&T) -> K) 
 ///
 /// Source: Cormack, Clarke, Buettcher, "Reciprocal Rank Fusion", SIGIR 2009.
 pub(super) fn reciprocal_ranks<T: Ord + Clone>(lists: &[Vec<T>]) -> Vec<(T, f64)> {
+    fuse(lists.iter().map(|list| (1.0, list)), RECIPROCAL_RANK_K)
+}
+
+/// Fuses ranked lists by weighted rank: an item scores the sum of `weight / rank`, rank from 1, so the head of the heaviest
+/// list stays ahead. Otherwise as [`reciprocal_ranks`].
+///
+/// Source: Anthropic, "Introducing Contextual Retrieval", 2024, and its notebook.
+pub(super) fn weighted_ranks<T: Ord + Clone>(lists: &[(f64, Vec<T>)]) -> Vec<(T, f64)> {
+    fuse(lists.iter().map(|(weight, list)| (*weight, list)), 0.0)
+}
+
+fn fuse<'a, T: Ord + Clone + 'a>(lists: impl Iterator<Item = (f64, &'a Vec<T>)>, k: f64) -> Vec<(T, f64)> {
     let mut scores: BTreeMap<&T, f64> = BTreeMap::new();
-    for list in lists {
+    for (weight, list) in lists {
         for (rank, item) in (1u32..).zip(list) {
-            *scores.entry(item).or_default() += 1.0 / (RECIPROCAL_RANK_K + f64::from(rank));
+            *scores.entry(item).or_default() += weight / (k + f64::from(rank));
         }
     }
     let mut fused: Vec<(T, f64)> = scores.into_iter().map(|(item, score)| (item.clone(), score)).collect();
@@ -51,6 +63,13 @@ mod tests {
     fn lists_take_turns_and_repetitions_are_left_out() {
         let lists = vec![vec!["a", "b", "c"], vec!["x", "a"], vec!["b"]];
         assert_eq!(round_robin(lists, |item| *item), ["a", "x", "b", "c"]);
+    }
+
+    #[test]
+    fn the_head_of_the_heavier_list_stays_ahead_and_the_lighter_one_lifts_what_it_agrees_on() {
+        let fused = weighted_ranks(&[(0.8, vec!["a", "b", "c"]), (0.2, vec!["x", "c", "b"])]);
+        assert_eq!(fused.iter().map(|(item, _)| *item).collect::<Vec<_>>(), ["a", "b", "c", "x"]);
+        assert!((fused[1].1 - (0.8 / 2.0 + 0.2 / 3.0)).abs() < 1e-12);
     }
 
     #[test]

@@ -122,6 +122,9 @@ async fn find(engine: &Engine, question: &Question, spent: &mut Spent) -> Result
     let reranker = engine.models.reranker.as_deref().filter(|_| question.rerank);
     let to_read = rerank::passages_to_read(reranker, question.chunk_top_k);
     let mut passages = chunks::load(snapshot, candidates, to_read).await?;
+    if reranker.is_some() {
+        chunks::situate(snapshot, &mut passages).await?;
+    }
     retrieval.revision = snapshot.revision();
     drop(held);
 
@@ -331,6 +334,8 @@ pub struct FoundRelation {
 pub enum Arm {
     /// Its own vector.
     Vector,
+    /// Its own vector and its words.
+    Fused,
     /// An entity it mentions.
     Entity,
     /// A relation it states.
@@ -348,7 +353,8 @@ pub struct FoundChunk {
     pub reference: u32,
     /// Which arm brought it.
     pub arm: Arm,
-    /// Cosine with the question, or PageRank of the walk; `None` for other arms.
+    /// Cosine with the question, weighted reciprocal ranks of vector and words added up, or PageRank of the walk; `None` for
+    /// other arms.
     pub score: Option<f32>,
     /// What the reranker gave it; `None` where none was asked.
     pub rerank_score: Option<f32>,

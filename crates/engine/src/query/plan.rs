@@ -11,6 +11,8 @@ pub(super) struct Plan {
     pub(super) global: bool,
     /// The question to chunks.
     pub(super) naive: bool,
+    /// The question to chunks by vector and by words.
+    pub(super) fused: bool,
     /// A walk over the graph from what the question is near to and names, to chunks; alone.
     pub(super) walk: Option<Prior>,
 }
@@ -27,11 +29,12 @@ pub(super) enum Prior {
 impl Plan {
     /// The plan of a mode.
     pub(super) fn of(mode: Mode) -> Self {
-        let nothing = Self { local: false, global: false, naive: false, walk: None };
+        let nothing = Self { local: false, global: false, naive: false, fused: false, walk: None };
         match mode {
             Mode::Auto => Self { walk: Some(Prior::VectorAndWords), ..nothing },
             Mode::Ppr => Self { walk: Some(Prior::Vector), ..nothing },
             Mode::Naive => Self { naive: true, ..nothing },
+            Mode::Contextual => Self { fused: true, ..nothing },
             Mode::Local => Self { local: true, ..nothing },
             Mode::Global => Self { global: true, ..nothing },
             Mode::Hybrid => Self { local: true, global: true, ..nothing },
@@ -57,6 +60,6 @@ impl Plan {
 
     /// Whether anything is searched; else the model answers alone.
     pub(super) fn searches(self) -> bool {
-        self.searches_graph() || self.naive
+        self.searches_graph() || self.naive || self.fused
     }
 }

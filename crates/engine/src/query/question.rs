@@ -46,6 +46,8 @@ pub enum Mode {
     Ppr,
     /// Chunks by vector.
     Naive,
+    /// Chunks by vector and by words, of chunks that are situated in their documents (Contextual Retrieval).
+    Contextual,
     /// Low-level keywords to entities, their relations and chunks.
     Local,
     /// High-level keywords to relations, their entities and chunks.

@@ -1,11 +1,12 @@
 //! Puts passages in the order in which a reranker finds that they answer the question.
 
-use graphloom_core::{ModelError, Reranker, Role};
+use graphloom_core::{ModelError, Reranker, Role, indexed_text};
 
 use super::calls::{Spent, Timer};
 use super::chunks::Passage;
 use super::{QueryNote, Question};
 use crate::Engine;
+use crate::situate::MAX_SITUATING_TOKENS;
 use crate::text::Tokenizer;
 
 /// Passages that are read for a reranker, at most.
@@ -71,7 +72,9 @@ async fn scores(
     let mut counts = Vec::with_capacity(passages.len());
     for passage in passages {
         let before = pieces.len();
-        pieces.extend(split(engine.tokenizer, &passage.chunk.text, passage.chunk.token_count));
+        let Passage { chunk, situating, .. } = passage;
+        let situating = situating.as_deref().unwrap_or_default();
+        pieces.extend(split(engine.tokenizer, situating, &chunk.text, chunk.token_count));
         counts.push(pieces.len() - before);
     }
     let timer = Timer::start(engine, Role::Rerank, reranker.name());
@@ -99,13 +102,16 @@ async fn scores(
     Ok(best.collect())
 }
 
-/// Pieces of `text` that a reranker can read whole; `tokens` is its count. At least one.
-fn split(tokenizer: Tokenizer, text: &str, tokens: u32) -> Vec<String> {
-    if tokens <= WINDOW_TOKENS {
-        return vec![text.to_owned()];
+/// Pieces of `text` that a reranker can read whole, each after what situates the text; `tokens` is its count. At least one.
+fn split(tokenizer: Tokenizer, situating: &str, text: &str, tokens: u32) -> Vec<String> {
+    let situating = tokenizer.truncate(situating, MAX_SITUATING_TOKENS);
+    let own = WINDOW_TOKENS - if situating.is_empty() { 0 } else { tokenizer.count(situating) };
+    let piece = |text: &str| indexed_text(Some(situating), text).into_owned();
+    if tokens <= own {
+        return vec![piece(text)];
     }
-    let windows = tokenizer.map(text).windows(text, 0..text.len(), WINDOW_TOKENS as usize, OVERLAP_TOKENS);
-    windows.into_iter().map(|window| text[window].trim().to_owned()).collect()
+    let windows = tokenizer.map(text).windows(text, 0..text.len(), own as usize, OVERLAP_TOKENS);
+    windows.into_iter().map(|window| piece(text[window].trim())).collect()
 }
 
 /// Sorts by score, best first, and keeps the scores; drops what is below `least` unless that is 0.
@@ -133,7 +139,7 @@ mod tests {
         let words: Vec<String> = (0..700).map(|n| format!("w{n}")).collect();
         let text = words.join(" ");
         let tokens = Tokenizer.count(&text);
-        let pieces = split(Tokenizer, &text, tokens);
+        let pieces = split(Tokenizer, "", &text, tokens);
         assert!(pieces.len() > 2 && pieces.len() <= tokens as usize / 440 + 1, "{}", pieces.len());
         assert!(pieces.iter().all(|piece| Tokenizer.count(piece) <= WINDOW_TOKENS));
         for pair in pieces.windows(2) {
@@ -141,7 +147,10 @@ mod tests {
             assert!(pair[0].contains(&start[1..].join(" ")), "{start:?}");
         }
         assert!(pieces[0].starts_with("w0 ") && pieces.last().is_some_and(|last| last.ends_with("w699")));
-        assert_eq!(split(Tokenizer, "short", 1), ["short"]);
-        assert_eq!(split(Tokenizer, "", 0), [""]);
+        assert_eq!(split(Tokenizer, "", "short", 1), ["short"]);
+        assert_eq!(split(Tokenizer, "", "", 0), [""]);
+        let situated = split(Tokenizer, "Report → 2023", &text, tokens);
+        assert!(situated.iter().all(|piece| piece.starts_with("Report → 2023\n\n")));
+        assert!(situated.iter().all(|piece| Tokenizer.count(piece) <= WINDOW_TOKENS + 2));
     }
 }

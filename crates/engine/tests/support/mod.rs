@@ -14,6 +14,7 @@ use graphloom_core::{
 use graphloom_engine::index::{IndexConfig, Source};
 use graphloom_engine::prompt::Prompts;
 use graphloom_engine::query::QueryCaches;
+use graphloom_engine::situate::Situator;
 use graphloom_engine::text::Tokenizer;
 use graphloom_engine::{Engine, Models};
 
@@ -133,6 +134,7 @@ pub(crate) fn engine(store: Arc<dyn Store>, model: Arc<ReadingModel>) -> Engine 
         store,
         models: Models {
             extract: Some(model.clone()),
+            situator: Situator::Off,
             keywords: None,
             summarize: Some(model),
             answer: None,

@@ -11,7 +11,7 @@ use graphloom_core::{
 use tracing::{Instrument, warn};
 
 use super::prefixes::Prefixes;
-use super::wire::{AnthropicProtocol, Body, CacheControl, Message, SystemBlock, Tool, ToolChoice};
+use super::wire::{AnthropicProtocol, Body, Message, TextBlock, Tool, ToolChoice};
 use crate::chat_stream::{call_span, chat_events, cost_of, of_shape};
 use crate::endpoint::{ConfigError, Endpoint, KeyHeader};
 use crate::http::{Delivery, HttpClient, Target, encode};
@@ -43,7 +43,8 @@ pub struct AnthropicChatConfig {
 /// A chat model behind the Messages API.
 ///
 /// Instructions that come a second time are marked for the provider's prompt cache: whatever many requests begin with is
-/// read from it from the third on, and what comes once is not written into it, which would cost more than plain tokens.
+/// read from it from the third on, and what comes once is not written into it, which would cost more than plain tokens. What
+/// a request says others begin with too is marked from the first on.
 #[derive(Debug)]
 pub struct AnthropicChat {
     http: Arc<HttpClient>,
@@ -68,19 +69,20 @@ impl AnthropicChat {
     }
 
     fn body<'a>(&'a self, request: &'a ChatRequest, cached: bool) -> Body<'a> {
-        let of_role = |wanted: fn(ChatRole) -> bool| {
-            request.messages.iter().filter(move |message| wanted(message.role))
-        };
         let is_system = |role| matches!(role, ChatRole::System);
-        let mut system: Vec<SystemBlock<'a>> =
-            of_role(is_system).map(|message| SystemBlock::new(&message.content)).collect();
+        let mut system: Vec<TextBlock<'a>> =
+            (request.messages.iter().filter(|message| is_system(message.role)))
+                .map(|message| TextBlock::new(&message.content))
+                .collect();
         if request.json_object {
-            system.push(SystemBlock::new(JSON_REQUEST));
+            system.push(TextBlock::new(JSON_REQUEST));
         }
-        if let Some(last) = system.last_mut().filter(|_| cached) {
-            last.cache_control = Some(CacheControl { r#type: "ephemeral" });
+        if let Some(last) = system.pop() {
+            system.push(if cached { last.cached() } else { last });
         }
-        let messages = of_role(|role| !matches!(role, ChatRole::System)).map(Message::of).collect();
+        let shared = |at: usize| if at == 0 { request.shared_prefix_bytes } else { 0 };
+        let messages = request.messages.iter().enumerate().filter(|(_, message)| !is_system(message.role));
+        let messages = messages.map(|(at, message)| Message::of(message, shared(at))).collect();
         let temperature = request.temperature.or(self.temperature);
         let shape = request.shape.as_deref();
         Body {

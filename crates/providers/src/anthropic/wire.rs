@@ -11,7 +11,7 @@ pub(super) struct Body<'a> {
     pub(super) model: &'a str,
     pub(super) max_tokens: u32,
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub(super) system: Vec<SystemBlock<'a>>,
+    pub(super) system: Vec<TextBlock<'a>>,
     pub(super) messages: Vec<Message<'a>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) temperature: Option<f32>,
@@ -45,38 +45,56 @@ impl<'a> ToolChoice<'a> {
 }
 
 #[derive(Debug, Serialize)]
-pub(super) struct SystemBlock<'a> {
+pub(super) struct TextBlock<'a> {
     r#type: &'static str,
     text: &'a str,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) cache_control: Option<CacheControl>,
 }
 
-impl<'a> SystemBlock<'a> {
+impl<'a> TextBlock<'a> {
     pub(super) fn new(text: &'a str) -> Self {
         Self { r#type: "text", text, cache_control: None }
+    }
+
+    pub(super) fn cached(self) -> Self {
+        Self { cache_control: Some(CacheControl { r#type: "ephemeral" }), ..self }
     }
 }
 
 /// Marks the end of what is to be remembered.
 #[derive(Debug, Serialize)]
 pub(super) struct CacheControl {
-    pub(super) r#type: &'static str,
+    r#type: &'static str,
 }
 
 #[derive(Debug, Serialize)]
 pub(super) struct Message<'a> {
     role: &'static str,
-    content: &'a str,
+    content: Content<'a>,
+}
+
+#[derive(Debug, Serialize)]
+#[serde(untagged)]
+enum Content<'a> {
+    Text(&'a str),
+    Blocks([TextBlock<'a>; 2]),
 }
 
 impl<'a> Message<'a> {
-    pub(super) fn of(message: &'a ChatMessage) -> Self {
+    /// - `shared`: bytes at its start that are to be remembered; 0 for none.
+    pub(super) fn of(message: &'a ChatMessage, shared: usize) -> Self {
         let role = match message.role {
             ChatRole::Assistant => "assistant",
             ChatRole::User | ChatRole::System => "user",
         };
-        Self { role, content: &message.content }
+        let content = match message.content.split_at_checked(shared) {
+            Some((opening, rest)) if !opening.trim().is_empty() && !rest.trim().is_empty() => {
+                Content::Blocks([TextBlock::new(opening).cached(), TextBlock::new(rest)])
+            }
+            Some(_) | None => Content::Text(&message.content),
+        };
+        Self { role, content }
     }
 }
 

@@ -111,6 +111,27 @@ async fn instructions_go_apart_and_are_cached_once_they_come_again() {
 }
 
 #[tokio::test]
+async fn what_others_begin_with_too_is_a_block_of_its_own_that_is_cached_at_once() {
+    let server = ScriptedServer::replies([whole("x", "end_turn"), whole("y", "end_turn")]);
+    let model = chat(&server);
+    for shared_prefix_bytes in ["A document.".len(), 0] {
+        let messages = vec![ChatMessage::new(ChatRole::User, "A document.\n\nA passage.")];
+        complete(&model, ChatRequest { messages, shared_prefix_bytes, ..ChatRequest::default() })
+            .await
+            .unwrap();
+    }
+    let asked: Vec<_> = server.recorded().iter().map(|request| request.json()).collect();
+    assert_eq!(
+        asked[0]["messages"][0]["content"],
+        serde_json::json!([
+            {"type": "text", "text": "A document.", "cache_control": {"type": "ephemeral"}},
+            {"type": "text", "text": "\n\nA passage."}
+        ])
+    );
+    assert_eq!(asked[1]["messages"][0]["content"], "A document.\n\nA passage.");
+}
+
+#[tokio::test]
 async fn every_reason_to_stop_is_understood() {
     for (reason, finish) in [
         ("end_turn", FinishReason::Stop),

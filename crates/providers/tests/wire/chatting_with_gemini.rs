@@ -78,8 +78,7 @@ async fn instructions_and_roles_have_their_own_places() {
         max_output_tokens: Some(9),
         temperature: Some(0.0),
         json_object: true,
-        shape: None,
-        stream: false,
+        ..ChatRequest::default()
     };
     complete(&chat(&server), request).await.unwrap();
     assert_eq!(

@@ -12,6 +12,7 @@ use graphloom_engine::index::{self, IndexConfig, Reading, Source};
 use graphloom_engine::parse::ParseLimits;
 use graphloom_engine::prompt::Prompts;
 use graphloom_engine::query::QueryCaches;
+use graphloom_engine::situate::Situator;
 use graphloom_engine::text::Tokenizer;
 use graphloom_engine::{Engine, Models};
 use graphloom_providers::builtin::BuiltinEmbedder;
@@ -67,6 +68,7 @@ fn engine(store: Arc<dyn Store>) -> Engine {
         store,
         models: Models {
             extract: None,
+            situator: Situator::Off,
             keywords: None,
             summarize: None,
             answer: None,

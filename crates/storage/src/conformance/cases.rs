@@ -14,6 +14,7 @@ pub use super::filters::{
     selecting_by_filter_equals_asking_every_document,
 };
 use super::sample;
+pub use super::situations::situations_are_searched_with_their_chunks_and_go_with_them;
 
 async fn commit(store: &dyn Store, batch: Batch) -> Revision {
     store.commit(batch).await.expect("the batch is accepted")

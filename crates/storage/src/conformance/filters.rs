@@ -56,7 +56,7 @@ pub async fn chunks_are_listed_and_counted_without_their_text(store: &dyn Store)
     let view = view(store).await;
     let asked = [document, graphloom_core::DocumentId::from_stored("none")];
     assert_eq!(view.chunk_ids_of(&asked).await.expect("ids"), [ids, vec![]]);
-    let counts = ChunkCounts { chunks: 3, extracted: 1, failed: 1, damaged: 0 };
+    let counts = ChunkCounts { chunks: 3, extracted: 1, failed: 1, damaged: 0, unsituated: 0 };
     assert_eq!(view.chunk_counts_of(&asked).await.expect("counts"), [counts, ChunkCounts::default()]);
 }
 

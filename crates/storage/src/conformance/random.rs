@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use graphloom_core::{
     Allowed, Batch, CacheEntry, CacheKind, Call, CallOutcome, ChunkExtraction, ContentHash, GraphKey,
-    JobState, Lease, QueueState, Require, Revision, Role, Snapshot, Span, Store, StoreError, TextQuery,
-    Timestamp, VectorKind, VectorQuery, WorkspaceId,
+    JobState, Lease, QueueState, Require, Revision, Role, SituationKey, Snapshot, Span, Store, StoreError,
+    TextQuery, Timestamp, VectorKind, VectorQuery, WorkspaceId,
 };
 use proptest::prelude::*;
 use proptest::test_runner::{Config, TestRunner};
@@ -38,6 +38,8 @@ enum Change {
     SetExtraction { document: u8, ordinal: u32, extraction: u8 },
     Renewal { document: u8, ordinal: u32, extraction: u8 },
     EndRenewal { document: u8, ordinal: u32 },
+    Situation { document: u8, ordinal: u32, name: u8, said: Option<u8> },
+    EndSituation { document: u8, ordinal: u32 },
     Track { track: u8, document: u8 },
     Queue { paused: bool },
     Clear { document: u8, ordinal: u32 },
@@ -127,9 +129,10 @@ fn outcome(result: Result<Revision, StoreError>) -> Result<Revision, &'static st
 
 fn change() -> impl Strategy<Value = Change> {
     use Change::{
-        Activate, Call, Chunk, Clear, Decision, Document, Embedding, EndRenewal, Entity, Extraction, Fact,
-        Forget, Job, Mention, Queue, Relation, Remember, Remove, RemoveEntity, RemoveRelation, Renewal,
-        RequireGraph, RequireLease, RequireSource, SetExtraction, Stale, Summaries, Track, Vector,
+        Activate, Call, Chunk, Clear, Decision, Document, Embedding, EndRenewal, EndSituation, Entity,
+        Extraction, Fact, Forget, Job, Mention, Queue, Relation, Remember, Remove, RemoveEntity,
+        RemoveRelation, Renewal, RequireGraph, RequireLease, RequireSource, SetExtraction, Situation, Stale,
+        Summaries, Track, Vector,
     };
     let document = 0..DOCUMENTS;
     let place = (0..DOCUMENTS, 0..CHUNKS);
@@ -152,6 +155,10 @@ fn change() -> impl Strategy<Value = Change> {
         3 => (place.clone(), 0..7u8)
             .prop_map(|((document, ordinal), extraction)| Renewal { document, ordinal, extraction }),
         1 => place.clone().prop_map(|(document, ordinal)| EndRenewal { document, ordinal }),
+        3 => (place.clone(), 0..3u8, prop::option::of(0..3u8)).prop_map(
+            |((document, ordinal), name, said)| Situation { document, ordinal, name, said }
+        ),
+        1 => place.clone().prop_map(|(document, ordinal)| EndSituation { document, ordinal }),
         2 => (0..2u8, document.clone()).prop_map(|(track, document)| Track { track, document }),
         1 => any::<bool>().prop_map(|paused| Queue { paused }),
         1 => place.clone().prop_map(|(document, ordinal)| Clear { document, ordinal }),
@@ -224,6 +231,15 @@ fn batch(changes: &[Change]) -> Batch {
             }
             Change::EndRenewal { document, ordinal } => {
                 batch.remove_renewals.push(chunk(document, ordinal, 0).id);
+            }
+            Change::Situation { document, ordinal, name, said } => {
+                let text =
+                    said.map(|said| format!("Situated in {}", ["Paris", "東京", ""][usize::from(said)]));
+                let id = chunk(document, ordinal, 0).id;
+                batch.put_situations.push(sample::situation(&id, &name.to_string(), text.as_deref()));
+            }
+            Change::EndSituation { document, ordinal } => {
+                batch.remove_situations.push(chunk(document, ordinal, 0).id);
             }
             Change::Track { track, document: number } => {
                 let id = document(number, false, 0).document.id;
@@ -450,6 +466,11 @@ async fn compare(found: &dyn Snapshot, expected: &dyn Snapshot) {
     same!(found, expected, chunk_counts_of(&documents));
     same!(found, expected, extraction_states_of(&documents));
     same!(found, expected, extractions(&extractions));
+    same!(found, expected, situations(&chunks));
+    same!(found, expected, failed_situations_of(&documents));
+    same!(found, expected, situation_counts());
+    let situations = ["0", "1", "2", "9"].map(|name| SituationKey::new(&[name]));
+    same!(found, expected, situating_texts(&situations));
     same!(found, expected, graph_keys_of(&chunks));
     same!(found, expected, graph_keys_of(&chunks[..1]));
 
@@ -481,6 +502,7 @@ async fn compare(found: &dyn Snapshot, expected: &dyn Snapshot) {
     same_pages!(found, expected, scan_jobs(), row => &row.document);
     same_pages!(found, expected, scan_chunks(), row => &row.id);
     same_pages!(found, expected, scan_renewals(), row => &row.chunk);
+    same_pages!(found, expected, scan_situations(), row => &row.chunk);
     same_pages!(found, expected, scan_extractions(), row => &row.key);
     same_pages!(found, expected, scan_mentions(), row => (&row.chunk, row.ordinal));
     same_pages!(found, expected, scan_facts(), row => (&row.chunk, row.ordinal));
@@ -531,6 +553,7 @@ async fn compare_text(found: &dyn Snapshot, expected: &dyn Snapshot) {
             ("say ADA", true),
             ("東", false),
             ("knowing rome", false),
+            ("situated paris", false),
             ("zzz", true),
         ] {
             let within = if within { Some(allowed(expected).await) } else { None };

@@ -6,7 +6,8 @@ use graphloom_core::{
     Action, Batch, Chunk, ChunkExtraction, ChunkId, ContentHash, Decision, Document, DocumentId,
     EmbeddingSpec, Entity, EntityKey, Extraction, ExtractionKey, Fact, Format, Job, JobState, Mention,
     NewDocument, Part, PartMark, Records, Reject, RejectReason, Relation, RelationKey, RelationRecord,
-    Renewal, Span, Summary, SummaryKey, Timestamp, TrackId, VectorEntry, VectorKind, VectorRow, Visibility,
+    Renewal, Situation, SituationKey, SituationOutcome, Span, Summary, SummaryKey, Timestamp, TrackId,
+    VectorEntry, VectorKind, VectorRow, Visibility,
 };
 
 /// A live document of `source` with this text.
@@ -99,6 +100,15 @@ pub fn extraction(name: &str, answer: &str) -> Extraction {
 /// A chunk that is asked about anew.
 pub fn renewal(chunk: &ChunkId, extraction: ChunkExtraction) -> Renewal {
     Renewal { chunk: chunk.clone(), model: "another".to_owned(), extraction }
+}
+
+/// A chunk that is situated with this text under a key of this name, or where there is no text, failed to be.
+pub fn situation(chunk: &ChunkId, name: &str, text: Option<&str>) -> Situation {
+    let outcome = match text {
+        Some(text) => SituationOutcome::Said { text: text.to_owned() },
+        None => SituationOutcome::Failed { reason: "timeout".to_owned(), attempts: 2 },
+    };
+    Situation { chunk: chunk.clone(), key: SituationKey::new(&[name]), by: format!("model {name}"), outcome }
 }
 
 /// The run of a name.

@@ -91,6 +91,15 @@ pub(super) fn apply(state: &mut State, batch: Batch) -> Result<(), StoreError> {
         return Err(invalid(format!("a chunk names extraction {missing}, which does not exist")));
     }
 
+    for id in batch.remove_situations {
+        Arc::make_mut(&mut state.situations).remove(&id);
+    }
+    for situation in batch.put_situations {
+        if !state.chunks.contains_key(&situation.chunk) {
+            return Err(unknown_chunk(&situation.chunk));
+        }
+        Arc::make_mut(&mut state.situations).insert(situation.chunk.clone(), situation);
+    }
     for decision in batch.put_decisions {
         Arc::make_mut(&mut state.decisions).insert((decision.order, decision.id.clone()), decision);
     }
@@ -217,6 +226,7 @@ fn remove_documents(state: &mut State, documents: &[DocumentId]) {
         keep
     });
     release(state, named);
+    Arc::make_mut(&mut state.situations).retain(|id, _| !chunks.contains(id));
     clear_graph(state, &chunks);
     let table = Arc::make_mut(&mut state.vectors);
     for chunk in chunks {

@@ -11,8 +11,8 @@ use async_trait::async_trait;
 use graphloom_core::{
     Batch, CacheKind, Call, Chunk, ChunkId, ContentHash, Decision, DecisionId, Document, DocumentId,
     EmbeddingSpec, Entity, EntityKey, Extraction, ExtractionKey, Fact, GraphKey, Job, Mention, QueueState,
-    Relation, RelationKey, Renewal, Revision, Snapshot, Store, StoreError, SummaryKey, TrackId, VectorKind,
-    WorkspaceId,
+    Relation, RelationKey, Renewal, Revision, Situation, Snapshot, Store, StoreError, SummaryKey, TrackId,
+    VectorKind, WorkspaceId,
 };
 
 /// A store in memory, gone with its last handle. Snapshots cost one reference count.
@@ -66,6 +66,7 @@ struct State {
     queue: QueueState,
     chunks: Table<ChunkId, Chunk>,
     renewals: Table<ChunkId, Renewal>,
+    situations: Table<ChunkId, Situation>,
     extractions: Table<ExtractionKey, Extraction>,
     mentions: Table<(ChunkId, u32), Mention>,
     facts: Table<(ChunkId, u32), Fact>,

@@ -9,8 +9,8 @@ use graphloom_core::{
     Allowed, CacheKind, CacheSize, Call, Chunk, ChunkCounts, ChunkExtraction, ChunkId, ContentHash, Decision,
     DecisionId, Document, DocumentId, EmbeddingSpec, Entity, EntityKey, Extraction, ExtractionKey, Fact,
     GraphKey, Job, LinkGraph, Mention, Projection, QueueState, RejectReason, Relation, RelationKey, Renewal,
-    Revision, Snapshot, StatusKind, StoreCounts, StoreError, Summary, SummaryKey, TextQuery, Timestamp,
-    TrackId, VectorEntry, VectorHit, VectorKind, VectorQuery, Visibility,
+    Revision, Situation, SituationKey, Snapshot, StatusKind, StoreCounts, StoreError, Summary, SummaryKey,
+    TextQuery, Timestamp, TrackId, VectorEntry, VectorHit, VectorKind, VectorQuery, Visibility, indexed_text,
 };
 
 use super::State;
@@ -39,7 +39,11 @@ impl MemorySnapshot {
         match kind {
             VectorKind::Chunk => {
                 let live = state.chunks.values().filter(|chunk| self.is_live(chunk));
-                live.map(|chunk| (chunk.id.to_string(), chunk.text.clone())).collect()
+                let text = |chunk: &Chunk| {
+                    let situating = state.situations.get(&chunk.id).and_then(Situation::text);
+                    indexed_text(situating, &chunk.text).into_owned()
+                };
+                live.map(|chunk| (chunk.id.to_string(), text(chunk))).collect()
             }
             VectorKind::Entity => {
                 state.entities.values().map(|e| (e.key.to_string(), words::entity_text(e))).collect()
@@ -173,8 +177,12 @@ impl Snapshot for MemorySnapshot {
     }
 
     async fn chunk_counts_of(&self, documents: &[DocumentId]) -> Result<Vec<ChunkCounts>, StoreError> {
-        let count = |states: Vec<(u32, ChunkExtraction)>| states.iter().map(|(_, state)| state).collect();
-        Ok(self.extraction_states_of(documents).await?.into_iter().map(count).collect())
+        let states = self.extraction_states_of(documents).await?.into_iter();
+        let counts = states.zip(self.failed_situations_of(documents).await?).map(|(states, failed)| {
+            let counts: ChunkCounts = states.iter().map(|(_, state)| state).collect();
+            ChunkCounts { unsituated: failed.len() as u32, ..counts }
+        });
+        Ok(counts.collect())
     }
 
     async fn extraction_states_of(
@@ -194,6 +202,38 @@ impl Snapshot for MemorySnapshot {
         let mut counts = BTreeMap::new();
         for reject in self.0.extractions.values().flat_map(|extraction| &extraction.rejects) {
             *counts.entry(reject.reason).or_default() += 1;
+        }
+        Ok(counts)
+    }
+
+    async fn situations(&self, chunks: &[ChunkId]) -> Result<Vec<Option<Situation>>, StoreError> {
+        Ok(lookup(&self.0.situations, chunks))
+    }
+
+    async fn situating_texts(&self, keys: &[SituationKey]) -> Result<Vec<Option<String>>, StoreError> {
+        let text = |key: &SituationKey| {
+            let mut under_key = self.0.situations.values().filter(|situation| situation.key == *key);
+            under_key.find_map(|situation| situation.text().map(str::to_owned))
+        };
+        Ok(keys.iter().map(text).collect())
+    }
+
+    async fn failed_situations_of(
+        &self,
+        documents: &[DocumentId],
+    ) -> Result<Vec<Vec<(u32, String)>>, StoreError> {
+        let failed = |chunk: Chunk| {
+            let reason = self.0.situations.get(&chunk.id)?.failure()?.to_owned();
+            Some((chunk.ordinal, reason))
+        };
+        let chunks = self.chunks_of(documents).await?;
+        Ok(chunks.into_iter().map(|chunks| chunks.into_iter().filter_map(failed).collect()).collect())
+    }
+
+    async fn situation_counts(&self) -> Result<BTreeMap<String, u64>, StoreError> {
+        let mut counts = BTreeMap::new();
+        for situation in self.0.situations.values() {
+            *counts.entry(situation.by.clone()).or_default() += 1;
         }
         Ok(counts)
     }
@@ -379,6 +419,14 @@ impl Snapshot for MemorySnapshot {
 
     async fn scan_renewals(&self, after: Option<&ChunkId>, limit: usize) -> Result<Vec<Renewal>, StoreError> {
         Ok(page(&self.0.renewals, after, limit))
+    }
+
+    async fn scan_situations(
+        &self,
+        after: Option<&ChunkId>,
+        limit: usize,
+    ) -> Result<Vec<Situation>, StoreError> {
+        Ok(page(&self.0.situations, after, limit))
     }
 
     async fn scan_extractions(

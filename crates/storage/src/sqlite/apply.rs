@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use graphloom_core::{
     Batch, Call, Chunk, ChunkExtraction, ChunkId, Decision, DocumentId, Entity, EntityKey, Extraction, Fact,
     GraphKey, Job, Mention, NewDocument, QueueState, Relation, RelationKey, Renewal, Require, Revision,
-    StoreError, Summary, VectorKind, VectorRow, Visibility,
+    Situation, SituationOutcome, StoreError, Summary, VectorKind, VectorRow, Visibility,
 };
 use rusqlite::{Connection, OptionalExtension, params};
 
@@ -59,6 +59,7 @@ pub(super) fn apply(conn: &Connection, trees: TreeLimits, batch: &Batch) -> Resu
         set_queue(conn, queue).during("setting the state of the queue")?;
     }
     put_chunks(conn, batch, &mut touched)?;
+    put_situations(conn, batch, &mut touched)?;
     for decision in &batch.put_decisions {
         put_decision(conn, decision).during("putting a decision")?;
     }
@@ -164,7 +165,7 @@ fn release(conn: &Connection, extraction: &str) -> rusqlite::Result<()> {
     .map(drop)
 }
 
-/// Removes a document; its segments, job, tracks, chunks, renewals, mentions and facts go with it by cascade.
+/// Removes a document; its segments, job, tracks, chunks, renewals, situations, mentions and facts go with it by cascade.
 fn remove_document(
     conn: &Connection,
     trees: TreeLimits,
@@ -333,6 +334,34 @@ fn put_chunks(conn: &Connection, batch: &Batch, touched: &mut Touched) -> Result
         }
     }
     Ok(())
+}
+
+fn put_situations(conn: &Connection, batch: &Batch, touched: &mut Touched) -> Result<(), StoreError> {
+    for id in &batch.remove_situations {
+        conn.prepare_cached("DELETE FROM situations WHERE chunk = (SELECT id FROM chunks WHERE key = ?1)")
+            .and_then(|mut delete| delete.execute([id.as_str()]))
+            .during("removing a situation")?;
+        touch(touched, VectorKind::Chunk, id.as_str(), TEXT);
+    }
+    for situation in &batch.put_situations {
+        let number = chunk_number(conn, &situation.chunk)?;
+        put_situation(conn, number, situation).during("putting a situation")?;
+        touch(touched, VectorKind::Chunk, situation.chunk.as_str(), TEXT);
+    }
+    Ok(())
+}
+
+fn put_situation(conn: &Connection, chunk: i64, situation: &Situation) -> rusqlite::Result<()> {
+    let (text, reason, attempts) = match &situation.outcome {
+        SituationOutcome::Said { text } => (Some(text), None, None),
+        SituationOutcome::Failed { reason, attempts } => (None, Some(reason), Some(*attempts)),
+    };
+    conn.prepare_cached(
+        "INSERT OR REPLACE INTO situations (chunk, key, said_by, text, reason, attempts)
+         VALUES (?1, ?2, ?3, ?4, ?5, ?6)",
+    )?
+    .execute(params![chunk, situation.key.as_str(), situation.by, text, reason, attempts])
+    .map(drop)
 }
 
 /// The extraction that a chunk or its renewal names.

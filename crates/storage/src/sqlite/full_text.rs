@@ -289,7 +289,8 @@ impl Update {
             for chunk in &page {
                 let id = chunk.id.as_str();
                 if read::has_text(conn, VectorKind::Chunk, id).during("reading chunks")? {
-                    self.add(rows::kind_code(VectorKind::Chunk), id, &chunk.text)?;
+                    let text = read::chunk_text(conn, chunk).during("reading chunks")?;
+                    self.add(rows::kind_code(VectorKind::Chunk), id, &text)?;
                 }
             }
             let Some(last) = page.last() else { break };

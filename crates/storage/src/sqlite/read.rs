@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use graphloom_core::{
     Allowed, Chunk, ChunkCounts, ChunkExtraction, ChunkId, ContentHash, Document, DocumentId, DocumentStatus,
     Entity, EntityKey, Extraction, ExtractionKey, Fact, GraphKey, Job, Mention, QueueState, RejectReason,
-    Relation, RelationKey, Renewal, StatusKind, StoreCounts, Summary, SummaryKey, Timestamp, TrackId,
-    VectorKind,
+    Relation, RelationKey, Renewal, Situation, SituationKey, StatusKind, StoreCounts, Summary, SummaryKey,
+    Timestamp, TrackId, VectorKind, indexed_text,
 };
 use rusqlite::{CachedStatement, Connection, OptionalExtension, Params, Result, Row, params};
 
@@ -73,7 +73,8 @@ pub(super) fn documents_of_content(conn: &Connection, hash: &ContentHash) -> Res
 
 pub(super) fn status_counts(conn: &Connection) -> Result<BTreeMap<StatusKind, u64>> {
     let sql = "SELECT coalesce(j.state, 0),
-            EXISTS (SELECT 1 FROM chunks c WHERE c.document = d.id AND c.state >= 2), count(*)
+            EXISTS (SELECT 1 FROM chunks c WHERE c.document = d.id AND c.state >= 2) OR d.id IN (
+                SELECT c.document FROM situations s JOIN chunks c ON c.id = s.chunk WHERE s.text IS NULL), count(*)
          FROM documents d LEFT JOIN jobs j ON j.document = d.id GROUP BY 1, 2";
     let read = |row: &Row<'_>| {
         // Any chunk that is not well makes the difference, whatever it has.
@@ -165,8 +166,9 @@ pub(super) fn chunk_ids_of(conn: &Connection, documents: &[DocumentId]) -> Resul
 pub(super) fn chunk_counts_of(conn: &Connection, documents: &[DocumentId]) -> Result<Vec<ChunkCounts>> {
     let mut select = conn.prepare_cached(
         "SELECT count(*), count(*) FILTER (WHERE c.state IN (1, 3, 4)), count(*) FILTER (WHERE c.state = 2),
-            count(*) FILTER (WHERE c.state IN (3, 4))
-         FROM documents d JOIN chunks c ON c.document = d.id WHERE d.key = ?1",
+            count(*) FILTER (WHERE c.state IN (3, 4)), count(s.chunk)
+         FROM documents d JOIN chunks c ON c.document = d.id
+            LEFT JOIN situations s ON s.chunk = c.id AND s.text IS NULL WHERE d.key = ?1",
     )?;
     let counts = |row: &Row<'_>| {
         Ok(ChunkCounts {
@@ -174,6 +176,7 @@ pub(super) fn chunk_counts_of(conn: &Connection, documents: &[DocumentId]) -> Re
             extracted: row.get(1)?,
             failed: row.get(2)?,
             damaged: row.get(3)?,
+            unsituated: row.get(4)?,
         })
     };
     documents.iter().map(|document| select.query_row([document.as_str()], counts)).collect()
@@ -199,6 +202,29 @@ pub(super) fn with_text(slicer: &mut Slicer<'_>, (mut chunk, document): (Chunk, 
 pub(super) fn extraction(conn: &Connection, key: &ExtractionKey) -> Result<Option<Extraction>> {
     let sql = query(rows::EXTRACTION, "extractions WHERE key = ?1");
     one(conn, &sql, [key.as_str()], rows::extraction)
+}
+
+pub(super) fn situation(conn: &Connection, chunk: &ChunkId) -> Result<Option<Situation>> {
+    let sql = query(rows::SITUATION, "chunks c JOIN situations s ON s.chunk = c.id WHERE c.key = ?1");
+    one(conn, &sql, [chunk.as_str()], rows::situation)
+}
+
+pub(super) fn situating_text(conn: &Connection, key: &SituationKey) -> Result<Option<String>> {
+    let sql = "SELECT s.text FROM situations s JOIN chunks c ON c.id = s.chunk
+         WHERE s.key = ?1 AND s.text IS NOT NULL ORDER BY c.key LIMIT 1";
+    one(conn, sql, [key.as_str()], |row| row.get(0))
+}
+
+pub(super) fn failed_situations_of(conn: &Connection, document: &DocumentId) -> Result<Vec<(u32, String)>> {
+    let sql = "SELECT c.ordinal, s.reason FROM documents d JOIN chunks c ON c.document = d.id
+            JOIN situations s ON s.chunk = c.id AND s.text IS NULL
+         WHERE d.key = ?1 ORDER BY c.ordinal, c.key";
+    select(conn, sql, [document.as_str()], |row| Ok((row.get(0)?, row.get(1)?)))
+}
+
+pub(super) fn situation_counts(conn: &Connection) -> Result<BTreeMap<String, u64>> {
+    let sql = "SELECT said_by, count(*) FROM situations GROUP BY said_by";
+    Ok(select(conn, sql, [], |row| Ok((row.get(0)?, rows::unsigned(row, 1)?)))?.into_iter().collect())
 }
 
 pub(super) fn reject_counts(conn: &Connection) -> Result<BTreeMap<RejectReason, u64>> {
@@ -403,14 +429,21 @@ pub(super) fn searchable(conn: &Connection, kind: u8, id: &str) -> Result<Option
         if !has_text(conn, VectorKind::Chunk, id)? {
             return Ok(None);
         }
-        let chunk = chunk(conn, &mut Slicer::new(conn), &ChunkId::from_stored(id))?;
-        return Ok(chunk.map(|chunk| chunk.text));
+        let id = ChunkId::from_stored(id);
+        let Some(chunk) = chunk(conn, &mut Slicer::new(conn), &id)? else { return Ok(None) };
+        return chunk_text(conn, &chunk).map(Some);
     }
     if kind == rows::kind_code(VectorKind::Entity) {
         return Ok(entity(conn, &EntityKey::from_stored(id))?.map(|entity| words::entity_text(&entity)));
     }
     let Some(key) = RelationKey::parse(id) else { return Ok(None) };
     Ok(relation(conn, &key)?.map(|relation| words::relation_text(&relation)))
+}
+
+/// What full-text search sees of a chunk.
+pub(super) fn chunk_text(conn: &Connection, chunk: &Chunk) -> Result<String> {
+    let situation = situation(conn, &chunk.id)?;
+    Ok(indexed_text(situation.as_ref().and_then(Situation::text), &chunk.text).into_owned())
 }
 
 /// `SELECT columns FROM rest`.

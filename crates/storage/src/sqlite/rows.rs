@@ -3,8 +3,8 @@
 use graphloom_core::{
     Call, CallOutcome, Chunk, ChunkExtraction, ChunkId, ContentHash, Decision, DecisionId, Document,
     DocumentId, EmbeddingSpec, Entity, EntityKey, Extraction, ExtractionKey, Fact, Format, Job, JobState,
-    Lease, Mention, Records, Reject, Relation, RelationKey, Renewal, Role, Span, Timestamp, VectorKind,
-    Visibility,
+    Lease, Mention, Records, Reject, Relation, RelationKey, Renewal, Role, Situation, SituationKey,
+    SituationOutcome, Span, Timestamp, VectorKind, Visibility,
 };
 use rusqlite::types::Type;
 use rusqlite::{Error, Result, Row};
@@ -132,6 +132,22 @@ pub(super) fn renewal(row: &Row<'_>) -> Result<Renewal> {
         chunk: ChunkId::from_stored(row.get::<_, String>(0)?),
         model: row.get(1)?,
         extraction: extraction_state(row, 2)?,
+    })
+}
+
+/// Of `situations s JOIN chunks c`.
+pub(super) const SITUATION: &str = "c.key, s.key, s.said_by, s.text, s.reason, s.attempts";
+
+pub(super) fn situation(row: &Row<'_>) -> Result<Situation> {
+    let text: Option<String> = row.get(3)?;
+    Ok(Situation {
+        chunk: ChunkId::from_stored(row.get::<_, String>(0)?),
+        key: SituationKey::from_stored(row.get::<_, String>(1)?),
+        by: row.get(2)?,
+        outcome: match text {
+            Some(text) => SituationOutcome::Said { text },
+            None => SituationOutcome::Failed { reason: row.get(4)?, attempts: row.get(5)? },
+        },
     })
 }
 
@@ -292,8 +308,7 @@ pub(super) fn call_outcome(outcome: &CallOutcome) -> (u8, Option<&str>) {
 }
 
 fn role_of(name: &str) -> Option<Role> {
-    let all = [Role::Extract, Role::Keywords, Role::Summarize, Role::Answer, Role::Embed, Role::Rerank];
-    all.into_iter().find(|role| role.name() == name)
+    Role::ALL.into_iter().find(|role| role.name() == name)
 }
 
 pub(super) fn embedding(conn: &rusqlite::Connection) -> Result<Option<EmbeddingSpec>> {

@@ -2,8 +2,8 @@
 
 use graphloom_core::{
     Call, Chunk, ChunkId, ContentHash, Decision, DecisionId, Document, DocumentId, Entity, EntityKey,
-    Extraction, ExtractionKey, Fact, GraphKey, Job, Mention, Relation, RelationKey, Renewal, Summary,
-    Timestamp, VectorEntry, VectorKind,
+    Extraction, ExtractionKey, Fact, GraphKey, Job, Mention, Relation, RelationKey, Renewal, Situation,
+    Summary, Timestamp, VectorEntry, VectorKind,
 };
 use rusqlite::types::ToSql;
 use rusqlite::{Connection, Result, Row, params};
@@ -98,6 +98,12 @@ pub(super) fn renewals(conn: &Connection, after: Option<&ChunkId>, limit: usize)
     let after = after.map(ChunkId::as_str);
     let table = (rows::RENEWAL, "chunks c JOIN renewals r ON r.chunk = c.id", "c.key");
     page(conn, table, one(&after).as_ref().map(|a| a.as_slice()), limit, rows::renewal)
+}
+
+pub(super) fn situations(conn: &Connection, after: Option<&ChunkId>, limit: usize) -> Result<Vec<Situation>> {
+    let after = after.map(ChunkId::as_str);
+    let table = (rows::SITUATION, "chunks c JOIN situations s ON s.chunk = c.id", "c.key");
+    page(conn, table, one(&after).as_ref().map(|a| a.as_slice()), limit, rows::situation)
 }
 
 pub(super) fn extractions(

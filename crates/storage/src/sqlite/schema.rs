@@ -41,6 +41,7 @@ const MIGRATIONS: &[Migration] = &[
     add_tracks_and_renewals,
     add_vector_trees,
     index_leases,
+    add_situations,
 ];
 
 /// Version 1.
@@ -287,6 +288,21 @@ fn add_vector_trees(conn: &Connection) -> rusqlite::Result<()> {
 /// An index of the jobs that hold a lease, which are few of many.
 fn index_leases(conn: &Connection) -> rusqlite::Result<()> {
     conn.execute_batch("CREATE INDEX jobs_leased ON jobs (document) WHERE owner IS NOT NULL;")
+}
+
+/// What situates chunks in their documents.
+fn add_situations(conn: &Connection) -> rusqlite::Result<()> {
+    conn.execute_batch(
+        "
+        -- Text is null where situating failed, and then there are reason and attempts.
+        CREATE TABLE situations (
+            chunk INTEGER PRIMARY KEY REFERENCES chunks ON DELETE CASCADE, key TEXT NOT NULL, said_by TEXT NOT NULL,
+            text TEXT, reason TEXT, attempts INTEGER
+        );
+        CREATE INDEX situations_by_key ON situations (key);
+        CREATE INDEX situations_failed ON situations (chunk) WHERE text IS NULL;
+        ",
+    )
 }
 
 /// The value of a finite half-precision number, as version 1 stored them.
@@ -561,6 +577,16 @@ mod tests {
         let conn = check_open(&path, MIGRATIONS).expect("migrated");
         let leased = read::leased_jobs(&conn).expect("a list");
         assert_eq!(leased[0].lease.as_ref().map(|lease| lease.owner.as_str()), Some("w"));
+    }
+
+    #[test]
+    fn chunks_of_an_older_file_are_not_situated() {
+        let dir = tempfile::tempdir().expect("a folder");
+        let path = dir.path().join("w.graphloom");
+        drop(check_open(&path, &MIGRATIONS[..11]).expect("an older file"));
+        let conn = check_open(&path, MIGRATIONS).expect("migrated");
+        let count = conn.query_row("SELECT count(*) FROM situations", [], |row| row.get(0));
+        assert_eq!(count, Ok(0));
     }
 
     #[test]

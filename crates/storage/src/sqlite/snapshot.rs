@@ -8,8 +8,8 @@ use graphloom_core::{
     Allowed, CacheKind, CacheSize, Call, Chunk, ChunkCounts, ChunkExtraction, ChunkId, ContentHash, Decision,
     DecisionId, Document, DocumentId, EmbeddingSpec, Entity, EntityKey, Extraction, ExtractionKey, Fact,
     GraphKey, Job, LinkGraph, Mention, Projection, QueueState, RejectReason, Relation, RelationKey, Renewal,
-    Revision, Snapshot, StatusKind, StoreCounts, StoreError, Summary, TextQuery, Timestamp, TrackId,
-    VectorEntry, VectorHit, VectorKind, VectorQuery,
+    Revision, Situation, SituationKey, Snapshot, StatusKind, StoreCounts, StoreError, Summary, TextQuery,
+    Timestamp, TrackId, VectorEntry, VectorHit, VectorKind, VectorQuery,
 };
 use rusqlite::Connection;
 
@@ -149,6 +149,25 @@ impl Snapshot for SqliteSnapshot {
         self.each("reading extractions", keys, read::extraction)
     }
 
+    async fn situations(&self, chunks: &[ChunkId]) -> Result<Vec<Option<Situation>>, StoreError> {
+        self.each("reading situations", chunks, read::situation)
+    }
+
+    async fn situating_texts(&self, keys: &[SituationKey]) -> Result<Vec<Option<String>>, StoreError> {
+        self.each("reading situating texts", keys, read::situating_text)
+    }
+
+    async fn failed_situations_of(
+        &self,
+        documents: &[DocumentId],
+    ) -> Result<Vec<Vec<(u32, String)>>, StoreError> {
+        self.each("reading failed situations", documents, read::failed_situations_of)
+    }
+
+    async fn situation_counts(&self) -> Result<BTreeMap<String, u64>, StoreError> {
+        self.read("counting situations", read::situation_counts)
+    }
+
     async fn reject_counts(&self) -> Result<BTreeMap<RejectReason, u64>, StoreError> {
         self.read("counting rejects", read::reject_counts)
     }
@@ -263,6 +282,14 @@ impl Snapshot for SqliteSnapshot {
 
     async fn scan_renewals(&self, after: Option<&ChunkId>, limit: usize) -> Result<Vec<Renewal>, StoreError> {
         self.read("scanning renewals", |conn| scan::renewals(conn, after, limit))
+    }
+
+    async fn scan_situations(
+        &self,
+        after: Option<&ChunkId>,
+        limit: usize,
+    ) -> Result<Vec<Situation>, StoreError> {
+        self.read("scanning situations", |conn| scan::situations(conn, after, limit))
     }
 
     async fn scan_extractions(

@@ -89,7 +89,13 @@ impl Run<'_> {
     async fn finish(&self, ready: &Ready, batch: &mut Batch) -> Result<(), Stop> {
         if ready.document.visibility == Visibility::Staged {
             batch.activate_documents.push(ready.document.id.clone());
-            embed(self.engine, chunk_texts(&ready.chunks), Some(&ready.document.id), batch).await?;
+            let ids: Vec<ChunkId> = ready.chunks.iter().map(|chunk| chunk.id.clone()).collect();
+            let situations = self.engine.store.snapshot().await?.situations(&ids).await?;
+            let situating = situations.iter().flatten();
+            let situating =
+                situating.filter_map(|it| Some((it.chunk.clone(), it.text()?.to_owned()))).collect();
+            let texts = chunk_texts(&ready.chunks, &situating);
+            embed(self.engine, texts, Some(&ready.document.id), batch).await?;
         }
         batch
             .require

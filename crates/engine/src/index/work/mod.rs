@@ -9,6 +9,7 @@ mod merge;
 mod permits;
 mod prepare;
 mod report;
+mod situate;
 mod step;
 mod stop;
 
@@ -20,7 +21,7 @@ use graphloom_core::{Batch, ProgressSink};
 
 pub use extract::MAX_DAMAGED_ATTEMPTS;
 pub(super) use lease::release_leases;
-pub(super) use prepare::Ready;
+pub(super) use prepare::{Ready, chunk_texts};
 pub(super) use stop::{chain, needs_a_person};
 
 use super::settle::settle;
@@ -64,7 +65,7 @@ pub(super) struct Run<'a> {
     progress: ProgressSink<'a>,
     /// Held from before a call until its result is committed, so a crash costs no more calls than there are permits.
     calls: Permits,
-    report: Mutex<RunReport>,
+    pub(super) report: Mutex<RunReport>,
 }
 
 impl<'a> Run<'a> {

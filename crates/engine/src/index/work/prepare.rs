@@ -3,10 +3,12 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use graphloom_core::{
-    Batch, Chunk, ChunkId, Document, Extraction, ExtractionKey, Job, JobState, Stage, VectorKind, Visibility,
+    Chunk, ChunkId, Document, DocumentId, Extraction, ExtractionKey, Job, JobState, Stage, StoreError,
+    VectorKind, Visibility, indexed_text,
 };
 
 use super::Run;
+use super::situate::Situated;
 use super::stop::Stop;
 use crate::graph::embed;
 use crate::index::IndexError;
@@ -20,6 +22,8 @@ pub(in super::super) struct Ready {
     pub(in super::super) unstored: BTreeMap<ExtractionKey, Extraction>,
     /// The chunks that were asked about anew, where the document is in the graph already.
     pub(in super::super) renewed: Option<BTreeSet<ChunkId>>,
+    /// Chunks whose situating failed.
+    pub(in super::super) unsituated: u32,
 }
 
 impl Ready {
@@ -43,21 +47,38 @@ impl Run<'_> {
                 return Err(stop);
             }
             if job.state == JobState::Accepted {
-                self.embed_chunks(&mut job, &document, &chunks).await?;
+                let situated = self.situate(&mut job, &document, &chunks, false).await?;
+                self.embed_chunks(&mut job, &document, &chunks, situated).await?;
             }
             self.extract(&mut job, &document, &mut chunks).await
         };
         match prepared.await {
-            Ok(unstored) => Ok(Some(Ready { job, document, chunks, unstored, renewed: None })),
+            Ok(unstored) => {
+                let unsituated = self.unsituated(&document.id).await?;
+                Ok(Some(Ready { job, document, chunks, unstored, renewed: None, unsituated }))
+            }
             Err(stop) => self.stop(&job, &document, stop).await,
         }
     }
 
+    /// How many of a document's chunks could not be situated.
+    pub(in super::super) async fn unsituated(&self, document: &DocumentId) -> Result<u32, StoreError> {
+        let snapshot = self.engine.store.snapshot().await?;
+        let failed = snapshot.failed_situations_of(std::slice::from_ref(document)).await?;
+        Ok(failed.iter().map(Vec::len).sum::<usize>() as u32)
+    }
+
     /// Makes the chunks of a live document findable by vector; those of a staged one wait for the merge.
-    async fn embed_chunks(&self, job: &mut Job, document: &Document, chunks: &[Chunk]) -> Result<(), Stop> {
-        let mut batch = Batch::default();
+    async fn embed_chunks(
+        &self,
+        job: &mut Job,
+        document: &Document,
+        chunks: &[Chunk],
+        situated: Situated,
+    ) -> Result<(), Stop> {
+        let Situated { texts, mut batch, .. } = situated;
         if document.visibility == Visibility::Live {
-            embed(self.engine, chunk_texts(chunks), Some(&document.id), &mut batch).await?;
+            embed(self.engine, chunk_texts(chunks, &texts), Some(&document.id), &mut batch).await?;
         }
         if let Err(error) = self.commit_step(job, JobState::Chunked, batch.clone()).await {
             if error.is_conflict() {
@@ -70,6 +91,16 @@ impl Run<'_> {
     }
 }
 
-pub(super) fn chunk_texts(chunks: &[Chunk]) -> Vec<(VectorKind, String, String)> {
-    chunks.iter().map(|chunk| (VectorKind::Chunk, chunk.id.to_string(), chunk.text.clone())).collect()
+/// What is embedded of these chunks.
+///
+/// - `situating`: the situating texts of those that have one.
+pub(in super::super) fn chunk_texts<'a>(
+    chunks: impl IntoIterator<Item = &'a Chunk>,
+    situating: &BTreeMap<ChunkId, String>,
+) -> Vec<(VectorKind, String, String)> {
+    let text = |chunk: &Chunk| {
+        let text = indexed_text(situating.get(&chunk.id).map(String::as_str), &chunk.text);
+        (VectorKind::Chunk, chunk.id.to_string(), text.into_owned())
+    };
+    chunks.into_iter().map(text).collect()
 }

@@ -12,6 +12,10 @@ impl Run<'_> {
         }
     }
 
+    pub(in super::super) fn tell(&self, progress: Progress) {
+        (self.progress)(progress);
+    }
+
     pub(super) fn over_budget(&self, what: String) {
         self.count(|report| {
             report.over_budget.get_or_insert(what);
@@ -33,13 +37,14 @@ impl Run<'_> {
         };
         let failed = count(|extraction| matches!(extraction, ChunkExtraction::Failed { .. }));
         let damaged = count(|extraction| matches!(extraction, ChunkExtraction::Damaged { .. }));
+        let unsituated = ready.unsituated;
         self.count(|report| {
             report.finished += 1;
-            report.incomplete += u32::from(failed + damaged > 0);
+            report.incomplete += u32::from(failed + damaged + unsituated > 0);
         });
         let (document, source) = (ready.document.id.clone(), ready.document.source.clone());
         let chunks = ready.chunks.len() as u32;
-        (self.progress)(Progress::Finished { document, source, chunks, failed, damaged });
+        (self.progress)(Progress::Finished { document, source, chunks, failed, damaged, unsituated });
     }
 
     pub(super) fn stopped(&self, document: &Document, reason: String) {
@@ -61,7 +66,13 @@ impl Run<'_> {
         (self.progress)(Progress::ChunkDamaged { document, source, ordinal, reason: reason.to_owned() });
     }
 
-    pub(super) fn advanced(&self, document: &Document, stage: Stage, done: usize, total: usize) {
+    pub(super) fn chunk_unsituated(&self, document: &Document, ordinal: u32, reason: &str) {
+        self.count(|report| report.unsituated_chunks += 1);
+        let (document, source) = (document.id.clone(), document.source.clone());
+        (self.progress)(Progress::ChunkUnsituated { document, source, ordinal, reason: reason.to_owned() });
+    }
+
+    pub(in super::super) fn advanced(&self, document: &Document, stage: Stage, done: usize, total: usize) {
         let (document, source) = (document.id.clone(), document.source.clone());
         (self.progress)(Progress::Advanced {
             document,

@@ -48,13 +48,20 @@ impl Run<'_> {
                 Some(Job { state: JobState::Merged, .. } | Job { lease: Some(_), .. }) | None => {
                     Batch { append_calls, ..Batch::default() }
                 }
-                Some(Job { lease: None, .. }) => {
+                Some(Job { lease: None, state, .. }) => {
+                    // Where chunks are embedded already, their situations must stay those of their vectors.
+                    let may_situate = match state {
+                        JobState::Accepted | JobState::Cancelled => true,
+                        JobState::Chunked | JobState::Merged | JobState::Failed { .. } => false,
+                    };
+                    let put_situations = if may_situate { paid.put_situations.clone() } else { Vec::new() };
                     let answered = |(_, extraction): &&(ChunkId, ChunkExtraction)| extraction.key().is_some();
                     Batch {
                         require: vec![Require::Lease { document: document.clone(), lease: None }],
                         embedding: paid.embedding.clone(),
                         put_vectors: paid.put_vectors.clone(),
                         put_extractions: paid.put_extractions.clone(),
+                        put_situations,
                         set_extractions: paid.set_extractions.iter().filter(answered).cloned().collect(),
                         append_calls,
                         ..Batch::default()

@@ -1,5 +1,6 @@
 //! The searches of what a question sees of one snapshot, and their hits made one.
 
+mod fused;
 mod global;
 mod local;
 mod naive;
@@ -23,7 +24,8 @@ pub(super) struct Hits {
     pub(super) entities: Vec<FoundEntity>,
     /// Relations with their cosine, each once.
     pub(super) relations: Vec<(Relation, Option<f32>)>,
-    /// Chunks found by their own vectors, with their cosine, or by a walk, with their PageRank.
+    /// Chunks found by their own vectors, with their cosine, by vectors and words, with their fused score, or by a walk, with
+    /// their PageRank.
     pub(super) chunks: Vec<(ChunkId, f32)>,
     /// How a walk came to the first of the chunks.
     pub(super) paths: Vec<ChunkPath>,
@@ -39,6 +41,10 @@ pub(super) async fn search(
 ) -> Result<Hits, QueryError> {
     if let Some(prior) = plan.walk {
         return walked::search(scope, question, prior, vectors, facts).await;
+    }
+    if let (true, Some(vector)) = (plan.fused, &vectors.question) {
+        let chunks = fused::search(scope, question, vector).await?;
+        return Ok(Hits { chunks, ..Hits::default() });
     }
     let local = match &vectors.low_level {
         Some(vector) => local::search(scope, question, vector).await?,

@@ -263,5 +263,5 @@ fn passage(source: &str, number: usize, text: &str) -> Passage {
         visibility: Visibility::Live,
         added_at: Timestamp(0),
     };
-    Passage { chunk, document, arm: Arm::Vector, score: None, rerank_score: None }
+    Passage { chunk, document, arm: Arm::Vector, score: None, rerank_score: None, situating: None }
 }

@@ -33,6 +33,7 @@ impl World {
             store: Arc::new(MemoryStore::new(WorkspaceId::default())),
             models: Models {
                 extract: None,
+                situator: crate::situate::Situator::Off,
                 keywords: None,
                 summarize: None,
                 answer: None,

@@ -347,14 +347,19 @@ async fn items(snapshot: &dyn Snapshot, ids: &[DocumentId]) -> Result<Vec<Docume
 }
 
 fn item(state: DocumentState, track_id: Option<String>, begin: &str) -> DocumentItem {
-    let DocumentState { document, status, failed_chunks, damaged_chunks, .. } = state;
-    let first = failed_chunks.first().or(damaged_chunks.first());
+    let DocumentState { document, status, failed_chunks, damaged_chunks, unsituated_chunks, .. } = state;
+    let first = failed_chunks.first().or(damaged_chunks.first()).or(unsituated_chunks.first());
     let first = first.map(|(ordinal, reason)| format!("chunk {ordinal}: {reason}")).unwrap_or_default();
     let (chunks_count, error_msg) = match &status {
         DocumentStatus::Waiting => (None, None),
         DocumentStatus::Indexing { chunks, .. } | DocumentStatus::Ready { chunks } => (Some(*chunks), None),
-        DocumentStatus::Incomplete { failed, damaged, chunks } => {
-            let what = format!("{failed} chunks failed and {damaged} lost records of {chunks}; {first}");
+        DocumentStatus::Incomplete { failed, damaged, unsituated, chunks } => {
+            let situated = match unsituated {
+                0 => String::new(),
+                unsituated => format!(", {unsituated} not situated"),
+            };
+            let what =
+                format!("{failed} chunks failed and {damaged} lost records{situated} of {chunks}; {first}");
             (Some(*chunks), Some(what))
         }
         DocumentStatus::Failed { reason } => (None, Some(reason.clone())),

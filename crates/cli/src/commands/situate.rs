@@ -1,0 +1,96 @@
+//! `graphloom situate`: chunks of documents in the graph situated as the configuration says now.
+
+use std::sync::Arc;
+
+use graphloom_core::{DocumentFilter, DocumentId, Visibility};
+use graphloom_engine::Engine;
+use graphloom_engine::index::{self, Estimator, SituatingPlan};
+use serde::Serialize;
+
+use super::indexing::Ran;
+use super::{App, estimate, indexing};
+use crate::args::SituateArgs;
+use crate::fault::Exit;
+use crate::interrupt::Interrupt;
+use crate::output::progress::ProgressView;
+use crate::output::render::count;
+use crate::{documents, wire};
+
+#[derive(Serialize)]
+struct Summary {
+    event: &'static str,
+    #[serde(flatten)]
+    plan: SituatingPlan,
+    run: Ran,
+}
+
+/// Situates what is not situated as configured, and embeds again what that changes.
+pub(crate) async fn run(app: &App, args: &SituateArgs) -> anyhow::Result<Exit> {
+    wire::require_workspace(&app.config)?;
+    if args.estimate {
+        let engine = wire::estimating(app).await?;
+        let ids = named(app, &engine, args).await?;
+        let mut estimator = Estimator::new(&engine, wire::embeds_by_service(&engine));
+        estimator.situate(&ids).await?;
+        estimate::print(app, estimator.finish())?;
+        return Ok(Exit::Done);
+    }
+    let worker = wire::register_worker(&app.config)?;
+    let view = Arc::new(ProgressView::new(app.output));
+    let indexing = wire::indexing(app, &worker, indexing::listener(&view), args.spending.budget).await?;
+    let ids = named(app, &indexing.engine, args).await?;
+    let plan = index::plan_situating(&indexing.engine, &ids, &wire::gone(&app.config)).await?;
+    let what = format_args!(
+        "{} of {} to be situated otherwise",
+        count(plan.chunks, "chunk"),
+        count(plan.changed.len() as u64, "document")
+    );
+    app.output.note(what);
+    let interrupt = Interrupt::listen()?;
+    let run = indexing::situate(&indexing, &interrupt, &view, &plan.changed).await?;
+    let summary = Summary { event: "summary", plan, run };
+    if app.output.json {
+        app.output.json(&summary)?;
+    } else {
+        print(app, &summary)?;
+    }
+    summary.run.say_end(app);
+    Ok(match summary.run.exit() {
+        Exit::Done if !summary.plan.busy.is_empty() => Exit::Partly,
+        exit => exit,
+    })
+}
+
+/// The documents that are named, or all; of a source with a new version that is not yet in use, the one in use.
+async fn named(app: &App, engine: &Engine, args: &SituateArgs) -> anyhow::Result<Vec<DocumentId>> {
+    let snapshot = engine.store.snapshot().await?;
+    let snapshot = snapshot.as_ref();
+    let found = match args.documents.is_empty() && args.track.is_empty() {
+        true => DocumentFilter::default().select(snapshot).await?,
+        false => {
+            let ids = documents::find_all(snapshot, &args.documents, &args.track, &app.current_dir).await?;
+            snapshot.documents(&ids).await?.into_iter().flatten().collect()
+        }
+    };
+    let live = found.into_iter().filter(|document| document.visibility == Visibility::Live);
+    Ok(live.map(|document| document.id).collect())
+}
+
+fn print(app: &App, summary: &Summary) -> anyhow::Result<()> {
+    let situated = summary.run.report.as_ref().map_or(0, |report| report.situated);
+    app.output.line(format_args!("{} situated otherwise than before", count(situated, "chunk")))?;
+    let SituatingPlan { unchanged, busy, not_ready, .. } = &summary.plan;
+    for (documents, what) in [
+        (unchanged, "situated like this already"),
+        (busy, "left to the process that works on it now"),
+        (
+            not_ready,
+            "not in the graph yet; `graphloom work` and `graphloom retry` situate it on the way there",
+        ),
+    ] {
+        if !documents.is_empty() {
+            app.output.line(format_args!("{} {what}", count(documents.len() as u64, "document")))?;
+        }
+    }
+    summary.run.print(app, "situate")
+}

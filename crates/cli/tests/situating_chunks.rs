@@ -1,0 +1,99 @@
+//! Chunks are found by where they stand in their document, by its title and headings or in a model's words.
+
+mod common;
+
+use common::Graphloom;
+use common::model::ScriptedModel;
+use serde_json::json;
+
+/// Two sections; the second names its company in the title only.
+fn report() -> Graphloom {
+    let graphloom =
+        Graphloom::new().with("GRAPHLOOM_CHUNK_TOKENS", "24").with("GRAPHLOOM_CHUNK_OVERLAP", "0");
+    graphloom.write(
+        "docs/report.md",
+        "# Zephyrine annual report\n\n## Outlook\n\nMills will need more gears next year, and the axles that go with \
+         them.\n\n## Revenue\n\nIt grew by three percent, mostly in the second half of the year.\n",
+    );
+    graphloom
+}
+
+fn hits(graphloom: &Graphloom, text: &str) -> Vec<String> {
+    let found = graphloom.json(&["search", text]);
+    let passages = found["passages"].as_array().expect("a list");
+    passages.iter().map(|it| it["chunk"]["text"].as_str().expect("a text").trim().to_owned()).collect()
+}
+
+#[test]
+fn headings_make_a_passage_found_by_its_title_and_quotes_keep_its_own_words() {
+    let graphloom = report();
+    graphloom.ok(&["add", "docs", "--contextual", "headings"]);
+    let status = graphloom.json(&["status"]);
+    assert_eq!(status["situated"]["headings"], status["counts"]["chunks"]);
+    let asked = ["ask", "How much did Zephyrine revenue grow?", "--mode", "contextual", "--context-only"];
+    let found = graphloom.json(&asked);
+    let first = found["chunks"][0]["chunk"]["text"].as_str().expect("a text");
+    assert!(first.starts_with("## Revenue"), "{first}");
+    assert!(
+        !found["context"].as_str().expect("a text").contains('→'),
+        "the context holds the documents' own words"
+    );
+    let answer = graphloom.json(&["ask", "What grew by three percent?", "--mode", "contextual"]);
+    let quote = answer["citations"][0]["quote"].as_str().expect("a quote");
+    assert!(quote.contains("grew by three percent") && !quote.contains('→'), "{quote}");
+    graphloom.run(&["check"]).exits(0);
+
+    let plain = report();
+    plain.ok(&["add", "docs"]);
+    assert_ne!(graphloom.hash(), plain.hash());
+    graphloom.run(&["situate", "--contextual", "off"]).exits(0).says("situated otherwise than before");
+    assert_eq!(graphloom.hash(), plain.hash(), "without the option nothing of it is left");
+    let again = graphloom.run(&["situate", "--contextual", "headings"]).exits(0);
+    again.says("situated otherwise than before");
+    graphloom
+        .run(&["situate", "--contextual", "headings"])
+        .exits(0)
+        .says("1 document situated like this already");
+    plain.ok(&["rm", "docs/report.md"]);
+    plain.ok(&["add", "docs", "--contextual", "headings"]);
+    assert_eq!(graphloom.hash(), plain.hash());
+}
+
+#[test]
+fn a_model_says_where_chunks_stand_and_a_failed_one_is_listed_and_tried_again() {
+    let model = ScriptedModel::start();
+    model.answer_with("From the Quillfeather minutes.");
+    model.refuse(Some("<passage>\n## Revenue"));
+    let graphloom = report()
+        .with("GRAPHLOOM_BASE_URL", &model.base_url())
+        .with("GRAPHLOOM_CONTEXT_LLM", "openai:scripted")
+        .with("GRAPHLOOM_CONTEXTUAL", "model");
+    let estimate = graphloom.json(&["add", "docs", "--estimate"]);
+    assert_eq!(
+        (&estimate["steps"][0]["step"], &estimate["steps"][0]["role"]),
+        (&json!("situate"), &json!("context"))
+    );
+    let added = graphloom.run(&["add", "docs"]).exits(3);
+    added.says("not situated");
+    let status = graphloom.run(&["status"]).exits(0);
+    status.says("1 of ").says("not situated: ").says("`graphloom retry`");
+    let found = hits(&graphloom, "Quillfeather");
+    assert!(!found.is_empty() && !found.iter().any(|text| text.contains("Quillfeather")), "{found:?}");
+
+    let otherwise = graphloom.run(&["retry", "--contextual", "headings"]).exits(3);
+    otherwise.says("1 chunk not situated by openai:scripted");
+    model.refuse(None);
+    graphloom.run(&["retry"]).exits(0).says("1 chunk situated");
+    graphloom.run(&["status", "--status", "ready"]).exits(0).says("docs/report.md: ready");
+    graphloom.run(&["check"]).exits(0);
+    graphloom.run(&["cost"]).exits(0).says("context");
+}
+
+#[test]
+fn a_model_that_is_missing_is_told_before_anything_is_stored() {
+    let graphloom = report();
+    let refused = graphloom.run(&["add", "docs", "--contextual", "model"]).exits(2);
+    refused.says("no model is configured").says("set context_llm or --llm");
+    graphloom.run(&["add", "docs", "--contextual", "titles"]).exits(2).says("off, headings or model");
+    assert!(!graphloom.path(".graphloom").join("default.graphloom").exists());
+}

@@ -1,0 +1,294 @@
+//! Situating chunks: a few words that say where in its document a chunk stands, read by both indexes before the chunk's own.
+//!
+//! A chunk that says "its revenue grew by 3%" is found by neither word nor vector of the company. Source: Anthropic,
+//! "Introducing Contextual Retrieval", 2024. What differs from it is told in docs/methods/contextual.md.
+
+mod part;
+
+use std::sync::Arc;
+
+use graphloom_core::{
+    Call, CallOutcome, ChatMessage, ChatRequest, ChatRole, Chunk, Clock, Document, DocumentId, LanguageModel,
+    ModelError, Role, SituationKey,
+};
+
+use crate::extract::{after_thinking, ask};
+use crate::prompt::{CONTEXT_DOCUMENT, CONTEXT_PASSAGE, Prompts};
+use crate::text::Tokenizer;
+use part::Parts;
+pub use part::{HEAD_TOKENS, MAX_DOCUMENT_TOKENS};
+
+/// The name of the rule that situates chunks by title and headings.
+pub const HEADINGS: &str = "headings";
+/// Most tokens of a situating text; a longer one would drown the chunk's own words.
+pub const MAX_SITUATING_TOKENS: u32 = 256;
+/// Most characters of a title.
+const MAX_TITLE_CHARS: usize = 80;
+/// Most tokens of an answer, that of the source; a model that thinks first is given [`THINKING_OUTPUT_TOKENS`] where it
+/// used them up.
+const OUTPUT_TOKENS: u32 = 1000;
+const THINKING_OUTPUT_TOKENS: u32 = 8000;
+
+/// What situates chunks in their documents.
+#[derive(Clone, Default)]
+pub enum Situator {
+    /// Nothing: chunks are indexed by their own words.
+    #[default]
+    Off,
+    /// The document's title and the headings above the chunk.
+    Headings,
+    /// A model that reads the document with the chunk.
+    Model(Arc<dyn LanguageModel>),
+}
+
+impl Situator {
+    /// Who says the situating texts; `None` where there are none.
+    pub fn name(&self) -> Option<&str> {
+        match self {
+            Self::Off => None,
+            Self::Headings => Some(HEADINGS),
+            Self::Model(model) => Some(model.name()),
+        }
+    }
+}
+
+/// How one chunk is to be situated.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Wanted {
+    /// Not at all.
+    Nothing,
+    /// In these words, which cost nothing.
+    Words {
+        /// The key they are stored under.
+        key: SituationKey,
+        /// The situating text.
+        text: String,
+    },
+    /// As a model answers this.
+    Asked(SituatingQuestion),
+}
+
+/// What a model is asked about one chunk.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct SituatingQuestion {
+    /// Hash of model and question.
+    pub(crate) key: SituationKey,
+    /// The document, or the part of it around the chunk: the same for all chunks that are situated in it.
+    pub(crate) opening: Arc<str>,
+    /// The chunk and what is asked.
+    pub(crate) passage: String,
+}
+
+impl SituatingQuestion {
+    /// The prompt, which begins with the opening.
+    pub(crate) fn prompt(&self) -> String {
+        format!("{}\n\n{}", self.opening, self.passage)
+    }
+}
+
+/// How each of a document's chunks is to be situated, in order. `text` is the document's; only models need it.
+///
+/// A document of one chunk is situated by its title, whoever situates the others: the chunk is all that could be read.
+pub(crate) fn plan(
+    situator: &Situator,
+    prompts: &Prompts,
+    tokenizer: Tokenizer,
+    document: &Document,
+    text: &str,
+    chunks: &[Chunk],
+) -> Vec<Wanted> {
+    let by_headings = |chunk: &Chunk| {
+        let text = headings_of(document, chunk);
+        Wanted::Words { key: SituationKey::new(&[HEADINGS, &text]), text }
+    };
+    match situator {
+        Situator::Off => vec![Wanted::Nothing; chunks.len()],
+        Situator::Headings => chunks.iter().map(by_headings).collect(),
+        Situator::Model(_) if chunks.len() < 2 => chunks.iter().map(by_headings).collect(),
+        Situator::Model(model) => {
+            let parts = Parts::of(text, tokenizer);
+            let openings: Vec<Arc<str>> = parts
+                .texts()
+                .map(|part| {
+                    let variables = [("title", document.title.as_str()), ("document", part.as_str())];
+                    prompts.render(CONTEXT_DOCUMENT, &variables).into()
+                })
+                .collect();
+            let language = prompts.language("the document's language", ", names as in the document");
+            let question = |chunk: &Chunk| {
+                let opening = Arc::clone(&openings[parts.around(chunk.span)]);
+                let variables = [("text", chunk.text.as_str()), ("language", language.as_str())];
+                let passage = prompts.render(CONTEXT_PASSAGE, &variables);
+                let key = SituationKey::new(&[model.name(), &opening, &passage]);
+                Wanted::Asked(SituatingQuestion { key, opening, passage })
+            };
+            chunks.iter().map(question).collect()
+        }
+    }
+}
+
+/// The title and the headings above a chunk, outermost first; a title that the first heading repeats is said once.
+fn headings_of(document: &Document, chunk: &Chunk) -> String {
+    let title: String = document.title.trim().chars().take(MAX_TITLE_CHARS).collect();
+    let repeated = title.is_empty() || chunk.breadcrumb.first().is_some_and(|first| *first == title);
+    let levels = (!repeated).then_some(title).into_iter().chain(chunk.breadcrumb.iter().cloned());
+    levels.collect::<Vec<_>>().join(" → ")
+}
+
+/// What the model says, on one line and at most [`MAX_SITUATING_TOKENS`] long, and the ledger's rows. `is_shared` says
+/// whether other questions begin with the same opening, so that it is worth a place in the provider's cache.
+pub(crate) async fn situate_by_model(
+    question: &SituatingQuestion,
+    is_shared: bool,
+    model: &dyn LanguageModel,
+    document: &DocumentId,
+    tokenizer: Tokenizer,
+    clock: &dyn Clock,
+) -> (Result<String, ModelError>, Vec<Call>) {
+    let mut calls = Vec::new();
+    for limit in [OUTPUT_TOKENS, THINKING_OUTPUT_TOKENS] {
+        let request = ChatRequest {
+            messages: vec![ChatMessage::new(ChatRole::User, question.prompt())],
+            max_output_tokens: Some(limit),
+            temperature: Some(0.0),
+            shared_prefix_bytes: if is_shared { question.opening.len() } else { 0 },
+            ..ChatRequest::default()
+        };
+        let (answer, call) = ask(model, request, Role::Context, Some(document), clock).await;
+        let cut = call.outcome == CallOutcome::Truncated;
+        calls.push(call);
+        let answer = match answer {
+            Ok(answer) => answer,
+            Err(error) => return (Err(error), calls),
+        };
+        let words: Vec<&str> = after_thinking(&answer).1.split_whitespace().collect();
+        let text = words.join(" ");
+        if !text.is_empty() {
+            return (Ok(tokenizer.truncate(&text, MAX_SITUATING_TOKENS).trim_end().to_owned()), calls);
+        }
+        if !cut {
+            break;
+        }
+    }
+    let what = "the answer is empty".to_owned();
+    (Err(ModelError::Malformed { model: model.name().to_owned(), what }), calls)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use graphloom_core::{
+        ChatStream, ChunkExtraction, ChunkId, ContentHash, Format, Span, Timestamp, Visibility,
+    };
+
+    use super::*;
+
+    struct Silent;
+
+    #[async_trait::async_trait]
+    impl LanguageModel for Silent {
+        fn name(&self) -> &str {
+            "silent"
+        }
+
+        async fn chat(&self, _: ChatRequest) -> Result<ChatStream, ModelError> {
+            Err(ModelError::Malformed { model: "silent".to_owned(), what: "never asked".to_owned() })
+        }
+    }
+
+    fn document(title: &str, text: &str) -> Document {
+        let content_hash = ContentHash::of(text.as_bytes());
+        Document {
+            id: DocumentId::new("a.md", &content_hash),
+            source: "a.md".to_owned(),
+            title: title.to_owned(),
+            content_hash,
+            text_bytes: text.len() as u64,
+            format: Format::Markdown,
+            encoding: "UTF-8".to_owned(),
+            lines_match_source: true,
+            parts: Vec::new(),
+            meta: BTreeMap::new(),
+            visibility: Visibility::Live,
+            added_at: Timestamp(0),
+        }
+    }
+
+    /// Chunks of so many bytes each.
+    fn chunks(of: &Document, text: &str, bytes: usize, headings: &[&str]) -> Vec<Chunk> {
+        let spans =
+            (0..text.len()).step_by(bytes).map(|start| Span::new(start, (start + bytes).min(text.len())));
+        let chunk = |(ordinal, span): (usize, Span)| Chunk {
+            id: ChunkId::new(&of.id, ordinal as u32, span.start, span.end),
+            document: of.id.clone(),
+            ordinal: ordinal as u32,
+            span,
+            token_count: 1,
+            breadcrumb: headings.iter().map(|&heading| heading.to_owned()).collect(),
+            text: span.slice(text).expect("a span of the text").to_owned(),
+            extraction: ChunkExtraction::Pending,
+        };
+        spans.enumerate().map(chunk).collect()
+    }
+
+    fn check_plan(situator: &Situator, text: &str, bytes: usize) -> Vec<Wanted> {
+        let document = document("Annual report", text);
+        let chunks = chunks(&document, text, bytes, &[]);
+        plan(situator, &Prompts::default(), Tokenizer, &document, text, &chunks)
+    }
+
+    fn check_headings(title: &str, headings: &[&str]) -> String {
+        let document = document(title, "text");
+        headings_of(&document, &chunks(&document, "text", 4, headings)[0])
+    }
+
+    #[test]
+    fn headings_follow_the_title_which_is_said_once() {
+        assert_eq!(check_headings("Report", &["2023", "Revenue"]), "Report → 2023 → Revenue");
+        assert_eq!(check_headings("Report", &["Report", "Revenue"]), "Report → Revenue");
+        assert_eq!(check_headings(" Report ", &[]), "Report");
+        assert_eq!(check_headings("", &[]), "");
+        assert_eq!(check_headings(&"ä".repeat(200), &[]).chars().count(), MAX_TITLE_CHARS);
+    }
+
+    #[test]
+    fn all_chunks_of_a_document_are_asked_about_after_the_same_opening() {
+        let wanted = check_plan(&Situator::Model(Arc::new(Silent)), "Acme sold gears. It grew by 3%.", 16);
+        let questions: Vec<&SituatingQuestion> = (wanted.iter())
+            .map(|wanted| match wanted {
+                Wanted::Asked(question) => question,
+                Wanted::Nothing | Wanted::Words { .. } => panic!("{wanted:?}"),
+            })
+            .collect();
+        assert_eq!(questions.len(), 2);
+        assert_eq!(questions[0].opening, questions[1].opening);
+        assert_ne!(questions[0].key, questions[1].key);
+        assert!(questions.iter().all(|question| question.prompt().starts_with(&*question.opening)));
+        insta::assert_snapshot!("situate", questions[1].prompt());
+    }
+
+    #[test]
+    fn a_document_of_one_chunk_is_situated_by_its_title_without_a_question() {
+        let by_headings = check_plan(&Situator::Headings, "Acme sold gears.", 99);
+        assert_eq!(check_plan(&Situator::Model(Arc::new(Silent)), "Acme sold gears.", 99), by_headings);
+        assert!(matches!(&by_headings[..], [Wanted::Words { text, .. }] if text == "Annual report"));
+        assert_eq!(check_plan(&Situator::Off, "Acme sold gears.", 8), [Wanted::Nothing, Wanted::Nothing]);
+    }
+
+    #[test]
+    fn the_language_asked_for_is_part_of_the_question() {
+        let mut french = Prompts::default();
+        french.set_language("French");
+        let document = document("Report", "one two");
+        let chunks = chunks(&document, "one two", 4, &[]);
+        let situator = Situator::Model(Arc::new(Silent));
+        let wanted = plan(&situator, &french, Tokenizer, &document, "one two", &chunks);
+        let Some(Wanted::Asked(question)) = wanted.first() else { panic!("{wanted:?}") };
+        assert!(
+            question.passage.contains("in French, names as in the document, what"),
+            "{}",
+            question.passage
+        );
+    }
+}

@@ -1,0 +1,105 @@
+//! Parts of a document that a model reads with its chunks: the whole of it where it is short enough.
+
+use std::ops::Range;
+
+use graphloom_core::Span;
+
+use crate::text::Tokenizer;
+
+/// Tokens of a document up to which the whole of it is sent. Longer ones are cut into parts of as many, each beginning in the
+/// middle of the one before or earlier, so that around the middle of a chunk a quarter of a part is read on either side.
+pub const MAX_DOCUMENT_TOKENS: usize = 8000;
+/// Tokens of the document's beginning that stand before every other part: what it is mostly stands there.
+pub const HEAD_TOKENS: usize = 500;
+/// Stands for what is left out.
+const LEFT_OUT: &str = "[…]";
+
+/// The parts of one text.
+pub(super) struct Parts<'a> {
+    text: &'a str,
+    /// Where the beginning ends that stands before every part but the first.
+    head: usize,
+    parts: Vec<Range<usize>>,
+}
+
+impl<'a> Parts<'a> {
+    pub(super) fn of(text: &'a str, tokenizer: Tokenizer) -> Self {
+        let map = tokenizer.map(text);
+        if map.len() <= MAX_DOCUMENT_TOKENS {
+            let whole = 0..text.len();
+            return Self { text, head: 0, parts: vec![whole] };
+        }
+        let mut parts = map.windows(text, 0..text.len(), MAX_DOCUMENT_TOKENS, MAX_DOCUMENT_TOKENS / 2);
+        if let Some(last) = parts.last_mut() {
+            // As long as the others, though it begins earlier.
+            last.start = text.floor_char_boundary(map.back(text.len(), MAX_DOCUMENT_TOKENS));
+        }
+        Self { text, head: tokenizer.truncate(text, HEAD_TOKENS as u32).len(), parts }
+    }
+
+    /// What is sent of each part, in order.
+    pub(super) fn texts(&self) -> impl Iterator<Item = String> {
+        self.parts.iter().map(|part| {
+            let own = &self.text[part.clone()];
+            let (before, after) = (part.start > 0, part.end < self.text.len());
+            let mut text = String::new();
+            if before {
+                text = format!("{}\n{LEFT_OUT}\n", self.text[..self.head].trim_end());
+            }
+            text.push_str(own);
+            if after {
+                text.push_str(&format!("\n{LEFT_OUT}"));
+            }
+            text
+        })
+    }
+
+    /// The part in which a chunk stands most in the middle; of two the first.
+    pub(super) fn around(&self, span: Span) -> usize {
+        // Twice the middle, so that it is a whole number.
+        let middle = span.start + span.end;
+        let distance = |part: &Range<usize>| middle.abs_diff((part.start + part.end) as u64);
+        let nearest = self.parts.iter().enumerate().min_by_key(|(_, part)| distance(part));
+        nearest.map_or(0, |(number, _)| number)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn words(count: usize) -> String {
+        (0..count).map(|n| format!("w{n} ")).collect()
+    }
+
+    #[test]
+    fn a_short_document_is_sent_whole() {
+        let text = words(100);
+        let parts = Parts::of(&text, Tokenizer);
+        assert_eq!(parts.texts().collect::<Vec<_>>(), [text.as_str()]);
+        assert_eq!(parts.around(Span::new(40, 80)), 0);
+    }
+
+    #[test]
+    fn a_chunk_of_a_long_document_stands_well_inside_a_part_that_begins_with_the_head() {
+        let text = words(12_000);
+        let map = Tokenizer.map(&text);
+        let parts = Parts::of(&text, Tokenizer);
+        let texts: Vec<String> = parts.texts().collect();
+        assert!(texts.len() > 3, "{}", texts.len());
+        for (number, text) in texts.iter().enumerate() {
+            assert!(text.starts_with("w0 w1 "), "{number}");
+            assert!(Tokenizer.count(text) as usize <= MAX_DOCUMENT_TOKENS + HEAD_TOKENS + 16);
+            assert_eq!(text.contains("\n[…]\n"), number > 0);
+            assert_eq!(text.ends_with("[…]"), number + 1 < texts.len());
+        }
+        // Half of the chunk is on either side of its middle.
+        let quarter = MAX_DOCUMENT_TOKENS / 4 - 600;
+        for start in (0..text.len() - 2000).step_by(1777) {
+            let part = parts.parts[parts.around(Span::new(start, start + 2000))].clone();
+            assert!(part.start == 0 || map.count(&(part.start..start)) >= quarter, "{start} in {part:?}");
+            let after = map.count(&(start + 2000..part.end));
+            assert!(part.end == text.len() || after >= quarter, "{start} in {part:?}");
+        }
+    }
+}

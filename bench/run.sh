@@ -22,6 +22,7 @@
 #   offline             the offline default's phrases and embedder on question sets: needs no harness
 #   filtered            retrieval with filters that allow 1 to 100% of musique_train100, offline: needs no harness
 #   scale-synthetic     synthetic stores of 10,000 and 100,000 chunks, and of what SCALE_CHUNKS says: needs no harness
+#   contextual          recall with and without chunks situated by headings, offline: needs no harness
 #   deletes             `rm` of one document and of a hundred, out of 1,890: needs no harness
 #   offline-index       the offline default through the harness: indexing, quality
 #   table               the comparison, in Markdown
@@ -110,6 +111,15 @@ for step in "$@"; do
             "$target/release/graphloom-bench-scale" --chunks "$chunks" --folder "$scale_folder/$chunks"
         done
         [ -n "${SCALE_FOLDER:-}" ] || rm -r "$scale_folder"
+        continue
+        ;;
+    contextual)
+        build
+        has_questions
+        for set in hotpotqa_train100 musique_train100; do
+            [ -d "$questions/$set" ] || { echo "bench: no $set at $questions" >&2; exit 2; }
+            "$target/release/graphloom-bench-contextual" --data "$questions/$set"
+        done
         continue
         ;;
     deletes)

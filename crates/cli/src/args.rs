@@ -14,7 +14,10 @@ use graphloom_engine::index::DocumentSort;
 use graphloom_engine::money::Limit;
 use graphloom_engine::query::{ChunkPick, Mode, Question};
 
-pub(crate) use eval::{CompareArgs, EvalCommand, OWN_WORKSPACE, RetrievalArgs, SetIndexing, own_workspace};
+pub(crate) use eval::{
+    AnswersArgs, AskedArgs, CompareArgs, EvalCommand, OWN_WORKSPACE, PairwiseArgs, RagcheckerArgs,
+    RetrievalArgs, SetIndexing, own_workspace,
+};
 pub(crate) use filter::{ConditionArgs, FilterArgs};
 pub(crate) use graph::{ExportArgs, GraphArgs, GraphCommand, HowArgs};
 pub(crate) use queue::{CancelArgs, ReExtractArgs, SituateArgs, WorkArgs};
@@ -134,7 +137,7 @@ pub(crate) enum Command {
     ReExtract(ReExtractArgs),
     /// Situate the chunks of documents in the graph as `contextual` says now, and what failed again
     Situate(SituateArgs),
-    /// Measure what questions with known answers find: retrieval, compare
+    /// Measure what questions with known answers find: retrieval, compare, answers, ragchecker, pairwise
     #[command(subcommand)]
     Eval(EvalCommand),
     /// Print the canonical state as JSON lines, and its hash

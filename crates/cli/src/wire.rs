@@ -225,13 +225,30 @@ pub(crate) async fn deleting_engine(app: &App) -> anyhow::Result<Engine> {
 /// What `ask` and `search` work with.
 pub(crate) async fn query_engine(app: &App, asks: Asks) -> anyhow::Result<Engine> {
     let models = app.config.models.clone();
-    let none = RoleModels { context: None, extract: None, keywords: None, summarize: None, answer: None };
+    let none = RoleModels {
+        context: None,
+        extract: None,
+        keywords: None,
+        summarize: None,
+        answer: None,
+        judge: None,
+    };
     let roles = match asks {
         Asks::Embedder => none,
         Asks::Keywords => RoleModels { keywords: models.keywords, ..none },
         Asks::Answer => RoleModels { keywords: models.keywords, answer: models.answer, ..none },
     };
     existing(app, &roles).await
+}
+
+/// The model that judges answers; an error where none is configured.
+pub(crate) fn judge(app: &App) -> anyhow::Result<Arc<dyn LanguageModel>> {
+    match &app.config.models.judge {
+        Some(choice) => Providers::new(&app.config).chat(choice),
+        None => Err(Fault::usage("judging needs a language model and none is configured")
+            .help("set judge_llm, such as --set judge_llm=openai:MODEL; a model that did not write the answers judges more fairly")
+            .into()),
+    }
 }
 
 /// The configured reranker.

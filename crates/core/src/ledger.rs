@@ -22,11 +22,13 @@ pub enum Role {
     Embed,
     /// Scores of passages for a question.
     Rerank,
+    /// Verdicts on answers, for evaluations.
+    Judge,
 }
 
 impl Role {
     /// Every role.
-    pub const ALL: [Self; 7] = [
+    pub const ALL: [Self; 8] = [
         Self::Context,
         Self::Extract,
         Self::Keywords,
@@ -34,6 +36,7 @@ impl Role {
         Self::Answer,
         Self::Embed,
         Self::Rerank,
+        Self::Judge,
     ];
 
     /// The role's name in output and configuration.
@@ -46,6 +49,7 @@ impl Role {
             Self::Answer => "answer",
             Self::Embed => "embed",
             Self::Rerank => "rerank",
+            Self::Judge => "judge",
         }
     }
 }

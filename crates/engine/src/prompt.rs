@@ -3,6 +3,11 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
+use graphloom_core::{ChatMessage, ChatRole};
+
+/// Divides the system message from the user message where a file holds both.
+const USER_MARK: &str = "\n=== user ===\n";
+
 /// A prompt from `engine/prompts/*.md`.
 ///
 /// The file starts with a header between two `---` lines that states purpose, variables, what an own version needs, and
@@ -50,6 +55,12 @@ prompts! {
     EXTRACT_USER = "extract_user",
     /// Says which facts help to answer a question.
     FILTER_FACTS = "filter_facts",
+    /// Checks claims against a text.
+    JUDGE_CHECK = "judge_check",
+    /// Takes a text apart into claims.
+    JUDGE_CLAIMS = "judge_claims",
+    /// Compares two answers.
+    JUDGE_PAIRWISE = "judge_pairwise",
     /// Finds the keywords of a question.
     KEYWORDS = "keywords",
     /// Finds the keywords of a question that follows a conversation.
@@ -147,6 +158,16 @@ impl Prompts {
     /// The body in use, its variables unfilled. It is part of every key that the prompt's answers are kept under.
     pub fn body(&self, prompt: Prompt) -> &str {
         self.own.get(prompt.name).map_or(prompt.body(), String::as_str)
+    }
+
+    /// The prompt with every variable replaced: the constant part as system message, what varies as user message.
+    pub fn messages(&self, prompt: Prompt, variables: &[(&str, &str)]) -> Vec<ChatMessage> {
+        let body = self.body(prompt);
+        let (system, user) = body.split_once(USER_MARK).unwrap_or((body, ""));
+        vec![
+            ChatMessage::new(ChatRole::System, fill(system, variables)),
+            ChatMessage::new(ChatRole::User, fill(user, variables)),
+        ]
     }
 
     /// The body in use with every variable replaced; values are put in verbatim and never read as templates.

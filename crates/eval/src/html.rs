@@ -38,10 +38,13 @@ pub fn page(report: &RetrievalReport) -> String {
         html,
         "<!doctype html>\n<html lang=\"en\"><head><meta charset=\"utf-8\"><meta name=\"viewport\" \
          content=\"width=device-width,initial-scale=1\"><title>{title}</title><style>{STYLE}</style></head><body>\n\
-         <h1>{title}</h1>\n<p>{} questions, {} passages. Workspace {}, graph of revision {}; embedder {}, extraction by {}, \
+         <h1>{title}</h1>\n<p>{} questions, {}. Workspace {}, graph of revision {}; embedder {}, extraction by {}, \
          keywords by {}, reranker {}. Graphloom {}, set {}.</p>\n",
         run.questions,
-        run.passages,
+        match run.passages {
+            0 => "of the documents of a workspace".to_owned(),
+            passages => format!("{passages} passages"),
+        },
         escape(&run.workspace),
         run.graph_revision,
         escape(&run.embedder),

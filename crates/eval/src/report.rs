@@ -114,11 +114,6 @@ pub struct Percentiles {
 impl RetrievalReport {
     /// The report of these rows.
     pub fn of(run: RunInfo, ks: Vec<usize>, arms: &[Arm], rows: Vec<RetrievalRow>) -> Self {
-        let info = |arm: &Arm| ArmInfo {
-            name: arm.name.clone(),
-            // A question is plain data, which always has its JSON.
-            question: serde_json::to_value(&arm.question).unwrap_or_default(),
-        };
         let is_timed = run.timed > 0;
         let of = |arm: &Arm, kind: Option<&str>| {
             let rows: Vec<&RetrievalRow> = rows
@@ -132,7 +127,7 @@ impl RetrievalReport {
         let all = arms.iter().map(|arm| of(arm, None));
         let by_kind = kinds.iter().flat_map(|kind| arms.iter().map(move |arm| (arm, *kind)));
         let groups = all.chain(by_kind.map(|(arm, kind)| of(arm, Some(kind)))).collect();
-        Self { kind: KIND.to_owned(), run, arms: arms.iter().map(info).collect(), groups, ks, rows }
+        Self { kind: KIND.to_owned(), run, arms: arms.iter().map(ArmInfo::of).collect(), groups, ks, rows }
     }
 
     /// The metrics, in the order of tables.
@@ -167,6 +162,22 @@ impl RetrievalReport {
     }
 }
 
+impl ArmInfo {
+    /// What is told of an arm.
+    pub(crate) fn of(arm: &Arm) -> Self {
+        // A question is plain data, which always has its JSON.
+        Self { name: arm.name.clone(), question: serde_json::to_value(&arm.question).unwrap_or_default() }
+    }
+}
+
+impl Percentiles {
+    /// Those of some times.
+    pub(crate) fn of(times: &[f64]) -> Self {
+        let [p50, p90, p99] = [0.5, 0.9, 0.99].map(|share| stats::quantile(times, share));
+        Self { p50, p90, p99 }
+    }
+}
+
 impl Group {
     fn of(arm: &str, kind: Option<&str>, rows: &[&RetrievalRow], ks: &[usize], is_timed: bool) -> Self {
         let mean = |value: &dyn Fn(&RetrievalRow) -> f64| {
@@ -174,9 +185,7 @@ impl Group {
         };
         let percentiles = |value: &dyn Fn(&RetrievalRow) -> f64| {
             let asked = rows.iter().filter(|row| row.failed.is_none());
-            let values: Vec<f64> = asked.map(|row| value(row)).collect();
-            let [p50, p90, p99] = [0.5, 0.9, 0.99].map(|share| stats::quantile(&values, share));
-            Percentiles { p50, p90, p99 }
+            Percentiles::of(&asked.map(|row| value(row)).collect::<Vec<_>>())
         };
         let metrics = Metric::of(ks).into_iter().map(|metric| {
             let values: Vec<f64> = rows.iter().map(|row| metric.value(&row.ranked, &row.gold)).collect();
@@ -235,13 +244,13 @@ pub(crate) mod tests {
         }
     }
 
-    /// The report of some rows of the arms naive and mix.
-    pub(crate) fn report(rows: Vec<RetrievalRow>) -> RetrievalReport {
-        let run = RunInfo {
+    /// A run of so many questions.
+    pub(crate) fn run_info(questions: usize) -> RunInfo {
+        RunInfo {
             set: "set".to_owned(),
             set_hash: ContentHash::of(b"set"),
             passages: 9,
-            questions: rows.len() / 2,
+            questions,
             workspace: "eval-set".to_owned(),
             graph_revision: Revision(3),
             embedder: "builtin".to_owned(),
@@ -251,7 +260,12 @@ pub(crate) mod tests {
             concurrency: 1,
             timed: 0,
             release: "0.1.0".to_owned(),
-        };
+        }
+    }
+
+    /// The report of some rows of the arms naive and mix.
+    pub(crate) fn report(rows: Vec<RetrievalRow>) -> RetrievalReport {
+        let run = run_info(rows.len() / 2);
         RetrievalReport::of(run, vec![1, 2], &[Arm::of_mode(Mode::Naive), Arm::of_mode(Mode::Mix)], rows)
     }
 

@@ -14,52 +14,117 @@ pub(crate) enum EvalCommand {
     Retrieval(RetrievalArgs),
     /// Show what got better or worse between two runs of `eval retrieval`, question by question
     Compare(CompareArgs),
+    /// Answer the questions of a set in several modes, and score the answers
+    Answers(AnswersArgs),
+    /// Tell from claims whether passages or model are to blame for wrong answers (RAGChecker)
+    Ragchecker(RagcheckerArgs),
+    /// Let a model compare the answers of two runs of `eval answers`, in both orders
+    Pairwise(PairwiseArgs),
 }
 
-/// `graphloom eval retrieval`.
+/// What is asked of which workspace, and where results are kept.
 #[derive(Debug, Args)]
-#[command(after_help = "\
-DIR holds corpus.jsonl with lines {\"id\", \"title\", \"text\"} and questions.jsonl with lines {\"id\", \"question\", \"answers\", \
-\"type\", \"gold\"}, where gold lists the ids of the passages that the answer needs. The passages are indexed into the workspace \
-eval-DIR unless --workspace names one; what is indexed already is not indexed again. Without corpus.jsonl the questions are \
-asked of the documents of --workspace, and gold lists their sources. docs/evaluation.md explains the figures.")]
-pub(crate) struct RetrievalArgs {
+pub(crate) struct AskedArgs {
     /// Folder of the question set
     #[arg(long, value_name = "DIR")]
     pub(crate) data: PathBuf,
     /// Modes to ask in, separated by commas [default: auto, where no --arm is given]
-    #[arg(long, value_enum, value_delimiter = ',', value_name = "MODES")]
+    #[arg(long, alias = "mode", value_enum, value_delimiter = ',', value_name = "MODES")]
     pub(crate) modes: Vec<ModeArg>,
     /// Another way of asking under a name of its own, with the fields of `ask --question-json`, such as
     /// --arm 'wide={"mode": "mix", "top_k": 80}'; repeatable
     #[arg(long, value_name = "NAME=JSON", value_parser = key_value)]
     pub(crate) arm: Vec<(String, String)>,
-    /// Ranks at which recall, all-gold and nDCG are taken
-    #[arg(long, value_name = "K", value_delimiter = ',', default_values_t = [2, 5, 10, 20],
-        value_parser = clap::builder::RangedU64ValueParser::<usize>::new().range(1..=1000))]
-    pub(crate) k: Vec<usize>,
     /// Ask only the first N questions
     #[arg(long, value_name = "N", value_parser = clap::builder::RangedU64ValueParser::<usize>::new().range(1..))]
     pub(crate) limit: Option<usize>,
-    /// Write the report as JSON, for `eval compare`; results are kept beside it as they come
+    /// Write the report as JSON, for `eval compare` and `eval pairwise`; results are kept beside it as they come
     #[arg(long, value_name = "FILE")]
     pub(crate) out: Option<PathBuf>,
-    /// Write the report as a page with plots
-    #[arg(long, value_name = "FILE")]
-    pub(crate) html: Option<PathBuf>,
     /// Go on with a run that was stopped: ask only what has no result yet
     #[arg(long)]
     pub(crate) resume: bool,
-    /// Ask each question N times again, with what models said remembered, and take the median as its latency
-    #[arg(long, value_name = "N", default_value_t = 0,
-        value_parser = clap::builder::RangedU64ValueParser::<usize>::new().range(..=100))]
-    pub(crate) timed: usize,
     /// Questions asked at once; with more than one they disturb each other's latency
     #[arg(long, value_name = "N", default_value_t = 1,
         value_parser = clap::builder::RangedU64ValueParser::<usize>::new().range(1..=64))]
     pub(crate) concurrency: usize,
     #[command(flatten)]
     pub(crate) indexing: SetIndexing,
+}
+
+/// `graphloom eval retrieval`.
+#[derive(Debug, Args)]
+#[command(after_help = SET_HELP)]
+pub(crate) struct RetrievalArgs {
+    #[command(flatten)]
+    pub(crate) asked: AskedArgs,
+    /// Ranks at which recall, all-gold and nDCG are taken
+    #[arg(long, value_name = "K", value_delimiter = ',', default_values_t = [2, 5, 10, 20],
+        value_parser = clap::builder::RangedU64ValueParser::<usize>::new().range(1..=1000))]
+    pub(crate) k: Vec<usize>,
+    /// Write the report as a page with plots
+    #[arg(long, value_name = "FILE")]
+    pub(crate) html: Option<PathBuf>,
+    /// Ask each question N times again, with what models said remembered, and take the median as its latency
+    #[arg(long, value_name = "N", default_value_t = 0,
+        value_parser = clap::builder::RangedU64ValueParser::<usize>::new().range(..=100))]
+    pub(crate) timed: usize,
+}
+
+/// `graphloom eval answers`.
+#[derive(Debug, Args)]
+#[command(after_help = SET_HELP)]
+pub(crate) struct AnswersArgs {
+    #[command(flatten)]
+    pub(crate) asked: AskedArgs,
+    /// The form of answer asked of the model, where an arm does not say another [default: a few words, as right answers of
+    /// question sets are]
+    #[arg(long, value_name = "FORM")]
+    pub(crate) response_type: Option<String>,
+    /// Write the answers with their passages for `eval ragchecker`; takes one mode or arm
+    #[arg(long, value_name = "FILE")]
+    pub(crate) ragchecker: Option<PathBuf>,
+}
+
+const SET_HELP: &str = "\
+DIR holds corpus.jsonl with lines {\"id\", \"title\", \"text\"} and questions.jsonl with lines {\"id\", \"question\", \"answers\", \
+\"type\", \"gold\"}, where gold lists the ids of the passages that the answer needs. The passages are indexed into the workspace \
+eval-DIR unless --workspace names one; what is indexed already is not indexed again. Without corpus.jsonl the questions are \
+asked of the documents of --workspace, and gold lists their sources. docs/evaluation.md explains the figures.";
+
+/// `graphloom eval ragchecker`.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+FILE has the layout of RAGChecker: {\"results\": [{\"query_id\", \"query\", \"gt_answer\", \"response\", \"retrieved_context\": \
+[{\"doc_id\", \"text\"}]}]}; `eval answers --ragchecker FILE` writes one. Labels that it holds are taken as they are, and need no judge; \
+what is not judged is judged by the model of judge_llm, and what that says is kept, so that a run goes on where it was stopped.")]
+pub(crate) struct RagcheckerArgs {
+    /// Answers, judged or not
+    #[arg(value_name = "FILE")]
+    pub(crate) file: PathBuf,
+    /// Write the answers with claims, labels and metrics, in the same layout
+    #[arg(long, value_name = "FILE")]
+    pub(crate) out: Option<PathBuf>,
+}
+
+/// `graphloom eval pairwise`.
+#[derive(Debug, Args)]
+pub(crate) struct PairwiseArgs {
+    /// Report of `eval answers --out`
+    #[arg(value_name = "FIRST")]
+    pub(crate) first: PathBuf,
+    /// Report of `eval answers --out` over the same set
+    #[arg(value_name = "SECOND")]
+    pub(crate) second: PathBuf,
+    /// Compare this arm of FIRST with that of SECOND [default: the only arm of each]
+    #[arg(long, value_name = "FIRST=SECOND", value_parser = key_value)]
+    pub(crate) arm: Option<(String, String)>,
+    /// Compare only the first N questions
+    #[arg(long, value_name = "N", value_parser = clap::builder::RangedU64ValueParser::<usize>::new().range(1..))]
+    pub(crate) limit: Option<usize>,
+    /// Write the verdicts with the judge's reasons as JSON
+    #[arg(long, value_name = "FILE")]
+    pub(crate) out: Option<PathBuf>,
 }
 
 /// How the passages of a set come into a workspace.
@@ -103,8 +168,9 @@ pub(crate) const OWN_WORKSPACE: &str = "--data";
 pub(crate) fn own_workspace(global: &Global, command: &Command) -> Option<(String, String)> {
     let Command::Eval(eval) = command else { return None };
     let data = match eval {
-        EvalCommand::Retrieval(args) => &args.data,
-        EvalCommand::Compare(_) => return None,
+        EvalCommand::Retrieval(args) => &args.asked.data,
+        EvalCommand::Answers(args) => &args.asked.data,
+        EvalCommand::Compare(_) | EvalCommand::Ragchecker(_) | EvalCommand::Pairwise(_) => return None,
     };
     let named = global.workspace.is_some() || global.set.iter().any(|(key, _)| key == "workspace");
     (!named).then(|| (workspace_name(data), OWN_WORKSPACE.to_owned()))

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::path::Path;
 
 use anyhow::Context;
-use graphloom_core::{ChatMessage, ChatRequest, ChatRole, EmbeddingSpec, complete};
+use graphloom_core::{ChatMessage, ChatRequest, ChatRole, EmbeddingSpec, Role, complete};
 use serde::Serialize;
 
 use super::App;
@@ -155,7 +155,8 @@ async fn models(app: &App, providers: &Providers<'_>) -> Vec<Finding> {
         .models
         .by_role()
         .into_iter()
-        .filter(|(_, it)| it.is_none())
+        // Without a judge nothing takes its place.
+        .filter(|(role, it)| it.is_none() && *role != Role::Judge)
         .map(|(role, _)| role.name())
         .collect();
     if !offline.is_empty() {

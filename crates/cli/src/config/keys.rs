@@ -46,6 +46,7 @@ pub(crate) const KEYS: &[Key] = &[
     key("keywords_llm", None, "model that finds search keywords in questions; like llm where unset"),
     key("summarize_llm", None, "model that joins long descriptions; like llm where unset"),
     key("answer_llm", None, "model that answers; like llm where unset"),
+    key("judge_llm", None, "model that judges answers for `eval`; like llm where unset"),
     Key {
         foreign: &["OPENAI_BASE_URL"],
         ..key("base_url", Some("https://api.openai.com/v1"), "address of the OpenAI-compatible service")

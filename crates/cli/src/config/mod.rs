@@ -136,6 +136,8 @@ pub(crate) struct RoleModels {
     pub(crate) keywords: Option<ModelChoice>,
     pub(crate) summarize: Option<ModelChoice>,
     pub(crate) answer: Option<ModelChoice>,
+    /// Judges answers, for evaluations.
+    pub(crate) judge: Option<ModelChoice>,
 }
 
 impl RoleModels {
@@ -147,6 +149,7 @@ impl RoleModels {
             (Role::Keywords, self.keywords.as_ref()),
             (Role::Summarize, self.summarize.as_ref()),
             (Role::Answer, self.answer.as_ref()),
+            (Role::Judge, self.judge.as_ref()),
         ];
         context.into_iter().chain(others).collect()
     }
@@ -233,6 +236,7 @@ fn check(settings: &Settings, surroundings: &Surroundings) -> anyhow::Result<Con
         keywords: role("keywords_llm")?,
         summarize: role("summarize_llm")?,
         answer: role("answer_llm")?,
+        judge: role("judge_llm")?,
     };
     let seconds = |key: &str| -> anyhow::Result<Duration> {
         Ok(number(settings, key, 1)?.map_or(Duration::MAX, Duration::from_secs))

@@ -1,18 +1,15 @@
 //! The prompts of querying: one file each under `prompts/`, filled by a strict template.
 
-use graphloom_core::{ChatMessage, ChatRole};
+use graphloom_core::ChatMessage;
 
 use crate::prompt::{
     ANSWER, ANSWER_NAIVE, ANSWER_USER_PROMPT, DECOMPOSE, FILTER_FACTS, KEYWORDS, KEYWORDS_FOLLOW_UP, Prompt,
-    Prompts, fill,
+    Prompts,
 };
-
-/// Divides the system message from the user message where a file holds both.
-const USER_MARK: &str = "\n=== user ===\n";
 
 /// Asks for the keywords of `question`.
 pub(super) fn keywords(prompts: &Prompts, question: &str) -> Vec<ChatMessage> {
-    in_two_messages(prompts, KEYWORDS, &[("question", question)])
+    prompts.messages(KEYWORDS, &[("question", question)])
 }
 
 /// Asks for `question` as it would be asked without the conversation before it, and for the keywords of that.
@@ -21,7 +18,7 @@ pub(super) fn keywords_of_follow_up(
     conversation: &str,
     question: &str,
 ) -> Vec<ChatMessage> {
-    in_two_messages(prompts, KEYWORDS_FOLLOW_UP, &[("conversation", conversation), ("question", question)])
+    prompts.messages(KEYWORDS_FOLLOW_UP, &[("conversation", conversation), ("question", question)])
 }
 
 /// Asks for the parts of `question`, and for it as it would be asked without the conversation before it, if there is one.
@@ -30,12 +27,12 @@ pub(super) fn decompose(prompts: &Prompts, conversation: &str, question: &str) -
         "" => String::new(),
         said => format!("Conversation before it:\n{said}\n\n"),
     };
-    in_two_messages(prompts, DECOMPOSE, &[("conversation", &conversation), ("question", question)])
+    prompts.messages(DECOMPOSE, &[("conversation", &conversation), ("question", question)])
 }
 
 /// Asks which of the `facts`, numbered lines, help to answer `question`.
 pub(super) fn filter_facts(prompts: &Prompts, question: &str, facts: &str) -> Vec<ChatMessage> {
-    in_two_messages(prompts, FILTER_FACTS, &[("question", question), ("facts", facts)])
+    prompts.messages(FILTER_FACTS, &[("question", question), ("facts", facts)])
 }
 
 /// The instructions for an answer from entities, relations and passages; ends with `context`.
@@ -77,14 +74,4 @@ fn additions(prompts: &Prompts, user_prompt: &str) -> String {
         "" => String::new(),
         asked => prompts.render(ANSWER_USER_PROMPT, &[("user_prompt", asked)]) + "\n\n",
     }
-}
-
-/// The constant part as system message, what varies as user message.
-fn in_two_messages(prompts: &Prompts, prompt: Prompt, variables: &[(&str, &str)]) -> Vec<ChatMessage> {
-    let body = prompts.body(prompt);
-    let (system, user) = body.split_once(USER_MARK).unwrap_or((body, ""));
-    vec![
-        ChatMessage::new(ChatRole::System, fill(system, variables)),
-        ChatMessage::new(ChatRole::User, fill(user, variables)),
-    ]
 }

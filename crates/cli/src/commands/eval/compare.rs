@@ -2,16 +2,13 @@
 
 use std::path::Path;
 
-use anyhow::Context;
 use graphloom_eval::compare::{self, ArmComparison, Change, Difference};
 use graphloom_eval::report::{KIND, RetrievalReport};
-use graphloom_eval::set::MAX_FILE_BYTES;
 
-use super::columns;
+use super::{columns, not_a, read_json};
 use crate::args::CompareArgs;
 use crate::commands::App;
 use crate::fault::{Exit, Fault};
-use crate::files;
 use crate::output::render::{count, one_line, plain};
 
 /// Compares and says by the exit code whether something is significantly worse.
@@ -34,19 +31,14 @@ pub(crate) fn run(app: &App, args: &CompareArgs) -> anyhow::Result<Exit> {
 }
 
 fn read(path: &Path) -> anyhow::Result<RetrievalReport> {
-    let reading = || format!("reading {}", path.display());
-    let bytes =
-        files::read(path, usize::try_from(MAX_FILE_BYTES).unwrap_or(usize::MAX)).with_context(reading)?;
-    let no_report = |what: String| {
-        Fault::usage(format!("{} is no report of `eval retrieval`: {what}", path.display()))
-            .help("give the FILE of `graphloom eval retrieval --out FILE`")
-    };
-    let report: RetrievalReport =
-        serde_json::from_slice(&bytes).map_err(|error| no_report(error.to_string()))?;
+    const WHAT: &str = "report of `eval retrieval`";
+    const REMEDY: &str = "give the FILE of `graphloom eval retrieval --out FILE`";
+    let report: RetrievalReport = read_json(path, WHAT, REMEDY)?;
     match report.kind == KIND {
         true => Ok(report),
         false => {
-            Err(no_report(format!("it calls itself {:?}, not {KIND:?}", one_line(&report.kind, 60))).into())
+            let why = format!("it calls itself {:?}, not {KIND:?}", one_line(&report.kind, 60));
+            Err(not_a(path, WHAT, &why, REMEDY))
         }
     }
 }

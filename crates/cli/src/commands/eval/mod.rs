@@ -1,23 +1,34 @@
 //! `graphloom eval`: what questions with known answers find.
 
+mod answers;
+mod asked;
 mod compare;
+mod judging;
+mod pairwise;
 mod passages;
+mod ragchecker;
 mod retrieval;
 
 use std::path::Path;
 
 use anyhow::Context;
+use graphloom_eval::set::MAX_FILE_BYTES;
 use serde::Serialize;
+use serde::de::DeserializeOwned;
 
 use super::App;
 use crate::args::EvalCommand;
-use crate::fault::Exit;
+use crate::fault::{Exit, Fault};
+use crate::files;
 
 /// Does what the command says.
 pub(crate) async fn run(app: &App, command: &EvalCommand) -> anyhow::Result<Exit> {
     match command {
         EvalCommand::Retrieval(args) => retrieval::run(app, args).await,
         EvalCommand::Compare(args) => compare::run(app, args),
+        EvalCommand::Answers(args) => answers::run(app, args).await,
+        EvalCommand::Ragchecker(args) => ragchecker::run(app, args).await,
+        EvalCommand::Pairwise(args) => pairwise::run(app, args).await,
     }
 }
 
@@ -46,6 +57,20 @@ fn journal_beside(path: &Path) -> std::path::PathBuf {
     let mut name = path.file_name().unwrap_or_default().to_owned();
     name.push(".rows.jsonl");
     path.with_file_name(name)
+}
+
+/// A JSON file of a bounded size.
+///
+/// - `what`: what it should be, and `remedy` how to get one.
+fn read_json<T: DeserializeOwned>(path: &Path, what: &str, remedy: &str) -> anyhow::Result<T> {
+    let most = usize::try_from(MAX_FILE_BYTES).unwrap_or(usize::MAX);
+    let bytes = files::read(path, most).with_context(|| format!("reading {}", path.display()))?;
+    serde_json::from_slice(&bytes).map_err(|error| not_a(path, what, &error.to_string(), remedy))
+}
+
+/// A file is something else than it should be.
+fn not_a(path: &Path, what: &str, why: &str, remedy: &str) -> anyhow::Error {
+    Fault::usage(format!("{} is no {what}: {why}", path.display())).help(remedy).into()
 }
 
 /// Rows of text in columns: the first to the left, the others to the right.

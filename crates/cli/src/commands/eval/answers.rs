@@ -1,0 +1,149 @@
+//! `graphloom eval answers`: every question answered in every arm, compared with the right answers.
+
+use graphloom_eval::answering::{self, AnswerGroup, AnswerRow, AnswersReport, SHORT_ANSWER};
+use graphloom_eval::arm::Arm;
+use graphloom_eval::asking::{self, AskOptions};
+use graphloom_eval::stats::Estimate;
+
+use super::asked::{self, Ready};
+use super::{columns, write_json};
+use crate::args::AnswersArgs;
+use crate::commands::App;
+use crate::fault::{Exit, Fault};
+use crate::output::render::{count, one_line, plain};
+use crate::wire::Asks;
+
+/// Arms beside each other in a table.
+const ARMS_ABREAST: usize = 4;
+
+/// Who answers where no model does.
+const BY_RULES: &str = "verbatim sentences";
+
+/// Questions whose failure is printed.
+const MOST_FAILURES: usize = 3;
+
+/// Indexes what is missing, asks for answers, and prints their scores.
+pub(crate) async fn run(app: &App, args: &AnswersArgs) -> anyhow::Result<Exit> {
+    let arms = arms(app, args)?;
+    if args.ragchecker.is_some() && arms.len() > 1 {
+        let fault = Fault::usage(format!("--ragchecker takes the answers of one arm, not of {}", arms.len()));
+        return Err(fault.help("name one mode or arm").into());
+    }
+    let options: AskOptions = asked::options(&args.asked);
+    let set = asked::read_set(app, &args.asked)?;
+    let questions = answering::asked(&set, &options);
+    let ready = match asked::prepare(app, &args.asked, &set, Asks::Answer).await? {
+        Ok(ready) => ready,
+        Err(exit) => return Ok(exit),
+    };
+    let Ready { engine, is_partial, .. } = &ready;
+    let answerer = engine.models.answer.as_ref().map_or(BY_RULES, |model| model.name()).to_owned();
+    if engine.models.answer.is_none() {
+        app.output.note(
+            "no model answers: verbatim sentences are scored; --set answer_llm=openai:MODEL chooses one",
+        );
+    }
+    let tasks = asking::tasks::<AnswerRow>(engine, &set, &questions, &arms, &options).await?;
+    let rows = asked::ask_all::<AnswerRow>(app, &args.asked, &ready, &tasks, &options).await?;
+    let Some(rows) = rows else { return Ok(Exit::Interrupted) };
+    let info = asked::info(app, engine, &set, questions.len(), &options).await?;
+    let report = AnswersReport::of(info, answerer, &arms, rows);
+    if let Some(out) = &args.asked.out {
+        write_json(out, &report)?;
+    }
+    if let (Some(out), Some(arm)) = (&args.ragchecker, arms.first()) {
+        let file = report.checking_file(&arm.name);
+        write_json(out, &file)?;
+        let answers = count(file.results.len() as u64, "answer");
+        app.output.note(format_args!(
+            "{answers} for `graphloom eval ragchecker {}`; those without a right answer are left out",
+            out.display()
+        ));
+    }
+    if app.output.json {
+        app.output.json(&report)?;
+    } else {
+        print(app, &report)?;
+    }
+    for row in report.rows.iter().filter(|row| row.failed.is_some()).take(MOST_FAILURES) {
+        let reason = one_line(row.failed.as_deref().unwrap_or_default(), 300);
+        app.output.warn(format_args!("warning: {}, question {}: {reason}", plain(&row.arm), plain(&row.id)));
+    }
+    if report.failed() > 0 {
+        let failed = count(report.failed() as u64, "question");
+        app.output.warn(format_args!(
+            "warning: {failed} could not be asked and count as wrong; --resume asks them again"
+        ));
+    }
+    Ok(if *is_partial || report.failed() > 0 { Exit::Partly } else { Exit::Done })
+}
+
+/// The arms with the form of answer that is asked for.
+fn arms(app: &App, args: &AnswersArgs) -> anyhow::Result<Vec<Arm>> {
+    let form = args.response_type.as_deref().unwrap_or(SHORT_ANSWER);
+    let arms = asked::arms(&args.asked)?.into_iter().map(|arm| {
+        let mut arm = answering::with_form(arm, form);
+        arm.question.prefix_user_prompt(&app.config.user_prompt_prefix);
+        arm.check().map_err(asked::wrong_arm)?;
+        Ok(arm)
+    });
+    arms.collect()
+}
+
+fn print(app: &App, report: &AnswersReport) -> anyhow::Result<()> {
+    let output = &app.output;
+    output.line(output.heading(&format!(
+        "{}: {}, answered by {}",
+        plain(&report.run.set),
+        count(report.run.questions as u64, "question"),
+        plain(&report.answerer)
+    )))?;
+    let groups: Vec<&AnswerGroup> = report.groups.iter().filter(|group| group.kind.is_none()).collect();
+    for groups in groups.chunks(ARMS_ABREAST) {
+        let names = groups.iter().map(|group| plain(&group.arm));
+        let mut rows = vec![std::iter::once(String::new()).chain(names).collect()];
+        let mut row = |label: &str, cell: &dyn Fn(&AnswerGroup) -> String| {
+            let cells = groups.iter().map(|group| cell(group));
+            rows.push(std::iter::once(label.to_owned()).chain(cells).collect());
+        };
+        row("exact match", &|group| told(group.exact_match));
+        row("F1", &|group| told(group.f1));
+        row("contained", &|group| told(group.contained));
+        row("scored", &|group| group.scored.to_string());
+        row("found something", &|group| format!("{:.3}", group.found));
+        row("words", &|group| format!("{:.1}", group.words));
+        row("p50 / p90 / p99 ms", &|group| {
+            let times = group.latency_ms;
+            format!("{:.0} / {:.0} / {:.0}", times.p50, times.p90, times.p99)
+        });
+        row("tokens in / out", &|group| {
+            format!("{:.0} / {:.0}", group.prompt_tokens, group.completion_tokens)
+        });
+        row("model calls", &|group| format!("{:.2}", group.calls));
+        output.line("")?;
+        for line in columns(&rows) {
+            output.line(line)?;
+        }
+    }
+    let of_kinds: Vec<&AnswerGroup> = report.groups.iter().filter(|group| group.kind.is_some()).collect();
+    if of_kinds.is_empty() {
+        return Ok(());
+    }
+    let head = ["by type", "arm", "questions", "exact match", "F1", "contained"];
+    let mut rows = vec![head.map(str::to_owned).to_vec()];
+    for group in of_kinds {
+        let kind = group.kind.as_deref().filter(|kind| !kind.is_empty()).unwrap_or("(none)");
+        let scores = [group.exact_match, group.f1, group.contained].map(|value| format!("{:.3}", value.mean));
+        let first = [one_line(kind, 40), plain(&group.arm), group.questions.to_string()];
+        rows.push(first.into_iter().chain(scores).collect());
+    }
+    output.line("")?;
+    for line in columns(&rows) {
+        output.line(line)?;
+    }
+    Ok(())
+}
+
+fn told(value: Estimate) -> String {
+    format!("{:.3} ({:.3}-{:.3})", value.mean, value.low, value.high)
+}

@@ -1,0 +1,181 @@
+//! What `eval retrieval` and `eval answers` have in common: a set, arms, a workspace, and results that are kept.
+
+use std::collections::BTreeSet;
+use std::path::PathBuf;
+
+use graphloom_engine::Engine;
+use graphloom_engine::query::Mode;
+use graphloom_eval::arm::{Arm, ArmError};
+use graphloom_eval::asking::{self, AskOptions, Row, Task};
+use graphloom_eval::journal::{Journal, Kept};
+use graphloom_eval::report::RunInfo;
+use graphloom_eval::set::QuestionSet;
+
+use super::journal_beside;
+use super::passages::{self, Indexed};
+use crate::args::{AskedArgs, OWN_WORKSPACE};
+use crate::commands::App;
+use crate::config::Origin;
+use crate::fault::{Exit, Fault};
+use crate::interrupt::Interrupt;
+use crate::output::meter::Meter;
+use crate::output::render::{count, one_line, plain};
+use crate::wire::{self, Asks};
+
+/// Most arms of one run.
+const MAX_ARMS: usize = 100;
+
+/// A workspace that can be asked.
+pub(super) struct Ready {
+    /// What is asked.
+    pub(super) engine: Engine,
+    /// Whether some passages are not in it, or lack a part.
+    pub(super) is_partial: bool,
+    interrupt: Interrupt,
+}
+
+/// The arms in the order of the command line: modes first.
+pub(super) fn arms(args: &AskedArgs) -> anyhow::Result<Vec<Arm>> {
+    let mut arms: Vec<Arm> = args.modes.iter().map(|mode| Arm::of_mode((*mode).into())).collect();
+    for (name, json) in &args.arm {
+        arms.push(Arm::of_json(name, json).map_err(wrong_arm)?);
+    }
+    if arms.is_empty() {
+        arms.push(Arm::of_mode(Mode::Auto));
+    }
+    let mut names = BTreeSet::new();
+    for arm in &arms {
+        arm.check().map_err(wrong_arm)?;
+        if !names.insert(&arm.name) {
+            let fault = Fault::usage(format!("two arms have the name {}", plain(&arm.name)));
+            return Err(fault.help("give each --arm a name of its own").into());
+        }
+    }
+    if arms.len() > MAX_ARMS {
+        return Err(Fault::usage(format!("{} arms are more than {MAX_ARMS}", arms.len())).into());
+    }
+    Ok(arms)
+}
+
+/// Why something is no arm, with what one is.
+pub(super) fn wrong_arm(error: ArmError) -> anyhow::Error {
+    let error = anyhow::Error::from(error);
+    Fault::usage(format!("{error:#}"))
+        .help("an arm is NAME=JSON with the fields of `ask --question-json`, such as 'wide={\"mode\": \"mix\", \"top_k\": 80}'")
+        .into()
+}
+
+/// How to ask, as far as both commands say it.
+pub(super) fn options(args: &AskedArgs) -> AskOptions {
+    AskOptions {
+        concurrency: args.concurrency,
+        timed: 0,
+        most: 0,
+        limit: args.limit,
+        release: env!("CARGO_PKG_VERSION").to_owned(),
+    }
+}
+
+/// The set, with a word about what is odd about it.
+pub(super) fn read_set(app: &App, args: &AskedArgs) -> anyhow::Result<QuestionSet> {
+    let is_own = app
+        .settings
+        .get("workspace")
+        .is_some_and(|setting| setting.origin == Origin::Flag(OWN_WORKSPACE.to_owned()));
+    let set = QuestionSet::read(&args.data, is_own)?;
+    for remark in &set.remarks {
+        app.output.warn(format_args!("warning: {}", one_line(remark, 300)));
+    }
+    Ok(set)
+}
+
+/// Indexes what is missing and opens the workspace; or how to exit where indexing was stopped.
+pub(super) async fn prepare(
+    app: &App,
+    args: &AskedArgs,
+    set: &QuestionSet,
+    asks: Asks,
+) -> anyhow::Result<Result<Ready, Exit>> {
+    let interrupt = Interrupt::listen()?;
+    let is_partial = match &set.passages {
+        None => false,
+        Some(_) => match passages::index(app, set, &args.indexing, &interrupt).await? {
+            Indexed::Whole => false,
+            Indexed::Partly => true,
+            Indexed::Stopped(exit) => return Ok(Err(exit)),
+        },
+    };
+    let mut engine = wire::query_engine(app, asks).await?;
+    engine.models.reranker = wire::reranker(app)?;
+    Ok(Ok(Ready { engine, is_partial, interrupt }))
+}
+
+/// The rows of all tasks, asked now or before, each kept as it comes; `None` where Ctrl-C came between.
+pub(super) async fn ask_all<R: Row>(
+    app: &App,
+    args: &AskedArgs,
+    ready: &Ready,
+    tasks: &[Task<'_>],
+    options: &AskOptions,
+) -> anyhow::Result<Option<Vec<R>>> {
+    let path = match &args.out {
+        Some(out) => journal_beside(out),
+        None => default_journal(app, R::WHAT),
+    };
+    let (mut journal, kept) = Journal::open::<R>(&path, args.resume)?;
+    let Kept { rows: done, unreadable } = kept;
+    if unreadable > 0 {
+        let lines = count(unreadable as u64, "line");
+        app.output.note(format_args!("{lines} of {} not readable", path.display()));
+    }
+    let left = tasks.iter().filter(|task| !done.contains_key(&task.key)).count();
+    if args.resume {
+        let all = count(tasks.len() as u64, "question");
+        app.output.note(format_args!("{} of {all} asked before", tasks.len() - left));
+    }
+    let mut meter = Meter::new(app.output, "asking", left);
+    let mut on_row = |task: &Task<'_>, row: &R| {
+        meter.step(&plain(&task.arm.name));
+        journal.append(&task.key, row)
+    };
+    let asking = asking::ask_all(&ready.engine, tasks, options, done, &mut on_row);
+    tokio::select! {
+        rows = asking => Ok(Some(rows?)),
+        () = ready.interrupt.wait() => {
+            app.output.warn("stopped; the same command with --resume goes on");
+            Ok(None)
+        }
+    }
+}
+
+/// Where results are kept while they come, without --out.
+fn default_journal(app: &App, what: &str) -> PathBuf {
+    app.config.data_dir.join("eval").join(format!("{}.{what}.rows.jsonl", app.config.workspace))
+}
+
+/// What was asked where.
+pub(super) async fn info(
+    app: &App,
+    engine: &Engine,
+    set: &QuestionSet,
+    questions: usize,
+    options: &AskOptions,
+) -> anyhow::Result<RunInfo> {
+    let named = |model: Option<String>, none: &str| model.unwrap_or_else(|| none.to_owned());
+    let models = &engine.models;
+    Ok(RunInfo {
+        set: set.name.clone(),
+        set_hash: set.hash.clone(),
+        passages: set.passages.as_ref().map_or(0, Vec::len),
+        questions,
+        workspace: app.config.workspace.to_string(),
+        graph_revision: engine.store.snapshot().await?.graph_revision(),
+        embedder: models.embedder.name().to_owned(),
+        extractor: named(app.config.models.extract.as_ref().map(ToString::to_string), "rules"),
+        keywords: named(models.keywords.as_ref().map(|model| model.name().to_owned()), "rules"),
+        reranker: named(models.reranker.as_ref().map(|model| model.name().to_owned()), "none"),
+        concurrency: options.concurrency,
+        timed: options.timed,
+        release: options.release.clone(),
+    })
+}

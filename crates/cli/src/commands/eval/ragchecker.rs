@@ -1,0 +1,117 @@
+//! `graphloom eval ragchecker`: claims of answers, judged, and what they say about passages and model.
+
+use graphloom_eval::claims;
+use graphloom_eval::ragchecker::{CheckedAnswer, CheckingFile, Grouped, LabelError, Metrics};
+use graphloom_eval::stats;
+use serde::Serialize;
+
+use super::judging::{judge, judge_all, tell_spent};
+use super::{columns, read_json, write_json};
+use crate::args::RagcheckerArgs;
+use crate::commands::App;
+use crate::fault::{Exit, Fault};
+use crate::output::render::{count, one_line, plain};
+
+/// Failures that are printed.
+const MOST_FAILURES: usize = 3;
+
+#[derive(Serialize)]
+struct Summary<'a> {
+    answers: usize,
+    failed: usize,
+    metrics: Option<Grouped>,
+    file: &'a CheckingFile,
+}
+
+/// Judges what is not judged, and prints the metrics.
+pub(crate) async fn run(app: &App, args: &RagcheckerArgs) -> anyhow::Result<Exit> {
+    let remedy = "`graphloom eval answers --ragchecker FILE` writes one";
+    let mut file: CheckingFile = read_json(&args.file, "file of answers in RAGChecker's layout", remedy)?;
+    if file.results.is_empty() {
+        return Err(Fault::failed(format!("{} holds no answer", args.file.display())).help(remedy).into());
+    }
+    let is_judged = |answer: &CheckedAnswer| match answer.metrics_of_labels() {
+        Ok(_) => Ok(true),
+        Err(LabelError::Missing { .. }) => Ok(false),
+        Err(error) => Err(Fault::failed(error.to_string()).help(error.remedy())),
+    };
+    let mut is_whole = true;
+    for answer in &file.results {
+        is_whole &= is_judged(answer)?;
+    }
+    let mut failures = Vec::new();
+    if !is_whole {
+        let judge = judge(app, args.out.as_deref())?;
+        let asked = &judge;
+        let one = |mut answer: CheckedAnswer| async move {
+            let error = claims::judge_answer(asked, &mut answer).await.err();
+            (answer, error)
+        };
+        let Some(judged) = judge_all(app, std::mem::take(&mut file.results), one).await? else {
+            return Ok(Exit::Interrupted);
+        };
+        for (answer, error) in judged {
+            if let Some(error) = error {
+                failures.push(format!(
+                    "answer {}: {:#}",
+                    plain(&answer.query_id),
+                    anyhow::Error::from(error)
+                ));
+            }
+            file.results.push(answer);
+        }
+        tell_spent(app, &judge);
+    }
+    let mut metrics: Vec<Metrics> = Vec::new();
+    for answer in &mut file.results {
+        answer.metrics = answer.metrics_of_labels().ok();
+        metrics.extend(answer.metrics);
+    }
+    file.metrics = Grouped::of(&metrics);
+    if let Some(out) = &args.out {
+        write_json(out, &file)?;
+    }
+    if app.output.json {
+        let (answers, failed) = (metrics.len(), failures.len());
+        app.output.json(&Summary { answers, failed, metrics: file.metrics, file: &file })?;
+    } else {
+        print(app, &metrics)?;
+    }
+    for failure in failures.iter().take(MOST_FAILURES) {
+        app.output.warn(format_args!("warning: {}", one_line(failure, 400)));
+    }
+    if !failures.is_empty() {
+        let failed = count(failures.len() as u64, "answer");
+        app.output.warn(format_args!(
+            "warning: {failed} could not be judged and left out; the same command tries again"
+        ));
+    }
+    Ok(if failures.is_empty() { Exit::Done } else { Exit::Partly })
+}
+
+/// The means in percent with their intervals, group by group.
+fn print(app: &App, metrics: &[Metrics]) -> anyhow::Result<()> {
+    let output = &app.output;
+    output.line(output.heading(&count(metrics.len() as u64, "answer")))?;
+    let groups = [("overall", 0..3), ("retriever", 3..5), ("generator", 5..11)];
+    let names = Metrics::default().named().map(|(name, _)| name);
+    for (group, places) in groups {
+        output.line("")?;
+        output.line(output.heading(group))?;
+        let rows: Vec<Vec<String>> = places
+            .map(|at| {
+                let values: Vec<f64> = metrics.iter().map(|metrics| metrics.named()[at].1 * 100.0).collect();
+                let value = stats::estimate(&values);
+                vec![
+                    names[at].to_owned(),
+                    format!("{:.1}", value.mean),
+                    format!("({:.1}-{:.1})", value.low, value.high),
+                ]
+            })
+            .collect();
+        for line in columns(&rows) {
+            output.line(line)?;
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,169 @@
+//! Answers are scored against right ones, taken apart into claims, and compared with those of another run.
+
+mod common;
+
+use std::fs;
+
+use common::Graphloom;
+use common::model::ScriptedModel;
+use serde_json::{Value, json};
+
+/// The program with a scripted model for answers and verdicts, beside the set `set`.
+fn with_set(model: &ScriptedModel) -> Graphloom {
+    let graphloom = Graphloom::new().with("GRAPHLOOM_BASE_URL", &model.base_url());
+    graphloom.write(
+        "set/corpus.jsonl",
+        r#"{"id": "p1", "title": "Marie Curie", "text": "Marie Curie discovered radium in Paris."}"#,
+    );
+    graphloom.write(
+        "set/questions.jsonl",
+        "{\"id\": \"q1\", \"question\": \"Who discovered radium?\", \"answers\": [\"Marie Curie\"]}\n\
+         {\"id\": \"q2\", \"question\": \"Where was radium discovered?\", \"answers\": [\"Paris\", \"in Paris\"]}\n\
+         {\"id\": \"q3\", \"question\": \"Who likes radium?\"}\n",
+    );
+    graphloom
+}
+
+const ANSWERS: [&str; 7] =
+    ["--set", "answer_llm=openai:scripted", "eval", "answers", "--data", "set", "--mode=naive"];
+
+/// Writes the answers of one run to `name`.
+fn answers(graphloom: &Graphloom, model: &ScriptedModel, answer: &str, name: &str) {
+    model.answer_with(answer);
+    graphloom.run(&[ANSWERS.as_slice(), &["--out", name]].concat()).exits(0);
+    graphloom.ok(&["--workspace", "eval-set", "cache", "clear"]);
+}
+
+fn read(graphloom: &Graphloom, name: &str) -> Value {
+    serde_json::from_slice(&fs::read(graphloom.path(name)).expect("there")).expect("JSON")
+}
+
+#[test]
+fn answers_are_scored_without_what_belongs_to_their_form() {
+    let model = ScriptedModel::start();
+    let graphloom = with_set(&model);
+    model.answer_with("**Marie Curie** [1]\n\n### References\n* [1] p1");
+    let ran =
+        graphloom.run(&[ANSWERS.as_slice(), &["--out", "run.json", "--ragchecker", "check.json"]].concat());
+    let ran = ran.exits(0).says("2 answers for `graphloom eval ragchecker check.json`");
+    assert!(ran.stdout.contains("set: 3 questions, answered by openai:scripted"), "{}", ran.stdout);
+    let group = read(&graphloom, "run.json")["groups"][0].clone();
+    let mean = |figure: &str| group[figure]["mean"].as_f64();
+    assert_eq!((mean("exact_match"), mean("f1"), mean("contained")), (Some(0.5), Some(0.5), Some(0.5)));
+    assert_eq!((group["questions"].as_u64(), group["scored"].as_u64()), (Some(3), Some(2)));
+    let check = read(&graphloom, "check.json");
+    assert_eq!(check["results"][0]["response"], "**Marie Curie**");
+    assert_eq!(check["results"][1]["gt_answer"], "Paris");
+    assert_eq!(check["results"][0]["retrieved_context"][0]["doc_id"], "p1");
+    let prompt_asked = [ANSWERS.as_slice(), &["--resume", "--out", "run.json"]].concat();
+    graphloom.run(&prompt_asked).exits(0).says("3 of 3 questions asked before");
+}
+
+#[test]
+fn without_a_model_verbatim_sentences_are_scored_and_labelled() {
+    let graphloom = with_set(&ScriptedModel::start());
+    let ran = graphloom.run(&["eval", "answers", "--data", "set", "--mode", "naive"]).exits(0);
+    let ran = ran.says("no model answers: verbatim sentences are scored");
+    assert!(
+        ran.stdout.contains("answered by verbatim sentences") && ran.stdout.contains("contained"),
+        "{}",
+        ran.stdout
+    );
+}
+
+/// Claims with labels, judged by nobody here: passage 1 says both right claims, passage 2 nothing.
+fn labelled() -> Value {
+    json!({ "results": [{
+        "query_id": "1", "query": "Who and where?", "gt_answer": "Curie in Paris.", "response": "Curie in Rome, in 1898.",
+        "retrieved_context": [{ "doc_id": "a", "text": "Curie, Paris." }, { "doc_id": "b", "text": "Rome." }],
+        "response_claims": ["It was Curie", ["It", "was in", "Rome"], "It was in 1898"],
+        "gt_answer_claims": ["It was Curie", "It was in Paris"],
+        "answer2response": ["Entailment", "Contradiction", "Neutral"],
+        "response2answer": ["Entailment", "Contradiction"],
+        "retrieved2response": [["Entailment", "Neutral"], ["Neutral", "Entailment"], ["Neutral", "Neutral"]],
+        "retrieved2answer": [["Entailment", "Neutral"], ["Entailment", "Neutral"]],
+    }]})
+}
+
+#[test]
+fn metrics_of_stored_labels_need_no_judge() {
+    let graphloom = Graphloom::new();
+    graphloom.write("labels.json", labelled().to_string());
+    let ran = graphloom.run(&["eval", "ragchecker", "labels.json", "--out", "judged.json"]).exits(0);
+    for part in ["overall", "retriever", "generator", "claim_recall", "100.0", "33.3"] {
+        assert!(ran.stdout.contains(part), "{part}: {}", ran.stdout);
+    }
+    let file = read(&graphloom, "judged.json");
+    let expected = json!({
+        "overall": { "precision": 33.3, "recall": 50.0, "f1": 40.0 },
+        "retriever": { "claim_recall": 100.0, "context_precision": 50.0 },
+        "generator": {
+            "context_utilization": 50.0, "noise_sensitivity_in_relevant": 0.0, "noise_sensitivity_in_irrelevant": 33.3,
+            "hallucination": 33.3, "self_knowledge": 0.0, "faithfulness": 66.7,
+        },
+    });
+    assert_eq!(file["metrics"], expected);
+    assert_eq!(file["results"][0]["metrics"]["precision"], 1.0 / 3.0);
+    assert_eq!(file["results"][0]["response_claims"][1], json!(["It", "was in", "Rome"]));
+}
+
+#[test]
+fn what_is_not_judged_needs_a_judge_and_is_judged_once() {
+    let model = ScriptedModel::start();
+    let graphloom = with_set(&model);
+    let mut file = labelled();
+    for key in ["response_claims", "answer2response", "retrieved2response"] {
+        file["results"][0].as_object_mut().expect("an object").remove(key);
+    }
+    graphloom.write("answers.json", file.to_string());
+    let judged = ["eval", "ragchecker", "answers.json", "--out", "judged.json"];
+    graphloom
+        .run(&judged)
+        .exits(2)
+        .says("needs a language model and none is configured")
+        .says("help: set judge_llm");
+    // One text that is a list of claims, and a list of labels.
+    model.answer_with(r#"["Entailment"]"#);
+    let with_judge = [&["--set", "judge_llm=openai:scripted"], judged.as_slice()].concat();
+    graphloom.run(&with_judge).exits(0).says("judged by openai:scripted: 4 calls").says("0 remembered");
+    let metrics = read(&graphloom, "judged.json")["metrics"].clone();
+    assert_eq!(
+        (&metrics["overall"]["precision"], &metrics["overall"]["recall"]),
+        (&json!(100.0), &json!(50.0))
+    );
+    graphloom.run(&with_judge).exits(0).says("0 calls").says("4 remembered");
+    model.answer_with("I would rather not.");
+    fs::remove_file(graphloom.path("judged.json.rows.jsonl")).expect("there");
+    graphloom.run(&with_judge).exits(3).says("gave no readable verdict").says("1 answer could not be judged");
+    graphloom.write("broken.json", r#"{"results": [{"query_id": 1}]}"#);
+    graphloom
+        .run(&["eval", "ragchecker", "broken.json"])
+        .exits(2)
+        .says("is no file of answers in RAGChecker's layout");
+}
+
+#[test]
+fn two_runs_are_compared_in_both_orders() {
+    let model = ScriptedModel::start();
+    let graphloom = with_set(&model);
+    answers(&graphloom, &model, "Marie Curie [1]", "one.json");
+    answers(&graphloom, &model, "Somebody", "other.json");
+    let pairwise = ["eval", "pairwise", "one.json", "other.json", "--out", "verdicts.json"];
+    graphloom.run(&pairwise).exits(2).says("help: set judge_llm");
+    let first = r#"{"reason": "it stands first", "winner": "Answer 1"}"#;
+    model.answer_with(&format!(
+        r#"{{"comprehensiveness": {first}, "diversity": {first}, "empowerment": {first}, "overall": {first}}}"#
+    ));
+    let with_judge = [&["--set", "judge_llm=openai:scripted"], pairwise.as_slice()].concat();
+    let ran = graphloom.run(&with_judge).exits(0).says("6 calls");
+    assert!(ran.stdout.contains("naive against naive: 3 questions"), "{}", ran.stdout);
+    let report = read(&graphloom, "verdicts.json");
+    let overall = &report["criteria"][3];
+    assert_eq!((overall["ties"].as_u64(), overall["for_answer_1"].as_f64()), (Some(3), Some(1.0)));
+    assert_eq!(report["rows"][0]["verdicts"][0]["reasons"][1], "it stands first");
+    graphloom.run(&with_judge).exits(0).says("0 calls").says("6 remembered");
+    graphloom
+        .run(&[with_judge.as_slice(), &["--arm", "naive=mix"]].concat())
+        .exits(2)
+        .says("other.json has no arm mix");
+}

@@ -1,0 +1,255 @@
+//! A model that judges: asked with our prompts, read strictly, remembered so that no verdict is paid for twice.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use graphloom_core::{ChatMessage, ChatRequest, ChatRole, ContentHash, LanguageModel, ModelError, complete};
+use graphloom_engine::prompt::{Prompt, Prompts};
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
+
+use crate::journal::{Journal, JournalError, Kept};
+
+/// Times that a verdict is asked for before it counts as unreadable.
+const MAX_ATTEMPTS: usize = 2;
+
+/// Places in an answer at which a JSON value may begin.
+const MAX_BEGINNINGS: usize = 64;
+
+/// Characters of an unreadable answer in a message.
+const CLIP: usize = 120;
+
+/// A judge and what it said before.
+pub struct Judge {
+    model: Arc<dyn LanguageModel>,
+    prompts: Prompts,
+    memory: Mutex<Memory>,
+}
+
+struct Memory {
+    said: BTreeMap<ContentHash, String>,
+    journal: Journal,
+    spent: JudgeSpent,
+}
+
+/// What judging cost.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct JudgeSpent {
+    /// Calls.
+    pub calls: u64,
+    /// Answers that were remembered and cost no call.
+    pub remembered: u64,
+    /// Tokens sent, as the provider counted them.
+    pub prompt_tokens: u64,
+    /// Of these, tokens read from the provider's prompt cache.
+    pub cached_prompt_tokens: u64,
+    /// Tokens received.
+    pub completion_tokens: u64,
+}
+
+/// Why there is no verdict.
+#[derive(Debug, thiserror::Error)]
+pub enum JudgeError {
+    /// The model failed.
+    #[error("asking the judge")]
+    Model(#[from] ModelError),
+    /// Its answer has not the form that was asked for.
+    #[error("the judge {judge} gave no readable verdict: {what}; it said {said:?}")]
+    Unreadable {
+        /// The judge.
+        judge: String,
+        /// What is wrong with the answer.
+        what: String,
+        /// The beginning of the answer.
+        said: String,
+    },
+    /// What it said could not be kept.
+    #[error("keeping a verdict")]
+    Keep(#[from] JournalError),
+}
+
+impl Judge {
+    /// - `journal`, `kept`: where its answers are kept, and those that are there.
+    pub fn new(
+        model: Arc<dyn LanguageModel>,
+        prompts: Prompts,
+        journal: Journal,
+        kept: Kept<String>,
+    ) -> Self {
+        let memory = Memory { said: kept.rows, journal, spent: JudgeSpent::default() };
+        Self { model, prompts, memory: Mutex::new(memory) }
+    }
+
+    /// The model's name.
+    pub fn name(&self) -> &str {
+        self.model.name()
+    }
+
+    /// What judging cost so far.
+    pub fn spent(&self) -> JudgeSpent {
+        self.memory.lock().unwrap_or_else(PoisonError::into_inner).spent
+    }
+
+    /// Asks with a prompt and reads the verdict; where it cannot be read, asks once more and says why.
+    ///
+    /// - `read`: the verdict in an answer, or what is wrong with it, for the judge.
+    pub(crate) async fn ask<T>(
+        &self,
+        prompt: Prompt,
+        variables: &[(&str, &str)],
+        read: impl Fn(&str) -> Result<T, String> + Send + Sync,
+    ) -> Result<T, JudgeError> {
+        let mut messages = self.prompts.messages(prompt, variables);
+        let mut attempt = 1;
+        loop {
+            let said = self.said(&messages).await?;
+            match read(&said) {
+                Ok(verdict) => return Ok(verdict),
+                Err(what) if attempt == MAX_ATTEMPTS => {
+                    let judge = self.name().to_owned();
+                    return Err(JudgeError::Unreadable {
+                        judge,
+                        what,
+                        said: said.chars().take(CLIP).collect(),
+                    });
+                }
+                Err(what) => {
+                    attempt += 1;
+                    messages.push(ChatMessage::new(ChatRole::Assistant, said));
+                    let again = format!(
+                        "That could not be read: {what}. Answer again in the form asked for, and nothing else."
+                    );
+                    messages.push(ChatMessage::new(ChatRole::User, again));
+                }
+            }
+        }
+    }
+
+    async fn said(&self, messages: &[ChatMessage]) -> Result<String, JudgeError> {
+        let mut parts = vec![self.name().to_owned()];
+        for message in messages {
+            parts.push(format!("{:?}", message.role));
+            parts.push(message.content.clone());
+        }
+        let key = ContentHash::of_parts(&parts.iter().map(String::as_str).collect::<Vec<_>>());
+        {
+            let mut memory = self.memory.lock().unwrap_or_else(PoisonError::into_inner);
+            if let Some(said) = memory.said.get(&key).cloned() {
+                memory.spent.remembered += 1;
+                return Ok(said);
+            }
+        }
+        let request = ChatRequest { messages: messages.to_vec(), ..ChatRequest::default() };
+        let (said, completion) = complete(self.model.as_ref(), request).await?;
+        let mut memory = self.memory.lock().unwrap_or_else(PoisonError::into_inner);
+        memory.spent.calls += 1;
+        memory.spent.prompt_tokens += completion.usage.prompt_tokens;
+        memory.spent.cached_prompt_tokens += completion.usage.cached_prompt_tokens;
+        memory.spent.completion_tokens += completion.usage.completion_tokens;
+        memory.journal.append(&key, &said)?;
+        memory.said.insert(key, said.clone());
+        Ok(said)
+    }
+}
+
+/// The first JSON value of this form in an answer, after the model's thoughts; there may be words around it.
+///
+/// - `opening`: the character that the value begins with.
+pub(crate) fn json_in<T: DeserializeOwned>(said: &str, opening: char) -> Result<T, String> {
+    let said = said.rsplit_once("</think>").map_or(said, |(_, after)| after);
+    let mut fault = None;
+    for (at, _) in said.match_indices(opening).take(MAX_BEGINNINGS) {
+        match serde_json::Deserializer::from_str(&said[at..]).into_iter::<T>().next() {
+            Some(Ok(value)) => return Ok(value),
+            Some(Err(error)) => fault = fault.or(Some(error.to_string())),
+            None => {}
+        }
+    }
+    Err(fault.unwrap_or_else(|| format!("there is no JSON value that begins with {opening}")))
+}
+
+#[cfg(test)]
+pub(crate) mod tests {
+    use std::collections::VecDeque;
+
+    use async_trait::async_trait;
+    use futures::{StreamExt, stream};
+    use graphloom_core::{ChatEvent, ChatStream, Completion, FinishReason, Usage};
+    use graphloom_engine::prompt::JUDGE_CLAIMS;
+
+    use super::*;
+
+    /// A model that says these things one after another, and notes what it was asked.
+    #[derive(Default)]
+    pub(crate) struct Script {
+        says: Mutex<VecDeque<String>>,
+        pub(crate) asked: Mutex<Vec<String>>,
+    }
+
+    impl Script {
+        pub(crate) fn of(says: &[&str]) -> Arc<Self> {
+            let says = says.iter().map(|said| (*said).to_owned()).collect();
+            Arc::new(Self { says: Mutex::new(says), asked: Mutex::default() })
+        }
+    }
+
+    #[async_trait]
+    impl LanguageModel for Script {
+        fn name(&self) -> &str {
+            "test:script"
+        }
+
+        async fn chat(&self, request: ChatRequest) -> Result<ChatStream, ModelError> {
+            let last = request.messages.last().map(|message| message.content.clone()).unwrap_or_default();
+            self.asked.lock().expect("not poisoned").push(last);
+            let said = self.says.lock().expect("not poisoned").pop_front().unwrap_or_default();
+            let usage = Usage { prompt_tokens: 10, cached_prompt_tokens: 0, completion_tokens: 2 };
+            let done = Completion { finish: FinishReason::Stop, usage, attempts: 1 };
+            Ok(stream::iter([Ok(ChatEvent::Delta(said)), Ok(ChatEvent::Done(done))]).boxed())
+        }
+    }
+
+    /// The outcome of something that needs no runtime of its own.
+    pub(crate) fn wait<T>(work: impl Future<Output = T>) -> T {
+        tokio::runtime::Builder::new_current_thread().build().expect("a runtime").block_on(work)
+    }
+
+    /// A judge that says these things, keeping them in `folder`.
+    pub(crate) fn judge(model: Arc<Script>, folder: &std::path::Path) -> Judge {
+        let (journal, kept) = Journal::open(&folder.join("judge.jsonl"), true).expect("opened");
+        Judge::new(model, Prompts::default(), journal, kept)
+    }
+
+    fn numbers(judge: &Judge) -> Result<Vec<u32>, JudgeError> {
+        let read = |said: &str| json_in::<Vec<u32>>(said, '[');
+        wait(judge.ask(JUDGE_CLAIMS, &[("question", "Q?"), ("text", "T.")], read))
+    }
+
+    #[test]
+    fn a_verdict_is_asked_for_once_more_where_it_cannot_be_read_and_remembered_over_processes() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let model = Script::of(&["no idea", "Here: [1, 2]. Done [x]"]);
+        let first = judge(model.clone(), folder.path());
+        assert_eq!(numbers(&first).expect("a verdict"), [1, 2]);
+        let asked = model.asked.lock().expect("not poisoned").clone();
+        assert!(
+            asked[1].starts_with("That could not be read: there is no JSON value that begins with [."),
+            "{asked:?}"
+        );
+        assert_eq!((first.spent().calls, first.spent().prompt_tokens), (2, 20));
+        drop(first);
+        let second = judge(Script::of(&[]), folder.path());
+        assert_eq!(numbers(&second).expect("a verdict"), [1, 2]);
+        assert_eq!(second.spent(), JudgeSpent { remembered: 2, ..JudgeSpent::default() });
+    }
+
+    #[test]
+    fn what_stays_unreadable_is_told_with_what_was_said() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let error = numbers(&judge(Script::of(&["?", "<think>[1]</think> [\"a\"]"]), folder.path()))
+            .expect_err("unreadable");
+        let expected = "the judge test:script gave no readable verdict: invalid type: string \"a\", expected u32 at line 1 \
+                        column 4; it said \"<think>[1]</think> [\\\"a\\\"]\"";
+        assert_eq!(error.to_string(), expected);
+    }
+}

@@ -1,0 +1,358 @@
+//! Two answers to the same question, compared by a judge in both orders.
+//!
+//! Source: the criteria are those of LightRAG's evaluation (Guo et al., EMNLP 2025). Judges prefer whoever stands first, or last,
+//! so each pair is judged in both orders, and where the verdicts disagree it is a tie.
+
+use std::fmt;
+
+use graphloom_engine::prompt::JUDGE_PAIRWISE;
+use serde::{Deserialize, Serialize};
+
+use crate::judge::{Judge, JudgeError, JudgeSpent, json_in};
+use crate::stats::{self, Estimate};
+
+/// What a file of this form says of itself.
+pub const KIND: &str = "graphloom pairwise evaluation 1";
+
+/// What answers are compared by.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Criterion {
+    /// How much of the question is covered.
+    Comprehensiveness,
+    /// How many sides are shown.
+    Diversity,
+    /// How well a reader can judge for themselves.
+    Empowerment,
+    /// All considered.
+    Overall,
+}
+
+impl Criterion {
+    /// All of them, in order.
+    pub const ALL: [Self; 4] = [Self::Comprehensiveness, Self::Diversity, Self::Empowerment, Self::Overall];
+}
+
+impl fmt::Display for Criterion {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Comprehensiveness => "comprehensiveness",
+            Self::Diversity => "diversity",
+            Self::Empowerment => "empowerment",
+            Self::Overall => "overall",
+        })
+    }
+}
+
+/// Who is better.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Winner {
+    /// The first system.
+    First,
+    /// The second system.
+    Second,
+    /// Neither.
+    Tie,
+}
+
+impl Winner {
+    fn swapped(self) -> Self {
+        match self {
+            Self::First => Self::Second,
+            Self::Second => Self::First,
+            Self::Tie => Self::Tie,
+        }
+    }
+}
+
+/// Two answers to one question.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Pair {
+    /// The question's id.
+    pub id: String,
+    /// Its words.
+    pub question: String,
+    /// The answer of the first system.
+    pub first: String,
+    /// The answer of the second.
+    pub second: String,
+}
+
+/// What the judge said of a pair.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PairVerdict {
+    /// The question's id.
+    pub id: String,
+    /// Its words.
+    pub question: String,
+    /// The verdict by each criterion; none where judging failed.
+    pub verdicts: Vec<Verdict>,
+    /// Why there is none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub failed: Option<String>,
+}
+
+/// The verdict by one criterion.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Verdict {
+    /// The criterion.
+    pub criterion: Criterion,
+    /// Who is better: where the two orders disagree, neither.
+    pub winner: Winner,
+    /// Who was better where the first system's answer stood first.
+    pub in_order: Winner,
+    /// Who was better where it stood second.
+    pub swapped: Winner,
+    /// The judge's reasons, in order and swapped.
+    pub reasons: [String; 2],
+}
+
+/// All pairs with what they amount to.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct PairwiseReport {
+    /// [`KIND`].
+    pub kind: String,
+    /// The first system.
+    pub first: String,
+    /// The second.
+    pub second: String,
+    /// The judge.
+    pub judge: String,
+    /// Pairs that were judged.
+    pub pairs: usize,
+    /// Pairs that could not be judged; they are left out.
+    pub failed: usize,
+    /// Each criterion.
+    pub criteria: Vec<CriterionSummary>,
+    /// What judging cost in this run.
+    pub spent: JudgeSpent,
+    /// Each pair.
+    pub rows: Vec<PairVerdict>,
+}
+
+/// All verdicts by one criterion.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct CriterionSummary {
+    /// The criterion.
+    pub criterion: Criterion,
+    /// Pairs in which the first system is better in both orders.
+    pub first_wins: usize,
+    /// Pairs in which the second is.
+    pub second_wins: usize,
+    /// All others.
+    pub ties: usize,
+    /// The first system's share of the pairs that one of them won, with its Wilson interval.
+    pub first_share: Estimate,
+    /// How likely a lead as large is by chance (sign-flip permutation test over the pairs).
+    pub p: f64,
+    /// Share of the pairs with the same verdict in both orders.
+    pub agreement: f64,
+    /// Of the verdicts that are no tie, the share for the answer that stood first; .5 is fair.
+    pub for_answer_1: f64,
+}
+
+/// Judges a pair in both orders.
+pub async fn judge_pair(judge: &Judge, pair: &Pair) -> Result<PairVerdict, JudgeError> {
+    let in_order = one_order(judge, &pair.question, &pair.first, &pair.second).await?;
+    let swapped = one_order(judge, &pair.question, &pair.second, &pair.first).await?;
+    let verdicts = Criterion::ALL.into_iter().zip(in_order).zip(swapped).map(|((criterion, one), other)| {
+        let (in_order, swapped) = (one.0, other.0.swapped());
+        let winner = if in_order == swapped { in_order } else { Winner::Tie };
+        Verdict { criterion, winner, in_order, swapped, reasons: [one.1, other.1] }
+    });
+    Ok(PairVerdict { verdicts: verdicts.collect(), ..PairVerdict::without(pair, None) })
+}
+
+impl PairVerdict {
+    /// A pair without a verdict.
+    pub fn without(pair: &Pair, failed: Option<String>) -> Self {
+        Self { id: pair.id.clone(), question: pair.question.clone(), verdicts: Vec::new(), failed }
+    }
+}
+
+impl PairwiseReport {
+    /// What these verdicts amount to.
+    pub fn of(names: [&str; 2], judge: &Judge, rows: Vec<PairVerdict>) -> Self {
+        let failed = rows.iter().filter(|row| row.failed.is_some()).count();
+        let [first, second] = names.map(str::to_owned);
+        Self {
+            kind: KIND.to_owned(),
+            first,
+            second,
+            judge: judge.name().to_owned(),
+            pairs: rows.len() - failed,
+            failed,
+            criteria: Criterion::ALL
+                .into_iter()
+                .map(|criterion| CriterionSummary::of(criterion, &rows))
+                .collect(),
+            spent: judge.spent(),
+            rows,
+        }
+    }
+}
+
+impl CriterionSummary {
+    fn of(criterion: Criterion, rows: &[PairVerdict]) -> Self {
+        let verdicts: Vec<&Verdict> = rows
+            .iter()
+            .flat_map(|row| &row.verdicts)
+            .filter(|verdict| verdict.criterion == criterion)
+            .collect();
+        let count = |winner: Winner| verdicts.iter().filter(|verdict| verdict.winner == winner).count();
+        let (first_wins, second_wins) = (count(Winner::First), count(Winner::Second));
+        let leads: Vec<f64> = verdicts
+            .iter()
+            .map(|verdict| match verdict.winner {
+                Winner::First => 1.0,
+                Winner::Second => -1.0,
+                Winner::Tie => 0.0,
+            })
+            .collect();
+        let agree = verdicts.iter().filter(|verdict| verdict.in_order == verdict.swapped).count();
+        // In order the first system's answer is answer 1, swapped the second's is.
+        let answer_1 = |verdict: &&Verdict| {
+            usize::from(verdict.in_order == Winner::First) + usize::from(verdict.swapped == Winner::Second)
+        };
+        let decided = |verdict: &&Verdict| {
+            usize::from(verdict.in_order != Winner::Tie) + usize::from(verdict.swapped != Winner::Tie)
+        };
+        let share = |count: usize, all: usize, of_none: f64| {
+            if all == 0 { of_none } else { count as f64 / all as f64 }
+        };
+        Self {
+            criterion,
+            first_wins,
+            second_wins,
+            ties: count(Winner::Tie),
+            first_share: stats::share(first_wins, first_wins + second_wins),
+            p: stats::sign_flip_p(&leads),
+            agreement: share(agree, verdicts.len(), 1.0),
+            for_answer_1: share(verdicts.iter().map(answer_1).sum(), verdicts.iter().map(decided).sum(), 0.5),
+        }
+    }
+}
+
+#[derive(Deserialize)]
+struct Said {
+    comprehensiveness: SaidOne,
+    diversity: SaidOne,
+    empowerment: SaidOne,
+    overall: SaidOne,
+}
+
+#[derive(Deserialize)]
+struct SaidOne {
+    #[serde(default)]
+    reason: String,
+    winner: String,
+}
+
+/// The verdicts by all criteria, with reasons, where `first` stands first.
+async fn one_order(
+    judge: &Judge,
+    question: &str,
+    first: &str,
+    second: &str,
+) -> Result<[(Winner, String); 4], JudgeError> {
+    let read = |said: &str| {
+        let Said { comprehensiveness, diversity, empowerment, overall } = json_in(said, '{')?;
+        let read = |said: SaidOne| Ok::<_, String>((winner_of(&said.winner)?, said.reason));
+        Ok([read(comprehensiveness)?, read(diversity)?, read(empowerment)?, read(overall)?])
+    };
+    judge.ask(JUDGE_PAIRWISE, &[("question", question), ("first", first), ("second", second)], read).await
+}
+
+fn winner_of(said: &str) -> Result<Winner, String> {
+    match said.trim().to_lowercase().as_str() {
+        "answer 1" => Ok(Winner::First),
+        "answer 2" => Ok(Winner::Second),
+        "tie" => Ok(Winner::Tie),
+        _ => Err(format!("{said:?} is no winner; they are Answer 1, Answer 2 and Tie")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use graphloom_engine::prompt::Prompts;
+
+    use crate::judge::tests::{Script, judge, wait};
+
+    use super::*;
+
+    /// A judge's answer: the winner by each criterion.
+    fn says(winners: [&str; 4]) -> String {
+        let one = |at: usize| {
+            format!("\"{}\": {{\"reason\": \"r\", \"winner\": \"{}\"}}", Criterion::ALL[at], winners[at])
+        };
+        format!("{{{}}}", (0..4).map(one).collect::<Vec<_>>().join(", "))
+    }
+
+    fn pair(id: &str) -> Pair {
+        Pair {
+            id: id.to_owned(),
+            question: format!("{id}?"),
+            first: "long answer".to_owned(),
+            second: "short".to_owned(),
+        }
+    }
+
+    #[test]
+    fn a_verdict_holds_only_where_both_orders_agree() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let [one, two, tie] = ["Answer 1", "Answer 2", "tie"];
+        let model = Script::of(&[&says([one, one, two, tie]), &says([two, one, one, tie])]);
+        let judge = judge(model.clone(), folder.path());
+        let row = wait(judge_pair(&judge, &pair("q1"))).expect("judged");
+        let winners: Vec<Winner> = row.verdicts.iter().map(|verdict| verdict.winner).collect();
+        assert_eq!(winners, [Winner::First, Winner::Tie, Winner::Second, Winner::Tie]);
+        let asked = model.asked.lock().expect("not poisoned").clone();
+        assert!(
+            asked[0].contains("Answer 1:\nlong answer") && asked[1].contains("Answer 1:\nshort"),
+            "{asked:?}"
+        );
+        let report = PairwiseReport::of(
+            ["a", "b"],
+            &judge,
+            vec![row, PairVerdict::without(&pair("q2"), Some("x".to_owned()))],
+        );
+        assert_eq!((report.pairs, report.failed), (1, 1));
+        let diversity = &report.criteria[1];
+        assert_eq!((diversity.ties, diversity.agreement, diversity.for_answer_1), (1, 0.0, 1.0));
+        let first = &report.criteria[0];
+        assert_eq!((first.first_wins, first.second_wins, first.first_share.mean, first.p), (1, 0, 1.0, 1.0));
+        assert_eq!((first.agreement, first.for_answer_1), (1.0, 0.5));
+    }
+
+    #[test]
+    fn a_judge_that_always_prefers_the_first_decides_nothing() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let always = says(["Answer 1"; 4]);
+        let judge = judge(Script::of(&[always.as_str(); 20]), folder.path());
+        let rows: Vec<PairVerdict> =
+            (0..10).map(|at| wait(judge_pair(&judge, &pair(&format!("q{at}")))).expect("judged")).collect();
+        for summary in PairwiseReport::of(["a", "b"], &judge, rows).criteria {
+            assert_eq!(
+                (summary.ties, summary.first_wins, summary.for_answer_1, summary.p),
+                (10, 0, 1.0, 1.0)
+            );
+        }
+    }
+
+    #[test]
+    fn the_judge_is_asked_in_these_words() {
+        let variables = [("question", "Q?"), ("first", "A {{second}}"), ("second", "B")];
+        let messages = Prompts::default().messages(JUDGE_PAIRWISE, &variables);
+        insta::assert_snapshot!(messages[1].content, @r"
+        Question:
+        Q?
+
+        Answer 1:
+        A {{second}}
+
+        Answer 2:
+        B
+        ");
+    }
+}

@@ -1,0 +1,458 @@
+//! RAGChecker's metrics: which claims of an answer are right, and whether the passages or the model are to blame.
+//!
+//! Source: Ru et al., "RAGChecker: a fine-grained framework for diagnosing retrieval-augmented generation", NeurIPS 2024.
+//! Files are in the layout of its own program, so that either can go on where the other stopped.
+
+use serde::{Deserialize, Serialize};
+
+/// A file of answers, with what was judged of them so far.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct CheckingFile {
+    /// The answers.
+    pub results: Vec<CheckedAnswer>,
+    /// Means over all answers that have metrics, in percent with one decimal.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub metrics: Option<Grouped>,
+}
+
+/// An answer, what it was made from, and what was judged of it so far.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct CheckedAnswer {
+    /// The question's id.
+    pub query_id: String,
+    /// The question.
+    pub query: String,
+    /// The right answer.
+    pub gt_answer: String,
+    /// The answer.
+    pub response: String,
+    /// The passages it was made from.
+    #[serde(default, deserialize_with = "null_is_empty")]
+    pub retrieved_context: Vec<RetrievedPassage>,
+    /// Claims of the answer.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub response_claims: Option<Vec<Claim>>,
+    /// Claims of the right answer.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub gt_answer_claims: Option<Vec<Claim>>,
+    /// Whether the right answer entails each claim of the answer.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub answer2response: Option<Vec<Label>>,
+    /// Whether the answer entails each claim of the right answer.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub response2answer: Option<Vec<Label>>,
+    /// For each claim of the answer, whether each passage entails it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub retrieved2response: Option<Vec<Vec<Label>>>,
+    /// For each claim of the right answer, whether each passage entails it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub retrieved2answer: Option<Vec<Vec<Label>>>,
+    /// The metrics, each a share.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub metrics: Option<Metrics>,
+}
+
+/// A passage that an answer was made from.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RetrievedPassage {
+    /// Its name.
+    #[serde(default, deserialize_with = "null_is_empty")]
+    pub doc_id: String,
+    /// Its words.
+    pub text: String,
+}
+
+/// One thing that a text says.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(untagged)]
+pub enum Claim {
+    /// As a sentence.
+    Sentence(String),
+    /// As subject, predicate and object.
+    Parts(Vec<String>),
+}
+
+impl Claim {
+    /// The claim as a sentence.
+    pub fn words(&self) -> String {
+        match self {
+            Self::Sentence(sentence) => sentence.clone(),
+            Self::Parts(parts) => parts.join(" "),
+        }
+    }
+}
+
+/// How a text stands to a claim.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Label {
+    /// It says so.
+    Entailment,
+    /// It says nothing about it.
+    Neutral,
+    /// It says otherwise.
+    Contradiction,
+    /// The judge gave no verdict.
+    #[serde(other)]
+    Abstain,
+}
+
+/// The metrics of one answer, each a share from 0 to 1; or their means in percent.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
+pub struct Metrics {
+    /// Claims of the answer that are right.
+    pub precision: f64,
+    /// Claims of the right answer that the answer says.
+    pub recall: f64,
+    /// Their harmonic mean.
+    pub f1: f64,
+    /// Claims of the right answer that some passage says.
+    pub claim_recall: f64,
+    /// Passages that say some claim of the right answer: the relevant ones.
+    pub context_precision: f64,
+    /// Of the claims of the right answer that passages say, those that the answer says.
+    pub context_utilization: f64,
+    /// Claims of the answer that are wrong and said by a relevant passage.
+    pub noise_sensitivity_in_relevant: f64,
+    /// Claims of the answer that are wrong and said by irrelevant passages alone.
+    pub noise_sensitivity_in_irrelevant: f64,
+    /// Claims of the answer that are wrong and said by no passage.
+    pub hallucination: f64,
+    /// Claims of the answer that are right and said by no passage.
+    pub self_knowledge: f64,
+    /// Claims of the answer that some passage says.
+    pub faithfulness: f64,
+}
+
+/// The metrics by what they are about.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
+pub struct Grouped {
+    /// The answer as a whole.
+    pub overall: Overall,
+    /// What was found.
+    pub retriever: Retriever,
+    /// What was made of it.
+    pub generator: Generator,
+}
+
+/// How right the answers are.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
+#[allow(missing_docs, reason = "the fields are those of Metrics")]
+pub struct Overall {
+    pub precision: f64,
+    pub recall: f64,
+    pub f1: f64,
+}
+
+/// How good the passages are.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
+#[allow(missing_docs, reason = "the fields are those of Metrics")]
+pub struct Retriever {
+    pub claim_recall: f64,
+    pub context_precision: f64,
+}
+
+/// What the model made of the passages.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
+#[allow(missing_docs, reason = "the fields are those of Metrics")]
+pub struct Generator {
+    pub context_utilization: f64,
+    pub noise_sensitivity_in_relevant: f64,
+    pub noise_sensitivity_in_irrelevant: f64,
+    pub hallucination: f64,
+    pub self_knowledge: f64,
+    pub faithfulness: f64,
+}
+
+/// Why an answer has no metrics.
+#[derive(Debug, thiserror::Error, Clone, PartialEq, Eq)]
+pub enum LabelError {
+    /// Something was not judged.
+    #[error("answer {answer} has no {what}")]
+    Missing {
+        /// The answer's id.
+        answer: String,
+        /// What is not there.
+        what: &'static str,
+    },
+    /// Labels and what they are about do not fit.
+    #[error("answer {answer}: {what} has {labels} labels where {expected} belong")]
+    Count {
+        /// The answer's id.
+        answer: String,
+        /// Which labels.
+        what: &'static str,
+        /// How many there are.
+        labels: usize,
+        /// How many there should be.
+        expected: usize,
+    },
+}
+
+impl LabelError {
+    /// What the user can do about it.
+    pub fn remedy(&self) -> &'static str {
+        match self {
+            Self::Missing { .. } => {
+                "let a model judge what is missing: set judge_llm, such as --set judge_llm=openai:MODEL"
+            }
+            Self::Count { .. } => "remove these labels from the file, so that they are judged again",
+        }
+    }
+}
+
+impl CheckedAnswer {
+    /// The metrics from the labels. An answer without claims, or without passages, has 0 where one is divided by their number.
+    pub fn metrics_of_labels(&self) -> Result<Metrics, LabelError> {
+        let missing = |what| LabelError::Missing { answer: self.query_id.clone(), what };
+        let count = |what, labels, expected| match labels == expected {
+            true => Ok(()),
+            false => Err(LabelError::Count { answer: self.query_id.clone(), what, labels, expected }),
+        };
+        let said = self.response_claims.as_ref().ok_or_else(|| missing("response_claims"))?.len();
+        let right = self.gt_answer_claims.as_ref().ok_or_else(|| missing("gt_answer_claims"))?.len();
+        let said_right = entailed(self.answer2response.as_ref().ok_or_else(|| missing("answer2response"))?);
+        let right_said = entailed(self.response2answer.as_ref().ok_or_else(|| missing("response2answer"))?);
+        count("answer2response", said_right.len(), said)?;
+        count("response2answer", right_said.len(), right)?;
+        let table = |rows: &Option<Vec<Vec<Label>>>, what, claims| {
+            let rows = rows.as_ref().ok_or_else(|| missing(what))?;
+            count(what, rows.len(), claims)?;
+            rows.iter().try_for_each(|row| count(what, row.len(), self.retrieved_context.len()))?;
+            Ok::<Vec<Vec<bool>>, LabelError>(rows.iter().map(|row| entailed(row)).collect())
+        };
+        let said_by = table(&self.retrieved2response, "retrieved2response", said)?;
+        let right_by = table(&self.retrieved2answer, "retrieved2answer", right)?;
+        Ok(metrics(&said_right, &right_said, &said_by, &right_by, self.retrieved_context.len()))
+    }
+}
+
+fn entailed(labels: &[Label]) -> Vec<bool> {
+    labels.iter().map(|label| *label == Label::Entailment).collect()
+}
+
+fn metrics(
+    said_right: &[bool],
+    right_said: &[bool],
+    said_by: &[Vec<bool>],
+    right_by: &[Vec<bool>],
+    passages: usize,
+) -> Metrics {
+    let any = |row: &Vec<bool>| row.contains(&true);
+    let is_relevant: Vec<bool> =
+        (0..passages).map(|at| right_by.iter().any(|row| row.get(at) == Some(&true))).collect();
+    // Whether a claim is said by a passage that is relevant, or is not.
+    let by = |row: &[bool], relevant: bool| {
+        row.iter().zip(&is_relevant).any(|(says, is)| *says && *is == relevant)
+    };
+    let said = |holds: &dyn Fn(bool, &Vec<bool>) -> bool| {
+        let count = said_right.iter().zip(said_by).filter(|(is_right, row)| holds(**is_right, row)).count();
+        part(count, said_right.len())
+    };
+    let precision = part(said_right.iter().filter(|is| **is).count(), said_right.len());
+    let recall = part(right_said.iter().filter(|is| **is).count(), right_said.len());
+    let found = right_by.iter().filter(|row| any(row)).count();
+    let used = right_by.iter().zip(right_said).filter(|(row, is_said)| any(row) && **is_said).count();
+    Metrics {
+        precision,
+        recall,
+        f1: if precision > 0.0 && recall > 0.0 {
+            2.0 * precision * recall / (precision + recall)
+        } else {
+            0.0
+        },
+        claim_recall: part(found, right_by.len()),
+        context_precision: part(is_relevant.iter().filter(|is| **is).count(), passages),
+        context_utilization: part(used, found),
+        noise_sensitivity_in_relevant: said(&|is_right, row| !is_right && by(row, true)),
+        noise_sensitivity_in_irrelevant: said(&|is_right, row| !is_right && by(row, false) && !by(row, true)),
+        hallucination: said(&|is_right, row| !is_right && !any(row)),
+        self_knowledge: said(&|is_right, row| is_right && !any(row)),
+        faithfulness: said(&|_, row| any(row)),
+    }
+}
+
+/// A share; 0 of nothing.
+fn part(count: usize, all: usize) -> f64 {
+    if all == 0 { 0.0 } else { count as f64 / all as f64 }
+}
+
+impl Metrics {
+    /// All metrics with their names, in the order of the groups.
+    pub fn named(&self) -> [(&'static str, f64); 11] {
+        [
+            ("precision", self.precision),
+            ("recall", self.recall),
+            ("f1", self.f1),
+            ("claim_recall", self.claim_recall),
+            ("context_precision", self.context_precision),
+            ("context_utilization", self.context_utilization),
+            ("noise_sensitivity_in_relevant", self.noise_sensitivity_in_relevant),
+            ("noise_sensitivity_in_irrelevant", self.noise_sensitivity_in_irrelevant),
+            ("hallucination", self.hallucination),
+            ("self_knowledge", self.self_knowledge),
+            ("faithfulness", self.faithfulness),
+        ]
+    }
+}
+
+impl Grouped {
+    /// The means of `metrics` in percent, rounded to one decimal; `None` of nothing.
+    pub fn of(metrics: &[Metrics]) -> Option<Self> {
+        if metrics.is_empty() {
+            return None;
+        }
+        let mean = |value: fn(&Metrics) -> f64| {
+            let sum: f64 = metrics.iter().map(value).sum();
+            // As written, so that a half is rounded as the reference program rounds it.
+            format!("{:.1}", sum / metrics.len() as f64 * 100.0).parse().unwrap_or(f64::NAN)
+        };
+        Some(Self {
+            overall: Overall {
+                precision: mean(|metrics| metrics.precision),
+                recall: mean(|metrics| metrics.recall),
+                f1: mean(|metrics| metrics.f1),
+            },
+            retriever: Retriever {
+                claim_recall: mean(|metrics| metrics.claim_recall),
+                context_precision: mean(|metrics| metrics.context_precision),
+            },
+            generator: Generator {
+                context_utilization: mean(|metrics| metrics.context_utilization),
+                noise_sensitivity_in_relevant: mean(|metrics| metrics.noise_sensitivity_in_relevant),
+                noise_sensitivity_in_irrelevant: mean(|metrics| metrics.noise_sensitivity_in_irrelevant),
+                hallucination: mean(|metrics| metrics.hallucination),
+                self_knowledge: mean(|metrics| metrics.self_knowledge),
+                faithfulness: mean(|metrics| metrics.faithfulness),
+            },
+        })
+    }
+}
+
+fn null_is_empty<'de, D, T>(deserializer: D) -> Result<T, D::Error>
+where
+    D: serde::Deserializer<'de>,
+    T: Default + Deserialize<'de>,
+{
+    Ok(Option::deserialize(deserializer)?.unwrap_or_default())
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    /// Labels by letter: e, n, c.
+    fn labels(letters: &str) -> Vec<Label> {
+        let label = |c| match c {
+            'e' => Label::Entailment,
+            'c' => Label::Contradiction,
+            _ => Label::Neutral,
+        };
+        letters.chars().map(label).collect()
+    }
+
+    /// An answer whose claims are judged as given; rows of the tables are divided by blanks.
+    fn judged(
+        said_right: &str,
+        right_said: &str,
+        said_by: &str,
+        right_by: &str,
+        passages: usize,
+    ) -> CheckedAnswer {
+        let claims = |count: usize| Some(vec![Claim::Sentence("x".to_owned()); count]);
+        let table = |text: &str| Some(text.split_whitespace().map(labels).collect());
+        CheckedAnswer {
+            query_id: "q1".to_owned(),
+            retrieved_context: vec![RetrievedPassage::default(); passages],
+            response_claims: claims(said_right.len()),
+            gt_answer_claims: claims(right_said.len()),
+            answer2response: Some(labels(said_right)),
+            response2answer: Some(labels(right_said)),
+            retrieved2response: table(said_by),
+            retrieved2answer: table(right_by),
+            ..CheckedAnswer::default()
+        }
+    }
+
+    #[test]
+    fn values_are_those_computed_by_hand() {
+        // Passage 1 is relevant (it says the first right claim), passage 2 is not.
+        let answer = judged("ecnen", "en", "en ne en nn nn", "en nn", 2);
+        let metrics = answer.metrics_of_labels().expect("judged");
+        let expected = Metrics {
+            precision: 0.4,
+            recall: 0.5,
+            f1: 2.0 * 0.4 * 0.5 / 0.9,
+            claim_recall: 0.5,
+            context_precision: 0.5,
+            context_utilization: 1.0,
+            noise_sensitivity_in_relevant: 0.2,
+            noise_sensitivity_in_irrelevant: 0.2,
+            hallucination: 0.2,
+            self_knowledge: 0.2,
+            faithfulness: 0.6,
+        };
+        assert_eq!(metrics, expected);
+        let nothing = Metrics { hallucination: 1.0, ..Metrics::default() };
+        let half = Grouped::of(&[metrics, nothing]).expect("two");
+        assert_eq!((half.overall.precision, half.generator.hallucination), (20.0, 60.0));
+        assert_eq!(Grouped::of(&[]), None);
+    }
+
+    #[test]
+    fn nothing_said_or_found_gives_zeros_and_no_fault() {
+        let metrics = judged("", "nn", "", " ", 0);
+        let error = metrics.metrics_of_labels().expect_err("two rows are missing");
+        assert_eq!(error.to_string(), "answer q1: retrieved2answer has 0 labels where 2 belong");
+        assert_eq!(judged("", "", "", "", 3).metrics_of_labels(), Ok(Metrics::default()));
+        let mut answer = judged("e", "e", "", "", 0);
+        answer.retrieved2response = Some(vec![vec![]]);
+        answer.retrieved2answer = Some(vec![vec![]]);
+        let metrics = answer.metrics_of_labels().expect("judged");
+        assert_eq!((metrics.precision, metrics.self_knowledge, metrics.claim_recall), (1.0, 1.0, 0.0));
+        answer.answer2response = None;
+        let error = answer.metrics_of_labels().expect_err("not judged");
+        assert_eq!(error.to_string(), "answer q1 has no answer2response");
+    }
+
+    #[test]
+    fn the_layout_of_the_reference_program_is_read_and_written() {
+        let json = r#"{"results": [{"query_id": "1", "query": "Q?", "gt_answer": "A.", "response": "R.",
+            "retrieved_context": [{"doc_id": null, "text": "P."}], "response_claims": [["a", "is", "b"], "C."],
+            "answer2response": ["Entailment", "Abstain"]}, {"query_id": "2", "query": "", "gt_answer": "", "response": "",
+            "retrieved_context": null}]}"#;
+        let file: CheckingFile = serde_json::from_str(json).expect("a file");
+        let claims = file.results[0].response_claims.as_ref().expect("claims");
+        assert_eq!(claims.iter().map(Claim::words).collect::<Vec<_>>(), ["a is b", "C."]);
+        assert_eq!(file.results[0].answer2response, Some(vec![Label::Entailment, Label::Abstain]));
+        let written = serde_json::to_string(&file).expect("JSON");
+        assert_eq!(serde_json::from_str::<CheckingFile>(&written).expect("a file"), file);
+        assert!(!written.contains("null") && !written.contains("retrieved2answer"), "{written}");
+    }
+
+    proptest! {
+        #[test]
+        fn every_claim_is_accounted_for_once(
+            (said_right, right_said, said_by, right_by, passages) in (0_usize..5, 1_usize..6, 0_usize..6).prop_flat_map(
+                |(passages, said, right)| (
+                    proptest::collection::vec(any::<bool>(), said),
+                    proptest::collection::vec(any::<bool>(), right),
+                    proptest::collection::vec(proptest::collection::vec(any::<bool>(), passages), said),
+                    proptest::collection::vec(proptest::collection::vec(any::<bool>(), passages), right),
+                    Just(passages),
+                ),
+            ),
+        ) {
+            let metrics = metrics(&said_right, &right_said, &said_by, &right_by, passages);
+            for (name, value) in metrics.named() {
+                prop_assert!((0.0..=1.0).contains(&value), "{name}: {value}");
+            }
+            let close = |one: f64, other: f64| (one - other).abs() < 1e-9;
+            prop_assert!(close(metrics.hallucination + metrics.self_knowledge + metrics.faithfulness, 1.0));
+            let wrong = metrics.noise_sensitivity_in_relevant + metrics.noise_sensitivity_in_irrelevant + metrics.hallucination;
+            prop_assert!(close(wrong, 1.0 - metrics.precision));
+            prop_assert!(metrics.f1 <= metrics.precision.max(metrics.recall) + 1e-9);
+        }
+    }
+}

@@ -4,6 +4,7 @@
 #   bench/run.sh                       every step but the slow ones, then the table
 #   bench/run.sh STEP...               these steps, in this order
 #
+#   peers               both systems: lightrag, run, lightrag-smallops, smallops, then the table     (slow)
 #   lightrag            LightRAG on musique_train100: index (flush deferred), quality, latency
 #   lightrag-latency    its latency again, on the index of `lightrag`
 #   lightrag-smallops   cold start, one more document, one less, on that index
@@ -25,10 +26,12 @@
 #   contextual          recall with and without chunks situated by headings, offline: needs no harness
 #   deletes             `rm` of one document and of a hundred, out of 1,890: needs no harness
 #   offline-index       the offline default through the harness: indexing, quality
+#   ragchecker          RAGChecker's metrics from its own labels: are they the stored ones? needs no harness
 #   table               the comparison, in Markdown
 #
 # GRAPHLOOM_BENCH_HARNESS  folder of the harness (default: ../shared/bench beside the repository)
 # GRAPHLOOM_BENCH_QUESTIONS  folder of question sets (default: ../shared/data/questions beside the repository)
+# GRAPHLOOM_BENCH_RAGCHECKER  folder of RAGChecker's example (default: ../shared/data/ragchecker beside the repository)
 # SCALE_CHUNKS             sizes of scale-synthetic, such as "10000 1000000"
 # SCALE_FOLDER             where its stores are kept and found again (default: a temporary folder, removed at the end)
 # BENCH_HOME               its venv, cache, work and results, set up as its README says (default: the harness itself)
@@ -38,6 +41,7 @@ set -eu
 root=$(dirname "$(dirname "$(readlink -f "$0")")")
 harness=${GRAPHLOOM_BENCH_HARNESS:-$root/../shared/bench}
 questions=${GRAPHLOOM_BENCH_QUESTIONS:-$root/../shared/data/questions}
+ragchecker=${GRAPHLOOM_BENCH_RAGCHECKER:-$root/../shared/data/ragchecker}
 corpus=musique_train100
 tag=$corpus
 limit_kill=120
@@ -88,7 +92,15 @@ latency_again() {
     mv "$result.kept" "$result"
 }
 
+steps=
 for step in "$@"; do
+    case $step in
+    peers) steps="$steps lightrag run lightrag-smallops smallops table" ;;
+    *) steps="$steps $step" ;;
+    esac
+done
+
+for step in $steps; do
     echo "== $step" >&2
     case $step in
     table) prepare "$step"; "$BENCH_HOME/venv/bin/python" "$root/bench/table.py" "$BENCH_HOME/results"; continue ;;
@@ -126,6 +138,11 @@ for step in "$@"; do
         build graphloom-cli
         has_questions
         python3 "$root/bench/deletes.py" --graphloom "$target/release/graphloom" --corpus "$questions/$corpus/corpus.jsonl"
+        continue
+        ;;
+    ragchecker)
+        build graphloom-cli
+        python3 "$root/bench/ragchecker.py" --graphloom "$target/release/graphloom" --labels "$ragchecker/checking_outputs.json"
         continue
         ;;
     lightrag*) prepare "$step" ;;

@@ -20,6 +20,7 @@
 #   fault               provider faults while indexing
 #   faults              the same with the command, then `retry`: is the dump that of a run without faults?
 #   forms               records asked for as lines and as JSON held to a schema: is it one graph?
+#   ablation            recall of mode auto without each of its parts and with other constants, on all question sets (slow the first time)
 #   offline             the offline default's phrases and embedder on question sets: needs no harness
 #   filtered            retrieval with filters that allow 1 to 100% of musique_train100, offline: needs no harness
 #   scale-synthetic     synthetic stores of 10,000 and 100,000 chunks, and of what SCALE_CHUNKS says: needs no harness
@@ -169,6 +170,11 @@ for step in $steps; do
     forms)
         cargo build --release --locked --manifest-path "$root/Cargo.toml" -p graphloom-cli
         "$BENCH_HOME/venv/bin/python" "$root/bench/forms.py" --harness "$harness" --graphloom "$target/release/graphloom" --limit $limit_kill
+        ;;
+    ablation)
+        cargo build --release --locked --manifest-path "$root/Cargo.toml" -p graphloom-cli
+        "$BENCH_HOME/venv/bin/python" "$root/bench/ablation.py" --graphloom "$target/release/graphloom" --harness "$harness" \
+            --questions "$questions" --work "$BENCH_HOME/work/ablation"
         ;;
     fault) evaluate fault --adapter graphloom --corpus $corpus --embed hash --limit $limit_kill ;;
     *) echo "bench: no step $step; see the head of $0" >&2; exit 2 ;;

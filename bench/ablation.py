@@ -41,12 +41,12 @@ def evaluate(arguments, name, arms, url):
     out = arguments.work / f"{name}.json"
     command = [arguments.graphloom, "--data-dir", arguments.work, "--embedder", "openai:minilm"]
     command += ["--set", f"base_url={url}/v1", "--llm", "openai:replayed" if "train" in name else "none"]
-    command += ["eval", "retrieval", "--data", arguments.questions / name, "--out", out]
+    command += ["eval", "retrieval", "--data", arguments.questions / name, "--out", out, "--resume"]
     for arm in arms:
         command += ["--arm", arm]
     subprocess.run(command, check=True, stdout=subprocess.DEVNULL, env={**os.environ, "OPENAI_API_KEY": "replay"})
     report = json.loads(out.read_text())
-    wholes = (group for group in report["groups"] if group["kind"] is None)
+    wholes = (group for group in report["groups"] if group.get("type") is None)
     return {group["arm"]: figures(group["metrics"]) for group in wholes}
 
 

@@ -67,6 +67,13 @@ pub(super) async fn search(
     Ok(Hits { entities, relations, chunks, paths })
 }
 
+/// What is looked for: the question as a whole, and each of its parts, with the share of all weight that each gets.
+struct Sought<'a> {
+    text: &'a str,
+    vector: &'a [f32],
+    share: f64,
+}
+
 /// The passages and facts near to the question, and to its parts where there are any, with their weights, which add up to 1.
 async fn near(
     scope: &Scope<'_>,
@@ -74,18 +81,16 @@ async fn near(
     prior: Prior,
     vectors: &QueryVectors,
 ) -> Result<(Vec<(ChunkId, f64)>, Vec<(RelationKey, f64)>), QueryError> {
-    let (mut passages, mut facts) = (Mixed::default(), Mixed::default());
     let parts = if vectors.parts.is_empty() { 0.0 } else { question.walk.parts };
-    let whole = vectors.question.iter().map(|vector| (question.text.trim(), vector, 1.0 - parts));
+    let whole = vectors.question.iter();
+    let whole = whole.map(|vector| Sought { text: question.text.trim(), vector, share: 1.0 - parts });
     let share = parts / vectors.parts.len().max(1) as f64;
-    for (text, vector, share) in
-        whole.chain(vectors.parts.iter().map(|(text, vector)| (&**text, vector, share)))
-    {
-        let near = Near { scope, question, prior, text, vector };
-        passages.add(near.passages().await?, share);
-        facts.add(near.facts().await?, share);
-    }
-    Ok((passages.read(|id| Some(ChunkId::from_stored(id))), facts.read(RelationKey::parse)))
+    let parts = vectors.parts.iter().map(|(text, vector)| Sought { text, vector, share });
+    let sought: Vec<Sought<'_>> = whole.chain(parts).collect();
+    let passages = Ranked::passages(&question.walk, prior).near(scope, question, &sought).await?;
+    let facts = Ranked::facts(&question.walk, prior).near(scope, question, &sought).await?;
+    let passages = passages.into_iter().map(|(id, weight)| (ChunkId::from_stored(id), weight)).collect();
+    Ok((passages, relations(facts)))
 }
 
 /// The facts nearest to the question by vector, with their weights, which add up to 1.
@@ -94,50 +99,64 @@ pub(in crate::query) async fn near_facts(
     question: &Question,
     vector: &[f32],
 ) -> Result<Vec<(RelationKey, f64)>, QueryError> {
-    let near = Near { scope, question, prior: Prior::Vector, text: question.text.trim(), vector };
-    let mut facts = Mixed::default();
-    facts.add(near.facts().await?, 1.0);
-    Ok(facts.read(RelationKey::parse))
+    let sought = [Sought { text: question.text.trim(), vector, share: 1.0 }];
+    let facts = Ranked::facts(&question.walk, Prior::Vector).near(scope, question, &sought).await?;
+    Ok(relations(facts))
 }
 
-/// Searches for what is near to a text.
-struct Near<'a> {
-    scope: &'a Scope<'a>,
-    question: &'a Question,
-    prior: Prior,
-    text: &'a str,
-    vector: &'a [f32],
+fn relations(facts: Vec<(String, f64)>) -> Vec<(RelationKey, f64)> {
+    facts.into_iter().filter_map(|(id, weight)| Some((RelationKey::parse(&id)?, weight))).collect()
 }
 
-impl Near<'_> {
-    /// The passages near to it, best first, with their weights, which add up to 1.
-    async fn passages(&self) -> Result<Vec<(String, f64)>, QueryError> {
-        let WalkOptions { passage_hits, passage_seeds, passage_temperature, passage_words, .. } =
-            self.question.walk;
-        let found = self.found(VectorKind::Chunk, passage_hits, passage_words).await?;
-        Ok(weighed(found, passage_words, passage_seeds, passage_temperature))
+/// How one sort of seeds is ranked.
+struct Ranked {
+    kind: VectorKind,
+    /// Looked at in each ranking.
+    hits: usize,
+    /// Kept.
+    seeds: usize,
+    /// What scores by words count; nothing is searched by words where that is zero.
+    words: f64,
+    temperature: f64,
+}
+
+impl Ranked {
+    fn passages(walk: &WalkOptions, prior: Prior) -> Self {
+        let words = if prior == Prior::VectorAndWords { walk.passage_words } else { 0.0 };
+        let (hits, seeds) = (walk.passage_hits, walk.passage_seeds);
+        Self { kind: VectorKind::Chunk, hits, seeds, words, temperature: walk.passage_temperature }
     }
 
-    /// The facts near to it, best first, with their weights, which add up to 1.
-    async fn facts(&self) -> Result<Vec<(String, f64)>, QueryError> {
-        let WalkOptions { fact_seeds, fact_temperature, fact_words, .. } = self.question.walk;
-        let found = self.found(VectorKind::Relation, fact_seeds, fact_words).await?;
-        Ok(weighed(found, fact_words, fact_seeds, fact_temperature))
+    fn facts(walk: &WalkOptions, prior: Prior) -> Self {
+        let words = if prior == Prior::VectorAndWords { walk.fact_words } else { 0.0 };
+        let (hits, seeds) = (walk.fact_seeds, walk.fact_seeds);
+        Self { kind: VectorKind::Relation, hits, seeds, words, temperature: walk.fact_temperature }
     }
 
-    /// The best hits by vector and by words; none by words where these do not count.
-    async fn found(
+    /// What is near to what is sought, best first, ties by id, with weights that add up to 1. All vectors are searched for at
+    /// once.
+    async fn near(
         &self,
-        kind: VectorKind,
-        hits: usize,
-        words: f64,
-    ) -> Result<[Vec<VectorHit>; 2], QueryError> {
-        let by_vector = self.scope.nearest(kind, self.vector, hits, self.question.cosine_threshold).await?;
-        let by_words = match self.prior {
-            Prior::VectorAndWords if words > 0.0 => self.scope.matching(kind, self.text, hits).await?,
-            Prior::Vector | Prior::VectorAndWords => Vec::new(),
-        };
-        Ok([by_vector, by_words])
+        scope: &Scope<'_>,
+        question: &Question,
+        sought: &[Sought<'_>],
+    ) -> Result<Vec<(String, f64)>, QueryError> {
+        let vectors = sought.iter().map(|sought| sought.vector.to_vec()).collect();
+        let by_vector =
+            scope.nearest_to_each(self.kind, vectors, self.hits, question.cosine_threshold).await?;
+        let mut weights: BTreeMap<String, f64> = BTreeMap::new();
+        for (sought, by_vector) in sought.iter().zip(by_vector) {
+            let by_words = match self.words > 0.0 {
+                true => scope.matching(self.kind, sought.text, self.hits).await?,
+                false => Vec::new(),
+            };
+            for (id, weight) in weighed([by_vector, by_words], self.words, self.seeds, self.temperature) {
+                *weights.entry(id).or_default() += sought.share * weight;
+            }
+        }
+        let mut near: Vec<(String, f64)> = weights.into_iter().collect();
+        near.sort_by(|(_, one), (_, other)| other.total_cmp(one));
+        Ok(near)
     }
 }
 
@@ -166,27 +185,6 @@ fn weighed(
     scored.truncate(keep);
     let weights = sharpened(scored.iter().map(|(_, score)| *score).collect(), temperature);
     scored.iter().zip(weights).map(|((id, _), weight)| ((*id).to_owned(), weight)).collect()
-}
-
-/// Weighed lists made one.
-#[derive(Default)]
-struct Mixed {
-    weights: BTreeMap<String, f64>,
-}
-
-impl Mixed {
-    fn add(&mut self, list: Vec<(String, f64)>, share: f64) {
-        for (id, weight) in list {
-            *self.weights.entry(id).or_default() += share * weight;
-        }
-    }
-
-    /// Best first, ties by id; what is not read as a key is left out.
-    fn read<K>(self, key: impl Fn(&str) -> Option<K>) -> Vec<(K, f64)> {
-        let mut list: Vec<(String, f64)> = self.weights.into_iter().collect();
-        list.sort_by(|(_, one), (_, other)| other.total_cmp(one));
-        list.into_iter().filter_map(|(id, weight)| Some((key(&id)?, weight))).collect()
-    }
 }
 
 /// Weights that add up to 1 and fall by `e` for every `temperature` below the best score, which is the first.

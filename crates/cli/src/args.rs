@@ -244,7 +244,7 @@ pub(crate) struct AskArgs {
     /// Take everything from a JSON object with the names of LightRAG's QueryParam; - for standard input; other flags win
     #[arg(long, value_name = "FILE")]
     pub(crate) question_json: Option<PathBuf>,
-    /// Which searches run [default: mix]
+    /// Which searches run [default: auto]
     #[arg(long, value_enum)]
     pub(crate) mode: Option<ModeArg>,
     /// The conversation so far: a JSON list of objects with role (user, assistant) and content; - for standard input

@@ -66,7 +66,7 @@ impl Default for WalkOptions {
     fn default() -> Self {
         Self {
             damping: 0.8,
-            precision: 1e-5,
+            precision: 1e-4,
             passages: 0.4,
             facts: 0.3,
             names: 0.3,

@@ -51,7 +51,7 @@ pub fn normalised_words(text: &str) -> Vec<String> {
     plain.split_whitespace().filter(|word| !is_article(word)).map(str::to_owned).collect()
 }
 
-/// The answer without what belongs to its form: numbers of citations, the closing list of references, emphasis.
+/// The answer without what belongs to its form: numbers of citations and the closing list of references.
 pub fn bare(answer: &str) -> String {
     let mut lines = Vec::new();
     for line in answer.lines() {

@@ -1,6 +1,5 @@
 //! Answers every question of a set in every arm and scores the answers.
 
-use std::collections::BTreeSet;
 use std::time::Instant;
 
 use graphloom_engine::Engine;
@@ -11,7 +10,7 @@ use crate::answer::{self, AnswerScore};
 use crate::arm::Arm;
 use crate::asking::{AskOptions, Row, Task, elapsed_ms, record, spent_on};
 use crate::ragchecker::{CheckedAnswer, CheckingFile, RetrievedPassage};
-use crate::report::{ArmInfo, Percentiles, RunInfo};
+use crate::report::{ArmInfo, Percentiles, RunInfo, grouped};
 use crate::set::{QuestionSet, SetQuestion};
 use crate::stats::{self, Estimate};
 
@@ -88,7 +87,7 @@ pub struct AnswerGroup {
     /// The arm.
     pub arm: String,
     /// The type of the questions; all questions where `None`.
-    #[serde(rename = "type")]
+    #[serde(rename = "type", default, skip_serializing_if = "Option::is_none")]
     pub kind: Option<String>,
     /// How many questions.
     pub questions: usize,
@@ -218,11 +217,8 @@ impl AnswersReport {
                 rows.iter().filter(|row| row.arm == arm.name && kind.is_none_or(|kind| row.kind == kind));
             AnswerGroup::of(&arm.name, kind, &of_group.collect::<Vec<_>>())
         };
-        let kinds: BTreeSet<&str> = rows.iter().map(|row| row.kind.as_str()).collect();
-        let kinds = if kinds.len() > 1 { kinds } else { BTreeSet::new() };
-        let by_kind = kinds.iter().flat_map(|kind| arms.iter().map(move |arm| (arm, Some(*kind))));
-        let groups =
-            arms.iter().map(|arm| (arm, None)).chain(by_kind).map(|(arm, kind)| of(arm, kind)).collect();
+        let kinds = rows.iter().map(|row| row.kind.as_str());
+        let groups = grouped(arms, kinds).map(|(arm, kind)| of(arm, kind)).collect();
         let arms = arms.iter().map(ArmInfo::of).collect();
         Self { kind: KIND.to_owned(), run, answerer, arms, groups, rows }
     }

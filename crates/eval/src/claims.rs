@@ -11,13 +11,16 @@ const CLAIMS_AT_ONCE: usize = 10;
 /// Most claims of one text.
 const MAX_CLAIMS: usize = 300;
 
-/// Judges everything of `answer` that is not judged yet. What was judged before stays.
+/// Judges everything of `answer` that is not judged yet. What was judged before stays, but for labels of claims that are
+/// not there: they are not about the claims found now.
 pub async fn judge_answer(judge: &Judge, answer: &mut CheckedAnswer) -> Result<(), JudgeError> {
     let question = answer.query.clone();
     if answer.response_claims.is_none() {
+        (answer.answer2response, answer.retrieved2response) = (None, None);
         answer.response_claims = Some(claims_of(judge, &question, &answer.response).await?);
     }
     if answer.gt_answer_claims.is_none() {
+        (answer.response2answer, answer.retrieved2answer) = (None, None);
         answer.gt_answer_claims = Some(claims_of(judge, &question, &answer.gt_answer).await?);
     }
     let said = answer.response_claims.clone().unwrap_or_default();
@@ -168,6 +171,22 @@ mod tests {
         let before = answer.clone();
         wait(judge_answer(&judge(Script::of(&[]), folder.path()), &mut answer)).expect("judged");
         assert_eq!((answer, model.asked.lock().expect("not poisoned").len()), (before, 1));
+    }
+
+    #[test]
+    fn labels_of_claims_that_are_not_there_are_judged_anew() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let model = Script::of(&[r#"["Ada did it"]"#, r#"["Ada did it"]"#, r#"["Neutral"]"#]);
+        let mut answer = CheckedAnswer {
+            retrieved_context: Vec::new(),
+            answer2response: Some(vec![Label::Entailment; 2]),
+            retrieved2answer: Some(vec![vec![]; 2]),
+            ..answer()
+        };
+        let judge = judge(model, folder.path());
+        wait(judge_answer(&judge, &mut answer)).expect_err("the last label is not said");
+        assert_eq!(answer.answer2response, Some(vec![Label::Neutral]));
+        assert_eq!(answer.retrieved2answer, None);
     }
 
     #[test]

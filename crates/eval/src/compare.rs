@@ -1,6 +1,6 @@
 //! Two runs side by side: which metrics differ by more than chance, and which questions got better or worse.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde::Serialize;
 
@@ -173,8 +173,9 @@ pub fn compare(
             }
         }
     }
+    let of_second = second.metrics();
     let metrics: Vec<Metric> =
-        first.metrics().into_iter().filter(|metric| second.metrics().contains(metric)).collect();
+        first.metrics().into_iter().filter(|metric| of_second.contains(metric)).collect();
     let mut arms: Vec<ArmComparison> =
         pairs.iter().map(|(one, other)| compare_arms(first, second, one, other, &metrics)).collect();
     if arms.iter().all(|arm| arm.questions == 0) {
@@ -202,6 +203,8 @@ fn compare_arms(
     let by_id: BTreeMap<&str, &RetrievalRow> = after.iter().map(|row| (row.id.as_str(), *row)).collect();
     let paired: Vec<(&RetrievalRow, &RetrievalRow)> =
         before.iter().filter_map(|row| Some((*row, *by_id.get(row.id.as_str())?))).collect();
+    let asked_before: BTreeSet<&str> = before.iter().map(|row| row.id.as_str()).collect();
+    let only_after = after.iter().filter(|row| !asked_before.contains(row.id.as_str())).count();
     let mut changes: Vec<Change> = paired
         .iter()
         .map(|(before, after)| Change::of(before, after))
@@ -213,7 +216,7 @@ fn compare_arms(
         first: one.to_owned(),
         second: other.to_owned(),
         questions: paired.len(),
-        unpaired_questions: before.len() + after.len() - 2 * paired.len(),
+        unpaired_questions: before.len() - paired.len() + only_after,
         metrics: metrics.iter().map(|metric| Difference::of(*metric, &paired)).collect(),
         better,
         worse,
@@ -330,6 +333,16 @@ mod tests {
         assert_eq!((compared.arms[0].first.as_str(), compared.arms[0].second.as_str()), ("naive", "mix"));
         let error = compare(&one, &one, &pair("naive", "best")).expect_err("no such arm");
         assert_eq!(error.to_string(), "the second run has no arm best; it has naive, mix");
+    }
+
+    #[test]
+    fn a_question_that_a_report_holds_twice_does_no_harm() {
+        let (once, mut twice) = (run(&["x y"]), run(&["x y"]));
+        twice.rows.extend(twice.rows.clone());
+        for (first, second) in [(&once, &twice), (&twice, &once)] {
+            let compared = compare(first, second, &[]).expect("compared");
+            assert_eq!(compared.arms[0].unpaired_questions, 0);
+        }
     }
 
     #[test]

@@ -1,5 +1,6 @@
 //! Metrics of a ranking: how much of what a question needs is among the first passages.
 
+use std::collections::BTreeMap;
 use std::fmt;
 use std::str::FromStr;
 
@@ -46,7 +47,8 @@ impl Metric {
                 let discount = |rank: usize| 1.0 / ((1 + rank) as f64).log2();
                 let gain: f64 = ranks.iter().filter(|rank| **rank <= k).map(|rank| discount(*rank)).sum();
                 let best: f64 = (1..=needed.min(k)).map(discount).sum();
-                if best > 0.0 { gain / best } else { 0.0 }
+                // The sum of nothing is a negative zero, which would be printed as one.
+                if gain > 0.0 { gain / best } else { 0.0 }
             }
             Self::Mrr => ranks.iter().min().map_or(0.0, |rank| 1.0 / *rank as f64),
         }
@@ -56,14 +58,12 @@ impl Metric {
 /// The rank, from 1, of each of `gold` in `ranked`, ascending, those not found (`None`) last. What appears again in
 /// `ranked` takes no rank the second time.
 pub fn ranks(ranked: &[String], gold: &[String]) -> Vec<Option<usize>> {
-    let mut distinct: Vec<&String> = Vec::new();
+    let mut found: BTreeMap<&str, usize> = BTreeMap::new();
     for id in ranked {
-        if !distinct.contains(&id) {
-            distinct.push(id);
-        }
+        let next = found.len() + 1;
+        found.entry(id).or_insert(next);
     }
-    let mut ranks: Vec<Option<usize>> =
-        gold.iter().map(|id| distinct.iter().position(|found| *found == id).map(|at| at + 1)).collect();
+    let mut ranks: Vec<Option<usize>> = gold.iter().map(|id| found.get(id.as_str()).copied()).collect();
     ranks.sort_by_key(|rank| rank.unwrap_or(usize::MAX));
     ranks
 }
@@ -139,6 +139,15 @@ mod tests {
         close(check("ndcg@1", "a x b", "a b"), 1.0);
         close(check("recall@2", "a a b", "a b"), 1.0);
         close(check("recall@5", "", "a"), 0.0);
+    }
+
+    #[test]
+    fn nothing_found_is_a_zero_without_a_sign() {
+        for metric in ["recall@5", "all_gold@5", "ndcg@5", "ndcg@0", "mrr"] {
+            for ranked in ["", "x y"] {
+                assert!(check(metric, ranked, "a").is_sign_positive(), "{metric}");
+            }
+        }
     }
 
     #[test]

@@ -76,7 +76,7 @@ pub struct Group {
     /// The arm.
     pub arm: String,
     /// The type of the questions; all questions where `None`.
-    #[serde(rename = "type")]
+    #[serde(rename = "type", default, skip_serializing_if = "Option::is_none")]
     pub kind: Option<String>,
     /// How many questions.
     pub questions: usize,
@@ -122,11 +122,8 @@ impl RetrievalReport {
                 .collect();
             Group::of(&arm.name, kind, &rows, &ks, is_timed)
         };
-        let kinds: BTreeSet<&str> = rows.iter().map(|row| row.kind.as_str()).collect();
-        let kinds = if kinds.len() > 1 { kinds } else { BTreeSet::new() };
-        let all = arms.iter().map(|arm| of(arm, None));
-        let by_kind = kinds.iter().flat_map(|kind| arms.iter().map(move |arm| (arm, *kind)));
-        let groups = all.chain(by_kind.map(|(arm, kind)| of(arm, Some(kind)))).collect();
+        let kinds = rows.iter().map(|row| row.kind.as_str());
+        let groups = grouped(arms, kinds).map(|(arm, kind)| of(arm, kind)).collect();
         Self { kind: KIND.to_owned(), run, arms: arms.iter().map(ArmInfo::of).collect(), groups, ks, rows }
     }
 
@@ -160,6 +157,17 @@ impl RetrievalReport {
         let middle = self.ks.get(self.ks.len() / 2).copied().unwrap_or(1);
         if self.ks.contains(&5) { 5 } else { middle }
     }
+}
+
+/// Each arm over all questions, then each arm over each of `kinds` where there are several.
+pub(crate) fn grouped<'a>(
+    arms: &'a [Arm],
+    kinds: impl Iterator<Item = &'a str>,
+) -> impl Iterator<Item = (&'a Arm, Option<&'a str>)> {
+    let kinds: BTreeSet<&str> = kinds.collect();
+    let kinds = if kinds.len() > 1 { kinds } else { BTreeSet::new() };
+    let by_kind = kinds.into_iter().flat_map(move |kind| arms.iter().map(move |arm| (arm, Some(kind))));
+    arms.iter().map(|arm| (arm, None)).chain(by_kind)
 }
 
 impl ArmInfo {
@@ -298,6 +306,7 @@ pub(crate) mod tests {
         let report = report(vec![row("naive", "q1", "", "x", "x"), row("mix", "q1", "", "", "x")]);
         let json = serde_json::to_string(&report).expect("JSON");
         assert_eq!(serde_json::from_str::<RetrievalReport>(&json).expect("a report"), report);
+        assert!(!json.contains("\"type\":null"), "{json}");
         assert!(report.kinds().is_empty());
     }
 }

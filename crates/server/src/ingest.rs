@@ -1,11 +1,11 @@
 //! The worker of a workspace: whenever something waits, indexes it in the background.
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use graphloom_core::{DocumentId, Progress, StoreError, Timestamp, WorkspaceId};
-use graphloom_engine::index::{self, RunReport};
+use graphloom_core::{DocumentId, Progress, ProgressSink, StoreError, Timestamp, WorkspaceId};
+use graphloom_engine::index::{self, IndexError, RunReport, Unsituated};
 use tokio::runtime::Handle;
 use tokio::sync::{Notify, watch};
 
@@ -23,6 +23,8 @@ const MAX_MESSAGES: usize = 1000;
 pub(crate) struct Ingest {
     wake: Notify,
     state: Mutex<Pipeline>,
+    /// Documents whose chunks that could not be situated are tried again after the next run.
+    again: Mutex<BTreeSet<DocumentId>>,
     ended: watch::Receiver<bool>,
 }
 
@@ -52,9 +54,11 @@ impl Pipeline {
     }
 
     fn see(&mut self, document: &DocumentId, is_done: bool) {
-        let before = self.at.insert(document.clone(), is_done);
+        let before = self.at.get(document).copied();
         self.documents += usize::from(before.is_none());
         self.done += usize::from(is_done && before != Some(true));
+        // What is done stays so while its chunks are situated again.
+        self.at.insert(document.clone(), is_done || before == Some(true));
     }
 
     fn show(&mut self, progress: Progress) {
@@ -100,7 +104,8 @@ impl Ingest {
     /// Starts the worker; it ends when `stop` says so.
     pub(crate) fn start(workspace: WorkspaceId, opened: Opened, stop: watch::Receiver<bool>) -> Arc<Self> {
         let (ending, ended) = watch::channel(false);
-        let ingest = Arc::new(Self { wake: Notify::new(), state: Mutex::default(), ended });
+        let ingest =
+            Arc::new(Self { wake: Notify::new(), state: Mutex::default(), again: Mutex::default(), ended });
         let worker = Arc::clone(&ingest);
         tokio::spawn(async move {
             worker.work(workspace, Arc::new(opened), stop).await;
@@ -113,6 +118,12 @@ impl Ingest {
     /// Something waits: look now.
     pub(crate) fn wake(&self) {
         self.wake.notify_one();
+    }
+
+    /// Something waits: look now, and afterwards try again what could not be situated of these documents.
+    pub(crate) fn retry(&self, documents: Vec<DocumentId>) {
+        self.again().extend(documents);
+        self.wake();
     }
 
     /// How far it is.
@@ -130,6 +141,10 @@ impl Ingest {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    fn again(&self) -> std::sync::MutexGuard<'_, BTreeSet<DocumentId>> {
+        self.again.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     async fn work(
         self: Arc<Self>,
         workspace: WorkspaceId,
@@ -138,7 +153,7 @@ impl Ingest {
     ) {
         let mut rest = LOOK;
         while !*stop.borrow() {
-            let went_well = match waits(&opened).await {
+            let went_well = match self.waits(&opened).await {
                 Ok(true) => Some(Arc::clone(&self).run_apart(&workspace, &opened, &stop).await),
                 Ok(false) => None,
                 Err(error) => {
@@ -195,7 +210,11 @@ impl Ingest {
             state.say("indexing began".to_owned());
         }
         let show = |progress| self.lock().show(progress);
-        let outcome = index::run(&opened.indexing, &show, opened.gone.as_ref()).await;
+        let outcome = match index::run(&opened.indexing, &show, opened.gone.as_ref()).await {
+            // Whoever paused it said so for all that waits.
+            Ok(report) if !report.paused => self.situate(opened, &show).await.map(|()| report),
+            outcome => outcome,
+        };
         let catch_up = Arc::clone(&opened.catch_up);
         match tokio::task::spawn_blocking(move || catch_up()).await {
             Ok(Ok(())) => {}
@@ -214,26 +233,55 @@ impl Ingest {
         self.lock().say(said);
         went_well
     }
-}
 
-/// Whether there is something to do that may be done.
-async fn waits(opened: &Opened) -> Result<bool, StoreError> {
-    let engine = &opened.indexing;
-    let snapshot = engine.store.snapshot().await?;
-    if snapshot.queue().await?.is_paused() {
-        return Ok(false);
+    /// Tries again what could not be situated of documents that were queued again, as `graphloom retry` does. Where that
+    /// stops, the rest waits for the next run.
+    async fn situate(&self, opened: &Opened, show: ProgressSink<'_>) -> Result<(), IndexError> {
+        let engine = &opened.indexing;
+        let waiting = std::mem::take(&mut *self.again());
+        if waiting.is_empty() {
+            return Ok(());
+        }
+        let documents: Vec<DocumentId> = waiting.into_iter().collect();
+        let situating = async {
+            let Unsituated { again, by_others } = index::unsituated(engine, &documents).await?;
+            for (who, chunks) in by_others {
+                self.lock().say(format!(
+                    "{chunks} chunks were not situated by {who}, which `contextual` does not name now; `graphloom situate` \
+                     makes all chunks of a document as it says"
+                ));
+            }
+            index::situate(engine, &again, show).await
+        };
+        let outcome = situating.await;
+        if outcome.as_ref().map_or(true, |report| report.paused) {
+            self.again().extend(documents);
+        }
+        outcome.map(|_| ())
     }
-    if !snapshot.claimable_jobs(engine.clock.now(), 1).await?.is_empty() {
-        return Ok(true);
+
+    /// Whether there is something to do that may be done.
+    async fn waits(&self, opened: &Opened) -> Result<bool, StoreError> {
+        let engine = &opened.indexing;
+        let snapshot = engine.store.snapshot().await?;
+        if snapshot.queue().await?.is_paused() {
+            return Ok(false);
+        }
+        let is_retried = !self.again().is_empty();
+        if is_retried || !snapshot.claimable_jobs(engine.clock.now(), 1).await?.is_empty() {
+            return Ok(true);
+        }
+        // Leases of a process that was killed are void, though they have not expired.
+        let left = index::queued(snapshot.as_ref()).await?;
+        let jobs = snapshot.jobs(&left).await?;
+        let is_left = jobs.into_iter().flatten().any(|job| {
+            job.state.is_open()
+                && job
+                    .lease
+                    .is_none_or(|lease| lease.owner == engine.index.worker || (opened.gone)(&lease.owner))
+        });
+        Ok(is_left || !snapshot.scan_stale(None, 1).await?.is_empty())
     }
-    // Leases of a process that was killed are void, though they have not expired.
-    let left = index::queued(snapshot.as_ref()).await?;
-    let jobs = snapshot.jobs(&left).await?;
-    let is_left = jobs.into_iter().flatten().any(|job| {
-        job.state.is_open()
-            && job.lease.is_none_or(|lease| lease.owner == engine.index.worker || (opened.gone)(&lease.owner))
-    });
-    Ok(is_left || !snapshot.scan_stale(None, 1).await?.is_empty())
 }
 
 fn end_of(report: &RunReport) -> String {
@@ -280,6 +328,10 @@ mod tests {
             });
         }
         assert_eq!((pipeline.documents, pipeline.done), (1, 1));
+        for is_done in [false, true] {
+            pipeline.see(&document, is_done);
+        }
+        assert_eq!((pipeline.documents, pipeline.done), (1, 1), "situating it again is no other document");
         for number in 0..2000 {
             pipeline.say(number.to_string());
         }

@@ -1,11 +1,12 @@
 //! A question as LightRAG's clients send it.
 
 use graphloom_core::{ChatMessage, ChatRole, DocumentFilter};
-use graphloom_engine::query::{Mode, Question};
+use graphloom_engine::query::{Mode, Question, WalkOptions};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::Value;
 
+use crate::chat::MODES;
 use crate::problem::Problem;
 
 /// Weight of the shortest question that is searched for [LightRAG].
@@ -16,7 +17,7 @@ const MIN_WEIGHT: usize = 3;
 pub(crate) struct QueryRequest {
     /// The question.
     pub(crate) query: String,
-    /// `local`, `global`, `hybrid`, `naive`, `mix` or `bypass` as in LightRAG, or ours: `auto`, `ppr`.
+    /// `local`, `global`, `hybrid`, `naive`, `mix` or `bypass` as in LightRAG, or ours: `auto`, `ppr`, `contextual`.
     #[serde(default = "mix")]
     #[schemars(schema_with = "mode_schema", default = "mix")]
     pub(crate) mode: Mode,
@@ -64,6 +65,9 @@ pub(crate) struct QueryRequest {
     /// `accepted_before`, `status`. Ours.
     #[schemars(with = "Option<Value>")]
     filter: Option<DocumentFilter>,
+    /// How modes `auto` and `ppr` walk the graph: an object of those options that are not to be as measured best. Ours.
+    #[schemars(with = "Option<Value>")]
+    walk: Option<WalkOptions>,
 }
 
 /// A message of the conversation. What clients send beside these two is not passed on.
@@ -80,18 +84,7 @@ fn mix() -> Mode {
 }
 
 fn mode_schema(_: &mut schemars::SchemaGenerator) -> schemars::Schema {
-    let modes = [
-        Mode::Auto,
-        Mode::Ppr,
-        Mode::Naive,
-        Mode::Contextual,
-        Mode::Local,
-        Mode::Global,
-        Mode::Hybrid,
-        Mode::Mix,
-        Mode::Bypass,
-    ];
-    schemars::json_schema!({ "type": "string", "enum": modes })
+    schemars::json_schema!({ "type": "string", "enum": MODES })
 }
 
 impl QueryRequest {
@@ -123,6 +116,7 @@ impl QueryRequest {
             include_references: self.include_references.unwrap_or(true),
             include_chunk_content: self.include_chunk_content.unwrap_or(false),
             filter: self.filter,
+            walk: self.walk.unwrap_or_default(),
             ..base
         };
         question.check()?;
@@ -179,8 +173,8 @@ mod tests {
 
     #[test]
     fn what_is_left_out_is_as_in_lightrag() {
-        let question =
-            check_read(r#"{"query": "  Who?  ", "unknown": 1, "top_k": null}"#).expect("a question");
+        let question = check_read(r#"{"query": "  Who?  ", "unknown": 1, "top_k": null, "walk": null}"#)
+            .expect("a question");
         assert_eq!((question.text.as_str(), question.mode, question.stream), ("Who?", Mode::Mix, false));
         assert_eq!((question.top_k, question.chunk_top_k), (40, 20));
         assert!(question.include_references && !question.include_chunk_content);
@@ -198,6 +192,8 @@ mod tests {
             (r#"{"query": "Who?", "conversation_history": [{"role": "robot", "content": ""}]}"#, "robot"),
             (r#"{"query": "Who?", "conversation_history": [{"role": "user"}]}"#, "missing field `content`"),
             (r#"{"query": "Who?", "filter": {"documentz": []}}"#, "documentz"),
+            (r#"{"query": "Who?", "walk": {"dampness": 0.5}}"#, "dampness"),
+            (r#"{"query": "Who?", "walk": {"damping": 2}}"#, "walk.damping"),
         ] {
             let said = check_read(json).expect_err(json);
             assert!(said.contains(why), "{json}: {said}");

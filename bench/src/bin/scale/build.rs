@@ -13,7 +13,7 @@ use graphloom_core::{
 use graphloom_engine::text::entity_key;
 
 use crate::Arguments;
-use crate::world::{CHUNKS_A_DOCUMENT, DIMENSIONS, TOPIC, World, name};
+use crate::world::{CHUNKS_A_DOCUMENT, DIMENSIONS, Stated, TOPIC, World, name};
 
 /// Documents, and entities or relations, of one commit.
 const DOCUMENTS_A_COMMIT: usize = 1000;
@@ -132,7 +132,7 @@ impl Views {
     }
 }
 
-fn mentioned(facts: &[(usize, &'static str, usize)]) -> Vec<usize> {
+fn mentioned(facts: &[Stated]) -> Vec<usize> {
     let mut entities: Vec<usize> = facts.iter().flat_map(|&(from, _, to)| [from, to]).collect();
     entities.sort_unstable();
     entities.dedup();
@@ -208,11 +208,7 @@ fn put_document(world: &World, number: usize, graph: bool, batch: &mut Batch) ->
     Ok(())
 }
 
-fn put_records(
-    chunk: ChunkId,
-    facts: &[(usize, &'static str, usize)],
-    batch: &mut Batch,
-) -> anyhow::Result<()> {
+fn put_records(chunk: ChunkId, facts: &[Stated], batch: &mut Batch) -> anyhow::Result<()> {
     for (ordinal, entity) in mentioned(facts).into_iter().enumerate() {
         batch.put_mentions.push(Mention {
             chunk: chunk.clone(),
@@ -243,7 +239,7 @@ fn put_records(
     Ok(())
 }
 
-fn said(key: ExtractionKey, facts: &[(usize, &'static str, usize)]) -> Extraction {
+fn said(key: ExtractionKey, facts: &[Stated]) -> Extraction {
     let entities = mentioned(facts).into_iter().map(|entity| EntityRecord {
         name: name(entity),
         kind: "UNKNOWN".to_owned(),

@@ -13,14 +13,13 @@ use graphloom_storage::workers::Worker;
 
 use super::{Providers, embeds_by_service, engine, gone, open_or_create, reranker, workspace_file};
 use crate::commands::App;
-use crate::config::{RoleModels, Surroundings};
+use crate::config::RoleModels;
 use crate::fault;
 use crate::reading;
 use crate::wording::Wording;
 
 /// Opens workspaces as they are configured, each with what is configured for it alone.
 pub(crate) struct ServingHost {
-    surroundings: Surroundings,
     app: App,
     worker: Worker,
 }
@@ -28,12 +27,12 @@ pub(crate) struct ServingHost {
 impl ServingHost {
     /// - `worker`: this process, whose leases its runs hold.
     pub(crate) fn new(app: &App, worker: Worker) -> Self {
-        Self { surroundings: app.surroundings.clone(), app: app.clone(), worker }
+        Self { app: app.clone(), worker }
     }
 
     /// The configuration of a workspace.
     fn app_of(&self, workspace: &WorkspaceId) -> anyhow::Result<App> {
-        let mut surroundings = self.surroundings.clone();
+        let mut surroundings = self.app.surroundings.clone();
         // Of a key said twice the first counts.
         let flag = ("workspace".to_owned(), workspace.to_string(), "the workspace of a request".to_owned());
         surroundings.flags.insert(0, flag);

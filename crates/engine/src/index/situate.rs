@@ -151,15 +151,8 @@ impl Target {
         engine: &Engine,
         snapshot: &dyn Snapshot,
     ) -> Result<Vec<Chunk>, StoreError> {
-        let text = match &engine.models.situator {
-            Situator::Off | Situator::Headings => None,
-            Situator::Model(_) => {
-                snapshot.texts(std::slice::from_ref(&self.document.id)).await?.pop().flatten()
-            }
-        };
         let Self { document, chunks, .. } = self;
-        let text = text.as_deref().unwrap_or_default();
-        let wanted = plan(&engine.models.situator, &engine.prompts, engine.tokenizer, document, text, chunks);
+        let wanted = wanted_of(engine, snapshot, document, chunks).await?;
         let ids: Vec<ChunkId> = chunks.iter().map(|chunk| chunk.id.clone()).collect();
         let stored = snapshot.situations(&ids).await?;
         let changed = wanted.iter().zip(stored).zip(chunks).filter_map(|((wanted, stored), chunk)| {
@@ -173,6 +166,22 @@ impl Target {
         });
         Ok(changed.collect())
     }
+}
+
+/// How each chunk of a document is to be situated, in order.
+pub(super) async fn wanted_of(
+    engine: &Engine,
+    snapshot: &dyn Snapshot,
+    document: &Document,
+    chunks: &[Chunk],
+) -> Result<Vec<Wanted>, StoreError> {
+    let situator = &engine.models.situator;
+    let text = match situator {
+        Situator::Off | Situator::Headings => None,
+        Situator::Model(_) => snapshot.texts(std::slice::from_ref(&document.id)).await?.pop().flatten(),
+    };
+    let text = text.as_deref().unwrap_or_default();
+    Ok(plan(situator, &engine.prompts, engine.tokenizer, document, text, chunks))
 }
 
 impl Run<'_> {

@@ -80,7 +80,7 @@ fn compared(question: &str, names: &[Range<usize>]) -> Vec<String> {
     let is_coordinator =
         |word: &Range<usize>| COORDINATORS.contains(&question[word.clone()].to_lowercase().as_str());
     for word in words(question).into_iter().filter(is_coordinator) {
-        let is_joined = |gap: &str| gap.split_whitespace().all(is_stop_word);
+        let is_joined = |gap: &str| gap.split_whitespace().all(|word| is_stop_word(&word.to_lowercase()));
         let before =
             names.iter().filter(|name| name.end <= word.start && is_joined(&question[name.end..word.start]));
         let after =

@@ -5,7 +5,7 @@ use serde::Serialize;
 use serde_json::Value;
 
 use super::calls::Spent;
-use super::keywords::{Understood, object_in, read_standalone, respond};
+use super::keywords::{Understood, object_in, respond, standalone_in};
 use super::question::MAX_QUESTION_CHARS;
 use super::{QueryError, Question, history, prompts};
 use crate::Engine;
@@ -82,13 +82,7 @@ pub(super) async fn by_model(
     if read.is_none() {
         tracing::warn!(model = model.name(), "the model took no question apart; rules do");
     }
-    let standalone = match said {
-        [] => None,
-        said => match read_standalone(&response) {
-            Some(standalone) => (standalone != text).then_some(standalone),
-            None => offline::standalone(text, said),
-        },
-    };
+    let standalone = standalone_in(&response, model.name(), text, said);
     let route = read.map(|(form, parts)| Route::new(form, parts, Some(model.name().to_owned())));
     Ok(Understood { standalone, route, ..Understood::default() })
 }

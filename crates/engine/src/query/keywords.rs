@@ -40,10 +40,8 @@ pub(super) async fn find(
     let text = question.text.trim();
     let given = !(question.hl_keywords.is_empty() && question.ll_keywords.is_empty());
     let has_to_ask = !given && (plan.needs_keywords() || (plan.searches() && !said.is_empty()));
-    let taken_apart = match plan.decomposes() {
-        true if question.walk.parts > 0.0 => question.walk.decompose,
-        true | false => Decompose::Off,
-    };
+    let has_parts = plan.decomposes() && question.walk.parts > 0.0;
+    let taken_apart = if has_parts { question.walk.decompose } else { Decompose::Off };
     let model = engine.models.keywords.as_deref();
     let mut understood = match model {
         Some(model) if taken_apart == Decompose::Model => {
@@ -94,16 +92,7 @@ async fn by_model(
     if high_level.is_empty() && low_level.is_empty() {
         tracing::warn!(model = model.name(), "the model named no keywords");
     }
-    let standalone = match said {
-        [] => None,
-        said => match read_standalone(&response) {
-            Some(standalone) => (standalone != text).then_some(standalone),
-            None => {
-                tracing::warn!(model = model.name(), "the model left the question as it is; rules read it");
-                offline::standalone(text, said)
-            }
-        },
-    };
+    let standalone = standalone_in(&response, model.name(), text, said);
     let keywords = Keywords { high_level, low_level, model: Some(model.name().to_owned()) };
     Ok(Understood { standalone, keywords, route: None })
 }
@@ -155,8 +144,22 @@ pub(super) fn object_in(response: &str) -> Option<Value> {
     serde_json::from_str(response.get(start..=end)?).ok()
 }
 
+/// The question as it stands alone, as the model's answer has it, else by rules; `None` where it does so already.
+pub(super) fn standalone_in(response: &str, model: &str, text: &str, said: &[ChatMessage]) -> Option<String> {
+    if said.is_empty() {
+        return None;
+    }
+    match read_standalone(response) {
+        Some(standalone) => (standalone != text).then_some(standalone),
+        None => {
+            tracing::warn!(model, "the model left the question as it is; rules read it");
+            offline::standalone(text, said)
+        }
+    }
+}
+
 /// The question as it stands alone, out of a model's answer; `None` where there is none in it.
-pub(super) fn read_standalone(response: &str) -> Option<String> {
+fn read_standalone(response: &str) -> Option<String> {
     let value = object_in(response)?;
     let standalone = value["standalone_question"].as_str()?.trim();
     let fits = !standalone.is_empty() && standalone.chars().count() <= MAX_QUESTION_CHARS;

@@ -102,15 +102,15 @@ pub(super) fn walk(ground: Ground<'_>, seeds: &[(NodeNumber, f64)], config: Walk
     }
 
     let mut active = touched.clone();
-    let mut neighbours = Vec::new();
+    let mut admitted = Vec::new();
     for _ in 0..MAX_ROUNDS {
         let mut handing_on = Vec::new();
         for node in active.drain(..) {
             let at = node as usize;
             is_active[at] = false;
-            seen.neighbours(node, &mut neighbours);
-            let (part, links) = (waiting[at], neighbours.len() as f64);
-            if neighbours.is_empty() {
+            let links = seen.neighbours(node, &mut admitted).len() as f64;
+            let part = waiting[at];
+            if links == 0.0 {
                 score[at] += part;
                 waiting[at] = 0.0;
             } else if part > config.precision * links {
@@ -125,8 +125,7 @@ pub(super) fn walk(ground: Ground<'_>, seeds: &[(NodeNumber, f64)], config: Walk
         handing_on.sort_unstable_by_key(|&(node, _)| canonical(node));
         let reached_before = touched.len();
         for (node, share) in handing_on {
-            seen.neighbours(node, &mut neighbours);
-            for &next in &neighbours {
+            for &next in seen.neighbours(node, &mut admitted) {
                 let at = next as usize;
                 if from[at] == 0 {
                     touched.push(next);
@@ -162,7 +161,7 @@ struct Admitted<'a> {
     known: Vec<u8>,
 }
 
-impl Admitted<'_> {
+impl<'a> Admitted<'a> {
     fn admit(&mut self, node: NodeNumber) -> bool {
         let Ground { graph, admits: Some(admits), .. } = self.ground else { return true };
         if self.known[node as usize] == UNKNOWN {
@@ -176,11 +175,20 @@ impl Admitted<'_> {
         self.known[node as usize] == PRESENT
     }
 
-    fn neighbours(&mut self, node: NodeNumber, out: &mut Vec<NodeNumber>) {
-        out.clear();
-        let Ground { graph, also, .. } = self.ground;
+    /// What the node is linked with and is there; `out` is for where that is not a row of the graph as it stands.
+    fn neighbours<'b>(&mut self, node: NodeNumber, out: &'b mut Vec<NodeNumber>) -> &'b [NodeNumber]
+    where
+        'a: 'b,
+    {
+        let Ground { graph, also, admits } = self.ground;
+        let row = graph.neighbours(node);
         let also = also.and_then(|also| also.get(&node)).map_or(&[][..], Vec::as_slice);
-        out.extend(graph.neighbours(node).iter().chain(also).copied().filter(|&next| self.admit(next)));
+        if admits.is_none() && also.is_empty() {
+            return row;
+        }
+        out.clear();
+        out.extend(row.iter().chain(also).copied().filter(|&next| self.admit(next)));
+        out
     }
 }
 

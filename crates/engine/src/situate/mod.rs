@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use graphloom_core::{
     Call, CallOutcome, ChatMessage, ChatRequest, ChatRole, Chunk, Clock, Document, DocumentId, LanguageModel,
-    ModelError, Role, SituationKey,
+    ModelError, Role, Situation, SituationKey,
 };
 
 use crate::extract::{after_thinking, ask};
@@ -83,6 +83,14 @@ impl SituatingQuestion {
     /// The prompt, which begins with the opening.
     pub(crate) fn prompt(&self) -> String {
         format!("{}\n\n{}", self.opening, self.passage)
+    }
+
+    /// Whether it is still to be asked about a chunk that has `stored`.
+    ///
+    /// - `anew`: whether a question that failed before is asked again.
+    pub(crate) fn is_open(&self, stored: Option<&Situation>, anew: bool) -> bool {
+        let known = stored.filter(|stored| stored.key == self.key);
+        known.is_none_or(|known| anew && known.failure().is_some())
     }
 }
 

@@ -110,9 +110,10 @@ pub(crate) struct Shown<'a> {
 }
 
 impl Access {
-    /// Whether there is anybody to tell apart. A revoked key counts: revoking the last one must not open the doors.
+    /// Whether there was never anybody to tell apart. A revoked key counts, and so does a user that was removed, whose trace
+    /// is the secret: taking the last one away must not open the doors.
     pub fn is_empty(&self) -> bool {
-        self.keys.is_empty() && self.users.is_empty()
+        self.token_secret.is_none() && self.keys.is_empty() && self.users.is_empty()
     }
 
     /// Who shows this.
@@ -242,6 +243,7 @@ mod tests {
         let token = access.token_of("ada", NOW).expect("a user");
         access.remove_user("ada").expect("known");
         assert_eq!(check(&access, &token, NOW), Err(NotLetIn::BadToken));
+        assert!(!access.is_empty(), "removing users must not open the doors");
     }
 
     #[test]

@@ -16,6 +16,7 @@ use rusqlite::{Connection, OptionalExtension, Result};
 use super::changes::{self, LINKS, Mark};
 use super::read::ChunkKeys;
 use super::rows;
+use super::vectors::LIVE_CHUNK;
 
 /// Chunks that a copy may be behind. Each costs some 30 microseconds when the next process catches up.
 const MAX_COPY_BEHIND: u64 = 4096;
@@ -126,11 +127,17 @@ fn write_copy(path: &Path, newest: &Newest) -> io::Result<()> {
         std::fs::create_dir_all(folder)?;
     }
     let partial = path.with_extension(format!("{}.partial", std::process::id()));
-    let mut file = File::create(&partial)?;
-    file.write_all(&newest.mark.id.to_le_bytes())?;
-    file.write_all(&newest.mark.nonce.to_le_bytes())?;
-    newest.graph.write(&mut file)?;
-    std::fs::rename(&partial, path)
+    let written = File::create(&partial).and_then(|mut file| {
+        file.write_all(&newest.mark.id.to_le_bytes())?;
+        file.write_all(&newest.mark.nonce.to_le_bytes())?;
+        newest.graph.write(&mut file)?;
+        std::fs::rename(&partial, path)
+    });
+    if written.is_err() {
+        // A disk that is full must not stay full for what nobody reads.
+        let _ = std::fs::remove_file(&partial);
+    }
+    written
 }
 
 /// The snapshot's graph, and the number of its chunks.
@@ -166,9 +173,7 @@ fn catch_up(conn: &Connection, graph: &mut LinkGraph, mark: Mark) -> Result<u64>
     let changed: BTreeSet<String> = (changes::after(conn, mark, LINKS)?.into_iter())
         .filter_map(|(_, kind, key)| (kind == chunks).then_some(key))
         .collect();
-    let mut live = conn.prepare_cached(
-        "SELECT c.id FROM chunks c JOIN documents d ON d.id = c.document WHERE c.key = ?1 AND d.live = 1",
-    )?;
+    let mut live = conn.prepare_cached(LIVE_CHUNK)?;
     let mut reader = ChunkKeys::new(conn)?;
     let count = changed.len() as u64;
     let mut keys = Vec::new();

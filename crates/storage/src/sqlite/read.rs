@@ -414,7 +414,7 @@ pub(super) fn vectors(conn: &Connection, kind: VectorKind, ids: &[String]) -> Re
 /// Whether an entry of full-text search exists and may be found.
 pub(super) fn has_text(conn: &Connection, kind: VectorKind, id: &str) -> Result<bool> {
     match kind {
-        VectorKind::Chunk => conn.prepare_cached(vectors::IS_LIVE_CHUNK)?.exists([id]),
+        VectorKind::Chunk => conn.prepare_cached(vectors::LIVE_CHUNK)?.exists([id]),
         VectorKind::Entity => conn.prepare_cached("SELECT 1 FROM entities WHERE key = ?1")?.exists([id]),
         VectorKind::Relation => {
             let Some((a, b)) = id.split_once('\t') else { return Ok(false) };

@@ -20,9 +20,9 @@ use crate::vector::{self, Coarse, ZERO};
 /// Changes remembered for snapshots older than the projection; an older one yet is searched without it.
 const MAX_REMEMBERED_CHANGES: usize = 16 << 10;
 
-/// Whether the chunk with this key is of a live document.
-pub(super) const IS_LIVE_CHUNK: &str =
-    "SELECT 1 FROM chunks c JOIN documents d ON d.id = c.document WHERE c.key = ?1 AND d.live = 1";
+/// The number of the chunk with this key, if it is of a live document.
+pub(super) const LIVE_CHUNK: &str =
+    "SELECT c.id FROM chunks c JOIN documents d ON d.id = c.document WHERE c.key = ?1 AND d.live = 1";
 
 /// The projections of all kinds, each built when first asked.
 pub(super) struct Vectors {
@@ -44,15 +44,14 @@ impl Vectors {
             VectorKind::Entity => &self.entities,
             VectorKind::Relation => &self.relations,
         };
-        let questions = query.vectors.iter().map(|vector| vector::to_unit(vector));
+        let units: Vec<Vec<f32>> = query.vectors.iter().map(|vector| vector::to_unit(vector)).collect();
         if let Some(root) = vector_tree::root(conn, query.kind)? {
             let is_built = lock.read().unwrap_or_else(PoisonError::into_inner).mark.is_some();
             if is_built {
                 // It was for fewer vectors, and would take memory for nothing.
                 *lock.write().unwrap_or_else(PoisonError::into_inner) = Index::default();
             }
-            let limits = self.limits;
-            return questions.map(|unit| vector_tree::search(conn, limits, root, query, &unit)).collect();
+            return vector_tree::search(conn, self.limits, root, query, &units);
         }
         let now = changes::newest(conn)?;
         let mut index = lock.read().unwrap_or_else(PoisonError::into_inner);
@@ -67,9 +66,11 @@ impl Vectors {
         }
         match index.changed_since(now) {
             Some(changed) => {
-                questions.map(|question| index.search(conn, query, &question, &changed)).collect()
+                let chosen = query.within.as_deref().map(|allowed| index.rows_of(allowed, query.kind));
+                let nearest = |unit: &Vec<f32>| index.search(conn, query, unit, &changed, chosen.as_deref());
+                units.iter().map(nearest).collect()
             }
-            None => questions.map(|question| search_stored(conn, query, &question)).collect(),
+            None => search_stored(conn, query, &units),
         }
     }
 }
@@ -185,13 +186,14 @@ impl Index {
     }
 
     /// The nearest entries: bounds from the coarse parts, then exact scores from the best bound down, until no bound
-    /// reaches the worst score that still counts.
+    /// reaches the worst score that still counts. Only `chosen` rows count where there is a filter.
     fn search(
         &self,
         conn: &Connection,
         query: &VectorQuery,
         unit: &[f32],
         changed: &BTreeSet<&str>,
+        chosen: Option<&[usize]>,
     ) -> Result<Vec<VectorHit>> {
         let mut hits = Vec::new();
         if query.limit == 0 {
@@ -200,10 +202,7 @@ impl Index {
         let mut values = Vec::new();
         let mut score = |key: &str, data: &[u8], hits: &mut Vec<VectorHit>| {
             vector::decode_into(data, &mut values);
-            let score = vector::cosine(unit, &values);
-            if score >= query.min_score {
-                hits.push(VectorHit { id: key.to_owned(), score });
-            }
+            compare(query, unit, key, &values, hits);
         };
         // What changed after the snapshot: the projection is wrong about it, the snapshot is not.
         for key in changed.iter().filter(|key| admits(query, key)) {
@@ -212,7 +211,7 @@ impl Index {
             }
         }
         let mut stored = conn.prepare_cached("SELECT data FROM vector_data WHERE slot = ?1")?;
-        let candidates = self.candidates(query, unit, changed);
+        let candidates = self.candidates(query, unit, changed, chosen);
         let mut worst = f32::NEG_INFINITY;
         for (checked, &(upper, row)) in candidates.iter().enumerate() {
             if upper < worst {
@@ -240,15 +239,20 @@ impl Index {
     }
 
     /// The rows that may be among the best, with their upper bounds, best first.
-    fn candidates(&self, query: &VectorQuery, unit: &[f32], changed: &BTreeSet<&str>) -> Vec<(f32, u32)> {
+    fn candidates(
+        &self,
+        query: &VectorQuery,
+        unit: &[f32],
+        changed: &BTreeSet<&str>,
+        chosen: Option<&[usize]>,
+    ) -> Vec<(f32, u32)> {
         if self.keys.is_empty() {
             return Vec::new();
         }
         let question = Question::new(unit);
-        let chosen = query.within.as_deref().map(|allowed| self.rows_of(allowed, query.kind));
-        let rows = chosen.as_ref().map_or(self.keys.len(), Vec::len);
+        let rows = chosen.map_or(self.keys.len(), <[usize]>::len);
         let (mut dots, mut uppers, mut lowers) = (Vec::with_capacity(rows), vec![0.0; rows], vec![0.0; rows]);
-        match &chosen {
+        match chosen {
             // The widest instructions this machine has; they round as all others do.
             None => pulp::Arch::new().dispatch(|| {
                 question.dots(self.codes.chunks_exact(self.stride), &mut dots);
@@ -266,7 +270,7 @@ impl Index {
         }
         for &key in changed {
             let row = self.places.get(key).copied();
-            let place = row.and_then(|row| match &chosen {
+            let place = row.and_then(|row| match chosen {
                 None => Some(row),
                 Some(chosen) => chosen.binary_search(&row).ok(),
             });
@@ -283,7 +287,7 @@ impl Index {
             .iter()
             .enumerate()
             .filter(|&(_, upper)| *upper >= threshold && *upper > f32::NEG_INFINITY)
-            .map(|(place, upper)| (*upper, chosen.as_ref().map_or(place, |chosen| chosen[place]) as u32))
+            .map(|(place, upper)| (*upper, chosen.map_or(place, |chosen| chosen[place]) as u32))
             .collect();
         candidates.sort_unstable_by(|x, y| y.0.total_cmp(&x.0));
         candidates
@@ -294,42 +298,44 @@ pub(super) fn admits(query: &VectorQuery, key: &str) -> bool {
     query.within.as_deref().is_none_or(|allowed| allowed.admits(query.kind, key))
 }
 
-/// Ranks every stored vector of the snapshot, without the projection.
-fn search_stored(conn: &Connection, query: &VectorQuery, unit: &[f32]) -> Result<Vec<VectorHit>> {
-    let mut hits = Vec::new();
+/// Adds an entry to the hits where its vector is near enough.
+fn compare(query: &VectorQuery, unit: &[f32], key: &str, values: &[f32], hits: &mut Vec<VectorHit>) {
+    let score = vector::cosine(unit, values);
+    if score >= query.min_score {
+        hits.push(VectorHit { id: key.to_owned(), score });
+    }
+}
+
+/// Ranks every stored vector of the snapshot, without the projection; each is read once for all query vectors.
+fn search_stored(conn: &Connection, query: &VectorQuery, units: &[Vec<f32>]) -> Result<Vec<Vec<VectorHit>>> {
+    let mut hits: Vec<Vec<VectorHit>> = vec![Vec::new(); units.len()];
     let mut values = Vec::new();
     for_each_stored(conn, query.kind, |key, _, data| {
-        if !admits(query, key) {
-            return Ok(());
-        }
-        vector::decode_into(data, &mut values);
-        let score = vector::cosine(unit, &values);
-        if score >= query.min_score {
-            hits.push(VectorHit { id: key.to_owned(), score });
+        if admits(query, key) {
+            vector::decode_into(data, &mut values);
+            units.iter().zip(&mut hits).for_each(|(unit, hits)| compare(query, unit, key, &values, hits));
         }
         Ok(())
     })?;
-    vector::rank(&mut hits, query.limit);
+    hits.iter_mut().for_each(|hits| vector::rank(hits, query.limit));
     Ok(hits)
 }
 
-/// Ranks those of `ids` whose vectors may be found, without the projection.
+/// Ranks those of `ids` whose vectors may be found, without the projection; each is read once for all query vectors.
 pub(super) fn search_ids<'a>(
     conn: &Connection,
     query: &VectorQuery,
-    unit: &[f32],
+    units: &[Vec<f32>],
     ids: impl Iterator<Item = &'a str>,
-) -> Result<Vec<VectorHit>> {
-    let (mut hits, mut values) = (Vec::new(), Vec::new());
+) -> Result<Vec<Vec<VectorHit>>> {
+    let mut hits: Vec<Vec<VectorHit>> = vec![Vec::new(); units.len()];
+    let mut values = Vec::new();
     for id in ids {
         let Some((_, data)) = find(conn, query.kind, id)? else { continue };
         vector::decode_into(&data, &mut values);
-        let score = vector::cosine(unit, &values);
-        if score >= query.min_score {
-            hits.push(VectorHit { id: id.to_owned(), score });
-        }
+        units.iter().zip(&mut hits).for_each(|(unit, hits)| compare(query, unit, id, &values, hits));
     }
-    vector::rank(&mut hits, query.limit);
+    hits.iter_mut().for_each(|hits| vector::rank(hits, query.limit));
     Ok(hits)
 }
 
@@ -355,7 +361,7 @@ fn for_each_stored(
     kind: VectorKind,
     mut visit: impl FnMut(&str, i64, &[u8]) -> Result<()>,
 ) -> Result<()> {
-    let mut is_live = conn.prepare_cached(IS_LIVE_CHUNK)?;
+    let mut is_live = conn.prepare_cached(LIVE_CHUNK)?;
     for_each_of_kind(conn, kind, |key, slot, data| match kind {
         VectorKind::Chunk if !is_live.exists([key])? => Ok(()),
         VectorKind::Chunk | VectorKind::Entity | VectorKind::Relation => visit(key, slot, data),
@@ -372,7 +378,7 @@ fn find(conn: &Connection, kind: VectorKind, key: &str) -> Result<Option<(i64, V
         .query_row(params![rows::kind_code(kind), key], |row| Ok((row.get(0)?, row.get(1)?)))
         .optional()?;
     let may_be_found = match kind {
-        VectorKind::Chunk => found.is_some() && conn.prepare_cached(IS_LIVE_CHUNK)?.exists([key])?,
+        VectorKind::Chunk => found.is_some() && conn.prepare_cached(LIVE_CHUNK)?.exists([key])?,
         VectorKind::Entity | VectorKind::Relation => true,
     };
     Ok(found.filter(|_| may_be_found))

@@ -69,7 +69,7 @@ impl Run<'_> {
                 (key, places, answer, permit)
             })
             .buffer_unordered(self.engine.index.max_concurrent_calls.max(1));
-        let (mut fatal, mut over_budget, mut halted) = (None, None, None);
+        let (mut over_budget, mut halted) = (None, None);
         while let Some((key, places, answer, permit)) = answers.next().await {
             let Extracted { result, losses, mut calls } = match answer {
                 Ok(extracted) => extracted,
@@ -103,10 +103,9 @@ impl Run<'_> {
                 }
                 // The run ends, but not before what was paid for is stored.
                 Err(error) if needs_a_person(&error) => {
-                    fatal = Some(error);
                     let state = job.state.clone();
                     self.commit_step(job, state, batch).await?;
-                    break;
+                    return Err(Stop::Fatal(error.into()));
                 }
                 // These chunks wait for the next run, and answers that are on their way are still stored.
                 Err(ModelError::OverBudget { what, .. }) => {
@@ -155,12 +154,7 @@ impl Run<'_> {
             done += places.len();
             self.advanced(document, Stage::Extract, done, total);
         }
-        match (fatal, halted, over_budget) {
-            (Some(error), ..) => Err(Stop::Fatal(error.into())),
-            (None, Some(stop), _) => Err(stop),
-            (None, None, Some(what)) => Err(Stop::OverBudget(what)),
-            (None, None, None) => Ok(BTreeMap::new()),
-        }
+        halted.or(over_budget.map(Stop::OverBudget)).map_or(Ok(BTreeMap::new()), Err)
     }
 
     /// The state of a chunk of whose answer records were lost, and the extraction that speaks for it: what was saved now, or

@@ -7,7 +7,7 @@ use graphloom_core::{
     StoreError, Visibility,
 };
 
-use super::prepare::chunk_texts;
+use super::prepare::{chunk_texts, situating_texts};
 use super::stop::Stop;
 use super::{Ready, Run};
 use crate::graph::{DeriveError, GraphChange, Summaries, embed, rederive};
@@ -91,10 +91,7 @@ impl Run<'_> {
             batch.activate_documents.push(ready.document.id.clone());
             let ids: Vec<ChunkId> = ready.chunks.iter().map(|chunk| chunk.id.clone()).collect();
             let situations = self.engine.store.snapshot().await?.situations(&ids).await?;
-            let situating = situations.iter().flatten();
-            let situating =
-                situating.filter_map(|it| Some((it.chunk.clone(), it.text()?.to_owned()))).collect();
-            let texts = chunk_texts(&ready.chunks, &situating);
+            let texts = chunk_texts(&ready.chunks, &situating_texts(situations.iter().flatten()));
             embed(self.engine, texts, Some(&ready.document.id), batch).await?;
         }
         batch

@@ -3,8 +3,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use graphloom_core::{
-    Chunk, ChunkId, Document, DocumentId, Extraction, ExtractionKey, Job, JobState, Stage, StoreError,
-    VectorKind, Visibility, indexed_text,
+    Chunk, ChunkId, Document, DocumentId, Extraction, ExtractionKey, Job, JobState, Situation, Stage,
+    StoreError, VectorKind, Visibility, indexed_text,
 };
 
 use super::Run;
@@ -89,6 +89,14 @@ impl Run<'_> {
         self.advanced(document, Stage::Chunk, chunks.len(), chunks.len());
         Ok(())
     }
+}
+
+/// What these situations say, by chunk.
+pub(super) fn situating_texts<'a>(
+    situations: impl IntoIterator<Item = &'a Situation>,
+) -> BTreeMap<ChunkId, String> {
+    let said = |situation: &Situation| Some((situation.chunk.clone(), situation.text()?.to_owned()));
+    situations.into_iter().filter_map(said).collect()
 }
 
 /// What is embedded of these chunks.

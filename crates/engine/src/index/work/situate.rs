@@ -12,11 +12,12 @@ use graphloom_core::{
 
 use super::Run;
 use super::permits::Permit;
-use super::prepare::chunk_texts;
+use super::prepare::{chunk_texts, situating_texts};
 use super::step::is_renewal;
 use super::stop::{Stop, chain, needs_a_person};
 use crate::graph::embed;
-use crate::situate::{HEADINGS, SituatingQuestion, Situator, Wanted, plan, situate_by_model};
+use crate::index::situate::wanted_of;
+use crate::situate::{HEADINGS, SituatingQuestion, Situator, Wanted, situate_by_model};
 
 /// What the chunks of a document are situated by.
 #[derive(Debug, Default)]
@@ -55,19 +56,8 @@ impl Run<'_> {
         let snapshot = engine.store.snapshot().await?;
         let ids: Vec<ChunkId> = chunks.iter().map(|chunk| chunk.id.clone()).collect();
         let mut stored = snapshot.situations(&ids).await?;
-        let text = match &engine.models.situator {
-            Situator::Off | Situator::Headings => None,
-            Situator::Model(_) => snapshot.texts(std::slice::from_ref(&document.id)).await?.pop().flatten(),
-        };
+        let wanted = wanted_of(engine, snapshot.as_ref(), document, chunks).await?;
         drop(snapshot);
-        let wanted = plan(
-            &engine.models.situator,
-            &engine.prompts,
-            engine.tokenizer,
-            document,
-            text.as_deref().unwrap_or_default(),
-            chunks,
-        );
         let mut situated = Situated::default();
         let mut questions: BTreeMap<SituationKey, (SituatingQuestion, Vec<usize>)> = BTreeMap::new();
         for (at, wanted) in wanted.into_iter().enumerate() {
@@ -84,8 +74,7 @@ impl Run<'_> {
                     situated.put(&mut stored[at], situation(&chunks[at], key, HEADINGS, text));
                 }
                 Wanted::Asked(question) => {
-                    let known = stored[at].as_ref().filter(|known| known.key == question.key);
-                    if known.is_none_or(|known| anew && known.failure().is_some()) {
+                    if question.is_open(stored[at].as_ref(), anew) {
                         questions.entry(question.key.clone()).or_insert((question, Vec::new())).1.push(at);
                     }
                 }
@@ -108,8 +97,7 @@ impl Run<'_> {
             self.ask_situations(model, job, document, chunks, questions, &mut stored).await?;
         }
         self.count(|report| report.situated += situated.changed.len() as u32);
-        let said = stored.iter().flatten();
-        situated.texts.extend(said.filter_map(|it| Some((it.chunk.clone(), it.text()?.to_owned()))));
+        situated.texts = situating_texts(stored.iter().flatten());
         Ok(situated)
     }
 
@@ -126,7 +114,7 @@ impl Run<'_> {
         let total = chunks.len();
         let mut done = total - questions.values().map(|(_, places)| places.len()).sum::<usize>();
         let mut answers = self.situating_answers(model, document, questions);
-        let (mut fatal, mut over_budget, mut halted) = (None, None, None);
+        let (mut over_budget, mut halted) = (None, None);
         while let Some(Answered { key, places, answer, _permit }) = answers.next().await {
             let (result, mut calls) = match answer {
                 Ok(answered) => answered,
@@ -149,10 +137,9 @@ impl Run<'_> {
                 }
                 // The run ends, but not before what was paid for is in the ledger.
                 Err(error) if needs_a_person(&error) => {
-                    fatal = Some(error);
                     let state = job.state.clone();
                     self.commit_step(job, state, batch).await?;
-                    break;
+                    return Err(Stop::Fatal(error.into()));
                 }
                 Err(ModelError::OverBudget { what, .. }) => {
                     over_budget = Some(what);
@@ -179,11 +166,7 @@ impl Run<'_> {
             }
             let mut unembedded = None;
             if is_renewal(job) {
-                let said = batch
-                    .put_situations
-                    .iter()
-                    .filter_map(|it| Some((it.chunk.clone(), it.text()?.to_owned())));
-                let situating: BTreeMap<ChunkId, String> = said.collect();
+                let situating = situating_texts(&batch.put_situations);
                 let changed =
                     places.iter().map(|&at| &chunks[at]).filter(|it| situating.contains_key(&it.id));
                 let texts = chunk_texts(changed, &situating);
@@ -209,12 +192,7 @@ impl Run<'_> {
             done += places.len();
             self.advanced(document, Stage::Situate, done, total);
         }
-        match (fatal, halted, over_budget) {
-            (Some(error), ..) => Err(Stop::Fatal(error.into())),
-            (None, Some(stop), _) => Err(stop),
-            (None, None, Some(what)) => Err(Stop::OverBudget(what)),
-            (None, None, None) => Ok(()),
-        }
+        halted.or(over_budget.map(Stop::OverBudget)).map_or(Ok(()), Err)
     }
 
     /// The answers as they arrive. Of the questions that begin alike the first in the document is answered before the others

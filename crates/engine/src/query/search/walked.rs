@@ -33,8 +33,13 @@ pub(super) async fn search(
 ) -> Result<Hits, QueryError> {
     let options = &question.walk;
     let graph = scope.snapshot.links().await?;
-    let (passages, near) = near(scope, question, prior, vectors).await?;
-    let facts = chosen.unwrap_or(near);
+    let sought = sought(question, vectors);
+    let passages = Ranked::passages(options, prior).near(scope, question, &sought).await?;
+    let passages = passages.into_iter().map(|(id, weight)| (ChunkId::from_stored(id), weight)).collect();
+    let facts = match chosen {
+        Some(facts) => facts,
+        None => relations(Ranked::facts(options, prior).near(scope, question, &sought).await?),
+    };
     let holds = |node: NodeNumber| match graph.node(node) {
         Some(Node::Chunk(id)) => scope.holds(id),
         Some(Node::Entity(_) | Node::Relation(..)) | None => false,
@@ -45,14 +50,14 @@ pub(super) async fn search(
         Some(least) => {
             let ends = facts.iter().flat_map(|(fact, _)| fact.ends());
             let begun: BTreeSet<EntityKey> = names.iter().chain(ends).cloned().collect();
-            synonyms::links(scope, &graph, &begun, least).await?
+            Some(synonyms::links(scope, &graph, &begun, least).await?)
         }
-        None => BTreeMap::new(),
+        None => None,
     };
     let seeds = Seeds::of(&graph, options, passages, &facts, &names, holds);
     let how = Walk { damping: options.damping, precision: options.precision };
     let ground =
-        Ground { graph: &graph, also: Some(&synonyms), admits: scope.is_filtered().then_some(&holds) };
+        Ground { graph: &graph, also: synonyms.as_ref(), admits: scope.is_filtered().then_some(&holds) };
     let reach = walk(ground, &seeds.linked, how);
     let shown = if question.chunk_top_k == 0 { question.top_k } else { question.chunk_top_k };
     let chunks = ranked(&graph, &reach, &seeds, shown.max(MIN_CHUNKS));
@@ -74,23 +79,13 @@ struct Sought<'a> {
     share: f64,
 }
 
-/// The passages and facts near to the question, and to its parts where there are any, with their weights, which add up to 1.
-async fn near(
-    scope: &Scope<'_>,
-    question: &Question,
-    prior: Prior,
-    vectors: &QueryVectors,
-) -> Result<(Vec<(ChunkId, f64)>, Vec<(RelationKey, f64)>), QueryError> {
+/// The question and its parts; the shares add up to 1.
+fn sought<'a>(question: &'a Question, vectors: &'a QueryVectors) -> Vec<Sought<'a>> {
     let parts = if vectors.parts.is_empty() { 0.0 } else { question.walk.parts };
     let whole = vectors.question.iter();
     let whole = whole.map(|vector| Sought { text: question.text.trim(), vector, share: 1.0 - parts });
     let share = parts / vectors.parts.len().max(1) as f64;
-    let parts = vectors.parts.iter().map(|(text, vector)| Sought { text, vector, share });
-    let sought: Vec<Sought<'_>> = whole.chain(parts).collect();
-    let passages = Ranked::passages(&question.walk, prior).near(scope, question, &sought).await?;
-    let facts = Ranked::facts(&question.walk, prior).near(scope, question, &sought).await?;
-    let passages = passages.into_iter().map(|(id, weight)| (ChunkId::from_stored(id), weight)).collect();
-    Ok((passages, relations(facts)))
+    whole.chain(vectors.parts.iter().map(|(text, vector)| Sought { text, vector, share })).collect()
 }
 
 /// The facts nearest to the question by vector, with their weights, which add up to 1.

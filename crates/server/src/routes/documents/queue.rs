@@ -25,9 +25,11 @@ pub(super) const ROUTES: &[Route] = &[
     Route::post("/documents/cancel_pipeline", "Takes everything out of the queue", || post(cancel))
         .writes()
         .gives(Gives::Json(schema::<Done>)),
-    Route::post("/documents/reprocess_failed", "Queues again what failed, was damaged or cancelled", || {
-        post(reprocess)
-    })
+    Route::post(
+        "/documents/reprocess_failed",
+        "Queues again what failed, was damaged, not situated or cancelled",
+        || post(reprocess),
+    )
     .writes()
     .gives(Gives::Json(schema::<Reprocessing>)),
     Route::post("/documents/clear_cache", "Forgets what models said to questions", || post(clear_cache))
@@ -158,7 +160,7 @@ async fn reprocess(Existing(space): Existing) -> Result<axum::Json<Reprocessing>
         drop(snapshot);
         let ids: Vec<DocumentId> = failed.into_iter().map(|document| document.id).collect();
         let queued = index::retry(engine, &ids, None).await?;
-        space.ingest.wake();
+        space.ingest.retry(ids);
         let message = format!("{} documents and {} chunks are queued again", queued.documents, queued.chunks);
         Ok(axum::Json(Reprocessing { status: "reprocessing_started", message, track_id: String::new() }))
     })

@@ -215,11 +215,12 @@ impl Builder<'_> {
         let mut front = vec![(0.0f32, vec![self.root])];
         let (mut node, mut scores) = (Node::default(), Vec::new());
         loop {
-            let mut next = Vec::new();
+            let (mut next, mut level) = (Vec::new(), 0);
             for (_, path) in &front {
                 let Some(&last) = path.last() else { continue };
                 nodes.read(last, &mut node)?;
-                if node.level == 0 {
+                level = node.level;
+                if level == 0 {
                     continue;
                 }
                 node.score(&question, &mut scores);
@@ -233,6 +234,10 @@ impl Builder<'_> {
             next.sort_by(|one, other| other.0.total_cmp(&one.0).then_with(|| one.1.cmp(&other.1)));
             next.truncate(self.limits.insert_width.max(1));
             front = next;
+            // Below are leaves, which need not be read to know the nearest.
+            if level == 1 {
+                return Ok(front.swap_remove(0).1);
+            }
         }
     }
 

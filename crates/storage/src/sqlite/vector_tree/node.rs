@@ -125,8 +125,7 @@ impl<'a> Nodes<'a> {
         let blob = self.at(id, false)?;
         let (rows, level, row_bytes) = read_header(blob)?;
         (node.level, node.row_bytes) = (level, row_bytes);
-        let bytes = rows * row_bytes;
-        node.bytes.resize(bytes.min(blob.len().saturating_sub(HEADER)), 0);
+        node.bytes.resize(rows * row_bytes, 0);
         blob.read_at_exact(&mut node.bytes, HEADER)
     }
 
@@ -169,7 +168,7 @@ impl<'a> Nodes<'a> {
         let blob = self.at(id, true)?;
         let (_, level, row_bytes) = read_header(blob)?;
         blob.write_all_at(content, HEADER)?;
-        blob.write_all_at(&header(content.len() / row_bytes.max(1), level, row_bytes), 0)
+        blob.write_all_at(&header(content.len() / row_bytes, level, row_bytes), 0)
     }
 
     /// Writes a row in place of the one with this id.
@@ -193,6 +192,8 @@ impl<'a> Nodes<'a> {
 
     fn place_of(&mut self, id: i64, row_id: i64) -> Result<Option<usize>> {
         let mut node = Node::default();
+        // Whoever asks for a place writes there, and a handle that only reads would have to be opened again.
+        self.at(id, true)?;
         self.read(id, &mut node)?;
         Ok(node.rows().position(|row| row.id == row_id))
     }
@@ -206,10 +207,14 @@ fn header(rows: usize, level: u32, row_bytes: usize) -> [u8; HEADER] {
     header
 }
 
-/// Rows, level and bytes of a row.
+/// Rows, level and bytes of a row; an error where the node has no room for what its header says.
 fn read_header(blob: &Blob<'_>) -> Result<(usize, u32, usize)> {
     let mut header = [0; HEADER];
     blob.read_at_exact(&mut header, 0)?;
     let number = |at: usize| u32::from_le_bytes(std::array::from_fn(|byte| header[at + byte]));
-    Ok((number(0) as usize, number(4), number(8) as usize))
+    let (rows, level, row_bytes) = (number(0) as usize, number(4), number(8) as usize);
+    if row_bytes < ROW_HEADER || rows.saturating_mul(row_bytes) > blob.len().saturating_sub(HEADER) {
+        return Err(Error::BlobSizeError);
+    }
+    Ok((rows, level, row_bytes))
 }

@@ -12,31 +12,33 @@ use crate::vector;
 /// Between two looks at the worst hit so far: ranking costs more than a few spare scores.
 const SCORES_A_LOOK: usize = 16;
 
-/// The nearest entries that may be found, as far as the leaves that are read hold them: their scores and order are
-/// exact. Where few entries are allowed each is compared.
+/// For each query vector the nearest entries that may be found, as far as the leaves that are read hold them: their scores
+/// and order are exact. Where few entries are allowed each is compared.
 pub(crate) fn search(
     conn: &Connection,
     limits: TreeLimits,
     root: i64,
     query: &VectorQuery,
-    unit: &[f32],
-) -> Result<Vec<VectorHit>> {
+    units: &[Vec<f32>],
+) -> Result<Vec<Vec<VectorHit>>> {
     if query.limit == 0 {
-        return Ok(Vec::new());
+        return Ok(vec![Vec::new(); units.len()]);
     }
     let allowed = query.within.as_deref();
     if let Some(allowed) = allowed.filter(|allowed| allowed.count(query.kind) <= limits.exact_allowed) {
-        return vectors::search_ids(conn, query, unit, allowed.ids(query.kind));
+        return vectors::search_ids(conn, query, units, allowed.ids(query.kind));
     }
-    let question = Question::new(unit);
     let mut leaves = limits.leaves.max(query.limit.div_ceil(limits.hits_a_leaf.max(1)));
     if let Some(allowed) = allowed {
         // Of what a leaf holds only a share counts, so it takes as many more of them.
         let all = super::Tree::read(conn, query.kind)?.vectors as usize;
         leaves = leaves.saturating_mul(all.div_ceil(allowed.count(query.kind).max(1)).max(1));
     }
-    let candidates = candidates(conn, limits, root, &question, leaves)?;
-    best_of(conn, query, unit, candidates)
+    let nearest = |unit: &Vec<f32>| {
+        let candidates = candidates(conn, limits, root, &Question::new(unit), leaves)?;
+        best_of(conn, query, unit, candidates)
+    };
+    units.iter().map(nearest).collect()
 }
 
 /// The rows of the leaves nearest to the question with their upper bounds, best first.
@@ -89,7 +91,7 @@ fn best_of(
 ) -> Result<Vec<VectorHit>> {
     let mut keys = conn.prepare_cached("SELECT key FROM vector_places WHERE slot = ?1")?;
     let mut stored = conn.prepare_cached("SELECT data FROM vector_data WHERE slot = ?1")?;
-    let mut is_live = conn.prepare_cached(vectors::IS_LIVE_CHUNK)?;
+    let mut is_live = conn.prepare_cached(vectors::LIVE_CHUNK)?;
     let (mut hits, mut values): (Vec<VectorHit>, Vec<f32>) = (Vec::new(), Vec::new());
     let (mut worst, mut unranked) = (query.min_score, 0);
     for (upper, slot) in candidates {

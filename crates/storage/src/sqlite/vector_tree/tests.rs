@@ -113,15 +113,15 @@ impl Fixture {
 
     fn found(&self, query: &VectorQuery, question: &[f32]) -> Vec<String> {
         let root = self.root().expect("a tree");
-        let hits = search(&self.conn, self.limits, root, query, &vector::to_unit(question)).expect("hits");
-        hits.into_iter().map(|hit| hit.id).collect()
+        let hits = search(&self.conn, self.limits, root, query, &[vector::to_unit(question)]).expect("hits");
+        hits.into_iter().flatten().map(|hit| hit.id).collect()
     }
 
     fn nearest(&self, query: &VectorQuery, question: &[f32]) -> Vec<String> {
         let ids: Vec<String> = self.slots().into_iter().map(|slot| format!("E{slot}")).collect();
         let ids = ids.iter().map(String::as_str);
-        let hits = vectors::search_ids(&self.conn, query, &vector::to_unit(question), ids).expect("hits");
-        hits.into_iter().map(|hit| hit.id).collect()
+        let hits = vectors::search_ids(&self.conn, query, &[vector::to_unit(question)], ids).expect("hits");
+        hits.into_iter().flatten().map(|hit| hit.id).collect()
     }
 }
 

@@ -22,34 +22,72 @@ pub(super) struct Walk {
 
 /// What a walk reached, and from where.
 pub(super) struct Reach {
-    /// Every node with a score, each once, in no particular order.
-    pub(super) nodes: Vec<NodeNumber>,
-    scores: Vec<f64>,
-    /// By number: whence a node was reached first, and itself where it is a seed, plus one; zero where it was not.
-    from: Vec<NodeNumber>,
+    /// By node: its place among those reached, plus one; zero where it was not.
+    places: Vec<u32>,
+    reached: Vec<Reached>,
+}
+
+/// A node that a walk reached.
+struct Reached {
+    node: NodeNumber,
+    score: f64,
+    /// What it is still to hand on.
+    waiting: f64,
+    /// Whether it is in the round's list.
+    is_active: bool,
+    /// The place whence it was reached first; its own where it is a seed.
+    from: usize,
+    /// What was handed on from there, while that is to be compared.
+    best_share: f64,
 }
 
 impl Reach {
+    /// Every node with a score, each once, in no particular order.
+    pub(super) fn nodes(&self) -> impl Iterator<Item = NodeNumber> {
+        self.reached.iter().map(|reached| reached.node)
+    }
+
     /// The node's PageRank; those of all nodes add up to 1, but for what was too little to be handed on. Zero where it was
     /// not reached.
     pub(super) fn score(&self, node: NodeNumber) -> f64 {
-        self.scores.get(node as usize).copied().unwrap_or_default()
+        self.place(node).map_or(0.0, |place| self.reached[place].score)
     }
 
     /// The nodes from a seed to this one, both included: those over which it was reached first, and of them the one
     /// that handed on most. Alone where the node is a seed, empty where it was not reached.
     pub(super) fn path(&self, node: NodeNumber) -> Vec<NodeNumber> {
         let mut path = Vec::new();
-        let mut at = node;
-        while let Some(from) = self.from.get(at as usize).and_then(|from| from.checked_sub(1)) {
-            path.push(at);
-            if from == at {
-                break;
-            }
-            at = from;
+        let mut at = self.place(node);
+        while let Some(place) = at {
+            let Reached { node, from, .. } = self.reached[place];
+            path.push(node);
+            at = (from != place).then_some(from);
         }
         path.reverse();
         path
+    }
+
+    fn place(&self, node: NodeNumber) -> Option<usize> {
+        self.places.get(node as usize)?.checked_sub(1).map(|place| place as usize)
+    }
+
+    /// The place of a node, from which on it is reached; `from` another, or a seed. Says whether that is new.
+    fn touch(&mut self, node: NodeNumber, from: Option<usize>) -> (usize, bool) {
+        if let Some(place) = self.place(node) {
+            return (place, false);
+        }
+        let place = self.reached.len();
+        let from = from.unwrap_or(place);
+        self.reached.push(Reached {
+            node,
+            score: 0.0,
+            waiting: 0.0,
+            is_active: false,
+            from,
+            best_share: 0.0,
+        });
+        self.places[node as usize] = self.reached.len() as u32;
+        (place, true)
     }
 }
 
@@ -78,12 +116,10 @@ impl<'a> Ground<'a> {
 /// - Additions run in an order that does not depend on how the graph came to be, so equal graphs give equal bits.
 pub(super) fn walk(ground: Ground<'_>, seeds: &[(NodeNumber, f64)], config: Walk) -> Reach {
     let graph = ground.graph;
-    // Zeroed memory costs nothing where it is not touched.
     let numbers = graph.numbers();
-    let (mut score, mut waiting) = (vec![0.0f64; numbers], vec![0.0f64; numbers]);
-    let (mut from, mut best_share) = (vec![0 as NodeNumber; numbers], vec![0.0f64; numbers]);
-    let mut is_active = vec![false; numbers];
-    let mut seen = Admitted { ground, known: vec![UNKNOWN; numbers] };
+    let mut reach = Reach { places: vec![0; numbers], reached: Vec::new() };
+    let looked_at = ground.admits.map_or(0, |_| numbers);
+    let mut seen = Admitted { ground, known: vec![UNKNOWN; looked_at] };
     let canonical = |node: NodeNumber| (graph.order(node), node);
 
     let mut seeds: Vec<(NodeNumber, f64)> =
@@ -91,63 +127,56 @@ pub(super) fn walk(ground: Ground<'_>, seeds: &[(NodeNumber, f64)], config: Walk
     // A node may be a seed more than once; what it gets is added up in one order.
     seeds.sort_by(|one, other| canonical(one.0).cmp(&canonical(other.0)).then(one.1.total_cmp(&other.1)));
     let total: f64 = seeds.iter().map(|(_, weight)| weight).sum();
-    let mut touched: Vec<NodeNumber> = Vec::new();
     for (node, weight) in seeds {
-        let at = node as usize;
-        if from[at] == 0 {
-            from[at] = node + 1;
-            touched.push(node);
-        }
-        waiting[at] += weight / total;
+        let (at, _) = reach.touch(node, None);
+        reach.reached[at].waiting += weight / total;
     }
 
-    let mut active = touched.clone();
+    let mut active: Vec<usize> = (0..reach.reached.len()).collect();
     let mut admitted = Vec::new();
     for _ in 0..MAX_ROUNDS {
         let mut handing_on = Vec::new();
-        for node in active.drain(..) {
-            let at = node as usize;
-            is_active[at] = false;
-            let links = seen.neighbours(node, &mut admitted).len() as f64;
-            let part = waiting[at];
+        for place in active.drain(..) {
+            let at = &mut reach.reached[place];
+            at.is_active = false;
+            let links = seen.neighbours(at.node, &mut admitted).len() as f64;
+            let part = at.waiting;
             if links == 0.0 {
-                score[at] += part;
-                waiting[at] = 0.0;
+                at.score += part;
+                at.waiting = 0.0;
             } else if part > config.precision * links {
-                score[at] += (1.0 - config.damping) * part;
-                waiting[at] = 0.0;
-                handing_on.push((node, config.damping * part / links));
+                at.score += (1.0 - config.damping) * part;
+                at.waiting = 0.0;
+                handing_on.push((place, at.node, config.damping * part / links));
             }
         }
         if handing_on.is_empty() {
             break;
         }
-        handing_on.sort_unstable_by_key(|&(node, _)| canonical(node));
-        let reached_before = touched.len();
-        for (node, share) in handing_on {
+        handing_on.sort_unstable_by_key(|&(_, node, _)| canonical(node));
+        let reached_before = reach.reached.len();
+        for (place, node, share) in handing_on {
             for &next in seen.neighbours(node, &mut admitted) {
-                let at = next as usize;
-                if from[at] == 0 {
-                    touched.push(next);
-                }
+                let (next, is_new) = reach.touch(next, Some(place));
+                let next_at = &mut reach.reached[next];
                 // Not zero only in the round in which the node is reached first.
-                if from[at] == 0 || (best_share[at] > 0.0 && share > best_share[at]) {
-                    (from[at], best_share[at]) = (node + 1, share);
+                if is_new || (next_at.best_share > 0.0 && share > next_at.best_share) {
+                    (next_at.from, next_at.best_share) = (place, share);
                 }
-                if !is_active[at] {
-                    is_active[at] = true;
+                if !next_at.is_active {
+                    next_at.is_active = true;
                     active.push(next);
                 }
-                waiting[at] += share;
+                next_at.waiting += share;
             }
         }
-        touched[reached_before..].iter().for_each(|&node| best_share[node as usize] = 0.0);
+        reach.reached[reached_before..].iter_mut().for_each(|reached| reached.best_share = 0.0);
     }
-    for &node in &touched {
+    for reached in &mut reach.reached {
         // What was too little to be handed on would have left this much here.
-        score[node as usize] += (1.0 - config.damping) * waiting[node as usize];
+        reached.score += (1.0 - config.damping) * reached.waiting;
     }
-    Reach { nodes: touched, scores: score, from }
+    reach
 }
 
 /// Whether a node is there has not been looked at yet.
@@ -155,7 +184,7 @@ const UNKNOWN: u8 = 0;
 const ABSENT: u8 = 1;
 const PRESENT: u8 = 2;
 
-/// Which nodes are there, looked at once.
+/// Which nodes are there, looked at once where there is something to look at.
 struct Admitted<'a> {
     ground: Ground<'a>,
     known: Vec<u8>,
@@ -268,7 +297,7 @@ mod tests {
 
     /// Each reached thing, whatever its number, with its score.
     fn bits(graph: &LinkGraph, reach: &Reach) -> BTreeMap<u64, u64> {
-        reach.nodes.iter().map(|&node| (graph.order(node), reach.score(node).to_bits())).collect()
+        reach.nodes().map(|node| (graph.order(node), reach.score(node).to_bits())).collect()
     }
 
     fn said() -> impl Strategy<Value = Said> {
@@ -287,7 +316,7 @@ mod tests {
             for (node, expected) in expected {
                 prop_assert!((reach.score(node) - expected).abs() < 1e-8, "{node}");
             }
-            let missing: f64 = 1.0 - reach.nodes.iter().map(|&node| reach.score(node)).sum::<f64>();
+            let missing: f64 = 1.0 - reach.nodes().map(|node| reach.score(node)).sum::<f64>();
             prop_assert!(missing.abs() < 1e-8);
         }
 
@@ -360,10 +389,11 @@ mod tests {
         let seeds = [(graph.entity(&entity(0)).expect("said"), 1.0)];
         let head = |precision| {
             let reach = walk(Ground::all(&graph), &seeds, Walk { damping: 0.8, precision });
-            let mut nodes = reach.nodes.clone();
+            let mut nodes: Vec<NodeNumber> = reach.nodes().collect();
+            let reached = nodes.len();
             nodes.sort_by(|&one, &other| reach.score(other).total_cmp(&reach.score(one)));
             nodes.truncate(4);
-            (reach.nodes.len(), nodes)
+            (reached, nodes)
         };
         let ((coarse, coarse_head), (exact, exact_head)) = (head(1e-3), head(1e-14));
         assert!(coarse < exact, "{coarse} of {exact}");

@@ -26,6 +26,9 @@ const MAX_ROUNDS: usize = 16;
 pub fn entity_key(name: &str) -> Option<EntityKey> {
     let mut key = fold(name);
     for _ in 0..MAX_ROUNDS {
+        if is_plain(&key) {
+            break;
+        }
         let again = fold(&key);
         if again == key {
             break;
@@ -35,9 +38,20 @@ pub fn entity_key(name: &str) -> Option<EntityKey> {
     if key.is_empty() { None } else { Some(EntityKey::from_stored(key)) }
 }
 
+/// Whether a key surely maps to itself, which most do; the others are tried.
+fn is_plain(key: &str) -> bool {
+    let is_word = |word: &str| word.bytes().all(|b| b.is_ascii_uppercase() || b.is_ascii_digit());
+    let mut words = key.split('_');
+    words.next().is_some_and(|first| !is_article(first) && is_word(first)) && words.all(is_word)
+}
+
 fn fold(name: &str) -> String {
     let name: String = name.chars().filter_map(unify).collect();
-    let name: String = name.nfkc().flat_map(char::to_uppercase).nfkc().filter_map(unify).collect();
+    // What has no other characters is in this form already.
+    let name: String = match name.is_ascii() {
+        true => name.to_ascii_uppercase(),
+        false => name.nfkc().flat_map(char::to_uppercase).nfkc().filter_map(unify).collect(),
+    };
     let mut words: Vec<String> = name.split(is_space).flat_map(split_compound).collect();
     words.retain(|word| !word.is_empty());
     let articles = words.iter().take_while(|word| is_article(word)).count();

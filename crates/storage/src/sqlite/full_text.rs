@@ -69,6 +69,9 @@ struct State {
     format: u32,
     mark: Mark,
     revision: Revision,
+    /// Whether the index holds what the snapshot at `mark` does and no more: not while an update is under way.
+    #[serde(default)]
+    is_settled: bool,
 }
 
 #[derive(Clone, Copy)]
@@ -124,7 +127,7 @@ impl FullText {
             return Ok(Vec::new());
         }
         let now = changes::newest(conn).during("reading the change log")?;
-        self.with_index(conn, now, revision, |open| find(conn, open, query, &words))
+        self.with_index(conn, now, revision, |open| find(conn, open, now, query, &words))
     }
 
     /// Indexes everything up to the snapshot.
@@ -241,12 +244,12 @@ impl Open {
         let mut update = Update { fields: self.fields, writer, written: 0, before: None };
         match self.state {
             Some(state) if reached && state.mark.id <= now.id => {
-                update.before = Some(state);
+                update.before = Some(State { is_settled: false, ..state });
                 update.apply_changes(conn, state.mark)?;
             }
             _ => update.rebuild(conn)?,
         }
-        update.commit(Some(State { format: FORMAT, mark: now, revision }))?;
+        update.commit(Some(State { format: FORMAT, mark: now, revision, is_settled: true }))?;
         update.writer.wait_merging_threads()?;
         self.reload()
     }
@@ -396,10 +399,13 @@ impl TokenStream for WordStream {
 fn find(
     conn: &Connection,
     open: &Open,
+    now: Mark,
     query: &TextQuery,
     words: &BTreeSet<String>,
 ) -> Result<Vec<VectorHit>, Fault> {
     let kind = rows::kind_code(query.kind);
+    // Else each hit is looked up.
+    let holds_all = open.state.is_some_and(|state| state.is_settled && state.mark == now);
     let field = open.fields.words[usize::from(kind)];
     let term = |word: &String| -> (Occur, Box<dyn Query>) {
         let term = Term::from_field_text(field, word);
@@ -441,7 +447,7 @@ fn find(
                 column.ord_to_str(ord, &mut id).map_err(TantivyError::from)?;
             }
             let allowed = within.is_none_or(|allowed| allowed.admits(query.kind, &id));
-            if allowed && read::has_text(conn, query.kind, &id).during("checking a hit")? {
+            if allowed && (holds_all || read::has_text(conn, query.kind, &id).during("checking a hit")?) {
                 hits.push(VectorHit { id, score });
             }
         }

@@ -1,9 +1,13 @@
 //! A question's vector against many coarse parts at once.
 
+use pulp::{Simd, WithSimd};
+
 use crate::vector::ZERO;
 
 /// Rows are padded to a multiple of this.
 pub(super) const LANES: usize = 32;
+/// Codes that are added up before the sum is: adding up across a register costs as much as some products.
+const WIDE: usize = 4 * LANES;
 /// Added to every bound for the rounding of the arithmetic itself.
 const SLACK: f32 = 1e-5;
 
@@ -46,38 +50,87 @@ impl Question {
     }
 
     /// Bounds of each row's score, from its product.
+    pub(super) fn bounds(&self, rows: Products<'_>, uppers: &mut [f32], lowers: &mut [f32]) {
+        let bounds = Bounds { question: self, rows, uppers, lowers };
+        pulp::Arch::new().dispatch(bounds);
+    }
+
+    /// Adds to `out` the product with each row of codes, before the row's scale.
+    pub(super) fn dots<'a>(&self, rows: impl Iterator<Item = &'a [u8]>, out: &mut Vec<f32>) {
+        pulp::Arch::new().dispatch(Dots { question: self, rows, out });
+    }
+}
+
+/// Rows that were multiplied with a question: by place, the product, the row's scale and its residual.
+#[derive(Clone, Copy)]
+pub(super) struct Products<'a> {
+    pub(super) dots: &'a [f32],
+    pub(super) scales: &'a [f32],
+    pub(super) residuals: &'a [f32],
+}
+
+// What follows is compiled once for each set of instructions, and the widest that this machine has is taken; all of them
+// round alike. Only what is inlined into `with_simd` is compiled so.
+
+struct Bounds<'a> {
+    question: &'a Question,
+    rows: Products<'a>,
+    uppers: &'a mut [f32],
+    lowers: &'a mut [f32],
+}
+
+impl WithSimd for Bounds<'_> {
+    type Output = ();
+
     #[inline(always)]
-    pub(super) fn bounds(
-        &self,
-        dots: &[f32],
-        scales: &[f32],
-        residuals: &[f32],
-        uppers: &mut [f32],
-        lowers: &mut [f32],
-    ) {
+    fn with_simd<S: Simd>(self, _simd: S) {
+        let Self { question, rows: Products { dots, scales, residuals }, uppers, lowers } = self;
         let rows = dots.iter().zip(scales).zip(residuals).zip(uppers).zip(lowers);
         for ((((dot, scale), residual), upper), lower) in rows {
-            let (estimate, error) = (dot * scale, self.error(*residual));
+            let (estimate, error) = (dot * scale, question.error(*residual));
             *upper = (estimate + error).clamp(-1.0, 1.0);
             *lower = (estimate - error).clamp(-1.0, 1.0);
         }
     }
+}
 
-    /// The product with each row of codes, before the row's scale. Written so that the compiler makes vector code of it:
-    /// rows widen without a sign, and whole blocks leave no rest.
+struct Dots<'a, R> {
+    question: &'a Question,
+    rows: R,
+    out: &'a mut Vec<f32>,
+}
+
+impl<'r, R: Iterator<Item = &'r [u8]>> WithSimd for Dots<'_, R> {
+    type Output = ();
+
     #[inline(always)]
-    pub(super) fn dots<'a>(&self, rows: impl Iterator<Item = &'a [u8]>, out: &mut Vec<f32>) {
-        let (codes, _) = self.codes.as_chunks::<LANES>();
+    fn with_simd<S: Simd>(self, _simd: S) {
+        let Self { question: Question { codes, offset, scale, .. }, rows, out } = self;
+        let (wide, rest) = codes.as_chunks::<WIDE>();
+        let (narrow, _) = rest.as_chunks::<LANES>();
         for row in rows {
-            let (row, _) = row.as_chunks::<LANES>();
+            let (row_wide, row_rest) = row.as_chunks::<WIDE>();
+            let (row_narrow, _) = row_rest.as_chunks::<LANES>();
             let mut sum = 0i32;
-            for (row, codes) in row.iter().zip(codes) {
-                let wide: [i16; LANES] = std::array::from_fn(|lane| i16::from(row[lane]));
-                for lane in 0..LANES {
-                    sum += i32::from(wide[lane]) * i32::from(codes[lane]);
-                }
+            for (row, codes) in row_wide.iter().zip(wide) {
+                sum += product(row, codes);
             }
-            out.push((i64::from(sum) - self.offset) as f32 * self.scale);
+            for (row, codes) in row_narrow.iter().zip(narrow) {
+                sum += product(row, codes);
+            }
+            out.push((i64::from(sum) - offset) as f32 * scale);
         }
     }
+}
+
+/// The sum of the products. Written so that the compiler makes vector code of it: rows widen without a sign, and whole
+/// blocks leave no rest.
+#[inline(always)]
+fn product<const N: usize>(row: &[u8; N], codes: &[i16; N]) -> i32 {
+    let wide: [i16; N] = std::array::from_fn(|lane| i16::from(row[lane]));
+    let mut sum = 0;
+    for lane in 0..N {
+        sum += i32::from(wide[lane]) * i32::from(codes[lane]);
+    }
+    sum
 }

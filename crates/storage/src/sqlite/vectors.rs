@@ -12,13 +12,16 @@ use graphloom_core::{Allowed, VectorHit, VectorKind, VectorQuery};
 use rusqlite::{Connection, OptionalExtension, Result, params};
 
 use super::changes::{self, Mark};
-use super::question::{self, Question};
+use super::question::{self, Products, Question};
 use super::rows;
-use super::vector_tree::{self, TreeLimits};
+use super::vector_tree::{self, NodeCache, Searched, TreeLimits};
 use crate::vector::{self, Coarse, ZERO};
 
 /// Changes remembered for snapshots older than the projection; an older one yet is searched without it.
 const MAX_REMEMBERED_CHANGES: usize = 16 << 10;
+
+/// Rows that are scored for one question after another before the next ones are read.
+const ROWS_AT_HAND: usize = 32;
 
 /// The number of the chunk with this key, if it is of a live document.
 pub(super) const LIVE_CHUNK: &str =
@@ -27,6 +30,7 @@ pub(super) const LIVE_CHUNK: &str =
 /// The projections of all kinds, each built when first asked.
 pub(super) struct Vectors {
     limits: TreeLimits,
+    nodes: NodeCache,
     chunks: RwLock<Index>,
     entities: RwLock<Index>,
     relations: RwLock<Index>,
@@ -34,7 +38,9 @@ pub(super) struct Vectors {
 
 impl Vectors {
     pub(super) fn new(limits: TreeLimits) -> Self {
-        Self { limits, chunks: RwLock::default(), entities: RwLock::default(), relations: RwLock::default() }
+        let nodes = NodeCache::new(limits.cache_bytes);
+        let (chunks, entities, relations) = Default::default();
+        Self { limits, nodes, chunks, entities, relations }
     }
 
     /// Answers each query vector with the snapshot's nearest entries.
@@ -45,15 +51,19 @@ impl Vectors {
             VectorKind::Relation => &self.relations,
         };
         let units: Vec<Vec<f32>> = query.vectors.iter().map(|vector| vector::to_unit(vector)).collect();
+        if query.limit == 0 {
+            return Ok(vec![Vec::new(); units.len()]);
+        }
+        let now = changes::newest(conn)?;
         if let Some(root) = vector_tree::root(conn, query.kind)? {
             let is_built = lock.read().unwrap_or_else(PoisonError::into_inner).mark.is_some();
             if is_built {
                 // It was for fewer vectors, and would take memory for nothing.
                 *lock.write().unwrap_or_else(PoisonError::into_inner) = Index::default();
             }
-            return vector_tree::search(conn, self.limits, root, query, &units);
+            let Self { limits, nodes: cache, .. } = self;
+            return Searched { conn, limits: *limits, root, cache, now }.search(query, &units);
         }
-        let now = changes::newest(conn)?;
         let mut index = lock.read().unwrap_or_else(PoisonError::into_inner);
         if index.is_behind(now) {
             drop(index);
@@ -67,8 +77,15 @@ impl Vectors {
         match index.changed_since(now) {
             Some(changed) => {
                 let chosen = query.within.as_deref().map(|allowed| index.rows_of(allowed, query.kind));
-                let nearest = |unit: &Vec<f32>| index.search(conn, query, unit, &changed, chosen.as_deref());
-                units.iter().map(nearest).collect()
+                let questions: Vec<Question> = units.iter().map(|unit| Question::new(unit)).collect();
+                let dots = index.dots(&questions, chosen.as_deref());
+                (units.iter().zip(&questions).zip(dots))
+                    .map(|((unit, question), dots)| {
+                        let candidates =
+                            index.candidates(query, question, &dots, &changed, chosen.as_deref());
+                        index.search(conn, query, unit, &changed, candidates)
+                    })
+                    .collect()
             }
             None => search_stored(conn, query, &units),
         }
@@ -186,20 +203,16 @@ impl Index {
     }
 
     /// The nearest entries: bounds from the coarse parts, then exact scores from the best bound down, until no bound
-    /// reaches the worst score that still counts. Only `chosen` rows count where there is a filter.
+    /// reaches the worst score that still counts.
     fn search(
         &self,
         conn: &Connection,
         query: &VectorQuery,
         unit: &[f32],
         changed: &BTreeSet<&str>,
-        chosen: Option<&[usize]>,
+        candidates: Vec<(f32, u32)>,
     ) -> Result<Vec<VectorHit>> {
-        let mut hits = Vec::new();
-        if query.limit == 0 {
-            return Ok(hits);
-        }
-        let mut values = Vec::new();
+        let (mut hits, mut values) = (Vec::new(), Vec::new());
         let mut score = |key: &str, data: &[u8], hits: &mut Vec<VectorHit>| {
             vector::decode_into(data, &mut values);
             compare(query, unit, key, &values, hits);
@@ -211,7 +224,6 @@ impl Index {
             }
         }
         let mut stored = conn.prepare_cached("SELECT data FROM vector_data WHERE slot = ?1")?;
-        let candidates = self.candidates(query, unit, changed, chosen);
         let mut worst = f32::NEG_INFINITY;
         for (checked, &(upper, row)) in candidates.iter().enumerate() {
             if upper < worst {
@@ -238,34 +250,45 @@ impl Index {
         rows
     }
 
-    /// The rows that may be among the best, with their upper bounds, best first.
+    /// For each question its product with every row, or with the `chosen` ones. The rows are gone through once for all
+    /// questions, a few at a time that stay near at hand.
+    fn dots(&self, questions: &[Question], chosen: Option<&[usize]>) -> Vec<Vec<f32>> {
+        let rows = chosen.map_or(self.keys.len(), <[usize]>::len);
+        let mut dots = vec![Vec::with_capacity(rows); questions.len()];
+        let mut each = |from: usize, to: usize| {
+            let codes = |row: usize| &self.codes[row * self.stride..][..self.stride];
+            for (question, dots) in questions.iter().zip(&mut dots) {
+                match chosen {
+                    None => question.dots((from..to).map(codes), dots),
+                    Some(chosen) => question.dots(chosen[from..to].iter().map(|&row| codes(row)), dots),
+                }
+            }
+        };
+        (0..rows).step_by(ROWS_AT_HAND).for_each(|from| each(from, rows.min(from + ROWS_AT_HAND)));
+        dots
+    }
+
+    /// The rows that may be among the best, with their upper bounds, best first. Only `chosen` rows count where there is a
+    /// filter.
+    ///
+    /// - `dots`: the question's product with each of these rows.
     fn candidates(
         &self,
         query: &VectorQuery,
-        unit: &[f32],
+        question: &Question,
+        dots: &[f32],
         changed: &BTreeSet<&str>,
         chosen: Option<&[usize]>,
     ) -> Vec<(f32, u32)> {
-        if self.keys.is_empty() {
-            return Vec::new();
-        }
-        let question = Question::new(unit);
-        let rows = chosen.map_or(self.keys.len(), <[usize]>::len);
-        let (mut dots, mut uppers, mut lowers) = (Vec::with_capacity(rows), vec![0.0; rows], vec![0.0; rows]);
+        let (mut uppers, mut lowers) = (vec![0.0; dots.len()], vec![0.0; dots.len()]);
+        let mut bounds = |scales: &[f32], residuals: &[f32]| {
+            question.bounds(Products { dots, scales, residuals }, &mut uppers, &mut lowers);
+        };
         match chosen {
-            // The widest instructions this machine has; they round as all others do.
-            None => pulp::Arch::new().dispatch(|| {
-                question.dots(self.codes.chunks_exact(self.stride), &mut dots);
-                question.bounds(&dots, &self.scales, &self.residuals, &mut uppers, &mut lowers);
-            }),
+            None => bounds(&self.scales, &self.residuals),
             Some(chosen) => {
                 let of_chosen = |all: &[f32]| chosen.iter().map(|&row| all[row]).collect::<Vec<f32>>();
-                let (scales, residuals) = (of_chosen(&self.scales), of_chosen(&self.residuals));
-                pulp::Arch::new().dispatch(|| {
-                    let codes = chosen.iter().map(|row| &self.codes[row * self.stride..][..self.stride]);
-                    question.dots(codes, &mut dots);
-                    question.bounds(&dots, &scales, &residuals, &mut uppers, &mut lowers);
-                });
+                bounds(&of_chosen(&self.scales), &of_chosen(&self.residuals));
             }
         }
         for &key in changed {

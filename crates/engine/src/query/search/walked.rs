@@ -249,7 +249,7 @@ fn rarity(graph: &LinkGraph, entity: NodeNumber, holds: &impl Fn(NodeNumber) -> 
 
 /// The `limit` best chunks by score, best first, ties by id.
 fn ranked(graph: &LinkGraph, reach: &Reach, seeds: &Seeds, limit: usize) -> Vec<(ChunkId, f64)> {
-    let reached = reach.nodes.iter().filter_map(|&node| match graph.node(node)? {
+    let reached = reach.nodes().filter_map(|node| match graph.node(node)? {
         Node::Chunk(id) => Some((id, seeds.walking * reach.score(node))),
         Node::Entity(_) | Node::Relation(..) => None,
     });

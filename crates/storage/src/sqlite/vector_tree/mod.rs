@@ -3,7 +3,8 @@
 //! A B-tree by direction in place of order: a leaf holds vectors that are near to each other, an inner node the
 //! directions of its children. A vector goes down to the leaf whose direction is nearest; a node that is full is split in two
 //! by direction, and its parent gets one child more, up to the root. So a commit touches a few pages whatever
-//! the number of vectors, and the tree is part of what a snapshot sees: nothing is kept in memory or built when opened.
+//! the number of vectors, and the tree is part of what a snapshot sees: nothing is built when opened, and memory holds only
+//! nodes that were read lately.
 //!
 //! A search goes down to the leaves whose directions are nearest to the question's and reads them whole. What it misses is
 //! what lies far from its leaf's direction; what it finds is scored and ordered exactly. Kinds of few vectors have no tree and
@@ -12,6 +13,7 @@
 //! Sources: Nister, Stewenius, "Scalable Recognition with a Vocabulary Tree", CVPR 2006 (the tree); Xu et al., "SPFresh:
 //! Incremental In-Place Update for Billion-Scale Vector Search", SOSP 2023 (splitting in place of training again).
 
+mod cache;
 mod node;
 mod search;
 mod split;
@@ -23,8 +25,9 @@ use rusqlite::{Connection, OptionalExtension, Result, params};
 
 use super::question::Question;
 use super::{rows, vectors};
+pub(super) use cache::NodeCache;
 use node::{Node, Nodes};
-pub(super) use search::search;
+pub(super) use search::Searched;
 
 /// A node's direction is computed again for every so many rows that it gains: it may have gained another subject.
 const ROWS_A_DIRECTION: usize = 8;
@@ -45,6 +48,8 @@ pub(super) struct TreeLimits {
     pub(super) hits_a_leaf: usize,
     /// Allowed entries up to which each is compared with the question, tree or no tree.
     pub(super) exact_allowed: usize,
+    /// Memory for nodes that were read lately.
+    pub(super) cache_bytes: usize,
 }
 
 impl Default for TreeLimits {
@@ -57,6 +62,7 @@ impl Default for TreeLimits {
             leaves: 128,
             hits_a_leaf: 4,
             exact_allowed: 4096,
+            cache_bytes: 64 << 20,
         }
     }
 }

@@ -87,11 +87,15 @@ impl Node {
         &self.bytes
     }
 
+    /// Bytes of memory that it takes.
+    pub(super) fn size(&self) -> usize {
+        size_of::<Self>() + self.bytes.capacity()
+    }
+
     /// The estimated cosine of each row with the question.
     pub(super) fn score(&self, question: &Question, scores: &mut Vec<f32>) {
         scores.clear();
-        // The widest instructions this machine has; they round as all others do.
-        pulp::Arch::new().dispatch(|| question.dots(self.rows().map(|row| row.codes), scores));
+        question.dots(self.rows().map(|row| row.codes), scores);
         self.rows().zip(scores).for_each(|(row, score)| *score *= row.scale);
     }
 }
@@ -120,7 +124,7 @@ impl<'a> Nodes<'a> {
         self.open.as_mut().ok_or(Error::InvalidQuery)
     }
 
-    /// Reads a node's rows.
+    /// Reads a node's rows; they are not kept.
     pub(super) fn read(&mut self, id: i64, node: &mut Node) -> Result<()> {
         let blob = self.at(id, false)?;
         let (rows, level, row_bytes) = read_header(blob)?;

@@ -1,85 +1,126 @@
 //! Searches of a tree.
 
+use std::cmp::Ordering;
+use std::collections::{BTreeMap, BinaryHeap};
+
 use graphloom_core::{VectorHit, VectorKind, VectorQuery};
 use rusqlite::{Connection, OptionalExtension, Result};
 
+use super::super::changes::Mark;
 use super::super::question::Question;
 use super::super::vectors;
 use super::TreeLimits;
-use super::node::{Node, Nodes};
+use super::cache::NodeCache;
+use super::node::{Node, Nodes, Row};
 use crate::vector;
 
 /// Between two looks at the worst hit so far: ranking costs more than a few spare scores.
 const SCORES_A_LOOK: usize = 16;
 
-/// For each query vector the nearest entries that may be found, as far as the leaves that are read hold them: their scores
-/// and order are exact. Where few entries are allowed each is compared.
-pub(crate) fn search(
-    conn: &Connection,
-    limits: TreeLimits,
-    root: i64,
-    query: &VectorQuery,
-    units: &[Vec<f32>],
-) -> Result<Vec<Vec<VectorHit>>> {
-    if query.limit == 0 {
-        return Ok(vec![Vec::new(); units.len()]);
-    }
-    let allowed = query.within.as_deref();
-    if let Some(allowed) = allowed.filter(|allowed| allowed.count(query.kind) <= limits.exact_allowed) {
-        return vectors::search_ids(conn, query, units, allowed.ids(query.kind));
-    }
-    let mut leaves = limits.leaves.max(query.limit.div_ceil(limits.hits_a_leaf.max(1)));
-    if let Some(allowed) = allowed {
-        // Of what a leaf holds only a share counts, so it takes as many more of them.
-        let all = super::Tree::read(conn, query.kind)?.vectors as usize;
-        leaves = leaves.saturating_mul(all.div_ceil(allowed.count(query.kind).max(1)).max(1));
-    }
-    let nearest = |unit: &Vec<f32>| {
-        let candidates = candidates(conn, limits, root, &Question::new(unit), leaves)?;
-        best_of(conn, query, unit, candidates)
-    };
-    units.iter().map(nearest).collect()
+/// The tree of a kind in a snapshot.
+pub(crate) struct Searched<'a> {
+    pub(crate) conn: &'a Connection,
+    pub(crate) limits: TreeLimits,
+    pub(crate) root: i64,
+    /// Nodes that were read before, and the snapshot's place in the change log, which tells whether they still hold.
+    pub(crate) cache: &'a NodeCache,
+    pub(crate) now: Mark,
 }
 
-/// The rows of the leaves nearest to the question with their upper bounds, best first.
-fn candidates(
-    conn: &Connection,
-    limits: TreeLimits,
-    root: i64,
-    question: &Question,
-    leaves: usize,
-) -> Result<Vec<(f32, i64)>> {
-    let mut nodes = Nodes::new(conn);
-    let (mut node, mut scores) = (Node::default(), Vec::new());
-    let mut front = vec![root];
-    let mut candidates = Vec::new();
-    // A level a round; the leaves are the last.
-    while !front.is_empty() {
-        let mut next: Vec<(f32, i64)> = Vec::new();
-        let mut level = 0;
-        for id in front.drain(..) {
-            nodes.read(id, &mut node)?;
-            node.score(question, &mut scores);
-            level = node.level;
-            let rows = node.rows().zip(&scores);
-            if level == 0 {
-                candidates.extend(rows.map(|(row, &score)| (question.upper(score, row.residual), row.id)));
-            } else {
-                next.extend(rows.map(|(row, &score)| (score, row.id)));
+/// A row with an estimate or a bound of its score: the greater is the better one, of equals the one with the lower id.
+#[derive(Debug, Clone, Copy)]
+struct Scored {
+    score: f32,
+    id: i64,
+}
+
+impl Ord for Scored {
+    fn cmp(&self, other: &Self) -> Ordering {
+        self.score.total_cmp(&other.score).then(other.id.cmp(&self.id))
+    }
+}
+
+impl PartialOrd for Scored {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl PartialEq for Scored {
+    fn eq(&self, other: &Self) -> bool {
+        self.cmp(other).is_eq()
+    }
+}
+
+impl Eq for Scored {}
+
+impl Searched<'_> {
+    /// For each query vector the nearest entries that may be found, as far as the leaves that are read hold them: their
+    /// scores and order are exact. Where few entries are allowed each is compared.
+    pub(crate) fn search(&self, query: &VectorQuery, units: &[Vec<f32>]) -> Result<Vec<Vec<VectorHit>>> {
+        let Self { conn, limits, .. } = *self;
+        let allowed = query.within.as_deref();
+        if let Some(allowed) = allowed.filter(|allowed| allowed.count(query.kind) <= limits.exact_allowed) {
+            return vectors::search_ids(conn, query, units, allowed.ids(query.kind));
+        }
+        let mut leaves = limits.leaves.max(query.limit.div_ceil(limits.hits_a_leaf.max(1)));
+        if let Some(allowed) = allowed {
+            // Of what a leaf holds only a share counts, so it takes as many more of them.
+            let all = super::Tree::read(conn, query.kind)?.vectors as usize;
+            leaves = leaves.saturating_mul(all.div_ceil(allowed.count(query.kind).max(1)).max(1));
+        }
+        let questions: Vec<Question> = units.iter().map(|unit| Question::new(unit)).collect();
+        let candidates = self.candidates(&questions, leaves)?;
+        units.iter().zip(candidates).map(|(unit, found)| best_of(conn, query, unit, found)).collect()
+    }
+
+    /// For each question the rows of the leaves nearest to it with their upper bounds. A node to which several lead is gone
+    /// through for all of them at once, while it is near at hand.
+    fn candidates(&self, questions: &[Question], leaves: usize) -> Result<Vec<BinaryHeap<Scored>>> {
+        let mut nodes = Nodes::new(self.conn);
+        let mut scores = Vec::new();
+        let mut found = vec![Vec::new(); questions.len()];
+        let mut front: BTreeMap<i64, Vec<usize>> =
+            BTreeMap::from([(self.root, (0..questions.len()).collect())]);
+        // A level a round; the leaves are the last.
+        while !front.is_empty() {
+            let mut next: Vec<Vec<Scored>> = vec![Vec::new(); questions.len()];
+            let mut level = 0;
+            for (id, askers) in std::mem::take(&mut front) {
+                let node = self.cache.get(self.now, id, || {
+                    let mut node = Node::default();
+                    nodes.read(id, &mut node).map(|()| node)
+                })?;
+                level = node.level;
+                for asker in askers {
+                    let question = &questions[asker];
+                    node.score(question, &mut scores);
+                    let rows = node.rows().zip(&scores);
+                    if level == 0 {
+                        let bound = |(row, score): (Row<'_>, &f32)| Scored {
+                            score: question.upper(*score, row.residual),
+                            id: row.id,
+                        };
+                        found[asker].extend(rows.map(bound));
+                    } else {
+                        next[asker].extend(rows.map(|(row, &score)| Scored { score, id: row.id }));
+                    }
+                }
+            }
+            let wide = match level {
+                1 => leaves,
+                _ => self.limits.search_width.max(leaves / self.limits.node_rows.max(1)),
+            };
+            for (asker, mut next) in next.into_iter().enumerate() {
+                if next.len() > wide.max(1) {
+                    next.select_nth_unstable_by(wide.max(1) - 1, |one, other| other.cmp(one));
+                    next.truncate(wide.max(1));
+                }
+                next.into_iter().for_each(|row| front.entry(row.id).or_default().push(asker));
             }
         }
-        let wide =
-            if level == 1 { leaves } else { limits.search_width.max(leaves / limits.node_rows.max(1)) };
-        best_first(&mut next);
-        next.truncate(wide.max(1));
-        front.extend(next.into_iter().map(|(_, id)| id));
+        Ok(found.into_iter().map(BinaryHeap::from).collect())
     }
-    best_first(&mut candidates);
-    Ok(candidates)
-}
-
-fn best_first(scored: &mut [(f32, i64)]) {
-    scored.sort_unstable_by(|one, other| other.0.total_cmp(&one.0).then(one.1.cmp(&other.1)));
 }
 
 /// The best of the candidates by exact score, until no bound reaches the worst that still counts.
@@ -87,14 +128,14 @@ fn best_of(
     conn: &Connection,
     query: &VectorQuery,
     unit: &[f32],
-    candidates: Vec<(f32, i64)>,
+    mut candidates: BinaryHeap<Scored>,
 ) -> Result<Vec<VectorHit>> {
     let mut keys = conn.prepare_cached("SELECT key FROM vector_places WHERE slot = ?1")?;
     let mut stored = conn.prepare_cached("SELECT data FROM vector_data WHERE slot = ?1")?;
     let mut is_live = conn.prepare_cached(vectors::LIVE_CHUNK)?;
     let (mut hits, mut values): (Vec<VectorHit>, Vec<f32>) = (Vec::new(), Vec::new());
     let (mut worst, mut unranked) = (query.min_score, 0);
-    for (upper, slot) in candidates {
+    while let Some(Scored { score: upper, id: slot }) = candidates.pop() {
         if upper < worst {
             break;
         }

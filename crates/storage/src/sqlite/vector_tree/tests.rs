@@ -7,6 +7,7 @@ use proptest::prelude::*;
 use proptest::test_runner::{Config, TestRunner};
 use tempfile::TempDir;
 
+use super::super::changes::Mark;
 use super::super::{SqliteStore, schema};
 use super::*;
 use crate::conformance::{block_on, sample};
@@ -21,6 +22,7 @@ const READ_WHOLLY: TreeLimits = TreeLimits {
     leaves: usize::MAX,
     hits_a_leaf: 1,
     exact_allowed: 0,
+    cache_bytes: 1 << 20,
 };
 
 mod read_wholly {
@@ -113,7 +115,10 @@ impl Fixture {
 
     fn found(&self, query: &VectorQuery, question: &[f32]) -> Vec<String> {
         let root = self.root().expect("a tree");
-        let hits = search(&self.conn, self.limits, root, query, &[vector::to_unit(question)]).expect("hits");
+        // Changes here are in no log, so what was read before may not hold.
+        let (cache, now) = (NodeCache::new(self.limits.cache_bytes), Mark::default());
+        let tree = Searched { conn: &self.conn, limits: self.limits, root, cache: &cache, now };
+        let hits = tree.search(query, &[vector::to_unit(question)]).expect("hits");
         hits.into_iter().flatten().map(|hit| hit.id).collect()
     }
 

@@ -30,6 +30,10 @@ pub(super) const ROUTES: &[Route] = &[
         .max_body(MAX_LOGIN_BODY)
         .takes(Takes::Form(schema::<Login>))
         .gives(Gives::Json(schema::<AuthStatus>)),
+    Route::get("/ui/customization", "How LightRAG's pages are to look: as they come", || get(customization))
+        .needs(Needs::Nothing)
+        .load(Load::None)
+        .gives(Gives::Json(schema::<Customization>)),
     Route::get("/auth/verify", "Whether the credential is good", || get(verify))
         .needs(Needs::Credential)
         .load(Load::None)
@@ -84,6 +88,24 @@ impl AuthStatus {
         let message = Some("Authentication is disabled. Using guest access.");
         Self { message, ..Self::new("disabled", Some(guest_token(&app.guest_secret, now()))) }
     }
+}
+
+/// Says to LightRAG's pages that nothing of them is changed.
+#[derive(Serialize, JsonSchema)]
+struct Customization {
+    customized: bool,
+    brand: Brand,
+}
+
+#[derive(Serialize, JsonSchema)]
+struct Brand {
+    title: &'static str,
+    description: &'static str,
+}
+
+async fn customization() -> axum::Json<Customization> {
+    let brand = Brand { title: "Graphloom", description: "Documents in, cited answers out" };
+    axum::Json(Customization { customized: false, brand })
 }
 
 #[derive(Serialize, JsonSchema)]

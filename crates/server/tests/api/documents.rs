@@ -116,6 +116,9 @@ async fn the_queue_can_be_looked_at_emptied_and_filled_again() {
     assert_eq!(cancelled["status"], "not_busy");
     let again = server.send(Request::new("POST", "/documents/reprocess_failed")).await.ok();
     assert_eq!((&again["status"], &again["track_id"]), (&json!("reprocessing_started"), &json!("")));
+    let scan = server.send(Request::new("POST", "/documents/scan")).await.ok();
+    assert_eq!(scan["status"], "scanning_started");
+    assert!(scan["track_id"].as_str().expect("a track").starts_with("scan-"), "{scan}");
     assert_eq!(server.post("/documents/clear_cache", json!({})).await.ok()["status"], "success");
     let types = server.get("/documents/supported_file_types").await.ok();
     let all = types["supported_extensions"].as_array().expect("a list");

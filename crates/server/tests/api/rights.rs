@@ -31,6 +31,13 @@ async fn ask(server: &Running, method: &str, path: &str, key: Option<&str>) -> A
     server.send(request).await
 }
 
+#[test]
+fn the_committed_description_is_that_of_the_routes() {
+    let committed: Value = serde_json::from_str(include_str!("../../openapi.json")).expect("JSON");
+    let again = "cargo run -p graphloom-server --example openapi > crates/server/openapi.json";
+    assert!(committed == graphloom_server::openapi(), "write it again: {again}");
+}
+
 #[tokio::test]
 async fn every_route_refuses_who_shows_nothing_or_what_was_revoked() {
     let server = Running::start().await;
@@ -47,7 +54,8 @@ async fn every_route_refuses_who_shows_nothing_or_what_was_revoked() {
             open.insert(path);
         }
     }
-    let expected = ["/auth-status", "/health", "/livez", "/login", "/openapi.json", "/readyz"];
+    let expected =
+        ["/auth-status", "/health", "/livez", "/login", "/openapi.json", "/readyz", "/ui/customization"];
     assert_eq!(open.iter().map(String::as_str).collect::<Vec<_>>(), expected);
 }
 

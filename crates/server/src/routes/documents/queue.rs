@@ -1,19 +1,24 @@
 //! What works on documents, and taking them away.
 
 use std::collections::BTreeSet;
+use std::sync::Arc;
 
 use axum::routing::{delete, get, post};
-use graphloom_core::{Batch, CacheKind, DocumentFilter, DocumentId, Snapshot, StatusKind, StoreError};
-use graphloom_engine::index;
+use graphloom_core::{
+    Batch, CacheKind, DocumentFilter, DocumentId, Snapshot, StatusKind, StoreError, TrackId,
+};
+use graphloom_engine::index::{self, Queued};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::access::Right;
+use crate::access::{Right, hex, random};
 use crate::apart::apart;
+use crate::app::now;
 use crate::input::{Existing, Json};
 use crate::limits::MAX_IDS;
 use crate::problem::Problem;
 use crate::route::{Gives, Load, Needs, Route, Takes, schema};
+use crate::space::Space;
 
 /// Documents read at once while all are looked for.
 const SCAN: usize = 1000;
@@ -29,6 +34,13 @@ pub(super) const ROUTES: &[Route] = &[
         "/documents/reprocess_failed",
         "Queues again what failed, was damaged, not situated or cancelled",
         || post(reprocess),
+    )
+    .writes()
+    .gives(Gives::Json(schema::<Reprocessing>)),
+    Route::post(
+        "/documents/scan",
+        "Queues again what failed; there is no folder of the server to look through",
+        || post(scan),
     )
     .writes()
     .gives(Gives::Json(schema::<Reprocessing>)),
@@ -85,7 +97,7 @@ struct Done {
 struct Reprocessing {
     status: &'static str,
     message: String,
-    /// Always empty: documents keep the run that queued them first.
+    /// The run of a scan; empty after reprocessing, where documents keep the run that queued them first.
     track_id: String,
 }
 
@@ -151,6 +163,22 @@ async fn cancel(Existing(space): Existing) -> Result<axum::Json<Done>, Problem> 
 }
 
 async fn reprocess(Existing(space): Existing) -> Result<axum::Json<Reprocessing>, Problem> {
+    let queued = retry(space, None).await?;
+    let message = format!("{} documents and {} chunks are queued again", queued.documents, queued.chunks);
+    Ok(axum::Json(Reprocessing { status: "reprocessing_started", message, track_id: String::new() }))
+}
+
+async fn scan(Existing(space): Existing) -> Result<axum::Json<Reprocessing>, Problem> {
+    let unique = random::<8>().map_err(|error| Problem::internal(&error))?;
+    let track = TrackId::of_run("scan", now(), &hex(&unique));
+    let queued = retry(space, Some(track.clone())).await?;
+    let message =
+        format!("{} documents that failed are queued again; new ones are uploaded", queued.documents);
+    Ok(axum::Json(Reprocessing { status: "scanning_started", message, track_id: track.to_string() }))
+}
+
+/// Queues again what failed, was damaged or cancelled, as of the run `track`.
+async fn retry(space: Arc<Space>, track: Option<TrackId>) -> Result<Queued, Problem> {
     apart(async move || {
         let engine = &space.indexing;
         let snapshot = engine.store.snapshot().await?;
@@ -159,10 +187,9 @@ async fn reprocess(Existing(space): Existing) -> Result<axum::Json<Reprocessing>
         let failed = filter.select(snapshot.as_ref()).await?;
         drop(snapshot);
         let ids: Vec<DocumentId> = failed.into_iter().map(|document| document.id).collect();
-        let queued = index::retry(engine, &ids, None).await?;
+        let queued = index::retry(engine, &ids, track.as_ref()).await?;
         space.ingest.retry(ids);
-        let message = format!("{} documents and {} chunks are queued again", queued.documents, queued.chunks);
-        Ok(axum::Json(Reprocessing { status: "reprocessing_started", message, track_id: String::new() }))
+        Ok(queued)
     })
     .await
 }

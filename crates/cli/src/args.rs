@@ -235,6 +235,17 @@ pub(crate) enum CostBy {
     Day,
 }
 
+impl From<CostBy> for graphloom_engine::money::CostBy {
+    fn from(by: CostBy) -> Self {
+        match by {
+            CostBy::Role => Self::Role,
+            CostBy::Model => Self::Model,
+            CostBy::Document => Self::Document,
+            CostBy::Day => Self::Day,
+        }
+    }
+}
+
 /// `graphloom ask`.
 #[derive(Debug, Args)]
 pub(crate) struct AskArgs {

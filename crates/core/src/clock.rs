@@ -8,6 +8,12 @@ use serde::{Deserialize, Serialize};
 pub struct Timestamp(pub u64);
 
 impl Timestamp {
+    /// The day in UTC, such as `2026-11-21`.
+    pub fn to_date(self) -> String {
+        let (year, month, day) = crate::id::civil_date(self.0 / 86_400_000);
+        format!("{year:04}-{month:02}-{day:02}")
+    }
+
     /// The second as ISO 8601 in UTC, such as `2026-11-21T20:43:37+00:00`.
     pub fn to_iso(self) -> String {
         let second = self.0 / 1000;
@@ -26,6 +32,19 @@ pub trait Clock: Send + Sync {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn days_follow_the_calendar() {
+        for (ms, expected) in [
+            (0, "1970-01-01"),
+            (951_782_400_000, "2000-02-29"),
+            (1_709_164_799_999, "2024-02-28"),
+            (1_709_164_800_000, "2024-02-29"),
+            (4_107_542_400_000, "2100-03-01"),
+        ] {
+            assert_eq!(Timestamp(ms).to_date(), expected);
+        }
+    }
 
     #[test]
     fn a_time_is_written_in_utc() {

@@ -14,6 +14,7 @@ mod date;
 mod decided;
 mod decision;
 mod document;
+mod dump;
 mod extraction;
 mod filter;
 mod graph;
@@ -38,6 +39,7 @@ pub use date::{InvalidDate, IsoDate};
 pub use decided::{DecidedEntity, DecidedRelation, Decisions, Difference, FactPlace, MentionPlace};
 pub use decision::{Action, Decision};
 pub use document::{Document, Format, Visibility};
+pub use dump::{DumpError, DumpHash, write_dump};
 pub use extraction::{EntityRecord, Extraction, Records, Reject, RejectReason, RelationRecord};
 pub use filter::{
     DocumentFilter, FilterError, MAX_FILTER_CONDITIONS, MAX_FILTER_DOCUMENTS, MetaCondition, MetaOrder,

@@ -36,4 +36,38 @@ impl Span {
     pub fn within(self, inner: Span) -> Span {
         Span { start: self.start + inner.start, end: self.start + inner.end }
     }
+
+    /// First and last line, from 1, that the span stands on in `text`; a line end belongs to its line.
+    pub fn lines_in(self, text: &str) -> (u32, u32) {
+        let bytes = text.as_bytes();
+        let breaks = |range: std::ops::Range<usize>| {
+            let range = range.start.min(bytes.len())..range.end.min(bytes.len());
+            let breaks = bytes[range].iter().filter(|byte| **byte == b'\n').count();
+            u32::try_from(breaks).unwrap_or(u32::MAX / 2)
+        };
+        let (start, end) = (self.start as usize, self.end as usize);
+        let first = 1 + breaks(0..start);
+        (first, first + breaks(start..end.saturating_sub(1).max(start)))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lines_count_from_one_and_a_final_line_end_belongs_to_its_line() {
+        let text = "one\ntwo\nthree";
+        for (span, lines) in [
+            ((0, 3), (1, 1)),
+            ((0, 4), (1, 1)),
+            ((4, 8), (2, 2)),
+            ((2, 9), (1, 3)),
+            ((2, 13), (1, 3)),
+            ((13, 13), (3, 3)),
+            ((13, 99), (3, 3)),
+        ] {
+            assert_eq!(Span::new(span.0, span.1).lines_in(text), lines, "{span:?}");
+        }
+    }
 }

@@ -7,6 +7,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use async_trait::async_trait;
+use graphloom_core::write_dump;
 use graphloom_core::{
     ChatRequest, ChatStream, ChunkExtraction, DocumentId, DocumentStatus, LanguageModel, ModelError,
     QueueState, Store, Timestamp, TrackId, WorkspaceId,
@@ -14,7 +15,6 @@ use graphloom_core::{
 use graphloom_engine::Engine;
 use graphloom_engine::index::{self, Acceptance};
 use graphloom_storage::check::check;
-use graphloom_storage::dump::write_dump;
 use graphloom_storage::memory::MemoryStore;
 use graphloom_storage::sqlite::SqliteStore;
 use support::{ReadingModel, engine, source};

@@ -5,6 +5,7 @@ mod support;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use graphloom_core::write_dump;
 use graphloom_core::{
     Action, ChunkId, Decisions, DocumentId, Embedder, Embeddings, EntityKey, ModelError, Purpose,
     RelationKey, Store, WorkspaceId,
@@ -14,7 +15,6 @@ use graphloom_engine::edit::decide;
 use graphloom_engine::index::{self, Acceptance};
 use graphloom_engine::situate::Situator;
 use graphloom_storage::check::check;
-use graphloom_storage::dump::write_dump;
 use graphloom_storage::memory::MemoryStore;
 use graphloom_storage::sqlite::SqliteStore;
 use proptest::prelude::*;

@@ -6,7 +6,6 @@
 pub mod check;
 #[cfg(any(test, feature = "conformance"))]
 pub mod conformance;
-pub mod dump;
 #[cfg(any(test, feature = "conformance"))]
 pub mod faulty;
 pub mod memory;

@@ -2,7 +2,7 @@
 
 use std::io::{self, BufWriter, Write};
 
-use graphloom_storage::dump::write_dump;
+use graphloom_core::write_dump;
 
 use super::App;
 use crate::args::DumpArgs;

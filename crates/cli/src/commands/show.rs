@@ -9,7 +9,7 @@ use serde::Serialize;
 use super::App;
 use crate::args::ShowArgs;
 use crate::fault::{Exit, Fault};
-use crate::output::render::{bytes, lines_of, one_line, place, plain, status};
+use crate::output::render::{bytes, one_line, place, plain, status};
 use crate::{documents, wire};
 
 #[derive(Serialize)]
@@ -61,7 +61,7 @@ pub(crate) async fn run(app: &App, args: &ShowArgs) -> anyhow::Result<Exit> {
         let keys: BTreeSet<GraphKey> = snapshot.graph_keys_of(&chunk_ids).await?.into_iter().collect();
         let entities = keys.iter().filter(|key| matches!(key, GraphKey::Entity(_))).count();
         let chunks = chunks.into_iter().map(|chunk| ShownChunk {
-            lines: lines_of(&text, chunk.span),
+            lines: chunk.span.lines_in(&text),
             place: document.place_of(chunk.span),
             id: chunk.id.to_string(),
             ordinal: chunk.ordinal,

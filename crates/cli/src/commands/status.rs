@@ -10,7 +10,6 @@ use graphloom_engine::index::{DocumentState, ListError, Listing, RenewalState, c
 use serde::Serialize;
 
 use super::App;
-use super::cost::day;
 use crate::args::{SortArg, StatusArgs};
 use crate::fault::{Exit, Fault};
 use crate::output::render::{bytes, count, one_line, plain, status};
@@ -266,7 +265,7 @@ fn print(app: &App, args: &StatusArgs, shown: &Status) -> anyhow::Result<()> {
     for listed in &shown.documents {
         let staged = if listed.staged { ", a new version not yet in use" } else { "" };
         let date = match args.sort {
-            SortArg::Date => format!("{}  ", day(listed.added_at)),
+            SortArg::Date => format!("{}  ", listed.added_at.to_date()),
             SortArg::Source | SortArg::Status => String::new(),
         };
         output.line(format_args!("  {date}{}: {}{staged}", plain(&listed.source), status(&listed.status)))?;

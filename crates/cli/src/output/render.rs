@@ -1,6 +1,6 @@
 //! Pieces of text that several commands print alike.
 
-use graphloom_core::{DocumentStatus, Place, Span};
+use graphloom_core::{DocumentStatus, Place};
 
 /// Characters printed of a place; sheets may have any name.
 const MAX_PLACE_CHARS: usize = 100;
@@ -17,17 +17,6 @@ pub(crate) fn one_line(text: &str, most: usize) -> String {
         Some((cut, _)) => format!("{}…", joined[..cut].trim_end()),
         None => joined,
     }
-}
-
-/// First and last line, from 1, of a span of `text`.
-pub(crate) fn lines_of(text: &str, span: Span) -> (u32, u32) {
-    let bytes = text.as_bytes();
-    let line_at = |end: usize| {
-        let before = bytes[..end.min(bytes.len())].iter().filter(|byte| **byte == b'\n').count();
-        u32::try_from(before + 1).unwrap_or(u32::MAX)
-    };
-    let last_byte = (span.end as usize).saturating_sub(1).max(span.start as usize);
-    (line_at(span.start as usize), line_at(last_byte))
 }
 
 /// `path, p. 12` where the document has pages, slides or sheets; else `path:12` or `path:12-14`, or `path (text lines
@@ -115,14 +104,6 @@ mod tests {
     fn a_long_line_is_cut_between_characters() {
         assert_eq!(one_line("ääää", 2), "ää…");
         assert_eq!(one_line("ää", 2), "ää");
-    }
-
-    #[test]
-    fn lines_count_from_one_and_a_final_line_end_belongs_to_its_line() {
-        let text = "one\ntwo\nthree";
-        assert_eq!(lines_of(text, Span::new(0, 4)), (1, 1));
-        assert_eq!(lines_of(text, Span::new(2, 9)), (1, 3));
-        assert_eq!(lines_of(text, Span::new(13, 13)), (3, 3));
     }
 
     #[test]

@@ -2,11 +2,13 @@
 
 mod budget;
 mod price;
+mod spending;
 
 use graphloom_core::{AnswerShape, ChatMessage, SchemaDialect};
 
 pub use budget::{Budget, BudgetedEmbedder, BudgetedModel, Limit, NoPrice, OUTPUT_RESERVE, WhenShort};
 pub use price::{Money, Price, Prices};
+pub use spending::{CostBy, CostGroup, Spending, Spent, spending};
 
 use crate::text::Tokenizer;
 

@@ -84,7 +84,7 @@ pub(super) async fn verify(
                 document: document.id.clone(),
                 source: document.source.clone(),
                 span,
-                lines: lines(text, span),
+                lines: span.lines_in(text),
                 lines_match_source: document.lines_match_source,
                 place: document.place_of(span),
                 quote: quote.to_owned(),
@@ -97,17 +97,6 @@ pub(super) async fn verify(
         }
     }
     Ok((citations, dropped))
-}
-
-/// First and last line of a span, from 1.
-pub(super) fn lines(text: &str, span: Span) -> (u32, u32) {
-    let breaks = |range: Range<usize>| {
-        let bytes = text.as_bytes().get(range).unwrap_or_default();
-        u32::try_from(bytes.iter().filter(|byte| **byte == b'\n').count()).unwrap_or(u32::MAX - 1)
-    };
-    let (start, end) = (span.start as usize, span.end as usize);
-    let first = 1 + breaks(0..start);
-    (first, first + breaks(start..end.saturating_sub(1).max(start)))
 }
 
 /// A sentence of an answer and the numbers that stand at one place in it.
@@ -316,14 +305,6 @@ mod tests {
         check_claims("", &[]);
         check_claims("[1]", &[("", &[1])]);
         check_claims("Ada [99999999999999999999].", &[("Ada .", &[0])]);
-    }
-
-    #[test]
-    fn lines_are_counted_from_one_and_a_break_at_the_end_is_not_the_next_line() {
-        let text = "one\ntwo\nthree";
-        assert_eq!(lines(text, Span::new(0, 3)), (1, 1));
-        assert_eq!(lines(text, Span::new(4, 8)), (2, 2));
-        assert_eq!(lines(text, Span::new(2, 13)), (1, 3));
     }
 
     #[test]

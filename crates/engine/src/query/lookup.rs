@@ -9,7 +9,6 @@ use graphloom_core::{
 use serde::Serialize;
 
 use super::calls::{Spent, record_failed};
-use super::cite::lines;
 use super::fuse::reciprocal_ranks;
 use super::seen::Workspace;
 use super::{QueryError, Question, embed, truncate};
@@ -176,7 +175,7 @@ impl Lookup<'_> {
         let hit = |(chunk, document, score): (Chunk, &Document, f64)| {
             let text = texts.get(&document.id)?;
             Some(PassageHit {
-                lines: lines(text, chunk.span),
+                lines: chunk.span.lines_in(text),
                 place: document.place_of(chunk.span),
                 chunk,
                 source: document.source.clone(),

@@ -101,5 +101,17 @@ struct StoredVector {
 mod tests {
     use super::*;
 
+    #[test]
+    fn the_hash_of_a_dump_is_that_of_its_lines() {
+        let store = MemoryStore::new(WorkspaceId::default());
+        let mut lines = Vec::new();
+        let dumped = crate::conformance::block_on(async {
+            let snapshot = store.snapshot().await.expect("memory does not fail");
+            graphloom_core::write_dump(snapshot.as_ref(), &mut lines).await.expect("memory does not fail")
+        });
+        assert_eq!(dumped.hash, blake3::hash(&lines).to_hex()[..32]);
+        assert_eq!(dumped.lines, 0);
+    }
+
     crate::conformance_tests!(|| (MemoryStore::new(WorkspaceId::default()), ()));
 }

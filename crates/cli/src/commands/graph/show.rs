@@ -12,7 +12,7 @@ use serde::Serialize;
 use crate::commands::App;
 use crate::fault::{Exit, Fault};
 use crate::nearest::nearest;
-use crate::output::render::{count, lines_of, one_line, place, plain};
+use crate::output::render::{count, one_line, place, plain};
 use crate::wire;
 
 /// Passages shown behind an entity.
@@ -169,7 +169,7 @@ async fn passages(
             let span = first_span.get(&chunk.id).copied().unwrap_or(chunk.span);
             let place = document.place_of(span);
             let Document { source, lines_match_source, .. } = document;
-            let lines = lines_of(&text, span);
+            let lines = span.lines_in(&text);
             let quote = line_around(&text, span.start as usize).to_owned();
             let (chunk, document) = (chunk.id.to_string(), chunk.document.clone());
             Some(Passage { chunk, document, source, lines, lines_match_source, place, quote })

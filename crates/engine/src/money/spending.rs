@@ -1,0 +1,262 @@
+//! What the ledger adds up to.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use graphloom_core::{Call, CallOutcome, DocumentId, Role, Snapshot, StoreError, Usage};
+use serde::Serialize;
+
+use super::{Money, Prices};
+
+/// Ledger rows and documents read at once.
+const PAGE: usize = 1000;
+/// Stands for calls that are about no single document, such as summaries.
+const NO_DOCUMENT: &str = "(no single document)";
+
+/// What calls are added up by.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum CostBy {
+    /// What the model was asked for.
+    Role,
+    /// The model.
+    Model,
+    /// The document it was about.
+    Document,
+    /// The day, in UTC.
+    Day,
+}
+
+impl CostBy {
+    /// Everything that calls can be added up by.
+    pub const ALL: [Self; 4] = [Self::Role, Self::Model, Self::Document, Self::Day];
+
+    /// Its name in requests.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Role => "role",
+            Self::Model => "model",
+            Self::Document => "document",
+            Self::Day => "day",
+        }
+    }
+}
+
+/// The ledger, added up.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Spending {
+    /// A row for each group: days in order, else the dearest first.
+    pub rows: Vec<Spent>,
+    /// All of them.
+    pub total: Spent,
+    /// Models of the ledger without a configured price.
+    pub unpriced: BTreeSet<String>,
+}
+
+/// What calls of one group cost together.
+#[derive(Debug, Default, Clone, PartialEq, Serialize)]
+pub struct Spent {
+    /// The group.
+    #[serde(flatten)]
+    pub group: CostGroup,
+    /// Calls.
+    pub calls: u64,
+    /// Of these, calls that were not answered.
+    pub failed: u64,
+    /// Tokens sent.
+    pub prompt_tokens: u64,
+    /// Of these, tokens that came from the provider's prompt cache.
+    pub cached_prompt_tokens: u64,
+    /// Tokens received.
+    pub completion_tokens: u64,
+    /// Of the models whose price is configured.
+    pub cost: Money,
+    /// Calls of models without a configured price.
+    pub unpriced_calls: u64,
+}
+
+/// What tells groups of calls apart; `None` where nobody asked for it.
+#[derive(Debug, Default, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+pub struct CostGroup {
+    /// The day, in UTC.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub day: Option<String>,
+    /// What the model was asked for.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub role: Option<Role>,
+    /// The model.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub model: Option<String>,
+    /// The document's source; its id where it is not there any more.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub document: Option<String>,
+}
+
+/// The calls of the ledger, added up by `by`, at these prices.
+pub async fn spending(
+    snapshot: &dyn Snapshot,
+    by: &BTreeSet<CostBy>,
+    prices: &Prices,
+) -> Result<Spending, StoreError> {
+    let mut ledger = Ledger { by, prices, rows: BTreeMap::new(), unpriced: BTreeSet::new() };
+    let mut read = 0;
+    loop {
+        let page = snapshot.scan_calls(read, PAGE).await?;
+        read += page.len() as u64;
+        page.iter().for_each(|call| ledger.add(call));
+        if page.len() < PAGE {
+            break;
+        }
+    }
+    let sources = sources(snapshot, &ledger).await?;
+    Ok(ledger.finish(&sources))
+}
+
+struct Ledger<'a> {
+    by: &'a BTreeSet<CostBy>,
+    prices: &'a Prices,
+    rows: BTreeMap<CostGroup, Spent>,
+    unpriced: BTreeSet<String>,
+}
+
+impl Ledger<'_> {
+    fn add(&mut self, call: &Call) {
+        let by = |what| self.by.contains(&what);
+        let group = CostGroup {
+            day: by(CostBy::Day).then(|| call.started_at.to_date()),
+            role: by(CostBy::Role).then_some(call.role),
+            model: by(CostBy::Model).then(|| call.model.clone()),
+            document: by(CostBy::Document)
+                .then(|| call.document.as_ref().map_or(NO_DOCUMENT.to_owned(), DocumentId::to_string)),
+        };
+        let usage = Usage {
+            prompt_tokens: call.prompt_tokens,
+            cached_prompt_tokens: call.cached_prompt_tokens,
+            completion_tokens: call.completion_tokens,
+        };
+        let price = self.prices.of(&call.model);
+        if price.is_none() {
+            self.unpriced.insert(call.model.clone());
+        }
+        let spent = self.rows.entry(group.clone()).or_insert(Spent { group, ..Spent::default() });
+        *spent = sum(
+            spent.clone(),
+            &Spent {
+                group: CostGroup::default(),
+                calls: 1,
+                failed: u64::from(matches!(call.outcome, CallOutcome::Failed { .. })),
+                prompt_tokens: call.prompt_tokens,
+                cached_prompt_tokens: call.cached_prompt_tokens,
+                completion_tokens: call.completion_tokens,
+                cost: price.map(|price| price.of(usage)).unwrap_or_default(),
+                unpriced_calls: u64::from(price.is_none()),
+            },
+        );
+    }
+
+    /// The rows with the sources of documents in place of their ids; days in order, else the dearest first.
+    fn finish(self, sources: &BTreeMap<String, String>) -> Spending {
+        let total = self.rows.values().fold(Spent::default(), sum);
+        let mut rows: Vec<Spent> = self.rows.into_values().collect();
+        for row in &mut rows {
+            if let Some(document) = &mut row.group.document
+                && let Some(source) = sources.get(document)
+            {
+                document.clone_from(source);
+            }
+        }
+        rows.sort_by_key(|row| {
+            let tokens = row.prompt_tokens + row.completion_tokens;
+            (row.group.day.clone(), std::cmp::Reverse((row.cost, tokens)), row.group.clone())
+        });
+        Spending { rows, total, unpriced: self.unpriced }
+    }
+}
+
+fn sum(spent: Spent, more: &Spent) -> Spent {
+    Spent {
+        group: spent.group,
+        calls: spent.calls + more.calls,
+        failed: spent.failed + more.failed,
+        prompt_tokens: spent.prompt_tokens + more.prompt_tokens,
+        cached_prompt_tokens: spent.cached_prompt_tokens + more.cached_prompt_tokens,
+        completion_tokens: spent.completion_tokens + more.completion_tokens,
+        cost: spent.cost + more.cost,
+        unpriced_calls: spent.unpriced_calls + more.unpriced_calls,
+    }
+}
+
+/// The source of each document of the ledger that is still there; ids of removed ones stay ids.
+async fn sources(
+    snapshot: &dyn Snapshot,
+    ledger: &Ledger<'_>,
+) -> Result<BTreeMap<String, String>, StoreError> {
+    let ids: BTreeSet<DocumentId> = ledger
+        .rows
+        .keys()
+        .filter_map(|group| group.document.clone())
+        .filter(|document| document != NO_DOCUMENT)
+        .map(DocumentId::from_stored)
+        .collect();
+    let ids: Vec<DocumentId> = ids.into_iter().collect();
+    let mut sources = BTreeMap::new();
+    for page in ids.chunks(PAGE) {
+        let documents = snapshot.documents(page).await?;
+        sources.extend(documents.into_iter().flatten().map(|it| (it.id.to_string(), it.source)));
+    }
+    Ok(sources)
+}
+
+#[cfg(test)]
+mod tests {
+    use graphloom_core::Timestamp;
+
+    use super::*;
+
+    fn call(role: Role, model: &str, document: Option<&str>, started_at: u64) -> Call {
+        Call {
+            role,
+            model: model.to_owned(),
+            prompt_tokens: 1_000_000,
+            cached_prompt_tokens: 500_000,
+            completion_tokens: 100_000,
+            attempts: 1,
+            started_at: Timestamp(started_at),
+            duration_ms: 1,
+            outcome: CallOutcome::Ok,
+            document: document.map(DocumentId::from_stored),
+            rejects: 2,
+        }
+    }
+
+    fn check_rows(by: &[CostBy], prices: &str) -> Vec<String> {
+        let prices = Prices::parse(prices).expect("prices");
+        let by = by.iter().copied().collect();
+        let mut ledger =
+            Ledger { by: &by, prices: &prices, rows: BTreeMap::new(), unpriced: BTreeSet::new() };
+        ledger.add(&call(Role::Extract, "a:x", Some("d1"), 0));
+        ledger.add(&call(Role::Extract, "a:x", Some("d2"), 90_000_000));
+        ledger.add(&call(Role::Embed, "b:y", None, 90_000_000));
+        let sources = BTreeMap::from([("d1".to_owned(), "one.md".to_owned())]);
+        let spending = ledger.finish(&sources);
+        let rows = spending.rows.iter().chain([&spending.total]).map(|row| {
+            let CostGroup { day, role, model, document } = &row.group;
+            let name =
+                [day.clone(), role.map(|role| role.name().to_owned()), model.clone(), document.clone()];
+            format!("{} {} {}", name.into_iter().flatten().collect::<Vec<_>>().join(" "), row.calls, row.cost)
+        });
+        rows.collect()
+    }
+
+    #[test]
+    fn calls_are_added_up_by_what_was_asked_for() {
+        let prices = "a=1/1/0.5";
+        assert_eq!(check_rows(&[CostBy::Role], prices), ["extract 2 1.7000", "embed 1 0.0000", " 3 1.7000"]);
+        assert_eq!(
+            check_rows(&[CostBy::Document], prices),
+            ["d2 1 0.8500", "one.md 1 0.8500", "(no single document) 1 0.0000", " 3 1.7000"]
+        );
+        assert_eq!(
+            check_rows(&[CostBy::Day, CostBy::Model], prices),
+            ["1970-01-01 a:x 1 0.8500", "1970-01-02 a:x 1 0.8500", "1970-01-02 b:y 1 0.0000", " 3 1.7000"]
+        );
+    }
+}

@@ -43,6 +43,10 @@ pub(crate) struct Inner {
     pub(crate) questions: Arc<Semaphore>,
     /// Turns of changes.
     pub(crate) changes: Arc<Semaphore>,
+    /// Turns of requests that read all of a workspace.
+    pub(crate) wholes: Arc<Semaphore>,
+    /// Turns of streams of events.
+    pub(crate) streams: Arc<Semaphore>,
     /// Turns of looks.
     pub(crate) looks: Arc<Semaphore>,
     /// The limits.
@@ -86,6 +90,8 @@ impl App {
             cors_origins,
             questions: turns(limits.questions),
             changes: turns(limits.changes),
+            wholes: turns(limits.wholes),
+            streams: turns(limits.streams),
             looks: turns(limits.others),
             limits,
             started: Instant::now(),

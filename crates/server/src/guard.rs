@@ -115,6 +115,8 @@ async fn take_turn(app: &App, route: &'static Route, admitted: Admitted) -> Resu
         Load::Look => Some(turn(app, &app.looks).await?),
         Load::Question => Some(turn(app, &app.questions).await?),
         Load::Change => Some(turn(app, &app.changes).await?),
+        Load::Whole => Some(turn(app, &app.wholes).await?),
+        Load::Stream => Some(turn(app, &app.streams).await?),
     };
     Ok(Admitted { turn: turn.map(Arc::new), ..admitted })
 }

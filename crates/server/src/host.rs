@@ -6,6 +6,7 @@ use async_trait::async_trait;
 use graphloom_core::{StoreError, WorkspaceId};
 use graphloom_engine::Engine;
 use graphloom_engine::index::{Reading, Source};
+use graphloom_engine::money::Prices;
 use graphloom_engine::parse::ParseLimits;
 
 /// Brings what the server serves: the program implements it with its stores, models and readers.
@@ -41,6 +42,10 @@ pub struct Opened {
     pub indexing: Engine,
     /// Instructions for the answer model that stand before those of every question.
     pub user_prompt_prefix: String,
+    /// What models cost, as configured.
+    pub prices: Prices,
+    /// Whether vectors are made by a service; models in process cost nothing.
+    pub embeds_by_service: bool,
     /// Whether the worker of a name has ended.
     pub gone: Arc<dyn Fn(&str) -> bool + Send + Sync>,
     /// Brings the indexes beside the store up to date; called where it may block.

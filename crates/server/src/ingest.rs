@@ -9,6 +9,7 @@ use graphloom_engine::index::{self, IndexError, RunReport, Unsituated};
 use tokio::runtime::Handle;
 use tokio::sync::{Notify, watch};
 
+use crate::events::EventLog;
 use crate::host::Opened;
 use crate::problem::chain;
 
@@ -25,6 +26,8 @@ pub(crate) struct Ingest {
     state: Mutex<Pipeline>,
     /// Documents whose chunks that could not be situated are tried again after the next run.
     again: Mutex<BTreeSet<DocumentId>>,
+    /// What happened, for streams of events.
+    pub(crate) events: EventLog,
     ended: watch::Receiver<bool>,
 }
 
@@ -104,8 +107,13 @@ impl Ingest {
     /// Starts the worker; it ends when `stop` says so.
     pub(crate) fn start(workspace: WorkspaceId, opened: Opened, stop: watch::Receiver<bool>) -> Arc<Self> {
         let (ending, ended) = watch::channel(false);
-        let ingest =
-            Arc::new(Self { wake: Notify::new(), state: Mutex::default(), again: Mutex::default(), ended });
+        let ingest = Arc::new(Self {
+            wake: Notify::new(),
+            state: Mutex::default(),
+            again: Mutex::default(),
+            events: EventLog::new(),
+            ended,
+        });
         let worker = Arc::clone(&ingest);
         tokio::spawn(async move {
             worker.work(workspace, Arc::new(opened), stop).await;
@@ -115,9 +123,15 @@ impl Ingest {
         ingest
     }
 
-    /// Something waits: look now.
+    /// Something waits, or no longer does: look now.
     pub(crate) fn wake(&self) {
         self.wake.notify_one();
+        self.events.poke();
+    }
+
+    /// A document is durable and waits.
+    pub(crate) fn accepted(&self, document: DocumentId, source: String) {
+        self.events.add(&Progress::Accepted { document, source });
     }
 
     /// Something waits: look now, and afterwards try again what could not be situated of these documents.
@@ -194,8 +208,10 @@ impl Ingest {
         });
         let went_well = run.await;
         self.lock().busy = false;
+        self.events.poke();
         went_well.unwrap_or_else(|error| {
             tracing::error!(%error, "indexing panicked");
+            self.events.run_failed("indexing panicked; the server's log says why".to_owned());
             false
         })
     }
@@ -209,7 +225,10 @@ impl Ingest {
             *state = Pipeline { busy: true, started_at, messages, ..Pipeline::default() };
             state.say("indexing began".to_owned());
         }
-        let show = |progress| self.lock().show(progress);
+        let show = |progress| {
+            self.events.add(&progress);
+            self.lock().show(progress);
+        };
         let outcome = match index::run(&opened.indexing, &show, opened.gone.as_ref()).await {
             // Whoever paused it said so for all that waits.
             Ok(report) if !report.paused => self.situate(opened, &show).await.map(|()| report),
@@ -224,7 +243,10 @@ impl Ingest {
         }
         let (said, went_well) = match &outcome {
             Ok(report) => (end_of(report), !report.is_partial()),
-            Err(error) => (format!("indexing stopped: {}", chain(error)), false),
+            Err(error) => {
+                self.events.run_failed(chain(error));
+                (format!("indexing stopped: {}", chain(error)), false)
+            }
         };
         match went_well {
             true => tracing::info!(%workspace, said, "indexed"),

@@ -11,6 +11,10 @@ pub struct Limits {
     pub questions: usize,
     /// Uploads, texts and edits worked on at once; each may hold a document in memory.
     pub changes: usize,
+    /// Requests worked on at once that read all of a workspace, such as exports.
+    pub wholes: usize,
+    /// Streams of events open at once.
+    pub streams: usize,
     /// Everything else at once.
     pub others: usize,
     /// How long a request waits for its turn before it is told to come back.
@@ -44,6 +48,8 @@ impl Default for Limits {
             connections: 1024,
             questions: 32,
             changes: 4,
+            wholes: 4,
+            streams: 256,
             others: 128,
             turn: Duration::from_secs(1),
             head: Duration::from_secs(10),

@@ -6,6 +6,7 @@
 use std::collections::VecDeque;
 use std::convert::Infallible;
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
 
 use axum::body::Body;
 use axum::http::{HeaderValue, header};
@@ -21,23 +22,42 @@ pub(crate) enum Framing {
     Lines,
     /// Each as the data of a server-sent event.
     Events,
+    /// Each as a server-sent event with its name, and a sign of life where nothing comes for a while.
+    Named {
+        /// The name of pieces of text.
+        text: &'static str,
+        /// How long nothing may come.
+        heartbeat: Duration,
+    },
 }
 
 impl Framing {
     fn content_type(self) -> &'static str {
         match self {
             Self::Lines => "application/x-ndjson",
-            Self::Events => "text/event-stream",
+            Self::Events | Self::Named { .. } => "text/event-stream",
         }
     }
 
-    fn frame(self, value: &str) -> Bytes {
-        Bytes::from(match self {
-            Self::Lines => format!("{value}\n"),
-            Self::Events => format!("data: {value}\n\n"),
+    fn frame(self, name: Option<&str>, value: &str) -> Bytes {
+        Bytes::from(match (self, name) {
+            (Self::Lines, _) => format!("{value}\n"),
+            (Self::Events, _) | (Self::Named { .. }, None) => format!("data: {value}\n\n"),
+            (Self::Named { .. }, Some(name)) => format!("event: {name}\ndata: {value}\n\n"),
         })
     }
+
+    /// The name of pieces of text.
+    fn of_text(self) -> Option<&'static str> {
+        match self {
+            Self::Lines | Self::Events => None,
+            Self::Named { text, .. } => Some(text),
+        }
+    }
 }
+
+/// How often a stream of named events shows that it lives.
+pub(crate) const HEARTBEAT: Duration = Duration::from_secs(10);
 
 /// What OpenAI's protocol sends after the last value.
 const DONE: &str = "[DONE]";
@@ -65,6 +85,7 @@ struct Queue {
 
 enum Item {
     Line(Value),
+    Event(&'static str, Value),
     Text(String),
     Done,
 }
@@ -94,6 +115,11 @@ impl Lines {
         self.push(|waiting| waiting.push_back(Item::Line(value)));
     }
 
+    /// One event of this name.
+    pub(crate) fn event(&self, name: &'static str, value: Value) {
+        self.push(|waiting| waiting.push_back(Item::Event(name, value)));
+    }
+
     /// A piece of text; a line of its own, or joined with the piece that waits before it.
     pub(crate) fn text(&self, text: &str) {
         if text.is_empty() {
@@ -101,7 +127,9 @@ impl Lines {
         }
         self.push(|waiting| match waiting.back_mut() {
             Some(Item::Text(before)) => before.push_str(text),
-            Some(Item::Line(_) | Item::Done) | None => waiting.push_back(Item::Text(text.to_owned())),
+            Some(Item::Line(_) | Item::Event(..) | Item::Done) | None => {
+                waiting.push_back(Item::Text(text.to_owned()))
+            }
         });
     }
 
@@ -134,18 +162,26 @@ impl Shared {
             {
                 let mut queue = self.lock();
                 if let Some(item) = queue.waiting.pop_front() {
-                    let value = match item {
-                        Item::Line(value) => value.to_string(),
-                        Item::Text(text) => (self.text_value)(&text).to_string(),
-                        Item::Done => DONE.to_owned(),
+                    let (name, value) = match item {
+                        Item::Line(value) => (None, value.to_string()),
+                        Item::Event(name, value) => (Some(name), value.to_string()),
+                        Item::Text(text) => (self.framing.of_text(), (self.text_value)(&text).to_string()),
+                        Item::Done => (None, DONE.to_owned()),
                     };
-                    return Some(self.framing.frame(&value));
+                    return Some(self.framing.frame(name, &value));
                 }
                 if queue.ended {
                     return None;
                 }
             }
-            self.changed.notified().await;
+            match self.framing {
+                Framing::Lines | Framing::Events => self.changed.notified().await,
+                Framing::Named { heartbeat, .. } => {
+                    if tokio::time::timeout(heartbeat, self.changed.notified()).await.is_err() {
+                        return Some(Bytes::from_static(b": still here\n\n"));
+                    }
+                }
+            }
         }
     }
 }
@@ -170,6 +206,26 @@ mod tests {
         let expected =
             "{\"references\":[]}\n{\"response\":\"Radium\\n\"}\n{\"end\":true}\n{\"response\":\"!\"}\n";
         assert_eq!(sent, expected);
+    }
+
+    #[tokio::test]
+    async fn named_events_have_their_names_and_silence_is_broken() {
+        let framing = Framing::Named { text: "delta", heartbeat: Duration::from_millis(1) };
+        let (events, response) = Lines::new(framing, |text| json!(text));
+        let mut body = response.into_body();
+        let mut next = async || {
+            let frame = body.frame().await?.expect("no fault").into_data().expect("data");
+            Some(String::from_utf8(frame.to_vec()).expect("text"))
+        };
+        events.event("context", json!({}));
+        events.text("a");
+        assert_eq!(next().await.as_deref(), Some("event: context\ndata: {}\n\n"));
+        assert_eq!(next().await.as_deref(), Some("event: delta\ndata: \"a\"\n\n"));
+        assert_eq!(next().await.as_deref(), Some(": still here\n\n"));
+        events.event("done", json!({}));
+        assert_eq!(next().await.as_deref(), Some("event: done\ndata: {}\n\n"));
+        drop(events);
+        assert_eq!(next().await, None);
     }
 
     #[tokio::test]

@@ -13,6 +13,10 @@ use crate::routes::ROUTES;
 /// Where schemas stand that are used in several places.
 const COMPONENTS: &str = "/components/schemas";
 
+/// What operations are about, in the order in which people look for them.
+const TAGS: [&str; 8] =
+    ["documents", "questions", "jobs", "graph", "workspace", "OpenAI", "Ollama", "server"];
+
 /// The description as a JSON value. The same for every server of one release.
 pub fn document() -> Value {
     let settings = SchemaSettings::draft2020_12().with(|settings| {
@@ -38,6 +42,7 @@ pub fn document() -> Value {
                             workspace; the header LIGHTRAG-WORKSPACE names one too.",
             "license": { "name": "MIT OR Apache-2.0" },
         },
+        "tags": TAGS.map(|tag| json!({ "name": tag })),
         "paths": paths,
         "components": {
             "schemas": generator.take_definitions(true),
@@ -53,6 +58,7 @@ fn operation(route: &Route, generator: &mut SchemaGenerator, problem: &Value) ->
     let mut parameters: Vec<Value> = parameters_of_path(route.path);
     let mut operation = json!({
         "operationId": operation_id(route),
+        "tags": [tag(route)],
         "summary": route.about,
         "responses": { "200": answer(route, generator), "default": problem },
     });
@@ -97,7 +103,12 @@ fn answer(route: &Route, generator: &mut SchemaGenerator) -> Value {
     let content = match route.gives {
         Gives::Json(of) => content("application/json", json!(of(generator))),
         Gives::Lines(of) => content("application/x-ndjson", json!(of(generator))),
+        Gives::Events(of) => content("text/event-stream", json!(of(generator))),
         Gives::Text => content("text/plain", json!({ "type": "string" })),
+        Gives::Media(kinds) => {
+            let text = |kind: &&str| ((*kind).to_owned(), json!({ "schema": { "type": "string" } }));
+            Value::Object(kinds.iter().map(text).collect())
+        }
     };
     json!({ "description": "The answer", "content": content })
 }
@@ -106,6 +117,20 @@ fn answer(route: &Route, generator: &mut SchemaGenerator) -> Value {
 fn operation_id(route: &Route) -> String {
     let words = route.path.split(|c: char| !c.is_ascii_alphanumeric()).filter(|word| !word.is_empty());
     std::iter::once(route.method.name()).chain(words).collect::<Vec<_>>().join("_")
+}
+
+/// What it is about: the first part of its path, or the protocol that the part stands for.
+fn tag(route: &Route) -> &'static str {
+    match route.path.split('/').nth(1).unwrap_or_default() {
+        "documents" | "chunks" => "documents",
+        "jobs" => "jobs",
+        "query" | "search" => "questions",
+        "graph" | "graphs" => "graph",
+        "cost" | "dump" | "export" => "workspace",
+        "v1" => "OpenAI",
+        "api" => "Ollama",
+        _ => "server",
+    }
 }
 
 fn parameters_of_path(path: &str) -> Vec<Value> {

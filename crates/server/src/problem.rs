@@ -108,17 +108,22 @@ impl Problem {
             None => self.detail.clone(),
         }
     }
+
+    /// What is sent of it.
+    pub(crate) fn body(&self) -> ProblemBody {
+        ProblemBody {
+            kind: "about:blank".to_owned(),
+            title: self.status.canonical_reason().unwrap_or("Error").to_owned(),
+            status: self.status.as_u16(),
+            detail: self.detail.clone(),
+            remedy: self.remedy.clone(),
+        }
+    }
 }
 
 impl IntoResponse for Problem {
     fn into_response(self) -> Response {
-        let body = ProblemBody {
-            kind: "about:blank".to_owned(),
-            title: self.status.canonical_reason().unwrap_or("Error").to_owned(),
-            status: self.status.as_u16(),
-            detail: self.detail,
-            remedy: self.remedy,
-        };
+        let body = self.body();
         let mut response = (self.status, axum::Json(body)).into_response();
         let headers = response.headers_mut();
         headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("application/problem+json"));

@@ -75,6 +75,10 @@ pub(crate) enum Load {
     Question,
     /// A change.
     Change,
+    /// All of a workspace is read.
+    Whole,
+    /// Events are sent for as long as the reader stays.
+    Stream,
 }
 
 /// Makes the schema of a type.
@@ -107,8 +111,12 @@ pub(crate) enum Gives {
     Json(SchemaOf),
     /// One JSON value a line, as they come.
     Lines(SchemaOf),
+    /// Server-sent events, whose data is JSON.
+    Events(SchemaOf),
     /// Plain text.
     Text,
+    /// A body of one of these media types.
+    Media(&'static [&'static str]),
 }
 
 impl Route {

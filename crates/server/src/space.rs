@@ -5,6 +5,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use graphloom_core::WorkspaceId;
 use graphloom_engine::Engine;
+use graphloom_engine::money::Prices;
 use tokio::sync::{OnceCell, Semaphore, watch};
 
 use crate::host::{Host, Missing, Opened};
@@ -22,10 +23,16 @@ pub(crate) struct Space {
     pub(crate) indexing: Engine,
     /// Instructions that stand before those of every question.
     pub(crate) user_prompt_prefix: String,
+    /// What models cost, as configured.
+    pub(crate) prices: Prices,
+    /// Whether vectors are made by a service.
+    pub(crate) embeds_by_service: bool,
     /// One at a time looks which sources are new and accepts them.
     pub(crate) accepting: Semaphore,
     /// What works on its documents.
     pub(crate) ingest: Arc<Ingest>,
+    /// Whether the server stops.
+    pub(crate) stop: watch::Receiver<bool>,
 }
 
 /// The open workspaces. One is opened when it is first asked for, and stays open.
@@ -90,15 +97,18 @@ impl Spaces {
     }
 
     fn start(&self, id: &WorkspaceId, opened: Opened) -> Arc<Space> {
-        let Opened { asking, indexing, user_prompt_prefix, .. } = opened.clone();
+        let Opened { asking, indexing, user_prompt_prefix, prices, embeds_by_service, .. } = opened.clone();
         let ingest = Ingest::start(id.clone(), opened, self.stop.clone());
         Arc::new(Space {
             id: id.clone(),
             asking,
             indexing,
             user_prompt_prefix,
+            prices,
+            embeds_by_service,
             accepting: Semaphore::new(1),
             ingest,
+            stop: self.stop.clone(),
         })
     }
 }

@@ -60,7 +60,8 @@ impl ServingHost {
         let mut asking = engine(app, store.clone(), asking, &impatient, wording.clone()).await?;
         asking.models.reranker = reranker;
         let mut indexing = engine(app, store.clone(), indexing, &patient, wording).await?;
-        if !embeds_by_service(&asking) {
+        let embeds_by_service = embeds_by_service(&asking);
+        if !embeds_by_service {
             // A model in this process takes its memory once.
             indexing.models.embedder = asking.models.embedder.clone();
         }
@@ -72,6 +73,8 @@ impl ServingHost {
             asking,
             indexing,
             user_prompt_prefix: config.user_prompt_prefix.clone(),
+            prices: config.prices.clone(),
+            embeds_by_service,
             gone: Arc::new(gone(config)),
             catch_up: Arc::new(move || store.catch_up()),
         }))

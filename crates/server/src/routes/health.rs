@@ -1,9 +1,12 @@
 //! Whether the server runs, what it is, and what it counts.
 
+use std::sync::LazyLock;
+
 use axum::extract::State;
 use axum::http::{StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use axum::routing::get;
+use bytes::Bytes;
 use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::{Value, json};
@@ -52,8 +55,10 @@ async fn metrics(State(app): State<App>) -> Response {
     (kind, app.metrics.text()).into_response()
 }
 
-async fn openapi() -> axum::Json<Value> {
-    axum::Json(crate::openapi::document())
+async fn openapi() -> Response {
+    // It never changes while the server runs.
+    static TEXT: LazyLock<Bytes> = LazyLock::new(|| crate::openapi::document().to_string().into());
+    ([(header::CONTENT_TYPE, "application/json")], TEXT.clone()).into_response()
 }
 
 /// What everybody may know, and with a credential how the workspace of the request is served.
@@ -124,7 +129,7 @@ async fn health(State(app): State<App>, admitted: Admitted) -> Result<axum::Json
         api_version: API_VERSION,
         webui_available: false,
         workspace_available: false,
-        api_docs_available: false,
+        api_docs_available: true,
         webui_title: None,
         webui_description: None,
         ai_content_notice_enabled: false,

@@ -1,12 +1,17 @@
 //! The table of all routes. A route exists by its row and in no other way.
 
+mod api_page;
 mod documents;
 mod graph;
 mod health;
+mod jobs;
 mod login;
 mod ollama;
 mod openai;
 mod query;
+mod query_events;
+mod search;
+mod workspace;
 
 use std::sync::LazyLock;
 
@@ -26,7 +31,18 @@ use crate::route::Route;
 
 /// Every route, by subject.
 pub(crate) static ROUTES: LazyLock<Vec<&'static Route>> = LazyLock::new(|| {
-    let tables = [health::ROUTES, login::ROUTES, query::ROUTES, openai::ROUTES, ollama::ROUTES];
+    let tables = [
+        health::ROUTES,
+        api_page::ROUTES,
+        login::ROUTES,
+        query::ROUTES,
+        query_events::ROUTES,
+        search::ROUTES,
+        workspace::ROUTES,
+        jobs::ROUTES,
+        openai::ROUTES,
+        ollama::ROUTES,
+    ];
     tables.into_iter().chain(documents::TABLES).chain(graph::TABLES).flatten().collect()
 });
 

@@ -7,7 +7,7 @@ use axum::response::{IntoResponse, Response};
 use axum::routing::post;
 use graphloom_core::{ChunkId, GraphKey, Snapshot, StoreError};
 use graphloom_engine::Engine;
-use graphloom_engine::query::{self, Citation, ListedDocument, Mode, QueryNote, Question, Retrieval, Wanted};
+use graphloom_engine::query::{self, ListedDocument, Mode, QueryNote, Question, Retrieval, Wanted};
 use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::{Value, json};
@@ -18,6 +18,7 @@ use crate::behind::Behind;
 use crate::guard::Admitted;
 use crate::input::{Existing, Json};
 use crate::lines::{Framing, Lines};
+use crate::place::CitationItem;
 use crate::problem::Problem;
 use crate::query_request::QueryRequest;
 use crate::route::{Gives, Load, Route, Takes, schema};
@@ -69,32 +70,12 @@ struct QueryResponse {
 
 /// A document of the context.
 #[derive(Debug, Serialize, JsonSchema)]
-struct ReferenceItem {
+pub(super) struct ReferenceItem {
     reference_id: String,
     file_path: String,
     /// Its passages, where they are wanted.
     #[serde(skip_serializing_if = "Option::is_none")]
     content: Option<Vec<String>>,
-}
-
-/// A place that supports an answer.
-#[derive(Debug, Serialize, JsonSchema)]
-struct CitationItem {
-    /// The number in the text.
-    number: u32,
-    /// The document.
-    document: String,
-    /// Its source.
-    file_path: String,
-    /// First and last byte after it, in the document's text.
-    span: [u64; 2],
-    /// First and last line, from 1.
-    lines: [u32; 2],
-    /// The pages, slides or sheets it stands on.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    place: Option<String>,
-    /// The text there, verbatim.
-    quote: String,
 }
 
 /// One line of a streamed answer; each holds one of these fields, and a whole answer in one line several.
@@ -132,20 +113,6 @@ impl From<ListedDocument> for ReferenceItem {
     fn from(document: ListedDocument) -> Self {
         let ListedDocument { reference_id, file_path, content, .. } = document;
         Self { reference_id, file_path, content }
-    }
-}
-
-impl From<&Citation> for CitationItem {
-    fn from(citation: &Citation) -> Self {
-        Self {
-            number: citation.number,
-            document: citation.document.to_string(),
-            file_path: citation.source.clone(),
-            span: [citation.span.start, citation.span.end],
-            lines: [citation.lines.0, citation.lines.1],
-            place: citation.place.as_ref().map(ToString::to_string),
-            quote: citation.quote.clone(),
-        }
     }
 }
 
@@ -341,7 +308,7 @@ async fn behind(
     Behind::of(snapshot, entities.chain(relations).collect(), MAX_CHUNKS_BEHIND, among).await
 }
 
-fn references(question: &Question, retrieval: &Retrieval) -> Option<Vec<ReferenceItem>> {
+pub(super) fn references(question: &Question, retrieval: &Retrieval) -> Option<Vec<ReferenceItem>> {
     let listed = query::references(question, retrieval)?;
     Some(listed.into_iter().map(ReferenceItem::from).collect())
 }
@@ -350,10 +317,10 @@ fn citations(answered: &Answered) -> Vec<CitationItem> {
     answered.citations.iter().map(CitationItem::from).collect()
 }
 
-fn notes(retrieval: &Retrieval) -> Vec<String> {
+pub(super) fn notes(retrieval: &Retrieval) -> Vec<String> {
     retrieval.notes.iter().map(QueryNote::to_string).collect()
 }
 
-fn seconds(since: Instant) -> f64 {
+pub(super) fn seconds(since: Instant) -> f64 {
     (since.elapsed().as_secs_f64() * 1000.0).round() / 1000.0
 }

@@ -2,7 +2,8 @@
 
 use serde_json::{Value, json};
 
-use crate::support::{Request, Running};
+use crate::jobs::events;
+use crate::support::{PANICKING, REFUSED, Request, Running};
 
 const STATION: &str = "# Weir Station\n\nMaren Oskoldt directed Weir Station until 1994. Tobias Renn succeeded Maren \
                        Oskoldt as director of Weir Station in 1995.";
@@ -57,6 +58,48 @@ async fn a_stream_begins_with_references_and_joins_to_the_answer() {
     assert_eq!(lines[0], json!({ "progress": "searching" }));
     assert!(lines.last().expect("a line")["response_time"].is_number(), "{lines:?}");
     assert!(lines.iter().any(|line| line["citations"][0]["quote"].is_string()), "{lines:?}");
+}
+
+#[tokio::test]
+async fn events_tell_of_an_answer_from_its_context_to_its_end() {
+    let server = station().await;
+    let ask = json!({ "query": "Who succeeded Maren Oskoldt as director?", "mode": "mix" });
+    let whole = server.post("/query", ask.clone()).await.ok();
+    for stream in [true, false] {
+        let mut ask = ask.clone();
+        ask["stream"] = json!(stream);
+        let events = events(&server.post("/query/events", ask).await);
+        let (first, last) = (&events[0], events.last().expect("an end"));
+        assert_eq!((first.name.as_str(), last.name.as_str()), ("context", "done"));
+        assert_eq!(first.data["references"], whole["references"]);
+        assert!(first.data["chunks"][0]["chunk_id"].is_string(), "{first:?}");
+        let named = |name: &str| -> Vec<&Value> {
+            events.iter().filter(|event| event.name == name).map(|event| &event.data).collect()
+        };
+        let joined: String = named("delta").iter().filter_map(|delta| delta["text"].as_str()).collect();
+        assert_eq!((&last.data["response"], &last.data["llm_generated"]), (&json!(joined), &json!(false)));
+        assert_eq!(last.data["response"], whole["response"]);
+        let citations: Vec<Value> = named("citation").into_iter().cloned().collect();
+        assert_eq!(json!(citations), whole["citations"]);
+        assert_eq!(
+            named("usage"),
+            [&json!({ "calls": 0, "prompt_tokens": 0, "cached_prompt_tokens": 0,
+            "completion_tokens": 0, "cost": 0.0 })]
+        );
+    }
+}
+
+#[tokio::test]
+async fn an_answer_that_fails_ends_with_an_error_and_nothing_after() {
+    let server = station().await;
+    for (text, status) in [(REFUSED, 502), (PANICKING, 500)] {
+        let answer = server.post("/query/events", json!({ "query": format!("What is {text}?") })).await;
+        let events = events(&answer);
+        let last = events.last().expect("an end");
+        assert_eq!((last.name.as_str(), &last.data["status"]), ("error", &json!(status)), "{events:?}");
+        assert!(events.iter().all(|event| event.name != "done"), "{events:?}");
+    }
+    server.post("/query/events", json!({ "query": "" })).await.problem(422);
 }
 
 #[tokio::test]

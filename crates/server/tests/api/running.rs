@@ -126,3 +126,25 @@ async fn it_stops_with_idle_connections_open_and_says_so_to_probes() {
     assert_eq!(server.get("/readyz").await.body, "ok\n");
     server.stop().await;
 }
+
+#[tokio::test]
+async fn the_page_of_the_api_loads_nothing_from_elsewhere() {
+    let server = Running::start().await;
+    for prefix in ["", "/w/default"] {
+        let page = server.get(&format!("{prefix}/docs")).await;
+        assert_eq!((page.status, page.headers["content-type"].as_str()), (200, "text/html; charset=utf-8"));
+        let policy = &page.headers["content-security-policy"];
+        assert!(policy.contains("default-src 'none'") && policy.contains("connect-src 'self'"), "{policy}");
+        assert!(policy.contains("script-src 'self';") && !policy.contains("http"), "{policy}");
+        let links =
+            ["href=\"", "src=\""].map(|mark| page.body.split(mark).skip(1).collect::<Vec<_>>()).concat();
+        let links: Vec<&str> = links.iter().filter_map(|link| link.split('"').next()).collect();
+        assert_eq!(links.len(), 4, "{links:?}");
+        for link in links.into_iter().filter(|link| *link != "data:,") {
+            let file = server.get(&format!("{prefix}/{link}")).await;
+            let kind = if link.ends_with("css") { "text/css" } else { "text/javascript" };
+            assert_eq!((file.status, file.headers["content-type"].starts_with(kind)), (200, true), "{link}");
+            assert!(file.body.len() > 100, "{link}");
+        }
+    }
+}

@@ -7,8 +7,9 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use async_trait::async_trait;
-use graphloom_core::{Clock, Store, Timestamp, WorkspaceId};
+use graphloom_core::{Clock, Embedder, Embeddings, ModelError, Purpose, Store, Timestamp, WorkspaceId};
 use graphloom_engine::index::{self, IndexConfig, Reading, Source};
+use graphloom_engine::money::Prices;
 use graphloom_engine::parse::ParseLimits;
 use graphloom_engine::prompt::Prompts;
 use graphloom_engine::query::QueryCaches;
@@ -53,6 +54,8 @@ impl Host for MemoryHost {
             asking: engine.clone(),
             indexing: engine,
             user_prompt_prefix: String::new(),
+            prices: Prices::parse("other:model=1/2").expect("prices"),
+            embeds_by_service: false,
             gone: Arc::new(|_| false),
             catch_up: Arc::new(|| Ok(())),
         }))
@@ -72,7 +75,7 @@ fn engine(store: Arc<dyn Store>) -> Engine {
             keywords: None,
             summarize: None,
             answer: None,
-            embedder: Arc::new(BuiltinEmbedder),
+            embedder: Arc::new(Moody),
             reranker: None,
         },
         clock: Arc::new(Wall),
@@ -80,6 +83,40 @@ fn engine(store: Arc<dyn Store>) -> Engine {
         prompts: Prompts::default(),
         index: IndexConfig::default(),
         caches: QueryCaches::default(),
+    }
+}
+
+/// Where a text holds this, the service refuses it.
+pub(crate) const REFUSED: &str = "the refused text";
+/// Where a text holds this, the service is not reached.
+pub(crate) const UNREACHABLE: &str = "the unreachable text";
+/// Where a text holds this, the embedder panics.
+pub(crate) const PANICKING: &str = "the panicking text";
+
+/// The built-in embedder, with words at which it fails as services do.
+struct Moody;
+
+#[async_trait]
+impl Embedder for Moody {
+    fn name(&self) -> &str {
+        BuiltinEmbedder.name()
+    }
+
+    async fn dimensions(&self) -> Result<u32, ModelError> {
+        BuiltinEmbedder.dimensions().await
+    }
+
+    async fn embed(&self, purpose: Purpose, texts: &[String]) -> Result<Embeddings, ModelError> {
+        let holds = |words: &str| texts.iter().any(|text| text.contains(words));
+        let (model, what) = (self.name().to_owned(), "as the test wants it".to_owned());
+        assert!(!holds(PANICKING), "as the test wants it");
+        if holds(REFUSED) {
+            return Err(ModelError::Refused { model, status: 400, what });
+        }
+        if holds(UNREACHABLE) {
+            return Err(ModelError::Unreachable { model, url: "http://127.0.0.1:1".to_owned(), what });
+        }
+        BuiltinEmbedder.embed(purpose, texts).await
     }
 }
 
@@ -96,6 +133,7 @@ impl Clock for Wall {
 pub(crate) struct Running {
     pub(crate) address: SocketAddr,
     pub(crate) folder: TempDir,
+    host: Arc<MemoryHost>,
     stop: Option<oneshot::Sender<()>>,
     ended: tokio::task::JoinHandle<()>,
 }
@@ -121,13 +159,20 @@ impl Running {
     }
 
     pub(crate) async fn start_as(config: ServerConfig, folder: TempDir) -> Self {
-        let server = Server::bind(config, Arc::new(MemoryHost::default())).await.expect("bound");
+        let host = Arc::new(MemoryHost::default());
+        let server = Server::bind(config, host.clone()).await.expect("bound");
         let address = server.address();
         let (stop, stopped) = oneshot::channel::<()>();
         let ended = tokio::spawn(server.run(async {
             let _ = stopped.await;
         }));
-        Self { address, folder, stop: Some(stop), ended }
+        Self { address, folder, host, stop: Some(stop), ended }
+    }
+
+    /// Pauses the queue of the default workspace, as another process does.
+    pub(crate) async fn pause(&self) {
+        let store = self.host.stores.lock().expect("a lock")[&WorkspaceId::default()].clone();
+        index::pause(store.as_ref(), Timestamp(1)).await.expect("paused");
     }
 
     /// Asks it to stop, and waits until it did.
@@ -160,6 +205,23 @@ impl Running {
         // A server that refuses early closes before everything is written; its answer is there all the same.
         let _ = stream.write_all(&request.bytes(self.address)).await;
         read_answer(&mut stream).await
+    }
+
+    /// The same, but of a stream of events its head alone: some never end.
+    pub(crate) async fn send_until_events(&self, request: Request) -> Answer {
+        let mut stream = TcpStream::connect(self.address).await.expect("connected");
+        let _ = stream.write_all(&request.bytes(self.address)).await;
+        let mut bytes = Vec::new();
+        while head_end(&bytes).is_none() {
+            let read = tokio::time::timeout(PATIENCE, stream.read_buf(&mut bytes)).await;
+            if read.expect("an answer in time").unwrap_or(0) == 0 {
+                break;
+            }
+        }
+        if !String::from_utf8_lossy(&bytes).contains("content-type: text/event-stream") {
+            let _ = tokio::time::timeout(PATIENCE, stream.read_to_end(&mut bytes)).await.expect("in time");
+        }
+        answer_of(&bytes)
     }
 
     /// Adds a text to the request's workspace and waits until it is in the graph.
@@ -291,7 +353,15 @@ pub(crate) async fn read_answer(stream: &mut TcpStream) -> Answer {
         tokio::time::timeout(PATIENCE, stream.read_to_end(&mut bytes)).await.expect("an answer in time");
     // A reset after the answer, for something that was never read, takes nothing away.
     let _ = read;
-    let end = bytes.windows(4).position(|four| four == b"\r\n\r\n").expect("a head");
+    answer_of(&bytes)
+}
+
+fn head_end(bytes: &[u8]) -> Option<usize> {
+    bytes.windows(4).position(|four| four == b"\r\n\r\n")
+}
+
+fn answer_of(bytes: &[u8]) -> Answer {
+    let end = head_end(bytes).expect("a head");
     let head = String::from_utf8(bytes[..end].to_vec()).expect("text");
     let mut lines = head.lines();
     let status = lines.next().and_then(|line| line.split(' ').nth(1)).and_then(|status| status.parse().ok());
@@ -304,7 +374,8 @@ pub(crate) async fn read_answer(stream: &mut TcpStream) -> Answer {
         true => unchunk(rest),
         false => rest.to_vec(),
     };
-    let body = String::from_utf8(body).expect("text");
+    // Compressed files are no text, and no test reads them.
+    let body = String::from_utf8_lossy(&body).into_owned();
     Answer { status: status.expect("a status"), headers, body }
 }
 
@@ -314,8 +385,10 @@ fn unchunk(mut rest: &[u8]) -> Vec<u8> {
         let size =
             std::str::from_utf8(&rest[..end]).ok().and_then(|size| usize::from_str_radix(size, 16).ok());
         let Some(size) = size.filter(|size| *size > 0) else { break };
-        body.extend_from_slice(&rest[end + 2..end + 2 + size]);
-        rest = &rest[end + 4 + size..];
+        // The last one may be cut.
+        let Some(chunk) = rest.get(end + 2..end + 2 + size) else { break };
+        body.extend_from_slice(chunk);
+        rest = rest.get(end + 4 + size..).unwrap_or_default();
     }
     body
 }

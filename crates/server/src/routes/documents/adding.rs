@@ -65,7 +65,7 @@ struct InsertText {
 
 /// Texts to add.
 #[derive(Deserialize, JsonSchema)]
-struct InsertTexts {
+pub(super) struct InsertTexts {
     /// The texts.
     texts: Vec<String>,
     /// Their names, as many as texts.
@@ -112,25 +112,29 @@ async fn upload(
     Params(UploadParams { replace }): Params<UploadParams>,
     request: Request,
 ) -> Result<axum::Json<Inserted>, Problem> {
-    let longest = app.limits.body * UPLOAD_TIMES;
-    let most = space.indexing.index.limits.max_bytes;
-    let (name, bytes) = receive(request, &app, most, longest).await?;
-    let name = source_name::of_file(&name)?;
-    if format_by_name(&name).is_none() {
-        let known = "GET /documents/supported_file_types lists the endings that can be read";
-        return Err(Problem::bad(format!("Unsupported file type: {name}")).remedy(Some(known)));
+    let source = receive_file(&app, &space, request).await?;
+    if !replace && is_known(&space, &source.name).await? {
+        return Err(Problem::conflict(format!("{} exists already", source.name)).remedy(Some(REPLACE)));
     }
-    let known = || Problem::conflict(format!("{name} exists already")).remedy(Some(REPLACE));
-    if !replace && is_known(&space, &name).await? {
-        return Err(known());
-    }
-    let source = Source { name, bytes, format: None, meta: Default::default() };
     let readings = app.host.read(vec![source], space.indexing.index.limits).await;
     add(space, readings, replace, "upload").await
 }
 
 /// What helps where a name is known.
 const REPLACE: &str = "replace=true makes it a new version of that document";
+
+/// The file that a form brings, of a name that can be read.
+pub(super) async fn receive_file(app: &App, space: &Space, request: Request) -> Result<Source, Problem> {
+    let longest = app.limits.body * UPLOAD_TIMES;
+    let most = space.indexing.index.limits.max_bytes;
+    let (name, bytes) = receive(request, app, most, longest).await?;
+    let name = source_name::of_file(&name)?;
+    if format_by_name(&name).is_none() {
+        let known = "GET /documents/supported_file_types lists the endings that can be read";
+        return Err(Problem::bad(format!("Unsupported file type: {name}")).remedy(Some(known)));
+    }
+    Ok(Source { name, bytes, format: None, meta: Default::default() })
+}
 
 /// The name and bytes of the field `file`.
 async fn receive(
@@ -183,8 +187,16 @@ async fn text(
 async fn texts(
     State(app): State<App>,
     Made(space): Made,
-    Json(InsertTexts { texts, file_sources, replace, chunking }): Json<InsertTexts>,
+    Json(texts): Json<InsertTexts>,
 ) -> Result<axum::Json<Inserted>, Problem> {
+    let replace = texts.replace;
+    let (sources, named) = sources_of(texts)?;
+    add_texts(&app, space, sources, named && !replace, "insert").await
+}
+
+/// The texts of a request, checked, and whether they have names of their own.
+pub(super) fn sources_of(request: InsertTexts) -> Result<(Vec<Source>, bool), Problem> {
+    let InsertTexts { texts, file_sources, chunking, .. } = request;
     if texts.is_empty() {
         return Err(Problem::invalid("there are no texts"));
     }
@@ -207,7 +219,7 @@ async fn texts(
     if let Some(twice) = sources.iter().find(|source| named && !seen.insert(&source.name)) {
         return Err(Problem::conflict(format!("two texts have the name {}", twice.name)));
     }
-    add_texts(&app, space, sources, named && !replace, "insert").await
+    Ok((sources, named))
 }
 
 fn source_of(text: String, name: Option<&str>, chunking: Option<&Value>) -> Result<Source, Problem> {
@@ -267,7 +279,14 @@ async fn add(
                 return Err(Problem::conflict(format!("{name} exists already")).remedy(Some(REPLACE)));
             }
         }
+        let names: Vec<String> = readings.iter().map(|reading| reading.name.clone()).collect();
         let accepted = index::accept_read(&space.indexing, readings, Some(&track)).await?;
+        for (acceptance, source) in accepted.iter().zip(names) {
+            match acceptance {
+                Acceptance::Accepted { document, .. } => space.ingest.accepted(document.clone(), source),
+                Acceptance::Unchanged { .. } | Acceptance::Refused { .. } => {}
+            }
+        }
         space.ingest.wake();
         let new = accepted.iter().filter(|one| matches!(one, Acceptance::Accepted { .. })).count();
         let known = accepted.iter().filter(|one| is_done(one)).count();

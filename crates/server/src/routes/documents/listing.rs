@@ -139,7 +139,7 @@ fn fifty() -> usize {
 
 /// A document.
 #[derive(Debug, Serialize, JsonSchema)]
-struct DocumentItem {
+pub(super) struct DocumentItem {
     id: String,
     /// How it begins.
     content_summary: String,
@@ -328,7 +328,10 @@ impl Order {
 }
 
 /// The documents of these ids, in order; those that are gone are left out.
-async fn items(snapshot: &dyn Snapshot, ids: &[DocumentId]) -> Result<Vec<DocumentItem>, StoreError> {
+pub(super) async fn items(
+    snapshot: &dyn Snapshot,
+    ids: &[DocumentId],
+) -> Result<Vec<DocumentItem>, StoreError> {
     let states = index::states_of(snapshot, ids).await?;
     let tracks = snapshot.tracks_of(ids).await?;
     // How a document begins stands in its first chunk; its whole text need not be read.

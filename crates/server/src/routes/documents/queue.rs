@@ -153,6 +153,7 @@ async fn cancel(Existing(space): Existing) -> Result<axum::Json<Done>, Problem> 
             return Ok(axum::Json(Done { status: "not_busy", message }));
         }
         let cancelled = index::cancel(store, &queued).await?;
+        space.ingest.wake();
         let message = format!(
             "{} documents are out of the queue; /documents/reprocess_failed queues them again",
             cancelled.cancelled.len() + cancelled.kept.len()

@@ -1,8 +1,9 @@
 //! The graph: looking around in it, and editing it.
 
+mod decisions;
 mod editing;
 mod exploring;
 
 use crate::route::Route;
 
-pub(super) const TABLES: [&[Route]; 2] = [exploring::ROUTES, editing::ROUTES];
+pub(super) const TABLES: [&[Route]; 3] = [exploring::ROUTES, editing::ROUTES, decisions::ROUTES];

@@ -1,0 +1,217 @@
+//! What happens while documents are indexed, kept for a while so that readers who were away can catch up.
+
+use std::collections::VecDeque;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use graphloom_core::{DocumentId, Progress};
+use serde_json::{Value, json};
+use tokio::sync::watch;
+
+use crate::access::{hex, random};
+
+/// Events of a workspace that are kept; older ones are forgotten.
+const MAX_EVENTS: usize = 4096;
+/// Events handed out at once.
+const BATCH: usize = 256;
+
+/// The latest events of one workspace in this process.
+pub(crate) struct EventLog {
+    /// Tells this log from that of another process, which counts its events anew.
+    name: String,
+    kept: Mutex<Kept>,
+    /// Counts whatever a reader may want to look at, new events among it.
+    changed: watch::Sender<u64>,
+}
+
+#[derive(Default)]
+struct Kept {
+    /// How many there ever were; the latest one's number.
+    last: u64,
+    events: VecDeque<Arc<Event>>,
+}
+
+/// Something that happened.
+#[derive(Debug)]
+pub(crate) struct Event {
+    /// Its number, from 1.
+    pub(crate) number: u64,
+    /// Its name.
+    pub(crate) name: String,
+    /// What it is about.
+    pub(crate) about: About,
+    /// What happened, as JSON.
+    pub(crate) data: Value,
+    /// Whether the work on it ended, for now.
+    pub(crate) ends: Option<Ending>,
+}
+
+/// What an event is about.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum About {
+    /// One document.
+    Document(DocumentId),
+    /// No document in particular.
+    None,
+    /// Whatever waits, such as a service that is down.
+    Everything,
+}
+
+/// How the work on a document ended.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Ending {
+    /// As its status says.
+    Over,
+    /// Stopped for this reason; it may be taken up again.
+    Stopped(String),
+}
+
+/// Events after a number.
+pub(crate) struct Since {
+    /// Whether some of them are forgotten.
+    pub(crate) missed: bool,
+    /// The first of the rest.
+    pub(crate) events: Vec<Arc<Event>>,
+}
+
+impl EventLog {
+    pub(crate) fn new() -> Self {
+        // Without random bytes a reader of before takes our events for those it has seen; the state it gets is right still.
+        let name = random::<4>().map_or_else(|_| "0".to_owned(), |bytes| hex(&bytes));
+        Self { name, kept: Mutex::default(), changed: watch::Sender::new(0) }
+    }
+
+    /// Something happened.
+    pub(crate) fn add(&self, progress: &Progress) {
+        let (about, ends) = about(progress);
+        let mut data = serde_json::to_value(progress).unwrap_or_default();
+        let name = data.as_object_mut().and_then(|fields| fields.remove("event"));
+        let name = name.as_ref().and_then(Value::as_str).unwrap_or("progress").to_owned();
+        self.push(name, about, data, ends);
+    }
+
+    /// A run ended early; what waits is taken up again later.
+    pub(crate) fn run_failed(&self, reason: String) {
+        let data = json!({ "reason": reason });
+        self.push("run_failed".to_owned(), About::Everything, data, Some(Ending::Stopped(reason)));
+    }
+
+    fn push(&self, name: String, about: About, data: Value, ends: Option<Ending>) {
+        {
+            let mut kept = self.lock();
+            kept.last += 1;
+            let number = kept.last;
+            if kept.events.len() >= MAX_EVENTS {
+                kept.events.pop_front();
+            }
+            kept.events.push_back(Arc::new(Event { number, name, about, data, ends }));
+        }
+        self.poke();
+    }
+
+    /// Something else changed, such as the queue: readers look again.
+    pub(crate) fn poke(&self) {
+        self.changed.send_modify(|count| *count = count.wrapping_add(1));
+    }
+
+    /// Tells of every change from now on.
+    pub(crate) fn watch(&self) -> watch::Receiver<u64> {
+        self.changed.subscribe()
+    }
+
+    /// The number of the latest event.
+    pub(crate) fn last(&self) -> u64 {
+        self.lock().last
+    }
+
+    /// The next events after `number`, in order.
+    pub(crate) fn since(&self, number: u64) -> Since {
+        let kept = self.lock();
+        let first = kept.last - kept.events.len() as u64 + 1;
+        let skip = usize::try_from(number.saturating_sub(first - 1)).unwrap_or(usize::MAX);
+        let events = kept.events.iter().skip(skip).take(BATCH).cloned().collect();
+        Since { missed: number + 1 < first, events }
+    }
+
+    /// How a reader names the place behind an event.
+    pub(crate) fn id(&self, number: u64) -> String {
+        format!("{}-{number}", self.name)
+    }
+
+    /// The number in an id of this log; `None` for ids of others.
+    pub(crate) fn number(&self, id: &str) -> Option<u64> {
+        let (name, number) = id.trim().split_once('-')?;
+        number.parse().ok().filter(|number| name == self.name && *number <= self.last())
+    }
+
+    fn lock(&self) -> std::sync::MutexGuard<'_, Kept> {
+        self.kept.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// The document that progress is about, and whether it ends the work on it.
+fn about(progress: &Progress) -> (About, Option<Ending>) {
+    let of = |document: &DocumentId| About::Document(document.clone());
+    match progress {
+        Progress::Accepted { document, .. }
+        | Progress::Advanced { document, .. }
+        | Progress::ChunkFailed { document, .. }
+        | Progress::ChunkDamaged { document, .. }
+        | Progress::ChunkUnsituated { document, .. } => (of(document), None),
+        Progress::Finished { document, .. } | Progress::Cancelled { document, .. } => {
+            (of(document), Some(Ending::Over))
+        }
+        Progress::Failed { document, reason, .. } => (of(document), Some(Ending::Stopped(reason.clone()))),
+        Progress::Settled { .. } => (About::None, None),
+        Progress::Paused { .. } | Progress::Resumed { .. } => (About::Everything, None),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn log(events: u64) -> EventLog {
+        let log = EventLog::new();
+        for number in 0..events {
+            let document = DocumentId::from_stored(format!("doc-{number}"));
+            log.add(&Progress::Accepted { document, source: "a.md".to_owned() });
+        }
+        log
+    }
+
+    fn numbers(since: &Since) -> Vec<u64> {
+        since.events.iter().map(|event| event.number).collect()
+    }
+
+    #[test]
+    fn a_reader_goes_on_where_it_was_and_learns_what_it_missed() {
+        let log = log(5);
+        let since = log.since(3);
+        assert_eq!((since.missed, numbers(&since)), (false, vec![4, 5]));
+        assert!(!log.since(0).missed && log.since(5).events.is_empty());
+
+        let many = self::log(MAX_EVENTS as u64 + 10);
+        let since = many.since(3);
+        assert!(since.missed);
+        assert_eq!(numbers(&since).first(), Some(&11));
+        let since = many.since(10);
+        assert_eq!((since.missed, numbers(&since).first(), since.events.len()), (false, Some(&11), BATCH));
+    }
+
+    #[test]
+    fn ids_of_another_process_or_of_the_future_are_not_ours() {
+        let log = log(2);
+        assert_eq!(log.number(&log.id(2)), Some(2));
+        for id in ["", "2", "-2", "xx-2", &log.id(3), &format!("{}-", log.name), "a-b-c"] {
+            assert_eq!(log.number(id), None, "{id}");
+        }
+    }
+
+    #[test]
+    fn an_event_is_named_and_holds_what_happened() {
+        let log = log(1);
+        let event = &log.since(0).events[0];
+        assert_eq!(event.name, "accepted");
+        assert_eq!(event.data, serde_json::json!({ "document": "doc-0", "source": "a.md" }));
+    }
+}

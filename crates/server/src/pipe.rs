@@ -1,0 +1,207 @@
+//! What a thread writes and a reader takes: a body that is made while it is sent, with little of it in memory.
+
+use std::collections::VecDeque;
+use std::io::{self, Write};
+use std::sync::{Arc, Condvar, Mutex, PoisonError};
+use std::time::Duration;
+
+use axum::body::Body;
+use bytes::Bytes;
+use tokio::sync::Notify;
+
+/// Bytes that wait to be sent before the writer waits too.
+const MAX_WAITING: usize = 512 << 10;
+/// Bytes that are sent at once.
+const PIECE: usize = 64 << 10;
+/// How long a reader may take nothing before it is given up: the writer holds a thread and a view of the store.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// The writing end, for a thread that may block. What was written ends well only by [`PipeWriter::finish`]; a writer that is
+/// dropped breaks the body off, so that no half of one looks whole.
+pub(crate) struct PipeWriter {
+    shared: Arc<Shared>,
+    piece: Vec<u8>,
+}
+
+/// The reading end, which lets the writer know when it is dropped.
+struct PipeReader(Arc<Shared>);
+
+#[derive(Default)]
+struct Shared {
+    state: Mutex<State>,
+    taken: Condvar,
+    added: Notify,
+}
+
+#[derive(Default)]
+struct State {
+    waiting: VecDeque<Bytes>,
+    bytes: usize,
+    end: End,
+    left: bool,
+}
+
+#[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
+enum End {
+    #[default]
+    NotYet,
+    Whole,
+    Broken,
+}
+
+/// The writing end, and the body that sends what is written.
+pub(crate) fn pipe() -> (PipeWriter, Body) {
+    let shared = Arc::new(Shared::default());
+    let reader = PipeReader(Arc::clone(&shared));
+    let stream = futures::stream::unfold(Some(reader), |reader| async move {
+        let reader = reader?;
+        match reader.next().await {
+            Some(Ok(bytes)) => Some((Ok(bytes), Some(reader))),
+            Some(Err(error)) => Some((Err(error), None)),
+            None => None,
+        }
+    });
+    (PipeWriter { shared, piece: Vec::new() }, Body::from_stream(stream))
+}
+
+impl PipeWriter {
+    /// Sends the rest and ends the body.
+    pub(crate) fn finish(mut self) -> io::Result<()> {
+        self.flush()?;
+        self.shared.end(End::Whole);
+        Ok(())
+    }
+}
+
+impl Write for PipeWriter {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.piece.extend_from_slice(bytes);
+        if self.piece.len() >= PIECE {
+            self.flush()?;
+        }
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        if self.piece.is_empty() {
+            return Ok(());
+        }
+        self.shared.add(Bytes::from(std::mem::take(&mut self.piece)))
+    }
+}
+
+impl Drop for PipeWriter {
+    fn drop(&mut self) {
+        self.shared.end(End::Broken);
+    }
+}
+
+impl Drop for PipeReader {
+    fn drop(&mut self) {
+        self.0.lock().left = true;
+        self.0.taken.notify_all();
+    }
+}
+
+impl PipeReader {
+    async fn next(&self) -> Option<io::Result<Bytes>> {
+        loop {
+            {
+                let mut state = self.0.lock();
+                if let Some(bytes) = state.waiting.pop_front() {
+                    state.bytes -= bytes.len();
+                    self.0.taken.notify_all();
+                    return Some(Ok(bytes));
+                }
+                match state.end {
+                    End::NotYet => {}
+                    End::Whole => return None,
+                    End::Broken => return Some(Err(io::Error::other("what was to be sent broke off"))),
+                }
+            }
+            self.0.added.notified().await;
+        }
+    }
+}
+
+impl Shared {
+    fn lock(&self) -> std::sync::MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The first end counts.
+    fn end(&self, end: End) {
+        let mut state = self.lock();
+        if state.end == End::NotYet {
+            state.end = end;
+        }
+        drop(state);
+        self.added.notify_one();
+    }
+
+    fn add(&self, bytes: Bytes) -> io::Result<()> {
+        let mut state = self.lock();
+        while state.bytes > MAX_WAITING && !state.left {
+            let (after, waited) =
+                self.taken.wait_timeout(state, PATIENCE).unwrap_or_else(PoisonError::into_inner);
+            state = after;
+            if waited.timed_out() && state.bytes > MAX_WAITING {
+                return Err(io::Error::new(io::ErrorKind::TimedOut, "the reader took nothing for too long"));
+            }
+        }
+        if state.left {
+            return Err(io::Error::new(io::ErrorKind::BrokenPipe, "the reader left"));
+        }
+        state.bytes += bytes.len();
+        state.waiting.push_back(bytes);
+        drop(state);
+        self.added.notify_one();
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use http_body_util::BodyExt;
+
+    use super::*;
+
+    #[tokio::test]
+    async fn everything_arrives_in_order_and_little_of_it_waits() {
+        let (mut writer, mut body) = pipe();
+        let writing = std::thread::spawn(move || {
+            let mut most = 0;
+            for number in 0..200_000u32 {
+                writeln!(writer, "line {number}").expect("a reader");
+                most = most.max(writer.shared.lock().bytes);
+            }
+            writer.finish().expect("a reader");
+            most
+        });
+        let mut text = Vec::new();
+        while let Some(frame) = body.frame().await {
+            text.extend_from_slice(&frame.expect("whole").into_data().expect("data"));
+        }
+        assert!(writing.join().expect("no panic") <= MAX_WAITING + 2 * PIECE);
+        let text = String::from_utf8(text).expect("text");
+        assert!(text.lines().enumerate().all(|(at, line)| line == format!("line {at}")));
+        assert_eq!(text.lines().count(), 200_000);
+    }
+
+    #[tokio::test]
+    async fn what_breaks_off_is_an_error_and_no_end() {
+        let (mut writer, body) = pipe();
+        writer.write_all(b"half").expect("a reader");
+        writer.flush().expect("a reader");
+        drop(writer);
+        assert!(body.collect().await.is_err());
+    }
+
+    #[test]
+    fn a_writer_learns_that_the_reader_left() {
+        let (mut writer, body) = pipe();
+        drop(body);
+        let written = writer.write_all(&vec![0; PIECE]);
+        assert_eq!(written.map_err(|error| error.kind()), Err(io::ErrorKind::BrokenPipe));
+    }
+}

@@ -1,0 +1,380 @@
+//! One document: what is known of it, its text, its chunks, and any span of it as citations name it.
+
+use axum::response::{IntoResponse, Response};
+use axum::routing::get;
+use graphloom_core::{
+    Chunk, ChunkExtraction, ChunkId, Document, DocumentId, GraphKey, PartMark, Situation, SituationOutcome,
+    Snapshot, Span, StoreError, Visibility,
+};
+use graphloom_engine::index::{self, RenewalState};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::listing::{DocumentItem, items};
+use crate::apart::apart;
+use crate::input::{Existing, Named, Params};
+use crate::place::PlaceItem;
+use crate::problem::Problem;
+use crate::route::{Gives, Load, Route, Takes, schema};
+
+/// Most chunks of one page.
+const MAX_CHUNKS: usize = 100;
+/// Longest span that is quoted, in bytes.
+const MAX_QUOTE: u64 = 1 << 20;
+
+pub(super) const ROUTES: &[Route] = &[
+    Route::get("/documents/{document_id}", "One document: its status, format, faults and names", || {
+        get(document)
+    })
+    .reads()
+    .gives(Gives::Json(schema::<DocumentDetail>)),
+    Route::get(
+        "/documents/{document_id}/text",
+        "The text of a document, as citations count its bytes",
+        || get(text),
+    )
+    .reads()
+    .load(Load::Whole),
+    Route::get("/documents/{document_id}/chunks", "The chunks of a document, in order", || get(chunks))
+        .reads()
+        .takes(Takes::Query(schema::<ChunksParams>))
+        .gives(Gives::Json(schema::<ChunkPage>)),
+    Route::get(
+        "/documents/{document_id}/passage",
+        "A span of a document as citations name it: lines, pages, verbatim quote",
+        || get(passage),
+    )
+    .reads()
+    .takes(Takes::Query(schema::<PassageParams>))
+    .gives(Gives::Json(schema::<PlaceItem>)),
+    Route::get("/chunks/{chunk_id}", "One chunk: its text, its place, and what it speaks of", || get(chunk))
+        .reads()
+        .gives(Gives::Json(schema::<ChunkDetail>)),
+];
+
+/// What is known of a document.
+#[derive(Serialize, JsonSchema)]
+struct DocumentDetail {
+    #[serde(flatten)]
+    item: DocumentItem,
+    title: String,
+    /// What it was read as.
+    format: &'static str,
+    /// The encoding that its bytes were read in.
+    encoding: String,
+    /// Whether line `n` of the text is line `n` of the source.
+    lines_match_source: bool,
+    /// Where its pages, slides or sheets begin.
+    parts: Vec<PartItem>,
+    /// Whether it is a new version that is not yet in use.
+    staged: bool,
+    /// Runs that queued it.
+    track_ids: Vec<String>,
+    /// Entities that it speaks of.
+    entities: usize,
+    /// Relations that it states.
+    relations: usize,
+    /// Chunks whose extraction failed.
+    failed_chunks: Vec<Fault>,
+    /// Chunks of whose extraction records were lost.
+    damaged_chunks: Vec<Fault>,
+    /// Chunks that could not be situated in it.
+    unsituated_chunks: Vec<Fault>,
+    /// How far asking about it anew is.
+    re_extraction: Option<ReExtraction>,
+}
+
+/// A page, slide or sheet.
+#[derive(Serialize, JsonSchema)]
+struct PartItem {
+    /// Its first byte in the text.
+    offset: u64,
+    /// Such as `p. 3`, `slide 2`, `sheet Budget`.
+    name: String,
+}
+
+/// What went wrong with a chunk.
+#[derive(Serialize, JsonSchema)]
+struct Fault {
+    /// Its position among the chunks, from 0.
+    ordinal: u32,
+    reason: String,
+}
+
+#[derive(Serialize, JsonSchema)]
+struct ReExtraction {
+    /// Who is asked.
+    model: String,
+    /// Chunks that are asked about.
+    chunks: u32,
+    /// Of these, chunks that are answered.
+    extracted: u32,
+    /// Chunks that keep their old extraction.
+    failed_chunks: Vec<Fault>,
+}
+
+#[derive(Deserialize, JsonSchema)]
+struct ChunksParams {
+    /// The position of the first one, from 0.
+    #[serde(default)]
+    from: usize,
+    /// 1 to 100.
+    #[serde(default = "fifty")]
+    limit: usize,
+}
+
+fn fifty() -> usize {
+    50
+}
+
+#[derive(Serialize, JsonSchema)]
+struct ChunkPage {
+    chunks: Vec<ChunkItem>,
+    /// Of the document.
+    total_count: usize,
+    /// What `from` takes for the page after this one.
+    next: Option<usize>,
+}
+
+/// A chunk.
+#[derive(Serialize, JsonSchema)]
+struct ChunkItem {
+    id: String,
+    /// Its position among the chunks, from 0.
+    ordinal: u32,
+    #[serde(flatten)]
+    place: PlaceItem,
+    tokens: u32,
+    /// Headings above it, outermost first.
+    breadcrumb: Vec<String>,
+    extraction: Extraction,
+    /// Why it failed, or which records were lost.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    reason: Option<String>,
+    /// What says where in the document it stands; read by the indexes, never quoted.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    situation: Option<String>,
+}
+
+/// What became of asking what a chunk says.
+#[derive(Serialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+enum Extraction {
+    Pending,
+    Done,
+    Damaged,
+    Failed,
+}
+
+/// A chunk with what it speaks of.
+#[derive(Serialize, JsonSchema)]
+struct ChunkDetail {
+    #[serde(flatten)]
+    item: ChunkItem,
+    /// Names of the entities, in the order of their keys.
+    entities: Vec<String>,
+    /// Names of both ends of the relations.
+    relations: Vec<[String; 2]>,
+}
+
+#[derive(Deserialize, JsonSchema)]
+struct PassageParams {
+    /// The first byte.
+    start: u64,
+    /// The byte after the last.
+    end: u64,
+}
+
+async fn document(
+    Existing(space): Existing,
+    Named(id): Named,
+) -> Result<axum::Json<DocumentDetail>, Problem> {
+    apart(async move || {
+        let snapshot = space.indexing.store.snapshot().await?;
+        let snapshot = snapshot.as_ref();
+        let ids = [DocumentId::from_stored(id.as_str())];
+        let state = index::states_of(snapshot, &ids).await?.into_iter().flatten().next();
+        let item = items(snapshot, &ids).await?.into_iter().next();
+        let (Some(state), Some(item)) = (state, item) else { return Err(no_document(&id)) };
+        let chunks = snapshot.chunk_ids_of(&ids).await?.into_iter().flatten().collect::<Vec<_>>();
+        let keys = snapshot.graph_keys_of(&chunks).await?;
+        let entities = keys.iter().filter(|key| matches!(key, GraphKey::Entity(_))).count();
+        let tracks = snapshot.tracks_of(&ids).await?.into_iter().flatten();
+        let document = state.document;
+        Ok(axum::Json(DocumentDetail {
+            item,
+            format: document.format.name(),
+            encoding: document.encoding,
+            lines_match_source: document.lines_match_source,
+            parts: document.parts.iter().map(PartItem::from).collect(),
+            staged: document.visibility == Visibility::Staged,
+            title: document.title,
+            track_ids: tracks.map(|track| track.to_string()).collect(),
+            relations: keys.len() - entities,
+            entities,
+            failed_chunks: faults(state.failed_chunks),
+            damaged_chunks: faults(state.damaged_chunks),
+            unsituated_chunks: faults(state.unsituated_chunks),
+            re_extraction: state.renewal.map(ReExtraction::from),
+        }))
+    })
+    .await
+}
+
+async fn text(Existing(space): Existing, Named(id): Named) -> Result<Response, Problem> {
+    apart(async move || {
+        let snapshot = space.indexing.store.snapshot().await?;
+        let (_, text) = document_of(snapshot.as_ref(), &id).await?;
+        Ok(text.into_response())
+    })
+    .await
+}
+
+async fn chunks(
+    Existing(space): Existing,
+    Named(id): Named,
+    Params(ChunksParams { from, limit }): Params<ChunksParams>,
+) -> Result<axum::Json<ChunkPage>, Problem> {
+    if !(1..=MAX_CHUNKS).contains(&limit) {
+        return Err(Problem::invalid(format!("limit is from 1 to {MAX_CHUNKS}")));
+    }
+    apart(async move || {
+        let snapshot = space.indexing.store.snapshot().await?;
+        let snapshot = snapshot.as_ref();
+        let (document, text) = document_of(snapshot, &id).await?;
+        let all = snapshot.chunk_ids_of(std::slice::from_ref(&document.id)).await?;
+        let all: Vec<ChunkId> = all.into_iter().flatten().collect();
+        let page: Vec<ChunkId> = all.iter().skip(from).take(limit).cloned().collect();
+        let next = from.saturating_add(page.len());
+        let chunks = chunk_items(snapshot, &document, &text, &page).await?;
+        let next = (next < all.len() && !page.is_empty()).then_some(next);
+        Ok(axum::Json(ChunkPage { chunks, total_count: all.len(), next }))
+    })
+    .await
+}
+
+async fn passage(
+    Existing(space): Existing,
+    Named(id): Named,
+    Params(PassageParams { start, end }): Params<PassageParams>,
+) -> Result<axum::Json<PlaceItem>, Problem> {
+    if start >= end || end - start > MAX_QUOTE {
+        let what = format!("a passage has from 1 to {MAX_QUOTE} bytes: from start to before end");
+        return Err(Problem::invalid(what));
+    }
+    apart(async move || {
+        let snapshot = space.indexing.store.snapshot().await?;
+        let (document, text) = document_of(snapshot.as_ref(), &id).await?;
+        let place = PlaceItem::of(&document, &text, Span { start, end }).ok_or_else(|| {
+            let what =
+                format!("bytes {start} to {end} leave the text of {} bytes or cut a character", text.len());
+            Problem::invalid(what).remedy(Some("take the span of a citation or of a chunk as it is"))
+        })?;
+        Ok(axum::Json(place))
+    })
+    .await
+}
+
+async fn chunk(Existing(space): Existing, Named(id): Named) -> Result<axum::Json<ChunkDetail>, Problem> {
+    apart(async move || {
+        let snapshot = space.indexing.store.snapshot().await?;
+        let snapshot = snapshot.as_ref();
+        let ids = [ChunkId::from_stored(id.as_str())];
+        let unknown = || Problem::not_found(format!("no chunk {id}"));
+        let chunk = snapshot.chunks(&ids).await?.into_iter().flatten().next().ok_or_else(unknown)?;
+        let (document, text) = document_of(snapshot, chunk.document.as_str()).await?;
+        let item = chunk_items(snapshot, &document, &text, &ids).await?.into_iter().next();
+        let keys = snapshot.graph_keys_of(&ids).await?;
+        let (entities, relations) = names(snapshot, keys).await?;
+        Ok(axum::Json(ChunkDetail { item: item.ok_or_else(unknown)?, entities, relations }))
+    })
+    .await
+}
+
+fn no_document(id: &str) -> Problem {
+    Problem::not_found(format!("no document {id}")).remedy(Some("POST /documents/paginated lists all"))
+}
+
+async fn document_of(snapshot: &dyn Snapshot, id: &str) -> Result<(Document, String), Problem> {
+    let ids = [DocumentId::from_stored(id)];
+    let document = snapshot.documents(&ids).await?.into_iter().flatten().next();
+    let text = snapshot.texts(&ids).await?.into_iter().flatten().next();
+    document.zip(text).ok_or_else(|| no_document(id))
+}
+
+/// Those of these chunks that are there, with their places in `text`, that of their document.
+async fn chunk_items(
+    snapshot: &dyn Snapshot,
+    document: &Document,
+    text: &str,
+    ids: &[ChunkId],
+) -> Result<Vec<ChunkItem>, StoreError> {
+    let chunks = snapshot.chunks(ids).await?;
+    let situations = snapshot.situations(ids).await?;
+    let known = chunks.into_iter().zip(situations);
+    Ok(known.filter_map(|(chunk, situation)| ChunkItem::of(document, text, chunk?, situation)).collect())
+}
+
+impl ChunkItem {
+    fn of(document: &Document, text: &str, chunk: Chunk, situation: Option<Situation>) -> Option<Self> {
+        let (extraction, reason) = match chunk.extraction {
+            ChunkExtraction::Pending => (Extraction::Pending, None),
+            ChunkExtraction::Done { .. } => (Extraction::Done, None),
+            ChunkExtraction::Damaged { reason, .. } => (Extraction::Damaged, Some(reason)),
+            ChunkExtraction::Failed { reason, .. } => (Extraction::Failed, Some(reason)),
+        };
+        let situation = situation.and_then(|situation| match situation.outcome {
+            SituationOutcome::Said { text } => Some(text),
+            SituationOutcome::Failed { .. } => None,
+        });
+        Some(Self {
+            id: chunk.id.to_string(),
+            ordinal: chunk.ordinal,
+            place: PlaceItem::of(document, text, chunk.span)?,
+            tokens: chunk.token_count,
+            breadcrumb: chunk.breadcrumb,
+            extraction,
+            reason,
+            situation,
+        })
+    }
+}
+
+/// The names of entities, and those of both ends of relations.
+async fn names(
+    snapshot: &dyn Snapshot,
+    keys: Vec<GraphKey>,
+) -> Result<(Vec<String>, Vec<[String; 2]>), StoreError> {
+    let (mut entities, mut relations) = (Vec::new(), Vec::new());
+    for key in keys {
+        match key {
+            GraphKey::Entity(key) => entities.push(key),
+            GraphKey::Relation(key) => relations.push(key),
+        }
+    }
+    let ends: Vec<_> = relations.iter().flat_map(|key| [key.a().clone(), key.b().clone()]).collect();
+    let name = |(entity, key): (Option<graphloom_core::Entity>, &graphloom_core::EntityKey)| {
+        entity.map_or_else(|| key.to_string(), |entity| entity.name)
+    };
+    let named: Vec<String> =
+        snapshot.entities(&entities).await?.into_iter().zip(&entities).map(name).collect();
+    let ends: Vec<String> = snapshot.entities(&ends).await?.into_iter().zip(&ends).map(name).collect();
+    let pairs = ends.chunks_exact(2).map(|pair| [pair[0].clone(), pair[1].clone()]).collect();
+    Ok((named, pairs))
+}
+
+fn faults(chunks: Vec<(u32, String)>) -> Vec<Fault> {
+    chunks.into_iter().map(|(ordinal, reason)| Fault { ordinal, reason }).collect()
+}
+
+impl From<RenewalState> for ReExtraction {
+    fn from(RenewalState { model, chunks, extracted, failed_chunks }: RenewalState) -> Self {
+        Self { model, chunks, extracted, failed_chunks: faults(failed_chunks) }
+    }
+}
+
+impl From<&PartMark> for PartItem {
+    fn from(PartMark { offset, part }: &PartMark) -> Self {
+        Self { offset: *offset, name: part.to_string() }
+    }
+}

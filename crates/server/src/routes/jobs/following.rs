@@ -1,0 +1,360 @@
+//! Follows jobs: a stream of events that begins with how things stand, and ends with an event that says why.
+
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::convert::Infallible;
+use std::sync::Arc;
+
+use axum::body::Body;
+use axum::http::{HeaderMap, HeaderValue, header};
+use axum::response::Response;
+use bytes::Bytes;
+use graphloom_core::{DocumentId, Snapshot, StatusKind, StoreError, TrackId, statuses_of};
+use schemars::JsonSchema;
+use serde::Serialize;
+use serde_json::{Value, json};
+use tokio::sync::{OwnedSemaphorePermit, watch};
+use tokio::time::Instant;
+
+use super::{JobItem, item_of};
+use crate::events::{About, Ending, Event};
+use crate::lines::HEARTBEAT;
+use crate::problem::chain;
+use crate::space::Space;
+
+/// How soon a reader should come back, in milliseconds.
+const RETRY_MS: u64 = 3000;
+
+/// Which jobs are followed.
+pub(super) enum Target {
+    /// All, for as long as the server runs.
+    All,
+    /// Those that a run queued, until all are done.
+    Track(TrackId),
+    /// One, until it is done.
+    One(DocumentId),
+}
+
+/// An event of the stream; its name stands in the `event` field, and the data is one of these objects.
+#[derive(Serialize, JsonSchema)]
+#[serde(untagged)]
+#[allow(dead_code, reason = "describes events that are written as they come")]
+pub(super) enum JobEvent {
+    /// `state`, at the beginning and after `missed`: how things stand. `accepted`, `advanced`, `chunk_failed`, `chunk_damaged`,
+    /// `chunk_unsituated`, `finished`, `settled`, `cancelled`, `failed`, `run_failed`, `paused`, `resumed`: what happened.
+    Happened(BTreeMap<String, Value>),
+    /// `end`, the last event.
+    End(Box<End>),
+}
+
+/// Why there are no further events.
+#[derive(Serialize, JsonSchema)]
+pub(super) struct End {
+    /// `done`, `failed` or `cancelled` as the worst of the jobs is, `removed` where none is left, `stopped` where the server stops,
+    /// `error` where the jobs cannot be read.
+    reason: &'static str,
+    /// Whether the work is taken up again by itself, after it failed.
+    will_retry: bool,
+    /// How many jobs have each status.
+    status_counts: BTreeMap<&'static str, u64>,
+    /// The job, where one is followed.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    job: Option<JobItem>,
+    /// What went wrong.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    message: Option<String>,
+}
+
+impl End {
+    fn of(reason: &'static str) -> Self {
+        Self { reason, will_retry: false, status_counts: BTreeMap::new(), job: None, message: None }
+    }
+}
+
+/// A stream of events under way.
+pub(super) struct Feed {
+    space: Arc<Space>,
+    target: Target,
+    /// The documents that are followed; `None` for all.
+    followed: Option<BTreeSet<DocumentId>>,
+    /// The number of the last event that was looked at.
+    seen: u64,
+    /// Documents that stopped while they were followed, with why.
+    stopped: BTreeMap<DocumentId, String>,
+    /// Why everything stopped, where nothing was taken up since.
+    all_stopped: Option<String>,
+    /// Whether the store has to be looked at: something ended, or the queue changed.
+    look: bool,
+    ready: VecDeque<Bytes>,
+    ended: bool,
+    changed: watch::Receiver<u64>,
+    stop: watch::Receiver<bool>,
+    next_beat: Instant,
+    _turn: Option<Arc<OwnedSemaphorePermit>>,
+}
+
+impl Feed {
+    /// The answer that sends the events after the one that `Last-Event-ID` names, or else how things stand and what comes.
+    pub(super) fn response(
+        space: Arc<Space>,
+        target: Target,
+        headers: &HeaderMap,
+        turn: Option<Arc<OwnedSemaphorePermit>>,
+    ) -> Response {
+        let log = &space.ingest.events;
+        let given = headers.get("last-event-id").and_then(|id| id.to_str().ok()).map(str::trim);
+        let given = given.filter(|id| !id.is_empty());
+        let known = given.and_then(|id| log.number(id));
+        let (changed, stop) = (log.watch(), space.stop.clone());
+        let seen = known.unwrap_or_else(|| log.last());
+        let mut feed = Self {
+            space,
+            target,
+            followed: None,
+            seen,
+            stopped: BTreeMap::new(),
+            all_stopped: None,
+            look: true,
+            ready: VecDeque::from([Bytes::from(format!("retry: {RETRY_MS}\n\n"))]),
+            ended: false,
+            changed,
+            stop,
+            next_beat: Instant::now() + HEARTBEAT,
+            _turn: turn,
+        };
+        let begin = match (given, known) {
+            (None, _) => Begin::Fresh,
+            (Some(_), Some(_)) => Begin::Again,
+            (Some(_), None) => Begin::Lost,
+        };
+        let stream = futures::stream::once(async move {
+            feed.begin(begin).await;
+            futures::stream::unfold(feed, |mut feed| async move {
+                let bytes = feed.next().await?;
+                Some((Ok::<_, Infallible>(bytes), feed))
+            })
+        });
+        let mut response = Response::new(Body::from_stream(futures::StreamExt::flatten(stream)));
+        let headers = response.headers_mut();
+        headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("text/event-stream"));
+        headers.insert("x-accel-buffering", HeaderValue::from_static("no"));
+        response
+    }
+
+    async fn begin(&mut self, begin: Begin) {
+        let followed = match self.read_followed().await {
+            Ok(followed) => followed,
+            Err(error) => return self.broken(&error),
+        };
+        self.followed = followed;
+        match begin {
+            Begin::Again => {}
+            Begin::Fresh => self.say_state().await,
+            Begin::Lost => self.say_missed().await,
+        }
+    }
+
+    async fn next(&mut self) -> Option<Bytes> {
+        loop {
+            if let Some(bytes) = self.ready.pop_front() {
+                return Some(bytes);
+            }
+            if self.ended {
+                return None;
+            }
+            self.advance().await;
+        }
+    }
+
+    /// Sends what happened; where nothing did looks whether that was all, and waits.
+    async fn advance(&mut self) {
+        self.changed.borrow_and_update();
+        let since = self.space.ingest.events.since(self.seen);
+        if since.missed {
+            self.seen = since.events.first().map_or(self.seen, |first| first.number - 1);
+            return self.say_missed().await;
+        }
+        for event in &since.events {
+            self.seen = event.number;
+            if self.concerns(event) {
+                self.pass_on(event);
+            }
+        }
+        if !since.events.is_empty() {
+            return;
+        }
+        if std::mem::take(&mut self.look) {
+            match self.end().await {
+                Ok(Some(end)) => return self.finish(end),
+                Ok(None) => {}
+                Err(error) => return self.broken(&error),
+            }
+        }
+        if *self.stop.borrow() {
+            return self.finish(End::of("stopped"));
+        }
+        tokio::select! {
+            // It is part of the workspace, which is held, so this does not fail.
+            _ = self.changed.changed() => self.look |= self.space.ingest.events.last() == self.seen,
+            _ = self.stop.wait_for(|stop| *stop) => {}
+            // Other processes may work on the same jobs, so the store is looked at as well.
+            () = tokio::time::sleep_until(self.next_beat) => {
+                self.next_beat = Instant::now() + HEARTBEAT;
+                self.look = true;
+                self.ready.push_back(Bytes::from_static(b": still here\n\n"));
+            }
+        }
+    }
+
+    /// Why that was all; `None` where more can come.
+    async fn end(&mut self) -> Result<Option<End>, StoreError> {
+        let snapshot = self.space.indexing.store.snapshot().await?;
+        let snapshot = snapshot.as_ref();
+        let Some(followed) = documents_of(snapshot, &self.target).await? else { return Ok(None) };
+        let known = snapshot.documents(&followed).await?;
+        let left: Vec<DocumentId> = known.into_iter().flatten().map(|document| document.id).collect();
+        if left.is_empty() {
+            return Ok(Some(End::of("removed")));
+        }
+        let statuses = statuses_of(snapshot, &left).await?;
+        let (mut counts, mut will_retry, mut worst) = (BTreeMap::new(), false, "done");
+        for (document, status) in left.iter().zip(statuses) {
+            *counts.entry(status.kind().name()).or_default() += 1;
+            match status.kind() {
+                StatusKind::Waiting | StatusKind::Indexing
+                    if self.all_stopped.is_none() && !self.stopped.contains_key(document) =>
+                {
+                    return Ok(None);
+                }
+                StatusKind::Waiting | StatusKind::Indexing => (worst, will_retry) = ("failed", true),
+                StatusKind::Failed => worst = "failed",
+                StatusKind::Cancelled if worst == "done" => worst = "cancelled",
+                StatusKind::Cancelled | StatusKind::Ready | StatusKind::Incomplete => {}
+            }
+        }
+        let job = match &self.target {
+            Target::One(id) => item_of(snapshot, id).await?,
+            Target::All | Target::Track(_) => None,
+        };
+        let message = self.all_stopped.as_ref().or(self.stopped.values().next()).cloned();
+        Ok(Some(End { reason: worst, will_retry, status_counts: counts, job, message }))
+    }
+
+    /// Whether an event is about what is followed.
+    fn concerns(&self, event: &Event) -> bool {
+        let Some(followed) = &self.followed else { return true };
+        match &event.about {
+            About::Document(document) => followed.contains(document),
+            About::None => false,
+            About::Everything => true,
+        }
+    }
+
+    fn pass_on(&mut self, event: &Event) {
+        self.look |= event.ends.is_some();
+        match (&event.ends, &event.about) {
+            (Some(Ending::Stopped(reason)), About::Document(document)) => {
+                self.stopped.insert(document.clone(), reason.clone());
+            }
+            (Some(Ending::Stopped(reason)), About::Everything) => self.all_stopped = Some(reason.clone()),
+            // It was taken up again, or never needs to be.
+            (Some(Ending::Over) | None, About::Document(document)) => {
+                self.stopped.remove(document);
+                self.all_stopped = None;
+            }
+            (_, About::None) | (Some(Ending::Over) | None, About::Everything) => {}
+        }
+        let id = self.space.ingest.events.id(event.number);
+        self.ready.push_back(frame(&id, &event.name, &event.data));
+    }
+
+    /// Some events are forgotten: says so, and how things stand in their place.
+    async fn say_missed(&mut self) {
+        let id = self.space.ingest.events.id(self.seen);
+        let why = "events of meanwhile are no longer kept";
+        self.ready.push_back(frame(&id, "missed", &json!({ "message": why })));
+        self.look = true;
+        self.say_state().await;
+    }
+
+    async fn say_state(&mut self) {
+        let state = match self.state().await {
+            Ok(state) => state,
+            Err(error) => return self.broken(&error),
+        };
+        let id = self.space.ingest.events.id(self.seen);
+        self.ready.push_back(frame(&id, "state", &state));
+    }
+
+    async fn state(&self) -> Result<Value, StoreError> {
+        let snapshot = self.space.indexing.store.snapshot().await?;
+        let snapshot = snapshot.as_ref();
+        let paused = snapshot.queue().await?.is_paused();
+        let busy = self.space.ingest.pipeline().busy;
+        let counts: BTreeMap<StatusKind, u64> = match documents_of(snapshot, &self.target).await? {
+            None => snapshot.status_counts().await?,
+            Some(ids) => {
+                let mut counts = BTreeMap::new();
+                for status in statuses_of(snapshot, &ids).await? {
+                    *counts.entry(status.kind()).or_default() += 1;
+                }
+                counts
+            }
+        };
+        let counts: BTreeMap<&str, u64> =
+            counts.into_iter().map(|(kind, count)| (kind.name(), count)).collect();
+        let mut state = json!({ "busy": busy, "paused": paused, "status_counts": counts });
+        if let Target::One(id) = &self.target {
+            state["job"] = json!(item_of(snapshot, id).await?);
+        }
+        Ok(state)
+    }
+
+    async fn read_followed(&self) -> Result<Option<BTreeSet<DocumentId>>, StoreError> {
+        let snapshot = self.space.indexing.store.snapshot().await?;
+        let documents = documents_of(snapshot.as_ref(), &self.target).await?;
+        Ok(documents.map(|documents| documents.into_iter().collect()))
+    }
+
+    fn broken(&mut self, error: &StoreError) {
+        tracing::error!(error = chain(error), "jobs can no longer be followed");
+        let message = Some("the jobs cannot be read; the server's log says why".to_owned());
+        self.finish(End { message, ..End::of("error") });
+    }
+
+    fn finish(&mut self, end: End) {
+        let id = self.space.ingest.events.id(self.seen);
+        self.ready.push_back(frame(&id, "end", &serde_json::to_value(&end).unwrap_or_default()));
+        self.ended = true;
+    }
+}
+
+/// How a stream begins.
+#[derive(Debug, Clone, Copy)]
+enum Begin {
+    /// With how things stand.
+    Fresh,
+    /// Where it was left.
+    Again,
+    /// Where it was left is not known here.
+    Lost,
+}
+
+/// The documents that are followed; `None` for all.
+async fn documents_of(
+    snapshot: &dyn Snapshot,
+    target: &Target,
+) -> Result<Option<Vec<DocumentId>>, StoreError> {
+    match target {
+        Target::All => Ok(None),
+        Target::One(id) => Ok(Some(vec![id.clone()])),
+        Target::Track(track) => {
+            let documents = snapshot.documents_of_tracks(std::slice::from_ref(track)).await?;
+            Ok(Some(documents.into_iter().flatten().collect()))
+        }
+    }
+}
+
+/// JSON holds no line ends, so it is one line of data.
+fn frame(id: &str, name: &str, data: &Value) -> Bytes {
+    Bytes::from(format!("id: {id}\nevent: {name}\ndata: {data}\n\n"))
+}

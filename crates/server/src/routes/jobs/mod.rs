@@ -1,0 +1,275 @@
+//! Jobs: what each document still needs, how far that is, and what happens meanwhile. A job has the id of its document.
+
+mod following;
+
+use axum::http::HeaderMap;
+use axum::response::Response;
+use axum::routing::{get, post};
+use graphloom_core::{
+    DocumentFilter, DocumentId, DocumentStatus, Job, MAX_FILTER_DOCUMENTS, Snapshot, StatusKind, StoreError,
+    Timestamp, TrackId,
+};
+use graphloom_engine::index::{self, DocumentSort, DocumentState, ListError, Listing};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use self::following::{Feed, JobEvent, Target};
+use crate::apart::apart;
+use crate::guard::Admitted;
+use crate::input::{Existing, Named, Params};
+use crate::problem::Problem;
+use crate::route::{Gives, Load, Route, Takes, schema};
+
+/// Most jobs of one page.
+const MAX_JOBS: usize = 200;
+
+pub(super) const ROUTES: &[Route] = &[
+    Route::get("/jobs", "The jobs, the latest first", || get(list))
+        .reads()
+        .takes(Takes::Query(schema::<JobsParams>))
+        .gives(Gives::Json(schema::<JobPage>)),
+    Route::get("/jobs/events", "What happens to all jobs, or to those of one run until all are done", || {
+        get(events)
+    })
+    .reads()
+    .load(Load::Stream)
+    .takes(Takes::Query(schema::<EventsParams>))
+    .gives(Gives::Events(schema::<JobEvent>)),
+    Route::get("/jobs/{job_id}", "One job", || get(one)).reads().gives(Gives::Json(schema::<JobItem>)),
+    Route::get("/jobs/{job_id}/events", "What happens to one job, until it is done", || get(events_of_one))
+        .reads()
+        .load(Load::Stream)
+        .gives(Gives::Events(schema::<JobEvent>)),
+    Route::post("/jobs/{job_id}/cancel", "Takes one job out of the queue", || post(cancel))
+        .writes()
+        .gives(Gives::Json(schema::<JobItem>)),
+    Route::post(
+        "/jobs/{job_id}/retry",
+        "Queues again what failed, was damaged or cancelled of one job",
+        || post(retry),
+    )
+    .writes()
+    .gives(Gives::Json(schema::<JobItem>)),
+];
+
+/// What one document still needs.
+#[derive(Debug, Serialize, JsonSchema)]
+pub(super) struct JobItem {
+    /// The id of the document.
+    id: String,
+    file_path: String,
+    /// `waiting`, `indexing`, `ready`, `incomplete`, `failed` or `cancelled`.
+    status: &'static str,
+    /// Chunks, where they are counted already.
+    chunks: Option<u32>,
+    /// Of these, chunks that are asked about and answered.
+    extracted: Option<u32>,
+    /// Of these, chunks that failed.
+    failed: u32,
+    /// Of these, chunks of which records were lost.
+    damaged: u32,
+    /// Of these, chunks that are not situated.
+    unsituated: u32,
+    /// Why it stopped.
+    reason: Option<String>,
+    /// How many times it was taken up.
+    attempts: u32,
+    created_at: Option<String>,
+    /// Until when the process that works on it holds it.
+    leased_until: Option<String>,
+    /// The runs that queued it.
+    track_ids: Vec<String>,
+}
+
+#[derive(Deserialize, JsonSchema)]
+struct JobsParams {
+    /// `waiting`, `indexing`, `ready`, `incomplete`, `failed`, `cancelled`, several separated by commas; all where it is left
+    /// out.
+    status: Option<String>,
+    /// Those of this run alone.
+    track_id: Option<String>,
+    /// The `next` of the page before.
+    after: Option<String>,
+    /// 1 to 200.
+    #[serde(default = "fifty")]
+    limit: usize,
+}
+
+fn fifty() -> usize {
+    50
+}
+
+#[derive(Serialize, JsonSchema)]
+struct JobPage {
+    jobs: Vec<JobItem>,
+    /// What `after` takes for the page after this one.
+    next: Option<String>,
+    /// Whether the queue is paused.
+    paused: bool,
+}
+
+#[derive(Deserialize, JsonSchema)]
+struct EventsParams {
+    /// The jobs of this run alone, until all of them are done.
+    track_id: Option<String>,
+}
+
+async fn list(
+    Existing(space): Existing,
+    Params(JobsParams { status, track_id, after, limit }): Params<JobsParams>,
+) -> Result<axum::Json<JobPage>, Problem> {
+    if !(1..=MAX_JOBS).contains(&limit) {
+        return Err(Problem::invalid(format!("limit is from 1 to {MAX_JOBS}")));
+    }
+    let names =
+        status.iter().flat_map(|names| names.split(',')).map(str::trim).filter(|name| !name.is_empty());
+    let status = names.map(str::parse::<StatusKind>).collect::<Result<_, _>>();
+    let status = status.map_err(|error| Problem::invalid(error.to_string()))?;
+    let track = track_id.as_deref().map(track_of).transpose()?;
+    apart(async move || {
+        let snapshot = space.indexing.store.snapshot().await?;
+        let snapshot = snapshot.as_ref();
+        let paused = snapshot.queue().await?.is_paused();
+        let mut filter = DocumentFilter { status, ..DocumentFilter::default() };
+        if let Some(track) = track {
+            let of_track = snapshot.documents_of_tracks(&[track]).await?.into_iter().flatten();
+            filter.documents = of_track.take(MAX_FILTER_DOCUMENTS).collect();
+            // No name in a filter would mean all documents.
+            if filter.documents.is_empty() {
+                return Ok(axum::Json(JobPage { jobs: Vec::new(), next: None, paused }));
+            }
+        }
+        let after = after.map(DocumentId::from_stored);
+        let listed = index::list(snapshot, &filter, DocumentSort::Date, after.as_ref(), limit).await;
+        let Listing { documents, next } = listed.map_err(|error| match error {
+            ListError::Gone(_) => Problem::invalid(error.to_string()).remedy(error.remedy()),
+            ListError::Store(error) => error.into(),
+        })?;
+        let jobs = items(snapshot, documents).await?;
+        Ok(axum::Json(JobPage { jobs, next: next.map(|next| next.to_string()), paused }))
+    })
+    .await
+}
+
+async fn one(Existing(space): Existing, Named(id): Named) -> Result<axum::Json<JobItem>, Problem> {
+    let snapshot = space.indexing.store.snapshot().await?;
+    let id = DocumentId::from_stored(id);
+    item_of(snapshot.as_ref(), &id).await?.map(axum::Json).ok_or_else(|| no_job(&id))
+}
+
+async fn events(
+    Existing(space): Existing,
+    admitted: Admitted,
+    Params(EventsParams { track_id }): Params<EventsParams>,
+    headers: HeaderMap,
+) -> Result<Response, Problem> {
+    let target = match track_id.as_deref().map(track_of).transpose()? {
+        None => Target::All,
+        Some(track) => {
+            let snapshot = space.indexing.store.snapshot().await?;
+            let known = snapshot.documents_of_tracks(std::slice::from_ref(&track)).await?;
+            if known.iter().all(Vec::is_empty) {
+                return Err(Problem::not_found(format!("no document of run {track}")));
+            }
+            Target::Track(track)
+        }
+    };
+    Ok(Feed::response(space, target, &headers, admitted.turn))
+}
+
+async fn events_of_one(
+    Existing(space): Existing,
+    Named(id): Named,
+    admitted: Admitted,
+    headers: HeaderMap,
+) -> Result<Response, Problem> {
+    let id = DocumentId::from_stored(id);
+    let known = space.indexing.store.snapshot().await?.documents(std::slice::from_ref(&id)).await?;
+    if known.into_iter().flatten().next().is_none() {
+        return Err(no_job(&id));
+    }
+    Ok(Feed::response(space, Target::One(id), &headers, admitted.turn))
+}
+
+async fn cancel(Existing(space): Existing, Named(id): Named) -> Result<axum::Json<JobItem>, Problem> {
+    apart(async move || {
+        let id = DocumentId::from_stored(id);
+        let store = space.indexing.store.as_ref();
+        item_of(store.snapshot().await?.as_ref(), &id).await?.ok_or_else(|| no_job(&id))?;
+        index::cancel(store, std::slice::from_ref(&id)).await?;
+        space.ingest.wake();
+        let item = item_of(store.snapshot().await?.as_ref(), &id).await?;
+        item.map(axum::Json).ok_or_else(|| no_job(&id))
+    })
+    .await
+}
+
+async fn retry(Existing(space): Existing, Named(id): Named) -> Result<axum::Json<JobItem>, Problem> {
+    apart(async move || {
+        let id = DocumentId::from_stored(id);
+        let store = space.indexing.store.as_ref();
+        item_of(store.snapshot().await?.as_ref(), &id).await?.ok_or_else(|| no_job(&id))?;
+        index::retry(&space.indexing, std::slice::from_ref(&id), None).await?;
+        space.ingest.retry(vec![id.clone()]);
+        let item = item_of(store.snapshot().await?.as_ref(), &id).await?;
+        item.map(axum::Json).ok_or_else(|| no_job(&id))
+    })
+    .await
+}
+
+fn track_of(id: &str) -> Result<TrackId, Problem> {
+    TrackId::new(id).map_err(|error| Problem::invalid(error.to_string()))
+}
+
+fn no_job(id: &DocumentId) -> Problem {
+    Problem::not_found(format!("no job {id}"))
+        .remedy(Some("GET /jobs lists all; a job has the id of its document"))
+}
+
+async fn item_of(snapshot: &dyn Snapshot, id: &DocumentId) -> Result<Option<JobItem>, StoreError> {
+    let states = index::states_of(snapshot, std::slice::from_ref(id)).await?;
+    Ok(items(snapshot, states.into_iter().flatten().collect()).await?.into_iter().next())
+}
+
+async fn items(snapshot: &dyn Snapshot, states: Vec<DocumentState>) -> Result<Vec<JobItem>, StoreError> {
+    let ids: Vec<DocumentId> = states.iter().map(|state| state.document.id.clone()).collect();
+    let (jobs, tracks) = (snapshot.jobs(&ids).await?, snapshot.tracks_of(&ids).await?);
+    let known = states.into_iter().zip(jobs).zip(tracks);
+    Ok(known.map(|((state, job), tracks)| JobItem::of(state, job, tracks)).collect())
+}
+
+impl JobItem {
+    fn of(state: DocumentState, job: Option<Job>, tracks: Vec<TrackId>) -> Self {
+        let kind = state.status.kind();
+        let (mut chunks, mut extracted, mut reason) = (None, None, None);
+        match state.status {
+            DocumentStatus::Waiting => {}
+            DocumentStatus::Indexing { extracted: done, chunks: all, .. }
+            | DocumentStatus::Cancelled { extracted: done, chunks: all, .. } => {
+                (chunks, extracted) = (Some(all), Some(done));
+            }
+            DocumentStatus::Ready { chunks: all } => (chunks, extracted) = (Some(all), Some(all)),
+            DocumentStatus::Incomplete { failed, chunks: all, .. } => {
+                (chunks, extracted) = (Some(all), Some(all.saturating_sub(failed)));
+            }
+            DocumentStatus::Failed { reason: why } => reason = Some(why),
+        }
+        let count = |faults: &[(u32, String)]| u32::try_from(faults.len()).unwrap_or(u32::MAX);
+        let lease = job.as_ref().and_then(|job| job.lease.as_ref());
+        Self {
+            id: state.document.id.to_string(),
+            file_path: state.document.source,
+            status: kind.name(),
+            chunks,
+            extracted,
+            failed: count(&state.failed_chunks),
+            damaged: count(&state.damaged_chunks),
+            unsituated: count(&state.unsituated_chunks),
+            reason,
+            attempts: job.as_ref().map_or(0, |job| job.attempts),
+            leased_until: lease.map(|lease| lease.expires_at.to_iso()),
+            created_at: job.map(|job| Timestamp::to_iso(job.created_at)),
+            track_ids: tracks.into_iter().map(|track| track.to_string()).collect(),
+        }
+    }
+}

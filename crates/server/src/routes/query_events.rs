@@ -1,0 +1,195 @@
+//! An answer as server-sent events: what it rests on, the text as it is made, each verified place, what it took, and an end.
+
+use std::sync::Arc;
+use std::time::Instant;
+
+use axum::response::Response;
+use axum::routing::post;
+use graphloom_core::{Call, Usage};
+use graphloom_engine::Engine;
+use graphloom_engine::money::{Money, Prices};
+use graphloom_engine::query::{self, Mode, Question, Retrieval};
+use schemars::JsonSchema;
+use serde::Serialize;
+use serde_json::json;
+
+use super::query::{ReferenceItem, notes, references, seconds};
+use crate::answering::answer_from;
+use crate::apart::apart;
+use crate::guard::Admitted;
+use crate::input::{Existing, Json};
+use crate::lines::{Framing, HEARTBEAT, Lines};
+use crate::place::CitationItem;
+use crate::problem::{Problem, ProblemBody};
+use crate::query_request::QueryRequest;
+use crate::route::{Gives, Load, Route, Takes, schema};
+
+pub(super) const ROUTES: &[Route] = &[Route::post(
+    "/query/events",
+    "An answer as server-sent events: context, delta, citation, usage, and done or error",
+    || post(events),
+)
+.reads()
+.load(Load::Question)
+.takes(Takes::Json(schema::<QueryRequest>))
+.gives(Gives::Events(schema::<AnswerEvent>))];
+
+/// An event of the stream; its name stands in the `event` field, and the data is one of these objects.
+#[derive(Serialize, JsonSchema)]
+#[serde(untagged)]
+#[allow(dead_code, reason = "describes events that are written as they come")]
+enum AnswerEvent {
+    /// `context`, first.
+    Context(ContextEvent),
+    /// `delta`: a piece of the answer. All of them joined are the answer.
+    Delta(Delta),
+    /// `citation`: a place that a number of the answer points to, verified against the bytes.
+    Citation(CitationItem),
+    /// `usage`: what the answer took.
+    Usage(UsageEvent),
+    /// `done`, the last event where all went well.
+    Done(Done),
+    /// `error`, the last event where it did not.
+    Error(ProblemBody),
+}
+
+/// What an answer rests on.
+#[derive(Serialize, JsonSchema)]
+struct ContextEvent {
+    #[schemars(with = "String")]
+    mode: Mode,
+    /// The documents of the context; `null` where they are not wanted.
+    references: Option<Vec<ReferenceItem>>,
+    /// Its passages, in the order of the context.
+    chunks: Vec<ContextChunk>,
+    /// How many entities it describes.
+    entities: usize,
+    /// How many relations it describes.
+    relationships: usize,
+    /// Themes that were searched for.
+    high_level_keywords: Vec<String>,
+    /// Names that were searched for.
+    low_level_keywords: Vec<String>,
+    /// What did not go as asked for.
+    notes: Vec<String>,
+}
+
+/// A passage of the context.
+#[derive(Serialize, JsonSchema)]
+struct ContextChunk {
+    chunk_id: String,
+    reference_id: String,
+}
+
+/// A piece of an answer.
+#[derive(Serialize, JsonSchema)]
+struct Delta {
+    text: String,
+}
+
+/// What an answer took of the models.
+#[derive(Serialize, JsonSchema)]
+struct UsageEvent {
+    calls: usize,
+    prompt_tokens: u64,
+    /// Of these, tokens that came from the provider's prompt cache.
+    cached_prompt_tokens: u64,
+    completion_tokens: u64,
+    /// In the currency of the prices; `null` where the price of a model is not configured.
+    #[schemars(with = "Option<f64>")]
+    cost: Option<Money>,
+}
+
+/// A whole answer.
+#[derive(Serialize, JsonSchema)]
+struct Done {
+    /// The answer, which is what all pieces join to.
+    response: String,
+    /// Whether a model wrote it.
+    llm_generated: bool,
+    /// How many places were given.
+    citations: usize,
+    /// Seconds it took.
+    response_time: f64,
+}
+
+async fn events(
+    Existing(space): Existing,
+    admitted: Admitted,
+    Json(request): Json<QueryRequest>,
+) -> Result<Response, Problem> {
+    let started = Instant::now();
+    let question = request.question(&space.user_prompt_prefix, true)?;
+    let framing = Framing::Named { text: "delta", heartbeat: HEARTBEAT };
+    let (lines, response) = Lines::new(framing, |text| json!({ "text": text }));
+    let lines = Arc::new(lines);
+    let ending = Arc::clone(&lines);
+    // It goes on where the reader leaves: what is asked of a model is paid for, and is remembered for the next time.
+    tokio::spawn(async move {
+        let asked = apart(async move || {
+            let _turn = admitted.turn;
+            write(&space.asking, &space.prices, &question, &lines, started).await
+        });
+        // A panic is a problem too, so that there is always a last event.
+        if let Err(problem) = asked.await {
+            ending.event("error", json!(problem.body()));
+        }
+    });
+    Ok(response)
+}
+
+async fn write(
+    engine: &Engine,
+    prices: &Prices,
+    question: &Question,
+    lines: &Lines,
+    started: Instant,
+) -> Result<(), Problem> {
+    let retrieval = query::retrieve(engine, question).await?;
+    lines.event("context", json!(context(question, &retrieval)));
+    let answered = answer_from(engine, question, &retrieval, &mut |piece| lines.text(piece)).await?;
+    for citation in &answered.citations {
+        lines.event("citation", json!(CitationItem::from(citation)));
+    }
+    lines.event("usage", json!(usage(&answered.calls, prices)));
+    let (citations, response_time) = (answered.citations.len(), seconds(started));
+    let (response, llm_generated) = (answered.text, answered.by_model);
+    lines.event("done", json!(Done { response, llm_generated, citations, response_time }));
+    Ok(())
+}
+
+fn context(question: &Question, retrieval: &Retrieval) -> ContextEvent {
+    let chunk = |found: &query::FoundChunk| ContextChunk {
+        chunk_id: found.chunk.id.to_string(),
+        reference_id: found.reference.to_string(),
+    };
+    ContextEvent {
+        mode: retrieval.mode,
+        references: references(question, retrieval),
+        chunks: retrieval.chunks.iter().map(chunk).collect(),
+        entities: retrieval.entities.len(),
+        relationships: retrieval.relations.len(),
+        high_level_keywords: retrieval.keywords.high_level.clone(),
+        low_level_keywords: retrieval.keywords.low_level.clone(),
+        notes: notes(retrieval),
+    }
+}
+
+fn usage(calls: &[Call], prices: &Prices) -> UsageEvent {
+    let sum = |tokens: fn(&Call) -> u64| calls.iter().map(tokens).sum();
+    let cost = |call: &Call| {
+        let usage = Usage {
+            prompt_tokens: call.prompt_tokens,
+            cached_prompt_tokens: call.cached_prompt_tokens,
+            completion_tokens: call.completion_tokens,
+        };
+        prices.of(&call.model).map(|price| price.of(usage))
+    };
+    UsageEvent {
+        calls: calls.len(),
+        prompt_tokens: sum(|call| call.prompt_tokens),
+        cached_prompt_tokens: sum(|call| call.cached_prompt_tokens),
+        completion_tokens: sum(|call| call.completion_tokens),
+        cost: calls.iter().map(cost).sum(),
+    }
+}

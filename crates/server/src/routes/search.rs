@@ -1,0 +1,151 @@
+//! What a text finds, without an answer and without asking a chat model.
+
+use axum::routing::post;
+use graphloom_core::DocumentFilter;
+use graphloom_engine::query::{self, EntityHit, PassageHit, RelationHit, SearchHits};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use crate::answering::record;
+use crate::apart::apart;
+use crate::input::{Existing, Json};
+use crate::problem::Problem;
+use crate::route::{Gives, Load, Route, Takes, schema};
+
+/// Most hits of each kind.
+const MAX_HITS: usize = 200;
+/// Longest text that is searched for, in bytes.
+const MAX_TEXT: usize = 65_536;
+
+pub(super) const ROUTES: &[Route] = &[Route::post(
+    "/search",
+    "Passages, entities and relations that a text finds, with scores; asks no chat model",
+    || post(search),
+)
+.reads()
+.load(Load::Question)
+.takes(Takes::Json(schema::<SearchRequest>))
+.gives(Gives::Json(schema::<Found>))];
+
+/// What to look for.
+#[derive(Deserialize, JsonSchema)]
+struct SearchRequest {
+    /// The text.
+    query: String,
+    /// Most hits of each kind, 1 to 200.
+    #[serde(default = "ten")]
+    top_k: usize,
+    /// The documents that take part, as for questions.
+    #[schemars(with = "Option<Value>")]
+    filter: Option<DocumentFilter>,
+}
+
+fn ten() -> usize {
+    10
+}
+
+/// What was found, best first. Scores compare only within one list.
+#[derive(Serialize, JsonSchema)]
+struct Found {
+    passages: Vec<Passage>,
+    entities: Vec<FoundEntity>,
+    relationships: Vec<FoundRelation>,
+}
+
+#[derive(Serialize, JsonSchema)]
+struct Passage {
+    chunk_id: String,
+    document: String,
+    file_path: String,
+    title: String,
+    /// First and last byte after it, in the document's text.
+    span: [u64; 2],
+    /// First and last line, from 1.
+    lines: [u32; 2],
+    lines_match_source: bool,
+    /// The pages, slides or sheets it stands on.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    place: Option<String>,
+    content: String,
+    score: f64,
+}
+
+#[derive(Serialize, JsonSchema)]
+struct FoundEntity {
+    entity_name: String,
+    entity_type: String,
+    description: String,
+    score: f64,
+}
+
+#[derive(Serialize, JsonSchema)]
+struct FoundRelation {
+    src_id: String,
+    tgt_id: String,
+    description: String,
+    keywords: String,
+    weight: f64,
+    score: f64,
+}
+
+async fn search(
+    Existing(space): Existing,
+    Json(SearchRequest { query, top_k, filter }): Json<SearchRequest>,
+) -> Result<axum::Json<Found>, Problem> {
+    if !(1..=MAX_HITS).contains(&top_k) {
+        return Err(Problem::invalid(format!("top_k is from 1 to {MAX_HITS}")));
+    }
+    if query.len() > MAX_TEXT {
+        let what = format!("query: {} bytes are more than the {MAX_TEXT} that are taken", query.len());
+        return Err(Problem::invalid(what));
+    }
+    apart(async move || {
+        let engine = &space.asking;
+        let hits = query::search(engine, &query, top_k, filter.as_ref()).await?;
+        record(engine, [&hits.spent]).await;
+        Ok(axum::Json(hits.into()))
+    })
+    .await
+}
+
+impl From<SearchHits> for Found {
+    fn from(hits: SearchHits) -> Self {
+        Self {
+            passages: hits.passages.into_iter().map(Passage::from).collect(),
+            entities: hits.entities.into_iter().map(FoundEntity::from).collect(),
+            relationships: hits.relations.into_iter().map(FoundRelation::from).collect(),
+        }
+    }
+}
+
+impl From<PassageHit> for Passage {
+    fn from(hit: PassageHit) -> Self {
+        Self {
+            chunk_id: hit.chunk.id.to_string(),
+            document: hit.chunk.document.to_string(),
+            file_path: hit.source,
+            title: hit.title,
+            span: [hit.chunk.span.start, hit.chunk.span.end],
+            lines: [hit.lines.0, hit.lines.1],
+            lines_match_source: hit.lines_match_source,
+            place: hit.place.map(|place| place.to_string()),
+            content: hit.chunk.text,
+            score: hit.score,
+        }
+    }
+}
+
+impl From<EntityHit> for FoundEntity {
+    fn from(EntityHit { entity, score }: EntityHit) -> Self {
+        let graphloom_core::Entity { name, kind, description, .. } = entity;
+        Self { entity_name: name, entity_type: kind, description, score }
+    }
+}
+
+impl From<RelationHit> for FoundRelation {
+    fn from(RelationHit { relation, ends: [src_id, tgt_id], score }: RelationHit) -> Self {
+        let graphloom_core::Relation { description, keywords, weight, .. } = relation;
+        Self { src_id, tgt_id, description, keywords: keywords.join(","), weight, score }
+    }
+}

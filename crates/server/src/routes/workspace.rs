@@ -1,0 +1,254 @@
+//! A workspace as a whole: what it cost, its graph for other programs, and the hash of its state.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::io;
+
+use axum::body::Body;
+use axum::http::{HeaderValue, header};
+use axum::response::Response;
+use axum::routing::get;
+use graphloom_core::{DumpError, DumpHash, write_dump};
+use graphloom_engine::export::{ExportError, ExportFormat, ExportPart, export};
+use graphloom_engine::money::{CostBy, CostGroup, Spent, spending};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use tokio::sync::oneshot;
+
+use crate::apart::apart;
+use crate::guard::Admitted;
+use crate::input::{Existing, Params};
+use crate::pipe::pipe;
+use crate::problem::{Problem, chain};
+use crate::route::{Gives, Load, Route, Takes, schema};
+
+pub(super) const ROUTES: &[Route] = &[
+    Route::get("/cost", "What model calls cost, out of the ledger", || get(cost))
+        .reads()
+        .load(Load::Whole)
+        .takes(Takes::Query(schema::<CostParams>))
+        .gives(Gives::Json(schema::<Cost>)),
+    Route::get("/export", "The graph for other programs, sent as it is read", || get(export_graph))
+        .reads()
+        .load(Load::Whole)
+        .takes(Takes::Query(schema::<ExportParams>))
+        .gives(Gives::Media(&["application/x-ndjson", "text/csv", "application/xml", "text/plain"])),
+    Route::get("/dump/hash", "The hash of the canonical state: equal where evidence and views are", || {
+        get(hash)
+    })
+    .reads()
+    .load(Load::Whole)
+    .gives(Gives::Json(schema::<StateHash>)),
+];
+
+#[derive(Deserialize, JsonSchema)]
+struct CostParams {
+    /// What to add up by: `role`, `model`, `document`, `day`, several separated by commas.
+    #[serde(default = "role_and_model")]
+    by: String,
+}
+
+fn role_and_model() -> String {
+    "role,model".to_owned()
+}
+
+/// The ledger, added up.
+#[derive(Serialize, JsonSchema)]
+struct Cost {
+    /// Days in order, else the dearest first.
+    rows: Vec<CostRow>,
+    total: CostRow,
+    /// Models without a configured price.
+    unpriced: BTreeSet<String>,
+}
+
+/// What calls of one group cost together. What was not asked to add up by is left out.
+#[derive(Serialize, JsonSchema)]
+struct CostRow {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    day: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    role: Option<&'static str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    model: Option<String>,
+    /// The document's source; its id where it is not there any more.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    document: Option<String>,
+    calls: u64,
+    /// Of these, calls that were not answered.
+    failed: u64,
+    prompt_tokens: u64,
+    /// Of these, tokens that came from the provider's prompt cache.
+    cached_prompt_tokens: u64,
+    completion_tokens: u64,
+    /// Of the models whose price is configured, in the currency of the prices.
+    #[schemars(with = "f64")]
+    cost: graphloom_engine::money::Money,
+    /// Calls of models without a configured price.
+    unpriced_calls: u64,
+}
+
+impl From<Spent> for CostRow {
+    fn from(spent: Spent) -> Self {
+        let CostGroup { day, role, model, document } = spent.group;
+        Self {
+            day,
+            role: role.map(|role| role.name()),
+            model,
+            document,
+            calls: spent.calls,
+            failed: spent.failed,
+            prompt_tokens: spent.prompt_tokens,
+            cached_prompt_tokens: spent.cached_prompt_tokens,
+            completion_tokens: spent.completion_tokens,
+            cost: spent.cost,
+            unpriced_calls: spent.unpriced_calls,
+        }
+    }
+}
+
+/// In which form a graph is written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+enum Format {
+    /// One JSON object a line.
+    #[default]
+    Jsonl,
+    /// Comma-separated values, one table: `only` names it.
+    Csv,
+    /// XML for graph programs.
+    Graphml,
+    /// Statements for graph databases.
+    Cypher,
+}
+
+#[derive(Deserialize, JsonSchema)]
+struct ExportParams {
+    #[serde(default)]
+    format: Format,
+    /// `entities`, `relations`, `chunks`, several separated by commas; all where it is left out.
+    only: Option<String>,
+}
+
+#[derive(Serialize, JsonSchema)]
+struct StateHash {
+    /// Two workspaces of equal hashes hold the same evidence and the same views.
+    hash: String,
+    /// Lines of the dump that was hashed.
+    lines: u64,
+}
+
+async fn cost(
+    Existing(space): Existing,
+    Params(CostParams { by }): Params<CostParams>,
+) -> Result<axum::Json<Cost>, Problem> {
+    let by = chosen("by", &by, CostBy::ALL.map(|by| (by.name(), by)))?.into_iter().collect();
+    apart(async move || {
+        let snapshot = space.indexing.store.snapshot().await?;
+        let spending = spending(snapshot.as_ref(), &by, &space.prices).await?;
+        Ok(axum::Json(Cost {
+            rows: spending.rows.into_iter().map(CostRow::from).collect(),
+            total: spending.total.into(),
+            unpriced: spending.unpriced,
+        }))
+    })
+    .await
+}
+
+async fn export_graph(
+    Existing(space): Existing,
+    admitted: Admitted,
+    Params(ExportParams { format, only }): Params<ExportParams>,
+) -> Result<Response, Problem> {
+    let parts = match &only {
+        None => ExportPart::ALL.to_vec(),
+        Some(only) => chosen("only", only, ExportPart::ALL.map(|part| (part.name(), part)))?,
+    };
+    if format == Format::Csv && parts.len() > 1 {
+        let what = "several tables of comma-separated values do not fit one answer";
+        return Err(Problem::invalid(what).remedy(Some("name one, such as only=entities")));
+    }
+    let (format, kind, ending) = match format {
+        Format::Jsonl => (ExportFormat::JsonLines, "application/x-ndjson", "jsonl"),
+        Format::Csv => (ExportFormat::Csv, "text/csv; charset=utf-8", "csv"),
+        Format::Graphml => (ExportFormat::GraphMl, "application/xml", "graphml"),
+        Format::Cypher => (ExportFormat::Cypher, "text/plain; charset=utf-8", "cypher"),
+    };
+    // A workspace's name is safe in a file's name and in a header.
+    let file = format!("attachment; filename=\"{}.{ending}\"", space.id);
+    let (begun, begins) = oneshot::channel::<()>();
+    let (mut out, body) = pipe();
+    let writing = tokio::spawn(apart(async move || {
+        let _turn = admitted.turn;
+        let snapshot = space.indexing.store.snapshot().await?;
+        // Whoever asked may have left; then the first write says so.
+        let _ = begun.send(());
+        if let Err(error) = write(snapshot.as_ref(), format, &parts, &mut out).await {
+            tracing::warn!(error = chain(&error), "an export ended early");
+            return Ok(());
+        }
+        if let Err(error) = out.finish() {
+            tracing::warn!(%error, "an export ended early");
+        }
+        Ok(())
+    }));
+    if begins.await.is_err() {
+        // It failed before the first byte, so there is still a status to say so.
+        let failed = || Problem::internal(&io::Error::other("an export did not begin"));
+        return Err(writing.await.ok().and_then(Result::err).unwrap_or_else(failed));
+    }
+    Ok(answer(body, kind, &file))
+}
+
+async fn write(
+    snapshot: &dyn graphloom_core::Snapshot,
+    format: ExportFormat,
+    parts: &[ExportPart],
+    out: &mut crate::pipe::PipeWriter,
+) -> Result<(), ExportError> {
+    export(snapshot, None, format, parts, out).await.map(|_| ())
+}
+
+fn answer(body: Body, kind: &'static str, file: &str) -> Response {
+    let mut response = Response::new(body);
+    let headers = response.headers_mut();
+    headers.insert(header::CONTENT_TYPE, HeaderValue::from_static(kind));
+    if let Ok(file) = HeaderValue::from_str(file) {
+        headers.insert(header::CONTENT_DISPOSITION, file);
+    }
+    response
+}
+
+async fn hash(Existing(space): Existing) -> Result<axum::Json<StateHash>, Problem> {
+    apart(async move || {
+        let snapshot = space.indexing.store.snapshot().await?;
+        let DumpHash { hash, lines } =
+            write_dump(snapshot.as_ref(), &mut io::sink()).await.map_err(|error| match error {
+                DumpError::Store(error) => Problem::from(error),
+                DumpError::Write(error) => Problem::internal(&error),
+            })?;
+        Ok(axum::Json(StateHash { hash, lines }))
+    })
+    .await
+}
+
+/// What a list of names, separated by commas, chooses among `known`; in their order, each once.
+fn chosen<T, const N: usize>(
+    field: &str,
+    names: &str,
+    known: [(&'static str, T); N],
+) -> Result<Vec<T>, Problem> {
+    let expected = known.iter().map(|(name, _)| *name).collect::<Vec<_>>().join(", ");
+    let mut by_name: BTreeMap<&str, bool> = known.iter().map(|(name, _)| (*name, false)).collect();
+    for name in names.split(',').map(str::trim).filter(|name| !name.is_empty()) {
+        let wanted = by_name.get_mut(name).ok_or_else(|| {
+            Problem::invalid(format!("{field} names {name:?}, which is none of {expected}"))
+        })?;
+        *wanted = true;
+    }
+    let wanted: Vec<T> =
+        known.into_iter().filter(|(name, _)| by_name.get(name) == Some(&true)).map(|(_, it)| it).collect();
+    match wanted.is_empty() {
+        true => Err(Problem::invalid(format!("{field} names none of {expected}"))),
+        false => Ok(wanted),
+    }
+}

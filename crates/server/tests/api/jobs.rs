@@ -1,0 +1,233 @@
+//! Jobs, and following them.
+
+use std::time::Duration;
+
+use graphloom_core::Timestamp;
+use graphloom_server::{Limits, Right};
+use serde_json::{Value, json};
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::TcpStream;
+
+use crate::support::{Answer, PANICKING, REFUSED, Request, Running, UNREACHABLE, read_answer};
+
+/// An event as it came.
+#[derive(Debug, Clone)]
+pub(crate) struct Event {
+    pub(crate) id: String,
+    pub(crate) name: String,
+    pub(crate) data: Value,
+}
+
+/// The events of a whole stream.
+pub(crate) fn events(answer: &Answer) -> Vec<Event> {
+    assert_eq!((answer.status, answer.headers["content-type"].as_str()), (200, "text/event-stream"));
+    assert!(answer.body.ends_with("\n\n"), "{answer:?}");
+    let field = |block: &str, name: &str| {
+        let lines = block.lines().filter_map(|line| line.strip_prefix(name)?.strip_prefix(": "));
+        lines.collect::<String>()
+    };
+    let blocks = answer.body.split("\n\n").filter(|block| block.contains("data: "));
+    let event = |block: &str| Event {
+        id: field(block, "id"),
+        name: field(block, "event"),
+        data: serde_json::from_str(&field(block, "data")).expect("JSON"),
+    };
+    blocks.map(event).collect()
+}
+
+async fn add(server: &Running, name: &str, text: &str) -> String {
+    let added = server.post("/documents/text", json!({ "text": text, "file_source": name })).await.ok();
+    added["track_id"].as_str().expect("a track").to_owned()
+}
+
+#[tokio::test]
+async fn a_run_is_followed_to_its_end_and_again_from_any_event_on() {
+    let server = Running::start().await;
+    let track = add(&server, "a.md", "Tobias Renn lives in Weirholm.").await;
+    let path = format!("/jobs/events?track_id={track}");
+    let seen = events(&server.get(&path).await);
+    assert_eq!(seen[0].name, "state");
+    let end = seen.last().expect("an end");
+    assert_eq!((end.name.as_str(), &end.data["reason"]), ("end", &json!("done")));
+    assert_eq!(end.data["status_counts"], json!({ "ready": 1 }));
+
+    // Everything that is kept, from the first event of this log on.
+    let first = format!("{}-0", end.id.split('-').next().expect("a name"));
+    let all = events(&server.send(Request::get(&path).header("last-event-id", &first)).await);
+    let names: Vec<&str> = all.iter().map(|event| event.name.as_str()).collect();
+    assert_eq!((names.first(), names.last()), (Some(&"accepted"), Some(&"end")), "{names:?}");
+    assert!(names.contains(&"finished") && !names.contains(&"state"), "{names:?}");
+    let after = all.iter().position(|event| event.name == "finished").expect("it finished");
+    let again = Request::get(&path).header("last-event-id", &all[after - 1].id);
+    let rest: Vec<String> = events(&server.send(again).await).into_iter().map(|event| event.name).collect();
+    assert_eq!(rest, names[after..]);
+
+    let lost = Request::get(&path).header("last-event-id", "elsewhere-7");
+    let names: Vec<String> = events(&server.send(lost).await).into_iter().map(|event| event.name).collect();
+    assert_eq!(names, ["missed", "state", "end"]);
+    server.get("/jobs/events?track_id=nothing").await.problem(404);
+    server.get("/jobs/events?track_id=not%20a%20track").await.problem(422);
+}
+
+#[tokio::test]
+async fn jobs_are_listed_by_status_and_run_page_by_page() {
+    let server = Running::start().await;
+    for name in ["a.md", "b.md", "c.md"] {
+        server.add("", name, &format!("Tobias Renn wrote {name}.")).await;
+    }
+    let (mut listed, mut after) = (Vec::new(), String::new());
+    loop {
+        let page = server.get(&format!("/jobs?limit=2{after}")).await.ok();
+        listed.extend(page["jobs"].as_array().expect("jobs").clone());
+        match page["next"].as_str() {
+            Some(next) => after = format!("&after={next}"),
+            None => break,
+        }
+    }
+    let mut names: Vec<&str> = listed.iter().filter_map(|job| job["file_path"].as_str()).collect();
+    names.sort_unstable();
+    assert_eq!(names, ["a.md", "b.md", "c.md"]);
+    assert!(listed.iter().all(|job| job["status"] == "ready" && job["chunks"] == 1), "{listed:?}");
+    assert_eq!(server.get("/jobs?status=failed,cancelled").await.ok()["jobs"], json!([]));
+    let track = listed[0]["track_ids"][0].as_str().expect("a track");
+    let of_track = server.get(&format!("/jobs?track_id={track}")).await.ok();
+    assert_eq!(of_track["jobs"], json!([listed[0]]));
+    assert_eq!(server.get("/jobs?track_id=none").await.ok()["jobs"], json!([]));
+
+    let id = listed[0]["id"].as_str().expect("an id");
+    assert_eq!(server.get(&format!("/jobs/{id}")).await.ok(), listed[0]);
+    let ended = events(&server.get(&format!("/jobs/{id}/events")).await);
+    assert_eq!(ended.last().expect("an end").data["job"], listed[0]);
+    for action in ["cancel", "retry"] {
+        let job = server.send(Request::new("POST", &format!("/jobs/{id}/{action}"))).await.ok();
+        assert_eq!((&job["id"], &job["status"]), (&json!(id), &json!("ready")), "{action}: nothing to do");
+        server.send(Request::new("POST", &format!("/jobs/doc-0/{action}"))).await.problem(404);
+    }
+    for path in ["/jobs/doc-0", "/jobs/doc-0/events"] {
+        server.get(path).await.problem(404);
+    }
+    for query in ["status=lost", "limit=0", "limit=201", "after=doc-0", "track_id=%20"] {
+        server.get(&format!("/jobs?{query}")).await.problem(422);
+    }
+}
+
+/// A stream that is read as it comes.
+struct Following {
+    stream: TcpStream,
+    read: Vec<u8>,
+}
+
+impl Following {
+    async fn start(server: &Running, path: &str, key: Option<&str>) -> Self {
+        let mut stream = TcpStream::connect(server.address).await.expect("connected");
+        let key = key.map(|key| format!("x-api-key: {key}\r\n")).unwrap_or_default();
+        let head =
+            format!("GET {path} HTTP/1.1\r\nhost: {}\r\nconnection: close\r\n{key}\r\n", server.address);
+        stream.write_all(head.as_bytes()).await.expect("written");
+        Self { stream, read: Vec::new() }
+    }
+
+    /// Reads until these words have come.
+    async fn until(&mut self, words: &str) {
+        let reading = async {
+            while !String::from_utf8_lossy(&self.read).contains(words) {
+                let mut buffer = [0; 4096];
+                let read = self.stream.read(&mut buffer).await.expect("read");
+                assert!(read > 0, "ended without {words:?}: {}", String::from_utf8_lossy(&self.read));
+                self.read.extend_from_slice(&buffer[..read]);
+            }
+        };
+        tokio::time::timeout(Duration::from_secs(60), reading).await.expect("in time");
+    }
+
+    async fn ends(&mut self) -> bool {
+        let mut rest = Vec::new();
+        let reading = self.stream.read_to_end(&mut rest);
+        tokio::time::timeout(Duration::from_secs(60), reading).await.is_ok()
+    }
+}
+
+#[tokio::test]
+async fn whoever_follows_everything_hears_of_it_and_of_the_end_of_the_server() {
+    let server = Running::start().await;
+    let mut following = Following::start(&server, "/jobs/events", None).await;
+    following.until("event: state").await;
+    add(&server, "a.md", "Tobias Renn lives in Weirholm.").await;
+    following.until("event: accepted").await;
+    following.until("event: finished").await;
+    let stopping = tokio::spawn(server.stop());
+    following.until("\"reason\":\"stopped\"").await;
+    assert!(following.ends().await);
+    stopping.await.expect("it stops with readers there");
+}
+
+#[tokio::test]
+async fn a_job_that_is_taken_away_while_it_is_followed_ends_its_stream() {
+    let server = Running::start().await;
+    server.add("", "a.md", "Tobias Renn lives in Weirholm.").await;
+    server.pause().await;
+    for (name, change, reason) in [
+        ("b.md", "cancel", "\"reason\":\"cancelled\""),
+        ("c.md", "cancel_pipeline", "\"reason\":\"cancelled\""),
+        ("d.md", "remove", "\"reason\":\"removed\""),
+    ] {
+        let track = add(&server, name, &format!("Maren Oskoldt wrote {name}.")).await;
+        let jobs = server.get(&format!("/jobs?track_id={track}")).await.ok();
+        assert_eq!((&jobs["paused"], &jobs["jobs"][0]["status"]), (&json!(true), &json!("waiting")));
+        let id = jobs["jobs"][0]["id"].as_str().expect("an id").to_owned();
+        let mut following = Following::start(&server, &format!("/jobs/{id}/events"), None).await;
+        following.until("event: state").await;
+        let change = match change {
+            "cancel" => Request::new("POST", &format!("/jobs/{id}/cancel")),
+            "cancel_pipeline" => Request::new("POST", "/documents/cancel_pipeline"),
+            _ => Request::delete("/documents/delete_document", json!({ "doc_ids": [id] })),
+        };
+        server.send(change).await.ok();
+        following.until(reason).await;
+        assert!(following.ends().await);
+    }
+}
+
+#[tokio::test]
+async fn work_that_fails_ends_its_stream_with_the_reason() {
+    for (text, will_retry) in [(REFUSED, false), (UNREACHABLE, true), (PANICKING, true)] {
+        let server = Running::start().await;
+        let mut following = Following::start(&server, "/jobs/events", None).await;
+        following.until("event: state").await;
+        let track = add(&server, "failing.md", &format!("This is {text}.")).await;
+        let first = String::from_utf8_lossy(&following.read).into_owned();
+        let first = first.split("\nid: ").nth(1).and_then(|rest| rest.lines().next()).expect("an id");
+        let path = format!("/jobs/events?track_id={track}");
+        let seen = events(&server.send(Request::get(&path).header("last-event-id", first)).await);
+        let end = seen.last().expect("an end");
+        assert_eq!((end.name.as_str(), &end.data["reason"]), ("end", &json!("failed")), "{text}: {seen:?}");
+        assert_eq!(end.data["will_retry"], will_retry, "{text}: {seen:?}");
+        let why = if text == PANICKING { "panicked" } else { "as the test wants it" };
+        assert!(end.data.to_string().contains(why), "{text}: {seen:?}");
+    }
+}
+
+#[tokio::test]
+async fn streams_are_counted_and_too_many_are_told_to_come_back() {
+    let limits = Limits { streams: 1, turn: Duration::from_millis(20), ..Limits::default() };
+    let server = Running::start_with(limits).await;
+    let key = server.key(Right::Read, &[]);
+    let mut first = Following::start(&server, "/jobs/events", Some(&key)).await;
+    first.until("event: state").await;
+    let mut second = Following::start(&server, "/jobs/events", Some(&key)).await;
+    read_answer(&mut second.stream).await.problem(429);
+    drop(first);
+    // The place is free once the server has noticed.
+    let until = tokio::time::Instant::now() + Duration::from_secs(60);
+    loop {
+        let mut next = Following::start(&server, "/jobs/events", Some(&key)).await;
+        let mut buffer = [0; 12];
+        next.stream.read_exact(&mut buffer).await.expect("a status");
+        if buffer.ends_with(b"200") {
+            break;
+        }
+        assert!(tokio::time::Instant::now() < until, "the place is not given back");
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    }
+    server.access().change(|access| access.revoke_key("test", Timestamp(2))).expect("revoked");
+}

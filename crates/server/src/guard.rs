@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use axum::body::Body;
 use axum::extract::{Request, State};
-use axum::http::{HeaderMap, Uri, header};
+use axum::http::{HeaderMap, HeaderValue, Uri, header};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
 use graphloom_core::WorkspaceId;
@@ -22,6 +22,11 @@ use crate::route::{Load, Method, Needs, Route};
 pub(crate) const WORKSPACE_HEADER: &str = "lightrag-workspace";
 /// Names it in the path: `/w/NAME/...`.
 const WORKSPACE_PREFIX: &str = "/w/";
+
+/// Carries a token that takes the place of the one that was shown [LightRAG].
+pub(crate) const NEW_TOKEN: &str = "x-new-token";
+/// Routes that are asked over and over, which bring no new token [LightRAG].
+const POLLED: [&str; 3] = ["/health", "/documents/paginated", "/documents/pipeline_status"];
 
 /// What the guard found out, for the handler and the log.
 #[derive(Debug, Clone)]
@@ -69,11 +74,23 @@ pub(crate) async fn guard(
         Ok(admitted) => admitted,
         Err(problem) => return problem.into_response(),
     };
+    let renewed = renewed(&app, route, &request);
     request.extensions_mut().insert(admitted.clone());
     let request = request.map(|body| Body::new(Limited::new(body, route.max_body)));
     let mut response = next.run(request).await;
+    if let Some(token) = renewed.and_then(|token| HeaderValue::from_str(&token).ok()) {
+        response.headers_mut().insert(NEW_TOKEN, token);
+    }
     response.extensions_mut().insert(Admitted { turn: None, ..admitted });
     response
+}
+
+/// A token in place of the one that was shown. Pages ask some routes every few seconds; a new one each time is of no use.
+fn renewed(app: &App, route: &'static Route, request: &Request) -> Option<String> {
+    if POLLED.contains(&route.path) {
+        return None;
+    }
+    app.access.read().ok()?.renewed(shown(request.headers()), now())
 }
 
 /// Who asks, of which workspace, and whether that is allowed and small enough.
@@ -127,10 +144,12 @@ fn identify(app: &App, access: &Access, route: &'static Route, request: &Request
         check_local(app, route, request)?;
         return Ok(Caller { name: "local".to_owned(), grant: Grant::ALL });
     }
-    let headers = request.headers();
+    access.identify(shown(request.headers()), now()).map_err(|not| refuse(access, route, not))
+}
+
+fn shown(headers: &HeaderMap) -> Shown<'_> {
     let bearer = text(headers, header::AUTHORIZATION.as_str()).and_then(bearer_of);
-    let shown = Shown { key: text(headers, "x-api-key").filter(|key| !key.is_empty()), bearer };
-    access.identify(shown, now()).map_err(|not| refuse(access, route, not))
+    Shown { key: text(headers, "x-api-key").filter(|key| !key.is_empty()), bearer }
 }
 
 /// In the words and with the status at which LightRAG's clients ask for a key (403) or a login (401). Those of other

@@ -9,11 +9,14 @@ use axum::http::{HeaderMap, StatusCode, header};
 use bytes::Bytes;
 use http_body_util::{BodyExt, LengthLimitError};
 use serde::de::DeserializeOwned;
+use serde_json::error::Category;
+use serde_json::{Value, json};
+use serde_path_to_error::Segment;
 
 use crate::app::App;
 use crate::guard::Admitted;
 use crate::host::Missing;
-use crate::problem::Problem;
+use crate::problem::{Fault, Problem};
 use crate::routes::max_body_of;
 use crate::space::Space;
 
@@ -29,10 +32,7 @@ impl<T: DeserializeOwned> FromRequest<App> for Json<T> {
             let what = "the body must be JSON, sent with Content-Type: application/json";
             return Err(Problem::new(StatusCode::UNSUPPORTED_MEDIA_TYPE, what));
         }
-        let bytes = read(request, app).await?;
-        serde_json::from_slice(&bytes)
-            .map(Self)
-            .map_err(|error| Problem::invalid(format!("the body cannot be read: {error}")))
+        parse(&read(request, app).await?).map(Self)
     }
 }
 
@@ -45,10 +45,7 @@ impl<T: DeserializeOwned> FromRequest<App> for AnyJson<T> {
     type Rejection = Problem;
 
     async fn from_request(request: Request, app: &App) -> Result<Self, Problem> {
-        let bytes = read(request, app).await?;
-        serde_json::from_slice(&bytes)
-            .map(Self)
-            .map_err(|error| Problem::invalid(format!("the body cannot be read: {error}")))
+        parse(&read(request, app).await?).map(Self)
     }
 }
 
@@ -69,8 +66,9 @@ impl<T: DeserializeOwned> FromRequest<App> for Form<T> {
             .header(header::CONTENT_TYPE, "application/x-www-form-urlencoded")
             .body(Body::from(bytes))
             .map_err(|error| Problem::invalid(error.to_string()))?;
-        let axum::Form(form) =
-            axum::Form::from_request(form, app).await.map_err(|error| Problem::invalid(error.body_text()))?;
+        let axum::Form(form) = axum::Form::from_request(form, app)
+            .await
+            .map_err(|error| fault_of("body", &error.body_text()))?;
         Ok(Self(form))
     }
 }
@@ -84,7 +82,7 @@ impl<T: DeserializeOwned + Send> FromRequestParts<App> for Params<T> {
     async fn from_request_parts(parts: &mut Parts, app: &App) -> Result<Self, Problem> {
         let Query(params) = Query::from_request_parts(parts, app)
             .await
-            .map_err(|error| Problem::invalid(error.body_text()))?;
+            .map_err(|error| fault_of("query", &error.body_text()))?;
         Ok(Self(params))
     }
 }
@@ -139,6 +137,52 @@ fn admitted(parts: &Parts) -> Result<&Admitted, Problem> {
     // Every route has its guard, which puts it there.
     let missing = || Problem::forbidden("nobody was asked whether this is allowed");
     parts.extensions.get::<Admitted>().ok_or_else(missing)
+}
+
+/// A value from JSON; an error says at which field it cannot be read.
+fn parse<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, Problem> {
+    let mut reader = serde_json::Deserializer::from_slice(bytes);
+    let value = serde_path_to_error::deserialize(&mut reader).map_err(|error| {
+        let mut loc = vec![json!("body")];
+        for segment in error.path() {
+            match segment {
+                Segment::Seq { index } => loc.push(json!(index)),
+                Segment::Map { key } => loc.push(json!(key)),
+                Segment::Enum { variant } => loc.push(json!(variant)),
+                Segment::Unknown => {}
+            }
+        }
+        let error = error.into_inner();
+        match error.classify() {
+            Category::Data => fault(loc, error.to_string()),
+            Category::Syntax | Category::Eof | Category::Io => no_json(&error),
+        }
+    })?;
+    reader.end().map_err(|error| no_json(&error))?;
+    Ok(value)
+}
+
+fn no_json(error: &serde_json::Error) -> Problem {
+    let (loc, msg) = (vec![json!("body")], format!("the body is no JSON: {error}"));
+    Problem::faulty(Fault { kind: "json_invalid", loc, msg })
+}
+
+/// A fault at a place, or at the field below it that is missing.
+fn fault(mut loc: Vec<Value>, msg: String) -> Problem {
+    let missing = msg.strip_prefix("missing field `").and_then(|rest| rest.split('`').next());
+    let kind = if missing.is_some() { "missing" } else { "value_error" };
+    loc.extend(missing.map(|field| json!(field)));
+    Problem::faulty(Fault { kind, loc, msg })
+}
+
+/// The fault in what a form or the part after the question mark could not be read for: `...: field: reason`.
+fn fault_of(place: &str, text: &str) -> Problem {
+    let reason = text.split_once(": ").map_or(text, |(_, reason)| reason);
+    let is_field = |name: &str| name.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_');
+    match reason.split_once(": ").filter(|(name, _)| is_field(name)) {
+        Some((name, reason)) => fault(vec![json!(place), json!(name)], reason.to_owned()),
+        None => fault(vec![json!(place)], reason.to_owned()),
+    }
 }
 
 /// The whole body, within its limits of size and time.

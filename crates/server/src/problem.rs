@@ -11,6 +11,7 @@ use graphloom_engine::index::IndexError;
 use graphloom_engine::query::QueryError;
 use schemars::JsonSchema;
 use serde::Serialize;
+use serde_json::Value;
 
 use crate::host::HostError;
 
@@ -19,6 +20,7 @@ use crate::host::HostError;
 pub(crate) struct Problem {
     status: StatusCode,
     detail: String,
+    faults: Vec<Fault>,
     remedy: Option<String>,
     retry_after: Option<Duration>,
     authenticate: bool,
@@ -34,22 +36,67 @@ pub(crate) struct ProblemBody {
     title: String,
     /// The status.
     status: u16,
-    /// What is wrong.
-    detail: String,
+    /// What is wrong: a sentence, or where the request itself cannot be read, a list of its faults.
+    detail: Detail,
     /// What can be done about it.
     #[serde(skip_serializing_if = "Option::is_none")]
     remedy: Option<String>,
 }
 
+/// What is wrong, in the two forms that LightRAG's clients read.
+#[derive(Serialize, JsonSchema)]
+#[serde(untagged)]
+enum Detail {
+    Words(String),
+    Faults(Vec<Fault>),
+}
+
+/// A fault of what a request brings.
+#[derive(Debug, Clone, Serialize, JsonSchema)]
+pub(crate) struct Fault {
+    /// `missing`, `json_invalid` or `value_error`.
+    #[serde(rename = "type")]
+    pub(crate) kind: &'static str,
+    /// Where it is: `body` or `query`, then names of fields and positions in lists.
+    #[schemars(with = "Vec<FaultPlace>")]
+    pub(crate) loc: Vec<Value>,
+    /// What is wrong.
+    pub(crate) msg: String,
+}
+
+/// A name, or a position in a list.
+#[derive(JsonSchema)]
+#[serde(untagged)]
+#[allow(dead_code, reason = "describes values that come as JSON already")]
+enum FaultPlace {
+    Name(String),
+    Position(u64),
+}
+
 impl Problem {
     /// A problem of this status.
     pub(crate) fn new(status: StatusCode, detail: impl Into<String>) -> Self {
-        Self { status, detail: detail.into(), remedy: None, retry_after: None, authenticate: false }
+        Self {
+            status,
+            detail: detail.into(),
+            faults: Vec::new(),
+            remedy: None,
+            retry_after: None,
+            authenticate: false,
+        }
     }
 
     /// The request is understood and its values cannot be taken.
     pub(crate) fn invalid(detail: impl Into<String>) -> Self {
         Self::new(StatusCode::UNPROCESSABLE_ENTITY, detail)
+    }
+
+    /// What a request brings cannot be read.
+    pub(crate) fn faulty(fault: Fault) -> Self {
+        let parts =
+            fault.loc.iter().map(|part| part.as_str().map_or_else(|| part.to_string(), str::to_owned));
+        let place = parts.collect::<Vec<_>>().join(".");
+        Self { faults: vec![fault.clone()], ..Self::invalid(format!("{place}: {}", fault.msg)) }
     }
 
     /// The request cannot be meant so.
@@ -115,7 +162,10 @@ impl Problem {
             kind: "about:blank".to_owned(),
             title: self.status.canonical_reason().unwrap_or("Error").to_owned(),
             status: self.status.as_u16(),
-            detail: self.detail.clone(),
+            detail: match self.faults.is_empty() {
+                true => Detail::Words(self.detail.clone()),
+                false => Detail::Faults(self.faults.clone()),
+            },
             remedy: self.remedy.clone(),
         }
     }

@@ -129,6 +129,14 @@ impl Access {
         Ok(Caller { name: format!("user {}", user.name), grant: user.grant.clone() })
     }
 
+    /// A token in place of the one that is shown, where most of its time is over.
+    pub(crate) fn renewed(&self, shown: Shown<'_>, now: Timestamp) -> Option<String> {
+        match shown {
+            Shown { key: None, bearer: Some(token) } => token::renewed(self, token, now),
+            Shown { key: Some(_), .. } | Shown { bearer: None, .. } => None,
+        }
+    }
+
     fn key(&self, shown: &str) -> Option<Caller> {
         let key = key::find(&self.keys, shown)?;
         Some(Caller { name: format!("key {}", key.id), grant: key.grant.clone() })

@@ -44,6 +44,17 @@ pub(super) fn sign(access: &Access, user: &UserRecord, now: Timestamp) -> Option
 
 /// The user whose token this is.
 pub(super) fn holder<'a>(access: &'a Access, token: &str, now: Timestamp) -> Option<&'a UserRecord> {
+    checked(access, token, now).map(|(user, _)| user)
+}
+
+/// A new token for the user of this one, where more than half of its time is over [LightRAG].
+pub(super) fn renewed(access: &Access, token: &str, now: Timestamp) -> Option<String> {
+    let (user, claims) = checked(access, token, now)?;
+    let is_old = claims.exp.saturating_sub(now.0 / 1000) < LIFETIME_S / 2;
+    if is_old { sign(access, user, now) } else { None }
+}
+
+fn checked<'a>(access: &'a Access, token: &str, now: Timestamp) -> Option<(&'a UserRecord, Claims)> {
     let secret = access.token_secret.as_ref()?.as_bytes();
     if token.len() > MAX_TOKEN_BYTES {
         return None;
@@ -56,7 +67,7 @@ pub(super) fn holder<'a>(access: &'a Access, token: &str, now: Timestamp) -> Opt
     let claims: Claims = serde_json::from_slice(&BASE64_URL_SAFE_NO_PAD.decode(payload).ok()?).ok()?;
     let user = access.users.iter().find(|user| user.name == claims.sub)?;
     let is_good = claims.role == USER && now.0 / 1000 < claims.exp && claims.epoch == epoch(user);
-    is_good.then_some(user)
+    is_good.then_some((user, claims))
 }
 
 /// What LightRAG's clients want to see where nobody has to log in. It opens nothing: no check takes it.

@@ -96,9 +96,14 @@ fn cors(app: &App) -> Option<tower_http::cors::CorsLayer> {
         header::CONTENT_TYPE,
         HeaderName::from_static("x-api-key"),
         HeaderName::from_static("x-request-id"),
+        HeaderName::from_static("last-event-id"),
         HeaderName::from_static(crate::guard::WORKSPACE_HEADER),
     ];
-    let exposed = [HeaderName::from_static("x-request-id"), header::RETRY_AFTER];
+    let exposed = [
+        HeaderName::from_static("x-request-id"),
+        HeaderName::from_static(crate::guard::NEW_TOKEN),
+        header::RETRY_AFTER,
+    ];
     Some(
         CorsLayer::new()
             .allow_origin(AllowOrigin::list(origins))

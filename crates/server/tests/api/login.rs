@@ -1,8 +1,12 @@
 //! Logging in.
 
+use base64::Engine as _;
+use base64::prelude::BASE64_URL_SAFE_NO_PAD;
 use graphloom_core::Timestamp;
 use graphloom_server::Right;
-use serde_json::json;
+use hmac::{Hmac, Mac};
+use serde_json::{Value, json};
+use sha2::Sha256;
 
 use crate::support::{Answer, Request, Running, grant};
 
@@ -38,6 +42,46 @@ async fn a_user_logs_in_for_a_token_that_ends_with_the_user() {
     server.access().change(|access| access.remove_user("ada")).expect("known");
     add_user(&server, "eve", "another-one");
     assert_eq!(server.send(verify).await.problem(401), "Invalid token. Please login again.");
+}
+
+/// The same token, as if it had been got some hours ago: signed again with the secret of the installation.
+fn aged(server: &Running, token: &str, hours: u64) -> String {
+    let file = std::fs::read_to_string(server.folder.path().join("access.json")).expect("a file");
+    let access: Value = serde_json::from_str(&file).expect("JSON");
+    let secret = access["token_secret"].as_str().expect("a secret").as_bytes();
+    let parts: Vec<&str> = token.split('.').collect();
+    let claims = BASE64_URL_SAFE_NO_PAD.decode(parts[1]).expect("base64");
+    let mut claims: Value = serde_json::from_slice(&claims).expect("JSON");
+    for field in ["iat", "exp"] {
+        claims[field] = json!(claims[field].as_u64().expect("a time") - hours * 3600);
+    }
+    let message = format!("{}.{}", parts[0], BASE64_URL_SAFE_NO_PAD.encode(claims.to_string()));
+    let mut mac = Hmac::<Sha256>::new_from_slice(secret).expect("a key");
+    mac.update(message.as_bytes());
+    format!("{message}.{}", BASE64_URL_SAFE_NO_PAD.encode(mac.finalize().into_bytes()))
+}
+
+#[tokio::test]
+async fn a_token_that_is_half_over_brings_a_new_one() {
+    let server = Running::start().await;
+    add_user(&server, "ada", "correct-horse");
+    let token = login(&server, "ada", "correct-horse").await.ok()["access_token"].clone();
+    let token = token.as_str().expect("a token");
+    let ask = async |path: &str, token: &str| {
+        let answer =
+            server.send(Request::get(path).header("authorization", &format!("Bearer {token}"))).await;
+        (answer.status, answer.headers.get("x-new-token").cloned())
+    };
+    assert_eq!(ask("/jobs", token).await, (200, None));
+    assert_eq!(ask("/jobs", &aged(&server, token, 23)).await, (200, None));
+    let old = aged(&server, token, 25);
+    assert_eq!(ask("/documents/pipeline_status", &old).await, (200, None), "asked over and over");
+    let (status, new) = ask("/jobs", &old).await;
+    let new = new.expect("a new token");
+    assert_eq!((status, new == old), (200, false));
+    assert_eq!(ask("/jobs", &new).await, (200, None));
+    assert_eq!(ask("/jobs", &aged(&server, token, 49)).await, (401, None));
+    assert_eq!(ask("/jobs", "no.token.at-all").await, (401, None));
 }
 
 #[tokio::test]

@@ -133,6 +133,42 @@ async fn an_empty_workspace_has_no_answer_and_says_so() {
 }
 
 #[tokio::test]
+async fn what_cannot_be_read_is_a_list_of_faults_with_their_places() {
+    let server = Running::start().await;
+    let history = json!([{ "role": "user", "content": "a" }, { "role": "user" }]);
+    for (path, body, kind, loc) in [
+        ("/query", json!({}), "missing", json!(["body", "query"])),
+        ("/query", json!({ "query": "a?", "top_k": "x" }), "value_error", json!(["body", "top_k"])),
+        (
+            "/query",
+            json!({ "query": "a?", "conversation_history": history }),
+            "missing",
+            json!(["body", "conversation_history", 1, "content"]),
+        ),
+        ("/documents/text", json!(1), "value_error", json!(["body"])),
+    ] {
+        let answer = server.post(path, body).await;
+        assert_eq!(answer.headers["content-type"], "application/problem+json");
+        let fault = &answer.json()["detail"][0];
+        assert_eq!((answer.status, &fault["type"], &fault["loc"]), (422, &json!(kind), &loc), "{answer:?}");
+    }
+    for (path, kind, loc) in [
+        ("/graphs", "missing", json!(["query", "label"])),
+        ("/graphs?label=*&max_depth=x", "value_error", json!(["query", "max_depth"])),
+    ] {
+        let answer = server.get(path).await;
+        let fault = &answer.json()["detail"][0];
+        assert_eq!((answer.status, &fault["type"], &fault["loc"]), (422, &json!(kind), &loc), "{answer:?}");
+    }
+    let broken = Request::new("POST", "/query").header("content-type", "application/json");
+    for body in ["{\"query\":", "{\"query\":\"a?\"} more", "", "\u{1}"] {
+        let answer = server.send(broken.clone().body(body)).await;
+        let fault = &answer.json()["detail"][0];
+        assert_eq!((answer.status, &fault["type"]), (422, &json!("json_invalid")), "{body}: {answer:?}");
+    }
+}
+
+#[tokio::test]
 async fn what_cannot_be_asked_is_a_problem_with_its_reason() {
     let server = Running::start().await;
     for (body, why) in [

@@ -338,7 +338,10 @@ impl Answer {
         assert_eq!(self.headers["content-type"], "application/problem+json", "{self:?}");
         let body = self.json();
         assert_eq!(body["status"], status, "{self:?}");
-        body["detail"].as_str().expect("a detail").to_owned()
+        match &body["detail"] {
+            Value::Array(faults) => faults.iter().map(|fault| fault["msg"].as_str().expect("why")).collect(),
+            detail => detail.as_str().expect("a detail").to_owned(),
+        }
     }
 
     /// The JSON values of its lines.

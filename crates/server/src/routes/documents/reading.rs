@@ -75,11 +75,11 @@ struct DocumentDetail {
     /// Relations that it states.
     relations: usize,
     /// Chunks whose extraction failed.
-    failed_chunks: Vec<Fault>,
+    failed_chunks: Vec<ChunkFault>,
     /// Chunks of whose extraction records were lost.
-    damaged_chunks: Vec<Fault>,
+    damaged_chunks: Vec<ChunkFault>,
     /// Chunks that could not be situated in it.
-    unsituated_chunks: Vec<Fault>,
+    unsituated_chunks: Vec<ChunkFault>,
     /// How far asking about it anew is.
     re_extraction: Option<ReExtraction>,
 }
@@ -95,7 +95,7 @@ struct PartItem {
 
 /// What went wrong with a chunk.
 #[derive(Serialize, JsonSchema)]
-struct Fault {
+struct ChunkFault {
     /// Its position among the chunks, from 0.
     ordinal: u32,
     reason: String,
@@ -110,7 +110,7 @@ struct ReExtraction {
     /// Of these, chunks that are answered.
     extracted: u32,
     /// Chunks that keep their old extraction.
-    failed_chunks: Vec<Fault>,
+    failed_chunks: Vec<ChunkFault>,
 }
 
 #[derive(Deserialize, JsonSchema)]
@@ -363,8 +363,8 @@ async fn names(
     Ok((named, pairs))
 }
 
-fn faults(chunks: Vec<(u32, String)>) -> Vec<Fault> {
-    chunks.into_iter().map(|(ordinal, reason)| Fault { ordinal, reason }).collect()
+fn faults(chunks: Vec<(u32, String)>) -> Vec<ChunkFault> {
+    chunks.into_iter().map(|(ordinal, reason)| ChunkFault { ordinal, reason }).collect()
 }
 
 impl From<RenewalState> for ReExtraction {

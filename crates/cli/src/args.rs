@@ -21,7 +21,7 @@ pub(crate) use eval::{
 pub(crate) use filter::{ConditionArgs, FilterArgs};
 pub(crate) use graph::{ExportArgs, GraphArgs, GraphCommand, HowArgs};
 pub(crate) use queue::{CancelArgs, ReExtractArgs, SituateArgs, WorkArgs};
-pub(crate) use server::{KeyCommand, ServeArgs, UserCommand};
+pub(crate) use server::{KeyCommand, McpArgs, ServeArgs, UserCommand};
 
 /// Documents in, cited answers out.
 ///
@@ -121,6 +121,8 @@ pub(crate) enum Command {
     Work(WorkArgs),
     /// Serve the API over HTTP, and index what is added, until Ctrl-C
     Serve(ServeArgs),
+    /// Offer the documents to a client of the Model Context Protocol, on standard input and output
+    Mcp(McpArgs),
     /// Make, list and revoke keys of programs that use the server
     #[command(subcommand)]
     Key(KeyCommand),

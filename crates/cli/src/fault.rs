@@ -10,7 +10,7 @@ use graphloom_engine::query::QueryError;
 use graphloom_eval::journal::JournalError;
 use graphloom_eval::set::SetError;
 use graphloom_providers::models::ModelStoreError;
-use graphloom_server::{AccessError, ServeError};
+use graphloom_server::{AccessError, McpError, ServeError};
 
 /// How a command ended; the numbers are documented and stay.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -106,6 +106,9 @@ pub(crate) fn remedy(error: &anyhow::Error) -> Option<String> {
         }
         if let Some(models) = cause.downcast_ref::<ModelStoreError>() {
             return models.remedy().map(str::to_owned);
+        }
+        if let Some(mcp) = cause.downcast_ref::<McpError>() {
+            return mcp.remedy().map(str::to_owned);
         }
         if let Some(serve) = cause.downcast_ref::<ServeError>() {
             return serve.remedy();

@@ -66,7 +66,17 @@ pub(crate) struct Parts<'a> {
     pub(crate) cors_origins: Vec<String>,
     pub(crate) limits: Limits,
     pub(crate) guest_secret: [u8; 32],
+    pub(crate) indexing: Indexing,
     pub(crate) stop: watch::Receiver<bool>,
+}
+
+/// Whether what waits in the workspaces is worked on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Indexing {
+    /// It is.
+    On,
+    /// It is left to other processes.
+    Off,
 }
 
 /// Passwords checked at once.
@@ -74,11 +84,20 @@ const PASSWORDS: usize = 2;
 
 impl App {
     pub(crate) fn new(parts: Parts<'_>) -> Self {
-        let Parts { host, data_dir, default_workspace, address, cors_origins, limits, guest_secret, stop } =
-            parts;
+        let Parts {
+            host,
+            data_dir,
+            default_workspace,
+            address,
+            cors_origins,
+            limits,
+            guest_secret,
+            indexing,
+            stop,
+        } = parts;
         let turns = |most: usize| Arc::new(Semaphore::new(most.max(1)));
         Self(Arc::new(Inner {
-            spaces: Spaces::new(Arc::clone(&host), stop.clone()),
+            spaces: Spaces::new(Arc::clone(&host), indexing, stop.clone()),
             host,
             access: AccessFile::of(data_dir),
             throttle: Throttle::default(),

@@ -47,8 +47,13 @@ impl Behind {
     pub(crate) fn get(&self, key: &GraphKey) -> (String, String) {
         let chunks = self.chunks.get(key).map(Vec::as_slice).unwrap_or_default();
         let ids: Vec<&str> = chunks.iter().map(ChunkId::as_str).collect();
-        let sources: BTreeSet<&str> =
-            chunks.iter().filter_map(|chunk| self.sources.get(chunk)).map(String::as_str).collect();
-        (ids.join(SEPARATOR), sources.into_iter().collect::<Vec<_>>().join(SEPARATOR))
+        (ids.join(SEPARATOR), self.sources(key).join(SEPARATOR))
+    }
+
+    /// The sources, ascending.
+    pub(crate) fn sources(&self, key: &GraphKey) -> Vec<String> {
+        let chunks = self.chunks.get(key).map(Vec::as_slice).unwrap_or_default();
+        let sources: BTreeSet<&String> = chunks.iter().filter_map(|chunk| self.sources.get(chunk)).collect();
+        sources.into_iter().cloned().collect()
     }
 }

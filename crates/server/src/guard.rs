@@ -127,15 +127,20 @@ fn check_request(app: &App, route: &'static Route, request: &Request) -> Result<
 
 /// The same once there is room for it.
 async fn take_turn(app: &App, route: &'static Route, admitted: Admitted) -> Result<Admitted, Problem> {
-    let turn = match route.load {
-        Load::None => None,
-        Load::Look => Some(turn(app, &app.looks).await?),
-        Load::Question => Some(turn(app, &app.questions).await?),
-        Load::Change => Some(turn(app, &app.changes).await?),
-        Load::Whole => Some(turn(app, &app.wholes).await?),
-        Load::Stream => Some(turn(app, &app.streams).await?),
+    Ok(Admitted { turn: turn_of(app, route.load).await?, ..admitted })
+}
+
+/// A turn for something of this load; `None` where it is not counted.
+pub(crate) async fn turn_of(app: &App, load: Load) -> Result<Option<Arc<OwnedSemaphorePermit>>, Problem> {
+    let turns = match load {
+        Load::None => return Ok(None),
+        Load::Look => &app.looks,
+        Load::Question => &app.questions,
+        Load::Change => &app.changes,
+        Load::Whole => &app.wholes,
+        Load::Stream => &app.streams,
     };
-    Ok(Admitted { turn: turn.map(Arc::new), ..admitted })
+    Ok(Some(Arc::new(turn(app, turns).await?)))
 }
 
 /// Who asks. Where there are no keys and users, everybody on this machine may do everything, and nobody else anything.
@@ -187,19 +192,32 @@ pub(crate) fn check(caller: &Caller, right: Right, workspace: &WorkspaceId) -> R
 /// Without credentials only programs of this machine may ask. A browser here runs pages from anywhere: one that was led
 /// to our port by a name of its own is refused by the host it asks for, others by the origin that sends them.
 fn check_local(app: &App, route: &'static Route, request: &Request) -> Result<(), Problem> {
-    let host = text(request.headers(), header::HOST.as_str()).map(str::to_owned);
-    let host = host.or_else(|| request.uri().authority().map(ToString::to_string)).unwrap_or_default();
-    if !is_local_name(&host) {
+    if !is_local_name(&host_of(request.headers(), request.uri())) {
         return Err(Problem::forbidden("the server is open to this machine alone, under its own names")
             .remedy(Some("ask for localhost or 127.0.0.1, or make a key with `graphloom key create NAME`")));
     }
-    let Some(origin) = text(request.headers(), header::ORIGIN.as_str()) else { return Ok(()) };
-    let is_ours = origin.split_once("://").is_some_and(|(_, from)| from == host);
-    if is_ours || route.method == Method::Get || app.cors_origins.iter().any(|known| known == origin) {
+    match route.method {
+        Method::Get => Ok(()),
+        Method::Post | Method::Delete => check_origin(app, request.headers(), request.uri()),
+    }
+}
+
+/// Whether no browser sends it for a page of another origin, unless that one is trusted.
+pub(crate) fn check_origin(app: &App, headers: &HeaderMap, uri: &Uri) -> Result<(), Problem> {
+    let Some(origin) = headers.get(header::ORIGIN) else { return Ok(()) };
+    let origin = origin.to_str().unwrap_or_default();
+    let is_ours = origin.split_once("://").is_some_and(|(_, from)| from == host_of(headers, uri));
+    if is_ours || app.cors_origins.iter().any(|known| known == origin) {
         return Ok(());
     }
     Err(Problem::forbidden("pages of other origins may not change anything here")
         .remedy(Some("name the origin with --cors-origin, if you trust it")))
+}
+
+/// The host that is asked, with its port where one is named.
+fn host_of(headers: &HeaderMap, uri: &Uri) -> String {
+    let host = text(headers, header::HOST.as_str()).map(str::to_owned);
+    host.or_else(|| uri.authority().map(ToString::to_string)).unwrap_or_default()
 }
 
 /// Whether a host, with or without a port, is a name of this machine.

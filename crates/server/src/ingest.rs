@@ -107,13 +107,7 @@ impl Ingest {
     /// Starts the worker; it ends when `stop` says so.
     pub(crate) fn start(workspace: WorkspaceId, opened: Opened, stop: watch::Receiver<bool>) -> Arc<Self> {
         let (ending, ended) = watch::channel(false);
-        let ingest = Arc::new(Self {
-            wake: Notify::new(),
-            state: Mutex::default(),
-            again: Mutex::default(),
-            events: EventLog::new(),
-            ended,
-        });
+        let ingest = Arc::new(Self::ending_with(ended));
         let worker = Arc::clone(&ingest);
         tokio::spawn(async move {
             worker.work(workspace, Arc::new(opened), stop).await;
@@ -121,6 +115,22 @@ impl Ingest {
             let _ = ending.send(true);
         });
         ingest
+    }
+
+    /// A worker that has ended before it began.
+    pub(crate) fn idle() -> Arc<Self> {
+        let (_, ended) = watch::channel(true);
+        Arc::new(Self::ending_with(ended))
+    }
+
+    fn ending_with(ended: watch::Receiver<bool>) -> Self {
+        Self {
+            wake: Notify::new(),
+            state: Mutex::default(),
+            again: Mutex::default(),
+            events: EventLog::new(),
+            ended,
+        }
     }
 
     /// Something waits, or no longer does: look now.

@@ -186,7 +186,7 @@ fn fault_of(place: &str, text: &str) -> Problem {
 }
 
 /// The whole body, within its limits of size and time.
-async fn read(request: Request, app: &App) -> Result<Bytes, Problem> {
+pub(crate) async fn read(request: Request, app: &App) -> Result<Bytes, Problem> {
     let most = max_body_of(&request);
     match tokio::time::timeout(app.limits.body, request.into_body().collect()).await {
         Ok(Ok(body)) => Ok(body.to_bytes()),

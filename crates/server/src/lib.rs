@@ -21,6 +21,7 @@ mod ingest;
 mod input;
 mod limits;
 mod lines;
+mod mcp;
 mod metrics;
 mod observe;
 mod openapi;
@@ -40,5 +41,6 @@ pub use access::{
 };
 pub use host::{Host, HostError, Missing, Opened};
 pub use limits::Limits;
+pub use mcp::{McpConfig, McpError, serve_mcp};
 pub use openapi::document as openapi;
 pub use serve::{ServeError, Server, ServerConfig};

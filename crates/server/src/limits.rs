@@ -31,6 +31,8 @@ pub struct Limits {
 pub(crate) const MAX_BODY: usize = 1 << 20;
 /// Body of a request that brings texts, in bytes; they are accepted in one commit.
 pub(crate) const MAX_TEXTS_BODY: usize = 16 << 20;
+/// Body of a message of the Model Context Protocol, in bytes; it may hold one text.
+pub(crate) const MAX_MCP_BODY: usize = 4 << 20;
 /// Texts of one request.
 pub(crate) const MAX_TEXTS: usize = 256;
 /// Documents named in one request.

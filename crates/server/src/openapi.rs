@@ -14,8 +14,8 @@ use crate::routes::ROUTES;
 const COMPONENTS: &str = "/components/schemas";
 
 /// What operations are about, in the order in which people look for them.
-const TAGS: [&str; 8] =
-    ["documents", "questions", "jobs", "graph", "workspace", "OpenAI", "Ollama", "server"];
+const TAGS: [&str; 9] =
+    ["documents", "questions", "jobs", "graph", "workspace", "OpenAI", "Ollama", "MCP", "server"];
 
 /// The description as a JSON value. The same for every server of one release.
 pub fn document() -> Value {
@@ -129,6 +129,7 @@ fn tag(route: &Route) -> &'static str {
         "cost" | "dump" | "export" => "workspace",
         "v1" => "OpenAI",
         "api" => "Ollama",
+        "mcp" => "MCP",
         _ => "server",
     }
 }

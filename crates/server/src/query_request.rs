@@ -83,7 +83,7 @@ fn mix() -> Mode {
     Mode::Mix
 }
 
-fn mode_schema(_: &mut schemars::SchemaGenerator) -> schemars::Schema {
+pub(crate) fn mode_schema(_: &mut schemars::SchemaGenerator) -> schemars::Schema {
     schemars::json_schema!({ "type": "string", "enum": MODES })
 }
 

@@ -161,7 +161,7 @@ impl Route {
 
     /// Whether it speaks a protocol that is not LightRAG's.
     pub(crate) fn is_foreign(&self) -> bool {
-        self.path.starts_with("/v1/") || self.path.starts_with("/api/")
+        self.path.starts_with("/v1/") || self.path.starts_with("/api/") || self.path == "/mcp"
     }
 
     /// What a caller needs.

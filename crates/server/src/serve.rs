@@ -18,7 +18,7 @@ use tokio::sync::{Semaphore, watch};
 use tower::ServiceExt;
 
 use crate::access::{AccessError, random};
-use crate::app::{App, Parts, Peer};
+use crate::app::{App, Indexing, Parts, Peer};
 use crate::guard::take_prefix;
 use crate::host::{Host, HostError, Missing};
 use crate::limits::Limits;
@@ -111,6 +111,7 @@ impl Server {
             cors_origins,
             limits,
             guest_secret: random()?,
+            indexing: Indexing::On,
             stop: stopping,
         });
         if app.access.read()?.is_empty() && !address.ip().is_loopback() {

@@ -8,6 +8,7 @@ use graphloom_engine::Engine;
 use graphloom_engine::money::Prices;
 use tokio::sync::{OnceCell, Semaphore, watch};
 
+use crate::app::Indexing;
 use crate::host::{Host, Missing, Opened};
 use crate::ingest::Ingest;
 use crate::limits::MAX_WORKSPACES;
@@ -39,12 +40,13 @@ pub(crate) struct Space {
 pub(crate) struct Spaces {
     host: Arc<dyn Host>,
     open: Mutex<BTreeMap<WorkspaceId, Arc<OnceCell<Arc<Space>>>>>,
+    indexing: Indexing,
     stop: watch::Receiver<bool>,
 }
 
 impl Spaces {
-    pub(crate) fn new(host: Arc<dyn Host>, stop: watch::Receiver<bool>) -> Self {
-        Self { host, open: Mutex::default(), stop }
+    pub(crate) fn new(host: Arc<dyn Host>, indexing: Indexing, stop: watch::Receiver<bool>) -> Self {
+        Self { host, open: Mutex::default(), indexing, stop }
     }
 
     /// The workspace of this name, opened where it is not.
@@ -98,7 +100,10 @@ impl Spaces {
 
     fn start(&self, id: &WorkspaceId, opened: Opened) -> Arc<Space> {
         let Opened { asking, indexing, user_prompt_prefix, prices, embeds_by_service, .. } = opened.clone();
-        let ingest = Ingest::start(id.clone(), opened, self.stop.clone());
+        let ingest = match self.indexing {
+            Indexing::On => Ingest::start(id.clone(), opened, self.stop.clone()),
+            Indexing::Off => Ingest::idle(),
+        };
         Arc::new(Space {
             id: id.clone(),
             asking,

@@ -23,6 +23,18 @@ pub(crate) struct ServeArgs {
     pub(crate) cors_origins: Vec<String>,
 }
 
+/// `graphloom mcp`.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+A client, such as an editor or a chat program, starts it as a server of its configuration and speaks to it on standard input \
+and output; the log goes to standard error. What is added is indexed while it runs. It needs no other server, and can run \
+beside one on the same data folder.")]
+pub(crate) struct McpArgs {
+    /// Offer only the tools that read, and index nothing
+    #[arg(long)]
+    pub(crate) read_only: bool,
+}
+
 /// `graphloom key`.
 #[derive(Debug, Subcommand)]
 pub(crate) enum KeyCommand {

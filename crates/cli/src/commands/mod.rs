@@ -16,6 +16,7 @@ mod export;
 mod graph;
 mod indexing;
 mod key;
+mod mcp;
 mod model;
 mod parse;
 mod pause;
@@ -74,7 +75,7 @@ pub(crate) fn run(cli: Cli) -> anyhow::Result<Exit> {
         crate::reading::answer()?;
         return Ok(Exit::Done);
     }
-    let serves = matches!(cli.command, Command::Serve(_));
+    let serves = matches!(cli.command, Command::Serve(_) | Command::Mcp(_));
     log(cli.global.verbose, layers::set(&environment, "GRAPHLOOM_LOG"), serves, cli.global.json);
     let current_dir = std::env::current_dir().context("finding the current folder")?;
     let current_dir = current_dir.canonicalize().unwrap_or(current_dir);
@@ -118,6 +119,7 @@ async fn dispatch(app: &App, command: &Command) -> anyhow::Result<Exit> {
         Command::Cache(command) => cache::run(app, command).await,
         Command::Work(args) => work::run(app, args).await,
         Command::Serve(_) => serve::run(app).await,
+        Command::Mcp(args) => mcp::run(app, args).await,
         Command::Key(command) => key::run(app, command),
         Command::User(command) => key::users(app, command),
         Command::Cancel(args) => cancel::run(app, args).await,
@@ -184,6 +186,7 @@ fn spending(command: &Command) -> Option<&Spending> {
         | Command::Pause
         | Command::Resume
         | Command::Serve(_)
+        | Command::Mcp(_)
         | Command::Key(_)
         | Command::User(_)
         | Command::Cost(_)

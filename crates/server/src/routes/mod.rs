@@ -6,12 +6,16 @@ mod graph;
 mod health;
 mod jobs;
 mod login;
+mod mcp;
 mod ollama;
 mod openai;
 mod query;
 mod query_events;
 mod search;
 mod workspace;
+
+pub(crate) use documents::{Inserted, add_texts, source_of};
+pub(crate) use query::citations;
 
 use std::sync::LazyLock;
 
@@ -42,6 +46,7 @@ pub(crate) static ROUTES: LazyLock<Vec<&'static Route>> = LazyLock::new(|| {
         jobs::ROUTES,
         openai::ROUTES,
         ollama::ROUTES,
+        mcp::ROUTES,
     ];
     tables.into_iter().chain(documents::TABLES).chain(graph::TABLES).flatten().collect()
 });
@@ -98,6 +103,9 @@ fn cors(app: &App) -> Option<tower_http::cors::CorsLayer> {
         HeaderName::from_static("x-request-id"),
         HeaderName::from_static("last-event-id"),
         HeaderName::from_static(crate::guard::WORKSPACE_HEADER),
+        HeaderName::from_static("mcp-protocol-version"),
+        HeaderName::from_static("mcp-method"),
+        HeaderName::from_static("mcp-name"),
     ];
     let exposed = [
         HeaderName::from_static("x-request-id"),

@@ -313,7 +313,7 @@ pub(super) fn references(question: &Question, retrieval: &Retrieval) -> Option<V
     Some(listed.into_iter().map(ReferenceItem::from).collect())
 }
 
-fn citations(answered: &Answered) -> Vec<CitationItem> {
+pub(crate) fn citations(answered: &Answered) -> Vec<CitationItem> {
     answered.citations.iter().map(CitationItem::from).collect()
 }
 

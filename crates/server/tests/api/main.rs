@@ -6,6 +6,7 @@ mod documents;
 mod graph;
 mod jobs;
 mod login;
+mod mcp;
 mod questions;
 mod reading;
 mod rights;

@@ -228,7 +228,11 @@ impl Running {
     pub(crate) async fn add(&self, prefix: &str, name: &str, text: &str) {
         let body = serde_json::json!({ "text": text, "file_source": name });
         let added = self.post(&format!("{prefix}/documents/text"), body).await.ok();
-        let track = added["track_id"].as_str().expect("a track").to_owned();
+        self.wait_for(prefix, added["track_id"].as_str().expect("a track")).await;
+    }
+
+    /// Waits until what a run brought is in the graph.
+    pub(crate) async fn wait_for(&self, prefix: &str, track: &str) {
         let until = tokio::time::Instant::now() + PATIENCE;
         loop {
             let status = self.get(&format!("{prefix}/documents/track_status/{track}")).await.ok();

@@ -79,12 +79,12 @@ pub(super) struct InsertTexts {
 
 /// What became of it.
 #[derive(Debug, Serialize, JsonSchema)]
-struct Inserted {
+pub(crate) struct Inserted {
     /// `success`; `partial_success` where some of several were known already.
     status: &'static str,
-    message: String,
+    pub(crate) message: String,
     /// Names the run, for `/documents/track_status`.
-    track_id: String,
+    pub(crate) track_id: String,
 }
 
 /// What can be read.
@@ -222,7 +222,12 @@ pub(super) fn sources_of(request: InsertTexts) -> Result<(Vec<Source>, bool), Pr
     Ok((sources, named))
 }
 
-fn source_of(text: String, name: Option<&str>, chunking: Option<&Value>) -> Result<Source, Problem> {
+/// A text as a source of this name, or of one made of its content; what it brings is checked.
+pub(crate) fn source_of(
+    text: String,
+    name: Option<&str>,
+    chunking: Option<&Value>,
+) -> Result<Source, Problem> {
     if chunking.is_some_and(|chunking| !chunking.is_null()) {
         return Err(Problem::invalid("chunking cannot be chosen for one request").remedy(Some(
             "chunk_strategy, chunk_tokens and chunk_overlap are configured for the workspace",
@@ -243,7 +248,8 @@ fn source_of(text: String, name: Option<&str>, chunking: Option<&Value>) -> Resu
     Ok(Source { name, bytes: text.into_bytes(), format, meta: Default::default() })
 }
 
-async fn add_texts(
+/// Adds texts in one commit, all or none. Where `names_are_new`, a name that is known is refused.
+pub(crate) async fn add_texts(
     app: &App,
     space: Arc<Space>,
     sources: Vec<Source>,

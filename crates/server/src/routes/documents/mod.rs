@@ -6,6 +6,8 @@ mod listing;
 mod queue;
 mod reading;
 
+pub(crate) use adding::{Inserted, add_texts, source_of};
+
 use crate::route::Route;
 
 pub(super) const TABLES: [&[Route]; 5] =

@@ -1,0 +1,27 @@
+//! `graphloom mcp`: tools for a client of the Model Context Protocol, on standard input and output.
+
+use std::sync::Arc;
+
+use graphloom_server::{Limits, McpConfig, serve_mcp};
+
+use super::App;
+use crate::args::McpArgs;
+use crate::fault::Exit;
+use crate::interrupt::Interrupt;
+use crate::wire;
+use crate::wire::serving::ServingHost;
+
+/// Serves one client until it leaves. Nothing but the protocol is printed.
+pub(crate) async fn run(app: &App, args: &McpArgs) -> anyhow::Result<Exit> {
+    let config = &app.config;
+    let interrupt = Interrupt::listen()?;
+    let host = Arc::new(ServingHost::new(app, wire::register_worker(config)?));
+    let mcp_config = McpConfig {
+        data_dir: config.data_dir.clone(),
+        workspace: config.workspace.clone(),
+        read_only: args.read_only,
+        limits: Limits { questions: config.max_concurrent_questions, ..Limits::default() },
+    };
+    serve_mcp(mcp_config, host, interrupt.wait()).await?;
+    Ok(Exit::Done)
+}

@@ -1,0 +1,125 @@
+//! The tools that change a workspace: they add and remove documents.
+
+use std::sync::Arc;
+
+use graphloom_core::DocumentId;
+use graphloom_engine::index;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::reading::{find_documents, unknown_document};
+use super::row::{Calling, Row, schema_of};
+use crate::access::Right;
+use crate::host::Missing;
+use crate::problem::Problem;
+use crate::route::Load;
+use crate::routes::{Inserted, add_texts, source_of};
+
+pub(super) const ROWS: &[Row] = &[
+    Row {
+        name: "add_document",
+        title: "Add a document",
+        about: "Adds a text as a document. It is stored when the answer comes and indexed in the background; get_source \
+                tells how far that is. A name that exists already is refused unless replace is true, which makes the \
+                text the new version of that document. An address as a name is a label: nothing is fetched.",
+        right: Right::Write,
+        load: Load::Change,
+        destroys: true,
+        takes: schema_of::<AddInput>,
+        gives: schema_of::<AddOutput>,
+        call: |calling, arguments| calling.answer(arguments, add_document),
+    },
+    Row {
+        name: "forget_document",
+        title: "Forget a document",
+        about: "Removes a document and everything that is known from it alone, for good. What other documents say too \
+                stays.",
+        right: Right::Write,
+        load: Load::Change,
+        destroys: true,
+        takes: schema_of::<ForgetInput>,
+        gives: schema_of::<ForgetOutput>,
+        call: |calling, arguments| calling.answer(arguments, forget_document),
+    },
+];
+
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct AddInput {
+    /// The document's name: a label, a relative path or an address. Its ending tells how the text is read: .md, .html,
+    /// .csv, .json; else as plain text.
+    name: String,
+    /// The text.
+    text: String,
+    /// Whether it becomes the new version of a document of that name.
+    #[serde(default)]
+    replace: bool,
+}
+
+#[derive(Serialize, JsonSchema)]
+struct AddOutput {
+    /// Ids of the documents of that name; of two the first is replaced by the second once that is indexed.
+    documents: Vec<String>,
+    /// The name under which it is kept.
+    file_path: String,
+    /// What became of it.
+    message: String,
+    /// Names the run that indexes it.
+    track_id: String,
+}
+
+async fn add_document(
+    calling: Arc<Calling>,
+    AddInput { name, text, replace }: AddInput,
+) -> Result<AddOutput, Problem> {
+    // Before the workspace is made: a name that cannot be taken must not leave an empty one behind.
+    let source = source_of(text, Some(&name), None)?;
+    let file_path = source.name.clone();
+    let space = calling.space(Missing::Create).await?;
+    let added = add_texts(&calling.app, Arc::clone(&space), vec![source], !replace, "mcp").await?;
+    let axum::Json(Inserted { message, track_id, .. }) = added;
+    let snapshot = space.indexing.store.snapshot().await?;
+    let versions = find_documents(snapshot.as_ref(), &file_path).await?;
+    let documents = versions.into_iter().map(|document| document.id.to_string()).collect();
+    Ok(AddOutput { documents, file_path, message, track_id })
+}
+
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct ForgetInput {
+    /// The document's id or its name (file_path).
+    document: String,
+}
+
+#[derive(Serialize, JsonSchema)]
+struct ForgetOutput {
+    /// The name of what was removed.
+    file_path: String,
+    /// Documents that were removed: one, or two where a new version was being indexed.
+    documents: u32,
+    /// Chunks that went with them.
+    chunks: u32,
+    /// Entities that nothing speaks of any more.
+    entities: u32,
+    /// Relations that nothing speaks of any more.
+    relations: u32,
+    /// Entities and relations that read differently now.
+    changed: u32,
+}
+
+async fn forget_document(
+    calling: Arc<Calling>,
+    ForgetInput { document }: ForgetInput,
+) -> Result<ForgetOutput, Problem> {
+    let space = calling.space(Missing::Leave).await?;
+    let snapshot = space.indexing.store.snapshot().await?;
+    let versions = find_documents(snapshot.as_ref(), &document).await?;
+    drop(snapshot);
+    let file_path = versions.first().ok_or_else(|| unknown_document(&document))?.source.clone();
+    let ids: Vec<DocumentId> = versions.into_iter().map(|document| document.id).collect();
+    let removal = index::delete(&space.indexing, &ids).await?;
+    // Descriptions that could not be summarised are left to the next run.
+    space.ingest.wake();
+    let index::Removal { documents, chunks, entities, relations, changed, .. } = removal;
+    Ok(ForgetOutput { file_path, documents, chunks, entities, relations, changed })
+}

@@ -1,0 +1,513 @@
+//! The tools that read: they search, answer, show sources and walk the graph.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use graphloom_core::{
+    Document, DocumentFilter, DocumentId, EntityKey, GraphKey, Snapshot, Span, StoreError, Visibility,
+};
+use graphloom_engine::explore::{self, SubgraphQuery};
+use graphloom_engine::index;
+use graphloom_engine::query::{self, Mode, QueryNote, Question};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::json;
+
+use super::row::{Calling, Row, schema_of};
+use crate::access::Right;
+use crate::answering::{answer_from, record};
+use crate::behind::Behind;
+use crate::host::Missing;
+use crate::place::CitationItem;
+use crate::problem::Problem;
+use crate::query_request::mode_schema;
+use crate::route::Load;
+use crate::routes::citations;
+
+/// Hits of each kind, at most.
+const MAX_HITS: usize = 50;
+/// Bytes of a document in one answer, at most; about 16,000 tokens.
+const MAX_TEXT: usize = 64 << 10;
+/// The same where it is not said.
+const TEXT: usize = 16 << 10;
+/// Relations away, at most: further ones are a matter of asking again from there.
+const MAX_DEPTH: u32 = 3;
+/// Entities of a neighbourhood, at most.
+const MAX_ENTITIES: usize = 200;
+/// Chunks whose sources are named behind one entity or relation.
+const MAX_CHUNKS_BEHIND: usize = 10;
+/// Names that are offered where one is unknown.
+const NEAR: usize = 5;
+
+pub(super) const ROWS: &[Row] = &[
+    Row {
+        name: "search",
+        title: "Search the documents",
+        about: "Finds passages of the documents, and entities and relations of their knowledge graph, by words and by \
+                meaning, best first. Asks no language model. Use it to look for what the documents say about something.",
+        right: Right::Read,
+        load: Load::Question,
+        destroys: false,
+        takes: schema_of::<SearchInput>,
+        gives: schema_of::<SearchOutput>,
+        call: |calling, arguments| calling.answer(arguments, search),
+    },
+    Row {
+        name: "ask",
+        title: "Ask the documents",
+        about: "Answers a question from the documents. Numbers in the answer are citations, each with its place in a \
+                document and the verbatim quote. Use it where an answer is wanted and not the passages themselves.",
+        right: Right::Read,
+        load: Load::Question,
+        destroys: false,
+        takes: schema_of::<AskInput>,
+        gives: schema_of::<AskOutput>,
+        call: |calling, arguments| calling.answer(arguments, ask),
+    },
+    Row {
+        name: "get_source",
+        title: "Read a document",
+        about: "The text of a document, or of a part of it, with how far its indexing is. Takes the document or \
+                file_path of a hit or citation, and the first byte of its span to read from there.",
+        right: Right::Read,
+        load: Load::Look,
+        destroys: false,
+        takes: schema_of::<SourceInput>,
+        gives: schema_of::<SourceOutput>,
+        call: |calling, arguments| calling.answer(arguments, get_source),
+    },
+    Row {
+        name: "graph_neighbors",
+        title: "Walk the knowledge graph",
+        about: "The entities around an entity and the relations among them, with the documents that say so. * as the \
+                entity gives the best connected ones of the whole graph.",
+        right: Right::Read,
+        load: Load::Look,
+        destroys: false,
+        takes: schema_of::<NeighborsInput>,
+        gives: schema_of::<NeighborsOutput>,
+        call: |calling, arguments| calling.answer(arguments, graph_neighbors),
+    },
+];
+
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct SearchInput {
+    /// What to look for: words, a name, or a question.
+    query: String,
+    /// Hits of each kind, 1 to 50.
+    #[serde(default = "ten")]
+    #[schemars(range(min = 1, max = 50))]
+    limit: usize,
+    /// Only documents of which all of this holds.
+    #[schemars(schema_with = "filter_schema")]
+    filter: Option<DocumentFilter>,
+}
+
+fn ten() -> usize {
+    10
+}
+
+#[derive(Serialize, JsonSchema)]
+struct SearchOutput {
+    /// Parts of documents, best first.
+    passages: Vec<Passage>,
+    /// Entities of the graph, best first.
+    entities: Vec<EntityItem>,
+    /// Relations of the graph, best first.
+    relations: Vec<RelationItem>,
+}
+
+#[derive(Serialize, JsonSchema)]
+struct Passage {
+    /// Id of the document.
+    document: String,
+    /// Its name.
+    file_path: String,
+    /// Its title.
+    title: String,
+    /// First byte, and the one after the last, in the document's text.
+    span: [u64; 2],
+    /// First and last line, from 1.
+    lines: [u32; 2],
+    /// The pages, slides or sheets it stands on.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    place: Option<String>,
+    /// The text.
+    text: String,
+    /// Compares only within one answer.
+    score: f64,
+}
+
+#[derive(Serialize, JsonSchema)]
+struct EntityItem {
+    name: String,
+    #[serde(rename = "type")]
+    kind: String,
+    description: String,
+    /// Relations away from where the walk began.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    depth: Option<u32>,
+    /// Names of documents that speak of it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    file_paths: Option<Vec<String>>,
+}
+
+#[derive(Serialize, JsonSchema)]
+struct RelationItem {
+    /// Names of its two ends; it has no direction.
+    ends: [String; 2],
+    keywords: Vec<String>,
+    description: String,
+    /// Names of documents that say so.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    file_paths: Option<Vec<String>>,
+}
+
+async fn search(
+    calling: Arc<Calling>,
+    SearchInput { query, limit, filter }: SearchInput,
+) -> Result<SearchOutput, Problem> {
+    within("limit", limit, MAX_HITS)?;
+    let space = calling.space(Missing::Leave).await?;
+    let engine = &space.asking;
+    let hits = query::search(engine, &query, limit, filter.as_ref()).await?;
+    record(engine, [&hits.spent]).await;
+    let passages = hits.passages.into_iter().map(|hit| Passage {
+        document: hit.chunk.document.to_string(),
+        file_path: hit.source,
+        title: hit.title,
+        span: [hit.chunk.span.start, hit.chunk.span.end],
+        lines: [hit.lines.0, hit.lines.1],
+        place: hit.place.map(|place| place.to_string()),
+        text: hit.chunk.text,
+        score: hit.score,
+    });
+    let entities = hits.entities.into_iter().map(|hit| EntityItem {
+        name: hit.entity.name,
+        kind: hit.entity.kind,
+        description: hit.entity.description,
+        depth: None,
+        file_paths: None,
+    });
+    let relations = hits.relations.into_iter().map(|hit| RelationItem {
+        ends: hit.ends,
+        keywords: hit.relation.keywords,
+        description: hit.relation.description,
+        file_paths: None,
+    });
+    Ok(SearchOutput {
+        passages: passages.collect(),
+        entities: entities.collect(),
+        relations: relations.collect(),
+    })
+}
+
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct AskInput {
+    /// The question, complete in itself.
+    question: String,
+    /// How to search; auto suits most questions.
+    #[serde(default = "auto")]
+    #[schemars(schema_with = "mode_schema", default = "auto")]
+    mode: Mode,
+    /// Only documents of which all of this holds.
+    #[schemars(schema_with = "filter_schema")]
+    filter: Option<DocumentFilter>,
+}
+
+fn auto() -> Mode {
+    Mode::Auto
+}
+
+#[derive(Serialize, JsonSchema)]
+struct AskOutput {
+    /// The answer; numbers in brackets are those of the citations.
+    answer: String,
+    /// Whether a language model wrote it; else it is made of sentences of the documents.
+    llm_generated: bool,
+    /// The places behind the numbers, each verified against the document.
+    citations: Vec<CitationItem>,
+    /// The documents that were looked at.
+    documents: Vec<Consulted>,
+    /// What did not go as asked for.
+    notes: Vec<String>,
+}
+
+#[derive(Serialize, JsonSchema)]
+struct Consulted {
+    /// Its number in the answer.
+    number: u32,
+    /// Its id.
+    document: String,
+    /// Its name.
+    file_path: String,
+}
+
+async fn ask(
+    calling: Arc<Calling>,
+    AskInput { question, mode, filter }: AskInput,
+) -> Result<AskOutput, Problem> {
+    let space = calling.space(Missing::Leave).await?;
+    let text = question.trim().to_owned();
+    let mut question = Question { text, mode, filter, stream: false, ..Question::default() };
+    question.check()?;
+    question.prefix_user_prompt(&space.user_prompt_prefix);
+    let engine = &space.asking;
+    let retrieval = query::retrieve(engine, &question).await?;
+    let answered = answer_from(engine, &question, &retrieval, &mut |_| {}).await?;
+    let documents = retrieval.references.iter().map(|reference| Consulted {
+        number: reference.number,
+        document: reference.document.to_string(),
+        file_path: reference.source.clone(),
+    });
+    Ok(AskOutput {
+        citations: citations(&answered),
+        documents: documents.collect(),
+        notes: retrieval.notes.iter().map(QueryNote::to_string).collect(),
+        llm_generated: answered.by_model,
+        answer: answered.text,
+    })
+}
+
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct SourceInput {
+    /// The document's id or its name (file_path).
+    document: String,
+    /// First byte to read, such as the beginning of a span; the beginning of the document where it is left out.
+    #[serde(default)]
+    start: u64,
+    /// Bytes to read, 1 to 65536.
+    #[serde(default = "text_bytes")]
+    #[schemars(range(min = 1, max = 65536))]
+    max_bytes: usize,
+}
+
+fn text_bytes() -> usize {
+    TEXT
+}
+
+#[derive(Serialize, JsonSchema)]
+struct SourceOutput {
+    /// The document's id.
+    document: String,
+    /// Its name.
+    file_path: String,
+    /// Its title.
+    title: String,
+    /// What it was read as.
+    format: String,
+    /// How far its indexing is: waiting, indexing, ready, incomplete, failed or cancelled.
+    status: String,
+    /// Length of its whole text in bytes.
+    total_bytes: u64,
+    /// First byte, and the one after the last, of the text here.
+    span: [u64; 2],
+    /// First and last line of the text here, from 1.
+    lines: [u32; 2],
+    /// The pages, slides or sheets it stands on.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    place: Option<String>,
+    /// The text.
+    text: String,
+    /// Where to read on; left out at the end.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    next_start: Option<u64>,
+}
+
+async fn get_source(
+    calling: Arc<Calling>,
+    SourceInput { document, start, max_bytes }: SourceInput,
+) -> Result<SourceOutput, Problem> {
+    within("max_bytes", max_bytes, MAX_TEXT)?;
+    let space = calling.space(Missing::Leave).await?;
+    let snapshot = space.asking.store.snapshot().await?;
+    let snapshot = snapshot.as_ref();
+    let gone = || unknown_document(&document);
+    let found = find_documents(snapshot, &document).await?.into_iter().next().ok_or_else(gone)?;
+    let ids = std::slice::from_ref(&found.id);
+    let state = index::states_of(snapshot, ids).await?.into_iter().flatten().next().ok_or_else(gone)?;
+    let text = snapshot.texts(ids).await?.into_iter().flatten().next().ok_or_else(gone)?;
+    let start = usize::try_from(start).unwrap_or(usize::MAX);
+    if start > text.len() {
+        let what = format!("start {start} is behind the end of the document at {}", text.len());
+        return Err(Problem::invalid(what));
+    }
+    let (start, end) = part(&text, start, max_bytes);
+    let lines = Span::new(start, end).lines_in(&text);
+    Ok(SourceOutput {
+        document: found.id.to_string(),
+        format: found.format.name().to_owned(),
+        status: state.status.kind().name().to_owned(),
+        total_bytes: text.len() as u64,
+        span: [start as u64, end as u64],
+        lines: [lines.0, lines.1],
+        place: found.place_of(Span::new(start, end)).map(|place| place.to_string()),
+        text: text[start..end].to_owned(),
+        next_start: (end < text.len()).then_some(end as u64),
+        file_path: found.source,
+        title: found.title,
+    })
+}
+
+/// The part that begins at `start` or at the character around it, of at most `most` bytes but at least one character.
+fn part(text: &str, start: usize, most: usize) -> (usize, usize) {
+    let start = text.floor_char_boundary(start);
+    let end = text.floor_char_boundary(start.saturating_add(most).min(text.len()));
+    match end > start {
+        true => (start, end),
+        false => (start, text.ceil_char_boundary((start + 1).min(text.len()))),
+    }
+}
+
+/// The versions of the document of this id or name, the live one first.
+pub(super) async fn find_documents(
+    snapshot: &dyn Snapshot,
+    reference: &str,
+) -> Result<Vec<Document>, StoreError> {
+    let reference = reference.trim();
+    let id = DocumentId::from_stored(reference);
+    if let Some(document) = snapshot.documents(&[id]).await?.into_iter().flatten().next() {
+        return Ok(vec![document]);
+    }
+    let mut versions = snapshot.documents_of_sources(&[reference.to_owned()]).await?.concat();
+    versions.sort_by_key(|document| (document.visibility != Visibility::Live, document.id.clone()));
+    Ok(versions)
+}
+
+/// No document is meant by this.
+pub(super) fn unknown_document(reference: &str) -> Problem {
+    let shown: String = reference.chars().take(100).flat_map(char::escape_default).collect();
+    Problem::not_found(format!("there is no document \"{shown}\""))
+        .remedy(Some("take the document or file_path of a hit of `search`"))
+}
+
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct NeighborsInput {
+    /// The entity's name in any spelling that leads to it, or *.
+    entity: String,
+    /// Relations away, 1 to 3.
+    #[serde(default = "one")]
+    #[schemars(range(min = 1, max = 3))]
+    depth: u32,
+    /// Entities, 1 to 200; the best connected stay.
+    #[serde(default = "thirty")]
+    #[schemars(range(min = 1, max = 200))]
+    limit: usize,
+}
+
+fn one() -> u32 {
+    1
+}
+
+fn thirty() -> usize {
+    30
+}
+
+#[derive(Serialize, JsonSchema)]
+struct NeighborsOutput {
+    /// The entities, the nearest first.
+    entities: Vec<EntityItem>,
+    /// The relations among them.
+    relations: Vec<RelationItem>,
+    /// Neighbours that were seen and left out; more may be behind them.
+    left_out: u64,
+}
+
+async fn graph_neighbors(
+    calling: Arc<Calling>,
+    NeighborsInput { entity, depth, limit }: NeighborsInput,
+) -> Result<NeighborsOutput, Problem> {
+    within("depth", depth as usize, MAX_DEPTH as usize)?;
+    within("limit", limit, MAX_ENTITIES)?;
+    let space = calling.space(Missing::Leave).await?;
+    let snapshot = space.asking.store.snapshot().await?;
+    let snapshot = snapshot.as_ref();
+    let query = SubgraphQuery { label: entity.trim().to_owned(), max_depth: depth, max_nodes: limit };
+    let Some(found) = explore::subgraph(snapshot, &query).await? else {
+        return Err(unknown_entity(snapshot, &query.label).await?);
+    };
+    let keys = found.nodes.iter().map(|node| GraphKey::Entity(node.entity.key.clone()));
+    let keys = keys.chain(found.edges.iter().map(|edge| GraphKey::Relation(edge.key.clone()))).collect();
+    let behind = Behind::of(snapshot, keys, MAX_CHUNKS_BEHIND, None).await?;
+    let names: BTreeMap<EntityKey, String> =
+        found.nodes.iter().map(|node| (node.entity.key.clone(), node.entity.name.clone())).collect();
+    let name = |key: &EntityKey| names.get(key).cloned().unwrap_or_else(|| key.to_string());
+    let relations = found.edges.into_iter().map(|edge| RelationItem {
+        ends: [name(edge.key.a()), name(edge.key.b())],
+        keywords: edge.keywords,
+        description: edge.description,
+        file_paths: Some(behind.sources(&GraphKey::Relation(edge.key))),
+    });
+    let relations = relations.collect();
+    let entities = found.nodes.into_iter().map(|node| EntityItem {
+        name: node.entity.name,
+        kind: node.entity.kind,
+        description: node.entity.description,
+        depth: Some(node.depth),
+        file_paths: Some(behind.sources(&GraphKey::Entity(node.entity.key))),
+    });
+    Ok(NeighborsOutput { entities: entities.collect(), relations, left_out: found.left_out })
+}
+
+/// No entity is meant by this, but perhaps one of these.
+async fn unknown_entity(snapshot: &dyn Snapshot, name: &str) -> Result<Problem, Problem> {
+    let shown: String = name.chars().take(100).flat_map(char::escape_default).collect();
+    let near = explore::search_labels(snapshot, name, NEAR).await?;
+    let near: Vec<String> = near.into_iter().map(|label| label.name).collect();
+    let remedy = match near.is_empty() {
+        true => "`search` finds entities by what is said about them".to_owned(),
+        false => format!("there are {}", near.join(", ")),
+    };
+    Ok(Problem::not_found(format!("there is no entity \"{shown}\"")).remedy(Some(remedy)))
+}
+
+fn within(what: &str, value: usize, most: usize) -> Result<(), Problem> {
+    match (1..=most).contains(&value) {
+        true => Ok(()),
+        false => Err(Problem::invalid(format!("{what} is {value}; it must be from 1 to {most}"))),
+    }
+}
+
+/// A filter as its JSON is read, without what only an administrator of an index needs.
+fn filter_schema(_: &mut schemars::SchemaGenerator) -> schemars::Schema {
+    let texts = |about: &str| json!({ "type": "array", "items": { "type": "string" }, "description": about });
+    let date = |about: &str| json!({ "type": "string", "description": about });
+    schemars::json_schema!({
+        "type": ["object", "null"],
+        "additionalProperties": false,
+        "properties": {
+            "documents": texts("Ids of documents"),
+            "sources": texts("Patterns of names, such as reports/*.md"),
+            "meta": texts("Conditions on metadata, such as year=2024"),
+            "accepted_after": date("A date such as 2026-01-31: added then or later"),
+            "accepted_before": date("A date such as 2026-01-31: added then or earlier"),
+        },
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_part_is_of_whole_characters_and_never_empty_before_the_end() {
+        let text = "aé日本z";
+        assert_eq!(part(text, 0, 100), (0, text.len()));
+        assert_eq!(part(text, 2, 3), (1, 3), "the middle of a character is where it begins");
+        assert_eq!(part(text, 3, 1), (3, 6), "a character that is larger than asked for is given whole");
+        assert_eq!(part(text, text.len(), 9), (text.len(), text.len()));
+        assert_eq!(part("", 0, 9), (0, 0));
+        let mut read = String::new();
+        let mut at = 0;
+        while at < text.len() {
+            let (start, end) = part(text, at, 2);
+            read.push_str(&text[start..end]);
+            at = end;
+        }
+        assert_eq!(read, text);
+    }
+}

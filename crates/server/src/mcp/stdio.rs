@@ -1,0 +1,112 @@
+//! The tools over standard input and output, for a client that starts the program.
+
+use std::net::{IpAddr, Ipv4Addr};
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use graphloom_core::WorkspaceId;
+use rmcp::RoleServer;
+use rmcp::service::{ServerInitializeError, serve_server};
+use rmcp::transport::async_rw::AsyncRwTransport;
+use rmcp::transport::stdio;
+use tokio::sync::watch;
+
+use super::Tools;
+use crate::access::{AccessError, Caller, Grant, Right, random};
+use crate::app::{App, Indexing, Parts};
+use crate::host::{Host, Missing};
+use crate::limits::{Limits, MAX_MCP_BODY};
+
+/// How to serve one client.
+#[derive(Debug, Clone)]
+pub struct McpConfig {
+    /// The data folder.
+    pub data_dir: PathBuf,
+    /// The workspace that the tools are about.
+    pub workspace: WorkspaceId,
+    /// Whether only the tools that read are offered; nothing is indexed then either.
+    pub read_only: bool,
+    /// How much is taken on at once.
+    pub limits: Limits,
+}
+
+/// Why the tools could not be served.
+#[derive(Debug, thiserror::Error)]
+pub enum McpError {
+    /// There is no randomness.
+    #[error("starting")]
+    Access(#[from] AccessError),
+    /// Whoever started the program speaks something else.
+    #[error("the client does not speak the Model Context Protocol on standard input")]
+    Handshake(#[source] Box<ServerInitializeError>),
+}
+
+impl McpError {
+    /// What the user can do about it, where something can be said.
+    pub fn remedy(&self) -> Option<&'static str> {
+        match self {
+            Self::Access(error) => error.remedy(),
+            Self::Handshake(_) => Some(
+                "name `graphloom mcp` as the command of a server in a client's configuration; it is not typed by hand",
+            ),
+        }
+    }
+}
+
+/// Serves the tools on standard input and output until the client leaves or `stop` is done. What is added is indexed
+/// meanwhile; what is not indexed by then is left to the next process.
+pub async fn serve_mcp(
+    config: McpConfig,
+    host: Arc<dyn Host>,
+    stop: impl Future<Output = ()>,
+) -> Result<(), McpError> {
+    let McpConfig { data_dir, workspace, read_only, limits } = config;
+    let (stopping, stopped) = watch::channel(false);
+    let app = App::new(Parts {
+        host,
+        data_dir: &data_dir,
+        default_workspace: workspace.clone(),
+        address: IpAddr::V4(Ipv4Addr::LOCALHOST),
+        cors_origins: Vec::new(),
+        limits,
+        guest_secret: random()?,
+        indexing: if read_only { Indexing::Off } else { Indexing::On },
+        stop: stopped,
+    });
+    let (opening, opened) = (app.clone(), workspace.clone());
+    tokio::spawn(async move {
+        // What waits in it is worked on, and the first call need not wait. One that is not there yet is no fault.
+        if let Err(problem) = opening.spaces.get(&opened, Missing::Leave).await {
+            tracing::info!(why = problem.words(), "the workspace is not open yet");
+        }
+    });
+    let right = if read_only { Right::Read } else { Right::Write };
+    let caller = Caller { name: "standard input".to_owned(), grant: Grant { workspaces: None, right } };
+    let tools = Tools::new(app.clone(), caller, workspace, None);
+    let (input, output) = stdio();
+    let transport =
+        AsyncRwTransport::<RoleServer, _, _>::new(input, output).with_max_line_length(MAX_MCP_BODY);
+    let serving = async {
+        match serve_server(tools, transport).await {
+            Ok(running) => {
+                if let Err(error) = running.waiting().await {
+                    tracing::error!(%error, "serving the tools panicked");
+                }
+                Ok(())
+            }
+            // Nobody was there, or left before saying anything.
+            Err(ServerInitializeError::ConnectionClosed(_)) => Ok(()),
+            Err(error) => Err(McpError::Handshake(Box::new(error))),
+        }
+    };
+    let served = tokio::select! {
+        served = serving => served,
+        () = stop => Ok(()),
+    };
+    // Everybody who listens is a worker; without any there is nobody to tell.
+    let _ = stopping.send(true);
+    if tokio::time::timeout(app.limits.stop, app.spaces.stopped()).await.is_err() {
+        tracing::warn!("indexing was still under way when the time to stop was over");
+    }
+    served
+}

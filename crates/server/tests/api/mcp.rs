@@ -1,0 +1,242 @@
+//! The Model Context Protocol over HTTP, with the client of the same library over a real socket.
+
+use std::collections::HashMap;
+
+use axum::http::{HeaderName, HeaderValue};
+use graphloom_server::Right;
+use rmcp::model::{CallToolRequestParams, CallToolResult, ClientConfig, ProtocolVersion, Tool};
+use rmcp::service::RunningService;
+use rmcp::transport::StreamableHttpClientTransport;
+use rmcp::transport::streamable_http_client::StreamableHttpClientTransportConfig;
+use rmcp::{ClientLifecycleMode, ClientServiceExt, RoleClient};
+use serde_json::{Value, json};
+
+use crate::support::{Request, Running};
+
+const STATION: &str = "# Weir Station\n\nMaren Oskoldt directed Weir Station until 1994. Tobias Renn succeeded Maren \
+                       Oskoldt as director of Weir Station in 1995.";
+
+type Client = RunningService<RoleClient, ClientConfig>;
+
+fn newest() -> ClientLifecycleMode {
+    ClientLifecycleMode::Discover { preferred_versions: vec![ProtocolVersion::V_2026_07_28] }
+}
+
+/// A client at a path of the server, with a key where one is given.
+async fn client(server: &Running, path: &str, key: Option<&str>, lifecycle: ClientLifecycleMode) -> Client {
+    // The client's library can speak TLS and wants to know by what, though it does not here; twice is no matter.
+    let _ = rustls::crypto::ring::default_provider().install_default();
+    let mut headers = HashMap::new();
+    if let Some(key) = key {
+        let key = HeaderValue::from_str(key).expect("a header");
+        headers.insert(HeaderName::from_static("x-api-key"), key);
+    }
+    let uri = format!("http://{}{path}", server.address);
+    let config = StreamableHttpClientTransportConfig::with_uri(uri).custom_headers(headers);
+    let transport = StreamableHttpClientTransport::from_config(config);
+    ClientConfig::default().serve_with_lifecycle(transport, lifecycle).await.expect("connected")
+}
+
+async fn call(client: &Client, tool: &str, arguments: Value) -> CallToolResult {
+    let arguments = arguments.as_object().expect("an object").clone();
+    let request = CallToolRequestParams::new(tool.to_owned()).with_arguments(arguments);
+    client.call_tool(request).await.expect("a result")
+}
+
+/// The structured content of a call that went well, which its text says too.
+async fn ok(client: &Client, tool: &str, arguments: Value) -> Value {
+    let result = call(client, tool, arguments).await;
+    assert_ne!(result.is_error, Some(true), "{tool}: {result:?}");
+    let text = result.content[0].as_text().expect("text").text.clone();
+    let value = result.structured_content.expect("structured content");
+    assert_eq!(serde_json::from_str::<Value>(&text).expect("JSON"), value);
+    value
+}
+
+/// The words of a call that did not.
+async fn refused(client: &Client, tool: &str, arguments: Value) -> String {
+    let result = call(client, tool, arguments).await;
+    assert_eq!(result.is_error, Some(true), "{tool}: {result:?}");
+    result.content[0].as_text().expect("text").text.clone()
+}
+
+fn names(tools: &[Tool]) -> Vec<&str> {
+    tools.iter().map(|tool| tool.name.as_ref()).collect()
+}
+
+#[tokio::test]
+async fn a_client_finds_asks_reads_and_walks_with_citations() {
+    let server = Running::start().await;
+    server.add("", "station.md", STATION).await;
+    let client = client(&server, "/mcp", None, newest()).await;
+
+    let found = ok(&client, "search", json!({ "query": "director of Weir Station", "limit": 5 })).await;
+    let passage = &found["passages"][0];
+    assert_eq!(passage["file_path"], "station.md");
+    assert!(passage["text"].as_str().expect("text").contains("Tobias Renn"), "{found}");
+
+    let answer = ok(&client, "ask", json!({ "question": "Who succeeded Maren Oskoldt as director?" })).await;
+    assert!(answer["answer"].as_str().expect("text").contains("Tobias Renn"), "{answer}");
+    let citation = &answer["citations"][0];
+    let quote = citation["quote"].as_str().expect("a quote");
+    let span = |at: usize| citation["span"][at].as_u64().expect("a byte") as usize;
+    assert_eq!(&STATION[span(0)..span(1)], quote);
+
+    let around = json!({ "document": citation["document"], "start": span(0), "max_bytes": quote.len() });
+    let source = ok(&client, "get_source", around).await;
+    assert_eq!((&source["text"], &source["status"]), (&json!(quote), &json!("ready")));
+    let whole = ok(&client, "get_source", json!({ "document": "station.md" })).await;
+    assert_eq!((&whole["text"], whole.get("next_start")), (&json!(STATION), None));
+
+    let around = ok(&client, "graph_neighbors", json!({ "entity": "weir station" })).await;
+    assert_eq!(around["entities"][0]["depth"], 0);
+    assert_eq!(around["entities"][0]["file_paths"], json!(["station.md"]));
+    assert!(around["entities"].as_array().expect("a list").len() > 1, "{around}");
+}
+
+#[tokio::test]
+async fn what_a_client_adds_is_kept_and_what_it_forgets_is_gone() {
+    let server = Running::start().await;
+    let client = client(&server, "/w/alpha/mcp", None, newest()).await;
+    let add = json!({ "name": "station.md", "text": STATION });
+    let added = ok(&client, "add_document", add.clone()).await;
+    let track = added["track_id"].as_str().expect("a track");
+    server.wait_for("/w/alpha", track).await;
+    let source = json!({ "document": added["documents"][0] });
+    assert_eq!(ok(&client, "get_source", source).await["text"], STATION);
+
+    let said = refused(&client, "add_document", add).await;
+    assert!(said.contains("station.md exists already; replace=true"), "{said}");
+    let newer = json!({ "name": "station.md", "text": "Ada Quill directs Weir Station.", "replace": true });
+    let added = ok(&client, "add_document", newer).await;
+    server.wait_for("/w/alpha", added["track_id"].as_str().expect("a track")).await;
+    let answer = ok(&client, "ask", json!({ "question": "Who directs Weir Station?" })).await;
+    assert!(answer["answer"].as_str().expect("text").contains("Ada Quill"), "{answer}");
+
+    let forgotten = ok(&client, "forget_document", json!({ "document": "station.md" })).await;
+    assert_eq!((&forgotten["documents"], &forgotten["file_path"]), (&json!(1), &json!("station.md")));
+    assert_eq!(server.get("/w/alpha/documents/status_counts").await.ok()["status_counts"]["all"], 0);
+    let said = refused(&client, "forget_document", json!({ "document": "station.md" })).await;
+    assert!(said.contains("there is no document \"station.md\"; take the document"), "{said}");
+}
+
+#[tokio::test]
+async fn a_key_that_may_read_is_offered_the_four_tools_that_read_and_no_other_works() {
+    let server = Running::start().await;
+    let reader = server.key(Right::Read, &["alpha"]);
+    let writer = server.key(Right::Write, &["alpha"]);
+    let reading = client(&server, "/w/alpha/mcp", Some(&reader), newest()).await;
+    let tools = reading.list_all_tools().await.expect("tools");
+    assert_eq!(names(&tools), ["search", "ask", "get_source", "graph_neighbors"]);
+    for (tool, arguments) in [
+        ("add_document", json!({ "name": "a.md", "text": "text" })),
+        ("forget_document", json!({ "document": "a.md" })),
+    ] {
+        let said = refused(&reading, tool, arguments).await;
+        assert!(said.contains("may read; this needs the right write"), "{said}");
+    }
+    let writing = client(&server, "/w/alpha/mcp", Some(&writer), newest()).await;
+    let tools = writing.list_all_tools().await.expect("tools");
+    assert_eq!(names(&tools)[4..], ["add_document", "forget_document"]);
+    for tool in &tools {
+        let hints = tool.annotations.as_ref().expect("annotations");
+        let reads = !["add_document", "forget_document"].contains(&tool.name.as_ref());
+        assert_eq!((hints.read_only_hint, hints.destructive_hint), (Some(reads), Some(!reads)));
+        assert_eq!(tool.input_schema["type"], "object", "{tool:?}");
+        let output = tool.output_schema.as_ref().expect("a schema");
+        assert!(output["properties"].as_object().is_some_and(|fields| !fields.is_empty()), "{tool:?}");
+    }
+    // Nothing was added and so no workspace made; another one is not reached at all.
+    let said = refused(&reading, "search", json!({ "query": "anything" })).await;
+    assert!(said.contains("alpha"), "{said}");
+    let elsewhere = Request::post("/w/beta/mcp", json!({})).header("x-api-key", &writer);
+    server.send(elsewhere).await.problem(403);
+    server.post("/mcp", json!({})).await.problem(401);
+}
+
+#[tokio::test]
+async fn the_newest_revision_and_the_one_before_are_spoken_without_sessions() {
+    let server = Running::start().await;
+    let modern = client(&server, "/mcp", None, newest()).await;
+    assert_eq!(modern.peer_info().expect("a server").protocol_version, ProtocolVersion::V_2026_07_28);
+    let older = client(&server, "/mcp", None, ClientLifecycleMode::Initialize).await;
+    assert_eq!(older.peer_info().expect("a server").protocol_version, ProtocolVersion::V_2025_11_25);
+    assert_eq!(names(&older.list_all_tools().await.expect("tools")).len(), 6);
+    for version in ["2025-11-25", "2025-06-18", "2025-03-26"] {
+        let params = json!({
+            "protocolVersion": version,
+            "capabilities": {},
+            "clientInfo": { "name": "test", "version": "1" },
+        });
+        let answer = server.send(message("initialize", params)).await;
+        assert_eq!(answer.ok()["result"]["protocolVersion"], version);
+        assert!(!answer.headers.contains_key("mcp-session-id"), "{answer:?}");
+    }
+    for method in ["GET", "DELETE"] {
+        server.send(Request::new(method, "/mcp")).await.problem(405);
+    }
+}
+
+/// A message as a client of a revision with a handshake sends it.
+fn message(method: &str, params: Value) -> Request {
+    Request::post("/mcp", json!({ "jsonrpc": "2.0", "id": 1, "method": method, "params": params }))
+        .header("accept", "application/json, text/event-stream")
+}
+
+#[tokio::test]
+async fn wrong_calls_are_results_that_say_what_is_wrong() {
+    let server = Running::start().await;
+    server.add("", "station.md", STATION).await;
+    let client = client(&server, "/mcp", None, newest()).await;
+    for (tool, arguments, why) in [
+        ("search", json!({}), "missing field `query`"),
+        ("search", json!({ "query": " " }), "the question is empty"),
+        ("search", json!({ "query": "x", "limit": 0 }), "limit is 0; it must be from 1 to 50"),
+        ("search", json!({ "query": "x", "top_k": 5 }), "unknown field `top_k`"),
+        ("search", json!({ "query": "x", "filter": { "name": "a" } }), "unknown field `name`"),
+        ("ask", json!({ "question": 7 }), "expected a string"),
+        ("ask", json!({ "question": "Who?", "mode": "best" }), "unknown variant `best`"),
+        ("get_source", json!({ "document": "../etc/passwd" }), "no document"),
+        ("get_source", json!({ "document": "station.md", "start": 9999 }), "behind the end"),
+        ("get_source", json!({ "document": "station.md", "start": -1 }), "invalid value"),
+        ("graph_neighbors", json!({ "entity": "Weir Statoin" }), "no entity \"Weir Statoin\""),
+        ("graph_neighbors", json!({ "entity": "*", "depth": 9 }), "from 1 to 3"),
+        ("add_document", json!({ "name": "../a.md", "text": "x" }), "no part of it is . or .."),
+        ("add_document", json!({ "name": "a.md", "text": " " }), "text cannot be empty"),
+        ("forget_document", json!({ "document": "" }), "no document"),
+    ] {
+        let said = refused(&client, tool, arguments.clone()).await;
+        assert!(said.contains(why), "{tool} {arguments}: {said}");
+    }
+    let unknown = CallToolRequestParams::new("drop_tables");
+    let said = client.call_tool(unknown).await.expect_err("no such tool").to_string();
+    assert!(said.contains("there is no tool drop_tables; there are search"), "{said}");
+}
+
+#[tokio::test]
+async fn what_is_no_message_is_refused_in_the_words_of_every_route() {
+    let server = Running::start().await;
+    let accept = "application/json, text/event-stream";
+    let post = |body: &str| {
+        let request = Request::new("POST", "/mcp").header("content-type", "application/json");
+        request.header("accept", accept).body(body)
+    };
+    server.send(Request::post("/mcp", json!({}))).await.problem(406);
+    let form = Request::new("POST", "/mcp").header("accept", accept).body("a=b");
+    server.send(form).await.problem(415);
+    for body in ["", "{", "[]", "null", "7", "{\"jsonrpc\":\"1.0\"}", &"[".repeat(100_000)] {
+        let answer = server.send(post(body)).await;
+        assert!([400, 415, 422].contains(&answer.status), "{body:.20}: {answer:?}");
+    }
+    let large =
+        format!("{{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"ping\",\"x\":\"{}\"}}", "x".repeat(4 << 20));
+    server.send(post(&large)).await.problem(413);
+    let ping = post(r#"{"jsonrpc":"2.0","id":1,"method":"ping"}"#);
+    assert_eq!(server.send(ping.clone()).await.ok()["result"], json!({}));
+    server.send(ping.clone().header("origin", "https://evil.example")).await.problem(403);
+    let ours = format!("http://{}", server.address);
+    assert_eq!(server.send(ping.header("origin", &ours)).await.status, 200);
+    let key = server.key(Right::Admin, &[]);
+    let foreign = post("{}").header("origin", "https://evil.example").header("x-api-key", &key);
+    server.send(foreign).await.problem(403);
+}

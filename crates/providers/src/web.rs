@@ -270,8 +270,17 @@ fn is_public_v6(address: Ipv6Addr) -> bool {
         // An IPv4 address inside: translated (64:ff9b::/96) or tunnelled (2002::/16).
         [0x64, 0xff9b, 0, 0, 0, 0, _, _] => is_public_v4(v4_at(6)),
         [0x2002, ..] => is_public_v4(v4_at(1)),
-        [0, 0, 0, 0, 0, 0, ..] | [0x2001, 0xdb8, ..] => false,
-        [first, ..] => first & 0xfe00 != 0xfc00 && first & 0xffc0 != 0xfe80 && first & 0xff00 != 0xff00,
+        // IPv4-compatible, documentation, local translation (64:ff9b:1::/48), discard (100::/64), and what protocols use
+        // among themselves, tunnels through address translation included (2001::/23).
+        [0, 0, 0, 0, 0, 0, ..] | [0x2001, 0xdb8, ..] | [0x64, 0xff9b, 1, ..] | [0x100, 0, 0, 0, ..] => false,
+        [0x2001, second, ..] if second < 0x200 => false,
+        // Unique local, link-local, site-local as it was once, multicast.
+        [first, ..] => {
+            first & 0xfe00 != 0xfc00
+                && first & 0xffc0 != 0xfe80
+                && first & 0xffc0 != 0xfec0
+                && first & 0xff00 != 0xff00
+        }
     }
 }
 

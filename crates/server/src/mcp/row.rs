@@ -6,8 +6,9 @@ use std::sync::Arc;
 use futures::future::BoxFuture;
 use graphloom_core::WorkspaceId;
 use rmcp::model::{JsonObject, Tool, ToolAnnotations};
-use schemars::JsonSchema;
 use schemars::generate::SchemaSettings;
+use schemars::transform::RecursiveTransform;
+use schemars::{JsonSchema, Schema};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
@@ -64,9 +65,17 @@ pub(super) fn schema_of<T: JsonSchema>() -> Arc<JsonObject> {
     let settings = SchemaSettings::draft2020_12().with(|settings| {
         settings.inline_subschemas = true;
         settings.meta_schema = None;
+        settings.transforms.push(Box::new(RecursiveTransform(without_rust_formats)));
     });
     let schema = settings.into_generator().into_root_schema_for::<T>();
     Arc::new(schema.as_object().cloned().unwrap_or_default())
+}
+
+/// Takes away formats such as `uint64`, which no standard knows and clients warn about.
+fn without_rust_formats(schema: &mut Schema) {
+    if schema.get("format").and_then(Value::as_str).is_some_and(|format| format.starts_with("uint")) {
+        schema.remove("format");
+    }
 }
 
 /// A call of a tool that was let in.

@@ -143,6 +143,8 @@ async fn a_key_that_may_read_is_offered_the_four_tools_that_read_and_no_other_wo
         let reads = !["add_document", "forget_document"].contains(&tool.name.as_ref());
         assert_eq!((hints.read_only_hint, hints.destructive_hint), (Some(reads), Some(!reads)));
         assert_eq!(tool.input_schema["type"], "object", "{tool:?}");
+        let formats = format!("{:?} {:?}", tool.input_schema, tool.output_schema);
+        assert!(!formats.contains("uint"), "clients warn about formats that no standard knows: {formats}");
         let output = tool.output_schema.as_ref().expect("a schema");
         assert!(output["properties"].as_object().is_some_and(|fields| !fields.is_empty()), "{tool:?}");
     }

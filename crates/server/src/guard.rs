@@ -222,10 +222,16 @@ fn host_of(headers: &HeaderMap, uri: &Uri) -> String {
 
 /// Whether a host, with or without a port, is a name of this machine.
 fn is_local_name(host: &str) -> bool {
-    let name = match host.strip_prefix('[') {
-        Some(bracketed) => bracketed.split(']').next().unwrap_or_default(),
-        None => host.split(':').next().unwrap_or_default(),
+    let bracketed = host.strip_prefix('[').map(|inner| inner.split_once(']'));
+    let (name, port) = match bracketed {
+        Some(Some((name, port))) => (name, port),
+        Some(None) => return false,
+        None => host.split_at(host.find(':').unwrap_or(host.len())),
     };
+    let is_port = |port: &str| port.parse::<u16>().is_ok() && !port.starts_with('+');
+    if !port.is_empty() && !port.strip_prefix(':').is_some_and(is_port) {
+        return false;
+    }
     name.eq_ignore_ascii_case("localhost") || name.parse().is_ok_and(|ip: std::net::IpAddr| ip.is_loopback())
 }
 
@@ -277,9 +283,19 @@ mod tests {
         {
             assert!(is_local_name(host), "{host}");
         }
-        for host in
-            ["", "evil.example", "localhost.evil.example", "127.0.0.1.evil.example", "10.0.0.1", "[::2]"]
-        {
+        for host in [
+            "",
+            "evil.example",
+            "localhost.evil.example",
+            "127.0.0.1.evil.example",
+            "10.0.0.1",
+            "[::2]",
+            "[localhost",
+            "localhost:80@evil.example",
+            "localhost:",
+            "[::1]evil.example",
+            "localhost:+1",
+        ] {
             assert!(!is_local_name(host), "{host}");
         }
     }

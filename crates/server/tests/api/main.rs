@@ -1,6 +1,7 @@
 //! The server over real sockets of this machine, with stores in memory and no model.
 
 mod attacks;
+mod canaries;
 mod chat;
 mod documents;
 mod graph;

@@ -224,6 +224,33 @@ impl Running {
         answer_of(&bytes)
     }
 
+    /// Sends these bytes and nothing more; `None` where the server closes the connection without an answer.
+    pub(crate) async fn try_send(&self, bytes: &[u8]) -> Option<Answer> {
+        let mut stream = TcpStream::connect(self.address).await.expect("connected");
+        // A server that refuses early closes before everything is written; its answer is there all the same.
+        let _ = stream.write_all(bytes).await;
+        try_read(&mut stream).await
+    }
+
+    /// A new user.
+    pub(crate) fn user(&self, name: &str, password: &str) {
+        let made = self.access().change(|access| access.put_user(name, password, Grant::ALL, Timestamp(1)));
+        made.expect("a user");
+    }
+
+    /// Waits until nothing waits to be indexed.
+    pub(crate) async fn wait_until_idle(&self, prefix: &str) {
+        let until = tokio::time::Instant::now() + PATIENCE;
+        loop {
+            let counts = self.get(&format!("{prefix}/documents/status_counts")).await.ok();
+            if counts["status_counts"]["pending"] == 0 && counts["status_counts"]["processing"] == 0 {
+                return;
+            }
+            assert!(tokio::time::Instant::now() < until, "not indexed: {counts}");
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
+    }
+
     /// Adds a text to the request's workspace and waits until it is in the graph.
     pub(crate) async fn add(&self, prefix: &str, name: &str, text: &str) {
         let body = serde_json::json!({ "text": text, "file_source": name });
@@ -291,15 +318,25 @@ impl Request {
         self
     }
 
+    /// Its path.
+    pub(crate) fn path(&self) -> &str {
+        &self.path
+    }
+
     /// A file in a multipart form.
     pub(crate) fn file(self, name: &str, content: &str) -> Self {
-        let body = format!(
-            "--edge\r\ncontent-disposition: form-data; name=\"file\"; filename=\"{name}\"\r\n\r\n{content}\r\n--edge--\r\n"
-        );
+        self.file_of(name, content.as_bytes())
+    }
+
+    /// The same of any bytes.
+    pub(crate) fn file_of(self, name: &str, content: &[u8]) -> Self {
+        let head =
+            format!("--edge\r\ncontent-disposition: form-data; name=\"file\"; filename=\"{name}\"\r\n\r\n");
+        let body = [head.as_bytes(), content, b"\r\n--edge--\r\n"].concat();
         self.header("content-type", "multipart/form-data; boundary=edge").body(body)
     }
 
-    fn bytes(&self, address: SocketAddr) -> Vec<u8> {
+    pub(crate) fn bytes(&self, address: SocketAddr) -> Vec<u8> {
         let mut head = format!("{} {} HTTP/1.1\r\nconnection: close\r\n", self.method, self.path);
         let has = |name: &str| self.headers.iter().any(|(known, _)| known == name);
         if !has("host") {
@@ -355,12 +392,16 @@ impl Answer {
 }
 
 pub(crate) async fn read_answer(stream: &mut TcpStream) -> Answer {
+    try_read(stream).await.expect("an answer")
+}
+
+async fn try_read(stream: &mut TcpStream) -> Option<Answer> {
     let mut bytes = Vec::new();
     let read =
         tokio::time::timeout(PATIENCE, stream.read_to_end(&mut bytes)).await.expect("an answer in time");
     // A reset after the answer, for something that was never read, takes nothing away.
     let _ = read;
-    answer_of(&bytes)
+    head_end(&bytes).map(|_| answer_of(&bytes))
 }
 
 fn head_end(bytes: &[u8]) -> Option<usize> {

@@ -70,7 +70,7 @@ impl Default for WalkOptions {
             passages: 0.4,
             facts: 0.3,
             names: 0.3,
-            passage_hits: 50,
+            passage_hits: 20,
             passage_seeds: 30,
             passage_temperature: 0.1,
             fact_seeds: 5,

@@ -4,10 +4,8 @@ use pulp::{Simd, WithSimd};
 
 use crate::vector::ZERO;
 
-/// Rows are padded to a multiple of this.
+/// Rows are padded to a multiple of this, so that vector code leaves no rest.
 pub(super) const LANES: usize = 32;
-/// Codes that are added up before the sum is: adding up across a register costs as much as some products.
-const WIDE: usize = 4 * LANES;
 /// Added to every bound for the rounding of the arithmetic itself.
 const SLACK: f32 = 1e-5;
 
@@ -106,31 +104,12 @@ impl<'r, R: Iterator<Item = &'r [u8]>> WithSimd for Dots<'_, R> {
     #[inline(always)]
     fn with_simd<S: Simd>(self, _simd: S) {
         let Self { question: Question { codes, offset, scale, .. }, rows, out } = self;
-        let (wide, rest) = codes.as_chunks::<WIDE>();
-        let (narrow, _) = rest.as_chunks::<LANES>();
         for row in rows {
-            let (row_wide, row_rest) = row.as_chunks::<WIDE>();
-            let (row_narrow, _) = row_rest.as_chunks::<LANES>();
-            let mut sum = 0i32;
-            for (row, codes) in row_wide.iter().zip(wide) {
-                sum += product(row, codes);
-            }
-            for (row, codes) in row_narrow.iter().zip(narrow) {
-                sum += product(row, codes);
-            }
+            // Narrow numbers that widen without a sign are what the compiler makes the best vector code of.
+            let products =
+                row.iter().zip(codes).map(|(&row, &code)| i32::from(i16::from(row)) * i32::from(code));
+            let sum: i32 = products.sum();
             out.push((i64::from(sum) - offset) as f32 * scale);
         }
     }
-}
-
-/// The sum of the products. Written so that the compiler makes vector code of it: rows widen without a sign, and whole
-/// blocks leave no rest.
-#[inline(always)]
-fn product<const N: usize>(row: &[u8; N], codes: &[i16; N]) -> i32 {
-    let wide: [i16; N] = std::array::from_fn(|lane| i16::from(row[lane]));
-    let mut sum = 0;
-    for lane in 0..N {
-        sum += i32::from(wide[lane]) * i32::from(codes[lane]);
-    }
-    sum
 }

@@ -58,7 +58,7 @@ impl Default for TreeLimits {
             exact_vectors: 32 << 10,
             node_rows: 128,
             search_width: 64,
-            insert_width: 4,
+            insert_width: 16,
             leaves: 128,
             hits_a_leaf: 4,
             exact_allowed: 4096,

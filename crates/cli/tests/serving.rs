@@ -95,6 +95,30 @@ fn what_is_sent_is_indexed_answered_and_there_for_the_command_line() {
     graphloom.ok(&["check"]);
 }
 
+#[test]
+fn the_server_tells_what_the_command_line_tells() {
+    let graphloom = Graphloom::new();
+    graphloom.write("station.md", "Tobias Renn succeeded Maren Oskoldt as director of Weir Station in 1995.");
+    graphloom.ok(&["add", "station.md"]);
+    let serving = Serving::start(&graphloom, &[]);
+    let get = |path: &str| serving.ok("GET", path, "", &json!({}));
+    assert_eq!(get("/dump/hash")["hash"], graphloom.ok(&["dump", "--hash"]).trim());
+    let (status, exported) = serving.send("GET", "/export?format=graphml", "", &json!({}));
+    assert_eq!(status, 200);
+    assert!(exported.contains(&graphloom.ok(&["export", "--format", "graphml"])), "{exported}");
+    assert_eq!(get("/cost"), graphloom.json(&["cost"]));
+    let searched = serving.ok("POST", "/search", "", &json!({ "query": "Tobias Renn" }));
+    let printed = graphloom.json(&["search", "Tobias Renn"]);
+    assert_eq!(searched["passages"][0]["chunk_id"], printed["passages"][0]["chunk"]["id"]);
+    let texts = json!({ "texts": ["Maren Oskoldt left."], "file_sources": ["left.md"] });
+    let estimate = serving.ok("POST", "/documents/texts/estimate", "", &texts);
+    graphloom.write("left.md", "Maren Oskoldt left.");
+    let printed = graphloom.json(&["add", "--estimate", "left.md"]);
+    for field in ["documents", "chunks", "steps", "total"] {
+        assert_eq!(estimate[field], printed[field], "{field}");
+    }
+}
+
 #[cfg(unix)]
 #[test]
 fn a_key_lets_in_until_it_is_revoked_and_the_network_needs_one() {

@@ -7,7 +7,7 @@ use schemars::{Schema, SchemaGenerator};
 use serde_json::{Map, Value, json};
 
 use crate::problem::ProblemBody;
-use crate::route::{Gives, Needs, Route, SchemaOf, Takes, schema};
+use crate::route::{Gives, Method, Needs, Route, SchemaOf, Takes, schema};
 use crate::routes::ROUTES;
 
 /// Where schemas stand that are used in several places.
@@ -79,6 +79,17 @@ fn operation(route: &Route, generator: &mut SchemaGenerator, problem: &Value) ->
             });
             operation["requestBody"] = body("multipart/form-data", file);
         }
+    }
+    if let Some(of) = route.params {
+        parameters.extend(parameters_of(of, generator));
+    }
+    if matches!((route.gives, route.method), (Gives::Events(_), Method::Get)) {
+        parameters.push(json!({
+            "name": "Last-Event-ID",
+            "in": "header",
+            "description": "The id of the last event that came; the stream goes on behind it.",
+            "schema": { "type": "string" },
+        }));
     }
     if route.needs != Needs::Nothing {
         operation["security"] = json!([{ "key": [] }, { "bearer": [] }]);

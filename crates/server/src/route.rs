@@ -25,6 +25,8 @@ pub(crate) struct Route {
     pub(crate) about: &'static str,
     /// What goes in.
     pub(crate) takes: Takes,
+    /// Parameters after the question mark, beside a body.
+    pub(crate) params: Option<SchemaOf>,
     /// What comes out where all is well.
     pub(crate) gives: Gives,
     /// Who answers.
@@ -156,7 +158,7 @@ impl Route {
     ) -> Self {
         let (needs, load) = (Needs::Workspace(Right::Admin), Load::Look);
         let (takes, gives) = (Takes::Nothing, Gives::Text);
-        Self { method, path, needs, load, max_body: MAX_BODY, about, takes, gives, mount }
+        Self { method, path, needs, load, max_body: MAX_BODY, about, takes, params: None, gives, mount }
     }
 
     /// Whether it speaks a protocol that is not LightRAG's.
@@ -195,6 +197,12 @@ impl Route {
     /// What goes in.
     pub(crate) const fn takes(mut self, takes: Takes) -> Self {
         self.takes = takes;
+        self
+    }
+
+    /// Parameters after the question mark, beside a body.
+    pub(crate) const fn params(mut self, params: SchemaOf) -> Self {
+        self.params = Some(params);
         self
     }
 

@@ -30,6 +30,7 @@ pub(super) const ROUTES: &[Route] = &[
     .writes()
     .max_body(MAX_UPLOAD_BODY)
     .takes(Takes::File)
+    .params(schema::<UploadParams>)
     .gives(Gives::Json(schema::<Inserted>)),
     Route::post("/documents/text", "Adds a text", || post(text))
         .writes()
@@ -96,6 +97,7 @@ struct Supported {
 
 #[derive(Deserialize, JsonSchema)]
 struct UploadParams {
+    /// Whether it takes the place of the document of that name. Ours.
     #[serde(default)]
     replace: bool,
 }

@@ -11,6 +11,8 @@ mod interrupt;
 mod nearest;
 mod output;
 mod reading;
+#[cfg(feature = "otel")]
+mod telemetry;
 mod wire;
 mod wording;
 

@@ -34,6 +34,8 @@ mod routes;
 mod serve;
 mod source_name;
 mod space;
+#[cfg(feature = "otel")]
+mod traces;
 
 pub use access::{
     Access, AccessError, AccessFile, Grant, KeyRecord, MIN_PASSWORD_CHARS, NewKey, Right, UserRecord,

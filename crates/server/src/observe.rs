@@ -7,6 +7,7 @@ use axum::http::{HeaderName, HeaderValue, Method, header};
 use axum::middleware::Next;
 use axum::response::Response;
 use tracing::Instrument;
+use tracing::field::Empty;
 
 use crate::access::{hex, random};
 use crate::app::App;
@@ -32,10 +33,14 @@ pub(crate) async fn observe(State(app): State<App>, mut request: Request, next: 
     if let Ok(value) = HeaderValue::from_str(&id) {
         request.headers_mut().insert(REQUEST_ID, value);
     }
-    let span = tracing::info_span!("request", request_id = id, method, route);
+    let span = tracing::info_span!("request", request_id = id, method, route, otel.kind = Empty);
+    #[cfg(feature = "otel")]
+    crate::traces::begin(&span, request.headers(), method, route);
     let mut response = next.run(request).instrument(span.clone()).await;
 
     let (status, elapsed) = (response.status(), started.elapsed());
+    #[cfg(feature = "otel")]
+    crate::traces::end(&span, status);
     app.metrics.answered(method, route, status.as_u16(), elapsed);
     let admitted = response.extensions().get::<Admitted>();
     let workspace = admitted.map_or("", |admitted| admitted.workspace.as_str());

@@ -37,7 +37,9 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use anyhow::Context;
-use tracing_subscriber::EnvFilter;
+use tracing_subscriber::layer::SubscriberExt;
+use tracing_subscriber::util::SubscriberInitExt;
+use tracing_subscriber::{EnvFilter, Layer, Registry};
 
 use crate::args::{self, Cli, Command, Global, Spending};
 use crate::config::{Config, Settings, Surroundings, layers};
@@ -76,7 +78,14 @@ pub(crate) fn run(cli: Cli) -> anyhow::Result<Exit> {
         return Ok(Exit::Done);
     }
     let serves = matches!(cli.command, Command::Serve(_) | Command::Mcp(_));
-    log(cli.global.verbose, layers::set(&environment, "GRAPHLOOM_LOG"), serves, cli.global.json);
+    #[cfg_attr(not(feature = "otel"), expect(unused_mut, reason = "traces are one more"))]
+    let mut told =
+        vec![log(cli.global.verbose, layers::set(&environment, "GRAPHLOOM_LOG"), serves, cli.global.json)];
+    #[cfg(feature = "otel")]
+    let telemetry = crate::telemetry::Telemetry::start(&environment);
+    #[cfg(feature = "otel")]
+    told.extend(telemetry.as_ref().map(|telemetry| telemetry.layer()));
+    tracing_subscriber::registry().with(told).init();
     let current_dir = std::env::current_dir().context("finding the current folder")?;
     let current_dir = current_dir.canonicalize().unwrap_or(current_dir);
     let surroundings = Surroundings {
@@ -98,6 +107,10 @@ pub(crate) fn run(cli: Cli) -> anyhow::Result<Exit> {
     let outcome = runtime.block_on(dispatch(&app, &cli.command));
     // Blocking work that nobody waits for any more must not keep the process alive.
     runtime.shutdown_background();
+    #[cfg(feature = "otel")]
+    if let Some(telemetry) = telemetry {
+        telemetry.end();
+    }
     outcome
 }
 
@@ -208,11 +221,14 @@ fn spending(command: &Command) -> Option<&Spending> {
     }
 }
 
+/// Takes what is told of the work: lines for people, traces for machines.
+type Told = Box<dyn Layer<Registry> + Send + Sync>;
+
 /// Sends events to stderr: `GRAPHLOOM_LOG` says which, else `-v` and `-vv`; errors are printed anyway.
 ///
 /// - `serves`: whether it is a server, whose requests are logged unless said otherwise.
 /// - `json`: whether each event is a JSON value on a line.
-fn log(verbose: u8, wanted: Option<&str>, serves: bool, json: bool) {
+fn log(verbose: u8, wanted: Option<&str>, serves: bool, json: bool) -> Told {
     let filter = match (wanted, verbose) {
         (Some(wanted), _) => EnvFilter::try_new(wanted).unwrap_or_else(|_| EnvFilter::new("warn")),
         (None, 0) if serves => EnvFilter::new("warn,graphloom=info"),
@@ -220,10 +236,6 @@ fn log(verbose: u8, wanted: Option<&str>, serves: bool, json: bool) {
         (None, 1) => EnvFilter::new("warn,graphloom=debug"),
         (None, _) => EnvFilter::new("debug"),
     };
-    let log = tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr).with_ansi(false);
-    if serves && json {
-        log.json().init();
-    } else {
-        log.init();
-    }
+    let log = tracing_subscriber::fmt::layer().with_writer(std::io::stderr).with_ansi(false);
+    if serves && json { log.json().with_filter(filter).boxed() } else { log.with_filter(filter).boxed() }
 }

@@ -28,6 +28,8 @@
 #   deletes             `rm` of one document and of a hundred, out of 1,890: needs no harness
 #   offline-index       the offline default through the harness: indexing, quality
 #   ragchecker          RAGChecker's metrics from its own labels: are they the stored ones? needs no harness
+#   mcp                 the official Python client of the Model Context Protocol, in both transports: needs no harness
+#   schemathesis        every operation of the API with odd and ordinary requests: is each answer as described? needs no harness
 #   table               the comparison, in Markdown
 #
 # GRAPHLOOM_BENCH_HARNESS  folder of the harness (default: ../shared/bench beside the repository)
@@ -35,6 +37,7 @@
 # GRAPHLOOM_BENCH_RAGCHECKER  folder of RAGChecker's example (default: ../shared/data/ragchecker beside the repository)
 # SCALE_CHUNKS             sizes of scale-synthetic, such as "10000 1000000"
 # SCALE_FOLDER             where its stores are kept and found again (default: a temporary folder, removed at the end)
+# BENCH_TOOLS              where Python packages of the steps mcp and schemathesis are installed (default: the target folder's bench-tools)
 # BENCH_HOME               its venv, cache, work and results, set up as its README says (default: the harness itself)
 # BENCH_NICE               niceness of everything measured (default: 0)
 set -eu
@@ -61,6 +64,14 @@ if [ $# -eq 0 ]; then
 fi
 
 build() { cargo build --release --locked --manifest-path "$root/Cargo.toml" -p "${1:-graphloom-bench}"; }
+
+# The Python of an environment of its own that has this package: name, package with its version.
+python_with() {
+    tools=${BENCH_TOOLS:-$target/bench-tools}/$1
+    [ -x "$tools/bin/python" ] || python3 -m venv "$tools" >&2
+    "$tools/bin/python" -m pip install --quiet --disable-pip-version-check "$2" >&2
+    echo "$tools/bin/python"
+}
 
 has_questions() {
     [ -d "$questions" ] || { echo "bench: no question sets at $questions; set GRAPHLOOM_BENCH_QUESTIONS" >&2; exit 2; }
@@ -139,6 +150,18 @@ for step in $steps; do
         build graphloom-cli
         has_questions
         python3 "$root/bench/deletes.py" --graphloom "$target/release/graphloom" --corpus "$questions/$corpus/corpus.jsonl"
+        continue
+        ;;
+    mcp)
+        build graphloom-cli
+        python=$(python_with mcp 'mcp==2.3.0')
+        "$python" "$root/bench/mcp.py" "$target/release/graphloom"
+        continue
+        ;;
+    schemathesis)
+        build graphloom-cli
+        python=$(python_with schemathesis 'schemathesis==4.32.5')
+        "$python" "$root/bench/fuzz_api.py" "$target/release/graphloom"
         continue
         ;;
     ragchecker)

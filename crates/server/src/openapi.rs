@@ -110,18 +110,40 @@ fn operation(route: &Route, generator: &mut SchemaGenerator, problem: &Value) ->
 }
 
 fn answer(route: &Route, generator: &mut SchemaGenerator) -> Value {
-    let content = |kind: &str, schema: Value| json!({ kind: { "schema": schema } });
-    let content = match route.gives {
+    let mut content = content_of(route.gives, generator);
+    if let Some(other) = route.or_gives {
+        content.extend(content_of(other, generator));
+    }
+    json!({ "description": "The answer", "content": content })
+}
+
+/// What an answer holds, by its media type.
+fn content_of(gives: Gives, generator: &mut SchemaGenerator) -> Map<String, Value> {
+    let content =
+        |kind: &str, schema: Value| Map::from_iter([(kind.to_owned(), json!({ "schema": schema }))]);
+    match gives {
         Gives::Json(of) => content("application/json", json!(of(generator))),
         Gives::Lines(of) => content("application/x-ndjson", json!(of(generator))),
-        Gives::Events(of) => content("text/event-stream", json!(of(generator))),
+        Gives::Events(of) => content("text/event-stream", event_of(json!(of(generator)))),
         Gives::Text => content("text/plain", json!({ "type": "string" })),
         Gives::Media(kinds) => {
             let text = |kind: &&str| ((*kind).to_owned(), json!({ "schema": { "type": "string" } }));
-            Value::Object(kinds.iter().map(text).collect())
+            kinds.iter().map(text).collect()
         }
-    };
-    json!({ "description": "The answer", "content": content })
+    }
+}
+
+/// An event of a stream, whose data is JSON of this schema, as OpenAPI 3.2 and tools that check streams describe one.
+fn event_of(data: Value) -> Value {
+    json!({
+        "type": "object",
+        "required": ["data"],
+        "properties": {
+            "event": { "type": "string" },
+            "id": { "type": "string" },
+            "data": { "type": "string", "contentMediaType": "application/json", "contentSchema": data },
+        },
+    })
 }
 
 /// `post_graph_entity_edit` and the like.

@@ -29,6 +29,8 @@ pub(crate) struct Route {
     pub(crate) params: Option<SchemaOf>,
     /// What comes out where all is well.
     pub(crate) gives: Gives,
+    /// What comes out instead where the request wants it so.
+    pub(crate) or_gives: Option<Gives>,
     /// Who answers.
     pub(crate) mount: fn() -> MethodRouter<App>,
 }
@@ -158,7 +160,8 @@ impl Route {
     ) -> Self {
         let (needs, load) = (Needs::Workspace(Right::Admin), Load::Look);
         let (takes, gives) = (Takes::Nothing, Gives::Text);
-        Self { method, path, needs, load, max_body: MAX_BODY, about, takes, params: None, gives, mount }
+        let (params, or_gives) = (None, None);
+        Self { method, path, needs, load, max_body: MAX_BODY, about, takes, params, gives, or_gives, mount }
     }
 
     /// Whether it speaks a protocol that is not LightRAG's.
@@ -209,6 +212,12 @@ impl Route {
     /// What comes out.
     pub(crate) const fn gives(mut self, gives: Gives) -> Self {
         self.gives = gives;
+        self
+    }
+
+    /// What comes out instead where the request wants it so.
+    pub(crate) const fn or_gives(mut self, gives: Gives) -> Self {
+        self.or_gives = Some(gives);
         self
     }
 }

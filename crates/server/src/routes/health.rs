@@ -28,7 +28,8 @@ pub(super) const ROUTES: &[Route] = &[
         .load(Load::None),
     Route::get("/metrics", "Counters, in the text that Prometheus reads", || get(metrics))
         .needs(Needs::Credential)
-        .load(Load::None),
+        .load(Load::None)
+        .gives(Gives::Media(&["application/openmetrics-text"])),
     Route::get("/health", "The state of the server; more of it with a credential", || get(health))
         .needs(Needs::Nothing)
         .load(Load::None)

@@ -47,14 +47,16 @@ pub(super) const ROUTES: &[Route] = &[
         .needs(Needs::Credential)
         .load(Load::Question)
         .takes(Takes::Json(schema::<GenerateRequest>))
-        .gives(Gives::Lines(schema::<Value>)),
+        .gives(Gives::Lines(schema::<Value>))
+        .or_gives(Gives::Json(schema::<Value>)),
     Route::post("/api/chat", "An answer from the documents of the workspace that the model names", || {
         post(chat)
     })
     .needs(Needs::Credential)
     .load(Load::Question)
     .takes(Takes::Json(schema::<ChatRequest>))
-    .gives(Gives::Lines(schema::<Value>)),
+    .gives(Gives::Lines(schema::<Value>))
+    .or_gives(Gives::Json(schema::<Value>)),
 ];
 
 #[derive(Serialize, JsonSchema)]

@@ -37,7 +37,8 @@ pub(super) const ROUTES: &[Route] = &[
     .needs(Needs::Credential)
     .load(Load::Question)
     .takes(Takes::Json(schema::<ChatRequest>))
-    .gives(Gives::Json(schema::<Completion>)),
+    .gives(Gives::Json(schema::<Completion>))
+    .or_gives(Gives::Events(schema::<CompletionChunk>)),
     Route::post("/v1/embeddings", "Vectors of the embedder of the workspace that the model names", || {
         post(embeddings)
     })
@@ -92,6 +93,20 @@ struct Completion {
     model: String,
     choices: Vec<Choice>,
     usage: Tokens,
+}
+
+/// A piece of a streamed answer, or the reason why there is no more of it.
+#[derive(Serialize, JsonSchema)]
+struct CompletionChunk {
+    id: String,
+    object: &'static str,
+    created: u64,
+    model: String,
+    /// One with a `delta`; none beside the usage at the end.
+    choices: Vec<Value>,
+    /// What it took, in a last piece of its own where `stream_options` ask for it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    usage: Option<Tokens>,
 }
 
 #[derive(Serialize, JsonSchema)]
@@ -238,22 +253,21 @@ impl Head {
 
     fn chunk(&self, delta: Value, finish_reason: Option<&str>) -> Value {
         let choice = json!({ "index": 0, "delta": delta, "finish_reason": finish_reason });
-        self.with_choices(&json!([choice]))
+        self.with_choices(vec![choice], None)
     }
 
     fn usage(&self, tokens: Tokens) -> Value {
-        let mut chunk = self.with_choices(&json!([]));
-        chunk["usage"] = json!(tokens);
-        chunk
+        self.with_choices(Vec::new(), Some(tokens))
     }
 
-    fn with_choices(&self, choices: &Value) -> Value {
-        json!({
-            "id": self.id,
-            "object": "chat.completion.chunk",
-            "created": self.created,
-            "model": self.model,
-            "choices": choices,
+    fn with_choices(&self, choices: Vec<Value>, usage: Option<Tokens>) -> Value {
+        json!(CompletionChunk {
+            id: self.id.clone(),
+            object: "chat.completion.chunk",
+            created: self.created,
+            model: self.model.clone(),
+            choices,
+            usage,
         })
     }
 }

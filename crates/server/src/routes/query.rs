@@ -64,7 +64,7 @@ struct QueryResponse {
     #[schemars(with = "Option<Vec<CitationItem>>")]
     citations: Option<Vec<CitationItem>>,
     /// What did not go as asked for.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     notes: Vec<String>,
 }
 

@@ -29,6 +29,7 @@
 #   offline-index       the offline default through the harness: indexing, quality
 #   ragchecker          RAGChecker's metrics from its own labels: are they the stored ones? needs no harness
 #   mcp                 the official Python client of the Model Context Protocol, in both transports: needs no harness
+#   clients             the official Python clients of OpenAI and Ollama: needs no harness
 #   schemathesis        every operation of the API with odd and ordinary requests: is each answer as described? needs no harness
 #   table               the comparison, in Markdown
 #
@@ -37,7 +38,7 @@
 # GRAPHLOOM_BENCH_RAGCHECKER  folder of RAGChecker's example (default: ../shared/data/ragchecker beside the repository)
 # SCALE_CHUNKS             sizes of scale-synthetic, such as "10000 1000000"
 # SCALE_FOLDER             where its stores are kept and found again (default: a temporary folder, removed at the end)
-# BENCH_TOOLS              where Python packages of the steps mcp and schemathesis are installed (default: the target folder's bench-tools)
+# BENCH_TOOLS              where Python packages of the steps mcp, clients and schemathesis are installed (default: the target folder's bench-tools)
 # BENCH_HOME               its venv, cache, work and results, set up as its README says (default: the harness itself)
 # BENCH_NICE               niceness of everything measured (default: 0)
 set -eu
@@ -65,11 +66,12 @@ fi
 
 build() { cargo build --release --locked --manifest-path "$root/Cargo.toml" -p "${1:-graphloom-bench}"; }
 
-# The Python of an environment of its own that has this package: name, package with its version.
+# The Python of an environment of its own that has these packages: name, packages with their versions.
 python_with() {
     tools=${BENCH_TOOLS:-$target/bench-tools}/$1
+    shift
     [ -x "$tools/bin/python" ] || python3 -m venv "$tools" >&2
-    "$tools/bin/python" -m pip install --quiet --disable-pip-version-check "$2" >&2
+    "$tools/bin/python" -m pip install --quiet --disable-pip-version-check "$@" >&2
     echo "$tools/bin/python"
 }
 
@@ -156,6 +158,12 @@ for step in $steps; do
         build graphloom-cli
         python=$(python_with mcp 'mcp==2.3.0')
         "$python" "$root/bench/mcp.py" "$target/release/graphloom"
+        continue
+        ;;
+    clients)
+        build graphloom-cli
+        python=$(python_with clients 'openai==3.54.0' 'ollama==0.6.3')
+        "$python" "$root/bench/clients.py" "$target/release/graphloom"
         continue
         ;;
     schemathesis)

@@ -15,7 +15,7 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use crate::access::{Access, Caller, Grant, NotLetIn, Right, Shown};
 use crate::app::{App, now};
 use crate::limits::COME_BACK;
-use crate::problem::{Problem, chain};
+use crate::problem::{Problem, chain, in_words_of};
 use crate::route::{Load, Method, Needs, Route};
 
 /// Names the workspace of a request [LightRAG].
@@ -63,18 +63,26 @@ pub(crate) fn take_prefix<B>(mut request: axum::http::Request<B>) -> axum::http:
 /// The guard of one route.
 pub(crate) async fn guard(
     State((app, route)): State<(App, &'static Route)>,
-    mut request: Request,
+    request: Request,
     next: Next,
 ) -> Response {
-    let admitted = match check_request(&app, route, &request) {
-        Ok(admitted) => take_turn(&app, route, admitted).await,
+    let response = answer(&app, route, request, next).await;
+    match route.protocol() {
+        Some(protocol) => in_words_of(protocol, response),
+        None => response,
+    }
+}
+
+async fn answer(app: &App, route: &'static Route, mut request: Request, next: Next) -> Response {
+    let admitted = match check_request(app, route, &request) {
+        Ok(admitted) => take_turn(app, route, admitted).await,
         Err(problem) => Err(problem),
     };
     let admitted = match admitted {
         Ok(admitted) => admitted,
         Err(problem) => return problem.into_response(),
     };
-    let renewed = renewed(&app, route, &request);
+    let renewed = renewed(app, route, &request);
     request.extensions_mut().insert(admitted.clone());
     let request = request.map(|body| Body::new(Limited::new(body, route.max_body)));
     let mut response = next.run(request).await;

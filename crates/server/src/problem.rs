@@ -14,6 +14,7 @@ use serde::Serialize;
 use serde_json::Value;
 
 use crate::host::HostError;
+use crate::route::Protocol;
 
 /// Why a request got no answer.
 #[derive(Debug)]
@@ -27,7 +28,7 @@ pub(crate) struct Problem {
 }
 
 /// What is sent of it.
-#[derive(Serialize, JsonSchema)]
+#[derive(Clone, Serialize, JsonSchema)]
 pub(crate) struct ProblemBody {
     /// Always `about:blank`: the status says which kind it is.
     #[serde(rename = "type")]
@@ -41,10 +42,29 @@ pub(crate) struct ProblemBody {
     /// What can be done about it.
     #[serde(skip_serializing_if = "Option::is_none")]
     remedy: Option<String>,
+    /// The same where clients of another protocol look for it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    error: Option<ForeignError>,
+}
+
+/// A problem as another protocol tells it.
+#[derive(Clone, Serialize, JsonSchema)]
+#[serde(untagged)]
+enum ForeignError {
+    /// Ollama's.
+    Words(String),
+    /// OpenAI's.
+    Kind {
+        /// What is wrong.
+        message: String,
+        /// Its kind, which follows from the status.
+        #[serde(rename = "type")]
+        kind: String,
+    },
 }
 
 /// What is wrong, in the two forms that LightRAG's clients read.
-#[derive(Serialize, JsonSchema)]
+#[derive(Clone, Serialize, JsonSchema)]
 #[serde(untagged)]
 enum Detail {
     Words(String),
@@ -167,14 +187,47 @@ impl Problem {
                 false => Detail::Faults(self.faults.clone()),
             },
             remedy: self.remedy.clone(),
+            error: None,
         }
+    }
+}
+
+/// What was said in a response, in case it is to be said otherwise.
+#[derive(Clone)]
+struct Said {
+    body: ProblemBody,
+    words: String,
+}
+
+/// The response, and where it is a problem, with the member in which clients of this protocol look for it.
+pub(crate) fn in_words_of(protocol: Protocol, mut response: Response) -> Response {
+    let Some(Said { body, words: message }) = response.extensions_mut().remove::<Said>() else {
+        return response;
+    };
+    let error = match protocol {
+        Protocol::Ollama => ForeignError::Words(message),
+        Protocol::OpenAi => ForeignError::Kind { message, kind: openai_kind(response.status()).to_owned() },
+    };
+    let (parts, _) = response.into_parts();
+    let body = axum::Json(ProblemBody { error: Some(error), ..body }).into_response().into_body();
+    Response::from_parts(parts, body)
+}
+
+fn openai_kind(status: StatusCode) -> &'static str {
+    match status {
+        StatusCode::UNAUTHORIZED => "authentication_error",
+        StatusCode::FORBIDDEN => "permission_error",
+        StatusCode::TOO_MANY_REQUESTS => "rate_limit_error",
+        status if status.is_server_error() => "server_error",
+        _ => "invalid_request_error",
     }
 }
 
 impl IntoResponse for Problem {
     fn into_response(self) -> Response {
-        let body = self.body();
-        let mut response = (self.status, axum::Json(body)).into_response();
+        let said = Said { body: self.body(), words: self.words() };
+        let mut response = (self.status, axum::Json(&said.body)).into_response();
+        response.extensions_mut().insert(said);
         let headers = response.headers_mut();
         headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("application/problem+json"));
         if self.authenticate {

@@ -7,6 +7,13 @@ use crate::access::Right;
 use crate::app::App;
 use crate::limits::MAX_BODY;
 
+/// A protocol with a form of its own for problems.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Protocol {
+    OpenAi,
+    Ollama,
+}
+
 /// A route: where it is, what it needs, what goes in and out, and who answers.
 ///
 /// Nothing but such a row makes a route, and the guard reads what it needs from the same row.
@@ -166,7 +173,16 @@ impl Route {
 
     /// Whether it speaks a protocol that is not LightRAG's.
     pub(crate) fn is_foreign(&self) -> bool {
-        self.path.starts_with("/v1/") || self.path.starts_with("/api/") || self.path == "/mcp"
+        self.protocol().is_some() || self.path == "/mcp"
+    }
+
+    /// Whose clients ask here, where they are not LightRAG's or our own and have a form of their own for problems.
+    pub(crate) fn protocol(&self) -> Option<Protocol> {
+        match self.path {
+            path if path.starts_with("/v1/") => Some(Protocol::OpenAi),
+            path if path.starts_with("/api/") => Some(Protocol::Ollama),
+            _ => None,
+        }
     }
 
     /// What a caller needs.

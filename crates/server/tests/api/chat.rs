@@ -161,3 +161,23 @@ async fn conversations_that_cannot_be_read_say_why() {
     let twice = json!({ "model": "default", "messages": user("Who?"), "n": 2 });
     server.post("/v1/chat/completions", twice).await.problem(422);
 }
+
+#[tokio::test]
+async fn a_problem_is_told_where_clients_of_each_protocol_look_for_it() {
+    let server = Running::start().await;
+    let ask = json!({ "model": "nowhere:auto", "messages": user("Who?") });
+    let openai = server.post("/v1/chat/completions", ask.clone()).await;
+    openai.problem(404);
+    assert_eq!(openai.json()["error"]["message"], "no workspace nowhere");
+    assert_eq!(openai.json()["error"]["type"], "invalid_request_error");
+    let ollama = server.post("/api/chat", ask).await;
+    ollama.problem(404);
+    assert_eq!(ollama.json()["error"], "no workspace nowhere");
+    server.key(Right::Read, &[]);
+    let stranger = server.send(Request::get("/v1/models")).await;
+    stranger.problem(401);
+    assert_eq!(stranger.json()["error"]["type"], "authentication_error");
+    let ours = server.send(Request::get("/documents/status_counts")).await;
+    ours.problem(403);
+    assert_eq!(ours.json().get("error"), None);
+}

@@ -160,7 +160,7 @@ pub trait Snapshot: Send + Sync {
     async fn summaries(&self, keys: &[GraphKey]) -> Result<Vec<Vec<Summary>>, StoreError>;
 
     /// For each query vector the nearest entries of `kind` by cosine: highest score first, ties by ascending id, at
-    /// most `limit`, none below `min_score`. Exact.
+    /// most `limit`, none below `min_score`. Exact, unless the store says from how many entries on it finds nearly all.
     async fn search_vectors(&self, query: &VectorQuery) -> Result<Vec<Vec<VectorHit>>, StoreError>;
 
     /// Stored vectors; unit length, rounded to the store's precision.
@@ -169,6 +169,19 @@ pub trait Snapshot: Send + Sync {
     /// Best matches of the words of `query` by BM25: highest score first, ties by ascending id, at most `limit`.
     /// Syntax characters are ordinary text. Scores compare only within one answer.
     async fn search_text(&self, query: &TextQuery) -> Result<Vec<VectorHit>, StoreError>;
+
+    /// Several searches at once, each answered as [`search_vectors`](Self::search_vectors) and
+    /// [`search_text`](Self::search_text) would, in their order. A store that can does them side by side.
+    async fn search_all(&self, vectors: &[VectorQuery], texts: &[TextQuery]) -> Result<Found, StoreError> {
+        let mut found = Found::default();
+        for query in vectors {
+            found.by_vector.push(self.search_vectors(query).await?);
+        }
+        for query in texts {
+            found.by_text.push(self.search_text(query).await?);
+        }
+        Ok(found)
+    }
 
     /// What leads to what among the chunks of live documents, for walks. Numbers are those of this answer only.
     async fn links(&self) -> Result<Arc<LinkGraph>, StoreError>;
@@ -407,6 +420,15 @@ pub struct TextQuery {
     /// The only entries searched; all where `None`. The others take no place among the hits, but count for how rare a
     /// word is.
     pub within: Option<Arc<Allowed>>,
+}
+
+/// Answers to several searches, each in its place.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Found {
+    /// For each vector query, for each of its vectors: the nearest entries.
+    pub by_vector: Vec<Vec<Vec<VectorHit>>>,
+    /// For each text query: the best matches.
+    pub by_text: Vec<Vec<VectorHit>>,
 }
 
 /// A scored entry.

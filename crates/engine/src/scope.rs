@@ -62,19 +62,23 @@ impl<'a> Scope<'a> {
         limit: usize,
         min_score: f32,
     ) -> Result<Vec<Vec<VectorHit>>, StoreError> {
-        let within = self.allowed.clone();
-        self.snapshot.search_vectors(&VectorQuery { kind, vectors, limit, min_score, within }).await
+        self.snapshot.search_vectors(&self.by_vector(kind, vectors, limit, min_score)).await
     }
 
-    /// The allowed entries of `kind` that match the words best, at most `limit`.
-    pub(crate) async fn matching(
+    /// A question for the allowed entries of `kind` nearest to each of the vectors.
+    pub(crate) fn by_vector(
         &self,
         kind: VectorKind,
-        text: &str,
+        vectors: Vec<Vec<f32>>,
         limit: usize,
-    ) -> Result<Vec<VectorHit>, StoreError> {
-        let query = TextQuery { kind, text: text.to_owned(), limit, within: self.allowed.clone() };
-        self.snapshot.search_text(&query).await
+        min_score: f32,
+    ) -> VectorQuery {
+        VectorQuery { kind, vectors, limit, min_score, within: self.allowed.clone() }
+    }
+
+    /// A question for the allowed entries of `kind` that match the words best.
+    pub(crate) fn by_words(&self, kind: VectorKind, text: &str, limit: usize) -> TextQuery {
+        TextQuery { kind, text: text.to_owned(), limit, within: self.allowed.clone() }
     }
 
     /// Entities as what is allowed describes them; `None` where unknown or not allowed.

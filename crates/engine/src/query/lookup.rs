@@ -3,8 +3,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use graphloom_core::{
-    Chunk, ChunkId, Document, DocumentFilter, DocumentId, Entity, EntityKey, Place, Relation, RelationKey,
-    Revision, VectorKind, Visibility,
+    Chunk, ChunkId, Document, DocumentFilter, DocumentId, Entity, EntityKey, Found, Place, Relation,
+    RelationKey, Revision, VectorKind, VectorQuery, Visibility,
 };
 use serde::Serialize;
 
@@ -134,14 +134,15 @@ impl Lookup<'_> {
     /// Ids of `kind` by both rankings, fused; more than `limit`, for some may turn out not to be shown.
     async fn ranked(&self, kind: VectorKind) -> Result<Vec<(String, f64)>, QueryError> {
         let limit = self.limit.max(MIN_DEPTH);
-        let by_text = self.scope.matching(kind, self.text, limit).await?;
-        let by_vector = match self.vector {
-            Some(vector) => {
-                self.scope.nearest(kind, vector, limit, Question::default().cosine_threshold).await?
-            }
-            None => Vec::new(),
-        };
-        let ids = [by_text, by_vector].map(|hits| hits.into_iter().map(|hit| hit.id).collect());
+        let least = Question::default().cosine_threshold;
+        let by_vector: Vec<VectorQuery> = (self.vector.iter())
+            .map(|vector| self.scope.by_vector(kind, vec![vector.to_vec()], limit, least))
+            .collect();
+        let by_words = self.scope.by_words(kind, self.text, limit);
+        let Found { by_vector, by_text } = self.scope.snapshot.search_all(&by_vector, &[by_words]).await?;
+        let rankings = by_text.into_iter().chain(by_vector.into_iter().flatten());
+        let ids: Vec<Vec<String>> =
+            rankings.map(|hits| hits.into_iter().map(|hit| hit.id).collect()).collect();
         Ok(reciprocal_ranks::<String>(&ids))
     }
 

@@ -7,7 +7,7 @@
 
 use std::collections::BTreeSet;
 use std::path::PathBuf;
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use graphloom_core::{Projection, Revision, StoreError, TextQuery, VectorHit, VectorKind};
 use rusqlite::Connection;
@@ -24,7 +24,7 @@ use tantivy::{Index, IndexReader, IndexWriter, ReloadPolicy, Searcher, TantivyDo
 
 use super::changes::{self, Mark};
 use super::error::{Context, backend};
-use super::{read, rows, scan};
+use super::{Reader, read, rows, scan};
 use crate::{vector, words};
 
 /// Memory of the index writer; tantivy's least.
@@ -55,7 +55,18 @@ pub(super) struct FullText {
     open: Mutex<Option<Open>>,
 }
 
+/// The index as a search sees it.
+pub(super) struct Ready {
+    searcher: Searcher,
+    fields: Fields,
+    /// Whether it holds what the snapshot does and no more; else each hit is looked up.
+    holds_all: bool,
+    identity: Arc<()>,
+}
+
 struct Open {
+    /// Tells it from the one that takes its place once it is damaged.
+    identity: Arc<()>,
     index: Index,
     reader: IndexReader,
     fields: Fields,
@@ -95,6 +106,16 @@ enum Fault {
     Store(StoreError),
 }
 
+impl Fault {
+    fn told(self) -> StoreError {
+        match self {
+            Self::Locked => backend("searching text".to_owned(), "another process is creating the index"),
+            Self::Index(error) => backend("searching text".to_owned(), error),
+            Self::Store(error) => error,
+        }
+    }
+}
+
 impl From<TantivyError> for Fault {
     fn from(error: TantivyError) -> Self {
         match error {
@@ -115,29 +136,70 @@ impl FullText {
         Self { folder, open: Mutex::default() }
     }
 
-    /// The best matches that the snapshot holds.
+    /// The best matches that the snapshot holds, in an index that is ready for it.
+    ///
+    /// Searches go on side by side, and without the snapshot's connection unless hits have to be looked up in it.
+    ///
+    /// # Errors
+    ///
+    /// [`StoreError`] where the index or the store fails; a damaged index is rebuilt first.
     pub(super) fn search(
         &self,
-        conn: &Connection,
-        revision: Revision,
+        reader: &Mutex<Reader>,
+        ready: &Ready,
         query: &TextQuery,
     ) -> Result<Vec<VectorHit>, StoreError> {
         let words: BTreeSet<String> = words::words(&query.text).into_iter().take(MAX_QUERY_WORDS).collect();
         if words.is_empty() || query.limit == 0 {
             return Ok(Vec::new());
         }
-        let now = changes::newest(conn).during("reading the change log")?;
-        self.with_index(conn, now, revision, |open| find(conn, open, now, query, &words))
+        let at_hand = || reader.lock().unwrap_or_else(PoisonError::into_inner);
+        let holds = |id: &str| read::has_text(&at_hand().conn, query.kind, id).during("checking a hit");
+        let found = match find(ready, query, &words, &holds) {
+            Err(Fault::Index(error)) => {
+                let mut open = self.open.lock().unwrap_or_else(PoisonError::into_inner);
+                // Another search may have met the same damage.
+                if open.as_ref().is_some_and(|open| Arc::ptr_eq(&open.identity, &ready.identity)) {
+                    self.throw_away(&mut open, &error)?;
+                }
+                drop(open);
+                let renewed = self.ready(&at_hand())?;
+                find(&renewed, query, &words, &holds)
+            }
+            found => found,
+        };
+        found.map_err(Fault::told)
     }
 
-    /// Indexes everything up to the snapshot.
-    pub(super) fn catch_up(
-        &self,
-        conn: &Connection,
-        now: Mark,
-        revision: Revision,
-    ) -> Result<(), StoreError> {
-        self.with_index(conn, now, revision, |_| Ok(()))
+    /// The index brought up to the snapshot, or as near to it as can be had; a damaged one is thrown away and rebuilt once.
+    pub(super) fn ready(&self, reader: &Reader) -> Result<Ready, StoreError> {
+        let now = changes::newest(&reader.conn).during("reading the change log")?;
+        let mut open = self.open.lock().unwrap_or_else(PoisonError::into_inner);
+        let renew = |open: &mut Option<Open>| {
+            let index = match open {
+                Some(index) => index,
+                None => open.insert(self.open_existing().or_else(|_| self.create())?),
+            };
+            match index.catch_up(&reader.conn, now, reader.revision) {
+                Ok(()) | Err(Fault::Locked) => Ok(index.ready(now)),
+                Err(fault) => Err(fault),
+            }
+        };
+        let ready = match renew(&mut open) {
+            Err(Fault::Index(error)) => {
+                self.throw_away(&mut open, &error)?;
+                renew(&mut open)
+            }
+            ready => ready,
+        };
+        ready.map_err(Fault::told)
+    }
+
+    fn throw_away(&self, open: &mut Option<Open>, error: &TantivyError) -> Result<(), StoreError> {
+        tracing::warn!(%error, "the full-text index is damaged and is rebuilt");
+        *open = None;
+        std::fs::remove_dir_all(&self.folder)
+            .map_err(|e| backend(format!("removing {}", self.folder.display()), e))
     }
 
     /// How far the index is, without changing it.
@@ -152,42 +214,6 @@ impl FullText {
         // Nothing searchable changed after the newest place in the log.
         let watermark = if state.mark == now { state.revision.max(revision) } else { state.revision };
         Ok(Projection { watermark, entries: reader.searcher().num_docs(), ..none })
-    }
-
-    /// Runs `work` on an index as new as can be had; a damaged one is thrown away and rebuilt once.
-    fn with_index<T>(
-        &self,
-        conn: &Connection,
-        now: Mark,
-        revision: Revision,
-        work: impl Fn(&Open) -> Result<T, Fault>,
-    ) -> Result<T, StoreError> {
-        let mut open = self.open.lock().unwrap_or_else(PoisonError::into_inner);
-        let attempt = |open: &mut Option<Open>| {
-            let index = match open {
-                Some(index) => index,
-                None => open.insert(self.open_existing().or_else(|_| self.create())?),
-            };
-            match index.catch_up(conn, now, revision) {
-                Ok(()) | Err(Fault::Locked) => work(index),
-                Err(fault) => Err(fault),
-            }
-        };
-        let result = match attempt(&mut open) {
-            Err(Fault::Index(error)) => {
-                tracing::warn!(%error, "the full-text index is damaged and is rebuilt");
-                *open = None;
-                std::fs::remove_dir_all(&self.folder)
-                    .map_err(|e| backend(format!("removing {}", self.folder.display()), e))?;
-                attempt(&mut open)
-            }
-            result => result,
-        };
-        result.map_err(|fault| match fault {
-            Fault::Locked => backend("searching text".to_owned(), "another process is creating the index"),
-            Fault::Index(error) => backend("searching text".to_owned(), error),
-            Fault::Store(error) => error,
-        })
     }
 
     fn open_existing(&self) -> Result<Open, Fault> {
@@ -214,7 +240,16 @@ impl Open {
         index.tokenizers().register(WORDS, Words);
         let reader = index.reader_builder().reload_policy(ReloadPolicy::Manual).try_into()?;
         let state = state_of(&index)?;
-        Ok(Self { index, reader, fields, state })
+        Ok(Self { identity: Arc::default(), index, reader, fields, state })
+    }
+
+    fn ready(&self, now: Mark) -> Ready {
+        Ready {
+            searcher: self.reader.searcher(),
+            fields: self.fields,
+            holds_all: self.state.is_some_and(|state| state.is_settled && state.mark == now),
+            identity: Arc::clone(&self.identity),
+        }
     }
 
     fn is_behind(&self, now: Mark) -> bool {
@@ -397,16 +432,14 @@ impl TokenStream for WordStream {
 /// The best matches: fetched with some to spare, and more while what the snapshot does not hold or ties at the limit
 /// leave the answer open.
 fn find(
-    conn: &Connection,
-    open: &Open,
-    now: Mark,
+    ready: &Ready,
     query: &TextQuery,
     words: &BTreeSet<String>,
+    holds: &impl Fn(&str) -> Result<bool, StoreError>,
 ) -> Result<Vec<VectorHit>, Fault> {
+    let Ready { searcher, fields, holds_all, .. } = ready;
     let kind = rows::kind_code(query.kind);
-    // Else each hit is looked up.
-    let holds_all = open.state.is_some_and(|state| state.is_settled && state.mark == now);
-    let field = open.fields.words[usize::from(kind)];
+    let field = fields.words[usize::from(kind)];
     let term = |word: &String| -> (Occur, Box<dyn Query>) {
         let term = Term::from_field_text(field, word);
         (Occur::Should, Box::new(TermQuery::new(term, IndexRecordOption::WithFreqs)))
@@ -414,7 +447,7 @@ fn find(
     let mut question = BooleanQuery::new(words.iter().map(term).collect());
     let within = query.within.as_deref();
     if let Some(allowed) = within.filter(|allowed| allowed.count(query.kind) <= MAX_ALLOWED_TERMS) {
-        let uid = |id: &str| Term::from_field_text(open.fields.uid, &uid(kind, id));
+        let uid = |id: &str| Term::from_field_text(fields.uid, &uid(kind, id));
         let allowed = TermSetQuery::new(allowed.ids(query.kind).map(uid));
         let allowed = ConstScoreQuery::new(Box::new(allowed), 0.0);
         question = BooleanQuery::new(vec![
@@ -422,8 +455,7 @@ fn find(
             (Occur::Must, Box::new(allowed)),
         ]);
     }
-    let searcher = open.reader.searcher();
-    let statistics = KindStatistics { searcher: &searcher, kind: open.fields.kind, code: kind };
+    let statistics = KindStatistics { searcher, kind: fields.kind, code: kind };
     let columns: Vec<Option<StrColumn>> = searcher
         .segment_readers()
         .iter()
@@ -447,7 +479,7 @@ fn find(
                 column.ord_to_str(ord, &mut id).map_err(TantivyError::from)?;
             }
             let allowed = within.is_none_or(|allowed| allowed.admits(query.kind, &id));
-            if allowed && (holds_all || read::has_text(conn, query.kind, &id).during("checking a hit")?) {
+            if allowed && (*holds_all || holds(&id)?) {
                 hits.push(VectorHit { id, score });
             }
         }

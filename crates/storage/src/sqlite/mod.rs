@@ -79,9 +79,7 @@ impl SqliteStore {
     /// write-ahead log. A projection that another process is writing is left to that process.
     pub fn catch_up(&self) -> Result<(), StoreError> {
         self.writer.shrink_log();
-        let reader = Reader::begin(&self.shared)?;
-        let now = changes::newest(&reader.conn).during("reading the change log")?;
-        self.shared.full_text.catch_up(&reader.conn, now, reader.revision)
+        self.shared.full_text.ready(&Reader::begin(&self.shared)?).map(drop)
     }
 }
 

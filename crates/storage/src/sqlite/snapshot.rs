@@ -7,27 +7,44 @@ use async_trait::async_trait;
 use graphloom_core::{
     Allowed, CacheKind, CacheSize, Call, Chunk, ChunkCounts, ChunkExtraction, ChunkId, ContentHash, Decision,
     DecisionId, Document, DocumentId, EmbeddingSpec, Entity, EntityKey, Extraction, ExtractionKey, Fact,
-    GraphKey, Job, LinkGraph, Mention, Projection, QueueState, RejectReason, Relation, RelationKey, Renewal,
-    Revision, Situation, SituationKey, Snapshot, StatusKind, StoreCounts, StoreError, Summary, TextQuery,
-    Timestamp, TrackId, VectorEntry, VectorHit, VectorKind, VectorQuery,
+    Found, GraphKey, Job, LinkGraph, Mention, Projection, QueueState, RejectReason, Relation, RelationKey,
+    Renewal, Revision, Situation, SituationKey, Snapshot, StatusKind, StoreCounts, StoreError, Summary,
+    TextQuery, Timestamp, TrackId, VectorEntry, VectorHit, VectorKind, VectorQuery,
 };
 use rusqlite::Connection;
 
 use super::error::Context;
 use super::text::Slicer;
-use super::{Reader, cache, changes, read, rows, scan};
+use super::{Reader, Shared, cache, changes, full_text, read, rows, scan};
 use crate::rules;
 
 pub(super) struct SqliteSnapshot {
     revision: Revision,
     graph_revision: Revision,
+    shared: Arc<Shared>,
     /// A connection serves one call at a time; calls are short.
     reader: Mutex<Reader>,
 }
 
 impl SqliteSnapshot {
     pub(super) fn new(reader: Reader) -> Self {
-        Self { revision: reader.revision, graph_revision: reader.graph_revision, reader: Mutex::new(reader) }
+        let Reader { revision, graph_revision, .. } = reader;
+        Self { revision, graph_revision, shared: Arc::clone(&reader.shared), reader: Mutex::new(reader) }
+    }
+
+    fn nearest(&self, query: &VectorQuery) -> Result<Vec<Vec<VectorHit>>, StoreError> {
+        let reader = self.reader.lock().unwrap_or_else(PoisonError::into_inner);
+        let Some(space) = rows::embedding(&reader.conn).during("reading the embedding space")? else {
+            return Ok(vec![Vec::new(); query.vectors.len()]);
+        };
+        rules::check_query(&space, &query.vectors)?;
+        self.shared.vectors.search(&reader.conn, query).during("searching vectors")
+    }
+
+    /// The full-text index, ready for this snapshot.
+    fn full_text(&self) -> Result<full_text::Ready, StoreError> {
+        let reader = self.reader.lock().unwrap_or_else(PoisonError::into_inner);
+        self.shared.full_text.ready(&reader)
     }
 
     fn read<T>(
@@ -220,12 +237,7 @@ impl Snapshot for SqliteSnapshot {
     }
 
     async fn search_vectors(&self, query: &VectorQuery) -> Result<Vec<Vec<VectorHit>>, StoreError> {
-        let reader = self.reader.lock().unwrap_or_else(PoisonError::into_inner);
-        let Some(space) = rows::embedding(&reader.conn).during("reading the embedding space")? else {
-            return Ok(vec![Vec::new(); query.vectors.len()]);
-        };
-        rules::check_query(&space, &query.vectors)?;
-        reader.shared.vectors.search(&reader.conn, query).during("searching vectors")
+        self.nearest(query)
     }
 
     async fn vectors(&self, kind: VectorKind, ids: &[String]) -> Result<Vec<Option<Vec<f32>>>, StoreError> {
@@ -233,19 +245,42 @@ impl Snapshot for SqliteSnapshot {
     }
 
     async fn search_text(&self, query: &TextQuery) -> Result<Vec<VectorHit>, StoreError> {
-        let reader = self.reader.lock().unwrap_or_else(PoisonError::into_inner);
-        reader.shared.full_text.search(&reader.conn, self.revision, query)
+        self.shared.full_text.search(&self.reader, &self.full_text()?, query)
+    }
+
+    async fn search_all(&self, vectors: &[VectorQuery], texts: &[TextQuery]) -> Result<Found, StoreError> {
+        let nearest = || vectors.iter().map(|query| self.nearest(query)).collect::<Result<_, StoreError>>();
+        if texts.is_empty() {
+            return Ok(Found { by_vector: nearest()?, by_text: Vec::new() });
+        }
+        // Words need the connection only to begin with; vectors need it all the time.
+        let index = self.full_text()?;
+        let full_text = &self.shared.full_text;
+        let matching = || {
+            let found = texts.iter().map(|query| full_text.search(&self.reader, &index, query));
+            found.collect::<Result<_, StoreError>>()
+        };
+        std::thread::scope(|threads| {
+            let beside = std::thread::Builder::new().name("words".to_owned()).spawn_scoped(threads, matching);
+            let by_vector = nearest();
+            let by_text = match beside {
+                Ok(beside) => beside.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)),
+                // The system has no thread to give.
+                Err(_) => matching(),
+            };
+            Ok(Found { by_vector: by_vector?, by_text: by_text? })
+        })
     }
 
     async fn links(&self) -> Result<Arc<LinkGraph>, StoreError> {
         let reader = self.reader.lock().unwrap_or_else(PoisonError::into_inner);
-        reader.shared.links.of(&reader.conn).during("reading the links of the graph")
+        self.shared.links.of(&reader.conn).during("reading the links of the graph")
     }
 
     async fn projections(&self) -> Result<Vec<Projection>, StoreError> {
         let reader = self.reader.lock().unwrap_or_else(PoisonError::into_inner);
         let newest = changes::newest(&reader.conn).during("reading the change log")?;
-        Ok(vec![reader.shared.full_text.projection(newest, self.revision)?])
+        Ok(vec![self.shared.full_text.projection(newest, self.revision)?])
     }
 
     async fn scan_documents(

@@ -7,7 +7,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use graphloom_core::{
-    ChunkId, EntityKey, LinkGraph, Node, NodeNumber, Relation, RelationKey, VectorHit, VectorKind,
+    ChunkId, EntityKey, LinkGraph, Node, NodeNumber, Relation, RelationKey, TextQuery, VectorHit, VectorKind,
 };
 
 use super::{Hits, synonyms};
@@ -34,12 +34,19 @@ pub(super) async fn search(
     let options = &question.walk;
     let graph = scope.snapshot.links().await?;
     let sought = sought(question, vectors);
-    let passages = Ranked::passages(options, prior).near(scope, question, &sought).await?;
-    let passages = passages.into_iter().map(|(id, weight)| (ChunkId::from_stored(id), weight)).collect();
-    let facts = match chosen {
-        Some(facts) => facts,
-        None => relations(Ranked::facts(options, prior).near(scope, question, &sought).await?),
+    let passages = Ranked::passages(options, prior);
+    let (passages, facts) = match chosen {
+        Some(facts) => {
+            let [passages] = near(scope, question, [passages], &sought).await?;
+            (passages, facts)
+        }
+        None => {
+            let rankings = [passages, Ranked::facts(options, prior)];
+            let [passages, facts] = near(scope, question, rankings, &sought).await?;
+            (passages, relations(facts))
+        }
     };
+    let passages = passages.into_iter().map(|(id, weight)| (ChunkId::from_stored(id), weight)).collect();
     let holds = |node: NodeNumber| match graph.node(node) {
         Some(Node::Chunk(id)) => scope.holds(id),
         Some(Node::Entity(_) | Node::Relation(..)) | None => false,
@@ -95,7 +102,7 @@ pub(in crate::query) async fn near_facts(
     vector: &[f32],
 ) -> Result<Vec<(RelationKey, f64)>, QueryError> {
     let sought = [Sought { text: question.text.trim(), vector, share: 1.0 }];
-    let facts = Ranked::facts(&question.walk, Prior::Vector).near(scope, question, &sought).await?;
+    let [facts] = near(scope, question, [Ranked::facts(&question.walk, Prior::Vector)], &sought).await?;
     Ok(relations(facts))
 }
 
@@ -127,32 +134,38 @@ impl Ranked {
         let (hits, seeds) = (walk.fact_seeds, walk.fact_seeds);
         Self { kind: VectorKind::Relation, hits, seeds, words, temperature: walk.fact_temperature }
     }
+}
 
-    /// What is near to what is sought, best first, ties by id, with weights that add up to 1. All vectors are searched for at
-    /// once.
-    async fn near(
-        &self,
-        scope: &Scope<'_>,
-        question: &Question,
-        sought: &[Sought<'_>],
-    ) -> Result<Vec<(String, f64)>, QueryError> {
-        let vectors = sought.iter().map(|sought| sought.vector.to_vec()).collect();
-        let by_vector =
-            scope.nearest_to_each(self.kind, vectors, self.hits, question.cosine_threshold).await?;
+/// What is near to what is sought, in each of the rankings: best first, ties by id, with weights that add up to 1. All is
+/// searched for at once.
+async fn near<const RANKINGS: usize>(
+    scope: &Scope<'_>,
+    question: &Question,
+    rankings: [Ranked; RANKINGS],
+    sought: &[Sought<'_>],
+) -> Result<[Vec<(String, f64)>; RANKINGS], QueryError> {
+    let vectors: Vec<Vec<f32>> = sought.iter().map(|sought| sought.vector.to_vec()).collect();
+    let by_vector = rankings
+        .each_ref()
+        .map(|ranked| scope.by_vector(ranked.kind, vectors.clone(), ranked.hits, question.cosine_threshold));
+    let by_words: Vec<TextQuery> = (rankings.iter().filter(|ranked| ranked.words > 0.0))
+        .flat_map(|ranked| sought.iter().map(|sought| scope.by_words(ranked.kind, sought.text, ranked.hits)))
+        .collect();
+    let found = scope.snapshot.search_all(&by_vector, &by_words).await?;
+    let (mut by_vector, mut by_words) = (found.by_vector.into_iter(), found.by_text.into_iter());
+    Ok(rankings.map(|ranked| {
         let mut weights: BTreeMap<String, f64> = BTreeMap::new();
-        for (sought, by_vector) in sought.iter().zip(by_vector) {
-            let by_words = match self.words > 0.0 {
-                true => scope.matching(self.kind, sought.text, self.hits).await?,
-                false => Vec::new(),
-            };
-            for (id, weight) in weighed([by_vector, by_words], self.words, self.seeds, self.temperature) {
+        for (sought, by_vector) in sought.iter().zip(by_vector.next().unwrap_or_default()) {
+            let by_words = if ranked.words > 0.0 { by_words.next() } else { None };
+            let hits = [by_vector, by_words.unwrap_or_default()];
+            for (id, weight) in weighed(hits, ranked.words, ranked.seeds, ranked.temperature) {
                 *weights.entry(id).or_default() += sought.share * weight;
             }
         }
         let mut near: Vec<(String, f64)> = weights.into_iter().collect();
         near.sort_by(|(_, one), (_, other)| other.total_cmp(one));
-        Ok(near)
-    }
+        near
+    }))
 }
 
 /// The `keep` best of two rankings with weights that add up to 1: scores relative to the best of each ranking, those by

@@ -8,6 +8,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use graphloom_core::{CacheKind, ChatRequest, ContentHash, StoreError};
 
 use super::Spent;
+use super::seen::Resolved;
 use crate::Engine;
 use crate::text::Tokenizer;
 
@@ -38,6 +39,7 @@ type Values = Generations<(CacheKind, ContentHash), Arc<[u8]>>;
 struct Memory {
     values: Mutex<Values>,
     lines: Mutex<Generations<ContentHash, u32>>,
+    resolved: Resolved,
 }
 
 /// A value, and whether the store remembers it too.
@@ -56,6 +58,10 @@ impl QueryCaches {
     /// Remembers nothing that a model said.
     pub fn off() -> Self {
         Self { memory: Arc::default(), off: true }
+    }
+
+    pub(super) fn resolved(&self) -> &Resolved {
+        &self.memory.resolved
     }
 
     /// Tokens of `line`, counted once per distinct line.

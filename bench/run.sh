@@ -31,6 +31,7 @@
 #   mcp                 the official Python client of the Model Context Protocol, in both transports: needs no harness
 #   clients             the official Python clients of OpenAI and Ollama: needs no harness
 #   schemathesis        every operation of the API with odd and ordinary requests: is each answer as described? needs no harness
+#   serve               a server: throughput beside LightRAG's (needs the harness), latency at a rate, too much load, kill -9  (slow the first time)
 #   table               the comparison, in Markdown
 #
 # GRAPHLOOM_BENCH_HARNESS  folder of the harness (default: ../shared/bench beside the repository)
@@ -38,6 +39,7 @@
 # GRAPHLOOM_BENCH_RAGCHECKER  folder of RAGChecker's example (default: ../shared/data/ragchecker beside the repository)
 # SCALE_CHUNKS             sizes of scale-synthetic, such as "10000 1000000"
 # SCALE_FOLDER             where its stores are kept and found again (default: a temporary folder, removed at the end)
+# SERVE_FOLDER             where the stores of serve are kept and found again (default: serve in BENCH_HOME's work; without a harness the target folder's)
 # BENCH_TOOLS              where Python packages of the steps mcp, clients and schemathesis are installed (default: the target folder's bench-tools)
 # BENCH_HOME               its venv, cache, work and results, set up as its README says (default: the harness itself)
 # BENCH_NICE               niceness of everything measured (default: 0)
@@ -170,6 +172,21 @@ for step in $steps; do
         build graphloom-cli
         python=$(python_with schemathesis 'schemathesis==4.32.5')
         "$python" "$root/bench/fuzz_api.py" "$target/release/graphloom"
+        continue
+        ;;
+    serve)
+        build graphloom-cli
+        build
+        python=python3
+        serve_folder=${SERVE_FOLDER:-$target/bench-serve}
+        set --
+        if has_harness; then
+            prepare "$step"
+            python=$BENCH_HOME/venv/bin/python
+            serve_folder=${SERVE_FOLDER:-$BENCH_HOME/work/serve}
+            set -- --harness "$harness"
+        fi
+        "$python" "$root/bench/serve.py" --graphloom "$target/release/graphloom" --tools "$target/release" --work "$serve_folder" "$@"
         continue
         ;;
     ragchecker)

@@ -2,11 +2,14 @@
 //! and changed by the product.
 //!
 //! `graphloom-bench-scale --chunks N --folder DIR [--questions N] [--relation-vectors SHARE] [--no-graph]
-//! [--shuffled] [--add N] [--json]`. The folder is kept: a second run goes on where the first one was cut short, and measures again. Building runs in
-//! a process of its own, so that memory is that of answering alone.
+//! [--shuffled] [--add N] [--embedder NAME] [--build | --json]`. The folder is kept: a second run goes on where the first one was cut short, and
+//! measures again, or not at all with `--build`. Building runs in a process of its own, so that memory is that of answering alone.
+//!
+//! `graphloom-bench-scale --chunks N --serve [--questions N]` serves the vectors of such a store by OpenAI's protocol.
 
 mod build;
 mod measure;
+mod serve;
 mod world;
 
 use std::path::PathBuf;
@@ -21,7 +24,9 @@ use graphloom_storage::sqlite::SqliteStore;
 use world::World;
 
 const USAGE: &str = "usage: graphloom-bench-scale --chunks N --folder DIR [--questions N] \
-     [--relation-vectors SHARE] [--no-graph] [--shuffled] [--add N] [--json]";
+     [--relation-vectors SHARE] [--no-graph] [--shuffled] [--add N] [--embedder NAME] [--build | --json | --serve]";
+/// What the embedder is called in a store, unless said otherwise.
+const EMBEDDER: &str = "bench:clustered";
 
 pub(crate) struct Arguments {
     pub(crate) chunks: usize,
@@ -35,7 +40,12 @@ pub(crate) struct Arguments {
     pub(crate) shuffled: bool,
     /// Documents added and removed one by one.
     pub(crate) add: usize,
+    embedder: String,
     json: bool,
+    /// Whether the store is built, if need be, and not measured.
+    build_only: bool,
+    /// Whether vectors are served, and no store is touched.
+    serves: bool,
     /// Set in the process that builds.
     builds: bool,
 }
@@ -43,7 +53,11 @@ pub(crate) struct Arguments {
 fn main() -> anyhow::Result<()> {
     let arguments = arguments()?;
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build()?;
-    let world = Arc::new(World { chunks: arguments.chunks, shuffled: arguments.shuffled });
+    let embedder = arguments.embedder.clone();
+    let world = Arc::new(World { chunks: arguments.chunks, shuffled: arguments.shuffled, embedder });
+    if arguments.serves {
+        return runtime.block_on(serve::serve(world, arguments.questions));
+    }
     if arguments.builds {
         let store = SqliteStore::open(&arguments.folder, WorkspaceId::default())?;
         runtime.block_on(build::build(&world, &store, &arguments))?;
@@ -56,6 +70,9 @@ fn main() -> anyhow::Result<()> {
             Command::new(std::env::current_exe()?).args(std::env::args().skip(1)).arg("--builds").status()?;
         ensure!(status.success(), "building failed; run again to go on");
         std::fs::write(&build_time, format!("{:.1}", started.elapsed().as_secs_f64()))?;
+    }
+    if arguments.build_only {
+        return Ok(());
     }
     let build_seconds: f64 = std::fs::read_to_string(&build_time)?.trim().parse()?;
     let report = runtime.block_on(measure::measure(world, &arguments, build_seconds))?;
@@ -76,7 +93,10 @@ fn arguments() -> anyhow::Result<Arguments> {
         graph: true,
         shuffled: false,
         add: 10,
+        embedder: EMBEDDER.to_owned(),
         json: false,
+        build_only: false,
+        serves: false,
         builds: false,
     };
     let mut arguments = std::env::args().skip(1);
@@ -90,12 +110,16 @@ fn arguments() -> anyhow::Result<Arguments> {
             "--add" => read.add = value()?.parse()?,
             "--no-graph" => read.graph = false,
             "--shuffled" => read.shuffled = true,
+            "--embedder" => read.embedder = value()?,
+            "--build" => read.build_only = true,
+            "--serve" => read.serves = true,
             "--json" => read.json = true,
             "--builds" => read.builds = true,
             other => bail!("unknown argument {other}; {USAGE}"),
         }
     }
-    ensure!(read.chunks >= world::TOPIC && !read.folder.as_os_str().is_empty(), USAGE);
+    ensure!(read.chunks >= world::TOPIC, USAGE);
+    ensure!(read.serves || !read.folder.as_os_str().is_empty(), USAGE);
     ensure!(read.questions > 0 && (0.0..=1.0).contains(&read.relation_vectors), USAGE);
     Ok(read)
 }

@@ -39,6 +39,8 @@ pub(crate) struct World {
     pub(crate) chunks: usize,
     /// Whether documents of a topic arrive one after another, or in any order.
     pub(crate) shuffled: bool,
+    /// What its embedder is called.
+    pub(crate) embedder: String,
 }
 
 /// One stated relation: from, verb, to.
@@ -124,7 +126,7 @@ impl World {
 #[async_trait]
 impl Embedder for World {
     fn name(&self) -> &str {
-        "bench:clustered"
+        &self.embedder
     }
 
     async fn dimensions(&self) -> Result<u32, ModelError> {

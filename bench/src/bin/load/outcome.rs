@@ -1,0 +1,185 @@
+//! What became of each request, and what all of them amount to.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use serde::Serialize;
+
+/// What became of one request.
+pub(crate) struct Outcome {
+    /// When it should have been sent, from the beginning.
+    pub(crate) due: Duration,
+    /// How much later than that it was sent.
+    pub(crate) late: Duration,
+    /// From when it was due to the last byte of its answer.
+    pub(crate) latency: Duration,
+    pub(crate) said: Said,
+}
+
+/// What the server said.
+pub(crate) enum Said {
+    Status {
+        status: u16,
+        /// Seconds after which to come again.
+        retry_after: Option<u64>,
+    },
+    Nothing(Fault),
+}
+
+/// Why there is no answer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum Fault {
+    /// Nobody listened.
+    Refused,
+    /// The connection ended before the answer did.
+    Broken,
+    /// It took too long.
+    Slow,
+    /// Too many others were under way.
+    NotSent,
+}
+
+impl Outcome {
+    /// It was due while too many others were under way.
+    pub(crate) fn not_sent(due: Duration) -> Self {
+        Self { due, late: Duration::ZERO, latency: Duration::ZERO, said: Said::Nothing(Fault::NotSent) }
+    }
+}
+
+/// What requests that were due within some time amount to.
+#[derive(Default, Serialize)]
+struct Sum {
+    requests: usize,
+    statuses: BTreeMap<u16, usize>,
+    errors: BTreeMap<Fault, usize>,
+    /// By status.
+    latency_ms: BTreeMap<u16, Latency>,
+    /// Refusals with 429 that do not say when to come again.
+    without_retry_after: usize,
+    /// How much later than due requests were sent; large values are this program's own fault.
+    late_ms: Option<Latency>,
+}
+
+/// Milliseconds; a percentile is the smallest value that so many of all are not above.
+#[derive(Serialize)]
+struct Latency {
+    p50: f64,
+    p90: f64,
+    p99: f64,
+    max: f64,
+}
+
+/// What is printed.
+#[derive(Serialize)]
+pub(crate) struct Report {
+    /// Requests answered with 200, by the time from the beginning to the last of them.
+    per_second: f64,
+    /// By the phase in which requests were due.
+    phases: Vec<Sum>,
+    /// By the second.
+    windows: Vec<Sum>,
+}
+
+impl Report {
+    /// Of a run whose phases end at these times, from the beginning.
+    pub(crate) fn of(outcomes: &[Outcome], phase_ends: &[Duration]) -> Self {
+        let last_phase = phase_ends.len().saturating_sub(1);
+        let phase = |outcome: &Outcome| phase_ends.partition_point(|end| *end <= outcome.due).min(last_phase);
+        let second = |outcome: &Outcome| usize::try_from(outcome.due.as_secs()).unwrap_or(usize::MAX);
+        let well =
+            || outcomes.iter().filter(|outcome| matches!(outcome.said, Said::Status { status: 200, .. }));
+        let last = well().map(|outcome| outcome.due + outcome.latency).max();
+        Self {
+            per_second: last.map_or(0.0, |last| well().count() as f64 / last.as_secs_f64()),
+            phases: sums(outcomes, phase),
+            windows: sums(outcomes, second),
+        }
+    }
+}
+
+/// The sums of all that have the same number, up to the largest.
+fn sums(outcomes: &[Outcome], number: impl Fn(&Outcome) -> usize) -> Vec<Sum> {
+    let mut parts: BTreeMap<usize, Vec<&Outcome>> = BTreeMap::new();
+    for outcome in outcomes {
+        parts.entry(number(outcome)).or_default().push(outcome);
+    }
+    let numbers = parts.last_key_value().map_or(0, |(last, _)| last + 1);
+    (0..numbers).map(|number| parts.get(&number).map_or_else(Sum::default, |part| Sum::of(part))).collect()
+}
+
+impl Sum {
+    fn of(outcomes: &[&Outcome]) -> Self {
+        let mut sum = Self { requests: outcomes.len(), ..Self::default() };
+        let mut latencies: BTreeMap<u16, Vec<Duration>> = BTreeMap::new();
+        let mut late = Vec::new();
+        for outcome in outcomes {
+            match outcome.said {
+                Said::Status { status, retry_after } => {
+                    *sum.statuses.entry(status).or_default() += 1;
+                    latencies.entry(status).or_default().push(outcome.latency);
+                    sum.without_retry_after += usize::from(status == 429 && retry_after.is_none());
+                }
+                Said::Nothing(fault) => *sum.errors.entry(fault).or_default() += 1,
+            }
+            if !matches!(outcome.said, Said::Nothing(Fault::NotSent)) {
+                late.push(outcome.late);
+            }
+        }
+        let latencies = latencies.into_iter();
+        sum.latency_ms = latencies.filter_map(|(status, of)| Some((status, Latency::of(of)?))).collect();
+        sum.late_ms = Latency::of(late);
+        sum
+    }
+}
+
+impl Latency {
+    /// `None` of nothing.
+    fn of(mut values: Vec<Duration>) -> Option<Self> {
+        values.sort_unstable();
+        let max = *values.last()?;
+        let milliseconds = |value: Duration| (value.as_secs_f64() * 1e5).round() / 100.0;
+        let at = |share: f64| {
+            let rank = (values.len() as f64 * share).ceil() as usize;
+            milliseconds(values[rank.clamp(1, values.len()) - 1])
+        };
+        Some(Self { p50: at(0.5), p90: at(0.9), p99: at(0.99), max: milliseconds(max) })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn check_latency(milliseconds: &[u64]) -> Option<[f64; 4]> {
+        let values = milliseconds.iter().map(|value| Duration::from_millis(*value)).collect();
+        Latency::of(values).map(|Latency { p50, p90, p99, max }| [p50, p90, p99, max])
+    }
+
+    #[test]
+    fn a_percentile_is_a_value_that_was_measured() {
+        assert_eq!(check_latency(&[]), None);
+        assert_eq!(check_latency(&[7]), Some([7.0; 4]));
+        let hundred: Vec<u64> = (1..=100).rev().collect();
+        assert_eq!(check_latency(&hundred), Some([50.0, 90.0, 99.0, 100.0]));
+    }
+
+    #[test]
+    fn what_was_not_sent_is_counted_in_its_phase_and_has_no_latency() {
+        let (second, status) = (Duration::from_secs(1), |status| Said::Status { status, retry_after: None });
+        let answered = |due, said| Outcome { due, late: Duration::ZERO, latency: second, said };
+        let outcomes = [
+            answered(Duration::ZERO, status(200)),
+            answered(second, status(429)),
+            Outcome::not_sent(second),
+            answered(second * 3, status(200)),
+        ];
+        let report = Report::of(&outcomes, &[second, second * 4]);
+        let requests = |sums: &[Sum]| sums.iter().map(|sum| sum.requests).collect::<Vec<_>>();
+        assert_eq!((requests(&report.phases), requests(&report.windows)), (vec![1, 3], vec![1, 2, 0, 1]));
+        assert_eq!(report.per_second, 0.5);
+        let last = &report.phases[1];
+        assert_eq!(last.errors, BTreeMap::from([(Fault::NotSent, 1)]));
+        assert_eq!((last.latency_ms.len(), last.without_retry_after), (2, 1));
+    }
+}

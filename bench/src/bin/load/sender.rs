@@ -1,0 +1,98 @@
+//! One request and its answer, over a connection that is kept.
+
+use std::net::SocketAddr;
+use std::time::Duration;
+
+use bytes::Bytes;
+use http_body_util::{BodyExt, Full};
+use hyper::client::conn::http1::{SendRequest, handshake};
+use hyper::header::{CONTENT_TYPE, HOST, HeaderValue, RETRY_AFTER};
+use hyper::{HeaderMap, Request, Uri};
+use hyper_util::rt::TokioIo;
+use tokio::net::TcpStream;
+use tokio::time::{Instant, timeout};
+
+use crate::outcome::{Fault, Outcome, Said};
+
+/// How long an answer may take.
+const MAX_WAIT: Duration = Duration::from_secs(30);
+
+/// A connection that no request is under way on.
+pub(crate) type Connection = SendRequest<Full<Bytes>>;
+
+/// What is sent, and where to.
+pub(crate) struct Sender {
+    pub(crate) address: SocketAddr,
+    pub(crate) url: Uri,
+    pub(crate) headers: HeaderMap,
+    pub(crate) bodies: Vec<Bytes>,
+}
+
+impl Sender {
+    /// Posts the body of this number, and gives the connection back where it can be used again. Latency counts from when
+    /// the request was due, or from now.
+    pub(crate) async fn send(
+        &self,
+        number: usize,
+        connection: Option<Connection>,
+        started: Instant,
+        due: Option<Duration>,
+    ) -> (Outcome, Option<Connection>) {
+        let sent = started.elapsed();
+        let due = due.unwrap_or(sent);
+        let late = sent.saturating_sub(due);
+        let answered = match timeout(MAX_WAIT, self.exchange(number, connection)).await {
+            Ok(answered) => answered,
+            Err(_) => Err(Fault::Slow),
+        };
+        let latency = started.elapsed().saturating_sub(due);
+        let (said, connection) = match answered {
+            Ok((said, connection)) => (said, Some(connection)),
+            Err(fault) => (Said::Nothing(fault), None),
+        };
+        (Outcome { due, late, latency, said }, connection)
+    }
+
+    async fn exchange(
+        &self,
+        number: usize,
+        connection: Option<Connection>,
+    ) -> Result<(Said, Connection), Fault> {
+        let mut connection = match connection.filter(|connection| !connection.is_closed()) {
+            Some(connection) => connection,
+            None => self.connect().await?,
+        };
+        let broken = |_| Fault::Broken;
+        connection.ready().await.map_err(broken)?;
+        let answer = connection.send_request(self.request(number)?).await.map_err(broken)?;
+        let retry_after =
+            answer.headers().get(RETRY_AFTER).and_then(|value| value.to_str().ok()?.parse().ok());
+        let status = answer.status().as_u16();
+        let mut body = answer.into_body();
+        while let Some(frame) = body.frame().await {
+            frame.map_err(broken)?;
+        }
+        Ok((Said::Status { status, retry_after }, connection))
+    }
+
+    async fn connect(&self) -> Result<Connection, Fault> {
+        let stream = TcpStream::connect(self.address).await.map_err(|_| Fault::Refused)?;
+        stream.set_nodelay(true).map_err(|_| Fault::Broken)?;
+        let (sender, connection) = handshake(TokioIo::new(stream)).await.map_err(|_| Fault::Broken)?;
+        // What breaks it is told to the request under way.
+        tokio::spawn(async move { drop(connection.await) });
+        Ok(sender)
+    }
+
+    fn request(&self, number: usize) -> Result<Request<Full<Bytes>>, Fault> {
+        let body = self.bodies[number % self.bodies.len()].clone();
+        let path = self.url.path_and_query().map_or("/", |path| path.as_str());
+        let mut request = Request::post(path).body(Full::new(body)).map_err(|_| Fault::Broken)?;
+        let headers = request.headers_mut();
+        headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
+        let host = self.address.to_string();
+        headers.insert(HOST, HeaderValue::from_str(&host).map_err(|_| Fault::Broken)?);
+        headers.extend(self.headers.clone());
+        Ok(request)
+    }
+}

@@ -44,7 +44,7 @@ pub(crate) struct QueryRequest {
     #[serde(default)]
     ll_keywords: Vec<String>,
     /// The conversation so far, oldest first.
-    conversation_history: Option<Vec<Message>>,
+    conversation_history: Option<Vec<HistoryMessage>>,
     /// What the answer model is asked to heed beside the question.
     user_prompt: Option<String>,
     /// Whether instructions that hold for every question are left out.
@@ -72,7 +72,7 @@ pub(crate) struct QueryRequest {
 
 /// A message of the conversation. What clients send beside these two is not passed on.
 #[derive(Debug, Clone, Deserialize, JsonSchema)]
-struct Message {
+struct HistoryMessage {
     /// `user` or `assistant`.
     role: String,
     /// What was said.
@@ -109,7 +109,7 @@ impl QueryRequest {
             max_total_tokens: self.max_total_tokens.unwrap_or(base.max_total_tokens),
             hl_keywords: self.hl_keywords,
             ll_keywords: self.ll_keywords,
-            history: history.into_iter().map(Message::into_chat).collect::<Result<_, _>>()?,
+            history: history.into_iter().map(HistoryMessage::into_chat).collect::<Result<_, _>>()?,
             user_prompt: self.user_prompt,
             disable_user_prompt_prefix: self.disable_user_prompt_prefix.unwrap_or(false),
             rerank: self.enable_rerank.unwrap_or(base.rerank),
@@ -130,7 +130,7 @@ impl QueryRequest {
     }
 }
 
-impl Message {
+impl HistoryMessage {
     fn into_chat(self) -> Result<ChatMessage, Problem> {
         let role = match self.role.as_str() {
             "user" => ChatRole::User,

@@ -54,7 +54,7 @@ pub(super) const ROUTES: &[Route] = &[
     })
     .needs(Needs::Credential)
     .load(Load::Question)
-    .takes(Takes::Json(schema::<ChatRequest>))
+    .takes(Takes::Json(schema::<OllamaChatRequest>))
     .gives(Gives::Lines(schema::<Value>))
     .or_gives(Gives::Json(schema::<Value>)),
 ];
@@ -101,7 +101,7 @@ struct GenerateRequest {
 
 /// A conversation. Fields that are not known, such as `options`, are ignored.
 #[derive(Deserialize, JsonSchema)]
-struct ChatRequest {
+struct OllamaChatRequest {
     /// `WORKSPACE:MODE`, `WORKSPACE`, or `graphloom` for the workspace of the request.
     model: String,
     messages: Vec<Message>,
@@ -181,9 +181,9 @@ async fn generate(
 async fn chat(
     State(app): State<App>,
     admitted: Admitted,
-    AnyJson(request): AnyJson<ChatRequest>,
+    AnyJson(request): AnyJson<OllamaChatRequest>,
 ) -> Result<Response, Problem> {
-    let ChatRequest { model, messages, system, stream } = request;
+    let OllamaChatRequest { model, messages, system, stream } = request;
     let Asked { space, mode } = asked(&app, &admitted, &model).await?;
     let mut question = question_of(messages)?;
     let housekeeps = question.text.contains(HOUSEKEEPING);

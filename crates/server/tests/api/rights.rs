@@ -39,6 +39,15 @@ fn the_committed_description_is_that_of_the_routes() {
     assert!(committed == graphloom_server::openapi(), "write it again: {again}");
 }
 
+#[test]
+fn every_type_of_the_description_has_a_name_of_its_own() {
+    let document = graphloom_server::openapi();
+    let names = document["components"]["schemas"].as_object().expect("schemas").keys();
+    let numbered: Vec<&String> =
+        names.filter(|name| name.ends_with(|last: char| last.is_ascii_digit())).collect();
+    assert!(numbered.is_empty(), "two types of one name: {numbered:?}");
+}
+
 #[tokio::test]
 async fn every_route_refuses_who_shows_nothing_or_what_was_revoked() {
     let server = Running::start().await;

@@ -29,7 +29,7 @@ pub(super) const ROUTES: &[Route] = &[
         .gives(Gives::Json(schema::<PipelineStatus>)),
     Route::post("/documents/cancel_pipeline", "Takes everything out of the queue", || post(cancel))
         .writes()
-        .gives(Gives::Json(schema::<Done>)),
+        .gives(Gives::Json(schema::<Acknowledged>)),
     Route::post(
         "/documents/reprocess_failed",
         "Queues again what failed, was damaged, not situated or cancelled",
@@ -46,7 +46,7 @@ pub(super) const ROUTES: &[Route] = &[
     .gives(Gives::Json(schema::<Reprocessing>)),
     Route::post("/documents/clear_cache", "Forgets what models said to questions", || post(clear_cache))
         .writes()
-        .gives(Gives::Json(schema::<Done>)),
+        .gives(Gives::Json(schema::<Acknowledged>)),
     Route::delete(
         "/documents/delete_document",
         "Removes documents and all that came from them alone",
@@ -58,7 +58,7 @@ pub(super) const ROUTES: &[Route] = &[
     Route::delete("/documents", "Removes all documents of the workspace", || delete(clear))
         .needs(Needs::Workspace(Right::Admin))
         .load(Load::Change)
-        .gives(Gives::Json(schema::<Done>)),
+        .gives(Gives::Json(schema::<Acknowledged>)),
 ];
 
 /// How far indexing is.
@@ -88,7 +88,7 @@ struct PipelineStatus {
 
 /// What was done.
 #[derive(Serialize, JsonSchema)]
-struct Done {
+struct Acknowledged {
     status: &'static str,
     message: String,
 }
@@ -144,13 +144,13 @@ async fn pipeline_status(Existing(space): Existing) -> Result<axum::Json<Pipelin
     }))
 }
 
-async fn cancel(Existing(space): Existing) -> Result<axum::Json<Done>, Problem> {
+async fn cancel(Existing(space): Existing) -> Result<axum::Json<Acknowledged>, Problem> {
     apart(async move || {
         let store = space.indexing.store.as_ref();
         let queued = index::queued(store.snapshot().await?.as_ref()).await?;
         if queued.is_empty() {
             let message = "Pipeline is not currently running. No cancellation needed.".to_owned();
-            return Ok(axum::Json(Done { status: "not_busy", message }));
+            return Ok(axum::Json(Acknowledged { status: "not_busy", message }));
         }
         let cancelled = index::cancel(store, &queued).await?;
         space.ingest.wake();
@@ -158,7 +158,7 @@ async fn cancel(Existing(space): Existing) -> Result<axum::Json<Done>, Problem> 
             "{} documents are out of the queue; /documents/reprocess_failed queues them again",
             cancelled.cancelled.len() + cancelled.kept.len()
         );
-        Ok(axum::Json(Done { status: "cancellation_requested", message }))
+        Ok(axum::Json(Acknowledged { status: "cancellation_requested", message }))
     })
     .await
 }
@@ -195,13 +195,13 @@ async fn retry(space: Arc<Space>, track: Option<TrackId>) -> Result<Queued, Prob
     .await
 }
 
-async fn clear_cache(Existing(space): Existing) -> Result<axum::Json<Done>, Problem> {
+async fn clear_cache(Existing(space): Existing) -> Result<axum::Json<Acknowledged>, Problem> {
     let store = &space.indexing.store;
     let clear_caches: Vec<CacheKind> =
         store.snapshot().await?.cache_sizes().await?.into_iter().map(|size| size.kind).collect();
     store.commit(Batch { clear_caches, ..Batch::default() }).await?;
     let message = "Successfully cleared what models said to questions".to_owned();
-    Ok(axum::Json(Done { status: "success", message }))
+    Ok(axum::Json(Acknowledged { status: "success", message }))
 }
 
 async fn delete_documents(
@@ -233,7 +233,7 @@ async fn delete_documents(
     .await
 }
 
-async fn clear(Existing(space): Existing) -> Result<axum::Json<Done>, Problem> {
+async fn clear(Existing(space): Existing) -> Result<axum::Json<Acknowledged>, Problem> {
     apart(async move || {
         let snapshot = space.indexing.store.snapshot().await?;
         let ids = all(snapshot.as_ref()).await?;
@@ -242,7 +242,7 @@ async fn clear(Existing(space): Existing) -> Result<axum::Json<Done>, Problem> {
         space.ingest.wake();
         let message =
             format!("{} documents deleted; edits of the graph stay and can be undone", removal.documents);
-        Ok(axum::Json(Done { status: "success", message }))
+        Ok(axum::Json(Acknowledged { status: "success", message }))
     })
     .await
 }

@@ -12,7 +12,9 @@ use crate::access::{AccessFile, Throttle};
 use crate::host::Host;
 use crate::limits::Limits;
 use crate::metrics::Metrics;
+use crate::rates::Rates;
 use crate::space::Spaces;
+use crate::turns::Turns;
 
 /// What every request can reach; clones share it.
 #[derive(Clone)]
@@ -29,6 +31,8 @@ pub(crate) struct Inner {
     pub(crate) throttle: Throttle,
     /// Passwords that are checked at once: each takes much memory and time.
     pub(crate) passwords: Semaphore,
+    /// How much each caller has sent.
+    pub(crate) rates: Rates,
     /// What is counted.
     pub(crate) metrics: Metrics,
     /// Signs tokens that open nothing.
@@ -39,16 +43,16 @@ pub(crate) struct Inner {
     pub(crate) is_loopback: bool,
     /// Origins of web pages that may ask, beside the server's own.
     pub(crate) cors_origins: Vec<String>,
-    /// Turns of each kind.
-    pub(crate) questions: Arc<Semaphore>,
+    /// Turns of questions.
+    pub(crate) questions: Turns,
     /// Turns of changes.
-    pub(crate) changes: Arc<Semaphore>,
+    pub(crate) changes: Turns,
     /// Turns of requests that read all of a workspace.
-    pub(crate) wholes: Arc<Semaphore>,
+    pub(crate) wholes: Turns,
     /// Turns of streams of events.
-    pub(crate) streams: Arc<Semaphore>,
+    pub(crate) streams: Turns,
     /// Turns of looks.
-    pub(crate) looks: Arc<Semaphore>,
+    pub(crate) looks: Turns,
     /// The limits.
     pub(crate) limits: Limits,
     /// When it began to serve.
@@ -95,23 +99,23 @@ impl App {
             indexing,
             stop,
         } = parts;
-        let turns = |most: usize| Arc::new(Semaphore::new(most.max(1)));
         Self(Arc::new(Inner {
             spaces: Spaces::new(Arc::clone(&host), indexing, stop.clone()),
             host,
             access: AccessFile::of(data_dir),
             throttle: Throttle::default(),
             passwords: Semaphore::new(PASSWORDS),
+            rates: Rates::new(limits.rate_of_caller, limits.rate_of_stranger),
             metrics: Metrics::new(),
             guest_secret,
             default_workspace,
             is_loopback: address.is_loopback(),
             cors_origins,
-            questions: turns(limits.questions),
-            changes: turns(limits.changes),
-            wholes: turns(limits.wholes),
-            streams: turns(limits.streams),
-            looks: turns(limits.others),
+            questions: Turns::new(limits.questions),
+            changes: Turns::new(limits.changes),
+            wholes: Turns::new(limits.wholes),
+            streams: Turns::new(limits.streams),
+            looks: Turns::new(limits.others),
             limits,
             started: Instant::now(),
             stop,

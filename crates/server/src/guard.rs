@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
+use std::time::Instant;
 
 use axum::body::Body;
 use axum::extract::{Request, State};
@@ -10,12 +11,13 @@ use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
 use graphloom_core::WorkspaceId;
 use http_body_util::Limited;
-use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use tokio::sync::OwnedSemaphorePermit;
 
 use crate::access::{Access, Caller, Grant, NotLetIn, Right, Shown};
-use crate::app::{App, now};
+use crate::app::{App, Peer, now};
 use crate::limits::COME_BACK;
 use crate::problem::{Problem, chain, in_words_of};
+use crate::rates::{Counted, Origin};
 use crate::route::{Load, Method, Needs, Route};
 
 /// Names the workspace of a request [LightRAG].
@@ -27,6 +29,8 @@ const WORKSPACE_PREFIX: &str = "/w/";
 pub(crate) const NEW_TOKEN: &str = "x-new-token";
 /// Routes that are asked over and over, which bring no new token [LightRAG].
 const POLLED: [&str; 3] = ["/health", "/documents/paginated", "/documents/pipeline_status"];
+/// Routes that cost nothing and are asked by what watches over the server, whose address others may have too.
+const PROBES: [&str; 2] = ["/livez", "/readyz"];
 
 /// What the guard found out, for the handler and the log.
 #[derive(Debug, Clone)]
@@ -109,6 +113,7 @@ fn check_request(app: &App, route: &'static Route, request: &Request) -> Result<
         Problem::new(axum::http::StatusCode::SERVICE_UNAVAILABLE, what)
     })?;
     let caller = identify(app, &access, route, request);
+    check_rate(app, route, request, caller.as_ref().ok())?;
     let workspace = workspace_of(app, request);
     let (caller, workspace) = match route.needs {
         Needs::Nothing => {
@@ -148,7 +153,8 @@ pub(crate) async fn turn_of(app: &App, load: Load) -> Result<Option<Arc<OwnedSem
         Load::Whole => &app.wholes,
         Load::Stream => &app.streams,
     };
-    Ok(Some(Arc::new(turn(app, turns).await?)))
+    let full = || Problem::busy("the server is at work on as many requests as it takes on", COME_BACK);
+    Ok(Some(Arc::new(turns.take(app.limits.turn).await.ok_or_else(full)?)))
 }
 
 /// Who asks. Where there are no keys and users, everybody on this machine may do everything, and nobody else anything.
@@ -158,6 +164,34 @@ fn identify(app: &App, access: &Access, route: &'static Route, request: &Request
         return Ok(Caller { name: "local".to_owned(), grant: Grant::ALL });
     }
     access.identify(shown(request.headers()), now()).map_err(|not| refuse(access, route, not))
+}
+
+/// Whether somebody keeps to its rate: who was let in by its credential, others by their address.
+fn check_rate(
+    app: &App,
+    route: &'static Route,
+    request: &Request,
+    caller: Option<&Caller>,
+) -> Result<(), Problem> {
+    let Some(Peer(peer)) = request.extensions().get::<Peer>() else { return Ok(()) };
+    if PROBES.contains(&route.path) {
+        return Ok(());
+    }
+    let (counted, what) = match (Origin::of(peer.ip(), request.headers()), caller) {
+        (Origin::Here, Some(_)) => return Ok(()),
+        (Origin::Address(_), Some(caller)) => {
+            (Counted::Caller(caller.name.clone()), "this credential sends more requests than it may")
+        }
+        (origin, None) => {
+            let what = "this address sends more requests without a good credential than it may";
+            (Counted::Address(origin.address()), what)
+        }
+    };
+    app.rates.count(counted, Instant::now()).map_err(|wait| {
+        let remedy =
+            "wait as long as Retry-After says; the server's rate_limit and rate_limit_unknown set the limits";
+        Problem::busy(what, wait).remedy(Some(remedy))
+    })
 }
 
 fn shown(headers: &HeaderMap) -> Shown<'_> {
@@ -261,14 +295,6 @@ fn workspace_of(app: &App, request: &Request) -> Result<WorkspaceId, Problem> {
         (Some(name), _) | (None, Some(name)) => name,
     };
     WorkspaceId::new(name).map_err(|error| Problem::invalid(error.to_string()))
-}
-
-/// Waits for a turn, but not for long.
-async fn turn(app: &App, turns: &Arc<Semaphore>) -> Result<OwnedSemaphorePermit, Problem> {
-    let full = || Problem::busy("the server is at work on as many requests as it takes on", COME_BACK);
-    let turn = tokio::time::timeout(app.limits.turn, Arc::clone(turns).acquire_owned()).await;
-    // The semaphore is never closed; were it, nothing would be taken on.
-    turn.map_err(|_| full())?.map_err(|_| full())
 }
 
 fn text<'a>(headers: &'a HeaderMap, name: &str) -> Option<&'a str> {

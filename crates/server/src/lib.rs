@@ -29,6 +29,7 @@ mod pipe;
 mod place;
 mod problem;
 mod query_request;
+mod rates;
 mod route;
 mod routes;
 mod serve;
@@ -36,6 +37,7 @@ mod source_name;
 mod space;
 #[cfg(feature = "otel")]
 mod traces;
+mod turns;
 
 pub use access::{
     Access, AccessError, AccessFile, Grant, KeyRecord, MIN_PASSWORD_CHARS, NewKey, Right, UserRecord,

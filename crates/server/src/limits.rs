@@ -1,5 +1,6 @@
 //! How much the server takes on at once.
 
+use std::num::NonZeroU32;
 use std::time::Duration;
 
 /// Limits that keep one server answering whatever is sent to it. The defaults suit a machine of a few cores.
@@ -17,8 +18,14 @@ pub struct Limits {
     pub streams: usize,
     /// Everything else at once.
     pub others: usize,
-    /// How long a request waits for its turn before it is told to come back.
+    /// How long a request waits for its turn before it is told to come back. Where twice as many wait as are worked on,
+    /// further ones are told so at once.
     pub turn: Duration,
+    /// Requests a minute of one key or user, of which a sixth may come at once; no limit where `None`. Programs of this
+    /// machine are not counted, unless they pass on what others ask.
+    pub rate_of_caller: Option<NonZeroU32>,
+    /// The same of one address without a good credential.
+    pub rate_of_stranger: Option<NonZeroU32>,
     /// How long the head of a request may take to arrive.
     pub head: Duration,
     /// How long the body of a request may take to arrive.
@@ -54,6 +61,8 @@ impl Default for Limits {
             streams: 256,
             others: 128,
             turn: Duration::from_secs(1),
+            rate_of_caller: NonZeroU32::new(1200),
+            rate_of_stranger: NonZeroU32::new(120),
             head: Duration::from_secs(10),
             body: Duration::from_secs(120),
             stop: Duration::from_secs(10),

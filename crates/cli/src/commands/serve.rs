@@ -22,7 +22,12 @@ pub(crate) async fn run(app: &App) -> anyhow::Result<Exit> {
         data_dir: config.data_dir.clone(),
         workspace: config.workspace.clone(),
         cors_origins: config.cors_origins.clone(),
-        limits: Limits { questions: config.max_concurrent_questions, ..Limits::default() },
+        limits: Limits {
+            questions: config.max_concurrent_questions,
+            rate_of_caller: config.rate_limit,
+            rate_of_stranger: config.rate_limit_unknown,
+            ..Limits::default()
+        },
     };
     let server = Server::bind(server_config, host).await?;
     let url = format!("http://{}", server.address());

@@ -136,6 +136,12 @@ pub(crate) const KEYS: &[Key] = &[
     key("port", Some("9621"), "port that the server listens on"),
     key("cors_origins", None, "origins of web pages that may ask the server, separated by commas"),
     key("max_concurrent_questions", Some("32"), "questions that the server works on at once"),
+    key(
+        "rate_limit",
+        Some("1200"),
+        "requests a minute of one key or user from other machines; 0 is no limit",
+    ),
+    key("rate_limit_unknown", Some("120"), "the same of one address without a good credential"),
     key("max_pause_s", Some("900"), "how long indexing waits for a model service that is down"),
     key("first_byte_timeout_s", Some("600"), "how long a model may take to begin its answer"),
     key("idle_timeout_s", Some("60"), "how long a model may be silent inside an answer"),

@@ -8,6 +8,7 @@ mod per_minute;
 use std::collections::BTreeMap;
 use std::fmt;
 use std::net::{IpAddr, Ipv4Addr};
+use std::num::NonZeroU32;
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 use std::time::Duration;
@@ -82,6 +83,10 @@ pub(crate) struct Config {
     pub(crate) cors_origins: Vec<String>,
     /// Questions that the server works on at once.
     pub(crate) max_concurrent_questions: usize,
+    /// Requests a minute that the server takes of one key or user from other machines; no limit where `None`.
+    pub(crate) rate_limit: Option<NonZeroU32>,
+    /// The same of one address without a good credential.
+    pub(crate) rate_limit_unknown: Option<NonZeroU32>,
     /// How long indexing waits for a service that is down.
     pub(crate) max_pause: Duration,
     /// How long a model may take to begin its answer.
@@ -271,6 +276,7 @@ fn check(settings: &Settings, surroundings: &Surroundings) -> anyhow::Result<Con
         ))
         .into());
     }
+    let rate_limit = |key| anyhow::Ok(NonZeroU32::new(number(settings, key, 0)?.unwrap_or(0)));
     let types: Vec<String> = text("entity_types")
         .split(',')
         .map(|kind| kind.trim().to_owned())
@@ -304,6 +310,8 @@ fn check(settings: &Settings, surroundings: &Surroundings) -> anyhow::Result<Con
         port: number(settings, "port", 0)?.unwrap_or(0),
         cors_origins: cors_origins(settings)?,
         max_concurrent_questions: number(settings, "max_concurrent_questions", 1)?.unwrap_or(1),
+        rate_limit: rate_limit("rate_limit")?,
+        rate_limit_unknown: rate_limit("rate_limit_unknown")?,
         max_pause: Duration::from_secs(number(settings, "max_pause_s", 0)?.unwrap_or(0)),
         first_byte_timeout: seconds("first_byte_timeout_s")?,
         idle_timeout: seconds("idle_timeout_s")?,

@@ -1,10 +1,11 @@
 //! Starting, stopping, and being full.
 
+use std::num::NonZeroU32;
 use std::sync::Arc;
 use std::time::Duration;
 
 use graphloom_core::Timestamp;
-use graphloom_server::{AccessFile, Grant, Limits, ServeError, Server};
+use graphloom_server::{AccessFile, Grant, Limits, Right, ServeError, Server};
 use serde_json::json;
 use tokio::io::AsyncWriteExt;
 use tokio::net::TcpStream;
@@ -98,6 +99,42 @@ async fn what_is_too_much_at_once_is_told_when_to_come_back() {
         }
         assert_eq!(answer.status, 429, "{answer:?}");
     }
+}
+
+#[tokio::test]
+async fn who_sends_too_much_is_told_to_wait_and_others_are_not_held_up() {
+    let rate = NonZeroU32::new(1);
+    let server =
+        Running::start_with(Limits { rate_of_caller: rate, rate_of_stranger: rate, ..Limits::default() })
+            .await;
+    let (ada, bob) = (server.key(Right::Read, &[]), server.key(Right::Read, &[]));
+    let asked_by = |key: &str| Request::get("/documents/status_counts").header("x-api-key", key);
+    let sent_from = |address: &str, request: Request| request.header("x-forwarded-for", address);
+    for (from, request, status) in [
+        ("192.0.2.1", asked_by(&ada), 200),
+        ("192.0.2.2", asked_by(&bob), 200),
+        ("192.0.2.1", asked_by("glk_wrong"), 403),
+    ] {
+        let request = sent_from(from, request);
+        assert_eq!(server.send(request.clone()).await.status, status);
+        let refused = server.send(request).await;
+        refused.problem(429);
+        let wait: u64 = refused.headers["retry-after"].parse().expect("seconds");
+        assert!((1..=60).contains(&wait), "{wait}");
+    }
+    let other_place = sent_from("192.0.2.3", asked_by(&ada));
+    assert_eq!(server.send(other_place).await.status, 429, "a key is one caller wherever it is used");
+    assert_eq!(server.send(sent_from("192.0.2.3", asked_by("glk_wrong"))).await.status, 403);
+    for _ in 0..4 {
+        let probe = sent_from("192.0.2.1", Request::get("/readyz"));
+        assert_eq!(server.send(probe).await.status, 200, "what watches the server is never refused");
+        assert_eq!(server.send(asked_by(&ada)).await.status, 200, "programs of this machine are not counted");
+    }
+    let foreign = sent_from("192.0.2.1", Request::get("/v1/models").header("x-api-key", &ada));
+    assert!(
+        server.send(foreign).await.json()["error"].is_object(),
+        "clients of OpenAI are told in their words"
+    );
 }
 
 #[tokio::test]

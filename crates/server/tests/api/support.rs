@@ -149,8 +149,9 @@ pub(crate) fn config(folder: &Path, limits: Limits) -> ServerConfig {
 }
 
 impl Running {
+    /// Attacks come from one address, and faster than anybody may send.
     pub(crate) async fn start() -> Self {
-        Self::start_with(Limits::default()).await
+        Self::start_with(Limits { rate_of_stranger: None, ..Limits::default() }).await
     }
 
     pub(crate) async fn start_with(limits: Limits) -> Self {

@@ -1,0 +1,229 @@
+//! How many requests one caller may send: a bucket of tokens for each key, user and address.
+
+use std::collections::HashMap;
+use std::net::{IpAddr, Ipv6Addr};
+use std::num::NonZeroU32;
+use std::sync::{Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use axum::http::HeaderMap;
+
+/// Who is counted.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub(crate) enum Counted {
+    /// A key or user that was let in.
+    Caller(String),
+    /// Whoever sends from an address, without a credential that is good.
+    Address(IpAddr),
+    /// Everybody who came when too many others were remembered.
+    Others,
+}
+
+/// Where a request comes from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Origin {
+    /// A program of this machine that asks for itself.
+    Here,
+    /// Somebody at an address.
+    Address(IpAddr),
+}
+
+/// Callers that are remembered.
+const MAX_REMEMBERED: usize = 10_000;
+/// How often those are looked for that need not be.
+const FORGET_EVERY: Duration = Duration::from_secs(1);
+/// How much of its time a caller may send at once: so much of a minute's requests.
+const AT_ONCE: u32 = 6;
+
+/// The buckets of all callers.
+///
+/// A bucket is the time at which it will be full again, which is all that need be kept.
+///
+/// Source: ITU-T I.371, the generic cell rate algorithm in its form of virtual scheduling.
+#[derive(Debug)]
+pub(crate) struct Rates {
+    /// Requests a minute of a key or user, and of an address without a good credential; no limit where `None`.
+    callers: Option<NonZeroU32>,
+    strangers: Option<NonZeroU32>,
+    buckets: Mutex<Buckets>,
+}
+
+#[derive(Debug, Default)]
+struct Buckets {
+    full_at: HashMap<Counted, Instant>,
+    /// When those that are full were last forgotten.
+    forgot: Option<Instant>,
+}
+
+impl Rates {
+    /// Nobody has sent anything yet.
+    pub(crate) fn new(callers: Option<NonZeroU32>, strangers: Option<NonZeroU32>) -> Self {
+        Self { callers, strangers, buckets: Mutex::default() }
+    }
+
+    /// Counts a request of somebody; an error says after how long the next one is taken. What is refused is not counted.
+    pub(crate) fn count(&self, counted: Counted, now: Instant) -> Result<(), Duration> {
+        let limit = match &counted {
+            Counted::Caller(_) => self.callers,
+            Counted::Address(_) | Counted::Others => self.strangers,
+        };
+        let Some(limit) = limit else { return Ok(()) };
+        let each = Duration::from_secs(60) / limit.get();
+        let at_once = each * (limit.get() / AT_ONCE).max(1);
+        let mut buckets = self.buckets.lock().unwrap_or_else(PoisonError::into_inner);
+        let counted = buckets.place_of(counted, now);
+        let full_at = buckets.full_at.entry(counted).or_insert(now);
+        let then = (*full_at).max(now) + each;
+        let wait = then.saturating_duration_since(now).saturating_sub(at_once);
+        if !wait.is_zero() {
+            return Err(wait);
+        }
+        *full_at = then;
+        Ok(())
+    }
+}
+
+impl Buckets {
+    /// The caller where there is a place for it, else the place of all others.
+    fn place_of(&mut self, counted: Counted, now: Instant) -> Counted {
+        let is_full = |buckets: &Self| buckets.full_at.len() >= MAX_REMEMBERED;
+        if !is_full(self) || self.full_at.contains_key(&counted) {
+            return counted;
+        }
+        // A flood of addresses must not have everything looked through for each of them.
+        if self.forgot.is_none_or(|forgot| now.saturating_duration_since(forgot) >= FORGET_EVERY) {
+            self.full_at.retain(|_, full_at| *full_at > now);
+            self.forgot = Some(now);
+        }
+        if is_full(self) { Counted::Others } else { counted }
+    }
+}
+
+impl Origin {
+    /// Where a request from this peer comes from. A proxy on this machine that says for whom it asks is believed: it
+    /// adds the address to the end of `X-Forwarded-For`.
+    pub(crate) fn of(peer: IpAddr, headers: &HeaderMap) -> Self {
+        let peer = peer.to_canonical();
+        let passed_on = headers.contains_key("forwarded") || headers.contains_key("x-forwarded-for");
+        match (peer.is_loopback(), passed_on) {
+            (false, _) => Self::Address(peer),
+            (true, false) => Self::Here,
+            (true, true) => {
+                let last = headers.get_all("x-forwarded-for").iter().next_back();
+                let last = last.and_then(|line| line.to_str().ok()?.rsplit(',').next()?.trim().parse().ok());
+                Self::Address(last.unwrap_or(peer))
+            }
+        }
+    }
+
+    /// The address that is counted. One household has many addresses of version 6, of which the first half is the same.
+    pub(crate) fn address(self) -> IpAddr {
+        match self {
+            Self::Here => IpAddr::V6(Ipv6Addr::LOCALHOST),
+            Self::Address(address) => match address.to_canonical() {
+                IpAddr::V4(address) => IpAddr::V4(address),
+                IpAddr::V6(address) => IpAddr::V6(Ipv6Addr::from_bits(address.to_bits() >> 64 << 64)),
+            },
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use axum::http::HeaderValue;
+
+    use super::*;
+
+    fn rates(a_minute: u32) -> Rates {
+        let limit = NonZeroU32::new(a_minute);
+        Rates::new(limit, limit)
+    }
+
+    fn caller(name: &str) -> Counted {
+        Counted::Caller(name.to_owned())
+    }
+
+    fn address(number: u32) -> Counted {
+        Counted::Address(IpAddr::V4(number.into()))
+    }
+
+    #[test]
+    fn a_caller_may_send_some_at_once_and_then_as_many_as_its_rate_says() {
+        let (rates, start) = (rates(60), Instant::now());
+        for _ in 0..10 {
+            assert_eq!(rates.count(caller("ada"), start), Ok(()));
+        }
+        assert_eq!(rates.count(caller("ada"), start), Err(Duration::from_secs(1)));
+        assert_eq!(rates.count(caller("bob"), start), Ok(()), "others are counted apart");
+        let second = Duration::from_secs(1);
+        assert_eq!(
+            rates.count(caller("ada"), start + second / 2),
+            Err(second / 2),
+            "a refusal is not counted"
+        );
+        assert_eq!(rates.count(caller("ada"), start + second), Ok(()));
+        assert_eq!(rates.count(caller("ada"), start + second), Err(second));
+        let taken = (0..100).filter(|_| rates.count(caller("ada"), start + second * 3600).is_ok()).count();
+        assert_eq!(taken, 10, "nothing is saved up beyond that");
+    }
+
+    #[test]
+    fn without_a_limit_everything_is_taken_and_nobody_remembered() {
+        let rates = Rates::new(None, NonZeroU32::new(6));
+        let now = Instant::now();
+        assert!((0..1000).all(|_| rates.count(caller("ada"), now).is_ok()));
+        assert_eq!(rates.count(address(1), now), Ok(()), "one at least, however low the limit");
+        assert_eq!(rates.count(address(1), now), Err(Duration::from_secs(10)));
+        assert_eq!(rates.buckets.lock().expect("a lock").full_at.len(), 1);
+    }
+
+    #[test]
+    fn a_flood_of_addresses_takes_no_more_memory_and_leaves_the_known_ones_alone() {
+        let (rates, start) = (rates(60), Instant::now());
+        let many = u32::try_from(MAX_REMEMBERED).expect("a small number");
+        assert!((0..many).all(|number| rates.count(address(number), start).is_ok()));
+        let newcomers =
+            (many..many + 100).filter(|number| rates.count(address(*number), start).is_ok()).count();
+        assert_eq!(newcomers, 10, "newcomers share one bucket");
+        assert_eq!(rates.count(address(1), start), Ok(()));
+        let remembered = || rates.buckets.lock().expect("a lock").full_at.len();
+        assert_eq!(remembered(), MAX_REMEMBERED + 1);
+        let later = start + Duration::from_secs(60);
+        assert_eq!(rates.count(address(many), later), Ok(()));
+        assert_eq!(remembered(), 1);
+    }
+
+    #[test]
+    fn only_a_proxy_of_this_machine_is_believed_for_whom_it_asks() {
+        let check = |peer: &str, lines: &[&str]| {
+            let mut headers = HeaderMap::new();
+            for line in lines {
+                headers.append("x-forwarded-for", HeaderValue::from_str(line).expect("a header"));
+            }
+            Origin::of(peer.parse().expect("an address"), &headers)
+        };
+        let at = |address: &str| Origin::Address(address.parse().expect("an address"));
+        assert_eq!(check("127.0.0.1", &[]), Origin::Here);
+        assert_eq!(check("::1", &[]), Origin::Here);
+        assert_eq!(check("::ffff:127.0.0.1", &[]), Origin::Here);
+        assert_eq!(check("192.0.2.7", &["192.0.2.8"]), at("192.0.2.7"));
+        assert_eq!(check("127.0.0.1", &["192.0.2.7"]), at("192.0.2.7"));
+        assert_eq!(
+            check("127.0.0.1", &["198.51.100.1, 127.0.0.1", "198.51.100.2, 192.0.2.7"]),
+            at("192.0.2.7")
+        );
+        assert_eq!(check("127.0.0.1", &["unknown"]), at("127.0.0.1"));
+        let mut headers = HeaderMap::new();
+        headers.insert("forwarded", HeaderValue::from_static("for=192.0.2.7"));
+        assert_eq!(Origin::of(IpAddr::from([127, 0, 0, 1]), &headers), at("127.0.0.1"));
+    }
+
+    #[test]
+    fn addresses_of_one_network_of_version_6_are_one() {
+        let check = |one: &str| Origin::Address(one.parse().expect("an address")).address();
+        assert_eq!(check("2001:db8:1:2::3"), check("2001:db8:1:2:ffff::"));
+        assert_ne!(check("2001:db8:1:2::3"), check("2001:db8:1:3::3"));
+        assert_ne!(check("192.0.2.1"), check("192.0.2.2"));
+        assert_eq!(check("::ffff:192.0.2.1"), check("192.0.2.1"));
+    }
+}

@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use crate::answering::{Answered, answer_from};
-use crate::apart::apart;
+use crate::apart::asked_apart;
 use crate::app::{App, now};
 use crate::chat::{Asked, Message, Tokens, asked, is_cut, mode_named, model_names, question_of, sources_of};
 use crate::guard::Admitted;
@@ -286,7 +286,7 @@ async fn respond(
     question.prefix_user_prompt(&space.user_prompt_prefix);
     let started = Instant::now();
     if !question.stream {
-        return apart(async move || {
+        return asked_apart(async move || {
             let answered = answer(&space, &question, &mut |_| {}).await?;
             let text = format!("{}{}", answered.text, sources_of(&answered.citations));
             Ok(axum::Json(form.end(&text, &answered, started)).into_response())
@@ -296,7 +296,7 @@ async fn respond(
     let pieces = form.clone();
     let (lines, response) = Lines::new(Framing::Lines, move |text| pieces.piece(text));
     // It goes on where the reader leaves: what is asked of a model is paid for, and is remembered for the next time.
-    tokio::spawn(apart(async move || {
+    tokio::spawn(asked_apart(async move || {
         let _turn = admitted.turn;
         match answer(&space, &question, &mut |text| lines.text(text)).await {
             Ok(answered) => {

@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 
 use crate::access::{hex, random};
 use crate::answering::{Answered, answer_from};
-use crate::apart::apart;
+use crate::apart::asked_apart;
 use crate::app::{App, now};
 use crate::chat::{Asked, Message, Tokens, asked, is_cut, model_names, question_of, sources_of};
 use crate::guard::Admitted;
@@ -185,7 +185,7 @@ async fn chat(
         Head { id: format!("chatcmpl-{}", hex(&unique)), created: now().0 / 1000, model: request.model };
     let with_usage = request.stream_options.is_some_and(|options| options.include_usage);
     if !request.stream {
-        return apart(async move || {
+        return asked_apart(async move || {
             let retrieval = query::retrieve(&space.asking, &question).await?;
             let answered = answer_from(&space.asking, &question, &retrieval, &mut |_| {}).await?;
             Ok(axum::Json(head.completion(answered)).into_response())
@@ -196,7 +196,7 @@ async fn chat(
     let (lines, response) =
         Lines::new(Framing::Events, move |text| piece.chunk(json!({ "content": text }), None));
     // It goes on where the reader leaves: what is asked of a model is paid for, and is remembered for the next time.
-    tokio::spawn(apart(async move || {
+    tokio::spawn(asked_apart(async move || {
         let _turn = admitted.turn;
         lines.line(head.chunk(json!({ "role": "assistant", "content": "" }), None));
         let answering = async {
@@ -323,7 +323,7 @@ async fn embeddings(
             return Err(Problem::invalid(format!("encoding_format {other:?} must be float or base64")));
         }
     };
-    apart(async move || {
+    asked_apart(async move || {
         let engine = &space.asking;
         let embedder = engine.models.embedder.as_ref();
         let started_at = now();

@@ -13,7 +13,7 @@ use serde::Serialize;
 use serde_json::{Value, json};
 
 use crate::answering::{Answered, answer_from, record};
-use crate::apart::apart;
+use crate::apart::asked_apart;
 use crate::behind::Behind;
 use crate::guard::Admitted;
 use crate::input::{Existing, Json};
@@ -124,7 +124,7 @@ async fn answer(
     let wants_citations = request.include_citations.unwrap_or(true);
     let mut question = request.question(&space.user_prompt_prefix, false)?;
     question.stream = false;
-    apart(async move || {
+    asked_apart(async move || {
         let engine = &space.asking;
         let retrieval = query::retrieve(engine, &question).await?;
         let answered = answer_from(engine, &question, &retrieval, &mut |_| {}).await?;
@@ -151,7 +151,7 @@ async fn stream(
     let question = request.question(&space.user_prompt_prefix, true)?;
     let (lines, response) = Lines::new(Framing::Lines, |text| json!({ "response": text }));
     // It goes on where the reader leaves: what is asked of a model is paid for, and is remembered for the next time.
-    tokio::spawn(apart(async move || {
+    tokio::spawn(asked_apart(async move || {
         let _turn = admitted.turn;
         let engine = &space.asking;
         let asked = Asked { engine, question: &question, lines: &lines, wants_progress, wants_citations };
@@ -214,8 +214,10 @@ impl Asked<'_> {
 async fn data(Existing(space): Existing, Json(request): Json<QueryRequest>) -> Result<Response, Problem> {
     let mut question = request.question(&space.user_prompt_prefix, false)?;
     question.include_references = true;
-    apart(async move || find(&space.asking, &question).await.map(|found| axum::Json(found).into_response()))
-        .await
+    asked_apart(async move || {
+        find(&space.asking, &question).await.map(|found| axum::Json(found).into_response())
+    })
+    .await
 }
 
 async fn find(engine: &Engine, question: &Question) -> Result<QueryData, Problem> {

@@ -15,7 +15,7 @@ use serde_json::json;
 
 use super::query::{ReferenceItem, notes, references, seconds};
 use crate::answering::answer_from;
-use crate::apart::apart;
+use crate::apart::asked_apart;
 use crate::guard::Admitted;
 use crate::input::{Existing, Json};
 use crate::lines::{Framing, HEARTBEAT, Lines};
@@ -126,7 +126,7 @@ async fn events(
     let ending = Arc::clone(&lines);
     // It goes on where the reader leaves: what is asked of a model is paid for, and is remembered for the next time.
     tokio::spawn(async move {
-        let asked = apart(async move || {
+        let asked = asked_apart(async move || {
             let _turn = admitted.turn;
             write(&space.asking, &space.prices, &question, &lines, started).await
         });

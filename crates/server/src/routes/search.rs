@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::answering::record;
-use crate::apart::apart;
+use crate::apart::asked_apart;
 use crate::input::{Existing, Json};
 use crate::problem::Problem;
 use crate::route::{Gives, Load, Route, Takes, schema};
@@ -100,7 +100,7 @@ async fn search(
         let what = format!("query: {} bytes are more than the {MAX_TEXT} that are taken", query.len());
         return Err(Problem::invalid(what));
     }
-    apart(async move || {
+    asked_apart(async move || {
         let engine = &space.asking;
         let hits = query::search(engine, &query, top_k, filter.as_ref()).await?;
         record(engine, [&hits.spent]).await;

@@ -1,8 +1,9 @@
 """Drives `graphloom mcp` and a server's /mcp with the official Python client, in each of its ways to connect.
 
-    python mcp.py PROGRAM
+    python mcp.py PROGRAM [INSPECTOR]
 
-PROGRAM is a built graphloom. Everything happens in a temporary folder. Needs the package `mcp` (2.3 was used).
+PROGRAM is a built graphloom, INSPECTOR the command `mcp-inspector` of the npm package @modelcontextprotocol/inspector
+(0.15 was used), which then asks /mcp too. Everything happens in a temporary folder. Needs the package `mcp` (2.3 was used).
 """
 
 import asyncio
@@ -57,7 +58,22 @@ async def check(server, mode, tools):
         assert wrong.is_error and "from 1 to 50" in wrong.content[0].text, wrong
 
 
-async def main(program):
+def check_inspector(inspector, url):
+    """What the inspector prints is the result as it came."""
+
+    def ask(*arguments):
+        command = [inspector, "--cli", url, "--transport", "http", *arguments]
+        return json.loads(subprocess.run(command, check=True, capture_output=True, text=True, timeout=120).stdout)
+
+    listed = ask("--method", "tools/list")["tools"]
+    assert [tool["name"] for tool in listed] == ALL, listed
+    named = ["--method", "tools/call", "--tool-name", "search", "--tool-arg"]
+    found = ask(*named, "query=director of Weir Station", "limit=3")
+    assert found["structuredContent"]["passages"][0]["file_path"] == "station.md", found
+    assert ask(*named, "query=x", "limit=0")["isError"], "a wrong argument is told as a result"
+
+
+async def main(program, inspector=None):
     with tempfile.TemporaryDirectory() as folder:
         data = ["--data-dir", os.path.join(folder, "data")]
         for mode in MODES:
@@ -71,10 +87,13 @@ async def main(program):
             for mode in MODES:
                 await check(f"{url}/mcp", mode, ALL)
                 await check(f"{url}/w/other/mcp", mode, ALL)
+            if inspector:
+                check_inspector(inspector, f"{url}/mcp")
         finally:
             serving.terminate()
             serving.wait(30)
     print(f"mcp {version('mcp')}: 8 connections, {len(MODES)} revisions, nothing unexpected")
+    print(f"mcp inspector: {'nothing unexpected' if inspector else 'left out'}")
 
 
-asyncio.run(main(sys.argv[1]))
+asyncio.run(main(*sys.argv[1:3]))

@@ -28,7 +28,7 @@
 #   deletes             `rm` of one document and of a hundred, out of 1,890: needs no harness
 #   offline-index       the offline default through the harness: indexing, quality
 #   ragchecker          RAGChecker's metrics from its own labels: are they the stored ones? needs no harness
-#   mcp                 the official Python client of the Model Context Protocol, in both transports: needs no harness
+#   mcp                 the official Python client of the Model Context Protocol, in both transports, and, with npm, the inspector: needs no harness
 #   clients             the official Python clients of OpenAI and Ollama: needs no harness
 #   schemathesis        every operation of the API with odd and ordinary requests: is each answer as described? needs no harness
 #   serve               a server: throughput beside LightRAG's (needs the harness), latency at a rate, too much load, kill -9  (slow the first time)
@@ -159,7 +159,14 @@ for step in $steps; do
     mcp)
         build graphloom-cli
         python=$(python_with mcp 'mcp==2.3.0')
-        "$python" "$root/bench/mcp.py" "$target/release/graphloom"
+        inspector=
+        if command -v npm >/dev/null; then
+            inspector=${BENCH_TOOLS:-$target/bench-tools}/inspector
+            [ -x "$inspector/node_modules/.bin/mcp-inspector" ] ||
+                npm install --silent --no-audit --no-fund --prefix "$inspector" '@modelcontextprotocol/inspector@0.15.0' >&2
+            inspector=$inspector/node_modules/.bin/mcp-inspector
+        fi
+        "$python" "$root/bench/mcp.py" "$target/release/graphloom" ${inspector:+"$inspector"}
         continue
         ;;
     clients)

@@ -127,6 +127,13 @@ if os.environ.get("SCHEMATHESIS_HOOKS") == "fuzz_api" and __name__ == "fuzz_api"
         "track_id": [document["track_id"] for document in listed],
         "chunk_id": [chunk["chunk_id"] for chunk in found["data"]["chunks"]],
     }
+    NAMES = asked("/graph/label/list")
+    EDGES = [(edge["source"], edge["target"]) for edge in asked("/graphs?label=*&max_nodes=200")["edges"]]
+    # Edits to be taken back; each is asked for once or twice. This is read once for each run of schemathesis.
+    for _ in range(20):
+        entity = {"entity_name": f"Taken Back {time.time_ns()}", "entity_data": {"description": "A thing."}}
+        asked("/graph/entity/create", entity)
+    UNDONE = [decision["id"] for decision in asked("/graph/decisions?limit=20")["decisions"]]
 
     def with_known(fields):
         """Half of the times some fields are replaced, the same ones for the same fields."""
@@ -142,17 +149,57 @@ if os.environ.get("SCHEMATHESIS_HOOKS") == "fuzz_api" and __name__ == "fuzz_api"
     def map_body(context, body):
         return with_known(body)
 
+    def message(dice):
+        """One of the Model Context Protocol, which the description says is any JSON."""
+        tool, arguments = dice.choice(CALLS)
+        method = dice.choice(["tools/call", "tools/list", "ping"])
+        params = {"name": tool, "arguments": arguments} if method == "tools/call" else {}
+        return {"jsonrpc": "2.0", "id": 1, "method": method, "params": params}
+
+    def ends(dice, source, target, known):
+        """Two entities, between which there is a relation or most likely none."""
+        return dict(zip((source, target), dice.choice(EDGES) if known else dice.sample(NAMES, 2)))
+
+    RELATION = KNOWN["relation_data"][0]
+    # Whole bodies of what random fields hardly ever make sense of, even where some of them are known.
+    BODIES = {
+        "/mcp": message,
+        "/query/events": lambda dice: {"query": KNOWN["query"][0], "mode": dice.choice(KNOWN["mode"])},
+        "/graph/decisions/undo": lambda dice: {"decision": dice.choice(UNDONE)},
+        "/graph/entity/create": lambda dice: {
+            "entity_name": f"Thing {dice.randrange(10**9)}", "entity_data": KNOWN["entity_data"][0]},
+        "/graph/relation/create": lambda dice: {
+            **ends(dice, "source_entity", "target_entity", False), "relation_data": RELATION},
+        "/graph/relation/edit": lambda dice: {
+            **ends(dice, "source_id", "target_id", True), "updated_data": {"description": "Another relation."}},
+        "/graph/relation/delete": lambda dice: ends(dice, "source_entity", "target_entity", True),
+    }
+
+    def put_file(case, dice):
+        """A file with a name, which the description cannot ask for."""
+        boundary = "between-the-parts"
+        head = f'--{boundary}\r\nContent-Disposition: form-data; name="file"; filename="note-{dice.randrange(10**9)}.md"'
+        case.body = f"{head}\r\n\r\nBraidline is a product.\r\n--{boundary}--\r\n".encode()
+        case.headers["Content-Type"] = f"multipart/form-data; boundary={boundary}"
+
     @schemathesis.hook
     def map_case(context, case):
-        """Messages of the Model Context Protocol are described as any JSON, so ordinary ones are put in."""
-        if case.operation.path == "/mcp":
-            dice = random.Random(repr(case.body))
-            if dice.random() < 0.7:
-                tool, arguments = dice.choice(CALLS)
-                method = dice.choice(["tools/call", "tools/list", "ping"])
-                params = {"name": tool, "arguments": arguments} if method == "tools/call" else {}
-                case.body = {"jsonrpc": "2.0", "id": 1, "method": method, "params": params}
-                case.headers["Accept"] = "application/json, text/event-stream"
+        """Half of the times a request is an ordinary one."""
+        path, dice = case.operation.path, random.Random(repr((case.body, case.query)))
+        if dice.random() < 0.5:
+            return case
+        if path in BODIES:
+            case.body = BODIES[path](dice)
+        elif path.startswith("/documents/upload"):
+            put_file(case, dice)
+        elif path == "/documents/{document_id}/passage":
+            case.path_parameters["document_id"] = dice.choice(KNOWN_PATHS["document_id"])
+            case.query = {"start": 0, "end": dice.choice([1, 80])}
+        else:
+            return case
+        case.headers.pop("LIGHTRAG-WORKSPACE", None)
+        if path == "/mcp":
+            case.headers["Accept"] = "application/json, text/event-stream"
         return case
 
     @schemathesis.hook

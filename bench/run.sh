@@ -32,6 +32,7 @@
 #   clients             the official Python clients of OpenAI and Ollama: needs no harness
 #   schemathesis        every operation of the API with odd and ordinary requests: is each answer as described? needs no harness
 #   serve               a server: throughput beside LightRAG's (needs the harness), latency at a rate, too much load, kill -9  (slow the first time)
+#   webui               LightRAG's own web pages in a browser, before LightRAG and before Graphloom: is each answer alike?
 #   table               the comparison, in Markdown
 #
 # GRAPHLOOM_BENCH_HARNESS  folder of the harness (default: ../shared/bench beside the repository)
@@ -40,7 +41,8 @@
 # SCALE_CHUNKS             sizes of scale-synthetic, such as "10000 1000000"
 # SCALE_FOLDER             where its stores are kept and found again (default: a temporary folder, removed at the end)
 # SERVE_FOLDER             where the stores of serve are kept and found again (default: serve in BENCH_HOME's work; without a harness the target folder's)
-# BENCH_TOOLS              where Python packages of the steps mcp, clients and schemathesis are installed (default: the target folder's bench-tools)
+# BENCH_TOOLS              where Python packages of the steps mcp, clients, schemathesis and webui are installed (default: the target folder's bench-tools)
+# BENCH_SHOTS              folder for the pictures that webui takes (default: none are taken)
 # BENCH_HOME               its venv, cache, work and results, set up as its README says (default: the harness itself)
 # BENCH_NICE               niceness of everything measured (default: 0)
 set -eu
@@ -194,6 +196,13 @@ for step in $steps; do
             set -- --harness "$harness"
         fi
         "$python" "$root/bench/serve.py" --graphloom "$target/release/graphloom" --tools "$target/release" --work "$serve_folder" "$@"
+        continue
+        ;;
+    webui)
+        prepare "$step"
+        build graphloom-cli
+        python=$(python_with webui 'lightrag-hku[api]==1.5.7' 'openai==3.54.0' 'playwright==1.65.2' 'psutil==7.2.2')
+        "$python" "$root/bench/webui.py" "$target/release/graphloom" --harness "$harness" ${BENCH_SHOTS:+--shots "$BENCH_SHOTS"}
         continue
         ;;
     ragchecker)

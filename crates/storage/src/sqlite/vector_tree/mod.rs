@@ -2,9 +2,9 @@
 //!
 //! A B-tree by direction in place of order: a leaf holds vectors that are near to each other, an inner node the
 //! directions of its children. A vector goes down to the leaf whose direction is nearest; a node that is full is split in two
-//! by direction, and its parent gets one child more, up to the root. So a commit touches a few pages whatever
-//! the number of vectors, and the tree is part of what a snapshot sees: nothing is built when opened, and memory holds only
-//! nodes that were read lately.
+//! by direction, its parent gets one child more, up to the root, and rows near the split move to the direction that is nearest
+//! now. So a commit touches a few pages whatever the number of vectors, and the tree is part of what a snapshot sees: nothing
+//! is built when opened, and memory holds only nodes that were read lately.
 //!
 //! A search goes down to the leaves whose directions are nearest to the question's and reads them whole. What it misses is
 //! what lies far from its leaf's direction; what it finds is scored and ordered exactly. Kinds of few vectors have no tree and
@@ -14,8 +14,11 @@
 //! Incremental In-Place Update for Billion-Scale Vector Search", SOSP 2023 (splitting in place of training again).
 
 mod cache;
+mod descent;
 mod node;
+mod put;
 mod search;
+mod settle;
 mod split;
 #[cfg(test)]
 mod tests;
@@ -23,14 +26,11 @@ mod tests;
 use graphloom_core::VectorKind;
 use rusqlite::{Connection, OptionalExtension, Result, params};
 
-use super::question::Question;
 use super::{rows, vectors};
 pub(super) use cache::NodeCache;
 use node::{Node, Nodes};
+use put::Builder;
 pub(super) use search::Searched;
-
-/// A node's direction is computed again for every so many rows that it gains: it may have gained another subject.
-const ROWS_A_DIRECTION: usize = 8;
 
 /// When there is a tree, and how it is made and searched.
 #[derive(Debug, Clone, Copy)]
@@ -42,6 +42,8 @@ pub(super) struct TreeLimits {
     /// Inner nodes of a level that a search goes on from, and that a new vector may go down through.
     pub(super) search_width: usize,
     pub(super) insert_width: usize,
+    /// Nodes near to a split one whose rows are compared with the two that it became.
+    pub(super) settle_width: usize,
     /// Leaves that a search reads at least.
     pub(super) leaves: usize,
     /// Leaves are read for every so many hits wanted.
@@ -59,7 +61,8 @@ impl Default for TreeLimits {
             node_rows: 128,
             search_width: 64,
             insert_width: 16,
-            leaves: 128,
+            settle_width: 32,
+            leaves: 64,
             hits_a_leaf: 4,
             exact_allowed: 4096,
             cache_bytes: 64 << 20,
@@ -189,106 +192,5 @@ fn take_out(conn: &Connection, slot: i64) -> Result<()> {
     match leaf {
         Some(leaf) => Nodes::new(conn).remove(leaf, slot),
         None => Ok(()),
-    }
-}
-
-/// Puts vectors into one tree.
-struct Builder<'a> {
-    conn: &'a Connection,
-    limits: TreeLimits,
-    root: i64,
-}
-
-impl Builder<'_> {
-    /// Puts a vector that the tree does not hold, and returns the root.
-    fn put(mut self, slot: i64, key: &str, data: &[u8]) -> Result<i64> {
-        let row = node::row_of(slot, data);
-        let mut path = self.path_to_leaf(&row)?;
-        let leaf = match path.pop() {
-            Some(leaf) => self.add(path, leaf, &row)?,
-            None => return Ok(self.root),
-        };
-        self.conn
-            .prepare_cached("INSERT INTO vector_places (slot, leaf, key) VALUES (?1, ?2, ?3)")?
-            .execute(params![slot, leaf, key])?;
-        Ok(self.root)
-    }
-
-    /// The nodes from the root to the leaf whose direction is nearest to the row's, as far as a narrow search tells.
-    fn path_to_leaf(&self, row: &[u8]) -> Result<Vec<i64>> {
-        let mut nodes = Nodes::new(self.conn);
-        let question = Question::new(&node::direction(row));
-        let mut front = vec![(0.0f32, vec![self.root])];
-        let (mut node, mut scores) = (Node::default(), Vec::new());
-        loop {
-            let (mut next, mut level) = (Vec::new(), 0);
-            for (_, path) in &front {
-                let Some(&last) = path.last() else { continue };
-                nodes.read(last, &mut node)?;
-                level = node.level;
-                if level == 0 {
-                    continue;
-                }
-                node.score(&question, &mut scores);
-                for (row, &score) in node.rows().zip(&scores) {
-                    next.push((score, path.iter().copied().chain([row.id]).collect::<Vec<i64>>()));
-                }
-            }
-            if next.is_empty() {
-                return Ok(front.swap_remove(0).1);
-            }
-            next.sort_by(|one, other| other.0.total_cmp(&one.0).then_with(|| one.1.cmp(&other.1)));
-            next.truncate(self.limits.insert_width.max(1));
-            front = next;
-            // Below are leaves, which need not be read to know the nearest.
-            if level == 1 {
-                return Ok(front.swap_remove(0).1);
-            }
-        }
-    }
-
-    /// Adds a row to a node below `path`; where it is full, it is split and its parent gets one child more. Returns the
-    /// node that holds the row.
-    fn add(&mut self, mut path: Vec<i64>, at: i64, row: &[u8]) -> Result<i64> {
-        let mut nodes = Nodes::new(self.conn);
-        let mut node = Node::default();
-        if let Some(rows) = nodes.append(at, row)? {
-            if let Some(&parent) = path.last().filter(|_| rows.is_multiple_of(ROWS_A_DIRECTION)) {
-                nodes.read(at, &mut node)?;
-                let direction = split::direction_of(node.bytes(), row.len());
-                nodes.replace(parent, at, &node::row_of_direction(at, &direction))?;
-            }
-            return Ok(at);
-        }
-        nodes.read(at, &mut node)?;
-        let added = node::id_of(row);
-        let mut all = node.bytes().to_vec();
-        all.extend_from_slice(row);
-        let split = split::in_two(&all, row.len());
-        nodes.write(at, &split.stay)?;
-        let new = nodes.create(self.limits.node_rows, node.level, row.len(), &split.go)?;
-        let mut holder = at;
-        for gone in node::rows_in(&split.go, row.len()) {
-            if gone.id == added {
-                holder = new;
-            } else if node.level == 0 {
-                self.conn
-                    .prepare_cached("UPDATE vector_places SET leaf = ?2 WHERE slot = ?1")?
-                    .execute([gone.id, new])?;
-            }
-        }
-        let stay = node::row_of_direction(at, &split.stay_direction);
-        let go = node::row_of_direction(new, &split.go_direction);
-        match path.pop() {
-            Some(parent) => {
-                nodes.replace(parent, at, &stay)?;
-                self.add(path, parent, &go)?;
-            }
-            None => {
-                let both = [stay.as_slice(), go.as_slice()].concat();
-                self.root = nodes.create(self.limits.node_rows, node.level + 1, row.len(), &both)?;
-            }
-        }
-        Ok(holder)
     }
 }

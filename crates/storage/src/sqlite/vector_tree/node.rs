@@ -87,6 +87,21 @@ impl Node {
         &self.bytes
     }
 
+    /// The row at this place.
+    pub(super) fn row_bytes(&self, place: usize) -> &[u8] {
+        &self.bytes[place * self.row_bytes..][..self.row_bytes]
+    }
+
+    /// The row with this id.
+    pub(super) fn row(&self, id: i64) -> Option<&[u8]> {
+        self.bytes.chunks_exact(self.row_bytes.max(1)).find(|row| id_of(row) == id)
+    }
+
+    /// The direction of all rows together.
+    pub(super) fn direction(&self) -> Vec<f32> {
+        super::split::direction_of(&self.bytes, self.row_bytes)
+    }
+
     /// Bytes of memory that it takes.
     pub(super) fn size(&self) -> usize {
         size_of::<Self>() + self.bytes.capacity()

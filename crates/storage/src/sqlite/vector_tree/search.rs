@@ -130,8 +130,8 @@ fn best_of(
     unit: &[f32],
     mut candidates: BinaryHeap<Scored>,
 ) -> Result<Vec<VectorHit>> {
-    let mut keys = conn.prepare_cached("SELECT key FROM vector_places WHERE slot = ?1")?;
     let mut stored = conn.prepare_cached("SELECT data FROM vector_data WHERE slot = ?1")?;
+    let mut keys = conn.prepare_cached("SELECT key FROM vector_places WHERE slot = ?1")?;
     let mut is_live = conn.prepare_cached(vectors::LIVE_CHUNK)?;
     let (mut hits, mut values): (Vec<VectorHit>, Vec<f32>) = (Vec::new(), Vec::new());
     let (mut worst, mut unranked) = (query.min_score, 0);
@@ -139,13 +139,17 @@ fn best_of(
         if upper < worst {
             break;
         }
-        let key: Option<String> = keys.query_row([slot], |row| row.get(0)).optional()?;
-        let Some(id) = key.filter(|key| vectors::admits(query, key)) else { continue };
         let mut found = stored.query([slot])?;
         let Some(found) = found.next()? else { continue };
         vector::decode_into(found.get_ref(0)?.as_blob()?, &mut values);
         let score = vector::cosine(unit, &values);
-        if score < worst || (query.kind == VectorKind::Chunk && !is_live.exists([&id])?) {
+        // Most candidates end here, so what else there is to know is asked after it.
+        if score < worst {
+            continue;
+        }
+        let key: Option<String> = keys.query_row([slot], |row| row.get(0)).optional()?;
+        let Some(id) = key.filter(|key| vectors::admits(query, key)) else { continue };
+        if query.kind == VectorKind::Chunk && !is_live.exists([&id])? {
             continue;
         }
         hits.push(VectorHit { id, score });

@@ -19,6 +19,7 @@ const READ_WHOLLY: TreeLimits = TreeLimits {
     node_rows: 4,
     search_width: usize::MAX,
     insert_width: 2,
+    settle_width: 3,
     leaves: usize::MAX,
     hits_a_leaf: 1,
     exact_allowed: 0,
@@ -86,6 +87,19 @@ impl Fixture {
 
     fn root(&self) -> Option<i64> {
         root(&self.conn, VectorKind::Entity).expect("a look")
+    }
+
+    fn leaves(&self) -> Vec<Node> {
+        let (mut open, mut leaves) = (Vec::from_iter(self.root()), Vec::new());
+        while let Some(id) = open.pop() {
+            let mut node = Node::default();
+            Nodes::new(&self.conn).read(id, &mut node).expect("a node");
+            match node.level {
+                0 => leaves.push(node),
+                _ => open.extend(node.rows().map(|row| row.id)),
+            }
+        }
+        leaves
     }
 
     /// The slots of all leaves, once it is checked that each stands where its place says.
@@ -156,6 +170,7 @@ fn after_any_history_a_search_of_few_leaves_finds_nearly_all_of_the_nearest() {
         node_rows: 16,
         search_width: 6,
         insert_width: 3,
+        settle_width: 3,
         leaves: 12,
         ..TreeLimits::default()
     };
@@ -262,4 +277,40 @@ fn vectors_of_an_older_file_are_counted_and_get_their_tree() {
     plant_all(&fixture.conn, TreeLimits { exact_vectors: 10, ..READ_WHOLLY }).expect("planted");
     assert_eq!(fixture.slots().len(), 30);
     assert_eq!(Tree::read(&fixture.conn, VectorKind::Entity).expect("a look").vectors, 30);
+}
+
+/// The share of rows, in hundredths, that stand in the leaf whose direction is nearest to them, of vectors that came subject by
+/// subject.
+fn share_at_the_nearest(settle_width: usize) -> usize {
+    let limits = TreeLimits {
+        exact_vectors: 0,
+        node_rows: 16,
+        search_width: 8,
+        insert_width: 4,
+        settle_width,
+        ..TreeLimits::default()
+    };
+    let fixture = Fixture::new(limits);
+    let subjects = (0..20).flat_map(|subject| (0..75).map(move |number| subject + 20 * number));
+    subjects.for_each(|number| fixture.put(number, &near_a_direction(number)));
+    assert_eq!(fixture.slots().len(), 1500);
+    let leaves = fixture.leaves();
+    let directions: Vec<Vec<f32>> = leaves.iter().map(Node::direction).collect();
+    let is_at_the_nearest = |leaf: &Node, own: &[f32], place: usize| {
+        let row = node::direction(leaf.row_bytes(place));
+        let own = vector::cosine(&row, own);
+        directions.iter().all(|other| vector::cosine(&row, other) <= own)
+    };
+    let there: usize = (leaves.iter().zip(&directions))
+        .map(|(leaf, own)| {
+            (0..leaf.rows().count()).filter(|&place| is_at_the_nearest(leaf, own, place)).count()
+        })
+        .sum();
+    there * 100 / 1500
+}
+
+#[test]
+fn after_splits_rows_stand_at_the_nearest_direction() {
+    let (settled, unsettled) = (share_at_the_nearest(8), share_at_the_nearest(1));
+    assert!(settled >= 88 && settled >= unsettled + 5, "{settled} of a hundred rows, {unsettled} without");
 }

@@ -1,0 +1,81 @@
+//! Ways down a tree.
+
+use std::collections::HashMap;
+use std::collections::hash_map::Entry;
+
+use rusqlite::{Connection, Result};
+
+use super::super::question::Question;
+use super::node::{Node, Nodes};
+
+/// Goes down one state of a tree. Inner nodes are read once: what is looked for after another mostly leads through the same
+/// ones.
+pub(super) struct Descent<'a> {
+    root: i64,
+    nodes: Nodes<'a>,
+    known: HashMap<i64, Node>,
+}
+
+/// A way from the root, and the estimated cosine of the direction that it ends at.
+pub(super) struct Way {
+    pub(super) score: f32,
+    pub(super) nodes: Vec<i64>,
+}
+
+impl<'a> Descent<'a> {
+    pub(super) fn new(conn: &'a Connection, root: i64) -> Self {
+        Self { root, nodes: Nodes::new(conn), known: HashMap::new() }
+    }
+
+    pub(super) fn get(&mut self, id: i64) -> Result<&Node> {
+        Ok(match self.known.entry(id) {
+            Entry::Occupied(known) => known.into_mut(),
+            Entry::Vacant(vacant) => {
+                let mut node = Node::default();
+                self.nodes.read(id, &mut node)?;
+                vacant.insert(node)
+            }
+        })
+    }
+
+    /// The ways to the nodes of a level whose directions are nearest to the question, the nearest first, as far as a search
+    /// through `width` nodes of each level tells.
+    pub(super) fn ways(&mut self, question: &Question, level: u32, width: usize) -> Result<Vec<Way>> {
+        let mut scores = Vec::new();
+        let mut front = vec![Way { score: 0.0, nodes: vec![self.root] }];
+        for _ in level..self.get(self.root)?.level {
+            let mut next: Vec<(f32, usize, i64)> = Vec::new();
+            for (at, way) in front.iter().enumerate() {
+                let Some(&last) = way.nodes.last() else { continue };
+                let node = self.get(last)?;
+                node.score(question, &mut scores);
+                next.extend(node.rows().zip(&scores).map(|(row, &score)| (score, at, row.id)));
+            }
+            next.sort_unstable_by(|one, other| {
+                other.0.total_cmp(&one.0).then_with(|| (one.1, one.2).cmp(&(other.1, other.2)))
+            });
+            next.truncate(width.max(1));
+            let longer = |(score, at, id): (f32, usize, i64)| {
+                let nodes = front[at].nodes.iter().copied().chain([id]).collect();
+                Way { score, nodes }
+            };
+            front = next.into_iter().map(longer).collect();
+        }
+        Ok(front)
+    }
+
+    /// The way to a leaf that the number chooses: numbers in a row choose leaves that are all over the tree, and each in its turn.
+    pub(super) fn way_to(&mut self, mut number: u64) -> Result<Vec<i64>> {
+        let mut way = vec![self.root];
+        let mut last = self.root;
+        for _ in 0..self.get(self.root)?.level {
+            let node = self.get(last)?;
+            let children = node.rows().count().max(1) as u64;
+            let Some(child) = node.rows().nth((number % children) as usize) else { break };
+            last = child.id;
+            way.push(last);
+            number /= children;
+        }
+        Ok(way)
+    }
+}

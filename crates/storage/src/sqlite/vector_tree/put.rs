@@ -1,0 +1,85 @@
+//! Puts vectors into a tree.
+
+use rusqlite::{Connection, Result, params};
+
+use super::super::question::Question;
+use super::descent::Descent;
+use super::node::{self, Node, Nodes};
+use super::{TreeLimits, settle, split};
+
+/// A node's direction is computed again for every so many rows that it gains: it may have gained another subject.
+const ROWS_A_DIRECTION: usize = 8;
+
+/// Leaves gone through again with every split of a leaf.
+const LEAVES_A_SPLIT: u64 = 2;
+
+/// Puts vectors into one tree.
+pub(super) struct Builder<'a> {
+    pub(super) conn: &'a Connection,
+    pub(super) limits: TreeLimits,
+    pub(super) root: i64,
+}
+
+impl Builder<'_> {
+    /// Puts a vector that the tree does not hold, and returns the root.
+    pub(super) fn put(mut self, slot: i64, key: &str, data: &[u8]) -> Result<i64> {
+        let row = node::row_of(slot, data);
+        let question = Question::new(&node::direction(&row));
+        let ways = Descent::new(self.conn, self.root).ways(&question, 0, self.limits.insert_width)?;
+        let mut path = ways.into_iter().next().map(|way| way.nodes).unwrap_or_default();
+        let Some(leaf) = path.pop() else { return Ok(self.root) };
+        self.conn
+            .prepare_cached("INSERT INTO vector_places (slot, leaf, key) VALUES (?1, ?2, ?3)")?
+            .execute(params![slot, leaf, key])?;
+        self.add(path, leaf, &row)?;
+        Ok(self.root)
+    }
+
+    /// Adds a row to a node below `path`; where it is full, it is split and its parent gets one child more.
+    fn add(&mut self, mut path: Vec<i64>, at: i64, row: &[u8]) -> Result<()> {
+        let mut nodes = Nodes::new(self.conn);
+        let mut node = Node::default();
+        if let Some(rows) = nodes.append(at, row)? {
+            if let Some(&parent) = path.last().filter(|_| rows.is_multiple_of(ROWS_A_DIRECTION)) {
+                nodes.read(at, &mut node)?;
+                let direction = split::direction_of(node.bytes(), row.len());
+                nodes.replace(parent, at, &node::row_of_direction(at, &direction))?;
+            }
+            return Ok(());
+        }
+        nodes.read(at, &mut node)?;
+        let level = node.level;
+        let mut all = node.bytes().to_vec();
+        all.extend_from_slice(row);
+        let split = split::in_two(&all, row.len());
+        nodes.write(at, &split.stay)?;
+        let new = nodes.create(self.limits.node_rows, level, row.len(), &split.go)?;
+        if level == 0 {
+            node::rows_in(&split.go, row.len()).try_for_each(|gone| self.note_place(gone.id, new))?;
+        }
+        let stay = node::row_of_direction(at, &split.stay_direction);
+        let go = node::row_of_direction(new, &split.go_direction);
+        match path.pop() {
+            Some(parent) => {
+                nodes.replace(parent, at, &stay)?;
+                self.add(path, parent, &go)?;
+            }
+            None => {
+                let both = [stay.as_slice(), go.as_slice()].concat();
+                self.root = nodes.create(self.limits.node_rows, level + 1, row.len(), &both)?;
+            }
+        }
+        settle::after_split(self, level, [at, new], &split::direction_of(&all, row.len()))?;
+        if level == 0 {
+            // Numbers of nodes follow each other, so their multiples bring every leaf round.
+            let turn = new.cast_unsigned().wrapping_mul(LEAVES_A_SPLIT);
+            (turn..).take(LEAVES_A_SPLIT as usize).try_for_each(|number| settle::one_leaf(self, number))?;
+        }
+        Ok(())
+    }
+
+    pub(super) fn note_place(&self, slot: i64, leaf: i64) -> Result<()> {
+        let mut update = self.conn.prepare_cached("UPDATE vector_places SET leaf = ?2 WHERE slot = ?1")?;
+        update.execute([slot, leaf]).map(drop)
+    }
+}

@@ -1,0 +1,145 @@
+//! Rows move to the nearest direction.
+//!
+//! A row goes down to the leaf that is nearest when it comes. Directions move and nodes are split after that: of a million rows
+//! a third stood where a search did not look for them. What changes near a split is mended there. What came while there were few
+//! leaves stands among strangers for good, since their leaf gets no more rows and is never split; so with every split two
+//! leaves, each in its turn, are gone through again.
+//!
+//! Source: Xu et al., "SPFresh: Incremental In-Place Update for Billion-Scale Vector Search", SOSP 2023, section 4.2
+//! (reassigning after a split; going through the other leaves is ours). Children of inner nodes are moved like rows.
+
+use std::collections::BTreeMap;
+
+use rusqlite::{Connection, Result};
+
+use super::super::question::Question;
+use super::descent::Descent;
+use super::node::{self, Node, Nodes};
+use super::put::Builder;
+
+/// Inner nodes of a level through which a row is looked for again.
+const LOOK_WIDTH: usize = 4;
+
+/// A node near to a split one, or one of the two that it became.
+struct Around {
+    id: i64,
+    parent: i64,
+    is_part: bool,
+    direction: Question,
+    node: Node,
+}
+
+/// A row and the place, among the nodes around, of the node that it is nearer to by `gain`.
+struct Move {
+    gain: f32,
+    from: usize,
+    row: usize,
+    to: usize,
+}
+
+/// Moves rows between the `parts` that a node was split into and the nodes near to where it was, each to the nearest direction.
+/// A node that is full gets none, and none gives its last one.
+pub(super) fn after_split(
+    builder: &Builder<'_>,
+    level: u32,
+    parts: [i64; 2],
+    direction: &[f32],
+) -> Result<()> {
+    let around = around(builder, level, parts, direction)?;
+    let mut nodes = Nodes::new(builder.conn);
+    let mut left: Vec<usize> = around.iter().map(|here| here.node.rows().count()).collect();
+    let mut changed = BTreeMap::new();
+    for Move { from, row, to, .. } in moves(&around) {
+        let (row, from, to, last) = (around[from].node.row_bytes(row), from, to, left[from] <= 1);
+        if last || nodes.append(around[to].id, row)?.is_none() {
+            continue;
+        }
+        nodes.remove(around[from].id, node::id_of(row))?;
+        if level == 0 {
+            builder.note_place(node::id_of(row), around[to].id)?;
+        }
+        left[from] -= 1;
+        left[to] += 1;
+        changed.extend([from, to].map(|at| (around[at].id, around[at].parent)));
+    }
+    direct(builder.conn, changed)
+}
+
+/// The nodes of a level nearest to where the split one was.
+fn around(builder: &Builder<'_>, level: u32, parts: [i64; 2], direction: &[f32]) -> Result<Vec<Around>> {
+    let mut descent = Descent::new(builder.conn, builder.root);
+    let mut nodes = Nodes::new(builder.conn);
+    let mut around = Vec::new();
+    for way in descent.ways(&Question::new(direction), level, builder.limits.settle_width)? {
+        let [.., parent, id] = way.nodes[..] else { continue };
+        let Some(direction) = descent.get(parent)?.row(id).map(node::direction) else { continue };
+        let mut node = Node::default();
+        nodes.read(id, &mut node)?;
+        let is_part = parts.contains(&id);
+        around.push(Around { id, parent, is_part, direction: Question::new(&direction), node });
+    }
+    Ok(around)
+}
+
+/// The rows that stand elsewhere than at the nearest direction, the greatest gain first. What the split node held is compared
+/// with all nodes around, what others hold with its parts alone: between the others nothing changed.
+fn moves(around: &[Around]) -> Vec<Move> {
+    let mut moves = Vec::new();
+    let (mut own, mut scores) = (Vec::new(), Vec::new());
+    for (from, here) in around.iter().enumerate() {
+        here.node.score(&here.direction, &mut own);
+        let mut best: Vec<(f32, usize)> = own.iter().map(|&score| (score, from)).collect();
+        for (to, there) in around.iter().enumerate().filter(|(_, there)| here.is_part || there.is_part) {
+            here.node.score(&there.direction, &mut scores);
+            for (best, &score) in best.iter_mut().zip(&scores) {
+                if score > best.0 {
+                    *best = (score, to);
+                }
+            }
+        }
+        let nearer = best.iter().zip(&own).enumerate().filter(|(_, ((_, to), _))| *to != from);
+        moves.extend(nearer.map(|(row, (&(score, to), own))| Move { gain: score - own, from, row, to }));
+    }
+    moves.sort_by(|one, other| other.gain.total_cmp(&one.gain));
+    moves
+}
+
+/// Looks for the rows of one leaf again from the root, and moves those that a narrow search finds a nearer leaf for.
+///
+/// - `number`: chooses the leaf, see [`Descent::way_to`].
+pub(super) fn one_leaf(builder: &Builder<'_>, number: u64) -> Result<()> {
+    let mut descent = Descent::new(builder.conn, builder.root);
+    let way = descent.way_to(number)?;
+    let [.., parent, leaf] = way[..] else { return Ok(()) };
+    let Some(own) = descent.get(parent)?.row(leaf).map(node::direction) else { return Ok(()) };
+    let (own, mut scores) = (Question::new(&own), Vec::new());
+    let (mut nodes, mut node) = (Nodes::new(builder.conn), Node::default());
+    nodes.read(leaf, &mut node)?;
+    node.score(&own, &mut scores);
+    let mut left = scores.len();
+    let mut changed = BTreeMap::new();
+    for (place, own) in scores.into_iter().enumerate() {
+        let row = node.row_bytes(place);
+        let found = descent.ways(&Question::new(&node::direction(row)), 0, LOOK_WIDTH)?;
+        let Some(nearest) = found.first().filter(|way| way.score > own) else { continue };
+        let [.., to_parent, to] = nearest.nodes[..] else { continue };
+        if to == leaf || left <= 1 || nodes.append(to, row)?.is_none() {
+            continue;
+        }
+        nodes.remove(leaf, node::id_of(row))?;
+        builder.note_place(node::id_of(row), to)?;
+        left -= 1;
+        changed.extend([(leaf, parent), (to, to_parent)]);
+    }
+    direct(builder.conn, changed)
+}
+
+/// Computes the directions of these nodes again, which are given with their parents.
+fn direct(conn: &Connection, changed: BTreeMap<i64, i64>) -> Result<()> {
+    let (mut nodes, mut node) = (Nodes::new(conn), Node::default());
+    for (id, parent) in changed {
+        nodes.read(id, &mut node)?;
+        nodes.replace(parent, id, &node::row_of_direction(id, &node.direction()))?;
+    }
+    Ok(())
+}

@@ -140,6 +140,11 @@ impl Prompts {
         self.language = Some(language.into());
     }
 
+    /// The language asked for; `None` where it is that of the text or question.
+    pub fn chosen_language(&self) -> Option<&str> {
+        self.language.as_deref()
+    }
+
     /// The language asked for, `otherwise` where none is. `names` says where names are taken from.
     pub(crate) fn language(&self, otherwise: &str, names: &str) -> String {
         self.language.as_ref().map_or(otherwise.to_owned(), |language| format!("{language}{names}"))

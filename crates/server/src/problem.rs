@@ -124,6 +124,14 @@ impl Problem {
         Self::new(StatusCode::BAD_REQUEST, detail)
     }
 
+    /// The same as a bad request where it is about values that cannot be taken.
+    pub(crate) fn bad_where_invalid(mut self) -> Self {
+        if self.status == StatusCode::UNPROCESSABLE_ENTITY {
+            self.status = StatusCode::BAD_REQUEST;
+        }
+        self
+    }
+
     /// There is no such thing.
     pub(crate) fn not_found(detail: impl Into<String>) -> Self {
         Self::new(StatusCode::NOT_FOUND, detail)

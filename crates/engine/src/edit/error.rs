@@ -113,6 +113,26 @@ pub enum EditError {
 }
 
 impl EditError {
+    /// Whether it says that the edit cannot be made as it is meant; otherwise something failed while making it.
+    pub fn is_refusal(&self) -> bool {
+        match self {
+            Self::Store(_) | Self::Model(_) => false,
+            Self::UnknownEntity { .. }
+            | Self::UnknownRelation { .. }
+            | Self::EntityExists { .. }
+            | Self::RelationExists { .. }
+            | Self::Apart { .. }
+            | Self::OneEntity { .. }
+            | Self::BadValue { .. }
+            | Self::NothingToChange { .. }
+            | Self::ForeignChunk { .. }
+            | Self::UnknownDecision { .. }
+            | Self::NothingToUndo
+            | Self::AlreadyUndone { .. }
+            | Self::AlreadyDecided { .. } => true,
+        }
+    }
+
     /// What the user can do about it, where something can be said.
     pub fn remedy(&self) -> Option<String> {
         match self {

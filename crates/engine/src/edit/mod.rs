@@ -144,8 +144,15 @@ pub struct Edited {
 }
 
 /// Decides and applies `edit`.
-#[tracing::instrument(skip_all, err)]
+#[tracing::instrument(skip_all)]
 pub async fn apply(engine: &Engine, edit: &Edit) -> Result<Edited, EditError> {
+    try_apply(engine, edit).await.inspect_err(|error| match error.is_refusal() {
+        true => tracing::info!(%error, "an edit is refused"),
+        false => tracing::error!(error = error as &dyn std::error::Error, "an edit failed"),
+    })
+}
+
+async fn try_apply(engine: &Engine, edit: &Edit) -> Result<Edited, EditError> {
     // The ledger keeps the calls of attempts that another process overtook.
     let mut overtaken: Vec<Call> = Vec::new();
     for _ in 0..MAX_CONFLICTS {

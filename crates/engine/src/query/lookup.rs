@@ -76,7 +76,7 @@ pub struct RelationHit {
 /// The passages, entities and relations that `text` finds, at most `limit` of each: full text and vectors, fused by
 /// reciprocal rank. No chat model is asked. Vectors take part where the workspace has any. With a `filter` only what the
 /// documents it admits say, as in [`Question::filter`].
-#[tracing::instrument(skip_all, err, fields(limit))]
+#[tracing::instrument(skip_all, fields(limit))]
 pub async fn search(
     engine: &Engine,
     text: &str,
@@ -92,6 +92,7 @@ pub async fn search(
         Ok(hits) => Ok(SearchHits { spent, ..hits }),
         Err(error) => {
             record_failed(engine, [&spent]).await;
+            error.log();
             Err(error)
         }
     }

@@ -72,14 +72,15 @@ const NOT_FOUND: &str = "That is not in your documents.";
 /// Nothing found, an empty workspace included, is an empty retrieval and no error. Mode bypass finds nothing. A question
 /// that follows a conversation is searched for as it would be asked without it. Where it fails after models were asked,
 /// their calls are in the ledger.
-#[tracing::instrument(skip_all, err, fields(mode = ?question.mode))]
+#[tracing::instrument(skip_all, fields(mode = ?question.mode))]
 pub async fn retrieve(engine: &Engine, question: &Question) -> Result<Retrieval, QueryError> {
-    question.check()?;
+    question.check().inspect_err(QueryError::log)?;
     let mut spent = Spent::default();
     match find(engine, question, &mut spent).await {
         Ok(retrieval) => Ok(Retrieval { spent, ..retrieval }),
         Err(error) => {
             record_failed(engine, [&spent]).await;
+            error.log();
             Err(error)
         }
     }
@@ -154,7 +155,7 @@ async fn find(engine: &Engine, question: &Question, spent: &mut Spent) -> Result
 ///
 /// What the model said to the same prompt before is the answer again; its citations are verified anew. Where it fails,
 /// the calls of retrieval and answer are in the ledger.
-#[tracing::instrument(skip_all, err, fields(mode = ?retrieval.mode))]
+#[tracing::instrument(skip_all, fields(mode = ?retrieval.mode))]
 pub async fn answer(
     engine: &Engine,
     question: &Question,
@@ -166,6 +167,7 @@ pub async fn answer(
         Ok(answer) => Ok(Answer { spent, ..answer }),
         Err(error) => {
             record_failed(engine, [&retrieval.spent, &spent]).await;
+            error.log();
             Err(error)
         }
     }
@@ -558,6 +560,29 @@ impl Answer {
 }
 
 impl QueryError {
+    /// Whether it says that the question cannot be asked as it is meant; otherwise something failed or is not set up.
+    pub fn is_refusal(&self) -> bool {
+        match self {
+            Self::Empty
+            | Self::TooMuch { .. }
+            | Self::SystemInHistory
+            | Self::NoNumber { .. }
+            | Self::OutOfRange { .. }
+            | Self::NoAnswerModel
+            | Self::NothingAllowed
+            | Self::Filter(_) => true,
+            Self::OtherEmbedder { .. } | Self::Store(_) | Self::Model(_) => false,
+        }
+    }
+
+    /// A question that is refused is no failure of whoever was asked.
+    fn log(&self) {
+        match self.is_refusal() {
+            true => tracing::info!(error = %self, "a question is refused"),
+            false => tracing::error!(error = self as &dyn std::error::Error, "a question failed"),
+        }
+    }
+
     /// What the user can do about it, where something can be said.
     pub fn remedy(&self) -> Option<String> {
         match self {

@@ -9,8 +9,9 @@ use axum::routing::get;
 use bytes::Bytes;
 use schemars::JsonSchema;
 use serde::Serialize;
-use serde_json::{Value, json};
+use serde_json::Value;
 
+use super::configuration::Configuration;
 use crate::access::Right;
 use crate::app::App;
 use crate::guard::Admitted;
@@ -87,7 +88,7 @@ struct Health {
     uptime_s: Option<u64>,
     /// Which models answer, and with which limits.
     #[serde(skip_serializing_if = "Option::is_none")]
-    configuration: Option<Value>,
+    configuration: Option<Configuration>,
 }
 
 async fn health(State(app): State<App>, admitted: Admitted) -> Result<axum::Json<Health>, Problem> {
@@ -101,28 +102,7 @@ async fn health(State(app): State<App>, admitted: Admitted) -> Result<axum::Json
         false => None,
     };
     let busy = space.as_ref().is_some_and(|space| space.ingest.pipeline().busy);
-    let configuration = space.as_ref().map(|space| {
-        let models = &space.asking.models;
-        let indexing = &space.indexing.models;
-        let name = |model: &Option<std::sync::Arc<dyn graphloom_core::LanguageModel>>| {
-            model.as_ref().map(|model| model.name().to_owned())
-        };
-        json!({
-            "workspace": space.id,
-            "llm_model": name(&models.answer),
-            "embedding_model": models.embedder.name(),
-            "rerank_model": models.reranker.as_ref().map(|reranker| reranker.name().to_owned()),
-            "enable_rerank": models.reranker.is_some(),
-            "role_llm_config": {
-                "extract": name(&indexing.extract),
-                "keyword": name(&models.keywords),
-                "summarize": name(&indexing.summarize),
-                "query": name(&models.answer),
-            },
-            "max_async": space.indexing.index.max_concurrent_calls,
-            "max_parallel_insert": space.indexing.index.max_concurrent_documents,
-        })
-    });
+    let configuration = space.as_deref().map(Configuration::of);
     Ok(axum::Json(Health {
         status: "healthy",
         auth_mode: if has_users { "enabled" } else { "disabled" },

@@ -1,6 +1,7 @@
 //! The table of all routes. A route exists by its row and in no other way.
 
 mod api_page;
+mod configuration;
 mod documents;
 mod graph;
 mod health;

@@ -74,7 +74,6 @@ pub(super) struct ReferenceItem {
     reference_id: String,
     file_path: String,
     /// Its passages, where they are wanted.
-    #[serde(skip_serializing_if = "Option::is_none")]
     content: Option<Vec<String>>,
 }
 
@@ -82,7 +81,7 @@ pub(super) struct ReferenceItem {
 #[derive(Debug, Serialize, JsonSchema)]
 #[allow(dead_code, reason = "describes lines that are written as they come")]
 struct QueryLine {
-    /// How far the search is.
+    /// What is done now, by LightRAG's name for it.
     progress: Option<String>,
     /// The documents of the context.
     references: Option<Vec<ReferenceItem>>,
@@ -177,7 +176,9 @@ struct Asked<'a> {
 impl Asked<'_> {
     async fn write(&self) -> Result<(), Problem> {
         let Self { engine, question, lines, .. } = self;
-        self.progress("searching");
+        if let Some(step) = first_step(question.mode) {
+            self.progress(step);
+        }
         let retrieval = query::retrieve(engine, question).await?;
         let references = references(question, &retrieval);
         let is_whole = !question.stream || question.wanted() != Wanted::Answer;
@@ -196,7 +197,7 @@ impl Asked<'_> {
         if let Some(references) = references {
             lines.line(json!({ "references": references }));
         }
-        self.progress("answering");
+        self.progress("generating_response");
         let answered = answer_from(engine, question, &retrieval, &mut |piece| lines.text(piece)).await?;
         if self.wants_citations {
             lines.line(json!({ "citations": citations(&answered) }));
@@ -211,13 +212,27 @@ impl Asked<'_> {
     }
 }
 
-async fn data(Existing(space): Existing, Json(request): Json<QueryRequest>) -> Result<Response, Problem> {
-    let mut question = request.question(&space.user_prompt_prefix, false)?;
-    question.include_references = true;
-    asked_apart(async move || {
-        find(&space.asking, &question).await.map(|found| axum::Json(found).into_response())
-    })
-    .await
+/// What a search begins with, by the name that LightRAG's pages know.
+fn first_step(mode: Mode) -> Option<&'static str> {
+    match mode {
+        Mode::Local | Mode::Global | Mode::Hybrid | Mode::Mix => Some("extracting_keywords"),
+        Mode::Auto | Mode::Ppr | Mode::Naive | Mode::Contextual => Some("retrieving_chunks"),
+        Mode::Bypass => None,
+    }
+}
+
+/// What cannot be asked is a bad request of this route, as in LightRAG.
+async fn data(
+    Existing(space): Existing,
+    request: Result<Json<QueryRequest>, Problem>,
+) -> Result<Response, Problem> {
+    let found = async {
+        let Json(request) = request?;
+        let mut question = request.question(&space.user_prompt_prefix, false)?;
+        question.include_references = true;
+        asked_apart(async move || find(&space.asking, &question).await).await
+    };
+    found.await.map(|found| axum::Json(found).into_response()).map_err(Problem::bad_where_invalid)
 }
 
 async fn find(engine: &Engine, question: &Question) -> Result<QueryData, Problem> {

@@ -20,7 +20,10 @@ async fn an_answer_comes_with_references_and_verified_places() {
     let ask = json!({ "query": "Who succeeded Maren Oskoldt as director?", "mode": "mix" });
     let answer = server.post("/query", ask).await.ok();
     assert!(answer["response"].as_str().expect("text").contains("Tobias Renn"), "{answer}");
-    assert_eq!(answer["references"], json!([{ "reference_id": "1", "file_path": "station.md" }]));
+    assert_eq!(
+        answer["references"],
+        json!([{ "reference_id": "1", "file_path": "station.md", "content": null }])
+    );
     assert_eq!(answer["llm_generated"], false);
     assert!(answer["response_time"].is_number());
     let quote = answer["citations"][0]["quote"].as_str().expect("a quote");
@@ -55,7 +58,7 @@ async fn a_stream_begins_with_references_and_joins_to_the_answer() {
 
     let ask = json!({ "query": question, "include_progress": true, "include_citations": true });
     let lines = server.post("/query/stream", ask).await.lines();
-    assert_eq!(lines[0], json!({ "progress": "searching" }));
+    assert_eq!(lines[0], json!({ "progress": "extracting_keywords" }));
     assert!(lines.last().expect("a line")["response_time"].is_number(), "{lines:?}");
     assert!(lines.iter().any(|line| line["citations"][0]["quote"].is_string()), "{lines:?}");
 }
@@ -120,7 +123,11 @@ async fn what_was_found_is_given_with_where_it_is_from() {
     assert_eq!(found["data"]["references"][0]["file_path"], "station.md");
 
     let filter = json!({ "sources": ["other.md"] });
-    server.post("/query/data", json!({ "query": "Who directed it?", "filter": filter })).await.problem(422);
+    server.post("/query/data", json!({ "query": "Who directed it?", "filter": filter })).await.problem(400);
+    for wrong in [json!({}), json!({ "query": "Hi" }), json!({ "query": "Who?", "mode": "best" })] {
+        server.post("/query/data", wrong.clone()).await.problem(400);
+        server.post("/query", wrong).await.problem(422);
+    }
 }
 
 #[tokio::test]

@@ -156,6 +156,13 @@ async fn health_tells_strangers_no_more_than_that_it_is_well() {
     let told =
         server.send(Request::get("/health").header("authorization", &format!("Bearer {key}"))).await.ok();
     assert_eq!(told["configuration"]["workspace"], "default");
+    // What the pages of LightRAG read of it without asking whether it is there.
+    let settings = &told["configuration"];
+    assert!(
+        settings["force_llm_summary_on_merge"].is_u64() && settings["summary_language"].is_string(),
+        "{told}"
+    );
+    assert!(settings["role_llm_config"]["query"].is_object(), "{told}");
     server.get("/metrics").await.problem(403);
     let metrics = server.send(Request::get("/metrics").header("x-api-key", &key)).await;
     assert!(metrics.body.contains("graphloom_http_requests_total{"), "{metrics:?}");

@@ -78,6 +78,17 @@ struct PipelineStatus {
     history_messages: Vec<String>,
     /// Always empty: there are no caches that other processes must drop.
     update_status: std::collections::BTreeMap<String, Vec<bool>>,
+    /// Always `false`: what is cancelled leaves the queue at once.
+    cancellation_requested: bool,
+    cancellation_reason: Option<String>,
+    cancellation_detail: Option<String>,
+    /// Always `false`: a removal is done when it is answered, and does not wait for indexing.
+    destructive_busy: bool,
+    /// Always 0: what is answered is queued.
+    pending_enqueues: usize,
+    /// Always `false`: there is no folder of the server to look through.
+    scanning: bool,
+    scanning_exclusive: bool,
     /// Always `false`: a run that was killed leaves nothing to repair.
     recovery_required: bool,
     recovery_kind: Option<String>,
@@ -137,6 +148,13 @@ async fn pipeline_status(Existing(space): Existing) -> Result<axum::Json<Pipelin
         latest_message: pipeline.messages.back().cloned().unwrap_or_default(),
         history_messages: pipeline.messages.into(),
         update_status: Default::default(),
+        cancellation_requested: false,
+        cancellation_reason: None,
+        cancellation_detail: None,
+        destructive_busy: false,
+        pending_enqueues: 0,
+        scanning: false,
+        scanning_exclusive: false,
         recovery_required: false,
         recovery_kind: None,
         recovery_message: None,

@@ -1,6 +1,6 @@
 """Walks LightRAG's own web pages in a browser, served by LightRAG and in front of a graphloom server, and compares.
 
-    python webui.py PROGRAM --harness FOLDER [--browser FILE] [--shots FOLDER]
+    python webui.py PROGRAM --harness FOLDER [--browser FILE] [--shots FOLDER] [--access open login key]
 
 PROGRAM is a built graphloom. Both servers get the same models (the harness's replay server) and the same documents, which
 are uploaded through the pages. Every request of the pages is recorded with its status, media type and the shape of its
@@ -33,6 +33,8 @@ from playwright.sync_api import sync_playwright
 
 CORPUS = "musique_train100"
 DOCUMENTS = 6
+# How a server is kept: for everybody, for users who log in, for who has a key.
+ACCESS = ["open", "login", "key"]
 USER, PASSWORD = "ada", "correct horse battery"
 STARTS_WITHIN_S = 120
 INDEXED_WITHIN_S = 120
@@ -41,7 +43,17 @@ SHOWS_WITHIN_MS = 8000
 
 # Where answers may differ, by request and place in the answer, and why.
 EXPECTED = {
-    r"GET /health .*\.configuration\.(kv|doc_status|graph|vector)_storage": "the store is one file of its own kind",
+    r"GET /documents/pipeline_status 200 \.update_status\.": "there are no caches that other processes must drop",
+    r"GET /documents/supported_file_types 200 \.engines\.": "LightRAG's own parsers",
+    r"(GET /graphs\S*|POST /graph/(entity|relation)/edit) 200 \S*\.(created_at|truncate) is missing": "the pages leave it out",
+    r"POST /documents/paginated 200 \.documents\[\]\.metadata\.": "metadata is the user's own, and not the parser's",
+    r"GET /health 200 \.(capabilities|keyed_locks|scheduling|scheduling_metrics|server_mode|workers|\w+_queue_status|pipeline_\w+)"
+    r" is missing": "LightRAG's own machinery; the pages leave it out or show a dash",
+    r"GET /health 200 \.(input_directory|working_directory|\S+_host|\S+\.host) is": "folders and addresses of services are not told",
+    r"GET /health 200 \.configuration\.rerank_binding is null": "there is no reranker",
+    r"GET /health 200 \.configuration\.(docling|mineru|parser_routing|storage_workspaces|\w+_storage|\w+_timeout|\w+_max_async"
+    r"|embedding_batch_num|role_llm_config\.vlm|role_llm_config\.\w+\.(is_cross_provider|timeout|has_model_kwargs|metadata)) is missing":
+        "settings of LightRAG alone; the pages show a dash",
 }
 
 
@@ -88,14 +100,17 @@ class Served:
 class LightRag(Served):
     name = "lightrag"
 
-    def __init__(self, folder, replay, with_login):
+    def __init__(self, folder, replay, access):
         super().__init__(folder)
         models = {"LLM_BINDING": "openai", "LLM_MODEL": "gpt-4o-mini", "LLM_BINDING_HOST": f"{replay.url}/v1",
                   "LLM_BINDING_API_KEY": "replay", "EMBEDDING_BINDING": "openai", "EMBEDDING_DIM": "384",
                   "EMBEDDING_MODEL": "text-embedding-3-small", "EMBEDDING_BINDING_HOST": f"{replay.url}/v1",
                   "EMBEDDING_BINDING_API_KEY": "replay", "RERANK_BINDING": "null",
                   "TIKTOKEN_CACHE_DIR": os.path.join(os.environ["BENCH_HOME"], "cache", "tiktoken")}
-        if with_login:
+        self.key = "a key of this run alone"
+        if access == "key":
+            models["LIGHTRAG_API_KEY"] = self.key
+        if access == "login":
             models |= {"AUTH_ACCOUNTS": f"{USER}:{PASSWORD}", "TOKEN_SECRET": "a secret of this run alone, long enough"}
         port = free_port()
         command = [os.path.join(os.path.dirname(sys.executable), "lightrag-server"), "--host", "127.0.0.1"]
@@ -106,14 +121,17 @@ class LightRag(Served):
 class Graphloom(Served):
     name = "graphloom"
 
-    def __init__(self, folder, replay, with_login, program, pages):
+    def __init__(self, folder, replay, access, program, pages):
         super().__init__(folder)
         models = {"GRAPHLOOM_BASE_URL": f"{replay.url}/v1", "GRAPHLOOM_API_KEY": "replay",
                   "GRAPHLOOM_LLM": "openai:gpt-4o-mini", "GRAPHLOOM_EMBEDDER": "openai:text-embedding-3-small"}
-        if with_login:
-            environment = {"PATH": os.environ["PATH"], "HOME": str(self.folder)}
-            subprocess.run([program, "user", "add", USER, "--right", "admin", "--password-stdin"], cwd=self.folder,
-                           env=environment, input=PASSWORD, text=True, check=True, capture_output=True)
+        environment = {"PATH": os.environ["PATH"], "HOME": str(self.folder)}
+        run = lambda *arguments, **more: subprocess.run(
+            [program, *arguments], cwd=self.folder, env=environment, text=True, check=True, capture_output=True, **more).stdout
+        if access == "login":
+            run("user", "add", USER, "--right", "admin", "--password-stdin", input=PASSWORD)
+        if access == "key":
+            self.key = json.loads(run("--json", "key", "create", "pages", "--right", "admin"))["key"]
         port = free_port()
         self.start([program, "serve", "--port", str(port)], models, port)
         self.front = front(pages, self.url)
@@ -418,6 +436,17 @@ def walk_login(walk):
     walk.step("logout", lambda: page.locator("header nav button").last.click(), lambda: walk.rest(2))
 
 
+def walk_key(walk):
+    """Where a key is needed."""
+    page = walk.page
+    walk.step("no key", lambda: page.goto(f"{walk.served.url}/webui/"), lambda: walk.rest(4))
+    key = "input[placeholder='Enter your API key']"
+    walk.step("wrong key", walk.fill(key, "wrong"), walk.click("Save", exact=True), lambda: walk.rest(4))
+    walk.step("right key", lambda: page.reload(), lambda: walk.rest(3), walk.fill(key, walk.served.key), walk.click("Save", exact=True),
+              lambda: walk.rest(4))
+    walk.step("graph with the key", lambda: page.reload(), lambda: walk.rest(3), walk.click("Knowledge Graph", "tab"), lambda: walk.rest(3))
+
+
 def compare(theirs, ours):
     """Every difference, as a line."""
     for key in sorted(theirs.asked.keys() | ours.asked.keys()):
@@ -431,9 +460,11 @@ def compare(theirs, ours):
             for place, words in missing(left[outcome]["shape"], right[outcome]["shape"]):
                 yield f"{key} {outcome[0]} {place} {words}"
     origin = lambda text: re.sub(r"http://127\.0\.0\.1:\d+", "", text)
-    said = {origin(text) for text in theirs.console}
+    # Behind the first line stand what was answered, in words that may differ, and where in the pages it was said.
+    first = lambda text: origin(text).splitlines()[0]
+    said = {first(text) for text in theirs.console}
     for text in ours.console:
-        if origin(text) not in said:
+        if first(text) not in said:
             yield f"console: {origin(text)[:300]}"
     for failed in ours.failed:
         if failed not in theirs.failed:
@@ -446,6 +477,7 @@ def main():
     parser.add_argument("--harness", required=True)
     parser.add_argument("--browser", default=shutil.which("chromium") or shutil.which("google-chrome"))
     parser.add_argument("--shots", type=Path, help="folder for a picture of each step")
+    parser.add_argument("--access", nargs="+", choices=ACCESS, default=ACCESS, help="how the servers are kept; every way by default")
     given = parser.parse_args()
     if not given.browser:
         sys.exit("no chromium found; name one with --browser")
@@ -464,22 +496,23 @@ def main():
     with tempfile.TemporaryDirectory() as folder, Replay("--embed", "hash") as replay, sync_playwright() as playwright:
         browser = playwright.chromium.launch(
             executable_path=given.browser, args=["--no-sandbox", "--use-gl=swiftshader", "--enable-unsafe-swiftshader"])
-        for with_login, walk_through in ((False, lambda walk: walk_open(walk, passages, question)), (True, walk_login)):
+        walks = {"open": lambda walk: walk_open(walk, passages, question), "login": walk_login, "key": walk_key}
+        for access in given.access:
             records = []
-            makers = (lambda at: LightRag(at, replay, with_login), lambda at: Graphloom(at, replay, with_login, given.program, pages))
+            makers = (lambda at: LightRag(at, replay, access), lambda at: Graphloom(at, replay, access, given.program, pages))
             for maker in makers:
-                with maker(os.path.join(folder, f"{len(records)}{with_login}")) as served:
-                    shots = given.shots and given.shots / ("login" if with_login else "open")
+                with maker(os.path.join(folder, f"{access}{len(records)}")) as served:
+                    shots = given.shots and given.shots / access
                     if shots:
                         shots.mkdir(exist_ok=True)
                     walk = Walk(browser, served, shots)
-                    walk_through(walk)
+                    walks[access](walk)
                     walk.context.close()
                     records.append(walk.recorder)
             theirs, ours = records
             rows += compare(theirs, ours)
             times = lambda record: sum(known["times"] for found in record.asked.values() for known in found.values())
-            print(f"{'with' if with_login else 'without'} a login: {walk.steps} steps, {len(theirs.asked)} requests of LightRAG's pages,"
+            print(f"{access}: {walk.steps} steps, {len(theirs.asked)} requests of LightRAG's pages,"
                   f" asked {times(theirs)} and {times(ours)} times; failed there: {theirs.failed or 'none'}")
         browser.close()
     reasons = {row: [why for pattern, why in EXPECTED.items() if re.match(pattern, row)] for row in rows}

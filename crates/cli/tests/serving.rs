@@ -20,10 +20,14 @@ struct Serving {
 
 impl Serving {
     fn start(graphloom: &Graphloom, arguments: &[&str]) -> Self {
+        Self::start_with_log(graphloom, arguments, Stdio::null())
+    }
+
+    fn start_with_log(graphloom: &Graphloom, arguments: &[&str], log: Stdio) -> Self {
         let arguments: Vec<&str> =
             ["--json", "serve", "--port", "0"].iter().chain(arguments).copied().collect();
         let mut command = graphloom.command(&arguments);
-        let mut child = command.stdout(Stdio::piped()).stderr(Stdio::null()).spawn().expect("it runs");
+        let mut child = command.stdout(Stdio::piped()).stderr(log).spawn().expect("it runs");
         let mut line = String::new();
         BufReader::new(child.stdout.take().expect("a pipe")).read_line(&mut line).expect("a line");
         let said: Value = serde_json::from_str(&line).expect("JSON");
@@ -93,6 +97,25 @@ fn what_is_sent_is_indexed_answered_and_there_for_the_command_line() {
     serving.stop();
     assert!(graphloom.ok(&["ask", "Who succeeded Maren Oskoldt as director?"]).contains("Tobias Renn"));
     graphloom.ok(&["check"]);
+}
+
+#[cfg(unix)]
+#[test]
+fn what_is_refused_is_in_the_log_and_no_error() {
+    let graphloom = Graphloom::new();
+    graphloom.write("station.md", "Tobias Renn succeeded Maren Oskoldt as director of Weir Station in 1995.");
+    graphloom.ok(&["add", "station.md"]);
+    let path = graphloom.path("server.log");
+    let log = std::fs::File::create(&path).expect("a file");
+    let serving = Serving::start_with_log(&graphloom, &[], log.into());
+    let nobody = json!({ "entity_name": "Nobody at all", "updated_data": { "description": "x" } });
+    assert_eq!(serving.send("POST", "/graph/entity/edit", "", &nobody).0, 400);
+    let nothing = json!({ "query": "Who succeeded Maren Oskoldt?", "filter": { "sources": ["other.md"] } });
+    assert_eq!(serving.send("POST", "/query", "", &nothing).0, 422);
+    serving.stop();
+    let log = std::fs::read_to_string(path).expect("a log");
+    assert!(log.contains("an edit is refused") && log.contains("a question is refused"), "{log}");
+    assert!(!log.contains("ERROR"), "{log}");
 }
 
 #[test]

@@ -64,17 +64,18 @@ impl<'a> Descent<'a> {
         Ok(front)
     }
 
-    /// The way to a leaf that the number chooses: numbers in a row choose leaves that are all over the tree, and each in its turn.
-    pub(super) fn way_to(&mut self, mut number: u64) -> Result<Vec<i64>> {
+    /// The way to the leaf at a place: a fraction, of 2^64, of the way from the first leaf to the last. Children share their
+    /// parent's part of it evenly.
+    pub(super) fn way_to(&mut self, mut place: u64) -> Result<Vec<i64>> {
         let mut way = vec![self.root];
         let mut last = self.root;
         for _ in 0..self.get(self.root)?.level {
             let node = self.get(last)?;
-            let children = node.rows().count().max(1) as u64;
-            let Some(child) = node.rows().nth((number % children) as usize) else { break };
+            let scaled = u128::from(place) * node.rows().count() as u128;
+            let Some(child) = node.rows().nth((scaled >> 64) as usize) else { break };
             last = child.id;
             way.push(last);
-            number /= children;
+            place = scaled as u64;
         }
         Ok(way)
     }

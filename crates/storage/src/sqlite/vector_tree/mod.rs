@@ -44,6 +44,8 @@ pub(super) struct TreeLimits {
     pub(super) insert_width: usize,
     /// Nodes near to a split one whose rows are compared with the two that it became.
     pub(super) settle_width: usize,
+    /// Leaves gone through again with every split of a leaf. With eight, each leaf has its turn about once while a tree gains a tenth.
+    pub(super) settle_leaves: u64,
     /// Leaves that a search reads at least.
     pub(super) leaves: usize,
     /// Leaves are read for every so many hits wanted.
@@ -62,6 +64,7 @@ impl Default for TreeLimits {
             search_width: 64,
             insert_width: 16,
             settle_width: 32,
+            settle_leaves: 8,
             leaves: 64,
             hits_a_leaf: 4,
             exact_allowed: 4096,

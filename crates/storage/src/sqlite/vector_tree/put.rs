@@ -10,9 +10,6 @@ use super::{TreeLimits, settle, split};
 /// A node's direction is computed again for every so many rows that it gains: it may have gained another subject.
 const ROWS_A_DIRECTION: usize = 8;
 
-/// Leaves gone through again with every split of a leaf.
-const LEAVES_A_SPLIT: u64 = 2;
-
 /// Puts vectors into one tree.
 pub(super) struct Builder<'a> {
     pub(super) conn: &'a Connection,
@@ -40,12 +37,8 @@ impl Builder<'_> {
         let mut nodes = Nodes::new(self.conn);
         let mut node = Node::default();
         if let Some(rows) = nodes.append(at, row)? {
-            if let Some(&parent) = path.last().filter(|_| rows.is_multiple_of(ROWS_A_DIRECTION)) {
-                nodes.read(at, &mut node)?;
-                let direction = split::direction_of(node.bytes(), row.len());
-                nodes.replace(parent, at, &node::row_of_direction(at, &direction))?;
-            }
-            return Ok(());
+            let parent = path.last().filter(|_| rows.is_multiple_of(ROWS_A_DIRECTION));
+            return parent.map_or(Ok(()), |&parent| settle::direct(self.conn, [(at, parent)]));
         }
         nodes.read(at, &mut node)?;
         let level = node.level;
@@ -71,9 +64,7 @@ impl Builder<'_> {
         }
         settle::after_split(self, level, [at, new], &split::direction_of(&all, row.len()))?;
         if level == 0 {
-            // Numbers of nodes follow each other, so their multiples bring every leaf round.
-            let turn = new.cast_unsigned().wrapping_mul(LEAVES_A_SPLIT);
-            (turn..).take(LEAVES_A_SPLIT as usize).try_for_each(|number| settle::one_leaf(self, number))?;
+            settle::leaves_in_turn(self, new.cast_unsigned())?;
         }
         Ok(())
     }

@@ -2,7 +2,7 @@
 //!
 //! A row goes down to the leaf that is nearest when it comes. Directions move and nodes are split after that: of a million rows
 //! a third stood where a search did not look for them. What changes near a split is mended there. What came while there were few
-//! leaves stands among strangers for good, since their leaf gets no more rows and is never split; so with every split two
+//! leaves stands among strangers for good, since their leaf gets no more rows and is never split; so with every split some
 //! leaves, each in its turn, are gone through again.
 //!
 //! Source: Xu et al., "SPFresh: Incremental In-Place Update for Billion-Scale Vector Search", SOSP 2023, section 4.2
@@ -50,8 +50,8 @@ pub(super) fn after_split(
     let mut left: Vec<usize> = around.iter().map(|here| here.node.rows().count()).collect();
     let mut changed = BTreeMap::new();
     for Move { from, row, to, .. } in moves(&around) {
-        let (row, from, to, last) = (around[from].node.row_bytes(row), from, to, left[from] <= 1);
-        if last || nodes.append(around[to].id, row)?.is_none() {
+        let row = around[from].node.row_bytes(row);
+        if left[from] <= 1 || nodes.append(around[to].id, row)?.is_none() {
             continue;
         }
         nodes.remove(around[from].id, node::id_of(row))?;
@@ -104,12 +104,26 @@ fn moves(around: &[Around]) -> Vec<Move> {
     moves
 }
 
-/// Looks for the rows of one leaf again from the root, and moves those that a narrow search finds a nearer leaf for.
+/// Looks for the rows of some leaves again from the root, and moves those that a narrow search finds a nearer leaf for.
 ///
-/// - `number`: chooses the leaf, see [`Descent::way_to`].
-pub(super) fn one_leaf(builder: &Builder<'_>, number: u64) -> Result<()> {
+/// - `turn`: grows from call to call, by one or more; over many calls every leaf is chosen.
+pub(super) fn leaves_in_turn(builder: &Builder<'_>, turn: u64) -> Result<()> {
+    let leaves = builder.limits.settle_leaves;
+    let first = turn.wrapping_mul(leaves);
+    (0..leaves).try_for_each(|n| one_leaf(builder, place_of(first.wrapping_add(n))))
+}
+
+/// The place that gets this turn: a multiple of the golden ratio as a fraction. Any run of them, also of every second or third
+/// one, is spread evenly.
+pub(super) fn place_of(turn: u64) -> u64 {
+    const GOLDEN: u64 = 0x9E37_79B9_7F4A_7C15;
+    turn.wrapping_mul(GOLDEN)
+}
+
+/// - `place`: of the leaf, see [`Descent::way_to`].
+fn one_leaf(builder: &Builder<'_>, place: u64) -> Result<()> {
     let mut descent = Descent::new(builder.conn, builder.root);
-    let way = descent.way_to(number)?;
+    let way = descent.way_to(place)?;
     let [.., parent, leaf] = way[..] else { return Ok(()) };
     let Some(own) = descent.get(parent)?.row(leaf).map(node::direction) else { return Ok(()) };
     let (own, mut scores) = (Question::new(&own), Vec::new());
@@ -135,7 +149,7 @@ pub(super) fn one_leaf(builder: &Builder<'_>, number: u64) -> Result<()> {
 }
 
 /// Computes the directions of these nodes again, which are given with their parents.
-fn direct(conn: &Connection, changed: BTreeMap<i64, i64>) -> Result<()> {
+pub(super) fn direct(conn: &Connection, changed: impl IntoIterator<Item = (i64, i64)>) -> Result<()> {
     let (mut nodes, mut node) = (Nodes::new(conn), Node::default());
     for (id, parent) in changed {
         nodes.read(id, &mut node)?;

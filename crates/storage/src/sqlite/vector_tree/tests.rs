@@ -20,6 +20,7 @@ const READ_WHOLLY: TreeLimits = TreeLimits {
     search_width: usize::MAX,
     insert_width: 2,
     settle_width: 3,
+    settle_leaves: 2,
     leaves: usize::MAX,
     hits_a_leaf: 1,
     exact_allowed: 0,
@@ -171,6 +172,7 @@ fn after_any_history_a_search_of_few_leaves_finds_nearly_all_of_the_nearest() {
         search_width: 6,
         insert_width: 3,
         settle_width: 3,
+        settle_leaves: 2,
         leaves: 12,
         ..TreeLimits::default()
     };
@@ -279,15 +281,30 @@ fn vectors_of_an_older_file_are_counted_and_get_their_tree() {
     assert_eq!(Tree::read(&fixture.conn, VectorKind::Entity).expect("a look").vectors, 30);
 }
 
+#[test]
+fn every_leaf_gets_its_turn_also_when_turns_are_skipped() {
+    let fixture = Fixture::new(TreeLimits { node_rows: 16, ..READ_WHOLLY });
+    (0..1500).for_each(|number| fixture.put(number, &near_a_direction(number)));
+    let leaves = fixture.leaves().len();
+    let mut descent = descent::Descent::new(&fixture.conn, fixture.root().expect("a tree"));
+    for step in 1..=4u64 {
+        let turns = (0..4 * leaves as u64).map(|turn| settle::place_of(turn * step));
+        let ways = turns.map(|place| descent.way_to(place).expect("a way"));
+        let reached: BTreeSet<i64> = ways.filter_map(|way| way.last().copied()).collect();
+        assert_eq!(reached.len(), leaves, "every turn of {step}");
+    }
+}
+
 /// The share of rows, in hundredths, that stand in the leaf whose direction is nearest to them, of vectors that came subject by
 /// subject.
-fn share_at_the_nearest(settle_width: usize) -> usize {
+fn share_at_the_nearest(settle_width: usize, settle_leaves: u64) -> usize {
     let limits = TreeLimits {
         exact_vectors: 0,
         node_rows: 16,
         search_width: 8,
         insert_width: 4,
         settle_width,
+        settle_leaves,
         ..TreeLimits::default()
     };
     let fixture = Fixture::new(limits);
@@ -311,6 +328,8 @@ fn share_at_the_nearest(settle_width: usize) -> usize {
 
 #[test]
 fn after_splits_rows_stand_at_the_nearest_direction() {
-    let (settled, unsettled) = (share_at_the_nearest(8), share_at_the_nearest(1));
-    assert!(settled >= 88 && settled >= unsettled + 5, "{settled} of a hundred rows, {unsettled} without");
+    let unsettled = share_at_the_nearest(1, 0);
+    let (around, in_turn) = (share_at_the_nearest(8, 0), share_at_the_nearest(1, 8));
+    assert!(around.min(in_turn) >= unsettled + 5, "{around} and {in_turn} of a hundred, {unsettled} without");
+    assert!(in_turn >= 95, "{in_turn}");
 }

@@ -8,7 +8,7 @@ found again. Parts:
 
     compared   retrieval of 1,890 passages over HTTP by 8 connections, beside LightRAG's library call; needs the harness
     steady     a synthetic store of N chunks, asked at a fixed rate: a latency counts from when its request was due
-    overload   the same at ten times the rate, and back
+    overload   the same at ten times the rate, or ten times what it carries where that is less, and back
     killed     kill -9 while it is asked and while it indexes, and how soon it is ready again
 """
 from __future__ import annotations
@@ -266,7 +266,7 @@ def recovery_s(report: dict, normal_ms: float) -> float:
 
 def overload(load: Load, serving: Serving, chunks: int, mode: str, measured: dict, rows: Rows) -> dict:
     rate = measured["rate"]
-    too_much = 10 * max(rate, measured["carried"]["per_second"] if mode != "naive" else 0)
+    too_much = 10 * min(RATE, measured["carried"]["per_second"])
     report = load.open((rate, BEFORE_S), (too_much, OVERLOAD_S), (rate, AFTER_S))
     before, during, _ = report["phases"]
     share = {status: n / during["requests"] for status, n in {**during["statuses"], **during["errors"]}.items()}

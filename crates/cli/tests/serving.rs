@@ -144,6 +144,16 @@ fn the_server_tells_what_the_command_line_tells() {
 
 #[cfg(unix)]
 #[test]
+fn health_tells_whether_what_models_say_is_remembered() {
+    let graphloom = Graphloom::new();
+    let told = |arguments: &[&str]| {
+        let health = Serving::start(&graphloom, arguments).ok("GET", "/health", "", &json!({}));
+        health["configuration"]["enable_llm_cache"].as_bool()
+    };
+    assert_eq!((told(&[]), told(&["--set", "query_cache=false"])), (Some(true), Some(false)));
+}
+
+#[test]
 fn a_key_lets_in_until_it_is_revoked_and_the_network_needs_one() {
     let graphloom = Graphloom::new();
     graphloom.run(&["serve", "--host", "0.0.0.0", "--port", "0"]).exits(1).says("graphloom key create");

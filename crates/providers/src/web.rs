@@ -130,14 +130,18 @@ pub fn canonical_address(address: &str) -> Result<String, FetchError> {
 /// can tell where a name leads.
 pub async fn fetch(address: &str, config: &FetchConfig) -> Result<Fetched, FetchError> {
     let seconds = config.total_timeout.as_secs();
-    let fetched = tokio::time::timeout(config.total_timeout, follow(parsed(address)?, config)).await;
+    let allowed: Allowed = if config.allow_private { |_| true } else { is_public };
+    let fetched = tokio::time::timeout(config.total_timeout, follow(parsed(address)?, config, allowed)).await;
     fetched.unwrap_or(Err(FetchError::TimedOut { seconds }))
 }
 
-async fn follow(mut url: Url, config: &FetchConfig) -> Result<Fetched, FetchError> {
-    let client = client(config)?;
+/// Whether an address may be connected to.
+type Allowed = fn(IpAddr) -> bool;
+
+async fn follow(mut url: Url, config: &FetchConfig, allowed: Allowed) -> Result<Fetched, FetchError> {
+    let client = client(config, allowed)?;
     for _ in 0..=config.max_redirects {
-        check_host(&url, config)?;
+        check_host(&url, allowed)?;
         let request = client.get(url.clone()).header(ACCEPT, "*/*");
         let answer = request.send().await.map_err(|error| failed(&url, &error))?;
         let status = answer.status();
@@ -181,34 +185,32 @@ fn parsed(address: &str) -> Result<Url, FetchError> {
     Ok(url)
 }
 
-fn client(config: &FetchConfig) -> Result<reqwest::Client, FetchError> {
+fn client(config: &FetchConfig, allowed: Allowed) -> Result<reqwest::Client, FetchError> {
     // Fails where a provider is installed already, which then is the one the application wants.
     let _ = rustls::crypto::CryptoProvider::install_default(rustls::crypto::ring::default_provider());
     reqwest::Client::builder()
         .connect_timeout(config.connect_timeout)
         .redirect(reqwest::redirect::Policy::none())
         .no_proxy()
-        .dns_resolver(Arc::new(Guard { allow_private: config.allow_private }))
+        .dns_resolver(Arc::new(Guard { allowed }))
         .user_agent(concat!("graphloom/", env!("CARGO_PKG_VERSION")))
         .build()
         .map_err(|error| FetchError::Failed { what: error.to_string() })
 }
 
 /// Refuses addresses written as numbers; names are looked at by the [`Guard`].
-fn check_host(url: &Url, config: &FetchConfig) -> Result<(), FetchError> {
+fn check_host(url: &Url, allowed: Allowed) -> Result<(), FetchError> {
     let host = url.host_str().unwrap_or_default();
     let number: Option<IpAddr> = host.trim_matches(['[', ']']).parse().ok();
     match number {
-        Some(number) if !config.allow_private && !is_public(number) => {
-            Err(FetchError::Private { host: host.to_owned() })
-        }
+        Some(number) if !allowed(number) => Err(FetchError::Private { host: host.to_owned() }),
         Some(_) | None => Ok(()),
     }
 }
 
-/// Resolves names, to public addresses alone unless told otherwise.
+/// Resolves names, to addresses alone that may be connected to.
 struct Guard {
-    allow_private: bool,
+    allowed: Allowed,
 }
 
 /// A name that leads into the own network.
@@ -218,13 +220,13 @@ struct LeadsInside;
 
 impl Resolve for Guard {
     fn resolve(&self, name: Name) -> Resolving {
-        let allow_private = self.allow_private;
+        let may_be = self.allowed;
         Box::pin(async move {
             let host = name.as_str().to_owned();
             let found = tokio::task::spawn_blocking(move || (host.as_str(), 0).to_socket_addrs());
             let found: Vec<SocketAddr> = found.await??.collect();
             let allowed: Vec<SocketAddr> =
-                found.iter().copied().filter(|address| allow_private || is_public(address.ip())).collect();
+                found.iter().copied().filter(|address| may_be(address.ip())).collect();
             if allowed.is_empty() && !found.is_empty() {
                 return Err(LeadsInside.into());
             }
@@ -349,6 +351,32 @@ mod tests {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
         let refused = runtime.block_on(fetch("http://localhost:9/", &FetchConfig::default()));
         assert_eq!(refused, Err(FetchError::Private { host: "localhost".to_owned() }));
+    }
+
+    #[test]
+    fn a_redirect_into_the_network_is_refused_wherever_it_is_written() {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+        // The one address that counts as public here.
+        let allowed: Allowed = |address| address == IpAddr::V4(Ipv4Addr::LOCALHOST);
+        for (inside, host) in [
+            ("http://127.0.0.2:PORT/", "127.0.0.2"),
+            ("//127.0.0.2:PORT/", "127.0.0.2"),
+            ("http://2130706434:PORT/", "127.0.0.2"),
+            ("http://0x7f.0.0.2:PORT/", "127.0.0.2"),
+            ("http://[::ffff:127.0.0.1]:PORT/", "[::ffff:7f00:1]"),
+            ("http://169.254.169.254/latest/meta-data/", "169.254.169.254"),
+        ] {
+            let server = ScriptedServer::start(move |_, asked| match asked.path.as_str() {
+                "/page" => {
+                    redirect(&inside.replace("PORT", asked.headers["host"].trim_start_matches("127.0.0.1:")))
+                }
+                _ => page("the inside"),
+            });
+            let url = Url::parse(&format!("{}/page", server.url())).unwrap();
+            let refused = runtime.block_on(follow(url, &FetchConfig::default(), allowed));
+            assert_eq!(refused, Err(FetchError::Private { host: host.to_owned() }), "{inside}");
+            assert_eq!(server.recorded().len(), 1, "{inside}");
+        }
     }
 
     #[test]

@@ -114,7 +114,7 @@ pub enum EditError {
 
 impl EditError {
     /// Whether it says that the edit cannot be made as it is meant; otherwise something failed while making it.
-    pub fn is_refusal(&self) -> bool {
+    pub(super) fn is_refusal(&self) -> bool {
         match self {
             Self::Store(_) | Self::Model(_) => false,
             Self::UnknownEntity { .. }

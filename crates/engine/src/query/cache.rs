@@ -60,6 +60,11 @@ impl QueryCaches {
         Self { memory: Arc::default(), off: true }
     }
 
+    /// Whether what models say to questions is remembered.
+    pub fn is_on(&self) -> bool {
+        !self.off
+    }
+
     pub(super) fn resolved(&self) -> &Resolved {
         &self.memory.resolved
     }

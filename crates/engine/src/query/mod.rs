@@ -561,7 +561,7 @@ impl Answer {
 
 impl QueryError {
     /// Whether it says that the question cannot be asked as it is meant; otherwise something failed or is not set up.
-    pub fn is_refusal(&self) -> bool {
+    fn is_refusal(&self) -> bool {
         match self {
             Self::Empty
             | Self::TooMuch { .. }

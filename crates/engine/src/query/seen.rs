@@ -123,8 +123,9 @@ impl Resolved {
 
     fn keep(&self, state: State, allowed: Option<Arc<Allowed>>) {
         let mut lately = self.lately.lock().unwrap_or_else(PoisonError::into_inner);
-        // Of an older revision nothing is asked again.
-        lately.retain(|(old, _)| old.workspace != state.workspace || old.revision >= state.revision);
+        // Of an older revision nothing is asked again; two questions at once may both have resolved a filter.
+        let is_over = |old: &State| old.workspace == state.workspace && old.revision < state.revision;
+        lately.retain(|(old, _)| !is_over(old) && *old != state);
         lately.push_back((state, allowed));
         let entries = |lately: &VecDeque<(State, Option<Arc<Allowed>>)>| -> usize {
             lately.iter().flat_map(|(_, allowed)| allowed).map(|allowed| size(allowed)).sum()
@@ -165,6 +166,8 @@ mod tests {
         assert_eq!(resolved.find(&state(3, r#"{"sources": ["b/*"]}"#)), None);
         assert_eq!(resolved.find(&State { with_graph: false, ..state(3, filter) }), None);
         resolved.keep(state(4, filter), None);
+        resolved.keep(state(4, filter), None);
+        assert_eq!(resolved.lately.lock().expect("no panic").len(), 1);
         assert_eq!(resolved.find(&state(3, filter)), None);
         assert_eq!(resolved.find(&state(4, filter)), Some(None));
     }

@@ -35,8 +35,9 @@ pub(super) struct Configuration {
     max_async: usize,
     /// Documents worked on at once.
     max_parallel_insert: usize,
-    /// What models said is remembered, to questions and about documents.
+    /// What models said to questions is remembered.
     enable_llm_cache: bool,
+    /// Always `true`: no document is asked about twice.
     enable_llm_cache_for_extract: bool,
     /// Always `false`: pictures are not described.
     vlm_process_enable: bool,
@@ -96,7 +97,7 @@ impl Configuration {
             ]),
             max_async: index.max_concurrent_calls,
             max_parallel_insert: index.max_concurrent_documents,
-            enable_llm_cache: true,
+            enable_llm_cache: space.asking.caches.is_on(),
             enable_llm_cache_for_extract: true,
             vlm_process_enable: false,
             summary_language: language.to_owned(),

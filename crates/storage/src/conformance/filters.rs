@@ -4,11 +4,12 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use graphloom_core::{
-    Allowed, Batch, ChunkCounts, ChunkExtraction, Document, DocumentFilter, RejectReason, Snapshot, Span,
-    StatusKind, Store, TextQuery, Timestamp, VectorKind, VectorQuery, Visibility,
+    Allowed, Batch, ChunkCounts, ChunkExtraction, Document, DocumentFilter, RejectReason, Span, StatusKind,
+    Store, TextQuery, Timestamp, VectorKind, VectorQuery, Visibility,
 };
 
 use super::sample;
+use super::steps::view;
 
 /// Three documents about Ada, each with another acquaintance; one is staged.
 async fn library(store: &dyn Store) -> Vec<Document> {
@@ -29,10 +30,6 @@ async fn library(store: &dyn Store) -> Vec<Document> {
         store.commit(batch).await.expect("the batch is accepted");
     }
     documents
-}
-
-async fn view(store: &dyn Store) -> Box<dyn Snapshot> {
-    store.snapshot().await.expect("a snapshot")
 }
 
 fn filter(json: &str) -> DocumentFilter {

@@ -8,7 +8,9 @@ pub mod cases;
 pub mod filters;
 pub mod random;
 pub mod sample;
+pub mod searches;
 pub mod situations;
+mod steps;
 
 use std::future::Future;
 use std::pin::pin;
@@ -71,6 +73,7 @@ macro_rules! conformance_tests {
             stale_marks_are_set_cleared_and_go_with_what_they_mark,
             decisions_come_in_their_order_and_change_the_graph,
             what_is_set_aside_is_kept_and_counts_for_nothing,
+            several_searches_at_once_answer_as_one_after_another,
             the_embedding_space_is_set_once,
             vectors_must_fit_the_space,
             vectors_are_found_by_cosine_with_ties_by_id,

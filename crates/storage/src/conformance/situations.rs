@@ -1,27 +1,9 @@
 //! Cases of situations: what is said of a chunk's place in its document.
 
-use graphloom_core::{
-    Batch, ChunkId, DocumentId, Snapshot, StatusKind, Store, StoreError, TextQuery, VectorKind,
-};
+use graphloom_core::{Batch, ChunkId, DocumentId, StatusKind, Store, StoreError, VectorKind};
 
 use super::sample;
-
-async fn commit(store: &dyn Store, batch: Batch) {
-    store.commit(batch).await.expect("the batch is accepted");
-}
-
-async fn view(store: &dyn Store) -> Box<dyn Snapshot> {
-    store.snapshot().await.expect("a snapshot")
-}
-
-fn get<T>(answer: Result<T, StoreError>) -> T {
-    answer.expect("the store answers")
-}
-
-async fn matching(view: &dyn Snapshot, text: &str) -> Vec<String> {
-    let query = TextQuery { kind: VectorKind::Chunk, text: text.to_owned(), limit: 9, within: None };
-    get(view.search_text(&query).await).into_iter().map(|hit| hit.id).collect()
-}
+use super::steps::{commit, get, matching, view};
 
 /// Case.
 pub async fn situations_are_searched_with_their_chunks_and_go_with_them(store: &dyn Store) {
@@ -36,7 +18,7 @@ pub async fn situations_are_searched_with_their_chunks_and_go_with_them(store: &
     let said = sample::situation(&id, "x", Some("From the minutes of the chess club"));
     commit(store, put(said.clone())).await;
     let situated = view(store).await;
-    assert_eq!(matching(&*situated, "chess").await, [id.as_str()]);
+    assert_eq!(matching(&*situated, VectorKind::Chunk, "chess").await, [id.as_str()]);
     let chunk = get(situated.chunks(std::slice::from_ref(&id)).await).remove(0).expect("the chunk");
     assert_eq!(chunk.text, "Ada met Bob");
     let keys = [said.key.clone(), sample::situation(&id, "y", None).key];
@@ -51,8 +33,8 @@ pub async fn situations_are_searched_with_their_chunks_and_go_with_them(store: &
     assert_eq!(get(failed.chunk_counts_of(&documents).await)[0].unsituated, 1);
     assert_eq!(get(failed.status_counts().await), [(StatusKind::Incomplete, 1)].into());
     assert_eq!(get(failed.situating_texts(&keys).await), [None, None]);
-    assert!(matching(&*failed, "chess").await.is_empty());
-    assert_eq!(matching(&*situated, "ada").await, [id.as_str()]);
+    assert!(matching(&*failed, VectorKind::Chunk, "chess").await.is_empty());
+    assert_eq!(matching(&*situated, VectorKind::Chunk, "ada").await, [id.as_str()]);
 
     commit(store, Batch { remove_situations: vec![id.clone()], ..Batch::default() }).await;
     assert_eq!(get(view(store).await.status_counts().await), [(StatusKind::Ready, 1)].into());
@@ -60,5 +42,5 @@ pub async fn situations_are_searched_with_their_chunks_and_go_with_them(store: &
     commit(store, Batch { remove_documents: vec![document], ..Batch::default() }).await;
     let after = view(store).await;
     assert_eq!(get(after.scan_situations(None, 9).await), []);
-    assert!(matching(&*after, "chess").await.is_empty());
+    assert!(matching(&*after, VectorKind::Chunk, "chess").await.is_empty());
 }

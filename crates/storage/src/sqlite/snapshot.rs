@@ -253,13 +253,16 @@ impl Snapshot for SqliteSnapshot {
         if texts.is_empty() {
             return Ok(Found { by_vector: nearest()?, by_text: Vec::new() });
         }
-        // Words need the connection only to begin with; vectors need it all the time.
         let index = self.full_text()?;
         let full_text = &self.shared.full_text;
         let matching = || {
             let found = texts.iter().map(|query| full_text.search(&self.reader, &index, query));
             found.collect::<Result<_, StoreError>>()
         };
+        if vectors.is_empty() {
+            return Ok(Found { by_vector: Vec::new(), by_text: matching()? });
+        }
+        // Words need the connection only to begin with; vectors need it all the time.
         std::thread::scope(|threads| {
             let beside = std::thread::Builder::new().name("words".to_owned()).spawn_scoped(threads, matching);
             let by_vector = nearest();

@@ -1,0 +1,183 @@
+//! Cases of vectors and of searches by vector and by words.
+
+use graphloom_core::{Batch, EmbeddingSpec, Store, StoreError, TextQuery, VectorKind, VectorQuery};
+
+use super::sample;
+use super::steps::{commit, get, invalid, matching, near, refusal, view};
+
+/// Case.
+pub async fn the_embedding_space_is_set_once(store: &dyn Store) {
+    let set = |spec| Batch { embedding: Some(spec), ..Batch::default() };
+    commit(store, set(sample::space(3))).await;
+    commit(store, set(sample::space(3))).await;
+    let other = EmbeddingSpec { model: "other".to_owned(), dimensions: 3 };
+    for spec in [sample::space(4), other] {
+        let error = refusal(store, set(spec)).await;
+        assert!(matches!(error, StoreError::EmbeddingMismatch { .. }), "{error:?}");
+    }
+    assert_eq!(get(view(store).await.embedding().await), Some(sample::space(3)));
+}
+
+/// Case.
+pub async fn vectors_must_fit_the_space(store: &dyn Store) {
+    let put = |vector: &[f32]| Batch {
+        put_vectors: vec![sample::vector(VectorKind::Entity, "A", vector)],
+        ..Batch::default()
+    };
+    invalid(store, put(&[1.0, 0.0])).await;
+    commit(store, Batch { embedding: Some(sample::space(2)), ..put(&[1.0, 0.0]) }).await;
+    invalid(store, put(&[1.0, 0.0, 0.0])).await;
+    let query = VectorQuery {
+        kind: VectorKind::Entity,
+        vectors: vec![vec![1.0]],
+        limit: 1,
+        min_score: 0.0,
+        within: None,
+    };
+    let error = view(store).await.search_vectors(&query).await.expect_err("a query of another space");
+    assert!(matches!(error, StoreError::EmbeddingMismatch { .. }), "{error:?}");
+}
+
+/// Case.
+pub async fn vectors_are_found_by_cosine_with_ties_by_id(store: &dyn Store) {
+    let vectors: [(&str, [f32; 2]); 5] = [
+        ("FAR", [-1.0, 0.0]),
+        ("B", [5.0, 5.0]),
+        ("A", [1.0, 1.0]),
+        ("NEAR", [9.0, 0.1]),
+        ("ZERO", [0.0, 0.0]),
+    ];
+    let rows = vectors.iter().map(|(id, vector)| sample::vector(VectorKind::Entity, id, vector)).collect();
+    commit(store, Batch { embedding: Some(sample::space(2)), put_vectors: rows, ..Batch::default() }).await;
+    let view = view(store).await;
+    assert_eq!(near(&*view, VectorKind::Entity, &[2.0, 0.0], 9).await, ["NEAR", "A", "B"]);
+    assert_eq!(near(&*view, VectorKind::Entity, &[2.0, 0.0], 2).await, ["NEAR", "A"]);
+    assert!(near(&*view, VectorKind::Entity, &[2.0, 0.0], 0).await.is_empty());
+    assert!(near(&*view, VectorKind::Chunk, &[2.0, 0.0], 9).await.is_empty());
+    let query = VectorQuery {
+        kind: VectorKind::Entity,
+        vectors: vec![vec![1.0, 0.0], vec![-1.0, 0.0]],
+        limit: 1,
+        min_score: -1.0,
+        within: None,
+    };
+    let hits = get(view.search_vectors(&query).await);
+    assert_eq!((hits[0][0].id.as_str(), hits[1][0].id.as_str()), ("NEAR", "FAR"));
+    assert!((hits[0][0].score - 0.99994).abs() < 1e-3 && (hits[1][0].score - 1.0).abs() < 1e-3);
+    let stored = get(view.vectors(VectorKind::Entity, &["B".to_owned(), "NONE".to_owned()]).await);
+    let unit = stored[0].as_ref().expect("stored");
+    assert!(unit.iter().all(|x| (x - 0.5f32.sqrt()).abs() < 1e-3), "{unit:?}");
+    assert_eq!(stored[1], None);
+}
+
+/// Case.
+pub async fn equal_vectors_beyond_the_limit_keep_the_smallest_ids(store: &dyn Store) {
+    let name = |n: usize| format!("E{:03}", (n * 37) % 200);
+    let rows = (0..200).map(|n| sample::vector(VectorKind::Entity, &name(n), &[0.6, 0.8])).collect();
+    commit(store, Batch { embedding: Some(sample::space(2)), put_vectors: rows, ..Batch::default() }).await;
+    let view = view(store).await;
+    assert_eq!(near(&*view, VectorKind::Entity, &[1.0, 0.5], 3).await, ["E000", "E001", "E002"]);
+}
+
+/// Case.
+pub async fn an_old_snapshot_searches_its_own_vectors(store: &dyn Store) {
+    let put = |id: &str, vector: &[f32]| sample::vector(VectorKind::Entity, id, vector);
+    let rows = vec![put("A", &[1.0, 0.0]), put("B", &[0.8, 0.6]), put("C", &[0.6, 0.8])];
+    commit(store, Batch { embedding: Some(sample::space(2)), put_vectors: rows, ..Batch::default() }).await;
+    let old = view(store).await;
+    assert_eq!(near(&*old, VectorKind::Entity, &[1.0, 0.0], 3).await, ["A", "B", "C"]);
+    let batch = Batch {
+        remove_entities: vec![sample::key("A")],
+        put_vectors: vec![put("C", &[1.0, 0.0]), put("D", &[1.0, 0.1])],
+        ..Batch::default()
+    };
+    commit(store, batch).await;
+    let new = view(store).await;
+    assert_eq!(near(&*new, VectorKind::Entity, &[1.0, 0.0], 3).await, ["C", "D", "B"]);
+    assert_eq!(near(&*old, VectorKind::Entity, &[1.0, 0.0], 3).await, ["A", "B", "C"]);
+    assert_eq!(near(&*old, VectorKind::Entity, &[1.0, 0.0], 1).await, ["A"]);
+}
+
+/// Case.
+pub async fn text_is_found_by_stem_in_any_script(store: &dyn Store) {
+    let texts = ["The engines were running quietly", "東京タワーは高い", "Straße nach Köln, ENGINE off"];
+    let new: Vec<_> =
+        texts.iter().enumerate().map(|(n, text)| sample::document(&n.to_string(), text)).collect();
+    let chunks: Vec<_> = new.iter().map(sample::whole).collect();
+    let id = |n: usize| chunks[n].id.to_string();
+    commit(store, Batch { put_documents: new, put_chunks: chunks.clone(), ..Batch::default() }).await;
+    let view = view(store).await;
+    assert_eq!(matching(&*view, VectorKind::Chunk, "run").await, [id(0)]);
+    assert_eq!(matching(&*view, VectorKind::Chunk, "東京").await, [id(1)]);
+    assert_eq!(matching(&*view, VectorKind::Chunk, "塔 タワー").await, [id(1)]);
+    assert_eq!(matching(&*view, VectorKind::Chunk, "KÖLN").await, [id(2)]);
+    let mut both = [id(0), id(2)];
+    both.sort();
+    let mut found = matching(&*view, VectorKind::Chunk, "engine").await;
+    found.sort();
+    assert_eq!(found, both);
+    assert_eq!(matching(&*view, VectorKind::Chunk, "running engine").await[0], id(0));
+    assert!(matching(&*view, VectorKind::Entity, "engine").await.is_empty());
+}
+
+/// Case.
+pub async fn syntax_in_a_question_is_ordinary_text(store: &dyn Store) {
+    let batch = sample::indexed("a", "Ada met Bob", "ADA", "BOB");
+    let chunk = batch.put_chunks[0].id.to_string();
+    commit(store, batch).await;
+    let view = view(store).await;
+    for text in ["\"ada\" AND (", "ada:*", "-ada", "NOT ada", "ada^9 \\", "chunk:ada"] {
+        assert_eq!(matching(&*view, VectorKind::Chunk, text).await, [chunk.as_str()], "{text}");
+    }
+    for text in ["", "   ", "\"", "*", "()"] {
+        assert!(matching(&*view, VectorKind::Chunk, text).await.is_empty(), "{text}");
+    }
+}
+
+/// Case.
+pub async fn changed_descriptions_are_found_by_their_new_words(store: &dyn Store) {
+    commit(store, sample::indexed("a", "Ada met Bob", "ADA", "BOB")).await;
+    let before = view(store).await;
+    assert_eq!(matching(&*before, VectorKind::Entity, "second bob").await, ["BOB"]);
+    assert_eq!(matching(&*before, VectorKind::Relation, "ada").await, ["ADA\tBOB"]);
+    let batch = Batch {
+        put_entities: vec![sample::entity("BOB", "a carpenter")],
+        put_relations: vec![sample::relation("ADA", "BOB", "siblings")],
+        ..Batch::default()
+    };
+    commit(store, batch).await;
+    let after = view(store).await;
+    assert_eq!(matching(&*after, VectorKind::Entity, "carpenters").await, ["BOB"]);
+    assert!(matching(&*after, VectorKind::Entity, "second").await.is_empty());
+    assert_eq!(matching(&*after, VectorKind::Relation, "sibling").await, ["ADA\tBOB"]);
+}
+
+/// Case.
+pub async fn several_searches_at_once_answer_as_one_after_another(store: &dyn Store) {
+    commit(store, sample::indexed("a", "Ada met Bob", "ADA", "BOB")).await;
+    let vectors = ["ADA", "BOB"].map(|id| sample::vector(VectorKind::Entity, id, &[1.0, 0.5, 0.2])).to_vec();
+    commit(store, Batch { embedding: Some(sample::space(3)), put_vectors: vectors, ..Batch::default() })
+        .await;
+    let view = view(store).await;
+    let near = |kind, vectors| VectorQuery { kind, vectors, limit: 5, min_score: -1.0, within: None };
+    let of = |kind, text: &str| TextQuery { kind, text: text.to_owned(), limit: 5, within: None };
+    let nearest = [
+        near(VectorKind::Entity, vec![vec![1.0, 0.0, 0.0], vec![0.0, -1.0, 0.3]]),
+        near(VectorKind::Relation, vec![vec![1.0, 0.0, 0.0]]),
+        near(VectorKind::Chunk, Vec::new()),
+    ];
+    let texts = [of(VectorKind::Chunk, "bob"), of(VectorKind::Chunk, "zebra"), of(VectorKind::Entity, "ada")];
+    for (nearest, texts) in [(&nearest[..], &texts[..]), (&nearest, &[]), (&[], &texts), (&[], &[])] {
+        let found = get(view.search_all(nearest, texts).await);
+        assert_eq!((found.by_vector.len(), found.by_text.len()), (nearest.len(), texts.len()));
+        for (query, hits) in nearest.iter().zip(found.by_vector) {
+            assert_eq!(hits, get(view.search_vectors(query).await));
+        }
+        for (query, hits) in texts.iter().zip(found.by_text) {
+            assert_eq!(hits, get(view.search_text(query).await));
+        }
+    }
+    let wrong = [near(VectorKind::Entity, vec![vec![1.0, 0.0]])];
+    let error = view.search_all(&wrong, &texts).await.expect_err("a query of another space");
+    assert!(matches!(error, StoreError::EmbeddingMismatch { .. }), "{error:?}");
+}

@@ -51,10 +51,15 @@ impl<'a> Descent<'a> {
                 node.score(question, &mut scores);
                 next.extend(node.rows().zip(&scores).map(|(row, &score)| (score, at, row.id)));
             }
-            next.sort_unstable_by(|one, other| {
+            let nearer = |one: &(f32, usize, i64), other: &(f32, usize, i64)| {
                 other.0.total_cmp(&one.0).then_with(|| (one.1, one.2).cmp(&(other.1, other.2)))
-            });
-            next.truncate(width.max(1));
+            };
+            let width = width.max(1);
+            if next.len() > width {
+                next.select_nth_unstable_by(width, nearer);
+                next.truncate(width);
+            }
+            next.sort_unstable_by(nearer);
             let longer = |(score, at, id): (f32, usize, i64)| {
                 let nodes = front[at].nodes.iter().copied().chain([id]).collect();
                 Way { score, nodes }

@@ -40,6 +40,17 @@ impl<'a> Scope<'a> {
         Ok(Self { snapshot, allowed, tokenizer, decisions })
     }
 
+    /// How many chunks, entities and relations a filter admits; `None` where there is none.
+    pub(crate) fn linkable(&self) -> Option<usize> {
+        let allowed = self.allowed.as_ref()?;
+        Some(
+            [VectorKind::Chunk, VectorKind::Entity, VectorKind::Relation]
+                .map(|kind| allowed.count(kind))
+                .iter()
+                .sum(),
+        )
+    }
+
     /// The nearest allowed entries of `kind`: highest cosine first, at most `limit`, none below `min_score`.
     ///
     /// The vectors of entities and relations are those of the whole graph: they choose and order, and say nothing.

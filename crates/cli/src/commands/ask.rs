@@ -4,10 +4,10 @@ use std::io::{self, Read};
 use std::path::Path;
 
 use anyhow::Context;
-use graphloom_core::{CacheKind, Call, ChatMessage};
+use graphloom_core::{CacheKind, Call, ChatMessage, ChunkId};
 use graphloom_engine::Engine;
 use graphloom_engine::query::{
-    self, Answer, Citation, ListedDocument, Mode, QueryNote, Question, Retrieval, Wanted,
+    self, Answer, ChunkPath, Citation, ListedDocument, Mode, PathStep, QueryNote, Question, Retrieval, Wanted,
 };
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -97,6 +97,11 @@ pub(crate) async fn run(app: &App, args: &AskArgs) -> anyhow::Result<Exit> {
             app.output.note(format_args!("  looked for: {}", plain(part)));
         }
     }
+    if app.output.verbose {
+        for line in told_paths(&retrieval) {
+            app.output.note(format_args!("{}", plain(&line)));
+        }
+    }
     match question.wanted() {
         Wanted::Answer => answer(app, &engine, &question, &retrieval).await,
         Wanted::Context | Wanted::Prompt => {
@@ -105,6 +110,31 @@ pub(crate) async fn run(app: &App, args: &AskArgs) -> anyhow::Result<Exit> {
             printed
         }
     }
+}
+
+/// How a walk came to each passage, a line for each: over which names, facts and other passages.
+fn told_paths(retrieval: &Retrieval) -> Vec<String> {
+    let source_of = |chunk: &ChunkId| {
+        let found = retrieval.chunks.iter().find(|found| found.chunk.id == *chunk)?;
+        let reference = retrieval.references.iter().find(|reference| reference.number == found.reference)?;
+        Some(reference.source.as_str())
+    };
+    let named = |step: &PathStep| match step {
+        PathStep::Chunk(id) => source_of(id).unwrap_or("a passage not shown").to_owned(),
+        PathStep::Entity(key) => key.as_str().to_owned(),
+        PathStep::Relation(key) => format!("{} - {}", key.a().as_str(), key.b().as_str()),
+    };
+    let told = |path: &ChunkPath| {
+        let source = source_of(&path.chunk).unwrap_or_default();
+        match path.steps.split_last() {
+            Some((_, [])) | None => format!("began at {source}"),
+            Some((_, before)) => {
+                let steps: Vec<String> = before.iter().map(named).collect();
+                format!("came to {source} over {}", steps.join(" > "))
+            }
+        }
+    };
+    retrieval.paths.iter().map(told).collect()
 }
 
 /// The question as the flags, the files and the configuration say it.

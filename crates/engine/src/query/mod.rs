@@ -97,6 +97,10 @@ async fn find(engine: &Engine, question: &Question, spent: &mut Spent) -> Result
     if left_out > 0 {
         retrieval.notes.push(QueryNote::HistoryCut { left_out });
     }
+    let options = question.walk.unused(plan, engine.models.keywords.is_some());
+    if !options.is_empty() {
+        retrieval.notes.push(QueryNote::WalkOptionsUnused { options });
+    }
     let Some(space) = space.filter(|_| plan.searches()) else { return Ok(retrieval) };
     embed::check_space(engine, &space)?;
 
@@ -287,6 +291,11 @@ pub enum QueryNote {
         /// The model.
         model: String,
     },
+    /// Options of the walk were given that change nothing: the mode does without them, or there is no keyword model.
+    WalkOptionsUnused {
+        /// Their names.
+        options: Vec<&'static str>,
+    },
     /// The conversation is longer than half of the prompt's budget; its oldest messages are not in the prompt.
     HistoryCut {
         /// How many.
@@ -302,6 +311,13 @@ impl std::fmt::Display for QueryNote {
             }
             Self::FactsNotFiltered { model } => {
                 write!(f, "facts are not filtered: {model} did not say which of them help")
+            }
+            Self::WalkOptionsUnused { options } => {
+                let options = options.join(", ");
+                write!(
+                    f,
+                    "these options of the walk change nothing in this mode and with these models: {options}"
+                )
             }
             Self::HistoryCut { left_out } => {
                 write!(f, "oldest messages of the conversation left out of the prompt: {left_out}")
@@ -538,6 +554,9 @@ impl QueryNote {
         match self {
             Self::NotReranked { remedy, .. } => remedy.as_deref(),
             Self::FactsNotFiltered { .. } => Some("another keywords model, or walk.filter_facts = false"),
+            Self::WalkOptionsUnused { .. } => {
+                Some("leave them out, or see which mode takes them in docs/methods/auto.md")
+            }
             Self::HistoryCut { .. } => {
                 Some("a larger max_total_tokens leaves more room for the conversation")
             }

@@ -10,6 +10,12 @@ use graphloom_core::{LinkGraph, Node, NodeNumber};
 /// Rounds of one walk, at most. At a damping of 0.9, what has not arrived after as many is below 1e-10 of it.
 const MAX_ROUNDS: usize = 220;
 
+/// An entity of up to this many links is entered like any other node.
+const FEW_LINKS: usize = 8;
+
+/// An entity is entered this much less readily than others, at most.
+const LEAST_EASE: f64 = 1e-6;
+
 /// How far and how exactly to walk.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct Walk {
@@ -18,6 +24,9 @@ pub(super) struct Walk {
     /// A node whose part still to be handed on is below this for each of its links keeps it. The work is bounded by one
     /// over it, whatever the size of the graph.
     pub(super) precision: f64,
+    /// So many links beyond [`FEW_LINKS`] divide by `e` what an entity gets of its neighbours: what everything speaks of leads
+    /// nowhere in particular.
+    pub(super) hub_links: f64,
 }
 
 /// What a walk reached, and from where.
@@ -39,6 +48,8 @@ struct Reached {
     from: usize,
     /// What was handed on from there, while that is to be compared.
     best_share: f64,
+    /// How readily it is entered, 1 for nodes of few links.
+    ease: f64,
 }
 
 impl Reach {
@@ -71,8 +82,9 @@ impl Reach {
         self.places.get(node as usize)?.checked_sub(1).map(|place| place as usize)
     }
 
-    /// The place of a node, from which on it is reached; `from` another, or a seed. Says whether that is new.
-    fn touch(&mut self, node: NodeNumber, from: Option<usize>) -> (usize, bool) {
+    /// The place of a node, from which on it is reached; `from` another, or a seed. Says whether that is new. `ease` is asked
+    /// for then alone.
+    fn touch(&mut self, node: NodeNumber, from: Option<usize>, ease: impl FnOnce() -> f64) -> (usize, bool) {
         if let Some(place) = self.place(node) {
             return (place, false);
         }
@@ -85,6 +97,7 @@ impl Reach {
             is_active: false,
             from,
             best_share: 0.0,
+            ease: ease(),
         });
         self.places[node as usize] = self.reached.len() as u32;
         (place, true)
@@ -128,12 +141,13 @@ pub(super) fn walk(ground: Ground<'_>, seeds: &[(NodeNumber, f64)], config: Walk
     seeds.sort_by(|one, other| canonical(one.0).cmp(&canonical(other.0)).then(one.1.total_cmp(&other.1)));
     let total: f64 = seeds.iter().map(|(_, weight)| weight).sum();
     for (node, weight) in seeds {
-        let (at, _) = reach.touch(node, None);
+        let (at, _) = reach.touch(node, None, || seen.ease(node, config.hub_links));
         reach.reached[at].waiting += weight / total;
     }
 
     let mut active: Vec<usize> = (0..reach.reached.len()).collect();
     let mut admitted = Vec::new();
+    let mut entered = Vec::new();
     for _ in 0..MAX_ROUNDS {
         let mut handing_on = Vec::new();
         for place in active.drain(..) {
@@ -147,7 +161,7 @@ pub(super) fn walk(ground: Ground<'_>, seeds: &[(NodeNumber, f64)], config: Walk
             } else if part > config.precision * links {
                 at.score += (1.0 - config.damping) * part;
                 at.waiting = 0.0;
-                handing_on.push((place, at.node, config.damping * part / links));
+                handing_on.push((place, at.node, config.damping * part));
             }
         }
         if handing_on.is_empty() {
@@ -155,9 +169,14 @@ pub(super) fn walk(ground: Ground<'_>, seeds: &[(NodeNumber, f64)], config: Walk
         }
         handing_on.sort_unstable_by_key(|&(_, node, _)| canonical(node));
         let reached_before = reach.reached.len();
-        for (place, node, share) in handing_on {
+        for (place, node, part) in handing_on {
+            entered.clear();
             for &next in seen.neighbours(node, &mut admitted) {
-                let (next, is_new) = reach.touch(next, Some(place));
+                entered.push(reach.touch(next, Some(place), || seen.ease(next, config.hub_links)));
+            }
+            let part = part / total_ease(entered.iter().map(|&(next, _)| reach.reached[next].ease));
+            for &(next, is_new) in &entered {
+                let share = part * reach.reached[next].ease;
                 let next_at = &mut reach.reached[next];
                 // Not zero only in the round in which the node is reached first.
                 if is_new || (next_at.best_share > 0.0 && share > next_at.best_share) {
@@ -177,6 +196,21 @@ pub(super) fn walk(ground: Ground<'_>, seeds: &[(NodeNumber, f64)], config: Walk
         reached.score += (1.0 - config.damping) * reached.waiting;
     }
     reach
+}
+
+/// The sum, the same bits in whatever order they come.
+fn total_ease(all: impl Iterator<Item = f64>) -> f64 {
+    let mut whole = 0usize;
+    let mut parts: Vec<f64> = all
+        .filter(|&ease| {
+            ease < 1.0 || {
+                whole += 1;
+                false
+            }
+        })
+        .collect();
+    parts.sort_unstable_by(f64::total_cmp);
+    whole as f64 + parts.into_iter().sum::<f64>()
 }
 
 /// Whether a node is there has not been looked at yet.
@@ -204,6 +238,16 @@ impl<'a> Admitted<'a> {
         self.known[node as usize] == PRESENT
     }
 
+    /// How readily a walk enters the node.
+    fn ease(&mut self, node: NodeNumber, hub_links: f64) -> f64 {
+        let Some(Node::Entity(_)) = self.ground.graph.node(node) else { return 1.0 };
+        let links = self.neighbours(node, &mut Vec::new()).len();
+        match links.checked_sub(FEW_LINKS) {
+            None | Some(0) => 1.0,
+            Some(beyond) => (-(beyond as f64) / hub_links).exp().max(LEAST_EASE),
+        }
+    }
+
     /// What the node is linked with and is there; `out` is for where that is not a row of the graph as it stands.
     fn neighbours<'b>(&mut self, node: NodeNumber, out: &'b mut Vec<NodeNumber>) -> &'b [NodeNumber]
     where
@@ -229,7 +273,7 @@ mod tests {
 
     use super::*;
 
-    const EXACT: Walk = Walk { damping: 0.8, precision: 1e-14 };
+    const EXACT: Walk = Walk { damping: 0.8, precision: 1e-14, hub_links: 5.0 };
 
     fn entity(number: u8) -> EntityKey {
         EntityKey::from_stored(format!("E{number}"))
@@ -271,8 +315,13 @@ mod tests {
         for (at, &node) in nodes.iter().enumerate() {
             rows[at][at] += 1.0;
             let links = graph.neighbours(node);
+            let ease = |next: &NodeNumber| match graph.node(*next) {
+                Some(Node::Entity(_)) => (-(graph.neighbours(*next).len() as f64 - 8.0).max(0.0) / 5.0).exp(),
+                _ => 1.0,
+            };
+            let total: f64 = links.iter().map(ease).sum();
             for next in links {
-                rows[place[next]][at] -= damping / links.len() as f64;
+                rows[place[next]][at] -= damping * ease(next) / total;
             }
         }
         for (node, weight) in seeds {
@@ -332,7 +381,7 @@ mod tests {
             grown.set_chunk(&chunk(77), &[]);
             let scores = |graph: &LinkGraph| {
                 let seeds = [graph.chunk(&chunk(0)), graph.entity(&entity(said[0][0].0))].map(|n| (n.expect("said"), 1.0));
-                let reach = walk(Ground::all(graph), &seeds, Walk { damping: 0.8, precision: 1e-5 });
+                let reach = walk(Ground::all(graph), &seeds, Walk { precision: 1e-5, ..EXACT });
                 bits(graph, &reach)
             };
             prop_assert_eq!(scores(&built), scores(&grown));
@@ -370,6 +419,22 @@ mod tests {
     }
 
     #[test]
+    fn what_everything_speaks_of_is_hardly_entered() {
+        // Entity 0 is in every chunk, entities 1 and 2 in the first two, so that both lead on to the second.
+        let mut said: Said = vec![vec![(0, 1), (1, 2)], vec![(0, 2), (2, 3)]];
+        said.extend((4..40u8).map(|n| vec![(0, n)]));
+        let graph = graph_of(&said);
+        let [hub, rare, start] = [0, 1, 3].map(|n| graph.entity(&entity(n)).expect("said"));
+        let scores = |hub_links| {
+            let reach = walk(Ground::all(&graph), &[(start, 1.0)], Walk { hub_links, ..EXACT });
+            (reach.score(hub), reach.score(rare), reach.score(graph.chunk(&chunk(20)).expect("said")))
+        };
+        let (evenly, unevenly) = (scores(f64::INFINITY), scores(4.0));
+        assert!(unevenly.0 < evenly.0 / 20.0 && unevenly.2 < evenly.2 / 20.0, "{evenly:?} {unevenly:?}");
+        assert!(unevenly.1 > evenly.1, "{evenly:?} {unevenly:?}");
+    }
+
+    #[test]
     fn a_link_beside_the_graph_leads_on_like_its_own() {
         let graph = graph_of(&vec![vec![(1, 2)], vec![(3, 4)]]);
         let [one, other] = [1, 3].map(|n| graph.entity(&entity(n)).expect("said"));
@@ -388,7 +453,7 @@ mod tests {
         let graph = graph_of(&said);
         let seeds = [(graph.entity(&entity(0)).expect("said"), 1.0)];
         let head = |precision| {
-            let reach = walk(Ground::all(&graph), &seeds, Walk { damping: 0.8, precision });
+            let reach = walk(Ground::all(&graph), &seeds, Walk { precision, ..EXACT });
             let mut nodes: Vec<NodeNumber> = reach.nodes().collect();
             let reached = nodes.len();
             nodes.sort_by(|&one, &other| reach.score(other).total_cmp(&reach.score(one)));

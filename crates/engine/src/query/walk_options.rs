@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::QueryError;
+use super::plan::{Plan, Prior};
 
 /// Most passages or facts that a walk begins at.
 pub const MAX_WALK_SEEDS: usize = 1000;
@@ -19,6 +20,9 @@ pub struct WalkOptions {
     /// A node whose part still to be handed on is below this for each of its links keeps it, 1e-9 to 1. The work of a
     /// walk is bounded by one over it, whatever the size of the graph.
     pub precision: f64,
+    /// An entity that is linked with this share of all chunks, entities and relations gets 1/e of what others get of their
+    /// neighbours, 0.0001 to 1: what everything speaks of leads nowhere in particular. At 1 hardly any difference is made.
+    pub hub_share: f64,
     /// What passages near to the question get together, 0 to 1; counts beside `facts` and `names`.
     pub passages: f64,
     /// What facts near to the question get together, 0 to 1.
@@ -67,6 +71,7 @@ impl Default for WalkOptions {
         Self {
             damping: 0.8,
             precision: 1e-4,
+            hub_share: 0.01,
             passages: 0.4,
             facts: 0.3,
             names: 0.3,
@@ -86,12 +91,46 @@ impl Default for WalkOptions {
 }
 
 impl WalkOptions {
+    /// The names of the options that are not as they are by default and change nothing: of another mode, or of a keyword model
+    /// where there is none.
+    pub(super) fn unused(&self, plan: Plan, has_model: bool) -> Vec<&'static str> {
+        let default = Self::default();
+        let (walks, by_words) = (plan.walk.is_some(), plan.walk == Some(Prior::VectorAndWords));
+        let filters = plan.walk == Some(Prior::Vector) && has_model;
+        let takes_apart = by_words && (has_model || self.decompose != Decompose::Model);
+        let options = [
+            ("damping", self.damping != default.damping, walks),
+            ("precision", self.precision != default.precision, walks),
+            ("hub_share", self.hub_share != default.hub_share, walks),
+            ("passages", self.passages != default.passages, walks),
+            ("facts", self.facts != default.facts, walks),
+            ("names", self.names != default.names, walks),
+            ("passage_hits", self.passage_hits != default.passage_hits, walks),
+            ("passage_seeds", self.passage_seeds != default.passage_seeds, walks),
+            ("passage_temperature", self.passage_temperature != default.passage_temperature, walks),
+            ("fact_seeds", self.fact_seeds != default.fact_seeds, walks),
+            ("fact_temperature", self.fact_temperature != default.fact_temperature, walks),
+            ("passage_words", self.passage_words != default.passage_words, by_words),
+            ("fact_words", self.fact_words != default.fact_words, by_words),
+            ("decompose", self.decompose != default.decompose, takes_apart),
+            ("parts", self.parts != default.parts, by_words),
+            ("filter_facts", self.filter_facts != default.filter_facts, filters),
+            ("synonyms", self.synonyms != default.synonyms, walks),
+        ];
+        options
+            .into_iter()
+            .filter(|(_, is_set, is_used)| *is_set && !is_used)
+            .map(|(name, ..)| name)
+            .collect()
+    }
+
     /// Refuses what is out of range.
     pub(super) fn check(&self) -> Result<(), QueryError> {
         let synonyms = self.synonyms.map_or(0.0, f64::from);
         for (what, value, least, most) in [
             ("walk.damping", self.damping, 0.0, 0.99),
             ("walk.precision", self.precision, 1e-9, 1.0),
+            ("walk.hub_share", self.hub_share, 1e-4, 1.0),
             ("walk.passages", self.passages, 0.0, 1.0),
             ("walk.facts", self.facts, 0.0, 1.0),
             ("walk.names", self.names, 0.0, 1.0),

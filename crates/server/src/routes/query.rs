@@ -299,6 +299,9 @@ async fn find(engine: &Engine, question: &Question) -> Result<QueryData, Problem
             "relations_after_truncation": relationships.len(),
             "final_chunks_count": chunks.len(),
         },
+        "route": retrieval.route,
+        "paths": retrieval.paths,
+        "notes": notes(&retrieval),
     });
     let references = references(question, &retrieval);
     let data = json!({

@@ -121,6 +121,18 @@ async fn what_was_found_is_given_with_where_it_is_from() {
     assert!(found["data"]["relationships"][0]["src_id"].is_string(), "{found}");
     assert_eq!(found["data"]["chunks"][0]["reference_id"], "1");
     assert_eq!(found["data"]["references"][0]["file_path"], "station.md");
+    assert_eq!(found["metadata"]["route"], json!(null));
+
+    let asked =
+        json!({ "query": "Who directed Weir Station?", "mode": "auto", "walk": { "filter_facts": true } });
+    let found = server.post("/query/data", asked).await.ok();
+    assert_eq!(found["metadata"]["route"]["form"], "whole");
+    let (path, chunk) = (&found["metadata"]["paths"][0], &found["data"]["chunks"][0]["chunk_id"]);
+    assert_eq!(
+        (&path["chunk"], path["steps"].as_array().expect("steps").last()),
+        (chunk, Some(&json!({ "chunk": chunk })))
+    );
+    assert!(found["metadata"]["notes"][0].as_str().expect("a note").contains("filter_facts"), "{found}");
 
     let filter = json!({ "sources": ["other.md"] });
     server.post("/query/data", json!({ "query": "Who directed it?", "filter": filter })).await.problem(400);

@@ -62,7 +62,9 @@ pub(super) async fn search(
         None => None,
     };
     let seeds = Seeds::of(&graph, options, passages, &facts, &names, holds);
-    let how = Walk { damping: options.damping, precision: options.precision };
+    let nodes = scope.linkable().unwrap_or_else(|| graph.len());
+    let hub_links = options.hub_share * nodes as f64;
+    let how = Walk { damping: options.damping, precision: options.precision, hub_links };
     let ground =
         Ground { graph: &graph, also: synonyms.as_ref(), admits: scope.is_filtered().then_some(&holds) };
     let reach = walk(ground, &seeds.linked, how);

@@ -84,6 +84,25 @@ async fn rules_take_a_question_apart_that_a_model_did_not() {
 }
 
 #[tokio::test]
+async fn options_that_change_nothing_are_told_of() {
+    let world = World::library().await;
+    let options =
+        WalkOptions { filter_facts: true, damping: 0.7, passage_words: 0.2, ..WalkOptions::default() };
+    let unused = async |mode: Mode| {
+        let asked = with_walk(question(mode, "Who wrote the notes?", &[], &["Ada"]), options.clone());
+        match &found(&world, &asked).await.notes[..] {
+            [QueryNote::WalkOptionsUnused { options }] => options.clone(),
+            other => panic!("{other:?}"),
+        }
+    };
+    assert_eq!(unused(Mode::Auto).await, ["filter_facts"]);
+    assert_eq!(unused(Mode::Ppr).await, ["passage_words", "filter_facts"]);
+    assert_eq!(unused(Mode::Naive).await, ["damping", "passage_words", "filter_facts"]);
+    let plain = question(Mode::Auto, "Who wrote the notes?", &[], &[]);
+    assert_eq!(found(&world, &plain).await.notes, []);
+}
+
+#[tokio::test]
 async fn no_other_mode_takes_a_question_apart() {
     let world = World::library().await;
     for mode in [Mode::Ppr, Mode::Naive, Mode::Mix] {

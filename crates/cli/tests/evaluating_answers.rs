@@ -167,3 +167,39 @@ fn two_runs_are_compared_in_both_orders() {
         .exits(2)
         .says("other.json has no arm mix");
 }
+
+#[test]
+fn where_no_question_could_be_asked_there_are_no_figures() {
+    let model = ScriptedModel::start();
+    let graphloom = with_set(&model);
+    model.answer_with("Paris");
+    let ask = || graphloom.run(&[ANSWERS.as_slice(), &["--resume", "--out", "run.json"]].concat());
+    model.refuse(Some("radium"));
+    let ran = ask().exits(1).says("no question could be asked, the last in arm naive");
+    assert!(ran.stdout.is_empty() && !graphloom.path("run.json").exists(), "{}", ran.stdout);
+    model.refuse(Some("Who likes radium?"));
+    ask().exits(3).says("1 question could not be asked and count as wrong; --resume asks them again");
+    model.refuse(None);
+    ask().exits(0).says("2 of 3 questions asked before");
+}
+
+#[test]
+fn answers_are_asked_anew_where_models_are_asked_in_other_words() {
+    let model = ScriptedModel::start();
+    let graphloom = with_set(&model);
+    model.answer_with("Marie Curie");
+    graphloom.run(&[ANSWERS.as_slice(), &["--out", "run.json"]].concat()).exits(0);
+    let again = |own: &[&str]| {
+        graphloom.run(&[own, ANSWERS.as_slice(), &["--resume", "--out", "run.json"]].concat()).exits(0)
+    };
+    again(&[]).says("3 of 3 questions asked before");
+    for prompt in ["answer_naive", "decompose", "filter_facts"] {
+        let ours = graphloom.ok(&["prompts", "show", prompt]);
+        graphloom.write(&format!("{prompt}/{prompt}.md"), format!("{ours}\nBe brief.\n"));
+        again(&["--set", &format!("prompts_dir={prompt}")])
+            .says("0 of 3 questions asked before")
+            .says("run.json.rows.jsonl holds results of another set, workspace or way of asking");
+    }
+    again(&["--set", "prompts_dir=decompose"]).says("3 of 3 questions asked before");
+    again(&["--set", "language=French"]).says("0 of 3 questions asked before");
+}

@@ -90,6 +90,23 @@ fn a_run_goes_on_where_it_stopped_and_asks_again_what_changed() {
 }
 
 #[test]
+fn a_result_that_was_timed_otherwise_is_not_the_same() {
+    let graphloom = with_set();
+    let with = |more: &[&str]| {
+        retrieval(&graphloom, &[&["--modes", "naive", "--out", "run.json", "--resume"], more].concat())
+            .exits(0)
+    };
+    with(&[]).says("0 of 2 questions asked before");
+    with(&["--timed", "2"])
+        .says("0 of 2 questions asked before")
+        .says("run.json.rows.jsonl holds results of");
+    with(&["--concurrency", "3"]).says("0 of 2 questions asked before");
+    with(&["--timed", "2", "--concurrency", "3"]).says("0 of 2 questions asked before");
+    with(&["--timed", "2"]).says("2 of 2 questions asked before");
+    with(&[]).says("2 of 2 questions asked before");
+}
+
+#[test]
 fn runs_are_compared_question_by_question_and_arms_within_a_run_too() {
     let graphloom = with_set();
     let few = r#"few={"mode": "naive", "chunk_top_k": 1}"#;

@@ -3,6 +3,9 @@
 use std::time::Instant;
 
 use graphloom_engine::Engine;
+use graphloom_engine::prompt::{
+    ANSWER, ANSWER_NAIVE, ANSWER_USER_PROMPT, DECOMPOSE, FILTER_FACTS, KEYWORDS, KEYWORDS_FOLLOW_UP, Prompt,
+};
 use graphloom_engine::query::{self, QueryError, Question};
 use serde::{Deserialize, Serialize};
 
@@ -132,6 +135,9 @@ pub fn with_form(mut arm: Arm, form: &str) -> Arm {
 
 impl Row for AnswerRow {
     const WHAT: &str = "answers";
+
+    const PROMPTS: &[Prompt] =
+        &[ANSWER, ANSWER_NAIVE, ANSWER_USER_PROMPT, DECOMPOSE, FILTER_FACTS, KEYWORDS, KEYWORDS_FOLLOW_UP];
 
     async fn ask(engine: &Engine, task: &Task<'_>, options: &AskOptions) -> Result<Self, QueryError> {
         let question = task.arm.ask(&task.question.text, options.most);

@@ -5,8 +5,9 @@ use std::future::Future;
 use std::time::Instant;
 
 use futures::{StreamExt, stream};
-use graphloom_core::{Call, ContentHash, StoreCounts, StoreError};
+use graphloom_core::{Call, ContentHash, DocumentId, Snapshot, StoreCounts, StoreError};
 use graphloom_engine::Engine;
+use graphloom_engine::prompt::{Prompt, Prompts};
 use graphloom_engine::query::{self, QueryError, Spent};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -23,6 +24,9 @@ pub const MAX_CONCURRENCY: usize = 64;
 
 /// Most times that a question is asked for its latency.
 pub const MAX_TIMED: usize = 100;
+
+/// Documents looked at together.
+const PAGE: usize = 500;
 
 /// How the questions are asked.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -54,6 +58,14 @@ pub enum AskError {
         /// What the last said.
         source: QueryError,
     },
+    /// All questions failed, fewer than would end the run before.
+    #[error("no question could be asked, the last in arm {arm}")]
+    NoneAsked {
+        /// The arm.
+        arm: String,
+        /// What the last said.
+        source: QueryError,
+    },
     /// A result could not be kept.
     #[error("keeping a result")]
     Keep(#[from] JournalError),
@@ -66,7 +78,8 @@ pub struct Task<'a> {
     pub arm: &'a Arm,
     /// The question.
     pub question: &'a SetQuestion,
-    /// The key: what is asked for, set, workspace and its graph, arm, question, models, release.
+    /// The key: what is asked for, set, workspace and what it holds, arm, question, models and their prompts, how latency is
+    /// measured, release.
     pub key: ContentHash,
 }
 
@@ -74,6 +87,9 @@ pub struct Task<'a> {
 pub trait Row: Serialize + DeserializeOwned + Send {
     /// What is kept, in a word; results of another kind have other keys.
     const WHAT: &str;
+
+    /// The prompts that it may depend on.
+    const PROMPTS: &[Prompt];
 
     /// Asks.
     fn ask(
@@ -94,10 +110,7 @@ pub async fn tasks<'a, R: Row>(
     arms: &'a [Arm],
     options: &AskOptions,
 ) -> Result<Vec<Task<'a>>, StoreError> {
-    let snapshot = engine.store.snapshot().await?;
-    // The revision counts commits of the ledger too. Chunks that say nothing about the graph do not change its revision.
-    let counts = StoreCounts { calls: 0, ..snapshot.counts().await? };
-    let state = format!("{} {counts:?}", snapshot.graph_revision());
+    let state = state(engine.store.snapshot().await?.as_ref()).await?;
     let models = &engine.models;
     let name = |model: Option<&str>| model.unwrap_or("none").to_owned();
     let on = [
@@ -109,6 +122,10 @@ pub async fn tasks<'a, R: Row>(
         name(models.keywords.as_ref().map(|model| model.name())),
         name(models.reranker.as_ref().map(|model| model.name())),
         name(models.answer.as_ref().map(|model| model.name())),
+        wording(&engine.prompts, R::PROMPTS).to_string(),
+        // Latency is part of a result: it is that of so many repetitions, beside so many others, with or without what
+        // models said before.
+        format!("{} {} {}", options.timed, options.concurrency, engine.caches.is_on()),
         options.release.clone(),
     ];
     let key = |arm: &Arm, question: &SetQuestion| {
@@ -120,6 +137,38 @@ pub async fn tasks<'a, R: Row>(
     };
     let pairs = arms.iter().flat_map(|arm| questions.iter().map(move |question| (arm, *question)));
     Ok(pairs.map(|(arm, question)| Task { arm, question, key: key(arm, question) }).collect())
+}
+
+/// What of a workspace a result depends on: the graph, the documents with their metadata, and by whom chunks are situated.
+async fn state(snapshot: &dyn Snapshot) -> Result<String, StoreError> {
+    // The revision counts commits of the ledger too. Chunks that say nothing about the graph do not change its revision.
+    let counts = StoreCounts { calls: 0, ..snapshot.counts().await? };
+    let situated = snapshot.situation_counts().await?;
+    let mut parts = vec![format!("{} {counts:?} {situated:?}", snapshot.graph_revision())];
+    let mut after = None::<DocumentId>;
+    loop {
+        let page = snapshot.scan_documents(after.as_ref(), PAGE).await?;
+        let told: Vec<String> = (page.iter())
+            .map(|document| {
+                format!(
+                    "{} {:?} {:?} {:?}",
+                    document.id, document.visibility, document.meta, document.added_at
+                )
+            })
+            .collect();
+        parts.push(ContentHash::of_parts(&told.iter().map(String::as_str).collect::<Vec<_>>()).to_string());
+        if page.len() < PAGE {
+            return Ok(parts.join(" "));
+        }
+        after = page.last().map(|document| document.id.clone());
+    }
+}
+
+/// The hash of what models are asked with these prompts.
+fn wording(prompts: &Prompts, used: &[Prompt]) -> ContentHash {
+    let bodies = used.iter().map(|prompt| prompts.body(*prompt));
+    let parts = std::iter::once(prompts.chosen_language().unwrap_or_default()).chain(bodies);
+    ContentHash::of_parts(&parts.collect::<Vec<_>>())
 }
 
 /// Asks what is not in `done` and returns the row of every task, in order.
@@ -143,7 +192,7 @@ pub async fn ask_all<R: Row>(
         })
         .buffered(concurrency);
     let mut rows = Vec::with_capacity(tasks.len());
-    let mut failures = 0;
+    let (mut failures, mut all_failed) = (0, None);
     while let Some((task, is_new, outcome)) = asking.next().await {
         match outcome {
             Ok(row) => {
@@ -151,6 +200,7 @@ pub async fn ask_all<R: Row>(
                     failures = 0;
                     on_row(task, &row)?;
                 }
+                all_failed = None;
                 rows.push(row);
             }
             Err(error) => {
@@ -158,11 +208,17 @@ pub async fn ask_all<R: Row>(
                 if failures == MOST_FAILURES_IN_A_ROW {
                     return Err(AskError::AllFail { arm: task.arm.name.clone(), source: error });
                 }
-                rows.push(R::failed(task, told(&error)));
+                let row = R::failed(task, told(&error));
+                // Figures of nothing but failures would say nothing.
+                all_failed = (failures == rows.len() + 1).then(|| (task.arm.name.clone(), error));
+                rows.push(row);
             }
         }
     }
-    Ok(rows)
+    match all_failed {
+        Some((arm, source)) => Err(AskError::NoneAsked { arm, source }),
+        None => Ok(rows),
+    }
 }
 
 /// Stores what a question cost and what is to be remembered of it, as `ask` does; its result does not depend on it.

@@ -88,7 +88,7 @@ pub struct Group {
     pub returned: f64,
     /// Latency of those that could be asked.
     pub latency_ms: Percentiles,
-    /// The same without the time that models took; where repetitions were timed, the same as `latency_ms`.
+    /// The same without the time that models took.
     pub own_latency_ms: Percentiles,
     /// Tokens of a context.
     pub context_tokens: f64,
@@ -114,13 +114,12 @@ pub struct Percentiles {
 impl RetrievalReport {
     /// The report of these rows.
     pub fn of(run: RunInfo, ks: Vec<usize>, arms: &[Arm], rows: Vec<RetrievalRow>) -> Self {
-        let is_timed = run.timed > 0;
         let of = |arm: &Arm, kind: Option<&str>| {
             let rows: Vec<&RetrievalRow> = rows
                 .iter()
                 .filter(|row| row.arm == arm.name && kind.is_none_or(|kind| row.kind == kind))
                 .collect();
-            Group::of(&arm.name, kind, &rows, &ks, is_timed)
+            Group::of(&arm.name, kind, &rows, &ks)
         };
         let kinds = rows.iter().map(|row| row.kind.as_str());
         let groups = grouped(arms, kinds).map(|(arm, kind)| of(arm, kind)).collect();
@@ -187,7 +186,7 @@ impl Percentiles {
 }
 
 impl Group {
-    fn of(arm: &str, kind: Option<&str>, rows: &[&RetrievalRow], ks: &[usize], is_timed: bool) -> Self {
+    fn of(arm: &str, kind: Option<&str>, rows: &[&RetrievalRow], ks: &[usize]) -> Self {
         let mean = |value: &dyn Fn(&RetrievalRow) -> f64| {
             stats::mean(&rows.iter().map(|row| value(row)).collect::<Vec<_>>())
         };
@@ -199,10 +198,6 @@ impl Group {
             let values: Vec<f64> = rows.iter().map(|row| metric.value(&row.ranked, &row.gold)).collect();
             (metric, stats::estimate(&values))
         });
-        let own = |row: &RetrievalRow| match is_timed {
-            true => row.latency_ms,
-            false => (row.latency_ms - row.model_ms as f64).max(0.0),
-        };
         Self {
             arm: arm.to_owned(),
             kind: kind.map(str::to_owned),
@@ -211,7 +206,7 @@ impl Group {
             metrics: metrics.collect(),
             returned: mean(&|row| row.ranked.len() as f64),
             latency_ms: percentiles(&|row| row.latency_ms),
-            own_latency_ms: percentiles(&own),
+            own_latency_ms: percentiles(&|row| row.own_latency_ms),
             context_tokens: mean(&|row| f64::from(row.context_tokens)),
             calls: mean(&|row| row.calls as f64),
             prompt_tokens: mean(&|row| row.prompt_tokens as f64),
@@ -242,6 +237,7 @@ pub(crate) mod tests {
             gold: ids(gold),
             ranked: ids(ranked),
             latency_ms: 4.0,
+            own_latency_ms: 3.0,
             model_ms: 1,
             context_tokens: 100,
             calls: 1,

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::time::Instant;
 
 use graphloom_engine::Engine;
+use graphloom_engine::prompt::{DECOMPOSE, FILTER_FACTS, KEYWORDS, KEYWORDS_FOLLOW_UP, Prompt};
 use graphloom_engine::query::{self, QueryError, Retrieval};
 use serde::{Deserialize, Serialize};
 
@@ -30,6 +31,9 @@ pub struct RetrievalRow {
     pub ranked: Vec<String>,
     /// From question to context, waiting for models included; the median of the timed repetitions where there are any.
     pub latency_ms: f64,
+    /// The same less the time that models took, each time for itself.
+    #[serde(default)]
+    pub own_latency_ms: f64,
     /// Of the first time, how long models took. What is remembered takes no time.
     pub model_ms: u64,
     /// Tokens of the context.
@@ -57,27 +61,35 @@ pub fn asked<'a>(set: &'a QuestionSet, options: &AskOptions) -> Vec<&'a SetQuest
 impl Row for RetrievalRow {
     const WHAT: &str = "retrieval";
 
+    const PROMPTS: &[Prompt] = &[DECOMPOSE, FILTER_FACTS, KEYWORDS, KEYWORDS_FOLLOW_UP];
+
     async fn ask(engine: &Engine, task: &Task<'_>, options: &AskOptions) -> Result<Self, QueryError> {
         let question = task.arm.ask(&task.question.text, options.most);
         let began = Instant::now();
         let retrieval = query::retrieve(engine, &question).await?;
         let mut latency_ms = elapsed_ms(began);
         record(engine, [&retrieval.spent]).await;
+        let calls = &retrieval.spent.calls;
+        let (model_ms, prompt_tokens, completion_tokens) = spent_on(calls);
+        let mut own_latency_ms = without_models(latency_ms, model_ms);
         if options.timed > 0 {
-            let mut times = Vec::new();
+            let (mut times, mut own_times) = (Vec::new(), Vec::new());
             for _ in 0..options.timed.min(MAX_TIMED) {
                 let began = Instant::now();
                 let again = query::retrieve(engine, &question).await?;
-                times.push(elapsed_ms(began));
+                let took = elapsed_ms(began);
+                times.push(took);
+                // Where nothing is remembered, models are waited for every time.
+                own_times.push(without_models(took, spent_on(&again.spent.calls).0));
                 record(engine, [&again.spent]).await;
             }
             latency_ms = stats::quantile(&times, 0.5);
+            own_latency_ms = stats::quantile(&own_times, 0.5);
         }
-        let calls = &retrieval.spent.calls;
-        let (model_ms, prompt_tokens, completion_tokens) = spent_on(calls);
         Ok(RetrievalRow {
             ranked: ranked(&retrieval),
             latency_ms,
+            own_latency_ms,
             model_ms,
             context_tokens: engine.tokenizer.count(&retrieval.context),
             calls: calls.len(),
@@ -105,6 +117,7 @@ impl RetrievalRow {
             gold: gold.clone(),
             ranked: Vec::new(),
             latency_ms: 0.0,
+            own_latency_ms: 0.0,
             model_ms: 0,
             context_tokens: 0,
             calls: 0,
@@ -114,6 +127,11 @@ impl RetrievalRow {
             failed,
         }
     }
+}
+
+/// A time less that of models, which may have worked beside each other.
+fn without_models(latency_ms: f64, model_ms: u64) -> f64 {
+    (latency_ms - model_ms as f64).max(0.0)
 }
 
 /// The sources of the passages of a context, best first, each once.

@@ -176,6 +176,12 @@ pub(super) async fn info(
         reranker: named(models.reranker.as_ref().map(|model| model.name().to_owned()), "none"),
         concurrency: options.concurrency,
         timed: options.timed,
+        if left == tasks.len() && !done.is_empty() {
+            app.output.note(format_args!(
+                "{} holds results of another set, workspace or way of asking, which are not the same",
+                path.display()
+            ));
+        }
         release: options.release.clone(),
     })
 }

@@ -107,6 +107,31 @@ fn a_result_that_was_timed_otherwise_is_not_the_same() {
 }
 
 #[test]
+fn blanks_between_ranks_and_modes_are_no_fault() {
+    let graphloom = with_set();
+    let ran = graphloom.run(&[
+        "eval",
+        "retrieval",
+        "--data",
+        "docs-set",
+        "--k",
+        "2, 1",
+        "--modes",
+        "naive, ppr",
+        "--json",
+    ]);
+    let report: Value = serde_json::from_str(&ran.exits(0).stdout).expect("one JSON value on stdout");
+    assert_eq!(
+        (&report["ks"], report["arms"].as_array().map(Vec::len)),
+        (&serde_json::json!([1, 2]), Some(2))
+    );
+    graphloom
+        .run(&["eval", "retrieval", "--data", "docs-set", "--k", "2,x"])
+        .exits(2)
+        .says("invalid value 'x' for '--k");
+}
+
+#[test]
 fn runs_are_compared_question_by_question_and_arms_within_a_run_too() {
     let graphloom = with_set();
     let few = r#"few={"mode": "naive", "chunk_top_k": 1}"#;
@@ -114,6 +139,8 @@ fn runs_are_compared_question_by_question_and_arms_within_a_run_too() {
     let same = graphloom.run(&["eval", "compare", "run.json", "run.json"]).exits(0);
     assert!(same.stdout.contains("naive: 2 questions") && !same.stdout.contains(">"), "{}", same.stdout);
     let compared = graphloom.json(&["eval", "compare", "run.json", "run.json", "--arm", "naive=few"]);
+    let twice = ["eval", "compare", "run.json", "run.json", "--arm", "naive=few", "--arm", "naive=few"];
+    assert_eq!(graphloom.json(&twice), compared);
     let worse = compared["arms"][0]["worse"].as_array().expect("a list");
     assert_eq!(
         (worse.len(), &worse[0]["id"], compared["is_worse"].as_bool()),
@@ -190,8 +217,32 @@ fn questions_about_documents_that_are_there_need_no_corpus() {
         .says("set holds no corpus.jsonl")
         .says("help: write corpus.jsonl with lines such as");
     graphloom.ok(&["--workspace", "mine", "add", "docs"]);
-    let report = graphloom.json(&[&["--workspace", "mine"], asked.as_slice()].concat());
+    let mine = [&["--workspace", "mine"], asked.as_slice()].concat();
+    let report = graphloom.json(&mine);
     assert_eq!(report["groups"][0]["metrics"]["mrr"]["mean"], 1.0);
+
+    let with = |more: &[&str]| graphloom.run(&[mine.as_slice(), more].concat());
+    with(&["--prune"])
+        .exits(2)
+        .says("--prune removes what is no passage of the set, and set holds no corpus.jsonl")
+        .says("help: leave --prune out");
+    with(&["--resume", "--with-others", "--budget", "2M"])
+        .exits(0)
+        .says("1 of 1 question asked before")
+        .says("--with-others has no effect")
+        .says("--budget has no effect: set holds no corpus.jsonl to index");
+    // Arms may filter by metadata.
+    graphloom.ok(&["--workspace", "mine", "add", "docs", "--meta", "kind=note"]);
+    with(&["--resume"]).exits(0).says("0 of 1 question asked before");
+    graphloom.write(
+        "set/questions.jsonl",
+        r#"{"id": 1, "question": "Who discovered radium?", "gold": ["docs/radium.md", "docs/none.md"]}"#,
+    );
+    let ran = with(&[]).exits(0);
+    let ran = ran.says(
+        "question 1 needs passage docs/none.md, which is not in workspace mine: it counts as not found",
+    );
+    assert!(!ran.stderr.contains("passage docs/radium.md"), "{}", ran.stderr);
 }
 
 #[test]
@@ -204,6 +255,11 @@ fn what_is_wrong_with_a_set_or_an_arm_is_told_before_anything_is_stored() {
     check(&["--modes", "naive", "--arm", "naive={}"], "two arms have the name naive");
     check(&["--modes", "bypass"], "arm bypass: mode bypass searches nothing");
     graphloom.write("docs-set/questions.jsonl", "{\"id\": 1}\n");
-    retrieval(&graphloom, &[]).exits(1).says("docs-set/questions.jsonl:1: missing field `question`");
+    retrieval(&graphloom, &[]).exits(1).says("docs-set/questions.jsonl:1:9: missing field `question`");
+    graphloom.write("docs-set/questions.jsonl", QUESTIONS);
+    graphloom.write("folder/file", "");
+    check(&["--out", "folder"], "--out folder is a folder");
+    check(&["--html", "folder"], "--html folder is a folder");
+    check(&["--out", "run", "--html", "run"], "--out and --html both name run");
     assert!(!graphloom.path(".graphloom").exists());
 }

@@ -92,12 +92,14 @@ pub enum SetError {
         limit: u64,
     },
     /// A line is no row.
-    #[error("{}:{line}: {what}", path.display())]
+    #[error("{}:{line}{}: {what}", path.display(), column.map_or_else(String::new, |column| format!(":{column}")))]
     Row {
         /// The file.
         path: PathBuf,
         /// The line, from 1.
         line: usize,
+        /// Where in the line, from 1; `None` where the row as a whole is wrong.
+        column: Option<usize>,
         /// What is wrong.
         what: String,
     },
@@ -150,7 +152,9 @@ impl QuestionSet {
         Ok(Self {
             name: name.to_string_lossy().into_owned(),
             hash: hash(passages.as_deref().unwrap_or_default(), &questions),
-            remarks: remarks(passages.as_deref(), &questions),
+            remarks: passages
+                .as_deref()
+                .map_or_else(Vec::new, |passages| not_in_corpus(passages, &questions)),
             passages,
             questions,
         })
@@ -169,6 +173,23 @@ impl QuestionSet {
         })
     }
 
+    /// The sources that questions of a set without a corpus of its own need, each once.
+    pub fn needed_sources(&self) -> Vec<String> {
+        let gold = self.questions.iter().flat_map(|question| &question.gold);
+        let needed: BTreeSet<&String> = match self.passages {
+            Some(_) => BTreeSet::new(),
+            None => gold.collect(),
+        };
+        needed.into_iter().cloned().collect()
+    }
+
+    /// Remarks about the passages that questions need and a workspace does not hold.
+    ///
+    /// - `held`: those of [`needed_sources`](Self::needed_sources) that it holds.
+    pub fn not_held(&self, held: &BTreeSet<String>, workspace: &str) -> Vec<String> {
+        unknown_gold(&self.questions, |gold| held.contains(gold), &format!("workspace {workspace}"))
+    }
+
     /// Whether a source is a passage of the set; every source is where the set has no corpus of its own.
     pub fn holds(&self) -> impl Fn(&str) -> bool + use<> {
         let ids: Option<BTreeSet<String>> = self
@@ -181,7 +202,7 @@ impl QuestionSet {
 
 /// An id as people write it: a text or a number.
 #[derive(Deserialize)]
-#[serde(untagged)]
+#[serde(untagged, expecting = "an id is a text or a number")]
 enum Id {
     Text(String),
     Number(serde_json::Number),
@@ -199,8 +220,7 @@ impl Id {
 #[derive(Deserialize)]
 struct PassageRow {
     id: Id,
-    #[serde(default)]
-    title: String,
+    title: Option<String>,
     text: String,
 }
 
@@ -208,12 +228,10 @@ struct PassageRow {
 struct QuestionRow {
     id: Id,
     question: String,
-    #[serde(default)]
-    answers: Vec<String>,
-    #[serde(default, rename = "type")]
+    answers: Option<Vec<String>>,
+    #[serde(rename = "type")]
     kind: Option<String>,
-    #[serde(default)]
-    gold: Vec<Id>,
+    gold: Option<Vec<Id>>,
 }
 
 fn read_file(path: &Path) -> Result<Option<String>, SetError> {
@@ -238,13 +256,22 @@ fn rows<T: DeserializeOwned>(path: &Path, text: &str) -> Result<Vec<(usize, T)>,
     lines
         .map(|(at, line)| match serde_json::from_str(line) {
             Ok(row) => Ok((at + 1, row)),
-            Err(error) => Err(wrong(path, at + 1, error.to_string())),
+            Err(error) => Err(not_a_row(path, at + 1, &error)),
         })
         .collect()
 }
 
+/// The fault with the line of the file in place of that of the row, which is always the first.
+fn not_a_row(path: &Path, line: usize, error: &serde_json::Error) -> SetError {
+    let told = error.to_string();
+    let place = format!(" at line {} column {}", error.line(), error.column());
+    let what = told.strip_suffix(&place).unwrap_or(&told).to_owned();
+    let column = Some(error.column()).filter(|column| *column > 0);
+    SetError::Row { path: path.to_owned(), line, column, what }
+}
+
 fn wrong(path: &Path, line: usize, what: String) -> SetError {
-    SetError::Row { path: path.to_owned(), line, what }
+    SetError::Row { path: path.to_owned(), line, column: None, what }
 }
 
 fn passages(path: &Path, text: &str) -> Result<Vec<Passage>, SetError> {
@@ -258,7 +285,7 @@ fn passages(path: &Path, text: &str) -> Result<Vec<Passage>, SetError> {
         if !seen.insert(id.clone()) {
             return Err(wrong(path, line, format!("a passage before it has the id {id:?} too")));
         }
-        passages.push(Passage { id, title, text });
+        passages.push(Passage { id, title: title.unwrap_or_default(), text });
     }
     Ok(passages)
 }
@@ -275,13 +302,13 @@ fn questions(path: &Path, text: &str) -> Result<Vec<SetQuestion>, SetError> {
             return Err(wrong(path, line, format!("a question before it has the id {id:?} too")));
         }
         let mut gold: Vec<String> = Vec::new();
-        for id in row.gold.into_iter().map(Id::into_text) {
+        for id in row.gold.into_iter().flatten().map(Id::into_text) {
             if !gold.contains(&id) {
                 gold.push(id);
             }
         }
-        let kind = row.kind.unwrap_or_default();
-        questions.push(SetQuestion { id, text: row.question, answers: row.answers, kind, gold });
+        let (answers, kind) = (row.answers.unwrap_or_default(), row.kind.unwrap_or_default());
+        questions.push(SetQuestion { id, text: row.question, answers, kind, gold });
     }
     match questions.is_empty() {
         true => Err(SetError::NoQuestions { path: path.to_owned() }),
@@ -305,24 +332,26 @@ fn hash(passages: &[Passage], questions: &[SetQuestion]) -> ContentHash {
     ContentHash::of_parts(&parts.iter().map(String::as_str).collect::<Vec<_>>())
 }
 
-fn remarks(passages: Option<&[Passage]>, questions: &[SetQuestion]) -> Vec<String> {
-    let known: Option<BTreeSet<&str>> =
-        passages.map(|passages| passages.iter().map(|passage| passage.id.as_str()).collect());
+fn not_in_corpus(passages: &[Passage], questions: &[SetQuestion]) -> Vec<String> {
+    let known: BTreeSet<&str> = passages.iter().map(|passage| passage.id.as_str()).collect();
+    unknown_gold(questions, |gold| known.contains(gold), CORPUS_FILE)
+}
+
+/// A remark for each passage that a question needs and that `is_known` does not know; of many the first, and how many more.
+fn unknown_gold(questions: &[SetQuestion], is_known: impl Fn(&str) -> bool, place: &str) -> Vec<String> {
     let mut remarks = Vec::new();
     for question in questions {
-        for gold in &question.gold {
-            if known.as_ref().is_some_and(|known| !known.contains(gold.as_str())) {
-                remarks.push(format!(
-                    "question {} needs passage {gold}, which is not in {CORPUS_FILE}: it counts as not found",
-                    question.id
-                ));
-            }
+        for gold in question.gold.iter().filter(|gold| !is_known(gold)) {
+            remarks.push(format!(
+                "question {} needs passage {gold}, which is not in {place}: it counts as not found",
+                question.id
+            ));
         }
     }
     let more = remarks.len().saturating_sub(MOST_REMARKS);
     if more > 0 {
         remarks.truncate(MOST_REMARKS);
-        remarks.push(format!("and {more} more passages that are not in {CORPUS_FILE}"));
+        remarks.push(format!("and {more} more passages that are not in {place}"));
     }
     remarks
 }
@@ -371,11 +400,45 @@ mod tests {
                 asked,
                 "corpus.jsonl:2: a passage before it has the id \"a\" too",
             ),
-            ("{\"id\": \"a\"}", asked, "corpus.jsonl:1: missing field `text` at line 1 column 11"),
+            ("{\"id\": \"a\"}", asked, "corpus.jsonl:1:11: missing field `text`"),
+            (CORPUS, "\n{\"id\": 1,  2: 3}", "questions.jsonl:2:12: key must be a string"),
+            (
+                CORPUS,
+                "{\"id\": [], \"question\": \"Q?\"}",
+                "questions.jsonl:1:9: an id is a text or a number",
+            ),
         ] {
             assert_eq!(check_read(Some(corpus), questions).expect_err("refused"), expected);
         }
         assert_eq!(check_read(None, asked).expect_err("refused"), "DIR holds no corpus.jsonl");
+    }
+
+    #[test]
+    fn null_is_as_good_as_nothing_where_something_may_be_missing() {
+        let corpus = r#"{"id": "p1", "title": null, "text": "x"}"#;
+        let asked = r#"{"id": 1, "question": "Q?", "answers": null, "type": null, "gold": null}"#;
+        let set = check_read(Some(corpus), asked).expect("a set");
+        let without = check_read(Some(r#"{"id": "p1", "text": "x"}"#), r#"{"id": 1, "question": "Q?"}"#);
+        let without = without.expect("a set");
+        assert_eq!((set.passages, set.questions), (without.passages, without.questions));
+    }
+
+    #[test]
+    fn what_a_workspace_does_not_hold_is_remarked_where_the_set_has_no_corpus() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let lines: Vec<String> =
+            (0..30).map(|at| format!(r#"{{"id": {at}, "question": "Q?", "gold": ["d{at}"]}}"#)).collect();
+        std::fs::write(folder.path().join(QUESTIONS_FILE), lines.join("\n")).expect("written");
+        let set = QuestionSet::read(folder.path(), false).expect("a set");
+        assert!(set.remarks.is_empty() && set.needed_sources().len() == 30);
+        let remarks = set.not_held(&BTreeSet::from(["d0".to_owned()]), "mine");
+        assert_eq!(
+            remarks[0],
+            "question 1 needs passage d1, which is not in workspace mine: it counts as not found"
+        );
+        assert_eq!(remarks[20], "and 9 more passages that are not in workspace mine");
+        let with_corpus = check_read(Some(CORPUS), &lines.join("\n")).expect("a set");
+        assert!(with_corpus.needed_sources().is_empty());
     }
 
     #[test]

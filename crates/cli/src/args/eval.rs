@@ -1,8 +1,11 @@
 //! The command line of evaluations.
 
+use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 
-use clap::{Args, Subcommand};
+use clap::builder::{EnumValueParser, PossibleValue, RangedU64ValueParser, TypedValueParser};
+use clap::error::Error;
+use clap::{Arg, Args, Subcommand};
 use graphloom_engine::money::Limit;
 
 use super::{Command, Global, ModeArg, key_value, limit};
@@ -29,14 +32,15 @@ pub(crate) struct AskedArgs {
     #[arg(long, value_name = "DIR")]
     pub(crate) data: PathBuf,
     /// Modes to ask in, separated by commas [default: auto, where no --arm is given]
-    #[arg(long, alias = "mode", value_enum, value_delimiter = ',', value_name = "MODES")]
+    #[arg(long, alias = "mode", value_delimiter = ',', value_name = "MODES",
+        value_parser = Trimmed(EnumValueParser::<ModeArg>::new()))]
     pub(crate) modes: Vec<ModeArg>,
     /// Another way of asking under a name of its own, with the fields of `ask --question-json`, such as
     /// --arm 'wide={"mode": "mix", "top_k": 80}'; repeatable
     #[arg(long, value_name = "NAME=JSON", value_parser = key_value)]
     pub(crate) arm: Vec<(String, String)>,
     /// Ask only the first N questions
-    #[arg(long, value_name = "N", value_parser = clap::builder::RangedU64ValueParser::<usize>::new().range(1..))]
+    #[arg(long, value_name = "N", value_parser = RangedU64ValueParser::<usize>::new().range(1..))]
     pub(crate) limit: Option<usize>,
     /// Write the report as JSON, for `eval compare` and `eval pairwise`; results are kept beside it as they come
     #[arg(long, value_name = "FILE")]
@@ -46,7 +50,7 @@ pub(crate) struct AskedArgs {
     pub(crate) resume: bool,
     /// Questions asked at once; with more than one they disturb each other's latency
     #[arg(long, value_name = "N", default_value_t = 1,
-        value_parser = clap::builder::RangedU64ValueParser::<usize>::new().range(1..=64))]
+        value_parser = RangedU64ValueParser::<usize>::new().range(1..=64))]
     pub(crate) concurrency: usize,
     #[command(flatten)]
     pub(crate) indexing: SetIndexing,
@@ -60,14 +64,14 @@ pub(crate) struct RetrievalArgs {
     pub(crate) asked: AskedArgs,
     /// Ranks at which recall, all-gold and nDCG are taken
     #[arg(long, value_name = "K", value_delimiter = ',', default_values_t = [2, 5, 10, 20],
-        value_parser = clap::builder::RangedU64ValueParser::<usize>::new().range(1..=1000))]
+        value_parser = Trimmed(RangedU64ValueParser::<usize>::new().range(1..=1000)))]
     pub(crate) k: Vec<usize>,
     /// Write the report as a page with plots
     #[arg(long, value_name = "FILE")]
     pub(crate) html: Option<PathBuf>,
     /// Ask each question N times again, with what models said remembered, and take the median as its latency
     #[arg(long, value_name = "N", default_value_t = 0,
-        value_parser = clap::builder::RangedU64ValueParser::<usize>::new().range(..=100))]
+        value_parser = RangedU64ValueParser::<usize>::new().range(..=100))]
     pub(crate) timed: usize,
 }
 
@@ -120,7 +124,7 @@ pub(crate) struct PairwiseArgs {
     #[arg(long, value_name = "FIRST=SECOND", value_parser = key_value)]
     pub(crate) arm: Option<(String, String)>,
     /// Compare only the first N questions
-    #[arg(long, value_name = "N", value_parser = clap::builder::RangedU64ValueParser::<usize>::new().range(1..))]
+    #[arg(long, value_name = "N", value_parser = RangedU64ValueParser::<usize>::new().range(1..))]
     pub(crate) limit: Option<usize>,
     /// Write the verdicts with the judge's reasons as JSON
     #[arg(long, value_name = "FILE")]
@@ -159,6 +163,28 @@ pub(crate) struct CompareArgs {
     /// Questions listed of each arm and direction; --json gives all
     #[arg(long, value_name = "N", default_value_t = 10)]
     pub(crate) most: usize,
+}
+
+/// Reads a value of a list without the blanks around it: `2, 5` is `2,5`.
+#[derive(Clone)]
+struct Trimmed<P>(P);
+
+impl<P: TypedValueParser> TypedValueParser for Trimmed<P> {
+    type Value = P::Value;
+
+    fn parse_ref(
+        &self,
+        command: &clap::Command,
+        arg: Option<&Arg>,
+        value: &OsStr,
+    ) -> Result<P::Value, Error> {
+        let trimmed = value.to_str().map_or(value, |text| OsStr::new(text.trim()));
+        self.0.parse_ref(command, arg, trimmed)
+    }
+
+    fn possible_values(&self) -> Option<Box<dyn Iterator<Item = PossibleValue> + '_>> {
+        self.0.possible_values()
+    }
 }
 
 /// The flag that a workspace is said to come from which is named after a set.

@@ -6,7 +6,7 @@ use graphloom_eval::asking::{self, AskOptions};
 use graphloom_eval::stats::Estimate;
 
 use super::asked::{self, Ready};
-use super::{columns, write_json};
+use super::{can_write, columns, write_json};
 use crate::args::AnswersArgs;
 use crate::commands::App;
 use crate::fault::{Exit, Fault};
@@ -32,6 +32,7 @@ pub(crate) async fn run(app: &App, args: &AnswersArgs) -> anyhow::Result<Exit> {
     let options: AskOptions = asked::options(&args.asked);
     let set = asked::read_set(app, &args.asked)?;
     let questions = answering::asked(&set, &options);
+    can_write(&[("--out", args.asked.out.as_deref()), ("--ragchecker", args.ragchecker.as_deref())])?;
     let ready = match asked::prepare(app, &args.asked, &set, Asks::Answer).await? {
         Ok(ready) => ready,
         Err(exit) => return Ok(exit),

@@ -3,13 +3,14 @@
 use std::collections::BTreeSet;
 use std::path::PathBuf;
 
+use graphloom_core::Visibility;
 use graphloom_engine::Engine;
 use graphloom_engine::query::Mode;
 use graphloom_eval::arm::{Arm, ArmError};
 use graphloom_eval::asking::{self, AskOptions, Row, Task};
 use graphloom_eval::journal::{Journal, Kept};
 use graphloom_eval::report::RunInfo;
-use graphloom_eval::set::QuestionSet;
+use graphloom_eval::set::{CORPUS_FILE, QuestionSet};
 
 use super::journal_beside;
 use super::passages::{self, Indexed};
@@ -21,6 +22,9 @@ use crate::interrupt::Interrupt;
 use crate::output::meter::Meter;
 use crate::output::render::{count, one_line, plain};
 use crate::wire::{self, Asks};
+
+/// Sources looked up together.
+const SOURCES_AT_ONCE: usize = 500;
 
 /// Most arms of one run.
 const MAX_ARMS: usize = 100;
@@ -98,7 +102,10 @@ pub(super) async fn prepare(
 ) -> anyhow::Result<Result<Ready, Exit>> {
     let interrupt = Interrupt::listen()?;
     let is_partial = match &set.passages {
-        None => false,
+        None => {
+            nothing_to_index(app, args)?;
+            false
+        }
         Some(_) => match passages::index(app, set, &args.indexing, &interrupt).await? {
             Indexed::Whole => false,
             Indexed::Partly => true,
@@ -107,7 +114,44 @@ pub(super) async fn prepare(
     };
     let mut engine = wire::query_engine(app, asks).await?;
     engine.models.reranker = wire::reranker(app)?;
+    if set.passages.is_none() {
+        warn_of_missing(app, set, &engine).await?;
+    }
     Ok(Ok(Ready { engine, is_partial, interrupt }))
+}
+
+/// Refuses, or says, what would do nothing because the set has no passages of its own.
+fn nothing_to_index(app: &App, args: &AskedArgs) -> anyhow::Result<()> {
+    let folder = args.data.display();
+    if args.indexing.prune {
+        let fault = Fault::usage(format!(
+            "--prune removes what is no passage of the set, and {folder} holds no {CORPUS_FILE}"
+        ));
+        return Err(fault.help("leave --prune out; `graphloom rm` removes documents").into());
+    }
+    for (is_set, option) in
+        [(args.indexing.with_others, "--with-others"), (args.indexing.budget.is_some(), "--budget")]
+    {
+        if is_set {
+            app.output.note(format_args!("{option} has no effect: {folder} holds no {CORPUS_FILE} to index"));
+        }
+    }
+    Ok(())
+}
+
+/// Says which documents the questions need that the workspace does not hold.
+async fn warn_of_missing(app: &App, set: &QuestionSet, engine: &Engine) -> anyhow::Result<()> {
+    let snapshot = engine.store.snapshot().await?;
+    let mut held = BTreeSet::new();
+    for sources in set.needed_sources().chunks(SOURCES_AT_ONCE) {
+        let documents = snapshot.documents_of_sources(sources).await?;
+        let live = documents.into_iter().flatten().filter(|document| document.visibility == Visibility::Live);
+        held.extend(live.map(|document| document.source));
+    }
+    for remark in set.not_held(&held, &app.config.workspace.to_string()) {
+        app.output.warn(format_args!("warning: {}", one_line(&remark, 300)));
+    }
+    Ok(())
 }
 
 /// The rows of all tasks, asked now or before, each kept as it comes; `None` where Ctrl-C came between.
@@ -132,6 +176,12 @@ pub(super) async fn ask_all<R: Row>(
     if args.resume {
         let all = count(tasks.len() as u64, "question");
         app.output.note(format_args!("{} of {all} asked before", tasks.len() - left));
+        if left == tasks.len() && !done.is_empty() {
+            app.output.note(format_args!(
+                "{} holds results of another set, workspace or way of asking, which are not the same",
+                path.display()
+            ));
+        }
     }
     let mut meter = Meter::new(app.output, "asking", left);
     let mut on_row = |task: &Task<'_>, row: &R| {
@@ -176,12 +226,6 @@ pub(super) async fn info(
         reranker: named(models.reranker.as_ref().map(|model| model.name().to_owned()), "none"),
         concurrency: options.concurrency,
         timed: options.timed,
-        if left == tasks.len() && !done.is_empty() {
-            app.output.note(format_args!(
-                "{} holds results of another set, workspace or way of asking, which are not the same",
-                path.display()
-            ));
-        }
         release: options.release.clone(),
     })
 }

@@ -9,7 +9,7 @@ mod passages;
 mod ragchecker;
 mod retrieval;
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use anyhow::Context;
 use graphloom_eval::set::MAX_FILE_BYTES;
@@ -35,14 +35,41 @@ pub(crate) async fn run(app: &App, command: &EvalCommand) -> anyhow::Result<Exit
 /// Writes a file in one step, so that a reader never sees half of it.
 fn write_whole(path: &Path, content: &[u8]) -> anyhow::Result<()> {
     let writing = || format!("writing {}", path.display());
+    let part = part_beside(path).with_context(writing)?;
+    std::fs::write(&part, content).with_context(writing)?;
+    std::fs::rename(&part, path).with_context(writing)
+}
+
+/// The file that is written before it is renamed to `path`, in a folder that is made where it is missing.
+fn part_beside(path: &Path) -> std::io::Result<PathBuf> {
     if let Some(folder) = path.parent().filter(|folder| !folder.as_os_str().is_empty()) {
-        std::fs::create_dir_all(folder).with_context(writing)?;
+        std::fs::create_dir_all(folder)?;
     }
     let mut name = path.file_name().unwrap_or_default().to_owned();
     name.push(".part");
-    let part = path.with_file_name(name);
-    std::fs::write(&part, content).with_context(writing)?;
-    std::fs::rename(&part, path).with_context(writing)
+    Ok(path.with_file_name(name))
+}
+
+/// Whether the files that these options name can be written, so that a run does not end in vain.
+fn can_write(outputs: &[(&str, Option<&Path>)]) -> anyhow::Result<()> {
+    let named: Vec<(&str, &Path)> =
+        outputs.iter().filter_map(|(option, path)| Some((*option, (*path)?))).collect();
+    for (at, (option, path)) in named.iter().enumerate() {
+        if path.is_dir() || path.file_name().is_none() {
+            let fault = Fault::usage(format!("{option} {} is a folder", path.display()));
+            return Err(fault.help("name a file, which is made or replaced").into());
+        }
+        if let Some((other, _)) = named[..at].iter().find(|(_, earlier)| earlier == path) {
+            let fault = Fault::usage(format!("{other} and {option} both name {}", path.display()));
+            return Err(fault.help("name two files").into());
+        }
+        let tried = part_beside(path).and_then(|part| {
+            std::fs::write(&part, "")?;
+            std::fs::remove_file(&part)
+        });
+        tried.with_context(|| format!("writing {}", path.display()))?;
+    }
+    Ok(())
 }
 
 /// Writes a value as JSON for people to read too.
@@ -63,9 +90,13 @@ fn journal_beside(path: &Path) -> std::path::PathBuf {
 ///
 /// - `what`: what it should be, and `remedy` how to get one.
 fn read_json<T: DeserializeOwned>(path: &Path, what: &str, remedy: &str) -> anyhow::Result<T> {
+    serde_json::from_slice(&read_bytes(path)?).map_err(|error| not_a(path, what, &error.to_string(), remedy))
+}
+
+/// A file of a bounded size.
+fn read_bytes(path: &Path) -> anyhow::Result<Vec<u8>> {
     let most = usize::try_from(MAX_FILE_BYTES).unwrap_or(usize::MAX);
-    let bytes = files::read(path, most).with_context(|| format!("reading {}", path.display()))?;
-    serde_json::from_slice(&bytes).map_err(|error| not_a(path, what, &error.to_string(), remedy))
+    files::read(path, most).with_context(|| format!("reading {}", path.display()))
 }
 
 /// A file is something else than it should be.
@@ -108,5 +139,23 @@ mod tests {
         write_json(&path, &[2]).expect("written");
         assert_eq!(std::fs::read_to_string(&path).expect("there"), "[\n  2\n]\n");
         assert_eq!(std::fs::read_dir(folder.path().join("deep")).expect("there").count(), 1);
+    }
+
+    #[test]
+    fn what_cannot_be_written_is_known_before_and_what_is_there_stays() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let (file, page) = (folder.path().join("run.json"), folder.path().join("new/run.html"));
+        std::fs::write(&file, "before").expect("written");
+        can_write(&[("--out", Some(&file)), ("--html", Some(&page)), ("--ragchecker", None)]).expect("both");
+        assert_eq!(std::fs::read_to_string(&file).expect("there"), "before");
+        assert_eq!(std::fs::read_dir(folder.path().join("new")).expect("there").count(), 0);
+        let refused =
+            |outputs: &[(&str, Option<&Path>)]| can_write(outputs).expect_err("refused").to_string();
+        assert!(refused(&[("--html", Some(folder.path()))]).ends_with("is a folder"));
+        assert!(refused(&[("--out", Some(Path::new("")))]).ends_with("is a folder"));
+        assert!(
+            refused(&[("--out", Some(&file)), ("--html", Some(&file))]).starts_with("--out and --html both")
+        );
+        assert!(refused(&[("--out", Some(&file.join("run.json")))]).starts_with("writing "));
     }
 }

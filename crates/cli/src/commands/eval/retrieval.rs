@@ -9,7 +9,7 @@ use graphloom_eval::retrieval::{self, RetrievalRow};
 use graphloom_eval::{html, stats};
 
 use super::asked::{self, Ready};
-use super::{columns, write_json, write_whole};
+use super::{can_write, columns, write_json, write_whole};
 use crate::args::RetrievalArgs;
 use crate::commands::App;
 use crate::fault::{Exit, Fault};
@@ -41,6 +41,7 @@ pub(crate) async fn run(app: &App, args: &RetrievalArgs) -> anyhow::Result<Exit>
     if without > 0 {
         app.output.note(format_args!("{} without gold passages left out", count(without as u64, "question")));
     }
+    can_write(&[("--out", args.asked.out.as_deref()), ("--html", args.html.as_deref())])?;
     let ready = match asked::prepare(app, &args.asked, &set, Asks::Keywords).await? {
         Ok(ready) => ready,
         Err(exit) => return Ok(exit),

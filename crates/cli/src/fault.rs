@@ -8,6 +8,7 @@ use graphloom_engine::edit::EditError;
 use graphloom_engine::index::ReadyGraphError;
 use graphloom_engine::query::QueryError;
 use graphloom_eval::journal::JournalError;
+use graphloom_eval::judge::JudgeError;
 use graphloom_eval::set::SetError;
 use graphloom_providers::models::ModelStoreError;
 use graphloom_server::{AccessError, McpError, ServeError};
@@ -127,6 +128,9 @@ pub(crate) fn remedy(error: &anyhow::Error) -> Option<String> {
         }
         if let Some(set) = cause.downcast_ref::<SetError>() {
             return set.remedy();
+        }
+        if let Some(judge) = cause.downcast_ref::<JudgeError>() {
+            return judge.remedy().map(str::to_owned);
         }
         if let Some(journal) = cause.downcast_ref::<JournalError>() {
             return journal.remedy().map(str::to_owned);

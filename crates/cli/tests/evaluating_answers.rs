@@ -132,9 +132,6 @@ fn what_is_not_judged_needs_a_judge_and_is_judged_once() {
         (&json!(100.0), &json!(50.0))
     );
     graphloom.run(&with_judge).exits(0).says("0 calls").says("4 remembered");
-    model.answer_with("I would rather not.");
-    fs::remove_file(graphloom.path("judged.json.rows.jsonl")).expect("there");
-    graphloom.run(&with_judge).exits(3).says("gave no readable verdict").says("1 answer could not be judged");
     graphloom.write("broken.json", r#"{"results": [{"query_id": 1}]}"#);
     graphloom
         .run(&["eval", "ragchecker", "broken.json"])
@@ -166,6 +163,48 @@ fn two_runs_are_compared_in_both_orders() {
         .run(&[with_judge.as_slice(), &["--arm", "naive=mix"]].concat())
         .exits(2)
         .says("other.json has no arm mix");
+}
+
+#[test]
+fn where_nothing_could_be_judged_there_are_no_figures_and_the_next_run_asks_again() {
+    let model = ScriptedModel::start();
+    let graphloom = with_set(&model);
+    answers(&graphloom, &model, "Marie Curie", "one.json");
+    answers(&graphloom, &model, "Somebody", "other.json");
+    let mut file = labelled();
+    for key in ["response_claims", "answer2response", "retrieved2response"] {
+        file["results"][0].as_object_mut().expect("an object").remove(key);
+    }
+    graphloom.write("answers.json", file.to_string());
+    let judge = ["--set", "judge_llm=openai:scripted", "eval"];
+    let pairwise =
+        [judge.as_slice(), &["pairwise", "one.json", "other.json", "--out", "verdicts.json"]].concat();
+    let ragchecker = [judge.as_slice(), &["ragchecker", "answers.json", "--out", "judged.json"]].concat();
+    model.answer_with("I would rather not.");
+    for (command, says) in [
+        (&pairwise, "nothing could be judged: 3 pairs failed"),
+        (&ragchecker, "nothing could be judged: 1 answer failed"),
+    ] {
+        let ran = graphloom.run(command).exits(1).says(says).says("gave no readable verdict");
+        let ran =
+            ran.says("help: the same command asks again; where that does not help, choose another judge_llm");
+        assert_eq!(ran.stdout, "");
+    }
+    assert!(!graphloom.path("verdicts.json").exists() && !graphloom.path("judged.json").exists());
+    let tie = r#"{"Reason": "even", "Winner": "Tie"}"#;
+    model.answer_with(&format!(
+        r#"{{"Comprehensiveness": {tie}, "Diversity": {tie}, "Empowerment": {tie}, "Overall Winner": {tie}}}"#
+    ));
+    model.refuse(Some("Who likes radium?"));
+    graphloom
+        .run(&pairwise)
+        .exits(3)
+        .says("4 calls")
+        .says("1 pair could not be judged and left out; the same command tries again");
+    model.refuse(None);
+    graphloom.run(&pairwise).exits(0).says("2 calls").says("4 remembered");
+    model.answer_with(r#"["Entailment"]"#);
+    graphloom.run(&ragchecker).exits(0).says("4 calls").says("0 remembered");
 }
 
 #[test]
@@ -202,4 +241,49 @@ fn answers_are_asked_anew_where_models_are_asked_in_other_words() {
     }
     again(&["--set", "prompts_dir=decompose"]).says("3 of 3 questions asked before");
     again(&["--set", "language=French"]).says("0 of 3 questions asked before");
+}
+
+#[test]
+fn what_is_wrong_with_a_file_of_answers_is_told_with_the_id_of_the_answer() {
+    let graphloom = Graphloom::new();
+    let check = |change: &dyn Fn(&mut Value), code: i32, says: &str| {
+        let mut file = labelled();
+        change(&mut file["results"][0]);
+        graphloom.write("labels.json", file.to_string());
+        graphloom.run(&["eval", "ragchecker", "labels.json"]).exits(code).says(says)
+    };
+    check(
+        &|answer| answer["answer2response"][1] = json!("Maybe"),
+        2,
+        "labels.json is no file of answers in RAGChecker's layout: answer 1: answer2response: \"Maybe\" is no label; they \
+         are Entailment, Neutral, Contradiction, Abstain",
+    )
+    .says("help: correct the label, or remove that member of the answer");
+    check(&|answer| answer["query"] = json!(7), 2, "answer 1: invalid type");
+    check(
+        &|answer| answer["answer2response"] = json!([]),
+        1,
+        "labels.json: answer 1: answer2response has 0 labels where 3 belong",
+    );
+    check(&|answer| answer["response"] = json!(""), 0, "warning: answer 1: response is empty and has claims");
+}
+
+#[test]
+fn a_folder_is_refused_as_a_file_before_anything_is_asked() {
+    let model = ScriptedModel::start();
+    let graphloom = with_set(&model);
+    graphloom.write("folder/file", "");
+    for option in ["--out", "--ragchecker"] {
+        graphloom
+            .run(&[ANSWERS.as_slice(), &[option, "folder"]].concat())
+            .exits(2)
+            .says(&format!("{option} folder is a folder"))
+            .says("help: name a file");
+    }
+    graphloom.write("labels.json", labelled().to_string());
+    graphloom
+        .run(&["eval", "ragchecker", "labels.json", "--out", "folder"])
+        .exits(2)
+        .says("--out folder is a folder");
+    assert!(!graphloom.path(".graphloom").exists());
 }

@@ -106,12 +106,13 @@ async fn check_passages(
     Ok(rows)
 }
 
+/// The label that a judge gives; it has to decide.
 fn label_of(said: &str) -> Result<Label, String> {
-    match said.trim().to_lowercase().as_str() {
-        "entailment" => Ok(Label::Entailment),
-        "neutral" => Ok(Label::Neutral),
-        "contradiction" => Ok(Label::Contradiction),
-        _ => Err(format!("{said:?} is no label; they are Entailment, Neutral and Contradiction")),
+    match said.parse() {
+        Ok(label @ (Label::Entailment | Label::Neutral | Label::Contradiction)) => Ok(label),
+        Ok(Label::Abstain) | Err(_) => {
+            Err(format!("{said:?} is no label; they are Entailment, Neutral and Contradiction"))
+        }
     }
 }
 

@@ -1,7 +1,7 @@
 //! A model that judges: asked with our prompts, read strictly, remembered so that no verdict is paid for twice.
 
 use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use graphloom_core::{ChatMessage, ChatRequest, ChatRole, ContentHash, LanguageModel, ModelError, complete};
 use graphloom_engine::prompt::{Prompt, Prompts};
@@ -68,6 +68,18 @@ pub enum JudgeError {
     Keep(#[from] JournalError),
 }
 
+impl JudgeError {
+    /// What the user can do about it, where its cause does not know better.
+    pub fn remedy(&self) -> Option<&'static str> {
+        match self {
+            Self::Unreadable { .. } => {
+                Some("the same command asks again; where that does not help, choose another judge_llm")
+            }
+            Self::Model(_) | Self::Keep(_) => None,
+        }
+    }
+}
+
 impl Judge {
     /// - `journal`, `kept`: where its answers are kept, and those that are there.
     pub fn new(
@@ -87,10 +99,11 @@ impl Judge {
 
     /// What judging cost so far.
     pub fn spent(&self) -> JudgeSpent {
-        self.memory.lock().unwrap_or_else(PoisonError::into_inner).spent
+        self.memory().spent
     }
 
-    /// Asks with a prompt and reads the verdict; where it cannot be read, asks once more and says why.
+    /// Asks with a prompt and reads the verdict; where it cannot be read, asks once more and says why. Only an answer that
+    /// could be read is kept, so that a later run asks again about the others.
     ///
     /// - `read`: the verdict in an answer, or what is wrong with it, for the judge.
     pub(crate) async fn ask<T>(
@@ -100,11 +113,20 @@ impl Judge {
         read: impl Fn(&str) -> Result<T, String> + Send + Sync,
     ) -> Result<T, JudgeError> {
         let mut messages = self.prompts.messages(prompt, variables);
+        let key = self.key(&messages);
+        if let Some(verdict) = self.remembered(&key).and_then(|said| read(&said).ok()) {
+            self.memory().spent.remembered += 1;
+            return Ok(verdict);
+        }
         let mut attempt = 1;
         loop {
             let said = self.said(&messages).await?;
             match read(&said) {
-                Ok(verdict) => return Ok(verdict),
+                // Under the first question, whichever attempt it took, so that it is found without asking.
+                Ok(verdict) => {
+                    self.keep(key, said)?;
+                    return Ok(verdict);
+                }
                 Err(what) if attempt == MAX_ATTEMPTS => {
                     let judge = self.name().to_owned();
                     return Err(JudgeError::Unreadable {
@@ -125,29 +147,39 @@ impl Judge {
         }
     }
 
-    async fn said(&self, messages: &[ChatMessage]) -> Result<String, JudgeError> {
+    /// The key of asking the judge this.
+    fn key(&self, messages: &[ChatMessage]) -> ContentHash {
         let mut parts = vec![self.name().to_owned()];
         for message in messages {
             parts.push(format!("{:?}", message.role));
             parts.push(message.content.clone());
         }
-        let key = ContentHash::of_parts(&parts.iter().map(String::as_str).collect::<Vec<_>>());
-        {
-            let mut memory = self.memory.lock().unwrap_or_else(PoisonError::into_inner);
-            if let Some(said) = memory.said.get(&key).cloned() {
-                memory.spent.remembered += 1;
-                return Ok(said);
-            }
-        }
+        ContentHash::of_parts(&parts.iter().map(String::as_str).collect::<Vec<_>>())
+    }
+
+    fn memory(&self) -> MutexGuard<'_, Memory> {
+        self.memory.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn remembered(&self, key: &ContentHash) -> Option<String> {
+        self.memory().said.get(key).cloned()
+    }
+
+    fn keep(&self, key: ContentHash, said: String) -> Result<(), JournalError> {
+        let mut memory = self.memory();
+        memory.journal.append(&key, &said)?;
+        memory.said.insert(key, said);
+        Ok(())
+    }
+
+    async fn said(&self, messages: &[ChatMessage]) -> Result<String, ModelError> {
         let request = ChatRequest { messages: messages.to_vec(), ..ChatRequest::default() };
         let (said, completion) = complete(self.model.as_ref(), request).await?;
-        let mut memory = self.memory.lock().unwrap_or_else(PoisonError::into_inner);
-        memory.spent.calls += 1;
-        memory.spent.prompt_tokens += completion.usage.prompt_tokens;
-        memory.spent.cached_prompt_tokens += completion.usage.cached_prompt_tokens;
-        memory.spent.completion_tokens += completion.usage.completion_tokens;
-        memory.journal.append(&key, &said)?;
-        memory.said.insert(key, said.clone());
+        let spent = &mut self.memory().spent;
+        spent.calls += 1;
+        spent.prompt_tokens += completion.usage.prompt_tokens;
+        spent.cached_prompt_tokens += completion.usage.cached_prompt_tokens;
+        spent.completion_tokens += completion.usage.completion_tokens;
         Ok(said)
     }
 }
@@ -240,7 +272,30 @@ pub(crate) mod tests {
         drop(first);
         let second = judge(Script::of(&[]), folder.path());
         assert_eq!(numbers(&second).expect("a verdict"), [1, 2]);
-        assert_eq!(second.spent(), JudgeSpent { remembered: 2, ..JudgeSpent::default() });
+        assert_eq!(second.spent(), JudgeSpent { remembered: 1, ..JudgeSpent::default() });
+    }
+
+    #[test]
+    fn what_could_not_be_read_is_asked_again_by_the_next_run() {
+        let folder = tempfile::tempdir().expect("a folder");
+        numbers(&judge(Script::of(&["?", "no"]), folder.path())).expect_err("unreadable");
+        let again = judge(Script::of(&["[3]"]), folder.path());
+        assert_eq!(numbers(&again).expect("a verdict"), [3]);
+        assert_eq!((again.spent().calls, again.spent().remembered), (1, 0));
+    }
+
+    #[test]
+    fn what_is_kept_and_cannot_be_read_any_more_is_asked_again() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let first = judge(Script::of(&[]), folder.path());
+        let key = first.key(&first.prompts.messages(JUDGE_CLAIMS, &[("question", "Q?"), ("text", "T.")]));
+        first.keep(key, "of another release".to_owned()).expect("kept");
+        drop(first);
+        let again = judge(Script::of(&["[3]"]), folder.path());
+        assert_eq!(numbers(&again).expect("a verdict"), [3]);
+        drop(again);
+        let last = judge(Script::of(&[]), folder.path());
+        assert_eq!((numbers(&last).expect("a verdict"), last.spent().remembered), (vec![3], 1));
     }
 
     #[test]

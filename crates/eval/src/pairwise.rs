@@ -3,10 +3,12 @@
 //! Source: the criteria are those of LightRAG's evaluation (Guo et al., EMNLP 2025). Judges prefer whoever stands first, or last,
 //! so each pair is judged in both orders, and where the verdicts disagree it is a tie.
 
+use std::collections::BTreeMap;
 use std::fmt;
 
 use graphloom_engine::prompt::JUDGE_PAIRWISE;
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 
 use crate::judge::{Judge, JudgeError, JudgeSpent, json_in};
 use crate::stats::{self, Estimate};
@@ -234,19 +236,46 @@ impl CriterionSummary {
     }
 }
 
+/// What a judge said by each criterion, in order. Keys are read in any case, and those of LightRAG's own prompt too, for
+/// an own version of ours may ask in its form.
 #[derive(Deserialize)]
-struct Said {
-    comprehensiveness: SaidOne,
-    diversity: SaidOne,
-    empowerment: SaidOne,
-    overall: SaidOne,
-}
+#[serde(try_from = "BTreeMap<String, Value>")]
+struct Said([SaidOne; 4]);
 
-#[derive(Deserialize)]
 struct SaidOne {
-    #[serde(default)]
     reason: String,
     winner: String,
+}
+
+impl TryFrom<BTreeMap<String, Value>> for Said {
+    type Error = String;
+
+    fn try_from(said: BTreeMap<String, Value>) -> Result<Self, String> {
+        let one = |criterion: Criterion| {
+            let name = criterion.to_string();
+            let names = match criterion {
+                Criterion::Overall => vec![name.as_str(), "overall winner", "overall_winner"],
+                Criterion::Comprehensiveness | Criterion::Diversity | Criterion::Empowerment => {
+                    vec![name.as_str()]
+                }
+            };
+            let said = member(said.iter(), &names).ok_or_else(|| format!("there is no {name}"))?;
+            let said = said.as_object().ok_or_else(|| format!("{name} is no JSON object"))?;
+            let text = |names: &[&str]| member(said.iter(), names).and_then(Value::as_str).map(str::to_owned);
+            let winner = text(&["winner"]).ok_or_else(|| format!("{name} names no winner"))?;
+            Ok::<_, String>(SaidOne { reason: text(&["reason", "explanation"]).unwrap_or_default(), winner })
+        };
+        let [comprehensiveness, diversity, empowerment, overall] = Criterion::ALL.map(one);
+        Ok(Self([comprehensiveness?, diversity?, empowerment?, overall?]))
+    }
+}
+
+/// The member of an object that has one of these names in any case.
+fn member<'a>(
+    mut members: impl Iterator<Item = (&'a String, &'a Value)>,
+    names: &[&str],
+) -> Option<&'a Value> {
+    members.find(|(key, _)| names.contains(&key.trim().to_lowercase().as_str())).map(|(_, value)| value)
 }
 
 /// The verdicts by all criteria, with reasons, where `first` stands first.
@@ -257,7 +286,7 @@ async fn one_order(
     second: &str,
 ) -> Result<[(Winner, String); 4], JudgeError> {
     let read = |said: &str| {
-        let Said { comprehensiveness, diversity, empowerment, overall } = json_in(said, '{')?;
+        let Said([comprehensiveness, diversity, empowerment, overall]) = json_in(said, '{')?;
         let read = |said: SaidOne| Ok::<_, String>((winner_of(&said.winner)?, said.reason));
         Ok([read(comprehensiveness)?, read(diversity)?, read(empowerment)?, read(overall)?])
     };
@@ -337,6 +366,30 @@ mod tests {
                 (summary.ties, summary.first_wins, summary.for_answer_1, summary.p),
                 (10, 0, 1.0, 1.0)
             );
+        }
+    }
+
+    #[test]
+    fn verdicts_are_read_with_keys_in_any_case_and_with_those_of_lightrag() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let said = r#"{"Comprehensiveness": {"Winner": "Answer 1", "Explanation": "more"}, "Diversity": {"Winner": "Answer 1"},
+            "EMPOWERMENT": {"winner": "answer 1"}, "Overall Winner": {"Winner": "Tie", "Explanation": "even"}}"#;
+        let judge = judge(Script::of(&[said, said]), folder.path());
+        let row = wait(judge_pair(&judge, &pair("q1"))).expect("judged");
+        let orders: Vec<_> = row.verdicts.iter().map(|verdict| (verdict.in_order, verdict.swapped)).collect();
+        let first = (Winner::First, Winner::Second);
+        assert_eq!(orders, [first, first, first, (Winner::Tie, Winner::Tie)]);
+        assert_eq!(row.verdicts[0].reasons, ["more", "more"]);
+    }
+
+    #[test]
+    fn what_is_missing_in_a_verdict_is_named() {
+        for (said, expected) in [
+            (r#"{"diversity": {"winner": "Tie"}}"#, "there is no comprehensiveness"),
+            (r#"{"comprehensiveness": "Tie"}"#, "comprehensiveness is no JSON object"),
+            (r#"{"comprehensiveness": {"reason": "x"}}"#, "comprehensiveness names no winner"),
+        ] {
+            assert_eq!(json_in::<Said>(said, '{').err().as_deref(), Some(expected));
         }
     }
 

@@ -3,7 +3,14 @@
 //! Source: Ru et al., "RAGChecker: a fine-grained framework for diagnosing retrieval-augmented generation", NeurIPS 2024.
 //! Files are in the layout of its own program, so that either can go on where the other stopped.
 
+use std::fmt;
+use std::str::FromStr;
+
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+/// Characters in a message of what is no label.
+const CLIP: usize = 60;
 
 /// A file of answers, with what was judged of them so far.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -84,6 +91,7 @@ impl Claim {
 
 /// How a text stands to a claim.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(try_from = "String")]
 pub enum Label {
     /// It says so.
     Entailment,
@@ -92,8 +100,52 @@ pub enum Label {
     /// It says otherwise.
     Contradiction,
     /// The judge gave no verdict.
-    #[serde(other)]
     Abstain,
+}
+
+impl Label {
+    /// All of them.
+    pub const ALL: [Self; 4] = [Self::Entailment, Self::Neutral, Self::Contradiction, Self::Abstain];
+}
+
+impl fmt::Display for Label {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Entailment => "Entailment",
+            Self::Neutral => "Neutral",
+            Self::Contradiction => "Contradiction",
+            Self::Abstain => "Abstain",
+        })
+    }
+}
+
+impl FromStr for Label {
+    type Err = NoLabel;
+
+    /// The label of this name, in any case.
+    fn from_str(text: &str) -> Result<Self, NoLabel> {
+        let is_named = |label: &Self| label.to_string().eq_ignore_ascii_case(text.trim());
+        Self::ALL
+            .into_iter()
+            .find(is_named)
+            .ok_or_else(|| NoLabel { text: text.chars().take(CLIP).collect() })
+    }
+}
+
+impl TryFrom<String> for Label {
+    type Error = NoLabel;
+
+    fn try_from(text: String) -> Result<Self, NoLabel> {
+        text.parse()
+    }
+}
+
+/// A text that is no label.
+#[derive(Debug, thiserror::Error, Clone, PartialEq, Eq)]
+#[error("{text:?} is no label; they are {}", Label::ALL.map(|label| label.to_string()).join(", "))]
+pub struct NoLabel {
+    /// The text, or its beginning.
+    pub text: String,
 }
 
 /// The metrics of one answer, each a share from 0 to 1; or their means in percent.
@@ -163,6 +215,81 @@ pub struct Generator {
     pub faithfulness: f64,
 }
 
+/// Members of an answer that hold labels.
+const LABEL_MEMBERS: [&str; 4] =
+    ["answer2response", "response2answer", "retrieved2response", "retrieved2answer"];
+
+/// Why a file is none of answers.
+#[derive(Debug, thiserror::Error)]
+pub enum FileError {
+    /// It is no JSON, or has not the outer form.
+    #[error(transparent)]
+    Form(#[from] serde_json::Error),
+    /// An answer has not its form.
+    #[error("{answer}: {what}")]
+    Answer {
+        /// The answer, by its id.
+        answer: String,
+        /// What is wrong.
+        what: String,
+    },
+    /// What stands in a label's place is none.
+    #[error("{answer}: {member}: {what}")]
+    Label {
+        /// The answer, by its id.
+        answer: String,
+        /// Where the label stands.
+        member: &'static str,
+        /// What is wrong, with the labels there are.
+        what: String,
+    },
+}
+
+impl FileError {
+    /// What the user can do about it, where it is about labels.
+    pub fn remedy(&self) -> Option<&'static str> {
+        match self {
+            Self::Label { .. } => {
+                Some("correct the label, or remove that member of the answer, so that it is judged again")
+            }
+            Self::Form(_) | Self::Answer { .. } => None,
+        }
+    }
+}
+
+impl CheckingFile {
+    /// Reads a file. What is wrong with an answer is told with its id; where it has none, with its place, from 1.
+    pub fn of_json(json: &[u8]) -> Result<Self, FileError> {
+        #[derive(Deserialize)]
+        struct Form {
+            results: Vec<Value>,
+            metrics: Option<Grouped>,
+        }
+        let Form { results, metrics } = serde_json::from_slice(json)?;
+        let results = results.into_iter().enumerate().map(|(at, answer)| {
+            let id = answer.get("query_id").and_then(Value::as_str).filter(|id| !id.is_empty());
+            let name = id.map_or_else(|| format!("result {}", at + 1), |id| format!("answer {id}"));
+            for member in LABEL_MEMBERS {
+                if let Err(what) = answer.get(member).map_or(Ok(()), check_labels) {
+                    return Err(FileError::Label { answer: name, member, what });
+                }
+            }
+            serde_json::from_value(answer)
+                .map_err(|error| FileError::Answer { answer: name, what: error.to_string() })
+        });
+        Ok(Self { results: results.collect::<Result<_, _>>()?, metrics })
+    }
+}
+
+/// Whether every text in a list, or a list of lists, is a label. What else is wrong is seen when the answer is read.
+fn check_labels(value: &Value) -> Result<(), String> {
+    match value {
+        Value::Array(values) => values.iter().try_for_each(check_labels),
+        Value::String(text) => text.parse::<Label>().map(drop).map_err(|error| error.to_string()),
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::Object(_) => Ok(()),
+    }
+}
+
 /// Why an answer has no metrics.
 #[derive(Debug, thiserror::Error, Clone, PartialEq, Eq)]
 pub enum LabelError {
@@ -201,6 +328,18 @@ impl LabelError {
 }
 
 impl CheckedAnswer {
+    /// Claims that the texts cannot have: those of an empty text, which was changed after it was taken apart. That another
+    /// text was changed cannot be seen, for the file does not say what it was.
+    pub fn claims_of_nothing(&self) -> Option<&'static str> {
+        let of_nothing = |text: &str, claims: &Option<Vec<Claim>>| {
+            text.trim().is_empty() && claims.as_ref().is_some_and(|claims| !claims.is_empty())
+        };
+        if of_nothing(&self.response, &self.response_claims) {
+            return Some("response");
+        }
+        of_nothing(&self.gt_answer, &self.gt_answer_claims).then_some("gt_answer")
+    }
+
     /// The metrics from the labels. An answer without claims, or without passages, has 0 where one is divided by their number.
     pub fn metrics_of_labels(&self) -> Result<Metrics, LabelError> {
         let missing = |what| LabelError::Missing { answer: self.query_id.clone(), what };
@@ -422,13 +561,43 @@ mod tests {
             "retrieved_context": [{"doc_id": null, "text": "P."}], "response_claims": [["a", "is", "b"], "C."],
             "answer2response": ["Entailment", "Abstain"]}, {"query_id": "2", "query": "", "gt_answer": "", "response": "",
             "retrieved_context": null}]}"#;
-        let file: CheckingFile = serde_json::from_str(json).expect("a file");
+        let file = CheckingFile::of_json(json.as_bytes()).expect("a file");
         let claims = file.results[0].response_claims.as_ref().expect("claims");
         assert_eq!(claims.iter().map(Claim::words).collect::<Vec<_>>(), ["a is b", "C."]);
         assert_eq!(file.results[0].answer2response, Some(vec![Label::Entailment, Label::Abstain]));
         let written = serde_json::to_string(&file).expect("JSON");
-        assert_eq!(serde_json::from_str::<CheckingFile>(&written).expect("a file"), file);
+        assert_eq!(CheckingFile::of_json(written.as_bytes()).expect("a file"), file);
         assert!(!written.contains("null") && !written.contains("retrieved2answer"), "{written}");
+    }
+
+    #[test]
+    fn what_is_wrong_with_a_file_is_told_with_the_id_of_the_answer() {
+        let check = |answer: &str, expected: &str| {
+            let json = format!(
+                r#"{{"results": [{{"query_id": "0", "query": "", "gt_answer": "", "response": ""}}, {{{answer}}}]}}"#
+            );
+            assert_eq!(CheckingFile::of_json(json.as_bytes()).expect_err("refused").to_string(), expected);
+        };
+        let known = "they are Entailment, Neutral, Contradiction, Abstain";
+        check(
+            r#""query_id": "q7", "answer2response": ["entailment", "Maybe"]"#,
+            &format!("answer q7: answer2response: \"Maybe\" is no label; {known}"),
+        );
+        check(
+            r#""query_id": "q7", "retrieved2answer": [["Neutral"], [""]]"#,
+            &format!("answer q7: retrieved2answer: \"\" is no label; {known}"),
+        );
+        check(r#""query_id": "q7", "query": "Q?", "gt_answer": "A.""#, "answer q7: missing field `response`");
+        check(r#""query": "Q?""#, "result 2: missing field `query_id`");
+    }
+
+    #[test]
+    fn claims_of_an_empty_text_are_noticed() {
+        let answer = judged("e", "e", "", "", 0);
+        assert_eq!(answer.claims_of_nothing(), Some("response"));
+        let answer = CheckedAnswer { response: "R.".to_owned(), ..answer };
+        assert_eq!(answer.claims_of_nothing(), Some("gt_answer"));
+        assert_eq!(CheckedAnswer { gt_answer: "A.".to_owned(), ..answer }.claims_of_nothing(), None);
     }
 
     proptest! {

@@ -9,6 +9,7 @@ use graphloom_eval::judge::{Judge, JudgeError, JudgeSpent};
 
 use super::journal_beside;
 use crate::commands::App;
+use crate::fault::{Fault, remedy};
 use crate::interrupt::Interrupt;
 use crate::output::meter::Meter;
 use crate::output::render::count;
@@ -67,6 +68,16 @@ where
             Ok(None)
         }
     }
+}
+
+/// The error where nothing at all could be judged: there are no figures then. The reasons are named before.
+///
+/// - `nouns`: what was to be judged, such as `4 pairs`.
+/// - `first`: why the first could not be.
+pub(super) fn nothing_judged(nouns: &str, first: JudgeError) -> anyhow::Error {
+    let help = remedy(&anyhow::Error::from(first));
+    let fault = Fault::failed(format!("nothing could be judged: {nouns} failed"));
+    fault.help(help.unwrap_or_else(|| "the same command tries again".to_owned())).into()
 }
 
 /// Says what judging cost.

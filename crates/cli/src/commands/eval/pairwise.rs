@@ -7,8 +7,8 @@ use graphloom_eval::answering::{AnswersReport, KIND};
 use graphloom_eval::pairwise::{self, CriterionSummary, Pair, PairVerdict, PairwiseReport};
 use graphloom_eval::{answer, asking};
 
-use super::judging::{judge, judge_all, tell_spent};
-use super::{columns, not_a, read_json, write_json};
+use super::judging::{judge, judge_all, nothing_judged, tell_spent};
+use super::{can_write, columns, not_a, read_json, write_json};
 use crate::args::PairwiseArgs;
 use crate::commands::App;
 use crate::fault::{Exit, Fault};
@@ -36,6 +36,7 @@ pub(crate) async fn run(app: &App, args: &PairwiseArgs) -> anyhow::Result<Exit> 
         let fault = Fault::failed("no question was answered by both");
         return Err(fault.help("answer the same questions in both runs").into());
     }
+    can_write(&[("--out", args.out.as_deref())])?;
     let judge = judge(app, args.out.as_deref())?;
     let asked = &judge;
     let judge_one = |pair: Pair| async move {
@@ -48,13 +49,18 @@ pub(crate) async fn run(app: &App, args: &PairwiseArgs) -> anyhow::Result<Exit> 
     let Some(judged) = judge_all(app, items, |(pair, _)| judge_one(pair)).await? else {
         return Ok(Exit::Interrupted);
     };
-    let rows = judged.into_iter().map(|((pair, verdict), error)| match verdict {
-        Some(verdict) => verdict,
-        None => {
-            PairVerdict::without(&pair, Some(error.map_or_else(String::new, |error| asking::told(&error))))
-        }
-    });
-    let report = PairwiseReport::of([&one, &other], &judge, rows.collect());
+    let (mut rows, mut first_error) = (Vec::with_capacity(judged.len()), None);
+    for ((pair, verdict), error) in judged {
+        let why = error.as_ref().map(|error| asking::told(error));
+        rows.push(verdict.unwrap_or_else(|| PairVerdict::without(&pair, why)));
+        first_error = first_error.or(error);
+    }
+    let report = PairwiseReport::of([&one, &other], &judge, rows);
+    if let (0, Some(error)) = (report.pairs, first_error) {
+        tell_spent(app, &judge);
+        warn_failures(app, &report);
+        return Err(nothing_judged(&count(report.failed as u64, "pair"), error));
+    }
     if let Some(out) = &args.out {
         write_json(out, &report)?;
     }
@@ -64,10 +70,7 @@ pub(crate) async fn run(app: &App, args: &PairwiseArgs) -> anyhow::Result<Exit> 
         print(app, &report)?;
     }
     tell_spent(app, &judge);
-    for row in report.rows.iter().filter(|row| row.failed.is_some()).take(MOST_FAILURES) {
-        let reason = one_line(row.failed.as_deref().unwrap_or_default(), 300);
-        app.output.warn(format_args!("warning: question {}: {reason}", plain(&row.id)));
-    }
+    warn_failures(app, &report);
     if report.failed > 0 {
         let failed = count(report.failed as u64, "pair");
         app.output.warn(format_args!(
@@ -75,6 +78,14 @@ pub(crate) async fn run(app: &App, args: &PairwiseArgs) -> anyhow::Result<Exit> 
         ));
     }
     Ok(if report.failed > 0 { Exit::Partly } else { Exit::Done })
+}
+
+/// Names the first pairs that could not be judged, with the reasons.
+fn warn_failures(app: &App, report: &PairwiseReport) {
+    for row in report.rows.iter().filter(|row| row.failed.is_some()).take(MOST_FAILURES) {
+        let reason = one_line(row.failed.as_deref().unwrap_or_default(), 300);
+        app.output.warn(format_args!("warning: question {}: {reason}", plain(&row.id)));
+    }
 }
 
 fn read(path: &Path) -> anyhow::Result<AnswersReport> {

@@ -1,12 +1,11 @@
 //! `graphloom eval ragchecker`: claims of answers, judged, and what they say about passages and model.
 
-use graphloom_eval::claims;
 use graphloom_eval::ragchecker::{CheckedAnswer, CheckingFile, Grouped, LabelError, Metrics};
-use graphloom_eval::stats;
+use graphloom_eval::{asking, claims, stats};
 use serde::Serialize;
 
-use super::judging::{judge, judge_all, tell_spent};
-use super::{columns, read_json, write_json};
+use super::judging::{judge, judge_all, nothing_judged, tell_spent};
+use super::{can_write, columns, not_a, read_bytes, write_json};
 use crate::args::RagcheckerArgs;
 use crate::commands::App;
 use crate::fault::{Exit, Fault};
@@ -26,20 +25,38 @@ struct Summary<'a> {
 /// Judges what is not judged, and prints the metrics.
 pub(crate) async fn run(app: &App, args: &RagcheckerArgs) -> anyhow::Result<Exit> {
     let remedy = "`graphloom eval answers --ragchecker FILE` writes one";
-    let mut file: CheckingFile = read_json(&args.file, "file of answers in RAGChecker's layout", remedy)?;
+    let mut file = CheckingFile::of_json(&read_bytes(&args.file)?).map_err(|error| {
+        let remedy = error.remedy().unwrap_or(remedy);
+        not_a(
+            &args.file,
+            "file of answers in RAGChecker's layout",
+            &one_line(&error.to_string(), 300),
+            remedy,
+        )
+    })?;
     if file.results.is_empty() {
         return Err(Fault::failed(format!("{} holds no answer", args.file.display())).help(remedy).into());
     }
     let is_judged = |answer: &CheckedAnswer| match answer.metrics_of_labels() {
         Ok(_) => Ok(true),
         Err(LabelError::Missing { .. }) => Ok(false),
-        Err(error) => Err(Fault::failed(error.to_string()).help(error.remedy())),
+        Err(error) => {
+            let what = format!("{}: {}", args.file.display(), plain(&error.to_string()));
+            Err(Fault::failed(what).help(error.remedy()))
+        }
     };
     let mut is_whole = true;
     for answer in &file.results {
         is_whole &= is_judged(answer)?;
+        if let Some(text) = answer.claims_of_nothing() {
+            app.output.warn(format_args!(
+                "warning: answer {}: {text} is empty and has claims; they and their labels are taken as they are",
+                plain(&answer.query_id)
+            ));
+        }
     }
-    let mut failures = Vec::new();
+    can_write(&[("--out", args.out.as_deref())])?;
+    let (mut failures, mut first_error) = (Vec::new(), None);
     if !is_whole {
         let judge = judge(app, args.out.as_deref())?;
         let asked = &judge;
@@ -52,11 +69,8 @@ pub(crate) async fn run(app: &App, args: &RagcheckerArgs) -> anyhow::Result<Exit
         };
         for (answer, error) in judged {
             if let Some(error) = error {
-                failures.push(format!(
-                    "answer {}: {:#}",
-                    plain(&answer.query_id),
-                    anyhow::Error::from(error)
-                ));
+                failures.push(format!("answer {}: {}", plain(&answer.query_id), asking::told(&error)));
+                first_error = first_error.or(Some(error));
             }
             file.results.push(answer);
         }
@@ -66,6 +80,10 @@ pub(crate) async fn run(app: &App, args: &RagcheckerArgs) -> anyhow::Result<Exit
     for answer in &mut file.results {
         answer.metrics = answer.metrics_of_labels().ok();
         metrics.extend(answer.metrics);
+    }
+    if let (true, Some(error)) = (metrics.is_empty(), first_error) {
+        warn_failures(app, &failures);
+        return Err(nothing_judged(&count(failures.len() as u64, "answer"), error));
     }
     file.metrics = Grouped::of(&metrics);
     if let Some(out) = &args.out {
@@ -77,9 +95,7 @@ pub(crate) async fn run(app: &App, args: &RagcheckerArgs) -> anyhow::Result<Exit
     } else {
         print(app, &metrics)?;
     }
-    for failure in failures.iter().take(MOST_FAILURES) {
-        app.output.warn(format_args!("warning: {}", one_line(failure, 400)));
-    }
+    warn_failures(app, &failures);
     if !failures.is_empty() {
         let failed = count(failures.len() as u64, "answer");
         app.output.warn(format_args!(
@@ -87,6 +103,13 @@ pub(crate) async fn run(app: &App, args: &RagcheckerArgs) -> anyhow::Result<Exit
         ));
     }
     Ok(if failures.is_empty() { Exit::Done } else { Exit::Partly })
+}
+
+/// Names the first answers that could not be judged, with the reasons.
+fn warn_failures(app: &App, failures: &[String]) {
+    for failure in failures.iter().take(MOST_FAILURES) {
+        app.output.warn(format_args!("warning: {}", one_line(failure, 400)));
+    }
 }
 
 /// The means in percent with their intervals, group by group.

@@ -1,46 +1,67 @@
 //! The words of a text as full-text search sees them, and the searchable text of each kind of entry.
 
+use std::borrow::Cow;
+
 use graphloom_core::{Entity, Relation};
 use rust_stemmers::{Algorithm, Stemmer};
+use unicode_normalization::UnicodeNormalization;
+use unicode_normalization::char::{
+    canonical_combining_class, decompose_canonical, decompose_compatible, is_combining_mark,
+};
 
-/// Calls `emit` with each word and its byte range: lower-cased English stems; for scripts written without spaces,
-/// every character and every pair of neighbours, so that any word of them is found.
-pub(crate) fn for_each_word(text: &str, mut emit: impl FnMut(&str, std::ops::Range<usize>)) {
+/// Calls `emit` with each word, in order.
+///
+/// - A word is a run of letters, digits and their marks, folded: what differs in case, accents, width, ligatures or the
+///   way it is encoded is one word. An apostrophe ends a word (`l'eau` holds `eau`); dots between single letters do not
+///   (`U.S.A.` is `usa`).
+/// - A folded word of the letters a to z alone is cut to its English stem, so that all ways to write it share it.
+/// - Scripts written without spaces give every character and every pair of neighbours, so that any word of them is found.
+pub(crate) fn for_each_word(text: &str, mut emit: impl FnMut(&str)) {
     let stemmer = Stemmer::create(Algorithm::English);
+    let mut finish = |word: &mut String| {
+        if word.bytes().all(|byte| byte.is_ascii_alphabetic()) && !word.is_empty() {
+            emit(&stemmer.stem(word));
+        } else if !word.is_empty() {
+            emit(word);
+        }
+        word.clear();
+    };
+    let text = compatible(text);
     let mut word = String::new();
-    let mut start = 0;
-    let mut previous: Option<(usize, char)> = None;
+    // Where the word, or what follows its last dot, begins.
+    let mut start = None;
+    let mut previous: Option<char> = None;
     for (at, c) in text.char_indices() {
+        if is_ignorable(c) {
+            continue;
+        }
         let spaceless = is_spaceless(c);
-        if spaceless || !c.is_alphanumeric() {
-            if !word.is_empty() {
-                emit(&stemmer.stem(&word), start..at);
-                word.clear();
-            }
+        if is_of_word(c) {
+            start.get_or_insert(at);
+            fold(c, &mut word);
+        } else if c == '.' && start.is_some_and(|start| joins_initials(&text[start..at], &text[at + 1..])) {
+            start = None;
         } else {
-            if word.is_empty() {
-                start = at;
-            }
-            word.extend(c.to_lowercase());
+            finish(&mut word);
+            start = None;
         }
         if spaceless {
-            let end = at + c.len_utf8();
-            emit(c.encode_utf8(&mut [0; 4]), at..end);
-            if let Some((before, p)) = previous {
-                emit(&String::from_iter([p, c]), before..end);
+            word.push(c);
+            finish(&mut word);
+            if let Some(before) = previous {
+                word.extend([before, c]);
+                finish(&mut word);
             }
         }
-        previous = spaceless.then_some((at, c));
+        previous = spaceless.then_some(c);
     }
-    if !word.is_empty() {
-        emit(&stemmer.stem(&word), start..text.len());
-    }
+    finish(&mut word);
 }
 
 /// The words of a text, in order.
 pub(crate) fn words(text: &str) -> Vec<String> {
     let mut words = Vec::new();
-    for_each_word(text, |word, _| words.push(word.to_owned()));
+    for_each_word(text, |word| words.push(word.to_owned()));
     words
 }
 
@@ -55,6 +76,116 @@ pub(crate) fn relation_text(relation: &Relation) -> String {
     format!("{}\n{}\n{}\n{}", key.a(), key.b(), relation.keywords.join("\n"), relation.description)
 }
 
+/// The text in normal form KC: one way to write what is the same character, and plain characters in place of
+/// full-width and half-width ones, ligatures and the like.
+fn compatible(text: &str) -> Cow<'_, str> {
+    if text.is_ascii() || unicode_normalization::is_nfkc(text) {
+        return Cow::Borrowed(text);
+    }
+    let mut spaced = String::with_capacity(text.len());
+    for c in text.chars() {
+        // A sign that is written out with letters is a word of its own: `Acme™` is not `acmetm`.
+        let mut has_letters = false;
+        if !c.is_ascii() && !c.is_alphanumeric() {
+            decompose_compatible(c, |part| has_letters |= part.is_alphanumeric());
+        }
+        if has_letters {
+            spaced.extend([' ', c, ' ']);
+        } else {
+            spaced.push(c);
+        }
+    }
+    Cow::Owned(spaced.nfkc().collect())
+}
+
+/// Appends what is left of a character without its case and its marks.
+fn fold(c: char, word: &mut String) {
+    if c.is_ascii() {
+        word.push(c.to_ascii_lowercase());
+        return;
+    }
+    decompose_canonical(c, |part| {
+        if is_combining_mark(part) {
+            if is_vowel(part) {
+                word.push(part);
+            }
+            return;
+        }
+        // By way of the capitals, so that `ß` is `ss`, and `ς` is `σ`.
+        let capitals = part.to_lowercase().flat_map(char::to_uppercase);
+        for letter in capitals.flat_map(char::to_lowercase) {
+            match plain(letter) {
+                Some(plain) => word.push_str(plain),
+                None => word.push(letter),
+            }
+        }
+    });
+}
+
+/// The usual spelling of a letter that Unicode does not decompose, where most keyboards lack it.
+fn plain(letter: char) -> Option<&'static str> {
+    let plain = match letter {
+        'ł' => "l",
+        'ø' => "o",
+        'đ' | 'ð' => "d",
+        'ħ' => "h",
+        'ŧ' => "t",
+        'ı' => "i",
+        'æ' => "ae",
+        'œ' => "oe",
+        'þ' => "th",
+        'ٱ' => "ا",
+        'ى' | 'ی' => "ي",
+        'ة' => "ه",
+        'ک' => "ك",
+        // The stroke that stretches a word.
+        'ـ' => "",
+        '٠' | '۰' => "0",
+        '١' | '۱' => "1",
+        '٢' | '۲' => "2",
+        '٣' | '۳' => "3",
+        '٤' | '۴' => "4",
+        '٥' | '۵' => "5",
+        '٦' | '۶' => "6",
+        '٧' | '۷' => "7",
+        '٨' | '۸' => "8",
+        '٩' | '۹' => "9",
+        _ => return None,
+    };
+    Some(plain)
+}
+
+/// Whether a mark is a vowel of its script or joins consonants, as those of India and Tibet; others only adorn a letter.
+fn is_vowel(mark: char) -> bool {
+    match canonical_combining_class(mark) {
+        0 => mark.is_alphabetic(),
+        9 | 84..=132 => true,
+        _ => false,
+    }
+}
+
+/// Whether a dot after `before` only says that letters stand for words: single letters on both its sides.
+fn joins_initials(before: &str, after: &str) -> bool {
+    let end = after.find(|c| !is_of_word(c)).unwrap_or(after.len());
+    is_one_letter(before) && is_one_letter(&after[..end])
+}
+
+fn is_one_letter(text: &str) -> bool {
+    let mut letters = text.chars().filter(|&c| !is_combining_mark(c));
+    letters.next().is_some_and(char::is_alphabetic) && letters.next().is_none()
+}
+
+/// Whether a character goes on with a word of a script that separates words.
+fn is_of_word(c: char) -> bool {
+    let is_apostrophe = matches!(c, '\u{2bb}' | '\u{2bc}');
+    !is_apostrophe && !is_spaceless(c) && (c.is_alphanumeric() || (!c.is_ascii() && is_combining_mark(c)))
+}
+
+/// What is invisible inside a word: a place to break it, joiners, a byte order mark.
+fn is_ignorable(c: char) -> bool {
+    matches!(c, '\u{ad}' | '\u{200c}' | '\u{200d}' | '\u{2060}' | '\u{feff}')
+}
+
 /// Han, Kana, Hangul, Thai, Lao, Khmer and Burmese: scripts whose words are not reliably separated by spaces.
 fn is_spaceless(c: char) -> bool {
     matches!(c as u32,
@@ -64,12 +195,42 @@ fn is_spaceless(c: char) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
+
     use super::*;
 
     #[test]
     fn words_are_lower_case_stems_and_cjk_text_gives_characters_and_pairs() {
         assert_eq!(words("Running SARAH_CHEN's labs!"), ["run", "sarah", "chen", "s", "lab"]);
         assert_eq!(words("東京都AI"), ["東", "京", "東京", "都", "京都", "ai"]);
+        assert_eq!(words("I don't, HTTP2"), ["i", "don", "t", "http2"]);
         assert_eq!(words(" -- "), Vec::<String>::new());
+    }
+
+    #[test]
+    fn words_are_folded_and_only_those_of_plain_letters_are_stemmed() {
+        assert_eq!(words("Müllers STRAẞE, Œuvre"), ["muller", "strass", "oeuvr"]);
+        assert_eq!(words("Ελλάδας ёлки"), ["ελλαδασ", "елки"]);
+        assert_eq!(words("أَحْمَد مدرسة محـمد"), ["احمد", "مدرسه", "محمد"]);
+        assert_eq!(words("हिन्दी क़लम"), ["हिन्दी", "कलम"]);
+        assert_eq!(words("ｶﾞｽ ﬁne ＮＡＳＡ"), ["ガ", "ス", "ガス", "fine", "nasa"]);
+        assert_eq!(words("Acme™ in\u{ad}side"), ["acm", "tm", "insid"]);
+    }
+
+    #[test]
+    fn dots_between_single_letters_join_them() {
+        assert_eq!(words("U.S.A. U.S., e.g. É.U."), ["usa", "us", "eg", "eu"]);
+        assert_eq!(words("U.S.Army node.js 1.2 a. b"), ["us", "armi", "node", "js", "1", "2", "a", "b"]);
+        assert_eq!(words("...A.B"), ["ab"]);
+    }
+
+    proptest! {
+        #[test]
+        fn words_depend_neither_on_case_nor_on_the_way_a_character_is_encoded(text in "\\PC{0,40}") {
+            let expected = words(&text);
+            prop_assert_eq!(words(&text.to_lowercase()), expected.clone());
+            prop_assert_eq!(words(&text.nfd().collect::<String>()), expected.clone());
+            prop_assert_eq!(words(&text.nfc().collect::<String>()), expected);
+        }
     }
 }

@@ -20,6 +20,7 @@ pub use super::searches::{
     several_searches_at_once_answer_as_one_after_another, syntax_in_a_question_is_ordinary_text,
     text_is_found_by_stem_in_any_script, the_embedding_space_is_set_once,
     vectors_are_found_by_cosine_with_ties_by_id, vectors_must_fit_the_space,
+    words_meet_however_they_are_written,
 };
 pub use super::situations::situations_are_searched_with_their_chunks_and_go_with_them;
 use super::steps::{commit, conflict, counts, get, invalid, matching, near, view};

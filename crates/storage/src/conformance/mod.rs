@@ -82,6 +82,7 @@ macro_rules! conformance_tests {
             a_snapshot_never_changes,
             an_old_snapshot_searches_its_own_vectors,
             text_is_found_by_stem_in_any_script,
+            words_meet_however_they_are_written,
             syntax_in_a_question_is_ordinary_text,
             changed_descriptions_are_found_by_their_new_words,
             the_ledger_keeps_its_order,

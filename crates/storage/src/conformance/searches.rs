@@ -1,5 +1,7 @@
 //! Cases of vectors and of searches by vector and by words.
 
+use std::collections::{BTreeMap, BTreeSet};
+
 use graphloom_core::{Batch, EmbeddingSpec, Store, StoreError, TextQuery, VectorKind, VectorQuery};
 
 use super::sample;
@@ -118,6 +120,88 @@ pub async fn text_is_found_by_stem_in_any_script(store: &dyn Store) {
     assert_eq!(found, both);
     assert_eq!(matching(&*view, VectorKind::Chunk, "running engine").await[0], id(0));
     assert!(matching(&*view, VectorKind::Entity, "engine").await.is_empty());
+}
+
+/// What is asked, and a text that must be found by it.
+const MEETING: [(&str, &str); 46] = [
+    ("strasse", "Straße"),
+    ("STRAẞE", "Strasse"),
+    ("Straße", "STRASSE"),
+    ("muller", "Herr Müller"),
+    ("Müller", "Mu\u{308}ller"),
+    ("Zürich", "ZURICH"),
+    ("zurich", "in Zürich, 東京"),
+    ("cafe", "two cafés"),
+    ("Cafés", "a cafe"),
+    ("lodz", "Łódź"),
+    ("tromso", "Tromsø"),
+    ("dordevic", "Đorđević"),
+    ("encyclopaedia", "encyclopædias"),
+    ("oeuvre", "Œuvres"),
+    ("istanbul", "İSTANBUL"),
+    ("diyarbakir", "Diyarbakır"),
+    ("thingvellir", "Þingvellir"),
+    ("οδυσσευς", "ΟΔΥΣΣΕΥΣ"),
+    ("ΟΔΥΣΣΕΥΣ", "Οδυσσεύς"),
+    ("елка", "Ёлка"),
+    ("МОСКВА", "москва"),
+    ("احمد", "أَحْمَد"),
+    ("إسلام", "اسلام"),
+    ("ٱلكتاب", "الكتاب"),
+    ("على", "علي"),
+    ("مدرسه", "مدرسة"),
+    ("محمد", "محـــمد"),
+    ("2026", "٢٠٢٦"),
+    ("שלום", "שָׁלוֹם"),
+    ("हिन्दी", "हिन्दी भाषा"),
+    ("カタカナ", "ｶﾀｶﾅ"),
+    ("ｶﾞｽ", "東京ガス"),
+    ("한국", "\u{1112}\u{1161}\u{11ab}\u{1100}\u{116e}\u{11a8}"),
+    ("nasa", "ＮＡＳＡ"),
+    ("office", "oﬃce"),
+    ("acme", "Acme™"),
+    ("information", "infor\u{ad}mation"),
+    ("USA", "U.S.A."),
+    ("u.s.a", "in the USA"),
+    ("J.R.R. Tolkien", "JRR"),
+    ("orleans", "Jeanne d'Orléans"),
+    ("Orléans", "D’ORLEANS"),
+    ("eau", "de l'eau"),
+    ("arte", "dell’arte"),
+    ("Ada", "Ada's engines"),
+    ("engine", "Ada's engines"),
+];
+/// What is asked, and a text that must not be found by it.
+const APART: [(&str, &str); 10] = [
+    ("strase", "Straße"),
+    ("SA", "U.S.A."),
+    ("nodejs", "node.js"),
+    ("ab", "a. b"),
+    ("dont", "don't"),
+    ("acmetm", "Acme™"),
+    ("カ", "ガ"),
+    ("हिन", "हिन्दी भाषा"),
+    ("دار", "در"),
+    ("العربية", "مدرسة"),
+];
+
+/// Case.
+pub async fn words_meet_however_they_are_written(store: &dyn Store) {
+    let texts: BTreeSet<&str> = MEETING.iter().chain(&APART).map(|(_, text)| *text).collect();
+    let put_documents: Vec<_> = texts.iter().map(|text| sample::document(text, text)).collect();
+    let put_chunks: Vec<_> = put_documents.iter().map(sample::whole).collect();
+    let of: BTreeMap<&str, String> =
+        texts.into_iter().zip(put_chunks.iter().map(|chunk| chunk.id.to_string())).collect();
+    commit(store, Batch { put_documents, put_chunks, ..Batch::default() }).await;
+    let view = view(store).await;
+    for (question, text) in MEETING {
+        let found = matching(&*view, VectorKind::Chunk, question).await;
+        assert!(found.contains(&of[text]), "{question} finds {text}");
+    }
+    for (question, text) in APART {
+        let found = matching(&*view, VectorKind::Chunk, question).await;
+        assert!(!found.contains(&of[text]), "{question} does not find {text}");
+    }
 }
 
 /// Case.

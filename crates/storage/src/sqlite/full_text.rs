@@ -40,7 +40,7 @@ const MAX_ALLOWED_TERMS: usize = 4096;
 /// Rows read at once when rebuilding.
 const REBUILD_PAGE: usize = 1000;
 /// Raised when the words or the fields change, so that older indexes are rebuilt.
-const FORMAT: u32 = 2;
+pub(super) const FORMAT: u32 = 3;
 
 /// The field that names a hit.
 const KEY: &str = "key";
@@ -396,14 +396,9 @@ impl Tokenizer for Words {
 
     fn token_stream(&mut self, text: &str) -> WordStream {
         let mut tokens = Vec::new();
-        words::for_each_word(text, |word, range| {
-            tokens.push(Token {
-                offset_from: range.start,
-                offset_to: range.end,
-                position: tokens.len(),
-                text: word.to_owned(),
-                position_length: 1,
-            });
+        words::for_each_word(text, |word| {
+            // Only how often a word stands in a text is kept, not where.
+            tokens.push(Token { position: tokens.len(), text: word.to_owned(), ..Token::default() });
         });
         WordStream { words: tokens.into_iter(), current: Token::default() }
     }

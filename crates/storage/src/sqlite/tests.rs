@@ -3,7 +3,7 @@
 use graphloom_core::{Batch, Revision, Store, StoreError, TextQuery, VectorKind, WorkspaceId};
 use tempfile::TempDir;
 
-use super::{SqliteStore, list_workspaces};
+use super::{SqliteStore, full_text, list_workspaces};
 use crate::conformance::{block_on, sample};
 
 fn open() -> (SqliteStore, TempDir) {
@@ -93,6 +93,30 @@ fn a_lost_or_damaged_full_text_index_is_rebuilt() {
     let store = reopen(&folder);
     store.catch_up().expect("caught up");
     assert_eq!((watermark(&store), matching(&store, "ada")), (Revision(1), 1));
+}
+
+#[test]
+fn an_index_of_older_words_is_rebuilt() {
+    let (store, folder) = open();
+    commit(&store, sample::indexed("a", "Ada met Bob", "ADA", "BOB"));
+    assert_eq!(matching(&store, "ada"), 1);
+    drop(store);
+    // What an older release wrote says that it is up to date, and holds other words.
+    let path = folder.path().join("default.projections").join("full_text");
+    let index = tantivy::Index::open_in_dir(path).expect("the index");
+    let payload = index.load_metas().expect("what it says").payload.expect("what it says");
+    let format = |number: u32| format!("\"format\":{number}");
+    let older = payload.replace(&format(full_text::FORMAT), &format(full_text::FORMAT - 1));
+    assert_ne!(older, payload);
+    let mut writer: tantivy::IndexWriter = index.writer_with_num_threads(1, 15_000_000).expect("the lock");
+    writer.delete_all_documents().expect("deleted");
+    let mut emptied = writer.prepare_commit().expect("prepared");
+    emptied.set_payload(&older);
+    emptied.commit().expect("committed");
+    drop(writer);
+    let store = reopen(&folder);
+    assert_eq!((watermark(&store), matching(&store, "ada")), (Revision(0), 1));
+    assert_eq!(watermark(&store), Revision(1));
 }
 
 #[test]

@@ -1,6 +1,8 @@
 //! The stored form of a vector and the score of a pair; every store rounds and scores with these, so that all of
 //! them give the same hits.
 
+use std::cmp::Ordering;
+
 use graphloom_core::VectorHit;
 
 /// Scales to unit length; a vector of zeros stays as it is.
@@ -127,8 +129,13 @@ pub(crate) fn cosine(unit_query: &[f32], stored: &[f32]) -> f32 {
 }
 
 /// The order of hits: highest score first, ties by ascending id.
+pub(crate) fn compare(x: &VectorHit, y: &VectorHit) -> Ordering {
+    y.score.total_cmp(&x.score).then_with(|| x.id.cmp(&y.id))
+}
+
+/// The first hits, in their order.
 pub(crate) fn rank(hits: &mut Vec<VectorHit>, limit: usize) {
-    hits.sort_by(|x, y| y.score.total_cmp(&x.score).then_with(|| x.id.cmp(&y.id)));
+    hits.sort_by(compare);
     hits.truncate(limit);
 }
 

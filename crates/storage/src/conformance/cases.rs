@@ -16,10 +16,10 @@ pub use super::filters::{
 use super::sample;
 pub use super::searches::{
     an_old_snapshot_searches_its_own_vectors, changed_descriptions_are_found_by_their_new_words,
-    equal_vectors_beyond_the_limit_keep_the_smallest_ids,
+    equal_vectors_beyond_the_limit_keep_the_smallest_ids, scores_by_words_are_of_what_is_there_alone,
     several_searches_at_once_answer_as_one_after_another, syntax_in_a_question_is_ordinary_text,
-    text_is_found_by_stem_in_any_script, the_embedding_space_is_set_once,
-    vectors_are_found_by_cosine_with_ties_by_id, vectors_must_fit_the_space,
+    text_is_found_by_stem_in_any_script, the_best_by_words_are_the_first_of_all,
+    the_embedding_space_is_set_once, vectors_are_found_by_cosine_with_ties_by_id, vectors_must_fit_the_space,
     words_meet_however_they_are_written,
 };
 pub use super::situations::situations_are_searched_with_their_chunks_and_go_with_them;

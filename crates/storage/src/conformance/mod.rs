@@ -83,6 +83,8 @@ macro_rules! conformance_tests {
             an_old_snapshot_searches_its_own_vectors,
             text_is_found_by_stem_in_any_script,
             words_meet_however_they_are_written,
+            scores_by_words_are_of_what_is_there_alone,
+            the_best_by_words_are_the_first_of_all,
             syntax_in_a_question_is_ordinary_text,
             changed_descriptions_are_found_by_their_new_words,
             the_ledger_keeps_its_order,

@@ -1,8 +1,11 @@
 //! Cases of vectors and of searches by vector and by words.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
-use graphloom_core::{Batch, EmbeddingSpec, Store, StoreError, TextQuery, VectorKind, VectorQuery};
+use graphloom_core::{
+    Allowed, Batch, EmbeddingSpec, NewDocument, Store, StoreError, TextQuery, VectorKind, VectorQuery,
+};
 
 use super::sample;
 use super::steps::{commit, get, invalid, matching, near, refusal, view};
@@ -202,6 +205,117 @@ pub async fn words_meet_however_they_are_written(store: &dyn Store) {
         let found = matching(&*view, VectorKind::Chunk, question).await;
         assert!(!found.contains(&of[text]), "{question} does not find {text}");
     }
+}
+
+/// Case.
+pub async fn scores_by_words_are_of_what_is_there_alone(store: &dyn Store) {
+    let kept: Vec<_> =
+        (0..40).map(|n| sample::document(&format!("kept {n}"), &prose(n, 3 + n * 5 % 40))).collect();
+    let passing: Vec<_> =
+        (0..60).map(|n| sample::document(&format!("passing {n}"), &prose(n + 7, 60 + n))).collect();
+    let entity = |n: usize, words: usize| sample::entity(&format!("E{n}"), &prose(n, words));
+    let add = |documents: &[NewDocument]| Batch {
+        put_chunks: documents.iter().map(sample::whole).collect(),
+        put_documents: documents.to_vec(),
+        ..Batch::default()
+    };
+    let remove = |documents: &[NewDocument]| Batch {
+        remove_documents: documents.iter().map(|new| new.document.id.clone()).collect(),
+        ..Batch::default()
+    };
+    let entities = |words: usize| Batch {
+        put_entities: (0..20).map(|n| entity(n, words + n % 5)).collect(),
+        ..Batch::default()
+    };
+    commit(store, add(&kept)).await;
+    commit(store, entities(4)).await;
+    let expected = scores(store).await;
+
+    for part in passing.chunks(20) {
+        commit(store, add(part)).await;
+        assert_ne!(scores(store).await, expected);
+    }
+    commit(store, entities(30)).await;
+    commit(store, remove(&passing)).await;
+    assert_ne!(scores(store).await, expected);
+    commit(store, entities(4)).await;
+    assert_eq!(scores(store).await, expected, "after others came and went");
+
+    commit(store, remove(&kept)).await;
+    let kept: Vec<_> = kept.into_iter().rev().collect();
+    for (some, others) in kept.chunks(8).zip(passing.chunks(12)) {
+        commit(store, add(&[others, some].concat())).await;
+        assert_ne!(scores(store).await, expected);
+    }
+    for others in passing.chunks(25) {
+        assert_ne!(scores(store).await, expected);
+        commit(store, remove(others)).await;
+    }
+    assert_eq!(scores(store).await, expected, "in another order and in several commits");
+}
+
+/// Case.
+pub async fn the_best_by_words_are_the_first_of_all(store: &dyn Store) {
+    let put_documents: Vec<_> =
+        (0..300).map(|n| sample::document(&n.to_string(), &prose(n, 1 + n * n % 50))).collect();
+    let put_chunks = put_documents.iter().map(sample::whole).collect();
+    let some = put_documents.iter().step_by(3).map(|new| new.document.id.clone()).collect();
+    commit(store, Batch { put_documents, put_chunks, ..Batch::default() }).await;
+    let view = view(store).await;
+    let some = Arc::new(get(Allowed::of(&*view, some, true).await));
+    for text in QUESTIONS {
+        for within in [None, Some(&some)] {
+            let ask = |limit, within: Option<&Arc<Allowed>>| TextQuery {
+                kind: VectorKind::Chunk,
+                text: text.to_owned(),
+                limit,
+                within: within.cloned(),
+            };
+            let mut all = get(view.search_text(&ask(1000, None)).await);
+            all.retain(|hit| within.is_none_or(|within| within.admits(VectorKind::Chunk, &hit.id)));
+            for limit in [1, 2, 9, 40, 1000] {
+                let best = get(view.search_text(&ask(limit, within)).await);
+                assert_eq!(best, all[..limit.min(all.len())], "{text}");
+            }
+        }
+    }
+}
+
+/// What is asked of [`prose`].
+const QUESTIONS: [&str; 4] = [
+    "harbour",
+    "the letter of the captain",
+    "silver mill, stone bridge and the river",
+    "Where were the lights of the engine in winter?",
+];
+
+/// So many words, of which some are much rarer than others.
+fn prose(seed: usize, words: usize) -> String {
+    const WORDS: [&str; 16] = [
+        "the", "of", "and", "in", "river", "stone", "harbour", "engine", "light", "winter", "letter",
+        "garden", "captain", "silver", "mill", "bridge",
+    ];
+    let word = |n: usize| {
+        let mixed = (seed * 31 + n * n * 17 + n * 7) % 97;
+        WORDS[mixed % 16 * (mixed % 7 + 1) / 7]
+    };
+    (0..words).map(word).collect::<Vec<_>>().join(" ")
+}
+
+/// The hits of all questions, scores to the bit.
+async fn scores(store: &dyn Store) -> Vec<(String, u32)> {
+    let view = view(store).await;
+    let mut scores = Vec::new();
+    for kind in [VectorKind::Chunk, VectorKind::Entity] {
+        for text in QUESTIONS {
+            for limit in [3, 1000] {
+                let query = TextQuery { kind, text: text.to_owned(), limit, within: None };
+                let hits = get(view.search_text(&query).await);
+                scores.extend(hits.into_iter().map(|hit| (hit.id, hit.score.to_bits())));
+            }
+        }
+    }
+    scores
 }
 
 /// Case.

@@ -5,6 +5,9 @@
 //! hits that the snapshot does not hold are dropped, and entries of the last commits may be missing until that
 //! process is done; [`FullText::projection`] tells how far the index is.
 
+mod matches;
+mod statistics;
+
 use std::collections::BTreeSet;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -12,20 +15,17 @@ use std::sync::{Arc, Mutex, PoisonError};
 use graphloom_core::{Projection, Revision, StoreError, TextQuery, VectorHit, VectorKind};
 use rusqlite::Connection;
 use serde::{Deserialize, Serialize};
-use tantivy::collector::TopDocs;
-use tantivy::columnar::StrColumn;
 use tantivy::indexer::IndexWriterOptions;
-use tantivy::query::{
-    Bm25StatisticsProvider, BooleanQuery, ConstScoreQuery, Occur, Query, TermQuery, TermSetQuery,
-};
+use tantivy::merge_policy::LogMergePolicy;
 use tantivy::schema::{FAST, Field, IndexRecordOption, STRING, Schema, TextFieldIndexing, TextOptions};
 use tantivy::tokenizer::{Token, TokenStream, Tokenizer};
 use tantivy::{Index, IndexReader, IndexWriter, ReloadPolicy, Searcher, TantivyDocument, TantivyError, Term};
 
+use self::statistics::{KEPT_REMOVED, Statistics, Tidy};
 use super::changes::{self, Mark};
 use super::error::{Context, backend};
 use super::{Reader, read, rows, scan};
-use crate::{vector, words};
+use crate::words;
 
 /// Memory of the index writer; tantivy's least.
 const WRITER_BYTES: usize = 15_000_000;
@@ -33,10 +33,6 @@ const WRITER_BYTES: usize = 15_000_000;
 const ENTRIES_A_COMMIT: usize = 10_000;
 /// Words of one question that are searched; more never made an answer better.
 const MAX_QUERY_WORDS: usize = 256;
-/// Hits fetched beyond the limit, for those the snapshot does not hold.
-const SPARE_HITS: usize = 16;
-/// Allowed entries up to which the index itself leaves out all others; of more, hits are looked up one by one.
-const MAX_ALLOWED_TERMS: usize = 4096;
 /// Rows read at once when rebuilding.
 const REBUILD_PAGE: usize = 1000;
 /// Raised when the words or the fields change, so that older indexes are rebuilt.
@@ -58,6 +54,7 @@ pub(super) struct FullText {
 /// The index as a search sees it.
 pub(super) struct Ready {
     searcher: Searcher,
+    statistics: Arc<Statistics>,
     fields: Fields,
     /// Whether it holds what the snapshot does and no more; else each hit is looked up.
     holds_all: bool,
@@ -69,6 +66,8 @@ struct Open {
     identity: Arc<()>,
     index: Index,
     reader: IndexReader,
+    /// Of what the reader sees.
+    statistics: Arc<Statistics>,
     fields: Fields,
     /// How far the index is; `None` where that is unknown or of another history.
     state: Option<State>,
@@ -155,7 +154,7 @@ impl FullText {
         }
         let at_hand = || reader.lock().unwrap_or_else(PoisonError::into_inner);
         let holds = |id: &str| read::has_text(&at_hand().conn, query.kind, id).during("checking a hit");
-        let found = match find(ready, query, &words, &holds) {
+        let found = match matches::find(ready, query, &words, &holds) {
             Err(Fault::Index(error)) => {
                 let mut open = self.open.lock().unwrap_or_else(PoisonError::into_inner);
                 // Another search may have met the same damage.
@@ -164,7 +163,7 @@ impl FullText {
                 }
                 drop(open);
                 let renewed = self.ready(&at_hand())?;
-                find(&renewed, query, &words, &holds)
+                matches::find(&renewed, query, &words, &holds)
             }
             found => found,
         };
@@ -238,14 +237,16 @@ impl FullText {
 impl Open {
     fn new(index: Index, fields: Fields) -> Result<Self, Fault> {
         index.tokenizers().register(WORDS, Words);
-        let reader = index.reader_builder().reload_policy(ReloadPolicy::Manual).try_into()?;
+        let reader: IndexReader = index.reader_builder().reload_policy(ReloadPolicy::Manual).try_into()?;
+        let statistics = Arc::new(Statistics::of(&reader.searcher(), None));
         let state = state_of(&index)?;
-        Ok(Self { identity: Arc::default(), index, reader, fields, state })
+        Ok(Self { identity: Arc::default(), index, reader, statistics, fields, state })
     }
 
     fn ready(&self, now: Mark) -> Ready {
         Ready {
             searcher: self.reader.searcher(),
+            statistics: Arc::clone(&self.statistics),
             fields: self.fields,
             holds_all: self.state.is_some_and(|state| state.is_settled && state.mark == now),
             identity: Arc::clone(&self.identity),
@@ -271,6 +272,8 @@ impl Open {
             .memory_budget_per_thread(WRITER_BYTES)
             .build();
         let writer = self.index.writer_with_options(options)?;
+        let merging = LogMergePolicy::default();
+        writer.set_merge_policy(Box::new(Tidy { merging, kept_removed: KEPT_REMOVED }));
         self.reload()?;
         let reached = match self.state {
             Some(state) => changes::reaches(conn, state.mark).during("reading the change log")?,
@@ -291,6 +294,7 @@ impl Open {
 
     fn reload(&mut self) -> Result<(), Fault> {
         self.reader.reload()?;
+        self.statistics = Arc::new(Statistics::of(&self.reader.searcher(), Some(&self.statistics)));
         self.state = state_of(&self.index)?;
         Ok(())
     }
@@ -421,90 +425,6 @@ impl TokenStream for WordStream {
 
     fn token_mut(&mut self) -> &mut Token {
         &mut self.current
-    }
-}
-
-/// The best matches: fetched with some to spare, and more while what the snapshot does not hold or ties at the limit
-/// leave the answer open.
-fn find(
-    ready: &Ready,
-    query: &TextQuery,
-    words: &BTreeSet<String>,
-    holds: &impl Fn(&str) -> Result<bool, StoreError>,
-) -> Result<Vec<VectorHit>, Fault> {
-    let Ready { searcher, fields, holds_all, .. } = ready;
-    let kind = rows::kind_code(query.kind);
-    let field = fields.words[usize::from(kind)];
-    let term = |word: &String| -> (Occur, Box<dyn Query>) {
-        let term = Term::from_field_text(field, word);
-        (Occur::Should, Box::new(TermQuery::new(term, IndexRecordOption::WithFreqs)))
-    };
-    let mut question = BooleanQuery::new(words.iter().map(term).collect());
-    let within = query.within.as_deref();
-    if let Some(allowed) = within.filter(|allowed| allowed.count(query.kind) <= MAX_ALLOWED_TERMS) {
-        let uid = |id: &str| Term::from_field_text(fields.uid, &uid(kind, id));
-        let allowed = TermSetQuery::new(allowed.ids(query.kind).map(uid));
-        let allowed = ConstScoreQuery::new(Box::new(allowed), 0.0);
-        question = BooleanQuery::new(vec![
-            (Occur::Must, Box::new(question) as Box<dyn Query>),
-            (Occur::Must, Box::new(allowed)),
-        ]);
-    }
-    let statistics = KindStatistics { searcher, kind: fields.kind, code: kind };
-    let columns: Vec<Option<StrColumn>> = searcher
-        .segment_readers()
-        .iter()
-        .map(|segment| segment.fast_fields().str(KEY))
-        .collect::<tantivy::Result<_>>()?;
-    // Counting the matches would read every posting; fewer hits than were asked for tell as well that these are all.
-    let more_than_all = usize::try_from(searcher.num_docs()).unwrap_or(usize::MAX).saturating_add(1);
-    let mut fetch = query.limit.saturating_add(SPARE_HITS);
-    loop {
-        fetch = fetch.min(more_than_all);
-        let top = TopDocs::with_limit(fetch).order_by_score();
-        let found = searcher.search_with_statistics_provider(&question, &top, &statistics)?;
-        let is_all = found.len() < fetch;
-        let least = found.last().map_or(f32::NEG_INFINITY, |(score, _)| *score);
-        let mut hits = Vec::with_capacity(found.len());
-        for (score, address) in found {
-            let mut id = String::new();
-            if let Some(column) = &columns[address.segment_ord as usize]
-                && let Some(ord) = column.term_ords(address.doc_id).next()
-            {
-                column.ord_to_str(ord, &mut id).map_err(TantivyError::from)?;
-            }
-            let allowed = within.is_none_or(|allowed| allowed.admits(query.kind, &id));
-            if allowed && (*holds_all || holds(&id)?) {
-                hits.push(VectorHit { id, score });
-            }
-        }
-        let settled = hits.len() >= query.limit && hits[query.limit - 1].score > least;
-        if settled || is_all {
-            vector::rank(&mut hits, query.limit);
-            return Ok(hits);
-        }
-        fetch = fetch.saturating_mul(4);
-    }
-}
-
-/// BM25's statistics over the entries of one kind alone.
-struct KindStatistics<'a> {
-    searcher: &'a Searcher,
-    kind: Field,
-    code: u8,
-}
-
-impl Bm25StatisticsProvider for KindStatistics<'_> {
-    fn total_num_tokens(&self, field: Field) -> tantivy::Result<u64> {
-        Bm25StatisticsProvider::total_num_tokens(self.searcher, field)
-    }
-
-    fn total_num_docs(&self) -> tantivy::Result<u64> {
-        self.searcher.doc_freq(&Term::from_field_text(self.kind, &self.code.to_string()))
-    }
-
-    fn doc_freq(&self, term: &Term) -> tantivy::Result<u64> {
-        self.searcher.doc_freq(term)
     }
 }
 

@@ -1,0 +1,247 @@
+//! The best matches by BM25, the same to the bit whatever the index's segments and whatever was removed from it.
+//!
+//! tantivy's own search would give neither: it counts removed entries until their segments are merged, adds up a score in
+//! an order that follows the entries' places, and passes over blocks by bounds that held for the lengths at the time of
+//! writing. Here every number is counted over live entries, a score is added up in the order of the words, and an entry is
+//! passed over only where it cannot be among the best.
+
+use std::collections::{BTreeSet, BinaryHeap};
+
+use graphloom_core::{StoreError, TextQuery, VectorHit};
+use tantivy::fieldnorm::FieldNormReader;
+use tantivy::index::SegmentReader;
+use tantivy::postings::{Postings, SegmentPostings};
+use tantivy::query::{Bm25Weight, EnableScoring, Query, Scorer, TermSetQuery, Weight};
+use tantivy::schema::IndexRecordOption;
+use tantivy::{DocId, DocSet, TERMINATED, TantivyError, Term};
+
+use super::super::rows;
+use super::{Fault, KEY, Ready, uid};
+use crate::vector;
+
+/// Allowed entries up to which only those are looked at; of more, each that would be a hit is asked for.
+const MAX_ALLOWED_TERMS: usize = 4096;
+/// What rounding may make of a sum of so many scores, relative to it, and more.
+const SLACK: f32 = 1e-4;
+
+/// The best matches of the words that the snapshot holds, as [`vector::rank`] orders them.
+pub(super) fn find(
+    ready: &Ready,
+    query: &TextQuery,
+    words: &BTreeSet<String>,
+    holds: &impl Fn(&str) -> Result<bool, StoreError>,
+) -> Result<Vec<VectorHit>, Fault> {
+    let Ready { searcher, fields, holds_all, statistics, .. } = ready;
+    let code = rows::kind_code(query.kind);
+    let field = fields.words[usize::from(code)];
+    let kind = statistics.of_kind(searcher, fields, code)?;
+    let mut terms = Vec::new();
+    for word in words {
+        let term = Term::from_field_text(field, word);
+        let holding = statistics.holding(searcher, &kind, &term)?;
+        if holding > 0 {
+            let weight = Bm25Weight::for_one_term_without_explain(holding, kind.entries, kind.mean_words());
+            // As of endless repetition in the shortest text.
+            let ceiling = weight.score(0, u32::MAX);
+            terms.push(Weighed { term, weight, ceiling });
+        }
+    }
+    let within = query.within.as_deref();
+    let allowed = within.filter(|allowed| allowed.count(query.kind) <= MAX_ALLOWED_TERMS);
+    let allowed: Option<Box<dyn Weight>> = match allowed {
+        Some(allowed) => {
+            let uids = allowed.ids(query.kind).map(|id| Term::from_field_text(fields.uid, &uid(code, id)));
+            Some(TermSetQuery::new(uids).weight(EnableScoring::disabled_from_searcher(searcher))?)
+        }
+        None => None,
+    };
+    let mut best = Best { limit: query.limit, hits: BinaryHeap::new() };
+    for segment in searcher.segment_readers() {
+        let Some(mut matches) = Matches::of(segment, &terms)? else { continue };
+        let ids = segment.fast_fields().str(KEY)?;
+        let mut allowed = match &allowed {
+            Some(allowed) => Some(allowed.scorer(segment, 1.0)?),
+            None => None,
+        };
+        while let Some((doc, score)) = matches.next(allowed.as_deref_mut(), best.least()) {
+            if score < best.least() || segment.is_deleted(doc) {
+                continue;
+            }
+            let mut id = String::new();
+            if let Some(column) = &ids
+                && let Some(ord) = column.term_ords(doc).next()
+            {
+                column.ord_to_str(ord, &mut id).map_err(TantivyError::from)?;
+            }
+            let hit = VectorHit { id, score };
+            if best.would_take(&hit)
+                && within.is_none_or(|allowed| allowed.admits(query.kind, &hit.id))
+                && (*holds_all || holds(&hit.id)?)
+            {
+                best.take(hit);
+            }
+        }
+    }
+    Ok(best.hits.into_sorted_vec().into_iter().map(|Ranked(hit)| hit).collect())
+}
+
+/// A word of the question.
+struct Weighed {
+    term: Term,
+    weight: Bm25Weight,
+    /// What no entry's score for the word exceeds.
+    ceiling: f32,
+}
+
+/// The matches of one segment, in its order.
+///
+/// Words that every match so far beats together are only looked up in the matches of the others, so that the lists of
+/// common words are hardly read.
+///
+/// Source: Turtle, Flood, "Query evaluation: strategies and optimizations", 1995 (MaxScore).
+struct Matches<'a> {
+    /// Ascending by ceiling.
+    cursors: Vec<Cursor<'a>>,
+    /// For each cursor: what no entry's score for the words up to it exceeds.
+    ceilings: Vec<f32>,
+    /// The cursors from here on lead.
+    leading: usize,
+    lengths: FieldNormReader,
+    /// What each word adds to the entry at hand, with the word's place.
+    parts: Vec<(usize, f32)>,
+}
+
+struct Cursor<'a> {
+    /// Of the word in the question.
+    place: usize,
+    word: &'a Weighed,
+    postings: SegmentPostings,
+}
+
+impl Cursor<'_> {
+    /// What the word adds to an entry's score; `None` where the entry does not hold it.
+    fn score_at(&mut self, doc: DocId, length: u8) -> Option<f32> {
+        if self.postings.doc() < doc {
+            self.postings.seek(doc);
+        }
+        (self.postings.doc() == doc).then(|| self.word.weight.score(length, self.postings.term_freq()))
+    }
+}
+
+impl<'a> Matches<'a> {
+    /// `None` where the segment holds none of the words.
+    fn of(segment: &SegmentReader, words: &'a [Weighed]) -> tantivy::Result<Option<Self>> {
+        let mut cursors = Vec::new();
+        for (place, word) in words.iter().enumerate() {
+            let list = segment.inverted_index(word.term.field())?;
+            if let Some(postings) = list.read_postings(&word.term, IndexRecordOption::WithFreqs)? {
+                cursors.push(Cursor { place, word, postings });
+            }
+        }
+        let Some(first) = cursors.first() else { return Ok(None) };
+        let lengths = segment.get_fieldnorms_reader(first.word.term.field())?;
+        cursors.sort_by(|one, other| one.word.ceiling.total_cmp(&other.word.ceiling));
+        let ceilings = cursors.iter().scan(0.0, |sum, cursor| {
+            *sum += cursor.word.ceiling;
+            Some(*sum * (1.0 + SLACK))
+        });
+        let ceilings = ceilings.collect();
+        Ok(Some(Self { cursors, ceilings, leading: 0, lengths, parts: Vec::new() }))
+    }
+
+    /// The next entry that may score `least` or more, and its score; of `allowed` entries alone where there are such.
+    fn next(&mut self, mut allowed: Option<&mut (dyn Scorer + 'static)>, least: f32) -> Option<(DocId, f32)> {
+        while self.ceilings.get(self.leading).is_some_and(|&ceiling| ceiling < least) {
+            self.leading += 1;
+        }
+        let (following, leading) = self.cursors.split_at_mut(self.leading);
+        loop {
+            let nearest = leading.iter().map(|cursor| cursor.postings.doc()).min()?;
+            let doc = match &mut allowed {
+                Some(allowed) if allowed.doc() < nearest => allowed.seek(nearest),
+                Some(allowed) => allowed.doc(),
+                None => nearest,
+            };
+            if doc == TERMINATED {
+                return None;
+            }
+            let length = self.lengths.fieldnorm_id(doc);
+            self.parts.clear();
+            let mut sum = 0.0;
+            for cursor in &mut *leading {
+                if let Some(score) = cursor.score_at(doc, length) {
+                    self.parts.push((cursor.place, score));
+                    sum += score;
+                    cursor.postings.advance();
+                }
+            }
+            let mut may_be = !self.parts.is_empty();
+            for (cursor, ceiling) in following.iter_mut().zip(&self.ceilings).rev() {
+                may_be = may_be && sum * (1.0 + SLACK) + ceiling >= least;
+                if !may_be {
+                    break;
+                }
+                if let Some(score) = cursor.score_at(doc, length) {
+                    self.parts.push((cursor.place, score));
+                    sum += score;
+                }
+            }
+            if may_be {
+                // The sum so far hangs on which words lead.
+                self.parts.sort_unstable_by_key(|&(place, _)| place);
+                return Some((doc, self.parts.iter().map(|(_, score)| score).sum()));
+            }
+        }
+    }
+}
+
+/// The best hits so far.
+struct Best {
+    limit: usize,
+    hits: BinaryHeap<Ranked>,
+}
+
+impl Best {
+    /// The score below which a hit is none.
+    fn least(&self) -> f32 {
+        match self.hits.peek() {
+            Some(Ranked(last)) if self.hits.len() >= self.limit => last.score,
+            _ => f32::NEG_INFINITY,
+        }
+    }
+
+    fn would_take(&self, hit: &VectorHit) -> bool {
+        let is_better = |Ranked(last): &Ranked| vector::compare(hit, last).is_lt();
+        self.hits.len() < self.limit || self.hits.peek().is_some_and(is_better)
+    }
+
+    fn take(&mut self, hit: VectorHit) {
+        if self.hits.len() >= self.limit {
+            self.hits.pop();
+        }
+        self.hits.push(Ranked(hit));
+    }
+}
+
+/// A hit in the order of hits: the best is the least.
+struct Ranked(VectorHit);
+
+impl Ord for Ranked {
+    fn cmp(&self, other: &Self) -> std::cmp::Ordering {
+        vector::compare(&self.0, &other.0)
+    }
+}
+
+impl PartialOrd for Ranked {
+    fn partial_cmp(&self, other: &Self) -> Option<std::cmp::Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl PartialEq for Ranked {
+    fn eq(&self, other: &Self) -> bool {
+        self.cmp(other).is_eq()
+    }
+}
+
+impl Eq for Ranked {}

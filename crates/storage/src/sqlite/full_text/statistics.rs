@@ -1,0 +1,217 @@
+//! What BM25 counts, over the live entries of one state of the index alone.
+//!
+//! The index's own counts take in removed entries until their segments are merged, and what a merge makes of them is an
+//! estimate. So each segment's are taken from what it lists and what of that is removed, once for each state of it.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use lru::LruCache;
+use tantivy::index::{SegmentId, SegmentReader};
+use tantivy::merge_policy::{LogMergePolicy, MergeCandidate, MergePolicy};
+use tantivy::schema::IndexRecordOption;
+use tantivy::{DocId, DocSet, Opstamp, Searcher, SegmentMeta, TERMINATED, Term};
+
+use super::Fields;
+
+/// Words whose counts are remembered.
+const REMEMBERED_WORDS: usize = 4096;
+/// A word's list is read as a whole where it is at most so many times as long as that of the removed entries, else only
+/// where those stand.
+const REMOVED_A_SEEK: usize = 8;
+/// Removed entries that a segment keeps in any case; fewer are not worth writing it anew.
+pub(super) const KEPT_REMOVED: u32 = 10_000;
+
+/// The counts of one state of the index, each made when first asked for.
+pub(super) struct Statistics {
+    segments: Mutex<HashMap<Place, Arc<OfSegment>>>,
+    /// Live entries that hold a word, where that is not to be had from the index.
+    words: Mutex<LruCache<Term, u64>>,
+}
+
+/// A segment, what of it is removed, and the code of a kind.
+type Place = (SegmentId, Option<Opstamp>, u8);
+
+/// Of one kind in one segment.
+struct OfSegment {
+    entries: u64,
+    words: u64,
+    /// The entries that its lists name although they are removed, ascending.
+    removed: Vec<DocId>,
+}
+
+/// Of one kind in the whole index.
+pub(super) struct OfKind {
+    pub(super) entries: u64,
+    words: u64,
+    /// By segment, in the searcher's order.
+    segments: Vec<Arc<OfSegment>>,
+}
+
+impl OfKind {
+    /// How many words an entry has, by the rounded lengths that scores are made of.
+    pub(super) fn mean_words(&self) -> f32 {
+        self.words as f32 / self.entries as f32
+    }
+}
+
+impl Statistics {
+    /// Of a state of the index, with what is still true of those of an earlier one.
+    pub(super) fn of(searcher: &Searcher, earlier: Option<&Self>) -> Self {
+        let mut segments = earlier.map(|earlier| lock(&earlier.segments).clone()).unwrap_or_default();
+        let is_there = |&(id, removed, _): &Place| {
+            let mut readers = searcher.segment_readers().iter();
+            readers.any(|segment| (segment.segment_id(), segment.delete_opstamp()) == (id, removed))
+        };
+        segments.retain(|place, _| is_there(place));
+        Self { segments: Mutex::new(segments), words: Mutex::new(LruCache::unbounded()) }
+    }
+
+    pub(super) fn of_kind(&self, searcher: &Searcher, fields: &Fields, code: u8) -> tantivy::Result<OfKind> {
+        let mut kind = OfKind { entries: 0, words: 0, segments: Vec::new() };
+        for segment in searcher.segment_readers() {
+            let place = (segment.segment_id(), segment.delete_opstamp(), code);
+            let known = lock(&self.segments).get(&place).cloned();
+            let counted = match known {
+                Some(counted) => counted,
+                None => {
+                    let counted = Arc::new(OfSegment::count(segment, fields, code)?);
+                    lock(&self.segments).insert(place, Arc::clone(&counted));
+                    counted
+                }
+            };
+            kind.entries += counted.entries;
+            kind.words += counted.words;
+            kind.segments.push(counted);
+        }
+        Ok(kind)
+    }
+
+    /// How many live entries hold a word.
+    pub(super) fn holding(&self, searcher: &Searcher, kind: &OfKind, word: &Term) -> tantivy::Result<u64> {
+        if kind.segments.iter().all(|counted| counted.removed.is_empty()) {
+            return searcher.doc_freq(word);
+        }
+        if let Some(&holding) = lock(&self.words).get(word) {
+            return Ok(holding);
+        }
+        let mut holding = 0;
+        for (segment, counted) in searcher.segment_readers().iter().zip(&kind.segments) {
+            holding += counted.holding(segment, word)?;
+        }
+        let mut words = lock(&self.words);
+        words.put(word.clone(), holding);
+        if words.len() > REMEMBERED_WORDS {
+            words.pop_lru();
+        }
+        Ok(holding)
+    }
+}
+
+impl OfSegment {
+    fn count(segment: &SegmentReader, fields: &Fields, code: u8) -> tantivy::Result<Self> {
+        let mut counted = Self { entries: 0, words: 0, removed: Vec::new() };
+        let kind = Term::from_field_text(fields.kind, &code.to_string());
+        let list = segment.inverted_index(fields.kind)?;
+        let Some(mut postings) = list.read_postings(&kind, IndexRecordOption::Basic)? else {
+            return Ok(counted);
+        };
+        let lengths = segment.get_fieldnorms_reader(fields.words[usize::from(code)])?;
+        let mut doc = postings.doc();
+        while doc != TERMINATED {
+            if segment.is_deleted(doc) {
+                counted.removed.push(doc);
+            } else {
+                counted.entries += 1;
+                counted.words += u64::from(lengths.fieldnorm(doc));
+            }
+            doc = postings.advance();
+        }
+        Ok(counted)
+    }
+
+    fn holding(&self, segment: &SegmentReader, word: &Term) -> tantivy::Result<u64> {
+        let list = segment.inverted_index(word.field())?;
+        let Some(info) = list.get_term_info(word)? else { return Ok(0) };
+        let Some(alive) = segment.alive_bitset().filter(|_| !self.removed.is_empty()) else {
+            return Ok(u64::from(info.doc_freq));
+        };
+        let mut postings = list.read_postings_from_terminfo(&info, IndexRecordOption::Basic)?;
+        if info.doc_freq as usize <= self.removed.len().saturating_mul(REMOVED_A_SEEK) {
+            return Ok(u64::from(postings.doc_freq_given_deletes(alive)));
+        }
+        let is_listed = |&doc: &DocId| {
+            if postings.doc() < doc {
+                postings.seek(doc);
+            }
+            postings.doc() == doc
+        };
+        let removed = self.removed.iter().copied().filter(is_listed).count();
+        Ok(u64::from(info.doc_freq) - removed as u64)
+    }
+}
+
+fn lock<T>(shared: &Mutex<T>) -> MutexGuard<'_, T> {
+    shared.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Merges segments as tantivy does, and writes one anew that holds more removed entries than live ones, so that what is
+/// removed costs searches at most as much as what is there.
+#[derive(Debug)]
+pub(super) struct Tidy {
+    pub(super) merging: LogMergePolicy,
+    /// Removed entries that are left where they are in any case.
+    pub(super) kept_removed: u32,
+}
+
+impl MergePolicy for Tidy {
+    fn compute_merge_candidates(&self, segments: &[SegmentMeta]) -> Vec<MergeCandidate> {
+        let mut found = self.merging.compute_merge_candidates(segments);
+        let is_untidy =
+            |segment: &&SegmentMeta| segment.num_deleted_docs() > segment.num_docs().max(self.kept_removed);
+        for segment in segments.iter().filter(is_untidy) {
+            if !found.iter().any(|merge| merge.0.contains(&segment.id())) {
+                found.push(MergeCandidate(vec![segment.id()]));
+            }
+        }
+        found
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use tantivy::schema::{STRING, Schema};
+    use tantivy::{Index, IndexWriter, TantivyDocument};
+
+    use super::*;
+
+    #[test]
+    fn a_segment_with_more_removed_entries_than_live_ones_is_written_anew() {
+        let mut schema = Schema::builder();
+        let key = schema.add_text_field("key", STRING);
+        let index = Index::create_in_ram(schema.build());
+        let mut writer: IndexWriter = index.writer_with_num_threads(1, 15_000_000).expect("a writer");
+        writer.set_merge_policy(Box::new(Tidy { merging: LogMergePolicy::default(), kept_removed: 4 }));
+        for number in 0..10 {
+            let mut document = TantivyDocument::new();
+            document.add_text(key, number.to_string());
+            writer.add_document(document).expect("added");
+        }
+        writer.commit().expect("committed");
+        let remove = |writer: &mut IndexWriter, numbers: std::ops::Range<u32>| {
+            for number in numbers {
+                writer.delete_term(Term::from_field_text(key, &number.to_string()));
+            }
+            writer.commit().expect("committed");
+        };
+        let removed = || {
+            let metas = index.searchable_segment_metas().expect("the segments");
+            metas.iter().map(SegmentMeta::num_deleted_docs).collect::<Vec<_>>()
+        };
+        remove(&mut writer, 0..5);
+        assert_eq!(removed(), [5]);
+        remove(&mut writer, 5..6);
+        writer.wait_merging_threads().expect("merged");
+        assert_eq!(removed(), [0]);
+    }
+}

@@ -20,6 +20,7 @@ pub use plan::find_entity;
 use crate::Engine;
 use crate::graph::{Derivation, GraphChange, Summaries, derive, embed, rederive};
 use crate::index::MAX_CONFLICTS;
+use plan::Planned;
 
 /// Something to change in the graph. Entities are given by name, in any spelling that leads to their key, or by the name
 /// of what was merged into them.
@@ -43,7 +44,7 @@ pub enum Edit {
         /// Its description, in place of the documents'.
         description: Option<String>,
     },
-    /// Another name.
+    /// Another name, and with it another type or description.
     RenameEntity {
         /// The entity.
         name: String,
@@ -51,6 +52,10 @@ pub enum Edit {
         to: String,
         /// Whether to merge where that name is another entity's.
         merge: bool,
+        /// Its type; as it was where `None`.
+        kind: Option<String>,
+        /// Its description, in place of the documents'; as it was where `None`.
+        description: Option<String>,
     },
     /// Without the entity and its relations.
     DeleteEntity {
@@ -129,6 +134,9 @@ pub enum Edit {
 pub struct Edited {
     /// The decision; a preview's is not stored.
     pub decision: Decision,
+    /// What was decided right after it in the same commit, where the edit came to two decisions.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub after: Option<Decision>,
     /// The entity or the source of the relation that it is about, as it reads then; `None` where it is gone.
     pub entity: Option<Entity>,
     /// Entities that are new or read differently, by key.
@@ -158,9 +166,9 @@ async fn try_apply(engine: &Engine, edit: &Edit) -> Result<Edited, EditError> {
     for _ in 0..MAX_CONFLICTS {
         let snapshot = engine.store.snapshot().await?;
         let decisions = Decisions::read(snapshot.as_ref()).await?;
-        let action = plan::plan(engine, snapshot.as_ref(), &decisions, edit).await?;
+        let planned = plan::plan(engine, snapshot.as_ref(), &decisions, edit).await?;
         let attempt = Attempt { engine, snapshot: snapshot.as_ref(), decisions: &decisions };
-        let (edited, (Derivation { mut batch, .. }, texts)) = attempt.derive(action, Summaries::Now).await?;
+        let (edited, (Derivation { mut batch, .. }, texts)) = attempt.derive(planned, Summaries::Now).await?;
         embed(engine, texts, None, &mut batch).await?;
         batch.require.push(Require::GraphUnchangedSince(snapshot.graph_revision()));
         batch.append_calls.splice(0..0, std::mem::take(&mut overtaken));
@@ -183,9 +191,9 @@ async fn try_apply(engine: &Engine, edit: &Edit) -> Result<Edited, EditError> {
 pub async fn preview(engine: &Engine, edit: &Edit) -> Result<Edited, EditError> {
     let snapshot = engine.store.snapshot().await?;
     let decisions = Decisions::read(snapshot.as_ref()).await?;
-    let action = plan::plan(engine, snapshot.as_ref(), &decisions, edit).await?;
+    let planned = plan::plan(engine, snapshot.as_ref(), &decisions, edit).await?;
     let attempt = Attempt { engine, snapshot: snapshot.as_ref(), decisions: &decisions };
-    let (edited, _) = attempt.derive(action, Summaries::Later).await?;
+    let (edited, _) = attempt.derive(planned, Summaries::Later).await?;
     Ok(edited)
 }
 
@@ -226,9 +234,12 @@ struct Attempt<'a> {
 }
 
 impl Attempt<'_> {
-    async fn derive(&self, action: Action, summaries: Summaries) -> Result<(Edited, Derived), EditError> {
-        let decision = Decision::new(self.decisions.next_order(), self.engine.clock.now(), action);
-        let change = GraphChange { decided: vec![decision.clone()], ..GraphChange::default() };
+    async fn derive(&self, planned: Planned, summaries: Summaries) -> Result<(Edited, Derived), EditError> {
+        let (order, now) = (self.decisions.next_order(), self.engine.clock.now());
+        let decision = Decision::new(order, now, planned.action);
+        let after = planned.after.map(|action| Decision::new(order + 1, now, action));
+        let decided = std::iter::once(&decision).chain(&after).cloned().collect();
+        let change = GraphChange { decided, ..GraphChange::default() };
         let derived = derive(self.engine, self.snapshot, &change, summaries).await?;
         let batch = &derived.0.batch;
         let about = about(&decision.action, self.decisions);
@@ -247,6 +258,7 @@ impl Attempt<'_> {
             removed_relations: batch.remove_relations.clone(),
             stale: batch.set_stale.iter().filter(|(_, is_stale)| *is_stale).count() as u32,
             decision,
+            after,
         };
         Ok((edited, derived))
     }

@@ -10,10 +10,12 @@ use super::merge::plan_merge;
 use super::{DescriptionRule, Edit, EditError, KindRule};
 use crate::Engine;
 use crate::graph::SUMMARY_TOKENS;
-use crate::text::{clean_name, entity_key, sanitize};
+use crate::text::{MAX_NAME_BYTES, MAX_NAME_CHARS, clean_name, entity_key, sanitize};
 
 /// Longest type or keyword in characters.
 const MAX_WORD_CHARS: usize = 256;
+/// Largest weight: sums of many of them stay finite and exact enough to compare.
+const MAX_WEIGHT: f64 = 1e9;
 /// Shortest beginning of an id that is looked for.
 const MIN_ID_DIGITS: usize = 4;
 
@@ -29,16 +31,19 @@ pub(super) async fn plan(
     snapshot: &dyn Snapshot,
     decisions: &Decisions,
     edit: &Edit,
-) -> Result<Action, EditError> {
+) -> Result<Planned, EditError> {
     let plan = Plan { engine, snapshot, decisions };
-    match edit {
+    let action = match edit {
         Edit::CreateEntity { name, kind, description } => {
             plan.create(name, kind.as_deref(), description).await
         }
         Edit::EditEntity { name, kind, description } => {
             plan.edit(name, kind.as_deref(), description.as_deref()).await
         }
-        Edit::RenameEntity { name, to, merge } => plan.rename(name, to, *merge).await,
+        Edit::RenameEntity { name, to, merge, kind, description } => {
+            let renamed = plan.rename(name, to, *merge).await?;
+            return plan.and_edit(renamed, kind.as_deref(), description.as_deref());
+        }
         Edit::DeleteEntity { name } => {
             Ok(Action::DeleteEntity { key: find(snapshot, decisions, name).await?.key })
         }
@@ -57,7 +62,15 @@ pub(super) async fn plan(
             Ok(Action::DeleteRelation { relation: plan.relation([source, target]).await?.key })
         }
         Edit::Undo { decision } => Ok(Action::Undo { decision: undoable(decisions, decision.as_deref())? }),
-    }
+    };
+    Ok(Planned { action: action?, after: None })
+}
+
+/// What an edit comes to: one decision, or two of one commit.
+pub(super) struct Planned {
+    pub(super) action: Action,
+    /// What is decided right after it.
+    pub(super) after: Option<Action>,
 }
 
 struct Plan<'a> {
@@ -123,6 +136,23 @@ impl Plan<'_> {
                 }
             }
         }
+    }
+
+    /// Another type or description beside a change of name, of the entity as it is called then.
+    fn and_edit(
+        &self,
+        renamed: Action,
+        kind: Option<&str>,
+        description: Option<&str>,
+    ) -> Result<Planned, EditError> {
+        let Some(key) = super::about(&renamed, self.decisions).filter(|_| kind.or(description).is_some())
+        else {
+            return Ok(Planned { action: renamed, after: None });
+        };
+        let kind = kind.map(|kind| text_of(self.engine, "type", kind)).transpose()?;
+        let description = description.map(|text| text_of(self.engine, "description", text)).transpose()?;
+        let after = Some(Action::EditEntity { key, name: None, kind, description });
+        Ok(Planned { action: renamed, after })
     }
 
     /// The error of a name that is another entity's.
@@ -283,8 +313,16 @@ async fn known(
     Ok(snapshot.entities(&keys).await?.into_iter().flatten().next())
 }
 
-/// The key and the clean form of a name.
+/// The key and the clean form of a name. One that is too long is refused: cut, it would be another name.
 fn key_of(name: &str) -> Result<(EntityKey, String), EditError> {
+    let (said, bytes) = (name.trim().chars().count(), name.trim().len());
+    if said > MAX_NAME_CHARS || bytes > MAX_NAME_BYTES {
+        let what = format!(
+            "a name of {said} characters ({bytes} bytes) is too long for an entity: at most {MAX_NAME_CHARS} characters and \
+             {MAX_NAME_BYTES} bytes are kept"
+        );
+        return Err(EditError::BadValue { what });
+    }
     let clean = clean_name(name).and_then(|clean| Some((entity_key(&clean)?, clean)));
     clean.ok_or_else(|| EditError::BadValue { what: format!("{name:?} is no name for an entity") })
 }
@@ -313,10 +351,10 @@ pub(super) fn text_of(engine: &Engine, what: &str, text: &str) -> Result<String,
 }
 
 fn checked_weight(weight: f64) -> Result<f64, EditError> {
-    if weight.is_finite() && weight >= 0.0 {
+    if (0.0..=MAX_WEIGHT).contains(&weight) {
         return Ok(weight);
     }
-    Err(EditError::BadValue { what: format!("the weight {weight} is no number from 0 up") })
+    Err(EditError::BadValue { what: format!("the weight {weight:e} is no number from 0 to {MAX_WEIGHT}") })
 }
 
 /// The decision of that id or beginning of an id, if it holds; the latest one that does where none is given.

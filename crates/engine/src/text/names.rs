@@ -3,9 +3,9 @@
 use super::{sanitize, unescape};
 
 /// Longest name in characters; the rest is cut.
-const MAX_NAME_CHARS: usize = 256;
+pub const MAX_NAME_CHARS: usize = 256;
 /// Longest name in UTF-8 bytes; the rest is cut.
-const MAX_NAME_BYTES: usize = 512;
+pub const MAX_NAME_BYTES: usize = 512;
 
 /// The name as people read it; `None` where nothing worth a name is left.
 ///

@@ -95,3 +95,57 @@ async fn entities_and_relations_are_made_changed_merged_and_removed() {
     let left = server.get("/graph/label/list").await.ok();
     assert!(!names(&left).contains(&"Tobias Renn") && !names(&left).contains(&"Ada Quist-Renn"), "{left}");
 }
+
+#[tokio::test]
+async fn an_edit_that_cannot_be_whole_changes_nothing() {
+    let server = town().await;
+    let before = server.get("/dump/hash").await.ok();
+    let rename = |data: Value| {
+        let body = json!({ "entity_name": "Tobias Renn", "updated_data": data, "allow_rename": true, "allow_merge": true });
+        server.post("/graph/entity/edit", body)
+    };
+    for data in [
+        json!({ "entity_name": "Tobias Rinn", "description": "" }),
+        json!({ "entity_name": "Tobias Rinn", "entity_type": "x".repeat(300) }),
+        json!({ "entity_name": "Maren Oskoldt", "description": " " }),
+        json!({ "entity_name": "T".repeat(300) }),
+    ] {
+        rename(data).await.problem(400);
+        assert_eq!(server.get("/dump/hash").await.ok(), before);
+    }
+    let renamed = rename(json!({ "entity_name": "Tobias Rinn", "description": "A director." })).await.ok();
+    assert_eq!(renamed["decisions"].as_array().expect("ids").len(), 2);
+    assert_eq!(renamed["data"]["graph_data"]["description"], "A director.");
+    assert_eq!(renamed["operation_summary"]["final_entity"], "Tobias Rinn");
+    let merged =
+        json!({ "entity_name": "Maren Oskoldt", "entity_type": "Pair", "description": "Two directors." });
+    let body = json!({ "entity_name": "Tobias Rinn", "updated_data": merged, "allow_rename": true, "allow_merge": true });
+    let merged = server.post("/graph/entity/edit", body).await.ok();
+    assert_eq!(
+        (&merged["operation_summary"]["merged"], &merged["data"]["entity_name"]),
+        (&json!(true), &json!("Maren Oskoldt"))
+    );
+    assert_eq!(merged["data"]["graph_data"]["description"], "Two directors.");
+    assert_eq!(merged["data"]["graph_data"]["entity_type"], "Pair");
+    let long = json!({ "entity_name": "T".repeat(300), "entity_data": { "description": "Long." } });
+    assert!(server.post("/graph/entity/create", long).await.problem(400).contains("256"));
+}
+
+#[tokio::test]
+async fn weights_stay_within_what_can_be_added_up() {
+    let server = town().await;
+    let relate = |source: &str, weight: f64| {
+        let data = json!({ "description": "Heavy.", "weight": weight });
+        let body = json!({ "source_entity": source, "target_entity": "Karst", "relation_data": data });
+        server.post("/graph/relation/create", body)
+    };
+    let karst = json!({ "entity_name": "Karst", "entity_data": { "description": "A town." } });
+    server.post("/graph/entity/create", karst).await.ok();
+    for weight in [1.7e308, 1.1e9, -1.0] {
+        assert!(relate("Tobias Renn", weight).await.problem(400).contains("1000000000"));
+    }
+    relate("Tobias Renn", 1e9).await.ok();
+    relate("Maren Oskoldt", 1e9).await.ok();
+    let merge = json!({ "entities_to_change": ["Tobias Renn"], "entity_to_change_into": "Maren Oskoldt" });
+    server.post("/graph/entities/merge", merge).await.ok();
+}

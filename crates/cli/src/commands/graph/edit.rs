@@ -91,9 +91,16 @@ async fn edit_of<'a>(
             };
             (edit, how)
         }
-        GraphCommand::Rename { name, to, merge, how } => {
-            (Edit::RenameEntity { name: name.clone(), to: to.clone(), merge: *merge }, how)
-        }
+        GraphCommand::Rename { name, to, merge, how } => (
+            Edit::RenameEntity {
+                name: name.clone(),
+                to: to.clone(),
+                merge: *merge,
+                kind: None,
+                description: None,
+            },
+            how,
+        ),
         GraphCommand::Merge { sources, into, description, kind, strategy, how } => {
             let (description, kind) = rules(description.as_deref(), kind.as_deref(), strategy)?;
             (Edit::Merge { sources: sources.clone(), into: into.clone(), description, kind }, how)

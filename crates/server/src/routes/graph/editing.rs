@@ -2,7 +2,7 @@
 //! names it.
 
 use axum::routing::{delete, post};
-use graphloom_core::{Decision, Entity, GraphKey, Relation, Snapshot, StoreError};
+use graphloom_core::{Action, Decision, Entity, GraphKey, Relation, Snapshot, StoreError};
 use graphloom_engine::Engine;
 use graphloom_engine::edit::{self, DescriptionRule, Edit, EditError, Edited, KindRule, find_entity};
 use schemars::JsonSchema;
@@ -165,7 +165,8 @@ async fn edit_entity(
     let kind = fields.text("entity_type")?;
     let description = fields.text("description")?;
     fields.end()?;
-    let mut name = named(&entity_name)?;
+    let name = named(&entity_name)?;
+    let entity_name = name.clone();
     let new_name = new_name.filter(|new| *new != name);
     if new_name.is_some() && !allow_rename {
         let what = "Entity renaming is not allowed. Set allow_rename=true to enable this feature";
@@ -173,30 +174,16 @@ async fn edit_entity(
     }
     apart(async move || {
         let engine = &space.indexing;
-        let (mut decisions, mut last, mut merged) = (Vec::new(), None, false);
-        if let Some(to) = &new_name {
-            let taken = find_entity(engine.store.snapshot().await?.as_ref(), to).await?;
-            let old = find_entity(engine.store.snapshot().await?.as_ref(), &name).await?;
-            merged = match (&taken, &old) {
-                (Some(taken), Some(old)) => taken.key != old.key,
-                (None, _) | (_, None) => false,
-            };
-            let edit = Edit::RenameEntity { name: name.clone(), to: to.clone(), merge: allow_merge };
-            let edited = edit::apply(engine, &edit).await?;
-            decisions.push(edited.decision.clone());
-            last = Some(edited);
-            name.clone_from(to);
-        }
-        if kind.is_some() || description.is_some() || last.is_none() {
-            let edited =
-                edit::apply(engine, &Edit::EditEntity { name: name.clone(), kind, description }).await?;
-            decisions.push(edited.decision.clone());
-            last = Some(edited);
-        }
-        let data = match &last {
-            Some(edited) => entity_of(engine, edited).await?,
-            None => Value::Null,
+        let edit = match &new_name {
+            // One commit: where the type or description cannot be, the name stays too.
+            Some(to) => Edit::RenameEntity { name, to: to.clone(), merge: allow_merge, kind, description },
+            None => Edit::EditEntity { name, kind, description },
         };
+        let edited = edit::apply(engine, &edit).await?;
+        let merged = matches!(edited.decision.action, Action::MergeEntities { .. });
+        let data = entity_of(engine, &edited).await?;
+        let decisions = std::iter::once(edited.decision).chain(edited.after).collect();
+        let name = new_name.as_ref().unwrap_or(&entity_name);
         let message = match merged {
             true => format!("Entity merged successfully into '{name}'"),
             false => "Entity updated successfully".to_owned(),

@@ -1,5 +1,6 @@
 //! Comma-separated values, a table with a header for each part.
 
+use std::borrow::Cow;
 use std::io::{self, Write};
 
 use graphloom_core::{Entity, EntityKey};
@@ -18,7 +19,16 @@ impl<'a> Csv<'a> {
     }
 
     fn row(&mut self, cells: &[&str]) -> io::Result<()> {
-        self.0.write_record(cells).map_err(io::Error::other)
+        self.0.write_record(cells.iter().map(|cell| inert(cell).into_owned())).map_err(io::Error::other)
+    }
+}
+
+/// A cell that no spreadsheet takes for a formula: documents of strangers must not run anything on the machine of who looks
+/// at them. It gets an apostrophe before it, which spreadsheets do not show; JSON lines have the text as it is.
+fn inert(cell: &str) -> Cow<'_, str> {
+    match cell.starts_with(['=', '+', '-', '@', '\t', '\r']) {
+        true => format!("'{cell}").into(),
+        false => cell.into(),
     }
 }
 
@@ -95,5 +105,20 @@ impl GraphWriter for Csv<'_> {
 
     fn end(&mut self) -> io::Result<()> {
         self.0.flush()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_cell_that_begins_like_a_formula_is_no_formula() {
+        for cell in ["=1+1", "+1", "-1", "@sum", "\t=1", "\r=1"] {
+            assert_eq!(inert(cell), format!("'{cell}"));
+        }
+        for cell in ["", "a=b", "1-2", "'=1"] {
+            assert_eq!(inert(cell), cell);
+        }
     }
 }

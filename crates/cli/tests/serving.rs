@@ -187,6 +187,13 @@ fn a_users_password_is_given_or_made_and_never_kept() {
         !stored.contains(made.trim()) && !stored.contains("long enough") && stored.contains("$argon2id$")
     );
     assert!(graphloom.ok(&["user", "list"]).contains("ada  may read in every workspace"));
+    graphloom.ok(&["user", "add", "eve", "--right", "write", "--only", "research"]);
+    // Another password leaves what she may do; what is said anew is changed, and nothing else.
+    let again = graphloom.run(&["user", "add", "eve"]).exits(0);
+    again.says("may write in research");
+    assert!(graphloom.ok(&["user", "list"]).contains("eve  may write in research"));
+    graphloom.ok(&["user", "add", "eve", "--right", "read"]);
+    assert!(graphloom.ok(&["user", "list"]).contains("eve  may read in research"));
     graphloom.ok(&["user", "remove", "ada"]);
     graphloom.run(&["user", "remove", "ada"]).exits(1).says("graphloom user list");
 }

@@ -59,6 +59,9 @@ pub(crate) enum KeyCommand {
 #[derive(Debug, Subcommand)]
 pub(crate) enum UserCommand {
     /// Make a user who logs in, or give one another password
+    ///
+    /// A user who is there keeps the right and the workspaces that are not said anew. To let one into every workspace again,
+    /// remove and add the user.
     Add {
         /// The name to log in with
         name: String,
@@ -80,23 +83,32 @@ pub(crate) enum UserCommand {
 /// What a key or user is good for.
 #[derive(Debug, Args)]
 pub(crate) struct GrantArgs {
-    /// What may be done: read, write (also read), admin (also clear workspaces)
-    #[arg(long, value_enum, default_value_t = RightArg::Read)]
-    right: RightArg,
+    /// What may be done: read, write (also read), admin (also clear workspaces) [default: read]
+    #[arg(long, value_enum)]
+    right: Option<RightArg>,
     /// Only this workspace; repeatable; all, those to come too, where none is named
     #[arg(long = "only", value_name = "WORKSPACE", value_parser = workspace)]
     only: Vec<WorkspaceId>,
 }
 
 impl GrantArgs {
-    /// The grant.
+    /// The grant of somebody new.
     pub(crate) fn grant(&self) -> Grant {
+        self.over(None)
+    }
+
+    /// The grant of somebody who holds one: of what is not said the old one stays.
+    pub(crate) fn over(&self, held: Option<&Grant>) -> Grant {
         let right = match self.right {
-            RightArg::Read => Right::Read,
-            RightArg::Write => Right::Write,
-            RightArg::Admin => Right::Admin,
+            None => held.map_or(Right::Read, |held| held.right),
+            Some(RightArg::Read) => Right::Read,
+            Some(RightArg::Write) => Right::Write,
+            Some(RightArg::Admin) => Right::Admin,
         };
-        let workspaces = (!self.only.is_empty()).then(|| self.only.iter().cloned().collect());
+        let workspaces = match self.only.is_empty() {
+            true => held.and_then(|held| held.workspaces.clone()),
+            false => Some(self.only.iter().cloned().collect()),
+        };
         Grant { workspaces, right }
     }
 }

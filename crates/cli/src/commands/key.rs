@@ -69,18 +69,24 @@ pub(crate) fn users(app: &App, command: &UserCommand) -> anyhow::Result<Exit> {
     match command {
         UserCommand::Add { name, grant, password_stdin } => {
             let password = if *password_stdin { given()? } else { random_password()? };
-            file.change(|access| access.put_user(name, &password, grant.grant(), wire::now()))?;
+            let grant = file.change(|access| {
+                // Another password must not widen what the user may do.
+                let held = access.users.iter().find(|user| user.name == *name).map(|user| user.grant.clone());
+                let grant = grant.over(held.as_ref());
+                access.put_user(name, &password, grant.clone(), wire::now())?;
+                Ok(grant)
+            })?;
             let shown = (!password_stdin).then_some(&password);
             if output.json {
-                output.json(&json!({ "user": name, "password": shown }))?;
+                output.json(&json!({ "user": name, "password": shown, "grant": grant }))?;
             } else if let Some(password) = shown {
                 output.line(password)?;
                 output.note(format_args!(
                     "this is the only time that the password is shown; the user {}",
-                    reach(&grant.grant())
+                    reach(&grant)
                 ));
             } else {
-                output.line(format_args!("the user {} {}", plain(name), reach(&grant.grant())))?;
+                output.line(format_args!("the user {} {}", plain(name), reach(&grant)))?;
             }
         }
         UserCommand::List => {

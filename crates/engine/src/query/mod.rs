@@ -66,6 +66,8 @@ use seen::Workspace;
 
 /// The answer where the documents hold nothing to answer from.
 const NOT_FOUND: &str = "That is not in your documents.";
+/// The answer where they do, and none of it fits into the prompt.
+const NONE_FITS: &str = "What was found in your documents does not fit into max_total_tokens.";
 
 /// What `question` finds: entities, relations and passages within their budgets, and the context made of them.
 ///
@@ -136,8 +138,12 @@ async fn find(engine: &Engine, question: &Question, spent: &mut Spent) -> Result
     if let Some(reranker) = reranker {
         passages = rerank::rerank(engine, reranker, &asked, passages, spent, &mut retrieval.notes).await;
     }
+    let found = passages.len();
     let passages =
         budget::fit(&engine.prompts, question, retrieval.history_messages, &graph, passages, &counter);
+    if passages.is_empty() && found > 0 {
+        retrieval.notes.push(QueryNote::NoneFits { passages: found });
+    }
     let (references, chunks) = references::number(passages);
 
     retrieval.context = context::build(&graph.entity_lines, &graph.relation_lines, &chunks, &references);
@@ -186,7 +192,7 @@ async fn make_answer(
 ) -> Result<Answer, QueryError> {
     let asks_documents = Plan::of(retrieval.mode).searches();
     if asks_documents && retrieval.context.is_empty() {
-        return Ok(Answer::not_found(on_delta));
+        return Ok(Answer::not_found(retrieval, on_delta));
     }
     let Some(model) = engine.models.answer.as_deref() else {
         if !asks_documents {
@@ -221,7 +227,7 @@ async fn verbatim_answer(
 ) -> Result<Answer, QueryError> {
     let (text, picks) = respond::by_rules(question, retrieval);
     if picks.is_empty() {
-        return Ok(Answer::not_found(on_delta));
+        return Ok(Answer::not_found(retrieval, on_delta));
     }
     on_delta(&text);
     let (citations, dropped_citations) = cite::verify(engine, retrieval, &picks).await?;
@@ -296,6 +302,11 @@ pub enum QueryNote {
         /// Their names.
         options: Vec<&'static str>,
     },
+    /// Passages were found, and not one fits into the budget of the prompt beside everything else.
+    NoneFits {
+        /// How many.
+        passages: usize,
+    },
     /// The conversation is longer than half of the prompt's budget; its oldest messages are not in the prompt.
     HistoryCut {
         /// How many.
@@ -318,6 +329,9 @@ impl std::fmt::Display for QueryNote {
                     f,
                     "these options of the walk change nothing in this mode and with these models: {options}"
                 )
+            }
+            Self::NoneFits { passages } => {
+                write!(f, "passages were found ({passages}), and none of them fits into max_total_tokens")
             }
             Self::HistoryCut { left_out } => {
                 write!(f, "oldest messages of the conversation left out of the prompt: {left_out}")
@@ -557,6 +571,7 @@ impl QueryNote {
             Self::WalkOptionsUnused { .. } => {
                 Some("leave them out, or see which mode takes them in docs/methods/auto.md")
             }
+            Self::NoneFits { .. } => Some("a larger max_total_tokens, or a shorter conversation"),
             Self::HistoryCut { .. } => {
                 Some("a larger max_total_tokens leaves more room for the conversation")
             }
@@ -565,10 +580,12 @@ impl QueryNote {
 }
 
 impl Answer {
-    fn not_found(on_delta: &mut (dyn FnMut(&str) + Send)) -> Self {
-        on_delta(NOT_FOUND);
+    fn not_found(retrieval: &Retrieval, on_delta: &mut (dyn FnMut(&str) + Send)) -> Self {
+        let none_fits = retrieval.notes.iter().any(|note| matches!(note, QueryNote::NoneFits { .. }));
+        let words = if none_fits { NONE_FITS } else { NOT_FOUND };
+        on_delta(words);
         Self {
-            text: NOT_FOUND.to_owned(),
+            text: words.to_owned(),
             found: false,
             model: None,
             citations: Vec::new(),

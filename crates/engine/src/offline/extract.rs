@@ -7,13 +7,15 @@ use graphloom_core::{EntityRecord, Records, RelationRecord};
 use harper_brill::UPOS;
 
 use super::kind::entity_type;
+use super::languages::Language;
 use super::lexicon::is_generic;
 use super::phrase::{Phrase, PhraseKind, phrases};
+use super::scripts::has_no_spaces;
 use super::token::{Token, tokens};
 use crate::text::{Tokenizer, entity_key, sentences};
 
 /// The name under which records made by these rules are kept; a change of the rules changes it.
-pub const RULES: &str = "rules-v2";
+pub const RULES: &str = "rules-v3";
 /// Sentences of an entity's description, at most.
 pub const MAX_DESCRIPTION_SENTENCES: usize = 4;
 /// Relations made from one sentence, at most; those of names come first.
@@ -31,9 +33,6 @@ const MAX_CONNECTING_WORDS: usize = 6;
 const MAX_KEYWORDS: usize = 4;
 /// Common nouns related with the subject of a sentence that relates it with no name or date.
 const MAX_COMMON_OBJECTS: usize = 2;
-/// Words that stand for the subject of the sentence before, where a sentence begins with one.
-const PRONOUNS: [&str; 11] =
-    ["he", "she", "it", "they", "his", "her", "its", "their", "him", "this", "these"];
 
 /// The records of `text`: its best phrases as entities, and what a sentence says about its subject as relations.
 ///
@@ -41,7 +40,8 @@ const PRONOUNS: [&str; 11] =
 /// - An entity's description is the sentences that name it, verbatim, the first four. A relation's is its sentence.
 /// - A relation's keywords are the verbs and nouns between the two names where few words stand there, else the content
 ///   words of the sentence. Weight is 1. A pair is related once per text, by its first sentence.
-/// - The subject of a sentence is the first name in it; where it begins with a pronoun, the subject of the sentence before.
+/// - The subject of a sentence is the first name in it; where it begins with a pronoun, the subject of the sentence before. In other
+///   languages than English so is a sentence with at most one name, and not at its beginning.
 pub fn extract(text: &str) -> Records {
     let tokens = Tokenizer.count(text) as usize;
     let mut kept = phrases(text);
@@ -59,7 +59,11 @@ pub fn extract(text: &str) -> Records {
             description: description(text, &sentences, &mentions, i, phrase),
         })
         .collect();
-    Records { entities, relations: relations(text, &sentences, &mentions, &kept), themes: Vec::new() }
+    Records {
+        entities,
+        relations: relations(text, &sentences, &folded, &mentions, &kept),
+        themes: Vec::new(),
+    }
 }
 
 /// An entity named in a sentence.
@@ -101,7 +105,8 @@ fn find_word(text: &str, word: &str) -> Option<usize> {
     }
     let joins = |c: Option<char>, edge: Option<char>| {
         c.zip(edge).is_some_and(|(c, edge)| {
-            c.is_alphanumeric() && edge.is_alphanumeric() && c.is_ascii() && edge.is_ascii()
+            let spaced = |c: char| !has_no_spaces(c.encode_utf8(&mut [0; 4]));
+            c.is_alphanumeric() && edge.is_alphanumeric() && spaced(c) && spaced(edge)
         })
     };
     text.match_indices(word).map(|(at, _)| at).find(|&at| {
@@ -141,6 +146,7 @@ fn description(
 fn relations(
     text: &str,
     sentences: &[Range<usize>],
+    folded: &[String],
     mentions: &[Vec<Mention>],
     kept: &[Phrase],
 ) -> Vec<RelationRecord> {
@@ -148,13 +154,19 @@ fn relations(
         kept.iter().map(|phrase| entity_key(&phrase.text)).collect();
     let mut related = BTreeSet::new();
     let mut records = Vec::new();
+    let language = Language::of(text);
     let mut subject = None;
-    for (range, named) in sentences.iter().zip(mentions) {
+    for ((range, folded), named) in sentences.iter().zip(folded).zip(mentions) {
         let named = outermost(named);
         let words = tokens(text, range.clone());
-        let goes_on = words.first().is_some_and(|word| PRONOUNS.contains(&word.lower.as_str()));
         let is_name = |mention: &&&Mention| kept[mention.entity].kind <= PhraseKind::Quoted;
         let own = named.iter().find(is_name).or(named.first()).map(|mention| mention.entity);
+        let about_other = || {
+            let mut names = named.iter().filter(is_name);
+            let begins = names.next().is_some_and(|first| begins_with(folded, first));
+            language != Language::English && !begins && names.next().is_none()
+        };
+        let goes_on = words.first().is_some_and(|word| language.is_pronoun(&word.lower)) || about_other();
         subject = subject.filter(|_| goes_on).or(own);
         let Some(subject) = subject else { continue };
         let sentence = &text[range.clone()];
@@ -175,6 +187,13 @@ fn relations(
         }
     }
     records
+}
+
+/// Whether a folded sentence begins with a name, an article or the like before it left aside.
+fn begins_with(sentence: &str, mention: &Mention) -> bool {
+    const MAX_LETTERS_BEFORE: usize = 3;
+    let before = sentence[..mention.range.start].chars();
+    before.filter(|c| c.is_alphanumeric()).count() <= MAX_LETTERS_BEFORE
 }
 
 /// The mentions that stand inside no other, in order of place.

@@ -1,17 +1,21 @@
 //! The offline default: phrases, records, keywords and answers without a language model.
 //!
 //! Everything here is rules over words: a part-of-speech tagger with an embedded model for English, capitals and
-//! punctuation for every script that has them, and plain runs of characters for the others. Same text, same result.
+//! punctuation for every script that has them, and what stands between function words for the others. Same text, same result.
 
 mod answer;
+mod dates;
 mod extract;
 mod follow_up;
+mod han;
 mod keywords;
 mod kind;
 mod known_names;
+mod languages;
 mod lexicon;
 mod parts;
 mod phrase;
+mod reading;
 mod scripts;
 mod token;
 

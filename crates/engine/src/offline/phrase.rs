@@ -5,19 +5,18 @@ use std::ops::Range;
 
 use harper_brill::UPOS;
 
-use super::lexicon::{is_connector, is_magnitude, is_month, is_name_abbreviation, is_opener};
+use super::dates::{dates_and_quantities, is_year};
+use super::languages::Language;
+use super::lexicon::{is_connector, is_month, is_name_abbreviation, is_opener};
+use super::reading::{Common, Reading, Sentence, heading_range, quoted};
 use super::scripts;
-use super::token::{Shape, Token, is_foreign, tokens};
+use super::token::{Shape, Token};
 use crate::text::{clean_name, entity_key, sentences};
 
 /// Most words of one name.
 const MAX_NAME_WORDS: usize = 12;
 /// Most words of one noun phrase; longer ones keep their last words.
 const MAX_NOUN_PHRASE_WORDS: usize = 4;
-/// Most words of a heading that is taken for a name as a whole.
-const MAX_HEADING_WORDS: usize = 12;
-/// Longest quotation, in bytes, that is taken for a title or term.
-const MAX_QUOTED_BYTES: usize = 80;
 
 /// A part of a text that may name an entity.
 #[derive(Debug, Clone, PartialEq)]
@@ -53,123 +52,157 @@ pub enum PhraseKind {
 ///
 /// - Every name once (compared by key), where it first stands.
 /// - Names come before dates, dates before quantities and common nouns; repetition and an early place count.
-/// - Texts without capitals have noun phrases only; texts in other languages than English no common nouns of several
-///   words; scripts without spaces are cut where the script changes or at function words.
+/// - Texts without capitals have noun phrases only; texts in other languages than English no common nouns in small
+///   letters; scripts without spaces are cut where the script changes or at function words.
+/// - Small words of the text's language neither are names nor begin one.
 pub fn phrases(text: &str) -> Vec<Phrase> {
     let sentences: Vec<Sentence<'_>> =
         sentences(text).into_iter().map(|range| Sentence::read(text, range)).collect();
-    let words: Vec<&[Token<'_>]> = sentences.iter().map(|sentence| sentence.tokens.as_slice()).collect();
-    let foreign = is_foreign(&words);
-    let capitals = capitals_inside(&sentences);
+    let reading = Reading::of(text, &sentences);
+    let mut runs = scripts::runs(text, reading.language, &reading.known).into_iter().peekable();
     let mut found = Found { text, by_key: BTreeMap::new(), words: 0 };
     for sentence in &sentences {
+        let quoted = quoted(text, &sentence.range);
+        let inside = reading.inside(text, sentence, &quoted);
+        let is_inside = |range: &Range<usize>| inside.iter().any(|known| holds(known, range));
         if sentence.heading {
             found.add(heading_range(text, &sentence.range), PhraseKind::Heading);
         }
-        names(sentence, &capitals, &mut found);
-        quoted(text, &sentence.range, &mut found);
-        dates_and_quantities(&sentence.tokens, &mut found);
-        noun_phrases(&sentence.tokens, foreign, &mut found);
-        for range in scripts::runs(&text[sentence.range.clone()]) {
-            found.add(
-                sentence.range.start + range.start..sentence.range.start + range.end,
-                PhraseKind::NounPhrase,
-            );
+        for (range, kind) in
+            names(text, sentence, &reading).into_iter().filter(|(range, _)| !is_inside(range))
+        {
+            found.add(range, kind);
+        }
+        for range in quoted {
+            found.add(range, PhraseKind::Quoted);
+        }
+        for (range, kind) in dates_and_quantities(text, &sentence.tokens) {
+            found.add(range, kind);
+        }
+        let nouns = noun_phrases(&sentence.tokens, &reading);
+        for range in nouns.into_iter().filter(|range| !is_inside(range)) {
+            found.add(range, PhraseKind::NounPhrase);
+        }
+        while let Some(run) = runs.next_if(|run| run.range.start < sentence.range.end) {
+            if !is_inside(&run.range) {
+                let kind = if run.is_name { PhraseKind::Name } else { PhraseKind::NounPhrase };
+                found.add(run.range, kind);
+            }
         }
         found.words += sentence.tokens.len();
     }
     found.ranked()
 }
 
-struct Sentence<'a> {
-    range: Range<usize>,
-    tokens: Vec<Token<'a>>,
-    heading: bool,
-}
-
-impl<'a> Sentence<'a> {
-    fn read(text: &'a str, range: Range<usize>) -> Self {
-        let tokens = tokens(text, range.clone());
-        let alone =
-            text[range.end..].starts_with(['\n', '\r']) || text[..range.start].ends_with(['\n', '\r']);
-        let stopped = text[range.clone()].ends_with(['.', '!', '?', ':', ';', ',', '。', '！', '？']);
-        let starts_line = text[..range.start].trim_end_matches([' ', '\t']).is_empty()
-            || text[..range.start].trim_end_matches([' ', '\t']).ends_with(['\n', '\r']);
-        let heading = alone
-            && starts_line
-            && !text[range.clone()].contains(['\n', '\r', '|'])
-            && !stopped
-            && (1..=MAX_HEADING_WORDS).contains(&tokens.len());
-        Self { range, tokens, heading }
-    }
-}
-
-/// The heading without marks in front and a bracket behind.
-fn heading_range(text: &str, range: &Range<usize>) -> Range<usize> {
-    let line = &text[range.clone()];
-    let bare =
-        line.trim_start_matches(|c: char| c == '#' || c == '*' || c == '-' || c == '>' || c.is_whitespace());
-    let start = range.start + line.len() - bare.len();
-    let end = bare.rfind(" (").filter(|_| bare.ends_with(')')).unwrap_or(bare.len());
-    start..start + bare[..end].trim_end_matches(['*', '#', ' ']).len()
-}
-
-/// Words that are capital somewhere other than at the start of a sentence.
-fn capitals_inside(sentences: &[Sentence<'_>]) -> BTreeMap<String, u32> {
-    let mut counts = BTreeMap::new();
-    for sentence in sentences.iter().filter(|sentence| !sentence.heading) {
-        for token in sentence.tokens.iter().skip(1).filter(|token| token.is_capital()) {
-            *counts.entry(token.lower.clone()).or_insert(0) += 1;
-        }
-    }
-    counts
+fn holds(outer: &Range<usize>, inner: &Range<usize>) -> bool {
+    outer.start <= inner.start && inner.end <= outer.end
 }
 
 /// Runs of capital words with the small words between them.
-fn names(sentence: &Sentence<'_>, capitals: &BTreeMap<String, u32>, found: &mut Found<'_>) {
+fn names(text: &str, sentence: &Sentence<'_>, reading: &Reading<'_>) -> Vec<(Range<usize>, PhraseKind)> {
     let tokens = &sentence.tokens;
+    let mut found = Vec::new();
     let mut at = 0;
     while at < tokens.len() {
-        if !starts_name(tokens, at, sentence.heading, capitals) {
+        if !starts_name(tokens, at, sentence.heading, reading) {
             at += 1;
             continue;
         }
+        let counted = is_counted(tokens, at, reading.language);
         let mut end = at + 1;
         while end < tokens.len() && end - at < MAX_NAME_WORDS {
-            match name_goes_on(tokens, end) {
+            // `the teacher of Klara Voss` is no name where nouns have capitals.
+            let bound = counted && end == at + 1;
+            match name_goes_on(tokens, end, reading) {
                 0 => break,
+                2.. if bound => break,
                 more => end += more,
             }
         }
         let end = end.min(tokens.len());
-        emit_name(&tokens[at..end], found);
+        match kind_of_name(tokens, at..end, counted, sentence.heading, reading) {
+            Some(PhraseKind::Name) => push_name(text, &tokens[at..end], &mut found),
+            Some(kind) => found.push((tokens[at].start..tokens[end - 1].end, kind)),
+            None => {}
+        }
         at = end;
     }
+    found
 }
 
-fn starts_name(tokens: &[Token<'_>], at: usize, heading: bool, capitals: &BTreeMap<String, u32>) -> bool {
+/// What a run of capital words is; `None` where it is no name.
+fn kind_of_name(
+    tokens: &[Token<'_>],
+    run: Range<usize>,
+    counted: bool,
+    heading: bool,
+    reading: &Reading<'_>,
+) -> Option<PhraseKind> {
+    let first = &tokens[run.start];
+    if reading.language == Language::English || heading || run.len() > 1 || first.shape != Shape::Capital {
+        return Some(PhraseKind::Name);
+    }
+    let opens = run.start == 0 || tokens[run.start - 1].gap.ends_with([':', '"', '«', '„']);
+    let may_be_common = opens || reading.language.capitalises_nouns();
+    if may_be_common && reading.small.contains(first.lower.as_str()) {
+        return None;
+    }
+    let is_weak = (opens && !reading.capitals.contains(first.lower.as_str())) || counted;
+    Some(if is_weak { PhraseKind::NounPhrase } else { PhraseKind::Name })
+}
+
+/// Whether an article or a number stands before a word of a language in which all nouns are capital.
+fn is_counted(tokens: &[Token<'_>], at: usize, language: Language) -> bool {
+    const DETERMINERS: [&str; 46] = [
+        "der", "die", "das", "dem", "den", "des", "ein", "eine", "einen", "einem", "einer", "eines", "kein",
+        "keine", "keinen", "keinem", "keiner", "im", "am", "zum", "zur", "vom", "beim", "ins", "ans",
+        "dieser", "diese", "dieses", "diesem", "diesen", "sein", "seine", "seinen", "seinem", "seiner",
+        "ihr", "ihre", "ihren", "ihrem", "ihrer", "mehrere", "viele", "einige", "alle", "welche", "welcher",
+    ];
+    let determines = |at: usize| {
+        let token = &tokens[at];
+        token.shape == Shape::Digit || DETERMINERS.contains(&token.lower.as_str())
+    };
+    let follows = |at: usize| at > 0 && tokens[at].gap == " ";
+    // `in späteren Jahren`
+    let after = |at: usize| {
+        ["in", "mit", "von", "bei", "nach", "aus", "auf", "seit"].contains(&tokens[at].lower.as_str())
+    };
+    let adjective =
+        |at: usize| tokens[at].shape == Shape::Lower && !language.is_function_word(&tokens[at].lower);
+    language.capitalises_nouns()
+        && follows(at)
+        && (determines(at - 1)
+            || (adjective(at - 1) && follows(at - 1) && (determines(at - 2) || after(at - 2))))
+}
+
+fn starts_name(tokens: &[Token<'_>], at: usize, heading: bool, reading: &Reading<'_>) -> bool {
     let token = &tokens[at];
     if token.shape == Shape::Digit {
         // `2018 Winter Olympics`, `29th Berlin Festival`; but `a 2018 American film`, and days before months.
         let counted = at > 0 && matches!(tokens[at - 1].lower.as_str(), "a" | "an" | "in");
         let next = tokens.get(at + 1).filter(|next| next.is_capital() && next.gap == " ");
-        return token.text.len() >= 2
+        return reading.language == Language::English
+            && token.text.len() >= 2
             && !(counted && is_year(token.text))
             && next.is_some_and(|next| !is_month(&next.lower) && !is_opener(&next.lower));
     }
+    let next = tokens.get(at + 1).filter(|next| next.is_capital() && joins(next.gap));
     // Acronyms such as `IT` and `WHO` are no small words.
-    let opener = token.shape == Shape::Capital && is_opener(&token.lower);
-    if !token.is_capital() || opener || is_part_of_date(tokens, at) {
+    let opener = token.shape == Shape::Capital && reading.is_opener(&token.lower);
+    // `die Regie von La Strada`
+    let titled =
+        reading.language != Language::English && at > 0 && next.is_some() && is_connector(&token.lower);
+    if !token.is_capital() || (opener && !titled) || is_part_of_date(tokens, at) {
         return false;
     }
-    if at > 0 || heading || token.shape != Shape::Capital {
+    if at > 0 || heading || token.shape != Shape::Capital || reading.language != Language::English {
         return true;
     }
     // At the start of a sentence a capital proves nothing about a word the tagger knows.
     let common = token.known && token.tag != UPOS::PROPN;
-    let next = tokens.get(at + 1).filter(|next| next.is_capital() && joins(next.gap));
     !common
-        || capitals.contains_key(&token.lower)
+        || reading.capitals.contains(token.lower.as_str())
         || next.is_some_and(|_| token.tag != UPOS::VERB && !is_part_of_date(tokens, at + 1))
 }
 
@@ -187,7 +220,7 @@ fn is_part_of_date(tokens: &[Token<'_>], at: usize) -> bool {
 }
 
 /// How many words from `at` belong to the name before it.
-fn name_goes_on(tokens: &[Token<'_>], at: usize) -> usize {
+fn name_goes_on(tokens: &[Token<'_>], at: usize, reading: &Reading<'_>) -> usize {
     let token = &tokens[at];
     let previous = &tokens[at - 1];
     let initial = previous.text.chars().count() == 1 || previous.text.contains('.');
@@ -200,13 +233,14 @@ fn name_goes_on(tokens: &[Token<'_>], at: usize) -> usize {
         return usize::from(!is_part_of_date(tokens, at));
     }
     if token.shape == Shape::Digit {
-        return usize::from(token.text.len() <= 4 && matches!(token.gap, " " | "-"));
+        let dated = reading.language != Language::English && is_year(token.text);
+        return usize::from(token.text.len() <= 4 && matches!(token.gap, " " | "-") && !dated);
     }
     if token.gap == "-" && !token.known && token.text.chars().count() <= 4 {
         // The second half of a Korean given name, as in `Kim Man-il`.
         return 1;
     }
-    if !is_connector(&token.lower) || token.gap != " " {
+    if !reading.joins(tokens, at) || token.gap != " " {
         return 0;
     }
     // Up to two small words between two capitals: `Bank of the West`, `Leonardo da Vinci`.
@@ -216,7 +250,7 @@ fn name_goes_on(tokens: &[Token<'_>], at: usize) -> usize {
         if year || (next.is_capital() && !is_part_of_date(tokens, at + small)) {
             return small + 1;
         }
-        if next.lower != "the" && !is_connector(&next.lower) {
+        if next.lower != "the" && !reading.joins(tokens, at + small) {
             return 0;
         }
     }
@@ -227,19 +261,19 @@ fn joins(gap: &str) -> bool {
     matches!(gap, " " | "&" | "-" | "–" | " - " | "'" | "’" | "." | "/" | "'s " | "’s ")
 }
 
-fn emit_name(tokens: &[Token<'_>], found: &mut Found<'_>) {
+fn push_name(text: &str, tokens: &[Token<'_>], found: &mut Vec<(Range<usize>, PhraseKind)>) {
     let (Some(first), Some(last)) = (tokens.first(), tokens.last()) else { return };
-    found.add(first.start..with_stop(found.text, last), PhraseKind::Name);
+    found.push((first.start..with_stop(text, last), PhraseKind::Name));
     // What possessives join is also two names: `Germany's Angela Merkel`.
     let mut start = 0;
     for at in 1..tokens.len() {
         if tokens[at].gap.len() > 1 && tokens[at].gap.ends_with("s ") {
-            found.add(tokens[start].start..tokens[at - 1].end, PhraseKind::Name);
+            found.push((tokens[start].start..tokens[at - 1].end, PhraseKind::Name));
             start = at;
         }
     }
     if start > 0 {
-        found.add(tokens[start].start..last.end, PhraseKind::Name);
+        found.push((tokens[start].start..last.end, PhraseKind::Name));
     }
 }
 
@@ -249,156 +283,42 @@ fn with_stop(text: &str, token: &Token<'_>) -> usize {
     if shortened && text[token.end..].starts_with('.') { token.end + 1 } else { token.end }
 }
 
-/// What stands in quotation marks, where it is short.
-fn quoted(text: &str, sentence: &Range<usize>, found: &mut Found<'_>) {
-    const PAIRS: [(&str, &str); 8] = [
-        ("\"", "\""),
-        ("“", "”"),
-        ("``", "''"),
-        ("«", "»"),
-        ("„", "“"),
-        ("「", "」"),
-        ("『", "』"),
-        ("《", "》"),
-    ];
-    let slice = &text[sentence.clone()];
-    for (open, close) in PAIRS {
-        let mut from = 0;
-        while let Some(start) = slice[from..].find(open).map(|at| from + at + open.len()) {
-            let Some(length) = slice[start..].find(close) else { break };
-            let inner = &slice[start..start + length];
-            let bare = inner.trim_matches(|c: char| c.is_whitespace() || c == ',' || c == '.');
-            if !bare.is_empty() && bare.len() <= MAX_QUOTED_BYTES {
-                let lead = inner.len()
-                    - inner.trim_start_matches(|c: char| c.is_whitespace() || c == ',' || c == '.').len();
-                let start = sentence.start + start + lead;
-                found.add(start..start + bare.len(), PhraseKind::Quoted);
-            }
-            from = start + length + close.len();
-        }
-    }
-}
-
-fn dates_and_quantities(tokens: &[Token<'_>], found: &mut Found<'_>) {
-    let mut at = 0;
-    while at < tokens.len() {
-        let (length, kind) = date(&tokens[at..]).map_or_else(
-            || (quantity(&tokens[at..]), PhraseKind::Quantity),
-            |length| (length, PhraseKind::Date),
-        );
-        if length == 0 {
-            at += 1;
-            continue;
-        }
-        let last = &tokens[at + length - 1];
-        let mut start = tokens[at].start;
-        let mut end = last.end;
-        if kind == PhraseKind::Quantity {
-            let before = &found.text[..start];
-            start -= ["$", "€", "£", "¥"]
-                .iter()
-                .find(|sign| before.ends_with(**sign))
-                .map_or(0, |sign| sign.len());
-            end += usize::from(found.text[end..].starts_with('%'));
-        }
-        found.add(start..end, kind);
-        at += length;
-    }
-}
-
-/// Words of the date that begins here.
-fn date(tokens: &[Token<'_>]) -> Option<usize> {
-    let word = |i: usize| tokens.get(i).filter(|token| i == 0 || matches!(token.gap, " " | ", " | " of "));
-    let month = |i: usize| {
-        word(i).is_some_and(|token| is_month(&token.lower) && (token.lower != "may" || token.is_capital()))
-    };
-    let day = |i: usize| word(i).is_some_and(|token| is_day(&token.lower));
-    let year = |i: usize| word(i).is_some_and(|token| is_year(&token.lower));
-    if month(0) {
-        let length = match (day(1), year(1)) {
-            (true, _) if year(2) => 3,
-            (true, _) | (_, true) => 2,
-            _ => 1,
-        };
-        // `march` and `may` are words of their own, and `Jan` is a name.
-        let named = tokens.get(1).is_some_and(|next| next.is_capital() && next.gap == " ");
-        let bare = length == 1 && (named || !tokens[0].is_capital());
-        return (!bare).then_some(length);
-    }
-    if day(0) && month(1) {
-        return Some(if year(2) { 3 } else { 2 });
-    }
-    if tokens.first().is_some_and(|token| {
-        token.lower.ends_with("th") || token.lower.ends_with("st") || token.lower.ends_with("nd")
-    }) && word(1).is_some_and(|token| token.lower == "century")
-    {
-        return Some(2);
-    }
-    let first = tokens.first()?;
-    let era = word(1).is_some_and(|token| matches!(token.text, "BC" | "AD" | "CE" | "BCE"));
-    if era && first.shape == Shape::Digit {
-        return Some(2);
-    }
-    let decade = first.lower.strip_suffix('s').is_some_and(is_year);
-    (is_year(&first.lower) || decade).then_some(1)
-}
-
-fn is_day(word: &str) -> bool {
-    let digits = word.trim_end_matches(|c: char| c.is_ascii_alphabetic());
-    digits.parse::<u32>().is_ok_and(|day| (1..=31).contains(&day)) && word.len() - digits.len() <= 2
-}
-
-fn is_year(word: &str) -> bool {
-    word.len() == 4 && word.parse::<u32>().is_ok_and(|year| (1000..2100).contains(&year))
-}
-
-/// Words of the quantity that begins here: the number, a magnitude, and the unit or what is counted.
-fn quantity(tokens: &[Token<'_>]) -> usize {
-    let Some(first) = tokens.first().filter(|token| token.shape == Shape::Digit) else { return 0 };
-    let follows = |i: usize| tokens.get(i).filter(|token| matches!(token.gap, " " | "-" | " - "));
-    let mut length = 1;
-    if follows(length).is_some_and(|token| is_magnitude(&token.lower)) {
-        length += 1;
-    }
-    if follows(length)
-        .is_some_and(|token| token.tag == UPOS::NOUN && token.shape == Shape::Lower && token.is_content())
-    {
-        return length + 1;
-    }
-    let large = first.text.len() >= 3 || length > 1 || first.text.contains('.');
-    if large { length } else { 0 }
-}
-
 /// Common nouns with the adjectives and names before them.
-fn noun_phrases(tokens: &[Token<'_>], foreign: bool, found: &mut Found<'_>) {
-    let mut at = 0;
+fn noun_phrases(tokens: &[Token<'_>], reading: &Reading<'_>) -> Vec<Range<usize>> {
+    let joins = matches!(reading.common, Common::Phrases | Common::HeadFirst);
+    let belongs = |token: &Token<'_>| {
+        let is_small = token.is_content() && !reading.language.is_function_word(&token.lower);
+        matches!(token.tag, UPOS::NOUN | UPOS::PROPN | UPOS::ADJ)
+            && is_small
+            && token.shape != Shape::Digit
+            && !scripts::has_no_spaces(token.text)
+    };
+    let mut found = Vec::new();
+    let mut at = if reading.common == Common::Nothing { tokens.len() } else { 0 };
     while at < tokens.len() {
         let mut end = at;
         while end < tokens.len()
-            && belongs_to_noun_phrase(&tokens[end])
-            && (end == at || (matches!(tokens[end].gap, " " | "-" | " - ") && !foreign))
+            && belongs(&tokens[end])
+            && (end == at || (matches!(tokens[end].gap, " " | "-" | " - ") && joins))
         {
             end += 1;
         }
         let nouns = tokens[at..end].iter().rposition(|token| matches!(token.tag, UPOS::NOUN | UPOS::PROPN));
         if let Some(last) = nouns {
-            let stop = at + last + 1;
-            let start = at.max(stop.saturating_sub(MAX_NOUN_PHRASE_WORDS));
+            let mut stop = at + last + 1;
+            let mut start = at.max(stop.saturating_sub(MAX_NOUN_PHRASE_WORDS));
+            if reading.common == Common::HeadFirst {
+                (start, stop) = (at, stop.min(at + MAX_NOUN_PHRASE_WORDS));
+            }
             let small = tokens[stop - 1].shape == Shape::Lower;
             let long_enough = tokens[stop - 1].text.chars().count() >= 3;
             if small && long_enough {
-                found.add(tokens[start].start..tokens[stop - 1].end, PhraseKind::NounPhrase);
+                found.push(tokens[start].start..tokens[stop - 1].end);
             }
         }
         at = end.max(at + 1);
     }
-}
-
-fn belongs_to_noun_phrase(token: &Token<'_>) -> bool {
-    matches!(token.tag, UPOS::NOUN | UPOS::PROPN | UPOS::ADJ)
-        && token.is_content()
-        && token.shape != Shape::Digit
-        && !scripts::has_no_spaces(token.text)
+    found
 }
 
 /// Phrases by key, with what their rank is made of.

@@ -15,8 +15,8 @@ const MAX_WORD_CHARS: usize = 24;
 ///   always.
 /// - Closing quotes and brackets stay with the sentence they close.
 /// - Blank lines end sentences. A single line end does so before and after headings and table rows, before
-///   list items and quotations, and after a short line that is followed by a capital; elsewhere the sentence
-///   goes on, as in hard-wrapped text.
+///   list items and quotations, and after a short line that is followed by a capital or a script without
+///   case; elsewhere the sentence goes on, as in hard-wrapped text.
 /// - Everything that is not white space is in exactly one sentence. Linear in the text's length.
 pub fn sentences(text: &str) -> Vec<Range<usize>> {
     let mut found = Vec::new();
@@ -91,8 +91,13 @@ fn line_ends_sentence(text: &str, line: usize, at: usize) -> bool {
     if this.is_empty() || indented.is_empty() || indented.starts_with(['\n', '\r']) {
         return true;
     }
-    let short =
-        this.len() <= SHORT_LINE && indented.starts_with(|c: char| c.is_uppercase() || c.is_ascii_digit());
+    // Scripts without capitals show nothing at the beginning of a line.
+    let has_no_case = |c: char| c.is_alphabetic() && !c.is_lowercase() && !c.is_uppercase();
+    let starts = |c: char| c.is_uppercase() || c.is_ascii_digit() || has_no_case(c) || "《「『“".contains(c);
+    let goes_on = this.ends_with(['，', '、', '；', '،', ',', ';']);
+    let short = this.len() <= SHORT_LINE
+        && indented.starts_with(starts)
+        && !(goes_on && indented.starts_with(has_no_case));
     short
         || stands_alone(this)
         || stands_alone(indented)
@@ -245,6 +250,9 @@ mod tests {
         );
         check_sentences("| a | b |\r\n| 1 | 2 |\r\n\r\nend", &["| a | b |", "| 1 | 2 |", "end"]);
         check_sentences("CHAPTER I\nIt was late", &["CHAPTER I", "It was late"]);
+        check_sentences("静海\n《静海》是一部电影。", &["静海", "《静海》是一部电影。"]);
+        check_sentences("أحمد علي\nولد أحمد علي.", &["أحمد علي", "ولد أحمد علي."]);
+        check_sentences("春天来了，\n花开了。", &["春天来了，\n花开了。"]);
         let wrapped = "This line of prose is long enough to have been wrapped by\nEmacs or another editor.";
         check_sentences(wrapped, &[wrapped]);
     }

@@ -1,0 +1,257 @@
+//! The language of a text, and the words of each language that name nothing.
+
+use std::collections::HashMap;
+use std::sync::LazyLock;
+
+use super::lexicon::is_stop_word;
+use super::scripts::{is_hangul, is_hiragana, is_ideograph};
+
+/// Words of a language that must stand in a text for it to be of that language.
+const MIN_WORDS: u32 = 2;
+/// Ideographs for one hiragana, at most, in Japanese.
+const IDEOGRAPHS_PER_HIRAGANA: u32 = 10;
+
+/// A language whose small words are known.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Language {
+    /// Also what is of no other.
+    English,
+    German,
+    French,
+    Spanish,
+    Italian,
+    Portuguese,
+    Dutch,
+    Polish,
+    Russian,
+    Ukrainian,
+    Arabic,
+    Persian,
+    Chinese,
+    Japanese,
+    Korean,
+}
+
+/// Languages with spaces between the words, in the order of the bits that tell whose word a word is.
+const SPACED: [(Language, &str); 11] = [
+    (
+        Language::German,
+        "der die das dem den des ein eine einen einem einer eines und oder aber denn doch sondern ist sind war waren \
+         wird werden wurde wurden worden sein gewesen hat haben hatte hatten bin bist seid kann können konnte muss müssen \
+         soll sollte will wollte darf er sie es ihm ihn ihr ihre ihren ihrem ihrer ihres seine seinen seinem seiner \
+         seines wir uns unser ich mich mir mein meine du dich dir sich man wer wen wem wessen was wo wohin woher woran \
+         wofür womit wann warum wie welche welcher welches welchem welchen dieser diese dieses diesem diesen jener jene \
+         jenes jede jeder jedes jedem jeden alle allem allen aller alles beide beiden viele vielen mehrere einige kein \
+         keine keinen keinem keiner nicht auch nur noch schon sehr so als wenn weil dass ob da dann dort hier heute \
+         später früher danach davor dabei damals dazu daher darauf jedoch außerdem zudem zunächst schließlich seit \
+         bereits etwa mehr im am in an auf aus bei beim mit nach von vom zu zum zur für über unter vor zwischen durch \
+         gegen ohne um bis während wegen trotz neben dessen deren laut nachdem bevor obwohl obgleich sowie sowohl weder",
+    ),
+    (
+        Language::French,
+        "le la les l un une des du de d au aux et ou mais donc or ni car est sont était étaient fut furent été être a \
+         ont avait avaient eu ayant sera seront il elle ils elles on je tu nous vous lui leur leurs son sa ses mon ma mes \
+         ton ta tes notre votre nos vos se s me te ce c cet cette ces cela ça ceci celui celle ceux qui que qu quoi dont où \
+         quel quelle quels quelles quand comment pourquoi combien dans en sur sous par pour avec sans chez vers entre \
+         depuis pendant après avant contre jusque jusqu selon ne n pas plus moins très aussi bien encore toujours jamais \
+         tout toute tous toutes même autre autres quelques plusieurs certains certaines chaque aucun aucune si y tard tôt \
+         puis ensuite enfin alors ainsi cependant toutefois aujourd hui lorsque lorsqu parce puisque comme malgré lors \
+         ici là afin dès environ né née nés",
+    ),
+    (
+        Language::Spanish,
+        "el la los las un una unos unas de del al y e o u pero sino ni que quien quienes cual cuales cuyo cuya qué quién \
+         quiénes cuál cuáles dónde donde cuándo cuando cómo como cuánto cuántos por para con sin sobre entre hasta desde \
+         hacia según durante contra en a es son era eran fue fueron ser sido está están estaba estar ha han había haber \
+         hay tiene tienen tenía él ella ellos ellas yo tú nosotros usted ustedes se lo le les su sus mi mis tu tus \
+         nuestro nuestra este esta estos estas ese esa esos esas aquel aquella esto eso no sí también más menos muy ya \
+         aún todavía después antes luego entonces así aunque porque si mientras además sin embargo cada todo toda todos \
+         todas otro otra otros otras mismo misma nació murió falleció posteriormente actualmente",
+    ),
+    (
+        Language::Italian,
+        "il lo la i gli le l un uno una di del dello della dei degli delle al allo alla ai agli alle dal dallo dalla dai \
+         dalle nel nello nella nei negli nelle sul sulla sui sulle col e ed o od ma che chi cui quale quali quando dove \
+         come perché quanto per con senza su tra fra da in a è sono era erano fu furono essere stato stata stati ha hanno \
+         aveva egli ella esso essa essi esse lui lei loro io tu noi voi si ci vi ne suo sua suoi sue mio mia nostro \
+         questo questa questi queste quello quella non anche più meno molto poi dopo prima già ancora così inoltre \
+         tuttavia mentre se ogni tutto tutta tutti tutte altro altra altri altre nacque morì nato nata",
+    ),
+    (
+        Language::Portuguese,
+        "o a os as um uma uns umas de do da dos das em no na nos nas ao à aos às pelo pela pelos pelas e ou mas que quem \
+         qual quais onde quando como porque por para com sem sobre entre até desde é são era eram foi foram ser sido está \
+         estão tem têm tinha há ele ela eles elas eu tu nós você vocês se lhe seu sua seus suas meu minha este esta estes \
+         estas esse essa isso isto aquele aquela não também mais menos muito já ainda depois antes então assim embora \
+         além cada todo toda todos todas outro outra outros outras mesmo nasceu morreu",
+    ),
+    (
+        Language::Dutch,
+        "de het een en of maar want dus is zijn was waren wordt worden werd werden geweest heeft hebben had hadden kan \
+         kunnen moet zal hij zij ze haar hem hun wij we ons ik mij mijn jij je u zich wie wat waar wanneer waarom hoe welke \
+         welk die dat deze dit van voor met naar bij op aan in uit over onder tussen door tegen zonder om tot tijdens \
+         sinds niet ook nog al meer zeer als toen dan omdat hoewel er daar hier later eerder daarna echter alle elk elke \
+         andere geen te ter ten",
+    ),
+    (
+        Language::Polish,
+        "i w we z ze na do od o u po za pod nad przed przez przy dla bez między oraz a ale lub albo czy nie tak też także \
+         jest są był była było byli były być został została zostało się on ona ono oni one jego jej ich mu mnie ja ty my wy \
+         ten ta to te ci tego tej tym tych który która które którzy którego której kto co gdzie kiedy dlaczego jak ile jaki \
+         jaka jakie że aby żeby gdy jeśli ponieważ jako już jeszcze bardzo tylko później potem następnie obecnie swój swoją \
+         swoje swojego",
+    ),
+    (
+        Language::Russian,
+        "и в во на с со к ко о об от до из у за по под над при через для без между перед а но или либо да не ни же ли бы \
+         это этот эта эти этого этой то тот та те того той он она оно они его её ее их ему ей им него нее неё них я мы ты вы \
+         мне нас вас свой своя своё свои своей своего который которая которое которые которого которой кто кого что чего \
+         где куда откуда когда почему зачем как какой какая какое какие чей сколько был была было были быть есть является \
+         стал стала также тоже так уже ещё еще только очень более после затем потом позже если чтобы потому однако хотя \
+         там здесь тогда сейчас все всё всех весь каждый другой другие самый родился родилась умер умерла",
+    ),
+    (
+        Language::Ukrainian,
+        "і й та в у на з із зі до від о об за по під над при через для без між перед а але або чи не ні же би це цей ця ці \
+         цього цієї то той те ті він вона воно вони його її їх йому їй їм я ми ти ви свій своя своє свої який яка яке які \
+         якого якої хто кого що чого де куди звідки коли чому як скільки був була було були бути є також теж так вже ще \
+         тільки дуже більш після потім пізніше якщо щоб тому однак хоча там тут тоді зараз усі все всі весь кожен інший \
+         народився народилася помер померла",
+    ),
+    (
+        Language::Arabic,
+        "في من إلى على عن مع بين حتى منذ خلال بعد قبل عند لدى حول تحت فوق ضد و أو أم ثم لكن بل لا لم لن ليس ليست ما ماذا \
+         من متى أين كيف لماذا كم هل أي هو هي هم هن هما أنا نحن أنت هذا هذه ذلك تلك هؤلاء الذي التي الذين اللذان كان كانت \
+         كانوا يكون تكون قد أن إن أنه أنها كما أيضا أيضاً كل بعض غير عام سنة ولد ولدت وُلد توفي توفيت تأسست تأسس يقع تقع \
+         وهو وهي وكان وكانت ومن وفي حيث إذا عندما حين بها به له لها فيها فيه منها منه",
+    ),
+    (
+        Language::Persian,
+        "و در به از که این آن را با است بود شد شده می برای تا بر یک هم نیز یا اما ولی اگر چون چه کجا کی چرا چگونه کدام او \
+         وی آنها ایشان من ما تو شما خود هر همه بین پس پیش بعد قبل هستند بودند دارد داشت داشتند کرد کردند سال متولد درگذشت",
+    ),
+];
+
+/// Whose small word a word is: one bit for each of [`SPACED`].
+static WORDS: LazyLock<HashMap<&'static str, u16>> = LazyLock::new(|| {
+    let mut words: HashMap<&'static str, u16> = HashMap::new();
+    for (bit, (_, list)) in SPACED.iter().enumerate() {
+        for word in list.split_whitespace() {
+            *words.entry(word).or_default() |= 1 << bit;
+        }
+    }
+    words
+});
+
+impl Language {
+    /// The language that most small words of `text` are of, or that its script tells; English where nothing does.
+    pub(super) fn of(text: &str) -> Self {
+        let (mut ideographs, mut hiragana, mut hangul, mut others) = (0_u32, 0_u32, 0_u32, 0_u32);
+        for c in text.chars() {
+            match c {
+                _ if is_ideograph(c) => ideographs += 1,
+                _ if is_hiragana(c) => hiragana += 1,
+                _ if is_hangul(c) => hangul += 1,
+                _ => others += u32::from(c.is_alphabetic()),
+            }
+        }
+        // A letter is less than a word; an ideograph is about half of one.
+        if hangul > 0 && 2 * hangul >= ideographs + hiragana && 2 * hangul >= others {
+            return Self::Korean;
+        }
+        if ideographs + hiragana > 0 && 2 * (ideographs + hiragana) >= others {
+            let is_japanese = IDEOGRAPHS_PER_HIRAGANA * hiragana >= ideographs;
+            return if is_japanese { Self::Japanese } else { Self::Chinese };
+        }
+        Self::of_words(text)
+    }
+
+    fn of_words(text: &str) -> Self {
+        let mut counts = [0_u32; SPACED.len()];
+        let mut english = 0;
+        for word in text.split(|c: char| !c.is_alphanumeric()).filter(|word| !word.is_empty()) {
+            let lower = word.to_lowercase();
+            // What apostrophes leave, as in `John's`, is of no language.
+            if lower.len() == 1 {
+                continue;
+            }
+            english += u32::from(is_stop_word(&lower));
+            let owners = WORDS.get(lower.as_str()).copied().unwrap_or_default();
+            for (bit, count) in counts.iter_mut().enumerate() {
+                *count += u32::from(owners >> bit & 1);
+            }
+        }
+        let best = counts.iter().copied().max().unwrap_or_default();
+        if best < MIN_WORDS || best <= english {
+            return Self::English;
+        }
+        let first = counts.iter().position(|&count| count == best);
+        first.map_or(Self::English, |bit| SPACED[bit].0)
+    }
+
+    /// Whether a word in small letters only binds others or stands for them; names neither begin with one nor are one.
+    pub(super) fn is_function_word(self, word: &str) -> bool {
+        let Some(bit) = SPACED.iter().position(|(language, _)| *language == self) else {
+            return is_stop_word(word);
+        };
+        WORDS.get(word).is_some_and(|owners| owners >> bit & 1 == 1)
+    }
+
+    /// Whether a word in small letters at the beginning of a sentence stands for the subject of the one before.
+    pub(super) fn is_pronoun(self, word: &str) -> bool {
+        let pronouns = match self {
+            Self::English => "he she it they his her its their him this these",
+            Self::German => "er sie es sein seine ihr ihre ihm ihn dieser diese dieses",
+            Self::French => "il elle ils elles son sa ses leur leurs lui ce cet cette ces",
+            Self::Spanish => "él ella ellos ellas su sus este esta",
+            Self::Italian => "egli ella esso essa essi lui lei suo sua questo questa",
+            Self::Portuguese => "ele ela eles elas seu sua seus suas este esta",
+            Self::Dutch => "hij zij ze het zijn haar hun deze dit",
+            Self::Polish => "on ona ono oni one jego jej ich ten ta to",
+            Self::Russian => "он она оно они его её ее их этот эта это",
+            Self::Ukrainian => "він вона воно вони його її їх цей ця це",
+            Self::Arabic => "هو هي هم هذا هذه وهو وهي",
+            Self::Persian => "او وی آنها این",
+            Self::Chinese | Self::Japanese | Self::Korean => "",
+        };
+        pronouns.split(' ').any(|pronoun| pronoun == word)
+    }
+
+    /// Whether all nouns are written with a capital, so that one alone tells no name.
+    pub(super) fn capitalises_nouns(self) -> bool {
+        self == Self::German
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_text_is_of_the_language_of_its_small_words() {
+        for (text, language) in [
+            ("The old bridge was built by Ada.", Language::English),
+            ("World War II was over in 1945.", Language::English),
+            ("Who directed Die Hard?", Language::English),
+            ("La Paz, Bolivia", Language::English),
+            ("", Language::English),
+            ("Wo wurde der Regisseur von Blaue Wiese geboren?", Language::German),
+            ("Où est né le réalisateur de Pré bleu ?", Language::French),
+            ("Él nació en la ciudad de Toledo.", Language::Spanish),
+            ("Egli nacque nella città di Torino.", Language::Italian),
+            ("Ele nasceu na cidade do Porto e não voltou.", Language::Portuguese),
+            ("Hij werd geboren in een dorp bij Leiden.", Language::Dutch),
+            ("On urodził się w mieście, które jest nad Wisłą.", Language::Polish),
+            ("Он родился в городе, который стоит на реке.", Language::Russian),
+            ("Він народився в місті, яке є на річці.", Language::Ukrainian),
+            ("ولد أحمد علي في القاهرة.", Language::Arabic),
+            ("او در شهر تهران متولد شد.", Language::Persian),
+            ("谁导演了《夜航》？", Language::Chinese),
+            ("吉田翔太は映画監督で、鎌倉市で生まれた。", Language::Japanese),
+            ("김철수는 부산에서 태어났다.", Language::Korean),
+            ("Who designed 云岭大桥?", Language::English),
+        ] {
+            assert_eq!(Language::of(text), language, "{text}");
+        }
+    }
+}

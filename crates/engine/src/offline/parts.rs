@@ -3,16 +3,18 @@
 use std::ops::Range;
 
 use super::known_names::words;
+use super::languages::Language;
 use super::lexicon::{is_linking, is_stop_word};
 use super::phrase::{PhraseKind, phrases};
+use super::reading::QUOTES;
 use super::scripts::has_no_spaces;
 
 /// Parts of one question, at most.
 pub const MAX_PARTS: usize = 4;
 /// Longest question that is taken apart, in bytes; longer ones tell a story.
 const MAX_QUESTION_BYTES: usize = 2000;
-/// Words between the things that a question compares.
-const COORDINATORS: [&str; 2] = ["or", "and"];
+/// Words between two things where one is measured by the other, as in `larger than`, at most.
+const MAX_MEASURE_WORDS: usize = 3;
 /// What binds what it is about to what is asked of it, where words are written without spaces.
 const POSSESSIVES: [char; 2] = ['的', 'の'];
 
@@ -40,90 +42,327 @@ impl Parts {
 
 /// The parts of a question, at most [`MAX_PARTS`].
 ///
-/// - Two names with *or* or *and* between them are compared: *Is A or B older?* asks *Is A older?* and *Is B older?*
+/// - Names with *or* or *and* between them are compared: *Is A or B older?* asks *Is A older?* and *Is B older?* So are two
+///   that one is measured by, *Is A older than B?*, and what a question gives to choose from at its end.
 /// - What stands behind a linking word, such as *of*, *by*, *that* or *whose*, is a step: *Where was the director of Z
-///   born?* needs *Z born*. Where words are written without spaces, a step is what stands before a possessive.
-/// - Names are not taken apart.
+///   born?* needs *Z born*. Of *Z's father's birthplace* it is *Z's father*. Where words are written without spaces, a
+///   step is what stands before a possessive.
+/// - Names and quotations are not taken apart.
+///
+/// The words are those of the language of the question.
 pub fn parts(question: &str) -> Parts {
-    let question =
-        question.trim().trim_end_matches(|c: char| !c.is_alphanumeric() && !matches!(c, '"' | '”' | ')'));
+    let question = question.trim().trim_end_matches(|c: char| {
+        !c.is_alphanumeric() && !matches!(c, '"' | '”' | ')' | '»' | '」' | '』' | '》')
+    });
     if question.len() > MAX_QUESTION_BYTES {
         return Parts::Whole;
     }
-    let names = names(question);
-    let compared = chosen_from(question).unwrap_or_else(|| compared(question, &names));
+    let form = Form::read(question);
+    let compared = form.chosen_from().unwrap_or_else(|| form.compared());
     if !compared.is_empty() {
         return Parts::Compared(compared);
     }
-    let steps = steps(question, &names);
+    let steps = form.steps();
     if steps.is_empty() { Parts::Whole } else { Parts::Steps(steps) }
 }
 
-/// Where the names and quotations of the question stand.
-fn names(question: &str) -> Vec<Range<usize>> {
-    let found = phrases(question).into_iter();
-    let named = found.filter(|phrase| matches!(phrase.kind, PhraseKind::Name | PhraseKind::Quoted));
-    named.map(|phrase| phrase.range).collect()
+/// A question with what its form is told by.
+struct Form<'a> {
+    question: &'a str,
+    language: Language,
+    /// Where names and quotations stand, in order of place, none inside another.
+    names: Vec<Range<usize>>,
 }
 
-/// The question about each of two things that it gives to choose from at its end: *Who is older, A or B?*
-fn chosen_from(question: &str) -> Option<Vec<String>> {
-    let (asked, choice) = question.split_once([',', ':'])?;
-    let (one, other) = choice.rsplit_once(" or ")?;
-    let one = one.trim_end_matches([',', ' ']);
-    let is_there = |thing: &str| thing.chars().any(char::is_alphanumeric);
-    (is_there(one) && is_there(other)).then(|| vec![format!("{asked},{one}"), format!("{asked}, {other}")])
+/// What stands between two names.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Between {
+    Comma,
+    Coordinator,
+    /// One is measured by the other, as in `larger than`; the words before the last of these tell how.
+    Measure,
+    Other,
 }
 
-/// The question about each of the first two names that a coordinator stands between.
-fn compared(question: &str, names: &[Range<usize>]) -> Vec<String> {
-    let is_coordinator =
-        |word: &Range<usize>| COORDINATORS.contains(&question[word.clone()].to_lowercase().as_str());
-    for word in words(question).into_iter().filter(is_coordinator) {
-        let is_joined = |gap: &str| gap.split_whitespace().all(|word| is_stop_word(&word.to_lowercase()));
-        let before =
-            names.iter().filter(|name| name.end <= word.start && is_joined(&question[name.end..word.start]));
-        let after =
-            names.iter().filter(|name| name.start >= word.end && is_joined(&question[word.end..name.start]));
-        let one = before.max_by_key(|name| (name.end, name.len()));
-        let other = after.min_by_key(|name| (name.start, usize::MAX - name.len()));
-        if let (Some(one), Some(other)) = (one, other) {
-            let without = |left_out: Range<usize>| {
-                format!("{}{}", &question[..left_out.start], &question[left_out.end..])
+impl<'a> Form<'a> {
+    fn read(question: &'a str) -> Self {
+        let language = Language::of(question);
+        let spaceless = matches!(language, Language::Chinese | Language::Japanese | Language::Korean);
+        let found = phrases(question).into_iter();
+        let named = found.filter(|phrase| match phrase.kind {
+            PhraseKind::Name | PhraseKind::Quoted => true,
+            // Where nouns have capitals, those alone are phrases.
+            PhraseKind::NounPhrase => spaceless || language.capitalises_nouns(),
+            PhraseKind::Heading | PhraseKind::Date | PhraseKind::Quantity => false,
+        });
+        let mut all: Vec<Range<usize>> = named.map(|phrase| whole_name(question, phrase.range)).collect();
+        all.sort_by_key(|name| (name.start, usize::MAX - name.end));
+        let mut names: Vec<Range<usize>> = Vec::with_capacity(all.len());
+        for name in all {
+            if names.last().is_none_or(|last| last.end <= name.start) {
+                names.push(name);
+            }
+        }
+        Self { question, language, names }
+    }
+
+    fn is_small(&self, word: &str) -> bool {
+        let lower = word.to_lowercase();
+        is_stop_word(&lower) || self.language.is_function_word(&lower)
+    }
+
+    /// The question about each of the things that it gives to choose from at its end: *Who is older, A or B?*
+    fn chosen_from(&self) -> Option<Vec<String>> {
+        let marks = [',', ':', '，', '：', '、', '،'];
+        let at = self.question.find(marks)?;
+        let is_listed = |pair: &[Range<usize>]| pair[0].end <= at && at < pair[1].start;
+        let inside_list =
+            |pair: &[Range<usize>]| is_listed(pair) && self.between(&pair[0], &pair[1]) == Between::Comma;
+        if self.names.windows(2).any(inside_list) {
+            return None;
+        }
+        let (asked, choice) = self.question.split_at(at);
+        let is_there = |thing: &str| thing.chars().any(char::is_alphanumeric);
+        let (before, other) = self.alternatives().iter().find_map(|or| choice.rsplit_once(or))?;
+        let mut things: Vec<&str> = before.split(marks).filter(|thing| is_there(thing)).collect();
+        things.truncate(MAX_PARTS - 1);
+        things.push(other);
+        let is_choice = is_there(asked) && is_there(before) && is_there(other);
+        let part = |thing: &str| {
+            let space = if has_no_spaces(thing) && !asked.contains(' ') { "" } else { " " };
+            format!("{asked},{space}{}", thing.trim())
+        };
+        is_choice.then(|| things.into_iter().map(part).collect())
+    }
+
+    /// What stands before the last of several things to choose from.
+    fn alternatives(&self) -> &'static [&'static str] {
+        match self.language {
+            Language::English => &[" or "],
+            Language::German => &[" oder "],
+            Language::French | Language::Portuguese => &[" ou "],
+            Language::Spanish => &[" o ", " u "],
+            Language::Italian => &[" o ", " oppure "],
+            Language::Dutch => &[" of "],
+            Language::Polish => &[" czy ", " lub ", " albo "],
+            Language::Russian => &[" или "],
+            Language::Ukrainian => &[" чи ", " або "],
+            Language::Arabic => &[" أم ", " أو "],
+            Language::Persian => &[" یا "],
+            Language::Chinese => &["还是", "還是", "或者", "或"],
+            Language::Japanese => &["それとも", "または"],
+            Language::Korean => &[" 또는 ", " 아니면 "],
+        }
+    }
+
+    /// Words between things that are compared.
+    fn coordinators(&self) -> &'static [&'static str] {
+        match self.language {
+            Language::English => &["or", "and", "vs", "versus"],
+            Language::German => &["oder", "und", "vs"],
+            Language::French => &["ou", "et", "vs"],
+            Language::Spanish => &["o", "u", "y", "e", "vs"],
+            Language::Italian => &["o", "e", "ed", "oppure", "vs"],
+            Language::Portuguese => &["ou", "e", "vs"],
+            Language::Dutch => &["of", "en", "vs"],
+            Language::Polish => &["czy", "lub", "albo", "i", "oraz"],
+            Language::Russian => &["или", "и"],
+            Language::Ukrainian => &["чи", "або", "і", "й", "та"],
+            Language::Arabic => &["أم", "أو", "و"],
+            Language::Persian => &["یا", "و"],
+            Language::Chinese => &["和", "与", "與", "跟", "还是", "還是", "或", "或者", "及", "以及", "vs"],
+            Language::Japanese => &["と", "か", "や", "または", "それとも", "vs"],
+            Language::Korean => &["와", "과", "랑", "이랑", "하고", "또는", "아니면", "이나", "나", "vs"],
+        }
+    }
+
+    /// The word before what another thing is measured by.
+    fn measures(&self) -> &'static [&'static str] {
+        match self.language {
+            Language::English => &["than"],
+            Language::German => &["als"],
+            Language::French | Language::Spanish | Language::Portuguese => &["que"],
+            Language::Italian => &["di", "che"],
+            Language::Dutch => &["dan"],
+            Language::Polish => &["niż", "od"],
+            Language::Russian => &["чем"],
+            Language::Ukrainian => &["ніж"],
+            Language::Arabic | Language::Persian => &["من", "از"],
+            Language::Chinese | Language::Japanese | Language::Korean => &[],
+        }
+    }
+
+    /// What the words between two names that follow each other make of them.
+    fn between(&self, one: &Range<usize>, other: &Range<usize>) -> Between {
+        let gap = &self.question[one.end..other.start];
+        let words: Vec<String> = gap
+            .split(|c: char| !c.is_alphanumeric())
+            .filter(|word| !word.is_empty())
+            .map(str::to_lowercase)
+            .collect();
+        if words.is_empty() {
+            let is_comma =
+                gap.trim().chars().all(|c| matches!(c, ',' | '、' | '，' | '،')) && !gap.trim().is_empty();
+            return if is_comma { Between::Comma } else { Between::Other };
+        }
+        if gap.contains([';', '.', '?', '!', '。']) && !gap.contains("vs.") {
+            return Between::Other;
+        }
+        let coordinators = self.coordinators();
+        let at = words.iter().position(|word| coordinators.contains(&word.as_str()));
+        if let Some(at) = at {
+            let rest = words[..at].iter().chain(&words[at + 1..]);
+            if rest.into_iter().all(|word| self.is_small(word)) {
+                return Between::Coordinator;
+            }
+            // `director of film A and director of film B`
+            if at == 0 && self.is_said_before(one, &words[1..]) {
+                return Between::Coordinator;
+            }
+        }
+        let measured = words.last().is_some_and(|word| self.measures().contains(&word.as_str()));
+        let tells = words.iter().any(|word| !self.is_small(word));
+        if measured && tells && words.len() <= MAX_MEASURE_WORDS + 1 {
+            Between::Measure
+        } else {
+            Between::Other
+        }
+    }
+
+    /// Whether the same words stand before a name.
+    fn is_said_before(&self, name: &Range<usize>, said: &[String]) -> bool {
+        let before = self.question[..name.start].split(|c: char| !c.is_alphanumeric()).rev();
+        let before: Vec<String> =
+            before.filter(|word| !word.is_empty()).take(said.len()).map(str::to_lowercase).collect();
+        before.iter().rev().eq(said.iter())
+    }
+
+    /// The question about each of the names that are compared with each other.
+    fn compared(&self) -> Vec<String> {
+        let between: Vec<Between> =
+            self.names.windows(2).map(|pair| self.between(&pair[0], &pair[1])).collect();
+        let question = self.question;
+        let joined =
+            between.iter().position(|between| matches!(between, Between::Coordinator | Between::Measure));
+        let Some(at) = joined else { return Vec::new() };
+        let (one, other) = (&self.names[at], &self.names[at + 1]);
+        if between[at] == Between::Measure {
+            let gap = &question[one.end..other.start];
+            let how = gap.trim_end().rsplit_once(' ').map_or("", |(how, _)| how);
+            let of = |thing: &Range<usize>| {
+                format!(
+                    "{}{}{how}{}",
+                    &question[..one.start],
+                    &question[thing.clone()],
+                    &question[other.end..]
+                )
             };
-            return vec![without(one.end..other.end), without(one.start..other.start)];
+            return vec![of(one), of(other)];
         }
+        let is_listed = |between: &Between| matches!(between, Between::Comma | Between::Coordinator);
+        let first = at - between[..at].iter().rev().take_while(|between| **between == Between::Comma).count();
+        let last = at + 1 + between[at + 1..].iter().take_while(|between| is_listed(between)).count();
+        let (start, end) = (self.names[first].start, self.names[last].end);
+        let listed = self.names[first..=last].iter().take(MAX_PARTS);
+        listed
+            .map(|name| format!("{}{}{}", &question[..start], &question[name.clone()], &question[end..]))
+            .collect()
     }
-    Vec::new()
+
+    /// What the question needs to know first.
+    fn steps(&self) -> Vec<String> {
+        let question = self.question;
+        let in_name = |at: usize| self.names.iter().any(|name| name.start < at && at < name.end);
+        let tells = |text: &str| text.split_whitespace().filter(|word| !self.is_small(word)).count();
+        let mut steps: Vec<String> = Vec::new();
+        let mut push = |step: &str| {
+            if steps.len() < MAX_PARTS && !steps.iter().any(|known| known == step) {
+                steps.push(step.to_owned());
+            }
+        };
+        let words = words(question);
+        for (at, word) in words.iter().enumerate() {
+            let is_step = (is_linking(&question[word.clone()].to_lowercase())
+                || self.is_genitive(&words, at))
+                && !in_name(word.start);
+            // Not where nothing was asked before it: *Who*, *In which*.
+            if is_step && tells(&question[..word.start]) >= 1 && tells(&question[word.end..]) >= 2 {
+                push(question[word.end..].trim());
+            }
+        }
+        if let Some(owner) = self.owner() {
+            push(owner);
+        }
+        for (at, possessive) in question.char_indices().filter(|(_, c)| POSSESSIVES.contains(c) || *c == '의')
+        {
+            let (before, rest) = (&question[..at], &question[at + possessive.len_utf8()..]);
+            let bound =
+                before.chars().rev().take_while(|c| has_no_spaces(c.encode_utf8(&mut [0; 4]))).count() > 1
+                    || before.ends_with(['》', '」', '』', '”', '"', '）']);
+            let ends_word = possessive != '의' || rest.starts_with(' ');
+            if bound && ends_word && !in_name(at) && !rest.trim().is_empty() {
+                push(before);
+            }
+        }
+        steps
+    }
+
+    /// Whether an article binds the noun behind it to the one before, as in `die Architektin der Simplonhalle`, or begins
+    /// what is said of it, as in `die Stadt, in der sie starb`.
+    fn is_genitive(&self, words: &[Range<usize>], at: usize) -> bool {
+        const GENITIVES: [&str; 4] = ["der", "des", "eines", "einer"];
+        const RELATIVES: [&str; 5] = ["der", "die", "das", "dem", "den"];
+        if self.language != Language::German || at == 0 || at + 1 == words.len() {
+            return false;
+        }
+        let word = |at: usize| &self.question[words[at].clone()];
+        let is_capital = |at: usize| word(at).starts_with(char::is_uppercase);
+        let gap = |at: usize| &self.question[words[at - 1].end..words[at].start];
+        let binds =
+            GENITIVES.contains(&word(at)) && gap(at) == " " && is_capital(at - 1) && is_capital(at + 1);
+        let relative = RELATIVES.contains(&word(at))
+            && (gap(at) == ", " || (at > 1 && gap(at - 1) == ", " && self.is_small(word(at - 1))))
+            && !is_capital(at + 1);
+        binds || relative
+    }
+
+    /// Who has what somebody has: `John's father` of `John's father's birthplace`.
+    fn owner(&self) -> Option<&'a str> {
+        let question = self.question;
+        let mut marks = question
+            .match_indices(['\'', '’'])
+            .filter(|(at, mark)| question[at + mark.len()..].starts_with("s "))
+            .map(|(at, _)| at);
+        let (first, second) = (marks.next()?, marks.next()?);
+        let begins = self.names.iter().find(|name| name.start < first && first <= name.end)?;
+        (!question[first..second].contains([',', '?'])).then(|| &question[begins.start..second])
+    }
 }
 
-/// What the question needs to know first.
-fn steps(question: &str, names: &[Range<usize>]) -> Vec<String> {
-    let in_name = |at: usize| names.iter().any(|name| name.start < at && at < name.end);
-    let tells =
-        |text: &str| text.split_whitespace().filter(|word| !is_stop_word(&word.to_lowercase())).count();
-    let mut steps: Vec<String> = Vec::new();
-    let mut push = |step: &str| {
-        if steps.len() < MAX_PARTS && !steps.iter().any(|known| known == step) {
-            steps.push(step.to_owned());
-        }
-    };
-    for word in words(question) {
-        let is_step = is_linking(&question[word.clone()].to_lowercase()) && !in_name(word.start);
-        // Not where nothing was asked before it: *Who*, *In which*.
-        if is_step && tells(&question[..word.start]) >= 1 && tells(&question[word.end..]) >= 2 {
-            push(question[word.end..].trim());
+/// A name with the marks around it, a capital article before it and what stands in brackets behind it.
+fn whole_name(question: &str, name: Range<usize>) -> Range<usize> {
+    const ARTICLES: [&str; 22] = [
+        "A", "An", "The", "Der", "Die", "Das", "Ein", "Eine", "Le", "La", "Les", "Un", "Une", "El", "Los",
+        "Las", "Il", "Lo", "Gli", "O", "Os", "De",
+    ];
+    let Range { mut start, mut end } = name;
+    for (open, close) in QUOTES {
+        if question[..start].ends_with(open) && question[end..].starts_with(close) {
+            (start, end) = (start - open.len(), end + close.len());
         }
     }
-    for (at, possessive) in question.char_indices().filter(|(_, c)| POSSESSIVES.contains(c)) {
-        let rest = &question[at + possessive.len_utf8()..];
-        if question[..at].chars().rev().take_while(|c| has_no_spaces(c.encode_utf8(&mut [0; 4]))).count() > 1
-            && !rest.is_empty()
-        {
-            push(&question[..at]);
-        }
+    let before = &question[..start];
+    if let Some(rest) = before.strip_suffix(' ')
+        && let Some(article) = ARTICLES.iter().find(|article| rest.ends_with(&format!(" {article}")))
+    {
+        start -= article.len() + 1;
     }
-    steps
+    if question[end..].starts_with(" (")
+        && let Some(length) = question[end..].find(')')
+    {
+        end += length + 1;
+    }
+    start..end
 }
 
 #[cfg(test)]
@@ -159,6 +398,113 @@ mod tests {
             "Are Lake Constance and Lake Geneva both in Switzerland?",
             compared("Are Lake Constance both in Switzerland", "Are Lake Geneva both in Switzerland"),
         );
+    }
+
+    #[test]
+    fn every_language_compares_with_words_of_its_own() {
+        for (question, one, other) in [
+            ("Was ist größer, Berlin oder Paris?", "Was ist größer, Berlin", "Was ist größer, Paris"),
+            (
+                "Sind die Donauwerft und die Rheinwerft in derselben Stadt?",
+                "Sind die Donauwerft in derselben Stadt",
+                "Sind die Rheinwerft in derselben Stadt",
+            ),
+            ("Ist Berlin größer als Paris?", "Ist Berlin größer", "Ist Paris größer"),
+            (
+                "Lequel est le plus long, le Rhône ou la Loire ?",
+                "Lequel est le plus long, le Rhône",
+                "Lequel est le plus long, la Loire",
+            ),
+            ("¿Es más grande Madrid o Toledo?", "¿Es más grande Madrid", "¿Es más grande Toledo"),
+            ("È più grande Torino o Milano?", "È più grande Torino", "È più grande Milano"),
+            ("Qual é maior, Lisboa ou Porto?", "Qual é maior, Lisboa", "Qual é maior, Porto"),
+            ("Wat is groter, Leiden of Delft?", "Wat is groter, Leiden", "Wat is groter, Delft"),
+            ("Co jest większe, Kraków czy Gdynia?", "Co jest większe, Kraków", "Co jest większe, Gdynia"),
+            ("云岭大桥和青龙大桥哪个更长？", "云岭大桥哪个更长", "青龙大桥哪个更长"),
+            (
+                "《静海》和《漫长的路》的导演是同一个城市的人吗？",
+                "《静海》的导演是同一个城市的人吗",
+                "《漫长的路》的导演是同一个城市的人吗",
+            ),
+            ("哪个更大，东京还是大阪？", "哪个更大,东京", "哪个更大,大阪"),
+            ("東京と大阪のどちらが大きいですか", "東京のどちらが大きいですか", "大阪のどちらが大きいですか"),
+            (
+                "『空き家』と『港の灯り』の監督は同じ市の出身ですか？",
+                "『空き家』の監督は同じ市の出身ですか",
+                "『港の灯り』の監督は同じ市の出身ですか",
+            ),
+            ("서울과 부산 중 어디가 더 큰가요?", "서울 중 어디가 더 큰가요", "부산 중 어디가 더 큰가요"),
+        ] {
+            check_parts(question, compared(one, other));
+        }
+    }
+
+    #[test]
+    fn all_things_of_a_list_are_asked_about() {
+        let expected = ["Is Berlin larger", "Is Paris larger", "Is Rome larger"];
+        check_parts(
+            "Is Berlin, Paris or Rome larger?",
+            Parts::Compared(expected.iter().map(|&text| text.to_owned()).collect()),
+        );
+        let expected = ["Which is larger, Berlin", "Which is larger, Paris", "Which is larger, Rome"];
+        check_parts(
+            "Which is larger, Berlin, Paris or Rome?",
+            Parts::Compared(expected.iter().map(|&text| text.to_owned()).collect()),
+        );
+    }
+
+    #[test]
+    fn what_is_measured_by_another_is_compared_with_it() {
+        check_parts("Is Berlin larger than Paris?", compared("Is Berlin larger", "Is Paris larger"));
+        check_parts(
+            "Is Berlin vs. Paris a fair match?",
+            compared("Is Berlin a fair match", "Is Paris a fair match"),
+        );
+    }
+
+    #[test]
+    fn quotations_and_articles_of_titles_stay_whole() {
+        check_parts(
+            "Is \"Night Sky\" or \"Day\" longer?",
+            compared("Is \"Night Sky\" longer", "Is \"Day\" longer"),
+        );
+        check_parts(
+            "Who directed \"A Long Day\" and \"The Short Night\"?",
+            compared("Who directed \"A Long Day\"", "Who directed \"The Short Night\""),
+        );
+        check_parts(
+            "Who directed A Long Day and The Short Night?",
+            compared("Who directed A Long Day", "Who directed The Short Night"),
+        );
+    }
+
+    #[test]
+    fn what_is_asked_of_both_may_be_said_twice() {
+        check_parts(
+            "Do director of film Move (1970 Film) and director of film Red Sky have the same nationality?",
+            compared(
+                "Do director of film Move (1970 Film) have the same nationality",
+                "Do director of film Red Sky have the same nationality",
+            ),
+        );
+    }
+
+    #[test]
+    fn every_language_leads_to_its_answer_by_steps() {
+        for (question, expected) in [
+            ("Woran starb der Lehrer von Klara Voss?", &["Klara Voss"][..]),
+            ("Wo wurde die Architektin der Simplonhalle geboren?", &["Simplonhalle geboren"]),
+            (
+                "Wofür ist die Stadt bekannt, in der der Lehrer von Klara Voss starb?",
+                &["der Lehrer von Klara Voss starb", "Klara Voss starb"],
+            ),
+            ("《夜航》的导演是哪里人？", &["《夜航》"]),
+            ("『静かな海』の監督はどこで生まれましたか？", &["『静かな海』"]),
+            ("클라라의 감독의 고향은 어디인가요?", &["클라라", "클라라의 감독"]),
+            ("What is John's father's birthplace?", &["John's father"]),
+        ] {
+            check_parts(question, steps(expected));
+        }
     }
 
     #[test]

@@ -1,12 +1,14 @@
 //! Answers made of verbatim sentences.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::ops::Range;
 
 use rust_stemmers::{Algorithm, Stemmer};
 
+use super::languages::Language;
 use super::lexicon::{is_generic, is_month, is_stop_word};
 use super::phrase::{PhraseKind, phrases};
+use super::scripts::{has_no_spaces, is_hiragana, runs};
 use super::token::{Shape, Token, tokens};
 use crate::text::sentences;
 
@@ -39,6 +41,9 @@ const LINK_BONUS: f32 = 0.2;
 /// A sentence is added only if it scores this share of the best.
 const MIN_SHARE_OF_BEST: f32 = 0.28;
 
+/// Characters of scripts without spaces that ask and bind, and tell nothing of what is asked about.
+const ASKING: &str = "的了在是和与與吗嗎呢哪什么麼谁誰何几幾多少请請问問";
+
 /// A sentence chosen as part of an answer.
 #[derive(Debug, Clone, PartialEq)]
 pub struct PickedSentence {
@@ -59,7 +64,7 @@ pub struct PickedSentence {
 /// - A question whose names, or whose telling words, mostly occur nowhere gets nothing.
 pub fn pick_sentences(question: &str, passages: &[&str], max_sentences: usize) -> Vec<PickedSentence> {
     let asked = Asked::read(question);
-    let candidates = candidates(&asked, passages);
+    let candidates = candidates(question, &asked, passages);
     let Some(weights) = asked.weights(&candidates) else { return Vec::new() };
     pick(&asked, &weights, &candidates, passages.len().min(MAX_PASSAGES), max_sentences)
 }
@@ -77,6 +82,28 @@ struct Term {
     stem: String,
     generic: bool,
     named: bool,
+    /// Two characters of a script without spaces, which are part of a word or of two.
+    pair: bool,
+}
+
+/// Where the term stands among `terms`, to which it is added where it is new.
+fn add_term(terms: &mut Vec<Term>, term: Term) -> usize {
+    let at = terms.iter().position(|known| known.stem == term.stem).unwrap_or(terms.len());
+    match terms.get_mut(at) {
+        Some(known) => known.named |= term.named,
+        None => terms.push(term),
+    }
+    at
+}
+
+/// The pairs of neighbouring characters in scripts without spaces, but those that only ask or bind.
+fn pairs(text: &str) -> Vec<Range<usize>> {
+    let chars: Vec<(usize, char)> = text.char_indices().collect();
+    let told = |c: char| has_no_spaces(c.encode_utf8(&mut [0; 4])) && !ASKING.contains(c);
+    let both = chars.windows(2).filter(|pair| {
+        told(pair[0].1) && told(pair[1].1) && !(is_hiragana(pair[0].1) && is_hiragana(pair[1].1))
+    });
+    both.map(|pair| pair[0].0..pair[1].0 + pair[1].1.len_utf8()).collect()
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -90,6 +117,7 @@ enum AnswerType {
 impl Asked {
     fn read(question: &str) -> Self {
         let stemmer = Stemmer::create(Algorithm::English);
+        let language = Language::of(question);
         let named: Vec<Range<usize>> = phrases(question)
             .into_iter()
             .filter(|phrase| matches!(phrase.kind, PhraseKind::Name | PhraseKind::Quoted | PhraseKind::Date))
@@ -100,15 +128,25 @@ impl Asked {
         for word in words(question) {
             let within = |range: &Range<usize>| range.start <= word.start && word.end <= range.end;
             let is_named = named.iter().any(within);
-            if is_stop_word(&word.lower) {
+            if language.is_function_word(&word.lower)
+                || is_stop_word(&word.lower)
+                || has_no_spaces(&word.lower)
+            {
                 continue;
             }
-            let stem = stem(&stemmer, &word.lower);
-            let at = terms.iter().position(|term| term.stem == stem).unwrap_or(terms.len());
-            if at == terms.len() {
-                terms.push(Term { stem, generic: is_generic(&word.lower) && !is_named, named: false });
+            let generic = is_generic(&word.lower) && !is_named;
+            let term = Term { stem: stem(&stemmer, &word.lower), generic, named: is_named, pair: false };
+            let at = add_term(&mut terms, term);
+            for (name, _) in names.iter_mut().zip(&named).filter(|(_, range)| within(range)) {
+                name.insert(at);
             }
-            terms[at].named |= is_named;
+        }
+        for pair in pairs(question) {
+            let within = |range: &Range<usize>| range.start <= pair.start && pair.end <= range.end;
+            let is_named = named.iter().any(within);
+            let term =
+                Term { stem: question[pair.clone()].to_owned(), generic: false, named: is_named, pair: true };
+            let at = add_term(&mut terms, term);
             for (name, _) in names.iter_mut().zip(&named).filter(|(_, range)| within(range)) {
                 name.insert(at);
             }
@@ -138,8 +176,12 @@ impl Asked {
             .terms
             .iter()
             .zip(idf)
-            .map(|(term, idf)| {
-                let factor = match (term.generic, term.named) {
+            .enumerate()
+            .map(|(at, (term, idf))| {
+                // A pair that stands nowhere is most likely the end of one word and the beginning of another.
+                let by_chance =
+                    term.pair && !term.named && !candidates.iter().any(|held| held.sentence.contains(&at));
+                let factor = match (term.generic || by_chance, term.named) {
                     (true, _) => GENERIC_WEIGHT,
                     (false, true) => NAME_WEIGHT,
                     (false, false) => 1.0,
@@ -171,7 +213,7 @@ struct Candidate {
     heading: bool,
 }
 
-fn candidates(asked: &Asked, passages: &[&str]) -> Vec<Candidate> {
+fn candidates(question: &str, asked: &Asked, passages: &[&str]) -> Vec<Candidate> {
     let stemmer = Stemmer::create(Algorithm::English);
     let index: BTreeMap<&str, usize> =
         asked.terms.iter().enumerate().map(|(i, term)| (term.stem.as_str(), i)).collect();
@@ -197,6 +239,7 @@ fn candidates(asked: &Asked, passages: &[&str]) -> Vec<Candidate> {
             }
             let unspaced = unspaced_terms(asked, &text[range.clone()]);
             held.extend(unspaced);
+            names.extend(unspaced_names(question, &text[range.clone()]));
             around.extend(held.iter().copied());
             let answers = asked.wants.is_some_and(|wants| holds(wants, &words, &index, &stemmer));
             let sentence = &text[range.clone()];
@@ -228,9 +271,19 @@ fn candidates(asked: &Asked, passages: &[&str]) -> Vec<Candidate> {
 
 /// Terms of scripts without spaces, found as plain text.
 fn unspaced_terms(asked: &Asked, sentence: &str) -> Vec<usize> {
-    let unspaced = |term: &Term| super::scripts::has_no_spaces(&term.stem);
+    let unspaced = |term: &Term| has_no_spaces(&term.stem);
     let terms = asked.terms.iter().enumerate();
     terms.filter(|(_, term)| unspaced(term) && sentence.contains(&term.stem)).map(|(i, _)| i).collect()
+}
+
+/// Names in scripts without spaces that the question does not hold.
+fn unspaced_names(question: &str, sentence: &str) -> Vec<String> {
+    if !has_no_spaces(sentence) {
+        return Vec::new();
+    }
+    let runs = runs(sentence, Language::of(sentence), &HashSet::new()).into_iter().filter(|run| run.is_name);
+    let names = runs.map(|run| sentence[run.range].to_owned());
+    names.filter(|name| !question.contains(name.as_str())).collect()
 }
 
 fn pick(
@@ -323,14 +376,21 @@ fn is_relevant(asked: &Asked, candidate: &Candidate, weights: &[f32]) -> bool {
 fn wanted(question: &str) -> Option<AnswerType> {
     let lower = question.to_lowercase();
     let has = |word: &str| lower.split(|c: char| !c.is_alphanumeric()).any(|part| part == word);
-    if lower.contains("how many")
+    let asks = |words: &[&str]| words.iter().any(|word| lower.contains(word));
+    if asks(&["多少", "几个", "幾個", "几位", "何人", "いくつ", "どのくらい", "얼마", "몇 명"])
+        || lower.contains("how many")
         || lower.contains("how much")
         || lower.contains("how old")
         || lower.contains("how long")
     {
         return Some(AnswerType::Amount);
     }
-    if has("when") || lower.contains("what year") || lower.contains("which year") || has("date") {
+    if asks(&["何时", "何時", "什么时候", "什麼時候", "哪年", "哪一年", "いつ", "何年", "언제", "몇 년"])
+        || has("when")
+        || lower.contains("what year")
+        || lower.contains("which year")
+        || has("date")
+    {
         return Some(AnswerType::Time);
     }
     if has("who") || has("whom") || has("whose") {
@@ -417,6 +477,28 @@ mod tests {
     #[test]
     fn small_letters_are_enough() {
         assert_eq!(check_picks("what is cheese made from", 1), ["Cheese is made from milk."]);
+    }
+
+    #[test]
+    fn scripts_without_spaces_are_matched_by_pairs_of_characters() {
+        let passages = [
+            "云岭大桥\n云岭大桥位于澜江之上，由工程师林书豪设计，于1998年建成通车。大桥连接了南州市与北泉县。",
+            "林书豪\n林书豪是一位桥梁工程师，1955年出生于海宁市。他毕业于东华理工大学。",
+            "吉田翔太\n吉田翔太は映画監督で、1920年に鎌倉市で生まれた。晩年は木曽林業の顧問を務めた。",
+            "김철수\n김철수는 영화감독이며 1920년에 부산에서 태어났다. 그는 커피를 좋아했다.",
+        ];
+        for (question, expected) in [
+            ("谁设计了云岭大桥？", Some("云岭大桥位于澜江之上，由工程师林书豪设计，于1998年建成通车。")),
+            ("林书豪出生在哪里？", Some("林书豪是一位桥梁工程师，1955年出生于海宁市。")),
+            ("吉田翔太はどこで生まれましたか？", Some("吉田翔太は映画監督で、1920年に鎌倉市で生まれた。")),
+            ("김철수는 어디에서 태어났습니까?", Some("김철수는 영화감독이며 1920년에 부산에서 태어났다.")),
+            ("量子力学的基本原理是什么？", None),
+            ("富士山の高さはどのくらいですか？", None),
+        ] {
+            let picks = pick_sentences(question, &passages, 1);
+            let found = picks.first().map(|pick| &passages[pick.passage][pick.range.clone()]);
+            assert_eq!(found, expected, "{question}");
+        }
     }
 
     #[test]

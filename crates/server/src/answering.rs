@@ -2,7 +2,7 @@
 
 use graphloom_core::Call;
 use graphloom_engine::Engine;
-use graphloom_engine::query::{self, Citation, Question, Retrieval, Spent, Wanted};
+use graphloom_engine::query::{self, Citation, Mode, QueryError, Question, Retrieval, Spent, Wanted};
 
 use crate::problem::{Problem, chain};
 
@@ -12,6 +12,8 @@ pub(crate) struct Answered {
     pub(crate) text: String,
     /// Whether a model wrote it.
     pub(crate) by_model: bool,
+    /// Whether it is made of sentences of the documents, for there is no model.
+    pub(crate) verbatim: bool,
     /// The verified places behind the numbers in it.
     pub(crate) citations: Vec<Citation>,
     /// The calls that it took, those of the search first.
@@ -38,12 +40,29 @@ pub(crate) async fn answer_from(
             record(engine, [&retrieval.spent, &answer.spent]).await;
             calls.extend(answer.spent.calls);
             let by_model = answer.model.is_some();
-            return Ok(Answered { text: answer.text, by_model, citations: answer.citations, calls });
+            let verbatim = answer.found && !by_model;
+            return Ok(Answered {
+                text: answer.text,
+                by_model,
+                verbatim,
+                citations: answer.citations,
+                calls,
+            });
         }
     };
     on_delta(&text);
     record(engine, [&retrieval.spent]).await;
-    Ok(Answered { text, by_model: false, citations: Vec::new(), calls })
+    Ok(Answered { text, by_model: false, verbatim: false, citations: Vec::new(), calls })
+}
+
+/// Whether the question can be answered here at all: what is known before must be said before a stream opens, while there is
+/// still a status to say it.
+pub(crate) fn check_answerable(engine: &Engine, question: &Question) -> Result<(), Problem> {
+    let needs_model = question.mode == Mode::Bypass && question.wanted() == Wanted::Answer;
+    match needs_model && engine.models.answer.is_none() {
+        true => Err(QueryError::NoAnswerModel.into()),
+        false => Ok(()),
+    }
 }
 
 /// Stores what a question cost. The answer stands without it, so a failure is a line in the log.

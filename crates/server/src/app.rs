@@ -100,7 +100,7 @@ impl App {
             stop,
         } = parts;
         Self(Arc::new(Inner {
-            spaces: Spaces::new(Arc::clone(&host), indexing, stop.clone()),
+            spaces: Spaces::new(Arc::clone(&host), &limits, indexing, stop.clone()),
             host,
             access: AccessFile::of(data_dir),
             throttle: Throttle::default(),

@@ -7,8 +7,10 @@ use graphloom_core::{Call, CallOutcome, ChatMessage, ChatRole, WorkspaceId};
 use graphloom_engine::query::{Citation, Mode, Question};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 
 use crate::access::Right;
+use crate::answering::Answered;
 use crate::app::App;
 use crate::guard::{Admitted, check};
 use crate::host::Missing;
@@ -17,6 +19,12 @@ use crate::space::Space;
 
 /// What a model is called that means the workspace of the request.
 const OWN_NAME: &str = "graphloom";
+/// What clients of LightRAG call it.
+const LIGHTRAG: &str = "lightrag";
+/// Models named where another was asked for.
+const MAX_NAMED: usize = 5;
+/// Characters of a model's name that are said back.
+const MAX_SHOWN: usize = 100;
 /// The tag that says nothing, in the manner of Ollama.
 const LATEST: &str = "latest";
 
@@ -62,24 +70,54 @@ pub(crate) struct Asked {
 }
 
 /// The workspace and mode of a model name: `WORKSPACE:MODE`, `WORKSPACE`, or `graphloom` and `graphloom:MODE` for the
-/// workspace of the request. The caller must be allowed to read it.
+/// workspace of the request, unless there is a workspace of that name. The caller must be allowed to read it.
 pub(crate) async fn asked(app: &App, admitted: &Admitted, model: &str) -> Result<Asked, Problem> {
-    let unknown = || {
-        Problem::not_found(format!("no model {model:?}"))
-            .remedy(Some("models are named WORKSPACE:MODE, such as default:auto; GET /v1/models lists them"))
-    };
     let (name, tag) = model.split_once(':').unwrap_or((model, LATEST));
     let mode = match tag {
         LATEST => None,
-        mode => Some(mode_named(mode).ok_or_else(unknown)?),
+        mode => match mode_named(mode) {
+            Some(mode) => Some(mode),
+            None => return Err(unknown(app, admitted, model).await),
+        },
     };
+    let Ok(named) = WorkspaceId::new(name) else { return Err(unknown(app, admitted, model).await) };
     let workspace = match name {
-        OWN_NAME | "lightrag" => admitted.workspace.clone(),
-        name => WorkspaceId::new(name).map_err(|_| unknown())?,
+        OWN_NAME | LIGHTRAG if !is_reached(app, admitted, &named).await? => admitted.workspace.clone(),
+        _ => named,
     };
     check(&admitted.caller, Right::Read, &workspace)?;
-    let space = app.spaces.get(&workspace, Missing::Leave).await?;
-    Ok(Asked { space, mode })
+    if admitted.names_workspace && workspace != admitted.workspace {
+        let what = format!("the request names workspace {}, and the model {workspace}", admitted.workspace);
+        return Err(Problem::invalid(what).remedy(Some("leave the workspace to one of the two")));
+    }
+    match app.spaces.get(&workspace, Missing::Leave).await {
+        Ok(space) => Ok(Asked { space, mode }),
+        Err(problem) if problem.is_not_found() => Err(unknown(app, admitted, model).await),
+        Err(problem) => Err(problem),
+    }
+}
+
+/// Whether a workspace exists that the caller may know of.
+async fn is_reached(app: &App, admitted: &Admitted, workspace: &WorkspaceId) -> Result<bool, Problem> {
+    Ok(admitted.caller.grant.reaches(workspace) && app.host.workspaces().await?.contains(workspace))
+}
+
+/// Says that there is no such model, and names some that there are.
+async fn unknown(app: &App, admitted: &Admitted, model: &str) -> Problem {
+    let shown: String = model.chars().take(MAX_SHOWN).collect();
+    let known: Vec<String> = match app.host.workspaces().await {
+        Ok(workspaces) => {
+            let reached = workspaces.into_iter().filter(|workspace| admitted.caller.grant.reaches(workspace));
+            reached.take(MAX_NAMED).map(|workspace| format!("{workspace}:{}", name_of(MODES[0]))).collect()
+        }
+        Err(_) => Vec::new(),
+    };
+    let such_as = match known.is_empty() {
+        true => String::new(),
+        false => format!(", such as {}", known.join(", ")),
+    };
+    let remedy = format!("models are named WORKSPACE:MODE{such_as}; GET /v1/models lists all");
+    Problem::not_found(format!("no model {shown:?}")).remedy(Some(remedy))
 }
 
 /// The names of all models that a caller may ask, by workspace, the default mode first.
@@ -97,11 +135,13 @@ pub(crate) struct Message {
     /// Text, or a list of parts of type `text`.
     #[serde(default)]
     pub(crate) content: Content,
+    /// Not taken, but for an empty list: only text is read.
+    images: Option<Vec<Value>>,
 }
 
 /// What a message says.
 #[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
-#[serde(untagged)]
+#[serde(untagged, expecting = "text or a list of parts is expected")]
 pub(crate) enum Content {
     /// Text.
     Text(String),
@@ -142,7 +182,10 @@ impl Content {
 /// The question that a conversation ends with: what came before is its history, and instructions go to the answer model.
 pub(crate) fn question_of(messages: Vec<Message>) -> Result<Question, Problem> {
     let (mut history, mut instructions) = (Vec::new(), Vec::new());
-    for Message { role, content } in messages {
+    for Message { role, content, images } in messages {
+        if images.is_some_and(|images| !images.is_empty()) {
+            return Err(Problem::invalid("images: only text can be read"));
+        }
         let content = content.into_text()?;
         match role.as_str() {
             "system" | "developer" => instructions.push(content),
@@ -164,9 +207,18 @@ pub(crate) fn question_of(messages: Vec<Message>) -> Result<Question, Problem> {
     Ok(Question { text, history, user_prompt, ..Question::default() })
 }
 
-/// What is added to an answer for clients that show its text alone: the places behind its numbers, one line for each
-/// document. Empty where it has none.
-pub(crate) fn sources_of(citations: &[Citation]) -> String {
+/// Says below an answer that no model wrote it.
+const VERBATIM: &str = "Answered without a language model: verbatim sentences from the documents.";
+
+/// What is added to an answer for clients that show its text alone: its sources, and whether no model wrote it. Empty where
+/// there is nothing to add.
+pub(crate) fn below(answered: &Answered) -> String {
+    let sources = sources_of(&answered.citations);
+    if answered.verbatim { format!("{sources}\n\n{VERBATIM}") } else { sources }
+}
+
+/// The places behind the numbers of an answer, one line for each document. Empty where it has none.
+fn sources_of(citations: &[Citation]) -> String {
     let mut lines: Vec<(u32, String)> = Vec::new();
     for citation in citations {
         let (first, last) = citation.lines;

@@ -1,6 +1,6 @@
 //! What happens while documents are indexed, kept for a while so that readers who were away can catch up.
 
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use graphloom_core::{DocumentId, Progress};
@@ -28,7 +28,38 @@ struct Kept {
     /// How many there ever were; the latest one's number.
     last: u64,
     events: VecDeque<Arc<Event>>,
+    /// Documents that were cancelled or removed and not queued again since, with the number of the event that says so, for as
+    /// long as that is kept. Whoever still works on one learns of it late; what it says meanwhile is of the past.
+    over: BTreeMap<DocumentId, u64>,
 }
+
+/// What an event says.
+struct Happened {
+    name: String,
+    about: About,
+    data: Value,
+}
+
+impl Happened {
+    fn of(name: &str, document: &DocumentId, source: &str) -> Self {
+        let data = json!({ "document": document, "source": source });
+        Self { name: name.to_owned(), about: About::Document(document.clone()), data }
+    }
+}
+
+/// What an event means for those that come after it about the same document.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Bearing {
+    /// Work on it begins.
+    Begins,
+    /// There is no work on it any more.
+    Closes,
+    /// Nothing.
+    None,
+}
+
+/// The name of the event that a document is gone.
+const REMOVED: &str = "removed";
 
 /// Something that happened.
 #[derive(Debug)]
@@ -86,22 +117,73 @@ impl EventLog {
         let mut data = serde_json::to_value(progress).unwrap_or_default();
         let name = data.as_object_mut().and_then(|fields| fields.remove("event"));
         let name = name.as_ref().and_then(Value::as_str).unwrap_or("progress").to_owned();
-        self.push(name, about, data, ends);
+        let bearing = match progress {
+            Progress::Accepted { .. } => Bearing::Begins,
+            Progress::Cancelled { .. } => Bearing::Closes,
+            Progress::Advanced { .. }
+            | Progress::ChunkFailed { .. }
+            | Progress::ChunkDamaged { .. }
+            | Progress::ChunkUnsituated { .. }
+            | Progress::Finished { .. }
+            | Progress::Failed { .. }
+            | Progress::Settled { .. }
+            | Progress::Paused { .. }
+            | Progress::Resumed { .. } => Bearing::None,
+        };
+        self.push(Happened { name, about, data }, bearing, ends);
+    }
+
+    /// A run begins, which works on what waits now; nothing of it is late.
+    pub(crate) fn run_begins(&self) {
+        self.lock().over.clear();
+    }
+
+    /// A document waits again.
+    pub(crate) fn queued_again(&self, document: &DocumentId, source: &str) {
+        self.push(Happened::of("queued", document, source), Bearing::Begins, None);
+    }
+
+    /// A document is gone, with all that was known from it alone.
+    pub(crate) fn removed(&self, document: &DocumentId, source: &str) {
+        self.push(Happened::of(REMOVED, document, source), Bearing::Closes, Some(Ending::Over));
     }
 
     /// A run ended early; what waits is taken up again later.
     pub(crate) fn run_failed(&self, reason: String) {
         let data = json!({ "reason": reason });
-        self.push("run_failed".to_owned(), About::Everything, data, Some(Ending::Stopped(reason)));
+        let happened = Happened { name: "run_failed".to_owned(), about: About::Everything, data };
+        self.push(happened, Bearing::None, Some(Ending::Stopped(reason)));
     }
 
-    fn push(&self, name: String, about: About, data: Value, ends: Option<Ending>) {
+    fn push(&self, happened: Happened, bearing: Bearing, ends: Option<Ending>) {
+        let Happened { name, about, data } = happened;
         {
             let mut kept = self.lock();
-            kept.last += 1;
-            let number = kept.last;
-            if kept.events.len() >= MAX_EVENTS {
-                kept.events.pop_front();
+            let number = kept.last + 1;
+            if let About::Document(document) = &about {
+                match bearing {
+                    Bearing::Begins => {
+                        kept.over.remove(document);
+                    }
+                    // A document that was cancelled can still be removed.
+                    Bearing::None | Bearing::Closes
+                        if kept.over.contains_key(document) && name != REMOVED =>
+                    {
+                        return;
+                    }
+                    Bearing::Closes => {
+                        kept.over.insert(document.clone(), number);
+                    }
+                    Bearing::None => {}
+                }
+            }
+            kept.last = number;
+            if kept.events.len() >= MAX_EVENTS
+                && let Some(Event { about: About::Document(document), number, .. }) =
+                    kept.events.pop_front().as_deref()
+                && kept.over.get(document) == Some(number)
+            {
+                kept.over.remove(document);
             }
             kept.events.push_back(Arc::new(Event { number, name, about, data, ends }));
         }
@@ -205,6 +287,31 @@ mod tests {
         for id in ["", "2", "-2", "xx-2", &log.id(3), &format!("{}-", log.name), "a-b-c"] {
             assert_eq!(log.number(id), None, "{id}");
         }
+    }
+
+    #[test]
+    fn nothing_is_told_of_a_document_after_it_was_cancelled_until_it_is_queued_again() {
+        let log = log(1);
+        let document = DocumentId::from_stored("doc-0");
+        let cancelled = Progress::Cancelled { document: document.clone(), source: "a.md".to_owned() };
+        let late = Progress::ChunkFailed {
+            document: document.clone(),
+            source: "a.md".to_owned(),
+            ordinal: 0,
+            reason: "late".to_owned(),
+        };
+        for progress in [&cancelled, &late, &cancelled] {
+            log.add(progress);
+        }
+        log.queued_again(&document, "a.md");
+        log.add(&late);
+        log.add(&cancelled);
+        log.removed(&document, "a.md");
+        log.removed(&document, "a.md");
+        let names: Vec<String> = log.since(0).events.iter().map(|event| event.name.clone()).collect();
+        let expected = ["accepted", "cancelled", "queued", "chunk_failed", "cancelled", "removed", "removed"];
+        assert_eq!(names, expected);
+        assert_eq!(numbers(&log.since(0)), [1, 2, 3, 4, 5, 6, 7], "what is left out has no number");
     }
 
     #[test]

@@ -30,7 +30,7 @@ pub(crate) const NEW_TOKEN: &str = "x-new-token";
 /// Routes that are asked over and over, which bring no new token [LightRAG].
 const POLLED: [&str; 3] = ["/health", "/documents/paginated", "/documents/pipeline_status"];
 /// Routes that cost nothing and are asked by what watches over the server, whose address others may have too.
-const PROBES: [&str; 2] = ["/livez", "/readyz"];
+pub(crate) const PROBES: [&str; 2] = ["/livez", "/readyz"];
 
 /// What the guard found out, for the handler and the log.
 #[derive(Debug, Clone)]
@@ -39,6 +39,8 @@ pub(crate) struct Admitted {
     pub(crate) caller: Caller,
     /// Of which workspace.
     pub(crate) workspace: WorkspaceId,
+    /// Whether the request says so itself.
+    pub(crate) names_workspace: bool,
     /// Held as long as the request takes part of the server's capacity.
     pub(crate) turn: Option<Arc<OwnedSemaphorePermit>>,
 }
@@ -114,13 +116,16 @@ fn check_request(app: &App, route: &'static Route, request: &Request) -> Result<
     })?;
     let caller = identify(app, &access, route, request);
     check_rate(app, route, request, caller.as_ref().ok())?;
-    let workspace = workspace_of(app, request);
+    check_single(request.headers())?;
+    let named = workspace_of(request);
+    let names_workspace = !matches!(named, Ok(None));
+    let workspace = named.map(|named| named.unwrap_or_else(|| app.default_workspace.clone()));
     let (caller, workspace) = match route.needs {
         Needs::Nothing => {
-            // Nothing is refused here, and what a caller shows only says more.
+            // Nobody is refused here, and what a caller shows only says more.
             let nobody = Grant { workspaces: Some(BTreeSet::new()), right: Right::Read };
             let caller = caller.unwrap_or(Caller { name: "nobody".to_owned(), grant: nobody });
-            (caller, workspace.unwrap_or_else(|_| app.default_workspace.clone()))
+            (caller, workspace?)
         }
         Needs::Credential => (caller?, workspace?),
         Needs::Workspace(right) => {
@@ -135,7 +140,7 @@ fn check_request(app: &App, route: &'static Route, request: &Request) -> Result<
     if declared.is_some_and(|bytes| bytes > route.max_body as u64) {
         return Err(Problem::too_large(route.max_body));
     }
-    Ok(Admitted { caller, workspace, turn: None })
+    Ok(Admitted { caller, workspace, names_workspace, turn: None })
 }
 
 /// The same once there is room for it.
@@ -277,8 +282,18 @@ fn is_local_name(host: &str) -> bool {
     name.eq_ignore_ascii_case("localhost") || name.parse().is_ok_and(|ip: std::net::IpAddr| ip.is_loopback())
 }
 
-/// The workspace that a request names, by its path or its header, or the default one.
-fn workspace_of(app: &App, request: &Request) -> Result<WorkspaceId, Problem> {
+/// Headers of which two would let one part of the way read the first and another the second.
+const SINGLE: [&str; 4] = [WORKSPACE_HEADER, "host", "x-api-key", "authorization"];
+
+fn check_single(headers: &HeaderMap) -> Result<(), Problem> {
+    match SINGLE.into_iter().find(|name| headers.get_all(*name).iter().nth(1).is_some()) {
+        None => Ok(()),
+        Some(name) => Err(Problem::bad(format!("the header {name} is sent more than once"))),
+    }
+}
+
+/// The workspace that a request names, by its path or its header.
+fn workspace_of(request: &Request) -> Result<Option<WorkspaceId>, Problem> {
     let prefixed = request.extensions().get::<Prefixed>().map(|Prefixed(name)| name.as_str());
     let header = match request.headers().get(WORKSPACE_HEADER) {
         Some(value) => {
@@ -287,14 +302,14 @@ fn workspace_of(app: &App, request: &Request) -> Result<WorkspaceId, Problem> {
         None => None,
     };
     let name = match (prefixed, header.filter(|name| !name.is_empty())) {
-        (None, None) => return Ok(app.default_workspace.clone()),
+        (None, None) => return Ok(None),
         (Some(one), Some(other)) if one != other => {
             let what = format!("the path names workspace {one:?} and the header {other:?}");
             return Err(Problem::invalid(what));
         }
         (Some(name), _) | (None, Some(name)) => name,
     };
-    WorkspaceId::new(name).map_err(|error| Problem::invalid(error.to_string()))
+    WorkspaceId::new(name).map(Some).map_err(|error| Problem::invalid(error.to_string()))
 }
 
 fn text<'a>(headers: &'a HeaderMap, name: &str) -> Option<&'a str> {

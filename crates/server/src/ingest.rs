@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use graphloom_core::{DocumentId, Progress, ProgressSink, StoreError, Timestamp, WorkspaceId};
+use graphloom_core::{DocumentId, Progress, ProgressSink, Snapshot, StoreError, Timestamp, WorkspaceId};
 use graphloom_engine::index::{self, IndexError, RunReport, Unsituated};
 use tokio::runtime::Handle;
 use tokio::sync::{Notify, watch};
@@ -46,6 +46,23 @@ pub(crate) struct Pipeline {
     at: BTreeMap<DocumentId, bool>,
     /// What it said, the latest last.
     pub(crate) messages: VecDeque<String>,
+    /// Whether it looked and there was nothing to do, now or later, and nobody told it of anything since.
+    idle: bool,
+    /// How often it was told of something.
+    woken: u64,
+    /// Whether it has ended for good.
+    closed: bool,
+}
+
+/// What there is to do.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Waiting {
+    /// Something, now.
+    Work,
+    /// Something, which is paused or which another process works on.
+    Later,
+    /// Nothing.
+    Nothing,
 }
 
 impl Pipeline {
@@ -103,6 +120,15 @@ impl Pipeline {
     }
 }
 
+/// Documents with their sources, for events about them; those that are gone are left out.
+pub(crate) async fn named(
+    snapshot: &dyn Snapshot,
+    documents: &[DocumentId],
+) -> Result<Vec<(DocumentId, String)>, StoreError> {
+    let known = snapshot.documents(documents).await?.into_iter().flatten();
+    Ok(known.map(|document| (document.id, document.source)).collect())
+}
+
 impl Ingest {
     /// Starts the worker; it ends when `stop` says so.
     pub(crate) fn start(workspace: WorkspaceId, opened: Opened, stop: watch::Receiver<bool>) -> Arc<Self> {
@@ -120,7 +146,9 @@ impl Ingest {
     /// A worker that has ended before it began.
     pub(crate) fn idle() -> Arc<Self> {
         let (_, ended) = watch::channel(true);
-        Arc::new(Self::ending_with(ended))
+        let ingest = Self::ending_with(ended);
+        ingest.lock().idle = true;
+        Arc::new(ingest)
     }
 
     fn ending_with(ended: watch::Receiver<bool>) -> Self {
@@ -135,6 +163,10 @@ impl Ingest {
 
     /// Something waits, or no longer does: look now.
     pub(crate) fn wake(&self) {
+        {
+            let mut state = self.lock();
+            (state.idle, state.woken) = (false, state.woken.wrapping_add(1));
+        }
         self.wake.notify_one();
         self.events.poke();
     }
@@ -144,10 +176,40 @@ impl Ingest {
         self.events.add(&Progress::Accepted { document, source });
     }
 
-    /// Something waits: look now, and afterwards try again what could not be situated of these documents.
-    pub(crate) fn retry(&self, documents: Vec<DocumentId>) {
-        self.again().extend(documents);
+    /// Documents are out of the queue.
+    pub(crate) fn cancelled(&self, documents: Vec<(DocumentId, String)>) {
+        for (document, source) in documents {
+            self.events.add(&Progress::Cancelled { document, source });
+        }
         self.wake();
+    }
+
+    /// Documents are gone.
+    pub(crate) fn removed(&self, documents: &[(DocumentId, String)]) {
+        for (document, source) in documents {
+            self.events.removed(document, source);
+        }
+        // Descriptions that could not be summarised are left to the next run.
+        self.wake();
+    }
+
+    /// Something waits: look now, and afterwards try again what could not be situated of these documents.
+    pub(crate) fn retry(&self, documents: Vec<(DocumentId, String)>) {
+        for (document, source) in &documents {
+            self.events.queued_again(document, source);
+        }
+        self.again().extend(documents.into_iter().map(|(document, _)| document));
+        self.wake();
+    }
+
+    /// Ends the worker for good where there is nothing for it to do; whether it has ended.
+    pub(crate) fn close_if_idle(&self) -> bool {
+        let mut state = self.lock();
+        state.closed |= state.idle && !state.busy;
+        if state.closed {
+            self.wake.notify_one();
+        }
+        state.closed
     }
 
     /// How far it is.
@@ -178,13 +240,24 @@ impl Ingest {
         let mut rest = LOOK;
         while !*stop.borrow() {
             let went_well = match self.waits(&opened).await {
-                Ok(true) => Some(Arc::clone(&self).run_apart(&workspace, &opened, &stop).await),
-                Ok(false) => None,
+                Ok(Waiting::Work) => {
+                    if !self.begin(&opened) {
+                        return;
+                    }
+                    Some(Arc::clone(&self).run_apart(&workspace, &opened, &stop).await)
+                }
+                Ok(Waiting::Later | Waiting::Nothing) => None,
                 Err(error) => {
                     tracing::error!(%workspace, error = chain(&error), "looking for work failed");
                     Some(false)
                 }
             };
+            if went_well == Some(true) {
+                // Only to note whether there is anything left; what is, is taken up after a rest.
+                if let Err(error) = self.waits(&opened).await {
+                    tracing::error!(%workspace, error = chain(&error), "looking for work failed");
+                }
+            }
             rest = match went_well {
                 None | Some(true) => LOOK,
                 Some(false) => (rest * 2).min(LONGEST_REST),
@@ -194,7 +267,25 @@ impl Ingest {
                 () = tokio::time::sleep(rest) => {}
                 _ = stop.wait_for(|stop| *stop) => {}
             }
+            if self.lock().closed {
+                return;
+            }
         }
+    }
+
+    /// Begins a run; `false` where it has ended for good meanwhile.
+    fn begin(&self, opened: &Opened) -> bool {
+        let started_at = Some(opened.indexing.clock.now());
+        let mut state = self.lock();
+        if state.closed {
+            return false;
+        }
+        let (messages, woken) = (std::mem::take(&mut state.messages), state.woken);
+        *state = Pipeline { busy: true, started_at, messages, woken, ..Pipeline::default() };
+        state.say("indexing began".to_owned());
+        drop(state);
+        self.events.run_begins();
+        true
     }
 
     /// One run on a thread of its own, so that what it computes does not hold up requests; whether nothing of it has to be
@@ -228,13 +319,6 @@ impl Ingest {
 
     /// One run; whether nothing of it has to be tried again.
     async fn run(&self, workspace: &WorkspaceId, opened: &Opened) -> bool {
-        let started_at = Some(opened.indexing.clock.now());
-        {
-            let mut state = self.lock();
-            let messages = std::mem::take(&mut state.messages);
-            *state = Pipeline { busy: true, started_at, messages, ..Pipeline::default() };
-            state.say("indexing began".to_owned());
-        }
         let show = |progress| {
             self.events.add(&progress);
             self.lock().show(progress);
@@ -292,19 +376,29 @@ impl Ingest {
         outcome.map(|_| ())
     }
 
-    /// Whether there is something to do that may be done.
-    async fn waits(&self, opened: &Opened) -> Result<bool, StoreError> {
+    /// Whether there is something to do, and whether it may be done. Notes where there is nothing at all.
+    async fn waits(&self, opened: &Opened) -> Result<Waiting, StoreError> {
+        let before = self.lock().woken;
+        let waiting = self.look(opened).await;
+        let mut state = self.lock();
+        // Whoever brought something meanwhile, which it may not have seen, has woken it.
+        state.idle = matches!(waiting, Ok(Waiting::Nothing)) && state.woken == before;
+        waiting
+    }
+
+    async fn look(&self, opened: &Opened) -> Result<Waiting, StoreError> {
         let engine = &opened.indexing;
         let snapshot = engine.store.snapshot().await?;
         if snapshot.queue().await?.is_paused() {
-            return Ok(false);
+            return Ok(Waiting::Later);
         }
         let is_retried = !self.again().is_empty();
         if is_retried || !snapshot.claimable_jobs(engine.clock.now(), 1).await?.is_empty() {
-            return Ok(true);
+            return Ok(Waiting::Work);
         }
         // Leases of a process that was killed are void, though they have not expired.
         let left = index::queued(snapshot.as_ref()).await?;
+        let is_queued = !left.is_empty();
         let jobs = snapshot.jobs(&left).await?;
         let is_left = jobs.into_iter().flatten().any(|job| {
             job.state.is_open()
@@ -312,7 +406,11 @@ impl Ingest {
                     .lease
                     .is_none_or(|lease| lease.owner == engine.index.worker || (opened.gone)(&lease.owner))
         });
-        Ok(is_left || !snapshot.scan_stale(None, 1).await?.is_empty())
+        Ok(match is_left || !snapshot.scan_stale(None, 1).await?.is_empty() {
+            true => Waiting::Work,
+            false if is_queued => Waiting::Later,
+            false => Waiting::Nothing,
+        })
     }
 }
 

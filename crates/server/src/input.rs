@@ -7,6 +7,7 @@ use axum::extract::{FromRequest, FromRequestParts, Path, Query, Request};
 use axum::http::request::Parts;
 use axum::http::{HeaderMap, StatusCode, header};
 use bytes::Bytes;
+use graphloom_core::WorkspaceId;
 use http_body_util::{BodyExt, LengthLimitError};
 use serde::de::DeserializeOwned;
 use serde_json::error::Category;
@@ -16,6 +17,7 @@ use serde_path_to_error::Segment;
 use crate::app::App;
 use crate::guard::Admitted;
 use crate::host::Missing;
+use crate::misfit::in_plain_words;
 use crate::problem::{Fault, Problem};
 use crate::routes::max_body_of;
 use crate::space::Space;
@@ -113,15 +115,15 @@ impl FromRequestParts<App> for Existing {
     }
 }
 
-/// The workspace of the request, made where it does not exist.
-pub(crate) struct Made(pub(crate) Arc<Space>);
+/// The workspace of the request, which is made once there is something to put into it: a request that is refused must not
+/// leave an empty one behind.
+pub(crate) struct ToMake(pub(crate) WorkspaceId);
 
-impl FromRequestParts<App> for Made {
+impl FromRequestParts<App> for ToMake {
     type Rejection = Problem;
 
-    async fn from_request_parts(parts: &mut Parts, app: &App) -> Result<Self, Problem> {
-        let admitted = admitted(parts)?;
-        Ok(Self(app.spaces.get(&admitted.workspace, Missing::Create).await?))
+    async fn from_request_parts(parts: &mut Parts, _: &App) -> Result<Self, Problem> {
+        Ok(Self(admitted(parts)?.workspace.clone()))
     }
 }
 
@@ -139,27 +141,52 @@ fn admitted(parts: &Parts) -> Result<&Admitted, Problem> {
     parts.extensions.get::<Admitted>().ok_or_else(missing)
 }
 
-/// A value from JSON; an error says at which field it cannot be read.
+/// A value from a JSON object; an error says at which field it cannot be read.
 fn parse<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, Problem> {
+    // Editors and consoles of Windows put a byte order mark before what they save.
+    let bytes = bytes.strip_prefix(BYTE_ORDER_MARK).unwrap_or(bytes);
+    // A list would be taken for the fields of an object in their order.
+    if bytes.trim_ascii_start().first() != Some(&b'{') {
+        let value: Value = serde_json::from_slice(bytes).map_err(|error| no_json(&error))?;
+        let what = match value {
+            Value::Array(_) => "a list",
+            Value::Null => "null",
+            Value::Bool(_) => "true or false",
+            Value::Number(_) => "a number",
+            Value::String(_) => "text",
+            Value::Object(_) => "an object",
+        };
+        return Err(fault(vec![json!("body")], format!("{what} is given where an object is expected")));
+    }
     let mut reader = serde_json::Deserializer::from_slice(bytes);
-    let value = serde_path_to_error::deserialize(&mut reader).map_err(|error| {
-        let mut loc = vec![json!("body")];
-        for segment in error.path() {
-            match segment {
-                Segment::Seq { index } => loc.push(json!(index)),
-                Segment::Map { key } => loc.push(json!(key)),
-                Segment::Enum { variant } => loc.push(json!(variant)),
-                Segment::Unknown => {}
-            }
+    let value = match serde_path_to_error::deserialize(&mut reader) {
+        Ok(value) => value,
+        Err(error) if error.inner().classify() == Category::Data => return Err(misfit(error)),
+        // The reader also calls it a fault of the text where a value is of a kind that it does not look for.
+        Err(_) => {
+            let value: Value = serde_json::from_slice(bytes).map_err(|error| no_json(&error))?;
+            return serde_path_to_error::deserialize(value).map_err(misfit);
         }
-        let error = error.into_inner();
-        match error.classify() {
-            Category::Data => fault(loc, error.to_string()),
-            Category::Syntax | Category::Eof | Category::Io => no_json(&error),
-        }
-    })?;
+    };
     reader.end().map_err(|error| no_json(&error))?;
     Ok(value)
+}
+
+/// What some programs write before a text in UTF-8.
+const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
+
+/// JSON whose values are not what the fields take.
+fn misfit(error: serde_path_to_error::Error<serde_json::Error>) -> Problem {
+    let mut loc = vec![json!("body")];
+    for segment in error.path() {
+        match segment {
+            Segment::Seq { index } => loc.push(json!(index)),
+            Segment::Map { key } => loc.push(json!(key)),
+            // The value of such a field stands at the field itself.
+            Segment::Enum { .. } | Segment::Unknown => {}
+        }
+    }
+    fault(loc, in_plain_words(&error.into_inner().to_string()))
 }
 
 fn no_json(error: &serde_json::Error) -> Problem {
@@ -180,8 +207,8 @@ fn fault_of(place: &str, text: &str) -> Problem {
     let reason = text.split_once(": ").map_or(text, |(_, reason)| reason);
     let is_field = |name: &str| name.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_');
     match reason.split_once(": ").filter(|(name, _)| is_field(name)) {
-        Some((name, reason)) => fault(vec![json!(place), json!(name)], reason.to_owned()),
-        None => fault(vec![json!(place)], reason.to_owned()),
+        Some((name, reason)) => fault(vec![json!(place), json!(name)], in_plain_words(reason)),
+        None => fault(vec![json!(place)], in_plain_words(reason)),
     }
 }
 

@@ -18,6 +18,10 @@ pub struct Limits {
     pub streams: usize,
     /// Everything else at once.
     pub others: usize,
+    /// Workspaces open at once.
+    pub workspaces: usize,
+    /// How long nobody asked for a workspace that may be closed to make room for another.
+    pub idle: Duration,
     /// How long a request waits for its turn before it is told to come back. Where twice as many wait as are worked on,
     /// further ones are told so at once.
     pub turn: Duration,
@@ -46,8 +50,6 @@ pub(crate) const MAX_TEXTS: usize = 256;
 pub(crate) const MAX_IDS: usize = 10_000;
 /// Body of a request that uploads one file of at most 50 MiB, in bytes.
 pub(crate) const MAX_UPLOAD_BODY: usize = 51 << 20;
-/// Workspaces open at once.
-pub(crate) const MAX_WORKSPACES: usize = 256;
 /// How long to wait after a 429.
 pub(crate) const COME_BACK: Duration = Duration::from_secs(1);
 
@@ -60,6 +62,8 @@ impl Default for Limits {
             wholes: 4,
             streams: 256,
             others: 128,
+            workspaces: 256,
+            idle: Duration::from_secs(60),
             turn: Duration::from_secs(1),
             rate_of_caller: NonZeroU32::new(1200),
             rate_of_stranger: NonZeroU32::new(120),

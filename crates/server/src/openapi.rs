@@ -7,7 +7,7 @@ use schemars::{Schema, SchemaGenerator};
 use serde_json::{Map, Value, json};
 
 use crate::problem::ProblemBody;
-use crate::route::{Gives, Method, Needs, Route, SchemaOf, Takes, schema};
+use crate::route::{Gives, Load, Method, Needs, Protocol, Route, SchemaOf, Takes, schema};
 use crate::routes::ROUTES;
 
 /// Where schemas stand that are used in several places.
@@ -24,13 +24,17 @@ pub fn document() -> Value {
         settings.meta_schema = None;
     });
     let mut generator = settings.into_generator();
-    let problem = json!({
-        "description": "Why there is no answer",
-        "content": { "application/problem+json": { "schema": schema::<ProblemBody>(&mut generator) } },
-    });
+    let problem = json!({ "application/problem+json": { "schema": schema::<ProblemBody>(&mut generator) } });
+    let mut responses = Map::from_iter([(
+        ANY_PROBLEM.to_owned(),
+        json!({ "description": "Why there is no answer", "content": problem }),
+    )]);
+    responses.extend(REFUSALS.map(|(status, why)| {
+        (format!("{ANY_PROBLEM}{status}"), json!({ "description": why, "content": problem }))
+    }));
     let mut paths: BTreeMap<&str, Map<String, Value>> = BTreeMap::new();
     for route in ROUTES.iter().copied() {
-        let operation = operation(route, &mut generator, &problem);
+        let operation = operation(route, &mut generator);
         paths.entry(route.path).or_default().insert(route.method.name().to_owned(), operation);
     }
     json!({
@@ -46,6 +50,7 @@ pub fn document() -> Value {
         "paths": paths,
         "components": {
             "schemas": generator.take_definitions(true),
+            "responses": responses,
             "securitySchemes": {
                 "key": { "type": "apiKey", "in": "header", "name": "X-API-Key" },
                 "bearer": { "type": "http", "scheme": "bearer" },
@@ -54,13 +59,80 @@ pub fn document() -> Value {
     })
 }
 
-fn operation(route: &Route, generator: &mut SchemaGenerator, problem: &Value) -> Value {
+/// The name of the response that a problem of any status is.
+const ANY_PROBLEM: &str = "Problem";
+
+/// Why a request is refused, by status.
+const REFUSALS: [(u16, &str); 13] = [
+    (
+        400,
+        "The request cannot be meant so, such as a name that cannot be taken or a header that is sent twice",
+    ),
+    (401, "A credential is missing or wrong"),
+    (403, "The credential, the origin or the host does not reach so far"),
+    (404, "There is no such workspace, document, job, entity or model"),
+    (408, "The body took too long to arrive"),
+    (409, "It contradicts what is there"),
+    (413, "The body is too large, or brings too much"),
+    (415, "The body is of another kind than this route reads"),
+    (422, "A value cannot be taken; detail lists the faults where the request itself cannot be read"),
+    (429, "Too much at once, or too many requests; Retry-After says when to come again"),
+    (502, "A model service refused, or was not reached"),
+    (
+        503,
+        "There is no room for another workspace, a budget or rate of a service is used up, or the server stops",
+    ),
+    (504, "A model service did not answer in time"),
+];
+
+/// The statuses with which a route can refuse; problems of the server itself can be of any other.
+fn refusals(route: &Route) -> Vec<u16> {
+    let is_guarded = route.needs != Needs::Nothing;
+    let in_workspace = matches!(route.needs, Needs::Workspace(_));
+    let asks_model = route.protocol().is_some() && route.method == Method::Post;
+    let has_body = match route.takes {
+        Takes::Json(_) | Takes::Form(_) | Takes::File => true,
+        Takes::Nothing | Takes::Query(_) => false,
+    };
+    let is_asked = route.load == Load::Question;
+    let is_change = route.load == Load::Change;
+    // Ollama's clients name no kind, and forms are sent to log in.
+    let names_kind = has_body && route.protocol() != Some(Protocol::Ollama);
+    let names_one = route.path.contains('{');
+    let can = |status: u16| match status {
+        // A header that comes twice, or names a workspace that cannot be.
+        400 | 422 => true,
+        401 => is_guarded || matches!(route.takes, Takes::Form(_)),
+        403 => is_guarded,
+        404 => names_one || asks_model || (in_workspace && !route.makes),
+        408 | 413 => has_body,
+        409 => is_change || is_asked,
+        415 => names_kind,
+        429 => !crate::guard::PROBES.contains(&route.path),
+        502 | 504 => is_asked,
+        503 => in_workspace || asks_model,
+        _ => false,
+    };
+    REFUSALS.into_iter().map(|(status, _)| status).filter(|status| can(*status)).collect()
+}
+
+fn responses(route: &Route, generator: &mut SchemaGenerator) -> Map<String, Value> {
+    let problem = |name: String| json!({ "$ref": format!("#/components/responses/{name}") });
+    let mut responses = Map::from_iter([("200".to_owned(), answer(route, generator))]);
+    for status in refusals(route) {
+        responses.insert(status.to_string(), problem(format!("{ANY_PROBLEM}{status}")));
+    }
+    responses.insert("default".to_owned(), problem(ANY_PROBLEM.to_owned()));
+    responses
+}
+
+fn operation(route: &Route, generator: &mut SchemaGenerator) -> Value {
     let mut parameters: Vec<Value> = parameters_of_path(route.path);
     let mut operation = json!({
         "operationId": operation_id(route),
         "tags": [tag(route)],
         "summary": route.about,
-        "responses": { "200": answer(route, generator), "default": problem },
+        "responses": responses(route, generator),
     });
     let body =
         |kind: &str, schema: Value| json!({ "required": true, "content": { kind: { "schema": schema } } });
@@ -96,6 +168,9 @@ fn operation(route: &Route, generator: &mut SchemaGenerator, problem: &Value) ->
     }
     if let Needs::Workspace(right) = route.needs {
         operation["x-right"] = json!(right.name());
+    }
+    let names_workspace = matches!(route.needs, Needs::Workspace(_)) || route.protocol().is_some();
+    if names_workspace || route.path == "/health" {
         parameters.push(json!({
             "name": "LIGHTRAG-WORKSPACE",
             "in": "header",

@@ -137,6 +137,11 @@ impl Problem {
         Self::new(StatusCode::NOT_FOUND, detail)
     }
 
+    /// Whether it is that there is no such thing.
+    pub(crate) fn is_not_found(&self) -> bool {
+        self.status == StatusCode::NOT_FOUND
+    }
+
     /// It contradicts what is there.
     pub(crate) fn conflict(detail: impl Into<String>) -> Self {
         Self::new(StatusCode::CONFLICT, detail)
@@ -161,6 +166,12 @@ impl Problem {
     pub(crate) fn busy(detail: impl Into<String>, retry_after: Duration) -> Self {
         let retry_after = Some(retry_after);
         Self { retry_after, ..Self::new(StatusCode::TOO_MANY_REQUESTS, detail) }
+    }
+
+    /// There is no room, and there will be.
+    pub(crate) fn unavailable(detail: impl Into<String>, retry_after: Duration) -> Self {
+        let retry_after = Some(retry_after);
+        Self { retry_after, ..Self::new(StatusCode::SERVICE_UNAVAILABLE, detail) }
     }
 
     /// Something broke in here; the log says what, the wire does not.

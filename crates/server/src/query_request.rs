@@ -28,14 +28,19 @@ pub(crate) struct QueryRequest {
     /// The form of answer asked of the model.
     response_type: Option<String>,
     /// Entities or relations taken from each vector search.
+    #[schemars(range(min = 1))]
     top_k: Option<usize>,
     /// Chunks taken from the vector search and kept.
+    #[schemars(range(min = 1))]
     chunk_top_k: Option<usize>,
     /// Token budget of the entities.
+    #[schemars(range(min = 1))]
     max_entity_tokens: Option<u32>,
     /// Token budget of the relations.
+    #[schemars(range(min = 1))]
     max_relation_tokens: Option<u32>,
     /// Token budget of the whole prompt.
+    #[schemars(range(min = 1))]
     max_total_tokens: Option<u32>,
     /// Themes to search with; none are looked for then.
     #[serde(default)]
@@ -100,13 +105,16 @@ impl QueryRequest {
             mode: self.mode,
             only_need_context: self.only_need_context.unwrap_or(false),
             only_need_prompt: self.only_need_prompt.unwrap_or(false),
-            response_type: self.response_type.unwrap_or(base.response_type),
+            response_type: response_type(self.response_type)?.unwrap_or(base.response_type),
             stream: self.stream.unwrap_or(stream),
             top_k: at_least_one("top_k", self.top_k)?.unwrap_or(base.top_k),
             chunk_top_k: at_least_one("chunk_top_k", self.chunk_top_k)?.unwrap_or(base.chunk_top_k),
-            max_entity_tokens: self.max_entity_tokens.unwrap_or(base.max_entity_tokens),
-            max_relation_tokens: self.max_relation_tokens.unwrap_or(base.max_relation_tokens),
-            max_total_tokens: self.max_total_tokens.unwrap_or(base.max_total_tokens),
+            max_entity_tokens: at_least_one("max_entity_tokens", self.max_entity_tokens)?
+                .unwrap_or(base.max_entity_tokens),
+            max_relation_tokens: at_least_one("max_relation_tokens", self.max_relation_tokens)?
+                .unwrap_or(base.max_relation_tokens),
+            max_total_tokens: at_least_one("max_total_tokens", self.max_total_tokens)?
+                .unwrap_or(base.max_total_tokens),
             hl_keywords: self.hl_keywords,
             ll_keywords: self.ll_keywords,
             history: history.into_iter().map(HistoryMessage::into_chat).collect::<Result<_, _>>()?,
@@ -145,10 +153,19 @@ impl HistoryMessage {
     }
 }
 
-fn at_least_one(what: &str, value: Option<usize>) -> Result<Option<usize>, Problem> {
+fn at_least_one<T: Default + PartialEq>(what: &str, value: Option<T>) -> Result<Option<T>, Problem> {
     match value {
-        Some(0) => Err(Problem::invalid(format!("{what} must be at least 1"))),
+        Some(value) if value == T::default() => Err(Problem::invalid(format!("{what} must be at least 1"))),
         value => Ok(value),
+    }
+}
+
+fn response_type(given: Option<String>) -> Result<Option<String>, Problem> {
+    match given {
+        Some(text) if text.trim().is_empty() => {
+            Err(Problem::invalid("response_type is empty").remedy(Some("leave it out for the usual form")))
+        }
+        given => Ok(given),
     }
 }
 
@@ -188,6 +205,10 @@ mod tests {
             (r#"{"query": "Hi"}"#, "too short"),
             (r#"{"query": "Who?", "mode": "best"}"#, "unknown variant `best`"),
             (r#"{"query": "Who?", "top_k": 0}"#, "top_k must be at least 1"),
+            (r#"{"query": "Who?", "max_total_tokens": 0}"#, "max_total_tokens must be at least 1"),
+            (r#"{"query": "Who?", "max_entity_tokens": 0}"#, "max_entity_tokens must be at least 1"),
+            (r#"{"query": "Who?", "max_relation_tokens": 0}"#, "max_relation_tokens must be at least 1"),
+            (r#"{"query": "Who?", "response_type": " "}"#, "response_type is empty"),
             (r#"{"query": "Who?", "top_k": 1001}"#, "1001 is more than the 1000"),
             (r#"{"query": "Who?", "conversation_history": [{"role": "robot", "content": ""}]}"#, "robot"),
             (r#"{"query": "Who?", "conversation_history": [{"role": "user"}]}"#, "missing field `content`"),

@@ -26,6 +26,8 @@ pub(crate) struct Route {
     pub(crate) needs: Needs,
     /// What it takes of the server.
     pub(crate) load: Load,
+    /// Whether it makes the workspace where that does not exist.
+    pub(crate) makes: bool,
     /// Largest body in bytes.
     pub(crate) max_body: usize,
     /// What it does, in a sentence.
@@ -167,8 +169,9 @@ impl Route {
     ) -> Self {
         let (needs, load) = (Needs::Workspace(Right::Admin), Load::Look);
         let (takes, gives) = (Takes::Nothing, Gives::Text);
-        let (params, or_gives) = (None, None);
-        Self { method, path, needs, load, max_body: MAX_BODY, about, takes, params, gives, or_gives, mount }
+        let (params, or_gives, makes) = (None, None, false);
+        let max_body = MAX_BODY;
+        Self { method, path, needs, load, makes, max_body, about, takes, params, gives, or_gives, mount }
     }
 
     /// Whether it speaks a protocol that is not LightRAG's.
@@ -204,6 +207,12 @@ impl Route {
     /// What it takes of the server.
     pub(crate) const fn load(mut self, load: Load) -> Self {
         self.load = load;
+        self
+    }
+
+    /// Makes the workspace where that does not exist.
+    pub(crate) const fn makes(mut self) -> Self {
+        self.makes = true;
         self
     }
 

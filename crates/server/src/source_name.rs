@@ -43,7 +43,23 @@ fn refused(name: &str, why: &str) -> Problem {
 /// Control characters, and those that turn the direction of writing or cannot be seen.
 fn is_deceptive(character: char) -> bool {
     character.is_control()
-        || matches!(character, '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{feff}')
+        || matches!(
+            character,
+            '\u{ad}'
+                | '\u{34f}'
+                | '\u{61c}'
+                | '\u{115f}'..='\u{1160}'
+                | '\u{17b4}'..='\u{17b5}'
+                | '\u{180b}'..='\u{180f}'
+                | '\u{200b}'..='\u{200f}'
+                | '\u{2028}'..='\u{202e}'
+                | '\u{2060}'..='\u{206f}'
+                | '\u{3164}'
+                | '\u{feff}'
+                | '\u{ffa0}'
+                | '\u{fff9}'..='\u{fffb}'
+                | '\u{e0000}'..='\u{e007f}'
+        )
 }
 
 #[cfg(test)]
@@ -71,6 +87,12 @@ mod tests {
             "a/./b.md",
             "\u{feff}a.md",
             "a\u{200b}.md",
+            "a\u{61c}b.md",
+            "a\u{ad}.md",
+            "a\u{34f}.md",
+            "a\u{180e}.md",
+            "\u{3164}.md",
+            "a\u{e0041}.md",
         ] {
             assert!(of_text(name).is_err(), "{name:?}");
             assert!(of_file(name).is_err(), "{name:?}");

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
 
 use graphloom_core::WorkspaceId;
 use graphloom_engine::Engine;
@@ -11,7 +12,7 @@ use tokio::sync::{OnceCell, Semaphore, watch};
 use crate::app::Indexing;
 use crate::host::{Host, Missing, Opened};
 use crate::ingest::Ingest;
-use crate::limits::MAX_WORKSPACES;
+use crate::limits::Limits;
 use crate::problem::Problem;
 
 /// An open workspace.
@@ -34,31 +35,46 @@ pub(crate) struct Space {
     pub(crate) ingest: Arc<Ingest>,
     /// Whether the server stops.
     pub(crate) stop: watch::Receiver<bool>,
+    /// When it was last asked for.
+    used: Mutex<Instant>,
 }
 
-/// The open workspaces. One is opened when it is first asked for, and stays open.
+impl Space {
+    fn used(&self) -> std::sync::MutexGuard<'_, Instant> {
+        self.used.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// The open workspaces. One is opened when it is first asked for, and closed where there is no room for another, nobody has
+/// asked for it for a while and nothing is to be done in it.
 pub(crate) struct Spaces {
     host: Arc<dyn Host>,
-    open: Mutex<BTreeMap<WorkspaceId, Arc<OnceCell<Arc<Space>>>>>,
+    open: Mutex<BTreeMap<WorkspaceId, Cell>>,
+    most: usize,
+    idle: Duration,
     indexing: Indexing,
     stop: watch::Receiver<bool>,
 }
 
+/// A workspace that is open, or that somebody opens.
+type Cell = Arc<OnceCell<Arc<Space>>>;
+
 impl Spaces {
-    pub(crate) fn new(host: Arc<dyn Host>, indexing: Indexing, stop: watch::Receiver<bool>) -> Self {
-        Self { host, open: Mutex::default(), indexing, stop }
+    pub(crate) fn new(
+        host: Arc<dyn Host>,
+        limits: &Limits,
+        indexing: Indexing,
+        stop: watch::Receiver<bool>,
+    ) -> Self {
+        Self { host, open: Mutex::default(), most: limits.workspaces, idle: limits.idle, indexing, stop }
     }
 
     /// The workspace of this name, opened where it is not.
     pub(crate) async fn get(&self, id: &WorkspaceId, missing: Missing) -> Result<Arc<Space>, Problem> {
         let cell = {
             let mut open = self.open.lock().unwrap_or_else(PoisonError::into_inner);
-            if open.len() >= MAX_WORKSPACES && !open.contains_key(id) {
-                open.retain(|_, cell| cell.initialized() || Arc::strong_count(cell) > 1);
-                if open.len() >= MAX_WORKSPACES {
-                    let what = format!("{MAX_WORKSPACES} workspaces are open, more than one server takes");
-                    return Err(Problem::new(axum::http::StatusCode::SERVICE_UNAVAILABLE, what));
-                }
+            if open.len() >= self.most && !open.contains_key(id) {
+                self.make_room(&mut open)?;
             }
             Arc::clone(open.entry(id.clone()).or_default())
         };
@@ -69,7 +85,42 @@ impl Spaces {
                 Ok::<_, Problem>(self.start(id, opened.ok_or_else(unknown)?))
             })
             .await?;
+        *space.used() = Instant::now();
         Ok(Arc::clone(space))
+    }
+
+    /// Takes away what was asked for in vain, or else the workspace that nobody has used for longest.
+    fn make_room(&self, open: &mut BTreeMap<WorkspaceId, Cell>) -> Result<(), Problem> {
+        open.retain(|_, cell| cell.initialized() || Arc::strong_count(cell) > 1);
+        if open.len() < self.most {
+            return Ok(());
+        }
+        // Who holds a cell is about to hold its workspace, and whoever reads it holds that: nobody does where there is one
+        // of each, and nobody can begin while all of them are locked.
+        let unused = |cell: &Cell| {
+            let space =
+                cell.get().filter(|space| Arc::strong_count(cell) == 1 && Arc::strong_count(space) == 1)?;
+            let since = *space.used();
+            (since.elapsed() >= self.idle).then_some(since)
+        };
+        let mut idle: Vec<(Instant, WorkspaceId)> =
+            open.iter().filter_map(|(id, cell)| Some((unused(cell)?, id.clone()))).collect();
+        idle.sort();
+        let closed = idle.into_iter().find(|(_, id)| {
+            open.get(id).and_then(|cell| cell.get()).is_some_and(|space| space.ingest.close_if_idle())
+        });
+        let Some((_, id)) = closed else {
+            let what = format!("{} workspaces are open, as many as one server takes", self.most);
+            let seconds = self.idle.as_secs();
+            let remedy = format!(
+                "come back later: one that nobody uses for {seconds} seconds and in which nothing is to be indexed makes \
+                 room; or serve some of them from another process"
+            );
+            return Err(Problem::unavailable(what, self.idle).remedy(Some(remedy)));
+        };
+        tracing::info!(workspace = %id, "closed, for another is opened");
+        open.remove(&id);
+        Ok(())
     }
 
     /// Those that are open, ascending.
@@ -114,6 +165,7 @@ impl Spaces {
             accepting: Semaphore::new(1),
             ingest,
             stop: self.stop.clone(),
+            used: Mutex::new(Instant::now()),
         })
     }
 }

@@ -72,11 +72,10 @@ async fn add_document(
     calling: Arc<Calling>,
     AddInput { name, text, replace }: AddInput,
 ) -> Result<AddOutput, Problem> {
-    // Before the workspace is made: a name that cannot be taken must not leave an empty one behind.
     let source = source_of(text, Some(&name), None)?;
     let file_path = source.name.clone();
-    let space = calling.space(Missing::Create).await?;
-    let added = add_texts(&calling.app, Arc::clone(&space), vec![source], !replace, "mcp").await?;
+    let added = add_texts(&calling.app, &calling.workspace, vec![source], !replace, "mcp").await?;
+    let space = calling.space(Missing::Leave).await?;
     let axum::Json(Inserted { message, track_id, .. }) = added;
     let snapshot = space.indexing.store.snapshot().await?;
     let versions = find_documents(snapshot.as_ref(), &file_path).await?;
@@ -116,10 +115,11 @@ async fn forget_document(
     let versions = find_documents(snapshot.as_ref(), &document).await?;
     drop(snapshot);
     let file_path = versions.first().ok_or_else(|| unknown_document(&document))?.source.clone();
-    let ids: Vec<DocumentId> = versions.into_iter().map(|document| document.id).collect();
+    let known: Vec<(DocumentId, String)> =
+        versions.into_iter().map(|document| (document.id, document.source)).collect();
+    let ids: Vec<DocumentId> = known.iter().map(|(id, _)| id.clone()).collect();
     let removal = index::delete(&space.indexing, &ids).await?;
-    // Descriptions that could not be summarised are left to the next run.
-    space.ingest.wake();
+    space.ingest.removed(&known);
     let index::Removal { documents, chunks, entities, relations, changed, .. } = removal;
     Ok(ForgetOutput { file_path, documents, chunks, entities, relations, changed })
 }

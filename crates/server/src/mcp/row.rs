@@ -18,6 +18,7 @@ use crate::access::Right;
 use crate::apart::apart;
 use crate::app::App;
 use crate::host::Missing;
+use crate::misfit::in_plain_words;
 use crate::problem::Problem;
 use crate::route::Load;
 use crate::space::Space;
@@ -107,8 +108,11 @@ impl Calling {
         Working: Future<Output = Result<Out, Problem>>,
     {
         Box::pin(async move {
-            let input: In = serde_json::from_value(Value::Object(arguments))
-                .map_err(|error| Problem::invalid(format!("the arguments cannot be read: {error}")))?;
+            let input: In = serde_path_to_error::deserialize(Value::Object(arguments)).map_err(|error| {
+                let (place, words) = (error.path().to_string(), in_plain_words(&error.inner().to_string()));
+                let place = if place == "." { String::new() } else { format!("{place}: ") };
+                Problem::invalid(format!("the arguments cannot be read: {place}{words}"))
+            })?;
             apart(async move || {
                 let calling = Arc::new(self);
                 let output = work(Arc::clone(&calling), input).await?;

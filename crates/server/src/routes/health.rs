@@ -96,9 +96,13 @@ async fn health(State(app): State<App>, admitted: Admitted) -> Result<axum::Json
     let has_users = access.as_ref().is_ok_and(|access| !access.users.is_empty());
     let may_read =
         admitted.caller.grant.reaches(&admitted.workspace) && admitted.caller.grant.right >= Right::Read;
-    // Only what is open already: asking for the health of a workspace must not make the server open it.
     let space = match may_read {
-        true => app.spaces.get(&admitted.workspace, Missing::Leave).await.ok(),
+        true => match app.spaces.get(&admitted.workspace, Missing::Leave).await {
+            Ok(space) => Some(space),
+            // Whoever may know it learns that there is no such workspace; the server is well all the same.
+            Err(problem) if problem.is_not_found() && admitted.names_workspace => return Err(problem),
+            Err(_) => None,
+        },
         false => None,
     };
     let busy = space.as_ref().is_some_and(|space| space.ingest.pipeline().busy);

@@ -41,7 +41,7 @@ async fn message(State(app): State<App>, admitted: Admitted, request: Request) -
     }
     let body = read(request, &app).await?;
     let forwarded = forwarded.body(Full::new(body)).map_err(|error| Problem::bad(error.to_string()))?;
-    let Admitted { caller, workspace, turn } = admitted;
+    let Admitted { caller, workspace, turn, .. } = admitted;
     let tools = Tools::new(app, caller, workspace, turn);
     // The guard has looked at the host already, and a session would be one more thing to bound and to guess.
     let config = StreamableHttpServerConfig::default()

@@ -10,10 +10,10 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-use crate::answering::{Answered, answer_from};
+use crate::answering::{Answered, answer_from, check_answerable};
 use crate::apart::asked_apart;
 use crate::app::{App, now};
-use crate::chat::{Asked, Message, Tokens, asked, is_cut, mode_named, model_names, question_of, sources_of};
+use crate::chat::{Asked, Message, Tokens, asked, below, is_cut, mode_named, model_names, question_of};
 use crate::guard::Admitted;
 use crate::input::AnyJson;
 use crate::lines::{Framing, Lines};
@@ -92,11 +92,15 @@ struct ShowRequest {
 #[derive(Deserialize, JsonSchema)]
 struct GenerateRequest {
     model: String,
-    prompt: String,
+    /// Without one only whether the model is there is answered, as where a model is loaded.
+    prompt: Option<String>,
     system: Option<String>,
+    /// Not taken: an answer is text.
+    format: Option<Value>,
+    /// Not taken, but for an empty list: only text is read.
+    images: Option<Vec<Value>>,
     /// On unless said otherwise.
-    #[serde(default = "yes")]
-    stream: bool,
+    stream: Option<bool>,
 }
 
 /// A conversation. Fields that are not known, such as `options`, are ignored.
@@ -104,15 +108,13 @@ struct GenerateRequest {
 struct OllamaChatRequest {
     /// `WORKSPACE:MODE`, `WORKSPACE`, or `graphloom` for the workspace of the request.
     model: String,
-    messages: Vec<Message>,
+    /// Without any only whether the model is there is answered, as where a model is loaded.
+    messages: Option<Vec<Message>>,
     system: Option<String>,
+    /// Not taken: an answer is text.
+    format: Option<Value>,
     /// On unless said otherwise.
-    #[serde(default = "yes")]
-    stream: bool,
-}
-
-fn yes() -> bool {
-    true
+    stream: Option<bool>,
 }
 
 async fn version() -> axum::Json<Version> {
@@ -171,11 +173,14 @@ async fn generate(
     admitted: Admitted,
     AnyJson(request): AnyJson<GenerateRequest>,
 ) -> Result<Response, Problem> {
-    let GenerateRequest { model, prompt, system, stream } = request;
+    let GenerateRequest { model, prompt, system, format, images, stream } = request;
+    check_options(format.as_ref(), images.as_deref())?;
     let Asked { space, .. } = asked(&app, &admitted, &model).await?;
-    let question =
-        Question { text: prompt, mode: Mode::Bypass, user_prompt: system, stream, ..Question::default() };
-    respond(admitted, space, question, Form { model, generates: true }).await
+    let form = Form { model, generates: true };
+    let Some(text) = prompt.filter(|prompt| !prompt.is_empty()) else { return Ok(form.loaded()) };
+    let stream = stream.unwrap_or(true);
+    let question = Question { text, mode: Mode::Bypass, user_prompt: system, stream, ..Question::default() };
+    respond(admitted, space, question, form).await
 }
 
 async fn chat(
@@ -183,8 +188,11 @@ async fn chat(
     admitted: Admitted,
     AnyJson(request): AnyJson<OllamaChatRequest>,
 ) -> Result<Response, Problem> {
-    let OllamaChatRequest { model, messages, system, stream } = request;
+    let OllamaChatRequest { model, messages, system, format, stream } = request;
+    check_options(format.as_ref(), None)?;
     let Asked { space, mode } = asked(&app, &admitted, &model).await?;
+    let form = Form { model, generates: false };
+    let Some(messages) = messages.filter(|messages| !messages.is_empty()) else { return Ok(form.loaded()) };
     let mut question = question_of(messages)?;
     let housekeeps = question.text.contains(HOUSEKEEPING);
     let prefixed = Prefixed::read(&question.text);
@@ -197,8 +205,20 @@ async fn chat(
         false => prefixed.mode.or(mode).unwrap_or(Mode::Mix),
     };
     question.text = prefixed.question.to_owned();
-    question.stream = stream;
-    respond(admitted, space, question, Form { model, generates: false }).await
+    question.stream = stream.unwrap_or(true);
+    respond(admitted, space, question, form).await
+}
+
+/// Whether no more than text is asked for, about text; what a client would build on must not be left out in silence.
+fn check_options(format: Option<&Value>, images: Option<&[Value]>) -> Result<(), Problem> {
+    if format.is_some_and(|format| !format.is_null() && *format != "") {
+        let what = "format: an answer is text, with its sources";
+        return Err(Problem::invalid(what).remedy(Some("leave it out")));
+    }
+    match images.is_some_and(|images| !images.is_empty()) {
+        true => Err(Problem::invalid("images: only text can be read")),
+        false => Ok(()),
+    }
 }
 
 /// A question with what stands before it: `/MODE`, `/MODEcontext`, each also with instructions as in `/MODE[...]`.
@@ -252,6 +272,14 @@ impl Form {
         line
     }
 
+    /// The answer to nothing, with which clients have a model loaded.
+    fn loaded(&self) -> Response {
+        let mut line = self.piece("");
+        line["done"] = json!(true);
+        line["done_reason"] = json!("load");
+        axum::Json(line).into_response()
+    }
+
     /// The last line, with `text` where it is the only one.
     fn end(&self, text: &str, answered: &Answered, since: Instant) -> Value {
         let total = u64::try_from(since.elapsed().as_nanos()).unwrap_or(u64::MAX);
@@ -283,12 +311,13 @@ async fn respond(
     form: Form,
 ) -> Result<Response, Problem> {
     question.check()?;
+    check_answerable(&space.asking, &question)?;
     question.prefix_user_prompt(&space.user_prompt_prefix);
     let started = Instant::now();
     if !question.stream {
         return asked_apart(async move || {
             let answered = answer(&space, &question, &mut |_| {}).await?;
-            let text = format!("{}{}", answered.text, sources_of(&answered.citations));
+            let text = format!("{}{}", answered.text, below(&answered));
             Ok(axum::Json(form.end(&text, &answered, started)).into_response())
         })
         .await;
@@ -300,7 +329,7 @@ async fn respond(
         let _turn = admitted.turn;
         match answer(&space, &question, &mut |text| lines.text(text)).await {
             Ok(answered) => {
-                lines.text(&sources_of(&answered.citations));
+                lines.text(&below(&answered));
                 lines.line(form.end("", &answered, started));
             }
             Err(problem) => {

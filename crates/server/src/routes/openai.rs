@@ -12,12 +12,12 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use crate::access::{hex, random};
-use crate::answering::{Answered, answer_from};
+use crate::answering::{Answered, answer_from, check_answerable};
 use crate::apart::asked_apart;
 use crate::app::{App, now};
-use crate::chat::{Asked, Message, Tokens, asked, is_cut, model_names, question_of, sources_of};
+use crate::chat::{Asked, Message, Tokens, asked, below, is_cut, model_names, question_of};
 use crate::guard::Admitted;
-use crate::input::Json;
+use crate::input::{Json, Named};
 use crate::lines::{Framing, Lines};
 use crate::problem::{Problem, chain};
 use crate::route::{Gives, Load, Needs, Route, Takes, schema};
@@ -29,6 +29,9 @@ pub(super) const ROUTES: &[Route] = &[
     Route::get("/v1/models", "A model for each workspace and mode that the caller may ask", || get(models))
         .needs(Needs::Credential)
         .gives(Gives::Json(schema::<Models>)),
+    Route::get("/v1/models/{model}", "One model", || get(model))
+        .needs(Needs::Credential)
+        .gives(Gives::Json(schema::<ModelItem>)),
     Route::post(
         "/v1/chat/completions",
         "An answer from the documents of the workspace that the model names",
@@ -71,18 +74,40 @@ struct ChatRequest {
     model: String,
     messages: Vec<Message>,
     /// Whether the answer comes as it is made, as server-sent events.
-    #[serde(default)]
-    stream: bool,
+    stream: Option<bool>,
     stream_options: Option<StreamOptions>,
     /// Only 1.
     n: Option<u32>,
+    /// Only `auto` or `none`: no tools are called.
+    tool_choice: Option<Value>,
+    /// Only of type `text`.
+    response_format: Option<Value>,
+}
+
+impl ChatRequest {
+    /// Whether it asks for no more than text; what a client would build on must not be left out in silence.
+    fn check_options(&self) -> Result<(), Problem> {
+        if self.n.is_some_and(|n| n != 1) {
+            return Err(Problem::invalid("there is one answer to a question; n must be 1"));
+        }
+        let chosen = self.tool_choice.as_ref().filter(|choice| !choice.is_null());
+        if chosen.is_some_and(|choice| *choice != "auto" && *choice != "none") {
+            return Err(Problem::invalid("tool_choice: no tools are called here")
+                .remedy(Some("leave it out, or say auto or none")));
+        }
+        let format = self.response_format.as_ref().filter(|format| !format.is_null());
+        if format.is_some_and(|format| format["type"] != "text") {
+            return Err(Problem::invalid("response_format: an answer is text, with its sources")
+                .remedy(Some("leave it out, or say {\"type\": \"text\"}")));
+        }
+        Ok(())
+    }
 }
 
 #[derive(Deserialize, JsonSchema)]
 struct StreamOptions {
     /// Whether the last event holds the tokens.
-    #[serde(default)]
-    include_usage: bool,
+    include_usage: Option<bool>,
 }
 
 #[derive(Serialize, JsonSchema)]
@@ -120,7 +145,7 @@ struct Choice {
 #[derive(Serialize, JsonSchema)]
 struct AnswerMessage {
     role: &'static str,
-    /// The answer, with its sources below.
+    /// The answer, with its sources below; where no model wrote it a last line says so.
     content: String,
     /// The verified places behind the numbers in it.
     annotations: Vec<Value>,
@@ -134,13 +159,21 @@ struct EmbeddingRequest {
     input: Input,
     /// `float` or `base64`.
     encoding_format: Option<String>,
+    /// Only as many as the embedder makes.
+    dimensions: Option<u32>,
 }
 
 #[derive(Deserialize, JsonSchema)]
-#[serde(untagged)]
+#[serde(untagged, expecting = "text or a list of texts is expected")]
 enum Input {
     One(String),
     Many(Vec<String>),
+    /// Token ids, which mean something to one tokenizer alone.
+    #[schemars(skip)]
+    Tokens(#[allow(dead_code, reason = "read to be refused in words of their own")] Vec<u64>),
+    /// Lists of token ids.
+    #[schemars(skip)]
+    ManyTokens(#[allow(dead_code, reason = "read to be refused in words of their own")] Vec<Vec<u64>>),
 }
 
 #[derive(Serialize, JsonSchema)]
@@ -160,10 +193,24 @@ struct VectorItem {
     embedding: Value,
 }
 
+impl ModelItem {
+    fn of(id: String) -> Self {
+        Self { id, object: "model", created: 0, owned_by: "graphloom" }
+    }
+}
+
 async fn models(State(app): State<App>, admitted: Admitted) -> Result<axum::Json<Models>, Problem> {
     let names = model_names(&app, &admitted).await?;
-    let item = |id| ModelItem { id, object: "model", created: 0, owned_by: "graphloom" };
-    Ok(axum::Json(Models { object: "list", data: names.into_iter().map(item).collect() }))
+    Ok(axum::Json(Models { object: "list", data: names.into_iter().map(ModelItem::of).collect() }))
+}
+
+async fn model(
+    State(app): State<App>,
+    admitted: Admitted,
+    Named(name): Named,
+) -> Result<axum::Json<ModelItem>, Problem> {
+    asked(&app, &admitted, &name).await?;
+    Ok(axum::Json(ModelItem::of(name)))
 }
 
 async fn chat(
@@ -171,20 +218,18 @@ async fn chat(
     admitted: Admitted,
     Json(request): Json<ChatRequest>,
 ) -> Result<Response, Problem> {
-    if request.n.is_some_and(|n| n != 1) {
-        return Err(Problem::invalid("there is one answer to a question; n must be 1"));
-    }
+    request.check_options()?;
     let Asked { space, mode } = asked(&app, &admitted, &request.model).await?;
     let mut question = question_of(request.messages)?;
     question.mode = mode.unwrap_or(Mode::Auto);
-    question.stream = request.stream;
+    question.stream = request.stream.unwrap_or(false);
     question.check()?;
     question.prefix_user_prompt(&space.user_prompt_prefix);
     let unique = random::<12>().map_err(|error| Problem::internal(&error))?;
     let head =
         Head { id: format!("chatcmpl-{}", hex(&unique)), created: now().0 / 1000, model: request.model };
-    let with_usage = request.stream_options.is_some_and(|options| options.include_usage);
-    if !request.stream {
+    let with_usage = request.stream_options.and_then(|options| options.include_usage).unwrap_or(false);
+    if !question.stream {
         return asked_apart(async move || {
             let retrieval = query::retrieve(&space.asking, &question).await?;
             let answered = answer_from(&space.asking, &question, &retrieval, &mut |_| {}).await?;
@@ -192,6 +237,7 @@ async fn chat(
         })
         .await;
     }
+    check_answerable(&space.asking, &question)?;
     let piece = head.clone();
     let (lines, response) =
         Lines::new(Framing::Events, move |text| piece.chunk(json!({ "content": text }), None));
@@ -205,7 +251,7 @@ async fn chat(
         };
         match answering.await {
             Ok(answered) => {
-                lines.text(&sources_of(&answered.citations));
+                lines.text(&below(&answered));
                 let annotations = annotations(&answered.text, &answered.citations);
                 let delta = match annotations.is_empty() {
                     true => json!({}),
@@ -239,7 +285,7 @@ impl Head {
     fn completion(self, answered: Answered) -> Completion {
         let finish_reason = finish(&answered);
         let annotations = annotations(&answered.text, &answered.citations);
-        let content = format!("{}{}", answered.text, sources_of(&answered.citations));
+        let content = format!("{}{}", answered.text, below(&answered));
         let message = AnswerMessage { role: "assistant", content, annotations };
         Completion {
             id: self.id,
@@ -312,6 +358,11 @@ async fn embeddings(
     let texts = match request.input {
         Input::One(text) => vec![text],
         Input::Many(texts) => texts,
+        Input::Tokens(_) | Input::ManyTokens(_) => {
+            return Err(Problem::invalid("input: token ids cannot be read").remedy(Some(
+                "send the texts themselves; some clients do where they are told not to check the length of inputs",
+            )));
+        }
     };
     if texts.is_empty() || texts.len() > MAX_INPUTS || texts.iter().any(|text| text.trim().is_empty()) {
         return Err(Problem::invalid(format!("input must be 1 to {MAX_INPUTS} texts, none of them empty")));
@@ -326,6 +377,14 @@ async fn embeddings(
     asked_apart(async move || {
         let engine = &space.asking;
         let embedder = engine.models.embedder.as_ref();
+        if let Some(wanted) = request.dimensions {
+            let made = embedder.dimensions().await?;
+            if wanted != made {
+                let what =
+                    format!("dimensions: {} makes vectors of {made} numbers, not {wanted}", embedder.name());
+                return Err(Problem::invalid(what).remedy(Some("leave it out")));
+            }
+        }
         let started_at = now();
         let embedded = embedder.embed(Purpose::Document, &texts).await;
         let (usage, attempts, outcome) = match &embedded {

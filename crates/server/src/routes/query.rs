@@ -12,7 +12,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::{Value, json};
 
-use crate::answering::{Answered, answer_from, record};
+use crate::answering::{Answered, answer_from, check_answerable, record};
 use crate::apart::asked_apart;
 use crate::behind::Behind;
 use crate::guard::Admitted;
@@ -74,6 +74,7 @@ pub(super) struct ReferenceItem {
     reference_id: String,
     file_path: String,
     /// Its passages, where they are wanted.
+    #[serde(skip_serializing_if = "Option::is_none")]
     content: Option<Vec<String>>,
 }
 
@@ -148,6 +149,7 @@ async fn stream(
     let wants_progress = request.include_progress.unwrap_or(false);
     let wants_citations = request.include_citations.unwrap_or(false);
     let question = request.question(&space.user_prompt_prefix, true)?;
+    check_answerable(&space.asking, &question)?;
     let (lines, response) = Lines::new(Framing::Lines, |text| json!({ "response": text }));
     // It goes on where the reader leaves: what is asked of a model is paid for, and is remembered for the next time.
     tokio::spawn(asked_apart(async move || {

@@ -14,7 +14,7 @@ use serde::Serialize;
 use serde_json::json;
 
 use super::query::{ReferenceItem, notes, references, seconds};
-use crate::answering::answer_from;
+use crate::answering::{answer_from, check_answerable};
 use crate::apart::asked_apart;
 use crate::guard::Admitted;
 use crate::input::{Existing, Json};
@@ -120,6 +120,7 @@ async fn events(
 ) -> Result<Response, Problem> {
     let started = Instant::now();
     let question = request.question(&space.user_prompt_prefix, true)?;
+    check_answerable(&space.asking, &question)?;
     let framing = Framing::Named { text: "delta", heartbeat: HEARTBEAT };
     let (lines, response) = Lines::new(framing, |text| json!({ "text": text }));
     let lines = Arc::new(lines);

@@ -30,11 +30,13 @@ pub(super) const ROUTES: &[Route] = &[Route::post(
 
 /// What to look for.
 #[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
 struct SearchRequest {
     /// The text.
     query: String,
     /// Most hits of each kind, 1 to 200.
     #[serde(default = "ten")]
+    #[schemars(range(min = 1, max = MAX_HITS))]
     top_k: usize,
     /// The documents that take part, as for questions.
     #[schemars(with = "Option<Value>")]

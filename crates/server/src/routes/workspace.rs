@@ -41,6 +41,7 @@ pub(super) const ROUTES: &[Route] = &[
 ];
 
 #[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
 struct CostParams {
     /// What to add up by: `role`, `model`, `document`, `day`, several separated by commas.
     #[serde(default = "role_and_model")]
@@ -122,6 +123,7 @@ enum Format {
 }
 
 #[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
 struct ExportParams {
     #[serde(default)]
     format: Format,

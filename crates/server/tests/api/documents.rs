@@ -126,3 +126,117 @@ async fn the_queue_can_be_looked_at_emptied_and_filled_again() {
     assert_eq!(server.send(Request::new("DELETE", "/documents")).await.ok()["status"], "success");
     assert_eq!(server.get("/documents/status_counts").await.ok()["status_counts"]["all"], 0);
 }
+
+#[tokio::test]
+async fn a_refused_request_makes_no_workspace() {
+    let server = Running::start().await;
+    let json = |path: &str, body: &str| {
+        Request::new("POST", path).header("content-type", "application/json").body(body)
+    };
+    for request in [
+        json("/w/nope/documents/text", "garbage"),
+        json("/w/nope/documents/text", r#"{"text": " "}"#),
+        json("/w/nope/documents/text", r#"{"text": "x", "file_source": "../x"}"#),
+        json("/w/nope/documents/texts", r#"{"texts": []}"#),
+        Request::new("POST", "/w/nope/documents/upload").body("x"),
+        Request::new("POST", "/w/nope/documents/upload").file("a.unknown", "x"),
+        Request::new("POST", "/w/nope/documents/upload").file("a.pdf", "no PDF"),
+    ] {
+        let path = request.path().to_owned();
+        assert!([400, 415, 422].contains(&server.send(request).await.status), "{path}");
+        server.get("/w/nope/documents/status_counts").await.problem(404);
+    }
+    server.get("/w/nope/health").await.problem(404);
+    server.get("/w/Nope/health").await.problem(422);
+    server.send(Request::new("POST", "/w/nope/documents/upload").file("a.md", "Radium glows.")).await.ok();
+    assert_eq!(server.get("/w/nope/documents/status_counts").await.ok()["status_counts"]["all"], 1);
+}
+
+#[tokio::test]
+async fn every_text_is_counted_and_found_by_its_run() {
+    let server = Running::start().await;
+    server.pause().await;
+    let add = async |texts: &[&str]| {
+        let added = server.post("/documents/texts", json!({ "texts": texts })).await.ok();
+        let track = added["track_id"].as_str().expect("a track").to_owned();
+        let found = server.get(&format!("/documents/track_status/{track}")).await.ok();
+        let words = added["message"].as_str().expect("words").to_owned();
+        (added["status"].clone(), words, found["total_count"].clone())
+    };
+    let (status, words, found) = add(&["Radium glows.", "Radium glows."]).await;
+    assert_eq!((status, found), (json!("partial_success"), json!(1)));
+    assert!(words.starts_with("1 accepted; 1 given twice"), "{words}");
+    let (status, words, found) = add(&["Radium glows.", "Radon does not."]).await;
+    assert_eq!((status, found), (json!("partial_success"), json!(2)));
+    assert!(
+        words.starts_with("1 accepted; 1 known already with the same content and still waiting"),
+        "{words}"
+    );
+    let jobs = server.get("/jobs").await.ok();
+    for job in jobs["jobs"].as_array().expect("jobs") {
+        let id = job["id"].as_str().expect("an id");
+        server.send(Request::new("POST", &format!("/jobs/{id}/cancel"))).await.ok();
+    }
+    let (status, words, found) = add(&["Radium glows."]).await;
+    assert_eq!((status, found), (json!("success"), json!(1)), "a client that polls the run comes to an end");
+    assert_eq!(words, "0 accepted; 1 known already with the same content");
+}
+
+#[tokio::test]
+async fn a_form_brings_one_file_by_a_name_that_can_be_read() {
+    let server = Running::start().await;
+    let part = |parameters: &[u8]| {
+        [
+            b"--edge\r\ncontent-disposition: form-data; name=\"file\"; ".as_slice(),
+            parameters,
+            b"\r\n\r\nRadium glows.\r\n",
+        ]
+        .concat()
+    };
+    let form = |parts: &[Vec<u8>]| {
+        let body = [parts.concat(), b"--edge--\r\n".to_vec()].concat();
+        let request = Request::new("POST", "/documents/upload");
+        server.send(request.header("content-type", "multipart/form-data; boundary=edge").body(body))
+    };
+    let two = form(&[part(b"filename=\"a.md\""), part(b"filename=\"b.md\"")]).await;
+    assert!(two.problem(422).contains("several"));
+    assert!(form(&[part(b"filename=\"\xe4.md\"")]).await.problem(422).contains("not UTF-8"));
+    assert_eq!(server.get("/documents/status_counts").await.ok()["status_counts"]["all"], 0);
+    form(&[part(b"filename=\"a.md\"; filename*=UTF-8''%C3%84rger.md")]).await.ok();
+    let listed = server.post("/documents/paginated", json!({})).await.ok();
+    assert_eq!(listed["documents"][0]["file_path"], "Ärger.md");
+}
+
+#[tokio::test]
+async fn what_a_body_lacks_is_said_with_its_place_in_words_of_its_sender() {
+    let server = Running::start().await;
+    let raw = |path: &str, body: &str| {
+        server.send(Request::new("POST", path).header("content-type", "application/json").body(body))
+    };
+    for (path, body, place, words) in [
+        ("/query", r#"{"query": "Who?", "top_k": "3"}"#, json!(["body", "top_k"]), "a whole number"),
+        ("/query", r#"{"query": "Who?", "mode": 5}"#, json!(["body", "mode"]), "the number 5"),
+        ("/query", r#"["Who?"]"#, json!(["body"]), "an object is expected"),
+        ("/graph/entities/merge", r#"["Heavy 1"]"#, json!(["body"]), "an object is expected"),
+        ("/search", r#"{"query": "Who?", "limit": 0}"#, json!(["body", "limit"]), "unknown field `limit`"),
+        (
+            "/documents/paginated",
+            r#"{"status_filters": [1]}"#,
+            json!(["body", "status_filters", 0]),
+            "the number 1",
+        ),
+    ] {
+        let answer = raw(path, body).await;
+        let said = answer.problem(422);
+        assert!(said.contains(words), "{body}: {said}");
+        assert!(
+            !said.contains("struct") && !said.contains("usize") && !said.contains("no JSON"),
+            "{body}: {said}"
+        );
+        assert_eq!(answer.json()["detail"][0]["loc"], place, "{body}");
+    }
+    assert!(raw("/query", "{").await.problem(422).contains("no JSON"));
+    assert_eq!(raw("/documents/text", "\u{feff}{\"text\": \"Radium glows.\"}").await.status, 200);
+    assert!(server.get("/jobs?limt=1").await.problem(422).contains("limt"));
+    assert!(server.get("/jobs?limit=x").await.problem(422).contains("a whole number"));
+}

@@ -231,3 +231,25 @@ async fn streams_are_counted_and_too_many_are_told_to_come_back() {
     }
     server.access().change(|access| access.revoke_key("test", Timestamp(2))).expect("revoked");
 }
+
+#[tokio::test]
+async fn what_is_done_to_jobs_is_told_also_while_nothing_runs() {
+    let server = Running::start().await;
+    server.pause().await;
+    let track = add(&server, "a.md", "Tobias Renn lives in Weirholm.").await;
+    let jobs = server.get(&format!("/jobs?track_id={track}")).await.ok();
+    let id = jobs["jobs"][0]["id"].as_str().expect("an id").to_owned();
+    let mut following = Following::start(&server, "/jobs/events", None).await;
+    following.until("event: state").await;
+    for (change, event) in [
+        (Request::new("POST", &format!("/jobs/{id}/cancel")), "event: cancelled"),
+        (Request::new("POST", &format!("/jobs/{id}/retry")), "event: queued"),
+        (Request::new("POST", "/documents/cancel_pipeline"), "event: cancelled"),
+        (Request::new("POST", "/documents/reprocess_failed"), "event: queued"),
+        (Request::delete("/documents/delete_document", json!({ "doc_ids": [id] })), "event: removed"),
+    ] {
+        following.read.clear();
+        server.send(change).await.ok();
+        following.until(event).await;
+    }
+}

@@ -65,6 +65,7 @@ async fn every_route_refuses_who_shows_nothing_or_what_was_revoked() {
         }
     }
     let expected = [
+        "/",
         "/auth-status",
         "/docs",
         "/docs/start.js",
@@ -167,4 +168,37 @@ async fn health_tells_strangers_no_more_than_that_it_is_well() {
     let metrics = server.send(Request::get("/metrics").header("x-api-key", &key)).await;
     assert!(metrics.body.contains("graphloom_http_requests_total{"), "{metrics:?}");
     assert_eq!(server.get("/openapi.json").await.ok()["openapi"], Value::from("3.1.0"));
+}
+
+#[tokio::test]
+async fn a_key_of_another_workspace_reaches_none_by_the_name_of_a_model() {
+    let server = Running::start().await;
+    server.add("/w/alpha", "a.md", "Radium glows.").await;
+    server.add("/w/beta", "b.md", "Radon decays.").await;
+    let elsewhere = server.key(Right::Admin, &["beta"]);
+    let mut asked = 0;
+    for (method, path, needs, is_guarded) in routes() {
+        let is_chat = path.starts_with("/v1/") || path.starts_with("/api/");
+        if needs.is_some() || !is_guarded || !is_chat {
+            continue;
+        }
+        let body = json!({
+            "model": "alpha:auto", "messages": [{ "role": "user", "content": "Who?" }], "prompt": "Who?", "input": "Who?",
+        });
+        let path = path.replace("/models/t", "/models/alpha:auto");
+        let request = Request::new(&method, &path).json(body).header("x-api-key", &elsewhere);
+        let answer = server.send(request.clone()).await;
+        match method == "POST" || path.contains("alpha") {
+            true => assert!(answer.problem(403).contains("not for workspace alpha"), "{method} {path}"),
+            // Lists name what the key reaches.
+            false => {
+                assert!(answer.status == 200 && !answer.body.contains("alpha"), "{method} {path}: {answer:?}")
+            }
+        }
+        // The workspace of the request opens no other door.
+        let answer = server.send(request.header("lightrag-workspace", "beta")).await;
+        assert!(!answer.body.contains("Radium"), "{method} {path}: {answer:?}");
+        asked += 1;
+    }
+    assert!(asked >= 10, "{asked}");
 }

@@ -10,7 +10,7 @@ use serde_json::json;
 use tokio::io::AsyncWriteExt;
 use tokio::net::TcpStream;
 
-use crate::support::{MemoryHost, Request, Running, config};
+use crate::support::{Answer, MemoryHost, Request, Running, config};
 
 #[tokio::test]
 async fn an_address_of_the_network_is_refused_until_there_is_a_key() {
@@ -184,4 +184,72 @@ async fn the_page_of_the_api_loads_nothing_from_elsewhere() {
             assert!(file.body.len() > 100, "{link}");
         }
     }
+}
+
+#[tokio::test]
+async fn a_workspace_that_nobody_uses_makes_room_for_another() {
+    let idle = Duration::ZERO;
+    let server =
+        Running::start_with(Limits { workspaces: 2, idle, rate_of_stranger: None, ..Limits::default() })
+            .await;
+    let names = ["alpha", "beta", "gamma"];
+    for name in names {
+        let text = json!({ "text": format!("Zilpha{name} lives in Karst."), "file_source": "a.md" });
+        let path = format!("/w/{name}/documents/text");
+        until_there_is_room(&server, Request::post(&path, text)).await;
+        server.wait_until_idle(&format!("/w/{name}")).await;
+    }
+    for name in names {
+        let found = until_there_is_room(&server, Request::get(&format!("/w/{name}/graph/label/list"))).await;
+        assert!(found.body.contains(&format!("Zilpha{name}")), "it is opened again: {found:?}");
+    }
+
+    let idle = Duration::from_secs(3600);
+    let server = Running::start_with(Limits { workspaces: 1, idle, ..Limits::default() }).await;
+    let full = server.post("/w/alpha/documents/text", json!({ "text": "Radium glows." })).await;
+    full.problem(503);
+    assert!(full.headers.contains_key("retry-after") && full.body.contains("remedy"), "{full:?}");
+    assert_eq!(server.get("/documents/status_counts").await.status, 200, "what is open stays so");
+}
+
+/// The answer once those that were open have nothing more to do.
+async fn until_there_is_room(server: &Running, request: Request) -> Answer {
+    let until = tokio::time::Instant::now() + Duration::from_secs(60);
+    loop {
+        let answer = server.send(request.clone()).await;
+        if answer.status != 503 {
+            assert_eq!(answer.status, 200, "{answer:?}");
+            return answer;
+        }
+        assert!(tokio::time::Instant::now() < until, "{answer:?}");
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    }
+}
+
+#[tokio::test]
+async fn a_header_that_can_mean_only_one_thing_is_not_sent_twice() {
+    let server = Running::start().await;
+    let key = server.key(Right::Read, &[]);
+    let host = server.address.to_string();
+    for (name, one, other) in [
+        ("lightrag-workspace", "default", "alpha"),
+        ("x-api-key", key.as_str(), "glk_0"),
+        ("authorization", &format!("Bearer {key}"), "Bearer x"),
+        ("host", host.as_str(), "localhost"),
+    ] {
+        let request = Request::get("/documents/status_counts").header("x-api-key", &key);
+        let request = match name {
+            "x-api-key" => request.header(name, other),
+            name => request.header(name, one).header(name, other),
+        };
+        let answer = server.send(request).await;
+        assert_eq!(answer.status, 400, "{name}: {answer:?}");
+    }
+}
+
+#[tokio::test]
+async fn whoever_looks_for_a_page_is_led_to_it() {
+    let server = Running::start().await;
+    let answer = server.get("/").await;
+    assert_eq!((answer.status, answer.headers["location"].as_str()), (307, "/docs"));
 }

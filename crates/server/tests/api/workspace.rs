@@ -93,7 +93,18 @@ async fn edits_are_listed_and_taken_back() {
     assert_eq!(actions, ["delete_entity", "edit_entity"]);
     assert_eq!(decisions["decisions"][1]["details"]["description"], "A director.");
     let edited = decisions["decisions"][1]["id"].clone();
-    let undone = server.post("/graph/decisions/undo", json!({})).await.ok();
+    for unclear in
+        [json!({}), json!({ "id": "nope" }), json!({ "latest": false }), json!({ "decision": null })]
+    {
+        server.post("/graph/decisions/undo", unclear).await.problem(422);
+    }
+    server.post("/graph/decisions/undo", json!({ "decision": edited, "latest": true })).await.problem(422);
+    assert_eq!(
+        server.get("/graph/decisions").await.ok(),
+        decisions,
+        "nothing is taken back by leaving something out"
+    );
+    let undone = server.post("/graph/decisions/undo", json!({ "latest": true })).await.ok();
     assert_eq!(undone["undone"], decisions["decisions"][0]["id"]);
     assert!(undone["entities"].as_array().expect("names").contains(&json!("Maren Oskoldt")), "{undone}");
     server.post("/graph/decisions/undo", json!({ "decision": edited })).await.ok();

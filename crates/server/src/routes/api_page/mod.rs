@@ -1,12 +1,13 @@
 //! A page that shows the description of the API and can send requests. It loads nothing from other hosts.
 
 use axum::http::{HeaderValue, header};
-use axum::response::{IntoResponse, Response};
+use axum::response::{IntoResponse, Redirect, Response};
 use axum::routing::get;
 
 use crate::route::{Gives, Load, Needs, Route};
 
 pub(super) const ROUTES: &[Route] = &[
+    public("/", "Leads to that page", || get(begin), &["text/html"]),
     public("/docs", "A page that shows this description and sends requests", || get(page), &["text/html"]),
     public("/docs/start.js", "Starts that page", || get(start), &["text/javascript"]),
     public("/docs/swagger-ui-bundle.js", "Draws that page", || get(bundle), &["text/javascript"]),
@@ -26,6 +27,10 @@ const fn public(
 /// come as data.
 const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; \
                       connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'self'";
+
+async fn begin() -> Redirect {
+    Redirect::temporary("/docs")
+}
 
 async fn page() -> Response {
     let policy = (header::CONTENT_SECURITY_POLICY, HeaderValue::from_static(POLICY));

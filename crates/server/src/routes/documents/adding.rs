@@ -1,14 +1,15 @@
 //! Adding documents: files, texts. They are durable when the answer comes, and indexed in the background.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
 
 use axum::extract::{FromRequest, Multipart, Request, State};
-use axum::http::StatusCode;
+use axum::http::{HeaderValue, StatusCode, header};
 use axum::routing::{get, post};
-use graphloom_core::{ContentHash, DocumentStatus, Format, TrackId};
+use graphloom_core::{ContentHash, DocumentStatus, Format, TrackId, WorkspaceId};
 use graphloom_engine::index::{self, Acceptance, Reading, Source};
-use graphloom_engine::parse::{extensions, format_by_name};
+use graphloom_engine::parse::{ParseLimits, extensions, format_by_name};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -16,29 +17,33 @@ use serde_json::Value;
 use crate::access::{hex, random};
 use crate::apart::apart;
 use crate::app::{App, now};
-use crate::input::{Json, Made, Params, is_too_large};
+use crate::host::Missing;
+use crate::input::{Json, Params, ToMake, is_too_large};
 use crate::limits::{MAX_TEXTS, MAX_TEXTS_BODY, MAX_UPLOAD_BODY};
 use crate::problem::Problem;
 use crate::route::{Gives, Route, Takes, schema};
-use crate::source_name;
 use crate::space::Space;
+use crate::{file_name, source_name};
 
 pub(super) const ROUTES: &[Route] = &[
     Route::post("/documents/upload", "Adds a file; with ?replace=true also one whose name is known", || {
         post(upload)
     })
     .writes()
+    .makes()
     .max_body(MAX_UPLOAD_BODY)
     .takes(Takes::File)
     .params(schema::<UploadParams>)
     .gives(Gives::Json(schema::<Inserted>)),
     Route::post("/documents/text", "Adds a text", || post(text))
         .writes()
+        .makes()
         .max_body(MAX_TEXTS_BODY)
         .takes(Takes::Json(schema::<InsertText>))
         .gives(Gives::Json(schema::<Inserted>)),
     Route::post("/documents/texts", "Adds several texts, all or none", || post(texts))
         .writes()
+        .makes()
         .max_body(MAX_TEXTS_BODY)
         .takes(Takes::Json(schema::<InsertTexts>))
         .gives(Gives::Json(schema::<Inserted>)),
@@ -110,25 +115,48 @@ async fn supported() -> axum::Json<Supported> {
 
 async fn upload(
     State(app): State<App>,
-    Made(space): Made,
+    ToMake(workspace): ToMake,
     Params(UploadParams { replace }): Params<UploadParams>,
     request: Request,
 ) -> Result<axum::Json<Inserted>, Problem> {
-    let source = receive_file(&app, &space, request).await?;
-    if !replace && is_known(&space, &source.name).await? {
+    let space = existing(&app, &workspace).await?;
+    let limits = limits_of(space.as_deref());
+    let source = receive_file(&app, limits, request).await?;
+    if let Some(space) = &space
+        && !replace
+        && is_known(space, &source.name).await?
+    {
         return Err(Problem::conflict(format!("{} exists already", source.name)).remedy(Some(REPLACE)));
     }
-    let readings = app.host.read(vec![source], space.indexing.index.limits).await;
-    add(space, readings, replace, "upload").await
+    let readings = app.host.read(vec![source], limits).await;
+    add(&app, &workspace, readings, replace, "upload").await
+}
+
+/// The workspace, where it exists.
+async fn existing(app: &App, workspace: &WorkspaceId) -> Result<Option<Arc<Space>>, Problem> {
+    match app.spaces.get(workspace, Missing::Leave).await {
+        Ok(space) => Ok(Some(space)),
+        Err(problem) if problem.is_not_found() => Ok(None),
+        Err(problem) => Err(problem),
+    }
+}
+
+/// What documents of a workspace may take to read, one that does not exist yet included.
+fn limits_of(space: Option<&Space>) -> ParseLimits {
+    space.map_or_else(ParseLimits::default, |space| space.indexing.index.limits)
 }
 
 /// What helps where a name is known.
 const REPLACE: &str = "replace=true makes it a new version of that document";
 
 /// The file that a form brings, of a name that can be read.
-pub(super) async fn receive_file(app: &App, space: &Space, request: Request) -> Result<Source, Problem> {
+pub(super) async fn receive_file(
+    app: &App,
+    limits: ParseLimits,
+    request: Request,
+) -> Result<Source, Problem> {
     let longest = app.limits.body * UPLOAD_TIMES;
-    let most = space.indexing.index.limits.max_bytes;
+    let most = limits.max_bytes;
     let (name, bytes) = receive(request, app, most, longest).await?;
     let name = source_name::of_file(&name)?;
     if format_by_name(&name).is_none() {
@@ -154,13 +182,17 @@ async fn receive(
             true => Problem::too_large(MAX_UPLOAD_BODY),
             false => Problem::bad(format!("the form cannot be read: {}", error.body_text())),
         };
+        let mut file: Option<(String, Vec<u8>)> = None;
         while let Some(mut field) = form.next_field().await.map_err(broken)? {
             if field.name() != Some("file") {
                 continue;
             }
-            let Some(name) = field.file_name().map(str::to_owned) else {
-                return Err(Problem::invalid("the field `file` has no file name"));
-            };
+            if file.is_some() {
+                return Err(Problem::invalid("the form has several fields `file`")
+                    .remedy(Some("send one file with each request")));
+            }
+            let disposition = field.headers().get(header::CONTENT_DISPOSITION).map(HeaderValue::as_bytes);
+            let name = file_name::of(field.file_name(), disposition.unwrap_or_default())?;
             let mut bytes = Vec::new();
             while let Some(chunk) = field.chunk().await.map_err(broken)? {
                 if bytes.len() + chunk.len() > most {
@@ -168,9 +200,9 @@ async fn receive(
                 }
                 bytes.extend_from_slice(&chunk);
             }
-            return Ok((name, bytes));
+            file = Some((name, bytes));
         }
-        Err(Problem::invalid("the form has no field `file`"))
+        file.ok_or_else(|| Problem::invalid("the form has no field `file`"))
     };
     let late = || Problem::new(StatusCode::REQUEST_TIMEOUT, "the file took too long to arrive");
     tokio::time::timeout(longest, receiving).await.map_err(|_| late())?
@@ -178,22 +210,22 @@ async fn receive(
 
 async fn text(
     State(app): State<App>,
-    Made(space): Made,
+    ToMake(workspace): ToMake,
     Json(InsertText { text, file_source, replace, chunking }): Json<InsertText>,
 ) -> Result<axum::Json<Inserted>, Problem> {
     let name = file_source.filter(|name| !name.trim().is_empty());
     let source = source_of(text, name.as_deref(), chunking.as_ref())?;
-    add_texts(&app, space, vec![source], name.is_some() && !replace, "insert").await
+    add_texts(&app, &workspace, vec![source], name.is_some() && !replace, "insert").await
 }
 
 async fn texts(
     State(app): State<App>,
-    Made(space): Made,
+    ToMake(workspace): ToMake,
     Json(texts): Json<InsertTexts>,
 ) -> Result<axum::Json<Inserted>, Problem> {
     let replace = texts.replace;
     let (sources, named) = sources_of(texts)?;
-    add_texts(&app, space, sources, named && !replace, "insert").await
+    add_texts(&app, &workspace, sources, named && !replace, "insert").await
 }
 
 /// The texts of a request, checked, and whether they have names of their own.
@@ -250,33 +282,37 @@ pub(crate) fn source_of(
     Ok(Source { name, bytes: text.into_bytes(), format, meta: Default::default() })
 }
 
-/// Adds texts in one commit, all or none. Where `names_are_new`, a name that is known is refused.
+/// Adds texts in one commit, all or none, to a workspace that is made where it does not exist. Where `names_are_new`, a name
+/// that is known is refused.
 pub(crate) async fn add_texts(
     app: &App,
-    space: Arc<Space>,
+    workspace: &WorkspaceId,
     sources: Vec<Source>,
     names_are_new: bool,
     what: &'static str,
 ) -> Result<axum::Json<Inserted>, Problem> {
-    let readings = app.host.read(sources, space.indexing.index.limits).await;
-    add(space, readings, !names_are_new, what).await
+    let limits = limits_of(existing(app, workspace).await?.as_deref());
+    let readings = app.host.read(sources, limits).await;
+    add(app, workspace, readings, !names_are_new, what).await
 }
 
 /// Accepts all, or none where one of them cannot be read, or has the name of another document and may not replace it.
 async fn add(
-    space: Arc<Space>,
+    app: &App,
+    workspace: &WorkspaceId,
     readings: Vec<Reading>,
     replace: bool,
     what: &'static str,
 ) -> Result<axum::Json<Inserted>, Problem> {
-    let unique = random::<8>().map_err(|error| Problem::internal(&error))?;
-    apart(async move || {
-        for reading in &readings {
-            if let Err(refusal) = &reading.outcome {
-                let what = format!("{} cannot be read: {}", reading.name, refusal.reason);
-                return Err(Problem::invalid(what).remedy(refusal.remedy.clone()));
-            }
+    for reading in &readings {
+        if let Err(refusal) = &reading.outcome {
+            let what = format!("{} cannot be read: {}", reading.name, refusal.reason);
+            return Err(Problem::invalid(what).remedy(refusal.remedy.clone()));
         }
+    }
+    let unique = random::<8>().map_err(|error| Problem::internal(&error))?;
+    let space = app.spaces.get(workspace, Missing::Create).await?;
+    apart(async move || {
         let track = TrackId::of_run(what, now(), &hex(&unique));
         // The semaphore is never closed; were it, the look below would still be right but for a race.
         let _turn = space.accepting.acquire().await;
@@ -296,29 +332,45 @@ async fn add(
             }
         }
         space.ingest.wake();
-        let new = accepted.iter().filter(|one| matches!(one, Acceptance::Accepted { .. })).count();
-        let known = accepted.iter().filter(|one| is_done(one)).count();
-        let message = match known {
-            0 => format!("{new} accepted; indexing goes on in the background"),
-            known => format!("{new} accepted; {known} known already with the same content"),
-        };
-        let status = if known > 0 && new > 0 { "partial_success" } else { "success" };
+        let (status, message) = outcome_of(&accepted);
         Ok(axum::Json(Inserted { status, message, track_id: track.to_string() }))
     })
     .await
 }
 
-fn is_done(acceptance: &Acceptance) -> bool {
-    match acceptance {
-        Acceptance::Unchanged { status, .. } => match status {
-            DocumentStatus::Waiting | DocumentStatus::Indexing { .. } => false,
-            DocumentStatus::Ready { .. }
-            | DocumentStatus::Incomplete { .. }
-            | DocumentStatus::Failed { .. }
-            | DocumentStatus::Cancelled { .. } => true,
-        },
-        Acceptance::Accepted { .. } | Acceptance::Refused { .. } => false,
+/// What became of all of them, in a status and in words; every one is counted once.
+fn outcome_of(accepted: &[Acceptance]) -> (&'static str, String) {
+    let (mut ours, mut new, mut twice, mut waiting, mut known) = (BTreeSet::new(), 0u32, 0u32, 0u32, 0u32);
+    for acceptance in accepted {
+        match acceptance {
+            Acceptance::Accepted { document, .. } => {
+                new += 1;
+                ours.insert(document);
+            }
+            Acceptance::Unchanged { document, .. } if ours.contains(document) => twice += 1,
+            Acceptance::Unchanged { status, .. } => match status {
+                DocumentStatus::Waiting | DocumentStatus::Indexing { .. } => waiting += 1,
+                DocumentStatus::Ready { .. }
+                | DocumentStatus::Incomplete { .. }
+                | DocumentStatus::Failed { .. }
+                | DocumentStatus::Cancelled { .. } => known += 1,
+            },
+            Acceptance::Refused { .. } => {}
+        }
     }
+    let mut said = vec![format!("{new} accepted")];
+    for (count, what) in [
+        (twice, "given twice with the same content"),
+        (waiting, "known already with the same content and still waiting"),
+        (known, "known already with the same content"),
+    ] {
+        said.extend((count > 0).then(|| format!("{count} {what}")));
+    }
+    if new + waiting > 0 {
+        said.push("indexing goes on in the background".to_owned());
+    }
+    let status = if new > 0 && twice + waiting + known > 0 { "partial_success" } else { "success" };
+    (status, said.join("; "))
 }
 
 async fn is_known(space: &Space, name: &str) -> Result<bool, Problem> {

@@ -104,7 +104,7 @@ async fn of_file(
     Existing(space): Existing,
     request: Request,
 ) -> Result<axum::Json<EstimateAnswer>, Problem> {
-    let source = receive_file(&app, &space, request).await?;
+    let source = receive_file(&app, space.indexing.index.limits, request).await?;
     let readings = app.host.read(vec![source], space.indexing.index.limits).await;
     estimate(space, readings).await
 }

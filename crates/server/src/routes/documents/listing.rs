@@ -18,7 +18,7 @@ use crate::route::{Gives, Route, Takes, schema};
 /// Documents read at once while a page is looked for.
 const SCAN: usize = 500;
 /// Characters of a summary [LightRAG].
-const SUMMARY_CHARS: usize = 100;
+const SUMMARY_CHARS: usize = 250;
 /// Sizes of a page [LightRAG].
 const PAGE_SIZES: std::ops::RangeInclusive<usize> = 10..=200;
 
@@ -118,9 +118,11 @@ struct DocumentsRequest {
     status_filters: Option<Vec<DocStatus>>,
     /// From 1.
     #[serde(default = "first")]
+    #[schemars(range(min = 1))]
     page: usize,
     /// 10 to 200.
     #[serde(default = "fifty")]
+    #[schemars(range(min = 10, max = 200))]
     page_size: usize,
     /// `created_at` and `updated_at` are both when it was accepted.
     #[serde(default)]

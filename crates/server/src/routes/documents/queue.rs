@@ -14,6 +14,7 @@ use serde::{Deserialize, Serialize};
 use crate::access::{Right, hex, random};
 use crate::apart::apart;
 use crate::app::now;
+use crate::ingest::named;
 use crate::input::{Existing, Json};
 use crate::limits::MAX_IDS;
 use crate::problem::Problem;
@@ -171,7 +172,8 @@ async fn cancel(Existing(space): Existing) -> Result<axum::Json<Acknowledged>, P
             return Ok(axum::Json(Acknowledged { status: "not_busy", message }));
         }
         let cancelled = index::cancel(store, &queued).await?;
-        space.ingest.wake();
+        let out: Vec<DocumentId> = cancelled.cancelled.iter().chain(&cancelled.kept).cloned().collect();
+        space.ingest.cancelled(named(store.snapshot().await?.as_ref(), &out).await?);
         let message = format!(
             "{} documents are out of the queue; /documents/reprocess_failed queues them again",
             cancelled.cancelled.len() + cancelled.kept.len()
@@ -205,9 +207,10 @@ async fn retry(space: Arc<Space>, track: Option<TrackId>) -> Result<Queued, Prob
         let filter = DocumentFilter { status, ..DocumentFilter::default() };
         let failed = filter.select(snapshot.as_ref()).await?;
         drop(snapshot);
-        let ids: Vec<DocumentId> = failed.into_iter().map(|document| document.id).collect();
+        let (ids, sources): (Vec<DocumentId>, Vec<String>) =
+            failed.into_iter().map(|document| (document.id, document.source)).unzip();
         let queued = index::retry(engine, &ids, track.as_ref()).await?;
-        space.ingest.retry(ids);
+        space.ingest.retry(ids.into_iter().zip(sources).collect());
         Ok(queued)
     })
     .await
@@ -238,9 +241,9 @@ async fn delete_documents(
     }
     apart(async move || {
         let documents: Vec<DocumentId> = ids.iter().map(|id| DocumentId::from_stored(id.as_str())).collect();
+        let known = named(space.indexing.store.snapshot().await?.as_ref(), &documents).await?;
         let removal = index::delete(&space.indexing, &documents).await?;
-        // Descriptions that could not be summarised are left to the next run.
-        space.ingest.wake();
+        space.ingest.removed(&known);
         let unknown = documents.len() as u64 - u64::from(removal.documents);
         let mut message = format!("{} documents deleted", removal.documents);
         if unknown > 0 {
@@ -254,10 +257,11 @@ async fn delete_documents(
 async fn clear(Existing(space): Existing) -> Result<axum::Json<Acknowledged>, Problem> {
     apart(async move || {
         let snapshot = space.indexing.store.snapshot().await?;
-        let ids = all(snapshot.as_ref()).await?;
+        let known = all(snapshot.as_ref()).await?;
         drop(snapshot);
+        let ids: Vec<DocumentId> = known.iter().map(|(id, _)| id.clone()).collect();
         let removal = index::delete(&space.indexing, &ids).await?;
-        space.ingest.wake();
+        space.ingest.removed(&known);
         let message =
             format!("{} documents deleted; edits of the graph stay and can be undone", removal.documents);
         Ok(axum::Json(Acknowledged { status: "success", message }))
@@ -265,14 +269,15 @@ async fn clear(Existing(space): Existing) -> Result<axum::Json<Acknowledged>, Pr
     .await
 }
 
-async fn all(snapshot: &dyn Snapshot) -> Result<Vec<DocumentId>, StoreError> {
-    let mut ids: Vec<DocumentId> = Vec::new();
+/// Every document, with its source.
+async fn all(snapshot: &dyn Snapshot) -> Result<Vec<(DocumentId, String)>, StoreError> {
+    let mut known: Vec<(DocumentId, String)> = Vec::new();
     loop {
-        let page = snapshot.scan_documents(ids.last(), SCAN).await?;
+        let page = snapshot.scan_documents(known.last().map(|(id, _)| id), SCAN).await?;
         let is_last = page.len() < SCAN;
-        ids.extend(page.into_iter().map(|document| document.id));
+        known.extend(page.into_iter().map(|document| (document.id, document.source)));
         if is_last {
-            return Ok(ids);
+            return Ok(known);
         }
     }
 }

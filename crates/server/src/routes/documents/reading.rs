@@ -114,12 +114,14 @@ struct ReExtraction {
 }
 
 #[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
 struct ChunksParams {
     /// The position of the first one, from 0.
     #[serde(default)]
     from: usize,
     /// 1 to 100.
     #[serde(default = "fifty")]
+    #[schemars(range(min = 1, max = MAX_CHUNKS))]
     limit: usize,
 }
 
@@ -178,6 +180,7 @@ struct ChunkDetail {
 }
 
 #[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
 struct PassageParams {
     /// The first byte.
     start: u64,

@@ -23,7 +23,7 @@ pub(super) const ROUTES: &[Route] = &[
         .gives(Gives::Json(schema::<DecisionPage>)),
     Route::post(
         "/graph/decisions/undo",
-        "Takes an edit back; the latest that holds where none is named",
+        "Takes an edit back: the one that is named, or the latest that holds",
         || post(undo),
     )
     .writes()
@@ -32,12 +32,14 @@ pub(super) const ROUTES: &[Route] = &[
 ];
 
 #[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
 struct DecisionsParams {
     /// How many of the latest to leave out.
     #[serde(default)]
     skip: usize,
     /// 1 to 1000.
     #[serde(default = "fifty")]
+    #[schemars(range(min = 1, max = MAX_DECISIONS))]
     limit: usize,
 }
 
@@ -65,10 +67,27 @@ struct DecisionItem {
     undone_by: Option<String>,
 }
 
+/// Which decision to take back: one of the two is said.
 #[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
 struct Undo {
-    /// The id of a decision or the beginning of it; the latest that holds where it is left out.
+    /// The id of a decision or the beginning of it.
     decision: Option<String>,
+    /// `true` for the latest that holds.
+    latest: Option<bool>,
+}
+
+impl Undo {
+    /// The id; `None` for the latest. Nothing is taken back by leaving something out.
+    fn wanted(self) -> Result<Option<String>, Problem> {
+        match (self.decision, self.latest.unwrap_or(false)) {
+            (Some(decision), false) => Ok(Some(decision)),
+            (None, true) => Ok(None),
+            (Some(_), true) => Err(Problem::invalid("decision and latest cannot both be said")),
+            (None, false) => Err(Problem::invalid("no decision is named")
+                .remedy(Some("name its id in decision, or say \"latest\": true for the latest that holds"))),
+        }
+    }
 }
 
 /// What taking a decision back did.
@@ -112,10 +131,8 @@ async fn list(
     .await
 }
 
-async fn undo(
-    Existing(space): Existing,
-    Json(Undo { decision }): Json<Undo>,
-) -> Result<axum::Json<Undone>, Problem> {
+async fn undo(Existing(space): Existing, Json(undo): Json<Undo>) -> Result<axum::Json<Undone>, Problem> {
+    let decision = undo.wanted()?;
     apart(async move || {
         let edited = edit::apply(&space.indexing, &Edit::Undo { decision }).await?;
         let undone = match &edited.decision.action {

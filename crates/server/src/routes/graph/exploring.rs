@@ -49,6 +49,7 @@ pub(super) const ROUTES: &[Route] = &[
 struct PopularParams {
     /// 1 to 1000.
     #[serde(default = "three_hundred")]
+    #[schemars(range(min = 1, max = MAX_LABELS))]
     limit: usize,
 }
 
@@ -58,6 +59,7 @@ struct SearchParams {
     q: String,
     /// 1 to 100.
     #[serde(default = "fifty")]
+    #[schemars(range(min = 1, max = MAX_MATCHES))]
     limit: usize,
 }
 
@@ -67,9 +69,11 @@ struct GraphParams {
     label: String,
     /// Relations away; at least 1.
     #[serde(default = "three")]
+    #[schemars(range(min = 1))]
     max_depth: u32,
     /// Entities; at least 1.
     #[serde(default = "thousand")]
+    #[schemars(range(min = 1))]
     max_nodes: usize,
 }
 

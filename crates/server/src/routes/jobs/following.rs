@@ -39,7 +39,7 @@ pub(super) enum Target {
 #[serde(untagged)]
 #[allow(dead_code, reason = "describes events that are written as they come")]
 pub(super) enum JobEvent {
-    /// `state`, at the beginning and after `missed`: how things stand. `accepted`, `advanced`, `chunk_failed`, `chunk_damaged`,
+    /// `state`, at the beginning and after `missed`: how things stand. `accepted`, `queued`, `removed`, `advanced`, `chunk_failed`, `chunk_damaged`,
     /// `chunk_unsituated`, `finished`, `settled`, `cancelled`, `failed`, `run_failed`, `paused`, `resumed`: what happened.
     Happened(BTreeMap<String, Value>),
     /// `end`, the last event.

@@ -9,7 +9,7 @@ use graphloom_core::{
     DocumentFilter, DocumentId, DocumentStatus, Job, MAX_FILTER_DOCUMENTS, Snapshot, StatusKind, StoreError,
     Timestamp, TrackId,
 };
-use graphloom_engine::index::{self, DocumentSort, DocumentState, ListError, Listing};
+use graphloom_engine::index::{self, Cancellation, DocumentSort, DocumentState, ListError, Listing};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -82,6 +82,7 @@ pub(super) struct JobItem {
 }
 
 #[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
 struct JobsParams {
     /// `waiting`, `indexing`, `ready`, `incomplete`, `failed`, `cancelled`, several separated by commas; all where it is left
     /// out.
@@ -92,6 +93,7 @@ struct JobsParams {
     after: Option<String>,
     /// 1 to 200.
     #[serde(default = "fifty")]
+    #[schemars(range(min = 1, max = MAX_JOBS))]
     limit: usize,
 }
 
@@ -109,6 +111,7 @@ struct JobPage {
 }
 
 #[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
 struct EventsParams {
     /// The jobs of this run alone, until all of them are done.
     track_id: Option<String>,
@@ -195,9 +198,10 @@ async fn cancel(Existing(space): Existing, Named(id): Named) -> Result<axum::Jso
     apart(async move || {
         let id = DocumentId::from_stored(id);
         let store = space.indexing.store.as_ref();
-        item_of(store.snapshot().await?.as_ref(), &id).await?.ok_or_else(|| no_job(&id))?;
-        index::cancel(store, std::slice::from_ref(&id)).await?;
-        space.ingest.wake();
+        let before = item_of(store.snapshot().await?.as_ref(), &id).await?.ok_or_else(|| no_job(&id))?;
+        let Cancellation { cancelled, kept, .. } = index::cancel(store, std::slice::from_ref(&id)).await?;
+        let out = cancelled.into_iter().chain(kept).map(|id| (id, before.file_path.clone()));
+        space.ingest.cancelled(out.collect());
         let item = item_of(store.snapshot().await?.as_ref(), &id).await?;
         item.map(axum::Json).ok_or_else(|| no_job(&id))
     })
@@ -208,9 +212,12 @@ async fn retry(Existing(space): Existing, Named(id): Named) -> Result<axum::Json
     apart(async move || {
         let id = DocumentId::from_stored(id);
         let store = space.indexing.store.as_ref();
-        item_of(store.snapshot().await?.as_ref(), &id).await?.ok_or_else(|| no_job(&id))?;
-        index::retry(&space.indexing, std::slice::from_ref(&id), None).await?;
-        space.ingest.retry(vec![id.clone()]);
+        let before = item_of(store.snapshot().await?.as_ref(), &id).await?.ok_or_else(|| no_job(&id))?;
+        let queued = index::retry(&space.indexing, std::slice::from_ref(&id), None).await?;
+        // What is not queued may still have chunks that could not be situated.
+        if queued.documents > 0 || before.unsituated > 0 {
+            space.ingest.retry(vec![(id.clone(), before.file_path)]);
+        }
         let item = item_of(store.snapshot().await?.as_ref(), &id).await?;
         item.map(axum::Json).ok_or_else(|| no_job(&id))
     })

@@ -91,7 +91,7 @@ fn cut_at_names(text: &str, runs: Vec<Run>) -> Vec<Run> {
             }
             (None, Some(length)) => {
                 let at = borders[count - length];
-                (at..word.len(), (count - length >= 2).then(|| 0..at))
+                (at..word.len(), (count - length >= 2).then_some(0..at))
             }
             (None, None) => {
                 cut.push(run);

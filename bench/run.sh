@@ -22,6 +22,7 @@
 #   forms               records asked for as lines and as JSON held to a schema: is it one graph?
 #   ablation            recall of mode auto without each of its parts and with other constants, on all question sets (slow the first time)
 #   offline             the offline default's phrases and embedder on question sets: needs no harness
+#   languages           the same facts in five languages, offline: is each mode as good outside English? needs no harness
 #   filtered            retrieval with filters that allow 1 to 100% of musique_train100, offline: needs no harness
 #   scale-synthetic     synthetic stores of 10,000 and 100,000 chunks, and of what SCALE_CHUNKS says: needs no harness
 #   contextual          recall with and without chunks situated by headings, offline: needs no harness
@@ -126,6 +127,11 @@ for step in $steps; do
         build
         has_questions
         "$target/release/graphloom-bench-offline" --data "$questions"
+        continue
+        ;;
+    languages)
+        build graphloom-cli
+        python3 "$root/bench/languages.py" --graphloom "$target/release/graphloom"
         continue
         ;;
     filtered)

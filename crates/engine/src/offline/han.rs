@@ -69,7 +69,7 @@ const WHOLE: &str = "有限 有机 有色 有轨 和平 共和 和谐 饱和 温
     吉他 王羲之 王献之 顾恺之 祖冲之 张之洞 土耳其 成就 就业 首都 成都 京都 都市 古都 新都 都柏林 都灵 丰都 都会 都督 帝都 故都 都江堰 于都 \
     宜都 花都 从化 到底 对手 对外 对象 对联 对策 对抗 将领 大将 名将 主将 将士 自由 理由 由来 于谦 曾国藩 曾荫权 曾巩 曾母 现存 内在 潜在 实在 \
     的里雅斯特 目的 标的 了解 为难 人为 人才 因素 原因 基因 因特网 便利 即时 即将 着陆 过程 过去 过渡 通过 超过 不过 向量 方向 走向 导向 向往 \
-    往来 天使 大使 使馆 使命 使徒 让步 更新 变更 最高 条约 公约 合约 预约 约翰 约克 纽约 约旦 约瑟 条约 共产 共青 公共 共同 共享 共振 获利 \
+    往来 天使 大使 使馆 使命 使徒 让步 更新 变更 最高 条约 公约 合约 预约 约翰 约克 纽约 约旦 约瑟 共产 共青 公共 共同 共享 共振 获利 \
     名称 称号 简称 对称 各地 几何 几内亚 几率 再生 再版 已知 均衡 平均 人均 北方工业 南方航空 东方明珠 东方航空 南方科技 西方哲学 只读 \
     男子 女子 男性 女性 女神 妇女 少女 男女 美女 儿女 仙女 织女 孙女 处女 女皇 女真 城市大学 地区大学 师范 之江 不周山 都匀 都昌 就地 研究所 \
     研究院 研究生 研究员 导演奖 编剧奖 演员奖 代表团 代表队 代表大会 人民代表大会 作家协会 电影节 电影奖 电影学院 电影公司 电影制片厂 电影院 \
@@ -97,91 +97,12 @@ const LONG_SURNAMES: &str =
     "欧阳 司马 上官 诸葛 司徒 东方 皇甫 尉迟 公孙 慕容 令狐 宇文 长孙 夏侯 轩辕 端木 独孤 南宫 申屠 呼延";
 
 /// What counts or measures directly behind a number.
-const UNITS: [&str; 62] = [
-    "平方公里",
-    "平方千米",
-    "平方米",
-    "立方米",
-    "公里",
-    "千米",
-    "厘米",
-    "毫米",
-    "公斤",
-    "公顷",
-    "小时",
-    "分钟",
-    "世纪",
-    "年代",
-    "周年",
-    "美元",
-    "欧元",
-    "日元",
-    "人次",
-    "年",
-    "月",
-    "日",
-    "号",
-    "人",
-    "名",
-    "个",
-    "位",
-    "座",
-    "家",
-    "部",
-    "届",
-    "次",
-    "米",
-    "万",
-    "亿",
-    "元",
-    "岁",
-    "天",
-    "周",
-    "秒",
-    "度",
-    "层",
-    "条",
-    "项",
-    "种",
-    "册",
-    "卷",
-    "集",
-    "期",
-    "吨",
-    "克",
-    "户",
-    "所",
-    "间",
-    "艘",
-    "辆",
-    "架",
-    "块",
-    "篇",
-    "首",
-    "余",
-    "多",
-];
+const UNITS: &str = "平方公里 平方千米 平方米 立方米 公里 千米 厘米 毫米 公斤 公顷 小时 分钟 世纪 年代 周年 美元 欧元 日元 人次 年 月 日 号 人 名 个 位 座 家 部 届 次 米 万 亿 元 岁 天 周 秒 度 层 条 项 \
+    种 册 卷 集 期 吨 克 户 所 间 艘 辆 架 块 篇 首 余 多";
 
 /// Verbs and words behind which, up to the next marker, a place stands.
-const BEFORE_PLACES: [&str; 17] = [
-    "于",
-    "位于",
-    "出生于",
-    "生于",
-    "来自",
-    "移居",
-    "迁往",
-    "迁居",
-    "定居",
-    "前往",
-    "抵达",
-    "毕业于",
-    "就读于",
-    "隶属于",
-    "坐落",
-    "总部位于",
-    "返回",
-];
+const BEFORE_PLACES: &str =
+    "于 位于 出生于 生于 来自 移居 迁往 迁居 定居 前往 抵达 毕业于 就读于 隶属于 坐落 总部位于 返回";
 
 /// Traditional characters beside the simplified ones that the lists here are written in.
 const TRADITIONAL: &str = "於于與与為为該该對对將将從从這这個个們们並并還还來来後后會会國国學学業业畢毕參参擔担當当獲获獎奖執执導导創创辦办設设計计師师總总統统經经過过歷历現现發发\
@@ -204,6 +125,8 @@ static LEXICON: LazyLock<Lexicon> = LazyLock::new(|| Lexicon {
     common_endings: COMMON_ENDINGS.split_whitespace().collect(),
     surnames: SURNAMES.chars().filter(|c| !c.is_whitespace()).collect(),
     long_surnames: LONG_SURNAMES.split_whitespace().collect(),
+    units: UNITS.split_whitespace().collect(),
+    before_places: BEFORE_PLACES.split_whitespace().collect(),
 });
 
 struct Lexicon {
@@ -215,6 +138,8 @@ struct Lexicon {
     common_endings: HashSet<&'static str>,
     surnames: HashSet<char>,
     long_surnames: HashSet<&'static str>,
+    units: HashSet<&'static str>,
+    before_places: HashSet<&'static str>,
 }
 
 /// A part of a run that may be a name.
@@ -306,15 +231,15 @@ impl<'a> Text<'a> {
         (1..=longest).rev().find(name).unwrap_or(0)
     }
 
-    /// Characters from `at` that are units of the number before.
+    /// Where the units of a number end that begin at `at`.
     fn units(&self, at: usize) -> usize {
-        let mut at = at;
-        while let Some(unit) =
-            UNITS.iter().find(|unit| self.simple[self.simple_places[at]..].starts_with(**unit))
-        {
-            at += unit.chars().count();
+        let mut end = at;
+        loop {
+            match self.longest(end, &LEXICON.units) {
+                0 => return end,
+                length => end += length,
+            }
         }
-        at
     }
 
     /// Characters of a number of several numerals at `at`, with its units; 0 where there is none.
@@ -357,7 +282,7 @@ impl<'a> Text<'a> {
             return;
         }
         let ends = range.len() >= 3 && self.ends_with_any(&range, &LEXICON.endings);
-        let is_place = behind.is_some_and(|word| BEFORE_PLACES.contains(&word)) && range.len() <= 4;
+        let is_place = behind.is_some_and(|word| LEXICON.before_places.contains(word)) && range.len() <= 4;
         let is_foreign = self.chars[range.clone()].iter().any(|c| !is_ideograph(*c));
         let is_name = ends || is_place || is_foreign || self.is_person(&range);
         if range.len() <= if is_name { MAX_NAME_CHARS } else { MAX_PIECE_CHARS } {

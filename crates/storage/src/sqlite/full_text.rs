@@ -285,7 +285,10 @@ impl Open {
                 update.before = Some(State { is_settled: false, ..state });
                 update.apply_changes(conn, state.mark)?;
             }
-            _ => update.rebuild(conn)?,
+            _ => {
+                tracing::info!("the full-text index is made from all entries; searches by words wait for it");
+                update.rebuild(conn)?;
+            }
         }
         update.commit(Some(State { format: FORMAT, mark: now, revision, is_settled: true }))?;
         update.writer.wait_merging_threads()?;

@@ -54,7 +54,7 @@ struct QueryResponse {
     /// The answer, or the context or prompt where that was asked for.
     response: String,
     /// The documents of the context; `null` where they are not wanted.
-    references: Option<Vec<ReferenceItem>>,
+    references: Option<Vec<AnswerReference>>,
     /// Seconds it took.
     response_time: Option<f64>,
     /// Whether a model wrote it.
@@ -68,7 +68,23 @@ struct QueryResponse {
     notes: Vec<String>,
 }
 
-/// A document of the context.
+/// A document of the context of an answer that comes whole: there LightRAG writes `content` always.
+#[derive(Debug, Serialize, JsonSchema)]
+struct AnswerReference {
+    reference_id: String,
+    file_path: String,
+    /// Its passages; `null` where they are not wanted.
+    content: Option<Vec<String>>,
+}
+
+impl From<ReferenceItem> for AnswerReference {
+    fn from(item: ReferenceItem) -> Self {
+        let ReferenceItem { reference_id, file_path, content } = item;
+        Self { reference_id, file_path, content }
+    }
+}
+
+/// A document of the context, in a stream.
 #[derive(Debug, Serialize, JsonSchema)]
 pub(super) struct ReferenceItem {
     reference_id: String,
@@ -131,7 +147,8 @@ async fn answer(
         Ok(axum::Json(QueryResponse {
             citations: wants_citations.then(|| citations(&answered)),
             response: answered.text,
-            references: references(&question, &retrieval),
+            references: references(&question, &retrieval)
+                .map(|listed| listed.into_iter().map(AnswerReference::from).collect()),
             response_time: Some(seconds(started)),
             llm_generated: answered.by_model,
             notes: notes(&retrieval),

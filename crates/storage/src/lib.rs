@@ -14,3 +14,6 @@ pub mod sqlite;
 mod vector;
 mod words;
 pub mod workers;
+
+/// Target of events that tell what somebody waits for, where it can take long: for people who asked for no log.
+pub const WAITING: &str = "graphloom::waiting";

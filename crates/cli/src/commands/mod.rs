@@ -37,6 +37,7 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use anyhow::Context;
+use tracing_subscriber::filter::{LevelFilter, Targets};
 use tracing_subscriber::layer::SubscriberExt;
 use tracing_subscriber::util::SubscriberInitExt;
 use tracing_subscriber::{EnvFilter, Layer, Registry};
@@ -79,8 +80,7 @@ pub(crate) fn run(cli: Cli) -> anyhow::Result<Exit> {
     }
     let serves = matches!(cli.command, Command::Serve(_) | Command::Mcp(_));
     #[cfg_attr(not(feature = "otel"), expect(unused_mut, reason = "traces are one more"))]
-    let mut told =
-        vec![log(cli.global.verbose, layers::set(&environment, "GRAPHLOOM_LOG"), serves, cli.global.json)];
+    let mut told = vec![log(&cli.global, layers::set(&environment, "GRAPHLOOM_LOG"), serves)];
     #[cfg(feature = "otel")]
     let telemetry = crate::telemetry::Telemetry::start(&environment);
     #[cfg(feature = "otel")]
@@ -226,16 +226,24 @@ type Told = Box<dyn Layer<Registry> + Send + Sync>;
 
 /// Sends events to stderr: `GRAPHLOOM_LOG` says which, else `-v` and `-vv`; errors are printed anyway.
 ///
-/// - `serves`: whether it is a server, whose requests are logged unless said otherwise.
-/// - `json`: whether each event is a JSON value on a line.
-fn log(verbose: u8, wanted: Option<&str>, serves: bool, json: bool) -> Told {
-    let filter = match (wanted, verbose) {
+/// `serves` is whether it is a server: its requests are logged unless said otherwise, and with `--json` each event is a JSON
+/// value on a line. A command that logs nothing still tells in a plain line what it waits for, unless it is to be quiet.
+fn log(asked: &Global, wanted: Option<&str>, serves: bool) -> Told {
+    let lines = tracing_subscriber::fmt::layer().with_writer(std::io::stderr).with_ansi(false);
+    let filter = match (wanted, asked.verbose) {
         (Some(wanted), _) => EnvFilter::try_new(wanted).unwrap_or_else(|_| EnvFilter::new("warn")),
         (None, 0) if serves => EnvFilter::new("warn,graphloom=info"),
-        (None, 0) => EnvFilter::new("off"),
+        (None, 0) => {
+            let waiting = Targets::new().with_target(graphloom_storage::WAITING, LevelFilter::INFO);
+            let plain = lines.without_time().with_target(false).with_level(false);
+            return plain.with_filter(if asked.quiet { Targets::new() } else { waiting }).boxed();
+        }
         (None, 1) => EnvFilter::new("warn,graphloom=debug"),
         (None, _) => EnvFilter::new("debug"),
     };
-    let log = tracing_subscriber::fmt::layer().with_writer(std::io::stderr).with_ansi(false);
-    if serves && json { log.json().with_filter(filter).boxed() } else { log.with_filter(filter).boxed() }
+    if serves && asked.json {
+        lines.json().with_filter(filter).boxed()
+    } else {
+        lines.with_filter(filter).boxed()
+    }
 }

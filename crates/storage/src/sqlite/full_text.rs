@@ -279,16 +279,13 @@ impl Open {
             Some(state) => changes::reaches(conn, state.mark).during("reading the change log")?,
             None => false,
         };
-        let mut update = Update { fields: self.fields, writer, written: 0, before: None };
+        let mut update = Update { fields: self.fields, writer, written: 0, told: false, before: None };
         match self.state {
             Some(state) if reached && state.mark.id <= now.id => {
                 update.before = Some(State { is_settled: false, ..state });
                 update.apply_changes(conn, state.mark)?;
             }
-            _ => {
-                tracing::info!("the full-text index is made from all entries; searches by words wait for it");
-                update.rebuild(conn)?;
-            }
+            _ => update.rebuild(conn)?,
         }
         update.commit(Some(State { format: FORMAT, mark: now, revision, is_settled: true }))?;
         update.writer.wait_merging_threads()?;
@@ -309,6 +306,8 @@ struct Update {
     writer: IndexWriter,
     /// Entries since the last commit.
     written: usize,
+    /// Whether it was told that this takes a while.
+    told: bool,
     /// Where the index stays until all is written: what comes after it is written again if this update is cut short.
     before: Option<State>,
 }
@@ -372,7 +371,13 @@ impl Update {
         document.add_text(self.fields.words[usize::from(kind)], text);
         self.writer.add_document(document)?;
         self.written += 1;
-        if self.written < ENTRIES_A_COMMIT { Ok(()) } else { self.commit(self.before) }
+        if self.written < ENTRIES_A_COMMIT {
+            return Ok(());
+        }
+        if !std::mem::replace(&mut self.told, true) {
+            tracing::info!(target: crate::WAITING, "indexing many texts for searches by words, which wait for it");
+        }
+        self.commit(self.before)
     }
 
     fn commit(&mut self, state: Option<State>) -> Result<(), Fault> {

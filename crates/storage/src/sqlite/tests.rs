@@ -1,5 +1,7 @@
 //! The suite over the embedded store, and what only a file can do.
 
+use std::sync::{Arc, Mutex};
+
 use graphloom_core::{Batch, Revision, Store, StoreError, TextQuery, VectorKind, WorkspaceId};
 use tempfile::TempDir;
 
@@ -117,6 +119,38 @@ fn an_index_of_older_words_is_rebuilt() {
     let store = reopen(&folder);
     assert_eq!((watermark(&store), matching(&store, "ada")), (Revision(0), 1));
     assert_eq!(watermark(&store), Revision(1));
+}
+
+#[test]
+fn a_search_that_waits_for_many_texts_to_be_indexed_says_so_once() {
+    let told = Told::default();
+    let writer = told.clone();
+    let lines = tracing_subscriber::fmt().with_max_level(tracing::Level::INFO).with_ansi(false);
+    // A search may go on in another thread.
+    tracing::subscriber::set_global_default(lines.with_writer(move || writer.clone()).finish())
+        .expect("no other test sets it");
+    let waits = || String::from_utf8_lossy(&told.0.lock().expect("lines")).matches(crate::WAITING).count();
+
+    let (store, _folder) = open();
+    let entity = |number: usize| sample::entity(&format!("E{number}"), "of many");
+    commit(&store, Batch { put_entities: (0..9_999).map(entity).collect(), ..Batch::default() });
+    assert_eq!((matching(&store, "ada"), waits()), (0, 0));
+    commit(&store, Batch { put_entities: (0..20_001).map(entity).collect(), ..Batch::default() });
+    assert_eq!((matching(&store, "ada"), waits()), (0, 1));
+}
+
+#[derive(Clone, Default)]
+struct Told(Arc<Mutex<Vec<u8>>>);
+
+impl std::io::Write for Told {
+    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+        self.0.lock().expect("lines").extend_from_slice(bytes);
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> std::io::Result<()> {
+        Ok(())
+    }
 }
 
 #[test]

@@ -6,6 +6,7 @@
 
 pub mod cases;
 pub mod filters;
+pub mod graph;
 pub mod random;
 pub mod sample;
 pub mod searches;

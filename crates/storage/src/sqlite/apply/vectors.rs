@@ -1,0 +1,62 @@
+//! Vectors, and their places in the tree.
+
+use graphloom_core::{VectorKind, VectorRow};
+use rusqlite::{Connection, OptionalExtension, params};
+
+use crate::sqlite::changes::{Touched, VECTOR, touch};
+use crate::sqlite::rows;
+use crate::sqlite::vector_tree::{self, TreeLimits};
+use crate::vector;
+
+pub(super) fn put_vectors(
+    conn: &Connection,
+    trees: TreeLimits,
+    vectors: &[VectorRow],
+    touched: &mut Touched,
+) -> rusqlite::Result<()> {
+    let mut find = conn.prepare_cached("SELECT slot FROM vectors WHERE kind = ?1 AND key = ?2")?;
+    for row in vectors {
+        let (kind, key, hash) =
+            (rows::kind_code(row.entry.kind), &row.entry.id, row.entry.inputs_hash.as_str());
+        let data = vector::encode(&row.vector);
+        let known: Option<i64> = find.query_row(params![kind, key], |found| found.get(0)).optional()?;
+        let slot = match known {
+            Some(slot) => {
+                conn.prepare_cached("UPDATE vectors SET inputs_hash = ?3 WHERE kind = ?1 AND key = ?2")?
+                    .execute(params![kind, key, hash])?;
+                conn.prepare_cached("UPDATE vector_data SET data = ?2 WHERE slot = ?1")?
+                    .execute(params![slot, data])?;
+                slot
+            }
+            None => {
+                conn.prepare_cached("INSERT INTO vector_data (data) VALUES (?1)")?.execute([&data])?;
+                let slot = conn.last_insert_rowid();
+                conn.prepare_cached(
+                    "INSERT INTO vectors (kind, key, inputs_hash, slot) VALUES (?1, ?2, ?3, ?4)",
+                )?
+                .execute(params![kind, key, hash, slot])?;
+                slot
+            }
+        };
+        vector_tree::put(conn, trees, row.entry.kind, (slot, key), &data, known.is_none())?;
+        touch(touched, row.entry.kind, key, VECTOR);
+    }
+    Ok(())
+}
+
+pub(super) fn remove_vector(
+    conn: &Connection,
+    trees: TreeLimits,
+    kind: VectorKind,
+    key: &str,
+) -> rusqlite::Result<()> {
+    let mut delete =
+        conn.prepare_cached("DELETE FROM vectors WHERE kind = ?1 AND key = ?2 RETURNING slot")?;
+    let slot: Option<i64> =
+        delete.query_row(params![rows::kind_code(kind), key], |row| row.get(0)).optional()?;
+    if let Some(slot) = slot {
+        conn.prepare_cached("DELETE FROM vector_data WHERE slot = ?1")?.execute([slot])?;
+        vector_tree::remove(conn, trees, kind, slot)?;
+    }
+    Ok(())
+}

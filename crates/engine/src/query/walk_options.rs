@@ -71,7 +71,7 @@ impl Default for WalkOptions {
         Self {
             damping: 0.8,
             precision: 1e-4,
-            hub_share: 0.005,
+            hub_share: 0.01,
             passages: 0.4,
             facts: 0.3,
             names: 0.3,

@@ -69,7 +69,8 @@ if [ $# -eq 0 ]; then
     fi
 fi
 
-build() { cargo build --release --locked --manifest-path "$root/Cargo.toml" -p "${1:-graphloom-bench}"; }
+# Always the whole workspace: packages built alone turn other features of the same libraries on, and are built again and again.
+build() { cargo build --release --locked --manifest-path "$root/Cargo.toml" --workspace --bins; }
 
 # The Python of an environment of its own that has these packages: name, packages with their versions.
 python_with() {
@@ -130,7 +131,7 @@ for step in $steps; do
         continue
         ;;
     languages)
-        build graphloom-cli
+        build
         python3 "$root/bench/languages.py" --graphloom "$target/release/graphloom"
         continue
         ;;
@@ -159,13 +160,13 @@ for step in $steps; do
         continue
         ;;
     deletes)
-        build graphloom-cli
+        build
         has_questions
         python3 "$root/bench/deletes.py" --graphloom "$target/release/graphloom" --corpus "$questions/$corpus/corpus.jsonl"
         continue
         ;;
     mcp)
-        build graphloom-cli
+        build
         python=$(python_with mcp 'mcp==2.3.0')
         inspector=
         if command -v npm >/dev/null; then
@@ -178,19 +179,18 @@ for step in $steps; do
         continue
         ;;
     clients)
-        build graphloom-cli
+        build
         python=$(python_with clients 'openai==3.54.0' 'ollama==0.6.3')
         "$python" "$root/bench/clients.py" "$target/release/graphloom"
         continue
         ;;
     schemathesis)
-        build graphloom-cli
+        build
         python=$(python_with schemathesis 'schemathesis==4.32.5')
         "$python" "$root/bench/fuzz_api.py" "$target/release/graphloom"
         continue
         ;;
     serve)
-        build graphloom-cli
         build
         python=python3
         serve_folder=${SERVE_FOLDER:-$target/bench-serve}
@@ -206,13 +206,13 @@ for step in $steps; do
         ;;
     webui)
         prepare "$step"
-        build graphloom-cli
+        build
         python=$(python_with webui 'lightrag-hku[api]==1.5.7' 'openai==3.54.0' 'playwright==1.65.2' 'psutil==7.2.2')
         "$python" "$root/bench/webui.py" "$target/release/graphloom" --harness "$harness" ${BENCH_SHOTS:+--shots "$BENCH_SHOTS"}
         continue
         ;;
     ragchecker)
-        build graphloom-cli
+        build
         python3 "$root/bench/ragchecker.py" --graphloom "$target/release/graphloom" --labels "$ragchecker/checking_outputs.json"
         continue
         ;;
@@ -234,15 +234,12 @@ for step in $steps; do
     kill) evaluate kill --adapter graphloom --corpus $corpus --embed hash --limit $limit_kill --delay-ms 50 --kills 20 ;;
     offline-index) evaluate run --adapter graphloom --corpus $corpus --tag offline --options '{"offline": true}' ;;
     faults)
-        cargo build --release --locked --manifest-path "$root/Cargo.toml" -p graphloom-cli
         "$BENCH_HOME/venv/bin/python" "$root/bench/faults.py" --harness "$harness" --graphloom "$target/release/graphloom" --limit $limit_kill
         ;;
     forms)
-        cargo build --release --locked --manifest-path "$root/Cargo.toml" -p graphloom-cli
         "$BENCH_HOME/venv/bin/python" "$root/bench/forms.py" --harness "$harness" --graphloom "$target/release/graphloom" --limit $limit_kill
         ;;
     ablation)
-        cargo build --release --locked --manifest-path "$root/Cargo.toml" -p graphloom-cli
         "$BENCH_HOME/venv/bin/python" "$root/bench/ablation.py" --graphloom "$target/release/graphloom" --harness "$harness" \
             --questions "$questions" --work "$BENCH_HOME/work/ablation"
         ;;

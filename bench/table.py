@@ -120,7 +120,7 @@ def quality(results: Results, corpus: str, ours: dict | None, theirs: dict | Non
     raw = [results.get(f"raw-{name}-{corpus}") for name in (OURS, THEIRS)]
     if all(raw):
         print("\nGraphloom minus LightRAG, question by question, with its 95% interval:\n")
-        shared = {row["mode"] for row in raw[0]} & {row["mode"] for row in raw[1]}
+        shared = set.intersection(*({row["mode"] for row in side["results"]} for side in raw))
         rows = [[mode, *(paired(raw[0], raw[1], mode, k) for k in (2, 5, 10, 20))] for mode in MODES if mode in shared]
         table(["mode", "recall@2", "recall@5", "recall@10", "recall@20"], rows)
 

@@ -77,9 +77,9 @@ struct AnswerReference {
     content: Option<Vec<String>>,
 }
 
-impl From<ReferenceItem> for AnswerReference {
-    fn from(item: ReferenceItem) -> Self {
-        let ReferenceItem { reference_id, file_path, content } = item;
+impl From<ListedDocument> for AnswerReference {
+    fn from(document: ListedDocument) -> Self {
+        let ListedDocument { reference_id, file_path, content, .. } = document;
         Self { reference_id, file_path, content }
     }
 }
@@ -147,8 +147,7 @@ async fn answer(
         Ok(axum::Json(QueryResponse {
             citations: wants_citations.then(|| citations(&answered)),
             response: answered.text,
-            references: references(&question, &retrieval)
-                .map(|listed| listed.into_iter().map(AnswerReference::from).collect()),
+            references: references(&question, &retrieval),
             response_time: Some(seconds(started)),
             llm_generated: answered.by_model,
             notes: notes(&retrieval),
@@ -199,7 +198,7 @@ impl Asked<'_> {
             self.progress(step);
         }
         let retrieval = query::retrieve(engine, question).await?;
-        let references = references(question, &retrieval);
+        let references = references::<ReferenceItem>(question, &retrieval);
         let is_whole = !question.stream || question.wanted() != Wanted::Answer;
         if is_whole {
             let answered = answer_from(engine, question, &retrieval, &mut |_| {}).await?;
@@ -322,7 +321,7 @@ async fn find(engine: &Engine, question: &Question) -> Result<QueryData, Problem
         "paths": retrieval.paths,
         "notes": notes(&retrieval),
     });
-    let references = references(question, &retrieval);
+    let references = references::<ReferenceItem>(question, &retrieval);
     let data = json!({
         "entities": entities,
         "relationships": relationships,
@@ -347,9 +346,12 @@ async fn behind(
     Behind::of(snapshot, entities.chain(relations).collect(), MAX_CHUNKS_BEHIND, among).await
 }
 
-pub(super) fn references(question: &Question, retrieval: &Retrieval) -> Option<Vec<ReferenceItem>> {
-    let listed = query::references(question, retrieval)?;
-    Some(listed.into_iter().map(ReferenceItem::from).collect())
+/// The documents of the context, each as the answer takes them; `None` where they are not wanted.
+pub(super) fn references<T: From<ListedDocument>>(
+    question: &Question,
+    retrieval: &Retrieval,
+) -> Option<Vec<T>> {
+    Some(query::references(question, retrieval)?.into_iter().map(T::from).collect())
 }
 
 pub(crate) fn citations(answered: &Answered) -> Vec<CitationItem> {

@@ -403,12 +403,9 @@ pub(super) fn owner_columns(owner: &GraphKey) -> (u8, &str, &str) {
 }
 
 pub(super) fn vectors(conn: &Connection, kind: VectorKind, ids: &[String]) -> Result<Vec<Option<Vec<f32>>>> {
-    let sql =
-        "SELECT d.data FROM vectors v JOIN vector_data d ON d.slot = v.slot WHERE v.kind = ?1 AND v.key = ?2";
-    let mut select = conn.prepare_cached(sql)?;
-    let decode = |row: &Row<'_>| Ok(vector::decode(row.get_ref(0)?.as_blob()?));
-    let kind = rows::kind_code(kind);
-    ids.iter().map(|id| select.query_row(params![kind, id], decode).optional()).collect()
+    let mut found = vec![None; ids.len()];
+    vectors::for_each_of_ids(conn, kind, ids, |place, data| found[place] = Some(vector::decode(data)))?;
+    Ok(found)
 }
 
 /// Whether an entry of full-text search exists and may be found.

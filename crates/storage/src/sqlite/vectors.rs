@@ -345,21 +345,65 @@ fn search_stored(conn: &Connection, query: &VectorQuery, units: &[Vec<f32>]) -> 
 }
 
 /// Ranks those of `ids` whose vectors may be found, without the projection; each is read once for all query vectors.
-pub(super) fn search_ids<'a>(
+pub(super) fn search_ids(
     conn: &Connection,
     query: &VectorQuery,
     units: &[Vec<f32>],
-    ids: impl Iterator<Item = &'a str>,
+    ids: &[&str],
 ) -> Result<Vec<Vec<VectorHit>>> {
     let mut hits: Vec<Vec<VectorHit>> = vec![Vec::new(); units.len()];
     let mut values = Vec::new();
-    for id in ids {
-        let Some((_, data)) = find(conn, query.kind, id)? else { continue };
-        vector::decode_into(&data, &mut values);
-        units.iter().zip(&mut hits).for_each(|(unit, hits)| compare(query, unit, id, &values, hits));
-    }
-    hits.iter_mut().for_each(|hits| vector::rank(hits, query.limit));
+    for_each_of_ids(conn, query.kind, ids, |place, data| {
+        vector::decode_into(data, &mut values);
+        units.iter().zip(&mut hits).for_each(|(unit, hits)| compare(query, unit, ids[place], &values, hits));
+    })?;
+    hits.iter_mut().try_for_each(|hits| rank_live(conn, query, hits))?;
     Ok(hits)
+}
+
+/// The first hits that may be found. Only those are asked about that would be among the first.
+fn rank_live(conn: &Connection, query: &VectorQuery, hits: &mut Vec<VectorHit>) -> Result<()> {
+    if query.kind == VectorKind::Chunk {
+        let mut is_live = conn.prepare_cached(LIVE_CHUNK)?;
+        vector::rank(hits, usize::MAX);
+        let (mut live, mut place) = (0, 0);
+        while place < hits.len() && live < query.limit {
+            if is_live.exists([&hits[place].id])? {
+                hits.swap(live, place);
+                live += 1;
+            }
+            place += 1;
+        }
+        hits.truncate(live);
+    } else {
+        vector::rank(hits, query.limit);
+    }
+    Ok(())
+}
+
+/// Visits the vectors of these ids by their places, those of staged documents too, in the order in which they are stored: so
+/// what lies together is read together.
+pub(super) fn for_each_of_ids(
+    conn: &Connection,
+    kind: VectorKind,
+    ids: &[impl AsRef<str>],
+    mut visit: impl FnMut(usize, &[u8]),
+) -> Result<()> {
+    let mut slot = conn.prepare_cached("SELECT slot FROM vectors WHERE kind = ?1 AND key = ?2")?;
+    let mut slots: Vec<(i64, usize)> = Vec::with_capacity(ids.len());
+    for (place, id) in ids.iter().enumerate() {
+        let found = slot.query_row(params![rows::kind_code(kind), id.as_ref()], |row| row.get(0));
+        slots.extend(found.optional()?.map(|slot| (slot, place)));
+    }
+    slots.sort_unstable();
+    let mut stored = conn.prepare_cached("SELECT data FROM vector_data WHERE slot = ?1")?;
+    for (slot, place) in slots {
+        let mut found = stored.query([slot])?;
+        if let Some(row) = found.next()? {
+            visit(place, row.get_ref(0)?.as_blob()?);
+        }
+    }
+    Ok(())
 }
 
 /// Visits every vector of a kind, those of staged documents too.

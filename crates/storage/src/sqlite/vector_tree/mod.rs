@@ -52,6 +52,8 @@ pub(super) struct TreeLimits {
     pub(super) hits_a_leaf: usize,
     /// Allowed entries up to which each is compared with the question, tree or no tree.
     pub(super) exact_allowed: usize,
+    /// Rows of leaves that are gone through in the time of looking one vector up by its id.
+    pub(super) rows_a_look_up: usize,
     /// Memory for nodes that were read lately.
     pub(super) cache_bytes: usize,
 }
@@ -68,6 +70,7 @@ impl Default for TreeLimits {
             leaves: 64,
             hits_a_leaf: 4,
             exact_allowed: 4096,
+            rows_a_look_up: 40,
             cache_bytes: 64 << 20,
         }
     }

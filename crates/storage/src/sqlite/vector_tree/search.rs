@@ -56,18 +56,20 @@ impl Eq for Scored {}
 
 impl Searched<'_> {
     /// For each query vector the nearest entries that may be found, as far as the leaves that are read hold them: their
-    /// scores and order are exact. Where few entries are allowed each is compared.
+    /// scores and order are exact. Where so few entries are allowed that it costs less, each is compared.
     pub(crate) fn search(&self, query: &VectorQuery, units: &[Vec<f32>]) -> Result<Vec<Vec<VectorHit>>> {
         let Self { conn, limits, .. } = *self;
-        let allowed = query.within.as_deref();
-        if let Some(allowed) = allowed.filter(|allowed| allowed.count(query.kind) <= limits.exact_allowed) {
-            return vectors::search_ids(conn, query, units, allowed.ids(query.kind));
-        }
         let mut leaves = limits.leaves.max(query.limit.div_ceil(limits.hits_a_leaf.max(1)));
-        if let Some(allowed) = allowed {
+        if let Some(allowed) = query.within.as_deref() {
             // Of what a leaf holds only a share counts, so it takes as many more of them.
             let all = super::Tree::read(conn, query.kind)?.vectors as usize;
-            leaves = leaves.saturating_mul(all.div_ceil(allowed.count(query.kind).max(1)).max(1));
+            let count = allowed.count(query.kind);
+            leaves = leaves.saturating_mul(all.div_ceil(count.max(1)).max(1));
+            let rows = leaves.saturating_mul(limits.node_rows).min(all);
+            if count <= limits.exact_allowed.max(rows / limits.rows_a_look_up.max(1)) {
+                let ids: Vec<&str> = allowed.ids(query.kind).collect();
+                return vectors::search_ids(conn, query, units, &ids);
+            }
         }
         let questions: Vec<Question> = units.iter().map(|unit| Question::new(unit)).collect();
         let candidates = self.candidates(&questions, leaves)?;

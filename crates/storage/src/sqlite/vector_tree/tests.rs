@@ -24,6 +24,7 @@ const READ_WHOLLY: TreeLimits = TreeLimits {
     leaves: usize::MAX,
     hits_a_leaf: 1,
     exact_allowed: 0,
+    rows_a_look_up: usize::MAX,
     cache_bytes: 1 << 20,
 };
 
@@ -139,8 +140,8 @@ impl Fixture {
 
     fn nearest(&self, query: &VectorQuery, question: &[f32]) -> Vec<String> {
         let ids: Vec<String> = self.slots().into_iter().map(|slot| format!("E{slot}")).collect();
-        let ids = ids.iter().map(String::as_str);
-        let hits = vectors::search_ids(&self.conn, query, &[vector::to_unit(question)], ids).expect("hits");
+        let ids: Vec<&str> = ids.iter().map(String::as_str).collect();
+        let hits = vectors::search_ids(&self.conn, query, &[vector::to_unit(question)], &ids).expect("hits");
         hits.into_iter().flatten().map(|hit| hit.id).collect()
     }
 }
@@ -202,42 +203,59 @@ fn after_any_history_a_search_of_few_leaves_finds_nearly_all_of_the_nearest() {
     assert!(found * 100 >= asked * 95, "{found} of {asked}");
 }
 
-#[test]
-fn a_filter_of_few_is_answered_exactly() {
-    let limits = TreeLimits { leaves: 1, search_width: 1, exact_allowed: 30, ..READ_WHOLLY };
-    let (store, folder) = {
-        let folder = tempfile::tempdir().expect("a folder");
-        let store = SqliteStore::open_with(folder.path(), WorkspaceId::default(), limits);
-        (store.expect("the store opens"), folder)
-    };
+/// How many of the chunks of the first `allowed` documents are found, of 60 documents with a chunk each. Every third is staged.
+fn found_within(limits: TreeLimits, allowed: usize, limit: usize) -> usize {
+    let folder = tempfile::tempdir().expect("a folder");
+    let store =
+        SqliteStore::open_with(folder.path(), WorkspaceId::default(), limits).expect("the store opens");
     let mut batch = Batch::default();
-    let mut first = None;
+    let mut documents = Vec::new();
     for number in 0..60 {
         let one = sample::indexed(&number.to_string(), &format!("text {number}"), "ADA", "BOB");
-        first.get_or_insert(one.put_documents[0].document.id.clone());
+        let staged = |new| if number % 3 == 2 { sample::staged(new) } else { new };
+        documents.push(one.put_documents[0].document.id.clone());
         batch = Batch { embedding: one.embedding.clone(), ..batch };
-        batch.put_documents.extend(one.put_documents);
+        batch.put_documents.extend(one.put_documents.into_iter().map(staged));
         batch.put_chunks.extend(one.put_chunks);
         batch.put_extractions.extend(one.put_extractions);
         batch.put_vectors.extend(one.put_vectors.into_iter().filter(|row| row.kind() == VectorKind::Chunk));
     }
     block_on(store.commit(batch)).expect("accepted");
-    let allowed: Result<_, StoreError> = block_on(async {
+    let hits: Result<_, StoreError> = block_on(async {
         let snapshot = store.snapshot().await?;
-        let allowed = Allowed::of(snapshot.as_ref(), BTreeSet::from_iter(first), false).await?;
-        let count = allowed.count(VectorKind::Chunk);
+        let allowed = documents.into_iter().take(allowed).collect();
+        let allowed = Allowed::of(snapshot.as_ref(), allowed, false).await?;
         let query = VectorQuery {
             kind: VectorKind::Chunk,
             vectors: vec![vec![0.3, -0.9, 0.1]],
-            limit: 50,
+            limit,
             min_score: -1.0,
             within: Some(Arc::new(allowed)),
         };
-        Ok((count, snapshot.search_vectors(&query).await?[0].len()))
+        snapshot.search_vectors(&query).await
     });
-    let (count, found) = allowed.expect("an answer");
-    assert!(count > 0 && found == count, "{found} of {count}");
-    drop(folder);
+    hits.expect("an answer")[0].len()
+}
+
+/// Few leaves are read, so a search of the tree finds few.
+const ONE_LEAF: TreeLimits = TreeLimits { leaves: 1, search_width: 1, hits_a_leaf: 100, ..READ_WHOLLY };
+
+#[test]
+fn a_filter_of_few_is_answered_exactly() {
+    assert_eq!(found_within(TreeLimits { exact_allowed: 30, ..ONE_LEAF }, 1, 50), 1);
+    assert_eq!(found_within(TreeLimits { exact_allowed: 30, ..ONE_LEAF }, 30, 50), 20);
+}
+
+#[test]
+fn a_filter_is_answered_exactly_where_that_costs_less_than_the_leaves() {
+    let leaves = TreeLimits { leaves: 15, ..ONE_LEAF };
+    assert!(found_within(leaves, 60, 50) < 40);
+    assert_eq!(found_within(TreeLimits { rows_a_look_up: 1, ..leaves }, 60, 50), 40);
+}
+
+#[test]
+fn what_is_staged_takes_no_place_among_the_hits_of_a_filter() {
+    assert_eq!(found_within(TreeLimits { exact_allowed: 60, ..ONE_LEAF }, 60, 15), 15);
 }
 
 #[test]

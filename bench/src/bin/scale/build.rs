@@ -1,6 +1,7 @@
 //! Builds the store of a world through the product's commits, and goes on where an earlier run was cut short.
 
 use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 use anyhow::Context;
@@ -22,20 +23,56 @@ const VIEWS_A_COMMIT: usize = 10_000;
 pub(crate) const PARTS: usize = 100;
 const DESCRIPTION: &str = "is told of in the chronicle of its town";
 
+/// Seconds that building took, over all runs that it took; the file is there when it began.
+pub(crate) struct Stopwatch {
+    file: PathBuf,
+    before: f64,
+    started: Instant,
+}
+
+impl Stopwatch {
+    pub(crate) fn file(folder: &Path) -> PathBuf {
+        folder.join("build_seconds")
+    }
+
+    /// Goes on from what earlier runs took.
+    pub(crate) fn start(folder: &Path) -> anyhow::Result<Self> {
+        let (file, started) = (Self::file(folder), Instant::now());
+        let before = if file.exists() { std::fs::read_to_string(&file)?.trim().parse()? } else { 0.0 };
+        Ok(Self { file, before, started })
+    }
+
+    /// Writes down what it took so far.
+    pub(crate) fn note(&self) -> anyhow::Result<f64> {
+        let seconds = self.before + self.started.elapsed().as_secs_f64();
+        std::fs::write(&self.file, format!("{seconds:.1}"))?;
+        Ok(seconds)
+    }
+
+    fn progress(&self, what: &str, done: usize, all: usize) -> anyhow::Result<()> {
+        eprintln!("  {done}/{all} {what} after {:.0} s", self.note()?);
+        Ok(())
+    }
+}
+
 /// Puts everything that the store does not hold yet; relations have vectors in the topics up to their share.
-pub(crate) async fn build(world: &World, store: &dyn Store, arguments: &Arguments) -> anyhow::Result<()> {
+pub(crate) async fn build(
+    world: &World,
+    store: &dyn Store,
+    arguments: &Arguments,
+    time: &Stopwatch,
+) -> anyhow::Result<()> {
     let done = store.snapshot().await?.counts().await?;
     let spec = EmbeddingSpec { model: Embedder::name(world).to_owned(), dimensions: DIMENSIONS as u32 };
     let documents = world.chunks / CHUNKS_A_DOCUMENT;
     let mut first = usize::try_from(done.documents)?;
-    let started = Instant::now();
     while first < documents {
         let last = (first + DOCUMENTS_A_COMMIT).min(documents);
         let mut batch = Batch { embedding: Some(spec.clone()), ..Batch::default() };
         (first..last).try_for_each(|document| put_document(world, document, arguments.graph, &mut batch))?;
         store.commit(batch).await?;
         first = last;
-        progress("documents", first, documents, started);
+        time.progress("documents", first, documents)?;
     }
     if !arguments.graph {
         return Ok(());
@@ -64,7 +101,7 @@ pub(crate) async fn build(world: &World, store: &dyn Store, arguments: &Argument
         }
         store.commit(batch).await?;
         first = last;
-        progress("entities", first, entities.len(), started);
+        time.progress("entities", first, entities.len())?;
     }
     let mut first = usize::try_from(done.relations)?;
     let relations: Vec<((usize, usize), u32)> = views
@@ -96,13 +133,9 @@ pub(crate) async fn build(world: &World, store: &dyn Store, arguments: &Argument
         }
         store.commit(batch).await?;
         first = last;
-        progress("relations", first, relations.len(), started);
+        time.progress("relations", first, relations.len())?;
     }
     Ok(())
-}
-
-fn progress(what: &str, done: usize, all: usize, started: Instant) {
-    eprintln!("  {done}/{all} {what} after {:.0} s", started.elapsed().as_secs_f64());
 }
 
 /// What the facts of all chunks amount to.

@@ -15,16 +15,18 @@ mod world;
 use std::path::PathBuf;
 use std::process::Command;
 use std::sync::Arc;
-use std::time::Instant;
 
 use anyhow::{Context, bail, ensure};
 use graphloom_core::WorkspaceId;
 use graphloom_storage::sqlite::SqliteStore;
 
+use build::Stopwatch;
 use world::World;
 
 const USAGE: &str = "usage: graphloom-bench-scale --chunks N --folder DIR [--questions N] \
      [--relation-vectors SHARE] [--no-graph] [--shuffled] [--add N] [--embedder NAME] [--build | --json | --serve]";
+/// The file of a folder whose store is whole.
+const BUILT: &str = "built";
 /// What the embedder is called in a store, unless said otherwise.
 const EMBEDDER: &str = "bench:clustered";
 
@@ -60,21 +62,22 @@ fn main() -> anyhow::Result<()> {
     }
     if arguments.builds {
         let store = SqliteStore::open(&arguments.folder, WorkspaceId::default())?;
-        runtime.block_on(build::build(&world, &store, &arguments))?;
-        return Ok(store.catch_up()?);
+        let time = Stopwatch::start(&arguments.folder)?;
+        runtime.block_on(build::build(&world, &store, &arguments, &time))?;
+        store.catch_up()?;
+        time.note()?;
+        std::fs::write(arguments.folder.join(BUILT), "")?;
+        return Ok(());
     }
-    let build_time = arguments.folder.join("build_seconds");
-    if !build_time.exists() {
-        let started = Instant::now();
+    if !arguments.folder.join(BUILT).exists() {
         let status =
             Command::new(std::env::current_exe()?).args(std::env::args().skip(1)).arg("--builds").status()?;
         ensure!(status.success(), "building failed; run again to go on");
-        std::fs::write(&build_time, format!("{:.1}", started.elapsed().as_secs_f64()))?;
     }
     if arguments.build_only {
         return Ok(());
     }
-    let build_seconds: f64 = std::fs::read_to_string(&build_time)?.trim().parse()?;
+    let build_seconds: f64 = std::fs::read_to_string(Stopwatch::file(&arguments.folder))?.trim().parse()?;
     let report = runtime.block_on(measure::measure(world, &arguments, build_seconds))?;
     if arguments.json {
         println!("{}", serde_json::to_string_pretty(&report)?);

@@ -40,6 +40,7 @@
 # GRAPHLOOM_BENCH_QUESTIONS  folder of question sets (default: ../shared/data/questions beside the repository)
 # GRAPHLOOM_BENCH_RAGCHECKER  folder of RAGChecker's example (default: ../shared/data/ragchecker beside the repository)
 # SCALE_CHUNKS             sizes of scale-synthetic, such as "10000 1000000"
+# SCALE_OPTIONS            more options of graphloom-bench-scale, such as "--relation-vectors 0.1", "--no-graph" or "--shuffled"
 # SCALE_FOLDER             where its stores are kept and found again (default: a temporary folder, removed at the end)
 # SERVE_FOLDER             where the stores of serve are kept and found again (default: serve in BENCH_HOME's work; without a harness the target folder's)
 # BENCH_TOOLS              where Python packages of the steps mcp, clients, schemathesis and webui are installed (default: the target folder's bench-tools)
@@ -145,7 +146,8 @@ for step in $steps; do
         build
         scale_folder=${SCALE_FOLDER:-$(mktemp -d)}
         for chunks in ${SCALE_CHUNKS:-10000 100000}; do
-            "$target/release/graphloom-bench-scale" --chunks "$chunks" --folder "$scale_folder/$chunks"
+            "$target/release/graphloom-bench-scale" --chunks "$chunks" --folder "$scale_folder/$chunks" \
+                --questions 200 --add 20 ${SCALE_OPTIONS:-}
         done
         [ -n "${SCALE_FOLDER:-}" ] || rm -r "$scale_folder"
         continue

@@ -8,7 +8,8 @@ use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
 use anyhow::Context;
 use graphloom_core::{
-    Clock, DocumentFilter, DocumentId, Store, Timestamp, VectorKind, VectorQuery, WorkspaceId,
+    Allowed, ChunkId, Clock, DocumentFilter, DocumentId, Store, Timestamp, VectorKind, VectorQuery,
+    WorkspaceId,
 };
 use graphloom_engine::index::{self, Acceptance, IndexConfig, Source};
 use graphloom_engine::prompt::Prompts;
@@ -20,6 +21,7 @@ use graphloom_storage::sqlite::SqliteStore;
 use serde::Serialize;
 
 use crate::Arguments;
+use crate::build::PARTS;
 use crate::world::{CHUNKS_A_DOCUMENT, Dice, World};
 
 /// Questions whose nearest chunks are compared with those of a scan of everything, and how many each.
@@ -29,8 +31,9 @@ const RECALL_AT: usize = 20;
 const MAX_SECONDS: f64 = 20.0;
 const MODES: [(Mode, &str); 4] =
     [(Mode::Naive, "naive"), (Mode::Mix, "mix"), (Mode::Ppr, "ppr"), (Mode::Auto, "auto")];
-/// Conditions that admit so many of 100 parts; `None` is no filter.
-const FILTERS: [Option<&str>; 3] = [None, Some("part=0"), Some("part<10")];
+const NO_FILTER: &str = "none";
+/// Conditions and how many of the [`PARTS`] they admit, from the first; `None` is no filter.
+const FILTERS: [(Option<&str>, usize); 3] = [(None, PARTS), (Some("part=0"), 1), (Some("part<10"), 10)];
 
 /// Everything measured; times in milliseconds, sizes in MB of 10^6 bytes.
 #[derive(Serialize)]
@@ -49,9 +52,7 @@ pub(crate) struct Report {
     after_open: Memory,
     /// After all questions without a filter.
     after_questions: Memory,
-    recall_at_20: f64,
-    /// A search for the 20 nearest chunks alone.
-    vector_search: Times,
+    nearest: Vec<Nearest>,
     questions: Vec<Row>,
     /// Documents of one chunk that mention entities of their topic alone, and such as mention entities known everywhere
     /// too, as the corpus does: what is said of those is read again.
@@ -73,6 +74,16 @@ struct Memory {
 struct Times {
     p50_ms: f64,
     p99_ms: f64,
+}
+
+/// Searches for the 20 nearest chunks alone.
+#[derive(Serialize)]
+struct Nearest {
+    filter: &'static str,
+    /// The share of those that a comparison with each finds.
+    recall_at_20: f64,
+    #[serde(flatten)]
+    times: Times,
 }
 
 #[derive(Serialize)]
@@ -129,9 +140,8 @@ pub(crate) async fn measure(
     }
     let mut questions = Vec::new();
     let mut after_questions = None;
-    for condition in FILTERS {
-        let meta: Vec<_> = condition.map(str::parse).transpose()?.into_iter().collect();
-        let filter = condition.map(|_| DocumentFilter { meta, ..DocumentFilter::default() });
+    for (condition, _) in FILTERS {
+        let filter = condition.map(filter).transpose()?;
         for (mode, name) in MODES {
             let (all, mut taken, before) = (Instant::now(), Vec::new(), thread_cpu_ms()?);
             for &chunk in &asked {
@@ -145,13 +155,13 @@ pub(crate) async fn measure(
             }
             let cpu_ms = (thread_cpu_ms()? - before) / taken.len() as f64;
             let (asked, times) = (taken.len(), times(taken));
-            let row = Row { mode: name, filter: condition.unwrap_or("none"), asked, times, cpu_ms };
+            let row = Row { mode: name, filter: condition.unwrap_or(NO_FILTER), asked, times, cpu_ms };
             eprintln!("  {name}, filter {}: {}", row.filter, row.told());
             questions.push(row);
         }
         after_questions.get_or_insert(memory()?);
     }
-    let (recall_at_20, vector_search) = recall(&world, &*store, &asked).await?;
+    let nearest = nearest(&world, &*store, &asked).await?;
     let own = |chunk| world.text_of_own(chunk);
     let (add_document, remove_document) = change(&engine, &store, &world, arguments.add, own).await?;
     let (add_mentioning_hubs, remove_mentioning_hubs) =
@@ -170,8 +180,7 @@ pub(crate) async fn measure(
         first_question_ms,
         after_open,
         after_questions: after_questions.context("there are filters")?,
-        recall_at_20,
-        vector_search,
+        nearest,
         questions,
         add_document,
         remove_document,
@@ -200,44 +209,63 @@ fn engine(store: Arc<SqliteStore>, world: Arc<World>) -> Engine {
     }
 }
 
+fn filter(condition: &str) -> anyhow::Result<DocumentFilter> {
+    Ok(DocumentFilter { meta: vec![condition.parse()?], ..DocumentFilter::default() })
+}
+
 /// How many of the nearest chunks the store finds, compared with the vectors as they were before they were stored.
-async fn recall(world: &World, store: &dyn Store, asked: &[usize]) -> anyhow::Result<(f64, Times)> {
+async fn nearest(world: &World, store: &dyn Store, asked: &[usize]) -> anyhow::Result<Vec<Nearest>> {
     let snapshot = store.snapshot().await?;
     let asked = &asked[..asked.len().min(RECALL_QUESTIONS)];
     let wanted: Vec<Vec<f32>> =
         asked.iter().map(|&chunk| world.vector(world.topic(chunk), &world.question(chunk))).collect();
-    let mut nearest: Vec<Vec<(f32, u64)>> = vec![Vec::new(); wanted.len()];
+    // For each filter and question.
+    let mut truth: Vec<Vec<Vec<(f32, u64)>>> = vec![vec![Vec::new(); wanted.len()]; FILTERS.len()];
     for chunk in 0..world.chunks / CHUNKS_A_DOCUMENT * CHUNKS_A_DOCUMENT {
         let text = world.text(chunk);
         let vector = world.vector(world.topic(chunk), &text);
         let id = hash(&text);
-        for (wanted, nearest) in wanted.iter().zip(&mut nearest) {
+        for (place, wanted) in wanted.iter().enumerate() {
             let score: f32 = wanted.iter().zip(&vector).map(|(x, y)| x * y).sum();
-            nearest.push((score, id));
-            if nearest.len() >= 64 * RECALL_AT {
-                keep_best(nearest);
+            for (truth, (_, parts)) in truth.iter_mut().zip(FILTERS) {
+                if chunk / CHUNKS_A_DOCUMENT % PARTS < parts {
+                    truth[place].push((score, id));
+                    if truth[place].len() >= 64 * RECALL_AT {
+                        keep_best(&mut truth[place]);
+                    }
+                }
             }
         }
     }
-    nearest.iter_mut().for_each(keep_best);
-    let (mut found, mut taken) = (0, Vec::new());
-    for (wanted, nearest) in wanted.into_iter().zip(nearest) {
-        let query = VectorQuery {
-            kind: VectorKind::Chunk,
-            vectors: vec![wanted],
-            limit: RECALL_AT,
-            min_score: -1.0,
-            within: None,
+    let mut rows = Vec::new();
+    for (mut truth, (condition, _)) in truth.into_iter().zip(FILTERS) {
+        let within = match condition {
+            Some(condition) => Allowed::resolve(&*snapshot, &filter(condition)?, false).await?,
+            None => None,
         };
-        let started = Instant::now();
-        let hits = snapshot.search_vectors(&query).await?.pop().unwrap_or_default();
-        taken.push(since(started));
-        let ids: Vec<_> = hits.into_iter().map(|hit| graphloom_core::ChunkId::from_stored(hit.id)).collect();
-        let chunks = snapshot.chunks(&ids).await?;
-        let texts: BTreeSet<u64> = chunks.into_iter().flatten().map(|chunk| hash(&chunk.text)).collect();
-        found += nearest.iter().filter(|(_, id)| texts.contains(id)).count();
+        truth.iter_mut().for_each(keep_best);
+        let (mut found, mut taken) = (0, Vec::new());
+        for (wanted, nearest) in wanted.iter().zip(&truth) {
+            let query = VectorQuery {
+                kind: VectorKind::Chunk,
+                vectors: vec![wanted.clone()],
+                limit: RECALL_AT,
+                min_score: -1.0,
+                within: within.clone(),
+            };
+            let started = Instant::now();
+            let hits = snapshot.search_vectors(&query).await?.pop().unwrap_or_default();
+            taken.push(since(started));
+            let ids: Vec<_> = hits.into_iter().map(|hit| ChunkId::from_stored(hit.id)).collect();
+            let chunks = snapshot.chunks(&ids).await?;
+            let texts: BTreeSet<u64> = chunks.into_iter().flatten().map(|chunk| hash(&chunk.text)).collect();
+            found += nearest.iter().filter(|(_, id)| texts.contains(id)).count();
+        }
+        let all: usize = truth.iter().map(Vec::len).sum();
+        let recall_at_20 = found as f64 / all as f64;
+        rows.push(Nearest { filter: condition.unwrap_or(NO_FILTER), recall_at_20, times: times(taken) });
     }
-    Ok((found as f64 / (asked.len() * RECALL_AT) as f64, times(taken)))
+    Ok(rows)
 }
 
 fn hash(text: &str) -> u64 {
@@ -321,8 +349,12 @@ impl Report {
             );
         }
         let pair = |times: &Times| format!("{:.2} / {:.2} ms", times.p50_ms, times.p99_ms);
-        line("recall@20 of the vector index", format!("{:.3}", self.recall_at_20));
-        line("20 nearest chunks, p50 / p99", pair(&self.vector_search));
+        for Nearest { filter, recall_at_20, times } in &self.nearest {
+            line(
+                &format!("20 nearest, filter {filter}, p50 / p99"),
+                format!("{}, recall {recall_at_20:.3}", pair(times)),
+            );
+        }
         for row in &self.questions {
             line(&format!("{}, filter {}, p50 / p99", row.mode, row.filter), row.told());
         }

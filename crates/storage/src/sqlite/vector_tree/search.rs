@@ -17,6 +17,9 @@ use crate::vector;
 /// Between two looks at the worst hit so far: ranking costs more than a few spare scores.
 const SCORES_A_LOOK: usize = 16;
 
+/// So many times as many leaves are read where too little was found.
+const MORE_LEAVES: usize = 4;
+
 /// The tree of a kind in a snapshot.
 pub(crate) struct Searched<'a> {
     pub(crate) conn: &'a Connection,
@@ -54,17 +57,32 @@ impl PartialEq for Scored {
 
 impl Eq for Scored {}
 
+/// What a question reached.
+struct Reached {
+    /// Rows of leaves with their upper bounds.
+    rows: BinaryHeap<Scored>,
+    /// The estimated cosine of the last node that was read, by its direction, where others were left out; what is behind those is
+    /// hardly nearer.
+    edge: f32,
+}
+
 impl Searched<'_> {
     /// For each query vector the nearest entries that may be found, as far as the leaves that are read hold them: their
     /// scores and order are exact. Where so few entries are allowed that it costs less, each is compared.
+    ///
+    /// Where a filter allows one in so many, its nearest are among that many times as many of all: leaves are read for
+    /// those. What is allowed may lie elsewhere, so where too little is found there more are read, up to as many allowed rows as
+    /// there are rows without a filter.
     pub(crate) fn search(&self, query: &VectorQuery, units: &[Vec<f32>]) -> Result<Vec<Vec<VectorHit>>> {
         let Self { conn, limits, .. } = *self;
-        let mut leaves = limits.leaves.max(query.limit.div_ceil(limits.hits_a_leaf.max(1)));
+        let leaves_for = |hits: usize| limits.leaves.max(hits.div_ceil(limits.hits_a_leaf.max(1)));
+        let (mut leaves, mut most) = (leaves_for(query.limit), leaves_for(query.limit));
         if let Some(allowed) = query.within.as_deref() {
-            // Of what a leaf holds only a share counts, so it takes as many more of them.
             let all = super::Tree::read(conn, query.kind)?.vectors as usize;
             let count = allowed.count(query.kind);
-            leaves = leaves.saturating_mul(all.div_ceil(count.max(1)).max(1));
+            let one_in = all.div_ceil(count.max(1)).max(1);
+            leaves = leaves_for(query.limit.saturating_mul(one_in));
+            most = most.saturating_mul(one_in);
             let rows = leaves.saturating_mul(limits.node_rows).min(all);
             if count <= limits.exact_allowed.max(rows / limits.rows_a_look_up.max(1)) {
                 let ids: Vec<&str> = allowed.ids(query.kind).collect();
@@ -72,16 +90,32 @@ impl Searched<'_> {
             }
         }
         let questions: Vec<Question> = units.iter().map(|unit| Question::new(unit)).collect();
-        let candidates = self.candidates(&questions, leaves)?;
-        units.iter().zip(candidates).map(|(unit, found)| best_of(conn, query, unit, found)).collect()
+        let mut hits = vec![Vec::new(); units.len()];
+        let mut short: Vec<usize> = (0..units.len()).collect();
+        loop {
+            let asked: Vec<&Question> = short.iter().map(|&place| &questions[place]).collect();
+            let mut still = Vec::new();
+            for (place, Reached { rows, edge }) in short.into_iter().zip(self.candidates(&asked, leaves)?) {
+                hits[place] = best_of(conn, query, &units[place], rows)?;
+                if hits[place].len() < query.limit && edge > query.min_score {
+                    still.push(place);
+                }
+            }
+            if still.is_empty() || leaves >= most {
+                return Ok(hits);
+            }
+            short = still;
+            leaves = leaves.saturating_mul(MORE_LEAVES).min(most);
+        }
     }
 
-    /// For each question the rows of the leaves nearest to it with their upper bounds. A node to which several lead is gone
-    /// through for all of them at once, while it is near at hand.
-    fn candidates(&self, questions: &[Question], leaves: usize) -> Result<Vec<BinaryHeap<Scored>>> {
+    /// For each question the rows of the leaves nearest to it. A node to which several lead is gone through for all of them at
+    /// once, while it is near at hand.
+    fn candidates(&self, questions: &[&Question], leaves: usize) -> Result<Vec<Reached>> {
         let mut nodes = Nodes::new(self.conn);
         let mut scores = Vec::new();
         let mut found = vec![Vec::new(); questions.len()];
+        let mut edges = vec![f32::NEG_INFINITY; questions.len()];
         let mut front: BTreeMap<i64, Vec<usize>> =
             BTreeMap::from([(self.root, (0..questions.len()).collect())]);
         // A level a round; the leaves are the last.
@@ -95,7 +129,7 @@ impl Searched<'_> {
                 })?;
                 level = node.level;
                 for asker in askers {
-                    let question = &questions[asker];
+                    let question = questions[asker];
                     node.score(question, &mut scores);
                     let rows = node.rows().zip(&scores);
                     if level == 0 {
@@ -115,13 +149,15 @@ impl Searched<'_> {
             };
             for (asker, mut next) in next.into_iter().enumerate() {
                 if next.len() > wide.max(1) {
-                    next.select_nth_unstable_by(wide.max(1) - 1, |one, other| other.cmp(one));
+                    let (_, last, _) =
+                        next.select_nth_unstable_by(wide.max(1) - 1, |one, other| other.cmp(one));
+                    edges[asker] = last.score;
                     next.truncate(wide.max(1));
                 }
                 next.into_iter().for_each(|row| front.entry(row.id).or_default().push(asker));
             }
         }
-        Ok(found.into_iter().map(BinaryHeap::from).collect())
+        Ok(found.into_iter().zip(edges).map(|(rows, edge)| Reached { rows: rows.into(), edge }).collect())
     }
 }
 

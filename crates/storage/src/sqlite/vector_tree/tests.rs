@@ -1,5 +1,6 @@
 use std::cell::Cell;
 use std::collections::BTreeSet;
+use std::ops::Range;
 use std::sync::Arc;
 
 use graphloom_core::{Allowed, Batch, Store, StoreError, VectorQuery, WorkspaceId};
@@ -203,8 +204,9 @@ fn after_any_history_a_search_of_few_leaves_finds_nearly_all_of_the_nearest() {
     assert!(found * 100 >= asked * 95, "{found} of {asked}");
 }
 
-/// How many of the chunks of the first `allowed` documents are found, of 60 documents with a chunk each. Every third is staged.
-fn found_within(limits: TreeLimits, allowed: usize, limit: usize) -> usize {
+/// How many of the chunks of the `allowed` documents are found, of 60 documents with a chunk each. Every third is staged; the last
+/// twenty are about something else than the question.
+fn found_within(limits: TreeLimits, allowed: Range<usize>, limit: usize) -> usize {
     let folder = tempfile::tempdir().expect("a folder");
     let store =
         SqliteStore::open_with(folder.path(), WorkspaceId::default(), limits).expect("the store opens");
@@ -218,16 +220,21 @@ fn found_within(limits: TreeLimits, allowed: usize, limit: usize) -> usize {
         batch.put_documents.extend(one.put_documents.into_iter().map(staged));
         batch.put_chunks.extend(one.put_chunks);
         batch.put_extractions.extend(one.put_extractions);
-        batch.put_vectors.extend(one.put_vectors.into_iter().filter(|row| row.kind() == VectorKind::Chunk));
+        let mut vectors = one.put_vectors;
+        vectors.retain(|row| row.kind() == VectorKind::Chunk);
+        if number >= 40 {
+            vectors.iter_mut().for_each(|row| row.vector = vec![0.0, 1.0, 0.0]);
+        }
+        batch.put_vectors.extend(vectors);
     }
     block_on(store.commit(batch)).expect("accepted");
     let hits: Result<_, StoreError> = block_on(async {
         let snapshot = store.snapshot().await?;
-        let allowed = documents.into_iter().take(allowed).collect();
+        let allowed = documents[allowed].iter().cloned().collect();
         let allowed = Allowed::of(snapshot.as_ref(), allowed, false).await?;
         let query = VectorQuery {
             kind: VectorKind::Chunk,
-            vectors: vec![vec![0.3, -0.9, 0.1]],
+            vectors: vec![vec![0.9, -0.3, 0.1]],
             limit,
             min_score: -1.0,
             within: Some(Arc::new(allowed)),
@@ -242,20 +249,26 @@ const ONE_LEAF: TreeLimits = TreeLimits { leaves: 1, search_width: 1, hits_a_lea
 
 #[test]
 fn a_filter_of_few_is_answered_exactly() {
-    assert_eq!(found_within(TreeLimits { exact_allowed: 30, ..ONE_LEAF }, 1, 50), 1);
-    assert_eq!(found_within(TreeLimits { exact_allowed: 30, ..ONE_LEAF }, 30, 50), 20);
+    assert_eq!(found_within(TreeLimits { exact_allowed: 30, ..ONE_LEAF }, 0..1, 50), 1);
+    assert_eq!(found_within(TreeLimits { exact_allowed: 30, ..ONE_LEAF }, 0..30, 50), 20);
 }
 
 #[test]
 fn a_filter_is_answered_exactly_where_that_costs_less_than_the_leaves() {
     let leaves = TreeLimits { leaves: 15, ..ONE_LEAF };
-    assert!(found_within(leaves, 60, 50) < 40);
-    assert_eq!(found_within(TreeLimits { rows_a_look_up: 1, ..leaves }, 60, 50), 40);
+    assert!(found_within(leaves, 0..60, 50) < 40);
+    assert_eq!(found_within(TreeLimits { rows_a_look_up: 1, ..leaves }, 0..60, 50), 40);
+}
+
+#[test]
+fn what_a_filter_allows_is_found_also_where_it_lies_far_from_the_question() {
+    let leaves = TreeLimits { leaves: 15, search_width: usize::MAX, ..ONE_LEAF };
+    assert_eq!(found_within(leaves, 40..60, 5), 5);
 }
 
 #[test]
 fn what_is_staged_takes_no_place_among_the_hits_of_a_filter() {
-    assert_eq!(found_within(TreeLimits { exact_allowed: 60, ..ONE_LEAF }, 60, 15), 15);
+    assert_eq!(found_within(TreeLimits { exact_allowed: 60, ..ONE_LEAF }, 0..60, 15), 15);
 }
 
 #[test]

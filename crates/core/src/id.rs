@@ -195,6 +195,32 @@ impl ContentHash {
     }
 }
 
+/// Hashes a list of strings as [`ContentHash::of_parts`] does, one after another, so that a long list need not be held.
+#[derive(Debug, Default)]
+pub struct PartsHasher(blake3::Hasher);
+
+impl PartsHasher {
+    /// Takes in the next string.
+    pub fn push(&mut self, part: &str) {
+        self.push_bytes(part.as_bytes());
+    }
+
+    /// The length goes before the part, so that moving a byte over a border changes the hash.
+    fn push_bytes(&mut self, part: &[u8]) {
+        self.0.update(&(part.len() as u64).to_le_bytes());
+        self.0.update(part);
+    }
+
+    /// The hash of all that was taken in.
+    pub fn finish(&self) -> ContentHash {
+        ContentHash(self.hex())
+    }
+
+    fn hex(&self) -> String {
+        self.0.finalize().to_hex()[..ID_BYTES * 2].to_owned()
+    }
+}
+
 /// An unordered pair of entities: `a <= b`.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct RelationKey {
@@ -259,14 +285,10 @@ fn hash_strs(parts: &[&str]) -> String {
     hash_parts(&parts.iter().map(|part| part.as_bytes()).collect::<Vec<_>>())
 }
 
-/// Hash of length-prefixed parts, so that moving a byte over a border changes it.
 fn hash_parts(parts: &[&[u8]]) -> String {
-    let mut hasher = blake3::Hasher::new();
-    for part in parts {
-        hasher.update(&(part.len() as u64).to_le_bytes());
-        hasher.update(part);
-    }
-    blake3::Hash::from(*hasher.finalize().as_bytes()).to_hex()[..ID_BYTES * 2].to_owned()
+    let mut hasher = PartsHasher::default();
+    parts.iter().for_each(|part| hasher.push_bytes(part));
+    hasher.hex()
 }
 
 #[cfg(test)]
@@ -301,6 +323,13 @@ mod tests {
         assert_eq!(RelationKey::new(key("A"), key("A")), None);
         let ab = ab.expect("two different ends");
         assert_eq!(RelationKey::parse(&ab.to_string()), Some(ab));
+    }
+
+    #[test]
+    fn strings_hashed_one_after_another_are_hashed_as_a_list() {
+        let mut hasher = PartsHasher::default();
+        ["ab", "", "c"].iter().for_each(|part| hasher.push(part));
+        assert_eq!(hasher.finish(), ContentHash::of_parts(&["ab", "", "c"]));
     }
 
     #[test]

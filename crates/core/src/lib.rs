@@ -48,7 +48,7 @@ pub use filter::{
 pub use graph::{Entity, Fact, GraphKey, Mention, Relation, Summary};
 pub use id::{
     ChunkId, ContentHash, DecisionId, DocumentId, EntityKey, ExtractionKey, InvalidTrackId,
-    InvalidWorkspaceId, RelationKey, Revision, SituationKey, SummaryKey, TrackId, WorkspaceId,
+    InvalidWorkspaceId, PartsHasher, RelationKey, Revision, SituationKey, SummaryKey, TrackId, WorkspaceId,
 };
 pub use job::{DocumentStatus, Job, JobState, Lease, QueueState, StatusKind};
 pub use ledger::{Call, CallOutcome, Role};

@@ -6,7 +6,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use graphloom_core::{
-    ContentHash, DecidedEntity, DecidedRelation, Entity, EntityKey, Fact, Mention, Relation, RelationKey,
+    ContentHash, DecidedEntity, DecidedRelation, Entity, EntityKey, Fact, Mention, PartsHasher, Relation,
+    RelationKey,
 };
 
 /// The type of an entity that only relations name, as in LightRAG.
@@ -40,19 +41,18 @@ pub(crate) fn derive_entity(
     if mentions.is_empty() && facts.is_empty() && !created {
         return None;
     }
-    let mut inputs = vec![key.as_str().to_owned(), degree.to_string()];
+    let mut inputs = inputs_of(&[key.as_str(), &degree.to_string()]);
     let (name, kind, mut fragments) = if mentions.is_empty() {
         let names = facts.iter().map(|fact| name_in(fact, key));
         for fact in facts {
-            inputs.extend([fact.chunk.to_string(), fact.ordinal.to_string(), fact.description.clone()]);
-            inputs.push(name_in(fact, key).to_owned());
+            let ordinal = fact.ordinal.to_string();
+            push(&mut inputs, &[fact.chunk.as_str(), &ordinal, &fact.description, name_in(fact, key)]);
         }
-        let descriptions: BTreeSet<&str> = facts.iter().map(|fact| fact.description.as_str()).collect();
+        let descriptions: Vec<&str> = facts.iter().map(|fact| fact.description.as_str()).collect();
         (majority(names), UNKNOWN_KIND, descriptions)
     } else {
-        for mention in mentions {
-            inputs.extend([mention.chunk.to_string(), mention.ordinal.to_string(), mention.name.clone()]);
-            inputs.extend([mention.kind.clone(), mention.description.clone()]);
+        for Mention { chunk, ordinal, name, kind, description, .. } in mentions {
+            push(&mut inputs, &[chunk.as_str(), &ordinal.to_string(), name, kind, description]);
         }
         let kind = majority(mentions.iter().map(|m| m.kind.as_str()));
         let descriptions = mentions.iter().map(|m| m.description.as_str()).collect();
@@ -68,12 +68,12 @@ pub(crate) fn derive_entity(
         inputs_hash: ContentHash::of(&[]),
     };
     if let Some(DecidedEntity { created, name, kind, description, descriptions }) = decided {
-        inputs.push(format!("decided {created} {name:?} {kind:?} {description:?} {descriptions:?}"));
+        inputs.push(&format!("decided {created} {name:?} {kind:?} {description:?} {descriptions:?}"));
         name.iter().for_each(|name| view.name.clone_from(name));
         kind.iter().for_each(|kind| view.kind.clone_from(kind));
         fragments.extend(descriptions.iter().map(String::as_str));
     }
-    view.inputs_hash = hash(&inputs);
+    view.inputs_hash = inputs.finish();
     let description = decided.and_then(|decided| decided.description.clone());
     Some(Draft { view, fragments: longest_first(fragments), decided: description })
 }
@@ -89,18 +89,14 @@ pub(crate) fn derive_relation(
     if facts.is_empty() {
         return None;
     }
-    let mut inputs = vec![key.to_string()];
+    let mut inputs = inputs_of(&[&key.to_string()]);
     for fact in facts {
-        inputs.extend([fact.chunk.to_string(), fact.ordinal.to_string(), fact.description.clone()]);
-        inputs.extend([
-            fact.keywords.join(","),
-            fact.weight.to_string(),
-            fact.source.clone(),
-            fact.target.clone(),
-        ]);
+        push(&mut inputs, &[fact.chunk.as_str(), &fact.ordinal.to_string(), &fact.description]);
+        let keywords = fact.keywords.join(",");
+        push(&mut inputs, &[&keywords, &fact.weight.to_string(), &fact.source, &fact.target]);
     }
     let mut keywords: BTreeSet<&String> = facts.iter().flat_map(|fact| &fact.keywords).collect();
-    let mut fragments: BTreeSet<&str> = facts.iter().map(|fact| fact.description.as_str()).collect();
+    let mut fragments: Vec<&str> = facts.iter().map(|fact| fact.description.as_str()).collect();
     let mut weight: f64 = facts.iter().map(|fact| fact.weight).sum();
     // Facts that people stated are in the list already.
     if let Some(DecidedRelation {
@@ -112,9 +108,9 @@ pub(crate) fn derive_relation(
         descriptions,
     }) = decided
     {
-        inputs.push(format!(
-            "decided {instead:?} {description:?} {heavy:?} {more_keywords:?} {descriptions:?}"
-        ));
+        let decided =
+            format!("decided {instead:?} {description:?} {heavy:?} {more_keywords:?} {descriptions:?}");
+        inputs.push(&decided);
         keywords.extend(more_keywords);
         keywords = instead.as_ref().map_or(keywords, |instead| instead.iter().collect());
         fragments.extend(descriptions.iter().map(String::as_str));
@@ -126,7 +122,7 @@ pub(crate) fn derive_relation(
         description: String::new(),
         weight,
         fact_count: facts.len() as u32,
-        inputs_hash: hash(&inputs),
+        inputs_hash: inputs.finish(),
     };
     let description = decided.and_then(|decided| decided.description.clone());
     Some(Draft { view, fragments: longest_first(fragments), decided: description })
@@ -165,15 +161,21 @@ fn majority<'a>(values: impl Iterator<Item = &'a str>) -> Option<&'a str> {
     counts.into_iter().reduce(|best, next| if next.1 > best.1 { next } else { best }).map(|(value, _)| value)
 }
 
-fn longest_first(descriptions: BTreeSet<&str>) -> Vec<String> {
-    let mut fragments: Vec<String> =
-        (descriptions.into_iter()).filter(|description| !description.is_empty()).map(str::to_owned).collect();
-    fragments.sort_by(|one, other| other.len().cmp(&one.len()).then_with(|| one.cmp(other)));
-    fragments
+fn longest_first(mut descriptions: Vec<&str>) -> Vec<String> {
+    descriptions.retain(|description| !description.is_empty());
+    descriptions.sort_unstable_by(|one, other| other.len().cmp(&one.len()).then_with(|| one.cmp(other)));
+    descriptions.dedup();
+    descriptions.into_iter().map(str::to_owned).collect()
 }
 
-fn hash(inputs: &[String]) -> ContentHash {
-    ContentHash::of_parts(&inputs.iter().map(String::as_str).collect::<Vec<_>>())
+fn inputs_of(parts: &[&str]) -> PartsHasher {
+    let mut inputs = PartsHasher::default();
+    push(&mut inputs, parts);
+    inputs
+}
+
+fn push(inputs: &mut PartsHasher, parts: &[&str]) {
+    parts.iter().for_each(|part| inputs.push(part));
 }
 
 #[cfg(test)]

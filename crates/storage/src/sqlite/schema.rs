@@ -16,8 +16,9 @@ use crate::vector;
 const BUSY_TIMEOUT: Duration = Duration::from_secs(30);
 /// Prepared statements kept per connection; every statement of the crate fits.
 const STATEMENT_CACHE: usize = 128;
-/// Page cache of the connection that writes, in KiB (negative as SQLite wants it): room for the pages of one merge.
-const WRITER_CACHE_KIB: i32 = -8192;
+/// Page cache of the connection that writes, in KiB (negative as SQLite wants it): room for the pages of one merge, and for
+/// the inner nodes of trees of a million vectors, which many merges read.
+const WRITER_CACHE_KIB: i32 = -32768;
 /// Page cache of a connection that reads.
 const READER_CACHE_KIB: i32 = -4096;
 /// The log is cut back to this after a checkpoint.

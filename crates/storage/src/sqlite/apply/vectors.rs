@@ -5,7 +5,7 @@ use rusqlite::{Connection, OptionalExtension, params};
 
 use crate::sqlite::changes::{Touched, VECTOR, touch};
 use crate::sqlite::rows;
-use crate::sqlite::vector_tree::{self, TreeLimits};
+use crate::sqlite::vector_tree::{self, Planter, TreeLimits};
 use crate::vector;
 
 pub(super) fn put_vectors(
@@ -14,6 +14,7 @@ pub(super) fn put_vectors(
     vectors: &[VectorRow],
     touched: &mut Touched,
 ) -> rusqlite::Result<()> {
+    let mut planter = Planter::new(conn, trees);
     let mut find = conn.prepare_cached("SELECT slot FROM vectors WHERE kind = ?1 AND key = ?2")?;
     for row in vectors {
         let (kind, key, hash) =
@@ -38,7 +39,7 @@ pub(super) fn put_vectors(
                 slot
             }
         };
-        vector_tree::put(conn, trees, row.entry.kind, (slot, key), &data, known.is_none())?;
+        planter.put(row.entry.kind, (slot, key), &data, known.is_none())?;
         touch(touched, row.entry.kind, key, VECTOR);
     }
     Ok(())

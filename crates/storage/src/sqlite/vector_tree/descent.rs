@@ -8,12 +8,30 @@ use rusqlite::{Connection, Result};
 use super::super::question::Question;
 use super::node::{Node, Nodes};
 
-/// Goes down one state of a tree. Inner nodes are read once: what is looked for after another mostly leads through the same
-/// ones.
+/// Inner nodes that are kept at most; some 13 MB of them with 384 dimensions.
+const KEPT_NODES: usize = 256;
+
+/// Inner nodes as they were read. What is looked for after another mostly leads through the same ones.
+#[derive(Default)]
+pub(super) struct Known(HashMap<i64, Node>);
+
+impl Known {
+    /// For a node that is written.
+    pub(super) fn forget(&mut self, id: i64) {
+        self.0.remove(&id);
+    }
+
+    /// For changes to several nodes.
+    pub(super) fn forget_all(&mut self) {
+        self.0.clear();
+    }
+}
+
+/// Goes down one state of a tree.
 pub(super) struct Descent<'a> {
     root: i64,
     nodes: Nodes<'a>,
-    known: HashMap<i64, Node>,
+    known: &'a mut Known,
 }
 
 /// A way from the root, and the estimated cosine of the direction that it ends at.
@@ -23,12 +41,17 @@ pub(super) struct Way {
 }
 
 impl<'a> Descent<'a> {
-    pub(super) fn new(conn: &'a Connection, root: i64) -> Self {
-        Self { root, nodes: Nodes::new(conn), known: HashMap::new() }
+    /// - `known`: of the same state.
+    pub(super) fn new(conn: &'a Connection, root: i64, known: &'a mut Known) -> Self {
+        Self { root, nodes: Nodes::new(conn), known }
     }
 
     pub(super) fn get(&mut self, id: i64) -> Result<&Node> {
-        Ok(match self.known.entry(id) {
+        let Known(known) = &mut *self.known;
+        if known.len() >= KEPT_NODES && !known.contains_key(&id) {
+            known.clear();
+        }
+        Ok(match known.entry(id) {
             Entry::Occupied(known) => known.into_mut(),
             Entry::Vacant(vacant) => {
                 let mut node = Node::default();

@@ -28,6 +28,7 @@ use rusqlite::{Connection, OptionalExtension, Result, params};
 
 use super::{rows, vectors};
 pub(super) use cache::NodeCache;
+use descent::Known;
 use node::{Node, Nodes};
 use put::Builder;
 pub(super) use search::Searched;
@@ -104,31 +105,47 @@ pub(super) fn root(conn: &Connection, kind: VectorKind) -> Result<Option<i64>> {
     Tree::read(conn, kind).map(|tree| tree.root)
 }
 
-/// Notes a vector that was stored under `slot`; where there was one, `is_new` is false and it is replaced.
-pub(super) fn put(
-    conn: &Connection,
+/// Puts vectors into the trees of a file, which nothing else changes meanwhile.
+pub(super) struct Planter<'a> {
+    conn: &'a Connection,
     limits: TreeLimits,
-    kind: VectorKind,
-    (slot, key): (i64, &str),
-    data: &[u8],
-    is_new: bool,
-) -> Result<()> {
-    let mut tree = Tree::read(conn, kind)?;
-    if is_new {
-        tree.vectors += 1;
+    known: Known,
+}
+
+impl<'a> Planter<'a> {
+    pub(super) fn new(conn: &'a Connection, limits: TreeLimits) -> Self {
+        Self { conn, limits, known: Known::default() }
     }
-    match tree.root {
-        Some(root) => {
-            if !is_new {
-                take_out(conn, slot)?;
-            }
-            tree.root = Some(Builder { conn, limits, root }.put(slot, key, data)?);
+
+    /// Notes a vector that was stored under `slot`; where there was one, `is_new` is false and it is replaced.
+    pub(super) fn put(
+        &mut self,
+        kind: VectorKind,
+        (slot, key): (i64, &str),
+        data: &[u8],
+        is_new: bool,
+    ) -> Result<()> {
+        let Self { conn, limits, known } = self;
+        let mut tree = Tree::read(conn, kind)?;
+        if is_new {
+            tree.vectors += 1;
         }
-        None if tree.vectors > limits.exact_vectors => tree.root = Some(plant(conn, limits, kind, data)?),
-        None if !is_new => return Ok(()),
-        None => {}
+        match tree.root {
+            Some(root) => {
+                if !is_new {
+                    take_out(conn, slot)?;
+                }
+                let builder = Builder { conn, limits: *limits, root, known };
+                tree.root = Some(builder.put(slot, key, data)?);
+            }
+            None if tree.vectors > limits.exact_vectors => {
+                tree.root = Some(plant(conn, *limits, kind, data)?);
+            }
+            None if !is_new => return Ok(()),
+            None => {}
+        }
+        tree.write(conn, kind)
     }
-    tree.write(conn, kind)
 }
 
 /// Notes that the vector of this slot is gone.
@@ -165,8 +182,9 @@ pub(super) fn plant_all(conn: &Connection, limits: TreeLimits) -> Result<()> {
 /// Makes the tree of all vectors of a kind, which are of `data`'s dimensions.
 fn plant(conn: &Connection, limits: TreeLimits, kind: VectorKind, data: &[u8]) -> Result<i64> {
     let mut root = Nodes::new(conn).create(limits.node_rows, 0, node::row_bytes(data), &[])?;
+    let mut known = Known::default();
     vectors::for_each_of_kind(conn, kind, |key, slot, data| {
-        root = Builder { conn, limits, root }.put(slot, key, data)?;
+        root = Builder { conn, limits, root, known: &mut known }.put(slot, key, data)?;
         Ok(())
     })?;
     tracing::info!(?kind, "vectors are many and are searched by a tree from now on");

@@ -3,7 +3,7 @@
 use rusqlite::{Connection, Result, params};
 
 use super::super::question::Question;
-use super::descent::Descent;
+use super::descent::{Descent, Known};
 use super::node::{self, Node, Nodes};
 use super::{TreeLimits, settle, split};
 
@@ -15,6 +15,8 @@ pub(super) struct Builder<'a> {
     pub(super) conn: &'a Connection,
     pub(super) limits: TreeLimits,
     pub(super) root: i64,
+    /// Of the tree as it stands.
+    pub(super) known: &'a mut Known,
 }
 
 impl Builder<'_> {
@@ -22,7 +24,8 @@ impl Builder<'_> {
     pub(super) fn put(mut self, slot: i64, key: &str, data: &[u8]) -> Result<i64> {
         let row = node::row_of(slot, data);
         let question = Question::new(&node::direction(&row));
-        let ways = Descent::new(self.conn, self.root).ways(&question, 0, self.limits.insert_width)?;
+        let width = self.limits.insert_width;
+        let ways = Descent::new(self.conn, self.root, self.known).ways(&question, 0, width)?;
         let mut path = ways.into_iter().next().map(|way| way.nodes).unwrap_or_default();
         let Some(leaf) = path.pop() else { return Ok(self.root) };
         self.conn
@@ -37,9 +40,14 @@ impl Builder<'_> {
         let mut nodes = Nodes::new(self.conn);
         let mut node = Node::default();
         if let Some(rows) = nodes.append(at, row)? {
-            let parent = path.last().filter(|_| rows.is_multiple_of(ROWS_A_DIRECTION));
-            return parent.map_or(Ok(()), |&parent| settle::direct(self.conn, [(at, parent)]));
+            self.known.forget(at);
+            let Some(&parent) = path.last().filter(|_| rows.is_multiple_of(ROWS_A_DIRECTION)) else {
+                return Ok(());
+            };
+            self.known.forget(parent);
+            return settle::direct(self.conn, [(at, parent)]);
         }
+        self.known.forget_all();
         nodes.read(at, &mut node)?;
         let level = node.level;
         let mut all = node.bytes().to_vec();

@@ -68,6 +68,10 @@ impl Fixture {
     }
 
     fn put(&self, number: u64, vector: &[f32]) {
+        self.put_with(&mut Planter::new(&self.conn, self.limits), number, vector);
+    }
+
+    fn put_with(&self, planter: &mut Planter<'_>, number: u64, vector: &[f32]) {
         let (data, key, slot) = (vector::encode(vector), format!("E{number}"), number.cast_signed());
         let conn = &self.conn;
         let known = conn.prepare("SELECT 1 FROM vectors WHERE slot = ?1").and_then(|mut s| s.exists([slot]));
@@ -76,7 +80,7 @@ impl Fixture {
             .expect("stored");
         conn.execute("INSERT OR REPLACE INTO vectors VALUES (1, ?1, 'h', ?2)", params![key, slot])
             .expect("stored");
-        put(conn, self.limits, VectorKind::Entity, (slot, &key), &data, !known).expect("put");
+        planter.put(VectorKind::Entity, (slot, &key), &data, !known).expect("put");
     }
 
     fn remove(&self, number: u64) {
@@ -90,6 +94,12 @@ impl Fixture {
 
     fn root(&self) -> Option<i64> {
         root(&self.conn, VectorKind::Entity).expect("a look")
+    }
+
+    fn nodes(&self) -> Vec<(i64, Vec<u8>)> {
+        let mut select = self.conn.prepare("SELECT id, body FROM vector_nodes ORDER BY id").expect("a look");
+        let nodes = select.query_map([], |row| Ok((row.get(0)?, row.get(1)?))).expect("nodes");
+        nodes.collect::<Result<_>>().expect("nodes")
     }
 
     fn leaves(&self) -> Vec<Node> {
@@ -164,6 +174,19 @@ fn change(fixture: &Fixture, history: &[(bool, u64)]) -> BTreeSet<i64> {
         }
     }
     there
+}
+
+#[test]
+fn vectors_put_together_make_the_tree_that_they_make_one_by_one() {
+    let [together, one_by_one] = [(); 2].map(|()| Fixture::new(READ_WHOLLY));
+    let mut planter = Planter::new(&together.conn, together.limits);
+    for step in 0..800 {
+        // Some are put again, elsewhere.
+        let (number, vector) = (step * 7 % 600, near_a_direction(step));
+        together.put_with(&mut planter, number, &vector);
+        one_by_one.put(number, &vector);
+    }
+    assert!(together.nodes() == one_by_one.nodes());
 }
 
 #[test]
@@ -317,7 +340,8 @@ fn every_leaf_gets_its_turn_also_when_turns_are_skipped() {
     let fixture = Fixture::new(TreeLimits { node_rows: 16, ..READ_WHOLLY });
     (0..1500).for_each(|number| fixture.put(number, &near_a_direction(number)));
     let leaves = fixture.leaves().len();
-    let mut descent = descent::Descent::new(&fixture.conn, fixture.root().expect("a tree"));
+    let mut known = Known::default();
+    let mut descent = descent::Descent::new(&fixture.conn, fixture.root().expect("a tree"), &mut known);
     for step in 1..=4u64 {
         let turns = (0..4 * leaves as u64).map(|turn| settle::place_of(turn * step));
         let ways = turns.map(|place| descent.way_to(place).expect("a way"));

@@ -262,7 +262,7 @@ impl Open {
             return Ok(());
         }
         // Another process may have written it, or be writing it now.
-        self.reload()?;
+        self.refresh()?;
         if self.state.is_some_and(|state| state.mark == now) {
             return Ok(());
         }
@@ -274,7 +274,7 @@ impl Open {
         let writer = self.index.writer_with_options(options)?;
         let merging = LogMergePolicy::default();
         writer.set_merge_policy(Box::new(Tidy { merging, kept_removed: KEPT_REMOVED }));
-        self.reload()?;
+        self.refresh()?;
         let reached = match self.state {
             Some(state) => changes::reaches(conn, state.mark).during("reading the change log")?,
             None => false,
@@ -287,15 +287,29 @@ impl Open {
             }
             _ => update.rebuild(conn)?,
         }
-        update.commit(Some(State { format: FORMAT, mark: now, revision, is_settled: true }))?;
+        let reached = State { format: FORMAT, mark: now, revision, is_settled: true };
+        update.commit(Some(reached))?;
         update.writer.wait_merging_threads()?;
-        self.reload()
+        self.reload(Some(reached))
     }
 
-    fn reload(&mut self) -> Result<(), Fault> {
+    /// Sees what another process wrote since this one looked. A reader opens every file of the index anew, so it stays
+    /// where the last commit says the same.
+    fn refresh(&mut self) -> Result<(), Fault> {
+        let written = state_of(&self.index)?;
+        match written.is_some_and(|written| written.is_settled) && written == self.state {
+            true => Ok(()),
+            false => self.reload(written),
+        }
+    }
+
+    /// - `written`: what the last commit was seen to say.
+    fn reload(&mut self, written: Option<State>) -> Result<(), Fault> {
         self.reader.reload()?;
         self.statistics = Arc::new(Statistics::of(&self.reader.searcher(), Some(&self.statistics)));
-        self.state = state_of(&self.index)?;
+        // Where another process committed meanwhile, the reader may hold more than this says.
+        let is_last = state_of(&self.index)? == written;
+        self.state = written.map(|state| State { is_settled: state.is_settled && is_last, ..state });
         Ok(())
     }
 }

@@ -8,9 +8,6 @@ use crate::{
     SourcePattern, StoreError, VectorKind, Visibility,
 };
 
-/// Documents read at once.
-const PAGE: usize = 1000;
-
 /// Documents, their chunks, and the entities and relations that a record of those chunks counts for.
 ///
 /// It is resolved once for a snapshot and then only looked up, so searches can ask it about every candidate. Shared as
@@ -134,19 +131,15 @@ impl DocumentFilter {
         if let Some(named) = self.named(snapshot).await? {
             return Ok((self.admitted(snapshot, named).await?, false));
         }
-        let mut admitted = Vec::new();
-        let (mut after, mut seen) = (None, 0);
-        loop {
-            let page = snapshot.scan_documents(after.as_ref(), PAGE).await?;
-            let is_last = page.len() < PAGE;
-            seen += page.len();
-            after = page.last().map(|document| document.id.clone());
-            admitted.extend(self.admitted(snapshot, page).await?);
-            if is_last {
-                let all = admitted.len() == seen;
-                return Ok((admitted, all));
-            }
-        }
+        let mut seen = 0;
+        let mut wanted = |document: &Document| {
+            seen += 1;
+            self.admits_document(document)
+        };
+        let documents = snapshot.documents_where(&mut wanted).await?;
+        let admitted = self.of_status(snapshot, documents).await?;
+        let all = admitted.len() == seen;
+        Ok((admitted, all))
     }
 
     /// The documents whose ids or exact sources it names; `None` where it names neither.
@@ -173,6 +166,15 @@ impl DocumentFilter {
         mut documents: Vec<Document>,
     ) -> Result<Vec<Document>, StoreError> {
         documents.retain(|document| self.admits_document(document));
+        self.of_status(snapshot, documents).await
+    }
+
+    /// Those that have one of the wanted statuses, in order.
+    async fn of_status(
+        &self,
+        snapshot: &dyn Snapshot,
+        documents: Vec<Document>,
+    ) -> Result<Vec<Document>, StoreError> {
         if self.status.is_empty() {
             return Ok(documents);
         }

@@ -189,6 +189,13 @@ pub trait Snapshot: Send + Sync {
     /// The rebuildable indexes and the revision each has caught up with.
     async fn projections(&self) -> Result<Vec<Projection>, StoreError>;
 
+    /// The documents that `wanted` says yes to, by id, staged ones included. It is asked about every document, in the order
+    /// in which the store reads them fastest.
+    async fn documents_where(
+        &self,
+        wanted: &mut (dyn for<'a> FnMut(&'a Document) -> bool + Send),
+    ) -> Result<Vec<Document>, StoreError>;
+
     /// Documents by id, staged ones included.
     async fn scan_documents(
         &self,

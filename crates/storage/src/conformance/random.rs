@@ -496,6 +496,8 @@ async fn compare(found: &dyn Snapshot, expected: &dyn Snapshot) {
     same!(found, expected, links());
     compare_searches(found, expected).await;
 
+    same!(found, expected, documents_where(&mut |_| true));
+    same!(found, expected, documents_where(&mut |document| document.source.ends_with('1')));
     same_pages!(found, expected, scan_documents(), row => &row.id);
     same_pages!(found, expected, scan_documents_by_source(), row => (&row.source, &row.id));
     same_pages!(found, expected, scan_documents_by_date(), row => (row.added_at, &row.id));

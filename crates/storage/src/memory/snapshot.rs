@@ -375,6 +375,13 @@ impl Snapshot for MemorySnapshot {
         Ok(Vec::new())
     }
 
+    async fn documents_where(
+        &self,
+        wanted: &mut (dyn for<'a> FnMut(&'a Document) -> bool + Send),
+    ) -> Result<Vec<Document>, StoreError> {
+        Ok(self.0.documents.values().filter(|document| wanted(document)).cloned().collect())
+    }
+
     async fn scan_documents(
         &self,
         after: Option<&DocumentId>,

@@ -53,6 +53,23 @@ pub(super) fn documents(
     )
 }
 
+/// Reads the table from end to end: by key, each row would be looked up at another place of the file.
+pub(super) fn documents_where(
+    conn: &Connection,
+    wanted: &mut dyn FnMut(&Document) -> bool,
+) -> Result<Vec<Document>> {
+    let mut select = conn.prepare_cached(&query(rows::DOCUMENT, "documents"))?;
+    let mut found = Vec::new();
+    for document in select.query_map([], rows::document)? {
+        let document = document?;
+        if wanted(&document) {
+            found.push(document);
+        }
+    }
+    found.sort_unstable_by(|one, other| one.id.cmp(&other.id));
+    Ok(found)
+}
+
 pub(super) fn documents_by_source(
     conn: &Connection,
     after: Option<(&str, &DocumentId)>,

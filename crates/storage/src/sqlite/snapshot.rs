@@ -286,6 +286,13 @@ impl Snapshot for SqliteSnapshot {
         Ok(vec![self.shared.full_text.projection(newest, self.revision)?])
     }
 
+    async fn documents_where(
+        &self,
+        wanted: &mut (dyn for<'a> FnMut(&'a Document) -> bool + Send),
+    ) -> Result<Vec<Document>, StoreError> {
+        self.read("reading documents", |conn| scan::documents_where(conn, wanted))
+    }
+
     async fn scan_documents(
         &self,
         after: Option<&DocumentId>,

@@ -7,6 +7,7 @@
 
 mod matches;
 mod statistics;
+mod within;
 
 use std::collections::BTreeSet;
 use std::path::PathBuf;
@@ -22,6 +23,7 @@ use tantivy::tokenizer::{Token, TokenStream, Tokenizer};
 use tantivy::{Index, IndexReader, IndexWriter, ReloadPolicy, Searcher, TantivyDocument, TantivyError, Term};
 
 use self::statistics::{KEPT_REMOVED, Statistics, Tidy};
+use self::within::Within;
 use super::changes::{self, Mark};
 use super::error::{Context, backend};
 use super::{Reader, read, rows, scan};
@@ -55,6 +57,7 @@ pub(super) struct FullText {
 pub(super) struct Ready {
     searcher: Searcher,
     statistics: Arc<Statistics>,
+    within: Arc<Within>,
     fields: Fields,
     /// Whether it holds what the snapshot does and no more; else each hit is looked up.
     holds_all: bool,
@@ -68,6 +71,7 @@ struct Open {
     reader: IndexReader,
     /// Of what the reader sees.
     statistics: Arc<Statistics>,
+    within: Arc<Within>,
     fields: Fields,
     /// How far the index is; `None` where that is unknown or of another history.
     state: Option<State>,
@@ -240,13 +244,15 @@ impl Open {
         let reader: IndexReader = index.reader_builder().reload_policy(ReloadPolicy::Manual).try_into()?;
         let statistics = Arc::new(Statistics::of(&reader.searcher(), None));
         let state = state_of(&index)?;
-        Ok(Self { identity: Arc::default(), index, reader, statistics, fields, state })
+        let within = Arc::default();
+        Ok(Self { identity: Arc::default(), index, reader, statistics, within, fields, state })
     }
 
     fn ready(&self, now: Mark) -> Ready {
         Ready {
             searcher: self.reader.searcher(),
             statistics: Arc::clone(&self.statistics),
+            within: Arc::clone(&self.within),
             fields: self.fields,
             holds_all: self.state.is_some_and(|state| state.is_settled && state.mark == now),
             identity: Arc::clone(&self.identity),

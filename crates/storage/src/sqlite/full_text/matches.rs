@@ -11,12 +11,13 @@ use graphloom_core::{StoreError, TextQuery, VectorHit};
 use tantivy::fieldnorm::FieldNormReader;
 use tantivy::index::SegmentReader;
 use tantivy::postings::{Postings, SegmentPostings};
-use tantivy::query::{Bm25Weight, EnableScoring, Query, Scorer, TermSetQuery, Weight};
+use tantivy::query::Bm25Weight;
 use tantivy::schema::IndexRecordOption;
 use tantivy::{DocId, DocSet, TERMINATED, TantivyError, Term};
 
 use super::super::rows;
-use super::{Fault, KEY, Ready, uid};
+use super::within::Entries;
+use super::{Fault, KEY, Ready};
 use crate::vector;
 
 /// Allowed entries up to which only those are looked at; of more, each that would be a hit is asked for.
@@ -31,7 +32,7 @@ pub(super) fn find(
     words: &BTreeSet<String>,
     holds: &impl Fn(&str) -> Result<bool, StoreError>,
 ) -> Result<Vec<VectorHit>, Fault> {
-    let Ready { searcher, fields, holds_all, statistics, .. } = ready;
+    let Ready { searcher, fields, holds_all, statistics, within: lately, .. } = ready;
     let code = rows::kind_code(query.kind);
     let field = fields.words[usize::from(code)];
     let kind = statistics.of_kind(searcher, fields, code)?;
@@ -46,24 +47,16 @@ pub(super) fn find(
             terms.push(Weighed { term, weight, ceiling });
         }
     }
-    let within = query.within.as_deref();
-    let allowed = within.filter(|allowed| allowed.count(query.kind) <= MAX_ALLOWED_TERMS);
-    let allowed: Option<Box<dyn Weight>> = match allowed {
-        Some(allowed) => {
-            let uids = allowed.ids(query.kind).map(|id| Term::from_field_text(fields.uid, &uid(code, id)));
-            Some(TermSetQuery::new(uids).weight(EnableScoring::disabled_from_searcher(searcher))?)
-        }
-        None => None,
-    };
+    let within = query.within.as_ref();
+    let few = within.filter(|allowed| allowed.count(query.kind) <= MAX_ALLOWED_TERMS);
+    let few = few.map(|allowed| lately.entries(searcher, fields, query.kind, allowed)).transpose()?;
+    let mut few = few.map(Vec::into_iter);
     let mut best = Best { limit: query.limit, hits: BinaryHeap::new() };
     for segment in searcher.segment_readers() {
+        let mut allowed = few.as_mut().and_then(Iterator::next);
         let Some(mut matches) = Matches::of(segment, &terms)? else { continue };
         let ids = segment.fast_fields().str(KEY)?;
-        let mut allowed = match &allowed {
-            Some(allowed) => Some(allowed.scorer(segment, 1.0)?),
-            None => None,
-        };
-        while let Some((doc, score)) = matches.next(allowed.as_deref_mut(), best.least()) {
+        while let Some((doc, score)) = matches.next(allowed.as_mut(), best.least()) {
             if score < best.least() || segment.is_deleted(doc) {
                 continue;
             }
@@ -150,7 +143,7 @@ impl<'a> Matches<'a> {
     }
 
     /// The next entry that may score `least` or more, and its score; of `allowed` entries alone where there are such.
-    fn next(&mut self, mut allowed: Option<&mut (dyn Scorer + 'static)>, least: f32) -> Option<(DocId, f32)> {
+    fn next(&mut self, mut allowed: Option<&mut Entries>, least: f32) -> Option<(DocId, f32)> {
         while self.ceilings.get(self.leading).is_some_and(|&ceiling| ceiling < least) {
             self.leading += 1;
         }
@@ -158,8 +151,7 @@ impl<'a> Matches<'a> {
         loop {
             let nearest = leading.iter().map(|cursor| cursor.postings.doc()).min()?;
             let doc = match &mut allowed {
-                Some(allowed) if allowed.doc() < nearest => allowed.seek(nearest),
-                Some(allowed) => allowed.doc(),
+                Some(allowed) => allowed.seek(nearest),
                 None => nearest,
             };
             if doc == TERMINATED {

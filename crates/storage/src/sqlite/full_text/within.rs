@@ -1,0 +1,114 @@
+//! The entries that a filter of few allows, by segment, kept from one question to the next.
+
+use std::hash::{Hash, Hasher};
+use std::num::NonZeroUsize;
+use std::sync::{Arc, Mutex, PoisonError, Weak};
+
+use graphloom_core::{Allowed, VectorKind};
+use lru::LruCache;
+use tantivy::index::{SegmentId, SegmentReader};
+use tantivy::query::{EnableScoring, Query, TermSetQuery, Weight};
+use tantivy::{DocId, DocSet, Searcher, TERMINATED, Term};
+
+use super::super::rows;
+use super::{Fields, uid};
+
+/// Lists that are kept: those of some sixteen filters, three kinds and thirty segments.
+const KEPT_LISTS: NonZeroUsize = NonZeroUsize::new(16 * 3 * 30).expect("more than none");
+
+/// What filters allowed lately.
+pub(super) struct Within(Mutex<LruCache<Place, Arc<[DocId]>>>);
+
+/// A filter, the code of a kind, and a segment, in which an entry stays where it is.
+type Place = (Filter, u8, SegmentId);
+
+/// A filter by its address, which no other gets as long as this is kept.
+struct Filter(Weak<Allowed>);
+
+impl PartialEq for Filter {
+    fn eq(&self, other: &Self) -> bool {
+        self.0.ptr_eq(&other.0)
+    }
+}
+
+impl Eq for Filter {}
+
+impl Hash for Filter {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        self.0.as_ptr().hash(state);
+    }
+}
+
+impl Default for Within {
+    fn default() -> Self {
+        Self(Mutex::new(LruCache::new(KEPT_LISTS)))
+    }
+}
+
+impl Within {
+    /// The allowed entries of each segment, in the searcher's order; removed ones too.
+    pub(super) fn entries(
+        &self,
+        searcher: &Searcher,
+        fields: &Fields,
+        kind: VectorKind,
+        allowed: &Arc<Allowed>,
+    ) -> tantivy::Result<Vec<Entries>> {
+        let code = rows::kind_code(kind);
+        let place = |segment: &SegmentReader| (Filter(Arc::downgrade(allowed)), code, segment.segment_id());
+        let mut weight: Option<Box<dyn Weight>> = None;
+        let mut all = Vec::new();
+        for segment in searcher.segment_readers() {
+            let known = self.0.lock().unwrap_or_else(PoisonError::into_inner).get(&place(segment)).cloned();
+            let docs = match known {
+                Some(known) => known,
+                None => {
+                    let weight = match &mut weight {
+                        Some(weight) => weight,
+                        None => weight.insert(matching(searcher, fields, code, &mut allowed.ids(kind))?),
+                    };
+                    let docs = listed(&**weight, segment)?;
+                    let mut lists = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+                    lists.put(place(segment), Arc::clone(&docs));
+                    docs
+                }
+            };
+            all.push(Entries { docs, at: 0 });
+        }
+        Ok(all)
+    }
+}
+
+fn matching(
+    searcher: &Searcher,
+    fields: &Fields,
+    code: u8,
+    ids: &mut dyn Iterator<Item = &str>,
+) -> tantivy::Result<Box<dyn Weight>> {
+    let uids = ids.map(|id| Term::from_field_text(fields.uid, &uid(code, id)));
+    TermSetQuery::new(uids).weight(EnableScoring::disabled_from_searcher(searcher))
+}
+
+fn listed(weight: &dyn Weight, segment: &SegmentReader) -> tantivy::Result<Arc<[DocId]>> {
+    let mut scorer = weight.scorer(segment, 1.0)?;
+    let mut docs = Vec::new();
+    while scorer.doc() != TERMINATED {
+        docs.push(scorer.doc());
+        scorer.advance();
+    }
+    Ok(docs.into())
+}
+
+/// The allowed entries of a segment, ascending, and a place among them that only goes forward.
+pub(super) struct Entries {
+    docs: Arc<[DocId]>,
+    at: usize,
+}
+
+impl Entries {
+    /// Goes to the first entry from `target` on, and returns it; [`TERMINATED`] after the last one.
+    pub(super) fn seek(&mut self, target: DocId) -> DocId {
+        self.at += self.docs[self.at..].partition_point(|&doc| doc < target);
+        self.docs.get(self.at).copied().unwrap_or(TERMINATED)
+    }
+}

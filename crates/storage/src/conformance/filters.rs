@@ -127,6 +127,11 @@ pub async fn searches_within_documents_count_nothing_else(store: &dyn Store) {
     let hits = view.search_text(&query).await.expect("hits");
     assert_eq!(hits.len(), 1);
     assert!(allowed.admits(VectorKind::Chunk, &hits[0].id));
+    let other =
+        Allowed::of(&*view, BTreeSet::from([documents[0].id.clone()]), true).await.expect("an answer");
+    let other = TextQuery { within: Some(Arc::new(other)), ..query.clone() };
+    assert_ne!(view.search_text(&other).await.expect("hits"), hits, "another filter, another answer");
+    assert_eq!(view.search_text(&query).await.expect("hits"), hits, "a filter asked again answers the same");
     let ada = [graphloom_core::GraphKey::Entity(sample::key("ADA"))];
     let behind = view.chunks_behind(&ada, Some(allowed.as_ref()), 1).await.expect("chunks");
     assert_eq!(behind, [[graphloom_core::ChunkId::from_stored(hits[0].id.as_str())]]);

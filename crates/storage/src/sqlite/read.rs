@@ -1,6 +1,6 @@
 //! Lookups: each question one range of a key or an index.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 
 use graphloom_core::{
     Allowed, Chunk, ChunkCounts, ChunkExtraction, ChunkId, ContentHash, Document, DocumentId, DocumentStatus,
@@ -265,17 +265,21 @@ fn sort_facts(facts: &mut [Fact]) {
 
 pub(super) fn graph_keys_of(conn: &Connection, chunks: &[ChunkId]) -> Result<Vec<GraphKey>> {
     let mut number = conn.prepare_cached("SELECT id FROM chunks WHERE key = ?1")?;
-    let mut reader = ChunkKeys::new(conn)?;
-    let mut keys = Vec::new();
+    let mut numbers: Vec<i64> = Vec::new();
     for chunk in chunks {
-        let number: Option<i64> = number.query_row([chunk.as_str()], |row| row.get(0)).optional()?;
-        if let Some(number) = number {
-            reader.read(number, &mut keys)?;
-        }
+        numbers.extend(number.query_row([chunk.as_str()], |row| row.get::<_, i64>(0)).optional()?);
     }
-    keys.sort_unstable();
-    keys.dedup();
-    Ok(keys)
+    // As the indexes by chunk are ordered: of many chunks each of their pages is read once.
+    numbers.sort_unstable();
+    let mut reader = ChunkKeys::new(conn)?;
+    let (mut all, mut keys) = (HashSet::new(), Vec::new());
+    for number in numbers {
+        reader.read(number, &mut keys)?;
+        all.extend(keys.drain(..));
+    }
+    let mut all: Vec<GraphKey> = all.into_iter().collect();
+    all.sort_unstable();
+    Ok(all)
 }
 
 /// Reads what chunks' mentions and facts count for.

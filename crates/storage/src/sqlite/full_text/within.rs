@@ -65,7 +65,7 @@ impl Within {
                 None => {
                     let weight = match &mut weight {
                         Some(weight) => weight,
-                        None => weight.insert(matching(searcher, fields, code, &mut allowed.ids(kind))?),
+                        None => weight.insert(matching(searcher, fields, code, allowed.ids(kind))?),
                     };
                     let docs = listed(&**weight, segment)?;
                     let mut lists = self.0.lock().unwrap_or_else(PoisonError::into_inner);
@@ -79,11 +79,11 @@ impl Within {
     }
 }
 
-fn matching(
+fn matching<'a>(
     searcher: &Searcher,
     fields: &Fields,
     code: u8,
-    ids: &mut dyn Iterator<Item = &str>,
+    ids: impl Iterator<Item = &'a str>,
 ) -> tantivy::Result<Box<dyn Weight>> {
     let uids = ids.map(|id| Term::from_field_text(fields.uid, &uid(code, id)));
     TermSetQuery::new(uids).weight(EnableScoring::disabled_from_searcher(searcher))

@@ -8,22 +8,25 @@ use rusqlite::{Connection, Result};
 use super::super::question::Question;
 use super::node::{Node, Nodes};
 
-/// Inner nodes that are kept at most; some 13 MB of them with 384 dimensions.
-const KEPT_NODES: usize = 256;
+/// Memory for inner nodes; three hundred of 384 dimensions.
+const KEPT_BYTES: usize = 16 << 20;
 
 /// Inner nodes as they were read. What is looked for after another mostly leads through the same ones.
 #[derive(Default)]
-pub(super) struct Known(HashMap<i64, Node>);
+pub(super) struct Known {
+    nodes: HashMap<i64, Node>,
+    bytes: usize,
+}
 
 impl Known {
     /// For a node that is written.
     pub(super) fn forget(&mut self, id: i64) {
-        self.0.remove(&id);
+        self.bytes -= self.nodes.remove(&id).map_or(0, |node| node.size());
     }
 
     /// For changes to several nodes.
     pub(super) fn forget_all(&mut self) {
-        self.0.clear();
+        *self = Self::default();
     }
 }
 
@@ -47,15 +50,16 @@ impl<'a> Descent<'a> {
     }
 
     pub(super) fn get(&mut self, id: i64) -> Result<&Node> {
-        let Known(known) = &mut *self.known;
-        if known.len() >= KEPT_NODES && !known.contains_key(&id) {
-            known.clear();
+        if self.known.bytes > KEPT_BYTES {
+            self.known.forget_all();
         }
-        Ok(match known.entry(id) {
+        let Known { nodes, bytes } = &mut *self.known;
+        Ok(match nodes.entry(id) {
             Entry::Occupied(known) => known.into_mut(),
             Entry::Vacant(vacant) => {
                 let mut node = Node::default();
                 self.nodes.read(id, &mut node)?;
+                *bytes += node.size();
                 vacant.insert(node)
             }
         })

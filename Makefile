@@ -4,7 +4,7 @@ SHELL := bash
 .SHELLFLAGS := -euo pipefail -c
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help demo test check docs nextest bench
+.PHONY: help demo test check docs nextest bench torture torture-slice
 
 help: ## Lists the targets
 	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## (.*)/  make \1|\2/' | column -t -s '|'
@@ -12,7 +12,7 @@ help: ## Lists the targets
 demo: ## Builds the release binary, indexes the samples and asks three questions; needs no key
 	@scripts/demo.sh
 
-test: check docs nextest ## Everything that continuous integration runs
+test: check docs nextest torture-slice ## Everything that continuous integration runs
 
 check: ## Formatting, lints and the shape of the workspace
 	scripts/check-arrows.sh
@@ -26,6 +26,18 @@ docs: ## Runs the command blocks of the documents and follows their links
 nextest: ## All tests, offline
 	@cargo nextest --version >/dev/null 2>&1 || cargo install cargo-nextest --locked
 	cargo nextest run --workspace --locked
+
+BINARIES = $${CARGO_TARGET_DIR:-target}/debug
+TORTURE = $(BINARIES)/graphloom-torture --graphloom $(BINARIES)/graphloom --folder $${CARGO_TARGET_DIR:-target}/torture
+TORTURE_MINUTES ?= 20
+
+torture: ## Random histories under kills, stops and faults, for TORTURE_MINUTES (20); see docs/explanation/reliability.md
+	cargo build --locked --workspace --all-targets
+	$(TORTURE) --minutes $(TORTURE_MINUTES) $(TORTURE_ARGUMENTS)
+
+torture-slice:
+	cargo build --locked --workspace --all-targets
+	$(TORTURE) --minutes 3 --seed 1
 
 bench: ## Measures this machine; see docs/benchmarks.md
 	bench/run.sh

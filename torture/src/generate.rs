@@ -1,0 +1,242 @@
+//! Random histories.
+
+use crate::history::{
+    Call, DiskFault, Edit, Errno, History, ModelFault, Read, Settings, Step, Via, Victim, What,
+};
+use crate::random::Random;
+use crate::text::Shape;
+
+/// Lanes that add, remove, edit and read; each has its own sources, so that the order of writes to one is known.
+const WRITERS: u32 = 3;
+/// Sources of each lane.
+const SOURCES: u32 = 4;
+/// Steps of each writing lane.
+const STEPS: (u64, u64) = (8, 24);
+/// Wall clocks jump this far, in seconds: minutes, years, and before 1970.
+const JUMPS: [i64; 7] = [-90, 3600, -86_400, 40_000_000, -1_200_000_000, -1_900_000_000, 8_000_000_000];
+
+/// A kind of fault that a run may be limited to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+pub(crate) enum FaultKind {
+    /// Processes are killed.
+    Kills,
+    /// Processes are stopped and go on.
+    Stops,
+    /// The disk is full, or calls fail.
+    Disk,
+    /// Locks are taken late.
+    Delays,
+    /// The wall clock jumps.
+    Clock,
+    /// The model fails.
+    Model,
+}
+
+/// All of them.
+pub(crate) const ALL_FAULTS: [FaultKind; 6] = [
+    FaultKind::Kills,
+    FaultKind::Stops,
+    FaultKind::Disk,
+    FaultKind::Delays,
+    FaultKind::Clock,
+    FaultKind::Model,
+];
+
+/// The history of a seed, with faults of these kinds alone.
+pub(crate) fn random(seed: u64, faults: &[FaultKind]) -> History {
+    let mut random = Random::new(seed);
+    let mut steps = Steps::default();
+    let servers = random.pick(&[0, 1, 1, 2]);
+    let with_model = faults.contains(&FaultKind::Model) && random.chance(50) || random.chance(25);
+    for slot in 0..servers {
+        steps.add(0, random.below(100), What::Serve { slot });
+    }
+    let via = |random: &mut Random| match servers {
+        0 => Via::Cli,
+        _ if random.chance(50) => Via::Cli,
+        count => Via::Server(random.below(u64::from(count)) as u32),
+    };
+    for lane in 1..=WRITERS {
+        for _ in 0..random.within(STEPS.0, STEPS.1) {
+            let source =
+                |random: &mut Random| 1 + lane - 1 + WRITERS * random.below(u64::from(SOURCES)) as u32;
+            let way = via(&mut random);
+            let what = match random.below(100) {
+                0..45 => {
+                    let mut sources: Vec<u32> =
+                        (0..random.pick(&[1, 1, 1, 2, 4])).map(|_| source(&mut random)).collect();
+                    sources.sort_unstable();
+                    sources.dedup();
+                    What::Write { sources, via: way, wait: random.chance(40) }
+                }
+                45..60 => What::Remove { source: source(&mut random), via: way },
+                60..70 => What::Edit(edit(&mut random)),
+                70..76 => What::Work,
+                _ => What::Read {
+                    read: random.pick(&[Read::Ask, Read::Search, Read::Search, Read::Dump, Read::Export]),
+                    via: way,
+                },
+            };
+            steps.add(lane, random.pick(&[0, 0, 0, 10, 50, 200]), what);
+        }
+    }
+    chaos(&mut random, &mut steps, faults, servers);
+    let settings = Settings {
+        model_ms: with_model.then(|| random.pick(&[0, 5, 20, 60])),
+        shape: Shape { passages: random.pick(&[1, 1, 2, 6]), things: random.pick(&[0, 0, 4, 20]) },
+        anchor: true,
+        slowest_write_ms: SLOWEST_WRITE_MS,
+    };
+    History { name: "random".to_owned(), seed, settings, steps: steps.0 }
+}
+
+/// A write that nothing holds up on purpose takes longer than this only where something is wrong.
+pub(crate) const SLOWEST_WRITE_MS: u64 = 10_000;
+
+/// The lane of faults.
+fn chaos(random: &mut Random, steps: &mut Steps, faults: &[FaultKind], servers: u32) {
+    if faults.is_empty() {
+        return;
+    }
+    for _ in 0..random.within(2, 9) {
+        let after = random.within(20, 600);
+        match random.pick(faults) {
+            FaultKind::Kills if random.chance(40) => {
+                steps.add(0, after, What::Disk(DiskFault::KillAtWrite { skip: random.below(60) as u32 }));
+                steps.add(0, random.within(200, 800), What::Heal);
+                again(random, steps, servers);
+            }
+            FaultKind::Kills => {
+                let victim = victim(random, servers);
+                steps.add(0, after, What::Kill(victim));
+                again(random, steps, servers);
+            }
+            FaultKind::Stops if random.chance(40) => {
+                let ms = random.within(100, 2500);
+                steps.add(0, after, What::Disk(DiskFault::StopAtWrite { skip: random.below(40) as u32, ms }));
+            }
+            FaultKind::Stops => {
+                let victim = victim(random, servers);
+                steps.add(0, after, What::Stop { victim, ms: random.within(50, 3000) });
+            }
+            FaultKind::Disk => {
+                steps.add(0, after, What::Disk(disk(random)));
+                steps.add(0, random.within(100, 1500), What::Heal);
+                again(random, steps, servers);
+            }
+            FaultKind::Delays => {
+                let delay = DiskFault::DelayLocks {
+                    of_1000: random.pick(&[20, 100, 300, 1000]),
+                    ms: random.within(20, 400),
+                };
+                steps.add(0, after, What::Disk(delay));
+                steps.add(0, random.within(500, 3000), What::Heal);
+            }
+            FaultKind::Clock => {
+                steps.add(0, after, What::Clock { offset_s: random.pick(&JUMPS) });
+                if random.chance(50) {
+                    steps.add(0, random.within(50, 800), What::Clock { offset_s: 0 });
+                }
+            }
+            FaultKind::Model => {
+                let fault = random.pick(&[
+                    ModelFault::TooMany,
+                    ModelFault::Broken,
+                    ModelFault::Stall,
+                    ModelFault::Cut,
+                    ModelFault::Garbage,
+                ]);
+                steps.add(0, after, What::Model { fault, calls: random.within(1, 6) as u32 });
+            }
+        }
+        if random.chance(30) {
+            steps.add(0, random.below(100), What::Work);
+        }
+    }
+}
+
+/// A server that was killed, or that gave up, is started again.
+fn again(random: &mut Random, steps: &mut Steps, servers: u32) {
+    for slot in 0..servers {
+        if random.chance(80) {
+            steps.add(0, random.below(300), What::Serve { slot });
+        }
+    }
+}
+
+fn victim(random: &mut Random, servers: u32) -> Victim {
+    match random.below(3) {
+        0 if servers > 0 => Victim::Server(random.below(u64::from(servers)) as u32),
+        1 => Victim::Worker(random.below(4) as u32),
+        _ => Victim::Command(random.below(4) as u32),
+    }
+}
+
+fn disk(random: &mut Random) -> DiskFault {
+    let count = random.pick(&[1, 1, 2, 5, 1000]);
+    match random.below(10) {
+        0..4 => DiskFault::Full { bytes: random.pick(&[0, 1000, 40_000, 300_000, 2_000_000]) },
+        4 => DiskFault::ShortWrites { skip: random.below(20) as u32, count },
+        _ => DiskFault::Error {
+            call: random.pick(&[Call::Write, Call::Write, Call::Sync, Call::Truncate, Call::Open]),
+            error: random.pick(&[Errno::NoSpace, Errno::Io, Errno::Io, Errno::ReadOnly]),
+            skip: random.below(60) as u32,
+            count,
+        },
+    }
+}
+
+fn edit(random: &mut Random) -> Edit {
+    match random.below(10) {
+        0..4 => Edit::Merge { from: random.below(12) as u32, into: random.below(12) as u32 },
+        4..8 => Edit::Rename { name: random.below(12) as u32 },
+        _ => Edit::Undo,
+    }
+}
+
+/// Steps with numbers of their own.
+#[derive(Default)]
+pub(crate) struct Steps(pub(crate) Vec<Step>);
+
+impl Steps {
+    /// Adds a step to a lane; its number.
+    pub(crate) fn add(&mut self, lane: u32, after_ms: u64, what: What) -> u32 {
+        let id = self.0.len() as u32 + 1;
+        self.0.push(Step { id, lane, after_ms, what });
+        id
+    }
+
+    /// The number of the next step.
+    pub(crate) fn next(&self) -> u32 {
+        self.0.len() as u32 + 1
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_seed_determines_a_history_and_each_source_has_one_lane() {
+        for seed in 0..50 {
+            let history = random(seed, &ALL_FAULTS);
+            assert_eq!(format!("{history:?}"), format!("{:?}", random(seed, &ALL_FAULTS)));
+            for step in &history.steps {
+                let sources = match &step.what {
+                    What::Write { sources, .. } => sources.clone(),
+                    What::Remove { source, .. } => vec![*source],
+                    _ => Vec::new(),
+                };
+                assert!(sources.iter().all(|source| *source > 0 && (source - 1) % WRITERS + 1 == step.lane));
+            }
+        }
+    }
+
+    #[test]
+    fn a_history_is_the_same_after_it_was_written_and_read() {
+        let history = random(3, &ALL_FAULTS);
+        let text = serde_json::to_string(&history).expect("plain data");
+        let read: History = serde_json::from_str(&text).expect("the same");
+        assert_eq!(format!("{history:?}"), format!("{read:?}"));
+    }
+}

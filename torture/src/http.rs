@@ -1,0 +1,95 @@
+//! The little of HTTP that the suite needs: one request on one connection, and requests as a server reads them.
+
+use std::io::{self, BufRead, BufReader, Read, Write};
+use std::net::{SocketAddr, TcpStream};
+use std::time::Duration;
+
+/// How long a request may take; a server that needs longer stands still.
+pub(crate) const PATIENCE: Duration = Duration::from_secs(150);
+/// Most bytes of a body that the model server reads.
+const MAX_BODY: usize = 16 << 20;
+
+/// An answer.
+#[derive(Debug)]
+pub(crate) struct Answer {
+    /// Its status.
+    pub(crate) status: u16,
+    /// Its body.
+    pub(crate) body: String,
+}
+
+/// Sends a request and reads the whole answer.
+pub(crate) fn send(address: &str, method: &str, path: &str, body: &str) -> io::Result<Answer> {
+    let to: SocketAddr = address.parse().map_err(io::Error::other)?;
+    let mut stream = TcpStream::connect_timeout(&to, Duration::from_secs(30))?;
+    stream.set_read_timeout(Some(PATIENCE))?;
+    stream.set_write_timeout(Some(PATIENCE))?;
+    write!(
+        stream,
+        "{method} {path} HTTP/1.1\r\nhost: {address}\r\nconnection: close\r\ncontent-type: application/json\r\n\
+         content-length: {}\r\n\r\n{body}",
+        body.len()
+    )?;
+    let mut reader = BufReader::new(stream);
+    let mut head = String::new();
+    reader.read_line(&mut head)?;
+    let status = head.split(' ').nth(1).and_then(|status| status.parse().ok());
+    let status = status.ok_or_else(|| io::Error::other("the connection ended without an answer"))?;
+    let (length, chunked) = headers(&mut reader)?;
+    let mut bytes = Vec::new();
+    match length {
+        _ if chunked => read_chunks(&mut reader, &mut bytes)?,
+        Some(length) => {
+            bytes.resize(length, 0);
+            reader.read_exact(&mut bytes)?;
+        }
+        None => {
+            reader.read_to_end(&mut bytes)?;
+        }
+    }
+    Ok(Answer { status, body: String::from_utf8_lossy(&bytes).into_owned() })
+}
+
+/// Reads a request: its path and its body.
+pub(crate) fn receive(stream: &TcpStream) -> io::Result<(String, Vec<u8>)> {
+    let mut reader = BufReader::new(stream);
+    let mut line = String::new();
+    reader.read_line(&mut line)?;
+    let path = line.split(' ').nth(1).unwrap_or_default().to_owned();
+    let (length, _) = headers(&mut reader)?;
+    let mut body = vec![0; length.unwrap_or(0).min(MAX_BODY)];
+    reader.read_exact(&mut body)?;
+    Ok((path, body))
+}
+
+/// The length of the body, and whether it comes in chunks.
+fn headers(reader: &mut impl BufRead) -> io::Result<(Option<usize>, bool)> {
+    let (mut length, mut chunked) = (None, false);
+    loop {
+        let mut line = String::new();
+        if reader.read_line(&mut line)? == 0 || line.trim_end().is_empty() {
+            return Ok((length, chunked));
+        }
+        let line = line.to_ascii_lowercase();
+        if let Some(value) = line.strip_prefix("content-length:") {
+            length = value.trim().parse().ok();
+        }
+        chunked |= line.starts_with("transfer-encoding:") && line.contains("chunked");
+    }
+}
+
+fn read_chunks(reader: &mut impl BufRead, body: &mut Vec<u8>) -> io::Result<()> {
+    loop {
+        let mut line = String::new();
+        reader.read_line(&mut line)?;
+        let length = usize::from_str_radix(line.trim(), 16).map_err(io::Error::other)?;
+        let start = body.len();
+        body.resize(start + length, 0);
+        reader.read_exact(&mut body[start..])?;
+        let mut end = [0; 2];
+        reader.read_exact(&mut end)?;
+        if length == 0 {
+            return Ok(());
+        }
+    }
+}

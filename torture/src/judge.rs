@@ -1,0 +1,246 @@
+//! Whether a command or an answer ended as it may, under the faults that were there.
+
+use std::time::{Duration, Instant};
+
+use crate::http::Answer;
+use crate::model::Ended;
+use crate::report::Kind;
+use crate::weather::{Spell, Weather};
+use crate::world::{Ran, Role};
+
+/// How long a server may need to recover from a fault of the disk.
+const RECOVERY: Duration = Duration::from_secs(5);
+/// Most characters of an output in a finding.
+const MAX_QUOTED: usize = 1500;
+
+/// Words that no user should see, whatever happens.
+const FORBIDDEN: [&str; 7] = [
+    "panicked at",
+    "database is locked",
+    "no such savepoint",
+    "times in a row",
+    "another program",
+    "the server failed; its log says why",
+    "constraint failed",
+];
+
+/// Words by which an error names the fault of the disk that caused it.
+const DISK_REASONS: [&str; 9] = [
+    "No space left",
+    "disk is full",
+    "full",
+    "I/O error",
+    "Input/output error",
+    "Read-only",
+    "read-only",
+    "readonly",
+    "unable to open",
+];
+
+/// What an operation is, which decides how it may end.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Operation {
+    /// Adds documents; some may fail where the model does.
+    Add,
+    /// Works on what waits.
+    Work,
+    /// Removes a document that may be missing.
+    Remove {
+        /// Whether the model allows that it is missing.
+        may_be_missing: bool,
+    },
+    /// Edits the graph; what does not fit the graph is refused.
+    Edit,
+    /// Reads.
+    Read,
+    /// Serves until it is told to stop.
+    Serve,
+}
+
+/// What is wrong.
+pub(crate) type Fault = (Kind, String);
+
+/// How a command ended, or what is wrong with that.
+pub(crate) fn command(operation: Operation, ran: &Ran, weather: &Weather) -> Result<Ended, Fault> {
+    let said = format!("{}\n{}", ran.stdout, ran.stderr);
+    if let Some(words) = FORBIDDEN.into_iter().find(|words| said.contains(words)) {
+        let kind = if words == "panicked at" { Kind::Crash } else { Kind::Message };
+        return Err((kind, format!("says {words:?}: {}", quoted(ran))));
+    }
+    let disk = was_disk(weather, ran.started, Duration::ZERO);
+    match (ran.code, ran.signal) {
+        (_, Some(9)) if ran.killed || weather.was(Spell::Disk, ran.started, Duration::ZERO) => {
+            Ok(Ended::Unknown)
+        }
+        (_, Some(signal)) => Err((Kind::Crash, format!("ended by signal {signal}: {}", quoted(ran)))),
+        (Some(0), _) => Ok(Ended::Done),
+        (Some(4), _) if operation == Operation::Read => Ok(Ended::Done),
+        (Some(3), _) if matches!(operation, Operation::Add | Operation::Work) => {
+            let model = weather.was(Spell::Model, ran.started, Duration::from_secs(60));
+            // What failed is listed by itself; what is accepted is told document by document.
+            if model || disk { Ok(Ended::Unknown) } else { Err((Kind::Exit, quoted(ran))) }
+        }
+        (Some(1), _) => failed(operation, ran, disk, weather),
+        _ => Err((Kind::Exit, quoted(ran))),
+    }
+}
+
+fn failed(operation: Operation, ran: &Ran, disk: bool, weather: &Weather) -> Result<Ended, Fault> {
+    let says = |part: &str| ran.stderr.contains(part);
+    if !says("error: ") {
+        return Err((Kind::Exit, format!("fails without an error: {}", quoted(ran))));
+    }
+    let refused = match operation {
+        Operation::Remove { may_be_missing } => may_be_missing && says("no document"),
+        Operation::Edit => [
+            "no entity",
+            "no decision",
+            "already",
+            "are one entity",
+            "is an entity",
+            "not the same",
+            "undone",
+        ]
+        .into_iter()
+        .any(says),
+        Operation::Add | Operation::Work | Operation::Read | Operation::Serve => false,
+    };
+    if refused {
+        return Ok(Ended::Refused);
+    }
+    // A full disk takes nothing away from readers.
+    let reads = operation == Operation::Read;
+    let only_full = !weather.was(Spell::Disk, ran.started, Duration::ZERO);
+    if disk && !(reads && only_full) && DISK_REASONS.into_iter().any(says) {
+        return Ok(Ended::Unknown);
+    }
+    let model = weather.was(Spell::Model, ran.started, Duration::from_secs(60));
+    if model && says("model") {
+        return Ok(Ended::Unknown);
+    }
+    Err((Kind::Exit, quoted(ran)))
+}
+
+/// How a request ended, or what is wrong with that. `alive` is whether its server still runs.
+pub(crate) fn answer(
+    operation: Operation,
+    what: &str,
+    answer: &std::io::Result<Answer>,
+    from: Instant,
+    alive: bool,
+    weather: &Weather,
+) -> Result<Ended, Fault> {
+    let answer = match answer {
+        Ok(answer) => answer,
+        Err(error) if alive => {
+            // A process that was killed is reaped a moment after its connections end.
+            let killed = weather.was(Spell::Kill, from, Duration::from_secs(1))
+                || weather.was(Spell::Disk, from, Duration::from_secs(1));
+            return if killed {
+                Ok(Ended::Unknown)
+            } else {
+                Err((Kind::Answer, format!("{what}: no answer though the server runs: {error}")))
+            };
+        }
+        Err(_) => return Ok(Ended::Unknown),
+    };
+    let disk = was_disk(weather, from, RECOVERY);
+    let body: String = answer.body.chars().take(MAX_QUOTED).collect();
+    let fault = || (Kind::Answer, format!("{what}: {} {body}", answer.status));
+    if answer.status != 200
+        && let Some(words) = FORBIDDEN.into_iter().find(|words| body.contains(words))
+    {
+        return Err((Kind::Message, format!("{what}: {} says {words:?}: {body}", answer.status)));
+    }
+    match answer.status {
+        200 => Ok(Ended::Done),
+        429 => Ok(Ended::Refused),
+        400 | 404 | 409 | 422 if operation == Operation::Edit => Ok(Ended::Refused),
+        // The question is fine and the documents hold nothing, or the model fails.
+        500..=599 if disk && DISK_REASONS.into_iter().any(|reason| body.contains(reason)) => {
+            Ok(Ended::Unknown)
+        }
+        502 | 503 if weather.was(Spell::Model, from, Duration::from_secs(60)) => Ok(Ended::Unknown),
+        _ => Err(fault()),
+    }
+}
+
+fn was_disk(weather: &Weather, from: Instant, after: Duration) -> bool {
+    weather.was(Spell::Disk, from, after) || weather.was(Spell::Full, from, after)
+}
+
+/// A command with the end of its outputs.
+pub(crate) fn quoted(ran: &Ran) -> String {
+    let end = |text: &str| {
+        let skip = text.chars().count().saturating_sub(MAX_QUOTED);
+        text.chars().skip(skip).collect::<String>()
+    };
+    let role = if ran.role == Role::Command { "" } else { " (in the background)" };
+    format!(
+        "{}{role}: exit code {:?} after {} ms\n{}{}",
+        ran.what,
+        ran.code,
+        ran.took.as_millis(),
+        end(&ran.stderr),
+        if ran.stderr.is_empty() { end(&ran.stdout) } else { String::new() }
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn check_command(
+        operation: Operation,
+        code: i32,
+        stderr: &str,
+        spell: Option<Spell>,
+    ) -> Result<Ended, Kind> {
+        let weather = Weather::default();
+        let started = Instant::now();
+        if let Some(spell) = spell {
+            weather.begin(spell);
+        }
+        let ran = Ran {
+            what: "graphloom".to_owned(),
+            role: Role::Command,
+            step: 1,
+            started,
+            took: Duration::ZERO,
+            code: Some(code),
+            signal: None,
+            killed: false,
+            stdout: String::new(),
+            stderr: stderr.to_owned(),
+        };
+        command(operation, &ran, &weather).map_err(|(kind, _)| kind)
+    }
+
+    #[test]
+    fn a_fault_of_the_disk_excuses_a_write_that_names_it() {
+        let full = "error: committing: database or disk is full";
+        assert_eq!(check_command(Operation::Add, 1, full, Some(Spell::Full)), Ok(Ended::Unknown));
+        assert_eq!(check_command(Operation::Add, 1, full, None), Err(Kind::Exit));
+        assert_eq!(check_command(Operation::Read, 1, full, Some(Spell::Full)), Err(Kind::Exit));
+        assert_eq!(
+            check_command(Operation::Add, 1, "error: nothing said", Some(Spell::Full)),
+            Err(Kind::Exit)
+        );
+    }
+
+    #[test]
+    fn some_words_are_never_excused() {
+        let locked = "error: committing: database is locked";
+        assert_eq!(check_command(Operation::Add, 1, locked, Some(Spell::Disk)), Err(Kind::Message));
+        let panic = "thread 'main' panicked at src/main.rs";
+        assert_eq!(check_command(Operation::Add, 0, panic, None), Err(Kind::Crash));
+    }
+
+    #[test]
+    fn a_removal_may_find_nothing_only_where_nothing_may_be_there() {
+        let missing = "error: no document \"s1.md\"";
+        let remove = |may_be_missing| Operation::Remove { may_be_missing };
+        assert_eq!(check_command(remove(true), 1, missing, None), Ok(Ended::Refused));
+        assert_eq!(check_command(remove(false), 1, missing, None), Err(Kind::Exit));
+    }
+}

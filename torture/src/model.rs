@@ -1,0 +1,128 @@
+//! What must be in the store: for each source the versions that acknowledged and unacknowledged writes allow.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+/// Versions of a source that may be in the store; `None` is that it is not there.
+type Allowed = BTreeSet<Option<u32>>;
+
+/// The expected state.
+#[derive(Debug, Default, Clone)]
+pub(crate) struct Model {
+    sources: BTreeMap<u32, Allowed>,
+    /// Decisions that were acknowledged, by id.
+    pub(crate) decisions: BTreeSet<String>,
+}
+
+/// How a write ended, as the one who made it knows.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Ended {
+    /// It was acknowledged.
+    Done,
+    /// It was refused, so it changed nothing.
+    Refused,
+    /// Its process was killed or failed: all of it happened or nothing.
+    Unknown,
+}
+
+/// What is wrong with a source.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Wrong {
+    /// An acknowledged version is not there.
+    Lost,
+    /// Something is there that was removed or replaced.
+    Ghost,
+}
+
+impl Model {
+    /// Notes that a version was written.
+    pub(crate) fn wrote(&mut self, source: u32, version: u32, ended: Ended) {
+        self.note(source, Some(version), ended);
+    }
+
+    /// Notes that a source was removed.
+    pub(crate) fn removed(&mut self, source: u32, ended: Ended) {
+        self.note(source, None, ended);
+    }
+
+    fn note(&mut self, source: u32, now: Option<u32>, ended: Ended) {
+        let allowed = self.sources.entry(source).or_insert_with(|| Allowed::from([None]));
+        match ended {
+            Ended::Done => *allowed = Allowed::from([now]),
+            Ended::Unknown => {
+                allowed.insert(now);
+            }
+            Ended::Refused => {}
+        }
+    }
+
+    /// Whether the source may be missing.
+    pub(crate) fn may_be_missing(&self, source: u32) -> bool {
+        self.sources.get(&source).is_none_or(|allowed| allowed.contains(&None))
+    }
+
+    /// Compares with the versions that are there.
+    pub(crate) fn compare(&self, there: &BTreeMap<u32, BTreeSet<u32>>) -> Vec<(u32, Wrong, String)> {
+        let mut wrong = Vec::new();
+        let none = BTreeSet::new();
+        for (source, allowed) in &self.sources {
+            let versions = there.get(source).unwrap_or(&none);
+            let fits = match versions.len() {
+                0 => allowed.contains(&None),
+                1 => versions.first().is_some_and(|version| allowed.contains(&Some(*version))),
+                _ => false,
+            };
+            if !fits {
+                // Where something was acknowledged and nothing allowed is there, it is lost, whatever else is there.
+                let has_one = versions.iter().any(|version| allowed.contains(&Some(*version)));
+                let kind = if has_one || allowed.contains(&None) { Wrong::Ghost } else { Wrong::Lost };
+                wrong.push((*source, kind, format!("there is {versions:?}, allowed is {allowed:?}")));
+            }
+        }
+        for (source, versions) in there {
+            if !self.sources.contains_key(source) {
+                wrong.push((*source, Wrong::Ghost, format!("there is {versions:?}, nothing was written")));
+            }
+        }
+        wrong
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn check_model(steps: &[(Option<u32>, Ended)], there: &[u32]) -> Option<Wrong> {
+        let mut model = Model::default();
+        for (now, ended) in steps {
+            model.note(1, *now, *ended);
+        }
+        let there = BTreeMap::from([(1, there.iter().copied().collect())]);
+        model.compare(&there).first().map(|(_, wrong, _)| *wrong)
+    }
+
+    #[test]
+    fn what_was_acknowledged_must_be_there() {
+        assert_eq!(check_model(&[(Some(1), Ended::Done)], &[1]), None);
+        assert_eq!(check_model(&[(Some(1), Ended::Done)], &[]), Some(Wrong::Lost));
+        assert_eq!(check_model(&[(Some(1), Ended::Done), (Some(2), Ended::Done)], &[1]), Some(Wrong::Lost));
+    }
+
+    #[test]
+    fn what_was_removed_must_be_gone() {
+        assert_eq!(check_model(&[(Some(1), Ended::Done), (None, Ended::Done)], &[1]), Some(Wrong::Ghost));
+        assert_eq!(
+            check_model(&[(Some(1), Ended::Done), (Some(2), Ended::Done)], &[1, 2]),
+            Some(Wrong::Ghost)
+        );
+    }
+
+    #[test]
+    fn an_unknown_end_allows_both() {
+        let steps = [(Some(1), Ended::Done), (Some(2), Ended::Unknown)];
+        assert_eq!(check_model(&steps, &[1]), None);
+        assert_eq!(check_model(&steps, &[2]), None);
+        assert_eq!(check_model(&steps, &[]), Some(Wrong::Lost));
+        assert_eq!(check_model(&[(Some(1), Ended::Done), (None, Ended::Unknown)], &[]), None);
+        assert_eq!(check_model(&[(Some(1), Ended::Done), (Some(2), Ended::Refused)], &[1]), None);
+    }
+}

@@ -1,0 +1,323 @@
+//! The state at rest: all faults end, everything that waits is worked on, and the store is compared with the model.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
+use std::io;
+use std::process::{Command, Output};
+use std::sync::atomic::Ordering;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use serde_json::Value;
+
+use crate::act::judge_and_note;
+use crate::history::History;
+use crate::http;
+use crate::judge::{self, Operation};
+use crate::model::{Ended, Wrong};
+use crate::report::Kind;
+use crate::stacks;
+use crate::text;
+use crate::world::{Ran, World};
+
+/// How long the number of documents that wait may stay the same.
+const UNTIL_STUCK: Duration = Duration::from_secs(60);
+/// How long a server may take to end.
+const UNTIL_ENDED: Duration = Duration::from_secs(40);
+/// Calls in flight of one process.
+const CALLS_IN_FLIGHT: u64 = 4;
+/// Most lines of a difference in a finding.
+const MAX_LINES: usize = 24;
+/// Most files named in one command.
+const MAX_FILES: usize = 200;
+
+/// Brings the world to rest and compares.
+pub(crate) fn compare(world: &World, history: &History) -> io::Result<()> {
+    world.heal();
+    for process in world.running() {
+        process.signal("CONT");
+    }
+    world.setup.provider.heal();
+    if world.is_over() {
+        return Ok(());
+    }
+    let exists = world.root.join(".graphloom/default.graphloom").exists();
+    if exists {
+        settle(world)?;
+    }
+    stop_servers(world);
+    if world.is_over() || !exists {
+        return Ok(());
+    }
+    let paid_twice = world.setup.provider.paid_twice();
+    count_paid_twice(world, history, paid_twice);
+
+    let there = read_state(world)?;
+    let wrong = world.model().compare(&there);
+    for (source, kind, what) in wrong {
+        let mut tally = world.tally();
+        let kind = match kind {
+            Wrong::Lost => {
+                tally.lost += 1;
+                Kind::Lost
+            }
+            Wrong::Ghost => {
+                tally.ghosts += 1;
+                Kind::Ghost
+            }
+        };
+        drop(tally);
+        world.find(kind, None, format!("{}: {what}", text::file(source)));
+    }
+    let check = run(world, &["check"])?;
+    if check.code != Some(0) {
+        world.find(Kind::Check, None, judge::quoted(&check));
+    }
+    compare_with_plain_build(world, &there)
+}
+
+fn run(world: &World, arguments: &[&str]) -> io::Result<Ran> {
+    world.run(0, arguments)
+}
+
+/// Documents by status; empty where nothing is there.
+fn status(world: &World) -> io::Result<BTreeMap<String, u64>> {
+    let ran = run(world, &["--json", "status"])?;
+    judge_and_note(world, Operation::Read, &ran);
+    let status: Value = serde_json::from_str(&ran.stdout).unwrap_or_default();
+    let mut counts = BTreeMap::new();
+    for (name, count) in status["by_status"].as_object().into_iter().flatten() {
+        counts.insert(name.clone(), count.as_u64().unwrap_or(0));
+    }
+    let stale = status["counts"]["stale"].as_u64().unwrap_or(0);
+    if stale > 0 {
+        counts.insert("stale".to_owned(), stale);
+    }
+    Ok(counts)
+}
+
+/// Works until every document is ready, beside the servers that still run.
+fn settle(world: &World) -> io::Result<()> {
+    let mut last: Option<(BTreeMap<String, u64>, u64)> = None;
+    let mut changed = Instant::now();
+    loop {
+        for server in world.all_servers() {
+            // It may rest after failures; this wakes it. What it answers is judged where documents are.
+            let _ = http::send(&server.address, "POST", "/documents/reprocess_failed", "{}");
+        }
+        let before = status(world)?;
+        if before.keys().any(|status| matches!(status.as_str(), "failed" | "incomplete" | "cancelled")) {
+            let ran = run(world, &["--json", "retry", "--cancelled"])?;
+            judge_and_note(world, Operation::Work, &ran);
+        }
+        let ran = run(world, &["--json", "work"])?;
+        judge_and_note(world, Operation::Work, &ran);
+        let now = (status(world)?, world.setup.provider.calls().0);
+        if world.is_over() || now.0.keys().all(|status| status == "ready") {
+            return Ok(());
+        }
+        if last.as_ref() != Some(&now) {
+            changed = Instant::now();
+        }
+        if changed.elapsed() > UNTIL_STUCK {
+            let servers = world.running();
+            let what = format!("documents wait for ever: {:?}\n{}", now.0, stacks::of(&servers));
+            world.find(Kind::Standstill, None, what);
+            world.over.store(true, Ordering::Relaxed);
+            return Ok(());
+        }
+        last = Some(now);
+        thread::sleep(Duration::from_millis(200));
+    }
+}
+
+fn stop_servers(world: &World) {
+    for server in world.all_servers() {
+        let from = Instant::now();
+        server.process.signal("TERM");
+        while server.process.poll().is_none() && !world.is_over() {
+            if from.elapsed() > UNTIL_ENDED {
+                let what = format!("{} does not end\n{}", server.process.what, stacks::of(&world.running()));
+                world.find(Kind::Standstill, Some(server.process.step), what);
+                world.over.store(true, Ordering::Relaxed);
+            }
+            thread::sleep(Duration::from_millis(10));
+        }
+        let ran = world.wait(&server.process);
+        judge_and_note(world, Operation::Serve, &ran);
+    }
+}
+
+/// Every kill, and every write that failed, may lose the answers in flight, and nothing else may.
+fn count_paid_twice(world: &World, history: &History, paid_twice: u64) {
+    let mut tally = world.tally();
+    tally.paid_twice += paid_twice;
+    let allowed = CALLS_IN_FLIGHT * tally.calls_lost;
+    drop(tally);
+    if paid_twice > allowed {
+        let what = format!("{paid_twice} calls were paid for twice, {allowed} may be ({})", history.name);
+        world.find(Kind::PaidTwice, None, what);
+    }
+}
+
+/// The versions of each source that are there. Canaries of other versions, anywhere, are ghosts.
+fn read_state(world: &World) -> io::Result<BTreeMap<u32, BTreeSet<u32>>> {
+    let chunks = run(world, &["export", "--only", "chunks"])?;
+    judge_and_note(world, Operation::Read, &chunks);
+    let mut there: BTreeMap<u32, BTreeSet<u32>> = BTreeMap::new();
+    for line in chunks.stdout.lines() {
+        let chunk: Value = serde_json::from_str(line).unwrap_or_default();
+        let Some(source) = chunk["source"].as_str().and_then(text::source_of) else { continue };
+        for (of, version) in text::canaries(chunk["text"].as_str().unwrap_or_default()) {
+            if of == source {
+                there.entry(source).or_default().insert(version);
+            }
+        }
+    }
+    let dump = run(world, &["dump"])?;
+    judge_and_note(world, Operation::Read, &dump);
+    let export = run(world, &["export"])?;
+    judge_and_note(world, Operation::Read, &export);
+    let mut ghosts = BTreeSet::new();
+    for (what, said) in [("dump", &dump.stdout), ("export", &export.stdout)] {
+        for (source, version) in text::canaries(said) {
+            if !there.get(&source).is_some_and(|versions| versions.contains(&version)) {
+                ghosts.insert((source, version, what));
+            }
+        }
+    }
+    for (source, version, what) in ghosts {
+        world.tally().ghosts += 1;
+        let canary = text::canary(source, version);
+        world.find(Kind::Ghost, None, format!("the {what} shows {canary}, whose document is not there"));
+    }
+    Ok(there)
+}
+
+/// Builds what remains in a fresh folder, makes the same decisions, and compares.
+fn compare_with_plain_build(world: &World, there: &BTreeMap<u32, BTreeSet<u32>>) -> io::Result<()> {
+    let plain = world.root.join("plain");
+    fs::create_dir_all(plain.join("home"))?;
+    let command = |arguments: &[&str]| -> io::Result<Output> {
+        let mut command = Command::new(&world.setup.binary);
+        command.env_clear().envs(world.environment(&plain)).current_dir(&plain).args(arguments).output()
+    };
+    let mut files = Vec::new();
+    let anchor = world.settings.anchor.then_some((text::ANCHOR, 0));
+    let versions =
+        there.iter().flat_map(|(source, versions)| versions.iter().map(|version| (*source, *version)));
+    for (source, version) in anchor.into_iter().chain(versions) {
+        fs::write(plain.join(text::file(source)), text::text(source, version, world.settings.shape))?;
+        files.push(text::file(source));
+    }
+    for some in files.chunks(MAX_FILES) {
+        let arguments: Vec<&str> =
+            ["--quiet", "add"].into_iter().chain(some.iter().map(String::as_str)).collect();
+        let added = command(&arguments)?;
+        if !added.status.success() {
+            let said = String::from_utf8_lossy(&added.stderr).into_owned();
+            world.find(Kind::Suite, None, format!("the plain build failed: {said}"));
+            return Ok(());
+        }
+    }
+    let listed = run(world, &["--json", "graph", "history", "--limit", "10000"])?;
+    judge_and_note(world, Operation::Read, &listed);
+    let mut decisions: Vec<Value> = serde_json::from_str(&listed.stdout).unwrap_or_default();
+    decisions.sort_by_key(|decision| decision["order"].as_u64());
+    let known: BTreeSet<&str> = decisions.iter().filter_map(|decision| decision["id"].as_str()).collect();
+    let lost: Vec<String> =
+        world.model().decisions.iter().filter(|id| !known.contains(id.as_str())).cloned().collect();
+    if !lost.is_empty() {
+        world.tally().lost += lost.len() as u64;
+        world.find(Kind::Lost, None, format!("acknowledged decisions are not there: {}", lost.join(", ")));
+    }
+    for decision in &decisions {
+        let Some(arguments) = edit_of(decision) else {
+            world.find(Kind::Suite, None, format!("a decision that the suite does not make: {decision}"));
+            return Ok(());
+        };
+        let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
+        let edited = command(&arguments)?;
+        if !edited.status.success() {
+            let said = String::from_utf8_lossy(&edited.stderr).into_owned();
+            world.find(Kind::Suite, None, format!("repeating {arguments:?} failed: {said}"));
+            return Ok(());
+        }
+    }
+    let ours = run(world, &["dump", "--hash"])?;
+    if judge_and_note(world, Operation::Read, &ours) != Ended::Done {
+        return Ok(());
+    }
+    let theirs = command(&["dump", "--hash"])?;
+    if !theirs.status.success() && files.is_empty() {
+        return Ok(());
+    }
+    let theirs = String::from_utf8_lossy(&theirs.stdout).into_owned();
+    if ours.stdout.trim() != theirs.trim() {
+        let dumped = run(world, &["dump"])?.stdout;
+        let of_plain = String::from_utf8_lossy(&command(&["dump"])?.stdout).into_owned();
+        world.find(
+            Kind::Hash,
+            None,
+            format!("the state is not that of a plain build\n{}", difference(&dumped, &of_plain)),
+        );
+    }
+    Ok(())
+}
+
+/// The command that makes a decision again.
+fn edit_of(decision: &Value) -> Option<Vec<String>> {
+    let name = |key: &Value| key.as_str().map(|key| key.replace('_', " "));
+    let mut arguments = vec!["graph".to_owned()];
+    match decision["action"].as_str()? {
+        "merge_entities" => {
+            arguments.push("merge".to_owned());
+            for key in decision["sources"].as_array()? {
+                arguments.push(name(key)?);
+            }
+            arguments.extend(["--into".to_owned(), decision["name"].as_str()?.to_owned()]);
+        }
+        "rename_entity" => {
+            arguments.extend([
+                "rename".to_owned(),
+                name(&decision["key"])?,
+                decision["name"].as_str()?.to_owned(),
+            ]);
+        }
+        "undo" => arguments.extend(["undo".to_owned(), decision["decision"].as_str()?.to_owned()]),
+        _ => return None,
+    }
+    Some(arguments)
+}
+
+/// Lines that only one of two dumps has.
+fn difference(ours: &str, plain: &str) -> String {
+    let (of_ours, of_plain): (BTreeSet<&str>, BTreeSet<&str>) =
+        (ours.lines().collect(), plain.lines().collect());
+    let cut = |line: &str| line.chars().take(300).collect::<String>();
+    let more = of_ours.difference(&of_plain).map(|line| format!("+ {}", cut(line)));
+    let less = of_plain.difference(&of_ours).map(|line| format!("- {}", cut(line)));
+    let lines: Vec<String> = more.take(MAX_LINES).chain(less.take(MAX_LINES)).collect();
+    lines.join("\n")
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn decisions_become_commands_again() {
+        let merge =
+            json!({"action": "merge_entities", "sources": ["ANNA_BERG"], "into": "X", "name": "Carl Hofer"});
+        let words = edit_of(&merge).expect("known");
+        assert_eq!(words, ["graph", "merge", "ANNA BERG", "--into", "Carl Hofer"]);
+        assert_eq!(edit_of(&json!({"action": "split_entity"})), None);
+    }
+
+    #[test]
+    fn a_difference_names_lines_of_one_side() {
+        assert_eq!(difference("a\nb\n", "b\nc\n"), "+ a\n- c");
+    }
+}

@@ -1,0 +1,58 @@
+//! What processes are doing: processor time, and the state and stack of every thread.
+
+use std::fmt::Write;
+use std::fs;
+use std::process::Command;
+use std::sync::Arc;
+
+use crate::world::Process;
+
+/// Most bytes of the stacks of one process.
+const MAX_STACKS: usize = 40_000;
+
+/// Clock ticks that a process has used; `None` where that cannot be known.
+pub(crate) fn ticks(pid: u32) -> Option<u64> {
+    let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
+    // The name in parentheses may hold anything; fields 14 and 15 of the line are what counts.
+    let fields: Vec<&str> = stat.rsplit_once(')')?.1.split_whitespace().collect();
+    Some(fields.get(11)?.parse::<u64>().ok()? + fields.get(12)?.parse::<u64>().ok()?)
+}
+
+/// The state of every thread of these processes, with stacks where gdb is there.
+pub(crate) fn of(processes: &[Arc<Process>]) -> String {
+    let mut text = String::new();
+    for process in processes {
+        let seconds = process.started.elapsed().as_secs();
+        let used = ticks(process.pid).unwrap_or(0);
+        // Writing to a string does not fail.
+        let _ = writeln!(text, "-- {} (pid {}, {seconds} s, {used} ticks)", process.what, process.pid);
+        for thread in fs::read_dir(format!("/proc/{}/task", process.pid)).into_iter().flatten().flatten() {
+            let read = |name: &str| fs::read_to_string(thread.path().join(name)).unwrap_or_default();
+            let state = read("stat").rsplit_once(')').map(|(_, rest)| rest.chars().nth(1).unwrap_or('?'));
+            let (name, waits) = (read("comm"), read("wchan"));
+            let _ = writeln!(text, "   {} {} {}", name.trim_end(), state.unwrap_or('?'), waits);
+        }
+        let gdb = Command::new("gdb")
+            .args([
+                "-batch",
+                "-nx",
+                "-ex",
+                "set debuginfod enabled off",
+                "-ex",
+                "thread apply all backtrace 24",
+                "-p",
+            ])
+            .arg(process.pid.to_string())
+            .output();
+        if let Ok(output) = gdb {
+            let said = String::from_utf8_lossy(&output.stdout);
+            let frames: Vec<&str> =
+                said.lines().filter(|line| line.starts_with('#') || line.starts_with("Thread")).collect();
+            let mut frames = frames.join("\n");
+            frames.truncate(frames.floor_char_boundary(MAX_STACKS));
+            text.push_str(&frames);
+            text.push('\n');
+        }
+    }
+    text
+}

@@ -2,7 +2,7 @@
 
 use crate::{
     CacheEntry, CacheKind, Call, Chunk, ChunkExtraction, ChunkId, Decision, Document, DocumentId,
-    EmbeddingSpec, Entity, EntityKey, Extraction, Fact, GraphKey, Job, Lease, Mention, QueueState, Relation,
+    EmbeddingSpec, Entity, EntityKey, Extraction, Fact, GraphKey, Job, Mention, QueueState, Relation,
     RelationKey, Renewal, Revision, Situation, Summary, TrackId, VectorEntry, VectorKind,
 };
 
@@ -111,22 +111,26 @@ pub struct NewDocument {
 /// A precondition of a commit.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Require {
-    /// The document's job exists and its lease is exactly this. Claims compare and swap through it.
-    Lease {
-        /// The document.
-        document: DocumentId,
-        /// The lease it must have.
-        lease: Option<Lease>,
+    /// The document's job is exactly this: its state, lease and number of claims. Whoever changes a job, or what a job
+    /// stands for, compares and swaps through it; the number of claims tells two claims by one worker apart.
+    JobIs(Job),
+    /// The chunk exists and this became of its extraction.
+    ExtractionIs {
+        /// The chunk.
+        chunk: ChunkId,
+        /// What became of its extraction.
+        extraction: ChunkExtraction,
     },
     /// No commit after this revision touched the graph ([`Batch::touches_graph`]), so views derived from a snapshot
     /// at this revision are still right.
     GraphUnchangedSince(Revision),
-    /// No live or staged document of this source exists besides these.
+    /// The live and staged documents of this source are exactly these, as they are here: a batch that puts or removes
+    /// one of them depends on whether it is live, and on its metadata.
     SourceIs {
         /// The source.
         source: String,
         /// All documents of the source, in any order.
-        documents: Vec<DocumentId>,
+        documents: Vec<Document>,
     },
 }
 

@@ -1,8 +1,8 @@
 //! The rules of a batch that need no state, shared by every store.
 
 use graphloom_core::{
-    Action, Batch, EmbeddingSpec, EntityKey, Lease, QueueState, RelationKey, StoreError, Timestamp,
-    VectorKind,
+    Action, Batch, ChunkExtraction, ChunkId, Document, DocumentId, EmbeddingSpec, EntityKey, Job, Lease,
+    QueueState, RelationKey, StoreError, Timestamp, VectorKind,
 };
 
 /// The largest number a store keeps: SQL integers are signed.
@@ -118,6 +118,48 @@ pub(crate) fn check_query(space: &EmbeddingSpec, vectors: &[Vec<f32>]) -> Result
             expected: describe(space),
             found: format!("a query vector ({} dimensions)", vector.len()),
         }),
+        None => Ok(()),
+    }
+}
+
+/// [`Require::JobIs`](graphloom_core::Require::JobIs), where `stored` is the document's job.
+pub(crate) fn require_job(job: &Job, stored: Option<&Job>) -> Result<(), StoreError> {
+    match stored {
+        Some(stored) if stored == job => Ok(()),
+        Some(_) => Err(conflict(format!("the job of {} has changed", job.document))),
+        None => Err(conflict(format!("{} has no job", job.document))),
+    }
+}
+
+/// [`Require::ExtractionIs`](graphloom_core::Require::ExtractionIs), where `stored` became of the chunk's extraction.
+pub(crate) fn require_extraction(
+    chunk: &ChunkId,
+    extraction: &ChunkExtraction,
+    stored: Option<&ChunkExtraction>,
+) -> Result<(), StoreError> {
+    match stored {
+        Some(stored) if stored == extraction => Ok(()),
+        Some(_) => Err(conflict(format!("the extraction of {chunk} has changed"))),
+        None => Err(conflict(format!("{chunk} does not exist"))),
+    }
+}
+
+/// [`Require::SourceIs`](graphloom_core::Require::SourceIs), where `stored` are the documents of the source.
+pub(crate) fn require_source(
+    source: &str,
+    documents: &[Document],
+    stored: &[&Document],
+) -> Result<(), StoreError> {
+    let changed = |id: &DocumentId, how: &str| Err(conflict(format!("{id} of source {source:?} {how}")));
+    for document in documents {
+        match stored.iter().find(|stored| stored.id == document.id) {
+            Some(stored) if *stored == document => {}
+            Some(_) => return changed(&document.id, "has changed"),
+            None => return changed(&document.id, "is gone"),
+        }
+    }
+    match stored.iter().find(|stored| documents.iter().all(|document| document.id != stored.id)) {
+        Some(other) => changed(&other.id, "is new"),
         None => Ok(()),
     }
 }

@@ -189,8 +189,7 @@ async fn decide(
     let mut batch = Batch::default();
     for (name, documents) in names.iter().zip(snapshot.documents_of_sources(&names).await?) {
         if !of_source.contains_key(name) {
-            let ids = documents.iter().map(|document| document.id.clone()).collect();
-            batch.require.push(Require::SourceIs { source: name.clone(), documents: ids });
+            batch.require.push(Require::SourceIs { source: name.clone(), documents: documents.clone() });
             of_source.insert(name.clone(), documents);
         }
     }

@@ -79,8 +79,7 @@ async fn cancel_page(store: &dyn Store, documents: &[DocumentId]) -> Result<Canc
                 done.not_queued.push(document.clone());
                 continue;
             };
-            let require = Require::Lease { document: document.clone(), lease: job.lease.clone() };
-            batch.require.push(require);
+            batch.require.push(Require::JobIs(job.clone()));
             batch.remove_renewals.extend(renewals.into_iter().map(|renewal| renewal.chunk));
             if job.state.is_open() {
                 batch.put_jobs.push(Job { state: JobState::Cancelled, lease: None, ..job });

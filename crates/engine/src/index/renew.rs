@@ -85,7 +85,7 @@ async fn plan_page(
             let wanted_ids: BTreeSet<&ChunkId> = wanted.iter().map(|(chunk, _)| &chunk.id).collect();
             let ended = renewals.iter().map(|renewal| &renewal.chunk).filter(|id| !wanted_ids.contains(id));
             batch.remove_renewals.extend(ended.cloned());
-            batch.require.push(Require::Lease { document: id.clone(), lease: None });
+            batch.require.push(Require::JobIs(job));
             for (chunk, key) in &wanted {
                 let known = renewals.iter().find(|renewal| renewal.chunk == chunk.id);
                 if known.is_none_or(|known| known.extraction.key() != Some(key)) {
@@ -182,7 +182,7 @@ impl Run<'_> {
             chunk.extraction = ChunkExtraction::Pending;
         }
         let extracted = async {
-            if let Some(stop) = self.halt(&document.id).await? {
+            if let Some(stop) = self.halt(&job).await? {
                 return Err(stop);
             }
             self.extract(&mut job, &document, &mut chunks).await
@@ -212,7 +212,7 @@ impl Run<'_> {
             if target.wanted.is_empty() || target.job.lease.is_some() {
                 return Ok(None);
             }
-            let require = vec![Require::Lease { document: id.clone(), lease: None }];
+            let require = vec![Require::JobIs(target.job.clone())];
             let lease = Some(self.lease(self.engine.clock.now()));
             let job = Job { lease, attempts: target.job.attempts + 1, ..target.job.clone() };
             let batch = Batch { require, put_jobs: vec![job.clone()], ..Batch::default() };

@@ -1,8 +1,7 @@
 //! Queueing again what failed, stopped or was cancelled.
 
 use graphloom_core::{
-    Batch, Chunk, ChunkExtraction, ChunkId, DocumentId, Job, JobState, Require, StoreError, TrackId,
-    VectorKind,
+    Batch, Chunk, ChunkExtraction, DocumentId, Job, JobState, Require, StoreError, TrackId, VectorKind,
 };
 
 use super::{IndexError, MAX_CONFLICTS};
@@ -31,7 +30,7 @@ pub async fn retry(
         let (mut batch, mut queued) = (Batch::default(), Queued::default());
         for (chunks, job) in chunks.into_iter().zip(jobs) {
             let Some(job) = job else { continue };
-            let again: Vec<(ChunkId, ChunkExtraction)> = chunks.iter().filter_map(asked_again).collect();
+            let again: Vec<(&Chunk, ChunkExtraction)> = chunks.iter().filter_map(asked_again).collect();
             let state = match job.state {
                 JobState::Accepted | JobState::Chunked | JobState::Merged if again.is_empty() => continue,
                 JobState::Accepted => JobState::Accepted,
@@ -44,10 +43,14 @@ pub async fn retry(
             };
             queued.documents += 1;
             queued.chunks += again.len() as u32;
-            batch.set_extractions.extend(again);
+            // An answer that arrived meanwhile, to a question asked before the document was given up, stays.
+            for (chunk, again) in again {
+                let (id, extraction) = (chunk.id.clone(), chunk.extraction.clone());
+                batch.require.push(Require::ExtractionIs { chunk: id.clone(), extraction });
+                batch.set_extractions.push((id, again));
+            }
             batch.put_tracks.extend(track.map(|track| (track.clone(), job.document.clone())));
-            let require = Require::Lease { document: job.document.clone(), lease: job.lease.clone() };
-            batch.require.push(require);
+            batch.require.push(Require::JobIs(job.clone()));
             // Whoever works on it would not see what is queued again, so it is taken up anew.
             batch.put_jobs.push(Job { state, lease: None, ..job });
         }
@@ -63,7 +66,7 @@ pub async fn retry(
 }
 
 /// A chunk's state once it is queued again; `None` where there is nothing to ask again.
-fn asked_again(chunk: &Chunk) -> Option<(ChunkId, ChunkExtraction)> {
+fn asked_again(chunk: &Chunk) -> Option<(&Chunk, ChunkExtraction)> {
     let again = match &chunk.extraction {
         ChunkExtraction::Failed { .. } => ChunkExtraction::Pending,
         ChunkExtraction::Damaged { key, reason, attempts, again: false } => {
@@ -74,5 +77,5 @@ fn asked_again(chunk: &Chunk) -> Option<(ChunkId, ChunkExtraction)> {
         | ChunkExtraction::Done { .. }
         | ChunkExtraction::Damaged { again: true, .. } => return None,
     };
-    Some((chunk.id.clone(), again))
+    Some((chunk, again))
 }

@@ -188,7 +188,7 @@ impl Run<'_> {
     async fn situate_anew(&self, id: &DocumentId) -> Result<(), IndexError> {
         let Some(Target { mut job, document, chunks }) = self.claim_merged(id).await? else { return Ok(()) };
         let situated = async {
-            if let Some(stop) = self.halt(id).await? {
+            if let Some(stop) = self.halt(&job).await? {
                 return Err(stop);
             }
             let situated = self.situate(&mut job, &document, &chunks, true).await?;
@@ -196,7 +196,7 @@ impl Run<'_> {
             let changed: BTreeSet<&ChunkId> = situated.changed.iter().collect();
             let changed = chunks.iter().filter(|chunk| changed.contains(&chunk.id));
             embed(self.engine, chunk_texts(changed, &situated.texts), Some(id), &mut batch).await?;
-            batch.require.push(Require::Lease { document: id.clone(), lease: job.lease.clone() });
+            batch.require.push(Require::JobIs(job.clone()));
             batch.put_jobs.push(Job { lease: None, ..job.clone() });
             self.engine.store.commit(batch).await?;
             Ok(())
@@ -222,7 +222,7 @@ impl Run<'_> {
             let target = Target::read(snapshot.as_ref(), id).await?;
             drop(snapshot);
             let Some(target) = target.filter(|target| target.job.lease.is_none()) else { return Ok(None) };
-            let require = vec![Require::Lease { document: id.clone(), lease: None }];
+            let require = vec![Require::JobIs(target.job.clone())];
             let lease = Some(self.lease(self.engine.clock.now()));
             let job = Job { lease, attempts: target.job.attempts + 1, ..target.job.clone() };
             let batch = Batch { require, put_jobs: vec![job.clone()], ..Batch::default() };

@@ -3,9 +3,9 @@
 //! Cases panic where a store misbehaves.
 
 use graphloom_core::{
-    Batch, CacheEntry, CacheKind, CacheSize, ChunkExtraction, ContentHash, JobState, Lease, MAX_CACHE_BYTES,
-    MAX_CACHE_ENTRIES, NewDocument, QueueState, Require, Revision, Span, Store, StoreCounts, Timestamp,
-    VectorKind, VectorQuery,
+    Batch, CacheEntry, CacheKind, CacheSize, ChunkExtraction, ChunkId, ContentHash, Job, JobState, Lease,
+    MAX_CACHE_BYTES, MAX_CACHE_ENTRIES, NewDocument, QueueState, Require, Revision, Span, Store, StoreCounts,
+    Timestamp, VectorKind, VectorQuery,
 };
 
 pub use super::filters::{
@@ -208,18 +208,52 @@ pub async fn jobs_are_claimed_oldest_first_while_no_lease_holds(store: &dyn Stor
 }
 
 /// Case.
-pub async fn a_claim_is_refused_when_the_lease_changed(store: &dyn Store) {
+pub async fn a_claim_is_refused_when_the_job_changed(store: &dyn Store) {
     let new = sample::document("a", "text");
-    let mut job = sample::job(&new.document.id, 1);
-    commit(store, Batch { put_documents: vec![new], put_jobs: vec![job.clone()], ..Batch::default() }).await;
-    let free = Require::Lease { document: job.document.clone(), lease: None };
-    job.lease = Some(Lease { owner: "one".to_owned(), expires_at: Timestamp(9) });
-    let claim = Batch { require: vec![free.clone()], put_jobs: vec![job], ..Batch::default() };
-    commit(store, claim.clone()).await;
-    conflict(store, claim).await;
-    conflict(store, Batch { require: vec![free], ..Batch::default() }).await;
-    let document = graphloom_core::DocumentId::from_stored("none");
-    let unknown = Require::Lease { document, lease: None };
+    let free = sample::job(&new.document.id, 1);
+    commit(store, Batch { put_documents: vec![new], put_jobs: vec![free.clone()], ..Batch::default() }).await;
+    let lease = Some(Lease { owner: "one".to_owned(), expires_at: Timestamp(9) });
+    let claimed = Job { lease, attempts: 1, ..free.clone() };
+    let put = |require: &Job, job: &Job| Batch {
+        require: vec![Require::JobIs(require.clone())],
+        put_jobs: vec![job.clone()],
+        ..Batch::default()
+    };
+    commit(store, put(&free, &claimed)).await;
+    conflict(store, put(&free, &claimed)).await;
+    conflict(store, Batch { require: vec![Require::JobIs(free.clone())], ..Batch::default() }).await;
+    // The lease is free again, but the work is done.
+    let done = Job { state: JobState::Merged, lease: None, ..claimed.clone() };
+    commit(store, put(&claimed, &done)).await;
+    conflict(store, put(&free, &claimed)).await;
+    // The same lease of a later claim is another claim.
+    let claimed_again = Job { attempts: 2, ..claimed.clone() };
+    commit(store, put(&done, &claimed_again)).await;
+    conflict(store, put(&claimed, &done)).await;
+    commit(store, put(&claimed_again, &done)).await;
+    let unknown = Job { document: graphloom_core::DocumentId::from_stored("none"), ..free };
+    conflict(store, Batch { require: vec![Require::JobIs(unknown)], ..Batch::default() }).await;
+}
+
+/// Case.
+pub async fn a_batch_is_refused_when_what_became_of_an_extraction_changed(store: &dyn Store) {
+    let new = sample::document("a", "text");
+    let chunk = sample::whole(&new);
+    let pending = chunk.extraction.clone();
+    let failed = ChunkExtraction::Failed { reason: "refused".to_owned(), attempts: 1 };
+    commit(store, Batch { put_documents: vec![new], put_chunks: vec![chunk.clone()], ..Batch::default() })
+        .await;
+    let set = |require: &ChunkExtraction, extraction: &ChunkExtraction| Batch {
+        require: vec![Require::ExtractionIs { chunk: chunk.id.clone(), extraction: require.clone() }],
+        set_extractions: vec![(chunk.id.clone(), extraction.clone())],
+        ..Batch::default()
+    };
+    commit(store, set(&pending, &failed)).await;
+    conflict(store, set(&pending, &failed)).await;
+    let again = ChunkExtraction::Failed { reason: "refused".to_owned(), attempts: 2 };
+    conflict(store, set(&again, &pending)).await;
+    commit(store, set(&failed, &pending)).await;
+    let unknown = Require::ExtractionIs { chunk: ChunkId::from_stored("none"), extraction: pending };
     conflict(store, Batch { require: vec![unknown], ..Batch::default() }).await;
 }
 
@@ -237,20 +271,35 @@ pub async fn a_batch_is_refused_when_the_graph_changed(store: &dyn Store) {
 }
 
 /// Case.
-pub async fn a_batch_is_refused_when_the_source_has_another_document(store: &dyn Store) {
+pub async fn a_batch_is_refused_when_the_documents_of_a_source_changed(store: &dyn Store) {
     let [old, new] = ["old", "new"].map(|text| sample::document("a", text));
+    let staged = sample::staged(new.clone());
     let put = |known: Vec<&NewDocument>, new: &NewDocument| Batch {
         require: vec![Require::SourceIs {
             source: "a".to_owned(),
-            documents: known.into_iter().map(|new| new.document.id.clone()).collect(),
+            documents: known.into_iter().map(|new| new.document.clone()).collect(),
         }],
         put_documents: vec![new.clone()],
         ..Batch::default()
     };
     commit(store, put(vec![], &old)).await;
-    conflict(store, put(vec![], &new)).await;
-    commit(store, put(vec![&old], &new)).await;
-    conflict(store, put(vec![&old], &new)).await;
+    conflict(store, put(vec![], &staged)).await;
+    commit(store, put(vec![&old], &staged)).await;
+    conflict(store, put(vec![&old], &staged)).await;
+    // A version that went live is not the staged one that was seen.
+    let live = Batch { activate_documents: vec![new.document.id.clone()], ..Batch::default() };
+    commit(store, live).await;
+    conflict(store, put(vec![&staged, &old], &old)).await;
+    commit(store, put(vec![&new, &old], &old)).await;
+    let mut with_meta = old.clone();
+    with_meta.document.meta.insert("year".to_owned(), "1990".to_owned());
+    commit(store, put(vec![&old, &new], &with_meta)).await;
+    conflict(store, put(vec![&old, &new], &old)).await;
+    // Nor is a source as it was once a version of it is gone.
+    let gone = Batch { remove_documents: vec![old.document.id.clone()], ..Batch::default() };
+    commit(store, gone).await;
+    conflict(store, put(vec![&with_meta, &new], &with_meta)).await;
+    commit(store, put(vec![&new], &new)).await;
 }
 
 /// Case.

@@ -4,7 +4,7 @@ use std::fmt::Debug;
 use std::sync::Arc;
 
 use graphloom_core::{
-    Allowed, Batch, CacheEntry, CacheKind, Call, CallOutcome, ChunkExtraction, ContentHash, GraphKey,
+    Allowed, Batch, CacheEntry, CacheKind, Call, CallOutcome, ChunkExtraction, ContentHash, GraphKey, Job,
     JobState, Lease, QueueState, Require, Revision, Role, SituationKey, Snapshot, Span, Store, StoreError,
     TextQuery, Timestamp, VectorKind, VectorQuery, WorkspaceId,
 };
@@ -57,9 +57,10 @@ enum Change {
     Remember { kind: usize, key: u8, said: u8 },
     Forget { kind: usize },
     Embedding { dimensions: u32 },
-    RequireLease { document: u8, lease: Option<u8> },
+    RequireJob { document: u8, state: u8, lease: Option<u8>, created_at: u8 },
+    RequireExtraction { document: u8, ordinal: u32, extraction: u8 },
     RequireGraph { revision: u64 },
-    RequireSource { document: u8, known: Vec<u8> },
+    RequireSource { document: u8, known: Vec<(u8, bool, u8)> },
 }
 
 /// Applies random histories to the store that `open` makes and to the reference.
@@ -131,11 +132,12 @@ fn change() -> impl Strategy<Value = Change> {
     use Change::{
         Activate, Call, Chunk, Clear, Decision, Document, Embedding, EndRenewal, EndSituation, Entity,
         Extraction, Fact, Forget, Job, Mention, Queue, Relation, Remember, Remove, RemoveEntity,
-        RemoveRelation, Renewal, RequireGraph, RequireLease, RequireSource, SetExtraction, Situation, Stale,
-        Summaries, Track, Vector,
+        RemoveRelation, Renewal, RequireExtraction, RequireGraph, RequireJob, RequireSource, SetExtraction,
+        Situation, Stale, Summaries, Track, Vector,
     };
     let document = 0..DOCUMENTS;
     let place = (0..DOCUMENTS, 0..CHUNKS);
+    let required = place.clone();
     let entity = 0..ENTITIES.len();
     let ends = (0..ENTITIES.len(), 1..ENTITIES.len());
     let number = 0..3u32;
@@ -184,9 +186,13 @@ fn change() -> impl Strategy<Value = Change> {
         2 => (0..3usize, 0..3u8, any::<u8>()).prop_map(|(kind, key, said)| Remember { kind, key, said }),
         1 => (0..3usize).prop_map(|kind| Forget { kind }),
         1 => (3..5u32).prop_map(|dimensions| Embedding { dimensions }),
-        1 => (document.clone(), lease).prop_map(|(document, lease)| RequireLease { document, lease }),
+        1 => (document.clone(), 0..5u8, lease, 0..9u8)
+            .prop_map(|(document, state, lease, created_at)| RequireJob { document, state, lease, created_at }),
+        1 => (required, 0..9u8).prop_map(|((document, ordinal), extraction)| {
+            RequireExtraction { document, ordinal, extraction }
+        }),
         1 => (0..9u64).prop_map(|revision| RequireGraph { revision }),
-        1 => (document.clone(), prop::collection::vec(document, 0..4))
+        1 => (document.clone(), prop::collection::vec((document, any::<bool>(), 0..3u8), 0..3))
             .prop_map(|(document, known)| RequireSource { document, known }),
     ]
 }
@@ -205,17 +211,7 @@ fn batch(changes: &[Change]) -> Batch {
                 batch.activate_documents.push(document(number, false, 0).document.id);
             }
             Change::Job { document: number, state, lease: holder, created_at } => {
-                let mut job = sample::job(&document(number, false, 0).document.id, u64::from(created_at));
-                job.lease = lease(holder);
-                job.attempts = u32::from(state);
-                job.state = match state {
-                    0 => JobState::Accepted,
-                    1 => JobState::Chunked,
-                    2 => JobState::Merged,
-                    3 => JobState::Cancelled,
-                    _ => JobState::Failed { reason: "unreadable".to_owned() },
-                };
-                batch.put_jobs.push(job);
+                batch.put_jobs.push(job(number, state, holder, created_at));
             }
             Change::Chunk { document, ordinal, extraction } => {
                 batch.put_chunks.push(chunk(document, ordinal, extraction));
@@ -305,17 +301,22 @@ fn batch(changes: &[Change]) -> Batch {
             }
             Change::Forget { kind } => batch.clear_caches.push(CacheKind::ALL[kind]),
             Change::Embedding { dimensions } => batch.embedding = Some(sample::space(dimensions)),
-            Change::RequireLease { document: number, lease: holder } => {
-                let document = document(number, false, 0).document.id;
-                batch.require.push(Require::Lease { document, lease: lease(holder) });
+            Change::RequireJob { document, state, lease, created_at } => {
+                batch.require.push(Require::JobIs(job(document, state, lease, created_at)));
+            }
+            Change::RequireExtraction { document, ordinal, extraction } => {
+                let chunk = chunk(document, ordinal, 0).id;
+                batch.require.push(Require::ExtractionIs { chunk, extraction: state(extraction) });
             }
             Change::RequireGraph { revision } => {
                 batch.require.push(Require::GraphUnchangedSince(Revision(revision)));
             }
             Change::RequireSource { document: number, known } => {
                 let source = document(number, false, 0).document.source;
-                let documents =
-                    known.into_iter().map(|known| document(known, false, 0).document.id).collect();
+                let documents = known
+                    .into_iter()
+                    .map(|(known, staged, title)| document(known, staged, title).document)
+                    .collect();
                 batch.require.push(Require::SourceIs { source, documents });
             }
         }
@@ -354,6 +355,20 @@ fn state(extraction: u8) -> ChunkExtraction {
         },
         _ => ChunkExtraction::Failed { reason: "timeout".to_owned(), attempts: 3 },
     }
+}
+
+fn job(document_number: u8, state: u8, holder: Option<u8>, created_at: u8) -> Job {
+    let mut job = sample::job(&document(document_number, false, 0).document.id, u64::from(created_at));
+    job.lease = lease(holder);
+    job.attempts = u32::from(state);
+    job.state = match state {
+        0 => JobState::Accepted,
+        1 => JobState::Chunked,
+        2 => JobState::Merged,
+        3 => JobState::Cancelled,
+        _ => JobState::Failed { reason: "unreadable".to_owned() },
+    };
+    job
 }
 
 fn lease(holder: Option<u8>) -> Option<Lease> {

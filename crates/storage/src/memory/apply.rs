@@ -185,20 +185,19 @@ fn remember(state: &mut State, cleared: &[CacheKind], entries: Vec<CacheEntry>) 
 
 fn check_require(state: &State, require: &Require) -> Result<(), StoreError> {
     match require {
-        Require::Lease { document, lease } => match state.jobs.get(document) {
-            Some(job) if job.lease == *lease => Ok(()),
-            Some(_) => Err(conflict(format!("the lease of {document} has changed"))),
-            None => Err(conflict(format!("{document} has no job"))),
-        },
+        Require::JobIs(job) => rules::require_job(job, state.jobs.get(&job.document)),
+        Require::ExtractionIs { chunk, extraction } => rules::require_extraction(
+            chunk,
+            extraction,
+            state.chunks.get(chunk).map(|chunk| &chunk.extraction),
+        ),
         Require::GraphUnchangedSince(revision) if state.graph_revision > *revision => {
             Err(conflict(format!("the graph changed at {} after {revision}", state.graph_revision)))
         }
         Require::GraphUnchangedSince(_) => Ok(()),
         Require::SourceIs { source, documents } => {
-            match state.documents.values().find(|d| d.source == *source && !documents.contains(&d.id)) {
-                Some(other) => Err(conflict(format!("source {source:?} has another document {}", other.id))),
-                None => Ok(()),
-            }
+            let stored = state.documents.values().filter(|document| document.source == *source);
+            rules::require_source(source, documents, &stored.collect::<Vec<_>>())
         }
     }
 }

@@ -84,24 +84,21 @@ pub(super) fn apply(conn: &Connection, trees: TreeLimits, batch: &Batch) -> Resu
 
 fn check_require(conn: &Connection, graph_revision: Revision, require: &Require) -> Result<(), StoreError> {
     match require {
-        Require::Lease { document, lease } => {
-            let job = super::read::job(conn, document).during("reading a lease")?;
-            match job {
-                Some(job) if job.lease == *lease => Ok(()),
-                Some(_) => Err(conflict(format!("the lease of {document} has changed"))),
-                None => Err(conflict(format!("{document} has no job"))),
-            }
+        Require::JobIs(job) => {
+            let stored = super::read::job(conn, &job.document).during("reading a job")?;
+            rules::require_job(job, stored.as_ref())
+        }
+        Require::ExtractionIs { chunk, extraction } => {
+            let stored = super::read::extraction_state(conn, chunk).during("reading a chunk's state")?;
+            rules::require_extraction(chunk, extraction, stored.as_ref())
         }
         Require::GraphUnchangedSince(revision) if graph_revision > *revision => {
             Err(conflict(format!("the graph changed at {graph_revision} after {revision}")))
         }
         Require::GraphUnchangedSince(_) => Ok(()),
         Require::SourceIs { source, documents } => {
-            let found = super::read::documents_by(conn, "source", source).during("reading a source")?;
-            match found.into_iter().find(|document| !documents.contains(&document.id)) {
-                Some(other) => Err(conflict(format!("source {source:?} has another document {}", other.id))),
-                None => Ok(()),
-            }
+            let stored = super::read::documents_by(conn, "source", source).during("reading a source")?;
+            rules::require_source(source, documents, &stored.iter().collect::<Vec<_>>())
         }
     }
 }

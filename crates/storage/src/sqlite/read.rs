@@ -191,6 +191,11 @@ pub(super) fn extraction_states_of(
     select(conn, sql, [document.as_str()], |row| Ok((row.get(0)?, rows::extraction_state(row, 1)?)))
 }
 
+pub(super) fn extraction_state(conn: &Connection, chunk: &ChunkId) -> Result<Option<ChunkExtraction>> {
+    let sql = "SELECT state, extraction, reason, attempts FROM chunks WHERE key = ?1";
+    one(conn, sql, [chunk.as_str()], |row| rows::extraction_state(row, 0))
+}
+
 /// Adds the text to a chunk that was read without it.
 pub(super) fn with_text(slicer: &mut Slicer<'_>, (mut chunk, document): (Chunk, i64)) -> Result<Chunk> {
     let bytes = slicer.slice(document, chunk.span.start, chunk.span.end)?;

@@ -58,10 +58,11 @@ impl Run<'_> {
             .map(|(key, places)| (key, places.clone(), chunks[places[0]].clone()))
             .collect();
         let clock = self.engine.clock.as_ref();
+        let claimed = &job.clone();
         let mut answers = stream::iter(questions)
             .map(|(key, places, chunk)| async move {
                 let permit = self.calls.acquire().await;
-                let answer = match self.halt(&document.id).await {
+                let answer = match self.halt(claimed).await {
                     Ok(None) => Ok(extract_by_model(&chunk, key.clone(), spec, prompts, model, clock).await),
                     Ok(Some(stop)) => Err(stop),
                     Err(error) => Err(error.into()),

@@ -1,6 +1,6 @@
 //! Who works on a document: claims by a lease that lasts for a time, and leases taken back.
 
-use graphloom_core::{Batch, DocumentId, Job, Lease, Require, StoreError, Timestamp};
+use graphloom_core::{Batch, Job, Lease, Require, StoreError, Timestamp};
 
 use super::Run;
 use super::stop::Stop;
@@ -16,7 +16,7 @@ pub(in super::super) async fn release_leases(
     let leased = snapshot.leased_jobs().await?;
     drop(snapshot);
     for job in leased.into_iter().filter(|job| job.lease.as_ref().is_some_and(&which)) {
-        let require = vec![Require::Lease { document: job.document.clone(), lease: job.lease.clone() }];
+        let require = vec![Require::JobIs(job.clone())];
         let batch = Batch { require, put_jobs: vec![Job { lease: None, ..job }], ..Batch::default() };
         match engine.store.commit(batch).await {
             Ok(_) => {}
@@ -49,9 +49,7 @@ impl Run<'_> {
             }
             let mut batch = Batch::default();
             for job in jobs {
-                batch
-                    .require
-                    .push(Require::Lease { document: job.document.clone(), lease: job.lease.clone() });
+                batch.require.push(Require::JobIs(job.clone()));
                 batch.put_jobs.push(Job { lease: Some(self.lease(now)), attempts: job.attempts + 1, ..job });
             }
             let claimed = batch.put_jobs.clone();
@@ -71,14 +69,18 @@ impl Run<'_> {
         }
     }
 
-    /// Why nothing more may be asked about a document, where that is so.
-    pub(in super::super) async fn halt(&self, document: &DocumentId) -> Result<Option<Stop>, StoreError> {
+    /// Why nothing more may be asked about a document under this claim, where that is so.
+    pub(in super::super) async fn halt(&self, claimed: &Job) -> Result<Option<Stop>, StoreError> {
         let snapshot = self.engine.store.snapshot().await?;
         if snapshot.queue().await?.is_paused() {
             return Ok(Some(Stop::Paused));
         }
-        let job = snapshot.jobs(std::slice::from_ref(document)).await?.into_iter().next().flatten();
-        let holder = job.and_then(|job| job.lease).map(|lease| lease.owner);
-        Ok((holder.as_ref() != Some(&self.engine.index.worker)).then_some(Stop::Lost))
+        let job = snapshot.jobs(std::slice::from_ref(&claimed.document)).await?.into_iter().next().flatten();
+        let is_ours = job.is_some_and(|job| {
+            let holder = job.lease.map(|lease| lease.owner);
+            // This worker may hold it by a later claim, after it was queued again.
+            holder.as_ref() == Some(&self.engine.index.worker) && job.attempts == claimed.attempts
+        });
+        Ok((!is_ours).then_some(Stop::Lost))
     }
 }

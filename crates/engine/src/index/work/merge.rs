@@ -94,9 +94,7 @@ impl Run<'_> {
             let texts = chunk_texts(&ready.chunks, &situating_texts(situations.iter().flatten()));
             embed(self.engine, texts, Some(&ready.document.id), batch).await?;
         }
-        batch
-            .require
-            .push(Require::Lease { document: ready.job.document.clone(), lease: ready.job.lease.clone() });
+        batch.require.push(Require::JobIs(ready.job.clone()));
         batch.put_jobs.push(Job { state: JobState::Merged, lease: None, ..ready.job.clone() });
         batch.put_extractions.extend(ready.unstored.values().cloned());
         for chunk in ready.chunks.iter().filter(|chunk| ready.brings(chunk)) {
@@ -112,14 +110,11 @@ impl Run<'_> {
     }
 }
 
-/// Whether every document's job still carries the lease it was prepared under.
+/// Whether every document's job is still as it was prepared.
 async fn still_ours(snapshot: &dyn Snapshot, documents: &[Ready]) -> Result<bool, StoreError> {
     let ids: Vec<DocumentId> = documents.iter().map(|ready| ready.document.id.clone()).collect();
     let jobs = snapshot.jobs(&ids).await?;
-    Ok(jobs
-        .iter()
-        .zip(documents)
-        .all(|(job, ready)| job.as_ref().is_some_and(|job| job.lease == ready.job.lease)))
+    Ok(jobs.iter().zip(documents).all(|(job, ready)| job.as_ref() == Some(&ready.job)))
 }
 
 /// The records of a ready document's chunks, those without an extraction left out.

@@ -43,7 +43,7 @@ impl Run<'_> {
         drop(snapshot);
         let (Some(document), Some(mut chunks)) = (document, chunks) else { return Ok(None) };
         let prepared = async {
-            if let Some(stop) = self.halt(&document.id).await? {
+            if let Some(stop) = self.halt(&job).await? {
                 return Err(stop);
             }
             if job.state == JobState::Accepted {

@@ -113,7 +113,8 @@ impl Run<'_> {
     ) -> Result<(), Stop> {
         let total = chunks.len();
         let mut done = total - questions.values().map(|(_, places)| places.len()).sum::<usize>();
-        let mut answers = self.situating_answers(model, document, questions);
+        let claimed = &job.clone();
+        let mut answers = self.situating_answers(model, claimed, document, questions);
         let (mut over_budget, mut halted) = (None, None);
         while let Some(Answered { key, places, answer, _permit }) = answers.next().await {
             let (result, mut calls) = match answer {
@@ -200,6 +201,7 @@ impl Run<'_> {
     fn situating_answers<'s>(
         &'s self,
         model: &'s dyn LanguageModel,
+        claimed: &'s Job,
         document: &'s Document,
         questions: BTreeMap<SituationKey, (SituatingQuestion, Vec<usize>)>,
     ) -> impl futures::Stream<Item = Answered> + Unpin + Send + 's {
@@ -217,7 +219,7 @@ impl Run<'_> {
             let is_shared = group.len() > 1;
             let rest = group.split_off(1);
             let ask = move |(question, places): (SituatingQuestion, Vec<usize>)| {
-                self.ask_situation(model, document, question, places, is_shared)
+                self.ask_situation(model, claimed, document, question, places, is_shared)
             };
             stream::iter(group).then(ask).chain(stream::iter(rest).map(ask).buffer_unordered(most)).boxed()
         };
@@ -227,13 +229,14 @@ impl Run<'_> {
     async fn ask_situation(
         &self,
         model: &dyn LanguageModel,
+        claimed: &Job,
         document: &Document,
         question: SituatingQuestion,
         places: Vec<usize>,
         is_shared: bool,
     ) -> Answered {
         let permit = self.calls.acquire().await;
-        let answer = match self.halt(&document.id).await {
+        let answer = match self.halt(claimed).await {
             Ok(None) => {
                 let (tokenizer, clock) = (self.engine.tokenizer, self.engine.clock.as_ref());
                 Ok(situate_by_model(&question, is_shared, model, &document.id, tokenizer, clock).await)

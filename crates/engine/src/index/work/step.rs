@@ -1,7 +1,7 @@
 //! A step of a document as one commit under its lease, and what is kept of it where the lease is lost.
 
 use graphloom_core::{
-    Batch, ChunkExtraction, ChunkId, DocumentId, Job, JobState, Renewal, Require, StoreError,
+    Batch, Chunk, ChunkExtraction, ChunkId, DocumentId, Job, JobState, Renewal, Require, StoreError,
 };
 
 use super::Run;
@@ -29,7 +29,7 @@ impl Run<'_> {
             batch.put_renewals.extend(arrived.map(renewal));
         }
         let next = Job { state, lease: Some(self.lease(self.engine.clock.now())), ..job.clone() };
-        batch.require.push(Require::Lease { document: job.document.clone(), lease: job.lease.clone() });
+        batch.require.push(Require::JobIs(job.clone()));
         batch.put_jobs.push(next.clone());
         self.engine.store.commit(batch).await?;
         *job = next;
@@ -42,32 +42,33 @@ impl Run<'_> {
         for _ in 0..MAX_CONFLICTS {
             let snapshot = self.engine.store.snapshot().await?;
             let job = snapshot.jobs(std::slice::from_ref(document)).await?.into_iter().next().flatten();
-            drop(snapshot);
-            let append_calls = paid.append_calls.clone();
-            let batch = match job {
-                Some(Job { state: JobState::Merged, .. } | Job { lease: Some(_), .. }) | None => {
-                    Batch { append_calls, ..Batch::default() }
-                }
-                Some(Job { lease: None, state, .. }) => {
-                    // Where chunks are embedded already, their situations must stay those of their vectors.
-                    let may_situate = match state {
-                        JobState::Accepted | JobState::Cancelled => true,
-                        JobState::Chunked | JobState::Merged | JobState::Failed { .. } => false,
-                    };
-                    let put_situations = if may_situate { paid.put_situations.clone() } else { Vec::new() };
-                    let answered = |(_, extraction): &&(ChunkId, ChunkExtraction)| extraction.key().is_some();
-                    Batch {
-                        require: vec![Require::Lease { document: document.clone(), lease: None }],
-                        embedding: paid.embedding.clone(),
-                        put_vectors: paid.put_vectors.clone(),
-                        put_extractions: paid.put_extractions.clone(),
-                        put_situations,
-                        set_extractions: paid.set_extractions.iter().filter(answered).cloned().collect(),
-                        append_calls,
-                        ..Batch::default()
+            let mut batch = Batch { append_calls: paid.append_calls.clone(), ..Batch::default() };
+            if let Some(job) = job.filter(|job| job.lease.is_none() && !is_renewal(job)) {
+                // Where chunks are embedded already, their situations must stay those of their vectors.
+                match job.state {
+                    JobState::Accepted | JobState::Cancelled => {
+                        batch.embedding.clone_from(&paid.embedding);
+                        batch.put_vectors.clone_from(&paid.put_vectors);
+                        batch.put_situations.clone_from(&paid.put_situations);
                     }
+                    JobState::Chunked | JobState::Merged | JobState::Failed { .. } => {}
                 }
-            };
+                let ids: Vec<ChunkId> = paid.set_extractions.iter().map(|(id, _)| id.clone()).collect();
+                for (chunk, (id, answer)) in
+                    snapshot.chunks(&ids).await?.into_iter().zip(&paid.set_extractions)
+                {
+                    // Where another claim brought an answer, that one stays.
+                    let (Some(key), Some(before)) = (answer.key(), chunk.and_then(unanswered)) else {
+                        continue;
+                    };
+                    batch.set_extractions.push((id.clone(), answer.clone()));
+                    let answers = paid.put_extractions.iter().filter(|answer| answer.key == *key);
+                    batch.put_extractions.extend(answers.cloned());
+                    batch.require.push(Require::ExtractionIs { chunk: id.clone(), extraction: before });
+                }
+                batch.require.push(Require::JobIs(job));
+            }
+            drop(snapshot);
             match self.engine.store.commit(batch).await {
                 Ok(_) => return Ok(()),
                 Err(error) if error.is_conflict() => tracing::debug!(%error, "keeping again"),
@@ -77,4 +78,15 @@ impl Run<'_> {
         let what = format!("other processes took {document} {MAX_CONFLICTS} times in a row");
         Err(StoreError::Conflict { what })
     }
+}
+
+/// What became of a chunk's extraction, where it has no answer or waits for a better one.
+fn unanswered(chunk: Chunk) -> Option<ChunkExtraction> {
+    let waits = match &chunk.extraction {
+        ChunkExtraction::Pending
+        | ChunkExtraction::Failed { .. }
+        | ChunkExtraction::Damaged { again: true, .. } => true,
+        ChunkExtraction::Done { .. } | ChunkExtraction::Damaged { again: false, .. } => false,
+    };
+    waits.then_some(chunk.extraction)
 }

@@ -77,7 +77,7 @@ impl Run<'_> {
         document: &Document,
         reason: String,
     ) -> Result<(), IndexError> {
-        let require = vec![Require::Lease { document: job.document.clone(), lease: job.lease.clone() }];
+        let require = vec![Require::JobIs(job.clone())];
         // A document that is in the graph stays there.
         let state =
             if is_renewal(job) { JobState::Merged } else { JobState::Failed { reason: reason.clone() } };

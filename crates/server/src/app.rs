@@ -9,6 +9,7 @@ use graphloom_core::{Timestamp, WorkspaceId};
 use tokio::sync::{Semaphore, watch};
 
 use crate::access::{AccessFile, Throttle};
+use crate::body::Bodies;
 use crate::host::Host;
 use crate::limits::Limits;
 use crate::metrics::Metrics;
@@ -53,6 +54,10 @@ pub(crate) struct Inner {
     pub(crate) streams: Turns,
     /// Turns of looks.
     pub(crate) looks: Turns,
+    /// Turns of logins.
+    pub(crate) logins: Turns,
+    /// Where bodies of requests wait.
+    pub(crate) bodies: Bodies,
     /// The limits.
     pub(crate) limits: Limits,
     /// When it began to serve.
@@ -85,6 +90,8 @@ pub(crate) enum Indexing {
 
 /// Passwords checked at once.
 const PASSWORDS: usize = 2;
+/// One address gets at most one in this many of the turns of logins.
+const LOGINS_OF_ADDRESS: usize = 4;
 
 impl App {
     pub(crate) fn new(parts: Parts<'_>) -> Self {
@@ -116,6 +123,8 @@ impl App {
             wholes: Turns::new(limits.wholes),
             streams: Turns::new(limits.streams),
             looks: Turns::new(limits.others),
+            logins: Turns::shared(limits.logins, limits.logins / LOGINS_OF_ADDRESS),
+            bodies: Bodies::new(data_dir),
             limits,
             started: Instant::now(),
             stop,

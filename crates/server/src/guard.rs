@@ -4,21 +4,18 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Instant;
 
-use axum::body::Body;
 use axum::extract::{Request, State};
 use axum::http::{HeaderMap, HeaderValue, Uri, header};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
 use graphloom_core::WorkspaceId;
-use http_body_util::Limited;
-use tokio::sync::OwnedSemaphorePermit;
 
 use crate::access::{Access, Caller, Grant, NotLetIn, Right, Shown};
 use crate::app::{App, Peer, now};
-use crate::limits::COME_BACK;
 use crate::problem::{Problem, chain, in_words_of};
 use crate::rates::{Counted, Origin};
 use crate::route::{Load, Method, Needs, Route};
+use crate::turns::{Holder, Turn};
 
 /// Names the workspace of a request [LightRAG].
 pub(crate) const WORKSPACE_HEADER: &str = "lightrag-workspace";
@@ -32,6 +29,9 @@ const POLLED: [&str; 3] = ["/health", "/documents/paginated", "/documents/pipeli
 /// Routes that cost nothing and are asked by what watches over the server, whose address others may have too.
 pub(crate) const PROBES: [&str; 2] = ["/livez", "/readyz"];
 
+/// The caller of every request where there are no credentials. No key or user has a name of this form.
+const LOCAL: &str = "local";
+
 /// What the guard found out, for the handler and the log.
 #[derive(Debug, Clone)]
 pub(crate) struct Admitted {
@@ -41,8 +41,10 @@ pub(crate) struct Admitted {
     pub(crate) workspace: WorkspaceId,
     /// Whether the request says so itself.
     pub(crate) names_workspace: bool,
+    /// Who holds its turn.
+    pub(crate) holder: Holder,
     /// Held as long as the request takes part of the server's capacity.
-    pub(crate) turn: Option<Arc<OwnedSemaphorePermit>>,
+    pub(crate) turn: Option<Arc<Turn>>,
 }
 
 /// A workspace as the path names it.
@@ -79,24 +81,35 @@ pub(crate) async fn guard(
     }
 }
 
-async fn answer(app: &App, route: &'static Route, mut request: Request, next: Next) -> Response {
-    let admitted = match check_request(app, route, &request) {
-        Ok(admitted) => take_turn(app, route, admitted).await,
-        Err(problem) => Err(problem),
-    };
-    let admitted = match admitted {
+async fn answer(app: &App, route: &'static Route, request: Request, next: Next) -> Response {
+    let (admitted, mut request) = match admit(app, route, request).await {
         Ok(admitted) => admitted,
         Err(problem) => return problem.into_response(),
     };
     let renewed = renewed(app, route, &request);
     request.extensions_mut().insert(admitted.clone());
-    let request = request.map(|body| Body::new(Limited::new(body, route.max_body)));
     let mut response = next.run(request).await;
     if let Some(token) = renewed.and_then(|token| HeaderValue::from_str(&token).ok()) {
         response.headers_mut().insert(NEW_TOKEN, token);
     }
     response.extensions_mut().insert(Admitted { turn: None, ..admitted });
     response
+}
+
+/// The request with its body and its turn. The body comes first: a turn is for what can be worked on at once. Only a login,
+/// for which anybody may come, takes its turn before, of those that are for logins alone.
+async fn admit(app: &App, route: &'static Route, request: Request) -> Result<(Admitted, Request), Problem> {
+    let admitted = check_request(app, route, &request)?;
+    let turn_before = match route.load {
+        Load::Login => turn_of(app, route.load, &admitted.holder).await?,
+        Load::None | Load::Look | Load::Question | Load::Change | Load::Whole | Load::Stream => None,
+    };
+    let request = app.bodies.receive(route, &admitted.holder, &app.limits, request).await?;
+    let turn = match turn_before {
+        Some(turn) => Some(turn),
+        None => turn_of(app, route.load, &admitted.holder).await?,
+    };
+    Ok((Admitted { turn, ..admitted }, request))
 }
 
 /// A token in place of the one that was shown. Pages ask some routes every few seconds; a new one each time is of no use.
@@ -115,6 +128,7 @@ fn check_request(app: &App, route: &'static Route, request: &Request) -> Result<
         Problem::new(axum::http::StatusCode::SERVICE_UNAVAILABLE, what)
     })?;
     let caller = identify(app, &access, route, request);
+    let holder = holder_of(request, caller.as_ref().ok());
     check_rate(app, route, request, caller.as_ref().ok())?;
     check_single(request.headers())?;
     let named = workspace_of(request);
@@ -140,16 +154,21 @@ fn check_request(app: &App, route: &'static Route, request: &Request) -> Result<
     if declared.is_some_and(|bytes| bytes > route.max_body as u64) {
         return Err(Problem::too_large(route.max_body));
     }
-    Ok(Admitted { caller, workspace, names_workspace, turn: None })
+    Ok(Admitted { caller, workspace, names_workspace, holder, turn: None })
 }
 
-/// The same once there is room for it.
-async fn take_turn(app: &App, route: &'static Route, admitted: Admitted) -> Result<Admitted, Problem> {
-    Ok(Admitted { turn: turn_of(app, route.load).await?, ..admitted })
+/// Who is to hold the turn of a request.
+fn holder_of(request: &Request, caller: Option<&Caller>) -> Holder {
+    match (caller, request.extensions().get::<Peer>()) {
+        (Some(caller), _) if caller.name == LOCAL => Holder::Machine,
+        (Some(caller), _) => Holder::Credential(caller.name.clone()),
+        (None, Some(Peer(peer))) => Holder::Address(Origin::of(peer.ip(), request.headers()).address()),
+        (None, None) => Holder::Machine,
+    }
 }
 
 /// A turn for something of this load; `None` where it is not counted.
-pub(crate) async fn turn_of(app: &App, load: Load) -> Result<Option<Arc<OwnedSemaphorePermit>>, Problem> {
+pub(crate) async fn turn_of(app: &App, load: Load, holder: &Holder) -> Result<Option<Arc<Turn>>, Problem> {
     let turns = match load {
         Load::None => return Ok(None),
         Load::Look => &app.looks,
@@ -157,16 +176,17 @@ pub(crate) async fn turn_of(app: &App, load: Load) -> Result<Option<Arc<OwnedSem
         Load::Change => &app.changes,
         Load::Whole => &app.wholes,
         Load::Stream => &app.streams,
+        Load::Login => &app.logins,
     };
-    let full = || Problem::busy("the server is at work on as many requests as it takes on", COME_BACK);
-    Ok(Some(Arc::new(turns.take(app.limits.turn).await.ok_or_else(full)?)))
+    let full = |wait| Problem::busy("the server is at work on as many requests as it takes on", wait);
+    Ok(Some(Arc::new(turns.take(holder, app.limits.turn).await.map_err(full)?)))
 }
 
 /// Who asks. Where there are no keys and users, everybody on this machine may do everything, and nobody else anything.
 fn identify(app: &App, access: &Access, route: &'static Route, request: &Request) -> Result<Caller, Problem> {
     if access.is_empty() && app.is_loopback {
         check_local(app, route, request)?;
-        return Ok(Caller { name: "local".to_owned(), grant: Grant::ALL });
+        return Ok(Caller { name: LOCAL.to_owned(), grant: Grant::ALL });
     }
     access.identify(shown(request.headers()), now()).map_err(|not| refuse(access, route, not))
 }

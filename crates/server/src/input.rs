@@ -8,7 +8,7 @@ use axum::http::request::Parts;
 use axum::http::{HeaderMap, StatusCode, header};
 use bytes::Bytes;
 use graphloom_core::WorkspaceId;
-use http_body_util::{BodyExt, LengthLimitError};
+use http_body_util::BodyExt;
 use serde::de::DeserializeOwned;
 use serde_json::error::Category;
 use serde_json::{Value, json};
@@ -19,7 +19,6 @@ use crate::guard::Admitted;
 use crate::host::Missing;
 use crate::misfit::in_plain_words;
 use crate::problem::{Fault, Problem};
-use crate::routes::max_body_of;
 use crate::space::Space;
 
 /// A JSON body.
@@ -28,13 +27,13 @@ pub(crate) struct Json<T>(pub(crate) T);
 impl<T: DeserializeOwned> FromRequest<App> for Json<T> {
     type Rejection = Problem;
 
-    async fn from_request(request: Request, app: &App) -> Result<Self, Problem> {
+    async fn from_request(request: Request, _: &App) -> Result<Self, Problem> {
         // A page of another origin can send text and forms unasked, but not this kind.
         if !is_kind(request.headers(), "application/json") {
             let what = "the body must be JSON, sent with Content-Type: application/json";
             return Err(Problem::new(StatusCode::UNSUPPORTED_MEDIA_TYPE, what));
         }
-        parse(&read(request, app).await?).map(Self)
+        parse(&read(request).await?).map(Self)
     }
 }
 
@@ -46,8 +45,8 @@ pub(crate) struct AnyJson<T>(pub(crate) T);
 impl<T: DeserializeOwned> FromRequest<App> for AnyJson<T> {
     type Rejection = Problem;
 
-    async fn from_request(request: Request, app: &App) -> Result<Self, Problem> {
-        parse(&read(request, app).await?).map(Self)
+    async fn from_request(request: Request, _: &App) -> Result<Self, Problem> {
+        parse(&read(request).await?).map(Self)
     }
 }
 
@@ -62,7 +61,7 @@ impl<T: DeserializeOwned> FromRequest<App> for Form<T> {
             let what = "the body must be a form, sent with Content-Type: application/x-www-form-urlencoded";
             return Err(Problem::new(StatusCode::UNSUPPORTED_MEDIA_TYPE, what));
         }
-        let bytes = read(request, app).await?;
+        let bytes = read(request).await?;
         let form = axum::http::Request::builder()
             .method("POST")
             .header(header::CONTENT_TYPE, "application/x-www-form-urlencoded")
@@ -212,27 +211,10 @@ fn fault_of(place: &str, text: &str) -> Problem {
     }
 }
 
-/// The whole body, within its limits of size and time.
-pub(crate) async fn read(request: Request, app: &App) -> Result<Bytes, Problem> {
-    let most = max_body_of(&request);
-    match tokio::time::timeout(app.limits.body, request.into_body().collect()).await {
-        Ok(Ok(body)) => Ok(body.to_bytes()),
-        Ok(Err(error)) if is_too_large(&error) => Err(Problem::too_large(most)),
-        Ok(Err(_)) => Err(Problem::new(StatusCode::BAD_REQUEST, "the body broke off")),
-        Err(_) => Err(Problem::new(StatusCode::REQUEST_TIMEOUT, "the body took too long to arrive")),
-    }
-}
-
-/// Whether the limit of the body's size is among the causes.
-pub(crate) fn is_too_large(error: &(dyn std::error::Error + 'static)) -> bool {
-    let mut cause = Some(error);
-    while let Some(error) = cause {
-        if error.is::<LengthLimitError>() {
-            return true;
-        }
-        cause = error.source();
-    }
-    false
+/// The whole body. The guard has received it, within its limits of size and time, so only its temporary file can fail.
+pub(crate) async fn read(request: Request) -> Result<Bytes, Problem> {
+    let body = request.into_body().collect().await.map_err(|error| Problem::internal(&error))?;
+    Ok(body.to_bytes())
 }
 
 fn is_kind(headers: &HeaderMap, kind: &str) -> bool {

@@ -13,6 +13,7 @@ mod answering;
 mod apart;
 mod app;
 mod behind;
+mod body;
 mod chat;
 mod events;
 mod file_name;

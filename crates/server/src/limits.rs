@@ -18,12 +18,14 @@ pub struct Limits {
     pub streams: usize,
     /// Everything else at once.
     pub others: usize,
+    /// Logins at once, of which one address has at most a quarter.
+    pub logins: usize,
     /// Workspaces open at once.
     pub workspaces: usize,
     /// How long nobody asked for a workspace that may be closed to make room for another.
     pub idle: Duration,
-    /// How long a request waits for its turn before it is told to come back. Where twice as many wait as are worked on,
-    /// further ones are told so at once.
+    /// How long a request waits for its turn before it is told to come back. Where eight times as many wait as are worked
+    /// on, further ones are told so at once.
     pub turn: Duration,
     /// Requests a minute of one key or user, of which a sixth may come at once; no limit where `None`. Programs of this
     /// machine are not counted, unless they pass on what others ask.
@@ -32,8 +34,10 @@ pub struct Limits {
     pub rate_of_stranger: Option<NonZeroU32>,
     /// How long the head of a request may take to arrive.
     pub head: Duration,
-    /// How long the body of a request may take to arrive.
+    /// How long the body of a request may take to arrive; a file five times as long.
     pub body: Duration,
+    /// In each time of this length a body brings at least 8 KiB, or ends.
+    pub body_window: Duration,
     /// How long requests under way may take once the server is asked to stop.
     pub stop: Duration,
 }
@@ -50,8 +54,6 @@ pub(crate) const MAX_TEXTS: usize = 256;
 pub(crate) const MAX_IDS: usize = 10_000;
 /// Body of a request that uploads one file of at most 50 MiB, in bytes.
 pub(crate) const MAX_UPLOAD_BODY: usize = 51 << 20;
-/// How long to wait after a 429.
-pub(crate) const COME_BACK: Duration = Duration::from_secs(1);
 
 impl Default for Limits {
     fn default() -> Self {
@@ -62,13 +64,15 @@ impl Default for Limits {
             wholes: 4,
             streams: 256,
             others: 128,
+            logins: 32,
             workspaces: 256,
             idle: Duration::from_secs(60),
-            turn: Duration::from_secs(1),
+            turn: Duration::from_secs(10),
             rate_of_caller: NonZeroU32::new(1200),
             rate_of_stranger: NonZeroU32::new(120),
             head: Duration::from_secs(10),
             body: Duration::from_secs(120),
+            body_window: Duration::from_secs(10),
             stop: Duration::from_secs(10),
         }
     }

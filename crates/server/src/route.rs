@@ -92,6 +92,8 @@ pub(crate) enum Load {
     Whole,
     /// Events are sent for as long as the reader stays.
     Stream,
+    /// A password is checked. Anybody may send one, so logins never take the place of other requests.
+    Login,
 }
 
 /// Makes the schema of a type.

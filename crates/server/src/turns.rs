@@ -1,37 +1,193 @@
-//! Turns: how many requests of one kind are worked on, and how many more may wait for that.
+//! Turns: how many requests of one kind are worked on, how many more may wait, and how they are shared among those who ask.
 
-use std::sync::Arc;
-use std::time::Duration;
+use std::collections::{HashMap, VecDeque};
+use std::net::IpAddr;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
 
-use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use tokio::sync::oneshot;
 use tokio::time::timeout;
 
-/// Requests that may wait, for each that is worked on. More would wait in vain: their turn would not come in time.
-const WAITING_EACH: usize = 2;
+/// Requests that may wait, for each that is worked on.
+const WAITING_EACH: usize = 8;
+/// A holder leaves one turn and one place in this many to others, at least one of each where there are several.
+const LEFT_TO_OTHERS: usize = 4;
+/// How long a turn is taken to last before any has ended.
+const FIRST_GUESS: Duration = Duration::from_secs(1);
+/// Weight of earlier turns against the latest in the mean of how long they last.
+const MEAN_OF: u32 = 8;
+/// The longest time after which a refused caller is told to come back.
+const LONGEST_WAIT: Duration = Duration::from_secs(60);
+
+/// Who holds or wants a turn.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub(crate) enum Holder {
+    /// A key or user.
+    Credential(String),
+    /// An address without a good credential.
+    Address(IpAddr),
+    /// The programs of this machine, where there are no credentials that tell them apart. They need no share: there are no
+    /// others.
+    Machine,
+}
 
 /// The turns of one kind of request.
+///
+/// A free turn goes to the holder who has the fewest, and among equals to whoever came first. No credential or address can
+/// have all of them, so that another one always finds some that are free, or soon will be.
 #[derive(Debug)]
-pub(crate) struct Turns {
-    working: Arc<Semaphore>,
-    waiting: Semaphore,
+pub(crate) struct Turns(Arc<Shared>);
+
+#[derive(Debug)]
+struct Shared {
+    most: usize,
+    /// The most turns of one holder.
+    share: usize,
+    /// The most places of one holder among those who wait.
+    waiting_share: usize,
+    state: Mutex<State>,
+}
+
+#[derive(Debug)]
+struct State {
+    free: usize,
+    held: HashMap<Holder, usize>,
+    /// Who waits, the first first.
+    waiting: VecDeque<Waiter>,
+    /// The number of the next who waits.
+    next: u64,
+    /// How long turns last, on average.
+    lasts: Duration,
+}
+
+#[derive(Debug)]
+struct Waiter {
+    number: u64,
+    holder: Holder,
+    gets: oneshot::Sender<Turn>,
+}
+
+/// A turn, until it is dropped.
+#[derive(Debug)]
+pub(crate) struct Turn {
+    shared: Arc<Shared>,
+    holder: Holder,
+    since: Instant,
+}
+
+/// A place among those who wait, until it is dropped.
+struct Place<'a> {
+    shared: &'a Shared,
+    number: u64,
 }
 
 impl Turns {
-    /// As many turns at once, at least one.
+    /// As many turns at once, at least one; a quarter of them is out of reach of any one credential or address.
     pub(crate) fn new(most: usize) -> Self {
-        let most = most.clamp(1, Semaphore::MAX_PERMITS / WAITING_EACH);
-        Self { working: Arc::new(Semaphore::new(most)), waiting: Semaphore::new(most * WAITING_EACH) }
+        let most = most.max(1);
+        Self::shared(most, most - (most / LEFT_TO_OTHERS).max(1))
     }
 
-    /// A turn, in the order of asking, that lasts as long as what is returned. `None` where none came in time, and at once
-    /// where too many wait already: under more load than can be carried a refusal costs nothing and nobody's time.
-    pub(crate) async fn take(&self, patience: Duration) -> Option<OwnedSemaphorePermit> {
-        if let Ok(turn) = Arc::clone(&self.working).try_acquire_owned() {
-            return Some(turn);
+    /// The same with this many turns for one credential or address, at least one.
+    pub(crate) fn shared(most: usize, share: usize) -> Self {
+        let (most, share) = (most.max(1), share.max(1));
+        let state =
+            State { free: most, held: HashMap::new(), waiting: VecDeque::new(), next: 0, lasts: FIRST_GUESS };
+        let waiting_share = share.saturating_mul(WAITING_EACH);
+        Self(Arc::new(Shared { most, share, waiting_share, state: Mutex::new(state) }))
+    }
+
+    /// A turn that lasts as long as what is returned. Where none comes in time, or at once where too many wait already, after
+    /// how long it is worth coming back.
+    pub(crate) async fn take(&self, holder: &Holder, patience: Duration) -> Result<Turn, Duration> {
+        let shared = &self.0;
+        let (place, turn) = {
+            let mut state = shared.lock();
+            if state.free > 0 && shared.may_have_more(&state, holder) {
+                return Ok(begin(shared, &mut state, holder.clone()));
+            }
+            let waiting_too = state.waiting.iter().filter(|waiter| waiter.holder == *holder).count();
+            let is_full = state.waiting.len() >= shared.most.saturating_mul(WAITING_EACH);
+            if is_full || (*holder != Holder::Machine && waiting_too >= shared.waiting_share) {
+                return Err(shared.worth_coming_back(&state));
+            }
+            let (gets, turn) = oneshot::channel();
+            let number = state.next;
+            state.next += 1;
+            state.waiting.push_back(Waiter { number, holder: holder.clone(), gets });
+            (Place { shared, number }, turn)
+        };
+        let turn = timeout(patience, turn).await;
+        drop(place);
+        match turn {
+            Ok(Ok(turn)) => Ok(turn),
+            Ok(Err(_)) | Err(_) => Err(shared.worth_coming_back(&shared.lock())),
         }
-        let _place = self.waiting.try_acquire().ok()?;
-        // The semaphore is never closed; were it, nothing would be taken on.
-        timeout(patience, Arc::clone(&self.working).acquire_owned()).await.ok()?.ok()
+    }
+}
+
+fn begin(shared: &Arc<Shared>, state: &mut State, holder: Holder) -> Turn {
+    state.free -= 1;
+    *state.held.entry(holder.clone()).or_default() += 1;
+    Turn { shared: Arc::clone(shared), holder, since: Instant::now() }
+}
+
+impl Shared {
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn may_have_more(&self, state: &State, holder: &Holder) -> bool {
+        *holder == Holder::Machine || state.held_by(holder) < self.share
+    }
+
+    /// Who waits and gets the turn that became free.
+    fn next(self: &Arc<Self>, state: &mut State) -> Option<(oneshot::Sender<Turn>, Turn)> {
+        let waiting = state.waiting.iter().enumerate();
+        let may_begin = waiting.filter(|(_, waiter)| self.may_have_more(state, &waiter.holder));
+        let (at, _) = may_begin.min_by_key(|(_, waiter)| state.held_by(&waiter.holder))?;
+        let Waiter { holder, gets, .. } = state.waiting.remove(at)?;
+        Some((gets, begin(self, state, holder)))
+    }
+
+    /// When whoever comes now would have got a turn.
+    fn worth_coming_back(&self, state: &State) -> Duration {
+        let before = u32::try_from(state.waiting.len() + 1).unwrap_or(u32::MAX);
+        let most = u32::try_from(self.most).unwrap_or(u32::MAX);
+        (state.lasts.saturating_mul(before) / most).min(LONGEST_WAIT)
+    }
+}
+
+impl State {
+    fn held_by(&self, holder: &Holder) -> usize {
+        self.held.get(holder).copied().unwrap_or(0)
+    }
+}
+
+impl Drop for Turn {
+    fn drop(&mut self) {
+        let next = {
+            let mut state = self.shared.lock();
+            state.free += 1;
+            if let Some(held) = state.held.get_mut(&self.holder) {
+                *held -= 1;
+                if *held == 0 {
+                    state.held.remove(&self.holder);
+                }
+            }
+            state.lasts = (state.lasts * (MEAN_OF - 1) + self.since.elapsed().min(LONGEST_WAIT)) / MEAN_OF;
+            self.shared.next(&mut state)
+        };
+        // Whoever left meanwhile gives the turn back, which hands it on; so nothing is locked here.
+        if let Some((gets, turn)) = next {
+            let _ = gets.send(turn);
+        }
+    }
+}
+
+impl Drop for Place<'_> {
+    fn drop(&mut self) {
+        self.shared.lock().waiting.retain(|waiter| waiter.number != self.number);
     }
 }
 
@@ -45,27 +201,76 @@ mod tests {
 
     const LONG: Duration = Duration::from_secs(3600);
 
+    fn key(name: &str) -> Holder {
+        Holder::Credential(name.to_owned())
+    }
+
     #[tokio::test]
     async fn who_finds_too_many_waiting_is_refused_at_once_and_the_first_who_waits_is_the_next() {
         let turns = Turns::new(1);
-        let working = turns.take(LONG).await.expect("a free turn");
-        let mut first = turns.take(LONG).boxed();
-        let mut second = turns.take(LONG).boxed();
-        assert!(poll!(&mut first).is_pending() && poll!(&mut second).is_pending());
-        assert!(turns.take(LONG).now_or_never().expect("an answer at once").is_none());
+        let machine = Holder::Machine;
+        let working = turns.take(&machine, LONG).await.expect("a free turn");
+        let mut waiting: Vec<_> = (0..WAITING_EACH).map(|_| turns.take(&machine, LONG).boxed()).collect();
+        for waiter in &mut waiting {
+            assert!(poll!(waiter).is_pending());
+        }
+        assert!(turns.take(&machine, LONG).now_or_never().expect("an answer at once").is_err());
         drop(working);
-        assert!(poll!(&mut second).is_pending());
-        let Poll::Ready(Some(next)) = poll!(&mut first) else { panic!("it is the first one's turn") };
-        let mut third = turns.take(LONG).boxed();
-        assert!(poll!(&mut third).is_pending(), "who got a turn waits no more");
-        drop((next, second));
-        assert!(matches!(poll!(&mut third), Poll::Ready(Some(_))), "who left waits no more");
+        assert!(poll!(&mut waiting[1]).is_pending());
+        let Poll::Ready(Ok(next)) = poll!(&mut waiting[0]) else { panic!("it is the first one's turn") };
+        let mut last = turns.take(&machine, LONG).boxed();
+        assert!(poll!(&mut last).is_pending(), "who got a turn waits no more");
+        waiting.clear();
+        drop(next);
+        assert!(matches!(poll!(&mut last), Poll::Ready(Ok(_))), "who left waits no more");
     }
 
     #[tokio::test]
     async fn waiting_ends_when_patience_does() {
         let turns = Turns::new(1);
-        let _working = turns.take(LONG).await.expect("a free turn");
-        assert!(turns.take(Duration::ZERO).await.is_none());
+        let _working = turns.take(&key("a"), LONG).await.expect("a free turn");
+        assert!(turns.take(&key("b"), Duration::ZERO).await.is_err());
+        assert!(turns.0.lock().waiting.is_empty());
+    }
+
+    #[tokio::test]
+    async fn one_credential_leaves_turns_and_places_to_others() {
+        let turns = Turns::new(4);
+        let (a, b, c) = (key("a"), key("b"), key("c"));
+        let mut held = Vec::new();
+        for _ in 0..3 {
+            held.push(turns.take(&a, LONG).await.expect("its share"));
+        }
+        let mut waiting = Vec::new();
+        loop {
+            let mut waiter = turns.take(&a, LONG).boxed();
+            match poll!(&mut waiter) {
+                Poll::Pending => waiting.push(waiter),
+                Poll::Ready(turn) => break assert!(turn.is_err(), "the rest is for others"),
+            }
+        }
+        assert_eq!(waiting.len(), 3 * WAITING_EACH);
+        let other = turns.take(&b, LONG).now_or_never().expect("an answer at once").expect("a turn");
+        let mut second = turns.take(&b, LONG).boxed();
+        let mut third = turns.take(&c, LONG).boxed();
+        assert!(poll!(&mut second).is_pending() && poll!(&mut third).is_pending());
+        held.pop();
+        let Poll::Ready(Ok(_thirds)) = poll!(&mut third) else {
+            panic!("who holds nothing comes before all")
+        };
+        drop(other);
+        assert!(poll!(&mut waiting[0]).is_pending());
+        assert!(matches!(poll!(&mut second), Poll::Ready(Ok(_))), "then who holds fewer");
+    }
+
+    #[tokio::test]
+    async fn the_time_to_come_back_follows_from_how_long_turns_last_and_how_many_wait() {
+        let turns = Turns::new(2);
+        turns.0.lock().lasts = Duration::from_secs(10);
+        let _held = [turns.take(&Holder::Machine, LONG).await, turns.take(&Holder::Machine, LONG).await];
+        let wait = turns.take(&Holder::Machine, Duration::ZERO).await.expect_err("full");
+        assert_eq!(wait, Duration::from_secs(5));
+        turns.0.lock().lasts = Duration::from_secs(1000);
+        assert_eq!(turns.take(&Holder::Machine, Duration::ZERO).await.expect_err("full"), LONGEST_WAIT);
     }
 }

@@ -24,7 +24,6 @@ use rmcp::model::{
 use rmcp::service::RequestContext;
 use rmcp::{RoleServer, ServerHandler};
 use serde_json::Value;
-use tokio::sync::OwnedSemaphorePermit;
 
 pub use stdio::{McpConfig, McpError, serve_mcp};
 
@@ -33,6 +32,7 @@ use crate::app::App;
 use crate::guard::{check, turn_of};
 use crate::problem::Problem;
 use crate::route::Load;
+use crate::turns::{Holder, Turn};
 use row::{Calling, Row};
 
 /// What a model is told before it sees the tools.
@@ -47,8 +47,10 @@ pub(crate) struct Tools {
     app: App,
     caller: Caller,
     workspace: WorkspaceId,
+    /// Who holds the turns of its calls.
+    holder: Holder,
     /// What the guard held for the request; each call takes its own where there was none.
-    turn: Option<Arc<OwnedSemaphorePermit>>,
+    turn: Option<Arc<Turn>>,
 }
 
 /// Every tool, in the order in which they are listed.
@@ -62,9 +64,10 @@ impl Tools {
         app: App,
         caller: Caller,
         workspace: WorkspaceId,
-        turn: Option<Arc<OwnedSemaphorePermit>>,
+        holder: Holder,
+        turn: Option<Arc<Turn>>,
     ) -> Self {
-        Self { app, caller, workspace, turn }
+        Self { app, caller, workspace, holder, turn }
     }
 
     /// Those that the caller may call.
@@ -77,10 +80,10 @@ impl Tools {
         check(&self.caller, row.right, &self.workspace)?;
         let mut turns = Vec::from_iter(self.turn.clone());
         if turns.is_empty() {
-            turns.extend(turn_of(&self.app, Load::Look).await?);
+            turns.extend(turn_of(&self.app, Load::Look, &self.holder).await?);
         }
         if row.load != Load::Look {
-            turns.extend(turn_of(&self.app, row.load).await?);
+            turns.extend(turn_of(&self.app, row.load, &self.holder).await?);
         }
         let calling = Calling { app: self.app.clone(), workspace: self.workspace.clone(), _turns: turns };
         (row.call)(calling, request.arguments.unwrap_or_default()).await

@@ -12,7 +12,6 @@ use schemars::{JsonSchema, Schema};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
-use tokio::sync::OwnedSemaphorePermit;
 
 use crate::access::Right;
 use crate::apart::apart;
@@ -22,6 +21,7 @@ use crate::misfit::in_plain_words;
 use crate::problem::Problem;
 use crate::route::Load;
 use crate::space::Space;
+use crate::turns::Turn;
 
 /// A tool: what it is called, what it needs, what goes in and out, and who answers.
 pub(super) struct Row {
@@ -86,7 +86,7 @@ pub(super) struct Calling {
     /// The workspace that it is about.
     pub(super) workspace: WorkspaceId,
     /// Held until its work is done, also where who asked has left.
-    pub(super) _turns: Vec<Arc<OwnedSemaphorePermit>>,
+    pub(super) _turns: Vec<Arc<Turn>>,
 }
 
 impl Calling {

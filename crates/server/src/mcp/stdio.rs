@@ -16,6 +16,7 @@ use crate::access::{AccessError, Caller, Grant, Right, random};
 use crate::app::{App, Indexing, Parts};
 use crate::host::{Host, Missing};
 use crate::limits::{Limits, MAX_MCP_BODY};
+use crate::turns::Holder;
 
 /// How to serve one client.
 #[derive(Debug, Clone)]
@@ -82,7 +83,7 @@ pub async fn serve_mcp(
     });
     let right = if read_only { Right::Read } else { Right::Write };
     let caller = Caller { name: "standard input".to_owned(), grant: Grant { workspaces: None, right } };
-    let tools = Tools::new(app.clone(), caller, workspace, None);
+    let tools = Tools::new(app.clone(), caller, workspace, Holder::Machine, None);
     let (input, output) = stdio();
     let transport =
         AsyncRwTransport::<RoleServer, _, _>::new(input, output).with_max_line_length(MAX_MCP_BODY);

@@ -26,7 +26,7 @@ pub(super) const ROUTES: &[Route] = &[
         .gives(Gives::Json(schema::<AuthStatus>)),
     Route::post("/login", "A token for a name and a password", || post(login))
         .needs(Needs::Nothing)
-        .load(Load::Look)
+        .load(Load::Login)
         .max_body(MAX_LOGIN_BODY)
         .takes(Takes::Form(schema::<Login>))
         .gives(Gives::Json(schema::<AuthStatus>)),

@@ -39,10 +39,10 @@ async fn message(State(app): State<App>, admitted: Admitted, request: Request) -
     if let Some(headers) = forwarded.headers_mut() {
         headers.extend(request.headers().clone());
     }
-    let body = read(request, &app).await?;
+    let body = read(request).await?;
     let forwarded = forwarded.body(Full::new(body)).map_err(|error| Problem::bad(error.to_string()))?;
-    let Admitted { caller, workspace, turn, .. } = admitted;
-    let tools = Tools::new(app, caller, workspace, turn);
+    let Admitted { caller, workspace, holder, turn, .. } = admitted;
+    let tools = Tools::new(app, caller, workspace, holder, turn);
     // The guard has looked at the host already, and a session would be one more thing to bound and to guess.
     let config = StreamableHttpServerConfig::default()
         .with_legacy_session_mode(false)

@@ -21,7 +21,7 @@ pub(crate) use query::citations;
 use std::sync::LazyLock;
 
 use axum::Router;
-use axum::extract::{DefaultBodyLimit, MatchedPath, Request};
+use axum::extract::DefaultBodyLimit;
 use axum::http::StatusCode;
 use axum::middleware::from_fn_with_state;
 use axum::response::{IntoResponse, Response};
@@ -29,7 +29,6 @@ use tower_http::catch_panic::CatchPanicLayer;
 
 use crate::app::App;
 use crate::guard::guard;
-use crate::limits::MAX_BODY;
 use crate::observe::observe;
 use crate::problem::Problem;
 use crate::route::Route;
@@ -57,15 +56,6 @@ pub(crate) fn path_of(path: &str) -> Option<&'static str> {
     ROUTES.iter().find(|route| route.path == path).map(|route| route.path)
 }
 
-/// How much a request may send, for its error.
-pub(crate) fn max_body_of(request: &Request) -> usize {
-    let path = request.extensions().get::<MatchedPath>().map(MatchedPath::as_str);
-    let method = request.method().as_str();
-    let is_it =
-        |route: &&&Route| Some(route.path) == path && route.method.name().eq_ignore_ascii_case(method);
-    ROUTES.iter().find(is_it).map_or(MAX_BODY, |route| route.max_body)
-}
-
 /// All routes, each behind its guard.
 pub(crate) fn router(app: &App) -> Router {
     let mut router = Router::new();
@@ -78,7 +68,7 @@ pub(crate) fn router(app: &App) -> Router {
         .method_not_allowed_fallback(|| async {
             Problem::new(StatusCode::METHOD_NOT_ALLOWED, "the route does not know this method")
         })
-        // The guard limits each route as its row says.
+        // The guard receives each body, as large as the route's row says.
         .layer(DefaultBodyLimit::disable())
         .layer(CatchPanicLayer::custom(|_: Box<dyn std::any::Any + Send>| panicked()));
     if let Some(cors) = cors(app) {

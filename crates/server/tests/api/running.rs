@@ -10,7 +10,7 @@ use serde_json::json;
 use tokio::io::AsyncWriteExt;
 use tokio::net::TcpStream;
 
-use crate::support::{Answer, MemoryHost, Request, Running, config};
+use crate::support::{Answer, HELD, MemoryHost, Request, Running, config, read_answer};
 
 #[tokio::test]
 async fn an_address_of_the_network_is_refused_until_there_is_a_key() {
@@ -72,18 +72,16 @@ async fn an_origin_that_is_named_may_ask() {
 
 #[tokio::test]
 async fn what_is_too_much_at_once_is_told_when_to_come_back() {
-    let turn = Duration::from_millis(10);
-    let server = Running::start_with(Limits { changes: 1, turn, ..Limits::default() }).await;
-    let mut slow = TcpStream::connect(server.address).await.expect("connected");
-    let head = format!(
-        "POST /documents/text HTTP/1.1\r\nhost: {}\r\ncontent-type: application/json\r\ncontent-length: 99\r\n\r\n",
-        server.address
-    );
-    slow.write_all(head.as_bytes()).await.expect("sent");
+    let server =
+        Running::start_with(Limits { changes: 1, turn: Duration::from_millis(10), ..Limits::default() })
+            .await;
+    let held = Request::post("/documents/text", json!({ "text": HELD }));
+    let mut held = server.begin(&held.bytes(server.address)).await;
+    server.wait_until_under_way(None, 1).await;
     let add = Request::post("/documents/text", json!({ "text": "Radium glows." }));
     let busy = loop {
         let answer = server.send(add.clone()).await;
-        // Until the slow one has got its turn the others are let through.
+        // Until the other has got its turn this one is let through.
         if answer.status != 200 {
             break answer;
         }
@@ -91,13 +89,34 @@ async fn what_is_too_much_at_once_is_told_when_to_come_back() {
     busy.problem(429);
     assert_eq!(busy.headers["retry-after"], "1");
     assert_eq!(server.get("/livez").await.status, 200, "what is no change is not held up");
-    drop(slow);
+    server.release();
+    assert_eq!(read_answer(&mut held).await.status, 200);
     loop {
         let answer = server.send(add.clone()).await;
         if answer.status == 200 {
             break;
         }
         assert_eq!(answer.status, 429, "{answer:?}");
+    }
+}
+
+#[tokio::test]
+async fn one_key_leaves_turns_to_others_and_its_own_further_questions_wait() {
+    let server = Running::start_with(Limits { questions: 4, ..Limits::default() }).await;
+    let (ada, bob) = (server.key(Right::Write, &[]), server.key(Right::Read, &[]));
+    let text = Request::post("/documents/text", json!({ "text": "Radium glows." })).header("x-api-key", &ada);
+    assert_eq!(server.send(text).await.status, 200);
+    let search =
+        |key: &str, query: &str| Request::post("/search", json!({ "query": query })).header("x-api-key", key);
+    let mut held = Vec::new();
+    for _ in 0..8 {
+        held.push(server.begin(&search(&ada, HELD).bytes(server.address)).await);
+    }
+    server.wait_until_under_way(Some(&bob), 8).await;
+    assert_eq!(server.send(search(&bob, "radium")).await.status, 200, "one of four turns is for others");
+    server.release();
+    for mut stream in held {
+        assert_eq!(read_answer(&mut stream).await.status, 200, "who waits for a turn gets one");
     }
 }
 

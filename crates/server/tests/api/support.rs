@@ -25,15 +25,22 @@ use serde_json::Value;
 use tempfile::TempDir;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
-use tokio::sync::oneshot;
+use tokio::sync::{Semaphore, oneshot};
 
 /// How long a test waits for what must come.
 const PATIENCE: Duration = Duration::from_secs(60);
 
 /// Workspaces in memory.
-#[derive(Default)]
 pub(crate) struct MemoryHost {
     stores: Mutex<BTreeMap<WorkspaceId, Arc<MemoryStore>>>,
+    /// Opens for what is held.
+    gate: Arc<Semaphore>,
+}
+
+impl Default for MemoryHost {
+    fn default() -> Self {
+        Self { stores: Mutex::default(), gate: Arc::new(Semaphore::new(0)) }
+    }
 }
 
 #[async_trait]
@@ -49,7 +56,7 @@ impl Host for MemoryHost {
         }
         let store = stores.entry(workspace.clone());
         let store = store.or_insert_with(|| Arc::new(MemoryStore::new(workspace.clone())));
-        let engine = engine(Arc::clone(store) as Arc<dyn Store>);
+        let engine = engine(Arc::clone(store) as Arc<dyn Store>, Arc::clone(&self.gate));
         Ok(Some(Opened {
             asking: engine.clone(),
             indexing: engine,
@@ -62,11 +69,15 @@ impl Host for MemoryHost {
     }
 
     async fn read(&self, sources: Vec<Source>, limits: ParseLimits) -> Vec<Reading> {
+        let holds = |source: &Source| String::from_utf8_lossy(&source.bytes).contains(HELD);
+        if sources.iter().any(holds) {
+            let _open = self.gate.acquire().await.expect("never closed");
+        }
         sources.into_iter().map(|source| index::read(source, &limits)).collect()
     }
 }
 
-fn engine(store: Arc<dyn Store>) -> Engine {
+fn engine(store: Arc<dyn Store>, gate: Arc<Semaphore>) -> Engine {
     Engine {
         store,
         models: Models {
@@ -75,7 +86,7 @@ fn engine(store: Arc<dyn Store>) -> Engine {
             keywords: None,
             summarize: None,
             answer: None,
-            embedder: Arc::new(Moody),
+            embedder: Arc::new(Moody { gate }),
             reranker: None,
         },
         clock: Arc::new(Wall),
@@ -92,9 +103,13 @@ pub(crate) const REFUSED: &str = "the refused text";
 pub(crate) const UNREACHABLE: &str = "the unreachable text";
 /// Where a text holds this, the embedder panics.
 pub(crate) const PANICKING: &str = "the panicking text";
+/// Where a text or question holds this, it is at work until [`Running::release`].
+pub(crate) const HELD: &str = "the text that is held";
 
 /// The built-in embedder, with words at which it fails as services do.
-struct Moody;
+struct Moody {
+    gate: Arc<Semaphore>,
+}
 
 #[async_trait]
 impl Embedder for Moody {
@@ -110,6 +125,9 @@ impl Embedder for Moody {
         let holds = |words: &str| texts.iter().any(|text| text.contains(words));
         let (model, what) = (self.name().to_owned(), "as the test wants it".to_owned());
         assert!(!holds(PANICKING), "as the test wants it");
+        if holds(HELD) {
+            let _open = self.gate.acquire().await.expect("never closed");
+        }
         if holds(REFUSED) {
             return Err(ModelError::Refused { model, status: 400, what });
         }
@@ -174,6 +192,35 @@ impl Running {
     pub(crate) async fn pause(&self) {
         let store = self.host.stores.lock().expect("a lock")[&WorkspaceId::default()].clone();
         index::pause(store.as_ref(), Timestamp(1)).await.expect("paused");
+    }
+
+    /// Lets everything go on that is held.
+    pub(crate) fn release(&self) {
+        self.host.gate.add_permits(Semaphore::MAX_PERMITS / 2);
+    }
+
+    /// Begins a request and leaves it open.
+    pub(crate) async fn begin(&self, bytes: &[u8]) -> TcpStream {
+        let mut stream = TcpStream::connect(self.address).await.expect("connected");
+        stream.write_all(bytes).await.expect("sent");
+        stream
+    }
+
+    /// Waits until this many requests are under way.
+    pub(crate) async fn wait_until_under_way(&self, key: Option<&str>, requests: usize) {
+        let until = tokio::time::Instant::now() + PATIENCE;
+        let looked =
+            key.iter().fold(Request::get("/metrics"), |request, key| request.header("x-api-key", key));
+        // The look is one of them.
+        let wanted = format!("graphloom_http_requests_in_flight {}\n", requests + 1);
+        loop {
+            let metrics = self.send(looked.clone()).await;
+            if metrics.body.contains(&wanted) {
+                return;
+            }
+            assert!(tokio::time::Instant::now() < until, "not under way: {metrics:?}");
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
     }
 
     /// Asks it to stop, and waits until it did.

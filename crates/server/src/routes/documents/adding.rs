@@ -2,7 +2,6 @@
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
-use std::time::Duration;
 
 use axum::extract::{FromRequest, Multipart, Request, State};
 use axum::http::{HeaderValue, StatusCode, header};
@@ -18,7 +17,7 @@ use crate::access::{hex, random};
 use crate::apart::apart;
 use crate::app::{App, now};
 use crate::host::Missing;
-use crate::input::{Json, Params, ToMake, is_too_large};
+use crate::input::{Json, Params, ToMake};
 use crate::limits::{MAX_TEXTS, MAX_TEXTS_BODY, MAX_UPLOAD_BODY};
 use crate::problem::Problem;
 use crate::route::{Gives, Route, Takes, schema};
@@ -51,9 +50,6 @@ pub(super) const ROUTES: &[Route] = &[
         .reads()
         .gives(Gives::Json(schema::<Supported>)),
 ];
-
-/// How long an upload may take to arrive, of the time for other bodies.
-const UPLOAD_TIMES: u32 = 5;
 
 /// A text to add.
 #[derive(Deserialize, JsonSchema)]
@@ -155,9 +151,7 @@ pub(super) async fn receive_file(
     limits: ParseLimits,
     request: Request,
 ) -> Result<Source, Problem> {
-    let longest = app.limits.body * UPLOAD_TIMES;
-    let most = limits.max_bytes;
-    let (name, bytes) = receive(request, app, most, longest).await?;
+    let (name, bytes) = file_of(request, app, limits.max_bytes).await?;
     let name = source_name::of_file(&name)?;
     if format_by_name(&name).is_none() {
         let known = "GET /documents/supported_file_types lists the endings that can be read";
@@ -167,45 +161,35 @@ pub(super) async fn receive_file(
 }
 
 /// The name and bytes of the field `file`.
-async fn receive(
-    request: Request,
-    app: &App,
-    most: usize,
-    longest: Duration,
-) -> Result<(String, Vec<u8>), Problem> {
-    let receiving = async {
-        let mut form = Multipart::from_request(request, app).await.map_err(|error| {
-            Problem::new(StatusCode::UNSUPPORTED_MEDIA_TYPE, error.body_text())
-                .remedy(Some("send the file as multipart/form-data, in the field `file`"))
-        })?;
-        let broken = |error: axum::extract::multipart::MultipartError| match is_too_large(&error) {
-            true => Problem::too_large(MAX_UPLOAD_BODY),
-            false => Problem::bad(format!("the form cannot be read: {}", error.body_text())),
-        };
-        let mut file: Option<(String, Vec<u8>)> = None;
-        while let Some(mut field) = form.next_field().await.map_err(broken)? {
-            if field.name() != Some("file") {
-                continue;
-            }
-            if file.is_some() {
-                return Err(Problem::invalid("the form has several fields `file`")
-                    .remedy(Some("send one file with each request")));
-            }
-            let disposition = field.headers().get(header::CONTENT_DISPOSITION).map(HeaderValue::as_bytes);
-            let name = file_name::of(field.file_name(), disposition.unwrap_or_default())?;
-            let mut bytes = Vec::new();
-            while let Some(chunk) = field.chunk().await.map_err(broken)? {
-                if bytes.len() + chunk.len() > most {
-                    return Err(Problem::too_large(most));
-                }
-                bytes.extend_from_slice(&chunk);
-            }
-            file = Some((name, bytes));
-        }
-        file.ok_or_else(|| Problem::invalid("the form has no field `file`"))
+async fn file_of(request: Request, app: &App, most: usize) -> Result<(String, Vec<u8>), Problem> {
+    let mut form = Multipart::from_request(request, app).await.map_err(|error| {
+        Problem::new(StatusCode::UNSUPPORTED_MEDIA_TYPE, error.body_text())
+            .remedy(Some("send the file as multipart/form-data, in the field `file`"))
+    })?;
+    let broken = |error: axum::extract::multipart::MultipartError| {
+        Problem::bad(format!("the form cannot be read: {}", error.body_text()))
     };
-    let late = || Problem::new(StatusCode::REQUEST_TIMEOUT, "the file took too long to arrive");
-    tokio::time::timeout(longest, receiving).await.map_err(|_| late())?
+    let mut file: Option<(String, Vec<u8>)> = None;
+    while let Some(mut field) = form.next_field().await.map_err(broken)? {
+        if field.name() != Some("file") {
+            continue;
+        }
+        if file.is_some() {
+            return Err(Problem::invalid("the form has several fields `file`")
+                .remedy(Some("send one file with each request")));
+        }
+        let disposition = field.headers().get(header::CONTENT_DISPOSITION).map(HeaderValue::as_bytes);
+        let name = file_name::of(field.file_name(), disposition.unwrap_or_default())?;
+        let mut bytes = Vec::new();
+        while let Some(chunk) = field.chunk().await.map_err(broken)? {
+            if bytes.len() + chunk.len() > most {
+                return Err(Problem::too_large(most));
+            }
+            bytes.extend_from_slice(&chunk);
+        }
+        file = Some((name, bytes));
+    }
+    file.ok_or_else(|| Problem::invalid("the form has no field `file`"))
 }
 
 async fn text(

@@ -12,7 +12,7 @@ use graphloom_core::{DocumentId, Snapshot, StatusKind, StoreError, TrackId, stat
 use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::{Value, json};
-use tokio::sync::{OwnedSemaphorePermit, watch};
+use tokio::sync::watch;
 use tokio::time::Instant;
 
 use super::{JobItem, item_of};
@@ -20,6 +20,7 @@ use crate::events::{About, Ending, Event};
 use crate::lines::HEARTBEAT;
 use crate::problem::chain;
 use crate::space::Space;
+use crate::turns::Turn;
 
 /// How soon a reader should come back, in milliseconds.
 const RETRY_MS: u64 = 3000;
@@ -89,7 +90,7 @@ pub(super) struct Feed {
     changed: watch::Receiver<u64>,
     stop: watch::Receiver<bool>,
     next_beat: Instant,
-    _turn: Option<Arc<OwnedSemaphorePermit>>,
+    _turn: Option<Arc<Turn>>,
 }
 
 impl Feed {
@@ -98,7 +99,7 @@ impl Feed {
         space: Arc<Space>,
         target: Target,
         headers: &HeaderMap,
-        turn: Option<Arc<OwnedSemaphorePermit>>,
+        turn: Option<Arc<Turn>>,
     ) -> Response {
         let log = &space.ingest.events;
         let given = headers.get("last-event-id").and_then(|id| id.to_str().ok()).map(str::trim);

@@ -180,27 +180,50 @@ async fn no_body_is_read_that_is_larger_than_its_route_takes() {
 
 #[tokio::test]
 async fn what_arrives_too_slowly_is_cut_off() {
-    let limits =
-        Limits { head: Duration::from_millis(50), body: Duration::from_millis(50), ..Limits::default() };
-    let server = Running::start_with(limits).await;
-    for (path, kind) in [
-        ("/query", "application/json"),
-        ("/login", "application/x-www-form-urlencoded"),
-        ("/documents/text", "application/json"),
-        ("/documents/upload", "multipart/form-data; boundary=edge"),
-        ("/v1/chat/completions", "application/json"),
-        ("/api/chat", "application/json"),
-        ("/mcp", "application/json"),
+    let short = Duration::from_millis(50);
+    let long = Limits::default();
+    for (limits, why) in [
+        (Limits { body: short, ..long.clone() }, "took too long"),
+        (Limits { body_window: short, ..long }, "arrives too slowly"),
     ] {
-        let mut slow = TcpStream::connect(server.address).await.expect("connected");
-        let head = format!(
-            "POST {path} HTTP/1.1\r\nhost: {}\r\nconnection: close\r\ncontent-type: {kind}\r\naccept: application/json, \
-             text/event-stream\r\ncontent-length: 99\r\n\r\n-",
-            server.address
-        );
-        slow.write_all(head.as_bytes()).await.expect("sent");
-        read_answer(&mut slow).await.problem(408);
+        let server = Running::start_with(Limits { head: short, ..limits }).await;
+        for (path, kind) in [
+            ("/query", "application/json"),
+            ("/login", "application/x-www-form-urlencoded"),
+            ("/documents/text", "application/json"),
+            ("/documents/upload", "multipart/form-data; boundary=edge"),
+            ("/v1/chat/completions", "application/json"),
+            ("/api/chat", "application/json"),
+            ("/mcp", "application/json"),
+        ] {
+            let mut slow = TcpStream::connect(server.address).await.expect("connected");
+            let head = format!(
+                "POST {path} HTTP/1.1\r\nhost: {}\r\nconnection: close\r\ncontent-type: {kind}\r\naccept: application/json, \
+                 text/event-stream\r\ncontent-length: 99\r\n\r\n-",
+                server.address
+            );
+            slow.write_all(head.as_bytes()).await.expect("sent");
+            let said = read_answer(&mut slow).await.problem(408);
+            assert!(said.contains(why), "{path}: {said}");
+        }
     }
+}
+
+#[tokio::test]
+async fn an_encoded_body_is_refused_as_it_cannot_be_read() {
+    let server = Running::start().await;
+    for encoding in ["gzip", "br", "gzip, identity", "x"] {
+        let request = raw("/query", "{}").header("content-encoding", encoding);
+        assert!(server.send(request).await.problem(415).contains("encoded"));
+    }
+    let request = raw("/search", r#"{"query": "Who?"}"#).header("content-encoding", "identity");
+    assert_eq!(server.send(request).await.status, 200);
+}
+
+#[tokio::test]
+async fn a_head_that_arrives_too_slowly_ends_its_connection() {
+    let limits = Limits { head: Duration::from_millis(50), ..Limits::default() };
+    let server = Running::start_with(limits).await;
     for head in ["GET", "GET /livez HTTP/1.1\r\n", "GET /livez HTTP/1.1\r\nx-slow: "] {
         let mut slow = TcpStream::connect(server.address).await.expect("connected");
         slow.write_all(head.as_bytes()).await.expect("sent");

@@ -9,6 +9,7 @@ mod injection;
 mod names;
 mod paths;
 mod searches;
+mod stalled;
 mod urls;
 
 use serde_json::{Value, json};

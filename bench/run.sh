@@ -25,6 +25,7 @@
 #   languages           the same facts in five languages, offline: is each mode as good outside English? needs no harness
 #   filtered            retrieval with filters that allow 1 to 100% of musique_train100, offline: needs no harness
 #   scale-synthetic     synthetic stores of 10,000 and 100,000 chunks, and of what SCALE_CHUNKS says: needs no harness
+#   contention          one that writes beside 32 that read without a pause: how long do commits take? needs no harness
 #   contextual          recall with and without chunks situated by headings, offline: needs no harness
 #   deletes             `rm` of one document and of a hundred, out of 1,890: needs no harness
 #   offline-index       the offline default through the harness: indexing, quality
@@ -150,6 +151,13 @@ for step in $steps; do
                 --questions 200 --add 20 ${SCALE_OPTIONS:-}
         done
         [ -n "${SCALE_FOLDER:-}" ] || rm -r "$scale_folder"
+        continue
+        ;;
+    contention)
+        build
+        "$target/release/graphloom-bench-contention"
+        "$target/release/graphloom-bench-contention" --pause-ms 0
+        "$target/release/graphloom-bench-contention" --hold
         continue
         ;;
     contextual)

@@ -20,7 +20,7 @@ use graphloom_engine::{Engine, Models};
 use graphloom_providers::http::ServiceListener;
 use graphloom_providers::models::ModelStore;
 use graphloom_storage::memory::MemoryStore;
-use graphloom_storage::sqlite::SqliteStore;
+use graphloom_storage::sqlite::{Patience, SqliteStore};
 use graphloom_storage::workers::{self, Worker};
 
 use self::providers::ChatModels;
@@ -62,7 +62,12 @@ pub(crate) fn open_store(config: &Config) -> anyhow::Result<Arc<dyn Store>> {
 }
 
 fn open_or_create(config: &Config) -> anyhow::Result<Arc<SqliteStore>> {
-    let store = SqliteStore::open(&config.data_dir, config.workspace.clone())
+    // A command waits for others as long as they write: it says so, and Ctrl-C ends it.
+    open_patiently(config, Patience::Endless)
+}
+
+fn open_patiently(config: &Config, patience: Patience) -> anyhow::Result<Arc<SqliteStore>> {
+    let store = SqliteStore::open_patiently(&config.data_dir, config.workspace.clone(), patience)
         .with_context(|| format!("opening workspace {}", config.workspace))?;
     Ok(Arc::new(store))
 }

@@ -499,6 +499,26 @@ pub enum StoreError {
         /// What is wrong.
         what: String,
     },
+    /// Another process holds the workspace; nothing was written.
+    #[error("{path} is in use by {}", holder.as_deref().unwrap_or("another process"))]
+    Busy {
+        /// The file.
+        path: String,
+        /// The process that holds it, where the system tells.
+        holder: Option<String>,
+    },
+    /// The disk is full; nothing was written.
+    #[error("the disk of {path} is full")]
+    DiskFull {
+        /// The file.
+        path: String,
+    },
+    /// The file or its folder cannot be written; nothing was.
+    #[error("{path} cannot be written: it, its folder or its disk is read-only for this user")]
+    ReadOnly {
+        /// The file.
+        path: String,
+    },
     /// The disk or the database failed.
     #[error("{operation}")]
     Backend {
@@ -515,6 +535,20 @@ impl StoreError {
         matches!(self, Self::Conflict { .. })
     }
 
+    /// Whether the same call can succeed later without any change.
+    pub fn is_transient(&self) -> bool {
+        match self {
+            Self::Conflict { .. } | Self::Busy { .. } => true,
+            Self::DiskFull { .. }
+            | Self::ReadOnly { .. }
+            | Self::Invalid { .. }
+            | Self::EmbeddingMismatch { .. }
+            | Self::Newer { .. }
+            | Self::Corrupt { .. }
+            | Self::Backend { .. } => false,
+        }
+    }
+
     /// What the user can do about it, where something can be said.
     pub fn remedy(&self) -> Option<String> {
         match self {
@@ -524,6 +558,11 @@ impl StoreError {
             }
             Self::Corrupt { .. } => {
                 Some("run `graphloom check`; restore a backup if it cannot be read".to_owned())
+            }
+            Self::Busy { .. } => Some("wait until that process is done, or end it, and try again".to_owned()),
+            Self::DiskFull { .. } => Some("free some space on that disk and try again".to_owned()),
+            Self::ReadOnly { .. } => {
+                Some("let this user write the file and its folder, or copy both to where it may".to_owned())
             }
             Self::Conflict { .. } | Self::Invalid { .. } | Self::Backend { .. } => None,
         }

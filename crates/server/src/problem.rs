@@ -16,6 +16,9 @@ use serde_json::Value;
 use crate::host::HostError;
 use crate::route::Protocol;
 
+/// When a change may be tried again that another process was in the way of.
+const BUSY_RETRY_AFTER: Duration = Duration::from_secs(5);
+
 /// Why a request got no answer.
 #[derive(Debug)]
 pub(crate) struct Problem {
@@ -181,6 +184,13 @@ impl Problem {
         Self::new(StatusCode::INTERNAL_SERVER_ERROR, detail)
     }
 
+    /// Nothing can be written now, while reading goes on; the log says where.
+    fn unwritable(error: &dyn std::error::Error, detail: &str) -> Self {
+        tracing::error!(error = chain(error), "a request could not write");
+        let remedy = "reading goes on; whoever runs the server has to make it writable again";
+        Self::new(StatusCode::INSUFFICIENT_STORAGE, detail).remedy(Some(remedy))
+    }
+
     /// The same with what can be done about it.
     pub(crate) fn remedy(mut self, remedy: Option<impl Into<String>>) -> Self {
         self.remedy = remedy.map(Into::into);
@@ -267,6 +277,12 @@ impl From<StoreError> for Problem {
         match &error {
             StoreError::Conflict { .. } => Self::conflict(error.to_string()),
             StoreError::EmbeddingMismatch { .. } => Self::conflict(error.to_string()).remedy(remedy),
+            StoreError::Busy { .. } => {
+                tracing::warn!(error = chain(&error), "a request could not write");
+                Self::unavailable("another process is writing to the workspace", BUSY_RETRY_AFTER)
+            }
+            StoreError::DiskFull { .. } => Self::unwritable(&error, "the disk of the workspace is full"),
+            StoreError::ReadOnly { .. } => Self::unwritable(&error, "the workspace is read-only"),
             StoreError::Newer { .. }
             | StoreError::Corrupt { .. }
             | StoreError::Invalid { .. }

@@ -1,6 +1,7 @@
 //! What the server is served with: a workspace with its engines, and the readers.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use async_trait::async_trait;
 use graphloom_core::WorkspaceId;
@@ -8,15 +9,18 @@ use graphloom_engine::index::{Reading, Source};
 use graphloom_engine::parse::ParseLimits;
 use graphloom_providers::http::ServiceNotice;
 use graphloom_server::{Host, HostError, Missing, Opened};
-use graphloom_storage::sqlite::list_workspaces;
+use graphloom_storage::sqlite::{Patience, list_workspaces};
 use graphloom_storage::workers::Worker;
 
-use super::{Providers, embeds_by_service, engine, gone, open_or_create, reranker, workspace_file};
+use super::{Providers, embeds_by_service, engine, gone, open_patiently, reranker, workspace_file};
 use crate::commands::App;
 use crate::config::RoleModels;
 use crate::fault;
 use crate::reading;
 use crate::wording::Wording;
+
+/// How long a change waits while another process writes, before it is refused as one that can be tried again.
+const WRITE_PATIENCE: Duration = Duration::from_secs(30);
 
 /// Opens workspaces as they are configured, each with what is configured for it alone.
 pub(crate) struct ServingHost {
@@ -56,7 +60,7 @@ impl ServingHost {
         let indexing = RoleModels { keywords: None, answer: None, ..models };
         let (asking, indexing) = (impatient.chat_models(&asking)?, patient.chat_models(&indexing)?);
         let reranker = reranker(app)?;
-        let store = open_or_create(config)?;
+        let store = open_patiently(config, Patience::Limited(WRITE_PATIENCE))?;
         let mut asking = engine(app, store.clone(), asking, &impatient, wording.clone()).await?;
         asking.models.reranker = reranker;
         let mut indexing = engine(app, store.clone(), indexing, &patient, wording).await?;

@@ -1,9 +1,12 @@
 //! What SQLite's errors mean to a caller.
 
+use std::io;
 use std::path::Path;
 
 use graphloom_core::StoreError;
-use rusqlite::ErrorCode;
+use rusqlite::{ErrorCode, ffi};
+
+use super::locks;
 
 /// Gives a failed database call its operation.
 pub(super) trait Context<T> {
@@ -23,7 +26,7 @@ impl<T> Context<T> for rusqlite::Result<T> {
             Some(ErrorCode::NotADatabase | ErrorCode::DatabaseCorrupt) => {
                 StoreError::Corrupt { path: path.display().to_string(), what: source.to_string() }
             }
-            _ => backend(format!("opening {}", path.display()), source),
+            _ => classified(backend(format!("opening {}", path.display()), source), path),
         })
     }
 }
@@ -33,4 +36,74 @@ pub(super) fn backend(
     source: impl Into<Box<dyn std::error::Error + Send + Sync>>,
 ) -> StoreError {
     StoreError::Backend { operation, source: source.into() }
+}
+
+/// The error as what it means for the store at `path`: by the codes of its cause, never by its words.
+pub(super) fn classified(error: StoreError, path: &Path) -> StoreError {
+    let StoreError::Backend { operation, source } = error else { return error };
+    let shown = || path.display().to_string();
+    let condition = match (source.downcast_ref::<rusqlite::Error>(), source.downcast_ref::<io::Error>()) {
+        (Some(error), _) => Condition::of_database(error),
+        (None, Some(error)) => Condition::of_disk(error),
+        (None, None) => None,
+    };
+    match condition {
+        Some(Condition::Busy) => {
+            let holder = locks::holder_of(path).map(|holder| holder.to_string());
+            StoreError::Busy { path: shown(), holder }
+        }
+        Some(Condition::Full) => StoreError::DiskFull { path: shown() },
+        Some(Condition::ReadOnly) => StoreError::ReadOnly { path: shown() },
+        None => StoreError::Backend { operation, source },
+    }
+}
+
+/// The same error once more, for others whom it concerns.
+pub(super) fn repeated(error: &StoreError) -> StoreError {
+    match error {
+        StoreError::Busy { path, holder } => StoreError::Busy { path: path.clone(), holder: holder.clone() },
+        StoreError::DiskFull { path } => StoreError::DiskFull { path: path.clone() },
+        StoreError::ReadOnly { path } => StoreError::ReadOnly { path: path.clone() },
+        StoreError::Corrupt { path, what } => StoreError::Corrupt { path: path.clone(), what: what.clone() },
+        StoreError::Backend { operation, source } => backend(operation.clone(), source.to_string()),
+        StoreError::Conflict { .. }
+        | StoreError::Invalid { .. }
+        | StoreError::EmbeddingMismatch { .. }
+        | StoreError::Newer { .. } => backend("committing".to_owned(), error.to_string()),
+    }
+}
+
+/// What keeps a store from working though nothing is wrong with it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Condition {
+    /// Another process holds a lock.
+    Busy,
+    /// The disk is full.
+    Full,
+    /// The file or its folder cannot be written.
+    ReadOnly,
+}
+
+impl Condition {
+    pub(super) fn of_database(error: &rusqlite::Error) -> Option<Self> {
+        let code = error.sqlite_error()?;
+        match code.code {
+            ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked => Some(Self::Busy),
+            ErrorCode::DiskFull => Some(Self::Full),
+            // The index of the log could not get its space on the disk.
+            ErrorCode::SystemIoFailure if code.extended_code == ffi::SQLITE_IOERR_SHMSIZE => Some(Self::Full),
+            ErrorCode::ReadOnly | ErrorCode::PermissionDenied => Some(Self::ReadOnly),
+            _ => None,
+        }
+    }
+
+    pub(super) fn of_disk(error: &io::Error) -> Option<Self> {
+        match error.kind() {
+            io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded | io::ErrorKind::FileTooLarge => {
+                Some(Self::Full)
+            }
+            io::ErrorKind::ReadOnlyFilesystem | io::ErrorKind::PermissionDenied => Some(Self::ReadOnly),
+            _ => None,
+        }
+    }
 }

@@ -9,6 +9,8 @@ mod changes;
 mod error;
 mod full_text;
 mod links;
+mod locks;
+mod log;
 mod question;
 mod read;
 mod rows;
@@ -29,7 +31,10 @@ use async_trait::async_trait;
 use graphloom_core::{Batch, Revision, Snapshot, Store, StoreError, WorkspaceId};
 use rusqlite::Connection;
 
-use error::{Context, backend};
+use error::{Context, backend, classified};
+pub use locks::Patience;
+use locks::Waiting;
+use log::{Gate, Passage};
 use vector_tree::TreeLimits;
 
 /// The ending of a workspace's file.
@@ -50,25 +55,43 @@ impl SqliteStore {
     /// Opens `<data_dir>/<workspace>.graphloom`, creating folder and file where missing. An older file is copied to
     /// a backup beside it and migrated.
     ///
-    /// Projections are neither read nor built here, so opening is quick whatever their state.
+    /// Projections are neither read nor built here, so opening is quick whatever their state. Commits wait for other
+    /// processes as long as those write.
     pub fn open(data_dir: &Path, workspace: WorkspaceId) -> Result<Self, StoreError> {
-        Self::open_with(data_dir, workspace, TreeLimits::default())
+        Self::open_patiently(data_dir, workspace, Patience::Endless)
+    }
+
+    /// The same with a limit of how long commits wait for other processes.
+    pub fn open_patiently(
+        data_dir: &Path,
+        workspace: WorkspaceId,
+        patience: Patience,
+    ) -> Result<Self, StoreError> {
+        Self::open_with(data_dir, workspace, patience, TreeLimits::default())
     }
 
     /// The same with other limits of the vector trees.
-    fn open_with(data_dir: &Path, workspace: WorkspaceId, trees: TreeLimits) -> Result<Self, StoreError> {
+    fn open_with(
+        data_dir: &Path,
+        workspace: WorkspaceId,
+        patience: Patience,
+        trees: TreeLimits,
+    ) -> Result<Self, StoreError> {
         std::fs::create_dir_all(data_dir)
             .map_err(|e| backend(format!("creating the data folder {}", data_dir.display()), e))?;
         let path = data_dir.join(format!("{workspace}.{EXTENSION}"));
-        let conn = schema::open_writer(&path)?;
-        let writer =
-            writer::Writer::start(conn, trees).map_err(|e| backend("starting the writer".to_owned(), e))?;
+        let waiting = Waiting::new(&path, patience);
+        let conn = schema::open_writer(&path, &waiting)?;
+        let gate = Arc::<Gate>::default();
+        let writer = writer::Writer::start(conn, &path, trees, waiting, Arc::clone(&gate))
+            .map_err(|e| backend("starting the writer".to_owned(), e))?;
         let projections = data_dir.join(format!("{workspace}.projections"));
         let shared = Shared {
             full_text: full_text::FullText::new(projections.join("full_text")),
             vectors: vectors::Vectors::new(trees),
             links: links::Links::new(projections.join("links")),
             readers: Mutex::default(),
+            gate,
             path,
             workspace,
         };
@@ -79,7 +102,8 @@ impl SqliteStore {
     /// write-ahead log. A projection that another process is writing is left to that process.
     pub fn catch_up(&self) -> Result<(), StoreError> {
         self.writer.shrink_log();
-        self.shared.full_text.ready(&Reader::begin(&self.shared)?).map(drop)
+        let reader = Reader::begin(&self.shared, self.shared.gate.pass_now())?;
+        self.shared.full_text.ready(&reader).map(drop)
     }
 }
 
@@ -90,7 +114,8 @@ impl Store for SqliteStore {
     }
 
     async fn snapshot(&self) -> Result<Box<dyn Snapshot>, StoreError> {
-        Ok(Box::new(snapshot::SqliteSnapshot::new(Reader::begin(&self.shared)?)))
+        let passage = self.shared.gate.pass().await;
+        Ok(Box::new(snapshot::SqliteSnapshot::new(Reader::begin(&self.shared, passage)?)))
     }
 
     async fn commit(&self, batch: Batch) -> Result<Revision, StoreError> {
@@ -124,6 +149,7 @@ struct Shared {
     workspace: WorkspaceId,
     path: PathBuf,
     readers: Mutex<Vec<Connection>>,
+    gate: Arc<Gate>,
     vectors: vectors::Vectors,
     links: links::Links,
     full_text: full_text::FullText,
@@ -135,10 +161,12 @@ struct Reader {
     conn: Pooled,
     revision: Revision,
     graph_revision: Revision,
+    /// Given up after the connection.
+    _passage: Passage,
 }
 
 impl Reader {
-    fn begin(shared: &Arc<Shared>) -> Result<Self, StoreError> {
+    fn begin(shared: &Arc<Shared>, passage: Passage) -> Result<Self, StoreError> {
         let idle = shared.readers.lock().unwrap_or_else(PoisonError::into_inner).pop();
         let conn = match idle {
             Some(conn) => conn,
@@ -146,8 +174,9 @@ impl Reader {
         };
         let conn = Pooled { conn: Some(conn), shared: Arc::clone(shared) };
         // The first read fixes what the transaction sees.
-        let (revision, graph_revision) = begin(&conn).during("taking a snapshot")?;
-        Ok(Self { shared: Arc::clone(shared), conn, revision, graph_revision })
+        let (revision, graph_revision) =
+            begin(&conn).during("taking a snapshot").map_err(|error| classified(error, &shared.path))?;
+        Ok(Self { shared: Arc::clone(shared), conn, revision, graph_revision, _passage: passage })
     }
 }
 

@@ -1,6 +1,7 @@
 //! The file's tables, and how a file is created, opened, backed up and migrated.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
+use std::sync::Arc;
 use std::time::Duration;
 
 use graphloom_core::StoreError;
@@ -8,11 +9,12 @@ use rusqlite::config::DbConfig;
 use rusqlite::{Connection, OpenFlags, TransactionBehavior};
 
 use super::error::{Context, backend};
+use super::locks::{Waiting, file_beside};
 use super::vector_tree::{self, TreeLimits};
 use super::{apply, rows};
 use crate::vector;
 
-/// How long one process waits for another one's write.
+/// How long a connection that reads waits for another process that recovers or creates the file.
 const BUSY_TIMEOUT: Duration = Duration::from_secs(30);
 /// Prepared statements kept per connection; every statement of the crate fits.
 const STATEMENT_CACHE: usize = 128;
@@ -322,13 +324,16 @@ fn make_version_3(conn: &Connection) -> rusqlite::Result<()> {
 }
 
 /// Opens the file for writing, creating or migrating it first where needed.
-pub(super) fn open_writer(path: &Path) -> Result<Connection, StoreError> {
+pub(super) fn open_writer(path: &Path, waiting: &Arc<Waiting>) -> Result<Connection, StoreError> {
     let flags =
         OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_CREATE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
     let mut conn = Connection::open_with_flags(path, flags).opening(path)?;
-    conn.busy_timeout(BUSY_TIMEOUT).opening(path)?;
+    waiting.guide(&mut conn).opening(path)?;
     bring_up_to_date(&mut conn, path, MIGRATIONS)?;
-    conn.pragma_update(None, "journal_mode", "WAL").opening(path)?;
+    // SQLite does not wait here by itself where another process opens the file, too.
+    waiting.until_free(|| conn.pragma_update(None, "journal_mode", "WAL")).opening(path)?;
+    // The writer copies the log itself, once it has answered.
+    conn.pragma_update(None, "wal_autocheckpoint", 0).opening(path)?;
     conn.pragma_update(None, "synchronous", "FULL").opening(path)?;
     conn.pragma_update(None, "foreign_keys", true).opening(path)?;
     conn.pragma_update(None, "journal_size_limit", WAL_LIMIT_BYTES).opening(path)?;
@@ -356,7 +361,10 @@ fn tune(conn: &Connection, cache_kib: i32) -> rusqlite::Result<()> {
 /// Runs the migrations the file has not seen, after copying an older file to a backup beside it.
 fn bring_up_to_date(conn: &mut Connection, path: &Path, migrations: &[Migration]) -> Result<(), StoreError> {
     let supported = migrations.len() as u32;
-    let version = version_of(conn, path, supported)?;
+    // One transaction, so that a file that another process is creating is seen either empty or whole.
+    let look = conn.transaction_with_behavior(TransactionBehavior::Deferred).opening(path)?;
+    let version = version_of(&look, path, supported)?;
+    drop(look);
     if version == supported {
         return Ok(());
     }
@@ -374,8 +382,9 @@ fn bring_up_to_date(conn: &mut Connection, path: &Path, migrations: &[Migration]
     transaction.commit().opening(path)
 }
 
-/// The file's schema version; 0 for an empty file.
+/// The file's schema version; 0 for an empty file. Reads several things, so it needs a transaction around it.
 fn version_of(conn: &Connection, path: &Path, supported: u32) -> Result<u32, StoreError> {
+    debug_assert!(!conn.is_autocommit(), "another process may create the file between two reads");
     let read = |sql: &str| conn.query_row(sql, [], |row| row.get::<_, i64>(0)).opening(path);
     let application = read("PRAGMA application_id")?;
     let tables = read("SELECT count(*) FROM sqlite_schema")?;
@@ -393,13 +402,8 @@ fn version_of(conn: &Connection, path: &Path, supported: u32) -> Result<u32, Sto
 
 /// Copies the file, whatever its log holds included, to `<file>.v<version>.backup`.
 fn back_up(conn: &Connection, path: &Path, version: u32) -> Result<(), StoreError> {
-    let beside = |suffix: &str| {
-        let mut name = path.as_os_str().to_owned();
-        name.push(suffix);
-        PathBuf::from(name)
-    };
-    let backup = beside(&format!(".v{version}.backup"));
-    let partial = beside(&format!(".v{version}.{}.partial", std::process::id()));
+    let backup = file_beside(path, &format!(".v{version}.backup"));
+    let partial = file_beside(path, &format!(".v{version}.{}.partial", std::process::id()));
     let operation = || format!("backing up {} to {}", path.display(), backup.display());
     if partial.exists() {
         std::fs::remove_file(&partial).map_err(|e| backend(operation(), e))?;
@@ -412,7 +416,7 @@ fn back_up(conn: &Connection, path: &Path, version: u32) -> Result<(), StoreErro
 
 #[cfg(test)]
 mod tests {
-    use super::super::read;
+    use super::super::{Patience, read};
     use super::*;
 
     fn create_old(conn: &Connection) -> rusqlite::Result<()> {
@@ -425,6 +429,10 @@ mod tests {
 
     fn fails(conn: &Connection) -> rusqlite::Result<()> {
         conn.execute_batch("DROP TABLE notes; SELECT nonsense;")
+    }
+
+    fn open_writer(path: &Path) -> Result<Connection, StoreError> {
+        super::open_writer(path, &Waiting::new(path, Patience::Endless))
     }
 
     fn check_open(path: &Path, migrations: &[Migration]) -> Result<Connection, StoreError> {
@@ -598,6 +606,23 @@ mod tests {
         assert!(check_open(&path, &[create_old, fails]).is_err());
         let conn = check_open(&path, &[create_old]).expect("still version 1");
         assert_eq!(conn.query_row("SELECT text FROM notes", [], |r| r.get(0)), Ok("kept".to_owned()));
+    }
+
+    #[test]
+    fn a_file_that_another_process_creates_is_judged_once_it_is_whole() {
+        let dir = tempfile::tempdir().expect("a folder");
+        let path = dir.path().join("w.graphloom");
+        let rival = Connection::open(&path).expect("a connection");
+        rival.execute_batch("BEGIN IMMEDIATE").expect("the write lock");
+        MIGRATIONS.iter().try_for_each(|migration| migration(&rival)).expect("half of a file");
+        let opened = std::thread::scope(|scope| {
+            let opening = scope.spawn(|| open_writer(&path).map(drop));
+            rival.pragma_update(None, "application_id", APPLICATION_ID).expect("marked");
+            rival.pragma_update(None, "user_version", MIGRATIONS.len() as u32).expect("marked");
+            rival.execute_batch("COMMIT").expect("a whole file");
+            opening.join().expect("no panic")
+        });
+        assert!(opened.is_ok(), "{opened:?}");
     }
 
     #[test]

@@ -1,11 +1,13 @@
 //! The suite over the embedded store, and what only a file can do.
 
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Barrier, Mutex};
+use std::time::Duration;
 
 use graphloom_core::{Batch, Revision, Store, StoreError, TextQuery, VectorKind, WorkspaceId};
+use rusqlite::Connection;
 use tempfile::TempDir;
 
-use super::{SqliteStore, full_text, list_workspaces};
+use super::{Patience, SqliteStore, full_text, list_workspaces};
 use crate::conformance::{block_on, sample};
 
 fn open() -> (SqliteStore, TempDir) {
@@ -197,4 +199,82 @@ fn workspaces_are_listed_by_name() {
     let names: Vec<String> =
         list_workspaces(folder.path()).expect("a list").iter().map(ToString::to_string).collect();
     assert_eq!(names, ["a-1", "b"]);
+}
+
+/// A connection of another program that holds the write lock.
+fn rival(folder: &TempDir) -> Connection {
+    let rival = Connection::open(folder.path().join("default.graphloom")).expect("a connection");
+    rival.execute_batch("BEGIN IMMEDIATE").expect("the write lock");
+    rival
+}
+
+#[test]
+fn neither_commits_nor_the_log_wait_for_an_open_snapshot() {
+    let (store, folder) = open();
+    let other = reopen(&folder);
+    commit(&store, sample::indexed("a", "Ada met Bob", "ADA", "BOB"));
+    let held = block_on(other.snapshot()).expect("a snapshot");
+    let log = folder.path().join("default.graphloom-wal");
+    // These stores wait for locks for ever, so a wait for the snapshot would never end.
+    for number in 0..3 {
+        commit(&store, sample::indexed(&number.to_string(), "Cleo met Dan", "CLEO", "DAN"));
+        store.catch_up().expect("the log is left as it is");
+        other.catch_up().expect("the log is left as it is");
+        commit(&other, sample::indexed(&format!("other {number}"), "Eve met Fay", "EVE", "FAY"));
+    }
+    assert_eq!(held.revision(), Revision(1));
+    assert!(std::fs::metadata(&log).expect("the log").len() > 0);
+    drop(held);
+    store.catch_up().expect("the log is emptied");
+    assert_eq!(std::fs::metadata(&log).expect("the log").len(), 0);
+}
+
+#[test]
+fn a_commit_says_who_holds_the_workspace_once_its_patience_ends() {
+    let (store, folder) = open();
+    drop(store);
+    let patience = Patience::Limited(Duration::ZERO);
+    let store = SqliteStore::open_patiently(folder.path(), WorkspaceId::default(), patience)
+        .expect("the store opens");
+    let rival = rival(&folder);
+    let refused = block_on(store.commit(sample::indexed("a", "Ada met Bob", "ADA", "BOB")));
+    let Err(busy @ StoreError::Busy { .. }) = refused else { panic!("{refused:?}") };
+    assert!(busy.is_transient() && busy.remedy().is_some());
+    if cfg!(target_os = "linux") {
+        let this = format!("process {}", std::process::id());
+        assert!(busy.to_string().contains(&this), "{busy}");
+    }
+    rival.execute_batch("COMMIT").expect("the lock is given back");
+    assert_eq!(commit(&store, sample::indexed("a", "Ada met Bob", "ADA", "BOB")), Revision(1));
+}
+
+#[test]
+fn a_commit_without_a_limit_goes_through_once_the_other_process_is_done() {
+    let (store, folder) = open();
+    let rival = rival(&folder);
+    let other = std::thread::spawn(move || commit(&store, sample::indexed("a", "Ada met Bob", "ADA", "BOB")));
+    rival.execute_batch("COMMIT").expect("the lock is given back");
+    assert_eq!(other.join().expect("no panic"), Revision(1));
+}
+
+#[test]
+fn a_new_workspace_opens_for_all_who_open_it_at_once() {
+    const AT_ONCE: usize = 8;
+    for _ in 0..8 {
+        let folder = tempfile::tempdir().expect("a folder");
+        let start = Barrier::new(AT_ONCE);
+        std::thread::scope(|scope| {
+            for number in 0..AT_ONCE {
+                let (folder, start) = (&folder, &start);
+                scope.spawn(move || {
+                    start.wait();
+                    let store = reopen(folder);
+                    let text = format!("Ada met Bob {number} times");
+                    commit(&store, sample::indexed(&number.to_string(), &text, "ADA", "BOB"));
+                });
+            }
+        });
+        let counts = block_on(async { reopen(&folder).snapshot().await?.counts().await }).expect("counts");
+        assert_eq!(counts.documents, AT_ONCE as u64);
+    }
 }

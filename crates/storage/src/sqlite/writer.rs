@@ -1,39 +1,49 @@
 //! The one thread that writes: it takes waiting batches and commits them in groups, one disk flush each group.
 
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
 use std::thread::JoinHandle;
-use std::time::Duration;
 
 use futures::channel::oneshot;
 use graphloom_core::{Batch, Revision, StoreError};
 use rusqlite::Connection;
 
 use super::apply;
-use super::error::backend;
+use super::error::{Context, backend, classified, repeated};
+use super::locks::Waiting;
+use super::log::{Gate, Log};
 use super::vector_tree::TreeLimits;
 
 /// Batches that may wait; a caller beyond them blocks until one is taken.
 const MAX_WAITING_BATCHES: usize = 64;
 /// Batches that share one transaction; bounds what a failing disk loses and how long the first one waits.
 const MAX_GROUP: usize = 16;
-/// A pause in writing after which the write-ahead log is emptied.
-const IDLE: Duration = Duration::from_millis(500);
 
 /// The handle of the writer thread; dropping it waits for the thread to finish what it was given.
 pub(super) struct Writer {
     /// Present until dropped.
     queue: Option<SyncSender<Work>>,
     thread: Option<JoinHandle<()>>,
+    waiting: Arc<Waiting>,
 }
 
 impl Writer {
     /// Starts the thread on a connection that may write.
-    pub(super) fn start(conn: Connection, trees: TreeLimits) -> std::io::Result<Self> {
+    pub(super) fn start(
+        conn: Connection,
+        path: &Path,
+        trees: TreeLimits,
+        waiting: Arc<Waiting>,
+        gate: Arc<Gate>,
+    ) -> std::io::Result<Self> {
         let (queue, requests) = sync_channel(MAX_WAITING_BATCHES);
+        let mut log = Log::new(gate, Arc::clone(&waiting));
+        let thread = Thread { conn, path: path.to_owned(), trees };
         let thread = std::thread::Builder::new()
             .name("graphloom-writer".to_owned())
-            .spawn(move || write_until_closed(&conn, trees, &requests))?;
-        Ok(Self { queue: Some(queue), thread: Some(thread) })
+            .spawn(move || thread.write_until_closed(&mut log, &requests))?;
+        Ok(Self { queue: Some(queue), thread: Some(thread), waiting })
     }
 
     /// Commits a batch; durable when this returns.
@@ -58,6 +68,7 @@ impl Writer {
 impl Drop for Writer {
     fn drop(&mut self) {
         self.queue = None;
+        self.waiting.close();
         if let Some(thread) = self.thread.take()
             && thread.join().is_err()
         {
@@ -77,111 +88,109 @@ struct Request {
     reply: oneshot::Sender<Result<Revision, StoreError>>,
 }
 
-fn write_until_closed(conn: &Connection, trees: TreeLimits, requests: &Receiver<Work>) {
-    let mut written = false;
-    loop {
-        let first = if written { requests.recv_timeout(IDLE) } else { requests.recv().map_err(Into::into) };
-        let first = match first {
-            Ok(Work::Commit(first)) => first,
-            Ok(Work::ShrinkLog(reply)) => {
-                shrink_log(conn);
-                written = false;
-                let _ = reply.send(());
-                continue;
-            }
-            Err(RecvTimeoutError::Disconnected) => return,
-            Err(RecvTimeoutError::Timeout) => {
-                shrink_log(conn);
-                written = false;
-                continue;
-            }
-        };
-        written = true;
-        let mut shrink = None;
-        let more = requests.try_iter().take(MAX_GROUP - 1).map_while(|work| match work {
-            Work::Commit(request) => Some(request),
-            Work::ShrinkLog(reply) => {
-                shrink = Some(reply);
-                None
-            }
-        });
-        for (reply, result) in write_group(conn, trees, std::iter::once(first).chain(more)) {
-            // A caller that no longer waits still has its batch committed.
-            let _ = reply.send(result);
-        }
-        if let Some(reply) = shrink {
-            shrink_log(conn);
-            written = false;
-            let _ = reply.send(());
-        }
-    }
+/// What the thread works with.
+struct Thread {
+    conn: Connection,
+    path: PathBuf,
+    trees: TreeLimits,
 }
 
-/// Moves the write-ahead log into the database and empties it. Readers of old snapshots may keep it from being emptied;
-/// then a later pause does it.
-fn shrink_log(conn: &Connection) {
-    if let Err(error) = conn.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(())) {
-        tracing::debug!(%error, "the write-ahead log keeps its size for now");
+impl Thread {
+    fn write_until_closed(&self, log: &mut Log, requests: &Receiver<Work>) {
+        loop {
+            let first = match log.rest_after() {
+                Some(rest) => requests.recv_timeout(rest),
+                None => requests.recv().map_err(Into::into),
+            };
+            let first = match first {
+                Ok(Work::Commit(first)) => first,
+                Ok(Work::ShrinkLog(reply)) => {
+                    log.shrink(&self.conn);
+                    let _ = reply.send(());
+                    continue;
+                }
+                Err(RecvTimeoutError::Disconnected) => return,
+                Err(RecvTimeoutError::Timeout) => {
+                    log.rest(&self.conn);
+                    continue;
+                }
+            };
+            let mut shrink = None;
+            let more = requests.try_iter().take(MAX_GROUP - 1).map_while(|work| match work {
+                Work::Commit(request) => Some(request),
+                Work::ShrinkLog(reply) => {
+                    shrink = Some(reply);
+                    None
+                }
+            });
+            for (reply, result) in self.write_group(std::iter::once(first).chain(more)) {
+                // A caller that no longer waits still has its batch committed.
+                let _ = reply.send(result);
+            }
+            log.after_commit(&self.conn);
+            if let Some(reply) = shrink {
+                log.shrink(&self.conn);
+                let _ = reply.send(());
+            }
+        }
+    }
+
+    /// Applies each batch or refuses it, then makes all of them durable together.
+    fn write_group(&self, group: impl Iterator<Item = Box<Request>>) -> Vec<Answer> {
+        let mut answers = Vec::new();
+        let mut failure = self.run("BEGIN IMMEDIATE").err();
+        for request in group {
+            let result = match &failure {
+                Some(_) => Ok(Err(group_failed())),
+                None => self.apply_alone(&request.batch),
+            };
+            match result {
+                Ok(result) => answers.push((request.reply, result)),
+                Err(broken) => {
+                    failure = Some(broken);
+                    answers.push((request.reply, Err(group_failed())));
+                }
+            }
+        }
+        let failure = failure.or_else(|| self.run("COMMIT").err());
+        let Some(failure) = failure else { return answers };
+
+        if !self.conn.is_autocommit()
+            && let Err(error) = self.run("ROLLBACK")
+        {
+            tracing::error!(%error, "rolling back failed");
+        }
+        let fail = |result: Result<Revision, StoreError>| match result {
+            Err(refused @ (StoreError::Conflict { .. } | StoreError::Invalid { .. })) => Err(refused),
+            Ok(_) | Err(_) => Err(repeated(&failure)),
+        };
+        answers.into_iter().map(|(reply, result)| (reply, fail(result))).collect()
+    }
+
+    /// Applies a batch so that a refused one leaves no trace; an outer error breaks the whole transaction.
+    fn apply_alone(&self, batch: &Batch) -> Result<Result<Revision, StoreError>, StoreError> {
+        self.run("SAVEPOINT batch")?;
+        let result = apply::apply(&self.conn, self.trees, batch);
+        if let Err(error) = result {
+            // On some errors, such as a full disk, SQLite has rolled back everything already.
+            if self.conn.is_autocommit() {
+                return Err(classified(error, &self.path));
+            }
+            self.run("ROLLBACK TO batch")?;
+            self.run("RELEASE batch")?;
+            return Ok(Err(classified(error, &self.path)));
+        }
+        self.run("RELEASE batch")?;
+        Ok(result)
+    }
+
+    fn run(&self, sql: &str) -> Result<(), StoreError> {
+        let done = self.conn.prepare_cached(sql).and_then(|mut statement| statement.execute([]));
+        done.map(drop).during("committing").map_err(|error| classified(error, &self.path))
     }
 }
 
 type Answer = (oneshot::Sender<Result<Revision, StoreError>>, Result<Revision, StoreError>);
-
-/// Applies each batch or refuses it, then makes all of them durable together.
-fn write_group(
-    conn: &Connection,
-    trees: TreeLimits,
-    group: impl Iterator<Item = Box<Request>>,
-) -> Vec<Answer> {
-    let mut answers = Vec::new();
-    let mut failure = run(conn, "BEGIN IMMEDIATE").err();
-    for request in group {
-        let result = match &failure {
-            Some(_) => Ok(Err(group_failed())),
-            None => apply_alone(conn, trees, &request.batch),
-        };
-        match result {
-            Ok(result) => answers.push((request.reply, result)),
-            Err(broken) => {
-                failure = Some(broken);
-                answers.push((request.reply, Err(group_failed())));
-            }
-        }
-    }
-    let failure = failure.or_else(|| run(conn, "COMMIT").err());
-    let Some(failure) = failure else { return answers };
-
-    if !conn.is_autocommit()
-        && let Err(error) = run(conn, "ROLLBACK")
-    {
-        tracing::error!(%error, "rolling back failed");
-    }
-    let failure = failure.to_string();
-    let fail = |result: Result<Revision, StoreError>| match result {
-        Err(refused @ (StoreError::Conflict { .. } | StoreError::Invalid { .. })) => Err(refused),
-        Ok(_) | Err(_) => Err(backend("committing".to_owned(), failure.clone())),
-    };
-    answers.into_iter().map(|(reply, result)| (reply, fail(result))).collect()
-}
-
-/// Applies a batch so that a refused one leaves no trace; an outer error breaks the whole transaction.
-fn apply_alone(
-    conn: &Connection,
-    trees: TreeLimits,
-    batch: &Batch,
-) -> rusqlite::Result<Result<Revision, StoreError>> {
-    run(conn, "SAVEPOINT batch")?;
-    let result = apply::apply(conn, trees, batch);
-    if result.is_err() {
-        run(conn, "ROLLBACK TO batch")?;
-    }
-    run(conn, "RELEASE batch")?;
-    Ok(result)
-}
-
-fn run(conn: &Connection, sql: &str) -> rusqlite::Result<()> {
-    conn.prepare_cached(sql)?.execute([]).map(drop)
-}
 
 /// Replaced by the true cause once the group is over.
 fn group_failed() -> StoreError {

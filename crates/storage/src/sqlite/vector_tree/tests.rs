@@ -9,7 +9,8 @@ use proptest::test_runner::{Config, TestRunner};
 use tempfile::TempDir;
 
 use super::super::changes::Mark;
-use super::super::{SqliteStore, schema};
+use super::super::locks::Waiting;
+use super::super::{Patience, SqliteStore, schema};
 use super::*;
 use crate::conformance::{block_on, sample};
 use crate::vector;
@@ -34,7 +35,8 @@ mod read_wholly {
 
     fn open() -> (SqliteStore, TempDir) {
         let folder = tempfile::tempdir().expect("a folder");
-        let store = SqliteStore::open_with(folder.path(), WorkspaceId::default(), READ_WHOLLY);
+        let store =
+            SqliteStore::open_with(folder.path(), WorkspaceId::default(), Patience::Endless, READ_WHOLLY);
         (store.expect("the store opens"), folder)
     }
 
@@ -61,7 +63,9 @@ struct Fixture {
 impl Fixture {
     fn new(limits: TreeLimits) -> Self {
         let folder = tempfile::tempdir().expect("a folder");
-        let conn = schema::open_writer(&folder.path().join("w.graphloom")).expect("a new file");
+        let path = folder.path().join("w.graphloom");
+        let waiting = Waiting::new(&path, Patience::Endless);
+        let conn = schema::open_writer(&path, &waiting).expect("a new file");
         // One transaction, so that no change waits for the disk.
         conn.execute_batch("BEGIN").expect("a transaction");
         Self { conn, limits, _folder: folder }
@@ -231,8 +235,8 @@ fn after_any_history_a_search_of_few_leaves_finds_nearly_all_of_the_nearest() {
 /// twenty are about something else than the question.
 fn found_within(limits: TreeLimits, allowed: Range<usize>, limit: usize) -> usize {
     let folder = tempfile::tempdir().expect("a folder");
-    let store =
-        SqliteStore::open_with(folder.path(), WorkspaceId::default(), limits).expect("the store opens");
+    let store = SqliteStore::open_with(folder.path(), WorkspaceId::default(), Patience::Endless, limits)
+        .expect("the store opens");
     let mut batch = Batch::default();
     let mut documents = Vec::new();
     for number in 0..60 {

@@ -1,0 +1,359 @@
+//! The write-ahead log: commits append to it, and it is copied into the file without anybody waiting for it.
+//!
+//! A log can be copied only up to the oldest snapshot that reads from it, and it starts again from its beginning only once
+//! it is copied wholly and no snapshot reads from it. So nothing here ever waits for a reader: what cannot be copied now is
+//! copied later. Snapshots that overlap without a pause would make the log grow for ever. Where it has grown long, the store
+//! holds back new snapshots for a moment, until those of this process have ended ([`Gate`]). Commits go on meanwhile. A
+//! snapshot that is held for long, and those of other processes, still keep the log: it grows until they end.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use futures::channel::oneshot;
+use rusqlite::Connection;
+
+use super::locks::Waiting;
+
+/// Pages in the log that are not in the file yet, from which on they are copied after a commit.
+const COPIED_FROM_PAGES: i64 = 1000;
+/// Pages in the log from which on new snapshots are held back until it is empty: 64 MiB of pages of 4 KiB.
+const LONG_LOG_PAGES: i64 = 16 << 10;
+/// How long new snapshots are held back at most.
+const MAX_HELD_BACK: Duration = Duration::from_millis(500);
+/// Where holding back new snapshots did not empty the log, it is tried again once the log has doubled or after this time.
+const HELD_BACK_EVERY: Duration = Duration::from_secs(60);
+/// How often the log is looked at while new snapshots are held back.
+const LOOK: Duration = Duration::from_millis(5);
+/// A pause in writing after which the log is emptied.
+const IDLE: Duration = Duration::from_millis(500);
+/// The longest pause between attempts to empty the log while nothing is written.
+const LONGEST_IDLE: Duration = Duration::from_secs(30);
+
+/// The snapshots that are open in this process, and whether new ones may begin.
+#[derive(Default)]
+pub(super) struct Gate {
+    state: Mutex<GateState>,
+}
+
+#[derive(Default)]
+struct GateState {
+    is_closed: bool,
+    /// Those who wait for it to open.
+    waiting: Vec<oneshot::Sender<()>>,
+    next: u64,
+    /// When each open snapshot began.
+    open: BTreeMap<u64, Instant>,
+}
+
+/// An open snapshot, until dropped.
+pub(super) struct Passage {
+    gate: Arc<Gate>,
+    number: u64,
+}
+
+impl Gate {
+    /// Waits until snapshots may begin, and begins one.
+    pub(super) async fn pass(self: &Arc<Self>) -> Passage {
+        loop {
+            let opened = {
+                let mut state = self.lock();
+                if !state.is_closed {
+                    return self.begin(&mut state);
+                }
+                let (open, opened) = oneshot::channel();
+                state.waiting.push(open);
+                opened
+            };
+            // A writer that has ended opens the gate and answers nobody.
+            let _ = opened.await;
+        }
+    }
+
+    /// Begins a snapshot even where new ones are held back.
+    pub(super) fn pass_now(self: &Arc<Self>) -> Passage {
+        let mut state = self.lock();
+        self.begin(&mut state)
+    }
+
+    fn begin(self: &Arc<Self>, state: &mut GateState) -> Passage {
+        let number = state.next;
+        state.next += 1;
+        state.open.insert(number, Instant::now());
+        Passage { gate: Arc::clone(self), number }
+    }
+
+    /// Holds back new snapshots, unless one has been open for longer than `most` and will hardly end soon.
+    fn close(&self, most: Duration) -> bool {
+        let mut state = self.lock();
+        state.is_closed = state.open.values().all(|since| since.elapsed() < most);
+        state.is_closed
+    }
+
+    fn open(&self) {
+        let mut state = self.lock();
+        state.is_closed = false;
+        for waiting in state.waiting.drain(..) {
+            // Who no longer waits needs no answer.
+            let _ = waiting.send(());
+        }
+    }
+
+    fn is_drained(&self) -> bool {
+        self.lock().open.is_empty()
+    }
+
+    fn lock(&self) -> MutexGuard<'_, GateState> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Drop for Passage {
+    fn drop(&mut self) {
+        self.gate.lock().open.remove(&self.number);
+    }
+}
+
+/// When a log is long, and what is done about it.
+#[derive(Debug, Clone, Copy)]
+struct Limits {
+    /// Pages in the log from which on new snapshots are held back.
+    long_pages: i64,
+    /// How long they are held back at most.
+    held_back: Duration,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self { long_pages: LONG_LOG_PAGES, held_back: MAX_HELD_BACK }
+    }
+}
+
+/// The log as the writer's thread looks after it.
+pub(super) struct Log {
+    gate: Arc<Gate>,
+    waiting: Arc<Waiting>,
+    limits: Limits,
+    /// Whether it may hold something.
+    is_used: bool,
+    /// When to try to empty it where nothing is written.
+    idle: Duration,
+    /// Until when new snapshots are held back, where they are.
+    held_back_until: Option<Instant>,
+    /// From how many pages on they are held back.
+    long: i64,
+    /// When they were last held back in vain.
+    failed_at: Option<Instant>,
+}
+
+impl Log {
+    pub(super) fn new(gate: Arc<Gate>, waiting: Arc<Waiting>) -> Self {
+        Self::with(gate, waiting, Limits::default())
+    }
+
+    fn with(gate: Arc<Gate>, waiting: Arc<Waiting>, limits: Limits) -> Self {
+        let long = limits.long_pages;
+        let (is_used, idle, held_back_until, failed_at) = (false, IDLE, None, None);
+        Self { gate, waiting, limits, is_used, idle, held_back_until, long, failed_at }
+    }
+
+    /// How long the writer may wait for the next batch before it calls [`rest`](Self::rest).
+    pub(super) fn rest_after(&self) -> Option<Duration> {
+        match self.held_back_until {
+            Some(_) => Some(LOOK),
+            None => self.is_used.then_some(self.idle),
+        }
+    }
+
+    /// After a commit: copies what the log holds once it is much.
+    pub(super) fn after_commit(&mut self, conn: &Connection) {
+        (self.is_used, self.idle) = (true, IDLE);
+        if self.held_back_until.is_some() {
+            return self.look(conn);
+        }
+        let Some(mut pages) = checkpoint(conn, "NOOP") else { return };
+        if pages.log - pages.copied >= COPIED_FROM_PAGES {
+            let Some(now) = checkpoint(conn, "PASSIVE") else { return };
+            pages = now;
+        }
+        if pages.log < self.limits.long_pages {
+            (self.long, self.failed_at) = (self.limits.long_pages, None);
+            return;
+        }
+        let is_due =
+            pages.log >= self.long || self.failed_at.is_none_or(|at| at.elapsed() >= HELD_BACK_EVERY);
+        if is_due && !self.is_empty_now(conn) {
+            match self.gate.close(self.limits.held_back) {
+                true => self.held_back_until = Some(Instant::now() + self.limits.held_back),
+                false => self.fail(pages.log),
+            }
+        }
+    }
+
+    /// While nothing is written: empties the log.
+    pub(super) fn rest(&mut self, conn: &Connection) {
+        match self.held_back_until {
+            Some(_) => self.look(conn),
+            None => {
+                self.is_used = !self.is_empty_now(conn);
+                self.idle = (self.idle * 2).min(LONGEST_IDLE);
+            }
+        }
+    }
+
+    /// Empties the log as far as readers let it.
+    pub(super) fn shrink(&mut self, conn: &Connection) {
+        self.is_used = !self.is_empty_now(conn);
+    }
+
+    /// While new snapshots are held back: empties the log once the others have ended, or gives up.
+    fn look(&mut self, conn: &Connection) {
+        let is_over = self.held_back_until.is_none_or(|until| Instant::now() >= until);
+        if !is_over && !self.gate.is_drained() {
+            return;
+        }
+        match self.is_empty_now(conn) {
+            true => (self.is_used, self.long, self.failed_at) = (false, self.limits.long_pages, None),
+            false if is_over => {
+                let log = checkpoint(conn, "NOOP").map_or(self.limits.long_pages, |pages| pages.log);
+                self.fail(log);
+            }
+            // A snapshot of another process: perhaps it ends in time.
+            false => return,
+        }
+        self.held_back_until = None;
+        self.gate.open();
+    }
+
+    fn fail(&mut self, pages: i64) {
+        (self.long, self.failed_at) = (pages.saturating_mul(2), Some(Instant::now()));
+        tracing::debug!(pages, "snapshots that are open keep the write-ahead log");
+    }
+
+    /// Copies the log into the file and empties it, where nobody is in the way; whether it is empty.
+    fn is_empty_now(&self, conn: &Connection) -> bool {
+        let pages = self.waiting.never_during(|| checkpoint(conn, "TRUNCATE"));
+        pages.is_some_and(|pages| !pages.is_hindered && pages.log <= 0)
+    }
+}
+
+impl Drop for Log {
+    fn drop(&mut self) {
+        self.gate.open();
+    }
+}
+
+/// What a checkpoint reports.
+struct Pages {
+    /// Whether readers or a writer kept it from finishing.
+    is_hindered: bool,
+    /// Pages in the log.
+    log: i64,
+    /// Of these, pages that are in the file.
+    copied: i64,
+}
+
+/// A checkpoint in a mode that SQLite knows; `None` where it failed, and then the log stays as it is.
+fn checkpoint(conn: &Connection, mode: &str) -> Option<Pages> {
+    let read = |row: &rusqlite::Row<'_>| {
+        Ok(Pages { is_hindered: row.get::<_, i64>(0)? != 0, log: row.get(1)?, copied: row.get(2)? })
+    };
+    match conn.query_row(&format!("PRAGMA wal_checkpoint({mode})"), [], read) {
+        Ok(pages) => Some(pages),
+        Err(error) => {
+            tracing::debug!(%error, mode, "the write-ahead log stays as it is for now");
+            None
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use futures::FutureExt;
+    use tempfile::TempDir;
+
+    use super::super::locks::{Patience, file_beside};
+    use super::super::schema;
+    use super::*;
+
+    /// A store with a log of some commits, of which a snapshot read the first ones, and limits that it exceeds.
+    struct Fixture {
+        log: Log,
+        gate: Arc<Gate>,
+        writer: Connection,
+        reader: Connection,
+        path: std::path::PathBuf,
+        _folder: TempDir,
+    }
+
+    fn fixture(held_back: Duration) -> Fixture {
+        let folder = tempfile::tempdir().expect("a folder");
+        let path = folder.path().join("w.graphloom");
+        let waiting = Waiting::new(&path, Patience::Endless);
+        let writer = schema::open_writer(&path, &waiting).expect("a new file");
+        let gate = Arc::<Gate>::default();
+        let log = Log::with(Arc::clone(&gate), waiting, Limits { long_pages: 1, held_back });
+        write(&writer);
+        let reader = schema::open_reader(&path).expect("a reader");
+        reader.execute_batch("BEGIN; SELECT count(*) FROM state").expect("a snapshot");
+        write(&writer);
+        Fixture { log, gate, writer, reader, path, _folder: folder }
+    }
+
+    fn write(conn: &Connection) {
+        conn.execute_batch("UPDATE state SET revision = revision + 1").expect("a commit");
+    }
+
+    impl Fixture {
+        fn log_bytes(&self) -> u64 {
+            std::fs::metadata(file_beside(&self.path, "-wal")).expect("the log").len()
+        }
+
+        fn may_begin(&self) -> bool {
+            self.gate.pass().now_or_never().is_some()
+        }
+    }
+
+    #[test]
+    fn a_long_log_holds_back_new_snapshots_until_the_open_ones_have_ended_and_it_is_empty() {
+        let mut it = fixture(Duration::from_secs(3600));
+        let open = it.gate.pass_now();
+        it.log.after_commit(&it.writer);
+        assert!(!it.may_begin());
+        // Commits go on.
+        write(&it.writer);
+        it.log.after_commit(&it.writer);
+        assert!(!it.may_begin() && it.log_bytes() > 0);
+        it.reader.execute_batch("ROLLBACK").expect("the snapshot ends");
+        drop(open);
+        it.log.rest(&it.writer);
+        assert!(it.may_begin());
+        assert_eq!(it.log_bytes(), 0);
+    }
+
+    #[test]
+    fn a_snapshot_that_stays_open_holds_back_nobody() {
+        let mut it = fixture(Duration::ZERO);
+        let open = it.gate.pass_now();
+        it.log.after_commit(&it.writer);
+        assert!(it.may_begin());
+        drop(open);
+        // One of another process is not known here, and is waited for a moment only.
+        it.log.failed_at = None;
+        it.log.after_commit(&it.writer);
+        assert!(!it.may_begin());
+        it.log.rest(&it.writer);
+        assert!(it.may_begin() && it.log_bytes() > 0);
+    }
+
+    #[test]
+    fn those_held_back_go_on_when_the_writer_ends() {
+        let mut it = fixture(Duration::from_secs(3600));
+        it.log.after_commit(&it.writer);
+        let gate = Arc::clone(&it.gate);
+        let mut waiting = std::pin::pin!(gate.pass());
+        assert!(waiting.as_mut().now_or_never().is_none());
+        drop(it.log);
+        assert!(waiting.now_or_never().is_some());
+    }
+}

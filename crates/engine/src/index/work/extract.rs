@@ -9,6 +9,7 @@ use graphloom_core::{
 };
 
 use super::Run;
+use super::arriving::Arriving;
 use super::stop::{Stop, chain, needs_a_person};
 use crate::extract::{Extracted, extract_by_model, extract_by_rules, extraction_key};
 
@@ -59,7 +60,7 @@ impl Run<'_> {
             .collect();
         let clock = self.engine.clock.as_ref();
         let claimed = &job.clone();
-        let mut answers = stream::iter(questions)
+        let answers = stream::iter(questions)
             .map(|(key, places, chunk)| async move {
                 let permit = self.calls.acquire().await;
                 let answer = match self.halt(claimed).await {
@@ -70,6 +71,7 @@ impl Run<'_> {
                 (key, places, answer, permit)
             })
             .buffer_unordered(self.engine.index.max_concurrent_calls.max(1));
+        let mut answers = Arriving::new(answers);
         let (mut over_budget, mut halted) = (None, None);
         while let Some((key, places, answer, permit)) = answers.next().await {
             let Extracted { result, losses, mut calls } = match answer {
@@ -91,7 +93,8 @@ impl Run<'_> {
                 Ok(saved) => {
                     let before: Vec<&ChunkExtraction> =
                         places.iter().map(|at| &chunks[*at].extraction).collect();
-                    let (state, extraction) = self.damaged(key, saved, losses.describe(), &before).await?;
+                    let (state, extraction) =
+                        answers.during(self.damaged(key, saved, losses.describe(), &before)).await?;
                     batch.put_extractions.push(extraction);
                     self.count(|report| report.extracted += places.len() as u32);
                     if let ChunkExtraction::Damaged { reason, .. } = &state {
@@ -105,7 +108,7 @@ impl Run<'_> {
                 // The run ends, but not before what was paid for is stored.
                 Err(error) if needs_a_person(&error) => {
                     let state = job.state.clone();
-                    self.commit_step(job, state, batch).await?;
+                    answers.during(self.commit_step(job, state, batch)).await?;
                     return Err(Stop::Fatal(error.into()));
                 }
                 // These chunks wait for the next run, and answers that are on their way are still stored.
@@ -113,7 +116,7 @@ impl Run<'_> {
                     over_budget = Some(what);
                     if !batch.append_calls.is_empty() {
                         let state = job.state.clone();
-                        self.commit_step(job, state, batch).await?;
+                        answers.during(self.commit_step(job, state, batch)).await?;
                     }
                     continue;
                 }
@@ -142,10 +145,10 @@ impl Run<'_> {
                 batch.set_extractions.push((chunk.id.clone(), chunk.extraction.clone()));
             }
             let job_state = job.state.clone();
-            match self.commit_step(job, job_state, batch.clone()).await {
+            match answers.during(self.commit_step(job, job_state, batch.clone())).await {
                 Ok(()) => {}
                 Err(error) if error.is_conflict() => {
-                    self.keep_paid(&document.id, batch).await?;
+                    answers.during(self.keep_paid(&document.id, batch)).await?;
                     halted.get_or_insert(Stop::Lost);
                     continue;
                 }

@@ -3,6 +3,7 @@
 //! Every step is one commit, so a run may end anywhere (dropped, killed, out of power) and the next one goes on from
 //! the last commit. Documents are prepared side by side; one merger applies them to the graph.
 
+mod arriving;
 mod extract;
 mod lease;
 mod merge;
@@ -29,7 +30,7 @@ use super::{IndexError, RunReport};
 use crate::Engine;
 use permits::Permits;
 
-/// Documents that may wait for the merger; more make the extraction wait, which bounds memory.
+/// Documents that may wait for the merger besides those in the making; more make the extraction wait, which bounds memory.
 const READY_DOCUMENTS: usize = 64;
 /// Most documents of one merge. Entities they share are derived and embedded once.
 const MERGE_DOCUMENTS: usize = 64;
@@ -90,20 +91,21 @@ impl<'a> Run<'a> {
     {
         let engine = self.engine;
         let (ready, merged) = mpsc::channel(READY_DOCUMENTS);
-        let prepare = async {
-            let mut ready = ready;
+        let prepare = async move {
             let documents = engine.index.max_concurrent_documents.max(1);
-            let prepared = tasks.map_ok(prepare).try_buffer_unordered(documents);
-            let mut prepared = std::pin::pin!(prepared);
-            while let Some(document) = prepared.try_next().await? {
-                // The merger ends before the preparation only with an error, which ends both.
-                if let Some(document) = document
-                    && ready.send(document).await.is_err()
-                {
-                    break;
+            // A document waits for the merger by itself: the others hold permits and places at a model's service, which the
+            // merger may need too, so they must go on.
+            let prepared = tasks.map_ok(|task| {
+                let (prepared, mut ready) = (prepare(task), ready.clone());
+                async move {
+                    if let Some(document) = prepared.await? {
+                        // The merger ends before the preparation only with an error, which ends both.
+                        let _ = ready.send(document).await;
+                    }
+                    Ok(())
                 }
-            }
-            Ok::<(), IndexError>(())
+            });
+            prepared.try_buffer_unordered(documents).try_collect::<()>().await
         };
         let merge = async {
             let mut batches = merged.ready_chunks(MERGE_DOCUMENTS);

@@ -11,6 +11,7 @@ use graphloom_core::{
 };
 
 use super::Run;
+use super::arriving::Arriving;
 use super::permits::Permit;
 use super::prepare::{chunk_texts, situating_texts};
 use super::step::is_renewal;
@@ -114,7 +115,7 @@ impl Run<'_> {
         let total = chunks.len();
         let mut done = total - questions.values().map(|(_, places)| places.len()).sum::<usize>();
         let claimed = &job.clone();
-        let mut answers = self.situating_answers(model, claimed, document, questions);
+        let mut answers = Arriving::new(self.situating_answers(model, claimed, document, questions));
         let (mut over_budget, mut halted) = (None, None);
         while let Some(Answered { key, places, answer, _permit }) = answers.next().await {
             let (result, mut calls) = match answer {
@@ -139,14 +140,14 @@ impl Run<'_> {
                 // The run ends, but not before what was paid for is in the ledger.
                 Err(error) if needs_a_person(&error) => {
                     let state = job.state.clone();
-                    self.commit_step(job, state, batch).await?;
+                    answers.during(self.commit_step(job, state, batch)).await?;
                     return Err(Stop::Fatal(error.into()));
                 }
                 Err(ModelError::OverBudget { what, .. }) => {
                     over_budget = Some(what);
                     if !batch.append_calls.is_empty() {
                         let state = job.state.clone();
-                        self.commit_step(job, state, batch).await?;
+                        answers.during(self.commit_step(job, state, batch)).await?;
                     }
                     continue;
                 }
@@ -171,17 +172,18 @@ impl Run<'_> {
                 let changed =
                     places.iter().map(|&at| &chunks[at]).filter(|it| situating.contains_key(&it.id));
                 let texts = chunk_texts(changed, &situating);
-                if let Err(error) = embed(self.engine, texts, Some(&document.id), &mut batch).await {
+                let embedded = embed(self.engine, texts, Some(&document.id), &mut batch);
+                if let Err(error) = answers.during(embedded).await {
                     // Words and vectors of a chunk change together; the ledger keeps what was paid.
                     batch = Batch { append_calls: batch.append_calls, ..Batch::default() };
                     unembedded = Some(error);
                 }
             }
             let state = job.state.clone();
-            match self.commit_step(job, state, batch.clone()).await {
+            match answers.during(self.commit_step(job, state, batch.clone())).await {
                 Ok(()) => {}
                 Err(error) if error.is_conflict() => {
-                    self.keep_paid(&document.id, batch).await?;
+                    answers.during(self.keep_paid(&document.id, batch)).await?;
                     halted.get_or_insert(Stop::Lost);
                     continue;
                 }

@@ -44,6 +44,8 @@ pub struct ChatRequest {
     pub messages: Vec<ChatMessage>,
     /// Output limit in tokens; the provider's own where `None`.
     pub max_output_tokens: Option<u32>,
+    /// Texts at which the answer ends, none of them part of it. Not every service knows all of them, so callers cut too.
+    pub stop: Vec<String>,
     /// Sampling temperature; the provider's own where `None`.
     pub temperature: Option<f32>,
     /// Whether the answer must be a JSON object.

@@ -1,10 +1,17 @@
 //! Answers, in whichever form they are wanted, with what they cost recorded.
 
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
 use graphloom_core::Call;
 use graphloom_engine::Engine;
 use graphloom_engine::query::{self, Citation, Mode, QueryError, Question, Retrieval, Spent, Wanted};
 
+use crate::apart::asked_apart;
+use crate::guard::Admitted;
+use crate::lines::Lines;
 use crate::problem::{Problem, chain};
+use crate::space::Space;
 
 /// A question that was answered.
 pub(crate) struct Answered {
@@ -16,8 +23,71 @@ pub(crate) struct Answered {
     pub(crate) verbatim: bool,
     /// The verified places behind the numbers in it.
     pub(crate) citations: Vec<Citation>,
+    /// Whether an output limit cut it.
+    pub(crate) cut: bool,
     /// The calls that it took, those of the search first.
     pub(crate) calls: Vec<Call>,
+}
+
+impl Answered {
+    /// The list of sources that LightRAG's answers end with; empty where the answer cites nothing, was cut, or has one.
+    pub(crate) fn reference_list(&self, question: &Question) -> String {
+        let is_heading = |line: &str| line.trim_start_matches('#').trim().eq_ignore_ascii_case(REFERENCES);
+        if !question.include_references || self.cut || self.text.lines().any(is_heading) {
+            return String::new();
+        }
+        let sources: BTreeMap<u32, &str> =
+            self.citations.iter().map(|citation| (citation.number, citation.source.as_str())).collect();
+        if sources.is_empty() {
+            return String::new();
+        }
+        let lines: Vec<String> =
+            sources.into_iter().map(|(number, source)| format!("* [{number}] {}", plain(source))).collect();
+        format!("\n\n### {REFERENCES}\n\n{}", lines.join("\n"))
+    }
+}
+
+/// The heading of the list of sources [LightRAG].
+const REFERENCES: &str = "References";
+
+/// A name for Markdown, in which it is nothing but text: names are given by whoever adds a document.
+pub(crate) fn plain(name: &str) -> String {
+    let mut plain = String::with_capacity(name.len());
+    for character in name.chars() {
+        if matches!(character, '\\' | '[' | ']' | '<' | '>' | '`' | '*') {
+            plain.push('\\');
+        }
+        plain.push(character);
+    }
+    plain
+}
+
+/// Searches and answers. The text goes to `on_delta` as it is made.
+pub(crate) async fn ask(
+    engine: &Engine,
+    question: &Question,
+    on_delta: &mut (dyn FnMut(&str) + Send),
+) -> Result<Answered, Problem> {
+    let retrieval = query::retrieve(engine, question).await?;
+    answer_from(engine, question, &retrieval, on_delta).await
+}
+
+/// Answers in the background and writes the answer as it is made; `end` writes what follows.
+///
+/// It goes on where the reader leaves: what is asked of a model is paid for, and is remembered for the next time.
+pub(crate) fn write_answer(
+    admitted: Admitted,
+    space: Arc<Space>,
+    question: Question,
+    lines: Lines,
+    end: impl FnOnce(&Lines, &Question, Result<Answered, Problem>) + Send + 'static,
+) {
+    tokio::spawn(asked_apart(async move || {
+        let _turn = admitted.turn;
+        let answered = ask(&space.asking, &question, &mut |text| lines.text(text)).await;
+        end(&lines, &question, answered);
+        Ok(())
+    }));
 }
 
 /// Answers from what was found, or gives the context or the prompt where that is wanted. The text goes to `on_delta` as it is
@@ -46,13 +116,14 @@ pub(crate) async fn answer_from(
                 by_model,
                 verbatim,
                 citations: answer.citations,
+                cut: answer.cut,
                 calls,
             });
         }
     };
     on_delta(&text);
     record(engine, [&retrieval.spent]).await;
-    Ok(Answered { text, by_model: false, verbatim: false, citations: Vec::new(), calls })
+    Ok(Answered { text, by_model: false, verbatim: false, citations: Vec::new(), cut: false, calls })
 }
 
 /// Whether the question can be answered here at all: what is known before must be said before a stream opens, while there is

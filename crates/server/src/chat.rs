@@ -3,14 +3,14 @@
 
 use std::sync::Arc;
 
-use graphloom_core::{Call, CallOutcome, ChatMessage, ChatRole, WorkspaceId};
+use graphloom_core::{Call, ChatMessage, ChatRole, WorkspaceId};
 use graphloom_engine::query::{Citation, Mode, Question};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::access::Right;
-use crate::answering::Answered;
+use crate::answering::{Answered, plain};
 use crate::app::App;
 use crate::guard::{Admitted, check};
 use crate::host::Missing;
@@ -139,6 +139,59 @@ pub(crate) struct Message {
     images: Option<Vec<Value>>,
 }
 
+impl Message {
+    pub(crate) fn new(role: impl Into<String>, content: Content) -> Self {
+        Self { role: role.into(), content, images: None }
+    }
+}
+
+/// Where an answer ends: a text, or a list of texts.
+#[derive(Debug, Clone, Deserialize, JsonSchema)]
+#[serde(untagged, expecting = "text or a list of texts is expected")]
+pub(crate) enum Stop {
+    /// One.
+    One(String),
+    /// The first of several.
+    Many(Vec<String>),
+}
+
+/// Output limits from here on limit nothing, and are not passed on: services refuse one above their own.
+const NO_LIMIT: u32 = 16_384;
+
+/// Limits the answer as a client asks for.
+pub(crate) fn limit(
+    question: &mut Question,
+    max_tokens: Option<u32>,
+    stop: Option<Stop>,
+) -> Result<(), Problem> {
+    if max_tokens == Some(0) {
+        return Err(Problem::invalid(
+            "an answer has at least 1 token; the limit of its tokens must not be 0",
+        ));
+    }
+    question.max_output_tokens = max_tokens.filter(|most| *most < NO_LIMIT);
+    question.stop = match stop {
+        None => Vec::new(),
+        Some(Stop::One(stop)) => vec![stop],
+        Some(Stop::Many(stops)) => stops,
+    };
+    question.stop.retain(|stop| !stop.is_empty());
+    Ok(())
+}
+
+/// What stands before the conversation in what Open WebUI asks a model for its own purposes: titles, tags, further questions,
+/// search queries, completions. It asks about the conversation and not about documents.
+const HOUSEKEEPING: [&str; 2] = ["\n<chat_history>\n", "\n<context>\n"];
+
+/// How such a conversation begins.
+const SPEAKERS: [&str; 2] = ["USER:", "ASSISTANT:"];
+
+/// Whether a message is what Open WebUI asks for its own purposes.
+fn is_housekeeping(text: &str) -> bool {
+    let begins = |rest: &str| SPEAKERS.iter().any(|speaker| rest.starts_with(speaker));
+    HOUSEKEEPING.iter().any(|mark| text.split(mark).skip(1).any(begins))
+}
+
 /// What a message says.
 #[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
 #[serde(untagged, expecting = "text or a list of parts is expected")]
@@ -168,7 +221,7 @@ impl Content {
             Self::Parts(parts) => parts
                 .into_iter()
                 .map(|part| match (part.kind.as_str(), part.text) {
-                    ("text", Some(text)) => Ok(text),
+                    ("text" | "input_text" | "output_text", Some(text)) => Ok(text),
                     (kind, _) => Err(Problem::invalid(format!(
                         "a part of type {kind:?} cannot be read; only text can"
                     ))),
@@ -180,7 +233,9 @@ impl Content {
 }
 
 /// The question that a conversation ends with: what came before is its history, and instructions go to the answer model.
-pub(crate) fn question_of(messages: Vec<Message>) -> Result<Question, Problem> {
+///
+/// What a client asks for its own purposes is left to the answer model alone, without instructions of ours.
+pub(crate) fn question_of(messages: Vec<Message>, mode: Mode) -> Result<Question, Problem> {
     let (mut history, mut instructions) = (Vec::new(), Vec::new());
     for Message { role, content, images } in messages {
         if images.is_some_and(|images| !images.is_empty()) {
@@ -204,15 +259,21 @@ pub(crate) fn question_of(messages: Vec<Message>) -> Result<Question, Problem> {
         Some(_) | None => return Err(Problem::invalid("the last message must be the user's")),
     };
     let user_prompt = (!instructions.is_empty()).then(|| instructions.join("\n"));
-    Ok(Question { text, history, user_prompt, ..Question::default() })
+    let housekeeps = is_housekeeping(&text);
+    let mode = if housekeeps { Mode::Bypass } else { mode };
+    let disable_user_prompt_prefix = housekeeps;
+    Ok(Question { text, mode, history, user_prompt, disable_user_prompt_prefix, ..Question::default() })
 }
 
 /// Says below an answer that no model wrote it.
 const VERBATIM: &str = "Answered without a language model: verbatim sentences from the documents.";
 
 /// What is added to an answer for clients that show its text alone: its sources, and whether no model wrote it. Empty where
-/// there is nothing to add.
-pub(crate) fn below(answered: &Answered) -> String {
+/// there is nothing to add, and where the client said itself how the text ends.
+pub(crate) fn below(question: &Question, answered: &Answered) -> String {
+    if !question.stop.is_empty() || (answered.cut && question.max_output_tokens.is_some()) {
+        return String::new();
+    }
     let sources = sources_of(&answered.citations);
     if answered.verbatim { format!("{sources}\n\n{VERBATIM}") } else { sources }
 }
@@ -230,9 +291,10 @@ fn sources_of(citations: &[Citation]) -> String {
         match lines.iter_mut().find(|(number, _)| *number == citation.number) {
             Some((_, line)) if line.ends_with(&place) => {}
             Some((_, line)) => line.push_str(&format!("; {place}")),
-            None => {
-                lines.push((citation.number, format!("[{}] {}, {place}", citation.number, citation.source)))
-            }
+            None => lines.push((
+                citation.number,
+                format!("[{}] {}, {place}", citation.number, plain(&citation.source)),
+            )),
         }
     }
     lines.sort_by_key(|(number, _)| *number);
@@ -259,12 +321,6 @@ impl Tokens {
     }
 }
 
-/// Whether the answer was cut by the model's output limit.
-pub(crate) fn is_cut(calls: &[Call]) -> bool {
-    let answered = calls.iter().rfind(|call| call.role == graphloom_core::Role::Answer);
-    answered.is_some_and(|call| call.outcome == CallOutcome::Truncated)
-}
-
 #[cfg(test)]
 mod tests {
     use graphloom_core::{DocumentId, Span};
@@ -273,7 +329,7 @@ mod tests {
 
     fn check_question(json: &str) -> Result<Question, String> {
         let messages: Vec<Message> = serde_json::from_str(json).expect("messages");
-        question_of(messages).map_err(|problem| problem.words())
+        question_of(messages, Mode::Mix).map_err(|problem| problem.words())
     }
 
     #[test]
@@ -289,6 +345,29 @@ mod tests {
             ("And\nwhen?", Some("Be brief."))
         );
         assert_eq!(question.history.len(), 2);
+    }
+
+    #[test]
+    fn what_open_webui_asks_for_itself_is_no_question_to_documents() {
+        let asked = |task: &str| format!("### Task:\nSuggest a title.\n{task}");
+        let mode_of = |text: &str| {
+            let content = Content::Text(text.to_owned());
+            question_of(vec![Message::new("user", content)], Mode::Mix).expect("a question").mode
+        };
+        for own in [
+            "### Chat History:\n<chat_history>\nUSER: Who?\nASSISTANT: Ada.\n</chat_history>",
+            "### Chat History:\n<chat_history>\nASSISTANT: Ada.\nUSER: And when?\n</chat_history>",
+            "### Context:\n<context>\nUSER: Who?\n</context>\n<text>Wh</text>",
+        ] {
+            assert_eq!(mode_of(&asked(own)), Mode::Bypass, "{own}");
+        }
+        for question in [
+            "What does <chat_history> stand for?",
+            "<context>\n<source id=\"1\">USER: x</source>\n</context>",
+            "\n<chat_history>\nWho?",
+        ] {
+            assert_eq!(mode_of(&asked(question)), Mode::Mix, "{question}");
+        }
     }
 
     #[test]

@@ -41,6 +41,7 @@ mod space;
 #[cfg(feature = "otel")]
 mod traces;
 mod turns;
+mod vectors;
 
 pub use access::{
     Access, AccessError, AccessFile, Grant, KeyRecord, MIN_PASSWORD_CHARS, NewKey, Right, UserRecord,

@@ -29,21 +29,29 @@ pub(crate) enum Framing {
         /// How long nothing may come.
         heartbeat: Duration,
     },
+    /// Each as a server-sent event that names and counts itself, as OpenAI's responses do: its name is the member `type`,
+    /// its number from 0 `sequence_number`.
+    Numbered {
+        /// The name of pieces of text.
+        text: &'static str,
+    },
 }
 
 impl Framing {
     fn content_type(self) -> &'static str {
         match self {
             Self::Lines => "application/x-ndjson",
-            Self::Events | Self::Named { .. } => "text/event-stream",
+            Self::Events | Self::Named { .. } | Self::Numbered { .. } => "text/event-stream",
         }
     }
 
     fn frame(self, name: Option<&str>, value: &str) -> Bytes {
         Bytes::from(match (self, name) {
             (Self::Lines, _) => format!("{value}\n"),
-            (Self::Events, _) | (Self::Named { .. }, None) => format!("data: {value}\n\n"),
-            (Self::Named { .. }, Some(name)) => format!("event: {name}\ndata: {value}\n\n"),
+            (Self::Events, _) | (_, None) => format!("data: {value}\n\n"),
+            (Self::Named { .. } | Self::Numbered { .. }, Some(name)) => {
+                format!("event: {name}\ndata: {value}\n\n")
+            }
         })
     }
 
@@ -51,7 +59,7 @@ impl Framing {
     fn of_text(self) -> Option<&'static str> {
         match self {
             Self::Lines | Self::Events => None,
-            Self::Named { text, .. } => Some(text),
+            Self::Named { text, .. } | Self::Numbered { text } => Some(text),
         }
     }
 }
@@ -80,6 +88,8 @@ struct Shared {
 #[derive(Default)]
 struct Queue {
     waiting: VecDeque<Item>,
+    /// How many were taken out.
+    taken: u64,
     ended: bool,
 }
 
@@ -162,20 +172,26 @@ impl Shared {
             {
                 let mut queue = self.lock();
                 if let Some(item) = queue.waiting.pop_front() {
-                    let (name, value) = match item {
-                        Item::Line(value) => (None, value.to_string()),
-                        Item::Event(name, value) => (Some(name), value.to_string()),
-                        Item::Text(text) => (self.framing.of_text(), (self.text_value)(&text).to_string()),
-                        Item::Done => (None, DONE.to_owned()),
+                    let number = queue.taken;
+                    queue.taken += 1;
+                    let (name, mut value) = match item {
+                        Item::Line(value) => (None, value),
+                        Item::Event(name, value) => (Some(name), value),
+                        Item::Text(text) => (self.framing.of_text(), (self.text_value)(&text)),
+                        Item::Done => return Some(self.framing.frame(None, DONE)),
                     };
-                    return Some(self.framing.frame(name, &value));
+                    if let (Framing::Numbered { .. }, Some(name)) = (self.framing, name) {
+                        value["type"] = Value::from(name);
+                        value["sequence_number"] = Value::from(number);
+                    }
+                    return Some(self.framing.frame(name, &value.to_string()));
                 }
                 if queue.ended {
                     return None;
                 }
             }
             match self.framing {
-                Framing::Lines | Framing::Events => self.changed.notified().await,
+                Framing::Lines | Framing::Events | Framing::Numbered { .. } => self.changed.notified().await,
                 Framing::Named { heartbeat, .. } => {
                     if tokio::time::timeout(heartbeat, self.changed.notified()).await.is_err() {
                         return Some(Bytes::from_static(b": still here\n\n"));
@@ -226,6 +242,22 @@ mod tests {
         assert_eq!(next().await.as_deref(), Some("event: done\ndata: {}\n\n"));
         drop(events);
         assert_eq!(next().await, None);
+    }
+
+    #[tokio::test]
+    async fn numbered_events_count_what_is_sent_and_say_what_they_are() {
+        let (events, response) =
+            Lines::new(Framing::Numbered { text: "delta" }, |text| json!({ "delta": text }));
+        events.event("created", json!({}));
+        events.text("a");
+        events.text("b");
+        events.event("done", json!({}));
+        drop(events);
+        let sent = response.into_body().collect().await.expect("no fault").to_bytes();
+        let expected = "event: created\ndata: {\"sequence_number\":0,\"type\":\"created\"}\n\n\
+                        event: delta\ndata: {\"delta\":\"ab\",\"sequence_number\":1,\"type\":\"delta\"}\n\n\
+                        event: done\ndata: {\"sequence_number\":2,\"type\":\"done\"}\n\n";
+        assert_eq!(sent, expected);
     }
 
     #[tokio::test]

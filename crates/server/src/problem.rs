@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
-use graphloom_core::{ModelError, StoreError};
+use graphloom_core::{ModelError, Role, StoreError};
 use graphloom_engine::edit::EditError;
 use graphloom_engine::index::IndexError;
 use graphloom_engine::query::QueryError;
@@ -205,6 +205,11 @@ impl Problem {
         }
     }
 
+    /// The same as a piece of a stream by OpenAI's protocol.
+    pub(crate) fn openai_error(&self) -> Value {
+        serde_json::json!({ "error": { "message": self.words(), "type": "server_error" } })
+    }
+
     /// What is sent of it.
     pub(crate) fn body(&self) -> ProblemBody {
         ProblemBody {
@@ -293,20 +298,42 @@ impl From<StoreError> for Problem {
 
 impl From<ModelError> for Problem {
     fn from(error: ModelError) -> Self {
-        let (detail, remedy) = (chain(&error), error.remedy());
-        let status = match &error {
-            ModelError::Timeout { .. } => StatusCode::GATEWAY_TIMEOUT,
-            ModelError::RateLimited { .. } | ModelError::OverBudget { .. } => StatusCode::SERVICE_UNAVAILABLE,
-            ModelError::Unauthorized { .. }
-            | ModelError::Unreachable { .. }
-            | ModelError::ShapeRefused { .. }
-            | ModelError::Local { .. }
-            | ModelError::Refused { .. }
-            | ModelError::Server { .. }
-            | ModelError::Malformed { .. } => StatusCode::BAD_GATEWAY,
-        };
-        Self::new(status, detail).remedy(remedy)
+        tracing::error!(error = chain(&error), "a model failed");
+        failed_model(None, &error)
     }
+}
+
+/// Says to callers which model failed and how. What the provider said, and where the model is, is for whoever runs the
+/// server, and stands in its log.
+fn failed_model(role: Option<Role>, error: &ModelError) -> Problem {
+    let (status, model, what) = match error {
+        ModelError::Timeout { model, .. } => (StatusCode::GATEWAY_TIMEOUT, model, "did not answer in time"),
+        ModelError::RateLimited { model, .. } => {
+            (StatusCode::SERVICE_UNAVAILABLE, model, "is at its rate limit")
+        }
+        ModelError::OverBudget { model, .. } => {
+            (StatusCode::SERVICE_UNAVAILABLE, model, "was not asked: its budget is used up")
+        }
+        ModelError::Unreachable { model, .. } => (StatusCode::BAD_GATEWAY, model, "could not be reached"),
+        ModelError::Unauthorized { model, .. } => {
+            (StatusCode::BAD_GATEWAY, model, "refused the server's key")
+        }
+        ModelError::Refused { model, .. } | ModelError::ShapeRefused { model, .. } => {
+            (StatusCode::BAD_GATEWAY, model, "refused the request")
+        }
+        ModelError::Malformed { model, .. } => {
+            (StatusCode::BAD_GATEWAY, model, "gave an answer that cannot be read")
+        }
+        ModelError::Server { model, .. } | ModelError::Local { model, .. } => {
+            (StatusCode::BAD_GATEWAY, model, "failed")
+        }
+    };
+    let detail = match role {
+        Some(role) => format!("the {} model {model} {what}", role.name()),
+        None => format!("model {model} {what}"),
+    };
+    let remedy = "try again later; the server's log has the cause, under the id of this request";
+    Problem::new(status, detail).remedy(Some(remedy))
 }
 
 impl From<QueryError> for Problem {
@@ -323,7 +350,7 @@ impl From<QueryError> for Problem {
             QueryError::Filter(error) => Self::invalid(error.to_string()).remedy(remedy),
             QueryError::OtherEmbedder { .. } => Self::conflict(error.to_string()).remedy(remedy),
             QueryError::Store(error) => error.into(),
-            QueryError::Model(error) => error.into(),
+            QueryError::Model { role, source } => failed_model(role, &source),
         }
     }
 }

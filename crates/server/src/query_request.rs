@@ -56,7 +56,7 @@ pub(crate) struct QueryRequest {
     disable_user_prompt_prefix: Option<bool>,
     /// Whether passages are reranked, where there is a reranker.
     enable_rerank: Option<bool>,
-    /// Whether the documents of the context are listed.
+    /// Whether the documents of the context are listed, and the answer ends with a list of those that it cites.
     pub(crate) include_references: Option<bool>,
     /// Whether that list holds their passages.
     include_chunk_content: Option<bool>,

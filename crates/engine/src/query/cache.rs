@@ -135,6 +135,7 @@ pub(super) fn request_key(kind: CacheKind, model: &str, request: &ChatRequest) -
     let ChatRequest {
         messages,
         max_output_tokens,
+        stop,
         temperature,
         json_object,
         shape,
@@ -146,6 +147,10 @@ pub(super) fn request_key(kind: CacheKind, model: &str, request: &ChatRequest) -
     for message in messages {
         parts.push(format!("{:?}", message.role));
         parts.push(message.content.clone());
+    }
+    // Without any the key is as it was before there were any, so that what was paid for is still found.
+    if !stop.is_empty() {
+        parts.push(format!("stop {stop:?}"));
     }
     ContentHash::of_parts(&parts.iter().map(String::as_str).collect::<Vec<_>>())
 }
@@ -214,6 +219,7 @@ mod tests {
             ChatRequest { temperature: Some(0.0), ..request.clone() },
             ChatRequest { max_output_tokens: Some(9), ..request.clone() },
             ChatRequest { json_object: true, ..request.clone() },
+            ChatRequest { stop: vec!["a".to_owned()], ..request.clone() },
         ] {
             others.push(key(CacheKind::Answer, "m", &changed));
         }

@@ -96,10 +96,8 @@ pub(super) async fn vectors_of(
     }
     let found: Vec<Arc<[f32]>> = texts.iter().filter_map(|text| vectors.get(text).cloned()).collect();
     if found.len() < texts.len() {
-        return Err(QueryError::Model(ModelError::Malformed {
-            model: embedder.name().to_owned(),
-            what: format!("{} texts gave {} vectors", texts.len(), found.len()),
-        }));
+        let what = format!("{} texts gave {} vectors", texts.len(), found.len());
+        return Err(ModelError::Malformed { model: embedder.name().to_owned(), what }.into());
     }
     match found.iter().find(|vector| vector.len() != space.dimensions as usize) {
         Some(other) => Err(other_embedder(space, embedder.name(), Some(other.len()))),

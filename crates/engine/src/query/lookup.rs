@@ -92,6 +92,7 @@ pub async fn search(
         Ok(hits) => Ok(SearchHits { spent, ..hits }),
         Err(error) => {
             record_failed(engine, [&spent]).await;
+            let error = error.with_role(&spent);
             error.log();
             Err(error)
         }

@@ -29,6 +29,7 @@ mod rerank;
 mod respond;
 mod search;
 mod seen;
+mod stops;
 #[cfg(test)]
 mod tests;
 mod think;
@@ -41,7 +42,7 @@ use std::collections::BTreeSet;
 
 use graphloom_core::{
     ChatMessage, Chunk, ChunkId, DocumentId, Entity, EntityKey, FilterError, ModelError, Place, Relation,
-    RelationKey, Revision, Span, StoreError,
+    RelationKey, Revision, Role, Span, StoreError,
 };
 use serde::{Deserialize, Serialize};
 
@@ -51,8 +52,8 @@ pub use decompose::{QuestionForm, Route};
 pub use lookup::{EntityHit, PassageHit, RelationHit, SearchHits, search};
 pub use question::{
     ChunkPick, MAX_BUDGET_TOKENS, MAX_GIVEN_KEYWORDS, MAX_HISTORY_MESSAGES, MAX_KEYWORD_CHARS,
-    MAX_MESSAGE_CHARS, MAX_QUESTION_CHARS, MAX_REQUEST_CHARS, MAX_RESPONSE_TYPE_CHARS, MAX_TOP_K,
-    MAX_USER_PROMPT_CHARS, Mode, Question, Wanted,
+    MAX_MESSAGE_CHARS, MAX_QUESTION_CHARS, MAX_REQUEST_CHARS, MAX_RESPONSE_TYPE_CHARS, MAX_STOP_CHARS,
+    MAX_STOPS, MAX_TOP_K, MAX_USER_PROMPT_CHARS, Mode, Question, Wanted,
 };
 pub use references::{ListedDocument, references};
 pub use walk_options::{Decompose, MAX_WALK_SEEDS, WalkOptions};
@@ -63,6 +64,7 @@ use calls::record_failed;
 use context::LineCounter;
 use plan::Plan;
 use seen::Workspace;
+use stops::Written;
 
 /// The answer where the documents hold nothing to answer from.
 const NOT_FOUND: &str = "That is not in your documents.";
@@ -82,6 +84,7 @@ pub async fn retrieve(engine: &Engine, question: &Question) -> Result<Retrieval,
         Ok(retrieval) => Ok(Retrieval { spent, ..retrieval }),
         Err(error) => {
             record_failed(engine, [&spent]).await;
+            let error = error.with_role(&spent);
             error.log();
             Err(error)
         }
@@ -177,6 +180,7 @@ pub async fn answer(
         Ok(answer) => Ok(Answer { spent, ..answer }),
         Err(error) => {
             record_failed(engine, [&retrieval.spent, &spent]).await;
+            let error = error.with_role(&spent);
             error.log();
             Err(error)
         }
@@ -192,7 +196,7 @@ async fn make_answer(
 ) -> Result<Answer, QueryError> {
     let asks_documents = Plan::of(retrieval.mode).searches();
     if asks_documents && retrieval.context.is_empty() {
-        return Ok(Answer::not_found(retrieval, on_delta));
+        return Ok(Answer::not_found(engine, question, retrieval, on_delta));
     }
     let Some(model) = engine.models.answer.as_deref() else {
         if !asks_documents {
@@ -201,7 +205,7 @@ async fn make_answer(
         return verbatim_answer(engine, question, retrieval, on_delta).await;
     };
     let messages = prompt_of(engine, question, retrieval);
-    let text = respond::by_model(engine, model, question, messages, spent, on_delta).await?;
+    let Written { text, cut } = respond::by_model(engine, model, question, messages, spent, on_delta).await?;
     let picks = if asks_documents { cite::resolve(&text, retrieval) } else { Vec::new() };
     let unresolved = picks.iter().filter(|pick| pick.is_none()).count();
     let picks: Vec<cite::Pick> = picks.into_iter().flatten().collect();
@@ -211,7 +215,7 @@ async fn make_answer(
         tracing::warn!(dropped_citations, "the answer cites what is not there");
     }
     let model = Some(model.name().to_owned());
-    Ok(Answer { text, found: true, model, citations, dropped_citations, spent: Spent::default() })
+    Ok(Answer { text, cut, found: true, model, citations, dropped_citations, spent: Spent::default() })
 }
 
 /// The messages that [`answer`] sends to the answer model.
@@ -227,11 +231,14 @@ async fn verbatim_answer(
 ) -> Result<Answer, QueryError> {
     let (text, picks) = respond::by_rules(question, retrieval);
     if picks.is_empty() {
-        return Ok(Answer::not_found(retrieval, on_delta));
+        return Ok(Answer::not_found(engine, question, retrieval, on_delta));
     }
+    let Written { text: kept, cut } = stops::cut(question, engine.tokenizer, &text);
+    let picks = respond::picks_within(&text, &kept, picks);
+    let text = kept;
     on_delta(&text);
     let (citations, dropped_citations) = cite::verify(engine, retrieval, &picks).await?;
-    Ok(Answer { text, found: true, model: None, citations, dropped_citations, spent: Spent::default() })
+    Ok(Answer { text, cut, found: true, model: None, citations, dropped_citations, spent: Spent::default() })
 }
 
 /// Search keywords of a question.
@@ -432,6 +439,9 @@ pub struct Reference {
 pub struct Answer {
     /// The words; equal to the streamed deltas joined.
     pub text: String,
+    /// Whether an output limit cut it: the question's, or the model's own.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub cut: bool,
     /// Whether the documents held anything to answer from; true in mode bypass, which does not ask them.
     pub found: bool,
     /// The model that wrote it; `None` for verbatim sentences chosen by rules.
@@ -526,7 +536,18 @@ pub enum QueryError {
     Store(#[from] StoreError),
     /// The model failed.
     #[error("asking")]
-    Model(#[from] ModelError),
+    Model {
+        /// What it was asked for; `None` where no call of it was made.
+        role: Option<Role>,
+        /// Why.
+        source: ModelError,
+    },
+}
+
+impl From<ModelError> for QueryError {
+    fn from(source: ModelError) -> Self {
+        Self::Model { role: None, source }
+    }
 }
 
 impl Keywords {
@@ -580,12 +601,19 @@ impl QueryNote {
 }
 
 impl Answer {
-    fn not_found(retrieval: &Retrieval, on_delta: &mut (dyn FnMut(&str) + Send)) -> Self {
+    fn not_found(
+        engine: &Engine,
+        question: &Question,
+        retrieval: &Retrieval,
+        on_delta: &mut (dyn FnMut(&str) + Send),
+    ) -> Self {
         let none_fits = retrieval.notes.iter().any(|note| matches!(note, QueryNote::NoneFits { .. }));
         let words = if none_fits { NONE_FITS } else { NOT_FOUND };
-        on_delta(words);
+        let Written { text, cut } = stops::cut(question, engine.tokenizer, words);
+        on_delta(&text);
         Self {
-            text: words.to_owned(),
+            text,
+            cut,
             found: false,
             model: None,
             citations: Vec::new(),
@@ -596,6 +624,16 @@ impl Answer {
 }
 
 impl QueryError {
+    /// The same with what the model was asked for, which its last call says.
+    fn with_role(self, spent: &Spent) -> Self {
+        match self {
+            Self::Model { role: None, source } => {
+                Self::Model { role: spent.calls.last().map(|call| call.role), source }
+            }
+            other => other,
+        }
+    }
+
     /// Whether it says that the question cannot be asked as it is meant; otherwise something failed or is not set up.
     fn is_refusal(&self) -> bool {
         match self {
@@ -607,7 +645,7 @@ impl QueryError {
             | Self::NoAnswerModel
             | Self::NothingAllowed
             | Self::Filter(_) => true,
-            Self::OtherEmbedder { .. } | Self::Store(_) | Self::Model(_) => false,
+            Self::OtherEmbedder { .. } | Self::Store(_) | Self::Model { .. } => false,
         }
     }
 
@@ -637,7 +675,7 @@ impl QueryError {
             ),
             Self::Filter(error) => Some(error.remedy()),
             Self::Store(error) => error.remedy(),
-            Self::Model(error) => error.remedy(),
+            Self::Model { source, .. } => source.remedy(),
         }
     }
 }

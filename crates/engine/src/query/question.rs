@@ -35,6 +35,12 @@ pub const MAX_TOP_K: usize = 1000;
 /// Largest token budget.
 pub const MAX_BUDGET_TOKENS: u32 = 1_000_000;
 
+/// Most texts at which an answer ends.
+pub const MAX_STOPS: usize = 16;
+
+/// Longest text at which an answer ends, in characters.
+pub const MAX_STOP_CHARS: usize = 256;
+
 /// Which searches run and how the answer is made.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -137,6 +143,10 @@ pub struct Question {
     pub user_prompt: Option<String>,
     /// Whether [`Question::prefix_user_prompt`] does nothing.
     pub disable_user_prompt_prefix: bool,
+    /// Longest answer in tokens; the model's own limit where `None`.
+    pub max_output_tokens: Option<u32>,
+    /// Texts at which the answer ends, none of them part of it.
+    pub stop: Vec<String>,
     /// Whether passages are reranked, where there is a reranker.
     #[serde(alias = "enable_rerank")]
     pub rerank: bool,
@@ -178,6 +188,8 @@ impl Default for Question {
             history: Vec::new(),
             user_prompt: None,
             disable_user_prompt_prefix: false,
+            max_output_tokens: None,
+            stop: Vec::new(),
             rerank: true,
             min_rerank_score: 0.0,
             filter: None,
@@ -225,7 +237,8 @@ impl Question {
         let most_keywords = self.hl_keywords.len().max(self.ll_keywords.len());
         let longest_keyword = keywords().map(|word| chars(word)).max().unwrap_or(0);
         let budgets = [self.max_entity_tokens, self.max_relation_tokens, self.max_total_tokens];
-        let most_tokens = budgets.into_iter().max().unwrap_or(0) as usize;
+        let most_tokens = budgets.into_iter().chain(self.max_output_tokens).max().unwrap_or(0) as usize;
+        let longest_stop = self.stop.iter().map(|stop| chars(stop)).max().unwrap_or(0);
         for (what, size, limit) in [
             ("characters of the question", chars(&self.text), MAX_QUESTION_CHARS),
             ("messages of the history", self.history.len(), MAX_HISTORY_MESSAGES),
@@ -237,10 +250,16 @@ impl Question {
             ("characters of a keyword", longest_keyword, MAX_KEYWORD_CHARS),
             ("top_k", self.top_k.max(self.chunk_top_k), MAX_TOP_K),
             ("tokens of a budget", most_tokens, MAX_BUDGET_TOKENS as usize),
+            ("texts of stop", self.stop.len(), MAX_STOPS),
+            ("characters of a text of stop", longest_stop, MAX_STOP_CHARS),
         ] {
             if size > limit {
                 return Err(QueryError::TooMuch { what, size, limit });
             }
+        }
+        if self.max_output_tokens == Some(0) {
+            let (least, most) = (1.0, f64::from(MAX_BUDGET_TOKENS));
+            return Err(QueryError::OutOfRange { what: "max_output_tokens", value: 0.0, least, most });
         }
         if let Some(filter) = &self.filter {
             filter.check()?;
@@ -344,6 +363,18 @@ mod tests {
                 "messages of the history: 129 is more than the 128 that are taken",
             ),
             (Question { top_k: 1001, ..asked.clone() }, "top_k: 1001 is more than the 1000 that are taken"),
+            (
+                Question { stop: vec![String::new(); 17], ..asked.clone() },
+                "texts of stop: 17 is more than the 16 that are taken",
+            ),
+            (
+                Question { stop: vec!["a".repeat(257)], ..asked.clone() },
+                "characters of a text of stop: 257 is more than the 256 that are taken",
+            ),
+            (
+                Question { max_output_tokens: Some(0), ..asked.clone() },
+                "max_output_tokens: 0 is not from 1 to 1000000",
+            ),
             (
                 Question { history: vec![ChatMessage::new(ChatRole::System, "Obey.")], ..asked.clone() },
                 "the history holds a message of role system",

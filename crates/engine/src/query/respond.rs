@@ -10,6 +10,7 @@ use super::cache::{self, Fresh};
 use super::calls::{Spent, Timer};
 use super::cite::Pick;
 use super::plan::Plan;
+use super::stops::{StopFilter, Written};
 use super::think::{ThinkFilter, without_thinking};
 use super::{QueryError, Question, Retrieval, history, prompts};
 use crate::prompt::Prompts;
@@ -49,20 +50,27 @@ pub(super) async fn by_model(
     messages: Vec<ChatMessage>,
     spent: &mut Spent,
     on_delta: &mut (dyn FnMut(&str) + Send),
-) -> Result<String, QueryError> {
-    let request = ChatRequest { messages, stream: question.stream, ..ChatRequest::default() };
+) -> Result<Written, QueryError> {
+    let request = ChatRequest {
+        messages,
+        stream: question.stream,
+        max_output_tokens: question.max_output_tokens,
+        stop: question.stop.iter().filter(|stop| !stop.is_empty()).cloned().collect(),
+        ..ChatRequest::default()
+    };
     let kind = CacheKind::Answer;
     let key = cache::request_key(kind, model.name(), &request);
     let known = cache::find(engine, kind, std::slice::from_ref(&key), question.cache, spent).await?;
     if let Some(value) = known.into_iter().next().flatten() {
         let text = String::from_utf8_lossy(&value).into_owned();
         on_delta(&text);
-        return Ok(text);
+        return Ok(Written { text, cut: false });
     }
     let timer = Timer::start(engine, Role::Answer, model.name());
+    let stops = StopFilter::new(&question.stop);
     let answered = match question.stream {
-        true => streamed(model, request, on_delta).await,
-        false => whole(model, request, on_delta).await,
+        true => streamed(model, request, stops, on_delta).await,
+        false => whole(model, request, stops, on_delta).await,
     };
     let (text, completion) = match answered {
         Ok(answered) => answered,
@@ -72,7 +80,9 @@ pub(super) async fn by_model(
         }
     };
     spent.calls.push(timer.completed(completion));
-    if text.trim().is_empty() {
+    let cut = completion.finish == FinishReason::Length;
+    let may_be_empty = !question.stop.is_empty() || (cut && question.max_output_tokens.is_some());
+    if text.trim().is_empty() && !may_be_empty {
         let what = "the answer holds no words besides thoughts".to_owned();
         return Err(ModelError::Malformed { model: model.name().to_owned(), what }.into());
     }
@@ -80,19 +90,21 @@ pub(super) async fn by_model(
         let value = text.clone().into_bytes();
         cache::remember(engine, Fresh { kind, key, value, paid: true }, question.cache, spent);
     }
-    Ok(text)
+    Ok(Written { text, cut })
 }
 
 /// The answer as it comes.
 async fn streamed(
     model: &dyn LanguageModel,
     request: ChatRequest,
+    mut stops: StopFilter<'_>,
     on_delta: &mut (dyn FnMut(&str) + Send),
 ) -> Result<(String, Completion), ModelError> {
     let mut stream = model.chat(request).await?;
     let mut filter = ThinkFilter::default();
     let mut text = String::new();
     let mut show = |shown: String| {
+        let shown = stops.push(&shown);
         if !shown.is_empty() {
             on_delta(&shown);
             text.push_str(&shown);
@@ -109,6 +121,11 @@ async fn streamed(
         }
     }
     show(filter.finish());
+    let rest = stops.finish();
+    if !rest.is_empty() {
+        on_delta(&rest);
+        text.push_str(&rest);
+    }
     match end {
         Some(completion) => Ok((text, completion)),
         None => {
@@ -122,10 +139,11 @@ async fn streamed(
 async fn whole(
     model: &dyn LanguageModel,
     request: ChatRequest,
+    stops: StopFilter<'_>,
     on_delta: &mut (dyn FnMut(&str) + Send),
 ) -> Result<(String, Completion), ModelError> {
     let (answer, completion) = graphloom_core::complete(model, request).await?;
-    let text = without_thinking(&answer);
+    let text = stops.cut(&without_thinking(&answer)).to_owned();
     if !text.is_empty() {
         on_delta(&text);
     }
@@ -149,4 +167,10 @@ pub(super) fn by_rules(question: &Question, retrieval: &Retrieval) -> (String, V
         picks.push(Pick { chunk: sentence.passage, range: sentence.range });
     }
     (lines.join("\n"), picks)
+}
+
+/// The picks whose line, with its number, is still there where the answer by rules was cut.
+pub(super) fn picks_within(whole: &str, kept: &str, picks: Vec<Pick>) -> Vec<Pick> {
+    let lines = whole.lines().zip(kept.lines()).take_while(|(line, left)| line == left).count();
+    picks.into_iter().take(lines).collect()
 }

@@ -88,6 +88,13 @@ impl AnthropicChat {
         Body {
             model: &self.model,
             max_tokens: request.max_output_tokens.unwrap_or(DEFAULT_MAX_TOKENS),
+            // White space alone is refused.
+            stop_sequences: request
+                .stop
+                .iter()
+                .map(String::as_str)
+                .filter(|stop| !stop.trim().is_empty())
+                .collect(),
             system,
             messages,
             temperature: temperature.filter(|_| !self.refuses_temperature.load(Ordering::Relaxed)),

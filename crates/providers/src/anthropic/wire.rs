@@ -11,6 +11,8 @@ pub(super) struct Body<'a> {
     pub(super) model: &'a str,
     pub(super) max_tokens: u32,
     #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub(super) stop_sequences: Vec<&'a str>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
     pub(super) system: Vec<TextBlock<'a>>,
     pub(super) messages: Vec<Message<'a>>,
     #[serde(skip_serializing_if = "Option::is_none")]

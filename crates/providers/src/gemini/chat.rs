@@ -14,6 +14,9 @@ use crate::endpoint::{ConfigError, Endpoint, KeyHeader};
 use crate::http::{Delivery, HttpClient, Target, encode};
 use crate::wire_lines::SseEvents;
 
+/// Stop texts that Gemini takes; more are refused.
+const MAX_STOPS: usize = 5;
+
 /// A chat model to set up.
 #[derive(Debug, Clone)]
 pub struct GeminiChatConfig {
@@ -70,6 +73,7 @@ impl GeminiChat {
             generation_config: GenerationConfig {
                 temperature: request.temperature.or(self.temperature),
                 max_output_tokens: request.max_output_tokens,
+                stop_sequences: &request.stop[..request.stop.len().min(MAX_STOPS)],
                 response_mime_type: (request.json_object || request.shape.is_some())
                     .then_some("application/json"),
                 response_schema: request

@@ -34,6 +34,8 @@ pub(super) struct GenerationConfig<'a> {
     pub(super) temperature: Option<f32>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) max_output_tokens: Option<u32>,
+    #[serde(skip_serializing_if = "<[_]>::is_empty")]
+    pub(super) stop_sequences: &'a [String],
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) response_mime_type: Option<&'static str>,
     #[serde(skip_serializing_if = "Option::is_none")]

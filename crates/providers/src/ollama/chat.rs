@@ -71,6 +71,7 @@ impl LanguageModel for OllamaChat {
             options: Options {
                 num_ctx: self.config.context_tokens,
                 num_predict: request.max_output_tokens,
+                stop: &request.stop,
                 temperature: request.temperature.or(self.config.temperature),
             },
         };
@@ -92,7 +93,7 @@ struct ChatBody<'a> {
     format: Option<Format<'a>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     think: Option<bool>,
-    options: Options,
+    options: Options<'a>,
 }
 
 #[derive(Debug, Serialize)]
@@ -103,10 +104,12 @@ enum Format<'a> {
 }
 
 #[derive(Debug, Serialize)]
-struct Options {
+struct Options<'a> {
     num_ctx: u32,
     #[serde(skip_serializing_if = "Option::is_none")]
     num_predict: Option<u32>,
+    #[serde(skip_serializing_if = "<[_]>::is_empty")]
+    stop: &'a [String],
     #[serde(skip_serializing_if = "Option::is_none")]
     temperature: Option<f32>,
 }

@@ -52,10 +52,14 @@ pub struct OpenAiChat {
     completion_field: bool,
 }
 
+/// Stop texts that OpenAI takes; more are refused.
+const MAX_STOPS: usize = 4;
+
 /// Parameters this model has refused, which later requests leave out or rename.
 #[derive(Debug, Default)]
 struct Refused {
     limit_field: AtomicBool,
+    stop: AtomicBool,
     temperature: AtomicBool,
     stream_options: AtomicBool,
     response_format: AtomicBool,
@@ -73,6 +77,7 @@ impl Refused {
                 &self.response_format,
             ),
             ("temperature", body.temperature.is_some(), &self.temperature),
+            ("'stop'", !body.stop.is_empty(), &self.stop),
             ("max_tokens", body.max_tokens.is_some(), &self.limit_field),
             ("max_completion_tokens", body.max_completion_tokens.is_some(), &self.limit_field),
         ];
@@ -116,6 +121,10 @@ impl OpenAiChat {
             temperature: request.temperature.or(self.temperature).filter(|_| kept(&self.refused.temperature)),
             max_tokens: request.max_output_tokens.filter(|_| !completion_field),
             max_completion_tokens: request.max_output_tokens.filter(|_| completion_field),
+            stop: match kept(&self.refused.stop) {
+                true => &request.stop[..request.stop.len().min(MAX_STOPS)],
+                false => &[],
+            },
             response_format: match &request.shape {
                 Some(asked) => {
                     let AnswerShape { name, shape } = asked.as_ref();
@@ -181,6 +190,7 @@ mod tests {
         let request = ChatRequest {
             messages: vec![ChatMessage::new(ChatRole::User, "hi")],
             max_output_tokens: Some(9),
+            stop: ["a", "b", "c", "d", "e"].map(str::to_owned).to_vec(),
             json_object: true,
             stream: true,
             ..ChatRequest::default()
@@ -195,14 +205,18 @@ mod tests {
     fn openai_gets_the_newer_output_limit() {
         assert_eq!(
             check_body("https://api.openai.com/v1", &[]),
-            r#"{"model":"m","messages":[{"role":"user","content":"hi"}],"temperature":0.0,"max_completion_tokens":9,"response_format":{"type":"json_object"},"stream":true,"stream_options":{"include_usage":true}}"#
+            r#"{"model":"m","messages":[{"role":"user","content":"hi"}],"temperature":0.0,"max_completion_tokens":9,"stop":["a","b","c","d"],"response_format":{"type":"json_object"},"stream":true,"stream_options":{"include_usage":true}}"#
         );
     }
 
     #[test]
     fn refused_parameters_are_left_out_or_renamed() {
-        let refusals =
-            ["unknown field stream_options", "'temperature' does not support 0", "use another max_tokens"];
+        let refusals = [
+            "unknown field stream_options",
+            "'temperature' does not support 0",
+            "use another max_tokens",
+            "Unsupported parameter: 'stop' is not supported with this model.",
+        ];
         assert_eq!(
             check_body("http://localhost/v1", &refusals),
             r#"{"model":"m","messages":[{"role":"user","content":"hi"}],"max_completion_tokens":9,"response_format":{"type":"json_object"},"stream":true}"#

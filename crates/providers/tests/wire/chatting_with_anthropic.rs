@@ -86,6 +86,7 @@ fn conversation(system: &str) -> ChatRequest {
             message(ChatRole::User, "three"),
         ],
         max_output_tokens: Some(9),
+        stop: vec!["\n".to_owned(), "END".to_owned()],
         json_object: true,
         ..ChatRequest::default()
     }
@@ -100,6 +101,7 @@ async fn instructions_go_apart_and_are_cached_once_they_come_again() {
     }
     let asked: Vec<_> = server.recorded().iter().map(|request| request.json()).collect();
     assert_eq!(asked[0]["max_tokens"], 9);
+    assert_eq!(asked[0]["stop_sequences"], serde_json::json!(["END"]), "white space alone is refused there");
     let turns: Vec<&str> =
         asked[0]["messages"].as_array().unwrap().iter().map(|turn| turn["role"].as_str().unwrap()).collect();
     assert_eq!(turns, ["user", "assistant", "user"]);

@@ -76,6 +76,7 @@ async fn instructions_and_roles_have_their_own_places() {
             message(ChatRole::User, "three"),
         ],
         max_output_tokens: Some(9),
+        stop: vec!["END".to_owned()],
         temperature: Some(0.0),
         json_object: true,
         ..ChatRequest::default()
@@ -83,7 +84,7 @@ async fn instructions_and_roles_have_their_own_places() {
     complete(&chat(&server), request).await.unwrap();
     assert_eq!(
         server.recorded()[0].body,
-        r#"{"systemInstruction":{"parts":[{"text":"rules"}]},"contents":[{"role":"user","parts":[{"text":"one"}]},{"role":"model","parts":[{"text":"two"}]},{"role":"user","parts":[{"text":"three"}]}],"generationConfig":{"temperature":0.0,"maxOutputTokens":9,"responseMimeType":"application/json"}}"#
+        r#"{"systemInstruction":{"parts":[{"text":"rules"}]},"contents":[{"role":"user","parts":[{"text":"one"}]},{"role":"model","parts":[{"text":"two"}]},{"role":"user","parts":[{"text":"three"}]}],"generationConfig":{"temperature":0.0,"maxOutputTokens":9,"stopSequences":["END"],"responseMimeType":"application/json"}}"#
     );
 }
 

@@ -1,7 +1,7 @@
 //! Chat and embeddings over Ollama's protocol.
 
-use crate::common::{deltas, endpoint, http, quick};
-use graphloom_core::{Embedder, FinishReason, LanguageModel, Purpose, Usage};
+use crate::common::{complete, deltas, endpoint, http, quick, request};
+use graphloom_core::{ChatRequest, Embedder, FinishReason, LanguageModel, Purpose, Usage};
 use graphloom_providers::EmbedBatching;
 use graphloom_providers::ollama::{
     DEFAULT_CONTEXT_TOKENS, OllamaChat, OllamaChatConfig, OllamaEmbedder, OllamaEmbedderConfig,
@@ -45,6 +45,15 @@ async fn lines_become_deltas_and_an_end() {
         asked.body,
         r#"{"model":"qwen3:8b","messages":[{"role":"user","content":"hi"}],"stream":true,"options":{"num_ctx":32768,"temperature":0.5}}"#
     );
+}
+
+#[tokio::test]
+async fn limits_of_an_answer_are_options() {
+    let server = ScriptedServer::replies([hello()]);
+    let limited = ChatRequest { max_output_tokens: Some(9), stop: vec!["END".to_owned()], ..request(false) };
+    complete(&chat(&server), limited).await.unwrap();
+    let options = &server.recorded()[0].json()["options"];
+    assert_eq!((&options["num_predict"], &options["stop"][0]), (&9.into(), &"END".into()));
 }
 
 #[tokio::test]

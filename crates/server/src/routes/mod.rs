@@ -44,11 +44,11 @@ pub(crate) static ROUTES: LazyLock<Vec<&'static Route>> = LazyLock::new(|| {
         search::ROUTES,
         workspace::ROUTES,
         jobs::ROUTES,
-        openai::ROUTES,
         ollama::ROUTES,
         mcp::ROUTES,
     ];
-    tables.into_iter().chain(documents::TABLES).chain(graph::TABLES).flatten().collect()
+    let tables = tables.into_iter().chain(documents::TABLES).chain(graph::TABLES).chain(openai::TABLES);
+    tables.flatten().collect()
 });
 
 /// The row's path where there is such a row.

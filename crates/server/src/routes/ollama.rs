@@ -5,26 +5,25 @@ use std::time::Instant;
 use axum::extract::State;
 use axum::response::{IntoResponse, Response};
 use axum::routing::{get, post};
-use graphloom_engine::query::{self, Mode, Question};
+use graphloom_engine::query::{Mode, Question};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-use crate::answering::{Answered, answer_from, check_answerable};
+use crate::answering::{Answered, ask, check_answerable, write_answer};
 use crate::apart::asked_apart;
 use crate::app::{App, now};
-use crate::chat::{Asked, Message, Tokens, asked, below, is_cut, mode_named, model_names, question_of};
+use crate::chat::{Asked, Message, Stop, Tokens, asked, below, limit, mode_named, model_names, question_of};
 use crate::guard::Admitted;
 use crate::input::AnyJson;
 use crate::lines::{Framing, Lines};
 use crate::problem::Problem;
 use crate::route::{Gives, Load, Needs, Route, Takes, schema};
 use crate::space::Space;
+use crate::vectors::{Input, vectors};
 
 /// The release of Ollama whose protocol this is [LightRAG].
 const VERSION: &str = "0.9.3";
-/// What Open WebUI asks a model for its own purposes begins its conversation with [LightRAG].
-const HOUSEKEEPING: &str = "\n<chat_history>\nUSER:";
 /// Says, behind the name of a mode, that the context alone is wanted [LightRAG].
 const CONTEXT: &str = "context";
 
@@ -57,6 +56,18 @@ pub(super) const ROUTES: &[Route] = &[
     .takes(Takes::Json(schema::<OllamaChatRequest>))
     .gives(Gives::Lines(schema::<Value>))
     .or_gives(Gives::Json(schema::<Value>)),
+    Route::post("/api/embed", "Vectors of the embedder of the workspace that the model names", || {
+        post(embed)
+    })
+    .needs(Needs::Credential)
+    .load(Load::Question)
+    .takes(Takes::Json(schema::<EmbedRequest>))
+    .gives(Gives::Json(schema::<Embedded>)),
+    Route::post("/api/embeddings", "A vector of one text, as older clients ask for it", || post(embed_one))
+        .needs(Needs::Credential)
+        .load(Load::Question)
+        .takes(Takes::Json(schema::<EmbedOneRequest>))
+        .gives(Gives::Json(schema::<EmbeddedOne>)),
 ];
 
 #[derive(Serialize, JsonSchema)]
@@ -101,9 +112,63 @@ struct GenerateRequest {
     images: Option<Vec<Value>>,
     /// On unless said otherwise.
     stream: Option<bool>,
+    options: Option<Options>,
 }
 
-/// A conversation. Fields that are not known, such as `options`, are ignored.
+/// Of the options those that say where an answer ends. Others are ignored: models and their settings are those of the
+/// workspace.
+#[derive(Default, Deserialize, JsonSchema)]
+struct Options {
+    /// Longest answer in tokens; no limit where it is not positive.
+    num_predict: Option<i64>,
+    /// Texts at which the answer ends.
+    stop: Option<Stop>,
+}
+
+impl Options {
+    fn limit(self, question: &mut Question) -> Result<(), Problem> {
+        let most = self.num_predict.filter(|most| *most > 0);
+        limit(question, most.map(|most| u32::try_from(most).unwrap_or(u32::MAX)), self.stop)
+    }
+}
+
+/// Texts to make vectors of.
+#[derive(Deserialize, JsonSchema)]
+struct EmbedRequest {
+    /// `WORKSPACE`, `WORKSPACE:MODE`, or `graphloom` for the workspace of the request.
+    model: String,
+    /// Without any only whether the model is there is answered, as where a model is loaded.
+    input: Option<Input>,
+    /// Only as many as the embedder makes.
+    dimensions: Option<u32>,
+}
+
+#[derive(Serialize, JsonSchema)]
+struct Embedded {
+    model: String,
+    /// One for each text, in order.
+    embeddings: Vec<Vec<f32>>,
+    /// Nanoseconds.
+    total_duration: u64,
+    load_duration: u64,
+    /// Tokens sent to a service.
+    prompt_eval_count: u64,
+}
+
+/// A text to make a vector of.
+#[derive(Deserialize, JsonSchema)]
+struct EmbedOneRequest {
+    model: String,
+    /// Without one only whether the model is there is answered.
+    prompt: Option<String>,
+}
+
+#[derive(Serialize, JsonSchema)]
+struct EmbeddedOne {
+    embedding: Vec<f32>,
+}
+
+/// A conversation. Fields that are not known are ignored.
 #[derive(Deserialize, JsonSchema)]
 struct OllamaChatRequest {
     /// `WORKSPACE:MODE`, `WORKSPACE`, or `graphloom` for the workspace of the request.
@@ -115,6 +180,7 @@ struct OllamaChatRequest {
     format: Option<Value>,
     /// On unless said otherwise.
     stream: Option<bool>,
+    options: Option<Options>,
 }
 
 async fn version() -> axum::Json<Version> {
@@ -173,13 +239,15 @@ async fn generate(
     admitted: Admitted,
     AnyJson(request): AnyJson<GenerateRequest>,
 ) -> Result<Response, Problem> {
-    let GenerateRequest { model, prompt, system, format, images, stream } = request;
+    let GenerateRequest { model, prompt, system, format, images, stream, options } = request;
     check_options(format.as_ref(), images.as_deref())?;
     let Asked { space, .. } = asked(&app, &admitted, &model).await?;
     let form = Form { model, generates: true };
     let Some(text) = prompt.filter(|prompt| !prompt.is_empty()) else { return Ok(form.loaded()) };
     let stream = stream.unwrap_or(true);
-    let question = Question { text, mode: Mode::Bypass, user_prompt: system, stream, ..Question::default() };
+    let mut question =
+        Question { text, mode: Mode::Bypass, user_prompt: system, stream, ..Question::default() };
+    options.unwrap_or_default().limit(&mut question)?;
     respond(admitted, space, question, form).await
 }
 
@@ -188,22 +256,19 @@ async fn chat(
     admitted: Admitted,
     AnyJson(request): AnyJson<OllamaChatRequest>,
 ) -> Result<Response, Problem> {
-    let OllamaChatRequest { model, messages, system, format, stream } = request;
+    let OllamaChatRequest { model, messages, system, format, stream, options } = request;
     check_options(format.as_ref(), None)?;
     let Asked { space, mode } = asked(&app, &admitted, &model).await?;
     let form = Form { model, generates: false };
     let Some(messages) = messages.filter(|messages| !messages.is_empty()) else { return Ok(form.loaded()) };
-    let mut question = question_of(messages)?;
-    let housekeeps = question.text.contains(HOUSEKEEPING);
+    let mut question = question_of(messages, mode.unwrap_or(Mode::Mix))?;
+    options.unwrap_or_default().limit(&mut question)?;
     let prefixed = Prefixed::read(&question.text);
     let instructions = [system, question.user_prompt, prefixed.user_prompt.map(str::to_owned)];
     let instructions: Vec<String> = instructions.into_iter().flatten().collect();
     question.user_prompt = (!instructions.is_empty()).then(|| instructions.join("\n"));
     question.only_need_context = prefixed.context_only;
-    question.mode = match housekeeps {
-        true => Mode::Bypass,
-        false => prefixed.mode.or(mode).unwrap_or(Mode::Mix),
-    };
+    question.mode = prefixed.mode.unwrap_or(question.mode);
     question.text = prefixed.question.to_owned();
     question.stream = stream.unwrap_or(true);
     respond(admitted, space, question, form).await
@@ -282,11 +347,11 @@ impl Form {
 
     /// The last line, with `text` where it is the only one.
     fn end(&self, text: &str, answered: &Answered, since: Instant) -> Value {
-        let total = u64::try_from(since.elapsed().as_nanos()).unwrap_or(u64::MAX);
+        let total = nanoseconds(since);
         let tokens = Tokens::of(&answered.calls);
         let mut line = self.piece(text);
         line["done"] = json!(true);
-        line["done_reason"] = json!(if is_cut(&answered.calls) { "length" } else { "stop" });
+        line["done_reason"] = json!(if answered.cut { "length" } else { "stop" });
         for (name, value) in [
             ("total_duration", total),
             ("load_duration", 0),
@@ -316,41 +381,68 @@ async fn respond(
     let started = Instant::now();
     if !question.stream {
         return asked_apart(async move || {
-            let answered = answer(&space, &question, &mut |_| {}).await?;
-            let text = format!("{}{}", answered.text, below(&answered));
+            let answered = ask(&space.asking, &question, &mut |_| {}).await?;
+            let text = format!("{}{}", answered.text, below(&question, &answered));
             Ok(axum::Json(form.end(&text, &answered, started)).into_response())
         })
         .await;
     }
     let pieces = form.clone();
     let (lines, response) = Lines::new(Framing::Lines, move |text| pieces.piece(text));
-    // It goes on where the reader leaves: what is asked of a model is paid for, and is remembered for the next time.
-    tokio::spawn(asked_apart(async move || {
-        let _turn = admitted.turn;
-        match answer(&space, &question, &mut |text| lines.text(text)).await {
-            Ok(answered) => {
-                lines.text(&below(&answered));
-                lines.line(form.end("", &answered, started));
-            }
-            Err(problem) => {
-                let mut line = form.piece("");
-                line["error"] = json!(problem.words());
-                line["done"] = json!(true);
-                lines.line(line);
-            }
+    write_answer(admitted, space, question, lines, move |lines, question, answered| match answered {
+        Ok(answered) => {
+            lines.text(&below(question, &answered));
+            lines.line(form.end("", &answered, started));
         }
-        Ok(())
-    }));
+        Err(problem) => {
+            let mut line = form.piece("");
+            line["error"] = json!(problem.words());
+            line["done"] = json!(true);
+            lines.line(line);
+        }
+    });
     Ok(response)
 }
 
-async fn answer(
-    space: &Space,
-    question: &Question,
-    on_delta: &mut (dyn FnMut(&str) + Send),
-) -> Result<Answered, Problem> {
-    let retrieval = query::retrieve(&space.asking, question).await?;
-    answer_from(&space.asking, question, &retrieval, on_delta).await
+async fn embed(
+    State(app): State<App>,
+    admitted: Admitted,
+    AnyJson(request): AnyJson<EmbedRequest>,
+) -> Result<axum::Json<Embedded>, Problem> {
+    let EmbedRequest { model, input, dimensions } = request;
+    let Asked { space, .. } = asked(&app, &admitted, &model).await?;
+    let started = Instant::now();
+    let texts = input.map_or(Ok(Vec::new()), Input::texts)?;
+    let is_nothing = texts.iter().all(String::is_empty) && texts.len() < 2;
+    let (embeddings, prompt_eval_count) = match is_nothing {
+        true => (Vec::new(), 0),
+        false => {
+            let made = asked_apart(async move || vectors(&space, &texts, dimensions).await).await?;
+            (made.vectors, made.usage.prompt_tokens)
+        }
+    };
+    let total_duration = nanoseconds(started);
+    Ok(axum::Json(Embedded { model, embeddings, total_duration, load_duration: 0, prompt_eval_count }))
+}
+
+async fn embed_one(
+    State(app): State<App>,
+    admitted: Admitted,
+    AnyJson(request): AnyJson<EmbedOneRequest>,
+) -> Result<axum::Json<EmbeddedOne>, Problem> {
+    let Asked { space, .. } = asked(&app, &admitted, &request.model).await?;
+    let embedding = match request.prompt.filter(|prompt| !prompt.is_empty()) {
+        Some(prompt) => {
+            let made = asked_apart(async move || vectors(&space, &[prompt], None).await).await?;
+            made.vectors.into_iter().next().unwrap_or_default()
+        }
+        None => Vec::new(),
+    };
+    Ok(axum::Json(EmbeddedOne { embedding }))
+}
+
+fn nanoseconds(since: Instant) -> u64 {
+    u64::try_from(since.elapsed().as_nanos()).unwrap_or(u64::MAX)
 }
 
 #[cfg(test)]

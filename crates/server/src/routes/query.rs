@@ -51,7 +51,8 @@ pub(super) const ROUTES: &[Route] = &[
 /// An answer.
 #[derive(Debug, Serialize, JsonSchema)]
 struct QueryResponse {
-    /// The answer, or the context or prompt where that was asked for.
+    /// The answer with a list of the documents that it cites, unless `include_references` is false; or the context or
+    /// prompt where that was asked for.
     response: String,
     /// The documents of the context; `null` where they are not wanted.
     references: Option<Vec<AnswerReference>>,
@@ -146,7 +147,7 @@ async fn answer(
         let answered = answer_from(engine, &question, &retrieval, &mut |_| {}).await?;
         Ok(axum::Json(QueryResponse {
             citations: wants_citations.then(|| citations(&answered)),
-            response: answered.text,
+            response: format!("{}{}", answered.text, answered.reference_list(&question)),
             references: references(&question, &retrieval),
             response_time: Some(seconds(started)),
             llm_generated: answered.by_model,
@@ -202,7 +203,8 @@ impl Asked<'_> {
         let is_whole = !question.stream || question.wanted() != Wanted::Answer;
         if is_whole {
             let answered = answer_from(engine, question, &retrieval, &mut |_| {}).await?;
-            let mut line = json!({ "response": answered.text, "llm_generated": answered.by_model });
+            let response = format!("{}{}", answered.text, answered.reference_list(question));
+            let mut line = json!({ "response": response, "llm_generated": answered.by_model });
             if let Some(references) = references {
                 line["references"] = json!(references);
             }
@@ -217,6 +219,7 @@ impl Asked<'_> {
         }
         self.progress("generating_response");
         let answered = answer_from(engine, question, &retrieval, &mut |piece| lines.text(piece)).await?;
+        lines.text(&answered.reference_list(question));
         if self.wants_citations {
             lines.line(json!({ "citations": citations(&answered) }));
         }
@@ -359,7 +362,17 @@ pub(crate) fn citations(answered: &Answered) -> Vec<CitationItem> {
 }
 
 pub(super) fn notes(retrieval: &Retrieval) -> Vec<String> {
-    retrieval.notes.iter().map(QueryNote::to_string).collect()
+    let note = |note: &QueryNote| match note {
+        // What the provider said is for the log, which has it.
+        QueryNote::NotReranked { reranker, .. } => {
+            format!("passages are in the order of the search, not reranked: {reranker} failed")
+        }
+        QueryNote::FactsNotFiltered { .. }
+        | QueryNote::WalkOptionsUnused { .. }
+        | QueryNote::NoneFits { .. }
+        | QueryNote::HistoryCut { .. } => note.to_string(),
+    };
+    retrieval.notes.iter().map(note).collect()
 }
 
 pub(super) fn seconds(since: Instant) -> f64 {

@@ -149,12 +149,14 @@ async fn write(
     let retrieval = query::retrieve(engine, question).await?;
     lines.event("context", json!(context(question, &retrieval)));
     let answered = answer_from(engine, question, &retrieval, &mut |piece| lines.text(piece)).await?;
+    let listed = answered.reference_list(question);
+    lines.text(&listed);
     for citation in &answered.citations {
         lines.event("citation", json!(CitationItem::from(citation)));
     }
     lines.event("usage", json!(usage(&answered.calls, prices)));
     let (citations, response_time) = (answered.citations.len(), seconds(started));
-    let (response, llm_generated) = (answered.text, answered.by_model);
+    let (response, llm_generated) = (answered.text + &listed, answered.by_model);
     lines.event("done", json!(Done { response, llm_generated, citations, response_time }));
     Ok(())
 }

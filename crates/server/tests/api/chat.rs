@@ -77,7 +77,17 @@ async fn models_are_workspaces_and_modes_that_the_caller_reaches() {
     assert!(ids.contains(&"beta:auto") && ids.iter().all(|id| id.starts_with("beta:")), "{ids:?}");
     let tags = send(Request::get("/api/tags")).await.ok();
     assert_eq!(tags["models"].as_array().expect("models").len(), ids.len());
-    for path in ["/v1/chat/completions", "/api/chat", "/api/generate", "/api/show", "/v1/embeddings"] {
+    for path in [
+        "/v1/chat/completions",
+        "/v1/completions",
+        "/v1/responses",
+        "/v1/embeddings",
+        "/api/chat",
+        "/api/generate",
+        "/api/show",
+        "/api/embed",
+        "/api/embeddings",
+    ] {
         let ask = |model: &str| {
             let input = json!({ "model": model, "messages": user("Who?"), "prompt": "Who?", "input": "Who?", "stream": false });
             send(Request::post(path, input))

@@ -3,6 +3,7 @@
 mod attacks;
 mod canaries;
 mod chat;
+mod clients;
 mod documents;
 mod graph;
 mod jobs;

@@ -130,3 +130,37 @@ async fn bypass_asks_the_model_alone_and_needs_one() {
     let messages = &model.requests()[0].messages;
     assert_eq!(messages.iter().map(|message| message.content.as_str()).collect::<Vec<_>>(), ["Who?"]);
 }
+
+#[tokio::test]
+async fn limits_of_an_answer_reach_the_model_and_a_stop_that_it_ignores_is_kept_all_the_same() {
+    for stream in [false, true] {
+        let mut world = World::library().await;
+        let model = world.answering(&[&["Mary Somer", "ville [1]. EN", "D and more [1]."]]);
+        let mut asked = question(Mode::Naive, "Who taught Ada Lovelace mathematics?", &[], &[]);
+        (asked.stream, asked.max_output_tokens) = (stream, Some(50));
+        asked.stop = vec![String::new(), "END".to_owned()];
+        let retrieval = found(&world, &asked).await;
+        let (answer, streamed) = answered(&world, &asked, &retrieval).await;
+        assert_eq!((answer.text.as_str(), answer.cut), ("Mary Somerville [1]. ", false));
+        assert_eq!(streamed, answer.text);
+        let request = &model.requests()[0];
+        assert_eq!((request.max_output_tokens, request.stop.as_slice()), (Some(50), &["END".to_owned()][..]));
+    }
+}
+
+#[tokio::test]
+async fn verbatim_sentences_are_cut_too_and_what_is_cut_off_is_not_cited() {
+    let world = World::library().await;
+    let mut asked = question(Mode::Naive, "Who taught Ada Lovelace mathematics in London?", &[], &[]);
+    let retrieval = found(&world, &asked).await;
+    let (whole, _) = answered(&world, &asked, &retrieval).await;
+    assert!(!whole.cut && !whole.citations.is_empty());
+    asked.max_output_tokens = Some(2);
+    let (short, streamed) = answered(&world, &asked, &retrieval).await;
+    assert!(short.cut && whole.text.starts_with(&short.text) && short.text.len() < whole.text.len());
+    assert_eq!((short.citations.len(), short.text), (0, streamed));
+    asked.max_output_tokens = None;
+    asked.stop = vec![" [".to_owned()];
+    let (stopped, _) = answered(&world, &asked, &retrieval).await;
+    assert!(!stopped.cut && stopped.citations.is_empty() && !stopped.text.contains('['), "{}", stopped.text);
+}

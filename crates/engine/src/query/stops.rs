@@ -1,0 +1,126 @@
+//! Ends answers where the question wants it: at a text, or after some tokens.
+
+use super::Question;
+use crate::text::Tokenizer;
+
+/// The words of an answer.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Written {
+    /// The words.
+    pub(super) text: String,
+    /// Whether an output limit cut them.
+    pub(super) cut: bool,
+}
+
+/// What a text that no model wrote is under the limits of the question.
+pub(super) fn cut(question: &Question, tokenizer: Tokenizer, text: &str) -> Written {
+    let ended = StopFilter::new(&question.stop).cut(text);
+    let kept = question.max_output_tokens.map_or(ended, |most| tokenizer.truncate(ended, most));
+    Written { text: kept.to_owned(), cut: kept.len() < ended.len() }
+}
+
+/// Ends a streamed text before the first of some texts, also where that comes in pieces.
+#[derive(Debug)]
+pub(super) struct StopFilter<'a> {
+    /// None of them empty.
+    stops: Vec<&'a str>,
+    /// What may be the beginning of one.
+    held: String,
+    ended: bool,
+}
+
+impl<'a> StopFilter<'a> {
+    pub(super) fn new(stops: &'a [String]) -> Self {
+        let stops = stops.iter().map(String::as_str).filter(|stop| !stop.is_empty()).collect();
+        Self { stops, held: String::new(), ended: false }
+    }
+
+    /// What can be shown after one more piece; may be empty.
+    pub(super) fn push(&mut self, piece: &str) -> String {
+        if self.ended {
+            return String::new();
+        }
+        self.held.push_str(piece);
+        let at = self.first_in(&self.held);
+        if let Some(at) = at {
+            self.ended = true;
+            self.held.truncate(at);
+            return std::mem::take(&mut self.held);
+        }
+        // The longest end that a stop may begin with.
+        let begins = |at: &usize| self.stops.iter().any(|stop| stop.starts_with(&self.held[*at..]));
+        let borders = self.held.char_indices().map(|(at, _)| at);
+        let longest = self.stops.iter().map(|stop| stop.len()).max().unwrap_or(0);
+        let from = self.held.len().saturating_sub(longest);
+        let keep = borders.filter(|at| *at >= from).find(begins).unwrap_or(self.held.len());
+        let rest = self.held.split_off(keep);
+        std::mem::replace(&mut self.held, rest)
+    }
+
+    /// What was held back at the end.
+    pub(super) fn finish(&mut self) -> String {
+        std::mem::take(&mut self.held)
+    }
+
+    /// A whole text up to the first stop.
+    pub(super) fn cut<'t>(&self, text: &'t str) -> &'t str {
+        &text[..self.first_in(text).unwrap_or(text.len())]
+    }
+
+    fn first_in(&self, text: &str) -> Option<usize> {
+        self.stops.iter().filter_map(|stop| text.find(stop)).min()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn check_stream(stops: &[String], pieces: &[String]) -> String {
+        let mut filter = StopFilter::new(stops);
+        let mut shown: String = pieces.iter().map(|piece| filter.push(piece)).collect();
+        shown.push_str(&filter.finish());
+        shown
+    }
+
+    #[test]
+    fn an_answer_ends_before_a_stop_that_comes_in_pieces() {
+        let owned = |texts: &[&str]| texts.iter().map(|text| (*text).to_owned()).collect::<Vec<_>>();
+        let stops = owned(&["", "END", "\n\n"]);
+        assert_eq!(check_stream(&stops, &owned(&["Ra", "dium. E", "N", "D and more", "END"])), "Radium. ");
+        assert_eq!(check_stream(&stops, &owned(&["EN", "TIRE\n", "line"])), "ENTIRE\nline");
+        assert_eq!(check_stream(&stops, &owned(&["whole E"])), "whole E");
+    }
+
+    proptest! {
+        #[test]
+        fn a_stream_ends_where_the_whole_text_does(
+            stops in prop::collection::vec("[abé]{0,3}", 0..3),
+            pieces in prop::collection::vec("[abcé]{0,4}", 0..8),
+        ) {
+            let whole = pieces.concat();
+            prop_assert_eq!(check_stream(&stops, &pieces), StopFilter::new(&stops).cut(&whole));
+        }
+    }
+
+    #[test]
+    fn a_limit_cuts_what_no_model_wrote_and_says_so() {
+        let asked = |most, stop: &[&str]| Question {
+            max_output_tokens: most,
+            stop: stop.iter().map(|stop| (*stop).to_owned()).collect(),
+            ..Question::default()
+        };
+        let text = "Tobias Renn succeeded Maren Oskoldt. [1]";
+        let check = |question: &Question| cut(question, Tokenizer, text);
+        assert_eq!(check(&asked(None, &[])), Written { text: text.to_owned(), cut: false });
+        assert_eq!(check(&asked(Some(1000), &[])), Written { text: text.to_owned(), cut: false });
+        let short = check(&asked(Some(3), &[]));
+        assert!(short.cut && text.starts_with(&short.text) && Tokenizer.count(&short.text) <= 3, "{short:?}");
+        assert_eq!(
+            check(&asked(None, &[" Maren"])),
+            Written { text: "Tobias Renn succeeded".to_owned(), cut: false }
+        );
+    }
+}

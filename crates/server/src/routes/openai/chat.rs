@@ -1,0 +1,214 @@
+//! Chat completions.
+
+use axum::extract::State;
+use axum::response::{IntoResponse, Response};
+use axum::routing::post;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+
+use super::{Head, StreamOptions, finish, marks, mode_of, ready};
+use crate::answering::{Answered, ask, write_answer};
+use crate::apart::asked_apart;
+use crate::app::App;
+use crate::chat::{Asked, Message, Stop, Tokens, asked, below, limit, question_of};
+use crate::guard::Admitted;
+use crate::input::Json;
+use crate::lines::{Framing, Lines};
+use crate::problem::Problem;
+use crate::route::{Gives, Load, Needs, Route, Takes, schema};
+
+pub(super) const ROUTES: &[Route] = &[Route::post(
+    "/v1/chat/completions",
+    "An answer from the documents of the workspace that the model names",
+    || post(chat),
+)
+.needs(Needs::Credential)
+.load(Load::Question)
+.takes(Takes::Json(schema::<ChatRequest>))
+.gives(Gives::Json(schema::<Completion>))
+.or_gives(Gives::Events(schema::<CompletionChunk>))];
+
+/// A conversation. Fields that are not known, such as `temperature`, are ignored: models and their settings are those of the
+/// workspace.
+#[derive(Deserialize, JsonSchema)]
+struct ChatRequest {
+    /// `WORKSPACE:MODE`, `WORKSPACE`, or `graphloom` for the workspace of the request.
+    model: String,
+    messages: Vec<Message>,
+    /// Whether the answer comes as it is made, as server-sent events.
+    stream: Option<bool>,
+    stream_options: Option<StreamOptions>,
+    /// Longest answer in tokens.
+    max_completion_tokens: Option<u32>,
+    /// The same by its older name.
+    max_tokens: Option<u32>,
+    /// Texts at which the answer ends.
+    stop: Option<Stop>,
+    /// Only 1.
+    n: Option<u32>,
+    /// Only `auto` or `none`: no tools are called.
+    tool_choice: Option<Value>,
+    /// Only of type `text`.
+    response_format: Option<Value>,
+}
+
+impl ChatRequest {
+    /// Whether it asks for no more than text; what a client would build on must not be left out in silence.
+    fn check_options(&self) -> Result<(), Problem> {
+        if self.n.is_some_and(|n| n != 1) {
+            return Err(Problem::invalid("there is one answer to a question; n must be 1"));
+        }
+        let chosen = self.tool_choice.as_ref().filter(|choice| !choice.is_null());
+        if chosen.is_some_and(|choice| *choice != "auto" && *choice != "none") {
+            return Err(Problem::invalid("tool_choice: no tools are called here")
+                .remedy(Some("leave it out, or say auto or none")));
+        }
+        let format = self.response_format.as_ref().filter(|format| !format.is_null());
+        if format.is_some_and(|format| format["type"] != "text") {
+            return Err(Problem::invalid("response_format: an answer is text, with its sources")
+                .remedy(Some("leave it out, or say {\"type\": \"text\"}")));
+        }
+        Ok(())
+    }
+}
+
+#[derive(Serialize, JsonSchema)]
+struct Completion {
+    id: String,
+    object: &'static str,
+    created: u64,
+    model: String,
+    choices: Vec<Choice>,
+    usage: Tokens,
+}
+
+/// A piece of a streamed answer, or the reason why there is no more of it.
+#[derive(Serialize, JsonSchema)]
+struct CompletionChunk {
+    id: String,
+    object: &'static str,
+    created: u64,
+    model: String,
+    /// One with a `delta`; none beside the usage at the end.
+    choices: Vec<Value>,
+    /// What it took, in a last piece of its own where `stream_options` ask for it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    usage: Option<Tokens>,
+}
+
+#[derive(Serialize, JsonSchema)]
+struct Choice {
+    index: u32,
+    message: AnswerMessage,
+    /// `length` where an output limit cut it.
+    finish_reason: &'static str,
+}
+
+#[derive(Serialize, JsonSchema)]
+struct AnswerMessage {
+    role: &'static str,
+    /// The answer, with its sources below; where no model wrote it a last line says so.
+    content: String,
+    /// The verified places behind the numbers in it.
+    annotations: Vec<Value>,
+}
+
+async fn chat(
+    State(app): State<App>,
+    admitted: Admitted,
+    Json(request): Json<ChatRequest>,
+) -> Result<Response, Problem> {
+    request.check_options()?;
+    let Asked { space, mode } = asked(&app, &admitted, &request.model).await?;
+    let mut question = question_of(request.messages, mode_of(mode))?;
+    limit(&mut question, request.max_completion_tokens.or(request.max_tokens), request.stop)?;
+    question.stream = request.stream.unwrap_or(false);
+    ready(&mut question, &space)?;
+    let head = Head::new("chatcmpl-", request.model)?;
+    if !question.stream {
+        return asked_apart(async move || {
+            let answered = ask(&space.asking, &question, &mut |_| {}).await?;
+            let below = below(&question, &answered);
+            Ok(axum::Json(head.completion(answered, &below)).into_response())
+        })
+        .await;
+    }
+    let with_usage = StreamOptions::with_usage(request.stream_options);
+    let piece = head.clone();
+    let (lines, response) =
+        Lines::new(Framing::Events, move |text| piece.chunk(json!({ "content": text }), None));
+    lines.line(head.chunk(json!({ "role": "assistant", "content": "" }), None));
+    write_answer(admitted, space, question, lines, move |lines, question, answered| {
+        match answered {
+            Ok(answered) => {
+                lines.text(&below(question, &answered));
+                let annotations = annotations(&answered);
+                let delta = match annotations.is_empty() {
+                    true => json!({}),
+                    false => json!({ "annotations": annotations }),
+                };
+                lines.line(head.chunk(delta, Some(finish(&answered))));
+                if with_usage {
+                    lines.line(head.usage(Tokens::of(&answered.calls)));
+                }
+            }
+            Err(problem) => lines.line(problem.openai_error()),
+        }
+        lines.done();
+    });
+    Ok(response)
+}
+
+impl Head {
+    fn completion(self, answered: Answered, below: &str) -> Completion {
+        let finish_reason = finish(&answered);
+        let annotations = annotations(&answered);
+        let usage = Tokens::of(&answered.calls);
+        let message = AnswerMessage { role: "assistant", content: answered.text + below, annotations };
+        Completion {
+            id: self.id,
+            object: "chat.completion",
+            created: self.created,
+            model: self.model,
+            choices: vec![Choice { index: 0, message, finish_reason }],
+            usage,
+        }
+    }
+
+    fn chunk(&self, delta: Value, finish_reason: Option<&str>) -> Value {
+        let choice = json!({ "index": 0, "delta": delta, "finish_reason": finish_reason });
+        self.with_choices(vec![choice], None)
+    }
+
+    fn usage(&self, tokens: Tokens) -> Value {
+        self.with_choices(Vec::new(), Some(tokens))
+    }
+
+    fn with_choices(&self, choices: Vec<Value>, usage: Option<Tokens>) -> Value {
+        json!(CompletionChunk {
+            id: self.id.clone(),
+            object: "chat.completion.chunk",
+            created: self.created,
+            model: self.model.clone(),
+            choices,
+            usage,
+        })
+    }
+}
+
+fn annotations(answered: &Answered) -> Vec<Value> {
+    let annotation = |mark: super::Mark<'_>| {
+        json!({
+            "type": "url_citation",
+            "url_citation": {
+                "start_index": mark.start,
+                "end_index": mark.end,
+                "title": mark.title,
+                "url": mark.url,
+                "quote": mark.quote,
+            },
+        })
+    };
+    marks(&answered.text, &answered.citations).into_iter().map(annotation).collect()
+}

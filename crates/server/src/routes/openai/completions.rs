@@ -1,0 +1,169 @@
+//! Completions of a text, which older clients ask for: the text is a question.
+
+use axum::extract::State;
+use axum::response::{IntoResponse, Response};
+use axum::routing::post;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+
+use super::{Head, StreamOptions, finish, mode_of, ready};
+use crate::answering::{ask, write_answer};
+use crate::apart::asked_apart;
+use crate::app::App;
+use crate::chat::{Asked, Content, Message, Stop, Tokens, asked, below, limit, question_of};
+use crate::guard::Admitted;
+use crate::input::Json;
+use crate::lines::{Framing, Lines};
+use crate::problem::Problem;
+use crate::route::{Gives, Load, Needs, Route, Takes, schema};
+use crate::vectors::Input;
+
+pub(super) const ROUTES: &[Route] = &[Route::post(
+    "/v1/completions",
+    "An answer to a text without a conversation, as older clients ask for it",
+    || post(complete),
+)
+.needs(Needs::Credential)
+.load(Load::Question)
+.takes(Takes::Json(schema::<CompletionRequest>))
+.gives(Gives::Json(schema::<TextCompletion>))
+.or_gives(Gives::Events(schema::<TextCompletion>))];
+
+/// A text. Fields that are not known, such as `temperature`, are ignored: models and their settings are those of the
+/// workspace.
+#[derive(Deserialize, JsonSchema)]
+struct CompletionRequest {
+    /// `WORKSPACE:MODE`, `WORKSPACE`, or `graphloom` for the workspace of the request.
+    model: String,
+    /// The question: one text, or a list of one.
+    prompt: Input,
+    /// Whether the answer comes as it is made, as server-sent events.
+    stream: Option<bool>,
+    stream_options: Option<StreamOptions>,
+    /// Longest answer in tokens; no limit where it is left out.
+    max_tokens: Option<u32>,
+    /// Texts at which the answer ends.
+    stop: Option<Stop>,
+    /// Only 1.
+    n: Option<u32>,
+    /// Only 1.
+    best_of: Option<u32>,
+    /// Only false: the answer does not repeat the question.
+    echo: Option<bool>,
+    /// Not taken: an answer does not lead to a given text.
+    suffix: Option<String>,
+    /// Not taken: there are no probabilities.
+    logprobs: Option<u32>,
+}
+
+impl CompletionRequest {
+    /// Whether it asks for no more than an answer; what a client would build on must not be left out in silence.
+    fn check_options(&self) -> Result<(), Problem> {
+        let faults = [
+            (self.n.is_some_and(|n| n != 1), "there is one answer to a question; n must be 1"),
+            (
+                self.best_of.is_some_and(|best| best != 1),
+                "there is one answer to a question; best_of must be 1",
+            ),
+            (self.echo.unwrap_or(false), "echo: an answer does not repeat its question"),
+            (
+                self.suffix.as_ref().is_some_and(|suffix| !suffix.is_empty()),
+                "suffix: an answer does not lead to a given text",
+            ),
+            (self.logprobs.is_some(), "logprobs: an answer has no probabilities"),
+        ];
+        match faults.into_iter().find(|(is_fault, _)| *is_fault) {
+            Some((_, what)) => Err(Problem::invalid(what).remedy(Some("leave it out"))),
+            None => Ok(()),
+        }
+    }
+}
+
+/// An answer, or a piece of one.
+#[derive(Serialize, JsonSchema)]
+struct TextCompletion {
+    id: String,
+    object: &'static str,
+    created: u64,
+    model: String,
+    /// One; none beside the usage at the end of a stream.
+    choices: Vec<TextChoice>,
+    /// What it took; of a stream in a last piece of its own where `stream_options` ask for it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    usage: Option<Tokens>,
+}
+
+#[derive(Serialize, JsonSchema)]
+struct TextChoice {
+    index: u32,
+    /// The answer, with its sources below; where no model wrote it a last line says so.
+    text: String,
+    #[schemars(with = "Option<Value>")]
+    logprobs: (),
+    /// `length` where an output limit cut it; `null` where more comes.
+    finish_reason: Option<&'static str>,
+}
+
+async fn complete(
+    State(app): State<App>,
+    admitted: Admitted,
+    Json(request): Json<CompletionRequest>,
+) -> Result<Response, Problem> {
+    let Asked { space, mode } = asked(&app, &admitted, &request.model).await?;
+    request.check_options()?;
+    let texts = request.prompt.texts()?;
+    let [text] = <[String; 1]>::try_from(texts)
+        .map_err(|_| Problem::invalid("prompt: one text is answered at a time"))?;
+    let mut question = question_of(vec![Message::new("user", Content::Text(text))], mode_of(mode))?;
+    limit(&mut question, request.max_tokens, request.stop)?;
+    question.stream = request.stream.unwrap_or(false);
+    ready(&mut question, &space)?;
+    let head = Head::new("cmpl-", request.model)?;
+    if !question.stream {
+        return asked_apart(async move || {
+            let answered = ask(&space.asking, &question, &mut |_| {}).await?;
+            let text = format!("{}{}", answered.text, below(&question, &answered));
+            let whole = head.text(Some((&text, Some(finish(&answered)))), Some(Tokens::of(&answered.calls)));
+            Ok(axum::Json(whole).into_response())
+        })
+        .await;
+    }
+    let with_usage = StreamOptions::with_usage(request.stream_options);
+    let piece = head.clone();
+    let (lines, response) =
+        Lines::new(Framing::Events, move |text| json!(piece.text(Some((text, None)), None)));
+    write_answer(admitted, space, question, lines, move |lines, question, answered| {
+        match answered {
+            Ok(answered) => {
+                lines.text(&below(question, &answered));
+                lines.line(json!(head.text(Some(("", Some(finish(&answered)))), None)));
+                if with_usage {
+                    lines.line(json!(head.text(None, Some(Tokens::of(&answered.calls)))));
+                }
+            }
+            Err(problem) => lines.line(problem.openai_error()),
+        }
+        lines.done();
+    });
+    Ok(response)
+}
+
+impl Head {
+    fn text(&self, piece: Option<(&str, Option<&'static str>)>, usage: Option<Tokens>) -> TextCompletion {
+        let choice = piece.map(|(text, finish_reason)| TextChoice {
+            index: 0,
+            text: text.to_owned(),
+            logprobs: (),
+            finish_reason,
+        });
+        TextCompletion {
+            id: self.id.clone(),
+            object: "text_completion",
+            created: self.created,
+            model: self.model.clone(),
+            choices: choice.into_iter().collect(),
+            usage,
+        }
+    }
+}

@@ -1,0 +1,147 @@
+//! OpenAI's protocol: models, chat completions, responses, completions, embeddings.
+
+mod chat;
+mod completions;
+mod embeddings;
+mod responses;
+
+use axum::extract::State;
+use axum::routing::get;
+use graphloom_engine::query::{Citation, Mode, Question};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::access::{hex, random};
+use crate::answering::{Answered, check_answerable};
+use crate::app::{App, now};
+use crate::chat::{asked, model_names};
+use crate::guard::Admitted;
+use crate::input::Named;
+use crate::problem::Problem;
+use crate::route::{Gives, Needs, Route, schema};
+use crate::space::Space;
+
+pub(super) const TABLES: [&[Route]; 5] =
+    [MODELS, chat::ROUTES, completions::ROUTES, embeddings::ROUTES, responses::ROUTES];
+
+const MODELS: &[Route] = &[
+    Route::get("/v1/models", "A model for each workspace and mode that the caller may ask", || get(models))
+        .needs(Needs::Credential)
+        .gives(Gives::Json(schema::<Models>)),
+    Route::get("/v1/models/{model}", "One model", || get(model))
+        .needs(Needs::Credential)
+        .gives(Gives::Json(schema::<ModelItem>)),
+];
+
+#[derive(Serialize, JsonSchema)]
+struct Models {
+    object: &'static str,
+    data: Vec<ModelItem>,
+}
+
+#[derive(Serialize, JsonSchema)]
+struct ModelItem {
+    /// `WORKSPACE:MODE`.
+    id: String,
+    object: &'static str,
+    created: u64,
+    owned_by: &'static str,
+}
+
+impl ModelItem {
+    fn of(id: String) -> Self {
+        Self { id, object: "model", created: 0, owned_by: "graphloom" }
+    }
+}
+
+async fn models(State(app): State<App>, admitted: Admitted) -> Result<axum::Json<Models>, Problem> {
+    let names = model_names(&app, &admitted).await?;
+    Ok(axum::Json(Models { object: "list", data: names.into_iter().map(ModelItem::of).collect() }))
+}
+
+async fn model(
+    State(app): State<App>,
+    admitted: Admitted,
+    Named(name): Named,
+) -> Result<axum::Json<ModelItem>, Problem> {
+    asked(&app, &admitted, &name).await?;
+    Ok(axum::Json(ModelItem::of(name)))
+}
+
+#[derive(Deserialize, JsonSchema)]
+struct StreamOptions {
+    /// Whether the last event holds the tokens.
+    include_usage: Option<bool>,
+}
+
+impl StreamOptions {
+    fn with_usage(options: Option<Self>) -> bool {
+        options.and_then(|options| options.include_usage).unwrap_or(false)
+    }
+}
+
+/// What every piece of an answer begins with.
+#[derive(Clone)]
+struct Head {
+    id: String,
+    created: u64,
+    model: String,
+}
+
+impl Head {
+    /// The head of a new answer, whose id begins with `prefix`.
+    fn new(prefix: &str, model: String) -> Result<Self, Problem> {
+        Ok(Self { id: new_id(prefix)?, created: now().0 / 1000, model })
+    }
+}
+
+fn new_id(prefix: &str) -> Result<String, Problem> {
+    let unique = random::<12>().map_err(|error| Problem::internal(&error))?;
+    Ok(format!("{prefix}{}", hex(&unique)))
+}
+
+/// Checks a question, and completes it with the instructions that hold for every one of the workspace.
+fn ready(question: &mut Question, space: &Space) -> Result<(), Problem> {
+    question.check()?;
+    question.prefix_user_prompt(&space.user_prompt_prefix);
+    check_answerable(&space.asking, question)
+}
+
+/// The mode that a model's name says, or the default one.
+fn mode_of(mode: Option<Mode>) -> Mode {
+    mode.unwrap_or(Mode::Auto)
+}
+
+fn finish(answered: &Answered) -> &'static str {
+    if answered.cut { "length" } else { "stop" }
+}
+
+/// A number in an answer, and what it points to.
+struct Mark<'a> {
+    /// Its characters in the answer.
+    start: usize,
+    end: usize,
+    /// The document.
+    title: &'a str,
+    /// Its address where it is one, else one of ours.
+    url: String,
+    quote: &'a str,
+}
+
+/// Where each number stands in the answer, and the document that it points to.
+fn marks<'a>(text: &str, citations: &'a [Citation]) -> Vec<Mark<'a>> {
+    let mark = |citation: &'a Citation| {
+        let mark = format!("[{}]", citation.number);
+        let start = text.find(&mark).map(|at| text[..at].chars().count())?;
+        let is_address = citation.source.starts_with("https://") || citation.source.starts_with("http://");
+        let url = match is_address {
+            true => citation.source.clone(),
+            false => {
+                format!("graphloom:{}#bytes={}-{}", citation.document, citation.span.start, citation.span.end)
+            }
+        };
+        let end = start + mark.len();
+        Some(Mark { start, end, title: &citation.source, url, quote: &citation.quote })
+    };
+    citations.iter().filter_map(mark).collect()
+}

@@ -1,0 +1,349 @@
+//! Responses, OpenAI's newer form of a chat completion.
+
+use axum::extract::State;
+use axum::response::{IntoResponse, Response as HttpResponse};
+use axum::routing::post;
+use schemars::JsonSchema;
+use serde::Deserialize;
+use serde_json::{Map, Value, json};
+
+use super::{Head, Mark, marks, mode_of, new_id, ready};
+use crate::answering::{Answered, ask, write_answer};
+use crate::apart::asked_apart;
+use crate::app::App;
+use crate::chat::{Asked, Content, Message, Tokens, asked, below, limit, question_of};
+use crate::guard::Admitted;
+use crate::input::Json;
+use crate::lines::{Framing, Lines};
+use crate::problem::Problem;
+use crate::route::{Gives, Load, Needs, Route, Takes, schema};
+
+/// The name of pieces of text.
+const DELTA: &str = "response.output_text.delta";
+
+pub(super) const ROUTES: &[Route] = &[Route::post(
+    "/v1/responses",
+    "An answer from the documents of the workspace that the model names, as a response that is not kept",
+    || post(respond),
+)
+.needs(Needs::Credential)
+.load(Load::Question)
+.takes(Takes::Json(schema::<ResponseRequest>))
+.gives(Gives::Json(schema::<Value>))
+.or_gives(Gives::Events(schema::<Value>))];
+
+/// A conversation. Fields that are not known, such as `temperature` and `reasoning`, are ignored: models and their settings are
+/// those of the workspace.
+#[derive(Deserialize, JsonSchema)]
+struct ResponseRequest {
+    /// `WORKSPACE:MODE`, `WORKSPACE`, or `graphloom` for the workspace of the request.
+    model: String,
+    /// The question, or the conversation that ends with it.
+    input: ResponseInput,
+    /// What the answer model is asked to heed.
+    instructions: Option<String>,
+    /// Whether the answer comes as it is made, as server-sent events.
+    stream: Option<bool>,
+    /// Longest answer in tokens.
+    max_output_tokens: Option<u32>,
+    /// Given back as it is.
+    metadata: Option<Map<String, Value>>,
+    /// Only an empty list: no tools are called.
+    tools: Option<Vec<Value>>,
+    /// Only `auto` or `none`.
+    tool_choice: Option<Value>,
+    /// Only with a `format` of type `text`.
+    text: Option<Value>,
+    /// Not taken: responses are not kept.
+    previous_response_id: Option<String>,
+    /// Not taken: responses are not kept.
+    conversation: Option<Value>,
+    /// Not taken: there are no stored prompts.
+    prompt: Option<Value>,
+    /// Only false: responses are not kept.
+    store: Option<bool>,
+    /// Only false.
+    background: Option<bool>,
+}
+
+#[derive(Deserialize, JsonSchema)]
+#[serde(untagged, expecting = "text or a list of messages is expected")]
+enum ResponseInput {
+    Text(String),
+    Items(Vec<ResponseItem>),
+}
+
+/// An item of a conversation.
+#[derive(Deserialize, JsonSchema)]
+struct ResponseItem {
+    /// Only `message`.
+    #[serde(rename = "type")]
+    kind: Option<String>,
+    /// `system`, `developer`, `user` or `assistant`.
+    role: Option<String>,
+    /// Text, or a list of parts of type `input_text` or `output_text`.
+    #[serde(default)]
+    content: Content,
+}
+
+const KEPT: &str = "responses are not kept here; send the whole conversation as input";
+
+impl ResponseRequest {
+    /// Whether it asks for no more than text; what a client would build on must not be left out in silence.
+    fn check_options(&self) -> Result<(), Problem> {
+        let is_given = |value: &Option<Value>| value.as_ref().is_some_and(|value| !value.is_null());
+        let chosen = self.tool_choice.as_ref().filter(|choice| !choice.is_null());
+        let format = self.text.as_ref().map(|text| &text["format"]["type"]).filter(|kind| !kind.is_null());
+        let faults = [
+            (
+                self.tools.as_ref().is_some_and(|tools| !tools.is_empty()),
+                "tools: no tools are called here",
+                "leave them out",
+            ),
+            (
+                chosen.is_some_and(|choice| *choice != "auto" && *choice != "none"),
+                "tool_choice: no tools are called here",
+                "leave it out, or say auto or none",
+            ),
+            (
+                format.is_some_and(|kind| kind != "text"),
+                "text.format: an answer is text, with its sources",
+                "leave it out, or say {\"type\": \"text\"}",
+            ),
+            (self.previous_response_id.is_some(), "previous_response_id: there is no earlier response", KEPT),
+            (is_given(&self.conversation), "conversation: there are no stored conversations", KEPT),
+            (
+                self.prompt.as_ref().is_some_and(Value::is_object),
+                "prompt: there are no stored prompts",
+                "send it as instructions and input",
+            ),
+            (self.store.unwrap_or(false), "store: responses are not kept here", "leave it out, or say false"),
+            (
+                self.background.unwrap_or(false),
+                "background: responses are not kept here",
+                "leave it out, and read the answer as a stream where it takes long",
+            ),
+        ];
+        match faults.into_iter().find(|(is_fault, ..)| *is_fault) {
+            Some((_, what, remedy)) => Err(Problem::invalid(what).remedy(Some(remedy))),
+            None => Ok(()),
+        }
+    }
+}
+
+impl ResponseInput {
+    fn messages(self, instructions: Option<String>) -> Result<Vec<Message>, Problem> {
+        let instructions = instructions.map(|text| Message::new("system", Content::Text(text)));
+        let mut messages: Vec<Message> = instructions.into_iter().collect();
+        match self {
+            Self::Text(text) => messages.push(Message::new("user", Content::Text(text))),
+            Self::Items(items) => {
+                for ResponseItem { kind, role, content } in items {
+                    match (kind.as_deref().unwrap_or("message"), role) {
+                        ("message", Some(role)) => messages.push(Message::new(role, content)),
+                        ("message", None) => {
+                            return Err(Problem::invalid("input: a message has no role"));
+                        }
+                        (other, _) => {
+                            let what =
+                                format!("input: an item of type {other:?} cannot be read; only messages can");
+                            return Err(Problem::invalid(what).remedy(Some(KEPT)));
+                        }
+                    }
+                }
+            }
+        }
+        Ok(messages)
+    }
+}
+
+async fn respond(
+    State(app): State<App>,
+    admitted: Admitted,
+    Json(request): Json<ResponseRequest>,
+) -> Result<HttpResponse, Problem> {
+    let Asked { space, mode } = asked(&app, &admitted, &request.model).await?;
+    request.check_options()?;
+    let messages = request.input.messages(request.instructions.clone())?;
+    let mut question = question_of(messages, mode_of(mode))?;
+    limit(&mut question, request.max_output_tokens, None)?;
+    question.stream = request.stream.unwrap_or(false);
+    ready(&mut question, &space)?;
+    let form = Form {
+        head: Head::new("resp_", request.model)?,
+        item: new_id("msg_")?,
+        instructions: request.instructions,
+        max_output_tokens: request.max_output_tokens,
+        metadata: request.metadata.unwrap_or_default(),
+    };
+    if !question.stream {
+        return asked_apart(async move || {
+            let answered = ask(&space.asking, &question, &mut |_| {}).await?;
+            let text = format!("{}{}", answered.text, below(&question, &answered));
+            let whole = form.response(&Stage::Over { answered: &answered, text: &text });
+            Ok(axum::Json(whole).into_response())
+        })
+        .await;
+    }
+    let item = form.item.clone();
+    let (events, response) = Lines::new(
+        Framing::Numbered { text: DELTA },
+        move |text| json!({ "item_id": item, "output_index": 0, "content_index": 0, "delta": text, "logprobs": [] }),
+    );
+    form.begin(&events);
+    write_answer(admitted, space, question, events, move |events, question, answered| match answered {
+        Ok(answered) => {
+            let below = below(question, &answered);
+            events.text(&below);
+            form.end(events, &answered, &format!("{}{below}", answered.text));
+        }
+        Err(problem) => {
+            let response = form.response(&Stage::Failed(&problem));
+            events.event("response.failed", json!({ "response": response }));
+        }
+    });
+    Ok(response)
+}
+
+/// What does not change while a response is made.
+struct Form {
+    head: Head,
+    /// The id of its message.
+    item: String,
+    instructions: Option<String>,
+    max_output_tokens: Option<u32>,
+    metadata: Map<String, Value>,
+}
+
+/// How far a response is.
+enum Stage<'a> {
+    UnderWay,
+    Over {
+        answered: &'a Answered,
+        /// The answer with what stands below.
+        text: &'a str,
+    },
+    Failed(&'a Problem),
+}
+
+impl Form {
+    /// The events before the text.
+    fn begin(&self, events: &Lines) {
+        let response = self.response(&Stage::UnderWay);
+        events.event("response.created", json!({ "response": response }));
+        events.event("response.in_progress", json!({ "response": response }));
+        let item = self.message("in_progress", Vec::new());
+        events.event("response.output_item.added", json!({ "output_index": 0, "item": item }));
+        events.event("response.content_part.added", self.at(json!({ "part": part("", Vec::new()) })));
+    }
+
+    /// The events after it.
+    fn end(&self, events: &Lines, answered: &Answered, text: &str) {
+        let annotations = annotations(answered);
+        for (index, annotation) in annotations.iter().enumerate() {
+            let data = self.at(json!({ "annotation_index": index, "annotation": annotation }));
+            events.event("response.output_text.annotation.added", data);
+        }
+        events.event("response.output_text.done", self.at(json!({ "text": text, "logprobs": [] })));
+        let part = part(text, annotations);
+        events.event("response.content_part.done", self.at(json!({ "part": part })));
+        let item = self.message(status(answered), vec![part]);
+        events.event("response.output_item.done", json!({ "output_index": 0, "item": item }));
+        let response = self.response(&Stage::Over { answered, text });
+        let name = if answered.cut { "response.incomplete" } else { "response.completed" };
+        events.event(name, json!({ "response": response }));
+    }
+
+    /// Something about the text of the message.
+    fn at(&self, mut data: Value) -> Value {
+        data["item_id"] = json!(self.item);
+        data["output_index"] = json!(0);
+        data["content_index"] = json!(0);
+        data
+    }
+
+    fn message(&self, status: &str, content: Vec<Value>) -> Value {
+        json!({ "id": self.item, "type": "message", "status": status, "role": "assistant", "content": content })
+    }
+
+    fn response(&self, state: &Stage<'_>) -> Value {
+        let Head { id, created, model } = &self.head;
+        let mut response = json!({
+            "id": id,
+            "object": "response",
+            "created_at": created,
+            "status": "in_progress",
+            "background": false,
+            "error": null,
+            "incomplete_details": null,
+            "instructions": self.instructions,
+            "max_output_tokens": self.max_output_tokens,
+            "metadata": self.metadata,
+            "model": model,
+            "output": [],
+            "parallel_tool_calls": false,
+            "previous_response_id": null,
+            "reasoning": { "effort": null, "summary": null },
+            "store": false,
+            "temperature": null,
+            "text": { "format": { "type": "text" } },
+            "tool_choice": "auto",
+            "tools": [],
+            "top_p": null,
+            "truncation": "disabled",
+            "usage": null,
+            "user": null,
+        });
+        match state {
+            Stage::UnderWay => {}
+            Stage::Over { answered, text } => {
+                let status = status(answered);
+                response["status"] = json!(status);
+                if answered.cut {
+                    response["incomplete_details"] = json!({ "reason": "max_output_tokens" });
+                }
+                response["output"] = json!([self.message(status, vec![part(text, annotations(answered))])]);
+                response["usage"] = usage(answered);
+            }
+            Stage::Failed(problem) => {
+                response["status"] = json!("failed");
+                response["error"] = json!({ "code": "server_error", "message": problem.words() });
+            }
+        }
+        response
+    }
+}
+
+fn status(answered: &Answered) -> &'static str {
+    if answered.cut { "incomplete" } else { "completed" }
+}
+
+fn part(text: &str, annotations: Vec<Value>) -> Value {
+    json!({ "type": "output_text", "text": text, "annotations": annotations, "logprobs": [] })
+}
+
+fn annotations(answered: &Answered) -> Vec<Value> {
+    let annotation = |mark: Mark<'_>| {
+        json!({
+            "type": "url_citation",
+            "start_index": mark.start,
+            "end_index": mark.end,
+            "title": mark.title,
+            "url": mark.url,
+            "quote": mark.quote,
+        })
+    };
+    marks(&answered.text, &answered.citations).into_iter().map(annotation).collect()
+}
+
+fn usage(answered: &Answered) -> Value {
+    let Tokens { prompt_tokens, completion_tokens, total_tokens } = Tokens::of(&answered.calls);
+    let cached: u64 = answered.calls.iter().map(|call| call.cached_prompt_tokens).sum();
+    json!({
+        "input_tokens": prompt_tokens,
+        "input_tokens_details": { "cached_tokens": cached },
+        "output_tokens": completion_tokens,
+        "output_tokens_details": { "reasoning_tokens": 0 },
+        "total_tokens": total_tokens,
+    })
+}

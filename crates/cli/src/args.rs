@@ -146,6 +146,8 @@ pub(crate) enum Command {
     Dump(DumpArgs),
     /// Check the store for contradictions
     Check,
+    /// Repair a store that is damaged or lost what was committed to it
+    Repair(RepairArgs),
     /// Read a model's extraction answer and print its records and rejects as JSON
     Parse(ParseArgs),
     /// Check configuration, data folder and models
@@ -485,6 +487,14 @@ pub(crate) struct ShowArgs {
     /// Print the document's text and nothing else
     #[arg(long)]
     pub(crate) text: bool,
+}
+
+/// `graphloom repair`.
+#[derive(Debug, Args)]
+pub(crate) struct RepairArgs {
+    /// Go on from what is there where commits are missing; the files are copied before
+    #[arg(long)]
+    pub(crate) accept_loss: bool,
 }
 
 /// `graphloom rm`.

@@ -20,7 +20,7 @@ use graphloom_engine::{Engine, Models};
 use graphloom_providers::http::ServiceListener;
 use graphloom_providers::models::ModelStore;
 use graphloom_storage::memory::MemoryStore;
-use graphloom_storage::sqlite::{Patience, SqliteStore};
+use graphloom_storage::sqlite::{self, Patience, SqliteStore};
 use graphloom_storage::workers::{self, Worker};
 
 use self::providers::ChatModels;
@@ -48,7 +48,7 @@ pub(crate) fn workspace_file(config: &Config) -> PathBuf {
 
 /// An error where the workspace does not exist yet: only `add` makes one.
 pub(crate) fn require_workspace(config: &Config) -> anyhow::Result<()> {
-    if workspace_file(config).is_file() {
+    if sqlite::exists(&config.data_dir, &config.workspace) {
         return Ok(());
     }
     let message = format!("no workspace {} in {}", config.workspace, config.data_dir.display());
@@ -61,7 +61,7 @@ pub(crate) fn open_store(config: &Config) -> anyhow::Result<Arc<dyn Store>> {
     Ok(open_or_create(config)?)
 }
 
-fn open_or_create(config: &Config) -> anyhow::Result<Arc<SqliteStore>> {
+pub(crate) fn open_or_create(config: &Config) -> anyhow::Result<Arc<SqliteStore>> {
     // A command waits for others as long as they write: it says so, and Ctrl-C ends it.
     open_patiently(config, Patience::Endless)
 }

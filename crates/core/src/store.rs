@@ -29,6 +29,9 @@ pub trait Store: Send + Sync {
     /// Commits of one handle are applied in the order they were called, a dropped future's too; an empty batch changes
     /// nothing and returns the current revision once those before it are applied.
     async fn commit(&self, batch: Batch) -> Result<Revision, StoreError>;
+
+    /// What is known to be wrong with the store's files; `None` for a store that was not seen to be damaged.
+    fn fault(&self) -> Option<String>;
 }
 
 /// A consistent read view. Every list answer has one place per question, in order; `None` where unknown.
@@ -519,6 +522,21 @@ pub enum StoreError {
         /// The file.
         path: String,
     },
+    /// What was committed is no longer there: the file, or a part of what belongs to it, is missing or older.
+    #[error("reading {path}: {what}")]
+    Lost {
+        /// The file.
+        path: String,
+        /// What is missing.
+        what: String,
+    },
+    /// A file of the store was moved, deleted or replaced while it was open. What this handle writes would be lost, so
+    /// it writes nothing more.
+    #[error("{path} was moved, deleted or replaced while it was open; nothing more is written")]
+    Gone {
+        /// The file that is not in its place.
+        path: String,
+    },
     /// The disk or the database failed.
     #[error("{operation}")]
     Backend {
@@ -545,6 +563,8 @@ impl StoreError {
             | Self::EmbeddingMismatch { .. }
             | Self::Newer { .. }
             | Self::Corrupt { .. }
+            | Self::Lost { .. }
+            | Self::Gone { .. }
             | Self::Backend { .. } => false,
         }
     }
@@ -557,7 +577,15 @@ impl StoreError {
                 Some("use the embedder the workspace was built with, or a new --workspace".to_owned())
             }
             Self::Corrupt { .. } => {
-                Some("run `graphloom check`; restore a backup if it cannot be read".to_owned())
+                Some("`graphloom check` lists what is damaged, `graphloom repair` mends it".to_owned())
+            }
+            Self::Lost { .. } => Some(
+                "put the file and what belongs to it (-wal) back from where it went or from a backup, or take it as it \
+                 is with `graphloom repair --accept-loss`"
+                    .to_owned(),
+            ),
+            Self::Gone { .. } => {
+                Some("put the file back, or end this program and start it again".to_owned())
             }
             Self::Busy { .. } => Some("wait until that process is done, or end it, and try again".to_owned()),
             Self::DiskFull { .. } => Some("free some space on that disk and try again".to_owned()),

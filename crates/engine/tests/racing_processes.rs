@@ -36,6 +36,10 @@ impl Store for Overtaken {
         self.store.snapshot().await
     }
 
+    fn fault(&self) -> Option<String> {
+        self.store.fault()
+    }
+
     async fn commit(&self, batch: Batch) -> Result<Revision, StoreError> {
         if !batch.is_empty() {
             let meanwhile = self.meanwhile.lock().unwrap_or_else(PoisonError::into_inner).take();

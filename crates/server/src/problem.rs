@@ -288,10 +288,14 @@ impl From<StoreError> for Problem {
             }
             StoreError::DiskFull { .. } => Self::unwritable(&error, "the disk of the workspace is full"),
             StoreError::ReadOnly { .. } => Self::unwritable(&error, "the workspace is read-only"),
-            StoreError::Newer { .. }
-            | StoreError::Corrupt { .. }
-            | StoreError::Invalid { .. }
-            | StoreError::Backend { .. } => Self::internal(&error),
+            // What is wrong with the files of a workspace is for whoever runs the server to mend.
+            StoreError::Corrupt { .. } | StoreError::Lost { .. } | StoreError::Gone { .. } => {
+                tracing::error!(%error, "a workspace cannot be used");
+                Self::new(StatusCode::SERVICE_UNAVAILABLE, error.to_string()).remedy(remedy)
+            }
+            StoreError::Newer { .. } | StoreError::Invalid { .. } | StoreError::Backend { .. } => {
+                Self::internal(&error)
+            }
         }
     }
 }

@@ -65,6 +65,10 @@ fn failure() -> StoreError {
 
 #[async_trait]
 impl<S: Store> Store for FaultyStore<S> {
+    fn fault(&self) -> Option<String> {
+        self.inner.fault()
+    }
+
     fn workspace(&self) -> &WorkspaceId {
         self.inner.workspace()
     }

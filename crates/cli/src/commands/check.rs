@@ -1,6 +1,7 @@
-//! `graphloom check`: contradictions in the store.
+//! `graphloom check`: damage to the files of a store, and contradictions in it.
 
-use graphloom_storage::check::check;
+use graphloom_core::{Store, StoreError};
+use graphloom_storage::check::{Finding, check};
 
 use super::App;
 use crate::fault::Exit;
@@ -9,13 +10,26 @@ use crate::wire;
 
 /// Prints every finding; exits with 1 if there is one.
 pub(crate) async fn run(app: &App) -> anyhow::Result<Exit> {
-    let store = wire::open_store(&app.config)?;
-    let snapshot = store.snapshot().await?;
-    let findings = check(snapshot.as_ref()).await?;
+    wire::require_workspace(&app.config)?;
+    let store = wire::open_or_create(&app.config)?;
+    let mut findings = store.verify()?;
+    let contradictions = match store.snapshot().await {
+        Ok(snapshot) => check(snapshot.as_ref()).await,
+        Err(error) => Err(error),
+    };
+    match contradictions {
+        Ok(found) => findings.extend(found),
+        // Rows that cannot be read are in the list already.
+        Err(error @ StoreError::Corrupt { .. }) if !findings.is_empty() => {
+            let what = format!("contradictions were not looked for, since not all can be read: {error}");
+            findings.push(Finding { kind: "file", id: app.config.workspace.to_string(), what });
+        }
+        Err(error) => return Err(error.into()),
+    }
     if app.output.json {
         app.output.json(&findings)?;
     } else if findings.is_empty() {
-        let documents = snapshot.counts().await?.documents;
+        let documents = store.snapshot().await?.counts().await?.documents;
         app.output.line(format_args!("no contradictions in {}", count(documents, "document")))?;
     } else {
         for finding in &findings {
@@ -27,6 +41,11 @@ pub(crate) async fn run(app: &App) -> anyhow::Result<Exit> {
             ))?;
         }
         app.output.line(count(findings.len() as u64, "finding"))?;
+        if findings.iter().any(|finding| !matches!(finding.kind, "projection")) {
+            app.output.note(
+                "help: `graphloom repair` mends what can be derived again and says what else is to be done",
+            );
+        }
     }
     Ok(if findings.is_empty() { Exit::Done } else { Exit::Failed })
 }

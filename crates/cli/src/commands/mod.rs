@@ -22,6 +22,7 @@ mod parse;
 mod pause;
 mod prompts;
 mod re_extract;
+mod repair;
 mod retry;
 mod rm;
 mod search;
@@ -143,6 +144,7 @@ async fn dispatch(app: &App, command: &Command) -> anyhow::Result<Exit> {
         Command::Eval(command) => eval::run(app, command).await,
         Command::Dump(args) => dump::run(app, args).await,
         Command::Check => check::run(app).await,
+        Command::Repair(args) => repair::run(app, args).await,
         Command::Parse(args) => parse::run(app.output, args),
         Command::Doctor => doctor::run(app).await,
         Command::Model(command) => model::run(app, command).await,
@@ -210,6 +212,7 @@ fn spending(command: &Command) -> Option<&Spending> {
         | Command::Eval(_)
         | Command::Dump(_)
         | Command::Check
+        | Command::Repair(_)
         | Command::Doctor
         | Command::Model(_)
         | Command::Config(_)

@@ -9,10 +9,10 @@ use graphloom_engine::index::{Reading, Source};
 use graphloom_engine::parse::ParseLimits;
 use graphloom_providers::http::ServiceNotice;
 use graphloom_server::{Host, HostError, Missing, Opened};
-use graphloom_storage::sqlite::{Patience, list_workspaces};
+use graphloom_storage::sqlite::{Patience, exists, list_workspaces};
 use graphloom_storage::workers::Worker;
 
-use super::{Providers, embeds_by_service, engine, gone, open_patiently, reranker, workspace_file};
+use super::{Providers, embeds_by_service, engine, gone, open_patiently, reranker};
 use crate::commands::App;
 use crate::config::RoleModels;
 use crate::fault;
@@ -47,7 +47,7 @@ impl ServingHost {
     async fn opened(&self, workspace: &WorkspaceId, missing: Missing) -> anyhow::Result<Option<Opened>> {
         let app = &self.app_of(workspace)?;
         let config = &app.config;
-        if missing == Missing::Leave && !workspace_file(config).is_file() {
+        if missing == Missing::Leave && !exists(&config.data_dir, &config.workspace) {
             return Ok(None);
         }
         // Before the workspace is made: a wrong model or prompt must not leave an empty one behind.

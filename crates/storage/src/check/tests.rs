@@ -3,7 +3,7 @@ use graphloom_core::{Batch, Span, Store, WorkspaceId};
 use super::*;
 use crate::conformance::{block_on, sample};
 use crate::memory::MemoryStore;
-use crate::sqlite::SqliteStore;
+use crate::sqlite::{self, SqliteStore};
 
 /// One document, indexed soundly.
 fn sound() -> Batch {
@@ -205,9 +205,7 @@ fn damaged_texts_are_found() {
     batch.put_chunks.push(tail);
     block_on(store.commit(batch)).expect("the batch is accepted");
     assert_eq!(findings_of(&store), [""; 0]);
-    let file = folder.path().join("default.graphloom");
-    let conn = rusqlite::Connection::open(file).expect("the file");
-    conn.execute("UPDATE segments SET bytes = x'416461'", []).expect("damaged");
+    sqlite::execute(folder.path(), "UPDATE segments SET bytes = x'416461'");
     assert_eq!(
         findings_of(&store),
         [

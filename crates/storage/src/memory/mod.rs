@@ -31,6 +31,10 @@ impl MemoryStore {
 
 #[async_trait]
 impl Store for MemoryStore {
+    fn fault(&self) -> Option<String> {
+        None
+    }
+
     fn workspace(&self) -> &WorkspaceId {
         &self.workspace
     }

@@ -7,7 +7,10 @@ use super::rows;
 
 /// The value under a kind and a key.
 pub(super) fn find(conn: &Connection, (kind, key): &(CacheKind, ContentHash)) -> Result<Option<Vec<u8>>> {
-    conn.prepare_cached("SELECT value FROM cache WHERE kind = ?1 AND key = ?2")?
+    conn.prepare_cached(
+        // What is damaged is not remembered: whoever asks finds the answer again.
+        "SELECT value FROM cache WHERE kind = ?1 AND key = ?2 AND row_sum('cache', id, kind, key, bytes, value) = sum",
+    )?
         .query_row(params![code(*kind), key.as_str()], |row| row.get(0))
         .optional()
 }

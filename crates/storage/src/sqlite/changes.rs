@@ -7,7 +7,7 @@ use graphloom_core::VectorKind;
 use rusqlite::{Connection, OptionalExtension, params};
 use serde::{Deserialize, Serialize};
 
-use super::rows;
+use super::{rows, sums};
 
 /// Rows the log keeps: one for so many vectors, within bounds. A projection further behind is rebuilt, which takes as long
 /// as so many changes do.
@@ -38,13 +38,18 @@ pub(super) struct Mark {
     pub(super) nonce: i64,
 }
 
+/// A number that no other process draws.
+pub(super) fn random() -> u64 {
+    // A hasher's random keys are the standard library's only source of randomness; nothing secret depends on it.
+    std::collections::hash_map::RandomState::new().build_hasher().finish()
+}
+
 /// Appends what a batch touched and drops the oldest rows over the limit.
 pub(super) fn append(conn: &Connection, touched: &Touched) -> rusqlite::Result<()> {
     if touched.is_empty() {
         return Ok(());
     }
-    // A hasher's random keys are the standard library's only source of randomness; nothing secret depends on it.
-    let nonce = std::collections::hash_map::RandomState::new().build_hasher().finish().cast_signed();
+    let nonce = random().cast_signed();
     let mut insert =
         conn.prepare_cached("INSERT INTO changes (nonce, kind, key, parts) VALUES (?1, ?2, ?3, ?4)")?;
     for ((kind, key), parts) in touched {
@@ -78,7 +83,17 @@ pub(super) fn reaches(conn: &Connection, mark: Mark) -> rusqlite::Result<bool> {
 
 /// The entries with a change in one of `parts` after `mark`: place, kind code and key, oldest first.
 pub(super) fn after(conn: &Connection, mark: Mark, parts: u8) -> rusqlite::Result<Vec<(i64, u8, String)>> {
-    let mut select =
-        conn.prepare_cached("SELECT id, kind, key FROM changes WHERE id > ?1 AND parts & ?2 ORDER BY id")?;
-    select.query_map(params![mark.id, parts], |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?)))?.collect()
+    let mut select = conn.prepare_cached(
+        "SELECT id, kind, key, parts, row_sum('changes', id, nonce, kind, key, parts) = sum
+         FROM changes WHERE id > ?1 ORDER BY id",
+    )?;
+    let mut found = select.query([mark.id])?;
+    let mut changed = Vec::new();
+    while let Some(row) = found.next()? {
+        sums::require(row, 4, "changes")?;
+        if row.get::<_, u8>(3)? & parts != 0 {
+            changed.push((row.get(0)?, row.get(1)?, row.get(2)?));
+        }
+    }
+    Ok(changed)
 }

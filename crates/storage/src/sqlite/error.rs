@@ -31,6 +31,23 @@ impl<T> Context<T> for rusqlite::Result<T> {
     }
 }
 
+/// Whether an error says that the file does not hold what was written to it.
+fn is_damage(error: &rusqlite::Error) -> bool {
+    use rusqlite::Error;
+    match error {
+        Error::SqliteFailure(code, _) => {
+            matches!(code.code, ErrorCode::NotADatabase | ErrorCode::DatabaseCorrupt)
+                || code.extended_code == ffi::SQLITE_IOERR_SHORT_READ
+        }
+        Error::FromSqlConversionFailure(..)
+        | Error::IntegralValueOutOfRange(..)
+        | Error::InvalidColumnType(..)
+        | Error::Utf8Error(..)
+        | Error::BlobSizeError => true,
+        _ => false,
+    }
+}
+
 pub(super) fn backend(
     operation: String,
     source: impl Into<Box<dyn std::error::Error + Send + Sync>>,
@@ -42,6 +59,9 @@ pub(super) fn backend(
 pub(super) fn classified(error: StoreError, path: &Path) -> StoreError {
     let StoreError::Backend { operation, source } = error else { return error };
     let shown = || path.display().to_string();
+    if source.downcast_ref::<rusqlite::Error>().is_some_and(is_damage) {
+        return StoreError::Corrupt { path: shown(), what: format!("{operation}: {source}") };
+    }
     let condition = match (source.downcast_ref::<rusqlite::Error>(), source.downcast_ref::<io::Error>()) {
         (Some(error), _) => Condition::of_database(error),
         (None, Some(error)) => Condition::of_disk(error),
@@ -65,6 +85,8 @@ pub(super) fn repeated(error: &StoreError) -> StoreError {
         StoreError::DiskFull { path } => StoreError::DiskFull { path: path.clone() },
         StoreError::ReadOnly { path } => StoreError::ReadOnly { path: path.clone() },
         StoreError::Corrupt { path, what } => StoreError::Corrupt { path: path.clone(), what: what.clone() },
+        StoreError::Lost { path, what } => StoreError::Lost { path: path.clone(), what: what.clone() },
+        StoreError::Gone { path } => StoreError::Gone { path: path.clone() },
         StoreError::Backend { operation, source } => backend(operation.clone(), source.to_string()),
         StoreError::Conflict { .. }
         | StoreError::Invalid { .. }

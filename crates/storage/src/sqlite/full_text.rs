@@ -5,12 +5,14 @@
 //! hits that the snapshot does not hold are dropped, and entries of the last commits may be missing until that
 //! process is done; [`FullText::projection`] tells how far the index is.
 
+pub(super) mod directory;
 mod matches;
 mod statistics;
 mod within;
 
 use std::collections::BTreeSet;
-use std::path::PathBuf;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use graphloom_core::{Projection, Revision, StoreError, TextQuery, VectorHit, VectorKind};
@@ -20,8 +22,12 @@ use tantivy::indexer::IndexWriterOptions;
 use tantivy::merge_policy::LogMergePolicy;
 use tantivy::schema::{FAST, Field, IndexRecordOption, STRING, Schema, TextFieldIndexing, TextOptions};
 use tantivy::tokenizer::{Token, TokenStream, Tokenizer};
-use tantivy::{Index, IndexReader, IndexWriter, ReloadPolicy, Searcher, TantivyDocument, TantivyError, Term};
+use tantivy::{
+    Index, IndexReader, IndexSettings, IndexWriter, ReloadPolicy, Searcher, TantivyDocument, TantivyError,
+    Term,
+};
 
+use self::directory::CheckedDirectory;
 use self::statistics::{KEPT_REMOVED, Statistics, Tidy};
 use self::within::Within;
 use super::changes::{self, Mark};
@@ -134,6 +140,15 @@ impl From<StoreError> for Fault {
     }
 }
 
+/// What `work` on the index gives. tantivy takes it that what it reads is what it wrote, and panics on some of what is not.
+fn guarded<T>(work: impl FnOnce() -> Result<T, Fault>) -> Result<T, Fault> {
+    catch_unwind(AssertUnwindSafe(work)).unwrap_or_else(|panic| {
+        let what = panic.downcast_ref::<String>().map(String::as_str);
+        let what = what.or_else(|| panic.downcast_ref::<&str>().copied()).unwrap_or("a panic");
+        Err(Fault::Index(TantivyError::InternalError(format!("reading the index: {what}"))))
+    })
+}
+
 impl FullText {
     pub(super) fn new(folder: PathBuf) -> Self {
         Self { folder, open: Mutex::default() }
@@ -158,7 +173,7 @@ impl FullText {
         }
         let at_hand = || reader.lock().unwrap_or_else(PoisonError::into_inner);
         let holds = |id: &str| read::has_text(&at_hand().conn, query.kind, id).during("checking a hit");
-        let found = match matches::find(ready, query, &words, &holds) {
+        let found = match guarded(|| matches::find(ready, query, &words, &holds)) {
             Err(Fault::Index(error)) => {
                 let mut open = self.open.lock().unwrap_or_else(PoisonError::into_inner);
                 // Another search may have met the same damage.
@@ -167,11 +182,25 @@ impl FullText {
                 }
                 drop(open);
                 let renewed = self.ready(&at_hand())?;
-                matches::find(&renewed, query, &words, &holds)
+                guarded(|| matches::find(&renewed, query, &words, &holds))
             }
             found => found,
         };
         found.map_err(Fault::told)
+    }
+
+    /// The folder of the index.
+    pub(super) fn folder(&self) -> &Path {
+        &self.folder
+    }
+
+    /// The files of the index that do not have their checksums; none where there is no index.
+    pub(super) fn damaged_files(&self) -> std::io::Result<Vec<PathBuf>> {
+        // Until it has its first commit, and while it is thrown away, there is nothing that a search would read.
+        match self.folder.join("meta.json").exists() {
+            true => directory::damaged_files(&self.folder),
+            false => Ok(Vec::new()),
+        }
     }
 
     /// The index brought up to the snapshot, or as near to it as can be had; a damaged one is thrown away and rebuilt once.
@@ -181,9 +210,9 @@ impl FullText {
         let renew = |open: &mut Option<Open>| {
             let index = match open {
                 Some(index) => index,
-                None => open.insert(self.open_existing().or_else(|_| self.create())?),
+                None => open.insert(self.open_existing().or_else(|fault| self.replace(fault))?),
             };
-            match index.catch_up(&reader.conn, now, reader.revision) {
+            match guarded(|| index.catch_up(&reader.conn, now, reader.revision)) {
                 Ok(()) | Err(Fault::Locked) => Ok(index.ready(now)),
                 Err(fault) => Err(fault),
             }
@@ -220,12 +249,22 @@ impl FullText {
     }
 
     fn open_existing(&self) -> Result<Open, Fault> {
-        let index = Index::open_in_dir(&self.folder)?;
+        let index = Index::open(CheckedDirectory::open(&self.folder).map_err(TantivyError::from)?)?;
         let (schema, fields) = schema();
         if index.schema() != schema {
             return Err(Fault::Index(TantivyError::SchemaError("of another release".to_owned())));
         }
-        Open::new(index, fields)
+        guarded(|| Open::new(index, fields))
+    }
+
+    /// A new index in place of one that cannot be opened.
+    fn replace(&self, fault: Fault) -> Result<Open, Fault> {
+        if let Fault::Index(error) = &fault
+            && self.folder.join("meta.json").exists()
+        {
+            tracing::warn!(%error, "the full-text index cannot be opened and is rebuilt");
+        }
+        self.create()
     }
 
     fn create(&self) -> Result<Open, Fault> {
@@ -234,7 +273,8 @@ impl FullText {
         }
         std::fs::create_dir_all(&self.folder).map_err(TantivyError::from)?;
         let (schema, fields) = schema();
-        Open::new(Index::create_in_dir(&self.folder, schema)?, fields)
+        let folder = CheckedDirectory::open(&self.folder).map_err(TantivyError::from)?;
+        Open::new(Index::create(folder, schema, IndexSettings::default())?, fields)
     }
 }
 

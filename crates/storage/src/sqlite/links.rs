@@ -45,6 +45,11 @@ impl Links {
         Self { copy, newest: Mutex::default() }
     }
 
+    /// The copy's file.
+    pub(super) fn copy(&self) -> &Path {
+        &self.copy
+    }
+
     /// The snapshot's graph. One that is older than what is kept reads everything, and is not kept.
     pub(super) fn of(&self, conn: &Connection) -> Result<Arc<LinkGraph>> {
         let now = changes::newest(conn)?;
@@ -119,6 +124,11 @@ fn read_copy(path: &Path) -> Option<Newest> {
             None
         }
     }
+}
+
+/// Whether there is a copy that is not whole. A search passes over it.
+pub(super) fn is_damaged(path: &Path) -> bool {
+    path.exists() && read_copy(path).is_none()
 }
 
 /// Writes a copy beside the old one and puts it in its place.

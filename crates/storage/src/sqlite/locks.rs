@@ -8,6 +8,8 @@ use std::time::{Duration, Instant};
 
 use rusqlite::{Connection, ErrorCode};
 
+use super::place::beside;
+
 /// Pauses between attempts to take the lock, in milliseconds; the last one repeats.
 const PAUSES_MS: [u64; 7] = [1, 2, 5, 10, 20, 50, 100];
 /// How long a wait lasts before it is reported.
@@ -169,7 +171,7 @@ impl fmt::Display for Holder {
 #[cfg(target_os = "linux")]
 pub(super) fn holder_of(path: &Path) -> Option<Holder> {
     let locks = std::fs::read_to_string("/proc/locks").ok()?;
-    let log_index = file_beside(path, "-shm");
+    let log_index = beside(path, "-shm");
     let pid = linux::pid_of_lock(&locks, &log_index, linux::WRITE_LOCK_OF_LOG)
         .or_else(|| linux::pid_of_lock(&locks, path, linux::WRITE_LOCK_OF_FILE))?;
     Some(linux::holder(pid))
@@ -179,13 +181,6 @@ pub(super) fn holder_of(path: &Path) -> Option<Holder> {
 #[cfg(not(target_os = "linux"))]
 pub(super) fn holder_of(_path: &Path) -> Option<Holder> {
     None
-}
-
-/// A file that SQLite keeps beside the store.
-pub(super) fn file_beside(path: &Path, suffix: &str) -> PathBuf {
-    let mut name = path.as_os_str().to_owned();
-    name.push(suffix);
-    PathBuf::from(name)
 }
 
 #[cfg(target_os = "linux")]

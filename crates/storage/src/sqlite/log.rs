@@ -272,7 +272,8 @@ mod tests {
     use futures::FutureExt;
     use tempfile::TempDir;
 
-    use super::super::locks::{Patience, file_beside};
+    use super::super::locks::Patience;
+    use super::super::place::beside;
     use super::super::schema;
     use super::*;
 
@@ -290,7 +291,7 @@ mod tests {
         let folder = tempfile::tempdir().expect("a folder");
         let path = folder.path().join("w.graphloom");
         let waiting = Waiting::new(&path, Patience::Endless);
-        let writer = schema::open_writer(&path, &waiting).expect("a new file");
+        let (writer, _) = schema::open_writer(&path, &waiting).expect("a new file");
         let gate = Arc::<Gate>::default();
         let log = Log::with(Arc::clone(&gate), waiting, Limits { long_pages: 1, held_back });
         write(&writer);
@@ -306,7 +307,7 @@ mod tests {
 
     impl Fixture {
         fn log_bytes(&self) -> u64 {
-            std::fs::metadata(file_beside(&self.path, "-wal")).expect("the log").len()
+            std::fs::metadata(beside(&self.path, "-wal")).expect("the log").len()
         }
 
         fn may_begin(&self) -> bool {

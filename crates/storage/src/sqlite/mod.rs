@@ -11,20 +11,25 @@ mod full_text;
 mod links;
 mod locks;
 mod log;
+mod place;
 mod question;
 mod read;
+pub mod repair;
 mod rows;
 mod scan;
 mod schema;
 mod snapshot;
+mod sums;
 #[cfg(test)]
 mod tests;
 mod text;
 mod vector_tree;
 mod vectors;
+mod verify;
 mod writer;
 
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use async_trait::async_trait;
@@ -36,6 +41,8 @@ pub use locks::Patience;
 use locks::Waiting;
 use log::{Gate, Passage};
 use vector_tree::TreeLimits;
+
+use crate::check::Finding;
 
 /// The ending of a workspace's file.
 const EXTENSION: &str = "graphloom";
@@ -81,9 +88,10 @@ impl SqliteStore {
             .map_err(|e| backend(format!("creating the data folder {}", data_dir.display()), e))?;
         let path = data_dir.join(format!("{workspace}.{EXTENSION}"));
         let waiting = Waiting::new(&path, patience);
-        let conn = schema::open_writer(&path, &waiting)?;
+        let (conn, place) = schema::open_writer(&path, &waiting)?;
+        let place = Arc::new(place);
         let gate = Arc::<Gate>::default();
-        let writer = writer::Writer::start(conn, &path, trees, waiting, Arc::clone(&gate))
+        let writer = writer::Writer::start(conn, Arc::clone(&place), trees, waiting, Arc::clone(&gate))
             .map_err(|e| backend("starting the writer".to_owned(), e))?;
         let projections = data_dir.join(format!("{workspace}.projections"));
         let shared = Shared {
@@ -92,6 +100,9 @@ impl SqliteStore {
             links: links::Links::new(projections.join("links")),
             readers: Mutex::default(),
             gate,
+            seen: AtomicU64::new(0),
+            fault: Mutex::default(),
+            place,
             path,
             workspace,
         };
@@ -102,8 +113,17 @@ impl SqliteStore {
     /// write-ahead log. A projection that another process is writing is left to that process.
     pub fn catch_up(&self) -> Result<(), StoreError> {
         self.writer.shrink_log();
-        let reader = Reader::begin(&self.shared, self.shared.gate.pass_now())?;
-        self.shared.full_text.ready(&reader).map(drop)
+        let read = || {
+            let reader = Reader::begin(&self.shared, self.shared.gate.pass_now())?;
+            self.shared.full_text.ready(&reader).map(drop)
+        };
+        read().map_err(|error| self.shared.seen_by_all(error))
+    }
+
+    /// What of the store's files is damaged: pages, indexes, rows that do not have their checksums, projections. Empty
+    /// for sound files.
+    pub fn verify(&self) -> Result<Vec<Finding>, StoreError> {
+        verify::verify(&self.shared)
     }
 }
 
@@ -115,12 +135,35 @@ impl Store for SqliteStore {
 
     async fn snapshot(&self) -> Result<Box<dyn Snapshot>, StoreError> {
         let passage = self.shared.gate.pass().await;
-        Ok(Box::new(snapshot::SqliteSnapshot::new(Reader::begin(&self.shared, passage)?)))
+        let reader = Reader::begin(&self.shared, passage).map_err(|error| self.shared.seen_by_all(error))?;
+        Ok(Box::new(snapshot::SqliteSnapshot::new(reader)))
     }
 
     async fn commit(&self, batch: Batch) -> Result<Revision, StoreError> {
-        self.writer.commit(batch).await
+        self.writer.commit(batch).await.map_err(|error| self.shared.seen_by_all(error))
     }
+
+    fn fault(&self) -> Option<String> {
+        if let Err(error) = self.shared.place.require_unmoved() {
+            return Some(error.to_string());
+        }
+        self.shared.fault.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+}
+
+/// Changes the rows of a workspace as the store does, so that they keep their checksums.
+#[cfg(test)]
+pub(crate) fn execute(data_dir: &Path, sql: &str) {
+    let path = data_dir.join(format!("{}.{EXTENSION}", WorkspaceId::default()));
+    let waiting = Waiting::new(&path, Patience::Endless);
+    let (conn, _) = schema::open_writer(&path, &waiting).expect("the store opens");
+    conn.execute_batch(sql).expect("the rows change");
+}
+
+/// Whether there is such a workspace: its file, or a mark that says that there was one, which opening it then reports.
+pub fn exists(data_dir: &Path, workspace: &WorkspaceId) -> bool {
+    let path = data_dir.join(format!("{workspace}.{EXTENSION}"));
+    path.is_file() || place::is_marked(&path)
 }
 
 /// The workspaces of a data folder, by name; none where the folder does not exist.
@@ -148,11 +191,31 @@ pub fn list_workspaces(data_dir: &Path) -> Result<Vec<WorkspaceId>, StoreError> 
 struct Shared {
     workspace: WorkspaceId,
     path: PathBuf,
+    place: Arc<place::Place>,
+    /// The newest revision that a snapshot of this store showed.
+    seen: AtomicU64,
+    /// What was seen to be wrong with the files.
+    fault: Mutex<Option<String>>,
     readers: Mutex<Vec<Connection>>,
     gate: Arc<Gate>,
     vectors: vectors::Vectors,
     links: links::Links,
     full_text: full_text::FullText,
+}
+
+impl Shared {
+    /// The error for the caller; one that says that the files are damaged stays known.
+    fn seen_by_all(&self, error: StoreError) -> StoreError {
+        let error = classified(error, &self.path);
+        if let StoreError::Corrupt { .. } | StoreError::Lost { .. } = &error {
+            tracing::error!(%error, "the store is damaged");
+            self.fault
+                .lock()
+                .unwrap_or_else(PoisonError::into_inner)
+                .get_or_insert_with(|| error.to_string());
+        }
+        error
+    }
 }
 
 /// A read connection inside a read transaction; goes back to the pool when dropped.
@@ -167,6 +230,8 @@ struct Reader {
 
 impl Reader {
     fn begin(shared: &Arc<Shared>, passage: Passage) -> Result<Self, StoreError> {
+        shared.place.require_unmoved()?;
+        let seen = shared.seen.load(Ordering::Acquire);
         let idle = shared.readers.lock().unwrap_or_else(PoisonError::into_inner).pop();
         let conn = match idle {
             Some(conn) => conn,
@@ -174,8 +239,12 @@ impl Reader {
         };
         let conn = Pooled { conn: Some(conn), shared: Arc::clone(shared) };
         // The first read fixes what the transaction sees.
-        let (revision, graph_revision) =
-            begin(&conn).during("taking a snapshot").map_err(|error| classified(error, &shared.path))?;
+        let (revision, graph_revision) = begin(&conn).during("taking a snapshot")?;
+        if revision.0 < seen {
+            let what = format!("it went back from revision {seen} to {revision} while it was open");
+            return Err(StoreError::Lost { path: shared.path.display().to_string(), what });
+        }
+        shared.seen.fetch_max(revision.0, Ordering::AcqRel);
         Ok(Self { shared: Arc::clone(shared), conn, revision, graph_revision, _passage: passage })
     }
 }
@@ -187,8 +256,14 @@ fn begin(conn: &Connection) -> rusqlite::Result<(Revision, Revision)> {
 
 /// The revision and the graph's revision.
 fn revisions(conn: &Connection) -> rusqlite::Result<(Revision, Revision)> {
-    conn.prepare_cached("SELECT revision, graph_revision FROM state")?
-        .query_row([], |row| Ok((Revision(rows::unsigned(row, 0)?), Revision(rows::unsigned(row, 1)?))))
+    conn.prepare_cached(
+        "SELECT revision, graph_revision,
+            row_sum('state', id, revision, graph_revision, model, dimensions, paused_since, store) = sum FROM state",
+    )?
+    .query_row([], |row| {
+        sums::require(row, 2, "state")?;
+        Ok((Revision(rows::unsigned(row, 0)?), Revision(rows::unsigned(row, 1)?)))
+    })
 }
 
 /// A connection on loan from the pool.

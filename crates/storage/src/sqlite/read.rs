@@ -395,7 +395,9 @@ pub(super) fn chunks_behind(
 
 pub(super) fn summaries(conn: &Connection, owner: &GraphKey) -> Result<Vec<Summary>> {
     let (kind, a, b) = owner_columns(owner);
-    let sql = "SELECT key, text FROM summaries WHERE kind = ?1 AND a = ?2 AND b = ?3 ORDER BY key";
+    // One that is damaged is made again.
+    let sql = "SELECT key, text FROM summaries WHERE kind = ?1 AND a = ?2 AND b = ?3
+            AND row_sum('summaries', kind, a, b, key, text) = sum ORDER BY key";
     select(conn, sql, params![kind, a, b], |row| summary(row, 0))
 }
 

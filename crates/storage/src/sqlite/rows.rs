@@ -1,4 +1,6 @@
 //! Columns to values and back.
+//!
+//! The last column of each list says whether the row has its checksum; a row that has not is an error.
 
 use graphloom_core::{
     Call, CallOutcome, Chunk, ChunkExtraction, ChunkId, ContentHash, Decision, DecisionId, Document,
@@ -11,15 +13,20 @@ use rusqlite::{Error, Result, Row};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
+use super::sums::require;
+
 /// zstd's level; higher ones gain little on a few kilobytes.
 const COMPRESSION: i32 = 3;
 /// The largest body read back; a guard against a damaged length.
 const MAX_BODY_BYTES: usize = 256 << 20;
 
 pub(super) const DOCUMENT: &str = "key, source, title, content_hash, text_bytes, format, encoding, \
-     lines_match_source, meta, live, added_at, parts";
+     lines_match_source, meta, live, added_at, parts,
+     row_sum('documents', id, key, source, title, content_hash, text_bytes, format, encoding, lines_match_source,
+        meta, live, added_at, parts) = sum";
 
 pub(super) fn document(row: &Row<'_>) -> Result<Document> {
+    require(row, 12, "documents")?;
     let format: String = row.get(5)?;
     Ok(Document {
         id: DocumentId::from_stored(row.get::<_, String>(0)?),
@@ -38,9 +45,11 @@ pub(super) fn document(row: &Row<'_>) -> Result<Document> {
 }
 
 /// Of `jobs j JOIN documents d`.
-pub(super) const JOB: &str = "d.key, j.state, j.reason, j.owner, j.expires_at, j.attempts, j.created_at";
+pub(super) const JOB: &str = "d.key, j.state, j.reason, j.owner, j.expires_at, j.attempts, j.created_at,
+     row_sum('jobs', j.document, j.state, j.reason, j.owner, j.expires_at, j.attempts, j.created_at) = j.sum";
 
 pub(super) fn job(row: &Row<'_>) -> Result<Job> {
+    require(row, 7, "jobs")?;
     let owner: Option<String> = row.get(3)?;
     let lease = match owner {
         Some(owner) => Some(Lease { owner, expires_at: Timestamp(unsigned(row, 4)?) }),
@@ -77,12 +86,15 @@ pub(super) fn job_state(state: &JobState) -> (u8, Option<&str>) {
     }
 }
 
-/// Of `chunks c JOIN documents d`; the document's number comes last.
+/// Of `chunks c JOIN documents d`.
 pub(super) const CHUNK: &str = "c.key, d.key, c.ordinal, c.start, c.stop, c.token_count, c.breadcrumb, c.state, \
-     c.extraction, c.reason, c.attempts, c.document";
+     c.extraction, c.reason, c.attempts, c.document,
+     row_sum('chunks', c.id, c.key, c.document, c.ordinal, c.start, c.stop, c.token_count, c.breadcrumb, c.state,
+        c.extraction, c.reason, c.attempts) = c.sum";
 
 /// A chunk without its text, and its document's number.
 pub(super) fn chunk(row: &Row<'_>) -> Result<(Chunk, i64)> {
+    require(row, 12, "chunks")?;
     let chunk = Chunk {
         id: ChunkId::from_stored(row.get::<_, String>(0)?),
         document: DocumentId::from_stored(row.get::<_, String>(1)?),
@@ -125,9 +137,11 @@ pub(super) fn chunk_state(extraction: &ChunkExtraction) -> (u8, Option<&str>, Op
 }
 
 /// Of `renewals r JOIN chunks c`.
-pub(super) const RENEWAL: &str = "c.key, r.model, r.state, r.extraction, r.reason, r.attempts";
+pub(super) const RENEWAL: &str = "c.key, r.model, r.state, r.extraction, r.reason, r.attempts,
+     row_sum('renewals', r.chunk, r.model, r.state, r.extraction, r.reason, r.attempts) = r.sum";
 
 pub(super) fn renewal(row: &Row<'_>) -> Result<Renewal> {
+    require(row, 6, "renewals")?;
     Ok(Renewal {
         chunk: ChunkId::from_stored(row.get::<_, String>(0)?),
         model: row.get(1)?,
@@ -136,9 +150,11 @@ pub(super) fn renewal(row: &Row<'_>) -> Result<Renewal> {
 }
 
 /// Of `situations s JOIN chunks c`.
-pub(super) const SITUATION: &str = "c.key, s.key, s.said_by, s.text, s.reason, s.attempts";
+pub(super) const SITUATION: &str = "c.key, s.key, s.said_by, s.text, s.reason, s.attempts,
+     row_sum('situations', s.chunk, s.key, s.said_by, s.text, s.reason, s.attempts) = s.sum";
 
 pub(super) fn situation(row: &Row<'_>) -> Result<Situation> {
+    require(row, 6, "situations")?;
     let text: Option<String> = row.get(3)?;
     Ok(Situation {
         chunk: ChunkId::from_stored(row.get::<_, String>(0)?),
@@ -151,7 +167,7 @@ pub(super) fn situation(row: &Row<'_>) -> Result<Situation> {
     })
 }
 
-pub(super) const EXTRACTION: &str = "key, model, body";
+pub(super) const EXTRACTION: &str = "key, model, body, row_sum('extractions', id, key, model, body) = sum";
 
 /// What of an extraction is compressed.
 #[derive(Deserialize)]
@@ -169,6 +185,12 @@ struct BodyRef<'a> {
 }
 
 pub(super) fn extraction(row: &Row<'_>) -> Result<Extraction> {
+    require(row, 3, "extractions")?;
+    unchecked_extraction(row)
+}
+
+/// The same of a file that has no checksums yet.
+pub(super) fn unchecked_extraction(row: &Row<'_>) -> Result<Extraction> {
     let body =
         zstd::bulk::decompress(row.get_ref(2)?.as_blob()?, MAX_BODY_BYTES).map_err(|e| from_sql(2, e))?;
     let body: Body = serde_json::from_slice(&body).map_err(|e| from_sql(2, e))?;
@@ -189,9 +211,12 @@ pub(super) fn extraction_body(extraction: &Extraction) -> Result<Vec<u8>> {
 
 /// Of `mentions m JOIN chunks c`.
 pub(super) const MENTION: &str =
-    "c.key, m.ordinal, m.entity, m.name, m.kind, m.description, m.start, m.stop, m.set_aside";
+    "c.key, m.ordinal, m.entity, m.name, m.kind, m.description, m.start, m.stop, m.set_aside,
+     row_sum('mentions', m.entity, m.chunk, m.ordinal, m.name, m.kind, m.description, m.start, m.stop, m.set_aside)
+        = m.sum";
 
 pub(super) fn mention(row: &Row<'_>) -> Result<Mention> {
+    require(row, 9, "mentions")?;
     let start: Option<i64> = row.get(6)?;
     let span = match start {
         Some(_) => Some(Span { start: unsigned(row, 6)?, end: unsigned(row, 7)? }),
@@ -211,9 +236,12 @@ pub(super) fn mention(row: &Row<'_>) -> Result<Mention> {
 
 /// Of `facts f JOIN chunks c`.
 pub(super) const FACT: &str = "c.key, f.ordinal, f.a, f.b, f.source, f.target, f.source_is_a, f.keywords, f.description, f.weight, \
-     f.set_aside";
+     f.set_aside,
+     row_sum('facts', f.a, f.b, f.chunk, f.ordinal, f.source, f.target, f.source_is_a, f.keywords, f.description,
+        f.weight, f.set_aside) = f.sum";
 
 pub(super) fn fact(row: &Row<'_>) -> Result<Fact> {
+    require(row, 11, "facts")?;
     Ok(Fact {
         chunk: ChunkId::from_stored(row.get::<_, String>(0)?),
         ordinal: row.get(1)?,
@@ -228,9 +256,11 @@ pub(super) fn fact(row: &Row<'_>) -> Result<Fact> {
     })
 }
 
-pub(super) const DECISION: &str = "place, key, made_at, body";
+pub(super) const DECISION: &str =
+    "place, key, made_at, body, row_sum('decisions', place, key, made_at, body) = sum";
 
 pub(super) fn decision(row: &Row<'_>) -> Result<Decision> {
+    require(row, 4, "decisions")?;
     Ok(Decision {
         order: unsigned(row, 0)?,
         id: DecisionId::from_stored(row.get::<_, String>(1)?),
@@ -239,9 +269,11 @@ pub(super) fn decision(row: &Row<'_>) -> Result<Decision> {
     })
 }
 
-pub(super) const ENTITY: &str = "key, name, kind, description, mention_count, degree, inputs_hash";
+pub(super) const ENTITY: &str = "key, name, kind, description, mention_count, degree, inputs_hash,
+     row_sum('entities', key, name, kind, description, mention_count, degree, inputs_hash) = sum";
 
 pub(super) fn entity(row: &Row<'_>) -> Result<Entity> {
+    require(row, 7, "entities")?;
     Ok(Entity {
         key: EntityKey::from_stored(row.get::<_, String>(0)?),
         name: row.get(1)?,
@@ -253,9 +285,11 @@ pub(super) fn entity(row: &Row<'_>) -> Result<Entity> {
     })
 }
 
-pub(super) const RELATION: &str = "a, b, keywords, description, weight, fact_count, inputs_hash";
+pub(super) const RELATION: &str = "a, b, keywords, description, weight, fact_count, inputs_hash,
+     row_sum('relations', a, b, keywords, description, weight, fact_count, inputs_hash) = sum";
 
 pub(super) fn relation(row: &Row<'_>) -> Result<Relation> {
+    require(row, 7, "relations")?;
     Ok(Relation {
         key: relation_key(row, 0)?,
         keywords: json(row, 2)?,
@@ -274,9 +308,12 @@ pub(super) fn relation_key(row: &Row<'_>, at: usize) -> Result<RelationKey> {
 }
 
 pub(super) const CALL: &str = "role, model, prompt_tokens, completion_tokens, attempts, started_at, duration_ms, \
-     outcome, reason, document, cached_prompt_tokens, rejects";
+     outcome, reason, document, cached_prompt_tokens, rejects,
+     row_sum('calls', id, role, model, prompt_tokens, completion_tokens, attempts, started_at, duration_ms, outcome,
+        reason, document, cached_prompt_tokens, rejects) = sum";
 
 pub(super) fn call(row: &Row<'_>) -> Result<Call> {
+    require(row, 12, "calls")?;
     let role: String = row.get(0)?;
     let document: Option<String> = row.get(9)?;
     Ok(Call {

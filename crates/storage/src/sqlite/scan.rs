@@ -9,8 +9,8 @@ use rusqlite::types::ToSql;
 use rusqlite::{Connection, Result, Row, params};
 
 use super::read::{owner_columns, query, select, sql_limit, summary, with_text};
-use super::rows;
 use super::text::Slicer;
+use super::{rows, sums};
 
 /// A page of `columns FROM from`, by `key`, after a value of it.
 fn page<T>(
@@ -208,8 +208,12 @@ pub(super) fn summaries(
     after: Option<(&GraphKey, &str)>,
     limit: usize,
 ) -> Result<Vec<(GraphKey, Summary)>> {
-    let read = |row: &Row<'_>| Ok((graph_key(row)?, summary(row, 3)?));
-    let table = ("kind, a, b, key, text", "summaries", "kind, a, b, key");
+    let read = |row: &Row<'_>| {
+        sums::require(row, 5, "summaries")?;
+        Ok((graph_key(row)?, summary(row, 3)?))
+    };
+    let columns = "kind, a, b, key, text, row_sum('summaries', kind, a, b, key, text) = sum";
+    let table = (columns, "summaries", "kind, a, b, key");
     match after {
         Some((owner, key)) => {
             let (kind, a, b) = owner_columns(owner);

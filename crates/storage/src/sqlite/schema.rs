@@ -4,18 +4,19 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-use graphloom_core::StoreError;
+use graphloom_core::{Revision, StoreError};
 use rusqlite::config::DbConfig;
 use rusqlite::{Connection, OpenFlags, TransactionBehavior};
 
 use super::error::{Context, backend};
-use super::locks::{Waiting, file_beside};
+use super::locks::Waiting;
+use super::place::{self, Place};
 use super::vector_tree::{self, TreeLimits};
-use super::{apply, rows};
+use super::{apply, changes, rows, sums};
 use crate::vector;
 
 /// How long a connection that reads waits for another process that recovers or creates the file.
-const BUSY_TIMEOUT: Duration = Duration::from_secs(30);
+pub(super) const BUSY_TIMEOUT: Duration = Duration::from_secs(30);
 /// Prepared statements kept per connection; every statement of the crate fits.
 const STATEMENT_CACHE: usize = 128;
 /// Page cache of the connection that writes, in KiB (negative as SQLite wants it): room for the pages of one merge, and for
@@ -45,6 +46,8 @@ const MIGRATIONS: &[Migration] = &[
     add_vector_trees,
     index_leases,
     add_situations,
+    name_stores,
+    sums::cover,
 ];
 
 /// Version 1.
@@ -241,10 +244,10 @@ fn make_version_8(conn: &Connection) -> rusqlite::Result<()> {
     )?;
     let mut numbers = conn.prepare("SELECT id FROM extractions")?;
     let numbers: Vec<i64> = numbers.query_map([], |row| row.get(0))?.collect::<rusqlite::Result<_>>()?;
-    let mut select = conn.prepare(&format!("SELECT {} FROM extractions WHERE id = ?1", rows::EXTRACTION))?;
+    let mut select = conn.prepare("SELECT key, model, body FROM extractions WHERE id = ?1")?;
     for number in numbers {
         // One that cannot be read must not keep the file from being opened; reading it later says what is wrong.
-        if let Ok(extraction) = select.query_row([number], rows::extraction) {
+        if let Ok(extraction) = select.query_row([number], rows::unchecked_extraction) {
             apply::count_rejects(conn, number, &extraction)?;
         }
     }
@@ -308,6 +311,14 @@ fn add_situations(conn: &Connection) -> rusqlite::Result<()> {
     )
 }
 
+/// An id of the store, which tells it from another one of the same name.
+fn name_stores(conn: &Connection) -> rusqlite::Result<()> {
+    let random = std::array::from_fn::<[u8; 8], 2, _>(|_| changes::random().to_le_bytes()).concat();
+    let id = blake3::hash(&random).to_hex()[..32].to_owned();
+    conn.execute_batch("ALTER TABLE state ADD COLUMN store TEXT NOT NULL DEFAULT '';")?;
+    conn.execute("UPDATE state SET store = ?1", [id]).map(drop)
+}
+
 /// The value of a finite half-precision number, as version 1 stored them.
 fn from_half(bits: u16) -> f32 {
     let (exponent, fraction) = (i32::from(bits >> 10 & 31), f32::from(bits & 1023));
@@ -324,11 +335,21 @@ fn make_version_3(conn: &Connection) -> rusqlite::Result<()> {
 }
 
 /// Opens the file for writing, creating or migrating it first where needed.
-pub(super) fn open_writer(path: &Path, waiting: &Arc<Waiting>) -> Result<Connection, StoreError> {
+///
+/// # Errors
+///
+/// [`StoreError::Lost`] where less is there than was committed. Then nothing is written, the log not emptied, and what
+/// is left can be looked at.
+pub(super) fn open_writer(path: &Path, waiting: &Arc<Waiting>) -> Result<(Connection, Place), StoreError> {
+    let marked = place::read_mark(path).filter(|marked| marked.revision > Revision(0));
+    place::require_file(path, marked.as_ref())?;
     let flags =
         OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_CREATE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
     let mut conn = Connection::open_with_flags(path, flags).opening(path)?;
     waiting.guide(&mut conn).opening(path)?;
+    // The last connection to a file moves the log into it. With a damaged log that must not happen.
+    conn.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, true).opening(path)?;
+    place::require_reached(path, marked.as_ref(), &place::committed(&conn).opening(path)?)?;
     bring_up_to_date(&mut conn, path, MIGRATIONS)?;
     // SQLite does not wait here by itself where another process opens the file, too.
     waiting.until_free(|| conn.pragma_update(None, "journal_mode", "WAL")).opening(path)?;
@@ -337,7 +358,22 @@ pub(super) fn open_writer(path: &Path, waiting: &Arc<Waiting>) -> Result<Connect
     conn.pragma_update(None, "synchronous", "FULL").opening(path)?;
     conn.pragma_update(None, "foreign_keys", true).opening(path)?;
     conn.pragma_update(None, "journal_size_limit", WAL_LIMIT_BYTES).opening(path)?;
+    sums::keep(&conn).opening(path)?;
     tune(&conn, WRITER_CACHE_KIB).opening(path)?;
+    conn.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, false).opening(path)?;
+    let found = place::committed(&conn).opening(path)?;
+    if found.revision > Revision(0) {
+        place::raise_mark(path, &found);
+    }
+    let place = Place::of(path, found.store);
+    Ok((conn, place))
+}
+
+/// An empty file of this release, in memory.
+pub(super) fn new_in_memory() -> rusqlite::Result<Connection> {
+    let conn = Connection::open_in_memory()?;
+    sums::register(&conn)?;
+    MIGRATIONS.iter().try_for_each(|migration| migration(&conn))?;
     Ok(conn)
 }
 
@@ -346,6 +382,7 @@ pub(super) fn open_reader(path: &Path) -> Result<Connection, StoreError> {
     let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
     let conn = Connection::open_with_flags(path, flags).opening(path)?;
     conn.busy_timeout(BUSY_TIMEOUT).opening(path)?;
+    sums::register(&conn).opening(path)?;
     conn.pragma_update(None, "query_only", true).opening(path)?;
     tune(&conn, READER_CACHE_KIB).opening(path)?;
     Ok(conn)
@@ -360,6 +397,7 @@ fn tune(conn: &Connection, cache_kib: i32) -> rusqlite::Result<()> {
 
 /// Runs the migrations the file has not seen, after copying an older file to a backup beside it.
 fn bring_up_to_date(conn: &mut Connection, path: &Path, migrations: &[Migration]) -> Result<(), StoreError> {
+    sums::register(conn).opening(path)?;
     let supported = migrations.len() as u32;
     // One transaction, so that a file that another process is creating is seen either empty or whole.
     let look = conn.transaction_with_behavior(TransactionBehavior::Deferred).opening(path)?;
@@ -374,8 +412,12 @@ fn bring_up_to_date(conn: &mut Connection, path: &Path, migrations: &[Migration]
     // Another process may have done it meanwhile: look again, now alone.
     let transaction = conn.transaction_with_behavior(TransactionBehavior::Immediate).opening(path)?;
     let version = version_of(&transaction, path, supported)?;
+    let has_sums = sums::condemn(&transaction).opening(path)?;
     for migration in &migrations[version as usize..] {
         migration(&transaction).opening(path)?;
+    }
+    if has_sums {
+        sums::cover(&transaction).opening(path)?;
     }
     transaction.pragma_update(None, "application_id", APPLICATION_ID).opening(path)?;
     transaction.pragma_update(None, "user_version", supported).opening(path)?;
@@ -402,8 +444,8 @@ fn version_of(conn: &Connection, path: &Path, supported: u32) -> Result<u32, Sto
 
 /// Copies the file, whatever its log holds included, to `<file>.v<version>.backup`.
 fn back_up(conn: &Connection, path: &Path, version: u32) -> Result<(), StoreError> {
-    let backup = file_beside(path, &format!(".v{version}.backup"));
-    let partial = file_beside(path, &format!(".v{version}.{}.partial", std::process::id()));
+    let backup = place::beside(path, &format!(".v{version}.backup"));
+    let partial = place::beside(path, &format!(".v{version}.{}.partial", std::process::id()));
     let operation = || format!("backing up {} to {}", path.display(), backup.display());
     if partial.exists() {
         std::fs::remove_file(&partial).map_err(|e| backend(operation(), e))?;
@@ -432,7 +474,7 @@ mod tests {
     }
 
     fn open_writer(path: &Path) -> Result<Connection, StoreError> {
-        super::open_writer(path, &Waiting::new(path, Patience::Endless))
+        super::open_writer(path, &Waiting::new(path, Patience::Endless)).map(|(conn, _)| conn)
     }
 
     fn check_open(path: &Path, migrations: &[Migration]) -> Result<Connection, StoreError> {
@@ -599,6 +641,49 @@ mod tests {
     }
 
     #[test]
+    fn stores_of_an_older_release_get_ids_of_their_own() {
+        let dir = tempfile::tempdir().expect("a folder");
+        let store = |name: &str| {
+            let path = dir.path().join(name);
+            drop(check_open(&path, &MIGRATIONS[..12]).expect("an older file"));
+            let conn = check_open(&path, MIGRATIONS).expect("migrated");
+            place::committed(&conn).expect("how far it is").store
+        };
+        let (one, other) = (store("one"), store("other"));
+        assert_eq!((one.len(), other.len()), (32, 32));
+        assert_ne!(one, other);
+    }
+
+    #[test]
+    fn rows_of_an_older_release_get_checksums_and_damaged_ones_do_not_get_new_ones() {
+        fn change_documents(conn: &Connection) -> rusqlite::Result<()> {
+            conn.execute_batch("ALTER TABLE documents ADD COLUMN seen INTEGER NOT NULL DEFAULT 7;")
+        }
+        let dir = tempfile::tempdir().expect("a folder");
+        let path = dir.path().join("w.graphloom");
+        let conn = check_open(&path, &MIGRATIONS[..12]).expect("an older file");
+        for key in ["d", "e"] {
+            let insert = "INSERT INTO documents (key, source, title, content_hash, text_bytes, format, encoding,
+                lines_match_source, meta, live, added_at) VALUES (?1, ?1, 't', 'h', 1, 'text', 'UTF-8', 1, '{}', 1, 0)";
+            conn.execute(insert, [key]).expect("a document");
+        }
+        drop(conn);
+        let conn = check_open(&path, MIGRATIONS).expect("migrated");
+        assert_eq!(sums::damaged_rows(&conn).expect("compared"), []);
+        conn.execute("UPDATE documents SET title = 'x' WHERE key = 'e'", []).expect("damaged");
+        drop(conn);
+        let newer: Vec<Migration> =
+            MIGRATIONS.iter().copied().chain([change_documents as Migration]).collect();
+        let conn = check_open(&path, &newer).expect("migrated");
+        let damaged: Vec<String> = sums::damaged_rows(&conn)
+            .expect("compared")
+            .iter()
+            .map(|row| format!("{} {}", row.table, row.id()))
+            .collect();
+        assert_eq!(damaged, ["documents 2"]);
+    }
+
+    #[test]
     fn a_migration_that_fails_leaves_the_file_as_it_was() {
         let dir = tempfile::tempdir().expect("a folder");
         let path = dir.path().join("w.graphloom");
@@ -613,6 +698,7 @@ mod tests {
         let dir = tempfile::tempdir().expect("a folder");
         let path = dir.path().join("w.graphloom");
         let rival = Connection::open(&path).expect("a connection");
+        sums::register(&rival).expect("the function of sums");
         rival.execute_batch("BEGIN IMMEDIATE").expect("the write lock");
         MIGRATIONS.iter().try_for_each(|migration| migration(&rival)).expect("half of a file");
         let opened = std::thread::scope(|scope| {

@@ -38,13 +38,14 @@ impl SqliteSnapshot {
             return Ok(vec![Vec::new(); query.vectors.len()]);
         };
         rules::check_query(&space, &query.vectors)?;
-        self.shared.vectors.search(&reader.conn, query).during("searching vectors")
+        let found = self.shared.vectors.search(&reader.conn, query).during("searching vectors");
+        found.map_err(|error| self.shared.seen_by_all(error))
     }
 
     /// The full-text index, ready for this snapshot.
     fn full_text(&self) -> Result<full_text::Ready, StoreError> {
         let reader = self.reader.lock().unwrap_or_else(PoisonError::into_inner);
-        self.shared.full_text.ready(&reader)
+        self.shared.full_text.ready(&reader).map_err(|error| self.shared.seen_by_all(error))
     }
 
     fn read<T>(
@@ -53,7 +54,7 @@ impl SqliteSnapshot {
         read: impl FnOnce(&Connection) -> rusqlite::Result<T>,
     ) -> Result<T, StoreError> {
         let reader = self.reader.lock().unwrap_or_else(PoisonError::into_inner);
-        read(&reader.conn).during(operation)
+        read(&reader.conn).during(operation).map_err(|error| self.shared.seen_by_all(error))
     }
 
     /// One answer for each question.
@@ -277,7 +278,8 @@ impl Snapshot for SqliteSnapshot {
 
     async fn links(&self) -> Result<Arc<LinkGraph>, StoreError> {
         let reader = self.reader.lock().unwrap_or_else(PoisonError::into_inner);
-        self.shared.links.of(&reader.conn).during("reading the links of the graph")
+        let links = self.shared.links.of(&reader.conn).during("reading the links of the graph");
+        links.map_err(|error| self.shared.seen_by_all(error))
     }
 
     async fn projections(&self) -> Result<Vec<Projection>, StoreError> {

@@ -1,5 +1,9 @@
 //! The suite over the embedded store, and what only a file can do.
 
+mod places;
+mod sums;
+
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, Barrier, Mutex};
 use std::time::Duration;
 
@@ -99,6 +103,51 @@ fn a_lost_or_damaged_full_text_index_is_rebuilt() {
     assert_eq!((watermark(&store), matching(&store, "ada")), (Revision(1), 1));
 }
 
+fn index_in(folder: &Path) -> tantivy::Index {
+    let folder = full_text::directory::CheckedDirectory::open(folder).expect("the folder");
+    tantivy::Index::open(folder).expect("the index")
+}
+
+#[test]
+fn any_damage_to_the_full_text_index_is_found_and_the_index_is_rebuilt() {
+    let (store, folder) = open();
+    for (number, (name, text)) in [("a", "Ada met Bob"), ("b", "Cleo met Dan")].into_iter().enumerate() {
+        commit(&store, sample::indexed(name, text, "ADA", "BOB"));
+        assert_eq!(matching(&store, "met"), number + 1);
+    }
+    drop(store);
+    let index = folder.path().join("default.projections").join("full_text");
+    let whole: Vec<(PathBuf, Vec<u8>)> = std::fs::read_dir(&index)
+        .expect("a folder")
+        .map(|entry| entry.expect("an entry").path())
+        .map(|path| (path.clone(), std::fs::read(path).expect("a file")))
+        .filter(|(_, bytes)| !bytes.is_empty())
+        .collect();
+    assert!(whole.len() > 5);
+    let check = |file: &Path, damaged: &[u8]| {
+        std::fs::remove_dir_all(&index).expect("removed");
+        std::fs::create_dir(&index).expect("a folder");
+        whole.iter().for_each(|(path, bytes)| std::fs::write(path, bytes).expect("written"));
+        std::fs::write(file, damaged).expect("written");
+        let store = reopen(&folder);
+        assert_eq!(store.shared.full_text.damaged_files().expect("a list"), [file.to_owned()]);
+        assert_eq!((matching(&store, "met"), matching(&store, "dan")), (2, 1), "{}", file.display());
+        drop(store);
+        let store = reopen(&folder);
+        assert_eq!((matching(&store, "met"), watermark(&store)), (2, Revision(2)));
+        assert!(store.shared.full_text.damaged_files().expect("a list").is_empty());
+    };
+    for (file, bytes) in &whole {
+        for at in [0, bytes.len() / 2, bytes.len() - 1] {
+            let mut damaged = bytes.clone();
+            damaged[at] ^= 1;
+            check(file, &damaged);
+        }
+        check(file, &bytes[..bytes.len() / 2]);
+        check(file, b"");
+    }
+}
+
 #[test]
 fn an_index_of_older_words_is_rebuilt() {
     let (store, folder) = open();
@@ -107,7 +156,7 @@ fn an_index_of_older_words_is_rebuilt() {
     drop(store);
     // What an older release wrote says that it is up to date, and holds other words.
     let path = folder.path().join("default.projections").join("full_text");
-    let index = tantivy::Index::open_in_dir(path).expect("the index");
+    let index = index_in(&path);
     let payload = index.load_metas().expect("what it says").payload.expect("what it says");
     let format = |number: u32| format!("\"format\":{number}");
     let older = payload.replace(&format(full_text::FORMAT), &format(full_text::FORMAT - 1));
@@ -167,6 +216,7 @@ fn an_index_of_another_history_is_rebuilt() {
     assert_eq!(matching(&store, "lost"), 1);
     drop(store);
     std::fs::write(&file, saved).expect("restored");
+    super::repair::accept_loss(folder.path(), &WorkspaceId::default()).expect("taken as it is");
     let store = reopen(&folder);
     commit(&store, sample::indexed("c", "other words", "OTHER", "WORDS"));
     commit(&store, sample::indexed("d", "more words", "MORE", "WORDS"));
@@ -179,7 +229,7 @@ fn an_index_that_another_process_writes_is_searched_as_it_is() {
     commit(&store, sample::indexed("a", "Ada met Bob", "ADA", "BOB"));
     assert_eq!(matching(&store, "met"), 1);
     let path = folder.path().join("default.projections").join("full_text");
-    let index = tantivy::Index::open_in_dir(path).expect("the index");
+    let index = index_in(&path);
     let writer: tantivy::IndexWriter = index.writer_with_num_threads(1, 15_000_000).expect("the lock");
     commit(&store, sample::indexed("b", "Cleo met Dan", "CLEO", "DAN"));
     assert_eq!((matching(&store, "met"), watermark(&store)), (1, Revision(1)));

@@ -2,8 +2,12 @@
 
 use rusqlite::{Connection, OptionalExtension, params};
 
+use super::sums;
+
 /// Bytes of a segment.
 const SEGMENT_BYTES: usize = 64 << 10;
+/// Its columns, and whether it has its checksum.
+const SEGMENT: &str = "document, bytes, row_sum('segments', document, ordinal, bytes) = sum";
 
 /// Writes a text in place of what the document had.
 pub(super) fn write(conn: &Connection, document: i64, text: &str) -> rusqlite::Result<()> {
@@ -20,10 +24,11 @@ pub(super) fn write(conn: &Connection, document: i64, text: &str) -> rusqlite::R
 pub(super) fn read_all(conn: &Connection, document: i64) -> rusqlite::Result<String> {
     let mut bytes = Vec::new();
     let mut select =
-        conn.prepare_cached("SELECT bytes FROM segments WHERE document = ?1 ORDER BY ordinal")?;
+        conn.prepare_cached(&format!("SELECT {SEGMENT} FROM segments WHERE document = ?1 ORDER BY ordinal"))?;
     let mut rows = select.query([document])?;
     while let Some(row) = rows.next()? {
-        bytes.extend_from_slice(row.get_ref(0)?.as_blob()?);
+        sums::require(row, 2, "segments")?;
+        bytes.extend_from_slice(row.get_ref(1)?.as_blob()?);
     }
     into_text(bytes)
 }
@@ -76,8 +81,13 @@ impl<'a> Slicer<'a> {
         if self.last.as_ref().is_none_or(|(d, o, _)| (*d, *o) != (document, ordinal)) {
             let bytes = self
                 .conn
-                .prepare_cached("SELECT bytes FROM segments WHERE document = ?1 AND ordinal = ?2")?
-                .query_row(params![document, ordinal as i64], |row| row.get(0))
+                .prepare_cached(&format!(
+                    "SELECT {SEGMENT} FROM segments WHERE document = ?1 AND ordinal = ?2"
+                ))?
+                .query_row(params![document, ordinal as i64], |row| {
+                    sums::require(row, 2, "segments")?;
+                    row.get(1)
+                })
                 .optional()?;
             self.last = bytes.map(|bytes| (document, ordinal, bytes));
         }

@@ -9,12 +9,12 @@ use std::collections::{BTreeSet, HashMap, VecDeque};
 use std::sync::{Arc, PoisonError, RwLock};
 
 use graphloom_core::{Allowed, VectorHit, VectorKind, VectorQuery};
-use rusqlite::{Connection, OptionalExtension, Result, params};
+use rusqlite::{Connection, OptionalExtension, Result, Row, params};
 
 use super::changes::{self, Mark};
 use super::question::{self, Products, Question};
-use super::rows;
 use super::vector_tree::{self, NodeCache, Searched, TreeLimits};
+use super::{rows, sums};
 use crate::vector::{self, Coarse, ZERO};
 
 /// Changes remembered for snapshots older than the projection; an older one yet is searched without it.
@@ -26,6 +26,16 @@ const ROWS_AT_HAND: usize = 32;
 /// The number of the chunk with this key, if it is of a live document.
 pub(super) const LIVE_CHUNK: &str =
     "SELECT c.id FROM chunks c JOIN documents d ON d.id = c.document WHERE c.key = ?1 AND d.live = 1";
+
+/// The vector of a slot.
+pub(super) const STORED: &str =
+    "SELECT slot, data, row_sum('vector_data', slot, data) = sum FROM vector_data WHERE slot = ?1";
+
+/// The vector that [`STORED`] found.
+pub(super) fn stored_of<'a>(row: &'a Row<'_>) -> Result<&'a [u8]> {
+    sums::require(row, 2, "vector_data")?;
+    Ok(row.get_ref(1)?.as_blob()?)
+}
 
 /// The projections of all kinds, each built when first asked.
 pub(super) struct Vectors {
@@ -223,7 +233,7 @@ impl Index {
                 score(key, &data, &mut hits);
             }
         }
-        let mut stored = conn.prepare_cached("SELECT data FROM vector_data WHERE slot = ?1")?;
+        let mut stored = conn.prepare_cached(STORED)?;
         let mut worst = f32::NEG_INFINITY;
         for (checked, &(upper, row)) in candidates.iter().enumerate() {
             if upper < worst {
@@ -231,7 +241,7 @@ impl Index {
             }
             let mut found = stored.query([self.slots[row as usize]])?;
             if let Some(found) = found.next()? {
-                score(&self.keys[row as usize], found.get_ref(0)?.as_blob()?, &mut hits);
+                score(&self.keys[row as usize], stored_of(found)?, &mut hits);
             }
             // Ranking costs more than a few spare scores.
             if checked % query.limit.clamp(8, 64) == 0 && hits.len() > query.limit {
@@ -396,11 +406,11 @@ pub(super) fn for_each_of_ids(
         slots.extend(found.optional()?.map(|slot| (slot, place)));
     }
     slots.sort_unstable();
-    let mut stored = conn.prepare_cached("SELECT data FROM vector_data WHERE slot = ?1")?;
+    let mut stored = conn.prepare_cached(STORED)?;
     for (slot, place) in slots {
         let mut found = stored.query([slot])?;
         if let Some(row) = found.next()? {
-            visit(place, row.get_ref(0)?.as_blob()?);
+            visit(place, stored_of(row)?);
         }
     }
     Ok(())
@@ -438,11 +448,11 @@ fn for_each_stored(
 /// The slot and stored form of a vector that may be found.
 fn find(conn: &Connection, kind: VectorKind, key: &str) -> Result<Option<(i64, Vec<u8>)>> {
     let mut select = conn.prepare_cached(
-        "SELECT v.slot, x.data FROM vectors v JOIN vector_data x ON x.slot = v.slot
-            WHERE v.kind = ?1 AND v.key = ?2",
+        "SELECT v.slot, x.data, row_sum('vector_data', x.slot, x.data) = x.sum
+            FROM vectors v JOIN vector_data x ON x.slot = v.slot WHERE v.kind = ?1 AND v.key = ?2",
     )?;
     let found = select
-        .query_row(params![rows::kind_code(kind), key], |row| Ok((row.get(0)?, row.get(1)?)))
+        .query_row(params![rows::kind_code(kind), key], |row| Ok((row.get(0)?, stored_of(row)?.to_vec())))
         .optional()?;
     let may_be_found = match kind {
         VectorKind::Chunk => found.is_some() && conn.prepare_cached(LIVE_CHUNK)?.exists([key])?,

@@ -1,6 +1,5 @@
 //! The one thread that writes: it takes waiting batches and commits them in groups, one disk flush each group.
 
-use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
 use std::thread::JoinHandle;
@@ -13,6 +12,7 @@ use super::apply;
 use super::error::{Context, backend, classified, repeated};
 use super::locks::Waiting;
 use super::log::{Gate, Log};
+use super::place::Place;
 use super::vector_tree::TreeLimits;
 
 /// Batches that may wait; a caller beyond them blocks until one is taken.
@@ -30,16 +30,18 @@ pub(super) struct Writer {
 
 impl Writer {
     /// Starts the thread on a connection that may write.
+    ///
+    /// - `place`: where the connection's file is.
     pub(super) fn start(
         conn: Connection,
-        path: &Path,
+        place: Arc<Place>,
         trees: TreeLimits,
         waiting: Arc<Waiting>,
         gate: Arc<Gate>,
     ) -> std::io::Result<Self> {
         let (queue, requests) = sync_channel(MAX_WAITING_BATCHES);
         let mut log = Log::new(gate, Arc::clone(&waiting));
-        let thread = Thread { conn, path: path.to_owned(), trees };
+        let thread = Thread { conn, place, trees };
         let thread = std::thread::Builder::new()
             .name("graphloom-writer".to_owned())
             .spawn(move || thread.write_until_closed(&mut log, &requests))?;
@@ -91,7 +93,7 @@ struct Request {
 /// What the thread works with.
 struct Thread {
     conn: Connection,
-    path: PathBuf,
+    place: Arc<Place>,
     trees: TreeLimits,
 }
 
@@ -137,6 +139,9 @@ impl Thread {
 
     /// Applies each batch or refuses it, then makes all of them durable together.
     fn write_group(&self, group: impl Iterator<Item = Box<Request>>) -> Vec<Answer> {
+        if let Err(moved) = self.place.require_unmoved() {
+            return group.map(|request| (request.reply, Err(repeated(&moved)))).collect();
+        }
         let mut answers = Vec::new();
         let mut failure = self.run("BEGIN IMMEDIATE").err();
         for request in group {
@@ -153,7 +158,7 @@ impl Thread {
             }
         }
         let failure = failure.or_else(|| self.run("COMMIT").err());
-        let Some(failure) = failure else { return answers };
+        let Some(failure) = failure else { return self.confirmed(answers) };
 
         if !self.conn.is_autocommit()
             && let Err(error) = self.run("ROLLBACK")
@@ -167,6 +172,18 @@ impl Thread {
         answers.into_iter().map(|(reply, result)| (reply, fail(result))).collect()
     }
 
+    /// The answers of a group that is durable, once its files are seen to be where the next process looks for them.
+    fn confirmed(&self, answers: Vec<Answer>) -> Vec<Answer> {
+        if let Err(moved) = self.place.require_unmoved() {
+            let refused = |result: Result<Revision, StoreError>| result.and_then(|_| Err(repeated(&moved)));
+            return answers.into_iter().map(|(reply, result)| (reply, refused(result))).collect();
+        }
+        if let Some(newest) = answers.iter().filter_map(|(_, result)| result.as_ref().ok()).max() {
+            self.place.reached(*newest);
+        }
+        answers
+    }
+
     /// Applies a batch so that a refused one leaves no trace; an outer error breaks the whole transaction.
     fn apply_alone(&self, batch: &Batch) -> Result<Result<Revision, StoreError>, StoreError> {
         self.run("SAVEPOINT batch")?;
@@ -174,11 +191,11 @@ impl Thread {
         if let Err(error) = result {
             // On some errors, such as a full disk, SQLite has rolled back everything already.
             if self.conn.is_autocommit() {
-                return Err(classified(error, &self.path));
+                return Err(classified(error, self.place.path()));
             }
             self.run("ROLLBACK TO batch")?;
             self.run("RELEASE batch")?;
-            return Ok(Err(classified(error, &self.path)));
+            return Ok(Err(classified(error, self.place.path())));
         }
         self.run("RELEASE batch")?;
         Ok(result)
@@ -186,7 +203,7 @@ impl Thread {
 
     fn run(&self, sql: &str) -> Result<(), StoreError> {
         let done = self.conn.prepare_cached(sql).and_then(|mut statement| statement.execute([]));
-        done.map(drop).during("committing").map_err(|error| classified(error, &self.path))
+        done.map(drop).during("committing").map_err(|error| classified(error, self.place.path()))
     }
 }
 

@@ -407,6 +407,10 @@ struct ReadOnly(Arc<dyn Store>);
 
 #[async_trait]
 impl Store for ReadOnly {
+    fn fault(&self) -> Option<String> {
+        self.0.fault()
+    }
+
     fn workspace(&self) -> &WorkspaceId {
         self.0.workspace()
     }

@@ -191,6 +191,59 @@ fn plant(conn: &Connection, limits: TreeLimits, kind: VectorKind, data: &[u8]) -
     Ok(root)
 }
 
+/// What of the trees does not fit the vectors that they are made of. The directions of inner nodes only say where to
+/// look first, and are not compared.
+pub(super) fn contradictions(conn: &Connection) -> Result<Vec<String>> {
+    let mut found = Vec::new();
+    for kind in [VectorKind::Chunk, VectorKind::Entity, VectorKind::Relation] {
+        let mut count = conn.prepare("SELECT count(*) FROM vectors WHERE kind = ?1")?;
+        let vectors = count.query_row([rows::kind_code(kind)], |row| rows::unsigned(row, 0))?;
+        let tree = Tree::read(conn, kind)?;
+        if tree.vectors != vectors {
+            found.push(format!("{kind:?}: it counts {} vectors, there are {vectors}", tree.vectors));
+        }
+        if let Some(root) = tree.root {
+            let in_leaves = compare_leaves(conn, kind, root, &mut found)?;
+            if in_leaves != vectors {
+                found.push(format!("{kind:?}: {in_leaves} of {vectors} vectors are in its leaves"));
+            }
+        }
+    }
+    Ok(found)
+}
+
+/// Compares the rows of a tree's leaves with the stored vectors; returns how many there are.
+fn compare_leaves(conn: &Connection, kind: VectorKind, root: i64, found: &mut Vec<String>) -> Result<u64> {
+    let mut place = conn.prepare("SELECT leaf FROM vector_places WHERE slot = ?1")?;
+    let mut stored = conn.prepare(vectors::STORED)?;
+    let (mut open, mut seen, mut count) = (vec![(root, None)], std::collections::HashSet::new(), 0);
+    let mut node = Node::default();
+    while let Some((id, level)) = open.pop() {
+        let is_read = seen.insert(id) && Nodes::new(conn).read(id, &mut node).is_ok();
+        if !is_read || level.is_some_and(|level| node.level != level) {
+            found.push(format!("{kind:?}: node {id} is not one of this tree"));
+            continue;
+        }
+        if node.level > 0 {
+            open.extend(node.rows().map(|row| (row.id, Some(node.level - 1))));
+            continue;
+        }
+        for row in node.rows() {
+            count += 1;
+            let leaf: Option<i64> = place.query_row([row.id], |found| found.get(0)).optional()?;
+            let is_same = stored
+                .query_row([row.id], |stored| {
+                    Ok(node.row(row.id) == Some(&node::row_of(row.id, vectors::stored_of(stored)?)))
+                })
+                .optional()?;
+            if leaf != Some(id) || is_same != Some(true) {
+                found.push(format!("{kind:?}: slot {} in node {id} is not the stored vector", row.id));
+            }
+        }
+    }
+    Ok(count)
+}
+
 /// Removes a tree.
 fn fell(conn: &Connection, root: i64) -> Result<()> {
     let mut open = vec![root];

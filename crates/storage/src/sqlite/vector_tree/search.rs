@@ -168,7 +168,7 @@ fn best_of(
     unit: &[f32],
     mut candidates: BinaryHeap<Scored>,
 ) -> Result<Vec<VectorHit>> {
-    let mut stored = conn.prepare_cached("SELECT data FROM vector_data WHERE slot = ?1")?;
+    let mut stored = conn.prepare_cached(vectors::STORED)?;
     let mut keys = conn.prepare_cached("SELECT key FROM vector_places WHERE slot = ?1")?;
     let mut is_live = conn.prepare_cached(vectors::LIVE_CHUNK)?;
     let (mut hits, mut values): (Vec<VectorHit>, Vec<f32>) = (Vec::new(), Vec::new());
@@ -179,7 +179,7 @@ fn best_of(
         }
         let mut found = stored.query([slot])?;
         let Some(found) = found.next()? else { continue };
-        vector::decode_into(found.get_ref(0)?.as_blob()?, &mut values);
+        vector::decode_into(vectors::stored_of(found)?, &mut values);
         let score = vector::cosine(unit, &values);
         // Most candidates end here, so what else there is to know is asked after it.
         if score < worst {

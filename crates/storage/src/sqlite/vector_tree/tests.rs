@@ -65,7 +65,7 @@ impl Fixture {
         let folder = tempfile::tempdir().expect("a folder");
         let path = folder.path().join("w.graphloom");
         let waiting = Waiting::new(&path, Patience::Endless);
-        let conn = schema::open_writer(&path, &waiting).expect("a new file");
+        let (conn, _) = schema::open_writer(&path, &waiting).expect("a new file");
         // One transaction, so that no change waits for the disk.
         conn.execute_batch("BEGIN").expect("a transaction");
         Self { conn, limits, _folder: folder }
@@ -82,8 +82,11 @@ impl Fixture {
         let known = known.expect("a look");
         conn.execute("INSERT OR REPLACE INTO vector_data (slot, data) VALUES (?1, ?2)", params![slot, data])
             .expect("stored");
-        conn.execute("INSERT OR REPLACE INTO vectors VALUES (1, ?1, 'h', ?2)", params![key, slot])
-            .expect("stored");
+        conn.execute(
+            "INSERT OR REPLACE INTO vectors (kind, key, inputs_hash, slot) VALUES (1, ?1, 'h', ?2)",
+            params![key, slot],
+        )
+        .expect("stored");
         planter.put(VectorKind::Entity, (slot, &key), &data, !known).expect("put");
     }
 

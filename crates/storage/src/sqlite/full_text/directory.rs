@@ -1,0 +1,260 @@
+//! The folder of the index: every file is read with its checksum, and none is mapped into memory.
+//!
+//! A mapped file that another program cuts short ends the process that reads it. So small files are read whole, and of
+//! large ones the parts that are asked for; what is missing then is an error, which the index is rebuilt for. tantivy
+//! ends each file of a segment with a checksum, but does not compare it; here it is compared when a file is opened. The
+//! two small files that name the segments have none, and get one here.
+
+use std::collections::HashMap;
+use std::fs::File;
+use std::io::{self, Read, Seek, SeekFrom};
+use std::ops::Range;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError, Weak};
+
+use tantivy::HasLen;
+use tantivy::directory::error::{DeleteError, LockError, OpenDirectoryError, OpenReadError, OpenWriteError};
+use tantivy::directory::footer::Footer;
+use tantivy::directory::{
+    Directory, DirectoryLock, FileHandle, Lock, MmapDirectory, OwnedBytes, WatchCallback, WatchHandle,
+    WritePtr,
+};
+
+/// Files up to this are held in memory whole.
+const MAX_WHOLE_BYTES: u64 = 8 << 20;
+/// Files up to this are compared with their checksums when opened, which takes some 10 ms; larger ones by `check` alone.
+const MAX_COMPARED_BYTES: u64 = 64 << 20;
+/// Parts of a large file from this size on are kept for the next search: they are the columns that each search reads.
+const MIN_KEPT_BYTES: usize = 64 << 10;
+/// Bytes read at once where a file is only compared with its checksum.
+const BUFFER_BYTES: usize = 1 << 20;
+/// How tantivy ends a file, after the length of the JSON value with the checksum.
+const FOOTER_MAGIC: u32 = 1337;
+/// Bytes of both numbers.
+const TAIL_BYTES: u64 = 8;
+/// The longest such value.
+const MAX_FOOTER_BYTES: u64 = 4096;
+/// Hexadecimal digits of the checksum after a file that names segments.
+const SUM_DIGITS: usize = 16;
+
+/// A folder of an index.
+#[derive(Debug, Clone)]
+pub(in crate::sqlite) struct CheckedDirectory {
+    /// Writes, deletes and locks.
+    inner: MmapDirectory,
+    folder: Arc<Path>,
+    /// Files that somebody reads. They never change, so that opening one again costs nothing.
+    open: Arc<Mutex<HashMap<PathBuf, Weak<Whole>>>>,
+}
+
+impl CheckedDirectory {
+    /// The folder, which exists.
+    pub(in crate::sqlite) fn open(folder: &Path) -> Result<Self, OpenDirectoryError> {
+        Ok(Self { inner: MmapDirectory::open(folder)?, folder: folder.into(), open: Arc::default() })
+    }
+
+    fn opened(&self, path: &Path) -> io::Result<Arc<Whole>> {
+        let mut open = self.open.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(known) = open.get(path).and_then(Weak::upgrade) {
+            return Ok(known);
+        }
+        let file = Arc::new(Whole::open(&self.folder.join(path))?);
+        open.retain(|_, file| file.strong_count() > 0);
+        open.insert(path.to_owned(), Arc::downgrade(&file));
+        Ok(file)
+    }
+}
+
+impl Directory for CheckedDirectory {
+    fn get_file_handle(&self, path: &Path) -> Result<Arc<dyn FileHandle>, OpenReadError> {
+        match self.opened(path) {
+            Ok(file) => Ok(file),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {
+                Err(OpenReadError::FileDoesNotExist(path.to_owned()))
+            }
+            Err(error) => Err(OpenReadError::wrap_io_error(error, path.to_owned())),
+        }
+    }
+
+    fn delete(&self, path: &Path) -> Result<(), DeleteError> {
+        self.inner.delete(path)
+    }
+
+    fn exists(&self, path: &Path) -> Result<bool, OpenReadError> {
+        self.inner.exists(path)
+    }
+
+    fn open_write(&self, path: &Path) -> Result<WritePtr, OpenWriteError> {
+        self.inner.open_write(path)
+    }
+
+    fn atomic_read(&self, path: &Path) -> Result<Vec<u8>, OpenReadError> {
+        let mut bytes = self.inner.atomic_read(path)?;
+        let length = bytes.len().saturating_sub(SUM_DIGITS);
+        if bytes[length..] != *sum_of(&bytes[..length]).as_bytes() {
+            return Err(OpenReadError::wrap_io_error(damaged(), path.to_owned()));
+        }
+        bytes.truncate(length);
+        Ok(bytes)
+    }
+
+    fn atomic_write(&self, path: &Path, data: &[u8]) -> io::Result<()> {
+        self.inner.atomic_write(path, &[data, sum_of(data).as_bytes()].concat())
+    }
+
+    fn sync_directory(&self) -> io::Result<()> {
+        self.inner.sync_directory()
+    }
+
+    fn acquire_lock(&self, lock: &Lock) -> Result<DirectoryLock, LockError> {
+        self.inner.acquire_lock(lock)
+    }
+
+    fn watch(&self, callback: WatchCallback) -> tantivy::Result<WatchHandle> {
+        self.inner.watch(callback)
+    }
+}
+
+/// A file of a segment, as long as it was when it was opened.
+#[derive(Debug)]
+struct Whole {
+    length: usize,
+    bytes: Bytes,
+}
+
+#[derive(Debug)]
+enum Bytes {
+    InMemory(OwnedBytes),
+    InFile { file: Mutex<File>, kept: Mutex<HashMap<(usize, usize), OwnedBytes>> },
+}
+
+impl Whole {
+    fn open(path: &Path) -> io::Result<Self> {
+        let mut file = File::open(path)?;
+        let length = file.metadata()?.len();
+        if length > MAX_WHOLE_BYTES {
+            if length <= MAX_COMPARED_BYTES && !is_sound(&mut file)? {
+                return Err(damaged());
+            }
+            let length = usize::try_from(length).map_err(io::Error::other)?;
+            return Ok(Self {
+                length,
+                bytes: Bytes::InFile { file: Mutex::new(file), kept: Mutex::default() },
+            });
+        }
+        let mut bytes = Vec::new();
+        file.read_to_end(&mut bytes)?;
+        if !is_sound(&mut io::Cursor::new(&bytes))? {
+            return Err(damaged());
+        }
+        Ok(Self { length: bytes.len(), bytes: Bytes::InMemory(OwnedBytes::new(bytes)) })
+    }
+}
+
+impl HasLen for Whole {
+    fn len(&self) -> usize {
+        self.length
+    }
+}
+
+impl FileHandle for Whole {
+    fn read_bytes(&self, range: Range<usize>) -> io::Result<OwnedBytes> {
+        let (file, kept) = match &self.bytes {
+            Bytes::InMemory(bytes) if range.end <= self.length => return Ok(bytes.slice(range)),
+            Bytes::InMemory(_) => return Err(io::ErrorKind::UnexpectedEof.into()),
+            Bytes::InFile { file, kept } => (file, kept),
+        };
+        let place = (range.start, range.end);
+        let mut kept =
+            (range.len() >= MIN_KEPT_BYTES).then(|| kept.lock().unwrap_or_else(PoisonError::into_inner));
+        if let Some(known) = kept.as_ref().and_then(|kept| kept.get(&place)) {
+            return Ok(known.clone());
+        }
+        let mut bytes = vec![0; range.len()];
+        read_at(file, &mut bytes, range.start as u64)?;
+        let bytes = OwnedBytes::new(bytes);
+        if let Some(kept) = &mut kept {
+            kept.insert(place, bytes.clone());
+        }
+        Ok(bytes)
+    }
+}
+
+#[cfg(unix)]
+fn read_at(file: &Mutex<File>, bytes: &mut [u8], at: u64) -> io::Result<()> {
+    // Reading at a place moves nothing, so that reads may go on side by side once the file is at hand.
+    let file = file.lock().unwrap_or_else(PoisonError::into_inner);
+    std::os::unix::fs::FileExt::read_exact_at(&*file, bytes, at)
+}
+
+#[cfg(not(unix))]
+fn read_at(file: &Mutex<File>, bytes: &mut [u8], at: u64) -> io::Result<()> {
+    let mut file = file.lock().unwrap_or_else(PoisonError::into_inner);
+    file.seek(SeekFrom::Start(at))?;
+    file.read_exact(bytes)
+}
+
+/// The files of an index whose bytes do not have the checksum that they end with; files that name segments included.
+pub(in crate::sqlite) fn damaged_files(folder: &Path) -> io::Result<Vec<PathBuf>> {
+    let mut damaged = Vec::new();
+    for entry in std::fs::read_dir(folder)? {
+        let path = entry?.path();
+        let name = path.file_name().and_then(|name| name.to_str()).unwrap_or_default();
+        let is_sound = match name {
+            "meta.json" | ".managed.json" => {
+                let bytes = std::fs::read(&path)?;
+                let length = bytes.len().saturating_sub(SUM_DIGITS);
+                bytes[length..] == *sum_of(&bytes[..length]).as_bytes()
+            }
+            // Locks, and what is being written.
+            name if name.starts_with('.') => true,
+            _ => is_sound(&mut File::open(&path)?)?,
+        };
+        if !is_sound {
+            damaged.push(path);
+        }
+    }
+    damaged.sort();
+    Ok(damaged)
+}
+
+/// Whether a file's bytes have the checksum that it ends with.
+fn is_sound(file: &mut (impl Read + Seek)) -> io::Result<bool> {
+    let length = file.seek(SeekFrom::End(0))?;
+    let Some(before) = length.checked_sub(TAIL_BYTES) else { return Ok(false) };
+    let mut footer_bytes = [0; 4];
+    file.seek(SeekFrom::Start(before))?;
+    file.read_exact(&mut footer_bytes)?;
+    let footer_bytes = u64::from(u32::from_le_bytes(footer_bytes));
+    let Some(body) = before.checked_sub(footer_bytes) else { return Ok(false) };
+    if footer_bytes > MAX_FOOTER_BYTES {
+        return Ok(false);
+    }
+    let mut end = vec![0; (length - body) as usize];
+    file.seek(SeekFrom::Start(body))?;
+    file.read_exact(&mut end)?;
+    file.seek(SeekFrom::Start(0))?;
+    let (mut sum, mut left) = (crc32fast::Hasher::new(), body);
+    let mut buffer = vec![0; BUFFER_BYTES.min(body as usize)];
+    while left > 0 {
+        let part = &mut buffer[..left.min(BUFFER_BYTES as u64) as usize];
+        file.read_exact(part)?;
+        sum.update(part);
+        left -= part.len() as u64;
+    }
+    // All of the end is compared, so that no bit of the file goes unseen. An index that another release of tantivy wrote
+    // is rebuilt.
+    let footer = Footer { version: tantivy::version().clone(), crc: sum.finalize() };
+    let mut expected = serde_json::to_vec(&footer)?;
+    expected.extend((expected.len() as u32).to_le_bytes());
+    expected.extend(FOOTER_MAGIC.to_le_bytes());
+    Ok(end == expected)
+}
+
+fn damaged() -> io::Error {
+    io::Error::new(io::ErrorKind::InvalidData, "its bytes do not have its checksum")
+}
+
+fn sum_of(bytes: &[u8]) -> String {
+    blake3::hash(bytes).to_hex()[..SUM_DIGITS].to_owned()
+}

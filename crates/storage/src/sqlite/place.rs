@@ -1,0 +1,276 @@
+//! Where a store lives: whether its files are still in their place, and how far they must reach.
+//!
+//! SQLite reads a write-ahead log up to the first frame that is not whole and passes over the rest without a word. A log
+//! that was damaged, deleted, or replaced by an older copy takes commits with it that callers were told are durable. So
+//! the last revision is also noted in a *mark*, a small file beside the store that is written after each group of
+//! commits. A store that ends before its mark is refused. The mark needs no flush of its own: it is written after the
+//! commit is durable, so it is never ahead of the store, and one that is lost or torn only means that nothing is known.
+
+use std::fs::{File, OpenOptions};
+use std::io::{self, Read};
+use std::path::{Path, PathBuf};
+
+use graphloom_core::{Revision, StoreError};
+use rusqlite::{Connection, OptionalExtension};
+
+/// The smallest database that SQLite writes.
+const MIN_DATABASE_BYTES: u64 = 512;
+/// The most that is read of a mark; a whole one is shorter.
+const MAX_MARK_BYTES: u64 = 256;
+/// The first word of a mark, with the version of its form.
+const MARK: &str = "graphloom-mark-1";
+
+/// A store and a revision that was committed to it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Committed {
+    /// The store's own id. Empty where the file is of a release that gave none.
+    pub(super) store: String,
+    /// The revision.
+    pub(super) revision: Revision,
+}
+
+/// The files of an open store.
+pub(super) struct Place {
+    path: PathBuf,
+    store: String,
+    /// The files as they were when the store was opened.
+    files: Vec<(PathBuf, FileId)>,
+}
+
+/// Which file a path names, by device and number.
+type FileId = (u64, u64);
+
+impl Place {
+    /// The place of a store that is open and has read something, so that its log is open too.
+    pub(super) fn of(path: &Path, store: String) -> Self {
+        let files = [path.to_owned(), beside(path, "-wal")];
+        let files = files.into_iter().filter_map(|file| id_of(&file).map(|id| (file, id))).collect();
+        Self { path: path.to_owned(), store, files }
+    }
+
+    /// The store's file.
+    pub(super) fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// An error where a file was moved, deleted or replaced since the store was opened: what is written now would be
+    /// lost, for the next process looks in another place.
+    pub(super) fn require_unmoved(&self) -> Result<(), StoreError> {
+        match self.files.iter().find(|(file, id)| id_of(file) != Some(*id)) {
+            Some((file, _)) => Err(StoreError::Gone { path: file.display().to_string() }),
+            None => Ok(()),
+        }
+    }
+
+    /// Notes that a revision is durable.
+    pub(super) fn reached(&self, revision: Revision) {
+        raise_mark(&self.path, &Committed { store: self.store.clone(), revision });
+    }
+}
+
+/// An error where the file is missing, or too short to be a database, although there was one. A missing or empty file
+/// without mark and log is a workspace that is not made yet.
+///
+/// - `marked`: what the mark says, read before.
+pub(super) fn require_file(path: &Path, marked: Option<&Committed>) -> Result<(), StoreError> {
+    let length = match path.metadata() {
+        Ok(metadata) => Some(metadata.len()),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => None,
+        // Opening it says what is wrong.
+        Err(_) => return Ok(()),
+    };
+    let length_of = |suffix| beside(path, suffix).metadata().map_or(0, |metadata| metadata.len());
+    let state = match length {
+        Some(MIN_DATABASE_BYTES..) => return Ok(()),
+        // A process that makes the file was interrupted; SQLite rolls back what it wrote.
+        Some(_) if length_of("-journal") > 0 => return Ok(()),
+        Some(0) => "the file is empty".to_owned(),
+        Some(bytes) => format!("the file has {bytes} bytes, too few for a database"),
+        None => "the file is missing".to_owned(),
+    };
+    let what = match marked {
+        Some(Committed { revision, .. }) => format!("{state}, but revision {revision} was committed to it"),
+        None if length_of("-wal") > 0 => format!("{state}, but its write-ahead log is there"),
+        None if length.unwrap_or(0) == 0 => return Ok(()),
+        None => state,
+    };
+    Err(lost(path, what))
+}
+
+/// An error where the store ends before what its mark says was committed.
+///
+/// - `marked`: what the mark said before `found` was read. In the other order, another process could commit in between.
+pub(super) fn require_reached(
+    path: &Path,
+    marked: Option<&Committed>,
+    found: &Committed,
+) -> Result<(), StoreError> {
+    let Some(marked) = marked else { return Ok(()) };
+    let is_other = !found.store.is_empty() && marked.store != found.store;
+    if is_other || found.revision >= marked.revision {
+        return Ok(());
+    }
+    Err(lost(
+        path,
+        format!(
+            "it ends at revision {}, but revision {} was committed: the file or its write-ahead log was damaged, removed \
+             or replaced by an older copy",
+            found.revision, marked.revision
+        ),
+    ))
+}
+
+fn lost(path: &Path, what: String) -> StoreError {
+    StoreError::Lost { path: path.display().to_string(), what }
+}
+
+/// What the file itself says about how far it is; revision 0 of no store for an empty database.
+pub(super) fn committed(conn: &Connection) -> rusqlite::Result<Committed> {
+    let has = |sql: &str| conn.prepare(sql)?.exists([]);
+    if !has("SELECT 1 FROM sqlite_schema WHERE name = 'state'")? {
+        return Ok(Committed { store: String::new(), revision: Revision(0) });
+    }
+    let store = match has("SELECT 1 FROM pragma_table_info('state') WHERE name = 'store'")? {
+        true => "store",
+        false => "''",
+    };
+    let select = format!("SELECT {store}, revision FROM state");
+    let found = conn.query_row(&select, [], |row| {
+        Ok(Committed { store: row.get(0)?, revision: Revision(super::rows::unsigned(row, 1)?) })
+    });
+    Ok(found.optional()?.unwrap_or(Committed { store: String::new(), revision: Revision(0) }))
+}
+
+/// What the mark beside a store says; `None` where there is none or it is torn.
+pub(super) fn read_mark(path: &Path) -> Option<Committed> {
+    let mut text = String::new();
+    File::open(mark_of(path)).ok()?.take(MAX_MARK_BYTES).read_to_string(&mut text).ok()?;
+    let (body, sum) = text.trim_end().rsplit_once(' ')?;
+    if sum_of(body) != sum {
+        tracing::warn!(mark = %mark_of(path).display(), "the mark of the last revision is damaged and passed over");
+        return None;
+    }
+    let mut words = body.split(' ');
+    let (mark, store, revision) = (words.next()?, words.next()?, words.next()?.parse().ok()?);
+    (mark == MARK).then(|| Committed { store: store.to_owned(), revision: Revision(revision) })
+}
+
+/// Whether something was committed to the workspace of this file, by what its mark says.
+pub(super) fn is_marked(path: &Path) -> bool {
+    read_mark(path).is_some_and(|marked| marked.revision > Revision(0))
+}
+
+/// Writes the mark, unless it says more of the same store. Where that fails, less is known about the store; it is
+/// whole all the same.
+pub(super) fn raise_mark(path: &Path, committed: &Committed) {
+    write_mark(path, committed, |marked| {
+        marked.store != committed.store || marked.revision < committed.revision
+    });
+}
+
+/// Writes the mark, whatever it says.
+pub(super) fn set_mark(path: &Path, committed: &Committed) {
+    write_mark(path, committed, |_| true);
+}
+
+fn write_mark(path: &Path, committed: &Committed, replaces: impl Fn(&Committed) -> bool) {
+    let mark = mark_of(path);
+    let write = || -> io::Result<()> {
+        let file = OpenOptions::new().create(true).truncate(false).read(true).write(true).open(&mark)?;
+        // Of two processes that write at once, the one with less must not be the last. Who does not get the lock
+        // leaves the mark to the other, at most one group of commits behind.
+        if file.try_lock().is_err() || read_mark(path).is_some_and(|marked| !replaces(&marked)) {
+            return Ok(());
+        }
+        let Committed { store, revision } = committed;
+        // Of the same length whatever the revision, so that it is replaced in one write.
+        let body = format!("{MARK} {store} {:020}", revision.0);
+        write_at_start(&file, format!("{body} {}\n", sum_of(&body)).as_bytes())
+    };
+    if let Err(error) = write() {
+        tracing::debug!(%error, mark = %mark.display(), "the mark of the last revision is not written");
+    }
+}
+
+#[cfg(unix)]
+fn write_at_start(file: &File, bytes: &[u8]) -> io::Result<()> {
+    std::os::unix::fs::FileExt::write_all_at(file, bytes, 0)
+}
+
+#[cfg(not(unix))]
+fn write_at_start(mut file: &File, bytes: &[u8]) -> io::Result<()> {
+    use std::io::{Seek, SeekFrom, Write};
+    file.seek(SeekFrom::Start(0))?;
+    file.write_all(bytes)
+}
+
+fn sum_of(body: &str) -> String {
+    blake3::hash(body.as_bytes()).to_hex()[..16].to_owned()
+}
+
+/// The mark's file.
+pub(super) fn mark_of(path: &Path) -> PathBuf {
+    beside(path, "-mark")
+}
+
+/// The file whose name is longer by `suffix`.
+pub(super) fn beside(path: &Path, suffix: &str) -> PathBuf {
+    let mut name = path.as_os_str().to_owned();
+    name.push(suffix);
+    PathBuf::from(name)
+}
+
+#[cfg(unix)]
+fn id_of(path: &Path) -> Option<FileId> {
+    use std::os::unix::fs::MetadataExt;
+    path.metadata().ok().map(|metadata| (metadata.dev(), metadata.ino()))
+}
+
+/// Elsewhere an open file cannot be moved or deleted.
+#[cfg(not(unix))]
+fn id_of(_: &Path) -> Option<FileId> {
+    None
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn committed(store: &str, revision: u64) -> Committed {
+        Committed { store: store.to_owned(), revision: Revision(revision) }
+    }
+
+    #[test]
+    fn a_mark_only_rises_within_a_store_and_follows_another_store() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let path = folder.path().join("w.graphloom");
+        assert_eq!(read_mark(&path), None);
+        for (store, revision, expected) in
+            [("a", 9, ("a", 9)), ("a", 11, ("a", 11)), ("a", 10, ("a", 11)), ("b", 2, ("b", 2))]
+        {
+            raise_mark(&path, &committed(store, revision));
+            assert_eq!(read_mark(&path), Some(committed(expected.0, expected.1)));
+        }
+        set_mark(&path, &committed("b", 1));
+        assert_eq!(read_mark(&path), Some(committed("b", 1)));
+    }
+
+    #[test]
+    fn a_mark_with_any_damaged_or_missing_byte_says_nothing_or_the_same() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let path = folder.path().join("w.graphloom");
+        raise_mark(&path, &committed("0123456789abcdef", 7));
+        let whole = std::fs::read(mark_of(&path)).expect("a mark");
+        for at in 0..whole.len() {
+            for bit in 0..8 {
+                let mut bytes = whole.clone();
+                bytes[at] ^= 1 << bit;
+                std::fs::write(mark_of(&path), bytes).expect("written");
+                let read = read_mark(&path);
+                assert!(read.is_none() || read == Some(committed("0123456789abcdef", 7)), "{at} {bit}");
+            }
+            std::fs::write(mark_of(&path), &whole[..at]).expect("written");
+            assert!(read_mark(&path).is_none_or(|read| read == committed("0123456789abcdef", 7)), "{at}");
+        }
+    }
+}

@@ -1,0 +1,195 @@
+//! Every stored value has a checksum, and what does not have its checksum is found.
+
+use graphloom_core::{
+    Batch, CacheEntry, CacheKind, Call, CallOutcome, ChunkExtraction, ContentHash, GraphKey, QueueState,
+    Role, Span, Store, StoreError, Timestamp, WorkspaceId,
+};
+use rusqlite::Connection;
+use rusqlite::types::Value;
+use tempfile::TempDir;
+
+use super::commit;
+use crate::conformance::{block_on, sample};
+use crate::sqlite::vector_tree::TreeLimits;
+use crate::sqlite::{Patience, SqliteStore, sums};
+
+/// A store with rows in every table.
+fn full() -> (SqliteStore, TempDir) {
+    let folder = tempfile::tempdir().expect("a folder");
+    let trees = TreeLimits { exact_vectors: 1, ..TreeLimits::default() };
+    let store = SqliteStore::open_with(folder.path(), WorkspaceId::default(), Patience::Endless, trees)
+        .expect("a store");
+    let mut batch = sample::indexed("a", "Ada met Bob", "ADA", "BOB");
+    let (document, chunk) = (batch.put_documents[0].document.id.clone(), batch.put_chunks[0].id.clone());
+    let mut tail = sample::chunk(&batch.put_documents[0], 1, Span::new(8, 11));
+    tail.extraction = ChunkExtraction::Failed { reason: "timeout".to_owned(), attempts: 2 };
+    batch.put_chunks.push(tail);
+    batch.put_tracks = vec![(sample::track("run"), document.clone())];
+    batch.put_renewals = vec![sample::renewal(&chunk, ChunkExtraction::Pending)];
+    batch.put_situations = vec![sample::situation(&chunk, "s", Some("In a letter."))];
+    batch.put_decisions = vec![sample::decision(1, "ADA", "a chemist")];
+    batch.set_summaries = vec![(GraphKey::Entity(sample::key("ADA")), vec![sample::summary("s")])];
+    batch.set_stale = vec![(GraphKey::Relation(sample::pair("ADA", "BOB")), true)];
+    batch.set_queue = Some(QueueState::Paused { since: Timestamp(7) });
+    batch.put_cached = vec![CacheEntry {
+        kind: CacheKind::Answer,
+        key: ContentHash::of(b"question"),
+        value: b"answer".to_vec(),
+    }];
+    batch.append_calls = vec![Call {
+        role: Role::Extract,
+        model: "model".to_owned(),
+        prompt_tokens: 7,
+        cached_prompt_tokens: 1,
+        completion_tokens: 3,
+        attempts: 1,
+        started_at: Timestamp(5),
+        duration_ms: 9,
+        outcome: CallOutcome::Ok,
+        document: Some(document),
+        rejects: 1,
+    }];
+    commit(&store, batch);
+    (store, folder)
+}
+
+/// The file as another program sees it, which keeps no sums.
+fn other_program(folder: &TempDir) -> Connection {
+    let conn = Connection::open(folder.path().join("default.graphloom")).expect("the file");
+    conn.execute_batch("PRAGMA foreign_keys = off; PRAGMA ignore_check_constraints = on;").expect("set");
+    conn
+}
+
+fn other_than(value: &Value) -> Value {
+    match value {
+        Value::Null => Value::Text("x".to_owned()),
+        Value::Integer(number) => Value::Integer(number ^ (1 << 40)),
+        Value::Real(number) => Value::Real(number + 0.5),
+        Value::Text(text) => Value::Text(format!("{text}x")),
+        Value::Blob(bytes) => {
+            let mut bytes = bytes.clone();
+            if let Some(last) = bytes.last_mut() {
+                *last ^= 1;
+            }
+            Value::Blob(bytes)
+        }
+    }
+}
+
+#[test]
+fn a_sound_store_has_no_findings_whatever_was_written_to_it() {
+    let (store, _folder) = full();
+    assert_eq!(store.verify().expect("compared"), []);
+    // What is there is written again, changed and removed.
+    let mut again = sample::indexed("a", "Ada met Bob", "ADA", "CLEO");
+    again.put_documents[0].document.title = "another".to_owned();
+    again.put_vectors[1].vector = vec![0.5, 0.5, 0.1];
+    let id = again.put_documents[0].document.id.clone();
+    commit(&store, again);
+    commit(&store, sample::indexed("b", &"Dan met Eve. ".repeat(9000), "DAN", "EVE"));
+    assert_eq!(store.verify().expect("compared"), []);
+    commit(&store, Batch { remove_documents: vec![id], ..Batch::default() });
+    assert_eq!(store.verify().expect("compared"), []);
+    assert_eq!(store.fault(), None);
+}
+
+#[test]
+fn a_change_of_any_column_of_any_table_is_found() {
+    let (store, folder) = full();
+    let conn = other_program(&folder);
+    let tables = sums::tables(&conn).expect("the tables");
+    assert!(tables.len() >= 24, "{}", tables.len());
+    for table in &tables {
+        let name = &table.name;
+        let mut columns: Vec<&str> = table.columns.iter().map(String::as_str).collect();
+        columns.push("sum");
+        for column in columns {
+            let select = format!("SELECT {column} FROM {name} LIMIT 1");
+            let was: Value = conn
+                .query_row(&select, [], |row| row.get(0))
+                .unwrap_or_else(|error| panic!("{name} has a row with {column}: {error}"));
+            let update = format!("UPDATE {name} SET {column} = ?2 WHERE {column} IS ?1");
+            let damaged = other_than(&was);
+            conn.execute(&update, [&was, &damaged]).unwrap_or_else(|error| panic!("{update}: {error}"));
+            let found = store.verify().expect("compared");
+            let is_named = |id: &str| id.split(' ').next() == Some(name);
+            assert!(
+                found.iter().any(|finding| finding.kind == "row" && is_named(&finding.id)),
+                "{name}.{column}: {found:?}"
+            );
+            conn.execute(&update, [&damaged, &was]).expect("put back");
+        }
+        assert_eq!(store.verify().expect("compared"), [], "{name}");
+    }
+}
+
+#[test]
+fn the_nodes_of_a_vector_tree_are_compared_with_the_vectors() {
+    let (store, folder) = full();
+    let conn = other_program(&folder);
+    let body: Vec<u8> = conn
+        .query_row(
+            "SELECT body FROM vector_nodes WHERE id = (SELECT root FROM vector_trees WHERE kind = 1)",
+            [],
+            |row| row.get(0),
+        )
+        .expect("a leaf");
+    // The number of rows, an id, a coarse part.
+    for at in [0, 12, 12 + 16] {
+        let mut damaged = body.clone();
+        damaged[at] ^= 1;
+        let update =
+            "UPDATE vector_nodes SET body = ?1 WHERE id = (SELECT root FROM vector_trees WHERE kind = 1)";
+        conn.execute(update, [&damaged]).expect("damaged");
+        let found = store.verify().expect("compared");
+        assert!(found.iter().any(|finding| finding.id == "vector tree"), "{at}: {found:?}");
+    }
+}
+
+#[test]
+fn a_missing_or_changed_index_is_found() {
+    let (store, folder) = full();
+    let conn = other_program(&folder);
+    conn.execute_batch("DROP INDEX chunks_ill").expect("dropped");
+    let found = store.verify().expect("compared");
+    assert_eq!(found.len(), 1, "{found:?}");
+    assert!(found[0].what.contains("chunks_ill"), "{found:?}");
+}
+
+#[test]
+fn reading_a_damaged_row_is_an_error_that_names_it_and_stays_known() {
+    for (sql, table) in [
+        ("UPDATE documents SET title = 'x'", "documents"),
+        ("UPDATE entities SET degree = 9 WHERE key = 'ADA'", "entities"),
+        ("UPDATE relations SET weight = 9", "relations"),
+        ("UPDATE mentions SET name = 'x'", "mentions"),
+        ("UPDATE facts SET weight = 9", "facts"),
+        ("UPDATE chunks SET start = 1", "chunks"),
+        ("UPDATE segments SET bytes = x'416461'", "segments"),
+        ("UPDATE extractions SET model = 'x'", "extractions"),
+        ("UPDATE vector_data SET data = zeroblob(length(data))", "vector_data"),
+        ("UPDATE jobs SET attempts = 9", "jobs"),
+        ("UPDATE state SET revision = revision + 1", "state"),
+    ] {
+        let (store, folder) = full();
+        assert_eq!(other_program(&folder).execute(sql, []).map(|rows| rows > 0), Ok(true), "{sql}");
+        let read = block_on(async {
+            let snapshot = store.snapshot().await?;
+            let chunks = snapshot.scan_chunks(None, 9).await?;
+            snapshot.scan_documents(None, 9).await?;
+            snapshot.scan_jobs(None, 9).await?;
+            snapshot.scan_extractions(None, 9).await?;
+            snapshot.mentions_of(&[sample::key("ADA"), sample::key("BOB")]).await?;
+            snapshot.facts_of(&[sample::pair("ADA", "BOB")]).await?;
+            snapshot.entities(&[sample::key("ADA")]).await?;
+            snapshot.relations(&[sample::pair("ADA", "BOB")]).await?;
+            let ids = chunks.iter().map(|chunk| chunk.id.to_string()).collect::<Vec<_>>();
+            snapshot.vectors(graphloom_core::VectorKind::Chunk, &ids).await
+        });
+        match read {
+            Err(StoreError::Corrupt { what, .. }) => assert!(what.contains(table), "{sql}: {what}"),
+            other => panic!("{sql}: {other:?}"),
+        }
+        assert!(store.fault().is_some_and(|fault| fault.contains(table)), "{sql}");
+    }
+}

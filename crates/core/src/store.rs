@@ -1,5 +1,6 @@
 //! The store port: one consistent read view, one atomic write.
 
+use std::any::Any;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -32,7 +33,19 @@ pub trait Store: Send + Sync {
 
     /// What is known to be wrong with the store's files; `None` for a store that was not seen to be damaged.
     fn fault(&self) -> Option<String>;
+
+    /// Waits for the turn to change the graph, which one holder at a time has among all handles and processes of the
+    /// workspace. It is given back when it is dropped, and when its holder ends, however it ends. Whoever waits is not
+    /// passed over for ever by others who take it again and again; an error that [is a conflict](StoreError::is_conflict)
+    /// where it does not come for minutes.
+    ///
+    /// The turn prevents nothing: commits are refused by [`Batch::require`] alone. Who changes the graph takes it, for the
+    /// commit at least, so that a change that was overtaken can be made while nobody else makes one.
+    async fn graph_turn(&self) -> Result<GraphTurn, StoreError>;
 }
+
+/// The turn to change the graph, for as long as it lives.
+pub type GraphTurn = Box<dyn Any + Send + Sync>;
 
 /// A consistent read view. Every list answer has one place per question, in order; `None` where unknown.
 ///

@@ -5,6 +5,7 @@
 //! of `graphloom-core`; clock, store and models come in through [`Engine`].
 
 pub mod chunk;
+mod commit;
 #[cfg(test)]
 mod conformance;
 pub mod edit;

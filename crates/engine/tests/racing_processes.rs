@@ -9,8 +9,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use async_trait::async_trait;
 use graphloom_core::{
-    Batch, ChunkExtraction, Document, DocumentId, DocumentStatus, Job, JobState, Lease, Revision, Snapshot,
-    Store, StoreError, Timestamp, Visibility, WorkspaceId, write_dump,
+    Batch, ChunkExtraction, Document, DocumentId, DocumentStatus, GraphTurn, Job, JobState, Lease, Revision,
+    Snapshot, Store, StoreError, Timestamp, Visibility, WorkspaceId, write_dump,
 };
 use graphloom_engine::Engine;
 use graphloom_engine::index::{self, Acceptance, Source};
@@ -20,7 +20,7 @@ use graphloom_storage::memory::MemoryStore;
 use graphloom_storage::sqlite::SqliteStore;
 use support::{ReadingModel, engine, source};
 
-/// A store before whose next commit another process does something.
+/// A store before whose next commit, or turn to change the graph, another process does something.
 struct Overtaken {
     store: Arc<dyn Store>,
     meanwhile: Mutex<Option<Box<dyn FnOnce() + Send>>>,
@@ -42,12 +42,24 @@ impl Store for Overtaken {
 
     async fn commit(&self, batch: Batch) -> Result<Revision, StoreError> {
         if !batch.is_empty() {
-            let meanwhile = self.meanwhile.lock().unwrap_or_else(PoisonError::into_inner).take();
-            if let Some(meanwhile) = meanwhile {
-                meanwhile();
-            }
+            self.is_overtaken();
         }
         self.store.commit(batch).await
+    }
+
+    async fn graph_turn(&self) -> Result<GraphTurn, StoreError> {
+        // Nobody changes the graph from here to the commit.
+        self.is_overtaken();
+        self.store.graph_turn().await
+    }
+}
+
+impl Overtaken {
+    fn is_overtaken(&self) {
+        let meanwhile = self.meanwhile.lock().unwrap_or_else(PoisonError::into_inner).take();
+        if let Some(meanwhile) = meanwhile {
+            meanwhile();
+        }
     }
 }
 

@@ -3,7 +3,7 @@
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use async_trait::async_trait;
-use graphloom_core::{Batch, Revision, Snapshot, Store, StoreError, WorkspaceId};
+use graphloom_core::{Batch, GraphTurn, Revision, Snapshot, Store, StoreError, WorkspaceId};
 
 /// When the failing call fails.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -86,6 +86,10 @@ impl<S: Store> Store for FaultyStore<S> {
             (Next::Fail, Cut::After) => self.inner.commit(batch).await.and(Err(failure())),
             (Next::Fail, Cut::Before) | (Next::Dead, _) => Err(failure()),
         }
+    }
+
+    async fn graph_turn(&self) -> Result<GraphTurn, StoreError> {
+        self.inner.graph_turn().await
     }
 }
 

@@ -2,8 +2,6 @@
 
 use graphloom_core::{DecisionId, ModelError, StoreError};
 
-use crate::graph::DeriveError;
-
 /// Why an edit was not made; nothing was changed.
 #[derive(Debug, thiserror::Error)]
 pub enum EditError {
@@ -166,15 +164,6 @@ impl EditError {
             | Self::BadValue { .. }
             | Self::NothingToChange { .. }
             | Self::AlreadyDecided { .. } => None,
-        }
-    }
-}
-
-impl From<DeriveError> for EditError {
-    fn from(error: DeriveError) -> Self {
-        match error {
-            DeriveError::Store(error) => Self::Store(error),
-            DeriveError::Model(error) => Self::Model(error),
         }
     }
 }

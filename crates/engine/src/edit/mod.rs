@@ -7,9 +7,11 @@ mod error;
 mod merge;
 mod plan;
 
+use std::collections::BTreeMap;
+
 use graphloom_core::{
-    Action, Call, Decision, DecisionId, Decisions, Entity, EntityKey, Relation, RelationKey, Require,
-    Snapshot, StoreError, VectorKind,
+    Action, Batch, Decision, DecisionId, Decisions, Entity, EntityKey, Relation, RelationKey, Snapshot,
+    StoreError,
 };
 use serde::Serialize;
 
@@ -18,8 +20,8 @@ pub use merge::{DescriptionRule, KindRule};
 pub use plan::find_entity;
 
 use crate::Engine;
-use crate::graph::{Derivation, GraphChange, Summaries, derive, embed, rederive};
-use crate::index::MAX_CONFLICTS;
+use crate::commit::GraphChanges;
+use crate::graph::{Derivation, GraphChange, Summaries, derive};
 use plan::Planned;
 
 /// Something to change in the graph. Entities are given by name, in any spelling that leads to their key, or by the name
@@ -161,30 +163,32 @@ pub async fn apply(engine: &Engine, edit: &Edit) -> Result<Edited, EditError> {
 }
 
 async fn try_apply(engine: &Engine, edit: &Edit) -> Result<Edited, EditError> {
-    // The ledger keeps the calls of attempts that another process overtook.
-    let mut overtaken: Vec<Call> = Vec::new();
-    for _ in 0..MAX_CONFLICTS {
-        let snapshot = engine.store.snapshot().await?;
+    let mut changes = GraphChanges::new(engine);
+    let outcome = apply_with(engine, &mut changes, edit).await;
+    changes.end(outcome).await
+}
+
+async fn apply_with(
+    engine: &Engine,
+    changes: &mut GraphChanges<'_>,
+    edit: &Edit,
+) -> Result<Edited, EditError> {
+    loop {
+        let snapshot = changes.snapshot().await?;
         let decisions = Decisions::read(snapshot.as_ref()).await?;
         let planned = plan::plan(engine, snapshot.as_ref(), &decisions, edit).await?;
         let attempt = Attempt { engine, snapshot: snapshot.as_ref(), decisions: &decisions };
-        let (edited, (Derivation { mut batch, .. }, texts)) = attempt.derive(planned, Summaries::Now).await?;
-        embed(engine, texts, None, &mut batch).await?;
-        batch.require.push(Require::GraphUnchangedSince(snapshot.graph_revision()));
-        batch.append_calls.splice(0..0, std::mem::take(&mut overtaken));
+        let decided = attempt.decide(planned);
+        let (Derivation { mut batch, .. }, texts) =
+            changes.derive(snapshot.as_ref(), &decided.change(), Summaries::Now).await?;
+        let edited = attempt.edited(decided, &batch).await?;
+        let derived_from = snapshot.graph_revision();
         drop(snapshot);
-        let calls = batch.append_calls.clone();
-        match engine.store.commit(batch).await {
-            Ok(_) => return Ok(edited),
-            Err(error) if error.is_conflict() => {
-                tracing::debug!(%error, "editing again");
-                overtaken = calls;
-            }
-            Err(error) => return Err(error.into()),
+        changes.embed(texts, None, &mut batch).await?;
+        if changes.commit(derived_from, batch).await? {
+            return Ok(edited);
         }
     }
-    let what = format!("other processes changed the graph {MAX_CONFLICTS} times in a row");
-    Err(StoreError::Conflict { what }.into())
 }
 
 /// What `edit` would do. Nothing is stored and no model is asked: descriptions that would be summarised are cut.
@@ -193,15 +197,27 @@ pub async fn preview(engine: &Engine, edit: &Edit) -> Result<Edited, EditError> 
     let decisions = Decisions::read(snapshot.as_ref()).await?;
     let planned = plan::plan(engine, snapshot.as_ref(), &decisions, edit).await?;
     let attempt = Attempt { engine, snapshot: snapshot.as_ref(), decisions: &decisions };
-    let (edited, _) = attempt.derive(planned, Summaries::Later).await?;
-    Ok(edited)
+    let decided = attempt.decide(planned);
+    let (derivation, _) =
+        derive(engine, snapshot.as_ref(), &decided.change(), Summaries::Later, &BTreeMap::new()).await?;
+    Ok(attempt.edited(decided, &derivation.batch).await?)
 }
 
 /// Adds decisions as they are, in this order, in one commit, and derives what they change. Nothing is asked of them: one
 /// that names what does not exist waits for it. For moving decisions from one workspace to another.
 pub async fn decide(engine: &Engine, actions: Vec<Action>) -> Result<Vec<DecisionId>, EditError> {
-    for _ in 0..MAX_CONFLICTS {
-        let snapshot = engine.store.snapshot().await?;
+    let mut changes = GraphChanges::new(engine);
+    let outcome = decide_with(engine, &mut changes, &actions).await;
+    changes.end(outcome).await
+}
+
+async fn decide_with(
+    engine: &Engine,
+    changes: &mut GraphChanges<'_>,
+    actions: &[Action],
+) -> Result<Vec<DecisionId>, EditError> {
+    loop {
+        let snapshot = changes.snapshot().await?;
         let next = Decisions::read(snapshot.as_ref()).await?.next_order();
         let made_at = engine.clock.now();
         let decided: Vec<Decision> = (next..)
@@ -210,21 +226,29 @@ pub async fn decide(engine: &Engine, actions: Vec<Action>) -> Result<Vec<Decisio
             .collect();
         let ids = decided.iter().map(|decision| decision.id.clone()).collect();
         let change = GraphChange { decided, ..GraphChange::default() };
-        let mut batch = rederive(engine, snapshot.as_ref(), &change, Summaries::Now).await?.batch;
-        batch.require.push(Require::GraphUnchangedSince(snapshot.graph_revision()));
+        let (Derivation { mut batch, .. }, texts) =
+            changes.derive(snapshot.as_ref(), &change, Summaries::Now).await?;
+        let derived_from = snapshot.graph_revision();
         drop(snapshot);
-        match engine.store.commit(batch).await {
-            Ok(_) => return Ok(ids),
-            Err(error) if error.is_conflict() => tracing::debug!(%error, "deciding again"),
-            Err(error) => return Err(error.into()),
+        changes.embed(texts, None, &mut batch).await?;
+        if changes.commit(derived_from, batch).await? {
+            return Ok(ids);
         }
     }
-    let what = format!("other processes changed the graph {MAX_CONFLICTS} times in a row");
-    Err(StoreError::Conflict { what }.into())
 }
 
-/// What is to be written, and what is to be embedded for it.
-type Derived = (Derivation, Vec<(VectorKind, String, String)>);
+/// The decisions that an edit comes to.
+struct Decided {
+    decision: Decision,
+    after: Option<Decision>,
+}
+
+impl Decided {
+    fn change(&self) -> GraphChange {
+        let decided = std::iter::once(&self.decision).chain(&self.after).cloned().collect();
+        GraphChange { decided, ..GraphChange::default() }
+    }
+}
 
 /// One try at the graph as a snapshot shows it.
 struct Attempt<'a> {
@@ -234,14 +258,17 @@ struct Attempt<'a> {
 }
 
 impl Attempt<'_> {
-    async fn derive(&self, planned: Planned, summaries: Summaries) -> Result<(Edited, Derived), EditError> {
+    fn decide(&self, planned: Planned) -> Decided {
         let (order, now) = (self.decisions.next_order(), self.engine.clock.now());
-        let decision = Decision::new(order, now, planned.action);
-        let after = planned.after.map(|action| Decision::new(order + 1, now, action));
-        let decided = std::iter::once(&decision).chain(&after).cloned().collect();
-        let change = GraphChange { decided, ..GraphChange::default() };
-        let derived = derive(self.engine, self.snapshot, &change, summaries).await?;
-        let batch = &derived.0.batch;
+        Decided {
+            decision: Decision::new(order, now, planned.action),
+            after: planned.after.map(|action| Decision::new(order + 1, now, action)),
+        }
+    }
+
+    /// What `batch`, derived from `decided`, does.
+    async fn edited(&self, decided: Decided, batch: &Batch) -> Result<Edited, StoreError> {
+        let Decided { decision, after } = decided;
         let about = about(&decision.action, self.decisions);
         let mut entity =
             batch.put_entities.iter().find(|entity| Some(&entity.key) == about.as_ref()).cloned();
@@ -250,7 +277,7 @@ impl Attempt<'_> {
         {
             entity = self.snapshot.entities(&[key]).await?.into_iter().flatten().next();
         }
-        let edited = Edited {
+        Ok(Edited {
             entity,
             entities: batch.put_entities.clone(),
             relations: batch.put_relations.clone(),
@@ -259,8 +286,7 @@ impl Attempt<'_> {
             stale: batch.set_stale.iter().filter(|(_, is_stale)| *is_stale).count() as u32,
             decision,
             after,
-        };
-        Ok((edited, derived))
+        })
     }
 }
 

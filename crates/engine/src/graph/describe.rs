@@ -38,7 +38,9 @@ const SEPARATOR: &str = "\n";
 pub(crate) enum Summaries {
     /// At once.
     Now,
-    /// Later: known ones are used, and what needs a new one is left stale.
+    /// Not at all: known ones are used, and what needs a new one is left stale.
+    Known,
+    /// Later, as [`Self::Known`]. Entities of many mentions that only gain some wait as well.
     Later,
 }
 
@@ -140,7 +142,7 @@ impl Tree<'_> {
         let key = summary_key(&self.engine.prompts, self.model, self.owner, self.name, texts);
         let text = match (self.known.get(&key), self.when) {
             (Some(known), _) => known.clone(),
-            (None, Summaries::Later) => return Err(Missing::Later),
+            (None, Summaries::Later | Summaries::Known) => return Err(Missing::Later),
             (None, Summaries::Now) => {
                 let summary =
                     summarise(self.engine, self.model, self.owner, self.name, texts, &mut self.calls);

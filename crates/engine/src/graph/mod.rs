@@ -50,46 +50,31 @@ pub(crate) struct GraphChange {
 pub(crate) struct Derivation {
     /// What to commit.
     pub(crate) batch: Batch,
-    /// Descriptions that a failing model left unfinished; they stay stale.
+    /// Descriptions that were left unfinished, by a failing model or because none was to be asked; they stay stale.
     pub(crate) unfinished: u32,
     /// The first of those failures.
     pub(crate) failure: Option<ModelError>,
 }
 
-/// Why a view could not be derived.
-#[derive(Debug, thiserror::Error)]
-pub(crate) enum DeriveError {
-    #[error("deriving the graph")]
-    Store(#[from] StoreError),
-    #[error("deriving the graph")]
-    Model(#[from] ModelError),
-}
+/// What is to be embedded: kind, id and text each.
+pub(crate) type Texts = Vec<(VectorKind, String, String)>;
 
-/// The batch that applies `change` to the graph of `snapshot`: evidence in and out, every entity and relation whose
-/// evidence changed derived again from all of its evidence, descriptions and vectors of what reads differently.
+/// The batch that applies `change` to the graph of `snapshot`, without vectors, and the texts to embed for it: evidence in
+/// and out, every entity and relation whose evidence changed derived again from all of its evidence, and their
+/// descriptions.
 ///
-/// With [`Summaries::Later`], entities of many mentions that only gain some are counted and marked stale instead, and so
-/// is what needs a new summary. With [`Summaries::Now`] only a failing model leaves anything stale.
+/// - With [`Summaries::Later`], entities of many mentions that only gain some are counted and marked stale instead, and so
+///   is what needs a new summary. With [`Summaries::Now`] only a failing model leaves anything stale.
+/// - `paid`: summaries that no commit has stored yet, by what they are of.
 ///
 /// The batch is right only while the graph stays as `snapshot` shows it; the caller requires that.
-pub(crate) async fn rederive(
-    engine: &Engine,
-    snapshot: &dyn Snapshot,
-    change: &GraphChange,
-    when: Summaries,
-) -> Result<Derivation, DeriveError> {
-    let (mut derivation, texts) = derive(engine, snapshot, change, when).await?;
-    embed(engine, texts, None, &mut derivation.batch).await?;
-    Ok(derivation)
-}
-
-/// The same without vectors, and the texts to embed: kind, id, text.
 pub(crate) async fn derive(
     engine: &Engine,
     snapshot: &dyn Snapshot,
     change: &GraphChange,
     when: Summaries,
-) -> Result<(Derivation, Vec<(VectorKind, String, String)>), StoreError> {
+    paid: &BTreeMap<GraphKey, Vec<Summary>>,
+) -> Result<(Derivation, Texts), StoreError> {
     let before = Decisions::read(snapshot).await?;
     let decisions = &if change.decided.is_empty() { before.clone() } else { before.with(&change.decided) };
     let difference = before.difference(decisions);
@@ -157,6 +142,7 @@ pub(crate) async fn derive(
         snapshot,
         decisions,
         when,
+        paid,
         stale: change.stale.iter().collect(),
         derivation: Derivation { batch, unfinished: 0, failure: None },
         texts: Vec::new(),
@@ -329,11 +315,12 @@ struct Writer<'a> {
     snapshot: &'a dyn Snapshot,
     decisions: &'a Decisions,
     when: Summaries,
+    /// Summaries that no commit has stored yet.
+    paid: &'a BTreeMap<GraphKey, Vec<Summary>>,
     /// What is known to be stale.
     stale: BTreeSet<&'a GraphKey>,
     derivation: Derivation,
-    /// What to embed: kind, id, text.
-    texts: Vec<(VectorKind, String, String)>,
+    texts: Texts,
 }
 
 impl Writer<'_> {
@@ -415,12 +402,16 @@ impl Writer<'_> {
     /// different owners run side by side.
     async fn describe_all<View>(&mut self, drafts: Vec<(View, Wanted)>) -> Vec<(View, String)> {
         let (views, wanted): (Vec<View>, Vec<Wanted>) = drafts.into_iter().unzip();
-        let (engine, when) = (self.engine, self.when);
+        let (engine, when, paid) = (self.engine, self.when, self.paid);
         let descriptions: Vec<(GraphKey, bool, Description)> = stream::iter(wanted)
             .map(async |Wanted { owner, name, fragments, memo, decided }| {
                 let description = match decided {
                     Some(text) => Description { text, ..Description::default() },
-                    None => describe(engine, when, &owner, &name, fragments, &memo).await,
+                    None => {
+                        let paid = paid.get(&owner).into_iter().flatten();
+                        let known: Vec<Summary> = memo.iter().chain(paid).cloned().collect();
+                        describe(engine, when, &owner, &name, fragments, &known).await
+                    }
                 };
                 let changed = memo != description.summaries;
                 (owner, changed, description)
@@ -436,10 +427,14 @@ impl Writer<'_> {
             }
             let was_stale = self.stale.contains(&owner);
             let is_stale = description.missing.is_some();
-            if let Some(Missing::Failed(error)) = description.missing {
-                tracing::warn!(?owner, %error, "a description waits for its summary");
-                self.derivation.unfinished += 1;
-                self.derivation.failure.get_or_insert(error);
+            match description.missing {
+                Some(Missing::Failed(error)) => {
+                    tracing::warn!(?owner, %error, "a description waits for its summary");
+                    self.derivation.unfinished += 1;
+                    self.derivation.failure.get_or_insert(error);
+                }
+                Some(Missing::Later) => self.derivation.unfinished += u32::from(when == Summaries::Known),
+                None => {}
             }
             if was_stale || is_stale {
                 self.derivation.batch.set_stale.push((owner, is_stale));
@@ -468,7 +463,7 @@ pub(crate) fn described_hash(inputs: &ContentHash, description: &str) -> Content
 /// Embeds `texts`, (kind, id, text) each, and puts their vectors, the space and the ledger row into `batch`.
 pub(crate) async fn embed(
     engine: &Engine,
-    texts: Vec<(VectorKind, String, String)>,
+    texts: Texts,
     document: Option<&DocumentId>,
     batch: &mut Batch,
 ) -> Result<(), ModelError> {

@@ -9,9 +9,10 @@ use graphloom_core::{
 
 use serde::{Deserialize, Serialize};
 
-use super::{Acceptance, IndexError, MAX_CONFLICTS, Source, states_of};
+use super::{Acceptance, IndexError, Source, states_of};
 use crate::Engine;
 use crate::chunk::chunk;
+use crate::commit::{Retries, commit_in_turn};
 use crate::parse::{ParseError, ParseLimits, ParsedDocument, parse};
 
 /// A source as it was read, ready to be accepted.
@@ -74,7 +75,8 @@ pub(super) async fn accept_arrivals(
     arrivals: Vec<Result<Arrival, Refusal>>,
     track: Option<&TrackId>,
 ) -> Result<Vec<Acceptance>, IndexError> {
-    for _ in 0..MAX_CONFLICTS {
+    let mut retries = Retries::new("other processes changed the same sources");
+    loop {
         let snapshot = engine.store.snapshot().await?;
         let (mut batch, acceptances) = decide(snapshot.as_ref(), &arrivals).await?;
         drop(snapshot);
@@ -82,14 +84,10 @@ pub(super) async fn accept_arrivals(
             let queued = queued_by(&acceptances, &batch);
             batch.put_tracks.extend(queued.into_iter().map(|document| (track.clone(), document)));
         }
-        match engine.store.commit(batch).await {
-            Ok(_) => return Ok(acceptances),
-            Err(error) if error.is_conflict() => tracing::debug!(%error, "accepting again"),
-            Err(error) => return Err(error.into()),
+        if retries.is_done(commit_in_turn(engine.store.as_ref(), batch).await)? {
+            return Ok(acceptances);
         }
     }
-    let what = format!("other processes changed the same sources {MAX_CONFLICTS} times in a row");
-    Err(StoreError::Conflict { what }.into())
 }
 
 /// What a run that accepts these works on. Versions that a later one of the same list replaces are not stored.

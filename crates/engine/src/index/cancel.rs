@@ -6,7 +6,7 @@ use graphloom_core::{
     Batch, DocumentId, Job, JobState, QueueState, Require, Snapshot, Store, StoreError, Timestamp,
 };
 
-use super::MAX_CONFLICTS;
+use crate::commit::Retries;
 
 /// Jobs read or cancelled at a time.
 const PAGE: usize = 256;
@@ -68,7 +68,8 @@ pub async fn cancel(store: &dyn Store, documents: &[DocumentId]) -> Result<Cance
 }
 
 async fn cancel_page(store: &dyn Store, documents: &[DocumentId]) -> Result<Cancellation, StoreError> {
-    for _ in 0..MAX_CONFLICTS {
+    let mut retries = Retries::new("other processes worked on the same documents");
+    loop {
         let snapshot = store.snapshot().await?;
         let jobs = snapshot.jobs(documents).await?;
         let renewals = snapshot.renewals_of(documents).await?;
@@ -89,14 +90,10 @@ async fn cancel_page(store: &dyn Store, documents: &[DocumentId]) -> Result<Canc
                 done.kept.push(document.clone());
             }
         }
-        match store.commit(batch).await {
-            Ok(_) => return Ok(done),
-            Err(error) if error.is_conflict() => tracing::debug!(%error, "cancelling again"),
-            Err(error) => return Err(error),
+        if retries.is_done(store.commit(batch).await)? {
+            return Ok(done);
         }
     }
-    let what = format!("other processes worked on the same documents {MAX_CONFLICTS} times in a row");
-    Err(StoreError::Conflict { what })
 }
 
 /// Pauses the queue for all workers until [`resume`]: those at work notice before their next call, store what is in

@@ -33,7 +33,6 @@ pub use work::{MAX_DAMAGED_ATTEMPTS, run};
 
 use crate::chunk::ChunkConfig;
 use crate::extract::ExtractSpec;
-use crate::graph::DeriveError;
 use crate::parse::ParseLimits;
 
 /// How documents are indexed.
@@ -153,15 +152,6 @@ pub enum IndexError {
     Model(#[from] ModelError),
 }
 
-impl From<DeriveError> for IndexError {
-    fn from(error: DeriveError) -> Self {
-        match error {
-            DeriveError::Store(error) => Self::Store(error),
-            DeriveError::Model(error) => Self::Model(error),
-        }
-    }
-}
-
 impl Default for IndexConfig {
     fn default() -> Self {
         Self {
@@ -175,6 +165,3 @@ impl Default for IndexConfig {
         }
     }
 }
-
-/// Times a unit of work is read and tried again after another process changed what it rests on.
-pub(crate) const MAX_CONFLICTS: u32 = 20;

@@ -1,10 +1,11 @@
 //! Removing documents: evidence and everything derived from it, in one commit.
 
-use graphloom_core::{DocumentId, Require, StoreError};
+use graphloom_core::DocumentId;
 
-use super::{IndexError, MAX_CONFLICTS};
+use super::IndexError;
 use crate::Engine;
-use crate::graph::{GraphChange, Summaries, rederive};
+use crate::commit::GraphChanges;
+use crate::graph::{Derivation, GraphChange, Summaries};
 
 /// What a [`delete`] removed.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, serde::Serialize)]
@@ -19,15 +20,23 @@ pub struct Removal {
     pub relations: u32,
     /// Entities and relations that read differently now.
     pub changed: u32,
-    /// Of those, how many lack their summary, for the model failed; the next run makes it.
+    /// Of those, how many lack their summary, because the model failed or others kept changing the graph meanwhile; the
+    /// next run makes it.
     pub stale: u32,
 }
 
 /// Removes documents with everything that only they support, and derives again what they shared. Unknown ids are
-/// ignored. Many documents cost one derivation, and models are asked only for summaries that changed.
+/// ignored. Many documents cost one derivation, and models are asked only for summaries that changed. Where other processes
+/// change the graph meanwhile, this waits for its turn.
 pub async fn delete(engine: &Engine, ids: &[DocumentId]) -> Result<Removal, IndexError> {
-    for _ in 0..MAX_CONFLICTS {
-        let snapshot = engine.store.snapshot().await?;
+    let mut changes = GraphChanges::new(engine);
+    let outcome = try_delete(&mut changes, ids).await;
+    changes.end(outcome).await
+}
+
+async fn try_delete(changes: &mut GraphChanges<'_>, ids: &[DocumentId]) -> Result<Removal, IndexError> {
+    loop {
+        let snapshot = changes.snapshot().await?;
         let known: Vec<DocumentId> =
             snapshot.documents(ids).await?.into_iter().flatten().map(|document| document.id).collect();
         if known.is_empty() {
@@ -37,25 +46,22 @@ pub async fn delete(engine: &Engine, ids: &[DocumentId]) -> Result<Removal, Inde
             snapshot.chunks_of(&known).await?.into_iter().flatten().map(|chunk| chunk.id).collect();
         let removed_chunks = chunks.len() as u32;
         let change = GraphChange { removed: chunks.into_iter().collect(), ..GraphChange::default() };
-        let derivation = rederive(engine, snapshot.as_ref(), &change, Summaries::Now).await?;
-        let mut batch = derivation.batch;
-        batch.require.push(Require::GraphUnchangedSince(snapshot.graph_revision()));
+        let (Derivation { mut batch, unfinished, .. }, texts) =
+            changes.derive(snapshot.as_ref(), &change, Summaries::Now).await?;
+        let derived_from = snapshot.graph_revision();
         drop(snapshot);
+        changes.embed(texts, None, &mut batch).await?;
         let removal = Removal {
             documents: known.len() as u32,
             chunks: removed_chunks,
             entities: batch.remove_entities.len() as u32,
             relations: batch.remove_relations.len() as u32,
             changed: (batch.put_entities.len() + batch.put_relations.len()) as u32,
-            stale: derivation.unfinished,
+            stale: unfinished,
         };
         batch.remove_documents = known;
-        match engine.store.commit(batch).await {
-            Ok(_) => return Ok(removal),
-            Err(error) if error.is_conflict() => tracing::debug!(%error, "deleting again"),
-            Err(error) => return Err(error.into()),
+        if changes.commit(derived_from, batch).await? {
+            return Ok(removal);
         }
     }
-    let what = format!("other processes changed the graph {MAX_CONFLICTS} times in a row");
-    Err(StoreError::Conflict { what }.into())
 }

@@ -9,8 +9,9 @@ use graphloom_core::{
 };
 
 use super::work::{Ready, Run, release_leases};
-use super::{IndexError, MAX_CONFLICTS, RunReport};
+use super::{IndexError, RunReport};
 use crate::Engine;
+use crate::commit::Retries;
 use crate::extract::extraction_key;
 use crate::offline::RULES;
 
@@ -65,7 +66,8 @@ async fn plan_page(
     documents: &[DocumentId],
     track: Option<&TrackId>,
 ) -> Result<RenewalPlan, IndexError> {
-    for _ in 0..MAX_CONFLICTS {
+    let mut retries = Retries::new("other processes worked on the same documents");
+    loop {
         let snapshot = engine.store.snapshot().await?;
         let (mut plan, mut batch) = (RenewalPlan::default(), Batch::default());
         let renewals = snapshot.renewals_of(documents).await?;
@@ -105,14 +107,10 @@ async fn plan_page(
             plan.renewed.push(id.clone());
         }
         drop(snapshot);
-        match engine.store.commit(batch).await {
-            Ok(_) => return Ok(plan),
-            Err(error) if error.is_conflict() => tracing::debug!(%error, "planning again"),
-            Err(error) => return Err(error.into()),
+        if retries.is_done(engine.store.commit(batch).await)? {
+            return Ok(plan);
         }
     }
-    let what = format!("other processes worked on the same documents {MAX_CONFLICTS} times in a row");
-    Err(StoreError::Conflict { what }.into())
 }
 
 /// Asks about documents as [`plan_renewal`] noted, and puts each new extraction in the place of the old one when the
@@ -201,7 +199,8 @@ impl Run<'_> {
         if self.is_stopping() {
             return Ok(None);
         }
-        for _ in 0..MAX_CONFLICTS {
+        let mut retries = Retries::new("other processes worked on the same documents");
+        loop {
             let snapshot = self.engine.store.snapshot().await?;
             let noted = snapshot.renewals_of(std::slice::from_ref(id)).await?;
             let target = Target::read(self.engine, snapshot.as_ref(), id).await?;
@@ -216,12 +215,9 @@ impl Run<'_> {
             let lease = Some(self.lease(self.engine.clock.now()));
             let job = Job { lease, attempts: target.job.attempts + 1, ..target.job.clone() };
             let batch = Batch { require, put_jobs: vec![job.clone()], ..Batch::default() };
-            match self.engine.store.commit(batch).await {
-                Ok(_) => return Ok(Some(Target { job, ..target })),
-                Err(error) if error.is_conflict() => tracing::debug!(%error, "claiming again"),
-                Err(error) => return Err(error.into()),
+            if retries.is_done(self.engine.store.commit(batch).await)? {
+                return Ok(Some(Target { job, ..target }));
             }
         }
-        Ok(None)
     }
 }

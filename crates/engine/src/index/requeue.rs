@@ -1,11 +1,12 @@
 //! Queueing again what failed, stopped or was cancelled.
 
 use graphloom_core::{
-    Batch, Chunk, ChunkExtraction, DocumentId, Job, JobState, Require, StoreError, TrackId, VectorKind,
+    Batch, Chunk, ChunkExtraction, DocumentId, Job, JobState, Require, TrackId, VectorKind,
 };
 
-use super::{IndexError, MAX_CONFLICTS};
+use super::IndexError;
 use crate::Engine;
+use crate::commit::Retries;
 
 /// What a [`retry`] queued again.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, serde::Serialize)]
@@ -23,7 +24,8 @@ pub async fn retry(
     documents: &[DocumentId],
     track: Option<&TrackId>,
 ) -> Result<Queued, IndexError> {
-    for _ in 0..MAX_CONFLICTS {
+    let mut retries = Retries::new("other processes worked on the same documents");
+    loop {
         let snapshot = engine.store.snapshot().await?;
         let chunks = snapshot.chunks_of(documents).await?;
         let jobs = snapshot.jobs(documents).await?;
@@ -55,14 +57,10 @@ pub async fn retry(
             batch.put_jobs.push(Job { state, lease: None, ..job });
         }
         drop(snapshot);
-        match engine.store.commit(batch).await {
-            Ok(_) => return Ok(queued),
-            Err(error) if error.is_conflict() => tracing::debug!(%error, "queueing again"),
-            Err(error) => return Err(error.into()),
+        if retries.is_done(engine.store.commit(batch).await)? {
+            return Ok(queued);
         }
     }
-    let what = format!("other processes worked on the same documents {MAX_CONFLICTS} times in a row");
-    Err(StoreError::Conflict { what }.into())
 }
 
 /// A chunk's state once it is queued again; `None` where there is nothing to ask again.

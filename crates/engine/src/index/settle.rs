@@ -1,11 +1,12 @@
 //! Deriving again what merging left stale: entities of many mentions, and descriptions that need a summary.
 
-use graphloom_core::{Batch, Call, GraphKey, ModelError, Progress, ProgressSink, Require, StoreError};
+use graphloom_core::{GraphKey, ModelError, Progress, ProgressSink, StoreError};
 
+use super::IndexError;
 use super::work::{chain, needs_a_person};
-use super::{IndexError, MAX_CONFLICTS};
 use crate::Engine;
-use crate::graph::{GraphChange, Summaries, derive, embed};
+use crate::commit::GraphChanges;
+use crate::graph::{Derivation, GraphChange, Summaries};
 
 /// Stale marks read at a time.
 const PAGE: usize = 1000;
@@ -75,37 +76,27 @@ async fn stale(engine: &Engine) -> Result<Vec<GraphKey>, StoreError> {
 
 /// Derives these again; how many stay stale, and the first failure.
 async fn settle_group(engine: &Engine, group: &[GraphKey]) -> Result<(u32, Option<ModelError>), StoreError> {
+    let mut changes = GraphChanges::new(engine);
+    let outcome = try_settle(&mut changes, group).await;
+    changes.end(outcome).await
+}
+
+async fn try_settle(
+    changes: &mut GraphChanges<'_>,
+    group: &[GraphKey],
+) -> Result<(u32, Option<ModelError>), StoreError> {
     let change = GraphChange { stale: group.to_vec(), ..GraphChange::default() };
-    // The ledger keeps the calls of attempts that another process overtook.
-    let mut overtaken: Vec<Call> = Vec::new();
-    for _ in 0..MAX_CONFLICTS {
-        let snapshot = engine.store.snapshot().await?;
-        let (derivation, texts) = derive(engine, snapshot.as_ref(), &change, Summaries::Now).await?;
-        let mut batch = derivation.batch;
-        let embedded = embed(engine, texts, None, &mut batch).await;
-        if embedded.is_err() {
-            // What was paid for stays; the next run finds the summaries and makes the vectors.
-            let Batch { set_summaries, append_calls, .. } = batch;
-            batch = Batch { set_summaries, append_calls, ..Batch::default() };
-        }
-        batch.require.push(Require::GraphUnchangedSince(snapshot.graph_revision()));
+    loop {
+        let snapshot = changes.snapshot().await?;
+        let (Derivation { mut batch, unfinished, failure }, texts) =
+            changes.derive(snapshot.as_ref(), &change, Summaries::Now).await?;
+        let derived_from = snapshot.graph_revision();
         drop(snapshot);
-        batch.append_calls.splice(0..0, overtaken);
-        let calls = batch.append_calls.clone();
-        match engine.store.commit(batch).await {
-            Ok(_) => {
-                return Ok(match embedded {
-                    Ok(()) => (derivation.unfinished, derivation.failure),
-                    Err(error) => (group.len() as u32, Some(error)),
-                });
-            }
-            Err(error) if error.is_conflict() => {
-                tracing::debug!(%error, "deriving again once more");
-                overtaken = calls;
-            }
-            Err(error) => return Err(error),
+        if let Err(error) = changes.embed(texts, None, &mut batch).await {
+            return Ok((group.len() as u32, Some(error)));
+        }
+        if changes.commit(derived_from, batch).await? {
+            return Ok((unfinished, failure));
         }
     }
-    let what = format!("other processes changed the graph {MAX_CONFLICTS} times in a row");
-    Err(StoreError::Conflict { what })
 }

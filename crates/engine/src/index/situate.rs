@@ -11,8 +11,9 @@ use graphloom_core::{
 };
 
 use super::work::{Run, chunk_texts, release_leases};
-use super::{IndexError, MAX_CONFLICTS, RunReport};
+use super::{IndexError, RunReport};
 use crate::Engine;
+use crate::commit::Retries;
 use crate::graph::embed;
 use crate::situate::{Situator, Wanted, plan};
 
@@ -217,7 +218,8 @@ impl Run<'_> {
         if self.is_stopping() {
             return Ok(None);
         }
-        for _ in 0..MAX_CONFLICTS {
+        let mut retries = Retries::new("other processes worked on the same documents");
+        loop {
             let snapshot = self.engine.store.snapshot().await?;
             let target = Target::read(snapshot.as_ref(), id).await?;
             drop(snapshot);
@@ -226,12 +228,9 @@ impl Run<'_> {
             let lease = Some(self.lease(self.engine.clock.now()));
             let job = Job { lease, attempts: target.job.attempts + 1, ..target.job.clone() };
             let batch = Batch { require, put_jobs: vec![job.clone()], ..Batch::default() };
-            match self.engine.store.commit(batch).await {
-                Ok(_) => return Ok(Some(Target { job, ..target })),
-                Err(error) if error.is_conflict() => tracing::debug!(%error, "claiming again"),
-                Err(error) => return Err(error.into()),
+            if retries.is_done(self.engine.store.commit(batch).await)? {
+                return Ok(Some(Target { job, ..target }));
             }
         }
-        Ok(None)
     }
 }

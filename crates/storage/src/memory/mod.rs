@@ -10,9 +10,9 @@ use std::sync::{Arc, Mutex, PoisonError};
 use async_trait::async_trait;
 use graphloom_core::{
     Batch, CacheKind, Call, Chunk, ChunkId, ContentHash, Decision, DecisionId, Document, DocumentId,
-    EmbeddingSpec, Entity, EntityKey, Extraction, ExtractionKey, Fact, GraphKey, Job, Mention, QueueState,
-    Relation, RelationKey, Renewal, Revision, Situation, Snapshot, Store, StoreError, SummaryKey, TrackId,
-    VectorKind, WorkspaceId,
+    EmbeddingSpec, Entity, EntityKey, Extraction, ExtractionKey, Fact, GraphKey, GraphTurn, Job, Mention,
+    QueueState, Relation, RelationKey, Renewal, Revision, Situation, Snapshot, Store, StoreError, SummaryKey,
+    TrackId, VectorKind, WorkspaceId,
 };
 
 /// A store in memory, gone with its last handle. Snapshots cost one reference count.
@@ -20,12 +20,13 @@ use graphloom_core::{
 pub struct MemoryStore {
     workspace: WorkspaceId,
     state: Mutex<Arc<State>>,
+    turn: Arc<futures::lock::Mutex<()>>,
 }
 
 impl MemoryStore {
     /// An empty store.
     pub fn new(workspace: WorkspaceId) -> Self {
-        Self { workspace, state: Mutex::default() }
+        Self { workspace, state: Mutex::default(), turn: Arc::default() }
     }
 }
 
@@ -51,6 +52,10 @@ impl Store for MemoryStore {
         apply::apply(&mut next, batch)?;
         *state = Arc::new(next);
         Ok(state.revision)
+    }
+
+    async fn graph_turn(&self) -> Result<GraphTurn, StoreError> {
+        Ok(Box::new(Arc::clone(&self.turn).lock_owned().await))
     }
 }
 

@@ -23,6 +23,7 @@ mod sums;
 #[cfg(test)]
 mod tests;
 mod text;
+mod turn;
 mod vector_tree;
 mod vectors;
 mod verify;
@@ -33,7 +34,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use async_trait::async_trait;
-use graphloom_core::{Batch, Revision, Snapshot, Store, StoreError, WorkspaceId};
+use graphloom_core::{Batch, GraphTurn, Revision, Snapshot, Store, StoreError, WorkspaceId};
 use rusqlite::Connection;
 
 use error::{Context, backend, classified};
@@ -55,6 +56,7 @@ const MAX_IDLE_READERS: usize = 4;
 /// readable.
 pub struct SqliteStore {
     writer: writer::Writer,
+    turns: turn::Turns,
     shared: Arc<Shared>,
 }
 
@@ -106,7 +108,7 @@ impl SqliteStore {
             path,
             workspace,
         };
-        Ok(Self { writer, shared: Arc::new(shared) })
+        Ok(Self { writer, turns: turn::Turns::beside(&shared.path), shared: Arc::new(shared) })
     }
 
     /// Brings the full-text projection up to the latest commit, so that the next search need not, and empties the
@@ -148,6 +150,10 @@ impl Store for SqliteStore {
             return Some(error.to_string());
         }
         self.shared.fault.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    async fn graph_turn(&self) -> Result<GraphTurn, StoreError> {
+        self.turns.take().await
     }
 }
 

@@ -5,7 +5,8 @@ use graphloom_core::{Batch, Job, Lease, Require, StoreError, Timestamp};
 use super::Run;
 use super::stop::Stop;
 use crate::Engine;
-use crate::index::{IndexError, MAX_CONFLICTS};
+use crate::commit::Retries;
+use crate::index::IndexError;
 
 /// Takes away the leases for which `which` holds, so that their jobs can be claimed.
 pub(in super::super) async fn release_leases(
@@ -34,7 +35,8 @@ impl Run<'_> {
             return Ok(None);
         }
         let limit = self.engine.index.max_concurrent_documents.max(1) * 2;
-        for _ in 0..MAX_CONFLICTS {
+        let mut retries = Retries::new("other processes worked on the same documents");
+        loop {
             let now = self.engine.clock.now();
             let snapshot = self.engine.store.snapshot().await?;
             let jobs = snapshot.claimable_jobs(now, limit).await?;
@@ -53,13 +55,10 @@ impl Run<'_> {
                 batch.put_jobs.push(Job { lease: Some(self.lease(now)), attempts: job.attempts + 1, ..job });
             }
             let claimed = batch.put_jobs.clone();
-            match self.engine.store.commit(batch).await {
-                Ok(_) => return Ok(Some(claimed)),
-                Err(error) if error.is_conflict() => tracing::debug!(%error, "claiming again"),
-                Err(error) => return Err(error.into()),
+            if retries.is_done(self.engine.store.commit(batch).await)? {
+                return Ok(Some(claimed));
             }
         }
-        Ok(None)
     }
 
     pub(in super::super) fn lease(&self, now: Timestamp) -> Lease {

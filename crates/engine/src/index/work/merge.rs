@@ -10,8 +10,9 @@ use graphloom_core::{
 use super::prepare::{chunk_texts, situating_texts};
 use super::stop::Stop;
 use super::{Ready, Run};
-use crate::graph::{DeriveError, GraphChange, Summaries, embed, rederive};
-use crate::index::{IndexError, MAX_CONFLICTS};
+use crate::commit::GraphChanges;
+use crate::graph::{Derivation, GraphChange, Summaries};
+use crate::index::IndexError;
 
 impl Run<'_> {
     /// Applies ready documents to the graph: one derivation and one commit for all of them. Where that fails for a
@@ -37,8 +38,14 @@ impl Run<'_> {
     }
 
     async fn merge_all(&self, documents: &[Ready]) -> Result<(), Stop> {
-        for _ in 0..MAX_CONFLICTS {
-            let snapshot = self.engine.store.snapshot().await?;
+        let mut changes = GraphChanges::new(self.engine);
+        let outcome = self.try_merge(&mut changes, documents).await;
+        changes.end(outcome).await
+    }
+
+    async fn try_merge(&self, changes: &mut GraphChanges<'_>, documents: &[Ready]) -> Result<(), Stop> {
+        loop {
+            let snapshot = changes.snapshot().await.map_err(Stop::overtaken)?;
             if snapshot.queue().await?.is_paused() {
                 return Err(Stop::Paused);
             }
@@ -60,39 +67,35 @@ impl Run<'_> {
             let old_chunks = snapshot.chunks_of(&replaced).await?;
             change.removed =
                 old_chunks.into_iter().flatten().map(|chunk| chunk.id).collect::<BTreeSet<ChunkId>>();
-            let derived = rederive(self.engine, snapshot.as_ref(), &change, Summaries::Later).await;
-            let mut batch = match derived {
-                Ok(derivation) => derivation.batch,
-                Err(DeriveError::Store(error)) => return Err(error.into()),
-                Err(DeriveError::Model(error)) => return Err(error.into()),
-            };
-            batch.require.push(Require::GraphUnchangedSince(snapshot.graph_revision()));
+            let (Derivation { mut batch, .. }, texts) =
+                changes.derive(snapshot.as_ref(), &change, Summaries::Later).await?;
+            let derived_from = snapshot.graph_revision();
             drop(snapshot);
+            changes.embed(texts, None, &mut batch).await?;
             batch.remove_documents = replaced;
             for ready in &documents {
-                self.finish(ready, &mut batch).await?;
+                self.finish(changes, ready, &mut batch).await?;
             }
-            match self.engine.store.commit(batch).await {
-                Ok(_) => {
-                    documents.into_iter().for_each(|ready| self.finished(ready));
-                    return Ok(());
-                }
-                // Another process merged first, or took a document away; look again.
-                Err(error) if error.is_conflict() => tracing::debug!(%error, "merging again"),
-                Err(error) => return Err(error.into()),
+            if changes.commit(derived_from, batch).await.map_err(Stop::overtaken)? {
+                documents.into_iter().for_each(|ready| self.finished(ready));
+                return Ok(());
             }
         }
-        Err(Stop::Later(format!("other processes changed the graph {MAX_CONFLICTS} times in a row")))
     }
 
     /// What ends a document's job besides the graph itself.
-    async fn finish(&self, ready: &Ready, batch: &mut Batch) -> Result<(), Stop> {
+    async fn finish(
+        &self,
+        changes: &mut GraphChanges<'_>,
+        ready: &Ready,
+        batch: &mut Batch,
+    ) -> Result<(), Stop> {
         if ready.document.visibility == Visibility::Staged {
             batch.activate_documents.push(ready.document.id.clone());
             let ids: Vec<ChunkId> = ready.chunks.iter().map(|chunk| chunk.id.clone()).collect();
             let situations = self.engine.store.snapshot().await?.situations(&ids).await?;
             let texts = chunk_texts(&ready.chunks, &situating_texts(situations.iter().flatten()));
-            embed(self.engine, texts, Some(&ready.document.id), batch).await?;
+            changes.embed(texts, Some(&ready.document.id), batch).await?;
         }
         batch.require.push(Require::JobIs(ready.job.clone()));
         batch.put_jobs.push(Job { state: JobState::Merged, lease: None, ..ready.job.clone() });

@@ -5,7 +5,7 @@ use graphloom_core::{
 };
 
 use super::Run;
-use crate::index::MAX_CONFLICTS;
+use crate::commit::Retries;
 use crate::offline::RULES;
 
 /// Whether a job is worked on to renew a document that is in the graph. What arrives is kept beside what is said of it,
@@ -39,7 +39,8 @@ impl Run<'_> {
     /// Stores what was paid for about a document that is no longer ours: the calls in any case; extractions and vectors
     /// while it waits for nobody in particular.
     pub(super) async fn keep_paid(&self, document: &DocumentId, paid: Batch) -> Result<(), StoreError> {
-        for _ in 0..MAX_CONFLICTS {
+        let mut retries = Retries::new("other processes took the same document");
+        loop {
             let snapshot = self.engine.store.snapshot().await?;
             let job = snapshot.jobs(std::slice::from_ref(document)).await?.into_iter().next().flatten();
             let mut batch = Batch { append_calls: paid.append_calls.clone(), ..Batch::default() };
@@ -69,14 +70,10 @@ impl Run<'_> {
                 batch.require.push(Require::JobIs(job));
             }
             drop(snapshot);
-            match self.engine.store.commit(batch).await {
-                Ok(_) => return Ok(()),
-                Err(error) if error.is_conflict() => tracing::debug!(%error, "keeping again"),
-                Err(error) => return Err(error),
+            if retries.is_done(self.engine.store.commit(batch).await)? {
+                return Ok(());
             }
         }
-        let what = format!("other processes took {document} {MAX_CONFLICTS} times in a row");
-        Err(StoreError::Conflict { what })
     }
 }
 

@@ -22,6 +22,13 @@ pub(in super::super) enum Stop {
     Fatal(IndexError),
 }
 
+impl Stop {
+    /// Why a change of the graph was not made: where others kept changing it, the next run tries again.
+    pub(super) fn overtaken(error: StoreError) -> Self {
+        if error.is_conflict() { Self::Later(chain(&error)) } else { Self::Fatal(error.into()) }
+    }
+}
+
 impl From<StoreError> for Stop {
     fn from(error: StoreError) -> Self {
         if error.is_conflict() { Self::Lost } else { Self::Fatal(error.into()) }

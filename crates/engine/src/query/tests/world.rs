@@ -422,6 +422,10 @@ impl Store for ReadOnly {
     async fn commit(&self, _: Batch) -> Result<Revision, StoreError> {
         Err(StoreError::Backend { operation: "committing".to_owned(), source: "read-only".into() })
     }
+
+    async fn graph_turn(&self) -> Result<GraphTurn, StoreError> {
+        self.0.graph_turn().await
+    }
 }
 
 /// Refuses every request.

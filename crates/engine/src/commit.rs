@@ -1,0 +1,245 @@
+//! Commits of what was decided from a snapshot: where another process was first, it is decided again, and what was paid for
+//! is kept.
+
+use std::collections::BTreeMap;
+
+use graphloom_core::{
+    Batch, Call, ContentHash, DocumentId, EmbeddingSpec, GraphKey, GraphTurn, ModelError, Require, Revision,
+    Snapshot, Store, StoreError, Summary, VectorEntry, VectorRow,
+};
+
+use crate::Engine;
+use crate::graph::{Derivation, GraphChange, Summaries, Texts, derive, embed};
+
+/// Times a step is decided again after another process changed what it rests on. Each takes milliseconds.
+const MAX_RETRIES: u32 = 200;
+/// Times a change of the graph is derived without keeping others from changing it. They go on meanwhile, and so does this
+/// one unless it is overtaken as often.
+const FREE_ATTEMPTS: u32 = 3;
+/// Times a change of the graph is derived in all. With the turn nobody overtakes it, so this is never reached.
+const MAX_ATTEMPTS: u32 = 20;
+
+/// The retries of a step that asks no model.
+pub(crate) struct Retries {
+    /// Who keeps being first, for people.
+    who: &'static str,
+    left: u32,
+}
+
+impl Retries {
+    /// `who`: what other processes do that makes this step fail.
+    pub(crate) fn new(who: &'static str) -> Self {
+        Self { who, left: MAX_RETRIES }
+    }
+
+    /// Whether the step is done; where not, another process was first, and it is to be read and decided again.
+    pub(crate) fn is_done(&mut self, committed: Result<Revision, StoreError>) -> Result<bool, StoreError> {
+        match committed {
+            Ok(_) => Ok(true),
+            Err(error) if error.is_conflict() && self.left > 0 => {
+                tracing::debug!(%error, "another process was first");
+                self.left -= 1;
+                Ok(false)
+            }
+            Err(error) if error.is_conflict() => {
+                Err(StoreError::Conflict { what: format!("{} {MAX_RETRIES} times in a row", self.who) })
+            }
+            Err(error) => Err(error),
+        }
+    }
+}
+
+/// Commits `batch`, in turn where it changes the graph, so that it does not overtake who took the turn before it read.
+pub(crate) async fn commit_in_turn(store: &dyn Store, batch: Batch) -> Result<Revision, StoreError> {
+    let _turn = if batch.touches_graph() { Some(store.graph_turn().await?) } else { None };
+    store.commit(batch).await
+}
+
+/// The attempts at one change of the graph.
+///
+/// A change is right only for the graph that it was derived from, and deriving it may take models minutes, while others
+/// change the graph. So it is first derived while they go on, and committed if none of them was first. Every such commit waits
+/// for the store's turn to change the graph. An attempt that was overtaken [`FREE_ATTEMPTS`] times takes the turn before it
+/// reads, and nobody is first again. With the turn no summary is asked for: those that earlier attempts paid for are
+/// used, and what still lacks one stays stale for the next run.
+pub(crate) struct GraphChanges<'a> {
+    engine: &'a Engine,
+    attempts: u32,
+    turn: Option<GraphTurn>,
+    paid: Paid,
+}
+
+/// What models were paid for and no commit has stored.
+#[derive(Default)]
+struct Paid {
+    calls: Vec<Call>,
+    summaries: BTreeMap<GraphKey, Vec<Summary>>,
+    /// By the hash of their text.
+    vectors: BTreeMap<ContentHash, Vec<f32>>,
+    space: Option<EmbeddingSpec>,
+}
+
+impl<'a> GraphChanges<'a> {
+    pub(crate) fn new(engine: &'a Engine) -> Self {
+        Self { engine, attempts: 0, turn: None, paid: Paid::default() }
+    }
+
+    /// The graph to derive the next attempt from.
+    pub(crate) async fn snapshot(&mut self) -> Result<Box<dyn Snapshot>, StoreError> {
+        if self.attempts >= FREE_ATTEMPTS && self.turn.is_none() {
+            self.turn = Some(self.engine.store.graph_turn().await?);
+        }
+        self.engine.store.snapshot().await
+    }
+
+    /// What [`derive`] makes of `change`, with the summaries that earlier attempts paid for.
+    pub(crate) async fn derive(
+        &mut self,
+        snapshot: &dyn Snapshot,
+        change: &GraphChange,
+        when: Summaries,
+    ) -> Result<(Derivation, Texts), StoreError> {
+        let when = match when {
+            Summaries::Now if self.turn.is_some() => Summaries::Known,
+            when => when,
+        };
+        let (mut derivation, texts) =
+            derive(self.engine, snapshot, change, when, &self.paid.summaries).await?;
+        self.paid.calls.append(&mut derivation.batch.append_calls);
+        for (owner, summaries) in &derivation.batch.set_summaries {
+            let paid = self.paid.summaries.entry(owner.clone()).or_default();
+            add_missing(paid, summaries);
+        }
+        Ok((derivation, texts))
+    }
+
+    /// Puts the vectors of `texts` into `batch`; those of earlier attempts are not asked for again.
+    pub(crate) async fn embed(
+        &mut self,
+        texts: Texts,
+        document: Option<&DocumentId>,
+        batch: &mut Batch,
+    ) -> Result<(), ModelError> {
+        let mut wanted = Texts::new();
+        for (kind, id, text) in texts {
+            let inputs_hash = ContentHash::of(text.as_bytes());
+            match self.paid.vectors.get(&inputs_hash) {
+                Some(vector) => {
+                    let entry = VectorEntry { kind, id, inputs_hash };
+                    batch.put_vectors.push(VectorRow { entry, vector: vector.clone() });
+                    batch.embedding.clone_from(&self.paid.space);
+                }
+                None => wanted.push((kind, id, text)),
+            }
+        }
+        let mut embedded = Batch::default();
+        embed(self.engine, wanted, document, &mut embedded).await?;
+        self.paid.calls.append(&mut embedded.append_calls);
+        for VectorRow { entry, vector } in &embedded.put_vectors {
+            self.paid.vectors.insert(entry.inputs_hash.clone(), vector.clone());
+        }
+        if embedded.embedding.is_some() {
+            self.paid.space.clone_from(&embedded.embedding);
+            batch.embedding = embedded.embedding;
+        }
+        batch.put_vectors.append(&mut embedded.put_vectors);
+        Ok(())
+    }
+
+    /// Commits what was derived from the graph of `derived_from`, with all that was paid for it. `false` where another process
+    /// was first: then the change is to be read and derived again.
+    pub(crate) async fn commit(
+        &mut self,
+        derived_from: Revision,
+        mut batch: Batch,
+    ) -> Result<bool, StoreError> {
+        batch.require.push(Require::GraphUnchangedSince(derived_from));
+        batch.append_calls.extend(self.paid.calls.iter().cloned());
+        let committed = match &self.turn {
+            Some(_) => self.engine.store.commit(batch).await,
+            None => commit_in_turn(self.engine.store.as_ref(), batch).await,
+        };
+        match committed {
+            Ok(_) => {
+                self.paid = Paid::default();
+                self.turn = None;
+                Ok(true)
+            }
+            Err(error) if error.is_conflict() && self.attempts < MAX_ATTEMPTS => {
+                tracing::debug!(%error, "another process changed the graph first");
+                self.attempts += 1;
+                Ok(false)
+            }
+            Err(error) if error.is_conflict() => {
+                let what = format!("other processes changed the graph {MAX_ATTEMPTS} times in a row");
+                Err(StoreError::Conflict { what })
+            }
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Ends the attempts with what came of them. Where that is no commit, what was paid for is stored all the same: the
+    /// ledger rows, and the summaries for the next attempt.
+    pub(crate) async fn end<T, E>(mut self, outcome: Result<T, E>) -> Result<T, E> {
+        self.turn = None;
+        if !self.paid.calls.is_empty()
+            && let Err(error) = self.keep_paid().await
+        {
+            let calls = self.paid.calls.len();
+            tracing::error!(
+                error = &error as &dyn std::error::Error,
+                calls,
+                "paid calls are not in the ledger"
+            );
+        }
+        outcome
+    }
+
+    async fn keep_paid(&self) -> Result<(), StoreError> {
+        let mut retries = Retries::new("other processes changed the graph");
+        loop {
+            let snapshot = self.engine.store.snapshot().await?;
+            let mut batch = Batch { append_calls: self.paid.calls.clone(), ..Batch::default() };
+            let owners: Vec<GraphKey> = self.paid.summaries.keys().cloned().collect();
+            let stored = snapshot.summaries(&owners).await?;
+            let known = exist(snapshot.as_ref(), &owners).await?;
+            for ((owner, mut memo), _) in
+                owners.into_iter().zip(stored).zip(known).filter(|(_, known)| *known)
+            {
+                let before = memo.len();
+                add_missing(&mut memo, &self.paid.summaries[&owner]);
+                if memo.len() > before {
+                    batch.set_summaries.push((owner, memo));
+                }
+            }
+            if !batch.set_summaries.is_empty() {
+                batch.require.push(Require::GraphUnchangedSince(snapshot.graph_revision()));
+            }
+            drop(snapshot);
+            if retries.is_done(self.engine.store.commit(batch).await)? {
+                return Ok(());
+            }
+        }
+    }
+}
+
+/// Which of these are in the graph.
+async fn exist(snapshot: &dyn Snapshot, keys: &[GraphKey]) -> Result<Vec<bool>, StoreError> {
+    let mut known = Vec::with_capacity(keys.len());
+    for key in keys {
+        known.push(match key {
+            GraphKey::Entity(key) => snapshot.entities(std::slice::from_ref(key)).await?[0].is_some(),
+            GraphKey::Relation(key) => snapshot.relations(std::slice::from_ref(key)).await?[0].is_some(),
+        });
+    }
+    Ok(known)
+}
+
+/// Adds the summaries that `memo` does not have.
+fn add_missing(memo: &mut Vec<Summary>, summaries: &[Summary]) {
+    for summary in summaries {
+        if memo.iter().all(|known| known.key != summary.key) {
+            memo.push(summary.clone());
+        }
+    }
+}

@@ -1,0 +1,278 @@
+//! A change of the graph that other processes overtake, or whose vectors fail, costs nothing twice, is in the ledger, and is
+//! made in the end.
+
+mod support;
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+
+use async_trait::async_trait;
+use graphloom_core::{
+    Action, Batch, DocumentId, Embedder, Embeddings, EntityKey, GraphTurn, ModelError, Purpose, Revision,
+    Role, Snapshot, Store, StoreError, WorkspaceId,
+};
+use graphloom_engine::Engine;
+use graphloom_engine::edit::{DescriptionRule, Edit, KindRule, apply, decide};
+use graphloom_engine::index::{self, Acceptance};
+use graphloom_storage::check::check;
+use graphloom_storage::memory::MemoryStore;
+use graphloom_storage::sqlite::SqliteStore;
+use support::{ReadingModel, WordEmbedder, engine, source};
+
+/// Documents that speak of one entity, more than are described without a summary.
+const SPEAKING: usize = 10;
+/// Documents deleted while another process merges.
+const DELETED: usize = 12;
+
+/// A store in which another process changes the graph right before so many changes of it.
+struct Contended {
+    store: MemoryStore,
+    left: AtomicU32,
+}
+
+#[async_trait]
+impl Store for Contended {
+    fn workspace(&self) -> &WorkspaceId {
+        self.store.workspace()
+    }
+
+    async fn snapshot(&self) -> Result<Box<dyn Snapshot>, StoreError> {
+        self.store.snapshot().await
+    }
+
+    async fn commit(&self, batch: Batch) -> Result<Revision, StoreError> {
+        let one_less = |left: u32| left.checked_sub(1);
+        if batch.touches_graph()
+            && self.left.fetch_update(Ordering::SeqCst, Ordering::SeqCst, one_less).is_ok()
+        {
+            let snapshot = self.store.snapshot().await?;
+            let entity = snapshot.scan_entities(None, 1).await?;
+            self.store.commit(Batch { put_entities: entity, ..Batch::default() }).await?;
+        }
+        self.store.commit(batch).await
+    }
+
+    fn fault(&self) -> Option<String> {
+        self.store.fault()
+    }
+
+    async fn graph_turn(&self) -> Result<GraphTurn, StoreError> {
+        self.store.graph_turn().await
+    }
+}
+
+/// An embedder that can be switched off.
+#[derive(Default)]
+struct Switched {
+    off: AtomicBool,
+}
+
+#[async_trait]
+impl Embedder for Switched {
+    fn name(&self) -> &str {
+        WordEmbedder.name()
+    }
+
+    async fn dimensions(&self) -> Result<u32, ModelError> {
+        WordEmbedder.dimensions().await
+    }
+
+    async fn embed(&self, purpose: Purpose, texts: &[String]) -> Result<Embeddings, ModelError> {
+        if self.off.load(Ordering::SeqCst) {
+            return Err(ModelError::Timeout { model: self.name().to_owned(), idle_ms: 5 });
+        }
+        WordEmbedder.embed(purpose, texts).await
+    }
+}
+
+/// A workspace where an entity is described by a summary, and what was paid in it.
+struct World {
+    engine: Engine,
+    store: Arc<Contended>,
+    model: Arc<ReadingModel>,
+    embedder: Arc<Switched>,
+    documents: Vec<DocumentId>,
+}
+
+impl World {
+    async fn new() -> Self {
+        let memory = MemoryStore::new(WorkspaceId::default());
+        let store = Arc::new(Contended { store: memory, left: AtomicU32::new(0) });
+        let (model, embedder) = (Arc::new(ReadingModel::default()), Arc::new(Switched::default()));
+        let mut engine = engine(store.clone(), model.clone());
+        engine.models.embedder = embedder.clone();
+        let mut documents = Vec::new();
+        for number in 0..SPEAKING {
+            documents.push(add(&engine, number, &format!("Ada knows Bo{number}.")).await);
+        }
+        work(&engine).await;
+        Self { engine, store, model, embedder, documents }
+    }
+
+    fn summaries(&self) -> u32 {
+        self.model.summaries.load(Ordering::SeqCst)
+    }
+
+    /// Rows of summaries in the ledger.
+    async fn in_ledger(&self) -> u32 {
+        let snapshot = self.engine.store.snapshot().await.expect("the store works");
+        let calls = snapshot.scan_calls(0, 999).await.expect("the store works");
+        calls.iter().filter(|call| call.role == Role::Summarize).count() as u32
+    }
+
+    async fn check_sound(&self) {
+        let snapshot = self.engine.store.snapshot().await.expect("the store works");
+        assert_eq!(check(snapshot.as_ref()).await.expect("the store works"), []);
+    }
+}
+
+async fn add(engine: &Engine, number: usize, text: &str) -> DocumentId {
+    let name = format!("{number}.txt");
+    match index::accept(engine, vec![source(&name, text)]).await.expect("the store works").remove(0) {
+        Acceptance::Accepted { document, .. } => document,
+        other => panic!("not accepted: {other:?}"),
+    }
+}
+
+async fn work(engine: &Engine) {
+    index::run(engine, &|_| {}, &|_| false).await.expect("store and model work");
+}
+
+/// Changes of the graph that each need one new summary of Ada.
+#[derive(Debug, Clone, Copy)]
+enum Change {
+    Delete,
+    Decide,
+    Edit,
+}
+
+const CHANGES: [Change; 3] = [Change::Delete, Change::Decide, Change::Edit];
+
+impl Change {
+    /// How many descriptions it leaves without their summary, or why it failed.
+    async fn make(self, world: &World) -> Result<u32, String> {
+        let engine = &world.engine;
+        match self {
+            Self::Delete => {
+                let deleted = index::delete(engine, &world.documents[..1]).await;
+                deleted.map(|removal| removal.stale).map_err(|error| format!("{error:?}"))
+            }
+            Self::Decide => {
+                let merge = Action::MergeEntities {
+                    sources: vec![EntityKey::from_stored("BO0")],
+                    into: EntityKey::from_stored("ADA"),
+                    name: "Ada".to_owned(),
+                    kind: None,
+                    description: None,
+                };
+                decide(engine, vec![merge]).await.map(|_| 0).map_err(|error| format!("{error:?}"))
+            }
+            Self::Edit => {
+                let merge = Edit::Merge {
+                    sources: vec!["Bo0".to_owned()],
+                    into: "Ada".to_owned(),
+                    description: DescriptionRule::default(),
+                    kind: KindRule::default(),
+                };
+                apply(engine, &merge).await.map(|edited| edited.stale).map_err(|error| format!("{error:?}"))
+            }
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_change_that_is_overtaken_again_and_again_pays_for_its_summary_once() {
+    for change in CHANGES {
+        for overtaken in [1, 2, 3] {
+            let world = World::new().await;
+            let before = world.summaries();
+            world.store.left.store(overtaken, Ordering::SeqCst);
+            assert_eq!(change.make(&world).await, Ok(0), "{change:?}");
+            assert_eq!(world.store.left.load(Ordering::SeqCst), 0, "{change:?} was overtaken");
+            assert_eq!(world.summaries() - before, 1, "{change:?}, overtaken {overtaken} times");
+            assert_eq!(world.in_ledger().await, world.summaries(), "{change:?}");
+            world.check_sound().await;
+        }
+    }
+}
+
+#[tokio::test]
+async fn summaries_that_were_paid_for_before_vectors_failed_are_kept() {
+    for change in CHANGES {
+        let world = World::new().await;
+        let before = world.summaries();
+        world.embedder.off.store(true, Ordering::SeqCst);
+        assert!(change.make(&world).await.is_err(), "{change:?}");
+        assert_eq!(world.summaries() - before, 1, "{change:?}");
+        assert_eq!(world.in_ledger().await, world.summaries(), "{change:?}");
+        world.check_sound().await;
+        world.embedder.off.store(false, Ordering::SeqCst);
+        assert_eq!(change.make(&world).await, Ok(0), "{change:?}");
+        assert_eq!(world.summaries() - before, 1, "{change:?}");
+        world.check_sound().await;
+    }
+}
+
+#[tokio::test]
+async fn a_merge_that_is_overtaken_embeds_nothing_twice() {
+    let world = World::new().await;
+    let embedded = async || {
+        let snapshot = world.engine.store.snapshot().await.expect("the store works");
+        let calls = snapshot.scan_calls(0, 999).await.expect("the store works");
+        calls.iter().filter(|call| call.role == Role::Embed).count()
+    };
+    let before = embedded().await;
+    add(&world.engine, SPEAKING, "Cy knows Dee.").await;
+    world.store.left.store(2, Ordering::SeqCst);
+    work(&world.engine).await;
+    assert_eq!(world.store.left.load(Ordering::SeqCst), 0);
+    assert_eq!(embedded().await - before, 2, "the chunk, and what the merge brought");
+    world.check_sound().await;
+}
+
+#[test]
+fn deleting_comes_to_its_turn_while_another_process_merges_without_end() {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    // A handle each, as two processes have.
+    let open = |worker: &str| {
+        let store = SqliteStore::open(folder.path(), WorkspaceId::default()).expect("a store");
+        let mut engine = engine(Arc::new(store), Arc::new(ReadingModel::default()));
+        engine.index.worker = worker.to_owned();
+        engine
+    };
+    let runtime = || tokio::runtime::Builder::new_current_thread().build().expect("a runtime");
+    let (merging, deleting) = (open("merging"), open("deleting"));
+    let documents = runtime().block_on(async {
+        let mut documents = Vec::new();
+        for number in 0..DELETED {
+            documents.push(add(&deleting, number, &format!("Ada knows Bo{number}.")).await);
+        }
+        work(&deleting).await;
+        documents
+    });
+    let over = AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            runtime().block_on(async {
+                for number in (DELETED..).take_while(|_| !over.load(Ordering::SeqCst)) {
+                    add(&merging, number, &format!("Ada knows Cy{number}.")).await;
+                    work(&merging).await;
+                }
+            });
+        });
+        scope.spawn(|| {
+            runtime().block_on(async {
+                for document in documents {
+                    let removal = index::delete(&deleting, &[document]).await;
+                    let removal = removal.inspect_err(|_| over.store(true, Ordering::SeqCst));
+                    assert_eq!(removal.expect("it comes to its turn").documents, 1);
+                }
+            });
+            over.store(true, Ordering::SeqCst);
+        });
+    });
+    runtime().block_on(async {
+        let snapshot = deleting.store.snapshot().await.expect("the store works");
+        assert_eq!(check(snapshot.as_ref()).await.expect("the store works"), []);
+    });
+}

@@ -204,9 +204,9 @@ impl Run<'_> {
         drop(snapshot);
         let mut batch = Batch::default();
         for (key, known) in keys.into_iter().zip(known) {
-            if known.is_none() {
-                continue;
-            }
+            let Some(known) = known else { continue };
+            // The document that it was made for may be removed before this is committed.
+            batch.put_extractions.push(known);
             for at in wanted.remove(&key).unwrap_or_default() {
                 chunks[at].extraction = ChunkExtraction::Done { key: key.clone() };
                 batch.set_extractions.push((chunks[at].id.clone(), chunks[at].extraction.clone()));

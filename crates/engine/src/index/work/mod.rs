@@ -30,8 +30,9 @@ use super::{IndexError, RunReport};
 use crate::Engine;
 use permits::Permits;
 
-/// Documents that may wait for the merger besides those in the making; more make the extraction wait, which bounds memory.
-const READY_DOCUMENTS: usize = 64;
+/// Documents that may wait for the merger, for each of those that are worked on at once; more make the extraction wait, which
+/// bounds memory.
+const READY_FOR_EACH_AT_WORK: usize = 4;
 /// Most documents of one merge. Entities they share are derived and embedded once.
 const MERGE_DOCUMENTS: usize = 64;
 /// Documents after which stale entities and relations are derived again without waiting for the end of the run.
@@ -90,9 +91,9 @@ impl<'a> Run<'a> {
         Prepared: Future<Output = Result<Option<Ready>, IndexError>>,
     {
         let engine = self.engine;
-        let (ready, merged) = mpsc::channel(READY_DOCUMENTS);
+        let documents = engine.index.max_concurrent_documents.max(1);
+        let (ready, merged) = mpsc::channel(documents * READY_FOR_EACH_AT_WORK);
         let prepare = async move {
-            let documents = engine.index.max_concurrent_documents.max(1);
             // A document waits for the merger by itself: the others hold permits and places at a model's service, which the
             // merger may need too, so they must go on.
             let prepared = tasks.map_ok(|task| {

@@ -4,7 +4,7 @@ SHELL := bash
 .SHELLFLAGS := -euo pipefail -c
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help demo test check docs nextest bench torture torture-slice
+.PHONY: help demo test check docs nextest bench proxies torture torture-slice
 
 help: ## Lists the targets
 	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## (.*)/  make \1|\2/' | column -t -s '|'
@@ -38,6 +38,10 @@ torture: ## Random histories under kills, stops and faults, for TORTURE_MINUTES 
 torture-slice:
 	cargo build --locked --workspace --all-targets
 	$(TORTURE) --minutes 3 --seed 1
+
+proxies: ## Runs nginx and Caddy as documented in front of the server; installs them where they are missing (root, Debian)
+	cargo build --locked -p graphloom-cli
+	scripts/check-proxies.sh
 
 bench: ## Measures this machine; see docs/benchmarks.md
 	bench/run.sh

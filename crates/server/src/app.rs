@@ -1,6 +1,6 @@
 //! What every request can reach.
 
-use std::net::{IpAddr, SocketAddr};
+use std::net::IpAddr;
 use std::path::Path;
 use std::sync::Arc;
 use std::time::{Instant, SystemTime, UNIX_EPOCH};
@@ -13,6 +13,7 @@ use crate::body::Bodies;
 use crate::host::Host;
 use crate::limits::Limits;
 use crate::metrics::Metrics;
+use crate::origin::Network;
 use crate::rates::Rates;
 use crate::space::Spaces;
 use crate::turns::Turns;
@@ -44,6 +45,8 @@ pub(crate) struct Inner {
     pub(crate) is_loopback: bool,
     /// Origins of web pages that may ask, beside the server's own.
     pub(crate) cors_origins: Vec<String>,
+    /// Proxies that are believed about whom they ask for.
+    pub(crate) trusted_proxies: Vec<Network>,
     /// Turns of questions.
     pub(crate) questions: Turns,
     /// Turns of changes.
@@ -73,6 +76,7 @@ pub(crate) struct Parts<'a> {
     pub(crate) default_workspace: WorkspaceId,
     pub(crate) address: IpAddr,
     pub(crate) cors_origins: Vec<String>,
+    pub(crate) trusted_proxies: Vec<Network>,
     pub(crate) limits: Limits,
     pub(crate) guest_secret: [u8; 32],
     pub(crate) indexing: Indexing,
@@ -101,6 +105,7 @@ impl App {
             default_workspace,
             address,
             cors_origins,
+            trusted_proxies,
             limits,
             guest_secret,
             indexing,
@@ -118,6 +123,7 @@ impl App {
             default_workspace,
             is_loopback: address.is_loopback(),
             cors_origins,
+            trusted_proxies,
             questions: Turns::new(limits.questions),
             changes: Turns::new(limits.changes),
             wholes: Turns::new(limits.wholes),
@@ -145,7 +151,3 @@ pub(crate) fn now() -> Timestamp {
     let since = SystemTime::now().duration_since(UNIX_EPOCH);
     Timestamp(since.map_or(0, |since| u64::try_from(since.as_millis()).unwrap_or(u64::MAX)))
 }
-
-/// Who is at the other end of a connection.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct Peer(pub(crate) SocketAddr);

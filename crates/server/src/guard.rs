@@ -5,15 +5,16 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use axum::extract::{Request, State};
-use axum::http::{HeaderMap, HeaderValue, Uri, header};
+use axum::http::{HeaderMap, HeaderValue, Uri, Version, header};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
 use graphloom_core::WorkspaceId;
 
 use crate::access::{Access, Caller, Grant, NotLetIn, Right, Shown};
-use crate::app::{App, Peer, now};
+use crate::app::{App, now};
+use crate::origin::Origin;
 use crate::problem::{Problem, chain, in_words_of};
-use crate::rates::{Counted, Origin};
+use crate::rates::Counted;
 use crate::route::{Load, Method, Needs, Route};
 use crate::turns::{Holder, Turn};
 
@@ -159,10 +160,10 @@ fn check_request(app: &App, route: &'static Route, request: &Request) -> Result<
 
 /// Who is to hold the turn of a request.
 fn holder_of(request: &Request, caller: Option<&Caller>) -> Holder {
-    match (caller, request.extensions().get::<Peer>()) {
+    match (caller, origin_of(request)) {
         (Some(caller), _) if caller.name == LOCAL => Holder::Machine,
         (Some(caller), _) => Holder::Credential(caller.name.clone()),
-        (None, Some(Peer(peer))) => Holder::Address(Origin::of(peer.ip(), request.headers()).address()),
+        (None, Some(origin)) => Holder::Address(origin.address()),
         (None, None) => Holder::Machine,
     }
 }
@@ -198,16 +199,16 @@ fn check_rate(
     request: &Request,
     caller: Option<&Caller>,
 ) -> Result<(), Problem> {
-    let Some(Peer(peer)) = request.extensions().get::<Peer>() else { return Ok(()) };
+    let Some(origin) = origin_of(request) else { return Ok(()) };
     if PROBES.contains(&route.path) {
         return Ok(());
     }
-    let (counted, what) = match (Origin::of(peer.ip(), request.headers()), caller) {
-        (Origin::Here, Some(_)) => return Ok(()),
-        (Origin::Address(_), Some(caller)) => {
+    let (counted, what) = match caller {
+        Some(_) if origin.is_here() => return Ok(()),
+        Some(caller) => {
             (Counted::Caller(caller.name.clone()), "this credential sends more requests than it may")
         }
-        (origin, None) => {
+        None => {
             let what = "this address sends more requests without a good credential than it may";
             (Counted::Address(origin.address()), what)
         }
@@ -259,21 +260,52 @@ pub(crate) fn check(caller: &Caller, right: Right, workspace: &WorkspaceId) -> R
 /// Without credentials only programs of this machine may ask. A browser here runs pages from anywhere: one that was led
 /// to our port by a name of its own is refused by the host it asks for, others by the origin that sends them.
 fn check_local(app: &App, route: &'static Route, request: &Request) -> Result<(), Problem> {
+    check_own(request)?;
     if !is_local_name(&host_of(request.headers(), request.uri())) {
         return Err(Problem::forbidden("the server is open to this machine alone, under its own names")
             .remedy(Some("ask for localhost or 127.0.0.1, or make a key with `graphloom key create NAME`")));
     }
     match route.method {
         Method::Get => Ok(()),
-        Method::Post | Method::Delete => check_origin(app, request.headers(), request.uri()),
+        Method::Post | Method::Delete => check_origin(app, request),
     }
 }
 
+/// Whether a program of this machine asks for itself: whoever reaches a proxy here reaches the server through it. Plain nginx
+/// adds no header, but passes requests on over HTTP/1.0, which programs no longer speak.
+fn check_own(request: &Request) -> Result<(), Problem> {
+    let origin = origin_of(request);
+    let why = if origin.is_some_and(Origin::is_unknown) {
+        "this request was passed on by a proxy that the server does not know, or that does not say for whom"
+    } else if origin.is_some_and(|origin| !origin.is_here()) {
+        "this request comes from elsewhere"
+    } else if request.version() <= Version::HTTP_10 {
+        "this request came over HTTP/1.0, as proxies pass requests on"
+    } else {
+        return Ok(());
+    };
+    let what = format!("there are no keys, so the server is open to programs of this machine alone; {why}");
+    Err(Problem::forbidden(what).remedy(Some(
+        "make a key with `graphloom key create NAME`; --trusted-proxy names a proxy that may ask for programs of this machine",
+    )))
+}
+
+/// Where a request comes from; `None` for requests that came over no connection.
+fn origin_of(request: &Request) -> Option<Origin> {
+    request.extensions().get::<Origin>().copied()
+}
+
 /// Whether no browser sends it for a page of another origin, unless that one is trusted.
-pub(crate) fn check_origin(app: &App, headers: &HeaderMap, uri: &Uri) -> Result<(), Problem> {
-    let Some(origin) = headers.get(header::ORIGIN) else { return Ok(()) };
+pub(crate) fn check_origin(app: &App, request: &Request) -> Result<(), Problem> {
+    let Some(origin) = request.headers().get(header::ORIGIN) else { return Ok(()) };
     let origin = origin.to_str().unwrap_or_default();
-    let is_ours = origin.split_once("://").is_some_and(|(_, from)| from == host_of(headers, uri));
+    let host = host_of(request.headers(), request.uri());
+    // Where a proxy says how it was asked, a page that came over plain HTTP is not of the same origin as one over TLS.
+    let scheme =
+        origin_of(request).and_then(Origin::is_secure).map(|secure| if secure { "https" } else { "http" });
+    let is_ours = origin
+        .split_once("://")
+        .is_some_and(|(of, from)| from == host && scheme.is_none_or(|scheme| scheme == of));
     if is_ours || app.cors_origins.iter().any(|known| known == origin) {
         return Ok(());
     }

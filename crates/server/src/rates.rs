@@ -1,12 +1,10 @@
 //! How many requests one caller may send: a bucket of tokens for each key, user and address.
 
 use std::collections::HashMap;
-use std::net::{IpAddr, Ipv6Addr};
+use std::net::IpAddr;
 use std::num::NonZeroU32;
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
-
-use axum::http::HeaderMap;
 
 /// Who is counted.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
@@ -17,15 +15,6 @@ pub(crate) enum Counted {
     Address(IpAddr),
     /// Everybody who came when too many others were remembered.
     Others,
-}
-
-/// Where a request comes from.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Origin {
-    /// A program of this machine that asks for itself.
-    Here,
-    /// Somebody at an address.
-    Address(IpAddr),
 }
 
 /// Callers that are remembered.
@@ -99,39 +88,8 @@ impl Buckets {
     }
 }
 
-impl Origin {
-    /// Where a request from this peer comes from. A proxy on this machine that says for whom it asks is believed: it
-    /// adds the address to the end of `X-Forwarded-For`.
-    pub(crate) fn of(peer: IpAddr, headers: &HeaderMap) -> Self {
-        let peer = peer.to_canonical();
-        let passed_on = headers.contains_key("forwarded") || headers.contains_key("x-forwarded-for");
-        match (peer.is_loopback(), passed_on) {
-            (false, _) => Self::Address(peer),
-            (true, false) => Self::Here,
-            (true, true) => {
-                let last = headers.get_all("x-forwarded-for").iter().next_back();
-                let last = last.and_then(|line| line.to_str().ok()?.rsplit(',').next()?.trim().parse().ok());
-                Self::Address(last.unwrap_or(peer))
-            }
-        }
-    }
-
-    /// The address that is counted. One household has many addresses of version 6, of which the first half is the same.
-    pub(crate) fn address(self) -> IpAddr {
-        match self {
-            Self::Here => IpAddr::V6(Ipv6Addr::LOCALHOST),
-            Self::Address(address) => match address.to_canonical() {
-                IpAddr::V4(address) => IpAddr::V4(address),
-                IpAddr::V6(address) => IpAddr::V6(Ipv6Addr::from_bits(address.to_bits() >> 64 << 64)),
-            },
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
-    use axum::http::HeaderValue;
-
     use super::*;
 
     fn rates(a_minute: u32) -> Rates {
@@ -191,39 +149,5 @@ mod tests {
         let later = start + Duration::from_secs(60);
         assert_eq!(rates.count(address(many), later), Ok(()));
         assert_eq!(remembered(), 1);
-    }
-
-    #[test]
-    fn only_a_proxy_of_this_machine_is_believed_for_whom_it_asks() {
-        let check = |peer: &str, lines: &[&str]| {
-            let mut headers = HeaderMap::new();
-            for line in lines {
-                headers.append("x-forwarded-for", HeaderValue::from_str(line).expect("a header"));
-            }
-            Origin::of(peer.parse().expect("an address"), &headers)
-        };
-        let at = |address: &str| Origin::Address(address.parse().expect("an address"));
-        assert_eq!(check("127.0.0.1", &[]), Origin::Here);
-        assert_eq!(check("::1", &[]), Origin::Here);
-        assert_eq!(check("::ffff:127.0.0.1", &[]), Origin::Here);
-        assert_eq!(check("192.0.2.7", &["192.0.2.8"]), at("192.0.2.7"));
-        assert_eq!(check("127.0.0.1", &["192.0.2.7"]), at("192.0.2.7"));
-        assert_eq!(
-            check("127.0.0.1", &["198.51.100.1, 127.0.0.1", "198.51.100.2, 192.0.2.7"]),
-            at("192.0.2.7")
-        );
-        assert_eq!(check("127.0.0.1", &["unknown"]), at("127.0.0.1"));
-        let mut headers = HeaderMap::new();
-        headers.insert("forwarded", HeaderValue::from_static("for=192.0.2.7"));
-        assert_eq!(Origin::of(IpAddr::from([127, 0, 0, 1]), &headers), at("127.0.0.1"));
-    }
-
-    #[test]
-    fn addresses_of_one_network_of_version_6_are_one() {
-        let check = |one: &str| Origin::Address(one.parse().expect("an address")).address();
-        assert_eq!(check("2001:db8:1:2::3"), check("2001:db8:1:2:ffff::"));
-        assert_ne!(check("2001:db8:1:2::3"), check("2001:db8:1:3::3"));
-        assert_ne!(check("192.0.2.1"), check("192.0.2.2"));
-        assert_eq!(check("::ffff:192.0.2.1"), check("192.0.2.1"));
     }
 }

@@ -18,11 +18,12 @@ use tokio::sync::{Semaphore, watch};
 use tower::ServiceExt;
 
 use crate::access::{AccessError, random};
-use crate::app::{App, Indexing, Parts, Peer};
+use crate::app::{App, Indexing, Parts};
 use crate::guard::take_prefix;
 use crate::host::{Host, HostError, Missing};
 use crate::limits::Limits;
 use crate::metrics::UnderWay;
+use crate::origin::{Network, Origin};
 use crate::problem::chain;
 use crate::routes;
 
@@ -40,6 +41,8 @@ pub struct ServerConfig {
     pub workspace: WorkspaceId,
     /// Origins of web pages that may ask, such as `https://app.example`; none but the server's own by default.
     pub cors_origins: Vec<String>,
+    /// Proxies that are believed about whom they ask for.
+    pub trusted_proxies: Vec<Network>,
     /// How much is taken on at once.
     pub limits: Limits,
 }
@@ -101,7 +104,7 @@ impl Server {
     ///
     /// An address that others than this machine reach is refused while there are neither keys nor users.
     pub async fn bind(config: ServerConfig, host: Arc<dyn Host>) -> Result<Self, ServeError> {
-        let ServerConfig { address, data_dir, workspace, cors_origins, limits } = config;
+        let ServerConfig { address, data_dir, workspace, cors_origins, trusted_proxies, limits } = config;
         let (stop, stopping) = watch::channel(false);
         let app = App::new(Parts {
             host,
@@ -109,6 +112,7 @@ impl Server {
             default_workspace: workspace.clone(),
             address: address.ip(),
             cors_origins,
+            trusted_proxies,
             limits,
             guest_secret: random()?,
             indexing: Indexing::On,
@@ -160,7 +164,7 @@ impl Server {
             match accepted {
                 Ok((stream, peer)) => {
                     let held = (place, app.metrics.connect());
-                    connect(stream, peer, held, router.clone(), &app.limits, &graceful);
+                    connect(stream, peer, held, router.clone(), &app, &graceful);
                 }
                 Err(error) => {
                     tracing::warn!(%error, "a connection could not be accepted");
@@ -187,20 +191,22 @@ fn connect<Place: Send + 'static>(
     peer: SocketAddr,
     held: (Place, UnderWay),
     router: Router,
-    limits: &Limits,
+    app: &App,
     graceful: &GracefulShutdown,
 ) {
     if let Err(error) = stream.set_nodelay(true) {
         tracing::debug!(%error, "answers on a connection may be slower than they need be");
     }
+    let origins = app.clone();
     let service = hyper::service::service_fn(move |mut request: hyper::Request<Incoming>| {
-        request.extensions_mut().insert(Peer(peer));
+        let origin = Origin::of(peer.ip(), request.headers(), &origins.trusted_proxies);
+        request.extensions_mut().insert(origin);
         let request: Request = take_prefix(request).map(axum::body::Body::new);
         router.clone().oneshot(request)
     });
     let connection = http1::Builder::new()
         .timer(TokioTimer::new())
-        .header_read_timeout(limits.head)
+        .header_read_timeout(app.limits.head)
         .serve_connection(TokioIo::new(stream), service);
     let connection = graceful.watch(connection);
     tokio::spawn(async move {

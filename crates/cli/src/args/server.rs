@@ -21,6 +21,9 @@ pub(crate) struct ServeArgs {
     /// Lets web pages of this origin ask, such as https://app.example; repeatable
     #[arg(long = "cors-origin", value_name = "ORIGIN")]
     pub(crate) cors_origins: Vec<String>,
+    /// Believes what the proxy at this address or network says about its clients, such as 10.0.0.0/8; repeatable
+    #[arg(long = "trusted-proxy", value_name = "NETWORK")]
+    pub(crate) trusted_proxies: Vec<String>,
 }
 
 /// `graphloom mcp`.

@@ -167,11 +167,13 @@ fn flags(global: &Global, command: &Command) -> Vec<(String, String, String)> {
         ("contextual", "--contextual", spending(command).and_then(|spending| spending.contextual.clone())),
     ];
     let serving = if let Command::Serve(args) = command {
-        let origins = (!args.cors_origins.is_empty()).then(|| args.cors_origins.join(","));
+        let list = |values: &[String]| (!values.is_empty()).then(|| values.join(","));
+        let (origins, proxies) = (list(&args.cors_origins), list(&args.trusted_proxies));
         vec![
             ("host", "--host", args.host.clone()),
             ("port", "--port", args.port.map(|port| port.to_string())),
             ("cors_origins", "--cors-origin", origins),
+            ("trusted_proxies", "--trusted-proxy", proxies),
         ]
     } else {
         Vec::new()

@@ -22,6 +22,7 @@ pub(crate) async fn run(app: &App) -> anyhow::Result<Exit> {
         data_dir: config.data_dir.clone(),
         workspace: config.workspace.clone(),
         cors_origins: config.cors_origins.clone(),
+        trusted_proxies: config.trusted_proxies.clone(),
         limits: Limits {
             questions: config.max_concurrent_questions,
             rate_of_caller: config.rate_limit,

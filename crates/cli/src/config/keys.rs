@@ -135,6 +135,11 @@ pub(crate) const KEYS: &[Key] = &[
     key("host", Some("127.0.0.1"), "address that the server listens on"),
     key("port", Some("9621"), "port that the server listens on"),
     key("cors_origins", None, "origins of web pages that may ask the server, separated by commas"),
+    key(
+        "trusted_proxies",
+        None,
+        "addresses and networks of proxies that are believed about their clients, separated by commas",
+    ),
     key("max_concurrent_questions", Some("32"), "questions that the server works on at once"),
     key(
         "rate_limit",

@@ -17,6 +17,7 @@ use graphloom_core::{Role, WorkspaceId};
 use graphloom_engine::chunk::{ChunkConfig, ChunkStrategy};
 use graphloom_engine::extract::{Gleaning, RecordForm};
 use graphloom_engine::money::Prices;
+use graphloom_server::Network;
 
 pub(crate) use self::choice::{EmbedderChoice, ModelChoice, RerankerChoice, Service};
 pub(crate) use self::layers::{Origin, Setting, Settings, Surroundings};
@@ -81,6 +82,8 @@ pub(crate) struct Config {
     pub(crate) port: u16,
     /// Origins of web pages that may ask the server.
     pub(crate) cors_origins: Vec<String>,
+    /// Proxies that are believed about their clients.
+    pub(crate) trusted_proxies: Vec<Network>,
     /// Questions that the server works on at once.
     pub(crate) max_concurrent_questions: usize,
     /// Requests a minute that the server takes of one key or user from other machines; no limit where `None`.
@@ -309,6 +312,7 @@ fn check(settings: &Settings, surroundings: &Surroundings) -> anyhow::Result<Con
         host: host(settings)?,
         port: number(settings, "port", 0)?.unwrap_or(0),
         cors_origins: cors_origins(settings)?,
+        trusted_proxies: trusted_proxies(settings)?,
         max_concurrent_questions: number(settings, "max_concurrent_questions", 1)?.unwrap_or(1),
         rate_limit: rate_limit("rate_limit")?,
         rate_limit_unknown: rate_limit("rate_limit_unknown")?,
@@ -449,6 +453,14 @@ fn cors_origins(settings: &Settings) -> anyhow::Result<Vec<String>> {
         true => Ok(origins),
         false => Err(invalid("cors_origins", setting, "origins such as https://app.example, without a path")),
     }
+}
+
+fn trusted_proxies(settings: &Settings) -> anyhow::Result<Vec<Network>> {
+    let Some(setting) = settings.get("trusted_proxies") else { return Ok(Vec::new()) };
+    let proxies: Result<Vec<Network>, _> = setting.value.split(',').map(|one| one.trim().parse()).collect();
+    proxies.map_err(|_| {
+        invalid("trusted_proxies", setting, "addresses or networks, such as 127.0.0.1,10.0.0.0/8")
+    })
 }
 
 fn models_dir(settings: &Settings, surroundings: &Surroundings) -> anyhow::Result<PathBuf> {

@@ -69,6 +69,7 @@ pub async fn serve_mcp(
         default_workspace: workspace.clone(),
         address: IpAddr::V4(Ipv4Addr::LOCALHOST),
         cors_origins: Vec::new(),
+        trusted_proxies: Vec::new(),
         limits,
         guest_secret: random()?,
         indexing: if read_only { Indexing::Off } else { Indexing::On },

@@ -9,8 +9,9 @@ use serde::{Deserialize, Serialize};
 
 use super::health::API_VERSION;
 use crate::access::{AccessError, guest_token};
-use crate::app::{App, Peer, now};
+use crate::app::{App, now};
 use crate::input::Form;
+use crate::origin::Origin;
 use crate::problem::Problem;
 use crate::route::{Gives, Load, Needs, Route, Takes, schema};
 
@@ -125,7 +126,7 @@ async fn auth_status(State(app): State<App>) -> Result<axum::Json<AuthStatus>, P
 
 async fn login(
     State(app): State<App>,
-    Extension(Peer(peer)): Extension<Peer>,
+    Extension(origin): Extension<Origin>,
     Form(Login { username, password }): Form<Login>,
 ) -> Result<axum::Json<AuthStatus>, Problem> {
     let access = read(app.access.read())?;
@@ -135,10 +136,12 @@ async fn login(
     if username.len() > MAX_NAME_BYTES {
         return Err(wrong());
     }
-    app.throttle.begin(peer.ip(), &username, Instant::now()).map_err(|wait| {
-        tracing::warn!(peer = %peer.ip(), "too many attempts to log in");
+    let from = origin.address();
+    let slow = app.throttle.begin(from, &username, Instant::now()).map_err(|wait| {
+        tracing::warn!(client = %origin.client(), "too many attempts to log in");
         Problem::busy("Too many failed login attempts. Please try again later.", wait)
     })?;
+    tokio::time::sleep(slow).await;
     // The semaphore is never closed; were it, nobody would be let in.
     let _turn = app.passwords.acquire().await.map_err(|_| wrong())?;
     let (known, name) = (access.clone(), username.clone());
@@ -146,7 +149,7 @@ async fn login(
     if !is_right.unwrap_or(false) {
         return Err(wrong());
     }
-    app.throttle.succeed(peer.ip(), &username);
+    app.throttle.succeed(from, &username);
     let token = access.token_of(&username, now()).ok_or_else(wrong)?;
     Ok(axum::Json(AuthStatus::new("enabled", Some(token))))
 }

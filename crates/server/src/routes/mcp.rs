@@ -34,7 +34,7 @@ pub(super) const ROUTES: &[Route] = &[Route::post(
 
 async fn message(State(app): State<App>, admitted: Admitted, request: Request) -> Result<Response, Problem> {
     // Asked for by the protocol whatever the credential is.
-    check_origin(&app, request.headers(), request.uri())?;
+    check_origin(&app, &request)?;
     let mut forwarded = Request::builder().method(request.method()).uri(request.uri());
     if let Some(headers) = forwarded.headers_mut() {
         headers.extend(request.headers().clone());

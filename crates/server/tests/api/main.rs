@@ -9,6 +9,7 @@ mod graph;
 mod jobs;
 mod login;
 mod mcp;
+mod proxies;
 mod questions;
 mod reading;
 mod rights;

@@ -123,9 +123,8 @@ async fn one_key_leaves_turns_to_others_and_its_own_further_questions_wait() {
 #[tokio::test]
 async fn who_sends_too_much_is_told_to_wait_and_others_are_not_held_up() {
     let rate = NonZeroU32::new(1);
-    let server =
-        Running::start_with(Limits { rate_of_caller: rate, rate_of_stranger: rate, ..Limits::default() })
-            .await;
+    let limits = Limits { rate_of_caller: rate, rate_of_stranger: rate, ..Limits::default() };
+    let server = Running::start_behind_a_proxy(limits).await;
     let (ada, bob) = (server.key(Right::Read, &[]), server.key(Right::Read, &[]));
     let asked_by = |key: &str| Request::get("/documents/status_counts").header("x-api-key", key);
     let sent_from = |address: &str, request: Request| request.header("x-forwarded-for", address);

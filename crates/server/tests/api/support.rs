@@ -162,6 +162,7 @@ pub(crate) fn config(folder: &Path, limits: Limits) -> ServerConfig {
         data_dir: folder.to_owned(),
         workspace: WorkspaceId::default(),
         cors_origins: Vec::new(),
+        trusted_proxies: Vec::new(),
         limits,
     }
 }
@@ -175,6 +176,13 @@ impl Running {
     pub(crate) async fn start_with(limits: Limits) -> Self {
         let folder = tempfile::tempdir().expect("a folder");
         Self::start_as(config(folder.path(), limits), folder).await
+    }
+
+    /// A proxy of this machine is trusted.
+    pub(crate) async fn start_behind_a_proxy(limits: Limits) -> Self {
+        let folder = tempfile::tempdir().expect("a folder");
+        let trusted_proxies = vec!["127.0.0.1".parse().expect("an address")];
+        Self::start_as(ServerConfig { trusted_proxies, ..config(folder.path(), limits) }, folder).await
     }
 
     pub(crate) async fn start_as(config: ServerConfig, folder: TempDir) -> Self {

@@ -1,0 +1,350 @@
+//! Where a request comes from: the machine itself, an address, or an address for which a trusted proxy asks.
+
+use std::net::{IpAddr, Ipv6Addr};
+use std::str::FromStr;
+
+use axum::http::{HeaderMap, HeaderName};
+
+/// Entries of the way of a request that are read. No request passes more proxies.
+const MAX_HOPS: usize = 32;
+/// Headers that a proxy adds: a request with one of them was passed on.
+const PASSED_ON: [&str; 8] = [
+    "forwarded",
+    "via",
+    "x-forwarded-for",
+    "x-forwarded-host",
+    "x-forwarded-port",
+    "x-forwarded-proto",
+    "x-forwarded-server",
+    "x-real-ip",
+];
+
+/// An address, or a network as `ADDRESS/BITS`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Network {
+    address: IpAddr,
+    bits: u32,
+}
+
+/// Why something is no network.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("it is neither an address nor a network such as 10.0.0.0/8")]
+pub struct NotANetwork;
+
+impl FromStr for Network {
+    type Err = NotANetwork;
+
+    fn from_str(text: &str) -> Result<Self, NotANetwork> {
+        let (address, bits) = match text.split_once('/') {
+            Some((address, bits)) => (address, Some(bits)),
+            None => (text, None),
+        };
+        let address: IpAddr = address.parse().map_err(|_| NotANetwork)?;
+        let most = if address.is_ipv4() { 32 } else { 128 };
+        let is_number = |bits: &str| bits.bytes().all(|byte| byte.is_ascii_digit());
+        let bits = match bits {
+            None => most,
+            Some(bits) if is_number(bits) => bits.parse().map_err(|_| NotANetwork)?,
+            Some(_) => return Err(NotANetwork),
+        };
+        match bits <= most {
+            true => Ok(Self { address, bits }),
+            false => Err(NotANetwork),
+        }
+    }
+}
+
+impl Network {
+    /// Whether an address is in it.
+    fn contains(self, address: IpAddr) -> bool {
+        let differ = |one: u128, other: u128, width: u32| {
+            // A shift by the whole width would overflow: a network of no bits contains everything.
+            (one ^ other).checked_shr(width - self.bits).unwrap_or(0) != 0
+        };
+        match (self.address.to_canonical(), address.to_canonical()) {
+            (IpAddr::V4(own), IpAddr::V4(other)) if self.bits <= 32 => {
+                !differ(own.to_bits().into(), other.to_bits().into(), 32)
+            }
+            (IpAddr::V6(own), IpAddr::V6(other)) => !differ(own.to_bits(), other.to_bits(), 128),
+            (IpAddr::V4(_) | IpAddr::V6(_), IpAddr::V4(_) | IpAddr::V6(_)) => false,
+        }
+    }
+}
+
+/// Who a request comes from, as far as what it says can be believed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Origin {
+    from: From,
+    /// Whether the client spoke TLS, where a trusted proxy says so.
+    is_secure: Option<bool>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum From {
+    /// A program of this machine that asks for itself.
+    Here,
+    /// A client at an address.
+    Client(IpAddr),
+    /// A peer at an address that passes something on, and is no trusted proxy, or does not say for whom.
+    Unknown(IpAddr),
+}
+
+impl Origin {
+    /// Where a request from this peer comes from. What its headers say about the way to the peer is believed of trusted
+    /// proxies alone; the client is the last address of the way that is none of them.
+    pub(crate) fn of(peer: IpAddr, headers: &HeaderMap, trusted: &[Network]) -> Self {
+        let peer = peer.to_canonical();
+        let is_trusted = |address: IpAddr| trusted.iter().any(|network| network.contains(address));
+        let was_passed_on = PASSED_ON.iter().any(|name| headers.contains_key(*name));
+        if !is_trusted(peer) {
+            let from = match (was_passed_on, peer.is_loopback()) {
+                (true, _) => From::Unknown(peer),
+                (false, true) => From::Here,
+                (false, false) => From::Client(peer),
+            };
+            return Self { from, is_secure: None };
+        }
+        let ways: Vec<Way> =
+            [way_of_forwarded_for(headers), way_of_forwarded(headers)].into_iter().flatten().collect();
+        let clients: Vec<Option<From>> = ways.iter().map(|way| client_of(peer, way, &is_trusted)).collect();
+        let from = match clients.as_slice() {
+            [] if was_passed_on => From::Unknown(peer),
+            [] if peer.is_loopback() => From::Here,
+            [] => From::Client(peer),
+            // A proxy that sets one of two headers may let the other pass as the client wrote it.
+            [first, others @ ..] if others.iter().all(|other| other == first) => {
+                first.unwrap_or(From::Unknown(peer))
+            }
+            [..] => From::Unknown(peer),
+        };
+        Self { from, is_secure: is_secure(headers) }
+    }
+
+    /// Whether a program of this machine asks for itself.
+    pub(crate) fn is_here(self) -> bool {
+        self.from == From::Here
+    }
+
+    /// Whether somebody passes on what another asks, and cannot be believed about whom.
+    pub(crate) fn is_unknown(self) -> bool {
+        matches!(self.from, From::Unknown(_))
+    }
+
+    /// Whether the client spoke TLS; `None` where no trusted proxy says so.
+    pub(crate) fn is_secure(self) -> Option<bool> {
+        self.is_secure
+    }
+
+    /// The address of the client, or of the peer where the client's is not known; for the log.
+    pub(crate) fn client(self) -> IpAddr {
+        match self.from {
+            From::Here => IpAddr::V6(Ipv6Addr::LOCALHOST),
+            From::Client(address) | From::Unknown(address) => address,
+        }
+    }
+
+    /// The address that is counted. One household has many addresses of version 6, of which the first half is the same.
+    pub(crate) fn address(self) -> IpAddr {
+        match self.client() {
+            IpAddr::V6(address) if !address.is_loopback() => {
+                IpAddr::V6(Ipv6Addr::from_bits(address.to_bits() >> 64 << 64))
+            }
+            address => address,
+        }
+    }
+}
+
+/// The addresses that a request came by, the nearest first; `None` for what is no address.
+type Way = Vec<Option<IpAddr>>;
+
+/// The last address of a way that is no trusted proxy; `None` where that cannot be read.
+fn client_of(peer: IpAddr, way: &Way, is_trusted: &impl Fn(IpAddr) -> bool) -> Option<From> {
+    let mut stays_here = peer.is_loopback();
+    let mut farthest = peer;
+    for hop in way {
+        let address = (*hop)?.to_canonical();
+        if !is_trusted(address) {
+            return Some(From::Client(address));
+        }
+        stays_here &= address.is_loopback();
+        farthest = address;
+    }
+    // All of them are trusted. A loopback address that another machine names is one of that machine.
+    Some(if stays_here { From::Here } else { From::Client(farthest) })
+}
+
+fn way_of_forwarded_for(headers: &HeaderMap) -> Option<Way> {
+    way(headers, "x-forwarded-for", |entry| Some(entry))
+}
+
+/// Source: RFC 7239, section 4.
+fn way_of_forwarded(headers: &HeaderMap) -> Option<Way> {
+    way(headers, "forwarded", |entry| parameter(entry, "for"))
+}
+
+/// The entries of all lines of a header, the last first, of each what `address` finds in it.
+fn way(headers: &HeaderMap, name: &'static str, address: impl Fn(&str) -> Option<&str>) -> Option<Way> {
+    let lines: Vec<&str> = headers
+        .get_all(HeaderName::from_static(name))
+        .iter()
+        .rev()
+        .map(|line| line.to_str().unwrap_or("unreadable"))
+        .collect();
+    let entries = lines.iter().flat_map(|line| line.rsplit(',')).take(MAX_HOPS);
+    let way: Way = entries.map(|entry| address(entry.trim()).and_then(address_of)).collect();
+    (!lines.is_empty()).then_some(way)
+}
+
+/// An address with or without quotes, brackets and a port.
+fn address_of(text: &str) -> Option<IpAddr> {
+    let text = text.trim().trim_matches('"');
+    let bracketed = text.strip_prefix('[').and_then(|rest| rest.split_once(']')).map(|(address, _)| address);
+    let without_port = text.rsplit_once(':').map(|(address, _)| address);
+    [Some(text), bracketed, without_port].into_iter().flatten().find_map(|text| text.parse().ok())
+}
+
+fn parameter<'a>(entry: &'a str, wanted: &str) -> Option<&'a str> {
+    entry.split(';').find_map(|pair| {
+        let (name, value) = pair.trim().split_once('=')?;
+        name.eq_ignore_ascii_case(wanted).then_some(value)
+    })
+}
+
+/// What the nearest proxy says about TLS.
+fn is_secure(headers: &HeaderMap) -> Option<bool> {
+    let last = |name: &str| headers.get_all(name).iter().next_back()?.to_str().ok()?.rsplit(',').next();
+    let scheme = match last("x-forwarded-proto") {
+        Some(scheme) => scheme,
+        None => parameter(last("forwarded")?, "proto")?,
+    };
+    Some(scheme.trim().trim_matches('"').eq_ignore_ascii_case("https"))
+}
+
+#[cfg(test)]
+mod tests {
+    use axum::http::HeaderValue;
+
+    use super::*;
+
+    const LOCAL_PROXY: &[&str] = &["127.0.0.0/8", "::1"];
+
+    fn check(peer: &str, trusted: &[&str], lines: &[(&'static str, &str)]) -> From {
+        let mut headers = HeaderMap::new();
+        for (name, line) in lines {
+            headers.append(*name, HeaderValue::from_str(line).expect("a header"));
+        }
+        let trusted: Vec<Network> = trusted.iter().map(|one| one.parse().expect("a network")).collect();
+        Origin::of(peer.parse().expect("an address"), &headers, &trusted).from
+    }
+
+    fn client(address: &str) -> From {
+        From::Client(address.parse().expect("an address"))
+    }
+
+    fn unknown(address: &str) -> From {
+        From::Unknown(address.parse().expect("an address"))
+    }
+
+    #[test]
+    fn without_proxies_the_peer_is_who_asks_and_what_is_passed_on_is_never_of_this_machine() {
+        for peer in ["127.0.0.1", "::1", "::ffff:127.0.0.1"] {
+            assert_eq!(check(peer, &[], &[]), From::Here);
+            for name in PASSED_ON {
+                for trusted in [&[] as &[&str], &["192.0.2.1"]] {
+                    assert!(
+                        matches!(check(peer, trusted, &[(name, "127.0.0.1")]), From::Unknown(_)),
+                        "{name}"
+                    );
+                }
+            }
+        }
+        assert_eq!(check("192.0.2.7", &[], &[]), client("192.0.2.7"));
+        let forwarded = [("x-forwarded-for", "198.51.100.1")];
+        assert_eq!(check("192.0.2.7", LOCAL_PROXY, &forwarded), unknown("192.0.2.7"));
+    }
+
+    #[test]
+    fn behind_trusted_proxies_the_client_is_the_last_address_that_is_none_of_them() {
+        let check = |lines: &[(&'static str, &str)]| check("127.0.0.1", &["127.0.0.1", "10.0.0.0/8"], lines);
+        let way = |way| [("x-forwarded-for", way)];
+        assert_eq!(check(&way("192.0.2.7")), client("192.0.2.7"));
+        assert_eq!(
+            check(&way("127.0.0.1, 192.0.2.7")),
+            client("192.0.2.7"),
+            "a client may write what it likes"
+        );
+        assert_eq!(check(&way("198.51.100.1,192.0.2.7 , 10.1.2.3")), client("192.0.2.7"));
+        assert_eq!(check(&way("192.0.2.7:4711")), client("192.0.2.7"));
+        assert_eq!(check(&way("[2001:db8::1]:4711")), client("2001:db8::1"));
+        let lines = [("x-forwarded-for", "198.51.100.1"), ("x-forwarded-for", "192.0.2.7")];
+        assert_eq!(check(&lines), client("192.0.2.7"));
+        let forwarded = [("forwarded", "for=198.51.100.1, For=\"[2001:db8::1]:80\";proto=https;by=10.0.0.1")];
+        assert_eq!(check(&forwarded), client("2001:db8::1"));
+        for unreadable in ["unknown", "", "_hidden", "192.0.2.7, unknown"] {
+            assert_eq!(check(&way(unreadable)), unknown("127.0.0.1"), "{unreadable:?}");
+        }
+        let both = [("x-forwarded-for", "192.0.2.7"), ("forwarded", "for=192.0.2.8")];
+        assert_eq!(check(&both), unknown("127.0.0.1"), "one of them is not the proxy's");
+        assert_eq!(check(&[("x-real-ip", "192.0.2.7")]), unknown("127.0.0.1"));
+        let long = vec!["10.0.0.1"; 2 * MAX_HOPS].join(",");
+        assert_eq!(check(&way(&long)), client("10.0.0.1"));
+    }
+
+    #[test]
+    fn a_proxy_of_this_machine_may_ask_for_programs_of_this_machine_and_no_other_may() {
+        let way = |way| [("x-forwarded-for", way)];
+        assert_eq!(check("127.0.0.1", LOCAL_PROXY, &way("127.0.0.1")), From::Here);
+        assert_eq!(check("127.0.0.1", LOCAL_PROXY, &way("::1, 127.0.0.1")), From::Here);
+        assert_eq!(check("127.0.0.1", LOCAL_PROXY, &[]), From::Here);
+        assert_eq!(check("127.0.0.1", LOCAL_PROXY, &way("127.0.0.1, 192.0.2.7")), client("192.0.2.7"));
+        let elsewhere = ["127.0.0.1", "10.0.0.1"];
+        assert_eq!(check("10.0.0.1", &elsewhere, &way("127.0.0.1")), client("127.0.0.1"));
+        assert_eq!(check("127.0.0.1", &elsewhere, &way("127.0.0.1, 10.0.0.1")), client("127.0.0.1"));
+        assert_eq!(check("10.0.0.1", &elsewhere, &[]), client("10.0.0.1"));
+    }
+
+    #[test]
+    fn tls_is_what_the_nearest_trusted_proxy_says() {
+        let check = |trusted: &[Network], name: &'static str, line: &'static str| {
+            let headers =
+                HeaderMap::from_iter([(HeaderName::from_static(name), HeaderValue::from_static(line))]);
+            Origin::of(IpAddr::from([127, 0, 0, 1]), &headers, trusted).is_secure()
+        };
+        let trusted = ["127.0.0.1".parse().expect("a network")];
+        assert_eq!(check(&trusted, "x-forwarded-proto", "http, https"), Some(true));
+        assert_eq!(check(&trusted, "x-forwarded-proto", "http"), Some(false));
+        assert_eq!(check(&trusted, "forwarded", "for=192.0.2.7;proto=https"), Some(true));
+        assert_eq!(check(&trusted, "x-forwarded-for", "192.0.2.7"), None);
+        assert_eq!(check(&[], "x-forwarded-proto", "https"), None);
+    }
+
+    #[test]
+    fn networks_are_addresses_with_as_many_bits_as_they_have() {
+        for (network, inside, outside) in [
+            ("10.0.0.0/8", "10.255.0.1", "11.0.0.1"),
+            ("192.0.2.7", "::ffff:192.0.2.7", "192.0.2.8"),
+            ("2001:db8::/32", "2001:db8:1::1", "2001:db9::1"),
+            ("0.0.0.0/0", "203.0.113.9", "2001:db8::1"),
+            ("::/0", "2001:db8::1", "203.0.113.9"),
+        ] {
+            let network: Network = network.parse().expect("a network");
+            let contains = |address: &str| network.contains(address.parse().expect("an address"));
+            assert!(contains(inside) && !contains(outside), "{network:?}");
+        }
+        for other in ["", "10.0.0.0/33", "10.0.0.0/", "10.0.0.0/+8", "::1/129", "example.org", "10.0.0.0/8/8"]
+        {
+            assert_eq!(other.parse::<Network>(), Err(NotANetwork), "{other:?}");
+        }
+    }
+
+    #[test]
+    fn addresses_of_one_network_of_version_6_are_one() {
+        let check = |one: &str| {
+            let from = From::Client(one.parse().expect("an address"));
+            Origin { from, is_secure: None }.address()
+        };
+        assert_eq!(check("2001:db8:1:2::3"), check("2001:db8:1:2:ffff::"));
+        assert_ne!(check("2001:db8:1:2::3"), check("2001:db8:1:3::3"));
+        assert_ne!(check("192.0.2.1"), check("192.0.2.2"));
+    }
+}

@@ -97,23 +97,30 @@ impl Provider {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    /// Answers one request after the other until the connection ends, as providers do.
     fn serve(&self, stream: &TcpStream) -> std::io::Result<()> {
-        let (_, body) = http::receive(stream)?;
-        let body: Value = serde_json::from_slice(&body).map_err(std::io::Error::other)?;
-        let (latency, fault) = {
-            let mut state = self.state();
-            state.calls += 1;
-            state.in_flight += 1;
-            let fault = state.faults.pop_front();
-            if let Some(fault) = fault {
-                *state.failed.entry(fault).or_default() += 1;
+        loop {
+            let (_, body) = http::receive(stream)?;
+            let body: Value = serde_json::from_slice(&body).map_err(std::io::Error::other)?;
+            let (latency, fault) = {
+                let mut state = self.state();
+                state.calls += 1;
+                state.in_flight += 1;
+                let fault = state.faults.pop_front();
+                if let Some(fault) = fault {
+                    *state.failed.entry(fault).or_default() += 1;
+                }
+                (state.latency, fault)
+            };
+            // From half to one and a half of the latency, so that answers overtake each other.
+            thread::sleep(latency / 2 + latency * (hash(&body.to_string()) % 1000) as u32 / 1000);
+            let answered = self.answer(stream, &body, fault);
+            self.state().in_flight -= 1;
+            answered?;
+            if matches!(fault, Some(ModelFault::Stall | ModelFault::Cut)) {
+                return Ok(());
             }
-            (state.latency, fault)
-        };
-        thread::sleep(latency);
-        let answered = self.answer(stream, &body, fault);
-        self.state().in_flight -= 1;
-        answered
+        }
     }
 
     fn answer(&self, mut stream: &TcpStream, body: &Value, fault: Option<ModelFault>) -> std::io::Result<()> {
@@ -140,7 +147,7 @@ impl Provider {
         let sent = if fault == Some(ModelFault::Cut) { &text[..text.len() / 2] } else { &text[..] };
         write!(
             stream,
-            "HTTP/1.1 {status}\r\ncontent-type: {kind}\r\ncontent-length: {}\r\nconnection: close\r\n\r\n{sent}",
+            "HTTP/1.1 {status}\r\ncontent-type: {kind}\r\ncontent-length: {}\r\n\r\n{sent}",
             text.len()
         )?;
         stream.flush()?;
@@ -188,7 +195,9 @@ fn extract(passage: &str) -> String {
     }
     let words = passage.split(|c: char| !c.is_alphanumeric());
     names.extend(words.filter(|word| word.starts_with(THING) && word.len() > THING.len()).map(str::to_owned));
-    let entity = |name: &String| format!("entity<|#|>{name}<|#|>Person<|#|>{name} is in a passage.");
+    // Descriptions differ from passage to passage, so that those of shared names have to be summarised.
+    let place = format!("{:016x}", hash(passage));
+    let entity = |name: &String| format!("entity<|#|>{name}<|#|>Person<|#|>{name} is in passage {place}.");
     let mut lines: Vec<String> = names.iter().map(entity).collect();
     lines.extend(names.windows(2).map(|pair| {
         format!("relation<|#|>{}<|#|>{}<|#|>work<|#|>{} works with {}.", pair[0], pair[1], pair[0], pair[1])

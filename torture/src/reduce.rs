@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 use crate::history::{History, Step};
 use crate::report::Kind;
 
-/// How often a shorter history is tried: faults that depend on timing do not come every time.
+/// How often a history is tried: faults that depend on timing do not come every time.
 const TRIES: u32 = 2;
 
 /// The shortest failing history that was found within the time, and whether any run after the first failed again.

@@ -22,6 +22,8 @@ pub(crate) struct History {
 pub(crate) struct Settings {
     /// Milliseconds that the model takes to answer; offline where `None`.
     pub(crate) model_ms: Option<u64>,
+    /// Whether the model's service also makes the vectors; the built-in embedder does where it is `false`.
+    pub(crate) remote_vectors: bool,
     /// How the texts of versions are made.
     pub(crate) shape: Shape,
     /// Whether the document that names all entities is added before the first step.

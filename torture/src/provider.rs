@@ -1,4 +1,4 @@
-//! A language model on loopback that speaks OpenAI's protocol: every answer is a function of the prompt alone.
+//! A language model and an embedder on loopback that speaks OpenAI's protocol: every answer is a function of the prompt alone.
 //!
 //! It counts whole answers by prompt, to find calls that were paid for twice, and fails calls when it is told to.
 
@@ -14,8 +14,11 @@ use serde_json::{Value, json};
 
 use crate::history::ModelFault;
 use crate::http;
+use crate::random::Random;
 use crate::text::{NAMES, THING, canaries, canary};
 
+/// Numbers of each vector.
+const DIMENSIONS: usize = 32;
 /// How long a stalled call is silent before its connection ends.
 const STALL: Duration = Duration::from_secs(3);
 
@@ -100,7 +103,7 @@ impl Provider {
     /// Answers one request after the other until the connection ends, as providers do.
     fn serve(&self, stream: &TcpStream) -> std::io::Result<()> {
         loop {
-            let (_, body) = http::receive(stream)?;
+            let (path, body) = http::receive(stream)?;
             let body: Value = serde_json::from_slice(&body).map_err(std::io::Error::other)?;
             let (latency, fault) = {
                 let mut state = self.state();
@@ -114,7 +117,7 @@ impl Provider {
             };
             // From half to one and a half of the latency, so that answers overtake each other.
             thread::sleep(latency / 2 + latency * (hash(&body.to_string()) % 1000) as u32 / 1000);
-            let answered = self.answer(stream, &body, fault);
+            let answered = self.answer(stream, &path, &body, fault);
             self.state().in_flight -= 1;
             answered?;
             if matches!(fault, Some(ModelFault::Stall | ModelFault::Cut)) {
@@ -123,7 +126,13 @@ impl Provider {
         }
     }
 
-    fn answer(&self, mut stream: &TcpStream, body: &Value, fault: Option<ModelFault>) -> std::io::Result<()> {
+    fn answer(
+        &self,
+        mut stream: &TcpStream,
+        path: &str,
+        body: &Value,
+        fault: Option<ModelFault>,
+    ) -> std::io::Result<()> {
         let messages = body["messages"].as_array().cloned().unwrap_or_default();
         let said: Vec<&str> = messages.iter().filter_map(|message| message["content"].as_str()).collect();
         let prompt = said.join("\n");
@@ -142,6 +151,9 @@ impl Provider {
                 thread::sleep(STALL);
                 return Ok(());
             }
+            Some(ModelFault::Cut) | None if path.ends_with("/embeddings") => {
+                ("200 OK", "application/json", embeddings(body))
+            }
             Some(ModelFault::Cut) | None => reply(&prompt, asked, body["stream"] == json!(true)),
         };
         let sent = if fault == Some(ModelFault::Cut) { &text[..text.len() / 2] } else { &text[..] };
@@ -156,6 +168,44 @@ impl Provider {
         }
         Ok(())
     }
+}
+
+/// A vector for each text, a function of the text alone.
+fn embeddings(body: &Value) -> String {
+    let texts = match &body["input"] {
+        Value::Array(texts) => texts.clone(),
+        text => vec![text.clone()],
+    };
+    let as_base64 = body["encoding_format"] == "base64";
+    let vector = |text: &Value| {
+        let mut random = Random::new(hash(&text.to_string()));
+        let numbers: Vec<f32> = (0..DIMENSIONS).map(|_| random.below(2001) as f32 / 1000.0 - 1.0).collect();
+        match as_base64 {
+            true => {
+                json!(base64(&numbers.iter().flat_map(|number| number.to_le_bytes()).collect::<Vec<u8>>()))
+            }
+            false => json!(numbers),
+        }
+    };
+    let row = |(index, text)| json!({ "object": "embedding", "index": index, "embedding": vector(text) });
+    let data: Vec<Value> = texts.iter().enumerate().map(row).collect();
+    let usage = json!({ "prompt_tokens": 1, "total_tokens": 1 });
+    json!({ "object": "list", "model": body["model"], "data": data, "usage": usage }).to_string()
+}
+
+fn base64(bytes: &[u8]) -> String {
+    const DIGITS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+    let group = |three: &[u8]| {
+        let bits =
+            three.iter().fold(0_u32, |bits, byte| bits << 8 | u32::from(*byte)) << (8 * (3 - three.len()));
+        (0..4)
+            .map(move |digit| match digit > three.len() {
+                true => '=',
+                false => char::from(DIGITS[(bits >> (18 - 6 * digit)) as usize & 63]),
+            })
+            .collect::<String>()
+    };
+    bytes.chunks(3).map(group).collect()
 }
 
 fn is_extraction(prompt: &str) -> bool {
@@ -210,4 +260,31 @@ fn hash(text: &str) -> u64 {
     let mut hasher = DefaultHasher::new();
     text.hash(&mut hasher);
     hasher.finish()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn base64_is_padded_to_whole_groups() {
+        let encoded: Vec<String> = [&b"f"[..], b"fo", b"foo", b"foob"].map(base64).into();
+        assert_eq!(encoded, ["Zg==", "Zm8=", "Zm9v", "Zm9vYg=="]);
+    }
+
+    #[test]
+    fn a_vector_is_a_function_of_its_text() {
+        let body = json!({ "model": "m", "input": ["one", "other", "one"] });
+        let answer: Value = serde_json::from_str(&embeddings(&body)).expect("JSON");
+        let vector = |at: usize| &answer["data"][at]["embedding"];
+        assert_eq!(vector(0), vector(2));
+        assert_ne!(vector(0), vector(1));
+    }
+
+    #[test]
+    fn an_extraction_names_what_the_passage_names() {
+        let answer = extract("Anna Berg met Canary1x2z and Thing1v2p0n0.");
+        let names = ["entity<|#|>Anna Berg<", "entity<|#|>Canary1x2z<", "entity<|#|>Thing1v2p0n0<"];
+        assert!(names.iter().all(|name| answer.contains(name)), "{answer}");
+    }
 }

@@ -107,7 +107,13 @@ impl Scenario {
 }
 
 fn offline() -> Settings {
-    Settings { model_ms: None, shape: shape(1, 0), anchor: true, slowest_write_ms: SLOWEST_WRITE_MS }
+    Settings {
+        model_ms: None,
+        remote_vectors: false,
+        shape: shape(1, 0),
+        anchor: true,
+        slowest_write_ms: SLOWEST_WRITE_MS,
+    }
 }
 
 fn with_model(ms: u64) -> Settings {
@@ -118,10 +124,10 @@ fn shape(passages: u32, things: u32) -> Shape {
     Shape { passages, things }
 }
 
-/// Passages that name many things, so that merging them takes longer than reading them.
+/// Merging asks the service that extraction asks, and passages name many things, so that it takes longer than reading.
 fn rich(random: &mut Random) -> Settings {
     let ms = random.pick(&[20, 40, 60]);
-    Settings { shape: shape(1, 6), ..with_model(ms) }
+    Settings { shape: shape(1, 6), remote_vectors: true, ..with_model(ms) }
 }
 
 fn write(source: u32, via: Via, wait: bool) -> What {

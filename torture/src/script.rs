@@ -32,6 +32,9 @@ pub(crate) fn script(history: &History, findings: &[Finding]) -> String {
     let _ = writeln!(out, "SHAPE=({} {})", settings.shape.passages, settings.shape.things);
     if let Some(ms) = settings.model_ms {
         let _ = writeln!(out, "model {ms}");
+        if settings.remote_vectors {
+            let _ = writeln!(out, "export GRAPHLOOM_EMBEDDER=openai:scripted-vectors");
+        }
     }
     if settings.anchor {
         let _ = writeln!(out, "text {} 0 && \"$GRAPHLOOM\" add {}\n", text::ANCHOR, text::file(text::ANCHOR));

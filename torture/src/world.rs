@@ -205,6 +205,9 @@ impl World {
         if self.settings.model_ms.is_some() {
             all.push(("GRAPHLOOM_LLM".to_owned(), "openai:scripted".to_owned()));
             all.push(("GRAPHLOOM_BASE_URL".to_owned(), self.setup.provider.base_url()));
+            if self.settings.remote_vectors {
+                all.push(("GRAPHLOOM_EMBEDDER".to_owned(), "openai:scripted-vectors".to_owned()));
+            }
         }
         all
     }

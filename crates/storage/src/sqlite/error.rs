@@ -22,12 +22,17 @@ impl<T> Context<T> for rusqlite::Result<T> {
     }
 
     fn opening(self, path: &Path) -> Result<T, StoreError> {
-        self.map_err(|source| match source.sqlite_error_code() {
-            Some(ErrorCode::NotADatabase | ErrorCode::DatabaseCorrupt) => {
-                StoreError::Corrupt { path: path.display().to_string(), what: source.to_string() }
-            }
-            _ => classified(backend(format!("opening {}", path.display()), source), path),
-        })
+        self.map_err(|source| opening(source, path))
+    }
+}
+
+/// The error of opening the file.
+pub(super) fn opening(source: rusqlite::Error, path: &Path) -> StoreError {
+    match source.sqlite_error_code() {
+        Some(ErrorCode::NotADatabase | ErrorCode::DatabaseCorrupt) => {
+            StoreError::Corrupt { path: path.display().to_string(), what: source.to_string() }
+        }
+        _ => classified(backend(format!("opening {}", path.display()), source), path),
     }
 }
 

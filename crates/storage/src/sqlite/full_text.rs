@@ -1,11 +1,14 @@
 //! The full-text projection: a tantivy index beside the file, caught up from the change log when searched.
 //!
+//! Where the folder cannot be written, the index is brought up to date in memory, over what the folder holds ([`files`]).
+//!
 //! Losing the folder loses nothing: an index that is missing, damaged, of another history or further behind than the
 //! log reaches is rebuilt. One process at a time may write it. Where another one does, a search uses what is there:
 //! hits that the snapshot does not hold are dropped, and entries of the last commits may be missing until that
 //! process is done; [`FullText::projection`] tells how far the index is.
 
 pub(super) mod directory;
+mod files;
 mod matches;
 mod statistics;
 mod within;
@@ -13,13 +16,16 @@ mod within;
 use std::collections::BTreeSet;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
 
 use graphloom_core::{Projection, Revision, StoreError, TextQuery, VectorHit, VectorKind};
 use rusqlite::Connection;
 use serde::{Deserialize, Serialize};
+use tantivy::directory::error::LockError;
 use tantivy::indexer::IndexWriterOptions;
-use tantivy::merge_policy::LogMergePolicy;
+use tantivy::merge_policy::{LogMergePolicy, NoMergePolicy};
 use tantivy::schema::{FAST, Field, IndexRecordOption, STRING, Schema, TextFieldIndexing, TextOptions};
 use tantivy::tokenizer::{Token, TokenStream, Tokenizer};
 use tantivy::{
@@ -27,11 +33,11 @@ use tantivy::{
     Term,
 };
 
-use self::directory::CheckedDirectory;
+use self::files::{Denied, Files};
 use self::statistics::{KEPT_REMOVED, Statistics, Tidy};
 use self::within::Within;
 use super::changes::{self, Mark};
-use super::error::{Context, backend};
+use super::error::{Condition, Context, backend};
 use super::{Reader, read, rows, scan};
 use crate::words;
 
@@ -41,6 +47,10 @@ const WRITER_BYTES: usize = 15_000_000;
 const ENTRIES_A_COMMIT: usize = 10_000;
 /// Words of one question that are searched; more never made an answer better.
 const MAX_QUERY_WORDS: usize = 256;
+/// How often an index in memory that is behind looks whether its folder can be written again.
+const FOLDER_AGAIN: Duration = Duration::from_secs(30);
+/// Bytes that are written to find out.
+const PROBE_BYTES: usize = 1 << 20;
 /// Rows read at once when rebuilding.
 const REBUILD_PAGE: usize = 1000;
 /// Raised when the words or the fields change, so that older indexes are rebuilt.
@@ -57,6 +67,9 @@ const NAME: &str = "full_text";
 pub(super) struct FullText {
     folder: PathBuf,
     open: Mutex<Option<Open>>,
+    /// Whether what the folder holds is damaged and cannot be removed.
+    is_folder_useless: AtomicBool,
+    denied: Denied,
 }
 
 /// The index as a search sees it.
@@ -73,6 +86,9 @@ pub(super) struct Ready {
 struct Open {
     /// Tells it from the one that takes its place once it is damaged.
     identity: Arc<()>,
+    files: Files,
+    /// When its folder was last found not to be writable.
+    opened: Instant,
     index: Index,
     reader: IndexReader,
     /// Of what the reader sees.
@@ -109,6 +125,8 @@ struct Fields {
 enum Fault {
     /// Another process is writing.
     Locked,
+    /// The folder has no room or may not be written.
+    Unwritable(Condition),
     /// The index is damaged or the disk failed.
     Index(TantivyError),
     /// The store failed.
@@ -119,6 +137,10 @@ impl Fault {
     fn told(self) -> StoreError {
         match self {
             Self::Locked => backend("searching text".to_owned(), "another process is creating the index"),
+            Self::Unwritable(_) => backend(
+                "searching text".to_owned(),
+                "the index can be written neither to its folder nor in memory",
+            ),
             Self::Index(error) => backend("searching text".to_owned(), error),
             Self::Store(error) => error,
         }
@@ -128,8 +150,17 @@ impl Fault {
 impl From<TantivyError> for Fault {
     fn from(error: TantivyError) -> Self {
         match error {
-            TantivyError::LockFailure(..) => Self::Locked,
+            TantivyError::LockFailure(LockError::LockBusy, _) => Self::Locked,
             other => Self::Index(other),
+        }
+    }
+}
+
+impl From<std::io::Error> for Fault {
+    fn from(error: std::io::Error) -> Self {
+        match Condition::of_disk(&error) {
+            Some(condition) => Self::Unwritable(condition),
+            None => Self::Index(error.into()),
         }
     }
 }
@@ -151,7 +182,12 @@ fn guarded<T>(work: impl FnOnce() -> Result<T, Fault>) -> Result<T, Fault> {
 
 impl FullText {
     pub(super) fn new(folder: PathBuf) -> Self {
-        Self { folder, open: Mutex::default() }
+        Self {
+            folder,
+            open: Mutex::default(),
+            is_folder_useless: AtomicBool::new(false),
+            denied: Denied::default(),
+        }
     }
 
     /// The best matches that the snapshot holds, in an index that is ready for it.
@@ -178,7 +214,11 @@ impl FullText {
                 let mut open = self.open.lock().unwrap_or_else(PoisonError::into_inner);
                 // Another search may have met the same damage.
                 if open.as_ref().is_some_and(|open| Arc::ptr_eq(&open.identity, &ready.identity)) {
-                    self.throw_away(&mut open, &error)?;
+                    match self.throw_away(&mut open, &error) {
+                        // The next one is in memory.
+                        Ok(()) | Err(Fault::Unwritable(_)) => {}
+                        Err(fault) => return Err(fault.told()),
+                    }
                 }
                 drop(open);
                 let renewed = self.ready(&at_hand())?;
@@ -207,31 +247,101 @@ impl FullText {
     pub(super) fn ready(&self, reader: &Reader) -> Result<Ready, StoreError> {
         let now = changes::newest(&reader.conn).during("reading the change log")?;
         let mut open = self.open.lock().unwrap_or_else(PoisonError::into_inner);
-        let renew = |open: &mut Option<Open>| {
-            let index = match open {
-                Some(index) => index,
-                None => open.insert(self.open_existing().or_else(|fault| self.replace(fault))?),
-            };
-            match guarded(|| index.catch_up(&reader.conn, now, reader.revision)) {
-                Ok(()) | Err(Fault::Locked) => Ok(index.ready(now)),
+        self.leave_memory(&mut open, now);
+        let ready = match self.renewed(&mut open, reader, now) {
+            Err(Fault::Index(error)) => match self.throw_away(&mut open, &error) {
+                Ok(()) => self.renewed(&mut open, reader, now),
                 Err(fault) => Err(fault),
-            }
+            },
+            ready => ready,
         };
-        let ready = match renew(&mut open) {
-            Err(Fault::Index(error)) => {
-                self.throw_away(&mut open, &error)?;
-                renew(&mut open)
+        let ready = match ready {
+            Err(Fault::Unwritable(condition)) => {
+                tracing::warn!(
+                    ?condition,
+                    folder = %self.folder.display(),
+                    "the full-text index cannot be written and is brought up to date in memory"
+                );
+                self.renewed_in_memory(&mut open, reader, now)
             }
             ready => ready,
         };
         ready.map_err(Fault::told)
     }
 
-    fn throw_away(&self, open: &mut Option<Open>, error: &TantivyError) -> Result<(), StoreError> {
-        tracing::warn!(%error, "the full-text index is damaged and is rebuilt");
+    fn renewed(&self, open: &mut Option<Open>, reader: &Reader, now: Mark) -> Result<Ready, Fault> {
+        let index = match open {
+            Some(index) => index,
+            None if self.is_folder_useless.load(Ordering::Relaxed) => {
+                return Err(Fault::Unwritable(Condition::ReadOnly));
+            }
+            None => open.insert(self.open_existing().or_else(|fault| self.replace(fault))?),
+        };
+        index.caught_up(reader, now)
+    }
+
+    /// The same in memory, over what the folder holds, or where that is of no use, from the store alone.
+    fn renewed_in_memory(&self, open: &mut Option<Open>, reader: &Reader, now: Mark) -> Result<Ready, Fault> {
+        if !self.is_folder_useless.load(Ordering::Relaxed)
+            && let Ok(over) = Open::existing(Files::in_memory(Some(&self.folder)))
+        {
+            match open.insert(over).caught_up(reader, now) {
+                Err(Fault::Index(error)) => {
+                    tracing::warn!(%error, "the full-text index in the folder is damaged and is left alone");
+                    self.is_folder_useless.store(true, Ordering::Relaxed);
+                }
+                ready => return ready,
+            }
+        }
         *open = None;
-        std::fs::remove_dir_all(&self.folder)
-            .map_err(|e| backend(format!("removing {}", self.folder.display()), e))
+        let index = open.insert(Open::created(Files::in_memory(None))?);
+        index.caught_up(reader, now)
+    }
+
+    /// Closes an index in memory that is behind, where its folder can be written again.
+    fn leave_memory(&self, open: &mut Option<Open>, now: Mark) {
+        let Some(index) = open else { return };
+        if !index.files.are_in_memory() || !index.is_behind(now) || index.opened.elapsed() < FOLDER_AGAIN {
+            return;
+        }
+        index.opened = Instant::now();
+        let probe = self.folder.join(format!(".probe-{}", std::process::id()));
+        let written = self.denied.check().and_then(|()| {
+            std::fs::create_dir_all(&self.folder)?;
+            std::fs::write(&probe, vec![0; PROBE_BYTES])
+        });
+        // What was written of it takes up room.
+        let _ = std::fs::remove_file(&probe);
+        if written.is_ok() {
+            self.is_folder_useless.store(false, Ordering::Relaxed);
+            *open = None;
+        }
+    }
+
+    fn throw_away(&self, open: &mut Option<Open>, error: &TantivyError) -> Result<(), Fault> {
+        tracing::warn!(%error, "the full-text index is damaged and is rebuilt");
+        if open.take().is_some_and(|open| open.files.are_in_memory()) {
+            return Ok(());
+        }
+        let removed = self.denied.check().and_then(|()| std::fs::remove_dir_all(&self.folder));
+        removed.map_err(|error| match Fault::from(error) {
+            Fault::Unwritable(condition) => {
+                self.is_folder_useless.store(true, Ordering::Relaxed);
+                Fault::Unwritable(condition)
+            }
+            Fault::Index(error) => {
+                Fault::Store(backend(format!("removing {}", self.folder.display()), error))
+            }
+            fault => fault,
+        })
+    }
+
+    /// Removes the index from a full disk; whether there was one.
+    pub(super) fn give_up_folder(&self) -> bool {
+        let mut open = self.open.lock().unwrap_or_else(PoisonError::into_inner);
+        // An index in memory may read from the folder.
+        *open = None;
+        self.folder.exists() && std::fs::remove_dir_all(&self.folder).is_ok()
     }
 
     /// How far the index is, without changing it.
@@ -249,12 +359,7 @@ impl FullText {
     }
 
     fn open_existing(&self) -> Result<Open, Fault> {
-        let index = Index::open(CheckedDirectory::open(&self.folder).map_err(TantivyError::from)?)?;
-        let (schema, fields) = schema();
-        if index.schema() != schema {
-            return Err(Fault::Index(TantivyError::SchemaError("of another release".to_owned())));
-        }
-        guarded(|| Open::new(index, fields))
+        Open::existing(Files::in_folder(&self.folder, &self.denied)?)
     }
 
     /// A new index in place of one that cannot be opened.
@@ -268,24 +373,54 @@ impl FullText {
     }
 
     fn create(&self) -> Result<Open, Fault> {
+        self.denied.check()?;
         if self.folder.exists() {
-            std::fs::remove_dir_all(&self.folder).map_err(TantivyError::from)?;
+            std::fs::remove_dir_all(&self.folder)?;
         }
-        std::fs::create_dir_all(&self.folder).map_err(TantivyError::from)?;
-        let (schema, fields) = schema();
-        let folder = CheckedDirectory::open(&self.folder).map_err(TantivyError::from)?;
-        Open::new(Index::create(folder, schema, IndexSettings::default())?, fields)
+        std::fs::create_dir_all(&self.folder)?;
+        Open::created(Files::in_folder(&self.folder, &self.denied)?)
     }
 }
 
 impl Open {
-    fn new(index: Index, fields: Fields) -> Result<Self, Fault> {
+    fn existing(files: Files) -> Result<Self, Fault> {
+        let index = Index::open(files.clone())?;
+        let (schema, fields) = schema();
+        if index.schema() != schema {
+            return Err(Fault::Index(TantivyError::SchemaError("of another release".to_owned())));
+        }
+        guarded(|| Self::new(index, fields, files))
+    }
+
+    fn created(files: Files) -> Result<Self, Fault> {
+        let (schema, fields) = schema();
+        let created = Index::create(files.clone(), schema, IndexSettings::default());
+        match (created, files.refused()) {
+            (Ok(index), _) => Self::new(index, fields, files),
+            (Err(_), Some(condition)) => Err(Fault::Unwritable(condition)),
+            (Err(error), None) => Err(error.into()),
+        }
+    }
+
+    fn new(index: Index, fields: Fields, files: Files) -> Result<Self, Fault> {
         index.tokenizers().register(WORDS, Words);
         let reader: IndexReader = index.reader_builder().reload_policy(ReloadPolicy::Manual).try_into()?;
         let statistics = Arc::new(Statistics::of(&reader.searcher(), None));
         let state = state_of(&index)?;
-        let within = Arc::default();
-        Ok(Self { identity: Arc::default(), index, reader, statistics, within, fields, state })
+        let (identity, opened, within) = (Arc::default(), Instant::now(), Arc::default());
+        Ok(Self { identity, files, opened, index, reader, statistics, within, fields, state })
+    }
+
+    /// The index for a snapshot, brought up to it unless another process is just writing.
+    fn caught_up(&mut self, reader: &Reader, now: Mark) -> Result<Ready, Fault> {
+        self.files.forget_refusal();
+        let caught_up = guarded(|| self.catch_up(&reader.conn, now, reader.revision));
+        match (caught_up, self.files.refused()) {
+            (Ok(()) | Err(Fault::Locked), _) => Ok(self.ready(now)),
+            // Whatever it was called on its way here.
+            (Err(Fault::Index(_)), Some(condition)) => Err(Fault::Unwritable(condition)),
+            (Err(fault), _) => Err(fault),
+        }
     }
 
     fn ready(&self, now: Mark) -> Ready {
@@ -318,8 +453,14 @@ impl Open {
             .memory_budget_per_thread(WRITER_BYTES)
             .build();
         let writer = self.index.writer_with_options(options)?;
-        let merging = LogMergePolicy::default();
-        writer.set_merge_policy(Box::new(Tidy { merging, kept_removed: KEPT_REMOVED }));
+        match self.files.are_in_memory() {
+            // What the folder holds is not read into memory.
+            true => writer.set_merge_policy(Box::new(NoMergePolicy)),
+            false => {
+                let merging = LogMergePolicy::default();
+                writer.set_merge_policy(Box::new(Tidy { merging, kept_removed: KEPT_REMOVED }));
+            }
+        }
         self.refresh()?;
         let reached = match self.state {
             Some(state) => changes::reaches(conn, state.mark).during("reading the change log")?,
@@ -521,4 +662,19 @@ fn state_of(index: &Index) -> Result<Option<State>, Fault> {
     let payload = index.load_metas()?.payload;
     let state: Option<State> = payload.and_then(|payload| serde_json::from_str(&payload).ok());
     Ok(state.filter(|state| state.format == FORMAT))
+}
+
+#[cfg(test)]
+impl FullText {
+    /// From now on every write to the folder fails like this, or none does.
+    pub(super) fn deny(&self, kind: Option<std::io::ErrorKind>) {
+        *self.denied.0.lock().expect("no panic") = kind;
+    }
+
+    /// The next search looks whether the folder can be written again.
+    pub(super) fn try_folder_again(&self) {
+        let mut open = self.open.lock().expect("no panic");
+        let index = open.as_mut().expect("an index");
+        index.opened = Instant::now().checked_sub(FOLDER_AGAIN).expect("a machine that runs for that long");
+    }
 }

@@ -84,6 +84,11 @@ impl Links {
         Ok(graph)
     }
 
+    /// Removes the copy from a full disk; whether there was one.
+    pub(super) fn give_up_copy(&self) -> bool {
+        std::fs::remove_file(&self.copy).is_ok()
+    }
+
     /// The same graph, with a new copy where the old one is more than `limit` chunks behind.
     fn copied(&self, newest: Newest, limit: u64) -> Newest {
         if newest.behind <= limit {
@@ -214,7 +219,7 @@ mod tests {
     }
 
     fn reader(folder: &TempDir) -> Connection {
-        schema::open_reader(&folder.path().join("default.graphloom")).expect("a reader")
+        schema::open_reader(&folder.path().join("default.graphloom")).expect("a reader").conn
     }
 
     /// A workspace of one document with a copy of its graph.

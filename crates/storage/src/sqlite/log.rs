@@ -295,7 +295,7 @@ mod tests {
         let gate = Arc::<Gate>::default();
         let log = Log::with(Arc::clone(&gate), waiting, Limits { long_pages: 1, held_back });
         write(&writer);
-        let reader = schema::open_reader(&path).expect("a reader");
+        let reader = schema::open_reader(&path).expect("a reader").conn;
         reader.execute_batch("BEGIN; SELECT count(*) FROM state").expect("a snapshot");
         write(&writer);
         Fixture { log, gate, writer, reader, path, _folder: folder }

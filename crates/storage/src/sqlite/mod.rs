@@ -24,6 +24,7 @@ mod sums;
 mod tests;
 mod text;
 mod turn;
+mod unlocked;
 mod vector_tree;
 mod vectors;
 mod verify;
@@ -41,7 +42,10 @@ use error::{Context, backend, classified};
 pub use locks::Patience;
 use locks::Waiting;
 use log::{Gate, Passage};
+use place::Place;
+use schema::ReadConnection;
 use vector_tree::TreeLimits;
+use writer::Writer;
 
 use crate::check::Finding;
 
@@ -55,7 +59,10 @@ const MAX_IDLE_READERS: usize = 4;
 /// Reads are short and run on the caller's thread. Dropping the store ends its writer thread; snapshots stay
 /// readable.
 pub struct SqliteStore {
-    writer: writer::Writer,
+    /// Absent while the file or its folder cannot be written; each commit tries again.
+    writer: Mutex<Option<Arc<Writer>>>,
+    waiting: Arc<Waiting>,
+    trees: TreeLimits,
     turns: turn::Turns,
     shared: Arc<Shared>,
 }
@@ -65,7 +72,8 @@ impl SqliteStore {
     /// a backup beside it and migrated.
     ///
     /// Projections are neither read nor built here, so opening is quick whatever their state. Commits wait for other
-    /// processes as long as those write.
+    /// processes as long as those write. What cannot be written now, on a full disk or read-only media, opens where it can
+    /// be read; commits then fail with the reason until it can be written.
     pub fn open(data_dir: &Path, workspace: WorkspaceId) -> Result<Self, StoreError> {
         Self::open_patiently(data_dir, workspace, Patience::Endless)
     }
@@ -86,35 +94,75 @@ impl SqliteStore {
         patience: Patience,
         trees: TreeLimits,
     ) -> Result<Self, StoreError> {
-        std::fs::create_dir_all(data_dir)
-            .map_err(|e| backend(format!("creating the data folder {}", data_dir.display()), e))?;
         let path = data_dir.join(format!("{workspace}.{EXTENSION}"));
-        let waiting = Waiting::new(&path, patience);
-        let (conn, place) = schema::open_writer(&path, &waiting)?;
-        let place = Arc::new(place);
-        let gate = Arc::<Gate>::default();
-        let writer = writer::Writer::start(conn, Arc::clone(&place), trees, waiting, Arc::clone(&gate))
-            .map_err(|e| backend("starting the writer".to_owned(), e))?;
+        std::fs::create_dir_all(data_dir)
+            .map_err(|e| backend(format!("creating the data folder {}", data_dir.display()), e))
+            .map_err(|error| classified(error, &path))?;
         let projections = data_dir.join(format!("{workspace}.projections"));
+        let waiting = Waiting::new(&path, patience);
         let shared = Shared {
             full_text: full_text::FullText::new(projections.join("full_text")),
             vectors: vectors::Vectors::new(trees),
             links: links::Links::new(projections.join("links")),
             readers: Mutex::default(),
-            gate,
+            gate: Arc::default(),
             seen: AtomicU64::new(0),
             fault: Mutex::default(),
-            place,
+            place: Mutex::new(None),
             path,
             workspace,
         };
-        Ok(Self { writer, turns: turn::Turns::beside(&shared.path), shared: Arc::new(shared) })
+        let turns = turn::Turns::beside(&shared.path);
+        let store = Self { writer: Mutex::default(), waiting, trees, turns, shared: Arc::new(shared) };
+        match store.writer().map(drop) {
+            Err(reason @ (StoreError::DiskFull { .. } | StoreError::ReadOnly { .. })) => {
+                let shown = reason.to_string();
+                let place = schema::readable(&store.shared.path, reason)?;
+                *store.shared.place.lock().unwrap_or_else(PoisonError::into_inner) = Some(Arc::new(place));
+                tracing::warn!(reason = shown, "the workspace can only be read");
+            }
+            opened => opened?,
+        }
+        Ok(store)
+    }
+
+    async fn commit_once(&self, batch: Batch) -> Result<Revision, StoreError> {
+        self.writer()?.commit(batch).await.map_err(|error| self.shared.seen_by_all(error))
+    }
+
+    /// What writes, started where it is not.
+    fn writer(&self) -> Result<Arc<Writer>, StoreError> {
+        let mut writer = self.writer.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(writer) = &*writer {
+            return Ok(Arc::clone(writer));
+        }
+        let path = &self.shared.path;
+        // Where some only read because nothing could be written, SQLite would have others of this process only read, too.
+        self.shared.readers.lock().unwrap_or_else(PoisonError::into_inner).clear();
+        let (conn, place) =
+            schema::open_writer(path, &self.waiting).map_err(|error| schema::unwritable(error, path))?;
+        let place = Arc::new(place);
+        let (waiting, gate) = (Arc::clone(&self.waiting), Arc::clone(&self.shared.gate));
+        let started = Writer::start(conn, Arc::clone(&place), self.trees, waiting, gate)
+            .map_err(|e| backend("starting the writer".to_owned(), e))?;
+        *self.shared.place.lock().unwrap_or_else(PoisonError::into_inner) = Some(place);
+        Ok(Arc::clone(writer.insert(Arc::new(started))))
+    }
+
+    /// Whether the workspace can be read and, for all that can be known without a commit, written. Writes a small file
+    /// beside it.
+    pub fn probe(&self) -> Result<(), StoreError> {
+        Reader::begin(&self.shared, self.shared.gate.pass_now())?;
+        self.writer()?;
+        schema::probe(&self.shared.path)
     }
 
     /// Brings the full-text projection up to the latest commit, so that the next search need not, and empties the
     /// write-ahead log. A projection that another process is writing is left to that process.
     pub fn catch_up(&self) -> Result<(), StoreError> {
-        self.writer.shrink_log();
+        if let Ok(writer) = self.writer() {
+            writer.shrink_log();
+        }
         let read = || {
             let reader = Reader::begin(&self.shared, self.shared.gate.pass_now())?;
             self.shared.full_text.ready(&reader).map(drop)
@@ -142,18 +190,25 @@ impl Store for SqliteStore {
     }
 
     async fn commit(&self, batch: Batch) -> Result<Revision, StoreError> {
-        self.writer.commit(batch).await.map_err(|error| self.shared.seen_by_all(error))
+        let again = (!batch.remove_documents.is_empty()).then(|| batch.clone());
+        match (self.commit_once(batch).await, again) {
+            // Removing documents is how to get room, so it gets the room of what can be made again.
+            (Err(StoreError::DiskFull { .. }), Some(batch)) if self.shared.make_room() => {
+                self.commit_once(batch).await
+            }
+            (committed, _) => committed,
+        }
     }
 
     fn fault(&self) -> Option<String> {
-        if let Err(error) = self.shared.place.require_unmoved() {
+        if let Err(error) = self.shared.require_unmoved() {
             return Some(error.to_string());
         }
         self.shared.fault.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
     async fn graph_turn(&self) -> Result<GraphTurn, StoreError> {
-        self.turns.take().await
+        self.turns.take().await.map_err(|error| self.shared.seen_by_all(error))
     }
 }
 
@@ -197,12 +252,13 @@ pub fn list_workspaces(data_dir: &Path) -> Result<Vec<WorkspaceId>, StoreError> 
 struct Shared {
     workspace: WorkspaceId,
     path: PathBuf,
-    place: Arc<place::Place>,
+    /// Where the files are; of those that were opened last for writing.
+    place: Mutex<Option<Arc<Place>>>,
     /// The newest revision that a snapshot of this store showed.
     seen: AtomicU64,
     /// What was seen to be wrong with the files.
     fault: Mutex<Option<String>>,
-    readers: Mutex<Vec<Connection>>,
+    readers: Mutex<Vec<ReadConnection>>,
     gate: Arc<Gate>,
     vectors: vectors::Vectors,
     links: links::Links,
@@ -236,22 +292,66 @@ struct Reader {
 
 impl Reader {
     fn begin(shared: &Arc<Shared>, passage: Passage) -> Result<Self, StoreError> {
-        shared.place.require_unmoved()?;
+        shared.require_unmoved()?;
         let seen = shared.seen.load(Ordering::Acquire);
-        let idle = shared.readers.lock().unwrap_or_else(PoisonError::into_inner).pop();
-        let conn = match idle {
-            Some(conn) => conn,
-            None => schema::open_reader(&shared.path)?,
-        };
-        let conn = Pooled { conn: Some(conn), shared: Arc::clone(shared) };
+        let conn = Pooled { conn: Some(shared.idle_or_new()?), shared: Arc::clone(shared) };
         // The first read fixes what the transaction sees.
-        let (revision, graph_revision) = begin(&conn).during("taking a snapshot")?;
+        let begun = begin(&conn).during("taking a snapshot").map_err(|error| classified(error, &shared.path));
+        let (revision, graph_revision) = begun?;
         if revision.0 < seen {
             let what = format!("it went back from revision {seen} to {revision} while it was open");
             return Err(StoreError::Lost { path: shared.path.display().to_string(), what });
         }
+        let reader = Self { shared: Arc::clone(shared), conn, revision, graph_revision, _passage: passage };
+        reader.given(())?;
         shared.seen.fetch_max(revision.0, Ordering::AcqRel);
-        Ok(Self { shared: Arc::clone(shared), conn, revision, graph_revision, _passage: passage })
+        Ok(reader)
+    }
+
+    /// What was read, where nothing changed meanwhile that no lock kept from changing.
+    fn given<T>(&self, read: T) -> Result<T, StoreError> {
+        let path = &self.shared.path;
+        match self.conn.unlocked() {
+            Some(stamp) if !stamp.holds(path) => {
+                let holder = Some("another process that changed it meanwhile".to_owned());
+                Err(StoreError::Busy { path: path.display().to_string(), holder })
+            }
+            Some(_) | None => Ok(read),
+        }
+    }
+}
+
+impl Shared {
+    /// An error where the files are no longer in their place.
+    fn require_unmoved(&self) -> Result<(), StoreError> {
+        let place = self.place.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        place.map_or(Ok(()), |place| place.require_unmoved())
+    }
+
+    /// Removes the projections from a full disk; whether there was something to remove.
+    fn make_room(&self) -> bool {
+        let removed = [self.full_text.give_up_folder(), self.links.give_up_copy()];
+        let has_room = removed.contains(&true);
+        if has_room {
+            tracing::warn!(
+                file = %self.path.display(),
+                "the disk is full; the indexes beside the file were removed for documents to be removed, and are made again"
+            );
+        }
+        has_room
+    }
+
+    /// A connection that reads what is there now.
+    fn idle_or_new(&self) -> Result<ReadConnection, StoreError> {
+        let mut idle = self.readers.lock().unwrap_or_else(PoisonError::into_inner);
+        while let Some(reader) = idle.pop() {
+            // One without locks never sees a change.
+            if reader.unlocked.is_none_or(|stamp| stamp.holds(&self.path)) {
+                return Ok(reader);
+            }
+        }
+        drop(idle);
+        schema::open_reader(&self.path)
     }
 }
 
@@ -275,26 +375,37 @@ fn revisions(conn: &Connection) -> rusqlite::Result<(Revision, Revision)> {
 /// A connection on loan from the pool.
 struct Pooled {
     /// Present until dropped.
-    conn: Option<Connection>,
+    conn: Option<ReadConnection>,
     shared: Arc<Shared>,
+}
+
+impl Pooled {
+    fn reader(&self) -> &ReadConnection {
+        self.conn.as_ref().expect("the connection is taken only when dropping")
+    }
+
+    fn unlocked(&self) -> Option<unlocked::Stamp> {
+        self.reader().unlocked
+    }
 }
 
 impl std::ops::Deref for Pooled {
     type Target = Connection;
 
     fn deref(&self) -> &Connection {
-        self.conn.as_ref().expect("the connection is taken only when dropping")
+        &self.reader().conn
     }
 }
 
 impl Drop for Pooled {
     fn drop(&mut self) {
-        let Some(conn) = self.conn.take() else { return };
+        let Some(reader) = self.conn.take() else { return };
+        let conn = &reader.conn;
         let ended =
             conn.is_autocommit() || conn.prepare_cached("ROLLBACK").and_then(|mut s| s.execute([])).is_ok();
         let mut idle = self.shared.readers.lock().unwrap_or_else(PoisonError::into_inner);
         if ended && idle.len() < MAX_IDLE_READERS {
-            idle.push(conn);
+            idle.push(reader);
         }
     }
 }

@@ -48,6 +48,12 @@ impl Place {
         Self { path: path.to_owned(), store, files }
     }
 
+    /// The place of a store that is only read. Its log may come and go.
+    pub(super) fn read_only(path: &Path, store: String) -> Self {
+        let files = id_of(path).map(|id| (path.to_owned(), id)).into_iter().collect();
+        Self { path: path.to_owned(), store, files }
+    }
+
     /// The store's file.
     pub(super) fn path(&self) -> &Path {
         &self.path

@@ -6,11 +6,12 @@ use std::time::Duration;
 
 use graphloom_core::{Revision, StoreError};
 use rusqlite::config::DbConfig;
-use rusqlite::{Connection, OpenFlags, TransactionBehavior};
+use rusqlite::{Connection, ErrorCode, OpenFlags, TransactionBehavior};
 
-use super::error::{Context, backend};
+use super::error::{Context, backend, classified, opening};
 use super::locks::Waiting;
 use super::place::{self, Place};
+use super::unlocked::{self, Stamp};
 use super::vector_tree::{self, TreeLimits};
 use super::{apply, changes, rows, sums};
 use crate::vector;
@@ -26,6 +27,8 @@ const WRITER_CACHE_KIB: i32 = -32768;
 const READER_CACHE_KIB: i32 = -4096;
 /// The log is cut back to this after a checkpoint.
 const WAL_LIMIT_BYTES: i64 = 64 << 20;
+/// Bytes of a file that is written to find out whether there is room: what the smallest commit needs.
+const PROBE_BYTES: usize = 128 << 10;
 /// Marks the file as ours: `GrLm`.
 const APPLICATION_ID: i32 = 0x4772_4c6d;
 
@@ -347,6 +350,7 @@ pub(super) fn open_writer(path: &Path, waiting: &Arc<Waiting>) -> Result<(Connec
         OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_CREATE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
     let mut conn = Connection::open_with_flags(path, flags).opening(path)?;
     waiting.guide(&mut conn).opening(path)?;
+    denied().map_err(|error| classified(backend("opening".to_owned(), error), path))?;
     // The last connection to a file moves the log into it. With a damaged log that must not happen.
     conn.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, true).opening(path)?;
     place::require_reached(path, marked.as_ref(), &place::committed(&conn).opening(path)?)?;
@@ -377,15 +381,86 @@ pub(super) fn new_in_memory() -> rusqlite::Result<Connection> {
     Ok(conn)
 }
 
-/// Opens a connection that only reads; the file exists and is up to date.
-pub(super) fn open_reader(path: &Path) -> Result<Connection, StoreError> {
-    let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
-    let conn = Connection::open_with_flags(path, flags).opening(path)?;
-    conn.busy_timeout(BUSY_TIMEOUT).opening(path)?;
-    sums::register(&conn).opening(path)?;
-    conn.pragma_update(None, "query_only", true).opening(path)?;
-    tune(&conn, READER_CACHE_KIB).opening(path)?;
-    Ok(conn)
+/// A connection that reads.
+pub(super) struct ReadConnection {
+    pub(super) conn: Connection,
+    /// How the file was, where no locks keep it so.
+    pub(super) unlocked: Option<Stamp>,
+}
+
+/// Opens a connection that only reads; the file exists and is up to date. Where the files that locks need cannot be made, it
+/// reads without.
+pub(super) fn open_reader(path: &Path) -> Result<ReadConnection, StoreError> {
+    let open = || {
+        let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+        let conn = Connection::open_with_flags(path, flags)?;
+        conn.busy_timeout(BUSY_TIMEOUT)?;
+        conn.pragma_update(None, "query_only", true)?;
+        // Only now the files beside it are opened.
+        conn.query_row("SELECT count(*) FROM sqlite_schema", [], |_| Ok(()))?;
+        Ok(ReadConnection { conn, unlocked: None })
+    };
+    let opened = match open() {
+        Err(error) if unlocked::may_help(&error) => match unlocked::open(path).opening(path)? {
+            Some((conn, stamp)) => Ok(ReadConnection { conn, unlocked: Some(stamp) }),
+            None => Err(error),
+        },
+        opened => opened,
+    };
+    let opened = opened.opening(path).map_err(|error| unwritable(error, path))?;
+    sums::register(&opened.conn).opening(path)?;
+    tune(&opened.conn, READER_CACHE_KIB).opening(path)?;
+    Ok(opened)
+}
+
+/// The place of a file that cannot be opened for writing for this `reason`; the reason where it cannot be read either, or is
+/// not of this version.
+pub(super) fn readable(path: &Path, reason: StoreError) -> Result<Place, StoreError> {
+    let supported = MIGRATIONS.len() as u32;
+    let marked = place::read_mark(path).filter(|marked| marked.revision > Revision(0));
+    let Ok(mut reader) = open_reader(path) else { return Err(reason) };
+    let look = reader.conn.transaction_with_behavior(TransactionBehavior::Deferred).opening(path)?;
+    if version_of(&look, path, supported)? != supported {
+        return Err(reason);
+    }
+    let found = place::committed(&look).opening(path)?;
+    place::require_reached(path, marked.as_ref(), &found)?;
+    Ok(Place::read_only(path, found.store))
+}
+
+/// The error that says why the folder of `path` cannot be written, where SQLite only says that a file could not be opened
+/// or written; else the same error.
+pub(super) fn unwritable(error: StoreError, path: &Path) -> StoreError {
+    let StoreError::Backend { operation, source } = error else { return error };
+    let is_unclear = source.downcast_ref::<rusqlite::Error>().is_some_and(unlocked::may_help);
+    match probe(path) {
+        Err(reason @ (StoreError::DiskFull { .. } | StoreError::ReadOnly { .. })) if is_unclear => reason,
+        _ => StoreError::Backend { operation, source },
+    }
+}
+
+/// Fails where a test has this thread's writes fail.
+fn denied() -> std::io::Result<()> {
+    #[cfg(test)]
+    if let Some(kind) = DENIED.get() {
+        return Err(kind.into());
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+thread_local! {
+    /// How opening a store for writing fails in this thread.
+    pub(super) static DENIED: std::cell::Cell<Option<std::io::ErrorKind>> = const { std::cell::Cell::new(None) };
+}
+
+/// Finds out whether files beside the store can be written, by one that is removed again.
+pub(super) fn probe(path: &Path) -> Result<(), StoreError> {
+    let probe = place::beside(path, &format!(".{}.probe", std::process::id()));
+    let written = denied().and_then(|()| std::fs::write(&probe, vec![1; PROBE_BYTES]));
+    // Part of it may be there.
+    let _ = std::fs::remove_file(&probe);
+    written.map_err(|error| classified(backend(format!("writing beside {}", path.display()), error), path))
 }
 
 fn tune(conn: &Connection, cache_kib: i32) -> rusqlite::Result<()> {
@@ -414,7 +489,7 @@ fn bring_up_to_date(conn: &mut Connection, path: &Path, migrations: &[Migration]
     let version = version_of(&transaction, path, supported)?;
     let has_sums = sums::condemn(&transaction).opening(path)?;
     for migration in &migrations[version as usize..] {
-        migration(&transaction).opening(path)?;
+        migration(&transaction).map_err(|error| not_of_version(error, path, version))?;
     }
     if has_sums {
         sums::cover(&transaction).opening(path)?;
@@ -422,6 +497,24 @@ fn bring_up_to_date(conn: &mut Connection, path: &Path, migrations: &[Migration]
     transaction.pragma_update(None, "application_id", APPLICATION_ID).opening(path)?;
     transaction.pragma_update(None, "user_version", supported).opening(path)?;
     transaction.commit().opening(path)
+}
+
+/// A migration that fails in itself met another schema than that of the version.
+fn not_of_version(error: rusqlite::Error, path: &Path, version: u32) -> StoreError {
+    let refused = match &error {
+        rusqlite::Error::SqlInputError { msg, .. } => Some(msg.clone()),
+        rusqlite::Error::SqliteFailure(code, _) if code.code == ErrorCode::Unknown => Some(error.to_string()),
+        _ => None,
+    };
+    match refused {
+        Some(why) => StoreError::Corrupt {
+            path: path.display().to_string(),
+            what: format!(
+                "its tables are not those of schema version {version}, which it says it has: {why}"
+            ),
+        },
+        None => opening(error, path),
+    }
 }
 
 /// The file's schema version; 0 for an empty file. Reads several things, so it needs a transaction around it.
@@ -709,6 +802,23 @@ mod tests {
             opening.join().expect("no panic")
         });
         assert!(opened.is_ok(), "{opened:?}");
+    }
+
+    #[test]
+    fn a_file_that_says_it_is_older_than_its_tables_is_refused_and_left_alone() {
+        let dir = tempfile::tempdir().expect("a folder");
+        let path = dir.path().join("w.graphloom");
+        let conn = open_writer(&path).expect("a new file");
+        conn.pragma_update(None, "user_version", 1).expect("said");
+        drop(conn);
+        let Err(StoreError::Corrupt { what, .. }) = open_writer(&path).map(drop) else {
+            panic!("it is refused")
+        };
+        assert!(what.contains("schema version 1"), "{what}");
+        let conn = Connection::open(&path).expect("a database");
+        conn.pragma_update(None, "user_version", MIGRATIONS.len() as u32).expect("said rightly");
+        drop(conn);
+        open_writer(&path).expect("nothing was changed");
     }
 
     #[test]

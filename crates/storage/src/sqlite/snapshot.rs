@@ -39,13 +39,14 @@ impl SqliteSnapshot {
         };
         rules::check_query(&space, &query.vectors)?;
         let found = self.shared.vectors.search(&reader.conn, query).during("searching vectors");
-        found.map_err(|error| self.shared.seen_by_all(error))
+        reader.given(found.map_err(|error| self.shared.seen_by_all(error))?)
     }
 
     /// The full-text index, ready for this snapshot.
     fn full_text(&self) -> Result<full_text::Ready, StoreError> {
         let reader = self.reader.lock().unwrap_or_else(PoisonError::into_inner);
-        self.shared.full_text.ready(&reader).map_err(|error| self.shared.seen_by_all(error))
+        let ready = self.shared.full_text.ready(&reader);
+        reader.given(ready.map_err(|error| self.shared.seen_by_all(error))?)
     }
 
     fn read<T>(
@@ -54,7 +55,8 @@ impl SqliteSnapshot {
         read: impl FnOnce(&Connection) -> rusqlite::Result<T>,
     ) -> Result<T, StoreError> {
         let reader = self.reader.lock().unwrap_or_else(PoisonError::into_inner);
-        read(&reader.conn).during(operation).map_err(|error| self.shared.seen_by_all(error))
+        let read = read(&reader.conn).during(operation);
+        reader.given(read.map_err(|error| self.shared.seen_by_all(error))?)
     }
 
     /// One answer for each question.
@@ -279,7 +281,7 @@ impl Snapshot for SqliteSnapshot {
     async fn links(&self) -> Result<Arc<LinkGraph>, StoreError> {
         let reader = self.reader.lock().unwrap_or_else(PoisonError::into_inner);
         let links = self.shared.links.of(&reader.conn).during("reading the links of the graph");
-        links.map_err(|error| self.shared.seen_by_all(error))
+        reader.given(links.map_err(|error| self.shared.seen_by_all(error))?)
     }
 
     async fn projections(&self) -> Result<Vec<Projection>, StoreError> {

@@ -3,6 +3,7 @@
 mod places;
 mod sums;
 
+use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Barrier, Mutex};
 use std::time::Duration;
@@ -11,7 +12,7 @@ use graphloom_core::{Batch, Revision, Store, StoreError, TextQuery, VectorKind, 
 use rusqlite::Connection;
 use tempfile::TempDir;
 
-use super::{Patience, SqliteStore, full_text, list_workspaces};
+use super::{Patience, SqliteStore, full_text, list_workspaces, schema};
 use crate::conformance::{block_on, sample};
 
 fn open() -> (SqliteStore, TempDir) {
@@ -327,4 +328,139 @@ fn a_new_workspace_opens_for_all_who_open_it_at_once() {
         let counts = block_on(async { reopen(&folder).snapshot().await?.counts().await }).expect("counts");
         assert_eq!(counts.documents, AT_ONCE as u64);
     }
+}
+
+/// As on a file system where nothing can be written: the files of locks cannot be made, and writes of this thread fail.
+#[cfg(unix)]
+struct Unwritable<'a> {
+    folder: &'a TempDir,
+}
+
+#[cfg(unix)]
+impl<'a> Unwritable<'a> {
+    fn make(folder: &'a TempDir, kind: ErrorKind) -> Self {
+        schema::DENIED.set(Some(kind));
+        std::os::unix::fs::symlink("/missing/shm", Self::in_the_way(folder)).expect("in the way of the file");
+        Self { folder }
+    }
+
+    fn in_the_way(folder: &TempDir) -> std::path::PathBuf {
+        folder.path().join("default.graphloom-shm")
+    }
+}
+
+#[cfg(unix)]
+impl Drop for Unwritable<'_> {
+    fn drop(&mut self) {
+        schema::DENIED.set(None);
+        std::fs::remove_file(Self::in_the_way(self.folder)).expect("out of the way");
+    }
+}
+
+#[cfg(unix)]
+#[test]
+fn what_cannot_be_written_is_read_and_is_written_once_it_can_be() {
+    let (store, folder) = open();
+    commit(&store, sample::indexed("a", "Ada met Bob", "ADA", "BOB"));
+    assert_eq!(matching(&store, "ada"), 1);
+    drop(store);
+    for (kind, number) in [(ErrorKind::ReadOnlyFilesystem, 1), (ErrorKind::StorageFull, 2)] {
+        let unwritable = Unwritable::make(&folder, kind);
+        let store = reopen(&folder);
+        assert_eq!((matching(&store, "ada"), watermark(&store)), (number, Revision(number as u64)));
+        let next = || sample::indexed(&number.to_string(), "Ada met Cleo", "ADA", "CLEO");
+        let refused = block_on(store.commit(next())).expect_err("it cannot be written");
+        let is_said = |error: &StoreError| match kind {
+            ErrorKind::StorageFull => matches!(error, StoreError::DiskFull { .. }),
+            _ => matches!(error, StoreError::ReadOnly { .. }),
+        };
+        assert!(is_said(&refused) && refused.remedy().is_some(), "{refused:?}");
+        assert!(is_said(&store.probe().expect_err("it cannot be written")));
+        drop(unwritable);
+        store.probe().expect("it can be read and written");
+        commit(&store, next());
+        assert_eq!(matching(&store, "ada"), number + 1);
+    }
+}
+
+#[cfg(unix)]
+#[test]
+fn what_is_read_without_locks_while_another_process_writes_is_given_to_nobody() {
+    let (store, folder) = open();
+    commit(&store, sample::indexed("a", "Ada met Bob", "ADA", "BOB"));
+    drop(store);
+    let unwritable = Unwritable::make(&folder, ErrorKind::StorageFull);
+    let store = reopen(&folder);
+    let snapshot = block_on(store.snapshot()).expect("a snapshot");
+    drop(unwritable);
+    let other = reopen(&folder);
+    commit(&other, sample::indexed("b", "Cleo met Dan", "CLEO", "DAN"));
+    let refused = block_on(snapshot.counts()).expect_err("it changed");
+    assert!(refused.is_transient(), "{refused:?}");
+    drop(snapshot);
+    let counts = block_on(async { store.snapshot().await?.counts().await }).expect("counts");
+    assert_eq!(counts.documents, 2);
+}
+
+#[cfg(unix)]
+#[test]
+fn a_new_workspace_where_nothing_can_be_written_says_why() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let _unwritable = Unwritable::make(&folder, ErrorKind::ReadOnlyFilesystem);
+    let opened = SqliteStore::open(folder.path(), WorkspaceId::default()).map(drop);
+    assert!(matches!(opened, Err(StoreError::ReadOnly { .. })), "{opened:?}");
+}
+
+#[test]
+fn an_index_that_cannot_be_written_is_brought_up_to_date_in_memory() {
+    let (store, folder) = open();
+    commit(&store, sample::indexed("a", "Ada met Bob", "ADA", "BOB"));
+    assert_eq!(matching(&store, "met"), 1);
+    let meta = folder.path().join("default.projections").join("full_text").join("meta.json");
+    let before = std::fs::read(&meta).expect("the index");
+    store.shared.full_text.deny(Some(ErrorKind::StorageFull));
+    for number in 1..4 {
+        commit(&store, sample::indexed(&number.to_string(), &format!("Ada met {number}"), "ADA", "BOB"));
+        assert_eq!((matching(&store, "met"), watermark(&store)), (number + 1, Revision(number as u64 + 1)));
+    }
+    assert_eq!(std::fs::read(&meta).expect("the index"), before);
+    store.shared.full_text.deny(None);
+    store.shared.full_text.try_folder_again();
+    commit(&store, sample::indexed("last", "Ada met Zoe", "ADA", "ZOE"));
+    assert_eq!(matching(&store, "met"), 5);
+    drop(store);
+    assert_eq!(watermark(&reopen(&folder)), Revision(5));
+}
+
+#[test]
+fn a_missing_or_damaged_index_that_cannot_be_replaced_is_built_in_memory() {
+    let (store, folder) = open();
+    store.shared.full_text.deny(Some(ErrorKind::PermissionDenied));
+    commit(&store, sample::indexed("a", "Ada met Bob", "ADA", "BOB"));
+    assert_eq!(matching(&store, "met"), 1);
+    assert!(!folder.path().join("default.projections").exists());
+    store.shared.full_text.deny(None);
+    store.shared.full_text.try_folder_again();
+    commit(&store, sample::indexed("b", "Ada met Cleo", "ADA", "CLEO"));
+    assert_eq!(matching(&store, "met"), 2);
+    drop(store);
+
+    let meta = folder.path().join("default.projections").join("full_text").join("meta.json");
+    std::fs::write(&meta, "{").expect("written");
+    let store = reopen(&folder);
+    store.shared.full_text.deny(Some(ErrorKind::ReadOnlyFilesystem));
+    commit(&store, sample::indexed("c", "Ada met Dan", "ADA", "DAN"));
+    assert_eq!((matching(&store, "met"), watermark(&store)), (3, Revision(3)));
+    assert_eq!(std::fs::read(&meta).expect("left alone"), b"{");
+}
+
+#[test]
+fn indexes_make_room_for_removals_and_come_back() {
+    let (store, folder) = open();
+    commit(&store, sample::indexed("a", "Ada met Bob", "ADA", "BOB"));
+    assert!(!store.shared.make_room());
+    assert_eq!(matching(&store, "met"), 1);
+    assert!(store.shared.make_room());
+    assert!(!folder.path().join("default.projections").join("full_text").exists());
+    assert_eq!(matching(&store, "met"), 1);
 }

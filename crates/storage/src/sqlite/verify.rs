@@ -14,8 +14,8 @@ use crate::check::{Finding, MAX_FINDINGS};
 ///
 /// Reads every page of the file once or twice.
 pub(super) fn verify(shared: &Shared) -> Result<Vec<Finding>, StoreError> {
-    shared.place.require_unmoved()?;
-    let conn = schema::open_reader(&shared.path)?;
+    shared.require_unmoved()?;
+    let conn = schema::open_reader(&shared.path)?.conn;
     conn.execute_batch("BEGIN").during("reading the file")?;
     let mut findings = Vec::new();
     let file = shared.path.display().to_string();

@@ -213,3 +213,50 @@ type Answer = (oneshot::Sender<Result<Revision, StoreError>>, Result<Revision, S
 fn group_failed() -> StoreError {
     backend("committing".to_owned(), "the transaction failed")
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::locks::Patience;
+    use super::super::schema;
+    use super::*;
+    use crate::conformance::sample;
+
+    fn group(batches: Vec<Batch>) -> impl Iterator<Item = Box<Request>> {
+        batches.into_iter().map(|batch| Box::new(Request { batch, reply: oneshot::channel().0 }))
+    }
+
+    fn written(thread: &Thread, batches: Vec<Batch>) -> Vec<Result<Revision, StoreError>> {
+        thread.write_group(group(batches)).into_iter().map(|(_, result)| result).collect()
+    }
+
+    #[test]
+    fn a_full_disk_is_the_reason_that_is_given_and_nothing_of_what_is_refused_stays() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let path = folder.path().join("w.graphloom");
+        let opened = schema::open_writer(&path, &Waiting::new(&path, Patience::Endless));
+        let (conn, place) = opened.expect("a new file");
+        let thread = Thread { conn, place: Arc::new(place), trees: TreeLimits::default() };
+        let small = |name: &str| sample::indexed(name, "Ada met Bob", "ADA", "BOB");
+        let long = sample::indexed("long", &"Ada met Bob again. ".repeat(50_000), "ADA", "BOB");
+        let pages: i64 =
+            thread.conn.query_row("PRAGMA page_count", [], |row| row.get(0)).expect("a number of pages");
+        thread.conn.pragma_update(None, "max_page_count", pages + 60).expect("a limit");
+
+        let mut refused = small("refused");
+        refused.put_vectors[0].vector.pop();
+        let results = written(&thread, vec![small("a"), refused, long.clone(), small("b")]);
+        assert!(matches!(results[1], Err(StoreError::Invalid { .. })), "{results:?}");
+        assert!(matches!(results[2], Err(StoreError::DiskFull { .. })), "{results:?}");
+        // Where SQLite rolls back all of the group, none of it is there.
+        let others = [&results[0], &results[3]];
+        assert!(
+            others.iter().all(|result| matches!(result, Ok(_) | Err(StoreError::DiskFull { .. }))),
+            "{results:?}"
+        );
+        let stayed = results.iter().filter(|result| result.is_ok()).count() as u64;
+        thread.conn.pragma_update(None, "max_page_count", i64::from(i32::MAX)).expect("a limit");
+        assert!(
+            matches!(written(&thread, vec![long])[..], [Ok(Revision(revision))] if revision == stayed + 1)
+        );
+    }
+}

@@ -1,0 +1,218 @@
+//! Where the index's files are: in its folder, or where that cannot be written, in memory over what the folder holds.
+
+use std::io::{self, BufWriter, Write};
+use std::path::Path;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use tantivy::TantivyError;
+use tantivy::directory::error::{DeleteError, LockError, OpenReadError, OpenWriteError};
+use tantivy::directory::{
+    AntiCallToken, Directory, DirectoryLock, FileHandle, Lock, META_LOCK, RamDirectory, TerminatingWrite,
+    WatchCallback, WatchHandle, WritePtr,
+};
+
+use super::super::error::Condition;
+use super::directory::CheckedDirectory;
+
+/// The files of one index.
+#[derive(Debug, Clone)]
+pub(super) struct Files {
+    /// The folder; absent where nothing in it is of use.
+    folder: Option<CheckedDirectory>,
+    /// What is written, where that is not the folder.
+    memory: Option<RamDirectory>,
+    /// Why the folder could not be written, once it could not.
+    refused: Arc<Mutex<Option<Condition>>>,
+    denied: Denied,
+}
+
+/// Makes every write to the folder fail, for tests.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Denied(#[cfg(test)] pub(super) Arc<Mutex<Option<io::ErrorKind>>>);
+
+impl Denied {
+    /// Fails where writes are to fail.
+    pub(super) fn check(&self) -> io::Result<()> {
+        #[cfg(test)]
+        if let Some(kind) = *self.0.lock().unwrap_or_else(PoisonError::into_inner) {
+            return Err(kind.into());
+        }
+        Ok(())
+    }
+}
+
+impl Files {
+    /// Those of a folder, written there.
+    pub(super) fn in_folder(folder: &Path, denied: &Denied) -> Result<Self, TantivyError> {
+        let folder = Some(CheckedDirectory::open(folder)?);
+        Ok(Self { folder, memory: None, refused: Arc::default(), denied: denied.clone() })
+    }
+
+    /// Those of a folder, where there are some, with what is written over them in memory.
+    pub(super) fn in_memory(folder: Option<&Path>) -> Self {
+        let folder = folder.and_then(|folder| CheckedDirectory::open(folder).ok());
+        let memory = Some(RamDirectory::create());
+        Self { folder, memory, refused: Arc::default(), denied: Denied::default() }
+    }
+
+    /// Whether what is written stays in memory.
+    pub(super) fn are_in_memory(&self) -> bool {
+        self.memory.is_some()
+    }
+
+    /// Why the folder could not be written, where a write to it failed for want of space or permission.
+    pub(super) fn refused(&self) -> Option<Condition> {
+        *self.refused.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// What failed before counts no more.
+    pub(super) fn forget_refusal(&self) {
+        *self.refused.lock().unwrap_or_else(PoisonError::into_inner) = None;
+    }
+
+    fn note<T>(&self, done: io::Result<T>) -> io::Result<T> {
+        note(&self.refused, done)
+    }
+
+    /// The folder where it is written.
+    fn written_folder(&self) -> io::Result<&CheckedDirectory> {
+        self.note(self.denied.check())?;
+        self.folder.as_ref().ok_or_else(|| io::ErrorKind::NotFound.into())
+    }
+
+    fn in_memory_at(&self, path: &Path) -> Option<&RamDirectory> {
+        self.memory.as_ref().filter(|memory| memory.exists(path).unwrap_or(false))
+    }
+
+    fn missing(path: &Path) -> OpenReadError {
+        OpenReadError::FileDoesNotExist(path.to_owned())
+    }
+}
+
+fn note<T>(refused: &Mutex<Option<Condition>>, done: io::Result<T>) -> io::Result<T> {
+    if let Err(error) = &done
+        && let Some(condition) = Condition::of_disk(error)
+    {
+        *refused.lock().unwrap_or_else(PoisonError::into_inner) = Some(condition);
+    }
+    done
+}
+
+impl Directory for Files {
+    fn get_file_handle(&self, path: &Path) -> Result<Arc<dyn FileHandle>, OpenReadError> {
+        match (self.in_memory_at(path), &self.folder) {
+            (Some(memory), _) => memory.get_file_handle(path),
+            (None, Some(folder)) => folder.get_file_handle(path),
+            (None, None) => Err(Self::missing(path)),
+        }
+    }
+
+    fn delete(&self, path: &Path) -> Result<(), DeleteError> {
+        if let Some(memory) = &self.memory {
+            // What the folder holds stays there.
+            return if self.in_memory_at(path).is_some() { memory.delete(path) } else { Ok(()) };
+        }
+        let failed =
+            |error: io::Error| DeleteError::IoError { io_error: Arc::new(error), filepath: path.to_owned() };
+        self.written_folder().map_err(failed)?.delete(path)
+    }
+
+    fn exists(&self, path: &Path) -> Result<bool, OpenReadError> {
+        match (self.in_memory_at(path), &self.folder) {
+            (Some(_), _) => Ok(true),
+            (None, Some(folder)) => folder.exists(path),
+            (None, None) => Ok(false),
+        }
+    }
+
+    fn open_write(&self, path: &Path) -> Result<WritePtr, OpenWriteError> {
+        if let Some(memory) = &self.memory {
+            return memory.open_write(path);
+        }
+        let failed = |error| OpenWriteError::wrap_io_error(error, path.to_owned());
+        let opened = self.written_folder().map_err(failed)?.open_write(path);
+        if let Err(OpenWriteError::IoError { io_error, .. }) = &opened {
+            let _ = self.note::<()>(Err(io_error.kind().into()));
+        }
+        let refused = Arc::clone(&self.refused);
+        Ok(BufWriter::new(Box::new(Noting { file: opened?, refused, denied: self.denied.clone() })))
+    }
+
+    fn atomic_read(&self, path: &Path) -> Result<Vec<u8>, OpenReadError> {
+        match (self.in_memory_at(path), &self.folder) {
+            (Some(memory), _) => memory.atomic_read(path),
+            (None, Some(folder)) => folder.atomic_read(path),
+            (None, None) => Err(Self::missing(path)),
+        }
+    }
+
+    fn atomic_write(&self, path: &Path, data: &[u8]) -> io::Result<()> {
+        match &self.memory {
+            Some(memory) => memory.atomic_write(path, data),
+            None => self.note(self.written_folder()?.atomic_write(path, data)),
+        }
+    }
+
+    fn sync_directory(&self) -> io::Result<()> {
+        match &self.memory {
+            Some(_) => Ok(()),
+            None => self.note(self.written_folder()?.sync_directory()),
+        }
+    }
+
+    fn acquire_lock(&self, lock: &Lock) -> Result<DirectoryLock, LockError> {
+        if let Some(memory) = &self.memory {
+            return memory.acquire_lock(lock);
+        }
+        let locked = match self.written_folder() {
+            Ok(folder) => folder.acquire_lock(lock),
+            Err(error) => Err(LockError::wrap_io_error(error)),
+        };
+        match locked {
+            // It keeps files from being removed while a reader opens them; who cannot make it reads without, and a file
+            // that is gone then is a reason to look again.
+            Err(LockError::IoError(_)) if lock.filepath == META_LOCK.filepath => {
+                Ok(DirectoryLock::from(Box::new(())))
+            }
+            Err(LockError::IoError(error)) => {
+                let _ = self.note::<()>(Err(error.kind().into()));
+                Err(LockError::IoError(error))
+            }
+            locked => locked,
+        }
+    }
+
+    fn watch(&self, callback: WatchCallback) -> tantivy::Result<WatchHandle> {
+        match (&self.folder, &self.memory) {
+            (Some(folder), _) => folder.watch(callback),
+            (None, Some(memory)) => memory.watch(callback),
+            (None, None) => Ok(WatchHandle::empty()),
+        }
+    }
+}
+
+/// A file of the folder that notes why it could not be written.
+struct Noting {
+    file: WritePtr,
+    refused: Arc<Mutex<Option<Condition>>>,
+    denied: Denied,
+}
+
+impl Write for Noting {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        let written = self.denied.check().and_then(|()| self.file.write(bytes));
+        note(&self.refused, written)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        let flushed = self.denied.check().and_then(|()| self.file.flush());
+        note(&self.refused, flushed)
+    }
+}
+
+impl TerminatingWrite for Noting {
+    fn terminate_ref(&mut self, token: AntiCallToken) -> io::Result<()> {
+        let ended = self.denied.check().and_then(|()| self.file.terminate_ref(token));
+        note(&self.refused, ended)
+    }
+}

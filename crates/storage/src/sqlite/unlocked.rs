@@ -1,0 +1,113 @@
+//! Reading without locks, where the files that SQLite needs for them cannot be made: on read-only media and full disks.
+//!
+//! Who reads so sees the file as it is and nothing of a log, so it is done only while the log is empty or missing. Another
+//! process may be able to write the file all the same. A change shows in the log or in the file's time and length
+//! ([`Stamp`]), which are compared after everything that is read: what was read beside a change is given to nobody.
+
+use std::io;
+use std::path::Path;
+use std::time::SystemTime;
+
+use rusqlite::{Connection, ErrorCode, OpenFlags};
+
+use super::place::beside;
+
+/// What a change of the file changes, too.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Stamp {
+    bytes: u64,
+    modified: SystemTime,
+}
+
+impl Stamp {
+    /// The file as it is; `None` where a log or journal holds something that is not in it.
+    pub(super) fn of(path: &Path) -> io::Result<Option<Self>> {
+        for suffix in ["-wal", "-journal"] {
+            match std::fs::metadata(beside(path, suffix)) {
+                Ok(log) if log.len() > 0 => return Ok(None),
+                Ok(_) => {}
+                Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+                Err(error) => return Err(error),
+            }
+        }
+        let file = std::fs::metadata(path)?;
+        Ok(Some(Self { bytes: file.len(), modified: file.modified()? }))
+    }
+
+    /// Whether the file is still what it was.
+    pub(super) fn holds(&self, path: &Path) -> bool {
+        Self::of(path).is_ok_and(|now| now == Some(*self))
+    }
+}
+
+/// Whether an error can come from files that cannot be made or written.
+pub(super) fn may_help(error: &rusqlite::Error) -> bool {
+    matches!(
+        error.sqlite_error_code(),
+        Some(
+            ErrorCode::CannotOpen
+                | ErrorCode::ReadOnly
+                | ErrorCode::PermissionDenied
+                | ErrorCode::DiskFull
+                | ErrorCode::SystemIoFailure
+        )
+    )
+}
+
+/// Opens the file for reading without locks; `None` where its log holds something, or its name cannot be told to SQLite.
+pub(super) fn open(path: &Path) -> rusqlite::Result<Option<(Connection, Stamp)>> {
+    let (Ok(Some(stamp)), Some(uri)) = (Stamp::of(path), uri(path)) else { return Ok(None) };
+    let flags =
+        OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_URI | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+    let conn = Connection::open_with_flags(uri, flags)?;
+    conn.query_row("SELECT count(*) FROM sqlite_schema", [], |_| Ok(()))?;
+    Ok(Some((conn, stamp)))
+}
+
+fn uri(path: &Path) -> Option<String> {
+    let mut uri = "file:".to_owned();
+    if cfg!(windows) && path.is_absolute() {
+        uri.push('/');
+    }
+    for c in path.to_str()?.chars() {
+        match c {
+            '%' | '?' | '#' => uri.push_str(&format!("%{:02X}", u32::from(c))),
+            '\\' if cfg!(windows) => uri.push('/'),
+            c => uri.push(c),
+        }
+    }
+    uri.push_str("?mode=ro&immutable=1");
+    Some(uri)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_stamp_holds_until_the_file_or_its_log_changes() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let path = folder.path().join("w.graphloom");
+        std::fs::write(&path, "one").expect("written");
+        let stamp = Stamp::of(&path).expect("metadata").expect("no log");
+        assert!(stamp.holds(&path));
+        std::fs::write(beside(&path, "-wal"), "").expect("written");
+        assert!(stamp.holds(&path));
+        std::fs::write(beside(&path, "-wal"), "a commit").expect("written");
+        assert!(!stamp.holds(&path));
+        std::fs::remove_file(beside(&path, "-wal")).expect("removed");
+        std::fs::write(&path, "longer").expect("written");
+        assert!(!stamp.holds(&path));
+    }
+
+    #[test]
+    fn names_of_files_that_look_like_parts_of_an_address_are_opened() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let path = folder.path().join("a?b#c%20d.graphloom");
+        let made = Connection::open(&path).expect("a file");
+        made.execute_batch("CREATE TABLE t (x); INSERT INTO t VALUES (7)").expect("a table");
+        drop(made);
+        let (conn, _) = open(&path).expect("it opens").expect("no log");
+        assert_eq!(conn.query_row("SELECT x FROM t", [], |row| row.get(0)), Ok(7));
+    }
+}

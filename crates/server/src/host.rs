@@ -50,6 +50,8 @@ pub struct Opened {
     pub gone: Arc<dyn Fn(&str) -> bool + Send + Sync>,
     /// Brings the indexes beside the store up to date; called where it may block.
     pub catch_up: Arc<dyn Fn() -> Result<(), StoreError> + Send + Sync>,
+    /// Whether the store can be read and written; called where it may block.
+    pub probe: Arc<dyn Fn() -> Result<(), StoreError> + Send + Sync>,
 }
 
 /// Why a workspace cannot be served.
@@ -60,4 +62,6 @@ pub struct HostError {
     pub message: String,
     /// What can be done about it.
     pub remedy: Option<String>,
+    /// Whether its store cannot be opened, and not how it is configured is wrong.
+    pub is_of_store: bool,
 }

@@ -124,10 +124,14 @@ impl Server {
         let bind = |source| ServeError::Bind { address, source };
         let listener = TcpListener::bind(address).await.map_err(bind)?;
         let address = listener.local_addr().map_err(bind)?;
-        app.spaces
-            .get(&workspace, Missing::Create)
-            .await
-            .map_err(|problem| ServeError::Workspace(HostError { message: problem.words(), remedy: None }))?;
+        if let Err(problem) = app.spaces.get(&workspace, Missing::Create).await {
+            // A store that cannot be opened keeps nobody from the others; wrong configuration is said at once.
+            if !app.spaces.is_store_unusable(&workspace) {
+                let (message, remedy) = (problem.words(), None);
+                return Err(ServeError::Workspace(HostError { message, remedy, is_of_store: false }));
+            }
+            tracing::error!(%workspace, error = problem.words(), "a workspace is not served");
+        }
         Ok(Self { listener, address, app, stop })
     }
 

@@ -4,13 +4,14 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use graphloom_core::WorkspaceId;
+use graphloom_core::{StoreError, WorkspaceId};
 use graphloom_engine::Engine;
 use graphloom_engine::money::Prices;
+use serde::Serialize;
 use tokio::sync::{OnceCell, Semaphore, watch};
 
 use crate::app::Indexing;
-use crate::host::{Host, Missing, Opened};
+use crate::host::{Host, HostError, Missing, Opened};
 use crate::ingest::Ingest;
 use crate::limits::Limits;
 use crate::problem::Problem;
@@ -37,6 +38,10 @@ pub(crate) struct Space {
     pub(crate) stop: watch::Receiver<bool>,
     /// When it was last asked for.
     used: Mutex<Instant>,
+    /// Whether its store can be read and written.
+    probe: Arc<dyn Fn() -> Result<(), StoreError> + Send + Sync>,
+    /// When that was last found out, and what is wrong.
+    probed: tokio::sync::Mutex<Option<(Instant, Option<String>)>>,
 }
 
 impl Space {
@@ -45,11 +50,59 @@ impl Space {
     }
 }
 
+/// How long the answer of a probe counts.
+const PROBED_EVERY: Duration = Duration::from_secs(5);
+/// How long a probe may take.
+const PROBED_WITHIN: Duration = Duration::from_secs(5);
+
+impl Space {
+    /// What is wrong with its store; `None` where it can be read and written.
+    pub(crate) async fn fault(&self) -> Option<String> {
+        if let Some(damage) = self.asking.store.fault() {
+            return Some(damage);
+        }
+        let mut probed = self.probed.lock().await;
+        if let Some((at, fault)) = &*probed
+            && at.elapsed() < PROBED_EVERY
+        {
+            return fault.clone();
+        }
+        let probe = Arc::clone(&self.probe);
+        let probing = tokio::task::spawn_blocking(move || probe());
+        let fault = match tokio::time::timeout(PROBED_WITHIN, probing).await {
+            Ok(Ok(Ok(()))) => None,
+            Ok(Ok(Err(error))) => Some(Problem::from(error).words()),
+            Ok(Err(_)) => Some("looking at its store panicked; the server's log says why".to_owned()),
+            Err(_) => Some("its store does not answer".to_owned()),
+        };
+        *probed = Some((Instant::now(), fault.clone()));
+        fault
+    }
+}
+
+/// A workspace that cannot be used as it should.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub(crate) struct SpaceFault {
+    /// Its name.
+    pub(crate) workspace: WorkspaceId,
+    /// What is wrong.
+    pub(crate) reason: String,
+}
+
+/// Why a workspace could not be opened.
+#[derive(Debug, Clone)]
+struct Unopened {
+    reason: String,
+    is_of_store: bool,
+}
+
 /// The open workspaces. One is opened when it is first asked for, and closed where there is no room for another, nobody has
 /// asked for it for a while and nothing is to be done in it.
 pub(crate) struct Spaces {
     host: Arc<dyn Host>,
     open: Mutex<BTreeMap<WorkspaceId, Cell>>,
+    /// Those that could not be opened when they were last asked for.
+    unopened: Mutex<BTreeMap<WorkspaceId, Unopened>>,
     most: usize,
     idle: Duration,
     indexing: Indexing,
@@ -66,7 +119,8 @@ impl Spaces {
         indexing: Indexing,
         stop: watch::Receiver<bool>,
     ) -> Self {
-        Self { host, open: Mutex::default(), most: limits.workspaces, idle: limits.idle, indexing, stop }
+        let (open, unopened) = (Mutex::default(), Mutex::default());
+        Self { host, open, unopened, most: limits.workspaces, idle: limits.idle, indexing, stop }
     }
 
     /// The workspace of this name, opened where it is not.
@@ -80,13 +134,62 @@ impl Spaces {
         };
         let space = cell
             .get_or_try_init(|| async {
-                let opened = self.host.open(id, missing).await?;
+                let opened = self.host.open(id, missing).await;
+                self.note(id, opened.as_ref().err());
+                let opened = opened?;
                 let unknown = || Problem::not_found(format!("no workspace {id}"));
                 Ok::<_, Problem>(self.start(id, opened.ok_or_else(unknown)?))
             })
             .await?;
         *space.used() = Instant::now();
         Ok(Arc::clone(space))
+    }
+
+    /// Notes whether a workspace could be opened.
+    fn note(&self, id: &WorkspaceId, error: Option<&HostError>) {
+        let mut unopened = self.unopened();
+        match error {
+            // A list of as many as can be open says enough.
+            Some(_) if unopened.len() >= self.most && !unopened.contains_key(id) => {}
+            Some(error) => {
+                let (reason, is_of_store) = (error.message.clone(), error.is_of_store);
+                unopened.insert(id.clone(), Unopened { reason, is_of_store });
+            }
+            None => {
+                unopened.remove(id);
+            }
+        }
+    }
+
+    fn unopened(&self) -> std::sync::MutexGuard<'_, BTreeMap<WorkspaceId, Unopened>> {
+        self.unopened.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Whether the store of a workspace was there and could not be opened.
+    pub(crate) fn is_store_unusable(&self, id: &WorkspaceId) -> bool {
+        self.unopened().get(id).is_some_and(|unopened| unopened.is_of_store)
+    }
+
+    /// Why a workspace could not be opened when it was last asked for.
+    pub(crate) fn reason_unopened(&self, id: &WorkspaceId) -> Option<String> {
+        self.unopened().get(id).map(|unopened| unopened.reason.clone())
+    }
+
+    /// How many workspaces were opened or asked for in vain, and what is wrong with which of them, ascending.
+    pub(crate) async fn faults(&self) -> (usize, Vec<SpaceFault>) {
+        let unopened = self.unopened().clone();
+        let mut known = unopened.len();
+        let mut faults: Vec<SpaceFault> = unopened
+            .into_iter()
+            .map(|(workspace, unopened)| SpaceFault { workspace, reason: unopened.reason })
+            .collect();
+        for space in self.opened() {
+            known += 1;
+            let fault = space.fault().await;
+            faults.extend(fault.map(|reason| SpaceFault { workspace: space.id.clone(), reason }));
+        }
+        faults.sort_by(|one, other| one.workspace.cmp(&other.workspace));
+        (known, faults)
     }
 
     /// Takes away what was asked for in vain, or else the workspace that nobody has used for longest.
@@ -150,7 +253,8 @@ impl Spaces {
     }
 
     fn start(&self, id: &WorkspaceId, opened: Opened) -> Arc<Space> {
-        let Opened { asking, indexing, user_prompt_prefix, prices, embeds_by_service, .. } = opened.clone();
+        let Opened { asking, indexing, user_prompt_prefix, prices, embeds_by_service, probe, .. } =
+            opened.clone();
         let ingest = match self.indexing {
             Indexing::On => Ingest::start(id.clone(), opened, self.stop.clone()),
             Indexing::Off => Ingest::idle(),
@@ -166,6 +270,8 @@ impl Spaces {
             ingest,
             stop: self.stop.clone(),
             used: Mutex::new(Instant::now()),
+            probe,
+            probed: tokio::sync::Mutex::default(),
         })
     }
 }

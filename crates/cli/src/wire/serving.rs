@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use async_trait::async_trait;
-use graphloom_core::WorkspaceId;
+use graphloom_core::{StoreError, WorkspaceId};
 use graphloom_engine::index::{Reading, Source};
 use graphloom_engine::parse::ParseLimits;
 use graphloom_providers::http::ServiceNotice;
@@ -80,6 +80,10 @@ impl ServingHost {
             prices: config.prices.clone(),
             embeds_by_service,
             gone: Arc::new(gone(config)),
+            probe: Arc::new({
+                let store = store.clone();
+                move || store.probe()
+            }),
             catch_up: Arc::new(move || store.catch_up()),
         }))
     }
@@ -111,5 +115,6 @@ fn log_notice(notice: ServiceNotice) {
 }
 
 fn said(error: &anyhow::Error) -> HostError {
-    HostError { message: format!("{error:#}"), remedy: fault::remedy(error) }
+    let is_of_store = error.chain().any(|cause| cause.downcast_ref::<StoreError>().is_some());
+    HostError { message: format!("{error:#}"), remedy: fault::remedy(error), is_of_store }
 }

@@ -18,15 +18,20 @@ use crate::guard::Admitted;
 use crate::host::Missing;
 use crate::problem::Problem;
 use crate::route::{Gives, Load, Needs, Route, schema};
+use crate::space::SpaceFault;
 
 /// The release of LightRAG whose API this is, as its clients show it.
 pub(super) const API_VERSION: &str = "1.5";
 
 pub(super) const ROUTES: &[Route] = &[
     Route::get("/livez", "Whether the process answers", || get(livez)).needs(Needs::Nothing).load(Load::None),
-    Route::get("/readyz", "Whether requests are taken: 503 while the server stops", || get(readyz))
-        .needs(Needs::Nothing)
-        .load(Load::None),
+    Route::get(
+        "/readyz",
+        "Whether requests are taken: 503 while the server stops or no workspace works",
+        || get(readyz),
+    )
+    .needs(Needs::Nothing)
+    .load(Load::None),
     Route::get("/metrics", "Counters, in the text that Prometheus reads", || get(metrics))
         .needs(Needs::Credential)
         .load(Load::None)
@@ -45,11 +50,35 @@ async fn livez() -> &'static str {
     "ok\n"
 }
 
-async fn readyz(State(app): State<App>) -> Response {
-    match *app.stop.borrow() {
-        false => "ok\n".into_response(),
-        true => Problem::new(StatusCode::SERVICE_UNAVAILABLE, "the server is stopping").into_response(),
+/// What does not work.
+#[derive(Serialize)]
+struct Readiness {
+    /// `degraded` where some workspaces work, else `unready`.
+    status: &'static str,
+    /// Workspaces that were opened, or asked for in vain.
+    workspaces: usize,
+    /// How many of them cannot be read or written.
+    faulty: usize,
+    /// Those that the caller may read.
+    faults: Vec<SpaceFault>,
+}
+
+async fn readyz(State(app): State<App>, admitted: Admitted) -> Response {
+    if *app.stop.borrow() {
+        return Problem::new(StatusCode::SERVICE_UNAVAILABLE, "the server is stopping").into_response();
     }
+    let (workspaces, mut faults) = app.spaces.faults().await;
+    let faulty = faults.len();
+    if faulty == 0 {
+        return "ok\n".into_response();
+    }
+    let grant = &admitted.caller.grant;
+    faults.retain(|fault| grant.reaches(&fault.workspace) && grant.right >= Right::Read);
+    let (status, code) = match faulty < workspaces {
+        true => ("degraded", StatusCode::OK),
+        false => ("unready", StatusCode::SERVICE_UNAVAILABLE),
+    };
+    (code, axum::Json(Readiness { status, workspaces, faulty, faults })).into_response()
 }
 
 async fn metrics(State(app): State<App>) -> Response {
@@ -68,6 +97,9 @@ async fn openapi() -> Response {
 struct Health {
     /// Always `healthy`: a server that is not does not answer.
     status: &'static str,
+    /// Why the workspace cannot be read or written, where it cannot and the caller may read it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    fault: Option<String>,
     /// `enabled` where a login is asked for, else `disabled`.
     auth_mode: &'static str,
     /// The release.
@@ -105,10 +137,16 @@ async fn health(State(app): State<App>, admitted: Admitted) -> Result<axum::Json
         },
         false => None,
     };
+    let fault = match &space {
+        Some(space) => space.fault().await,
+        None if may_read => app.spaces.reason_unopened(&admitted.workspace),
+        None => None,
+    };
     let busy = space.as_ref().is_some_and(|space| space.ingest.pipeline().busy);
     let configuration = space.as_deref().map(Configuration::of);
     Ok(axum::Json(Health {
         status: "healthy",
+        fault,
         auth_mode: if has_users { "enabled" } else { "disabled" },
         core_version: env!("CARGO_PKG_VERSION"),
         api_version: API_VERSION,

@@ -4,8 +4,8 @@ use std::num::NonZeroU32;
 use std::sync::Arc;
 use std::time::Duration;
 
-use graphloom_core::Timestamp;
-use graphloom_server::{AccessFile, Grant, Limits, Right, ServeError, Server};
+use graphloom_core::{StoreError, Timestamp, WorkspaceId};
+use graphloom_server::{AccessFile, Grant, Limits, Right, ServeError, Server, ServerConfig};
 use serde_json::json;
 use tokio::io::AsyncWriteExt;
 use tokio::net::TcpStream;
@@ -270,4 +270,46 @@ async fn whoever_looks_for_a_page_is_led_to_it() {
     let server = Running::start().await;
     let answer = server.get("/").await;
     assert_eq!((answer.status, answer.headers["location"].as_str()), (307, "/docs"));
+}
+
+#[tokio::test]
+async fn a_workspace_that_cannot_be_opened_keeps_nobody_from_the_others_and_probes_tell() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let broken = WorkspaceId::new("broken").expect("a name");
+    let damaged = || StoreError::Corrupt { path: "broken.graphloom".to_owned(), what: "damaged".to_owned() };
+    let host = MemoryHost::default();
+    host.faults.lock().expect("a lock").insert(broken.clone(), damaged);
+    let config = ServerConfig { workspace: broken, ..config(folder.path(), Limits::default()) };
+    let server = Running::start_on(config, folder, host).await;
+    // Nothing else is open yet.
+    let unready = server.get("/readyz").await;
+    assert_eq!(unready.status, 503, "{unready:?}");
+    server.get("/graph/label/list").await.problem(503);
+    let text = json!({ "text": "Ada met Bob", "file_source": "a.md" });
+    server.send(Request::post("/w/other/documents/text", text)).await.ok();
+    let told = server.get("/readyz").await.ok();
+    assert_eq!(
+        (&told["status"], &told["workspaces"], &told["faulty"]),
+        (&json!("degraded"), &json!(2), &json!(1))
+    );
+    assert_eq!(told["faults"][0]["workspace"], "broken");
+    let health = server.get("/health").await.ok();
+    assert!(health["fault"].is_string(), "{health}");
+    assert!(server.get("/w/other/health").await.ok().get("fault").is_none());
+}
+
+#[tokio::test]
+async fn a_full_disk_is_told_by_probes_with_its_reason_and_without_its_place() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let host = MemoryHost::default();
+    let full = || StoreError::DiskFull { path: "/secret/default.graphloom".to_owned() };
+    host.faults.lock().expect("a lock").insert(WorkspaceId::default(), full);
+    let server = Running::start_on(config(folder.path(), Limits::default()), folder, host).await;
+    let told = server.get("/readyz").await;
+    assert_eq!(told.status, 503, "{told:?}");
+    assert!(
+        told.body.contains("the disk of the workspace is full") && !told.body.contains("secret"),
+        "{told:?}"
+    );
+    assert!(server.get("/health").await.ok()["fault"].is_string());
 }

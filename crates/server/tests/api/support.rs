@@ -7,7 +7,9 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use async_trait::async_trait;
-use graphloom_core::{Clock, Embedder, Embeddings, ModelError, Purpose, Store, Timestamp, WorkspaceId};
+use graphloom_core::{
+    Clock, Embedder, Embeddings, ModelError, Purpose, Store, StoreError, Timestamp, WorkspaceId,
+};
 use graphloom_engine::index::{self, IndexConfig, Reading, Source};
 use graphloom_engine::money::Prices;
 use graphloom_engine::parse::ParseLimits;
@@ -35,11 +37,13 @@ pub(crate) struct MemoryHost {
     stores: Mutex<BTreeMap<WorkspaceId, Arc<MemoryStore>>>,
     /// Opens for what is held.
     gate: Arc<Semaphore>,
+    /// Workspaces whose stores fail like this: one whose name begins with `broken` does not open, others fail their probe.
+    pub(crate) faults: Mutex<BTreeMap<WorkspaceId, fn() -> StoreError>>,
 }
 
 impl Default for MemoryHost {
     fn default() -> Self {
-        Self { stores: Mutex::default(), gate: Arc::new(Semaphore::new(0)) }
+        Self { stores: Mutex::default(), gate: Arc::new(Semaphore::new(0)), faults: Mutex::default() }
     }
 }
 
@@ -50,6 +54,12 @@ impl Host for MemoryHost {
     }
 
     async fn open(&self, workspace: &WorkspaceId, missing: Missing) -> Result<Option<Opened>, HostError> {
+        let fault = self.faults.lock().expect("a lock").get(workspace).copied();
+        if let Some(fault) = fault
+            && workspace.as_str().starts_with("broken")
+        {
+            return Err(HostError { message: fault().to_string(), remedy: None, is_of_store: true });
+        }
         let mut stores = self.stores.lock().expect("a lock");
         if missing == Missing::Leave && !stores.contains_key(workspace) {
             return Ok(None);
@@ -65,6 +75,7 @@ impl Host for MemoryHost {
             embeds_by_service: false,
             gone: Arc::new(|_| false),
             catch_up: Arc::new(|| Ok(())),
+            probe: Arc::new(move || fault.map_or(Ok(()), |fault| Err(fault()))),
         }))
     }
 
@@ -186,7 +197,11 @@ impl Running {
     }
 
     pub(crate) async fn start_as(config: ServerConfig, folder: TempDir) -> Self {
-        let host = Arc::new(MemoryHost::default());
+        Self::start_on(config, folder, MemoryHost::default()).await
+    }
+
+    pub(crate) async fn start_on(config: ServerConfig, folder: TempDir, host: MemoryHost) -> Self {
+        let host = Arc::new(host);
         let server = Server::bind(config, host.clone()).await.expect("bound");
         let address = server.address();
         let (stop, stopped) = oneshot::channel::<()>();

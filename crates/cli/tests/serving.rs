@@ -197,3 +197,55 @@ fn a_users_password_is_given_or_made_and_never_kept() {
     graphloom.ok(&["user", "remove", "ada"]);
     graphloom.run(&["user", "remove", "ada"]).exits(1).says("graphloom user list");
 }
+
+#[cfg(unix)]
+#[test]
+fn the_log_names_who_asked_in_a_form_that_programs_can_act_on() {
+    let graphloom = Graphloom::new();
+    graphloom.ok(&["user", "add", "ada"]);
+    let path = graphloom.path("server.log");
+    let log = std::fs::File::create(&path).expect("a file");
+    let mut command = graphloom.command(&["serve", "--port", "0", "--trusted-proxy", "127.0.0.1"]);
+    let mut child = command.stdout(Stdio::piped()).stderr(log).spawn().expect("it runs");
+    let mut line = String::new();
+    BufReader::new(child.stdout.take().expect("a pipe")).read_line(&mut line).expect("a line");
+    let address = line.trim().strip_prefix("listening on http://").expect("an address").to_owned();
+    let serving = Serving { child, address };
+    for (path, form) in [
+        ("/login", "username=mallory%22+client%3D192.0.2.7&password=guessed"),
+        ("/livez", ""),
+        ("/documents/status_counts", ""),
+    ] {
+        let mut stream = TcpStream::connect(&serving.address).expect("connected");
+        stream.set_read_timeout(Some(PATIENCE)).expect("a timeout");
+        let method = if form.is_empty() { "GET" } else { "POST" };
+        let request = format!(
+            "{method} {path} HTTP/1.1\r\nhost: {}\r\nconnection: close\r\nx-forwarded-for: 203.0.113.9\r\n\
+             content-type: application/x-www-form-urlencoded\r\ncontent-length: {}\r\n\r\n{form}",
+            serving.address,
+            form.len()
+        );
+        stream.write_all(request.as_bytes()).expect("sent");
+        stream.read_to_string(&mut String::new()).expect("an answer");
+    }
+    serving.stop();
+    let log = std::fs::read_to_string(path).expect("a log");
+    let lines: Vec<&str> = log
+        .lines()
+        .filter_map(|line| line.split_once("graphloom_server::observe: answered "))
+        .map(|(_, rest)| rest)
+        .collect();
+    let [login, counts] = lines.as_slice() else { panic!("probes are not in it: {log}") };
+    assert!(login.starts_with("client=203.0.113.9 status=401 "), "{login}");
+    assert!(login.contains(r#"caller="mallory\" client=192.0.2.7""#), "{login}");
+    assert!(counts.starts_with("client=203.0.113.9 status=401 "), "{counts}");
+    for said in [
+        "every request needs a key or a login",
+        "data folder: /",
+        "workspaces: default",
+        "language models: none",
+        "/docs",
+    ] {
+        assert!(log.contains(said), "{said}: {log}");
+    }
+}

@@ -3,13 +3,14 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use graphloom_core::Call;
+use graphloom_core::{CacheKind, Call};
 use graphloom_engine::Engine;
 use graphloom_engine::query::{self, Citation, Mode, QueryError, Question, Retrieval, Spent, Wanted};
 
 use crate::apart::asked_apart;
 use crate::guard::Admitted;
 use crate::lines::Lines;
+use crate::metrics::answer_looked_up;
 use crate::problem::{Problem, chain};
 use crate::space::Space;
 
@@ -108,8 +109,12 @@ pub(crate) async fn answer_from(
         Wanted::Answer => {
             let answer = query::answer(engine, question, retrieval, on_delta).await?;
             record(engine, [&retrieval.spent, &answer.spent]).await;
-            calls.extend(answer.spent.calls);
             let by_model = answer.model.is_some();
+            let is_remembered = answer.spent.cached.contains(&CacheKind::Answer);
+            if engine.caches.is_on() && (is_remembered || !answer.spent.calls.is_empty()) {
+                answer_looked_up(is_remembered);
+            }
+            calls.extend(answer.spent.calls);
             let verbatim = answer.found && !by_model;
             return Ok(Answered {
                 text: answer.text,

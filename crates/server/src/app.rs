@@ -36,7 +36,7 @@ pub(crate) struct Inner {
     /// How much each caller has sent.
     pub(crate) rates: Rates,
     /// What is counted.
-    pub(crate) metrics: Metrics,
+    pub(crate) metrics: Arc<Metrics>,
     /// Signs tokens that open nothing.
     pub(crate) guest_secret: [u8; 32],
     /// The workspace of requests that name none.
@@ -111,14 +111,15 @@ impl App {
             indexing,
             stop,
         } = parts;
+        let metrics = Metrics::new();
         Self(Arc::new(Inner {
-            spaces: Spaces::new(Arc::clone(&host), &limits, indexing, stop.clone()),
+            spaces: Spaces::new(Arc::clone(&host), &limits, indexing, Arc::clone(&metrics), stop.clone()),
             host,
             access: AccessFile::of(data_dir),
             throttle: Throttle::default(),
             passwords: Semaphore::new(PASSWORDS),
             rates: Rates::new(limits.rate_of_caller, limits.rate_of_stranger),
-            metrics: Metrics::new(),
+            metrics,
             guest_secret,
             default_workspace,
             is_loopback: address.is_loopback(),

@@ -1,6 +1,9 @@
 //! The port through which the server gets its workspaces.
 
-use std::sync::Arc;
+use std::collections::BTreeSet;
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use async_trait::async_trait;
 use graphloom_core::{StoreError, WorkspaceId};
@@ -48,10 +51,49 @@ pub struct Opened {
     pub embeds_by_service: bool,
     /// Whether the worker of a name has ended.
     pub gone: Arc<dyn Fn(&str) -> bool + Send + Sync>,
+    /// The store's file; `None` where it is none.
+    pub file: Option<PathBuf>,
+    /// The model services that indexing waits for.
+    pub pauses: Arc<Pauses>,
     /// Brings the indexes beside the store up to date; called where it may block.
     pub catch_up: Arc<dyn Fn() -> Result<(), StoreError> + Send + Sync>,
     /// Whether the store can be read and written; called where it may block.
     pub probe: Arc<dyn Fn() -> Result<(), StoreError> + Send + Sync>,
+}
+
+/// Model services that are waited for. Whoever opens a workspace tells it, and whoever watches the server reads it.
+#[derive(Debug, Default)]
+pub struct Pauses {
+    paused: Mutex<BTreeSet<String>>,
+    total: AtomicU64,
+}
+
+impl Pauses {
+    /// A service is waited for.
+    pub fn pause(&self, service: &str) {
+        if self.lock().insert(service.to_owned()) {
+            self.total.fetch_add(1, Ordering::Relaxed);
+        }
+    }
+
+    /// A service answers again.
+    pub fn resume(&self, service: &str) {
+        self.lock().remove(service);
+    }
+
+    /// How many services are waited for.
+    pub fn paused(&self) -> usize {
+        self.lock().len()
+    }
+
+    /// How often one began to be waited for.
+    pub fn total(&self) -> u64 {
+        self.total.load(Ordering::Relaxed)
+    }
+
+    fn lock(&self) -> MutexGuard<'_, BTreeSet<String>> {
+        self.paused.lock().unwrap_or_else(PoisonError::into_inner)
+    }
 }
 
 /// Why a workspace cannot be served.

@@ -1,6 +1,7 @@
 //! The worker of a workspace: whenever something waits, indexes it in the background.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
@@ -26,6 +27,8 @@ pub(crate) struct Ingest {
     state: Mutex<Pipeline>,
     /// Documents whose chunks that could not be situated are tried again after the next run.
     again: Mutex<BTreeSet<DocumentId>>,
+    /// Chunks that failed, lost records, or were not situated.
+    chunk_failures: [AtomicU64; 3],
     /// What happened, for streams of events.
     pub(crate) events: EventLog,
     ended: watch::Receiver<bool>,
@@ -156,6 +159,7 @@ impl Ingest {
             wake: Notify::new(),
             state: Mutex::default(),
             again: Mutex::default(),
+            chunk_failures: Default::default(),
             events: EventLog::new(),
             ended,
         }
@@ -215,6 +219,33 @@ impl Ingest {
     /// How far it is.
     pub(crate) fn pipeline(&self) -> Pipeline {
         self.lock().clone()
+    }
+
+    /// Whether a run is under way.
+    pub(crate) fn is_busy(&self) -> bool {
+        self.lock().busy
+    }
+
+    /// Chunks that failed, lost records, or were not situated, since the workspace was opened.
+    pub(crate) fn chunk_failures(&self) -> [u64; 3] {
+        self.chunk_failures.each_ref().map(|count| count.load(Ordering::Relaxed))
+    }
+
+    fn count(&self, progress: &Progress) {
+        let kind = match progress {
+            Progress::ChunkFailed { .. } => 0,
+            Progress::ChunkDamaged { .. } => 1,
+            Progress::ChunkUnsituated { .. } => 2,
+            Progress::Accepted { .. }
+            | Progress::Advanced { .. }
+            | Progress::Finished { .. }
+            | Progress::Cancelled { .. }
+            | Progress::Failed { .. }
+            | Progress::Settled { .. }
+            | Progress::Paused { .. }
+            | Progress::Resumed { .. } => return,
+        };
+        self.chunk_failures[kind].fetch_add(1, Ordering::Relaxed);
     }
 
     /// Waits until the worker has ended.
@@ -320,6 +351,7 @@ impl Ingest {
     /// One run; whether nothing of it has to be tried again.
     async fn run(&self, workspace: &WorkspaceId, opened: &Opened) -> bool {
         let show = |progress| {
+            self.count(&progress);
             self.events.add(&progress);
             self.lock().show(progress);
         };

@@ -1,17 +1,22 @@
 //! Around every request: its id, its line in the log, its counters, and headers that hold for every answer.
 
-use std::time::Instant;
+use std::pin::Pin;
+use std::task::{Context, Poll};
 
+use axum::body::{Body, Bytes, HttpBody};
 use axum::extract::{MatchedPath, Request, State};
 use axum::http::{HeaderName, HeaderValue, Method, header};
 use axum::middleware::Next;
 use axum::response::Response;
+use hyper::body::{Frame, SizeHint};
 use tracing::Instrument;
 use tracing::field::Empty;
 
 use crate::access::{hex, random};
 use crate::app::App;
 use crate::guard::Admitted;
+use crate::metrics::Serving;
+use crate::origin::Origin;
 use crate::routes;
 
 /// The id of a request, given by the caller or made here.
@@ -21,15 +26,23 @@ const MAX_ID: usize = 64;
 /// What the route is called where there is none.
 const NO_ROUTE: &str = "none";
 
+/// Routes that something asks every few seconds, whose lines would hide the others.
+const PROBED: [&str; 3] = ["/livez", "/readyz", "/metrics"];
+
+/// Who tried to log in, for the log: whoever asks has no name before.
+#[derive(Debug, Clone)]
+pub(crate) struct LoginName(pub(crate) String);
+
 /// Answers hold data and no pages, so no browser may run or frame anything of them.
 const POLICY: &str = "default-src 'none'; frame-ancestors 'none'";
 
 pub(crate) async fn observe(State(app): State<App>, mut request: Request, next: Next) -> Response {
-    let (started, _under_way) = (Instant::now(), app.metrics.begin());
     let id = id_of(&request);
+    let client = request.extensions().get::<Origin>().map(|origin| origin.client());
     let method = name_of(request.method());
     let matched = request.extensions().get::<MatchedPath>();
     let route = matched.and_then(|path| routes::path_of(path.as_str())).unwrap_or(NO_ROUTE);
+    let serving = app.metrics.begin(route);
     if let Ok(value) = HeaderValue::from_str(&id) {
         request.headers_mut().insert(REQUEST_ID, value);
     }
@@ -38,16 +51,20 @@ pub(crate) async fn observe(State(app): State<App>, mut request: Request, next: 
     crate::traces::begin(&span, request.headers(), method, route);
     let mut response = next.run(request).instrument(span.clone()).await;
 
-    let (status, elapsed) = (response.status(), started.elapsed());
+    let (status, elapsed) = (response.status(), serving.elapsed());
     #[cfg(feature = "otel")]
     crate::traces::end(&span, status);
-    app.metrics.answered(method, route, status.as_u16(), elapsed);
+    serving.answered(method, status.as_u16());
     let admitted = response.extensions().get::<Admitted>();
     let workspace = admitted.map_or("", |admitted| admitted.workspace.as_str());
-    let caller = admitted.map_or("", |admitted| admitted.caller.name.as_str());
-    let elapsed_ms = u64::try_from(elapsed.as_millis()).unwrap_or(u64::MAX);
-    span.in_scope(|| {
-        tracing::info!(status = status.as_u16(), workspace, caller, elapsed_ms, "answered");
+    let login = response.extensions().get::<LoginName>().map(|LoginName(name)| name.as_str());
+    let caller = login.or(admitted.map(|admitted| admitted.caller.name.as_str())).unwrap_or_default();
+    let client = client.map_or_else(|| "unknown".to_owned(), |client| client.to_string());
+    let (status, elapsed_ms) = (status.as_u16(), u64::try_from(elapsed.as_millis()).unwrap_or(u64::MAX));
+    // The address stands before everything that a stranger can choose, so that programs which read the log can trust it.
+    span.in_scope(|| match PROBED.contains(&route) {
+        true => tracing::debug!(%client, status, workspace, caller, elapsed_ms, "answered"),
+        false => tracing::info!(%client, status, workspace, caller, elapsed_ms, "answered"),
     });
 
     let headers = response.headers_mut();
@@ -62,7 +79,33 @@ pub(crate) async fn observe(State(app): State<App>, mut request: Request, next: 
     ] {
         headers.entry(name).or_insert(HeaderValue::from_static(value));
     }
-    response
+    response.map(|body| Body::new(Counted { body, _serving: serving }))
+}
+
+/// The body of an answer, which is under way until it is sent whole or given up.
+struct Counted {
+    body: Body,
+    _serving: Serving,
+}
+
+impl HttpBody for Counted {
+    type Data = Bytes;
+    type Error = axum::Error;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, axum::Error>>> {
+        Pin::new(&mut self.body).poll_frame(context)
+    }
+
+    fn is_end_stream(&self) -> bool {
+        self.body.is_end_stream()
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        self.body.size_hint()
+    }
 }
 
 /// The caller's id of a request where it can stand in a log, else one of our own.

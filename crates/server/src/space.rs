@@ -1,6 +1,7 @@
 //! The workspaces that are open, each with its engines and its worker.
 
 use std::collections::BTreeMap;
+use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -11,9 +12,10 @@ use serde::Serialize;
 use tokio::sync::{OnceCell, Semaphore, watch};
 
 use crate::app::Indexing;
-use crate::host::{Host, HostError, Missing, Opened};
+use crate::host::{Host, HostError, Missing, Opened, Pauses};
 use crate::ingest::Ingest;
 use crate::limits::Limits;
+use crate::metrics::{LastRead, Metrics, counted};
 use crate::problem::Problem;
 
 /// An open workspace.
@@ -32,6 +34,12 @@ pub(crate) struct Space {
     pub(crate) embeds_by_service: bool,
     /// One at a time looks which sources are new and accepts them.
     pub(crate) accepting: Semaphore,
+    /// The store's file; `None` where it is none.
+    pub(crate) file: Option<PathBuf>,
+    /// The model services that indexing waits for.
+    pub(crate) pauses: Arc<Pauses>,
+    /// What was last counted in the store.
+    last_read: Mutex<Option<LastRead>>,
     /// What works on its documents.
     pub(crate) ingest: Arc<Ingest>,
     /// Whether the server stops.
@@ -45,6 +53,11 @@ pub(crate) struct Space {
 }
 
 impl Space {
+    /// What was last counted in the store.
+    pub(crate) fn last_read(&self) -> std::sync::MutexGuard<'_, Option<LastRead>> {
+        self.last_read.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     fn used(&self) -> std::sync::MutexGuard<'_, Instant> {
         self.used.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -106,6 +119,7 @@ pub(crate) struct Spaces {
     most: usize,
     idle: Duration,
     indexing: Indexing,
+    metrics: Arc<Metrics>,
     stop: watch::Receiver<bool>,
 }
 
@@ -117,10 +131,12 @@ impl Spaces {
         host: Arc<dyn Host>,
         limits: &Limits,
         indexing: Indexing,
+        metrics: Arc<Metrics>,
         stop: watch::Receiver<bool>,
     ) -> Self {
         let (open, unopened) = (Mutex::default(), Mutex::default());
-        Self { host, open, unopened, most: limits.workspaces, idle: limits.idle, indexing, stop }
+        let (most, idle) = (limits.workspaces, limits.idle);
+        Self { host, open, unopened, most, idle, indexing, metrics, stop }
     }
 
     /// The workspace of this name, opened where it is not.
@@ -252,9 +268,21 @@ impl Spaces {
         }
     }
 
-    fn start(&self, id: &WorkspaceId, opened: Opened) -> Arc<Space> {
-        let Opened { asking, indexing, user_prompt_prefix, prices, embeds_by_service, probe, .. } =
-            opened.clone();
+    fn start(&self, id: &WorkspaceId, mut opened: Opened) -> Arc<Space> {
+        let known_prices = Arc::new(opened.prices.clone());
+        opened.asking = counted(opened.asking, &self.metrics, &known_prices);
+        opened.indexing = counted(opened.indexing, &self.metrics, &known_prices);
+        let Opened {
+            asking,
+            indexing,
+            user_prompt_prefix,
+            prices,
+            embeds_by_service,
+            file,
+            pauses,
+            probe,
+            ..
+        } = opened.clone();
         let ingest = match self.indexing {
             Indexing::On => Ingest::start(id.clone(), opened, self.stop.clone()),
             Indexing::Off => Ingest::idle(),
@@ -267,6 +295,9 @@ impl Spaces {
             prices,
             embeds_by_service,
             accepting: Semaphore::new(1),
+            file,
+            pauses,
+            last_read: Mutex::default(),
             ingest,
             stop: self.stop.clone(),
             used: Mutex::new(Instant::now()),

@@ -1,9 +1,12 @@
 //! `graphloom serve`: the API over HTTP, and indexing in the background.
 
+use std::collections::BTreeMap;
 use std::net::SocketAddr;
 use std::sync::Arc;
 
+use graphloom_core::{Role, WorkspaceId};
 use graphloom_server::{Limits, Server, ServerConfig};
+use graphloom_storage::sqlite::list_workspaces;
 use serde_json::json;
 
 use super::App;
@@ -31,17 +34,57 @@ pub(crate) async fn run(app: &App) -> anyhow::Result<Exit> {
         },
     };
     let server = Server::bind(server_config, host).await?;
-    let url = format!("http://{}", server.address());
-    if app.output.json {
-        app.output.json(&json!({ "event": "listening", "url": url }))?;
-    } else {
-        app.output.line(format_args!("listening on {url}"))?;
-        if !server.asks_for_credentials() {
-            app.output.note(
-                "open to every program on this machine; `graphloom key create NAME` makes it ask for a key",
-            );
-        }
-    }
+    tell(app, &server)?;
     server.run(interrupt.wait()).await;
     Ok(Exit::Done)
+}
+
+/// Workspaces that are named when it starts.
+const MAX_NAMED: usize = 10;
+
+/// Says where it listens, for whom, what it serves, and what to do next.
+fn tell(app: &App, server: &Server) -> anyhow::Result<()> {
+    let config = &app.config;
+    let url = format!("http://{}", server.address());
+    let asks_for_key = server.asks_for_credentials();
+    let data_dir = std::path::absolute(&config.data_dir).unwrap_or_else(|_| config.data_dir.clone());
+    let workspaces = list_workspaces(&config.data_dir)?;
+    let models: BTreeMap<&str, String> = config
+        .models
+        .by_role()
+        .into_iter()
+        .filter(|(role, _)| *role != Role::Judge)
+        .map(|(role, choice)| (role.name(), choice.map_or_else(|| "none".to_owned(), ToString::to_string)))
+        .collect();
+    if app.output.json {
+        let docs = format!("{url}/docs");
+        return app.output.json(&json!({
+            "event": "listening",
+            "url": url,
+            "docs": docs,
+            "asks_for_key": asks_for_key,
+            "data_dir": data_dir,
+            "workspaces": workspaces,
+            "models": models,
+        }));
+    }
+    app.output.line(format_args!("listening on {url}"))?;
+    app.output.note(match asks_for_key {
+        true => "every request needs a key or a login",
+        false => "open to every program on this machine; `graphloom key create NAME` makes it ask for a key",
+    });
+    app.output.note(format_args!("data folder: {}", data_dir.display()));
+    let named: Vec<&str> = workspaces.iter().take(MAX_NAMED).map(WorkspaceId::as_str).collect();
+    let more = match workspaces.len().saturating_sub(MAX_NAMED) {
+        0 => String::new(),
+        more => format!(" and {more} more"),
+    };
+    app.output.note(format_args!("workspaces: {}{more}", named.join(", ")));
+    let chosen: Vec<String> = models.iter().map(|(role, model)| format!("{role} {model}")).collect();
+    app.output.note(match models.values().all(|model| model == "none") {
+        true => "language models: none; rules read documents and answers are verbatim sentences".to_owned(),
+        false => format!("language models: {}", chosen.join(", ")),
+    });
+    app.output.note(format_args!("every route is at {url}/docs; Ctrl-C stops the server"));
+    Ok(())
 }

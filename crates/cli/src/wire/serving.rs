@@ -8,11 +8,11 @@ use graphloom_core::{StoreError, WorkspaceId};
 use graphloom_engine::index::{Reading, Source};
 use graphloom_engine::parse::ParseLimits;
 use graphloom_providers::http::ServiceNotice;
-use graphloom_server::{Host, HostError, Missing, Opened};
+use graphloom_server::{Host, HostError, Missing, Opened, Pauses};
 use graphloom_storage::sqlite::{Patience, exists, list_workspaces};
 use graphloom_storage::workers::Worker;
 
-use super::{Providers, embeds_by_service, engine, gone, open_patiently, reranker};
+use super::{Providers, embeds_by_service, engine, gone, open_patiently, reranker, workspace_file};
 use crate::commands::App;
 use crate::config::RoleModels;
 use crate::fault;
@@ -54,7 +54,9 @@ impl ServingHost {
         super::require_context_model(config)?;
         let wording = Wording::read(config)?;
         let impatient = Providers::new(config);
-        let patient = Providers::patient(config, Arc::new(log_notice));
+        let pauses = Arc::new(Pauses::default());
+        let told = Arc::clone(&pauses);
+        let patient = Providers::patient(config, Arc::new(move |notice| note(&told, notice)));
         let models = config.models.clone();
         let asking = RoleModels { context: None, extract: None, summarize: None, ..models.clone() };
         let indexing = RoleModels { keywords: None, answer: None, ..models };
@@ -80,6 +82,8 @@ impl ServingHost {
             prices: config.prices.clone(),
             embeds_by_service,
             gone: Arc::new(gone(config)),
+            file: Some(workspace_file(config)),
+            pauses,
             probe: Arc::new({
                 let store = store.clone();
                 move || store.probe()
@@ -104,13 +108,17 @@ impl Host for ServingHost {
     }
 }
 
-/// A model service that is waited for belongs into the log.
-fn log_notice(notice: ServiceNotice) {
+/// A model service that is waited for is counted, and belongs into the log.
+fn note(pauses: &Pauses, notice: ServiceNotice) {
     match notice {
         ServiceNotice::Paused { service, reason, .. } => {
+            pauses.pause(&service);
             tracing::warn!(service, reason, "a model service is down; indexing waits for it");
         }
-        ServiceNotice::Resumed { service } => tracing::info!(service, "a model service answers again"),
+        ServiceNotice::Resumed { service } => {
+            pauses.resume(&service);
+            tracing::info!(service, "a model service answers again");
+        }
     }
 }
 

@@ -13,6 +13,7 @@ use serde_json::Value;
 
 use super::configuration::Configuration;
 use crate::access::Right;
+use crate::apart::apart;
 use crate::app::App;
 use crate::guard::Admitted;
 use crate::host::Missing;
@@ -81,9 +82,11 @@ async fn readyz(State(app): State<App>, admitted: Admitted) -> Response {
     (code, axum::Json(Readiness { status, workspaces, faulty, faults })).into_response()
 }
 
-async fn metrics(State(app): State<App>) -> Response {
+async fn metrics(State(app): State<App>) -> Result<Response, Problem> {
+    let text = apart(async move || Ok(crate::metrics::text(&app).await)).await?;
+    let text = text.map_err(|error| Problem::internal(&error))?;
     let kind = [(header::CONTENT_TYPE, "application/openmetrics-text; version=1.0.0; charset=utf-8")];
-    (kind, app.metrics.text()).into_response()
+    Ok((kind, text).into_response())
 }
 
 async fn openapi() -> Response {

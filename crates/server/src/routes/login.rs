@@ -3,6 +3,7 @@
 use std::time::Instant;
 
 use axum::extract::{Extension, State};
+use axum::response::{IntoResponse, Response};
 use axum::routing::{get, post};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -11,12 +12,15 @@ use super::health::API_VERSION;
 use crate::access::{AccessError, guest_token};
 use crate::app::{App, now};
 use crate::input::Form;
+use crate::observe::LoginName;
 use crate::origin::Origin;
 use crate::problem::Problem;
 use crate::route::{Gives, Load, Needs, Route, Takes, schema};
 
 /// Longest name at a login, in bytes; no user has a longer one.
 const MAX_NAME_BYTES: usize = 400;
+/// Characters of a name that stand in the log.
+const MAX_NAME_CHARS: usize = 100;
 /// Largest form of a login, in bytes.
 const MAX_LOGIN_BODY: usize = 16 << 10;
 
@@ -25,7 +29,7 @@ pub(super) const ROUTES: &[Route] = &[
         .needs(Needs::Nothing)
         .load(Load::None)
         .gives(Gives::Json(schema::<AuthStatus>)),
-    Route::post("/login", "A token for a name and a password", || post(login))
+    Route::post("/login", "A token for a name and a password", || post(named_login))
         .needs(Needs::Nothing)
         .load(Load::Login)
         .max_body(MAX_LOGIN_BODY)
@@ -122,6 +126,14 @@ async fn auth_status(State(app): State<App>) -> Result<axum::Json<AuthStatus>, P
     let has_users = !read(app.access.read())?.users.is_empty();
     let status = if has_users { AuthStatus::new("enabled", None) } else { AuthStatus::guest(&app) };
     Ok(axum::Json(AuthStatus { auth_configured: Some(has_users), ..status }))
+}
+
+/// Logs in, and tells the log whose name was given.
+async fn named_login(state: State<App>, origin: Extension<Origin>, Form(form): Form<Login>) -> Response {
+    let name: String = form.username.chars().take(MAX_NAME_CHARS).collect();
+    let mut response = login(state, origin, Form(form)).await.into_response();
+    response.extensions_mut().insert(LoginName(name));
+    response
 }
 
 async fn login(

@@ -74,6 +74,8 @@ impl Host for MemoryHost {
             prices: Prices::parse("other:model=1/2").expect("prices"),
             embeds_by_service: false,
             gone: Arc::new(|_| false),
+            file: None,
+            pauses: Arc::default(),
             catch_up: Arc::new(|| Ok(())),
             probe: Arc::new(move || fault.map_or(Ok(()), |fault| Err(fault()))),
         }))

@@ -1,0 +1,221 @@
+//! How things stand when somebody looks: the process, and each open workspace.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::Path;
+use std::sync::atomic::{AtomicI64, AtomicU64};
+use std::time::{Duration, Instant};
+
+use graphloom_core::{Revision, StatusKind, StoreError, Timestamp};
+use prometheus_client::encoding::EncodeLabelSet;
+use prometheus_client::metrics::counter::Counter;
+use prometheus_client::metrics::family::Family;
+use prometheus_client::metrics::gauge::Gauge;
+use prometheus_client::registry::Registry;
+
+use super::models::OTHER;
+use crate::app::now;
+use crate::problem::chain;
+use crate::space::Space;
+
+/// Workspaces that have a label of their own, the first by name; further ones share the label `other`.
+pub(super) const MAX_WORKSPACES: usize = 100;
+/// How long what was counted in a store is shown though the store has changed since: counting reads an entry of an index for
+/// each document.
+const COUNT_AGAIN: Duration = Duration::from_secs(10);
+/// Later than any lease ends, so that every open job counts as one that can be claimed.
+const LATER: Timestamp = Timestamp(1 << 60);
+
+/// What was last counted in a workspace's store.
+#[derive(Clone)]
+pub(crate) struct LastRead {
+    revision: Revision,
+    at: Instant,
+    counts: Counts,
+}
+
+#[derive(Clone, Default)]
+struct Counts {
+    documents: BTreeMap<StatusKind, u64>,
+    oldest: Option<Timestamp>,
+    is_paused: bool,
+}
+
+/// How a workspace stands.
+pub(super) struct WorkspaceState {
+    name: String,
+    counts: Counts,
+    is_busy: bool,
+    /// Bytes of the store's file and of its write-ahead log; `None` where it is no file.
+    bytes: Option<[u64; 2]>,
+    /// Model services that are waited for, and how often there was one.
+    paused_services: usize,
+    service_pauses: u64,
+    /// Chunks that failed, lost records, or were not situated.
+    chunk_failures: [u64; 3],
+    now: Timestamp,
+}
+
+impl WorkspaceState {
+    /// How it stands; where its store cannot be read, what was last known.
+    pub(super) async fn of(space: &Space) -> Self {
+        let counts = match counts(space).await {
+            Ok(counts) => counts,
+            Err(error) => {
+                tracing::warn!(workspace = %space.id, error = chain(&error), "a workspace cannot be counted");
+                space.last_read().as_ref().map(|read| read.counts.clone()).unwrap_or_default()
+            }
+        };
+        Self {
+            name: space.id.to_string(),
+            counts,
+            is_busy: space.ingest.is_busy(),
+            bytes: space.file.as_deref().map(sizes),
+            paused_services: space.pauses.paused(),
+            service_pauses: space.pauses.total(),
+            chunk_failures: space.ingest.chunk_failures(),
+            now: now(),
+        }
+    }
+
+    #[cfg(test)]
+    pub(super) fn sample(name: &str) -> Self {
+        let documents = [(StatusKind::Ready, 3), (StatusKind::Waiting, 1), (StatusKind::Indexing, 1)].into();
+        Self {
+            name: name.to_owned(),
+            counts: Counts { documents, oldest: Some(Timestamp(1_000)), is_paused: false },
+            is_busy: true,
+            bytes: Some([4096, 0]),
+            paused_services: 1,
+            service_pauses: 2,
+            chunk_failures: [1, 0, 0],
+            now: Timestamp(6_000),
+        }
+    }
+}
+
+async fn counts(space: &Space) -> Result<Counts, StoreError> {
+    let snapshot = space.asking.store.snapshot().await?;
+    let revision = snapshot.revision();
+    let known = space.last_read().clone();
+    if let Some(read) = known
+        && (read.revision == revision || read.at.elapsed() < COUNT_AGAIN)
+    {
+        return Ok(read.counts);
+    }
+    let counts = Counts {
+        documents: snapshot.status_counts().await?,
+        oldest: snapshot.claimable_jobs(LATER, 1).await?.first().map(|job| job.created_at),
+        is_paused: snapshot.queue().await?.is_paused(),
+    };
+    *space.last_read() = Some(LastRead { revision, at: Instant::now(), counts: counts.clone() });
+    Ok(counts)
+}
+
+/// Bytes of a store's file and of its write-ahead log; 0 for one that is not there.
+fn sizes(file: &Path) -> [u64; 2] {
+    let mut log = file.as_os_str().to_owned();
+    log.push("-wal");
+    [file, Path::new(&log)].map(|file| fs::metadata(file).map_or(0, |found| found.len()))
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct In {
+    workspace: String,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct DocumentsIn {
+    workspace: String,
+    state: &'static str,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct FileOf {
+    workspace: String,
+    file: &'static str,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct FailuresIn {
+    workspace: String,
+    kind: &'static str,
+}
+
+type Gauges<Labels> = Family<Labels, Gauge<i64, AtomicI64>>;
+
+fn whole(number: impl TryInto<i64>) -> i64 {
+    number.try_into().unwrap_or(i64::MAX)
+}
+
+/// Registers how the workspaces stand, which are sorted by name.
+pub(super) fn register(registry: &mut Registry, workspaces: &[WorkspaceState]) {
+    let documents = Gauges::<DocumentsIn>::default();
+    let (queued, paused, busy) = (Gauges::<In>::default(), Gauges::<In>::default(), Gauges::<In>::default());
+    let oldest = Family::<In, Gauge<f64, AtomicU64>>::default();
+    let bytes = Gauges::<FileOf>::default();
+    let services = Gauges::<In>::default();
+    let pauses = Family::<In, Counter>::default();
+    let failures = Family::<FailuresIn, Counter>::default();
+    for (number, state) in workspaces.iter().enumerate() {
+        let workspace = if number < MAX_WORKSPACES { state.name.clone() } else { OTHER.to_owned() };
+        let of = In { workspace: workspace.clone() };
+        let count = |kind| state.counts.documents.get(&kind).copied().unwrap_or(0);
+        for kind in StatusKind::ALL {
+            let of = DocumentsIn { workspace: workspace.clone(), state: kind.name() };
+            documents.get_or_create(&of).inc_by(whole(count(kind)));
+        }
+        queued.get_or_create(&of).inc_by(whole(count(StatusKind::Waiting) + count(StatusKind::Indexing)));
+        let age = state.counts.oldest.map_or(0, |since| state.now.0.saturating_sub(since.0));
+        let longest = oldest.get_or_create(&of).get().max(age as f64 / 1000.0);
+        oldest.get_or_create(&of).set(longest);
+        paused.get_or_create(&of).inc_by(i64::from(state.counts.is_paused));
+        busy.get_or_create(&of).inc_by(i64::from(state.is_busy));
+        for (file, size) in ["store", "wal"].into_iter().zip(state.bytes.into_iter().flatten()) {
+            bytes.get_or_create(&FileOf { workspace: workspace.clone(), file }).inc_by(whole(size));
+        }
+        services.get_or_create(&of).inc_by(whole(state.paused_services));
+        pauses.get_or_create(&of).inc_by(state.service_pauses);
+        for (kind, chunks) in ["failed", "damaged", "unsituated"].into_iter().zip(state.chunk_failures) {
+            failures.get_or_create(&FailuresIn { workspace: workspace.clone(), kind }).inc_by(chunks);
+        }
+    }
+    let open = Gauge::<i64, AtomicI64>::default();
+    open.set(whole(workspaces.len()));
+    registry.register("workspaces_open", "Workspaces that are open", open);
+    registry.register("documents", "Documents by state", documents);
+    registry.register("queue_documents", "Documents that are not in the graph yet and will be", queued);
+    registry.register("queue_oldest_seconds", "How long the oldest of them has waited", oldest);
+    registry.register("queue_paused", "Whether the queue is paused", paused);
+    registry.register("worker_busy", "Whether this process is indexing", busy);
+    registry.register("store_size_bytes", "Bytes of the store's files", bytes);
+    registry.register("services_paused", "Model services that indexing waits for", services);
+    registry.register("service_pauses", "How often indexing began to wait for a model service", pauses);
+    registry.register("chunk_failures", "Chunks that could not be indexed as they should", failures);
+}
+
+/// How the process stands.
+pub(super) struct ProcessState {
+    /// Bytes of memory; `None` where the system does not say.
+    resident_bytes: Option<u64>,
+}
+
+impl ProcessState {
+    pub(super) fn read() -> Self {
+        let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
+        let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"));
+        let kilobytes = line.and_then(|line| line.split_whitespace().next()?.parse::<u64>().ok());
+        Self { resident_bytes: kilobytes.map(|kilobytes| kilobytes * 1024) }
+    }
+
+    pub(super) fn register(&self, registry: &mut Registry, started: Timestamp) {
+        if let Some(bytes) = self.resident_bytes {
+            let resident = Gauge::<i64, AtomicI64>::default();
+            resident.set(whole(bytes));
+            registry.register("process_resident_memory_bytes", "Memory of the process", resident);
+        }
+        let began = Gauge::<f64, AtomicU64>::default();
+        began.set(started.0 as f64 / 1000.0);
+        registry.register("process_start_time_seconds", "When the server began, in Unix time", began);
+    }
+}

@@ -4,7 +4,7 @@ SHELL := bash
 .SHELLFLAGS := -euo pipefail -c
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help demo test check docs nextest bench proxies torture torture-slice
+.PHONY: help demo test check docs nextest bench proxies torture torture-slice flips
 
 help: ## Lists the targets
 	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## (.*)/  make \1|\2/' | column -t -s '|'
@@ -42,6 +42,10 @@ torture-slice:
 proxies: ## Runs nginx and Caddy as documented in front of the server; installs them where they are missing (root, Debian)
 	cargo build --locked -p graphloom-cli
 	scripts/check-proxies.sh
+
+flips: ## Changes 1,000 bits of a workspace's files, one at a time; each must be harmless, or found and repaired
+	cargo build --locked -p graphloom-cli -p graphloom-torture
+	$(BINARIES)/graphloom-flips --graphloom $(BINARIES)/graphloom --folder $${CARGO_TARGET_DIR:-target}/flips
 
 bench: ## Measures this machine; see docs/benchmarks.md
 	bench/run.sh

@@ -495,6 +495,9 @@ pub(crate) struct RepairArgs {
     /// Go on from what is there where commits are missing; the files are copied before
     #[arg(long)]
     pub(crate) accept_loss: bool,
+    /// What deriving again may spend
+    #[command(flatten)]
+    pub(crate) work: WorkArgs,
 }
 
 /// `graphloom rm`.

@@ -1,4 +1,5 @@
-//! A workspace that lost what was committed says so, and begins again only where that is wanted.
+//! A workspace that lost what was committed says so, and begins again only where that is wanted. One that is damaged is
+//! mended from what is whole, and what cannot be is named.
 
 mod common;
 
@@ -49,5 +50,61 @@ fn an_older_backup_is_taken_once_the_loss_is_accepted() {
     let copy = repaired["copies"][0].as_str().expect("a copy");
     assert_eq!(std::fs::read(copy).expect("the copy"), backup);
     assert_eq!(graphloom.hash(), hash);
-    graphloom.run(&["repair"]).exits(0).says("nothing is lost");
+    graphloom.run(&["repair"]).exits(0).says("nothing is damaged or lost");
+}
+
+#[test]
+fn a_changed_bit_is_harmless_or_found_and_repaired_or_named() {
+    let graphloom = Graphloom::new();
+    for number in 0..4 {
+        let text =
+            format!("Ada Lovelace met Charles Babbage in London in {}. They built an engine.", 1830 + number);
+        graphloom.write(&format!("docs/{number}.txt"), text);
+    }
+    graphloom.ok(&["add", "docs"]);
+    let (whole, hash) = (std::fs::read(graphloom.path(STORE)).expect("the store"), graphloom.hash());
+    let (mut found, mut place) = (0, 1u64);
+    for _ in 0..10 {
+        place = place.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        let mut bytes = whole.clone();
+        bytes[(place >> 33) as usize % whole.len()] ^= 1 << (place >> 30 & 7);
+        // As at first: no log, no mark, no index of the round before.
+        std::fs::remove_dir_all(graphloom.path(".graphloom")).expect("removed");
+        graphloom.write(STORE, bytes);
+        if graphloom.run(&["check"]).code == Some(0) {
+            assert_eq!(graphloom.hash(), hash, "place {place}");
+            continue;
+        }
+        found += 1;
+        let repaired = graphloom.run(&["repair"]);
+        match repaired.code {
+            Some(0) => assert_eq!(graphloom.hash(), hash, "place {place}: {}", repaired.stdout),
+            Some(3) => assert!(repaired.stdout.contains("lost "), "place {place}: {}", repaired.stdout),
+            _ => {
+                assert!(repaired.stderr.contains("backup"), "place {place}: {}", repaired.stderr);
+                continue;
+            }
+        }
+        graphloom.run(&["check"]).exits(0);
+        assert!(graphloom.path(&format!("{STORE}.damaged-1")).exists());
+    }
+    assert!(found > 0, "no place was used");
+}
+
+#[test]
+fn a_damaged_index_is_found_by_check_and_searches_answer_as_before() {
+    let graphloom = with_a_document();
+    let hits = graphloom.ok(&["--json", "search", "Babbage"]);
+    let index = graphloom.path(".graphloom/default.projections/full_text");
+    for entry in std::fs::read_dir(&index).expect("the index") {
+        let path = entry.expect("an entry").path();
+        let mut bytes = std::fs::read(&path).expect("a file");
+        if let Some(byte) = bytes.first_mut() {
+            *byte ^= 1;
+            std::fs::write(&path, bytes).expect("written");
+        }
+    }
+    graphloom.run(&["check"]).exits(1).says("projection");
+    assert_eq!(graphloom.ok(&["--json", "search", "Babbage"]), hits);
+    graphloom.run(&["check"]).exits(0);
 }

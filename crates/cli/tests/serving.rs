@@ -249,3 +249,29 @@ fn the_log_names_who_asked_in_a_form_that_programs_can_act_on() {
         assert!(log.contains(said), "{said}: {log}");
     }
 }
+
+#[cfg(unix)]
+#[test]
+fn nothing_is_acknowledged_while_the_file_of_a_workspace_is_away() {
+    let graphloom = Graphloom::new();
+    graphloom.write("station.md", "Tobias Renn succeeded Maren Oskoldt as director of Weir Station in 1995.");
+    graphloom.ok(&["add", "station.md"]);
+    let serving = Serving::start(&graphloom, &[]);
+    let send = |name: &str| {
+        let body = json!({ "text": format!("Ada met Bob in {name}."), "file_source": name });
+        serving.send("POST", "/documents/text", "", &body)
+    };
+    assert_eq!(send("one.md").0, 200);
+    let (file, away) = (graphloom.path(".graphloom/default.graphloom"), graphloom.path("away"));
+    std::fs::rename(&file, &away).expect("moved");
+    let (status, said) = send("two.md");
+    assert_eq!(status, 503, "{said}");
+    assert!(said.contains("moved, deleted or replaced"), "{said}");
+    assert_eq!(serving.send("GET", "/readyz", "", &json!({})).0, 503);
+    std::fs::rename(&away, &file).expect("moved back");
+    assert_eq!(send("three.md").0, 200);
+    assert_eq!(serving.send("GET", "/readyz", "", &json!({})).0, 200);
+    serving.stop();
+    assert_eq!(graphloom.json(&["status"])["counts"]["documents"], 3);
+    graphloom.ok(&["check"]);
+}

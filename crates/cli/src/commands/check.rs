@@ -10,6 +10,13 @@ use crate::wire;
 
 /// Prints every finding; exits with 1 if there is one.
 pub(crate) async fn run(app: &App) -> anyhow::Result<Exit> {
+    let findings = findings(app).await?;
+    print(app, &findings).await?;
+    Ok(if findings.is_empty() { Exit::Done } else { Exit::Failed })
+}
+
+/// Everything that is damaged or contradicts itself in the workspace.
+pub(crate) async fn findings(app: &App) -> anyhow::Result<Vec<Finding>> {
     wire::require_workspace(&app.config)?;
     let store = wire::open_or_create(&app.config)?;
     let mut findings = store.verify()?;
@@ -26,13 +33,17 @@ pub(crate) async fn run(app: &App) -> anyhow::Result<Exit> {
         }
         Err(error) => return Err(error.into()),
     }
+    Ok(findings)
+}
+
+async fn print(app: &App, findings: &[Finding]) -> anyhow::Result<()> {
     if app.output.json {
         app.output.json(&findings)?;
     } else if findings.is_empty() {
-        let documents = store.snapshot().await?.counts().await?.documents;
+        let documents = wire::open_store(&app.config)?.snapshot().await?.counts().await?.documents;
         app.output.line(format_args!("no contradictions in {}", count(documents, "document")))?;
     } else {
-        for finding in &findings {
+        for finding in findings {
             app.output.line(format_args!(
                 "{} {}: {}",
                 finding.kind,
@@ -47,5 +58,5 @@ pub(crate) async fn run(app: &App) -> anyhow::Result<Exit> {
             );
         }
     }
-    Ok(if findings.is_empty() { Exit::Done } else { Exit::Failed })
+    Ok(())
 }

@@ -194,6 +194,7 @@ fn spending(command: &Command) -> Option<&Spending> {
         Command::Add(args) => Some(&args.spending),
         Command::Retry(args) => Some(&args.spending),
         Command::Work(args) => Some(&args.spending),
+        Command::Repair(args) => Some(&args.work.spending),
         Command::ReExtract(args) => Some(&args.spending),
         Command::Situate(args) => Some(&args.spending),
         Command::Ask(_)
@@ -214,7 +215,6 @@ fn spending(command: &Command) -> Option<&Spending> {
         | Command::Eval(_)
         | Command::Dump(_)
         | Command::Check
-        | Command::Repair(_)
         | Command::Doctor
         | Command::Model(_)
         | Command::Config(_)

@@ -1,21 +1,33 @@
-//! `graphloom repair`: takes a store that lost commits as it is, after a copy.
+//! `graphloom repair`: makes a workspace whole again that lost commits or whose files are damaged.
 
 use std::path::PathBuf;
 
-use graphloom_storage::sqlite::repair::{self, Loss};
+use graphloom_core::StoreError;
+use graphloom_storage::check::Finding;
+use graphloom_storage::sqlite::exists;
+use graphloom_storage::sqlite::repair::{self, Loss, Mended};
 use serde::Serialize;
 
-use super::App;
+use super::{App, check, work};
 use crate::args::RepairArgs;
 use crate::fault::{Exit, Fault};
+use crate::output::render::{count, one_line, plain};
 use crate::wire;
+
+/// Findings printed; `graphloom check` lists all.
+const MOST_PRINTED: usize = 20;
 
 #[derive(Serialize)]
 struct Repaired {
+    event: &'static str,
     /// What was committed and is no longer there; nothing where all of it is.
     lost: Option<Lost>,
     /// The files as they were before.
     copies: Vec<PathBuf>,
+    /// What was wrong with the files.
+    findings: Vec<Finding>,
+    /// What was done about it; nothing where nothing had to be.
+    mended: Option<Mended>,
 }
 
 #[derive(Serialize)]
@@ -30,38 +42,130 @@ struct Lost {
 pub(crate) async fn run(app: &App, args: &RepairArgs) -> anyhow::Result<Exit> {
     wire::require_workspace(&app.config)?;
     let (folder, workspace) = (&app.config.data_dir, &app.config.workspace);
-    let lost = repair::loss(folder, workspace)?;
-    let mut copies = Vec::new();
-    if let Some(Loss { found, committed }) = &lost {
-        if !args.accept_loss {
-            let message = format!(
-                "workspace {workspace} ends at revision {found}, but revision {committed} was committed: {} commits are \
-                 missing",
-                committed.0 - found.0
-            );
-            let help = "put back the file and its write-ahead log (-wal), or a newer backup; with --accept-loss the \
-                        workspace is kept as it is, and what was added since must be added again";
-            return Err(Fault::failed(message).help(help).into());
+    let (lost, mut copies) = accept_loss(app, args)?;
+    // Where nothing was left, the next `add` makes the workspace again.
+    let findings = match exists(folder, workspace) {
+        true => findings(app).await?,
+        false => Vec::new(),
+    };
+    let is_rebuilt = |finding: &Finding| finding.kind == "projection";
+    let mended = if findings.is_empty() {
+        None
+    } else if findings.iter().all(is_rebuilt) {
+        repair::forget_projections(folder, workspace)?;
+        Some(Mended::default())
+    } else {
+        app.output.note(format_args!("{}; copying what is whole", count(findings.len() as u64, "finding")));
+        if copies.is_empty() {
+            copies = repair::keep_copy(folder, workspace)?;
         }
-        copies = repair::keep_copy(folder, workspace)?;
-        repair::accept_loss(folder, workspace)?;
+        Some(repair::mend(folder, workspace)?)
+    };
+    let is_lost = lost.is_some() || mended.as_ref().is_some_and(|mended| !mended.lost.is_empty());
+    let is_whole = mended.is_none();
+    let repaired = Repaired { event: "repaired", lost, copies, findings, mended };
+    match app.output.json {
+        true => app.output.json(&repaired)?,
+        false => print(app, &repaired)?,
     }
-    let exit = if lost.is_some() { Exit::Partly } else { Exit::Done };
-    let lost = lost.map(|Loss { found, committed }| Lost { revision: found.0, committed: committed.0 });
-    if app.output.json {
-        app.output.json(&Repaired { lost, copies })?;
-        return Ok(exit);
+    if is_whole {
+        return Ok(if is_lost { Exit::Partly } else { Exit::Done });
     }
-    for copy in &copies {
+    // Derives the views that are missing, and asks again for what is.
+    let worked = work::run(app, &args.work).await?;
+    let left = check::findings(app).await?;
+    if !left.is_empty() {
+        let first = left
+            .first()
+            .map_or_else(String::new, |finding| format!("{} {}: {}", finding.kind, finding.id, finding.what));
+        let message =
+            format!("{} are left after the repair, first {first}", count(left.len() as u64, "finding"));
+        return Err(Fault::failed(message).help("run `graphloom repair` again, or restore a backup").into());
+    }
+    Ok(if is_lost { Exit::Partly } else { worked })
+}
+
+/// Goes on from what is there where commits are missing; what was lost, and the copies of the files.
+fn accept_loss(app: &App, args: &RepairArgs) -> anyhow::Result<(Option<Lost>, Vec<PathBuf>)> {
+    let (folder, workspace) = (&app.config.data_dir, &app.config.workspace);
+    let Some(Loss { found, committed }) = repair::loss(folder, workspace)? else {
+        return Ok((None, Vec::new()));
+    };
+    if !args.accept_loss {
+        let message = format!(
+            "workspace {workspace} ends at revision {found}, but revision {committed} was committed: {} commits are missing",
+            committed.0 - found.0
+        );
+        let help = "put back the file and its write-ahead log (-wal), or a newer backup; with --accept-loss the \
+                    workspace is kept as it is, and what was added since must be added again";
+        return Err(Fault::failed(message).help(help).into());
+    }
+    let copies = repair::keep_copy(folder, workspace)?;
+    repair::accept_loss(folder, workspace)?;
+    Ok((Some(Lost { revision: found.0, committed: committed.0 }), copies))
+}
+
+/// What is wrong with the workspace; a file that cannot be opened is a finding too.
+async fn findings(app: &App) -> anyhow::Result<Vec<Finding>> {
+    match check::findings(app).await {
+        Err(error) => {
+            let damage = error.chain().find_map(|cause| match cause.downcast_ref::<StoreError>() {
+                Some(StoreError::Corrupt { path, what }) => {
+                    Some(Finding { kind: "file", id: path.clone(), what: what.clone() })
+                }
+                _ => None,
+            });
+            damage.map(|finding| vec![finding]).ok_or(error)
+        }
+        found => found,
+    }
+}
+
+fn print(app: &App, repaired: &Repaired) -> anyhow::Result<()> {
+    let workspace = &app.config.workspace;
+    for finding in repaired.findings.iter().take(MOST_PRINTED) {
+        app.output.line(format_args!(
+            "{} {}: {}",
+            finding.kind,
+            plain(&finding.id),
+            one_line(&finding.what, 500)
+        ))?;
+    }
+    if repaired.findings.len() > MOST_PRINTED {
+        app.output.line(format_args!("and {} more", repaired.findings.len() - MOST_PRINTED))?;
+    }
+    for copy in &repaired.copies {
         app.output.line(format_args!("kept {}", copy.display()))?;
     }
-    match &lost {
-        Some(Lost { revision, committed }) => app.output.line(format_args!(
+    if let Some(Lost { revision, committed }) = &repaired.lost {
+        app.output.line(format_args!(
             "workspace {workspace} goes on from revision {revision}; lost are the {} commits up to {committed}: add again \
              what was added or changed since",
             committed - revision
-        ))?,
-        None => app.output.line("nothing is lost")?,
+        ))?;
     }
-    Ok(exit)
+    let Some(mended) = &repaired.mended else {
+        if repaired.lost.is_none() {
+            app.output.line("nothing is damaged or lost")?;
+        }
+        return Ok(());
+    };
+    for lost in &mended.lost {
+        let id = plain(&lost.id);
+        app.output.line(format_args!(
+            "lost {} {}: {}; {}",
+            lost.kind,
+            one_line(&id, 200),
+            lost.what,
+            lost.remedy
+        ))?;
+    }
+    app.output.line(format_args!(
+        "{} to derive again, {} to work on, {} to ask about again, {} lost",
+        count(mended.views_to_derive, "entity or relation"),
+        count(mended.documents_to_work_on, "document"),
+        count(mended.chunks_to_ask_again, "chunk"),
+        count(mended.lost.len() as u64, "piece of evidence"),
+    ))?;
+    Ok(())
 }

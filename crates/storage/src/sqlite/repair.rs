@@ -1,14 +1,28 @@
-//! What can be done about a damaged or shortened store: take it as it is, after a copy.
+//! What can be done about a damaged or shortened store.
+//!
+//! Where commits are missing, the store is taken as it is. Where it is damaged, everything that is whole is copied into a
+//! new file ([`mend`]). Views that are missing are marked, so that a run of the worker derives them from their evidence;
+//! evidence that exists nowhere else is reported. In both cases the files are copied first ([`keep_copy`]).
 
+mod rebuild;
+mod requeue;
+#[cfg(test)]
+mod tests;
+
+use std::collections::BTreeMap;
 use std::io;
 use std::path::{Path, PathBuf};
 
 use graphloom_core::{Revision, StoreError, WorkspaceId};
+use rusqlite::config::DbConfig;
 use rusqlite::{Connection, OpenFlags};
+use serde::Serialize;
 
 use super::EXTENSION;
 use super::error::{Context, backend};
+use super::locks::{Patience, Waiting};
 use super::place::{self, Committed};
+use super::{schema, sums};
 
 /// Copies of one damaged store that are kept.
 const MAX_COPIES: usize = 1000;
@@ -41,15 +55,8 @@ pub fn loss(data_dir: &Path, workspace: &WorkspaceId) -> Result<Option<Loss>, St
 /// A copy should be kept first ([`keep_copy`]).
 pub fn accept_loss(data_dir: &Path, workspace: &WorkspaceId) -> Result<(), StoreError> {
     let path = data_dir.join(format!("{workspace}.{EXTENSION}"));
-    let failed = |e: io::Error| backend(format!("putting {} aside", path.display()), e);
     if place::require_file(&path, None).is_err() || !path.exists() {
-        for suffix in PARTS {
-            match std::fs::remove_file(place::beside(&path, suffix)) {
-                Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(failed(error)),
-                Ok(()) | Err(_) => {}
-            }
-        }
-        return Ok(());
+        return remove_all(&path, &PARTS);
     }
     place::set_mark(&path, &found(&path, None)?);
     Ok(())
@@ -83,7 +90,124 @@ fn found(path: &Path, marked: Option<&Committed>) -> Result<Committed, StoreErro
     }
     let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
     let conn = Connection::open_with_flags(path, flags).opening(path)?;
-    conn.busy_timeout(super::schema::BUSY_TIMEOUT).opening(path)?;
-    conn.set_db_config(rusqlite::config::DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, true).opening(path)?;
+    conn.busy_timeout(schema::BUSY_TIMEOUT).opening(path)?;
+    conn.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, true).opening(path)?;
     place::committed(&conn).opening(path)
+}
+
+/// What [`mend`] found and did.
+#[derive(Debug, Default, Serialize)]
+pub struct Mended {
+    /// Rows that did not have their checksums, by table.
+    pub damaged_rows: BTreeMap<String, u64>,
+    /// Tables of which a part could not be read at all.
+    pub unreadable_tables: Vec<String>,
+    /// Evidence that exists nowhere else, and what to do about it.
+    pub lost: Vec<LostEvidence>,
+    /// Chunks whose extraction is missing and that are asked about again.
+    pub chunks_to_ask_again: u64,
+    /// Entities and relations that the next run derives again.
+    pub views_to_derive: u64,
+    /// Documents that the next run works on.
+    pub documents_to_work_on: u64,
+}
+
+/// Evidence that is not there any more.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct LostEvidence {
+    /// What it was, such as `document`.
+    pub kind: &'static str,
+    /// Which one: a document's source, what an edit said, as far as that can be read.
+    pub id: String,
+    /// What is wrong.
+    pub what: String,
+    /// What to do about it.
+    pub remedy: String,
+}
+
+/// Puts a new file in the place of a damaged one, with every row that is whole. A run of the worker then derives what
+/// is missing. Other processes that have the workspace open are refused from then on.
+///
+/// A copy should be kept first ([`keep_copy`]).
+///
+/// # Errors
+///
+/// [`StoreError::Corrupt`] where the file cannot be opened at all; then it stays as it is.
+pub fn mend(data_dir: &Path, workspace: &WorkspaceId) -> Result<Mended, StoreError> {
+    let path = data_dir.join(format!("{workspace}.{EXTENSION}"));
+    let marked = place::read_mark(&path);
+    let old = open_damaged(&path)?;
+    // Nobody commits to the old file meanwhile. Where its first page is too damaged for that, nobody can anyway.
+    if let Err(error) = old.execute_batch("BEGIN IMMEDIATE") {
+        tracing::warn!(%error, "the damaged file is read without keeping other processes out");
+    }
+    let copy = place::beside(&path, ".repairing");
+    remove_all(&copy, &["", "-wal", "-shm", "-mark"])?;
+    let (new, _) = schema::open_writer(&copy, &Waiting::new(&copy, Patience::Endless))?;
+    let rebuilt = (|| {
+        new.execute_batch("PRAGMA foreign_keys = OFF; BEGIN IMMEDIATE")?;
+        let missing = rebuild::copy(&old, &new)?;
+        requeue::restore_state(&new, &missing, marked.map_or(0, |marked| marked.revision.0))?;
+        let mended = requeue::requeue(&new, &missing)?;
+        new.execute_batch("COMMIT")?;
+        new.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(()))?;
+        Ok((mended, place::committed(&new)?))
+    })();
+    drop(new);
+    let (mended, committed) = match rebuilt.during("copying what is whole") {
+        Ok(rebuilt) => rebuilt,
+        Err(error) => {
+            remove_all(&copy, &["", "-wal", "-shm", "-mark"])?;
+            return Err(error);
+        }
+    };
+    drop(old);
+    // A log beside the new file would be taken for its own.
+    remove_all(&path, &["-wal", "-shm"])?;
+    let failed = |e: io::Error| backend(format!("putting {} in its place", path.display()), e);
+    std::fs::rename(&copy, &path).map_err(failed)?;
+    remove_all(&copy, &["-wal", "-shm", "-mark"])?;
+    place::set_mark(&path, &committed);
+    forget_projections(data_dir, workspace)?;
+    Ok(mended)
+}
+
+/// Removes the full-text index and the copy of the links; the next search makes them again.
+pub fn forget_projections(data_dir: &Path, workspace: &WorkspaceId) -> Result<(), StoreError> {
+    let folder = data_dir.join(format!("{workspace}.projections"));
+    match std::fs::remove_dir_all(&folder) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => {
+            Err(backend(format!("removing {}", folder.display()), error))
+        }
+        Ok(()) | Err(_) => Ok(()),
+    }
+}
+
+/// Opens a file of this release that is damaged.
+fn open_damaged(path: &Path) -> Result<Connection, StoreError> {
+    // Brings an older file up to date first. Where that fails, the file is of this release or cannot be read.
+    let opened = schema::open_writer(path, &Waiting::new(path, Patience::Endless)).map(drop);
+    let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+    let conn = Connection::open_with_flags(path, flags).opening(path)?;
+    conn.busy_timeout(schema::BUSY_TIMEOUT).opening(path)?;
+    conn.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, true).opening(path)?;
+    sums::register(&conn).opening(path)?;
+    let tables = sums::tables(&conn).opening(path)?;
+    match (tables.is_empty(), opened) {
+        (true, Err(error)) => Err(error),
+        _ => Ok(conn),
+    }
+}
+
+fn remove_all(path: &Path, suffixes: &[&str]) -> Result<(), StoreError> {
+    for suffix in suffixes {
+        let file = place::beside(path, suffix);
+        match std::fs::remove_file(&file) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => {
+                return Err(backend(format!("removing {}", file.display()), error));
+            }
+            Ok(()) | Err(_) => {}
+        }
+    }
+    Ok(())
 }

@@ -80,7 +80,7 @@ pub(super) fn tables(conn: &Connection) -> Result<Vec<Table>> {
 
 impl Table {
     /// The expression that computes the sum of a row.
-    fn sum(&self) -> String {
+    pub(super) fn sum(&self) -> String {
         format!("{FUNCTION}('{}', {})", self.name, self.columns.join(", "))
     }
 
@@ -102,7 +102,7 @@ impl Table {
 }
 
 /// A value whose text need not be text.
-fn value(found: ValueRef<'_>) -> Value {
+pub(super) fn value(found: ValueRef<'_>) -> Value {
     match found {
         ValueRef::Text(bytes) => Value::Text(String::from_utf8_lossy(bytes).into_owned()),
         other => Value::try_from(other).unwrap_or(Value::Null),

@@ -1,0 +1,127 @@
+//! Copies every row that has its checksum into a new file.
+//!
+//! A new file has sound pages and indexes whatever was wrong with the old one, and the old one is only read. Where a
+//! table cannot be read to its end it is read from the other end too, so that one damaged page costs the rows on it.
+
+use std::collections::BTreeMap;
+
+use rusqlite::types::Value;
+use rusqlite::{Connection, Result, Row, params_from_iter};
+
+use super::super::sums::{self, Table};
+
+/// Tables that are not copied: they are made again from others.
+const MADE_AGAIN: [&str; 5] = ["changes", "rejects", "vector_nodes", "vector_places", "vector_trees"];
+/// Damaged rows whose values are kept for the report and for what is done about them, in each table.
+const MAX_DAMAGED: usize = 10_000;
+
+/// What could not be copied.
+#[derive(Debug, Default)]
+pub(super) struct Missing {
+    /// Rows without their checksums, with their values as far as they can be read.
+    pub(super) rows: Vec<DamagedRow>,
+    /// Tables of which rows could not be read at all.
+    pub(super) unreadable: Vec<String>,
+}
+
+/// A row without its checksum.
+#[derive(Debug)]
+pub(super) struct DamagedRow {
+    /// Its table.
+    pub(super) table: String,
+    /// Its columns.
+    pub(super) values: BTreeMap<String, Value>,
+}
+
+impl DamagedRow {
+    /// A column's text.
+    pub(super) fn text(&self, column: &str) -> Option<&str> {
+        match self.values.get(column) {
+            Some(Value::Text(text)) => Some(text),
+            _ => None,
+        }
+    }
+
+    /// A column's number.
+    pub(super) fn number(&self, column: &str) -> Option<i64> {
+        match self.values.get(column) {
+            Some(Value::Integer(number)) => Some(*number),
+            _ => None,
+        }
+    }
+}
+
+impl Missing {
+    /// Whether rows of a table are missing.
+    pub(super) fn any_of(&self, table: &str) -> bool {
+        self.rows.iter().any(|row| row.table == table) || self.unreadable.iter().any(|name| name == table)
+    }
+
+    /// The damaged rows of a table.
+    pub(super) fn rows_of<'a>(&'a self, table: &'a str) -> impl Iterator<Item = &'a DamagedRow> {
+        self.rows.iter().filter(move |row| row.table == table)
+    }
+}
+
+/// Copies the tables; the new file is empty and its references are not enforced yet.
+pub(super) fn copy(old: &Connection, new: &Connection) -> Result<Missing> {
+    let mut missing = Missing::default();
+    for table in sums::tables(new)? {
+        if !MADE_AGAIN.contains(&table.name.as_str()) {
+            copy_table(old, new, &table, &mut missing)?;
+        }
+    }
+    Ok(missing)
+}
+
+fn copy_table(old: &Connection, new: &Connection, table: &Table, missing: &mut Missing) -> Result<()> {
+    let mut columns = table.columns.clone();
+    columns.push("sum".to_owned());
+    let places: Vec<String> = (1..=columns.len()).map(|place| format!("?{place}")).collect();
+    // The one row of `state` is in the new file already.
+    let or = if table.name == "state" { "REPLACE" } else { "IGNORE" };
+    let insert =
+        format!("INSERT OR {or} INTO {} ({}) VALUES ({})", table.name, columns.join(", "), places.join(", "));
+    let mut insert = new.prepare(&insert)?;
+    let mut copy = |order: &str| -> Result<bool> {
+        let key: Vec<String> = table.key.iter().map(|column| format!("{column} {order}")).collect();
+        let select = format!(
+            "SELECT {}, {} IS sum FROM {} NOT INDEXED ORDER BY {}",
+            columns.join(", "),
+            table.sum(),
+            table.name,
+            key.join(", ")
+        );
+        let Ok(mut select) = old.prepare(&select) else { return Ok(false) };
+        let Ok(mut found) = select.query([]) else { return Ok(false) };
+        loop {
+            let row = match found.next() {
+                Ok(Some(row)) => row,
+                Ok(None) => return Ok(true),
+                Err(error) => {
+                    tracing::warn!(%error, table = table.name, "a part of the table cannot be read");
+                    return Ok(false);
+                }
+            };
+            let values = values_of(row, columns.len())?;
+            if row.get_ref(columns.len())? != rusqlite::types::ValueRef::Integer(1) {
+                if missing.rows.iter().filter(|row| row.table == table.name).count() < MAX_DAMAGED {
+                    let values = columns.iter().cloned().zip(values).collect();
+                    missing.rows.push(DamagedRow { table: table.name.clone(), values });
+                }
+            } else if insert.execute(params_from_iter(values))? == 0 {
+                // From the other end: these rows were copied already.
+                return Ok(true);
+            }
+        }
+    };
+    if !copy("ASC")? {
+        copy("DESC")?;
+        missing.unreadable.push(table.name.clone());
+    }
+    Ok(())
+}
+
+fn values_of(row: &Row<'_>, columns: usize) -> Result<Vec<Value>> {
+    (0..columns).map(|at| row.get_ref(at).map(sums::value)).collect()
+}

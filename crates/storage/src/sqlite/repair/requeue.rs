@@ -1,0 +1,311 @@
+//! What is done about rows that are missing: what can be derived again is marked or queued, what cannot is reported.
+
+use std::collections::BTreeMap;
+
+use graphloom_core::ContentHash;
+use rusqlite::types::Value;
+use rusqlite::{Connection, Result, params};
+
+use super::super::apply::count_rejects;
+use super::super::vector_tree::{self, TreeLimits};
+use super::super::{rows, text};
+use super::rebuild::Missing;
+use super::{LostEvidence, Mended};
+
+/// Removes what hangs in the air, and everything whose owner is missing.
+const REMOVE_ORPHANS: &str = "
+    DELETE FROM segments WHERE document NOT IN (SELECT id FROM documents);
+    DELETE FROM jobs WHERE document NOT IN (SELECT id FROM documents);
+    DELETE FROM tracks WHERE document NOT IN (SELECT id FROM documents);
+    DELETE FROM chunks WHERE document NOT IN (SELECT id FROM documents);
+    DELETE FROM renewals WHERE chunk NOT IN (SELECT id FROM chunks);
+    DELETE FROM situations WHERE chunk NOT IN (SELECT id FROM chunks);
+    DELETE FROM mentions WHERE chunk NOT IN (SELECT id FROM chunks);
+    DELETE FROM facts WHERE chunk NOT IN (SELECT id FROM chunks);
+    DELETE FROM renewals WHERE extraction IS NOT NULL AND extraction NOT IN (SELECT key FROM extractions);
+    DELETE FROM extractions WHERE key NOT IN (SELECT extraction FROM chunks WHERE extraction IS NOT NULL)
+        AND key NOT IN (SELECT extraction FROM renewals WHERE extraction IS NOT NULL);
+";
+
+/// Views without vectors are removed, so that they are embedded when they are derived again; then vectors without
+/// views. A chunk without a vector has its document embedded again.
+const REMOVE_HALF_VECTORS: &str = "
+    DELETE FROM vectors WHERE slot NOT IN (SELECT slot FROM vector_data);
+    DELETE FROM entities WHERE key NOT IN (SELECT key FROM vectors WHERE kind = 1);
+    DELETE FROM relations WHERE a || char(9) || b NOT IN (SELECT key FROM vectors WHERE kind = 2);
+    DELETE FROM vectors WHERE kind = 0 AND key NOT IN (SELECT key FROM chunks);
+    DELETE FROM vectors WHERE kind = 1 AND key NOT IN (SELECT key FROM entities);
+    DELETE FROM vectors WHERE kind = 2 AND key NOT IN (SELECT a || char(9) || b FROM relations);
+    DELETE FROM vector_data WHERE slot NOT IN (SELECT slot FROM vectors);
+";
+
+/// Marks every entity and relation whose row is missing or does not count what its evidence amounts to.
+const MARK_STALE: &str = "
+    INSERT OR IGNORE INTO stale (kind, a, b)
+        SELECT 0, key, '' FROM (
+            SELECT entity AS key FROM mentions WHERE set_aside = 0
+            UNION SELECT a FROM facts WHERE set_aside = 0 UNION SELECT b FROM facts WHERE set_aside = 0
+        ) WHERE key NOT IN (SELECT key FROM entities);
+    INSERT OR IGNORE INTO stale (kind, a, b)
+        SELECT 0, key, '' FROM entities e
+        WHERE mention_count <> (SELECT count(*) FROM mentions m WHERE m.entity = e.key AND m.set_aside = 0)
+            OR degree <> (SELECT count(*) FROM relations WHERE a = e.key)
+                + (SELECT count(*) FROM relations WHERE b = e.key);
+    INSERT OR IGNORE INTO stale (kind, a, b)
+        SELECT DISTINCT 1, a, b FROM facts f
+        WHERE set_aside = 0 AND NOT EXISTS (SELECT 1 FROM relations r WHERE r.a = f.a AND r.b = f.b);
+    INSERT OR IGNORE INTO stale (kind, a, b)
+        SELECT 1, a, b FROM relations r WHERE fact_count
+            <> (SELECT count(*) FROM facts f WHERE f.a = r.a AND f.b = r.b AND f.set_aside = 0);
+";
+
+/// Puts the copied rows into a state from which a run of the worker derives all that is missing.
+///
+/// - `conn`: the new file, inside a transaction, with references not enforced.
+pub(super) fn requeue(conn: &Connection, missing: &Missing) -> Result<Mended> {
+    let mut mended = Mended::default();
+    for row in &missing.rows {
+        *mended.damaged_rows.entry(row.table.clone()).or_default() += 1;
+    }
+    mended.unreadable_tables.clone_from(&missing.unreadable);
+    report_lost(missing, &mut mended);
+    remove_incomplete_documents(conn, missing, &mut mended)?;
+    conn.execute_batch(REMOVE_ORPHANS)?;
+    conn.execute(
+        "INSERT INTO jobs (document, state, attempts, created_at)
+         SELECT id, 0, 0, added_at FROM documents WHERE id NOT IN (SELECT document FROM jobs)",
+        [],
+    )?;
+    ask_again(conn, &mut mended)?;
+    merge_again(conn, missing)?;
+    conn.execute_batch(REMOVE_HALF_VECTORS)?;
+    conn.execute_batch(
+        "UPDATE jobs SET state = 0 WHERE state IN (1, 2) AND document IN (
+            SELECT document FROM chunks WHERE key NOT IN (SELECT key FROM vectors WHERE kind = 0))",
+    )?;
+    mark_stale(conn, missing)?;
+    count_all_rejects(conn)?;
+    number_calls(conn)?;
+    vector_tree::plant_all(conn, TreeLimits::default())?;
+    conn.execute("UPDATE state SET revision = revision + 1, graph_revision = revision + 1", [])?;
+    let count = |sql: &str| conn.query_row(sql, [], |row| rows::unsigned(row, 0));
+    mended.views_to_derive = count("SELECT count(*) FROM stale")?;
+    mended.documents_to_work_on = count("SELECT count(*) FROM jobs WHERE state < 2")?;
+    Ok(mended)
+}
+
+/// Reports evidence that exists nowhere else. Rows of documents and chunks are reported with their documents.
+fn report_lost(missing: &Missing, mended: &mut Mended) {
+    for row in &missing.rows {
+        let (kind, id, what, remedy) = match row.table.as_str() {
+            "documents" => (
+                "document",
+                row.text("source").or_else(|| row.text("key")),
+                "its row is damaged",
+                "add this source again",
+            ),
+            "decisions" => {
+                ("decision", row.text("body"), "an edit of the graph is damaged", "make this edit again")
+            }
+            "situations" => (
+                "situation",
+                row.text("text"),
+                "what situates a chunk is damaged",
+                "situate the documents again with `graphloom situate`",
+            ),
+            "renewals" => (
+                "renewal",
+                row.text("model"),
+                "a chunk that is asked about again is damaged",
+                "start `graphloom re-extract` again",
+            ),
+            "calls" => {
+                ("call", row.text("model"), "a row of the ledger is damaged", "costs are counted without it")
+            }
+            "state" => (
+                "state",
+                row.text("model"),
+                "the workspace's own row was damaged",
+                "compare the embedding model that `graphloom status` shows with your configuration",
+            ),
+            _ => continue,
+        };
+        mended.lost.push(LostEvidence {
+            kind,
+            id: id.unwrap_or("unknown").to_owned(),
+            what: what.to_owned(),
+            remedy: remedy.to_owned(),
+        });
+    }
+    for table in &missing.unreadable {
+        let (what, remedy) = match table.as_str() {
+            "documents" | "segments" | "chunks" => (
+                "documents may be missing",
+                "compare `graphloom status` with what you added, and add again what is missing",
+            ),
+            "decisions" => ("edits of the graph may be missing", "compare them with the copy"),
+            "calls" => ("rows of the ledger may be missing", "costs are counted without them"),
+            _ => continue,
+        };
+        let (what, remedy) = (what.to_owned(), remedy.to_owned());
+        mended.lost.push(LostEvidence { kind: "table", id: table.clone(), what, remedy });
+    }
+}
+
+/// Removes documents of which text or chunks are missing; adding them again makes them whole.
+fn remove_incomplete_documents(conn: &Connection, missing: &Missing, mended: &mut Mended) -> Result<()> {
+    let chunks_missing = missing.any_of("chunks");
+    let named: Vec<i64> = missing.rows_of("chunks").filter_map(|row| row.number("document")).collect();
+    let mut select =
+        conn.prepare("SELECT id, source, text_bytes, content_hash FROM documents ORDER BY id")?;
+    let documents: Vec<(i64, String, u64, String)> = select
+        .query_map([], |row| Ok((row.get(0)?, row.get(1)?, rows::unsigned(row, 2)?, row.get(3)?)))?
+        .collect::<Result<_>>()?;
+    for (id, source, bytes, hash) in documents {
+        let whole = text::read_all(conn, id)
+            .ok()
+            .filter(|text| text.len() as u64 == bytes && ContentHash::of(text.as_bytes()).as_str() == hash);
+        let what = match &whole {
+            None => Some("its text is damaged"),
+            Some(_) if named.contains(&id) => Some("one of its chunks is damaged"),
+            Some(text) if chunks_missing && !has_all_chunks(conn, id, text)? => {
+                Some("some of its chunks are damaged")
+            }
+            Some(_) => None,
+        };
+        let Some(what) = what else { continue };
+        conn.execute("DELETE FROM documents WHERE id = ?1", [id])?;
+        mended.lost.push(LostEvidence {
+            kind: "document",
+            id: source,
+            what: what.to_owned(),
+            remedy: "add this source again".to_owned(),
+        });
+    }
+    Ok(())
+}
+
+/// Whether the chunks that are there are numbered without gaps and reach the end of the text. A document that was not cut yet has none.
+fn has_all_chunks(conn: &Connection, document: i64, text: &str) -> Result<bool> {
+    let mut select =
+        conn.prepare_cached("SELECT ordinal, stop FROM chunks WHERE document = ?1 ORDER BY ordinal")?;
+    let chunks: Vec<(usize, usize)> = select
+        .query_map([document], |row| {
+            Ok((rows::unsigned(row, 0)? as usize, rows::unsigned(row, 1)? as usize))
+        })?
+        .collect::<Result<_>>()?;
+    let numbered = chunks.iter().enumerate().all(|(at, (ordinal, _))| at == *ordinal);
+    let end = chunks.iter().map(|(_, stop)| *stop).max().unwrap_or(0);
+    Ok(numbered && text.get(end..).is_some_and(|rest| rest.trim().is_empty()))
+}
+
+/// Chunks whose extraction is missing are asked about again.
+fn ask_again(conn: &Connection, mended: &mut Mended) -> Result<()> {
+    const LACKING: &str = "extraction IS NOT NULL AND extraction NOT IN (SELECT key FROM extractions)";
+    conn.execute(
+        &format!("UPDATE jobs SET state = 1 WHERE state = 2 AND document IN (SELECT document FROM chunks WHERE {LACKING})"),
+        [],
+    )?;
+    let asked = conn.execute(
+        &format!(
+            "UPDATE chunks SET state = 0, extraction = NULL, reason = NULL, attempts = NULL WHERE {LACKING}"
+        ),
+        [],
+    )?;
+    mended.chunks_to_ask_again = asked as u64;
+    Ok(())
+}
+
+/// Documents whose mentions or facts are missing are merged again from their extractions; all of them where it is not
+/// known which, or where a decision is missing that said where records count. Those whose situations are missing are
+/// situated and embedded again.
+fn merge_again(conn: &Connection, missing: &Missing) -> Result<()> {
+    let tables = ["mentions", "facts"];
+    let mut update = conn.prepare(
+        "UPDATE jobs SET state = ?2 WHERE state IN (1, 2) AND document = (SELECT document FROM chunks WHERE id = ?1)",
+    )?;
+    let mut all = missing.any_of("decisions")
+        || tables.iter().any(|table| missing.unreadable.iter().any(|name| name == table));
+    for row in tables.iter().flat_map(|table| missing.rows_of(table)) {
+        match row.number("chunk") {
+            Some(chunk) => all |= update.execute([chunk, 1])? == 0,
+            None => all = true,
+        }
+    }
+    for row in missing.rows_of("situations") {
+        if let Some(chunk) = row.number("chunk") {
+            update.execute([chunk, 0])?;
+        }
+    }
+    if all {
+        conn.execute("UPDATE jobs SET state = 1 WHERE state = 2", [])?;
+    }
+    Ok(())
+}
+
+fn mark_stale(conn: &Connection, missing: &Missing) -> Result<()> {
+    conn.execute_batch(MARK_STALE)?;
+    let mut mark = conn.prepare("INSERT OR IGNORE INTO stale (kind, a, b) VALUES (?1, ?2, ?3)")?;
+    for row in &missing.rows {
+        match row.table.as_str() {
+            "entities" => drop(row.text("key").map(|key| mark.execute(params![0, key, ""])).transpose()?),
+            "relations" => {
+                if let (Some(a), Some(b)) = (row.text("a"), row.text("b")) {
+                    mark.execute(params![1, a, b])?;
+                }
+            }
+            _ => {}
+        }
+    }
+    // Which ones were marked is not known any more.
+    if missing.any_of("stale") {
+        conn.execute_batch(
+            "INSERT OR IGNORE INTO stale (kind, a, b) SELECT 0, key, '' FROM entities;
+             INSERT OR IGNORE INTO stale (kind, a, b) SELECT 1, a, b FROM relations;",
+        )?;
+    }
+    Ok(())
+}
+
+fn count_all_rejects(conn: &Connection) -> Result<()> {
+    let mut numbers = conn.prepare("SELECT id FROM extractions")?;
+    let numbers: Vec<i64> = numbers.query_map([], |row| row.get(0))?.collect::<Result<_>>()?;
+    let mut select = conn.prepare(&format!("SELECT {} FROM extractions WHERE id = ?1", rows::EXTRACTION))?;
+    for number in numbers {
+        let extraction = select.query_row([number], rows::extraction)?;
+        count_rejects(conn, number, &extraction)?;
+    }
+    Ok(())
+}
+
+/// Numbers the rows of the ledger without gaps, in their order.
+fn number_calls(conn: &Connection) -> Result<()> {
+    let mut numbers = conn.prepare("SELECT id FROM calls ORDER BY id")?;
+    let numbers: Vec<i64> = numbers.query_map([], |row| row.get(0))?.collect::<Result<_>>()?;
+    let mut update = conn.prepare("UPDATE calls SET id = ?2 WHERE id = ?1")?;
+    for (number, place) in numbers.into_iter().zip(1..) {
+        if number != place {
+            update.execute([number, place])?;
+        }
+    }
+    Ok(())
+}
+
+/// The values of the workspace's own row where it is damaged: what can be read, from the last revision that is known.
+pub(super) fn restore_state(conn: &Connection, missing: &Missing, revision: u64) -> Result<()> {
+    let Some(row) = missing.rows_of("state").next() else { return Ok(()) };
+    let number = |column: &str| row.number(column).and_then(|number| u64::try_from(number).ok()).unwrap_or(0);
+    let revision = if revision > 0 { revision } else { number("revision") };
+    let values: BTreeMap<&str, Value> = ["model", "dimensions", "paused_since"]
+        .into_iter()
+        .filter_map(|column| Some((column, row.values.get(column)?.clone())))
+        .collect();
+    let value = |column: &str| values.get(column).cloned().unwrap_or(Value::Null);
+    let store = row.text("store").map(str::to_owned);
+    conn.execute(
+        "UPDATE state SET revision = ?1, graph_revision = ?1, model = ?2, dimensions = ?3, paused_since = ?4,
+            store = coalesce(?5, store)",
+        params![rows::signed(revision), value("model"), value("dimensions"), value("paused_since"), store],
+    )
+    .map(drop)
+}

@@ -33,11 +33,15 @@ use support::{ReadingModel, WordEmbedder, engine, source};
 /// Histories played in memory unless `GRAPHLOOM_SCHEDULES` says otherwise.
 const SCHEDULES: u64 = 120;
 /// Documents added at once: more than are worked on and wait for the merger together.
-const MANY: u8 = 14;
+const MANY: u8 = 20;
+/// Texts of the chunks of a document at most.
+const LARGEST_OF_CHUNKS: usize = 3;
 /// One history in so many is played on disk too.
 const ON_DISK_EVERY: u64 = 20;
 /// Turns of one history; more mean that it goes round in circles.
 const MAX_TURNS: usize = 200_000;
+/// Stretches of turns are shorter than two to this power.
+const LONGEST_STRETCH: usize = 8;
 /// Schedules that a smaller history is tried under before it counts as one that does not fail.
 const SCHEDULES_OF_SMALLER: u64 = 12;
 /// Smaller histories that are tried.
@@ -89,9 +93,11 @@ impl History {
     fn of(seed: u64) -> Self {
         let mut random = Random(seed);
         let mut actors = Vec::new();
+        // Of few sources more versions meet.
+        let sources = 1 + random.below(3);
         for _ in 0..1 + random.below(2) {
-            let steps =
-                (0..2 + random.below(4)).map(|_| Step::Add(random.below(3) as u8, random.below(6) as u8));
+            let steps = (0..2 + random.below(4))
+                .map(|_| Step::Add(random.below(sources) as u8, random.below(6) as u8));
             actors.push(steps.collect());
         }
         if random.below(4) == 0 {
@@ -106,9 +112,9 @@ impl History {
         }
         for _ in 0..random.below(3) {
             let steps = (0..1 + random.below(3)).map(|_| match random.below(8) {
-                0..=2 => Step::Delete(random.below(3) as u8),
+                0..=2 => Step::Delete(random.below(sources) as u8),
                 3 | 4 => Step::Decide(random.below(5) as u8),
-                5 => Step::Cancel(random.below(3) as u8),
+                5 => Step::Cancel(random.below(sources) as u8),
                 6 => Step::Retry,
                 _ => Step::Pause,
             });
@@ -212,8 +218,7 @@ impl Store for Interleaved {
     }
 }
 
-/// A model and embedder whose calls take a while, one after another through a service that takes two at once, and of
-/// which some fail.
+/// A model and embedder whose calls take a while, by a service that takes one or two at once, and of which some fail.
 struct Slow {
     model: ReadingModel,
     service: tokio::sync::Semaphore,
@@ -223,7 +228,7 @@ struct Slow {
 
 impl Slow {
     fn new(seed: u64, fails: bool) -> Arc<Self> {
-        let service = tokio::sync::Semaphore::new(2);
+        let service = tokio::sync::Semaphore::new(1 + (seed % 2) as usize);
         Arc::new(Self { model: ReadingModel::default(), service, drawn: AtomicU64::new(seed), fails })
     }
 
@@ -263,6 +268,11 @@ impl Embedder for Slow {
     }
 
     async fn embed(&self, purpose: Purpose, texts: &[String]) -> Result<Embeddings, ModelError> {
+        // What a merge embeds takes so long that other documents gather before it.
+        let steps = if texts.len() > LARGEST_OF_CHUNKS { texts.len() * 40 } else { 0 };
+        for _ in 0..steps {
+            pause_here().await;
+        }
         self.call().await;
         WordEmbedder.embed(purpose, texts).await
     }
@@ -282,21 +292,27 @@ impl Wake for Woken {
     }
 }
 
-/// Lets the actors take turns in an order drawn from `random` until all are done.
+/// Lets the actors go on in an order drawn from `random` until all are done: one of those that can, for a stretch of turns.
+/// Short and long stretches are as likely, so that one may do a lot while another stands between two of its steps.
 fn interleave(mut actors: Vec<Actor>, random: &mut Random) {
+    let (mut at, mut stretch) = (0, 0);
     for _ in 0..MAX_TURNS {
         if actors.is_empty() {
             return;
         }
-        let able: Vec<usize> =
-            (0..actors.len()).filter(|&at| actors[at].woken.0.load(Ordering::SeqCst)).collect();
-        assert!(!able.is_empty(), "{} actors wait for each other", actors.len());
-        let at = able[random.below(able.len())];
+        let can_go_on = |at: usize| actors.get(at).is_some_and(|actor| actor.woken.0.load(Ordering::SeqCst));
+        if stretch == 0 || !can_go_on(at) {
+            let able: Vec<usize> = (0..actors.len()).filter(|&at| can_go_on(at)).collect();
+            assert!(!able.is_empty(), "{} actors wait for each other", actors.len());
+            (at, stretch) = (able[random.below(able.len())], 1 << random.below(LONGEST_STRETCH));
+        }
+        stretch -= 1;
         let woken = Arc::clone(&actors[at].woken);
         woken.0.store(false, Ordering::SeqCst);
         let waker = Waker::from(woken);
         if actors[at].work.as_mut().poll(&mut Context::from_waker(&waker)).is_ready() {
             actors.remove(at);
+            stretch = 0;
         }
     }
     panic!("{} actors are not done after {MAX_TURNS} turns", actors.len());
@@ -322,7 +338,7 @@ fn name(source: u8) -> String {
 
 /// The documents that are added at once, with the numbers of their texts.
 fn many() -> impl Iterator<Item = (String, u8)> {
-    (0..MANY).map(|number| (format!("many {number}.txt"), number * 3))
+    (0..MANY).map(|number| (format!("many {number}.txt"), number))
 }
 
 /// Short texts that share names; some have several chunks.
@@ -554,6 +570,7 @@ fn reduced(mut history: History, mut reason: String, on_disk: bool) -> (History,
 fn check_seed(seed: u64, on_disk: bool) {
     let history = History::of(seed);
     let Some(reason) = failure(&history, on_disk) else { return };
+    eprintln!("schedule {seed} fails: {reason}\nlooking for a smaller history that fails");
     let (smallest, smallest_reason) = reduced(history, reason.clone(), on_disk);
     panic!(
         "schedule {seed} fails: {reason}\nplay it again with GRAPHLOOM_SCHEDULE={seed}\na smaller history fails too, \

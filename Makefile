@@ -30,9 +30,11 @@ nextest: ## All tests, offline
 BINARIES = $${CARGO_TARGET_DIR:-target}/debug
 TORTURE = $(BINARIES)/graphloom-torture --graphloom $(BINARIES)/graphloom --folder $${CARGO_TARGET_DIR:-target}/torture
 TORTURE_MINUTES ?= 20
+TORTURE_SCHEDULES ?= 1000
 
 torture: ## Random histories under kills, stops and faults, for TORTURE_MINUTES (20); see docs/explanation/reliability.md
 	cargo build --locked --workspace --all-targets
+	GRAPHLOOM_SCHEDULES=$(TORTURE_SCHEDULES) cargo nextest run --workspace --locked -E 'binary(interleavings)'
 	$(TORTURE) --minutes $(TORTURE_MINUTES) $(TORTURE_ARGUMENTS)
 
 torture-slice:

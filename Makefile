@@ -39,7 +39,7 @@ torture: ## Random histories under kills, stops and faults, for TORTURE_MINUTES 
 
 torture-slice:
 	cargo build --locked --workspace --all-targets
-	$(TORTURE) --minutes 3 --seed 1
+	$(TORTURE) --minutes 3 --seed 1 --reduce 1
 
 proxies: ## Runs nginx and Caddy as documented in front of the server; installs them where they are missing (root, Debian)
 	cargo build --locked -p graphloom-cli

@@ -12,8 +12,8 @@ const WRITERS: u32 = 3;
 const SOURCES: u32 = 4;
 /// Steps of each writing lane.
 const STEPS: (u64, u64) = (8, 24);
-/// Wall clocks jump this far, in seconds: minutes, years, and before 1970.
-const JUMPS: [i64; 7] = [-90, 3600, -86_400, 40_000_000, -1_200_000_000, -1_900_000_000, 8_000_000_000];
+/// Wall clocks jump this far, in seconds: minutes, years, and to 1971. Linux sets no clock to before 1970.
+const JUMPS: [i64; 7] = [-90, 3600, -86_400, 40_000_000, -1_200_000_000, -1_750_000_000, 8_000_000_000];
 
 /// A kind of fault that a run may be limited to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]

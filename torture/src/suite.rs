@@ -24,6 +24,8 @@ use crate::{act, faults, reduce, rest, script, text, watch};
 
 /// Most failing histories that are reduced in one run.
 const MAX_REDUCED: usize = 5;
+/// A scenario takes at most one part in this many of a run.
+const SHARE: u64 = 6;
 /// How often a line of progress is printed where there is no terminal.
 const PROGRESS: Duration = Duration::from_secs(30);
 
@@ -243,9 +245,9 @@ impl Run<'_> {
         let seed = first.wrapping_add(number);
         let faults = if arguments.only.is_empty() { &generate::ALL_FAULTS[..] } else { &arguments.only };
         let names: Vec<&str> = match arguments.scenario.as_slice() {
-            // Every second history is a scenario, as long as there is time for it.
+            // Every second history is a scenario that leaves time for others.
             [] => {
-                let fits = |scenario: &&Scenario| scenario.seconds * 2 < left.as_secs();
+                let fits = |scenario: &&Scenario| scenario.seconds * SHARE < limit.as_secs();
                 let fitting: Vec<&str> =
                     SCENARIOS.iter().filter(fits).map(|scenario| scenario.name).collect();
                 let scenario = fitting.get((number / 2) as usize % fitting.len().max(1)).copied();

@@ -20,6 +20,7 @@ use graphloom_engine::{Engine, Models};
 use graphloom_providers::http::ServiceListener;
 use graphloom_providers::models::ModelStore;
 use graphloom_storage::memory::MemoryStore;
+use graphloom_storage::private;
 use graphloom_storage::sqlite::{self, Patience, SqliteStore};
 use graphloom_storage::workers::{self, Worker};
 
@@ -75,7 +76,7 @@ fn open_patiently(config: &Config, patience: Patience) -> anyhow::Result<Arc<Sql
 /// This process as a worker; makes the data folder where it is missing.
 pub(crate) fn register_worker(config: &Config) -> anyhow::Result<Worker> {
     let folder = &config.data_dir;
-    std::fs::create_dir_all(folder).with_context(|| format!("creating data folder {}", folder.display()))?;
+    private::create_folder(folder).with_context(|| format!("creating data folder {}", folder.display()))?;
     Worker::register(folder).with_context(|| format!("registering in data folder {}", folder.display()))
 }
 

@@ -9,6 +9,7 @@ pub mod conformance;
 #[cfg(any(test, feature = "conformance"))]
 pub mod faulty;
 pub mod memory;
+pub mod private;
 mod rules;
 pub mod sqlite;
 mod vector;

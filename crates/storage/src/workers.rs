@@ -4,6 +4,8 @@ use std::fs::{File, TryLockError};
 use std::path::{Path, PathBuf};
 use std::time::{SystemTime, UNIX_EPOCH};
 
+use crate::private;
+
 /// Folder of the workers' lock files inside a data folder.
 const FOLDER: &str = "workers";
 
@@ -21,13 +23,13 @@ impl Worker {
     /// Registers this process under a name that no other worker of `data_dir` has.
     pub fn register(data_dir: &Path) -> std::io::Result<Self> {
         let folder = data_dir.join(FOLDER);
-        std::fs::create_dir_all(&folder)?;
+        private::create_own_folder(&folder)?;
         forget_gone(&folder);
         let nanos = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |age| age.as_nanos());
         let name = format!("{}-{nanos}", std::process::id());
         let path = folder.join(&name);
         loop {
-            let lock = File::create(&path)?;
+            let lock = private::create_file(&path)?;
             lock.lock()?;
             // Another worker's start may have taken the file for a dead one's before it was locked.
             if path.exists() {

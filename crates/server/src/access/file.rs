@@ -1,8 +1,9 @@
 //! The file that says who may do what.
 
-use std::fs::{self, File, Metadata, OpenOptions};
+use std::fs::{self, DirBuilder, File, Metadata, OpenOptions};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::SystemTime;
 
@@ -12,6 +13,8 @@ use super::Access;
 const FILE: &str = "access.json";
 /// What is locked while it is changed.
 const LOCK: &str = "access.lock";
+/// Says that there were keys or users, so that a server whose file of them is lost does not open to everybody.
+const MARKER: &str = "access.keyed";
 /// Largest file that is read, in bytes.
 const MAX_BYTES: u64 = 16 << 20;
 
@@ -27,6 +30,12 @@ pub enum AccessError {
         path: String,
         /// The cause.
         source: io::Error,
+    },
+    /// There were keys or users, and their file is not there.
+    #[error("{path} is gone, which held keys or users")]
+    Gone {
+        /// The file.
+        path: String,
     },
     /// The system has no random bytes, or they cannot be used.
     #[error("making a secret: {what}")]
@@ -65,6 +74,10 @@ impl AccessError {
         match self {
             Self::UnknownKey { .. } => Some("`graphloom key list` lists all keys"),
             Self::UnknownUser { .. } => Some("`graphloom user list` lists all users"),
+            Self::Gone { .. } => Some(
+                "put the file back, or make a new key with `graphloom key create NAME`; to serve this machine without \
+                 keys, delete access.keyed beside it",
+            ),
             Self::File { .. } | Self::Random { .. } | Self::Name { .. } | Self::Password => None,
         }
     }
@@ -75,6 +88,9 @@ impl AccessError {
 pub struct AccessFile {
     path: PathBuf,
     lock: PathBuf,
+    marker: PathBuf,
+    /// Whether there were keys or users since the start.
+    was_keyed: AtomicBool,
     /// What was read last, and of which state of the file.
     known: Mutex<Option<(Stamp, Arc<Access>)>>,
 }
@@ -100,15 +116,22 @@ impl Stamp {
 impl AccessFile {
     /// That of a data folder; nothing is read or made yet.
     pub fn of(data_dir: &Path) -> Self {
-        Self { path: data_dir.join(FILE), lock: data_dir.join(LOCK), known: Mutex::default() }
+        Self {
+            path: data_dir.join(FILE),
+            lock: data_dir.join(LOCK),
+            marker: data_dir.join(MARKER),
+            was_keyed: AtomicBool::new(false),
+            known: Mutex::default(),
+        }
     }
 
-    /// Who may do what now; nobody is known where there is no file.
+    /// Who may do what now. Nobody is known where there is no file and there never was; once there were keys or users, a file
+    /// that is gone is an error.
     pub fn read(&self) -> Result<Arc<Access>, AccessError> {
         let failed = |source| self.failed("reading", source);
         let stamp = match fs::metadata(&self.path) {
             Ok(metadata) => Stamp::of(&metadata),
-            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Arc::default()),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return self.without_file(),
             Err(error) => return Err(failed(error)),
         };
         let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
@@ -122,8 +145,26 @@ impl AccessFile {
         }
         let text = fs::read(&self.path).map_err(failed)?;
         let access: Arc<Access> = Arc::new(serde_json::from_slice(&text).map_err(|e| failed(e.into()))?);
+        self.remember(&access);
         *known = Some((stamp, Arc::clone(&access)));
         Ok(access)
+    }
+
+    fn without_file(&self) -> Result<Arc<Access>, AccessError> {
+        if self.was_keyed.load(Ordering::Relaxed) || self.marker.exists() {
+            return Err(AccessError::Gone { path: self.path.display().to_string() });
+        }
+        Ok(Arc::default())
+    }
+
+    /// Remembers that there are keys or users, in this process and beside the file for those to come.
+    fn remember(&self, access: &Access) {
+        if access.is_empty() || self.was_keyed.swap(true, Ordering::Relaxed) {
+            return;
+        }
+        if let Err(error) = owned().create(true).truncate(false).open(&self.marker) {
+            tracing::warn!(%error, path = %self.marker.display(), "that there are keys cannot be remembered");
+        }
     }
 
     /// Changes who may do what, one process after another, wholly or not at all.
@@ -133,9 +174,15 @@ impl AccessFile {
     ) -> Result<T, AccessError> {
         let failed = |source| self.failed("changing", source);
         if let Some(folder) = self.path.parent() {
-            fs::create_dir_all(folder).map_err(failed)?;
+            let mut builder = DirBuilder::new();
+            builder.recursive(true);
+            #[cfg(unix)]
+            std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
+            builder.create(folder).map_err(failed)?;
         }
-        let lock = File::create(&self.lock).map_err(failed)?;
+        // Whoever can open it can hold up every change, and so the revocation of a key.
+        let lock = owned().create(true).truncate(true).open(&self.lock).map_err(failed)?;
+        close_to_others(&lock).map_err(failed)?;
         lock.lock().map_err(failed)?;
         let mut access = match fs::read(&self.path) {
             Ok(text) => serde_json::from_slice(&text).map_err(|error| failed(error.into()))?,
@@ -146,17 +193,15 @@ impl AccessFile {
         let mut text = serde_json::to_vec_pretty(&access).map_err(|error| failed(error.into()))?;
         text.push(b'\n');
         self.replace(&text).map_err(failed)?;
+        self.remember(&access);
         Ok(made)
     }
 
     /// Writes a file beside it that only its owner can read, and puts it in its place.
     fn replace(&self, text: &[u8]) -> io::Result<()> {
         let beside = self.path.with_extension("json.new");
-        let mut options = OpenOptions::new();
-        options.write(true).create(true).truncate(true);
-        #[cfg(unix)]
-        std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
-        let mut file = options.open(&beside)?;
+        let mut file = owned().create(true).truncate(true).open(&beside)?;
+        close_to_others(&file)?;
         file.write_all(text)?;
         file.sync_all()?;
         fs::rename(&beside, &self.path)
@@ -165,6 +210,24 @@ impl AccessFile {
     fn failed(&self, operation: &'static str, source: io::Error) -> AccessError {
         AccessError::File { operation, path: self.path.display().to_string(), source }
     }
+}
+
+/// Opens files to write that only their owner can read, if it makes them.
+fn owned() -> OpenOptions {
+    let mut options = OpenOptions::new();
+    options.write(true);
+    #[cfg(unix)]
+    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+    options
+}
+
+/// Takes the rights of others away that an older release left.
+fn close_to_others(file: &File) -> io::Result<()> {
+    #[cfg(unix)]
+    file.set_permissions(std::os::unix::fs::PermissionsExt::from_mode(0o600))?;
+    #[cfg(not(unix))]
+    let _ = file;
+    Ok(())
 }
 
 #[cfg(test)]
@@ -187,9 +250,38 @@ mod tests {
         #[cfg(unix)]
         {
             use std::os::unix::fs::PermissionsExt;
-            let mode = fs::metadata(folder.path().join(FILE)).expect("a file").permissions().mode();
-            assert_eq!(mode & 0o777, 0o600);
+            let mode_of =
+                |file| fs::metadata(folder.path().join(file)).expect("a file").permissions().mode() & 0o777;
+            let lock = folder.path().join(LOCK);
+            fs::set_permissions(&lock, PermissionsExt::from_mode(0o644)).expect("ours");
+            theirs.change(|_| Ok(())).expect("written");
+            for file in [FILE, LOCK, MARKER] {
+                assert_eq!(mode_of(file), 0o600, "{file}");
+            }
         }
+    }
+
+    #[test]
+    fn once_there_were_keys_a_file_that_is_gone_lets_nobody_in_until_there_is_a_new_key() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let file = AccessFile::of(folder.path());
+        file.change(|access| access.create_key("k", Grant::ALL, Timestamp(1))).expect("written");
+        fs::remove_file(folder.path().join(FILE)).expect("removed");
+        for file in [&file, &AccessFile::of(folder.path())] {
+            let error = file.read().expect_err("gone");
+            assert!(matches!(error, AccessError::Gone { .. }), "{error}");
+            assert!(error.remedy().is_some_and(|remedy| remedy.contains("key create")));
+        }
+        fs::remove_file(folder.path().join(MARKER)).expect("removed");
+        assert!(file.read().is_err(), "this process knows");
+        assert!(AccessFile::of(folder.path()).read().expect("never keyed").is_empty());
+        file.change(|access| access.create_key("k", Grant::ALL, Timestamp(1))).expect("written");
+        assert_eq!(file.read().expect("a file").keys.len(), 1);
+
+        let older = folder.path().join(MARKER);
+        fs::remove_file(&older).ok();
+        assert!(!AccessFile::of(folder.path()).read().expect("a file").is_empty());
+        assert!(older.exists(), "keys of an older release are remembered too");
     }
 
     #[test]

@@ -29,10 +29,18 @@ async fn an_address_of_the_network_is_refused_until_there_is_a_key() {
     server.get("/graph/label/list").await.problem(403);
     let asked = Request::get("/graph/label/list").header("x-api-key", &key.secret);
     assert_eq!(server.send(asked.clone()).await.status, 200);
-    // Even without the file nobody gets in from the network.
+    // Without the file nobody gets in at all, and the next start says why.
     std::fs::remove_file(server.folder.path().join("access.json")).expect("removed");
-    server.get("/graph/label/list").await.problem(403);
-    server.send(asked).await.problem(403);
+    server.get("/graph/label/list").await.problem(503);
+    server.send(asked).await.problem(503);
+    let config = config_of_loopback(server.folder.path());
+    let refused = Server::bind(config, Arc::new(MemoryHost::default())).await.err().expect("refused");
+    assert!(matches!(refused, ServeError::Access(_)), "{refused}");
+    assert!(refused.remedy().is_some_and(|remedy| remedy.contains("put the file back")));
+}
+
+fn config_of_loopback(folder: &std::path::Path) -> graphloom_server::ServerConfig {
+    config(folder, Limits::default())
 }
 
 #[tokio::test]

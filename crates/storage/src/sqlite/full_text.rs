@@ -307,7 +307,7 @@ impl FullText {
         index.opened = Instant::now();
         let probe = self.folder.join(format!(".probe-{}", std::process::id()));
         let written = self.denied.check().and_then(|()| {
-            std::fs::create_dir_all(&self.folder)?;
+            crate::private::create_folder(&self.folder)?;
             std::fs::write(&probe, vec![0; PROBE_BYTES])
         });
         // What was written of it takes up room.
@@ -377,7 +377,7 @@ impl FullText {
         if self.folder.exists() {
             std::fs::remove_dir_all(&self.folder)?;
         }
-        std::fs::create_dir_all(&self.folder)?;
+        crate::private::create_folder(&self.folder)?;
         Open::created(Files::in_folder(&self.folder, &self.denied)?)
     }
 }

@@ -17,6 +17,7 @@ use super::changes::{self, LINKS, Mark};
 use super::read::ChunkKeys;
 use super::rows;
 use super::vectors::LIVE_CHUNK;
+use crate::private;
 
 /// Chunks that a copy may be behind. Each costs some 30 microseconds when the next process catches up.
 const MAX_COPY_BEHIND: u64 = 4096;
@@ -139,10 +140,10 @@ pub(super) fn is_damaged(path: &Path) -> bool {
 /// Writes a copy beside the old one and puts it in its place.
 fn write_copy(path: &Path, newest: &Newest) -> io::Result<()> {
     if let Some(folder) = path.parent() {
-        std::fs::create_dir_all(folder)?;
+        private::create_folder(folder)?;
     }
     let partial = path.with_extension(format!("{}.partial", std::process::id()));
-    let written = File::create(&partial).and_then(|mut file| {
+    let written = private::create_file(&partial).and_then(|mut file| {
         file.write_all(&newest.mark.id.to_le_bytes())?;
         file.write_all(&newest.mark.nonce.to_le_bytes())?;
         newest.graph.write(&mut file)?;

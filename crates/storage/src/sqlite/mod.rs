@@ -48,6 +48,7 @@ use vector_tree::TreeLimits;
 use writer::Writer;
 
 use crate::check::Finding;
+use crate::private;
 
 /// The ending of a workspace's file.
 const EXTENSION: &str = "graphloom";
@@ -95,9 +96,11 @@ impl SqliteStore {
         trees: TreeLimits,
     ) -> Result<Self, StoreError> {
         let path = data_dir.join(format!("{workspace}.{EXTENSION}"));
-        std::fs::create_dir_all(data_dir)
+        private::create_folder(data_dir)
             .map_err(|e| backend(format!("creating the data folder {}", data_dir.display()), e))
             .map_err(|error| classified(error, &path))?;
+        // What an older release made others could read: the store, its log, backups, projections.
+        private::close_all_to_others(data_dir, &format!("{workspace}."));
         let projections = data_dir.join(format!("{workspace}.projections"));
         let waiting = Waiting::new(&path, patience);
         let shared = Shared {

@@ -6,12 +6,14 @@
 //! commits. A store that ends before its mark is refused. The mark needs no flush of its own: it is written after the
 //! commit is durable, so it is never ahead of the store, and one that is lost or torn only means that nothing is known.
 
-use std::fs::{File, OpenOptions};
+use std::fs::File;
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
 use graphloom_core::{Revision, StoreError};
 use rusqlite::{Connection, OptionalExtension};
+
+use crate::private;
 
 /// The smallest database that SQLite writes.
 const MIN_DATABASE_BYTES: u64 = 512;
@@ -182,7 +184,7 @@ pub(super) fn set_mark(path: &Path, committed: &Committed) {
 fn write_mark(path: &Path, committed: &Committed, replaces: impl Fn(&Committed) -> bool) {
     let mark = mark_of(path);
     let write = || -> io::Result<()> {
-        let file = OpenOptions::new().create(true).truncate(false).read(true).write(true).open(&mark)?;
+        let file = private::options().create(true).truncate(false).read(true).open(&mark)?;
         // Of two processes that write at once, the one with less must not be the last. Who does not get the lock
         // leaves the mark to the other, at most one group of commits behind.
         if file.try_lock().is_err() || read_mark(path).is_some_and(|marked| !replaces(&marked)) {

@@ -14,7 +14,7 @@ use super::place::{self, Place};
 use super::unlocked::{self, Stamp};
 use super::vector_tree::{self, TreeLimits};
 use super::{apply, changes, rows, sums};
-use crate::vector;
+use crate::{private, vector};
 
 /// How long a connection that reads waits for another process that recovers or creates the file.
 pub(super) const BUSY_TIMEOUT: Duration = Duration::from_secs(30);
@@ -348,6 +348,8 @@ pub(super) fn open_writer(path: &Path, waiting: &Arc<Waiting>) -> Result<(Connec
     place::require_file(path, marked.as_ref())?;
     let flags =
         OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_CREATE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+    // Its log and its index of the log get the permissions of the file.
+    private::create_missing_file(path).map_err(|e| backend(format!("creating {}", path.display()), e))?;
     let mut conn = Connection::open_with_flags(path, flags).opening(path)?;
     waiting.guide(&mut conn).opening(path)?;
     denied().map_err(|error| classified(backend("opening".to_owned(), error), path))?;
@@ -543,6 +545,7 @@ fn back_up(conn: &Connection, path: &Path, version: u32) -> Result<(), StoreErro
     if partial.exists() {
         std::fs::remove_file(&partial).map_err(|e| backend(operation(), e))?;
     }
+    private::create_missing_file(&partial).map_err(|e| backend(operation(), e))?;
     conn.execute("VACUUM INTO ?1", [partial.to_string_lossy()]).map_err(|e| backend(operation(), e))?;
     std::fs::rename(&partial, &backup).map_err(|e| backend(operation(), e))?;
     tracing::info!(file = %path.display(), backup = %backup.display(), "backed up before migrating");

@@ -54,18 +54,41 @@ fn line_starts(text: &str) -> Vec<usize> {
 }
 
 fn paragraph_starts(text: &str) -> Vec<usize> {
-    let starts = line_starts(text);
     let mut after_blank = false;
     let mut found = Vec::new();
-    for (i, &start) in starts.iter().enumerate() {
-        let end = starts.get(i + 1).copied().unwrap_or(text.len());
+    let mut start = 0;
+    while start < text.len() {
+        let end = line_end(text, start);
         let blank = text[start..end].trim().is_empty();
         if after_blank && !blank {
             found.push(start);
         }
         after_blank = blank;
+        start = end;
     }
     found
+}
+
+/// One past the end of the line that starts at `start`, its line end included.
+fn line_end(text: &str, start: usize) -> usize {
+    let Some(at) = text[start..].find(['\n', '\r']).map(|at| start + at) else { return text.len() };
+    at + if text[at..].starts_with("\r\n") { 2 } else { 1 }
+}
+
+/// Where a block of about `bytes` from `range.start` on ends: where the first of `borders` cuts anyway, so that the parts
+/// of blocks are the parts of the whole; where it does not cut for long, after a line, a word or a character.
+pub(super) fn block_end(text: &str, range: &Range<usize>, borders: &[Border], bytes: usize) -> usize {
+    let floor = |at: usize| text.floor_char_boundary(at.min(range.end));
+    let (least, most) = (floor(range.start + bytes), floor(range.start + 2 * bytes));
+    if most >= range.end {
+        return range.end;
+    }
+    let slice = &text[least..most];
+    let paragraph = || paragraph_starts(slice).first().copied();
+    let line = || (line_end(slice, 0) < slice.len()).then(|| line_end(slice, 0));
+    let word = || slice.find(char::is_whitespace);
+    let first = borders.first().filter(|first| **first == Border::Paragraph).and_then(|_| paragraph());
+    first.or_else(line).or_else(word).filter(|cut| *cut > 0).map_or(most, |cut| least + cut)
 }
 
 /// Lines after the first that have the least indentation of those that do not close a bracket.

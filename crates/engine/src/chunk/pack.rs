@@ -2,13 +2,16 @@
 
 use std::ops::Range;
 
-use super::borders::Border;
+use super::borders::{Border, block_end};
 use super::trim;
 use crate::parse::Heading;
 use crate::text::{TokenMap, Tokenizer, sentences};
 
 /// Headings in a row that wait for their text; more are a list of headings.
 const MAX_LEVELS: usize = 6;
+
+/// Bytes of text whose units are held at once; longer texts are worked through block by block.
+const BLOCK_BYTES: usize = 4 * 1024 * 1024;
 
 /// Packs a text's units into ranges of bounded size.
 pub(super) struct Packer<'a> {
@@ -26,15 +29,27 @@ impl Packer<'_> {
     /// Ranges of at most `max` tokens that cover `range`, each as full as whole units make it.
     pub(super) fn pack(&self, range: Range<usize>) -> Vec<Range<usize>> {
         let mut units = Vec::new();
-        self.split(range, self.borders, &mut units);
+        let is_long = self.map.count(&range) > self.max;
+        let mut rest = range;
+        self.split_block(&mut rest, is_long, &mut units);
         let mut packed: Vec<Range<usize>> = Vec::new();
         let mut first = 0;
-        while let Some(unit) = units.get(first) {
+        while first < units.len() {
+            let unit = &units[first];
             let start = packed.last().map_or(unit.start, |last| self.overlap_start(last, unit));
             let mut next = first + 1;
-            while units.get(next).is_some_and(|unit| self.map.count(&(start..unit.end)) <= self.max) {
-                next += 1;
+            loop {
+                while units.get(next).is_some_and(|unit| self.map.count(&(start..unit.end)) <= self.max) {
+                    next += 1;
+                }
+                if next < units.len() || rest.is_empty() {
+                    break;
+                }
+                units.drain(..first);
+                (next, first) = (next - first, 0);
+                self.split_block(&mut rest, is_long, &mut units);
             }
+            let unit = &units[first];
             if next < units.len() {
                 let kept = &units[first + 1..next];
                 let headings =
@@ -56,6 +71,22 @@ impl Packer<'_> {
             first = next;
         }
         packed
+    }
+
+    /// Takes the next block off `rest` and adds its units; `is_long` says whether the whole has more than `max` tokens.
+    fn split_block(&self, rest: &mut Range<usize>, is_long: bool, units: &mut Vec<Range<usize>>) {
+        let end = block_end(self.text, rest, self.borders, BLOCK_BYTES);
+        let block = rest.start..end;
+        rest.start = end;
+        match self.borders.split_first() {
+            // A last block may be short, and its units are those that it has as a part of the whole.
+            Some((border, finer)) if is_long => {
+                for part in border.parts(self.text, block) {
+                    self.split(part, finer, units);
+                }
+            }
+            Some(_) | None => self.split(block, self.borders, units),
+        }
     }
 
     /// Cuts `range` at the best border that leaves parts of at most `max` tokens.

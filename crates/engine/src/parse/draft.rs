@@ -39,6 +39,13 @@ impl Draft {
         self.apart = true;
     }
 
+    /// What people should know of how the source was read; nothing is said twice.
+    pub(super) fn remark(&mut self, remark: String) {
+        if !self.body.remarks.contains(&remark) {
+            self.body.remarks.push(remark);
+        }
+    }
+
     /// The title, unless one is known.
     pub(super) fn title(&mut self, title: &str) {
         let title = words(title);
@@ -60,7 +67,7 @@ impl Draft {
         let level = level.clamp(1, 6);
         self.apart = true;
         let offset = self.block(&format!("{} {title}", "#".repeat(usize::from(level))));
-        self.body.headings.push(Heading { offset, level, title });
+        self.body.push_heading(Heading { offset, level, title });
         self.apart = true;
     }
 
@@ -113,12 +120,14 @@ impl Draft {
         }
         self.apart = true;
         let start = self.block(body.text.trim_end());
-        let headings = body.headings.into_iter().map(|heading| Heading {
-            offset: start + heading.offset,
-            level: heading.level.saturating_add(deeper),
-            title: heading.title,
-        });
-        self.body.headings.extend(headings);
+        for heading in body.headings {
+            self.body.push_heading(Heading {
+                offset: start + heading.offset,
+                level: heading.level.saturating_add(deeper),
+                title: heading.title,
+            });
+        }
+        self.body.headings_left_out += body.headings_left_out;
         self.apart = true;
     }
 

@@ -5,14 +5,12 @@ mod tags;
 use scraper::node::Element;
 use scraper::{Html, Node};
 
-use super::{Body, Heading, ParseLimits, label};
+use super::{Body, Heading, MAX_COLUMNS, ParseLimits, label};
 use crate::text::sanitize;
 pub(super) use tags::with_closed_elements;
 
 /// Cells that one cell may span; more is no table.
 const MAX_SPAN: usize = 100;
-/// Columns of a table that are told apart.
-const MAX_COLUMNS: usize = 1000;
 
 /// The page's visible text with headings as `## Title`, list items as `- item`, table rows as `column: value
 /// | ...`.
@@ -28,11 +26,12 @@ pub(super) fn parse(source: &str, limits: &ParseLimits) -> Body {
     let mut writer = Writer { layout_tables: survey.layout_tables, max_bytes, ..Writer::default() };
     walk(&html, &mut writer);
     let title = Some(collapse(&survey.title)).filter(|title| !title.is_empty());
-    let title = title.or_else(|| writer.headings.iter().find(|h| h.level == 1).map(|h| h.title.clone()));
-    let mut text = writer.out;
+    let Writer { out: mut text, mut body, .. } = writer;
+    let title = title.or_else(|| body.headings.iter().find(|h| h.level == 1).map(|h| h.title.clone()));
     text.truncate(text.trim_end().len());
     text.push('\n');
-    Body { text, title, headings: writer.headings, ..Body::default() }
+    (body.text, body.title) = (text, title);
+    body
 }
 
 /// Gets the nodes of a page in document order.
@@ -144,7 +143,8 @@ impl Visit for Survey {
 #[derive(Default)]
 struct Writer {
     out: String,
-    headings: Vec<Heading>,
+    /// The headings so far.
+    body: Body,
     max_bytes: usize,
     /// Line ends to write before the next text.
     breaks: usize,
@@ -355,7 +355,7 @@ impl Writer {
         if let Some((level, Some(offset))) = self.heading.take() {
             let title = collapse(self.out[offset..].trim_start_matches('#'));
             if !title.is_empty() {
-                self.headings.push(Heading { offset, level, title });
+                self.body.push_heading(Heading { offset, level, title });
             }
         }
         self.heading = None;

@@ -7,16 +7,21 @@ use crate::text::sanitize;
 /// heading.
 pub(super) fn parse(source: String) -> Body {
     let (front, matter_title) = front_matter(&source);
-    let headings = headings(&source, front);
+    let mut found = Body::default();
+    headings(&source, front, |heading| found.push_heading(heading));
+    let Body { headings, headings_left_out, .. } = found;
     let title = matter_title.or_else(|| headings.iter().find(|h| h.level == 1).map(|h| h.title.clone()));
-    Body { title, headings, ..Body::verbatim(source) }
+    Body { title, headings, headings_left_out, ..Body::verbatim(source) }
 }
 
 /// Whether text without a telling name is Markdown: it has a heading or front matter.
 pub(super) fn looks_like(text: &str) -> bool {
     let (front, _) = front_matter(text);
-    let atx = |heading: &Heading| text[heading.offset..].trim_start().starts_with('#');
-    front > 0 || headings(text, front).iter().any(atx) && !text.starts_with("#!")
+    let mut has_atx = false;
+    headings(text, front, |heading| {
+        has_atx |= text[heading.offset..].trim_start().starts_with('#');
+    });
+    front > 0 || has_atx && !text.starts_with("#!")
 }
 
 /// Where the front matter ends (0 without any), and its title.
@@ -43,8 +48,7 @@ fn front_matter(source: &str) -> (usize, Option<String>) {
 
 /// ATX and setext headings from byte `from` on, outside of fenced code. A setext heading is one line with its
 /// underline; the last line of a paragraph above a rule is none.
-fn headings(source: &str, from: usize) -> Vec<Heading> {
-    let mut found = Vec::new();
+fn headings(source: &str, from: usize, mut found: impl FnMut(Heading)) {
     let mut fence: Option<(char, usize)> = None;
     // The line before, and whether it is a paragraph of one line so far.
     let mut paragraph: Option<(usize, &str)> = None;
@@ -85,13 +89,12 @@ fn headings(source: &str, from: usize) -> Vec<Heading> {
         paragraph = (!previous_is_text && !starts_block && indent <= 3).then_some((start + indent, body));
         previous_is_text = true;
     }
-    found
 }
 
-fn push(found: &mut Vec<Heading>, offset: usize, level: u8, title: &str) {
+fn push(found: &mut impl FnMut(Heading), offset: usize, level: u8, title: &str) {
     let title = plain(title);
     if !title.is_empty() {
-        found.push(Heading { offset, level, title });
+        found(Heading { offset, level, title });
     }
 }
 

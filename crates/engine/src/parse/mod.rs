@@ -136,7 +136,11 @@ pub fn parse(
     if body.text.len() > limits.max_bytes {
         return Err(ParseError::TooLarge { bytes: body.text.len(), max_bytes: limits.max_bytes });
     }
-    let Body { text, title, headings, parts, remarks, lines_match_source } = body;
+    let Body { text, title, headings, headings_left_out, parts, mut remarks, lines_match_source } = body;
+    if headings_left_out > 0 {
+        let (all, kept) = (headings.len() + headings_left_out, headings.len());
+        remarks.push(format!("it has {all} headings; those after the first {kept} are read as text"));
+    }
     Ok(ParsedDocument { text, format, encoding, title, headings, lines_match_source, parts, remarks })
 }
 
@@ -215,12 +219,33 @@ struct Body {
     text: String,
     title: Option<String>,
     headings: Vec<Heading>,
+    /// Headings beyond [`MAX_HEADINGS`], which are text like any other.
+    headings_left_out: usize,
     parts: Vec<PartMark>,
     remarks: Vec<String>,
     lines_match_source: bool,
 }
 
+/// Headings of a document that name the sections below them.
+const MAX_HEADINGS: usize = 50_000;
+/// Columns of a table of separated values or of a sheet that are read.
+const MAX_COLUMNS: usize = 1000;
+
+/// What is said of a table with more columns than are read.
+fn columns_left_out() -> String {
+    format!("columns after the first {MAX_COLUMNS} of a table were left out")
+}
+
 impl Body {
+    /// Adds a heading, or counts it where there are too many.
+    fn push_heading(&mut self, heading: Heading) {
+        if self.headings.len() < MAX_HEADINGS {
+            self.headings.push(heading);
+        } else {
+            self.headings_left_out += 1;
+        }
+    }
+
     fn verbatim(text: String) -> Self {
         Self { text, lines_match_source: true, ..Self::default() }
     }
@@ -270,6 +295,16 @@ mod tests {
         assert!(check_refusal("a.bin", b"ab\0cd\0\0e\x01").contains("binary"));
         assert!(check_refusal("a.txt", &[b'x'; 1001]).contains("1001"));
         assert!(check_refusal("a.html", b"<html><script>x()</script></html>").contains("no text"));
+    }
+
+    #[test]
+    fn headings_beyond_the_most_are_text_and_the_document_says_so() {
+        for (name, line) in [("a.md", "# A\n"), ("a.html", "<h1>A</h1>\n")] {
+            let document = check_parse(name, line.repeat(MAX_HEADINGS + 2).as_bytes());
+            assert_eq!(document.headings.len(), MAX_HEADINGS, "{name}");
+            let said = "it has 50002 headings; those after the first 50000 are read as text";
+            assert_eq!(document.remarks, [said], "{name}");
+        }
     }
 
     #[test]

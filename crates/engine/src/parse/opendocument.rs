@@ -6,10 +6,8 @@ use super::archive::Archive;
 use super::draft::Draft;
 use super::rows::Rows;
 use super::xml_events::{Element, Node, Nodes};
-use super::{Body, ParseError, ParseLimits};
+use super::{Body, MAX_COLUMNS, ParseError, ParseLimits, columns_left_out};
 
-/// Columns of a table that are told apart.
-const MAX_COLUMNS: usize = 1000;
 /// Times a row that is said to repeat is written.
 const MAX_REPEATED_ROWS: usize = 1000;
 /// Blanks that one element may stand for.
@@ -186,6 +184,9 @@ impl Reader {
                 if let Some(table) = self.tables.last_mut() {
                     let cell = std::mem::take(&mut table.cell);
                     let room = MAX_COLUMNS.saturating_sub(table.row.len());
+                    if table.columns > room && !cell.is_empty() {
+                        self.draft.remark(columns_left_out());
+                    }
                     table.row.extend(std::iter::repeat_n(cell, table.columns.min(room)));
                 }
             }

@@ -2,7 +2,7 @@
 
 use csv::{ReaderBuilder, StringRecord};
 
-use super::{Body, format, label};
+use super::{Body, MAX_COLUMNS, columns_left_out, format, label};
 
 /// Separators in order of preference.
 const DELIMITERS: [u8; 4] = [b',', b';', b'\t', b'|'];
@@ -14,17 +14,18 @@ const SAMPLE_BYTES: usize = 64 * 1024;
 /// One line a row, `name: Curie | field: physics`, each on the line where its row starts in the source.
 ///
 /// The first line lists the columns. Empty cells are left out; cells beyond the header are kept as `column 5:
-/// x`. Line ends inside a cell become spaces, and blank lines follow so that line numbers hold. Without a
+/// x`. Cells after the first [`MAX_COLUMNS`] columns are left out. Line ends inside a cell become spaces, and blank lines follow so that line numbers hold. Without a
 /// header row the cells stand alone. `None` where the text would be longer than `max_bytes`.
 pub(super) fn parse(source: &str, delimiter: Option<u8>, max_bytes: usize) -> Option<Body> {
     let delimiter = delimiter.unwrap_or_else(|| sniff(source));
     let mut reader = reader(source, delimiter);
     let mut record = StringRecord::new();
     let mut lines = LineCounter { source, offset: 0, line: 0 };
-    let mut text = String::with_capacity(source.len() * 2);
+    let mut text = String::with_capacity(source.len());
     let mut written = 0;
     let mut in_step = true;
     let mut header: Option<Vec<String>> = None;
+    let mut is_wide = false;
     // The source is valid UTF-8 and rows may have any length, so reading cannot fail.
     while reader.read_record(&mut record).unwrap_or(false) {
         let start = record.position().map_or(0, |position| position.byte() as usize);
@@ -34,9 +35,10 @@ pub(super) fn parse(source: &str, delimiter: Option<u8>, max_bytes: usize) -> Op
             written += 1;
         }
         in_step &= written == line;
+        is_wide |= record.len() > MAX_COLUMNS;
         match &header {
             None if is_header(&record) => {
-                let names: Vec<String> = record.iter().map(label).collect();
+                let names: Vec<String> = record.iter().take(MAX_COLUMNS).map(label).collect();
                 text.push_str("Columns: ");
                 text.push_str(&names.join(" | "));
                 header = Some(names);
@@ -53,7 +55,8 @@ pub(super) fn parse(source: &str, delimiter: Option<u8>, max_bytes: usize) -> Op
             return None;
         }
     }
-    Some(Body { lines_match_source: in_step, ..Body::verbatim(text) })
+    let remarks = if is_wide { vec![columns_left_out()] } else { Vec::new() };
+    Some(Body { lines_match_source: in_step, remarks, ..Body::verbatim(text) })
 }
 
 /// The separator that a name's extension fixes.
@@ -116,7 +119,7 @@ fn is_header(row: &StringRecord) -> bool {
 
 fn write_row(text: &mut String, row: &StringRecord, header: &[String]) {
     let mut first = true;
-    for (column, cell) in row.iter().enumerate() {
+    for (column, cell) in row.iter().enumerate().take(MAX_COLUMNS) {
         let mut words = cell.split_whitespace().peekable();
         if words.peek().is_none() {
             continue;
@@ -194,6 +197,14 @@ mod tests {
     fn ragged_rows_and_tables_without_header_are_kept() {
         check_table("a,b\n1,2,3\n4\n", "Columns: a | b\na: 1 | b: 2 | column 3: 3\na: 4\n");
         check_table("1,2\n3,4\n", "1 | 2\n3 | 4\n");
+    }
+
+    #[test]
+    fn columns_beyond_the_most_are_left_out_and_the_table_says_so() {
+        let row = |start: usize| (0..1002).map(|n| format!("x{}", start + n)).collect::<Vec<_>>().join(",");
+        let body = parse(&format!("{}\n{}\n", row(0), row(5000)), None, 100_000).expect("a table");
+        assert!(body.text.contains("x999: x5999") && !body.text.contains("x6000"));
+        assert_eq!(body.remarks, ["columns after the first 1000 of a table were left out"]);
     }
 
     #[test]

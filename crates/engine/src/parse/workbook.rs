@@ -8,10 +8,8 @@ use graphloom_core::{Format, Part};
 use super::archive::Archive;
 use super::draft::Draft;
 use super::rows::Rows;
-use super::{Body, ParseError, ParseLimits};
+use super::{Body, MAX_COLUMNS, ParseError, ParseLimits, columns_left_out};
 
-/// Columns of a sheet that are told apart.
-const MAX_COLUMNS: usize = 1000;
 /// Blank rows after which a new table may begin.
 const ROWS_BETWEEN_TABLES: u32 = 1;
 
@@ -110,6 +108,8 @@ struct Lines {
     /// The row that the collected cells stand in.
     at: u32,
     row: Vec<String>,
+    /// Whether there are cells in columns that are not read.
+    is_wide: bool,
 }
 
 impl Lines {
@@ -123,6 +123,7 @@ impl Lines {
             }
             self.at = row;
         }
+        self.is_wide |= column >= MAX_COLUMNS && !said.is_empty();
         if column < MAX_COLUMNS && !said.is_empty() {
             if self.row.len() <= column {
                 self.row.resize(column + 1, String::new());
@@ -134,6 +135,9 @@ impl Lines {
     fn end(&mut self, draft: &mut Draft) {
         let row = std::mem::take(&mut self.row);
         draft.line(&self.rows.line(&row));
+        if std::mem::take(&mut self.is_wide) {
+            draft.remark(columns_left_out());
+        }
     }
 }
 

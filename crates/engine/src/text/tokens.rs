@@ -12,7 +12,9 @@ pub struct Tokenizer;
 impl Tokenizer {
     /// Tokens of `text`.
     pub fn count(self, text: &str) -> u32 {
-        u32::try_from(bpe_openai::o200k_base().count(text)).unwrap_or(u32::MAX)
+        let bpe = &bpe_openai::o200k_base().bpe;
+        let tokens = pieces(text).map(|piece| bpe.count(piece.as_bytes())).sum::<usize>();
+        u32::try_from(tokens).unwrap_or(u32::MAX)
     }
 
     /// The longest beginning of `text` that has at most `max_tokens` tokens and ends on a token and character
@@ -40,26 +42,47 @@ impl Tokenizer {
 
     /// Where each token of `text` ends.
     pub fn map(self, text: &str) -> TokenMap {
-        TokenMap { ends: token_ends(text).collect() }
+        TokenMap::new(text.len(), token_ends(text))
     }
 }
 
 /// The tokens of a text, by position: counts of ranges without encoding them again.
+///
+/// It takes a fifth of a byte for each byte of text, whatever the tokens.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TokenMap {
-    /// One past the last byte of each token; not always a character border.
-    ends: Vec<usize>,
+    /// Bit `i` is set where a token ends before byte `i`; not always a character border.
+    ends: Vec<u64>,
+    /// The tokens that end before each block of [`BLOCK_WORDS`] words of `ends`.
+    before: Vec<u32>,
+    tokens: usize,
 }
 
+/// Words of a block whose tokens are counted in advance.
+const BLOCK_WORDS: usize = 8;
+
 impl TokenMap {
+    /// - `ends`: one past the last byte of each token, ascending.
+    fn new(bytes: usize, ends: impl Iterator<Item = usize>) -> Self {
+        let mut map = Self { ends: vec![0; bytes / 64 + 1], before: Vec::new(), tokens: 0 };
+        for end in ends {
+            map.ends[end / 64] |= 1 << (end % 64);
+        }
+        for block in map.ends.chunks(BLOCK_WORDS) {
+            map.before.push(map.tokens as u32);
+            map.tokens += block.iter().map(|word| word.count_ones() as usize).sum::<usize>();
+        }
+        map
+    }
+
     /// Tokens of the whole text.
     pub fn len(&self) -> usize {
-        self.ends.len()
+        self.tokens
     }
 
     /// Whether the text was empty.
     pub fn is_empty(&self) -> bool {
-        self.ends.is_empty()
+        self.tokens == 0
     }
 
     /// Tokens that end inside `bytes`. The text of the range alone can have a few more or less.
@@ -69,8 +92,7 @@ impl TokenMap {
 
     /// First byte of the last `tokens` tokens before byte `end`; not always a character border.
     pub fn back(&self, end: usize, tokens: usize) -> usize {
-        let index = self.tokens_before(end).saturating_sub(tokens);
-        if index == 0 { 0 } else { self.ends[index - 1] }
+        self.end_of(self.tokens_before(end).saturating_sub(tokens))
     }
 
     /// Windows of `size` tokens over the bytes `range`, each starting `overlap` tokens before the end of the
@@ -86,9 +108,7 @@ impl TokenMap {
         let size = size.max(MIN_WINDOW_TOKENS);
         let overlap = overlap.min(size / 2);
         let last = self.tokens_before(range.end);
-        let border = |index: usize| {
-            if index == 0 { 0 } else { text.floor_char_boundary(self.ends[index - 1]) }
-        };
+        let border = |index: usize| text.floor_char_boundary(self.end_of(index));
         let mut windows: Vec<Range<usize>> = Vec::new();
         let mut first = self.tokens_before(range.start);
         loop {
@@ -114,19 +134,63 @@ impl TokenMap {
 
     /// Tokens that end at or before byte `offset`.
     fn tokens_before(&self, offset: usize) -> usize {
-        self.ends.partition_point(|&end| end <= offset)
+        let word = offset / 64;
+        if word >= self.ends.len() {
+            return self.tokens;
+        }
+        let block = word / BLOCK_WORDS;
+        let whole = self.ends[block * BLOCK_WORDS..word].iter().map(|word| word.count_ones()).sum::<u32>();
+        let upto = self.ends[word] & (u64::MAX >> (63 - offset % 64));
+        (self.before[block] + whole + upto.count_ones()) as usize
+    }
+
+    /// Where the token of this number ends, counted from 1; 0 for the number 0.
+    fn end_of(&self, number: usize) -> usize {
+        if number == 0 {
+            return 0;
+        }
+        let block = self.before.partition_point(|&before| (before as usize) < number) - 1;
+        let mut left = number - self.before[block] as usize;
+        let words = self.ends.iter().enumerate().skip(block * BLOCK_WORDS);
+        for (at, &word) in words {
+            let ones = word.count_ones() as usize;
+            if left > ones {
+                left -= ones;
+                continue;
+            }
+            let mut rest = word;
+            for _ in 1..left {
+                rest &= rest - 1;
+            }
+            return at * 64 + rest.trailing_zeros() as usize;
+        }
+        self.ends.len() * 64
     }
 }
 
+/// Bytes of text without a border between words that are encoded together; of longer ones each such part is encoded
+/// alone. No word is as long; runs of blank lines and of data without spaces are.
+const MAX_PIECE_BYTES: usize = 64 * 1024;
+
+/// The parts of a text that are encoded each alone.
+fn pieces(text: &str) -> impl Iterator<Item = &str> + '_ {
+    bpe_openai::o200k_base().split(text).flat_map(|piece| {
+        let mut rest = piece;
+        std::iter::from_fn(move || {
+            let (part, after) = rest.split_at(rest.floor_char_boundary(MAX_PIECE_BYTES));
+            rest = after;
+            (!part.is_empty()).then_some(part)
+        })
+    })
+}
+
 fn token_ends(text: &str) -> impl Iterator<Item = usize> + '_ {
-    let tokenizer = bpe_openai::o200k_base();
+    let bpe = &bpe_openai::o200k_base().bpe;
     let mut end = 0;
-    tokenizer.split(text).flat_map(|piece| tokenizer.bpe.encode_via_backtracking(piece.as_bytes())).map(
-        move |token| {
-            end += tokenizer.bpe.token_len(token);
-            end
-        },
-    )
+    pieces(text).flat_map(|piece| bpe.encode_via_backtracking(piece.as_bytes())).map(move |token| {
+        end += bpe.token_len(token);
+        end
+    })
 }
 
 #[cfg(test)]
@@ -169,6 +233,16 @@ mod tests {
     }
 
     proptest! {
+        #[test]
+        fn a_map_finds_what_a_list_of_ends_finds(text in "([a-z]{1,9}[ .\n]|[é漢🜁]|\n{1,99}){0,300}", at in 0usize..3000, tokens in 0usize..40) {
+            let ends: Vec<usize> = token_ends(&text).collect();
+            let map = Tokenizer.map(&text);
+            let before = ends.iter().filter(|&&end| end <= at).count();
+            prop_assert_eq!((map.len(), map.tokens_before(at)), (ends.len(), before));
+            let number = before.saturating_sub(tokens);
+            prop_assert_eq!(map.back(at, tokens), number.checked_sub(1).map_or(0, |last| ends[last]));
+        }
+
         #[test]
         fn truncation_is_a_prefix_within_the_limit(text in any::<String>(), max in 0u32..12) {
             let cut = Tokenizer.truncate(&text, max);

@@ -16,7 +16,11 @@ const SELF_ENDING: [&str; 16] = [
 /// Elements whose content holds no tags.
 const RAW: [&str; 6] = ["script", "style", "textarea", "title", "xmp", "noframes"];
 
-/// The page without the tags of elements that stand deeper than `max_depth`; their text stays.
+/// Attributes of a tag that are read: building a page takes time by the square of the attributes of a tag.
+const MAX_ATTRIBUTES: usize = 256;
+
+/// The page without the tags of elements that stand deeper than `max_depth`, whose text stays, and without the attributes
+/// of a tag after its first [`MAX_ATTRIBUTES`].
 pub(super) fn flattened(source: &str, max_depth: usize) -> Cow<'_, str> {
     let mut kept: Option<String> = None;
     // Start of what is not yet copied.
@@ -26,6 +30,11 @@ pub(super) fn flattened(source: &str, max_depth: usize) -> Cow<'_, str> {
     let mut deep: usize = 0;
     let mut tags = Tags { source, at: 0 };
     while let Some(tag) = tags.next() {
+        if let Some(excess) = tag.excess {
+            let out = kept.get_or_insert_with(String::new);
+            out.push_str(&source[copied..excess]);
+            copied = if source[..tag.end].ends_with('>') { tag.end - 1 } else { tag.end };
+        }
         let name = tag.lower_case();
         if VOID.contains(&&*name) || SELF_ENDING.contains(&&*name) {
             continue;
@@ -56,7 +65,11 @@ pub(super) fn flattened(source: &str, max_depth: usize) -> Cow<'_, str> {
         };
         if left_out {
             let out = kept.get_or_insert_with(String::new);
-            out.push_str(&source[copied..tag.start]);
+            match source.get(copied..tag.start) {
+                Some(before) => out.push_str(before),
+                // The tag was cut, so its beginning is copied already.
+                None => out.truncate(out.rfind('<').unwrap_or(0)),
+            }
             out.push(' ');
             copied = tag.end;
         }
@@ -100,6 +113,8 @@ struct Tag<'a> {
     end: usize,
     name: &'a str,
     closes: bool,
+    /// Where its attributes begin that are too many.
+    excess: Option<usize>,
 }
 
 impl<'a> Tag<'a> {
@@ -124,7 +139,9 @@ impl<'a> Tags<'a> {
             let start = self.at + self.source.get(self.at..)?.find('<')?;
             let rest = &self.source[start + 1..];
             if rest.starts_with("!--") {
-                self.at = rest.find("-->").map_or(self.source.len(), |end| start + 1 + end + 3);
+                let ends = [("-->", 3), ("--!>", 4)].map(|(mark, length)| Some(rest.find(mark)? + length));
+                let end = ends.into_iter().flatten().min();
+                self.at = end.map_or(self.source.len(), |end| start + 1 + end);
                 continue;
             }
             let closes = rest.starts_with('/');
@@ -137,29 +154,66 @@ impl<'a> Tags<'a> {
                 continue;
             }
             let name = &named[..length];
-            let end = tag_end(self.source, start)?;
+            let TagEnd { end, excess } = tag_end(self.source, start + 1 + usize::from(closes))?;
             self.at = end;
             let is_raw = RAW.iter().any(|raw| raw.eq_ignore_ascii_case(name));
             if !closes && is_raw && !self.source[..end].ends_with("/>") {
                 self.at = raw_end(self.source, end, name);
             }
-            return Some(Tag { start, end, name, closes });
+            return Some(Tag { start, end, name, closes, excess });
         }
     }
 }
 
-/// One past the `>` that ends the tag at `start`, outside of quotes.
-fn tag_end(source: &str, start: usize) -> Option<usize> {
-    let mut quote: Option<u8> = None;
-    for (at, byte) in source.bytes().enumerate().skip(start) {
-        match (quote, byte) {
-            (None, b'>') => return Some(at + 1),
-            (None, b'"' | b'\'') if source.as_bytes()[..at].ends_with(b"=") => quote = Some(byte),
-            (Some(open), byte) if open == byte => quote = None,
-            (None | Some(_), _) => {}
-        }
+/// Where a tag ends.
+struct TagEnd {
+    /// One past its `>`, or the end of the page.
+    end: usize,
+    /// Where its attributes begin that are too many.
+    excess: Option<usize>,
+}
+
+/// Finds the end of the tag whose name starts at `from`, as HTML reads attributes. `None` where the page ends inside a tag
+/// that has not too many of them.
+fn tag_end(source: &str, from: usize) -> Option<TagEnd> {
+    /// What the next byte belongs to.
+    enum At {
+        TagName,
+        BeforeName,
+        Name,
+        AfterName,
+        BeforeValue,
+        Value,
+        Quoted(u8),
     }
-    None
+    let mut at = At::TagName;
+    let (mut attributes, mut excess) = (0, None);
+    for (place, byte) in source.bytes().enumerate().skip(from) {
+        let blank = byte.is_ascii_whitespace();
+        at = match (at, byte) {
+            (At::Quoted(quote), _) if byte == quote => At::BeforeName,
+            (At::Quoted(quote), _) => At::Quoted(quote),
+            (_, b'>') => return Some(TagEnd { end: place + 1, excess }),
+            (At::BeforeValue, b'"' | b'\'') => At::Quoted(byte),
+            (At::BeforeValue, _) if blank => At::BeforeValue,
+            (At::BeforeValue, _) => At::Value,
+            (At::Value, _) if !blank => At::Value,
+            (At::Name | At::AfterName, b'=') => At::BeforeValue,
+            (At::Name | At::AfterName, _) if blank => At::AfterName,
+            (At::TagName, _) if !blank && byte != b'/' => At::TagName,
+            (_, b'/') => At::BeforeName,
+            (_, _) if blank => At::BeforeName,
+            (At::Name, _) => At::Name,
+            (_, _) => {
+                attributes += 1;
+                if attributes == MAX_ATTRIBUTES + 1 {
+                    excess = Some(place);
+                }
+                At::Name
+            }
+        };
+    }
+    excess.map(|_| TagEnd { end: source.len(), excess })
 }
 
 /// Where the content of a script or the like ends: at its closing tag.
@@ -198,6 +252,21 @@ mod tests {
             "<a><script>'<b><b><b>'</script><!-- <b><b> --></a>",
         );
         check_flat("a < b <1 <", 0, "a < b <1 <");
+    }
+
+    #[test]
+    fn attributes_beyond_the_most_are_left_out_however_they_are_written() {
+        let many = |from: usize, to: usize| (from..to).map(|n| format!(" y{n}=1")).collect::<String>();
+        for (before, attributes) in
+            [("", MAX_ATTRIBUTES), (" a= \">\"", MAX_ATTRIBUTES - 1), (" =\"", MAX_ATTRIBUTES - 1)]
+        {
+            let kept = format!("<p{before}{} ", many(0, attributes));
+            let source = format!("{}{}>x</p>", kept.trim_end(), many(attributes, 2000));
+            check_flat(&source, 9, &format!("{kept}>x</p>"));
+            check_flat(&source[..source.len() - 6], 9, &kept);
+            check_flat(&source.replace("<p", "<b"), 0, " x</p>");
+        }
+        check_flat("<!-- --!><a b='>'>x<!-- <b> -->", 0, "<!-- --!> x<!-- <b> -->");
     }
 
     #[test]

@@ -1,9 +1,9 @@
-//! Reads sources into text. Documents of complicated formats are read in a process of their own, so that whatever their
-//! reader does, in time, in memory or by crashing, ends with that document.
+//! Reads sources into text. Documents of complicated formats, and all large ones, are read in a process of their own, so that
+//! whatever their reader does, in time, in memory or by crashing, ends with that document.
 
-use std::io::{self, Read, Write};
+use std::io::{self, BufRead, BufReader, Read, Write};
 use std::process::{Command, Stdio};
-use std::sync::mpsc;
+use std::sync::{Arc, mpsc};
 use std::thread;
 use std::time::Duration;
 
@@ -12,17 +12,24 @@ use graphloom_core::Format;
 use graphloom_engine::index::{self, Reading, Refusal, Source};
 use graphloom_engine::parse::{ParseLimits, ParsedDocument, format_of};
 use serde::{Deserialize, Serialize};
+use tokio::sync::Semaphore;
 
-/// Documents that are read at once.
+/// Documents that are read at once, where memory allows it.
 const READERS: usize = 4;
 /// Longest time that one document may take.
 const MAX_TIME: Duration = Duration::from_secs(120);
-/// Memory that the process of a reader may map, in KiB; the program itself is part of it.
-const MAX_MEMORY_KIB: u64 = 3 * 1024 * 1024;
+/// Bytes of a document of a simple format that is read without a process of its own.
+const MAX_BYTES_IN_PROCESS: usize = 1024 * 1024;
+/// Memory that any reader gets, in MiB.
+const LEAST_MEMORY_MIB: u32 = 256;
+/// Memory that a reader gets at first for each MiB of its source, in MiB.
+const MEMORY_PER_MIB: u32 = 32;
+/// Addresses that a reader takes beside its memory, in MiB: its stack and the program itself.
+const ADDRESSES_MIB: u32 = 768;
 /// Stack of a reader.
 const STACK_BYTES: usize = 256 * 1024 * 1024;
-/// Bytes of an answer for each byte of text: its JSON escapes, headings and pages.
-const ANSWER_FACTOR: u64 = 8;
+/// Most bytes of what a reader says beside the text: headings, pages, remarks.
+const MAX_HEAD_BYTES: u64 = 64 * 1024 * 1024;
 /// How much longer than its parent a reader waits before it ends itself.
 const GRACE: Duration = Duration::from_secs(10);
 /// The hidden command that reads one source.
@@ -36,35 +43,88 @@ struct Request {
     limits: ParseLimits,
 }
 
-/// What the reader answers.
+/// What a reader answers.
 type Outcome = Result<ParsedDocument, Refusal>;
 
-/// Reads every source, a few at a time; the order stays.
-pub(crate) async fn read_all(sources: Vec<Source>, limits: ParseLimits) -> Vec<Reading> {
-    futures::stream::iter(sources)
-        .map(|source| {
-            let (name, meta) = (source.name.clone(), source.meta.clone());
-            let read = tokio::task::spawn_blocking(move || read_one(source, &limits));
-            async move { read.await.unwrap_or_else(|_| Reading { name, meta, outcome: Err(crashed()) }) }
-        })
-        .buffered(READERS)
-        .collect()
-        .await
+/// The answer's first line; the text of `text_bytes` follows.
+#[derive(Serialize, Deserialize)]
+struct Head {
+    /// The document without its text.
+    outcome: Outcome,
+    text_bytes: usize,
 }
 
-fn read_one(source: Source, limits: &ParseLimits) -> Reading {
-    let format = source.format.unwrap_or_else(|| format_of(&source.name, &source.bytes));
-    if !is_complicated(format) {
-        return index::read(source, limits);
+/// Why a reader did not answer.
+enum Broken {
+    /// It crashed, or needed more memory than it got.
+    Crashed,
+    /// Its time was up.
+    Late,
+}
+
+/// The memory that all readers of this process share.
+#[derive(Debug, Clone)]
+pub(crate) struct Readers {
+    /// What is free, in MiB.
+    free: Arc<Semaphore>,
+    /// All of it.
+    all_mib: u32,
+}
+
+impl Readers {
+    /// - `memory_mib`: what all readers together may take, in MiB.
+    pub(crate) fn new(memory_mib: u32) -> Self {
+        let all_mib = memory_mib.max(LEAST_MEMORY_MIB);
+        Self { free: Arc::new(Semaphore::new(all_mib as usize)), all_mib }
     }
-    let Source { name, bytes, format, meta } = source;
-    let request = Request { name, format, limits: *limits };
-    let outcome = reader().and_then(|command| ask(command, &request, bytes, MAX_TIME));
-    let outcome = outcome.unwrap_or_else(|error| {
-        let reason = format!("its reader could not be started: {error}");
-        Err(Refusal { reason, remedy: None })
-    });
-    Reading { name: request.name, meta, outcome }
+
+    /// Reads every source, a few at a time; the order stays.
+    pub(crate) async fn read_all(&self, sources: Vec<Source>, limits: ParseLimits) -> Vec<Reading> {
+        futures::stream::iter(sources)
+            .map(|source| self.read_one(source, limits))
+            .buffered(READERS)
+            .collect()
+            .await
+    }
+
+    async fn read_one(&self, source: Source, limits: ParseLimits) -> Reading {
+        let (name, meta) = (source.name.clone(), source.meta.clone());
+        let format = source.format.unwrap_or_else(|| format_of(&source.name, &source.bytes));
+        if !is_complicated(format) && source.bytes.len() <= MAX_BYTES_IN_PROCESS {
+            let read = tokio::task::spawn_blocking(move || index::read(source, &limits));
+            return read.await.unwrap_or_else(|_| Reading { name, meta, outcome: Err(crashed()) });
+        }
+        let Source { bytes, format, .. } = source;
+        let size_mib = source_mib(bytes.len());
+        let bytes = Arc::new(bytes);
+        let request = Arc::new(Request { name: name.clone(), format, limits });
+        let first = (LEAST_MEMORY_MIB + MEMORY_PER_MIB.saturating_mul(size_mib)).min(self.all_mib);
+        let mut outcome = Err(Broken::Crashed);
+        // Few documents need more than the first share; those are read once more with all of the memory.
+        for memory_mib in [first, self.all_mib] {
+            let Ok(_memory) = self.free.acquire_many(memory_mib).await else { break };
+            let (request, bytes) = (Arc::clone(&request), Arc::clone(&bytes));
+            let read = move || ask(reader(memory_mib)?, &request, bytes, MAX_TIME);
+            outcome = match tokio::task::spawn_blocking(read).await {
+                Ok(Ok(outcome)) => outcome,
+                Ok(Err(error)) => {
+                    let reason = format!("its reader could not be started: {error}");
+                    Ok(Err(Refusal { reason, remedy: None }))
+                }
+                Err(_) => Err(Broken::Crashed),
+            };
+            if memory_mib == self.all_mib || !matches!(outcome, Err(Broken::Crashed)) {
+                break;
+            }
+        }
+        let outcome = outcome.unwrap_or_else(|broken| Err(broken.refusal()));
+        Reading { name, meta, outcome }
+    }
+}
+
+/// Whole MiB of so many bytes, rounded up.
+fn source_mib(bytes: usize) -> u32 {
+    u32::try_from(bytes.div_ceil(1024 * 1024)).unwrap_or(u32::MAX)
 }
 
 /// Formats that libraries of others read.
@@ -92,28 +152,32 @@ fn is_complicated(format: Format) -> bool {
     }
 }
 
-/// The program again, as a reader, with little memory where the system can limit it.
-fn reader() -> io::Result<Command> {
+/// The program again, as a reader, with so much memory where the system can limit it.
+fn reader(memory_mib: u32) -> io::Result<Command> {
     let program = std::env::current_exe()?;
     let mut command = if cfg!(unix) {
         let mut shell = Command::new("/bin/sh");
+        let kib = u64::from(memory_mib + ADDRESSES_MIB) * 1024;
         // A system that cannot limit memory says so, and the reader runs without.
-        shell
-            .arg("-c")
-            .arg(format!("ulimit -v {MAX_MEMORY_KIB} 2>/dev/null; exec \"$0\" \"$@\""))
-            .arg(program);
+        shell.arg("-c").arg(format!("ulimit -v {kib} 2>/dev/null; exec \"$0\" \"$@\"")).arg(program);
         shell
     } else {
         Command::new(program)
     };
-    command.arg(COMMAND);
+    command.arg(COMMAND).env_clear();
+    // The allocator sets addresses aside by the GiB, which count as memory here.
+    command.env("MIMALLOC_ARENA_RESERVE", "65536");
     Ok(command)
 }
 
 /// Runs a reader on one source, at most for `longest`.
-fn ask(mut command: Command, request: &Request, bytes: Vec<u8>, longest: Duration) -> io::Result<Outcome> {
-    let mut child =
-        command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null()).env_clear().spawn()?;
+fn ask(
+    mut command: Command,
+    request: &Request,
+    bytes: Arc<Vec<u8>>,
+    longest: Duration,
+) -> io::Result<Result<Outcome, Broken>> {
+    let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null()).spawn()?;
     let (Some(mut input), Some(output)) = (child.stdin.take(), child.stdout.take()) else {
         return Err(io::Error::other("no pipes"));
     };
@@ -123,13 +187,11 @@ fn ask(mut command: Command, request: &Request, bytes: Vec<u8>, longest: Duratio
         // A reader that ends early answers all the same, or is found dead below.
         let _ = input.write_all(&head).and_then(|()| input.write_all(&bytes));
     })?;
-    let most = (request.limits.max_bytes as u64).saturating_mul(ANSWER_FACTOR);
+    let most = request.limits.max_bytes;
     let (send, answered) = mpsc::sync_channel(1);
     thread::Builder::new().spawn(move || {
-        let mut answer = Vec::new();
-        let read = output.take(most).read_to_end(&mut answer).map(|_| answer);
         // Nobody waits any more where time is up.
-        let _ = send.send(read);
+        let _ = send.send(read_answer(output, most));
     })?;
     let answer = answered.recv_timeout(longest);
     if answer.is_err() {
@@ -139,19 +201,48 @@ fn ask(mut command: Command, request: &Request, bytes: Vec<u8>, longest: Duratio
     // The pipe is closed now, so it ends too.
     let _ = writer.join();
     Ok(match answer {
-        Ok(answer) => serde_json::from_slice(&answer?).unwrap_or_else(|_| Err(crashed())),
-        Err(_) => Err(Refusal {
-            reason: format!("reading it took more than {} seconds", longest.as_secs()),
-            remedy: Some("split it into smaller files, or save it in a simpler form".to_owned()),
-        }),
+        Ok(Ok(outcome)) => Ok(outcome),
+        Ok(Err(_)) => Err(Broken::Crashed),
+        Err(_) => Err(Broken::Late),
     })
+}
+
+/// What a reader says: its head, and the text as it is.
+fn read_answer(output: impl Read, most: usize) -> io::Result<Outcome> {
+    let mut output = BufReader::new(output);
+    let mut head = Vec::new();
+    (&mut output).take(MAX_HEAD_BYTES).read_until(b'\n', &mut head)?;
+    let Head { outcome, text_bytes } = serde_json::from_slice(&head)?;
+    drop(head);
+    let Ok(mut document) = outcome else { return Ok(outcome) };
+    if text_bytes > most {
+        return Err(io::Error::other("more text than a document may have"));
+    }
+    let mut text = vec![0; text_bytes];
+    output.read_exact(&mut text)?;
+    document.text = String::from_utf8(text).map_err(io::Error::other)?;
+    Ok(Ok(document))
+}
+
+impl Broken {
+    fn refusal(&self) -> Refusal {
+        match self {
+            Self::Crashed => crashed(),
+            Self::Late => Refusal {
+                reason: format!("reading it took more than {} seconds", MAX_TIME.as_secs()),
+                remedy: Some("split it into smaller files, or save it in a simpler form".to_owned()),
+            },
+        }
+    }
 }
 
 fn crashed() -> Refusal {
     Refusal {
         reason: "its reader crashed or needed too much memory".to_owned(),
         remedy: Some(
-            "save it in another format and add that file; the other files are not affected".to_owned(),
+            "split it, or save it in another format and add that file; `memory_mb` says how much memory readers get; the \
+             other files are not affected"
+                .to_owned(),
         ),
     }
 }
@@ -162,12 +253,9 @@ pub(crate) fn answer() -> anyhow::Result<()> {
         thread::sleep(MAX_TIME + GRACE);
         std::process::exit(1);
     })?;
-    let mut input = io::stdin().lock();
+    let mut input = BufReader::new(io::stdin().lock());
     let mut head = Vec::new();
-    let mut byte = [0];
-    while input.read(&mut byte)? == 1 && byte != *b"\n" {
-        head.extend(byte);
-    }
+    input.read_until(b'\n', &mut head)?;
     let request: Request = serde_json::from_slice(&head)?;
     let mut bytes = Vec::new();
     input.read_to_end(&mut bytes)?;
@@ -175,8 +263,13 @@ pub(crate) fn answer() -> anyhow::Result<()> {
     let source = Source { name, bytes, format, meta: Default::default() };
     let reader =
         thread::Builder::new().stack_size(STACK_BYTES).spawn(move || index::read(source, &limits).outcome)?;
-    let outcome: Outcome = reader.join().unwrap_or_else(|_| Err(crashed()));
-    serde_json::to_writer(io::stdout().lock(), &outcome)?;
+    let mut outcome: Outcome = reader.join().unwrap_or_else(|_| Err(crashed()));
+    let text = outcome.as_mut().map(|document| std::mem::take(&mut document.text)).unwrap_or_default();
+    let mut output = io::stdout().lock();
+    serde_json::to_writer(&mut output, &Head { outcome, text_bytes: text.len() })?;
+    output.write_all(b"\n")?;
+    output.write_all(text.as_bytes())?;
+    output.flush()?;
     Ok(())
 }
 
@@ -188,14 +281,14 @@ mod tests {
         let mut shell = Command::new("/bin/sh");
         shell.arg("-c").arg(script);
         let request = Request { name: "a.pdf".to_owned(), format: None, limits: ParseLimits::default() };
-        let outcome = ask(shell, &request, vec![b'x'; 1_000_000], longest).expect("a shell");
-        outcome.expect_err("no document").reason
+        let answer = ask(shell, &request, Arc::new(vec![b'x'; 1_000_000]), longest).expect("a shell");
+        answer.unwrap_or_else(|broken| Err(broken.refusal())).expect_err("no document").reason
     }
 
     #[test]
     fn a_reader_that_never_ends_is_stopped() {
         let said = check_reader("while :; do :; done", Duration::from_millis(50));
-        assert_eq!(said, "reading it took more than 0 seconds");
+        assert_eq!(said, "reading it took more than 120 seconds");
     }
 
     #[test]
@@ -203,6 +296,7 @@ mod tests {
         let long = Duration::from_secs(60);
         assert_eq!(check_reader("kill -9 $$", long), crashed().reason);
         assert_eq!(check_reader("echo nonsense", long), crashed().reason);
-        assert_eq!(check_reader("echo '{\"Err\":{\"reason\":\"why\",\"remedy\":null}}'", long), "why");
+        let refused = "{\"outcome\":{\"Err\":{\"reason\":\"why\",\"remedy\":null}},\"text_bytes\":0}";
+        assert_eq!(check_reader(&format!("echo '{refused}'"), long), "why");
     }
 }

@@ -21,7 +21,7 @@ use crate::files::{self, Files, Found};
 use crate::interrupt::Interrupt;
 use crate::output::progress::ProgressView;
 use crate::output::render::{count, one_line, plain};
-use crate::{reading, wire};
+use crate::wire;
 
 /// Bytes read before they are made durable; one larger file may exceed it.
 const MAX_BYTES_IN_FLIGHT: usize = 16 * 1024 * 1024;
@@ -328,7 +328,7 @@ impl Batch {
             return Ok(());
         }
         let names: Vec<String> = sources.iter().map(|source| source.name.clone()).collect();
-        let readings = reading::read_all(sources, into.limits()).await;
+        let readings = app.readers.read_all(sources, into.limits()).await;
         for (source, acceptance) in names.into_iter().zip(into.accept(readings).await?) {
             summary.take(app, source, acceptance)?;
         }

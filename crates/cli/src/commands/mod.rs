@@ -47,6 +47,7 @@ use crate::args::{self, Cli, Command, Global, Spending};
 use crate::config::{Config, Settings, Surroundings, layers};
 use crate::fault::Exit;
 use crate::output::Output;
+use crate::reading::Readers;
 
 /// What every command works with.
 #[derive(Clone)]
@@ -61,6 +62,8 @@ pub(crate) struct App {
     pub(crate) output: Output,
     /// The current folder, without symbolic links.
     pub(crate) current_dir: PathBuf,
+    /// What reads documents into text, with the memory that all readers share.
+    pub(crate) readers: Readers,
 }
 
 /// Runs the command to its end.
@@ -103,7 +106,8 @@ pub(crate) fn run(cli: Cli) -> anyhow::Result<Exit> {
     for warning in &settings.key_warnings {
         output.warn(format_args!("warning: {warning}"));
     }
-    let app = App { config, settings, surroundings, output, current_dir };
+    let readers = Readers::new(config.memory_mb / 2);
+    let app = App { config, settings, surroundings, output, current_dir, readers };
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build().context("starting")?;
     let outcome = runtime.block_on(dispatch(&app, &cli.command));
     // Blocking work that nobody waits for any more must not keep the process alive.

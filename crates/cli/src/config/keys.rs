@@ -127,6 +127,11 @@ pub(crate) const KEYS: &[Key] = &[
     key("max_concurrent_calls", Some("4"), "calls in flight to each model service"),
     key("max_concurrent_documents", Some("16"), "documents worked on at once"),
     key(
+        "memory_mb",
+        Some("2048"),
+        "memory that documents may take at once, in MiB; half of it is for those that are read into text",
+    ),
+    key(
         "requests_per_minute",
         None,
         "most requests a minute to each model service, such as 500,anthropic=50",

@@ -24,6 +24,8 @@ pub(crate) use self::layers::{Origin, Setting, Settings, Surroundings};
 pub(crate) use self::per_minute::PerMinute;
 use crate::fault::Fault;
 
+/// Memory in which a document of ordinary size can be read and indexed, in MiB.
+const LEAST_MEMORY_MB: u32 = 512;
 /// Longest name of a language.
 const MAX_LANGUAGE_CHARS: usize = 60;
 
@@ -72,6 +74,8 @@ pub(crate) struct Config {
     pub(crate) max_concurrent_calls: usize,
     /// Documents worked on at once.
     pub(crate) max_concurrent_documents: usize,
+    /// Memory that documents may take at once, in MiB.
+    pub(crate) memory_mb: u32,
     /// Most requests a minute.
     pub(crate) requests_per_minute: PerMinute,
     /// Most tokens a minute.
@@ -307,6 +311,7 @@ fn check(settings: &Settings, surroundings: &Surroundings) -> anyhow::Result<Con
         query_cache: switch(settings, "query_cache")?,
         max_concurrent_calls: number(settings, "max_concurrent_calls", 1)?.unwrap_or(1),
         max_concurrent_documents: number(settings, "max_concurrent_documents", 1)?.unwrap_or(1),
+        memory_mb: number(settings, "memory_mb", LEAST_MEMORY_MB)?.unwrap_or(LEAST_MEMORY_MB),
         requests_per_minute: per_minute(settings, "requests_per_minute")?,
         tokens_per_minute: per_minute(settings, "tokens_per_minute")?,
         host: host(settings)?,

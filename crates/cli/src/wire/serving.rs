@@ -16,7 +16,6 @@ use super::{Providers, embeds_by_service, engine, gone, open_patiently, reranker
 use crate::commands::App;
 use crate::config::RoleModels;
 use crate::fault;
-use crate::reading;
 use crate::wording::Wording;
 
 /// How long a change waits while another process writes, before it is refused as one that can be tried again.
@@ -104,7 +103,7 @@ impl Host for ServingHost {
     }
 
     async fn read(&self, sources: Vec<Source>, limits: ParseLimits) -> Vec<Reading> {
-        reading::read_all(sources, limits).await
+        self.app.readers.read_all(sources, limits).await
     }
 }
 

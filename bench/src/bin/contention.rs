@@ -167,6 +167,7 @@ fn put(number: usize, batch: &mut Batch) {
         encoding: "UTF-8".to_owned(),
         lines_match_source: true,
         parts: Vec::new(),
+        remarks: Vec::new(),
         meta: std::collections::BTreeMap::new(),
         visibility: Visibility::Live,
         added_at: Timestamp(number as u64),

@@ -27,6 +27,10 @@ pub struct Document {
     pub lines_match_source: bool,
     /// Where the pages, slides or sheets of the source begin in the text, in order; empty where it has none.
     pub parts: Vec<PartMark>,
+    /// What people should know of how the source was read, such as parts that were left out; not part of the canonical
+    /// state.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub remarks: Vec<String>,
     /// The user's key-value pairs.
     pub meta: BTreeMap<String, String>,
     /// Whether the document takes part in answers.

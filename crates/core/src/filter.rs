@@ -417,6 +417,7 @@ mod tests {
             encoding: "UTF-8".to_owned(),
             lines_match_source: true,
             parts: Vec::new(),
+            remarks: Vec::new(),
             meta: meta.iter().map(|(key, value)| ((*key).to_owned(), (*value).to_owned())).collect(),
             visibility: Visibility::Live,
             added_at: Timestamp(added_at),

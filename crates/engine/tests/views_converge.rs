@@ -28,6 +28,26 @@ fn new_engine(store: Arc<dyn Store>) -> Engine {
     engine(store, Arc::new(ReadingModel::default()))
 }
 
+/// Who says what is in the chunks.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Reader {
+    Model,
+    /// The rules, of the first chunks of a document alone.
+    Rules,
+}
+
+/// An engine that cuts texts into several chunks.
+fn cutting_engine(store: Arc<dyn Store>, reader: Reader) -> Engine {
+    let mut engine = new_engine(store);
+    engine.index.chunk.max_chunk_tokens = Some(12);
+    engine.index.chunk.overlap_tokens = 0;
+    if reader == Reader::Rules {
+        engine.models.extract = None;
+        engine.index.max_rule_chunks = 3;
+    }
+    engine
+}
+
 async fn add(engine: &Engine, name: &str, text: &str) -> Option<DocumentId> {
     match index::accept(engine, vec![source(name, text)]).await.expect("the store works").remove(0) {
         Acceptance::Accepted { document, .. } | Acceptance::Unchanged { document, .. } => Some(document),
@@ -50,25 +70,30 @@ async fn dump(store: &dyn Store) -> String {
 
 /// The dump of a fresh store with these documents.
 async fn plain_build(documents: &BTreeMap<String, String>) -> String {
-    decided_build(documents, Vec::new(), Situator::Off).await
+    build(new_engine(memory()), documents).await
 }
 
-/// The dump of a fresh store with these documents, decided about before any of them came.
-async fn decided_build(
-    documents: &BTreeMap<String, String>,
-    actions: Vec<Action>,
-    situator: Situator,
-) -> String {
-    let mut engine = new_engine(memory());
-    engine.models.situator = situator;
-    if !actions.is_empty() {
-        decide(&engine, actions).await.expect("deciding works");
-    }
+async fn build(engine: Engine, documents: &BTreeMap<String, String>) -> String {
     for (name, text) in documents {
         add(&engine, name, text).await;
     }
     run(&engine).await;
     dump(engine.store.as_ref()).await
+}
+
+/// The dump of a fresh store with these documents, decided about before any of them came.
+async fn decided_build(
+    reader: Reader,
+    documents: &BTreeMap<String, String>,
+    actions: Vec<Action>,
+    situator: Situator,
+) -> String {
+    let mut engine = cutting_engine(memory(), reader);
+    engine.models.situator = situator;
+    if !actions.is_empty() {
+        decide(&engine, actions).await.expect("deciding works");
+    }
+    build(engine, documents).await
 }
 
 #[derive(Debug, Clone)]
@@ -86,6 +111,8 @@ enum Step {
     Interrupt(u8),
     /// Situate chunks otherwise from now on, by headings or not at all, those in the graph too.
     Situate(bool),
+    /// Merge documents of more chunks than this in slices of as many from now on.
+    Slice(usize),
 }
 
 fn text() -> impl Strategy<Value = String> {
@@ -142,8 +169,9 @@ fn step() -> impl Strategy<Value = Step> {
         2 => (0..5u8).prop_map(Step::Delete),
         1 => (0..5u8).prop_map(Step::Cancel),
         2 => Just(Step::Run),
-        1 => (0..12u8).prop_map(Step::Interrupt),
+        3 => (0..40u8).prop_map(Step::Interrupt),
         1 => any::<bool>().prop_map(Step::Situate),
+        3 => (1..4usize).prop_map(Step::Slice),
     ]
 }
 
@@ -178,8 +206,8 @@ async fn situate(engine: &Engine) {
     index::situate(engine, &ids, &|_| {}).await.expect("situating works");
 }
 
-async fn play(store: Arc<dyn Store>, steps: &[Step]) {
-    let mut engine = new_engine(store);
+async fn play(store: Arc<dyn Store>, reader: Reader, steps: &[Step]) {
+    let mut engine = cutting_engine(store, reader);
     let mut by_headings = false;
     let mut remaining = BTreeMap::new();
     for step in steps {
@@ -204,6 +232,7 @@ async fn play(store: Arc<dyn Store>, steps: &[Step]) {
                 run(&engine).await;
             }
             Step::Interrupt(polls) => interrupt(&engine, *polls).await,
+            Step::Slice(chunks) => engine.index.max_merge_chunks = *chunks,
             Step::Situate(headings) => {
                 by_headings = *headings;
                 engine.models.situator = situator(by_headings);
@@ -231,7 +260,7 @@ async fn play(store: Arc<dyn Store>, steps: &[Step]) {
     situate(&engine).await;
     let found = dump(engine.store.as_ref()).await;
     let holding = decisions(&engine).await.holding().map(|decision| decision.action.clone()).collect();
-    assert_eq!(found, decided_build(&remaining, holding, situator(by_headings)).await);
+    assert_eq!(found, decided_build(reader, &remaining, holding, situator(by_headings)).await);
 }
 
 /// All versions of a source.
@@ -260,7 +289,15 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
     #[test]
     fn any_history_leaves_the_state_of_the_plain_build_of_what_remains(steps in prop::collection::vec(step(), 1..14)) {
-        runtime().block_on(play(memory(), &steps));
+        runtime().block_on(play(memory(), Reader::Model, &steps));
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(32))]
+    #[test]
+    fn the_same_holds_of_what_rules_read(steps in prop::collection::vec(step(), 1..14)) {
+        runtime().block_on(play(memory(), Reader::Rules, &steps));
     }
 }
 
@@ -270,7 +307,7 @@ proptest! {
     fn the_same_holds_on_disk(steps in prop::collection::vec(step(), 1..14)) {
         let folder = tempfile::tempdir().expect("a temporary folder");
         let store = SqliteStore::open(folder.path(), WorkspaceId::default()).expect("a new store");
-        runtime().block_on(play(Arc::new(store), &steps));
+        runtime().block_on(play(Arc::new(store), Reader::Model, &steps));
     }
 }
 
@@ -295,6 +332,53 @@ async fn a_changed_document_answers_with_its_old_version_until_the_new_one_is_me
     let snapshot = engine.store.snapshot().await.expect("the store works");
     let versions = snapshot.documents_of_sources(&["a.txt".to_owned()]).await.expect("the store works");
     assert_eq!(versions[0].iter().map(|document| &document.id).collect::<Vec<_>>(), [&new]);
+}
+
+#[tokio::test]
+async fn a_large_document_enters_the_graph_in_slices_and_an_ended_run_goes_on_after_them() {
+    let mut engine = cutting_engine(memory(), Reader::Rules);
+    engine.index.max_rule_chunks = 100;
+    engine.index.max_merge_chunks = 2;
+    let text: String = (0..12).map(|n| format!("Ada{n} Lovelace met Bob{n} Babbage in London. ")).collect();
+    let document = add(&engine, "a.txt", &text).await.expect("accepted");
+    let chunks = async || {
+        let snapshot = engine.store.snapshot().await.expect("the store works");
+        let chunks = snapshot.chunks_of(std::slice::from_ref(&document)).await.expect("the store works");
+        let all = chunks.into_iter().flatten().collect::<Vec<_>>();
+        (all.iter().filter(|chunk| chunk.extraction.key().is_some()).count(), all.len())
+    };
+    let mut polls = 0;
+    while chunks().await.0 == 0 {
+        polls += 1;
+        interrupt(&engine, polls).await;
+    }
+    let (entered, all) = chunks().await;
+    assert!(entered >= 2 && entered < all, "{entered} of {all} chunks are in the graph");
+    let snapshot = engine.store.snapshot().await.expect("the store works");
+    assert_eq!(check(snapshot.as_ref()).await.expect("the store works"), [], "half a document is sound");
+    drop(snapshot);
+    let report = run(&engine).await;
+    assert_eq!((report.finished, report.extracted as usize), (1, all - entered));
+    let mut plain = cutting_engine(memory(), Reader::Rules);
+    plain.index.max_rule_chunks = 100;
+    let documents = BTreeMap::from([("a.txt".to_owned(), text)]);
+    assert_eq!(dump(engine.store.as_ref()).await, build(plain, &documents).await);
+}
+
+#[tokio::test]
+async fn a_document_of_which_rules_read_the_beginning_says_so() {
+    let engine = cutting_engine(memory(), Reader::Rules);
+    let text: String = (0..12).map(|n| format!("Ada{n} Lovelace met Bob{n} Babbage in London. ")).collect();
+    let accepted = index::accept(&engine, vec![source("a.txt", &text)]).await.expect("the store works");
+    let Acceptance::Accepted { remarks, .. } = &accepted[0] else { panic!("it is accepted") };
+    assert!(remarks[0].contains("are made from the first 3"), "{remarks:?}");
+    run(&engine).await;
+    let snapshot = engine.store.snapshot().await.expect("the store works");
+    let entities = snapshot.scan_entities(None, 999).await.expect("the store works");
+    let names: Vec<&str> = entities.iter().map(|entity| entity.name.as_str()).collect();
+    assert!(
+        names.iter().any(|name| name.contains("Ada0")) && !names.iter().any(|name| name.contains("Ada9"))
+    );
 }
 
 #[tokio::test]

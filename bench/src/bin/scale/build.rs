@@ -231,6 +231,7 @@ fn put_document(world: &World, number: usize, graph: bool, batch: &mut Batch) ->
         encoding: "UTF-8".to_owned(),
         lines_match_source: true,
         parts: Vec::new(),
+        remarks: Vec::new(),
         meta: BTreeMap::from([("part".to_owned(), (number % PARTS).to_string())]),
         visibility: Visibility::Live,
         added_at,

@@ -97,6 +97,9 @@ fn print(app: &App, shown: &Shown) -> anyhow::Result<()> {
     if document.visibility == graphloom_core::Visibility::Staged {
         output.line("version     new, not yet in use")?;
     }
+    for remark in &document.remarks {
+        output.line(format_args!("partly read {}", one_line(remark, 300)))?;
+    }
     for (key, value) in &document.meta {
         output.line(format_args!("meta        {}={}", plain(key), plain(value)))?;
     }

@@ -53,6 +53,9 @@ struct Listed {
     #[serde(flatten)]
     status: DocumentStatus,
     staged: bool,
+    /// What of it was not read, and the like.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    remarks: Vec<String>,
     failed_chunks: Vec<IllChunk>,
     damaged_chunks: Vec<IllChunk>,
     /// Chunks whose situating failed.
@@ -139,6 +142,7 @@ impl From<DocumentState> for Listed {
             source: document.source,
             added_at: document.added_at,
             meta: document.meta,
+            remarks: document.remarks,
             status,
             staged: document.visibility == Visibility::Staged,
             failed_chunks: ill_chunks(failed_chunks),
@@ -269,6 +273,9 @@ fn print(app: &App, args: &StatusArgs, shown: &Status) -> anyhow::Result<()> {
             SortArg::Source | SortArg::Status => String::new(),
         };
         output.line(format_args!("  {date}{}: {}{staged}", plain(&listed.source), status(&listed.status)))?;
+        for remark in &listed.remarks {
+            output.line(format_args!("    partly read: {}", one_line(remark, 300)))?;
+        }
         for (what, chunks) in [
             ("failed", &listed.failed_chunks),
             ("damaged", &listed.damaged_chunks),

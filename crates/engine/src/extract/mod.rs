@@ -18,6 +18,7 @@ use graphloom_core::{
     Role, complete,
 };
 
+use crate::Engine;
 use crate::offline::RULES;
 use crate::prompt::{EXTRACT_CONTINUE, EXTRACT_GLEAN, EXTRACT_MISSED, EXTRACT_SYSTEM, EXTRACT_USER, Prompts};
 use crate::text::entity_key;
@@ -35,6 +36,9 @@ pub(crate) use parse::{THOUGHT_BLOCKS, after_thinking};
 
 /// The examples of our system prompt, which are looked for in every answer.
 static EXAMPLES: LazyLock<ExampleNames> = LazyLock::new(|| ExampleNames::of(EXTRACT_SYSTEM.body()));
+
+/// The name under which chunks are kept that rules did not read.
+const LEFT_OUT: &str = "rules-left-out";
 
 /// Most records asked of one answer, LightRAG's limit.
 pub const MAX_RECORDS: u32 = 100;
@@ -115,6 +119,24 @@ pub fn extraction_key(
             &chunk.text,
         ]),
     }
+}
+
+/// The key under which a chunk's records by rules are kept, of a document of which rules read the first chunks only.
+pub(crate) fn rules_key(engine: &Engine, chunk: &Chunk) -> ExtractionKey {
+    if chunk.ordinal < engine.index.max_rule_chunks {
+        extraction_key(chunk, &engine.index.extract, &engine.prompts, None)
+    } else {
+        ExtractionKey::new(&[LEFT_OUT, &chunk.text])
+    }
+}
+
+/// What rules say of a chunk under its [`rules_key`]; nothing where they do not read it.
+pub(crate) fn said_by_rules(engine: &Engine, chunk: &Chunk, key: ExtractionKey) -> Extraction {
+    if chunk.ordinal < engine.index.max_rule_chunks {
+        return extract_by_rules(chunk, key);
+    }
+    let (responses, records, rejects) = (Vec::new(), Records::default(), Vec::new());
+    Extraction { key, model: LEFT_OUT.to_owned(), responses, records, rejects }
 }
 
 /// The records of `chunk` by the offline rules.

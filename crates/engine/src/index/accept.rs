@@ -111,6 +111,14 @@ fn queued_by(acceptances: &[Acceptance], batch: &Batch) -> BTreeSet<DocumentId> 
     queued.cloned().collect()
 }
 
+/// What is said of a document that is too long for rules.
+fn rules_read(chunks: usize, read: u32) -> String {
+    format!(
+        "it has {chunks} chunks; without a model, entities and relations are made from the first {read}, and all are found \
+         by their words and meaning"
+    )
+}
+
 /// The batch that would accept `readings` at `snapshot`, and what it would mean for each.
 pub(super) async fn preview(
     engine: &Engine,
@@ -126,6 +134,7 @@ pub(super) async fn preview(
 pub(super) struct Arrival {
     pub(super) document: Document,
     pub(super) text: String,
+    /// Their texts are those of their spans; a copy is made for the commit only.
     pub(super) chunks: Vec<Chunk>,
     /// What is said of the chunks already.
     pub(super) extractions: Vec<Extraction>,
@@ -140,19 +149,21 @@ impl Arrival {
         let content_hash = ContentHash::of(parsed.text.as_bytes());
         let id = DocumentId::new(&name, &content_hash);
         let pieces = chunk(&parsed, &engine.index.chunk, engine.tokenizer);
-        let chunks = pieces.into_iter().enumerate().filter_map(|(ordinal, piece)| {
-            Some(Chunk {
-                id: ChunkId::new(&id, ordinal as u32, piece.span.start, piece.span.end),
-                document: id.clone(),
-                ordinal: ordinal as u32,
-                span: piece.span,
-                token_count: piece.token_count,
-                breadcrumb: piece.breadcrumb,
-                text: piece.span.slice(&parsed.text)?.to_owned(),
-                extraction: ChunkExtraction::Pending,
-            })
+        let chunks = pieces.into_iter().enumerate().map(|(ordinal, piece)| Chunk {
+            id: ChunkId::new(&id, ordinal as u32, piece.span.start, piece.span.end),
+            document: id.clone(),
+            ordinal: ordinal as u32,
+            span: piece.span,
+            token_count: piece.token_count,
+            breadcrumb: piece.breadcrumb,
+            text: String::new(),
+            extraction: ChunkExtraction::Pending,
         });
-        let chunks = chunks.collect();
+        let chunks: Vec<Chunk> = chunks.collect();
+        let mut remarks = parsed.remarks;
+        if engine.models.extract.is_none() && chunks.len() > engine.index.max_rule_chunks as usize {
+            remarks.push(rules_read(chunks.len(), engine.index.max_rule_chunks));
+        }
         let file_name = name.trim_end_matches('/').rsplit('/').next().unwrap_or(&name);
         let document = Document {
             id,
@@ -164,12 +175,22 @@ impl Arrival {
             encoding: parsed.encoding,
             lines_match_source: parsed.lines_match_source,
             parts: parsed.parts,
+            remarks: remarks.clone(),
             meta,
             visibility: Visibility::Live,
             added_at: engine.clock.now(),
         };
-        let remarks = parsed.remarks;
         Ok(Self { document, text: parsed.text, chunks, extractions: Vec::new(), remarks })
+    }
+}
+
+impl Arrival {
+    fn chunks_with_texts(&self) -> impl Iterator<Item = Chunk> {
+        self.chunks.iter().map(|chunk| {
+            // Chunks are cut at character borders of this very text.
+            let text = chunk.span.slice(&self.text).unwrap_or_default().to_owned();
+            Chunk { text, ..chunk.clone() }
+        })
     }
 }
 
@@ -247,10 +268,10 @@ async fn unchanged(
     }
     let new = batch.put_documents.iter().any(|new| new.document.id == known.id);
     let other_meta = known.meta != arrival.document.meta && !arrival.document.meta.is_empty();
-    if !new && (other_meta || known.parts != arrival.document.parts) {
-        let meta = if other_meta { &arrival.document.meta } else { &known.meta };
-        let document =
-            Document { meta: meta.clone(), parts: arrival.document.parts.clone(), ..known.clone() };
+    let Document { meta, parts, remarks, .. } = &arrival.document;
+    if !new && (other_meta || known.parts != *parts || known.remarks != *remarks) {
+        let meta = if other_meta { meta.clone() } else { known.meta.clone() };
+        let document = Document { meta, parts: parts.clone(), remarks: remarks.clone(), ..known.clone() };
         batch.put_documents.push(NewDocument { document, text: arrival.text.clone() });
     }
     let states = states_of(snapshot, std::slice::from_ref(&known.id)).await?;
@@ -292,7 +313,7 @@ fn new_version(
         attempts: 0,
         created_at: document.added_at,
     });
-    batch.put_chunks.extend(arrival.chunks.iter().cloned());
+    batch.put_chunks.extend(arrival.chunks_with_texts());
     batch.put_extractions.extend(arrival.extractions.iter().cloned());
     let acceptance = Acceptance::Accepted {
         document: document.id.clone(),

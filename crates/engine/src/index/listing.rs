@@ -199,6 +199,7 @@ mod tests {
                 encoding: "UTF-8".to_owned(),
                 lines_match_source: true,
                 parts: Vec::new(),
+                remarks: Vec::new(),
                 meta: BTreeMap::from([("even".to_owned(), number.is_multiple_of(2).to_string())]),
                 visibility: Visibility::Live,
                 added_at: Timestamp(1000 - number / 2),

@@ -48,6 +48,12 @@ pub struct IndexConfig {
     pub max_concurrent_calls: usize,
     /// Documents worked on at once; bounds memory.
     pub max_concurrent_documents: usize,
+    /// Chunks whose vectors, records and what they touch go into one commit; a larger document is worked on in slices of
+    /// as many. Bounds memory and the time until a run that is to stop does so.
+    pub max_merge_chunks: usize,
+    /// Chunks of a document from whose texts rules make entities and relations; later ones are found by their words and
+    /// vectors only. Models read all.
+    pub max_rule_chunks: u32,
     /// How long a claim on a job lasts without renewal.
     pub lease_ms: u64,
     /// Unique name of this worker.
@@ -160,6 +166,8 @@ impl Default for IndexConfig {
             limits: ParseLimits::default(),
             max_concurrent_calls: 4,
             max_concurrent_documents: 16,
+            max_merge_chunks: 128,
+            max_rule_chunks: 4000,
             lease_ms: 600_000,
             worker: "worker".to_owned(),
         }

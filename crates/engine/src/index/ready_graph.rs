@@ -318,6 +318,7 @@ fn arrival(engine: &Engine, name: &str, graph: ReadyGraph, meta: BTreeMap<String
         encoding: "UTF-8".to_owned(),
         lines_match_source: false,
         parts: Vec::new(),
+        remarks: Vec::new(),
         meta,
         visibility: Visibility::Live,
         added_at: engine.clock.now(),

@@ -12,7 +12,7 @@ use super::work::{Ready, Run, release_leases};
 use super::{IndexError, RunReport};
 use crate::Engine;
 use crate::commit::Retries;
-use crate::extract::extraction_key;
+use crate::extract::{extraction_key, rules_key};
 use crate::offline::RULES;
 
 /// Documents whose renewal is noted in one commit.
@@ -114,7 +114,8 @@ async fn plan_page(
 }
 
 /// Asks about documents as [`plan_renewal`] noted, and puts each new extraction in the place of the old one when the
-/// whole document is answered: one commit for the document, its mentions and facts, and what they touch.
+/// whole document is answered: one commit for the document, its mentions and facts, and what they touch. A large document
+/// takes a commit for each slice of its chunks.
 ///
 /// - A chunk whose new extraction fails keeps its old one, and is listed with its document until it is asked about again
 ///   or [`super::cancel`] gives it up.
@@ -161,7 +162,10 @@ impl Target {
         let chunks: Vec<Chunk> = snapshot.chunks_of(ids).await?.into_iter().flatten().collect();
         let model = engine.models.extract.as_deref().map(|model| model.name());
         let wanted = chunks.iter().filter_map(|chunk| {
-            let key = extraction_key(chunk, &engine.index.extract, &engine.prompts, model);
+            let key = match model {
+                None => rules_key(engine, chunk),
+                model => extraction_key(chunk, &engine.index.extract, &engine.prompts, model),
+            };
             (chunk.extraction.key() != Some(&key)).then(|| (chunk.clone(), key))
         });
         let wanted = wanted.collect();
@@ -186,9 +190,9 @@ impl Run<'_> {
             self.extract(&mut job, &document, &mut chunks).await
         };
         match extracted.await {
-            Ok(unstored) => {
+            Ok(()) => {
                 let unsituated = self.unsituated(&document.id).await?;
-                Ok(Some(Ready { job, document, chunks, unstored, renewed: Some(wanted), unsituated }))
+                Ok(Some(Ready { renewed: Some(wanted), ..Ready::new(job, document, chunks, unsituated) }))
             }
             Err(stop) => self.stop(&job, &document, stop).await,
         }

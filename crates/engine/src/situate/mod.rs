@@ -217,6 +217,7 @@ mod tests {
             encoding: "UTF-8".to_owned(),
             lines_match_source: true,
             parts: Vec::new(),
+            remarks: Vec::new(),
             meta: BTreeMap::new(),
             visibility: Visibility::Live,
             added_at: Timestamp(0),

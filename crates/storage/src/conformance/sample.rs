@@ -27,6 +27,7 @@ pub fn document(source: &str, text: &str) -> NewDocument {
                 PartMark { offset: 0, part: Part::Page(1) },
                 PartMark { offset: 2, part: Part::Sheet("Costs \"B\"".to_owned()) },
             ],
+            remarks: vec!["2 of 3 pages hold no text".to_owned()],
             meta: BTreeMap::from([("author".to_owned(), "Ada \"A\" Ä".to_owned())]),
             visibility: Visibility::Live,
             added_at: Timestamp(1_700_000_000_000),

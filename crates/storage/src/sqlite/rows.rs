@@ -21,12 +21,12 @@ const COMPRESSION: i32 = 3;
 const MAX_BODY_BYTES: usize = 256 << 20;
 
 pub(super) const DOCUMENT: &str = "key, source, title, content_hash, text_bytes, format, encoding, \
-     lines_match_source, meta, live, added_at, parts,
+     lines_match_source, meta, live, added_at, parts, remarks,
      row_sum('documents', id, key, source, title, content_hash, text_bytes, format, encoding, lines_match_source,
-        meta, live, added_at, parts) = sum";
+        meta, live, added_at, parts, remarks) = sum";
 
 pub(super) fn document(row: &Row<'_>) -> Result<Document> {
-    require(row, 12, "documents")?;
+    require(row, 13, "documents")?;
     let format: String = row.get(5)?;
     Ok(Document {
         id: DocumentId::from_stored(row.get::<_, String>(0)?),
@@ -41,6 +41,7 @@ pub(super) fn document(row: &Row<'_>) -> Result<Document> {
         visibility: if row.get(9)? { Visibility::Live } else { Visibility::Staged },
         added_at: Timestamp(unsigned(row, 10)?),
         parts: json(row, 11)?,
+        remarks: json(row, 12)?,
     })
 }
 

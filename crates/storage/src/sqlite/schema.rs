@@ -51,6 +51,7 @@ const MIGRATIONS: &[Migration] = &[
     add_situations,
     name_stores,
     sums::cover,
+    add_remarks,
 ];
 
 /// Version 1.
@@ -332,6 +333,11 @@ fn from_half(bits: u16) -> f32 {
     if bits >> 15 == 0 { size } else { -size }
 }
 
+/// What people should know of how a document was read, as JSON.
+fn add_remarks(conn: &Connection) -> rusqlite::Result<()> {
+    conn.execute_batch("ALTER TABLE documents ADD COLUMN remarks TEXT NOT NULL DEFAULT '[]';")
+}
+
 /// Version 3: where the pages, slides or sheets of a document begin, as JSON.
 fn make_version_3(conn: &Connection) -> rusqlite::Result<()> {
     conn.execute_batch("ALTER TABLE documents ADD COLUMN parts TEXT NOT NULL DEFAULT '[]';")
@@ -489,11 +495,12 @@ fn bring_up_to_date(conn: &mut Connection, path: &Path, migrations: &[Migration]
     // Another process may have done it meanwhile: look again, now alone.
     let transaction = conn.transaction_with_behavior(TransactionBehavior::Immediate).opening(path)?;
     let version = version_of(&transaction, path, supported)?;
-    let has_sums = sums::condemn(&transaction).opening(path)?;
+    sums::condemn(&transaction).opening(path)?;
     for migration in &migrations[version as usize..] {
         migration(&transaction).map_err(|error| not_of_version(error, path, version))?;
     }
-    if has_sums {
+    // Tables may have got columns after the sums of their rows were first made.
+    if sums::are_kept(&transaction).opening(path)? {
         sums::cover(&transaction).opening(path)?;
     }
     transaction.pragma_update(None, "application_id", APPLICATION_ID).opening(path)?;
@@ -618,7 +625,7 @@ mod tests {
     }
 
     #[test]
-    fn documents_of_version_1_have_no_parts() {
+    fn documents_of_version_1_have_no_parts_and_no_remarks() {
         let dir = tempfile::tempdir().expect("a folder");
         let path = dir.path().join("w.graphloom");
         let conn = check_open(&path, &[create_version_1]).expect("a new file");
@@ -631,6 +638,8 @@ mod tests {
         let conn = open_writer(&path).expect("a migrated file");
         let parts = conn.query_row("SELECT parts FROM documents", [], |row| row.get::<_, String>(0));
         assert_eq!(parts.as_deref(), Ok("[]"));
+        let remarks = conn.query_row("SELECT remarks FROM documents", [], |row| row.get::<_, String>(0));
+        assert_eq!(remarks.as_deref(), Ok("[]"));
         assert!(dir.path().join("w.graphloom.v1.backup").exists());
     }
 

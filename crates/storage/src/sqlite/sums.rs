@@ -136,15 +136,19 @@ fn sum_of(values: &Arguments<'_>) -> i64 {
     i64::from(sum.finalize()).max(KNOWN_DAMAGED + 1)
 }
 
-/// Before tables are changed: notes which rows do not have their sums, so that they do not get new ones. Returns whether
-/// there are sums.
-pub(super) fn condemn(conn: &Connection) -> Result<bool> {
+/// Before tables are changed: notes which rows do not have their sums, so that they do not get new ones.
+pub(super) fn condemn(conn: &Connection) -> Result<()> {
     let tables = tables(conn)?;
     for table in tables.iter().filter(|table| table.has_sum) {
         let sum = table.sum();
         conn.execute(&format!("UPDATE {} SET sum = {KNOWN_DAMAGED} WHERE sum IS NOT {sum}", table.name), [])?;
     }
-    Ok(tables.iter().any(|table| table.has_sum))
+    Ok(())
+}
+
+/// Whether there are sums.
+pub(super) fn are_kept(conn: &Connection) -> Result<bool> {
+    Ok(tables(conn)?.iter().any(|table| table.has_sum))
 }
 
 /// After tables are changed: gives every table its column and every row its sum.

@@ -11,25 +11,30 @@ use graphloom_core::{
 use super::Run;
 use super::arriving::Arriving;
 use super::stop::{Stop, chain, needs_a_person};
-use crate::extract::{Extracted, extract_by_model, extract_by_rules, extraction_key};
+use crate::extract::{Extracted, extract_by_model, extraction_key};
 
 /// Times a chunk is tried whose answers are damaged again and again; then the best of them counts as the answer.
 pub const MAX_DAMAGED_ATTEMPTS: u32 = 3;
 
 impl Run<'_> {
-    /// Asks about every chunk that has no extraction yet. What a model says is committed as it arrives; what rules say
-    /// is returned.
+    /// Asks a model, where there is one, about every chunk that has no extraction yet. What it says is committed as it
+    /// arrives.
     pub(in super::super) async fn extract(
         &self,
         job: &mut Job,
         document: &Document,
         chunks: &mut [Chunk],
-    ) -> Result<BTreeMap<ExtractionKey, Extraction>, Stop> {
+    ) -> Result<(), Stop> {
         let total = chunks.len();
-        let model = self.engine.models.extract.as_deref();
+        let Some(model) = self.engine.models.extract.as_deref() else {
+            if total <= self.engine.index.max_merge_chunks {
+                self.advanced(document, Stage::Extract, total, total);
+            }
+            return Ok(());
+        };
         let spec = &self.engine.index.extract;
         let prompts = &self.engine.prompts;
-        let key_of = |chunk: &Chunk| extraction_key(chunk, spec, prompts, model.map(|model| model.name()));
+        let key_of = |chunk: &Chunk| extraction_key(chunk, spec, prompts, Some(model.name()));
         let mut wanted: BTreeMap<ExtractionKey, Vec<usize>> = BTreeMap::new();
         for (at, chunk) in chunks.iter().enumerate() {
             if chunk.extraction.is_queued() {
@@ -37,20 +42,6 @@ impl Run<'_> {
             }
         }
         let mut done = total - wanted.values().map(Vec::len).sum::<usize>();
-        let Some(model) = model else {
-            let mut unstored = BTreeMap::new();
-            for (key, places) in wanted {
-                for at in &places {
-                    chunks[*at].extraction = ChunkExtraction::Done { key: key.clone() };
-                }
-                let extraction = extract_by_rules(&chunks[places[0]], key.clone());
-                self.count(|report| report.extracted += places.len() as u32);
-                unstored.insert(key, extraction);
-            }
-            self.advanced(document, Stage::Extract, total, total);
-            return Ok(unstored);
-        };
-
         let reused = self.reuse(job, chunks, &mut wanted).await?;
         done += reused;
         // One question per distinct text; the answers are applied to every chunk that asked.
@@ -158,7 +149,7 @@ impl Run<'_> {
             done += places.len();
             self.advanced(document, Stage::Extract, done, total);
         }
-        halted.or(over_budget.map(Stop::OverBudget)).map_or(Ok(BTreeMap::new()), Err)
+        halted.or(over_budget.map(Stop::OverBudget)).map_or(Ok(()), Err)
     }
 
     /// The state of a chunk of whose answer records were lost, and the extraction that speaks for it: what was saved now, or

@@ -14,10 +14,11 @@ mod situate;
 mod step;
 mod stop;
 
+use std::collections::VecDeque;
 use std::sync::{Mutex, PoisonError};
 
 use futures::channel::mpsc;
-use futures::{SinkExt, Stream, StreamExt, TryStreamExt, stream};
+use futures::{FutureExt, SinkExt, Stream, StreamExt, TryStreamExt, stream};
 use graphloom_core::{Batch, ProgressSink};
 
 pub use extract::MAX_DAMAGED_ATTEMPTS;
@@ -111,9 +112,19 @@ impl<'a> Run<'a> {
         let merge = async {
             let mut batches = merged.ready_chunks(MERGE_DOCUMENTS);
             let mut unsettled = 0;
-            while let Some(documents) = batches.next().await {
+            // A slice of a large document takes turns with what else gets ready.
+            let mut large: VecDeque<Ready> = VecDeque::new();
+            loop {
+                let documents = match large.is_empty() {
+                    true => batches.next().await,
+                    false => Some(batches.next().now_or_never().flatten().unwrap_or_default()),
+                };
+                let Some(documents) = documents else { break };
                 unsettled += documents.len();
-                self.merge(documents).await?;
+                self.merge(documents, &mut large).await?;
+                if let Some(next) = large.pop_front() {
+                    large.extend(self.merge_slice(next).await?);
+                }
                 if unsettled >= DOCUMENTS_UNTIL_SETTLED && !self.is_stopping() {
                     settle(engine, self.progress).await?;
                     unsettled = 0;

@@ -3,8 +3,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use graphloom_core::{
-    Chunk, ChunkId, Document, DocumentId, Extraction, ExtractionKey, Job, JobState, Situation, Stage,
-    StoreError, VectorKind, Visibility, indexed_text,
+    Batch, Chunk, ChunkId, Document, DocumentId, Job, JobState, Situation, Stage, StoreError, VectorKind,
+    Visibility, indexed_text,
 };
 
 use super::Run;
@@ -13,13 +13,14 @@ use super::stop::Stop;
 use crate::graph::embed;
 use crate::index::IndexError;
 
-/// A document all of whose chunks were asked about.
+/// A document all of whose chunks were asked about, where there is a model to ask; rules read them when they are merged.
 pub(in super::super) struct Ready {
     pub(in super::super) job: Job,
     pub(in super::super) document: Document,
+    /// Without their texts, which the merge reads as it needs them.
     pub(in super::super) chunks: Vec<Chunk>,
-    /// Extractions by rules, which are stored with the merge for they cost nothing to make again.
-    pub(in super::super) unstored: BTreeMap<ExtractionKey, Extraction>,
+    /// How many of them are merged.
+    pub(in super::super) entered: usize,
     /// The chunks that were asked about anew, where the document is in the graph already.
     pub(in super::super) renewed: Option<BTreeSet<ChunkId>>,
     /// Chunks whose situating failed.
@@ -27,6 +28,18 @@ pub(in super::super) struct Ready {
 }
 
 impl Ready {
+    pub(in super::super) fn new(
+        job: Job,
+        document: Document,
+        mut chunks: Vec<Chunk>,
+        unsituated: u32,
+    ) -> Self {
+        for chunk in &mut chunks {
+            (chunk.text, chunk.breadcrumb) = (String::new(), Vec::new());
+        }
+        Self { job, document, chunks, entered: 0, renewed: None, unsituated }
+    }
+
     /// Whether what is said of the chunk enters the graph with this merge.
     pub(super) fn brings(&self, chunk: &Chunk) -> bool {
         self.renewed.as_ref().is_none_or(|renewed| renewed.contains(&chunk.id))
@@ -53,9 +66,9 @@ impl Run<'_> {
             self.extract(&mut job, &document, &mut chunks).await
         };
         match prepared.await {
-            Ok(unstored) => {
+            Ok(()) => {
                 let unsituated = self.unsituated(&document.id).await?;
-                Ok(Some(Ready { job, document, chunks, unstored, renewed: None, unsituated }))
+                Ok(Some(Ready::new(job, document, chunks, unsituated)))
             }
             Err(stop) => self.stop(&job, &document, stop).await,
         }
@@ -68,7 +81,8 @@ impl Run<'_> {
         Ok(failed.iter().map(Vec::len).sum::<usize>() as u32)
     }
 
-    /// Makes the chunks of a live document findable by vector; those of a staged one wait for the merge.
+    /// Makes the chunks of a live document findable by vector; those of a staged one wait for the merge. Those of a large
+    /// document are embedded a few at a time, a commit each, and are found once it is live.
     async fn embed_chunks(
         &self,
         job: &mut Job,
@@ -77,17 +91,28 @@ impl Run<'_> {
         situated: Situated,
     ) -> Result<(), Stop> {
         let Situated { texts, mut batch, .. } = situated;
-        if document.visibility == Visibility::Live {
-            embed(self.engine, chunk_texts(chunks, &texts), Some(&document.id), &mut batch).await?;
-        }
-        if let Err(error) = self.commit_step(job, JobState::Chunked, batch.clone()).await {
-            if error.is_conflict() {
-                self.keep_paid(&document.id, batch).await?;
+        let most = self.engine.index.max_merge_chunks.max(1);
+        let is_large = chunks.len() > most;
+        let mut done = 0;
+        loop {
+            let slice = &chunks[done..chunks.len().min(done + most)];
+            if is_large || document.visibility == Visibility::Live {
+                embed(self.engine, chunk_texts(slice, &texts), Some(&document.id), &mut batch).await?;
             }
-            return Err(error.into());
+            done += slice.len();
+            let state = if done == chunks.len() { JobState::Chunked } else { job.state.clone() };
+            if let Err(error) = self.commit_step(job, state, batch.clone()).await {
+                if error.is_conflict() {
+                    self.keep_paid(&document.id, batch).await?;
+                }
+                return Err(error.into());
+            }
+            self.advanced(document, Stage::Chunk, done, chunks.len());
+            if done == chunks.len() {
+                return Ok(());
+            }
+            batch = Batch::default();
         }
-        self.advanced(document, Stage::Chunk, chunks.len(), chunks.len());
-        Ok(())
     }
 }
 

@@ -259,6 +259,7 @@ fn passage(source: &str, number: usize, text: &str) -> Passage {
         encoding: "UTF-8".to_owned(),
         lines_match_source: true,
         parts: Vec::new(),
+        remarks: Vec::new(),
         meta: BTreeMap::new(),
         visibility: Visibility::Live,
         added_at: Timestamp(0),

@@ -155,6 +155,8 @@ pub(super) struct DocumentItem {
     chunks_count: Option<u32>,
     /// Why it stopped, or what of it failed.
     error_msg: Option<String>,
+    /// What of it was not read, and the like. Ours.
+    remarks: Vec<String>,
     metadata: BTreeMap<String, String>,
     file_path: String,
 }
@@ -385,6 +387,7 @@ fn item(state: DocumentState, track_id: Option<String>, begin: &str) -> Document
         track_id,
         chunks_count,
         error_msg,
+        remarks: document.remarks,
         metadata: document.meta,
         file_path: document.source,
     }

@@ -100,10 +100,10 @@ fn upsert_document(conn: &Connection, new: &NewDocument) -> rusqlite::Result<i64
     let live = d.visibility == Visibility::Live;
     conn.prepare_cached(
         "INSERT INTO documents (key, source, title, content_hash, text_bytes, format, encoding, lines_match_source,
-            meta, live, added_at, parts) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12)
+            meta, live, added_at, parts, remarks) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13)
          ON CONFLICT (key) DO UPDATE SET source = ?2, title = ?3, content_hash = ?4, text_bytes = ?5, format = ?6,
             encoding = ?7, lines_match_source = ?8, meta = ?9, live = ?10, added_at = ?11,
-            parts = ?12
+            parts = ?12, remarks = ?13
          RETURNING id",
     )?
     .query_row(
@@ -119,7 +119,8 @@ fn upsert_document(conn: &Connection, new: &NewDocument) -> rusqlite::Result<i64
             rows::to_json(&d.meta)?,
             live,
             rows::signed(d.added_at.0),
-            rows::to_json(&d.parts)?
+            rows::to_json(&d.parts)?,
+            rows::to_json(&d.remarks)?
         ],
         |row| row.get(0),
     )

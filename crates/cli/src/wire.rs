@@ -10,7 +10,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use anyhow::Context;
 use graphloom_core::{Clock, Embedder, LanguageModel, Reranker, Store, Timestamp, TrackId};
-use graphloom_engine::index::IndexConfig;
+use graphloom_engine::index::{IndexConfig, Quota};
 use graphloom_engine::money::{Budget, Limit, NoPrice, WhenShort};
 use graphloom_engine::parse::format_by_name;
 use graphloom_engine::query::{self, QueryCaches, Spent};
@@ -283,6 +283,7 @@ async fn engine(
     let embedder = providers.embedder_of(space.as_ref())?;
     let mut index = IndexConfig {
         chunk: config.chunk.clone(),
+        quota: quota(config),
         max_concurrent_calls: config.max_concurrent_calls,
         max_concurrent_documents: config.max_concurrent_documents,
         ..IndexConfig::default()
@@ -309,6 +310,18 @@ async fn engine(
         index,
         caches: if config.query_cache { QueryCaches::default() } else { QueryCaches::off() },
     })
+}
+
+/// How much the workspace may hold. Its file and the write-ahead log beside it are what it takes.
+fn quota(config: &Config) -> Quota {
+    let file = workspace_file(config);
+    let log = file.with_extension("graphloom-wal");
+    let bytes = |path: &Path| std::fs::metadata(path).map_or(0, |metadata| metadata.len());
+    Quota {
+        max_documents: config.max_documents,
+        max_bytes: config.max_workspace_mb.map(|most| most.saturating_mul(1 << 20)),
+        stored_bytes: Some(Arc::new(move || bytes(&file) + bytes(&log))),
+    }
 }
 
 /// Stores what a question cost and what is to be remembered of it. The answer is there already and does not depend on

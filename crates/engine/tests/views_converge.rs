@@ -366,6 +366,23 @@ async fn a_large_document_enters_the_graph_in_slices_and_an_ended_run_goes_on_af
 }
 
 #[tokio::test]
+async fn a_full_workspace_refuses_other_documents_and_takes_new_versions() {
+    let mut engine = new_engine(memory());
+    engine.index.quota.max_documents = Some(2);
+    let sources = ["a.txt", "b.txt", "c.txt"].map(|name| source(name, "Ada knows Bo."));
+    let accepted = index::accept(&engine, sources.to_vec()).await.expect("the store works");
+    let Acceptance::Refused { reason, .. } = &accepted[2] else { panic!("it is refused") };
+    assert_eq!(reason, "the workspace holds 2 documents and may hold 2");
+    run(&engine).await;
+    assert!(add(&engine, "a.txt", "Ada knows Cy.").await.is_some());
+    let names = ["c.txt".to_owned()];
+    assert!(index::no_room_for(&engine, &names).await.expect("the store works").is_some());
+    engine.index.quota =
+        index::Quota { max_bytes: Some(10), stored_bytes: Some(Arc::new(|| 10)), ..index::Quota::default() };
+    assert!(add(&engine, "a.txt", "Ada knows Dee.").await.is_none(), "no byte is free");
+}
+
+#[tokio::test]
 async fn a_document_of_which_rules_read_the_beginning_says_so() {
     let engine = cutting_engine(memory(), Reader::Rules);
     let text: String = (0..12).map(|n| format!("Ada{n} Lovelace met Bob{n} Babbage in London. ")).collect();

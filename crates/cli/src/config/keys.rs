@@ -131,6 +131,12 @@ pub(crate) const KEYS: &[Key] = &[
         Some("2048"),
         "memory that documents may take at once, in MiB; half of it is for those that are read into text",
     ),
+    key("max_documents", None, "most documents of a workspace; more are refused"),
+    key(
+        "max_workspace_mb",
+        None,
+        "MiB of a workspace's file from which on new documents are refused; those that wait are still indexed",
+    ),
     key(
         "requests_per_minute",
         None,

@@ -76,6 +76,10 @@ pub(crate) struct Config {
     pub(crate) max_concurrent_documents: usize,
     /// Memory that documents may take at once, in MiB.
     pub(crate) memory_mb: u32,
+    /// Most documents of a workspace.
+    pub(crate) max_documents: Option<u64>,
+    /// MiB of a workspace's file from which on new documents are refused.
+    pub(crate) max_workspace_mb: Option<u64>,
     /// Most requests a minute.
     pub(crate) requests_per_minute: PerMinute,
     /// Most tokens a minute.
@@ -312,6 +316,8 @@ fn check(settings: &Settings, surroundings: &Surroundings) -> anyhow::Result<Con
         max_concurrent_calls: number(settings, "max_concurrent_calls", 1)?.unwrap_or(1),
         max_concurrent_documents: number(settings, "max_concurrent_documents", 1)?.unwrap_or(1),
         memory_mb: number(settings, "memory_mb", LEAST_MEMORY_MB)?.unwrap_or(LEAST_MEMORY_MB),
+        max_documents: number(settings, "max_documents", 1)?,
+        max_workspace_mb: number(settings, "max_workspace_mb", 1)?,
         requests_per_minute: per_minute(settings, "requests_per_minute")?,
         tokens_per_minute: per_minute(settings, "tokens_per_minute")?,
         host: host(settings)?,

@@ -9,6 +9,7 @@ use graphloom_core::{
 
 use serde::{Deserialize, Serialize};
 
+use super::quota::Room;
 use super::{Acceptance, IndexError, Source, states_of};
 use crate::Engine;
 use crate::chunk::chunk;
@@ -78,7 +79,8 @@ pub(super) async fn accept_arrivals(
     let mut retries = Retries::new("other processes changed the same sources");
     loop {
         let snapshot = engine.store.snapshot().await?;
-        let (mut batch, acceptances) = decide(snapshot.as_ref(), &arrivals).await?;
+        let mut room = Room::left(&engine.index.quota, snapshot.as_ref()).await?;
+        let (mut batch, acceptances) = decide(snapshot.as_ref(), &arrivals, &mut room).await?;
         drop(snapshot);
         if let Some(track) = track {
             let queued = queued_by(&acceptances, &batch);
@@ -127,7 +129,8 @@ pub(super) async fn preview(
 ) -> Result<(Batch, Vec<Acceptance>), StoreError> {
     let arrivals: Vec<Result<Arrival, Refusal>> =
         readings.into_iter().map(|reading| Arrival::of(engine, reading)).collect();
-    decide(snapshot, &arrivals).await
+    let mut room = Room::left(&engine.index.quota, snapshot).await?;
+    decide(snapshot, &arrivals, &mut room).await
 }
 
 /// A readable source.
@@ -198,6 +201,7 @@ impl Arrival {
 async fn decide(
     snapshot: &dyn Snapshot,
     arrivals: &[Result<Arrival, Refusal>],
+    room: &mut Room<'_>,
 ) -> Result<(Batch, Vec<Acceptance>), StoreError> {
     let readable: Vec<&Arrival> = arrivals.iter().filter_map(|arrival| arrival.as_ref().ok()).collect();
     let names: Vec<String> = readable.iter().map(|arrival| arrival.document.source.clone()).collect();
@@ -231,6 +235,10 @@ async fn decide(
         let acceptance = match same_source.iter().find(|known| known.id == arrival.document.id) {
             Some(known) => unchanged(snapshot, known.clone(), same_source, arrival, &mut batch).await?,
             None => {
+                if let Err(Refusal { reason, remedy }) = room.take(same_source.is_empty()) {
+                    acceptances.push(Acceptance::Refused { reason, remedy });
+                    continue;
+                }
                 let same_content = of_content.entry(arrival.document.content_hash.clone()).or_default();
                 let mut same_content_as: Vec<String> = same_content
                     .iter()

@@ -5,6 +5,7 @@ mod cancel;
 mod estimate;
 mod listing;
 mod price;
+mod quota;
 mod ready_graph;
 mod remove;
 mod renew;
@@ -23,6 +24,7 @@ pub use cancel::{Cancellation, cancel, pause, queued, resume};
 pub use estimate::{Estimate, Estimator, Expected, Range, Step};
 pub use listing::{DocumentSort, ListError, Listing, count_by_status, list};
 pub use price::{MoneyRange, PricedEstimate, PricedStep, PricedTotal};
+pub use quota::{Quota, no_room_for};
 pub use ready_graph::{CUSTOM_KG_MODEL, ReadyGraph, ReadyGraphError, accept_graph};
 pub use remove::{Removal, delete};
 pub use renew::{RenewalPlan, plan_renewal, renew};
@@ -54,6 +56,8 @@ pub struct IndexConfig {
     /// Chunks of a document from whose texts rules make entities and relations; later ones are found by their words and
     /// vectors only. Models read all.
     pub max_rule_chunks: u32,
+    /// How much the workspace may hold.
+    pub quota: Quota,
     /// How long a claim on a job lasts without renewal.
     pub lease_ms: u64,
     /// Unique name of this worker.
@@ -168,6 +172,7 @@ impl Default for IndexConfig {
             max_concurrent_documents: 16,
             max_merge_chunks: 128,
             max_rule_chunks: 4000,
+            quota: Quota::default(),
             lease_ms: 600_000,
             worker: "worker".to_owned(),
         }

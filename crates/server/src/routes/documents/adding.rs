@@ -308,6 +308,9 @@ async fn add(
             }
         }
         let names: Vec<String> = readings.iter().map(|reading| reading.name.clone()).collect();
+        if let Some(full) = index::no_room_for(&space.indexing, &names).await? {
+            return Err(Problem::new(StatusCode::PAYLOAD_TOO_LARGE, full.reason).remedy(full.remedy));
+        }
         let accepted = index::accept_read(&space.indexing, readings, Some(&track)).await?;
         for (acceptance, source) in accepted.iter().zip(names) {
             match acceptance {

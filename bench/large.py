@@ -1,0 +1,251 @@
+"""Large and odd documents: how much memory, time and disk does each take, and is the time linear in its size?
+
+usage: large.py PROGRAM [--sizes 12.5,25,50] [--only NAME,...] [--port PORT]
+
+Each document is made from a fixed seed and added to a workspace of its own by PROGRAM. Memory is that of the program and of
+its readers together, looked at 20 times a second. At the end a server takes one document of every kind, and its memory is
+looked at once it rests. Names for --only: markdown, html, csv, json, odd or one of the odd documents, server.
+"""
+
+import argparse
+import json
+import os
+import random
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+import urllib.request
+
+MIB = 1 << 20
+SEED = 7
+WORDS = ("station harbour pump valve inspector report engine river winter signal tower bridge survey copper ledger "
+         "captain market engineer garden copper glass quarter meeting water measure north street company").split()
+NAMES = "Ada Lovelace,Grace Hopper,Alan Turing,Mary Somerville,Kurt Goedel,Emmy Noether,Niels Bohr,Lise Meitner".split(",")
+PLACES = "Kelm,Oslo,Trieste,Leiden,Uppsala,Porto,Bergen,Graz".split(",")
+
+
+def sentence(rng):
+    words = " ".join(rng.choice(WORDS) for _ in range(rng.randint(6, 14)))
+    return f"{rng.choice(NAMES)} {rng.randint(1, 9999)} told {rng.choice(PLACES)} that the {words}."
+
+
+def fill(size, piece):
+    """Pieces until there are `size` bytes."""
+    parts, length = [], 0
+    while length < size:
+        part = piece(len(parts))
+        parts.append(part)
+        length += len(part)
+    return "".join(parts)
+
+
+def markdown(size):
+    rng = random.Random(SEED)
+
+    def section(number):
+        text = " ".join(sentence(rng) for _ in range(8))
+        return f"## Section {number}\n\n{text}\n\n"
+
+    return "big.md", fill(size, section)
+
+
+def html(size):
+    rng = random.Random(SEED)
+
+    def section(number):
+        text = " ".join(sentence(rng) for _ in range(8))
+        return f"<h2>Section {number}</h2>\n<p class=\"text\">{text}</p>\n"
+
+    return "big.html", "<html><body>\n" + fill(size - 40, section) + "</body></html>\n"
+
+
+def table(size):
+    rng = random.Random(SEED)
+
+    def row(number):
+        return f"{rng.choice(NAMES)} {number},{rng.choice(WORDS)} company {number},{rng.choice(PLACES)},+47 {rng.randint(10**7, 10**8)}\n"
+
+    return "big.csv", "name,company,city,phone\n" + fill(size - 30, row)
+
+
+def values(size):
+    rng = random.Random(SEED)
+
+    def item(number):
+        record = {"id": number, "name": rng.choice(NAMES), "place": rng.choice(PLACES), "text": sentence(rng)}
+        return (",\n" if number else "") + json.dumps(record)
+
+    return "big.json", "[\n" + fill(size - 10, item) + "\n]\n"
+
+
+def odd(_):
+    """Documents that once took gigabytes or minutes, each of at most 50 MiB."""
+    wide = ",".join(f"column{n}" for n in range(200_000)) + "\n" + ",".join(f"Cell{n}" for n in range(200_000)) + "\n"
+    people = "".join(f"Person{n} Smith,Firm{n} Inc,Town{n},+1 555 {n:07},p{n}@firm{n}.example\n" for n in range(20_000))
+    return [
+        ("wide.csv", wide),
+        ("people.csv", "name,company,city,phone,mail\n" + people),
+        ("headings.md", "# A\n" * 700_000),
+        ("many_headings.md", "# A\n" * (10 * MIB // 4)),
+        ("empty_lines.txt", "word\n" + "\n" * (49 * MIB)),
+        ("short_lines.txt", "1\n" * (24 * MIB)),
+        ("attributes.html", "<p " + " ".join(f"y{n}=1" for n in range(600_000)) + ">text</p>"),
+        ("cells.html", "<table>" + "<tr><td>1<td>2</tr>" * 300_000 + "</table>"),
+        ("one_line.txt", "word " * (5 * MIB)),
+        ("one_word.txt", "a" * (5 * MIB)),
+    ]
+
+
+KINDS = {"markdown": markdown, "html": html, "csv": table, "json": values}
+
+
+def resident(pid):
+    """Resident bytes of a process and of all below it."""
+    total, below = 0, [pid]
+    while below:
+        one = below.pop()
+        try:
+            with open(f"/proc/{one}/statm") as statm:
+                total += int(statm.read().split()[1]) * os.sysconf("SC_PAGE_SIZE")
+            for task in os.listdir(f"/proc/{one}/task"):
+                with open(f"/proc/{one}/task/{task}/children") as children:
+                    below += [int(child) for child in children.read().split()]
+        except (FileNotFoundError, ProcessLookupError):
+            continue
+    return total
+
+
+def stored(folder):
+    return sum(os.path.getsize(os.path.join(at, name)) for at, _, names in os.walk(folder) for name in names)
+
+
+def run(program, arguments, folder):
+    """Peak resident bytes, seconds, exit code and output of a command."""
+    command = [program, "--data-dir", folder, "--json", *arguments]
+    began = time.monotonic()
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True) as process:
+        os.set_blocking(process.stdout.fileno(), False)
+        peak, said = 0, []
+        while process.poll() is None:
+            peak = max(peak, resident(process.pid))
+            said.append(process.stdout.read() or "")
+            time.sleep(0.05)
+        said.append(process.stdout.read() or "")
+    return peak, time.monotonic() - began, process.returncode, "".join(said)
+
+
+def remarks(said):
+    found = []
+    for line in said.splitlines():
+        try:
+            event = json.loads(line)
+        except ValueError:
+            continue
+        if event.get("event") == "source":
+            found += event.get("remarks", [])
+            found += [event["reason"]] if event.get("outcome") == "refused" else []
+    return "; ".join(found)
+
+
+def measure(program, name, text, work):
+    folder, path = os.path.join(work, "data"), os.path.join(work, name)
+    with open(path, "w") as file:
+        file.write(text)
+    size = os.path.getsize(path)
+    accept = run(program, ["add", "--no-wait", path], folder)
+    index = run(program, ["work"], folder)
+    peak, seconds = max(accept[0], index[0]), accept[1] + index[1]
+    disk = stored(folder)
+    print(f"| {name} | {size / MIB:.2f} | {accept[0] / MIB:.0f} | {index[0] / MIB:.0f} | {accept[1]:.1f} | {index[1]:.1f} "
+          f"| {seconds / (size / MIB):.2f} | {disk / MIB:.0f} | {accept[2]}, {index[2]} | {remarks(accept[3])} |", flush=True)
+    shutil.rmtree(folder, ignore_errors=True)
+    os.remove(path)
+    return peak, seconds
+
+
+def post(url, body, content_type):
+    request = urllib.request.Request(url, body, {"Content-Type": content_type})
+    with urllib.request.urlopen(request, timeout=600) as answer:
+        return json.load(answer)
+
+
+def idle(program, size, work, port):
+    """Memory of a server before, at most while, and after it took one document of every kind."""
+    folder = os.path.join(work, "served")
+    server = subprocess.Popen([program, "--data-dir", folder, "--set", f"port={port}", "serve"],
+                              stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    address = f"http://127.0.0.1:{port}"
+    try:
+        deadline = time.monotonic() + 60
+        while True:
+            try:
+                urllib.request.urlopen(address + "/livez", timeout=5).close()
+                break
+            except OSError:
+                if time.monotonic() > deadline:
+                    raise
+                time.sleep(0.1)
+        before = peak = resident(server.pid)
+        for make in KINDS.values():
+            name, text = make(size)
+            bound = "large-documents-bound"
+            body = (f"--{bound}\r\nContent-Disposition: form-data; name=\"file\"; filename=\"{name}\"\r\n\r\n".encode()
+                    + text.encode() + f"\r\n--{bound}--\r\n".encode())
+            post(address + "/documents/upload", body, f"multipart/form-data; boundary={bound}")
+            peak = max(peak, resident(server.pid))
+        while True:
+            with urllib.request.urlopen(address + "/documents/pipeline_status", timeout=60) as answer:
+                busy = json.load(answer)["busy"]
+            with urllib.request.urlopen(address + "/documents/status_counts", timeout=60) as answer:
+                counts = json.load(answer)["status_counts"]
+            peak = max(peak, resident(server.pid))
+            if not busy and counts.get("processed", 0) >= len(KINDS):
+                break
+            time.sleep(0.2)
+        time.sleep(30)
+        after = resident(server.pid)
+    finally:
+        server.send_signal(signal.SIGTERM)
+        began = time.monotonic()
+        server.wait(timeout=120)
+    print(f"server: {before / MIB:.0f} MiB before, {peak / MIB:.0f} at most, {after / MIB:.0f} idle after {len(KINDS)} documents "
+          f"of {size / MIB:.1f} MiB; ended {time.monotonic() - began:.1f} s after SIGTERM", flush=True)
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("program")
+    parser.add_argument("--sizes", default="12.5,25,50")
+    parser.add_argument("--only", default="")
+    parser.add_argument("--port", type=int, default=9690)
+    options = parser.parse_args()
+    sizes = [float(size) for size in options.sizes.split(",") if size]
+    only = [name for name in options.only.split(",") if name]
+    wanted = lambda name: not only or name in only
+    work = tempfile.mkdtemp(prefix="graphloom-large-")
+    print("| document | MiB | accepting: MiB of memory | indexing: MiB of memory | accepting s | indexing s | s for each MiB | store MiB | exits | remarks |")
+    print("|---|---|---|---|---|---|---|---|---|---|")
+    try:
+        for kind, make in KINDS.items():
+            if not wanted(kind):
+                continue
+            pace = []
+            for size in sizes:
+                name, text = make(int(size * MIB))
+                pace.append(measure(options.program, name, text, work)[1] / size)
+            if len(pace) > 1:
+                print(f"{kind}: {pace[-1] / pace[0]:.2f} times the seconds for each MiB at {sizes[-1]} MiB than at {sizes[0]}", flush=True)
+        for name, text in odd(None):
+            if wanted(name) or wanted("odd"):
+                measure(options.program, name, text, work)
+        if wanted("server"):
+            idle(options.program, int(sizes[0] * MIB), work, options.port)
+    finally:
+        shutil.rmtree(work, ignore_errors=True)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

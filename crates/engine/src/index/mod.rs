@@ -13,6 +13,7 @@ mod requeue;
 mod settle;
 mod situate;
 mod status;
+mod unload;
 mod work;
 
 use std::collections::BTreeMap;

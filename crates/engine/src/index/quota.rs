@@ -50,11 +50,8 @@ impl<'a> Room<'a> {
     /// Takes the room of one more version, of a source that is new or not; why there is none.
     pub(super) fn take(&mut self, is_new_source: bool) -> Result<(), Refusal> {
         if let Some(most) = self.quota.max_bytes.filter(|most| self.bytes >= *most) {
-            let reason = format!(
-                "the workspace takes {:.1} MiB and may take {:.1} MiB",
-                mib(self.bytes),
-                mib(most)
-            );
+            let reason =
+                format!("the workspace takes {:.1} MiB and may take {:.1} MiB", mib(self.bytes), mib(most));
             return Err(full(reason, "max_workspace_mb"));
         }
         if let Some(most) = self.quota.max_documents.filter(|most| is_new_source && self.documents >= *most) {

@@ -1,8 +1,9 @@
-//! Removing documents: evidence and everything derived from it, in one commit.
+//! Removing documents: evidence and everything derived from it, in one commit; of large ones what is said first, in slices.
 
 use graphloom_core::DocumentId;
 
 use super::IndexError;
+use super::unload::unload;
 use crate::Engine;
 use crate::commit::GraphChanges;
 use crate::graph::{Derivation, GraphChange, Summaries};
@@ -27,11 +28,19 @@ pub struct Removal {
 
 /// Removes documents with everything that only they support, and derives again what they shared. Unknown ids are
 /// ignored. Many documents cost one derivation, and models are asked only for summaries that changed. Where other processes
-/// change the graph meanwhile, this waits for its turn.
+/// change the graph meanwhile, this waits for its turn. The records of a document of more chunks than a commit takes leave in
+/// slices before it; the summaries that this changes are left to the next run.
 pub async fn delete(engine: &Engine, ids: &[DocumentId]) -> Result<Removal, IndexError> {
+    let unloaded = unload(engine, ids).await?;
     let mut changes = GraphChanges::new(engine);
     let outcome = try_delete(&mut changes, ids).await;
-    changes.end(outcome).await
+    let removal = changes.end(outcome).await?;
+    Ok(Removal {
+        entities: removal.entities + unloaded.entities,
+        relations: removal.relations + unloaded.relations,
+        changed: removal.changed + unloaded.changed,
+        ..removal
+    })
 }
 
 async fn try_delete(changes: &mut GraphChanges<'_>, ids: &[DocumentId]) -> Result<Removal, IndexError> {

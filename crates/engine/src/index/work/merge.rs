@@ -15,6 +15,7 @@ use crate::commit::GraphChanges;
 use crate::extract::{rules_key, said_by_rules};
 use crate::graph::{Derivation, GraphChange, Summaries};
 use crate::index::IndexError;
+use crate::index::unload::unload;
 
 /// The chunks of a ready document that enter the graph in one commit.
 #[derive(Clone)]
@@ -133,10 +134,32 @@ impl Run<'_> {
         if slices.is_empty() {
             return Ok(Vec::new());
         }
+        self.unload_replaced(slices).await?;
         let brought = self.brought(slices).await?;
         let mut changes = GraphChanges::new(self.engine);
         let outcome = self.try_merge(&mut changes, slices, &brought).await;
         changes.end(outcome).await
+    }
+
+    /// Takes what large versions say that are replaced out of the graph, so that the rest of them fits one commit.
+    async fn unload_replaced(&self, slices: &[Slice<'_>]) -> Result<(), Stop> {
+        let snapshot = self.engine.store.snapshot().await?;
+        if snapshot.queue().await?.is_paused() {
+            return Err(Stop::Paused);
+        }
+        if !still_ours(snapshot.as_ref(), slices).await? {
+            return Err(Stop::Lost);
+        }
+        let mut replaced = Vec::new();
+        for slice in slices.iter().filter(|slice| slice.replaces()) {
+            replaced.extend(other_versions(snapshot.as_ref(), &slice.ready.document).await?);
+        }
+        drop(snapshot);
+        match unload(self.engine, &replaced).await {
+            Ok(_) => Ok(()),
+            Err(IndexError::Store(error)) => Err(Stop::overtaken(error)),
+            Err(IndexError::Model(error)) => Err(error.into()),
+        }
     }
 
     async fn try_merge(

@@ -1,0 +1,79 @@
+//! Takes the records of large documents out of the graph in slices, so that removing the rest fits one commit.
+
+use graphloom_core::{ChunkExtraction, ChunkId, DocumentId, Job, JobState, Require, Snapshot, StoreError};
+
+use super::IndexError;
+use crate::Engine;
+use crate::commit::GraphChanges;
+use crate::graph::{Derivation, GraphChange, Summaries};
+
+/// What became of the graph.
+#[derive(Debug, Default)]
+pub(super) struct Unloaded {
+    /// Entities that nothing mentions any more.
+    pub(super) entities: u32,
+    /// Relations that nothing states any more.
+    pub(super) relations: u32,
+    /// Entities and relations that read differently now.
+    pub(super) changed: u32,
+}
+
+/// Takes what is said of the chunks of large documents out of the graph, a commit for each slice of chunks. Documents that
+/// fit one commit stay as they are.
+///
+/// Until the document is removed it is one that was taken out of the queue, with chunks that nobody was asked about. Where
+/// that is as far as it gets, the document can be removed, or queued, again.
+pub(super) async fn unload(engine: &Engine, documents: &[DocumentId]) -> Result<Unloaded, IndexError> {
+    let most = engine.index.max_merge_chunks.max(1);
+    let mut unloaded = Unloaded::default();
+    for id in documents {
+        let chunks = engine.store.snapshot().await?.chunks_of(std::slice::from_ref(id)).await?;
+        let said = chunks.into_iter().flatten().filter(|chunk| chunk.extraction.key().is_some());
+        let said: Vec<ChunkId> = said.map(|chunk| chunk.id).collect();
+        if said.len() > most {
+            for slice in said.chunks(most) {
+                let mut changes = GraphChanges::new(engine);
+                let outcome = unload_slice(&mut changes, id, slice).await;
+                let Unloaded { entities, relations, changed } = changes.end(outcome).await?;
+                unloaded.entities += entities;
+                unloaded.relations += relations;
+                unloaded.changed += changed;
+            }
+        }
+    }
+    Ok(unloaded)
+}
+
+/// Takes one slice out of the graph; nothing where the document is gone.
+async fn unload_slice(
+    changes: &mut GraphChanges<'_>,
+    document: &DocumentId,
+    slice: &[ChunkId],
+) -> Result<Unloaded, IndexError> {
+    loop {
+        let snapshot = changes.snapshot().await?;
+        let Some(job) = job_of(snapshot.as_ref(), document).await? else { return Ok(Unloaded::default()) };
+        let change = GraphChange { removed: slice.iter().cloned().collect(), ..GraphChange::default() };
+        let (Derivation { mut batch, .. }, texts) =
+            changes.derive(snapshot.as_ref(), &change, Summaries::Later).await?;
+        let derived_from = snapshot.graph_revision();
+        drop(snapshot);
+        changes.embed(texts, None, &mut batch).await?;
+        batch.require.push(Require::JobIs(job.clone()));
+        batch.clear_graph_of = slice.to_vec();
+        batch.set_extractions = slice.iter().map(|chunk| (chunk.clone(), ChunkExtraction::Pending)).collect();
+        batch.put_jobs.push(Job { state: JobState::Cancelled, lease: None, ..job });
+        let unloaded = Unloaded {
+            entities: batch.remove_entities.len() as u32,
+            relations: batch.remove_relations.len() as u32,
+            changed: (batch.put_entities.len() + batch.put_relations.len()) as u32,
+        };
+        if changes.commit(derived_from, batch).await? {
+            return Ok(unloaded);
+        }
+    }
+}
+
+async fn job_of(snapshot: &dyn Snapshot, document: &DocumentId) -> Result<Option<Job>, StoreError> {
+    Ok(snapshot.jobs(std::slice::from_ref(document)).await?.into_iter().next().flatten())
+}

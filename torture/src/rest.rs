@@ -69,6 +69,9 @@ pub(crate) fn compare(world: &World, history: &History) -> io::Result<()> {
         drop(tally);
         world.find(kind, None, format!("{}: {what}", text::file(source)));
     }
+    // A search rebuilds what a fault left of the index of words; after it nothing may be wrong with that either.
+    let searched = run(world, &["--json", "search", text::NAMES[0]])?;
+    judge_and_note(world, Operation::Read, &searched);
     let check = run(world, &["check"])?;
     if check.code != Some(0) {
         world.find(Kind::Check, None, judge::quoted(&check));

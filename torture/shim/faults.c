@@ -70,6 +70,10 @@ static unsigned char known(int fd) { return fd >= 0 && fd < (int)sizeof class_of
 static void remember(int fd, unsigned char class) {
     if (fd >= 0 && fd < (int)sizeof class_of) class_of[fd] = class;
 }
+// Only what can be written to is of interest; the C library closes folders without `close`, so their numbers must not stay.
+static void opened(int fd, const char *path, int flags) {
+    remember(fd, (flags & O_ACCMODE) == O_RDONLY ? 0 : classify(path));
+}
 
 static void pause_us(int64_t us) {
     struct timespec left = {us / 1000000, us % 1000000 * 1000};
@@ -182,28 +186,28 @@ int open(const char *path, int flags, ...) {
     MODE(flags);
     if (opening(path, flags)) return -1;
     int fd = CALL(open, path, flags, mode);
-    remember(fd, classify(path));
+    opened(fd, path, flags);
     return fd;
 }
 int open64(const char *path, int flags, ...) {
     MODE(flags);
     if (opening(path, flags)) return -1;
     int fd = CALL(open64, path, flags, mode);
-    remember(fd, classify(path));
+    opened(fd, path, flags);
     return fd;
 }
 int openat(int folder, const char *path, int flags, ...) {
     MODE(flags);
     if (opening(path, flags)) return -1;
     int fd = CALL(openat, folder, path, flags, mode);
-    remember(fd, classify(path));
+    opened(fd, path, flags);
     return fd;
 }
 int openat64(int folder, const char *path, int flags, ...) {
     MODE(flags);
     if (opening(path, flags)) return -1;
     int fd = CALL(openat64, folder, path, flags, mode);
-    remember(fd, classify(path));
+    opened(fd, path, flags);
     return fd;
 }
 int close(int fd) {

@@ -418,7 +418,16 @@ impl Open {
         match (caught_up, self.files.refused()) {
             (Ok(()) | Err(Fault::Locked), _) => Ok(self.ready(now)),
             // Whatever it was called on its way here.
-            (Err(Fault::Index(_)), Some(condition)) => Err(Fault::Unwritable(condition)),
+            (Err(Fault::Index(_)), Some(condition)) => {
+                if let Ok(metas) = self.index.load_metas() {
+                    let named: Vec<String> =
+                        metas.segments.iter().map(|segment| segment.id().uuid_string()).collect();
+                    self.files.remove_begun(|path| {
+                        named.iter().any(|name| path.to_string_lossy().starts_with(name.as_str()))
+                    });
+                }
+                Err(Fault::Unwritable(condition))
+            }
             (Err(fault), _) => Err(fault),
         }
     }

@@ -424,6 +424,7 @@ fn an_index_that_cannot_be_written_is_brought_up_to_date_in_memory() {
         assert_eq!((matching(&store, "met"), watermark(&store)), (number + 1, Revision(number as u64 + 1)));
     }
     assert_eq!(std::fs::read(&meta).expect("the index"), before);
+    assert_eq!(store.verify().expect("it is looked at"), []);
     store.shared.full_text.deny(None);
     store.shared.full_text.try_folder_again();
     commit(&store, sample::indexed("last", "Ada met Zoe", "ADA", "ZOE"));

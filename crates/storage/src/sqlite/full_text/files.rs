@@ -1,7 +1,7 @@
 //! Where the index's files are: in its folder, or where that cannot be written, in memory over what the folder holds.
 
 use std::io::{self, BufWriter, Write};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use tantivy::TantivyError;
@@ -23,6 +23,8 @@ pub(super) struct Files {
     memory: Option<RamDirectory>,
     /// Why the folder could not be written, once it could not.
     refused: Arc<Mutex<Option<Condition>>>,
+    /// Files that were begun in the folder since the last update began.
+    begun: Arc<Mutex<Vec<PathBuf>>>,
     denied: Denied,
 }
 
@@ -39,20 +41,28 @@ impl Denied {
         }
         Ok(())
     }
+
+    /// The same for what a full disk still allows: opening files.
+    fn check_opening(&self) -> io::Result<()> {
+        self.check()
+            .or_else(|error| if error.kind() == io::ErrorKind::StorageFull { Ok(()) } else { Err(error) })
+    }
 }
 
 impl Files {
     /// Those of a folder, written there.
     pub(super) fn in_folder(folder: &Path, denied: &Denied) -> Result<Self, TantivyError> {
         let folder = Some(CheckedDirectory::open(folder)?);
-        Ok(Self { folder, memory: None, refused: Arc::default(), denied: denied.clone() })
+        let (refused, begun) = (Arc::default(), Arc::default());
+        Ok(Self { folder, memory: None, refused, begun, denied: denied.clone() })
     }
 
     /// Those of a folder, where there are some, with what is written over them in memory.
     pub(super) fn in_memory(folder: Option<&Path>) -> Self {
         let folder = folder.and_then(|folder| CheckedDirectory::open(folder).ok());
         let memory = Some(RamDirectory::create());
-        Self { folder, memory, refused: Arc::default(), denied: Denied::default() }
+        let (refused, begun) = (Arc::default(), Arc::default());
+        Self { folder, memory, refused, begun, denied: Denied::default() }
     }
 
     /// Whether what is written stays in memory.
@@ -68,6 +78,19 @@ impl Files {
     /// What failed before counts no more.
     pub(super) fn forget_refusal(&self) {
         *self.refused.lock().unwrap_or_else(PoisonError::into_inner) = None;
+        self.begun.lock().unwrap_or_else(PoisonError::into_inner).clear();
+    }
+
+    /// Removes from the folder what an update began and no commit names: it may be cut short, and takes up room.
+    pub(super) fn remove_begun(&self, is_named: impl Fn(&Path) -> bool) {
+        let begun = std::mem::take(&mut *self.begun.lock().unwrap_or_else(PoisonError::into_inner));
+        for path in begun.iter().filter(|path| !is_named(path)) {
+            if let Some(folder) = &self.folder
+                && let Err(error) = folder.delete(path)
+            {
+                tracing::debug!(%error, file = %path.display(), "a file that was begun stays");
+            }
+        }
     }
 
     fn note<T>(&self, done: io::Result<T>) -> io::Result<T> {
@@ -77,6 +100,12 @@ impl Files {
     /// The folder where it is written.
     fn written_folder(&self) -> io::Result<&CheckedDirectory> {
         self.note(self.denied.check())?;
+        self.opened_folder()
+    }
+
+    /// The folder where files are opened for writing.
+    fn opened_folder(&self) -> io::Result<&CheckedDirectory> {
+        self.note(self.denied.check_opening())?;
         self.folder.as_ref().ok_or_else(|| io::ErrorKind::NotFound.into())
     }
 
@@ -130,7 +159,8 @@ impl Directory for Files {
             return memory.open_write(path);
         }
         let failed = |error| OpenWriteError::wrap_io_error(error, path.to_owned());
-        let opened = self.written_folder().map_err(failed)?.open_write(path);
+        self.begun.lock().unwrap_or_else(PoisonError::into_inner).push(path.to_owned());
+        let opened = self.opened_folder().map_err(failed)?.open_write(path);
         if let Err(OpenWriteError::IoError { io_error, .. }) = &opened {
             let _ = self.note::<()>(Err(io_error.kind().into()));
         }
@@ -164,7 +194,7 @@ impl Directory for Files {
         if let Some(memory) = &self.memory {
             return memory.acquire_lock(lock);
         }
-        let locked = match self.written_folder() {
+        let locked = match self.opened_folder() {
             Ok(folder) => folder.acquire_lock(lock),
             Err(error) => Err(LockError::wrap_io_error(error)),
         };

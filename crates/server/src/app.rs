@@ -65,8 +65,10 @@ pub(crate) struct Inner {
     pub(crate) limits: Limits,
     /// When it began to serve.
     pub(crate) started: Instant,
-    /// Whether it stops.
-    pub(crate) stop: watch::Receiver<bool>,
+    /// Whether it is to be left: it stops soon.
+    pub(crate) draining: watch::Receiver<bool>,
+    /// Whether what is still under way must end.
+    pub(crate) cut: watch::Receiver<bool>,
 }
 
 /// What an [`App`] is made of.
@@ -80,7 +82,9 @@ pub(crate) struct Parts<'a> {
     pub(crate) limits: Limits,
     pub(crate) guest_secret: [u8; 32],
     pub(crate) indexing: Indexing,
+    pub(crate) draining: watch::Receiver<bool>,
     pub(crate) stop: watch::Receiver<bool>,
+    pub(crate) cut: watch::Receiver<bool>,
 }
 
 /// Whether what waits in the workspaces is worked on.
@@ -109,11 +113,13 @@ impl App {
             limits,
             guest_secret,
             indexing,
+            draining,
             stop,
+            cut,
         } = parts;
         let metrics = Metrics::new();
         Self(Arc::new(Inner {
-            spaces: Spaces::new(Arc::clone(&host), &limits, indexing, Arc::clone(&metrics), stop.clone()),
+            spaces: Spaces::new(Arc::clone(&host), &limits, indexing, Arc::clone(&metrics), stop),
             host,
             access: AccessFile::of(data_dir),
             throttle: Throttle::default(),
@@ -134,7 +140,8 @@ impl App {
             bodies: Bodies::new(data_dir),
             limits,
             started: Instant::now(),
-            stop,
+            draining,
+            cut,
         }))
     }
 }

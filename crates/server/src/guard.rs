@@ -12,11 +12,13 @@ use graphloom_core::WorkspaceId;
 
 use crate::access::{Access, Caller, Grant, NotLetIn, Right, Shown};
 use crate::app::{App, now};
+use crate::leash::{Reader, hold};
 use crate::origin::Origin;
 use crate::problem::{Problem, chain, in_words_of};
 use crate::rates::Counted;
 use crate::route::{Load, Method, Needs, Route};
 use crate::turns::{Holder, Turn};
+use crate::unread::drain;
 
 /// Names the workspace of a request [LightRAG].
 pub(crate) const WORKSPACE_HEADER: &str = "lightrag-workspace";
@@ -31,7 +33,7 @@ const POLLED: [&str; 3] = ["/health", "/documents/paginated", "/documents/pipeli
 pub(crate) const PROBES: [&str; 2] = ["/livez", "/readyz"];
 
 /// The caller of every request where there are no credentials. No key or user has a name of this form.
-const LOCAL: &str = "local";
+pub(crate) const LOCAL: &str = "local";
 
 /// What the guard found out, for the handler and the log.
 #[derive(Debug, Clone)]
@@ -83,24 +85,36 @@ pub(crate) async fn guard(
 }
 
 async fn answer(app: &App, route: &'static Route, request: Request, next: Next) -> Response {
-    let (admitted, mut request) = match admit(app, route, request).await {
+    let admitted = match check_request(app, route, &request) {
+        Ok(admitted) => admitted,
+        Err(problem) => {
+            drain(request.into_body()).await;
+            return problem.into_response();
+        }
+    };
+    let (admitted, mut request) = match admit(app, route, admitted, request).await {
         Ok(admitted) => admitted,
         Err(problem) => return problem.into_response(),
     };
     let renewed = renewed(app, route, &request);
+    let reader = Reader::of(&admitted.caller, request.headers());
     request.extensions_mut().insert(admitted.clone());
     let mut response = next.run(request).await;
     if let Some(token) = renewed.and_then(|token| HeaderValue::from_str(&token).ok()) {
         response.headers_mut().insert(NEW_TOKEN, token);
     }
     response.extensions_mut().insert(Admitted { turn: None, ..admitted });
-    response
+    hold(app, route, reader, response)
 }
 
 /// The request with its body and its turn. The body comes first: a turn is for what can be worked on at once. Only a login,
 /// for which anybody may come, takes its turn before, of those that are for logins alone.
-async fn admit(app: &App, route: &'static Route, request: Request) -> Result<(Admitted, Request), Problem> {
-    let admitted = check_request(app, route, &request)?;
+async fn admit(
+    app: &App,
+    route: &'static Route,
+    admitted: Admitted,
+    request: Request,
+) -> Result<(Admitted, Request), Problem> {
     let turn_before = match route.load {
         Load::Login => turn_of(app, route.load, &admitted.holder).await?,
         Load::None | Load::Look | Load::Question | Load::Change | Load::Whole | Load::Stream => None,
@@ -220,7 +234,7 @@ fn check_rate(
     })
 }
 
-fn shown(headers: &HeaderMap) -> Shown<'_> {
+pub(crate) fn shown(headers: &HeaderMap) -> Shown<'_> {
     let bearer = text(headers, header::AUTHORIZATION.as_str()).and_then(bearer_of);
     Shown { key: text(headers, "x-api-key").filter(|key| !key.is_empty()), bearer }
 }

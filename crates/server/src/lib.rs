@@ -21,6 +21,7 @@ mod guard;
 mod host;
 mod ingest;
 mod input;
+mod leash;
 mod limits;
 mod lines;
 mod mcp;
@@ -42,6 +43,7 @@ mod space;
 #[cfg(feature = "otel")]
 mod traces;
 mod turns;
+mod unread;
 mod vectors;
 
 pub use access::{

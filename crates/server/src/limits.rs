@@ -38,7 +38,9 @@ pub struct Limits {
     pub body: Duration,
     /// In each time of this length a body brings at least 8 KiB, or ends.
     pub body_window: Duration,
-    /// How long requests under way may take once the server is asked to stop.
+    /// How long the server still serves once it is asked to stop, while it says that it is not ready.
+    pub drain: Duration,
+    /// How long requests under way may take after that. Streams that are not done then end with an error.
     pub stop: Duration,
 }
 
@@ -73,6 +75,7 @@ impl Default for Limits {
             head: Duration::from_secs(10),
             body: Duration::from_secs(120),
             body_window: Duration::from_secs(10),
+            drain: Duration::ZERO,
             stop: Duration::from_secs(10),
         }
     }

@@ -1,5 +1,6 @@
 //! The server: binds, accepts, and stops cleanly.
 
+use std::convert::Infallible;
 use std::io;
 use std::net::{IpAddr, SocketAddr};
 use std::path::PathBuf;
@@ -8,6 +9,7 @@ use std::time::Duration;
 
 use axum::Router;
 use axum::extract::Request;
+use axum::http::{HeaderValue, header};
 use graphloom_core::WorkspaceId;
 use hyper::body::Incoming;
 use hyper::server::conn::http1;
@@ -26,9 +28,12 @@ use crate::metrics::UnderWay;
 use crate::origin::{Network, Origin};
 use crate::problem::chain;
 use crate::routes;
+use crate::unread::Watched;
 
 /// How long accepting rests after it failed, as it does where there are no file handles left.
 const ACCEPT_REST: Duration = Duration::from_millis(100);
+/// How long streams that are told to end may take to send why.
+const LAST_WORDS: Duration = Duration::from_secs(1);
 
 /// How to serve.
 #[derive(Debug, Clone)]
@@ -96,7 +101,14 @@ pub struct Server {
     listener: TcpListener,
     address: SocketAddr,
     app: App,
+    phases: Phases,
+}
+
+/// Tells everything how far the server is with stopping.
+struct Phases {
+    drain: watch::Sender<bool>,
     stop: watch::Sender<bool>,
+    cut: watch::Sender<bool>,
 }
 
 impl Server {
@@ -105,7 +117,8 @@ impl Server {
     /// An address that others than this machine reach is refused while there are neither keys nor users.
     pub async fn bind(config: ServerConfig, host: Arc<dyn Host>) -> Result<Self, ServeError> {
         let ServerConfig { address, data_dir, workspace, cors_origins, trusted_proxies, limits } = config;
-        let (stop, stopping) = watch::channel(false);
+        let ((drain, draining), (stop, stopping), (cut, cutting)) =
+            (watch::channel(false), watch::channel(false), watch::channel(false));
         let app = App::new(Parts {
             host,
             data_dir: &data_dir,
@@ -116,7 +129,9 @@ impl Server {
             limits,
             guest_secret: random()?,
             indexing: Indexing::On,
+            draining,
             stop: stopping,
+            cut: cutting,
         });
         if app.access.read()?.is_empty() && !address.ip().is_loopback() {
             return Err(ServeError::Open { address: address.ip() });
@@ -132,7 +147,7 @@ impl Server {
             }
             tracing::error!(%workspace, error = problem.words(), "a workspace is not served");
         }
-        Ok(Self { listener, address, app, stop })
+        Ok(Self { listener, address, app, phases: Phases { drain, stop, cut } })
     }
 
     /// Where it listens.
@@ -145,16 +160,23 @@ impl Server {
         self.app.access.read().map_or(true, |access| !access.is_empty())
     }
 
-    /// Serves until `stop` is done: then nothing new is accepted, what is under way is given a time, and the workers
-    /// end between two commits.
+    /// Serves until `stop` is done. Then it says that it is not ready and still serves for the time to drain; then nothing new
+    /// is accepted, what is under way is given a time, and the workers end between two commits. Streams that are not done by
+    /// then end with an error.
     pub async fn run(self, stop: impl Future<Output = ()>) {
-        let Self { listener, app, stop: stopping, .. } = self;
+        let Self { listener, app, phases, .. } = self;
         let router = routes::router(&app);
         let graceful = GracefulShutdown::new();
         let connections = Arc::new(Semaphore::new(app.limits.connections.max(1)));
         let opening = app.clone();
         tokio::spawn(async move { opening.spaces.open_all().await });
-        let mut stop = std::pin::pin!(stop);
+        let drain = app.limits.drain;
+        let mut stop = std::pin::pin!(async {
+            stop.await;
+            // Everybody who listens is a worker, a probe or a connection; without any there is nobody to tell.
+            let _ = phases.drain.send(true);
+            tokio::time::sleep(drain).await;
+        });
         loop {
             // A connection takes its place before it is accepted, so that the rest waits in the system's own queue.
             let accepted = async {
@@ -176,15 +198,17 @@ impl Server {
                 }
             }
         }
-        // Everybody who listens is a worker or a probe; without any there is nobody to tell.
-        let _ = stopping.send(true);
+        let _ = phases.stop.send(true);
         drop(listener);
-        let ended = async {
+        let mut ended = std::pin::pin!(async {
             graceful.shutdown().await;
             app.spaces.stopped().await;
-        };
-        if tokio::time::timeout(app.limits.stop, ended).await.is_err() {
+        });
+        if tokio::time::timeout(app.limits.stop, &mut ended).await.is_err() {
             tracing::warn!("requests were still under way when the time to stop was over");
+            let _ = phases.cut.send(true);
+            // What still goes on ends with the process.
+            let _ = tokio::time::timeout(LAST_WORDS, ended).await;
         }
     }
 }
@@ -201,12 +225,22 @@ fn connect<Place: Send + 'static>(
     if let Err(error) = stream.set_nodelay(true) {
         tracing::debug!(%error, "answers on a connection may be slower than they need be");
     }
-    let origins = app.clone();
+    let shared = app.clone();
     let service = hyper::service::service_fn(move |mut request: hyper::Request<Incoming>| {
-        let origin = Origin::of(peer.ip(), request.headers(), &origins.trusted_proxies);
+        let origin = Origin::of(peer.ip(), request.headers(), &shared.trusted_proxies);
         request.extensions_mut().insert(origin);
-        let request: Request = take_prefix(request).map(axum::body::Body::new);
-        router.clone().oneshot(request)
+        let (head, body) = request.into_parts();
+        let (body, ended) = Watched::new(body);
+        let request: Request = take_prefix(Request::from_parts(head, axum::body::Body::new(body)));
+        let (answering, draining) = (router.clone().oneshot(request), shared.draining.clone());
+        async move {
+            let mut response = answering.await?;
+            // Whoever keeps a connection must learn now that it is the last answer on it, and not with the next request.
+            if !ended.get() || *draining.borrow() {
+                response.headers_mut().insert(header::CONNECTION, HeaderValue::from_static("close"));
+            }
+            Ok::<_, Infallible>(response)
+        }
     });
     let connection = http1::Builder::new()
         .timer(TokioTimer::new())

@@ -24,6 +24,9 @@ pub(crate) struct ServeArgs {
     /// Believes what the proxy at this address or network says about its clients, such as 10.0.0.0/8; repeatable
     #[arg(long = "trusted-proxy", value_name = "NETWORK")]
     pub(crate) trusted_proxies: Vec<String>,
+    /// Seconds to go on serving once asked to stop, while /readyz says 503, so that a balancer can look away [default: 0]
+    #[arg(long, value_name = "SECONDS")]
+    pub(crate) drain: Option<u64>,
 }
 
 /// `graphloom mcp`.

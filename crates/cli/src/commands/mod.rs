@@ -178,6 +178,7 @@ fn flags(global: &Global, command: &Command) -> Vec<(String, String, String)> {
             ("port", "--port", args.port.map(|port| port.to_string())),
             ("cors_origins", "--cors-origin", origins),
             ("trusted_proxies", "--trusted-proxy", proxies),
+            ("drain_s", "--drain", args.drain.map(|seconds| seconds.to_string())),
         ]
     } else {
         Vec::new()

@@ -30,6 +30,10 @@ pub(crate) async fn run(app: &App) -> anyhow::Result<Exit> {
             questions: config.max_concurrent_questions,
             rate_of_caller: config.rate_limit,
             rate_of_stranger: config.rate_limit_unknown,
+            turn: config.queue_timeout,
+            body: config.body_timeout,
+            drain: config.drain,
+            stop: config.stop_timeout,
             ..Limits::default()
         },
     };

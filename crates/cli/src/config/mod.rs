@@ -92,6 +92,14 @@ pub(crate) struct Config {
     pub(crate) cors_origins: Vec<String>,
     /// Proxies that are believed about their clients.
     pub(crate) trusted_proxies: Vec<Network>,
+    /// How long a request waits for its turn.
+    pub(crate) queue_timeout: Duration,
+    /// How long the body of a request may take.
+    pub(crate) body_timeout: Duration,
+    /// How long the server still serves once it is asked to stop.
+    pub(crate) drain: Duration,
+    /// How long requests under way may take after that.
+    pub(crate) stop_timeout: Duration,
     /// Questions that the server works on at once.
     pub(crate) max_concurrent_questions: usize,
     /// Requests a minute that the server takes of one key or user from other machines; no limit where `None`.
@@ -324,6 +332,10 @@ fn check(settings: &Settings, surroundings: &Surroundings) -> anyhow::Result<Con
         port: number(settings, "port", 0)?.unwrap_or(0),
         cors_origins: cors_origins(settings)?,
         trusted_proxies: trusted_proxies(settings)?,
+        queue_timeout: Duration::from_secs(number(settings, "queue_timeout_s", 0)?.unwrap_or(0)),
+        body_timeout: seconds("body_timeout_s")?,
+        drain: Duration::from_secs(number(settings, "drain_s", 0)?.unwrap_or(0)),
+        stop_timeout: Duration::from_secs(number(settings, "stop_timeout_s", 0)?.unwrap_or(0)),
         max_concurrent_questions: number(settings, "max_concurrent_questions", 1)?.unwrap_or(1),
         rate_limit: rate_limit("rate_limit")?,
         rate_limit_unknown: rate_limit("rate_limit_unknown")?,

@@ -73,6 +73,8 @@ pub async fn serve_mcp(
         limits,
         guest_secret: random()?,
         indexing: if read_only { Indexing::Off } else { Indexing::On },
+        draining: stopped.clone(),
+        cut: stopped.clone(),
         stop: stopped,
     });
     let (opening, opened) = (app.clone(), workspace.clone());

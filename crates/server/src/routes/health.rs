@@ -65,7 +65,7 @@ struct Readiness {
 }
 
 async fn readyz(State(app): State<App>, admitted: Admitted) -> Response {
-    if *app.stop.borrow() {
+    if *app.draining.borrow() {
         return Problem::new(StatusCode::SERVICE_UNAVAILABLE, "the server is stopping").into_response();
     }
     let (workspaces, mut faults) = app.spaces.faults().await;

@@ -14,5 +14,6 @@ mod questions;
 mod reading;
 mod rights;
 mod running;
+mod stopping;
 mod support;
 mod workspace;

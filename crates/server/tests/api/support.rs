@@ -248,6 +248,11 @@ impl Running {
         }
     }
 
+    /// Asks it to stop.
+    pub(crate) fn ask_to_stop(&mut self) {
+        drop(self.stop.take());
+    }
+
     /// Asks it to stop, and waits until it did.
     pub(crate) async fn stop(mut self) {
         drop(self.stop.take());
@@ -462,6 +467,28 @@ impl Answer {
     pub(crate) fn lines(&self) -> Vec<Value> {
         self.body.lines().map(|line| serde_json::from_str(line).expect("JSON")).collect()
     }
+}
+
+/// Reads until an answer's head is there.
+pub(crate) async fn read_head(stream: &mut TcpStream) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    while head_end(&bytes).is_none() {
+        let read = tokio::time::timeout(PATIENCE, stream.read_buf(&mut bytes)).await;
+        assert!(read.expect("an answer in time").expect("a connection") > 0, "closed without an answer");
+    }
+    bytes
+}
+
+/// Reads one answer, of a length that it names, on a connection that may stay open.
+pub(crate) async fn read_one(stream: &mut TcpStream) -> Answer {
+    let mut bytes = read_head(stream).await;
+    let end = head_end(&bytes).expect("a head") + 4;
+    let length: usize = answer_of(&bytes).headers["content-length"].parse().expect("a length");
+    while bytes.len() < end + length {
+        let read = tokio::time::timeout(PATIENCE, stream.read_buf(&mut bytes)).await;
+        assert!(read.expect("an answer in time").expect("a connection") > 0, "closed inside an answer");
+    }
+    answer_of(&bytes)
 }
 
 pub(crate) async fn read_answer(stream: &mut TcpStream) -> Answer {

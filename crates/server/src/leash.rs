@@ -1,0 +1,196 @@
+//! Ends answers that are still being sent when they must end: the server stops, or whoever reads them may no longer.
+//!
+//! A stream of values ends with one that says why, in the form of its protocol, so that no reader takes half of an answer for
+//! all of it. Anything else breaks off.
+
+use std::io;
+use std::pin::Pin;
+use std::task::{Context, Poll, ready};
+use std::time::Duration;
+
+use axum::body::Body;
+use axum::http::{HeaderMap, HeaderName, HeaderValue, header};
+use axum::response::Response;
+use bytes::Bytes;
+use futures::future::BoxFuture;
+use hyper::body::{Body as HttpBody, Frame, SizeHint};
+use serde_json::json;
+use tokio::time::{Instant, Interval, MissedTickBehavior};
+
+use crate::access::Caller;
+use crate::app::{App, now};
+use crate::guard::{LOCAL, shown};
+use crate::route::{Load, Route};
+
+/// How often it is looked whether a reader may still read, where nothing is sent.
+const LOOK: Duration = Duration::from_secs(1);
+/// Media types of streams of values.
+const EVENTS: &[u8] = b"text/event-stream";
+const LINES: &[u8] = b"application/x-ndjson";
+
+/// Who reads an answer, and with what it was let in.
+pub(crate) struct Reader {
+    caller: Caller,
+    credentials: HeaderMap,
+}
+
+impl Reader {
+    /// Of a request with these headers.
+    pub(crate) fn of(caller: &Caller, headers: &HeaderMap) -> Self {
+        let names = [header::AUTHORIZATION, HeaderName::from_static("x-api-key")];
+        let kept = names.into_iter().filter_map(|name| Some((name.clone(), headers.get(&name)?.clone())));
+        Self { caller: caller.clone(), credentials: kept.collect() }
+    }
+
+    /// Whether it would be let in now as it was.
+    fn may_read(&self, app: &App) -> bool {
+        let Ok(access) = app.access.read() else { return false };
+        match self.caller.name == LOCAL {
+            true => access.is_empty(),
+            false => {
+                access.identify(shown(&self.credentials), now()).is_ok_and(|caller| caller == self.caller)
+            }
+        }
+    }
+}
+
+/// The response, whose body ends when it must.
+pub(crate) fn hold(app: &App, route: &Route, reader: Reader, response: Response) -> Response {
+    let kind = response.headers().get(header::CONTENT_TYPE).map_or(&b""[..], HeaderValue::as_bytes);
+    let form = match (kind, route.protocol(), route.load) {
+        (EVENTS, Some(_), _) => Form::OpenAi,
+        (EVENTS, None, Load::Stream) => Form::JobEvents,
+        (EVENTS, None, Load::Question) => Form::AnswerEvents,
+        (LINES, _, Load::Question) => Form::Lines,
+        (_, _, Load::Whole) => Form::Other,
+        _ => return response,
+    };
+    let mut cut = app.cut.clone();
+    let time_is_over = Box::pin(async move {
+        // Without a sender the server is gone, and this with it.
+        let _ = cut.wait_for(|cut| *cut).await;
+    });
+    let mut look = tokio::time::interval_at(Instant::now() + LOOK, LOOK);
+    look.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    let app = app.clone();
+    response.map(|body| Body::new(Held { body, app, reader, form, time_is_over, look, has_ended: false }))
+}
+
+/// How an answer says that it ends before its end.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Form {
+    /// Events of OpenAI's protocol.
+    OpenAi,
+    /// Events of an answer.
+    AnswerEvents,
+    /// Events of jobs.
+    JobEvents,
+    /// JSON lines.
+    Lines,
+    /// It cannot.
+    Other,
+}
+
+/// Why an answer ends before its end.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Why {
+    Stopping,
+    NotAllowed,
+}
+
+impl Why {
+    fn words(self) -> &'static str {
+        match self {
+            Self::Stopping => "the server stops; ask again in a moment",
+            Self::NotAllowed => "the credential is no longer good",
+        }
+    }
+}
+
+impl Form {
+    /// The last bytes of the answer.
+    fn end(self, why: Why) -> Option<String> {
+        let (words, status) = match why {
+            Why::Stopping => (why.words(), 503),
+            Why::NotAllowed => (why.words(), 401),
+        };
+        match self {
+            Self::OpenAi => {
+                let kind = if status == 503 { "server_error" } else { "authentication_error" };
+                Some(format!(
+                    "data: {}\n\ndata: [DONE]\n\n",
+                    json!({ "error": { "message": words, "type": kind } })
+                ))
+            }
+            Self::AnswerEvents => {
+                let title = if status == 503 { "Service Unavailable" } else { "Unauthorized" };
+                let problem =
+                    json!({ "type": "about:blank", "title": title, "status": status, "detail": words });
+                Some(format!("event: error\ndata: {problem}\n\n"))
+            }
+            Self::JobEvents => {
+                let reason = if status == 503 { "stopped" } else { "error" };
+                let end =
+                    json!({ "reason": reason, "will_retry": false, "status_counts": {}, "message": words });
+                Some(format!("event: end\ndata: {end}\n\n"))
+            }
+            Self::Lines => Some(format!("{}\n", json!({ "error": words }))),
+            Self::Other => None,
+        }
+    }
+}
+
+struct Held {
+    body: Body,
+    app: App,
+    reader: Reader,
+    form: Form,
+    time_is_over: BoxFuture<'static, ()>,
+    look: Interval,
+    has_ended: bool,
+}
+
+impl Held {
+    fn end(&mut self, why: Why) -> Poll<Option<Result<Frame<Bytes>, axum::Error>>> {
+        self.has_ended = true;
+        // What is not sent yet is let go, and with it the turn.
+        self.body = Body::empty();
+        let end = self.form.end(why).map(|end| Ok(Frame::data(Bytes::from(end))));
+        Poll::Ready(Some(end.unwrap_or_else(|| Err(axum::Error::new(io::Error::other(why.words()))))))
+    }
+}
+
+impl HttpBody for Held {
+    type Data = Bytes;
+    type Error = axum::Error;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, axum::Error>>> {
+        if self.has_ended {
+            return Poll::Ready(None);
+        }
+        let held = &mut *self;
+        if let Poll::Ready(frame) = Pin::new(&mut held.body).poll_frame(context) {
+            // Nothing is sent to who may no longer read, be it ready or not; an end is for everybody.
+            let may_read = frame.is_none() || held.reader.may_read(&held.app);
+            return if may_read { Poll::Ready(frame) } else { held.end(Why::NotAllowed) };
+        }
+        while held.look.poll_tick(context).is_ready() {
+            if !held.reader.may_read(&held.app) {
+                return held.end(Why::NotAllowed);
+            }
+        }
+        ready!(held.time_is_over.as_mut().poll(context));
+        held.end(Why::Stopping)
+    }
+
+    fn is_end_stream(&self) -> bool {
+        self.has_ended || self.body.is_end_stream()
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        SizeHint::default()
+    }
+}

@@ -1,0 +1,85 @@
+//! Whether the body of a request was read to its end: a connection on which some of it may still come cannot be used again.
+
+use std::pin::Pin;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::task::{Context, Poll, ready};
+use std::time::Duration;
+
+use axum::body::Body;
+use http_body_util::BodyExt;
+use hyper::body::{Body as HttpBody, Frame, SizeHint};
+use tokio::time::timeout;
+
+/// How much of a body is read that nobody wants, so that its connection can be used again, in bytes.
+const MAX_DRAINED: u64 = 64 << 10;
+/// How long such a body may take to arrive.
+const DRAIN_TIME: Duration = Duration::from_secs(2);
+
+/// Reads what is left of a body that is not wanted, where it is small and comes soon.
+pub(crate) async fn drain(mut body: Body) {
+    if body.size_hint().lower() > MAX_DRAINED {
+        return;
+    }
+    let draining = async {
+        let mut left = MAX_DRAINED;
+        while let Some(Ok(frame)) = body.frame().await {
+            let bytes = frame.data_ref().map_or(0, |data| data.len() as u64);
+            match left.checked_sub(bytes) {
+                Some(rest) => left = rest,
+                None => return,
+            }
+        }
+    };
+    // Whether all of it came is seen by whoever watches the body.
+    let _ = timeout(DRAIN_TIME, draining).await;
+}
+
+/// Whether a body ended.
+#[derive(Clone)]
+pub(crate) struct Ended(Arc<AtomicBool>);
+
+impl Ended {
+    /// Whether it did.
+    pub(crate) fn get(&self) -> bool {
+        self.0.load(Ordering::Relaxed)
+    }
+}
+
+/// A body that tells when it ended.
+pub(crate) struct Watched<B> {
+    body: B,
+    ended: Ended,
+}
+
+impl<B: HttpBody> Watched<B> {
+    /// The body, and what it tells.
+    pub(crate) fn new(body: B) -> (Self, Ended) {
+        let ended = Ended(Arc::new(AtomicBool::new(body.is_end_stream())));
+        (Self { body, ended: ended.clone() }, ended)
+    }
+}
+
+impl<B: HttpBody + Unpin> HttpBody for Watched<B> {
+    type Data = B::Data;
+    type Error = B::Error;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<B::Data>, B::Error>>> {
+        let frame = ready!(Pin::new(&mut self.body).poll_frame(context));
+        if frame.is_none() || self.body.is_end_stream() {
+            self.ended.0.store(true, Ordering::Relaxed);
+        }
+        Poll::Ready(frame)
+    }
+
+    fn is_end_stream(&self) -> bool {
+        self.body.is_end_stream()
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        self.body.size_hint()
+    }
+}

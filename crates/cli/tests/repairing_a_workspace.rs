@@ -48,7 +48,7 @@ fn an_older_backup_is_taken_once_the_loss_is_accepted() {
             .expect("one JSON value");
     assert!(repaired["lost"]["revision"].as_u64() < repaired["lost"]["committed"].as_u64(), "{repaired}");
     let copy = repaired["copies"][0].as_str().expect("a copy");
-    assert_eq!(std::fs::read(copy).expect("the copy"), backup);
+    assert_eq!(std::fs::read(graphloom.path(copy)).expect("the copy"), backup);
     assert_eq!(graphloom.hash(), hash);
     graphloom.run(&["repair"]).exits(0).says("nothing is damaged or lost");
 }

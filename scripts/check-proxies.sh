@@ -36,7 +36,7 @@ check() { # WHAT EXPECTED ACTUAL
 status() { curl -sk -o /dev/null -w '%{http_code}' --max-time 60 "$@"; }
 until_up() {
     for _ in $(seq 600); do
-        [ "$(status "$1")" = 000 ] || return 0
+        [ "$(status "$@")" = 000 ] || return 0
         sleep 0.1
     done
     echo "$1 does not answer:" >&2; tail -20 "$work/log" >&2; exit 1

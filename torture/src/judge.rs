@@ -13,9 +13,6 @@ const RECOVERY: Duration = Duration::from_secs(5);
 /// Most characters of an output in a finding.
 const MAX_QUOTED: usize = 1500;
 
-/// What the server says of errors that it does not explain.
-const LOG_SAYS_WHY: &str = "the server failed; its log says why";
-
 /// Words that no user should see, whatever happens.
 const FORBIDDEN: [&str; 7] = [
     "panicked at",
@@ -23,12 +20,12 @@ const FORBIDDEN: [&str; 7] = [
     "no such savepoint",
     "times in a row",
     "another program",
-    LOG_SAYS_WHY,
+    "its log says why",
     "constraint failed",
 ];
 
 /// Words by which an error names the fault of the disk that caused it.
-const DISK_REASONS: [&str; 9] = [
+const DISK_REASONS: [&str; 10] = [
     "No space left",
     "disk is full",
     "full",
@@ -38,6 +35,7 @@ const DISK_REASONS: [&str; 9] = [
     "read-only",
     "readonly",
     "unable to open",
+    "failed to read or write",
 ];
 
 /// What an operation is, which decides how it may end.
@@ -150,11 +148,6 @@ pub(crate) fn answer(
     let disk = was_disk(weather, from, RECOVERY);
     let body: String = answer.body.chars().take(MAX_QUOTED).collect();
     let fault = || (Kind::Answer, format!("{what}: {} {body}", answer.status));
-    // The words of a failing device are for the log; a full disk is to be named.
-    let failing = weather.was(Spell::Disk, from, RECOVERY);
-    if answer.status == 500 && failing && body.contains(LOG_SAYS_WHY) {
-        return Ok(Ended::Unknown);
-    }
     if answer.status != 200
         && let Some(words) = FORBIDDEN.into_iter().find(|words| body.contains(words))
     {

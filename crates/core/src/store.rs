@@ -535,6 +535,14 @@ pub enum StoreError {
         /// The file.
         path: String,
     },
+    /// The disk failed to read or write; a commit that meets this wrote nothing.
+    #[error("the disk of {path} failed: {what}")]
+    DiskFailed {
+        /// The file.
+        path: String,
+        /// What was being done, and what the system reports.
+        what: String,
+    },
     /// What was committed is no longer there: the file, or a part of what belongs to it, is missing or older.
     #[error("reading {path}: {what}")]
     Lost {
@@ -572,6 +580,7 @@ impl StoreError {
             Self::Conflict { .. } | Self::Busy { .. } => true,
             Self::DiskFull { .. }
             | Self::ReadOnly { .. }
+            | Self::DiskFailed { .. }
             | Self::Invalid { .. }
             | Self::EmbeddingMismatch { .. }
             | Self::Newer { .. }
@@ -604,6 +613,9 @@ impl StoreError {
             Self::DiskFull { .. } => Some("free some space on that disk and try again".to_owned()),
             Self::ReadOnly { .. } => {
                 Some("let this user write the file and its folder, or copy both to where it may".to_owned())
+            }
+            Self::DiskFailed { .. } => {
+                Some("look at the system's log for what is wrong with the disk, and try again".to_owned())
             }
             Self::Conflict { .. } | Self::Invalid { .. } | Self::Backend { .. } => None,
         }

@@ -288,6 +288,12 @@ impl From<StoreError> for Problem {
             }
             StoreError::DiskFull { .. } => Self::unwritable(&error, "the disk of the workspace is full"),
             StoreError::ReadOnly { .. } => Self::unwritable(&error, "the workspace is read-only"),
+            StoreError::DiskFailed { .. } => {
+                tracing::error!(error = chain(&error), "the disk of a workspace failed");
+                let what =
+                    "the disk of the workspace failed to read or write; the server's log has the details";
+                Self::new(StatusCode::INTERNAL_SERVER_ERROR, what).remedy(remedy)
+            }
             // What is wrong with the files of a workspace is for whoever runs the server to mend.
             StoreError::Corrupt { .. } | StoreError::Lost { .. } | StoreError::Gone { .. } => {
                 tracing::error!(%error, "a workspace cannot be used");

@@ -8,6 +8,9 @@ use rusqlite::{ErrorCode, ffi};
 
 use super::locks;
 
+/// `EIO`, for which the standard library has no kind.
+const DEVICE_FAILED: i32 = 5;
+
 /// Gives a failed database call its operation.
 pub(super) trait Context<T> {
     /// Names the operation.
@@ -69,6 +72,7 @@ pub(super) fn classified(error: StoreError, path: &Path) -> StoreError {
     }
     let condition = match (source.downcast_ref::<rusqlite::Error>(), source.downcast_ref::<io::Error>()) {
         (Some(error), _) => Condition::of_database(error),
+        (None, Some(error)) if error.raw_os_error() == Some(DEVICE_FAILED) => Some(Condition::Failing),
         (None, Some(error)) => Condition::of_disk(error),
         (None, None) => None,
     };
@@ -79,6 +83,9 @@ pub(super) fn classified(error: StoreError, path: &Path) -> StoreError {
         }
         Some(Condition::Full) => StoreError::DiskFull { path: shown() },
         Some(Condition::ReadOnly) => StoreError::ReadOnly { path: shown() },
+        Some(Condition::Failing) => {
+            StoreError::DiskFailed { path: shown(), what: format!("{operation}: {source}") }
+        }
         None => StoreError::Backend { operation, source },
     }
 }
@@ -89,6 +96,9 @@ pub(super) fn repeated(error: &StoreError) -> StoreError {
         StoreError::Busy { path, holder } => StoreError::Busy { path: path.clone(), holder: holder.clone() },
         StoreError::DiskFull { path } => StoreError::DiskFull { path: path.clone() },
         StoreError::ReadOnly { path } => StoreError::ReadOnly { path: path.clone() },
+        StoreError::DiskFailed { path, what } => {
+            StoreError::DiskFailed { path: path.clone(), what: what.clone() }
+        }
         StoreError::Corrupt { path, what } => StoreError::Corrupt { path: path.clone(), what: what.clone() },
         StoreError::Lost { path, what } => StoreError::Lost { path: path.clone(), what: what.clone() },
         StoreError::Gone { path } => StoreError::Gone { path: path.clone() },
@@ -109,6 +119,8 @@ pub(super) enum Condition {
     Full,
     /// The file or its folder cannot be written.
     ReadOnly,
+    /// The device fails to read or write.
+    Failing,
 }
 
 impl Condition {
@@ -120,6 +132,7 @@ impl Condition {
             // The index of the log could not get its space on the disk.
             ErrorCode::SystemIoFailure if code.extended_code == ffi::SQLITE_IOERR_SHMSIZE => Some(Self::Full),
             ErrorCode::ReadOnly | ErrorCode::PermissionDenied => Some(Self::ReadOnly),
+            ErrorCode::SystemIoFailure => Some(Self::Failing),
             _ => None,
         }
     }
@@ -132,5 +145,32 @@ impl Condition {
             io::ErrorKind::ReadOnlyFilesystem | io::ErrorKind::PermissionDenied => Some(Self::ReadOnly),
             _ => None,
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn check_database(code: i32) -> StoreError {
+        let source = rusqlite::Error::SqliteFailure(ffi::Error::new(code), None);
+        classified(backend("committing".to_owned(), source), Path::new("w.graphloom"))
+    }
+
+    #[test]
+    fn an_error_of_the_disk_says_what_is_wrong_with_the_disk() {
+        assert!(matches!(check_database(ffi::SQLITE_FULL), StoreError::DiskFull { .. }));
+        assert!(matches!(check_database(ffi::SQLITE_READONLY), StoreError::ReadOnly { .. }));
+        assert!(matches!(check_database(ffi::SQLITE_IOERR_SHORT_READ), StoreError::Corrupt { .. }));
+        for code in [ffi::SQLITE_IOERR_WRITE, ffi::SQLITE_IOERR_FSYNC, ffi::SQLITE_IOERR_READ] {
+            let error = check_database(code);
+            assert!(matches!(&error, StoreError::DiskFailed { .. }), "{error:?}");
+            assert!(error.to_string().starts_with("the disk of w.graphloom failed: committing"), "{error}");
+        }
+        let error = io::Error::from_raw_os_error(DEVICE_FAILED);
+        let error = classified(backend("writing".to_owned(), error), Path::new("w.graphloom"));
+        assert!(matches!(error, StoreError::DiskFailed { .. }), "{error:?}");
+        let bug = check_database(ffi::SQLITE_ERROR);
+        assert!(matches!(bug, StoreError::Backend { .. }), "{bug:?}");
     }
 }

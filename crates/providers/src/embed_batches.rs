@@ -55,8 +55,8 @@ pub(crate) trait EmbedProtocol: Send + Sync {
     /// The vectors of `texts` many texts, in order and of any length, and what they cost; else what is wrong.
     fn read(&self, body: &[u8], texts: usize) -> Result<(Vec<Vec<f32>>, Usage), String>;
 
-    /// Learns from a refusal to write requests differently; `false` where there is nothing to learn, or it was known.
-    fn learn(&self, refusal: &str) -> bool;
+    /// Learns from a refusal to write later requests differently. What it learns holds for good.
+    fn learn(&self, refusal: &str);
 }
 
 /// The state behind [`EmbedBatching`].
@@ -215,18 +215,16 @@ impl Batcher {
         let cost = self.http.cost(texts.iter().map(String::as_str), Output::None);
         let mut answer = loop {
             let body = protocol.body(purpose, texts)?;
-            let posted = self.http.post(&self.target, body, cost, Delivery::Whole);
-            match posted.instrument(span.clone()).await {
-                // What is learned is learned for good, so there are few rounds.
-                Err(ModelError::Refused { what, .. }) if protocol.learn(&what) => {
-                    warn!(
-                        gen_ai.request.model = self.model,
-                        refusal = what,
-                        "asking for vectors differently"
-                    );
-                }
-                answer => break answer?,
+            let posted = self.http.post(&self.target, body.clone(), cost, Delivery::Whole);
+            let answer = posted.instrument(span.clone()).await;
+            let Err(ModelError::Refused { what, .. }) = &answer else { break answer? };
+            protocol.learn(what);
+            // Another request may have learned the same while this one was on its way, so the bodies are compared. What the
+            // protocol learns holds for good, so there are few rounds.
+            if protocol.body(purpose, texts)? == body {
+                break answer?;
             }
+            warn!(gen_ai.request.model = self.model, refusal = what, "asking for vectors differently");
         };
         let body = answer.chunk().await?.unwrap_or_default();
         let (vectors, usage) = protocol

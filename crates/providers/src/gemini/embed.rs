@@ -132,8 +132,9 @@ impl EmbedProtocol for GeminiEmbeddings {
         Ok((vectors, Usage { prompt_tokens, ..Usage::default() }))
     }
 
-    fn learn(&self, refusal: &str) -> bool {
-        let names_it = ["taskType", "task_type", "task type"].iter().any(|name| refusal.contains(name));
-        names_it && !self.without_task.swap(true, Ordering::Relaxed)
+    fn learn(&self, refusal: &str) {
+        if ["taskType", "task_type", "task type"].iter().any(|name| refusal.contains(name)) {
+            self.without_task.store(true, Ordering::Relaxed);
+        }
     }
 }

@@ -85,7 +85,5 @@ impl EmbedProtocol for OllamaEmbeddings {
         Ok((read.embeddings, usage))
     }
 
-    fn learn(&self, _: &str) -> bool {
-        false
-    }
+    fn learn(&self, _: &str) {}
 }

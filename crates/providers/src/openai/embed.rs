@@ -100,8 +100,9 @@ impl EmbedProtocol for OpenAiEmbeddings {
         Ok((vectors, Usage { prompt_tokens: usage, ..Usage::default() }))
     }
 
-    fn learn(&self, refusal: &str) -> bool {
-        (refusal.contains("encoding_format") || refusal.contains("base64"))
-            && !self.as_numbers.swap(true, Ordering::Relaxed)
+    fn learn(&self, refusal: &str) {
+        if refusal.contains("encoding_format") || refusal.contains("base64") {
+            self.as_numbers.store(true, Ordering::Relaxed);
+        }
     }
 }

@@ -1,5 +1,6 @@
 //! Embeddings over OpenAI's protocol: base64 and numbers, batches, order, refusals.
 
+use std::sync::Barrier;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use crate::common::{endpoint, http, quick};
@@ -59,20 +60,38 @@ async fn the_dimension_is_probed_once() {
     assert_eq!(server.embeddings().len(), 1);
 }
 
+fn in_numbers_only(request: &Recorded) -> Reply {
+    if request.json()["encoding_format"] == "base64" {
+        return Reply::json(400, r#"{"error":{"message":"encoding_format must be float"}}"#);
+    }
+    let rows: Vec<String> = inputs(request)
+        .iter()
+        .enumerate()
+        .rev()
+        .map(|(index, text)| format!(r#"{{"index":{index},"embedding":{:?}}}"#, letter_counts(text, 8)))
+        .collect();
+    Reply::json(200, format!(r#"{{"data":[{}]}}"#, rows.join(",")))
+}
+
+#[tokio::test]
+async fn every_request_in_flight_that_is_refused_for_base64_is_sent_again_with_numbers() {
+    let both_arrived = Barrier::new(2);
+    let server = ScriptedServer::start(move |_, request| {
+        if request.json()["encoding_format"] == "base64" {
+            both_arrived.wait();
+        }
+        in_numbers_only(request)
+    });
+    let batching = EmbedBatching { max_batch_texts: 2, ..EmbedBatching::default() };
+    let embedder = embedder(endpoint("x", &server), batching);
+    let texts = texts(4);
+    assert_close(&embedder.embed(Purpose::Document, &texts).await.unwrap().vectors, &texts);
+    assert_eq!(server.recorded().len(), 4);
+}
+
 #[tokio::test]
 async fn a_server_that_refuses_base64_is_asked_for_numbers() {
-    let server = ScriptedServer::start(|_, request| {
-        if request.json()["encoding_format"] == "base64" {
-            return Reply::json(400, r#"{"error":{"message":"encoding_format must be float"}}"#);
-        }
-        let rows: Vec<String> = inputs(request)
-            .iter()
-            .enumerate()
-            .rev()
-            .map(|(index, text)| format!(r#"{{"index":{index},"embedding":{:?}}}"#, letter_counts(text, 8)))
-            .collect();
-        Reply::json(200, format!(r#"{{"data":[{}]}}"#, rows.join(",")))
-    });
+    let server = ScriptedServer::start(|_, request| in_numbers_only(request));
     let embedder = embedder(endpoint("x", &server), EmbedBatching::default());
     let texts = texts(3);
     assert_close(&embedder.embed(Purpose::Document, &texts).await.unwrap().vectors, &texts);

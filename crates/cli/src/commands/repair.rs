@@ -59,7 +59,13 @@ pub(crate) async fn run(app: &App, args: &RepairArgs) -> anyhow::Result<Exit> {
         if copies.is_empty() {
             copies = repair::keep_copy(folder, workspace)?;
         }
-        Some(repair::mend(folder, workspace)?)
+        let mended = repair::mend(folder, workspace).map_err(|error| match error {
+            StoreError::Corrupt { .. } => anyhow::Error::from(
+                Fault::failed(error.to_string()).help("too much of it is damaged: restore a backup"),
+            ),
+            other => other.into(),
+        });
+        Some(mended?)
     };
     let is_lost = lost.is_some() || mended.as_ref().is_some_and(|mended| !mended.lost.is_empty());
     let is_whole = mended.is_none();
@@ -88,8 +94,11 @@ pub(crate) async fn run(app: &App, args: &RepairArgs) -> anyhow::Result<Exit> {
 /// Goes on from what is there where commits are missing; what was lost, and the copies of the files.
 fn accept_loss(app: &App, args: &RepairArgs) -> anyhow::Result<(Option<Lost>, Vec<PathBuf>)> {
     let (folder, workspace) = (&app.config.data_dir, &app.config.workspace);
-    let Some(Loss { found, committed }) = repair::loss(folder, workspace)? else {
-        return Ok((None, Vec::new()));
+    let Loss { found, committed } = match repair::loss(folder, workspace) {
+        Ok(Some(loss)) => loss,
+        // A file that cannot be read is mended below.
+        Ok(None) | Err(StoreError::Corrupt { .. }) => return Ok((None, Vec::new())),
+        Err(error) => return Err(error.into()),
     };
     if !args.accept_loss {
         let message = format!(
@@ -161,11 +170,11 @@ fn print(app: &App, repaired: &Repaired) -> anyhow::Result<()> {
         ))?;
     }
     app.output.line(format_args!(
-        "{} to derive again, {} to work on, {} to ask about again, {} lost",
-        count(mended.views_to_derive, "entity or relation"),
+        "{} to derive again, {} to work on, {} to ask about again; {} of the evidence lost",
+        count(mended.views_to_derive, "view"),
         count(mended.documents_to_work_on, "document"),
         count(mended.chunks_to_ask_again, "chunk"),
-        count(mended.lost.len() as u64, "piece of evidence"),
+        mended.lost.len(),
     ))?;
     Ok(())
 }

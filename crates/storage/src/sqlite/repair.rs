@@ -192,6 +192,8 @@ fn open_damaged(path: &Path) -> Result<Connection, StoreError> {
     conn.busy_timeout(schema::BUSY_TIMEOUT).opening(path)?;
     conn.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, true).opening(path)?;
     sums::register(&conn).opening(path)?;
+    // A damaged definition of an index must not keep the tables from being read.
+    conn.pragma_update(None, "writable_schema", true).opening(path)?;
     let tables = sums::tables(&conn).opening(path)?;
     match (tables.is_empty(), opened) {
         (true, Err(error)) => Err(error),

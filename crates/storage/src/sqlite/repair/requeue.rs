@@ -27,6 +27,13 @@ const REMOVE_ORPHANS: &str = "
         AND key NOT IN (SELECT extraction FROM renewals WHERE extraction IS NOT NULL);
 ";
 
+/// Relations that nothing states any more. Where there are decisions one of them may state a relation, which deriving
+/// again finds out.
+const REMOVE_UNSTATED: &str = "
+    DELETE FROM relations WHERE NOT EXISTS (SELECT 1 FROM decisions)
+        AND NOT EXISTS (SELECT 1 FROM facts f WHERE f.a = relations.a AND f.b = relations.b AND f.set_aside = 0);
+";
+
 /// Views without vectors are removed, so that they are embedded when they are derived again; then vectors without
 /// views. A chunk without a vector has its document embedded again.
 const REMOVE_HALF_VECTORS: &str = "
@@ -39,24 +46,32 @@ const REMOVE_HALF_VECTORS: &str = "
     DELETE FROM vector_data WHERE slot NOT IN (SELECT slot FROM vectors);
 ";
 
-/// Marks every entity and relation whose row is missing or does not count what its evidence amounts to.
+/// Marks every entity and relation whose row is missing or does not count what its evidence amounts to. A row that is
+/// missing gets an empty one, and every entity the number of its relations: deriving again counts on from that.
 const MARK_STALE: &str = "
+    INSERT OR IGNORE INTO stale (kind, a, b)
+        SELECT DISTINCT 1, a, b FROM facts f
+        WHERE set_aside = 0 AND NOT EXISTS (SELECT 1 FROM relations r WHERE r.a = f.a AND r.b = f.b);
+    INSERT OR IGNORE INTO relations (a, b, keywords, description, weight, fact_count, inputs_hash)
+        SELECT DISTINCT a, b, '[]', '', 0.0, 0, '' FROM facts WHERE set_aside = 0;
+    INSERT OR IGNORE INTO stale (kind, a, b)
+        SELECT 1, a, b FROM relations r WHERE fact_count
+            <> (SELECT count(*) FROM facts f WHERE f.a = r.a AND f.b = r.b AND f.set_aside = 0);
     INSERT OR IGNORE INTO stale (kind, a, b)
         SELECT 0, key, '' FROM (
             SELECT entity AS key FROM mentions WHERE set_aside = 0
             UNION SELECT a FROM facts WHERE set_aside = 0 UNION SELECT b FROM facts WHERE set_aside = 0
         ) WHERE key NOT IN (SELECT key FROM entities);
+    INSERT OR IGNORE INTO entities (key, name, kind, description, mention_count, degree, inputs_hash)
+        SELECT a, '', '', '', 0, 0, '' FROM stale WHERE kind = 0;
     INSERT OR IGNORE INTO stale (kind, a, b)
         SELECT 0, key, '' FROM entities e
         WHERE mention_count <> (SELECT count(*) FROM mentions m WHERE m.entity = e.key AND m.set_aside = 0)
             OR degree <> (SELECT count(*) FROM relations WHERE a = e.key)
                 + (SELECT count(*) FROM relations WHERE b = e.key);
-    INSERT OR IGNORE INTO stale (kind, a, b)
-        SELECT DISTINCT 1, a, b FROM facts f
-        WHERE set_aside = 0 AND NOT EXISTS (SELECT 1 FROM relations r WHERE r.a = f.a AND r.b = f.b);
-    INSERT OR IGNORE INTO stale (kind, a, b)
-        SELECT 1, a, b FROM relations r WHERE fact_count
-            <> (SELECT count(*) FROM facts f WHERE f.a = r.a AND f.b = r.b AND f.set_aside = 0);
+    UPDATE entities SET degree = (SELECT count(*) FROM relations WHERE a = key)
+        + (SELECT count(*) FROM relations WHERE b = key)
+    WHERE key IN (SELECT a FROM stale WHERE kind = 0);
 ";
 
 /// Puts the copied rows into a state from which a run of the worker derives all that is missing.
@@ -78,6 +93,7 @@ pub(super) fn requeue(conn: &Connection, missing: &Missing) -> Result<Mended> {
     )?;
     ask_again(conn, &mut mended)?;
     merge_again(conn, missing)?;
+    conn.execute_batch(REMOVE_UNSTATED)?;
     conn.execute_batch(REMOVE_HALF_VECTORS)?;
     conn.execute_batch(
         "UPDATE jobs SET state = 0 WHERE state IN (1, 2) AND document IN (

@@ -134,6 +134,16 @@ pub(crate) enum Gives {
     Media(&'static [&'static str]),
 }
 
+/// The protocol of the clients that ask below this path, also where there is no such route.
+pub(crate) fn protocol_of(path: &str) -> Option<Protocol> {
+    let first = path.strip_prefix('/')?.split('/').next()?;
+    match first {
+        "v1" => Some(Protocol::OpenAi),
+        "api" => Some(Protocol::Ollama),
+        _ => None,
+    }
+}
+
 impl Route {
     /// Something to read.
     pub(crate) const fn get(
@@ -183,11 +193,7 @@ impl Route {
 
     /// Whose clients ask here, where they are not LightRAG's or our own and have a form of their own for problems.
     pub(crate) fn protocol(&self) -> Option<Protocol> {
-        match self.path {
-            path if path.starts_with("/v1/") => Some(Protocol::OpenAi),
-            path if path.starts_with("/api/") => Some(Protocol::Ollama),
-            _ => None,
-        }
+        protocol_of(self.path)
     }
 
     /// What a caller needs.

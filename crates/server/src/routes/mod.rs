@@ -22,7 +22,7 @@ use std::sync::LazyLock;
 
 use axum::Router;
 use axum::extract::DefaultBodyLimit;
-use axum::http::StatusCode;
+use axum::http::{StatusCode, Uri};
 use axum::middleware::from_fn_with_state;
 use axum::response::{IntoResponse, Response};
 use tower_http::catch_panic::CatchPanicLayer;
@@ -30,8 +30,8 @@ use tower_http::catch_panic::CatchPanicLayer;
 use crate::app::App;
 use crate::guard::guard;
 use crate::observe::observe;
-use crate::problem::Problem;
-use crate::route::Route;
+use crate::problem::{Problem, in_words_of};
+use crate::route::{Route, protocol_of};
 
 /// Every route, by subject.
 pub(crate) static ROUTES: LazyLock<Vec<&'static Route>> = LazyLock::new(|| {
@@ -64,9 +64,12 @@ pub(crate) fn router(app: &App) -> Router {
         router = router.route(route.path, guarded);
     }
     let mut router = router
-        .fallback(|| async { Problem::not_found("no such route; /openapi.json lists all") })
-        .method_not_allowed_fallback(|| async {
-            Problem::new(StatusCode::METHOD_NOT_ALLOWED, "the route does not know this method")
+        .fallback(|uri: Uri| async move {
+            unmatched(&uri, Problem::not_found("no such route; /openapi.json lists all"))
+        })
+        .method_not_allowed_fallback(|uri: Uri| async move {
+            let what = "the route does not know this method";
+            unmatched(&uri, Problem::new(StatusCode::METHOD_NOT_ALLOWED, what))
         })
         // The guard receives each body, as large as the route's row says.
         .layer(DefaultBodyLimit::disable())
@@ -75,6 +78,15 @@ pub(crate) fn router(app: &App) -> Router {
         router = router.layer(cors);
     }
     router.layer(from_fn_with_state(app.clone(), observe)).with_state(app.clone())
+}
+
+/// The answer where no route matches, in the form that clients of the path's protocol read.
+fn unmatched(uri: &Uri, problem: Problem) -> Response {
+    let response = problem.into_response();
+    match protocol_of(uri.path()) {
+        Some(protocol) => in_words_of(protocol, response),
+        None => response,
+    }
 }
 
 /// Lets pages of the configured origins ask; of none by default.

@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use crate::jobs::events as events_of;
-use crate::support::{REFUSED, Running, UNREACHABLE};
+use crate::support::{REFUSED, Request, Running, UNREACHABLE};
 
 const QUESTION: &str = "Who succeeded Maren Oskoldt as director?";
 
@@ -306,5 +306,39 @@ async fn callers_learn_which_model_failed_and_not_what_its_service_said() {
             assert!(answer.json()["remedy"].as_str().expect("a remedy").contains("log"), "{answer:?}");
             assert!(!answer.body.contains("127.0.0.1") && !answer.body.contains("as the test wants it"));
         }
+    }
+}
+
+#[tokio::test]
+async fn a_path_or_method_that_no_route_has_is_refused_in_the_form_of_its_protocol() {
+    let server = Running::start().await;
+    for (method, path, status) in [
+        ("GET", "/v1/files", 404),
+        ("POST", "/w/default/v1/moderations", 404),
+        ("GET", "/v1", 404),
+        ("GET", "/v1/chat/completions", 405),
+        ("DELETE", "/w/default/v1/models", 405),
+    ] {
+        let answer = server.send(Request::new(method, path)).await;
+        let detail = answer.problem(status);
+        let error = &answer.json()["error"];
+        assert_eq!(error["type"], "invalid_request_error", "{method} {path}: {answer:?}");
+        assert_eq!(error["message"], json!(detail), "{method} {path}");
+    }
+    for (method, path, status) in [
+        ("POST", "/api/pull", 404),
+        ("GET", "/w/default/api/blobs/sha256:0", 404),
+        ("GET", "/api/chat", 405),
+        ("POST", "/api/tags", 405),
+    ] {
+        let answer = server.send(Request::new(method, path)).await;
+        let detail = answer.problem(status);
+        assert_eq!(answer.json()["error"], json!(detail), "{method} {path}: {answer:?}");
+    }
+    // Other paths have no second form, even where they begin alike.
+    for path in ["/nowhere", "/v10/models", "/apis"] {
+        let answer = server.get(path).await;
+        answer.problem(404);
+        assert!(answer.json().get("error").is_none(), "{path}: {answer:?}");
     }
 }

@@ -78,3 +78,18 @@ fn a_model_that_cannot_be_reached_is_an_error_with_a_remedy() {
     // What was accepted is kept, and goes on once the model is chosen anew.
     graphloom.run(&["add", "a.md"]).exits(0).says("1 unchanged").says("1 document in the graph");
 }
+
+#[test]
+fn the_password_and_the_query_of_an_address_are_not_printed() {
+    let address = "http://ada:do-not-print-me@models.example/v1?key=nor-me";
+    let graphloom = Graphloom::new().with("GRAPHLOOM_BASE_URL", address);
+    graphloom.write("graphloom.toml", "jina_base_url = \"https://:do-not-print-me@jina.example/v1\"\n");
+    for arguments in [&["config", "show"][..], &["config", "show", "--json"]] {
+        let shown = graphloom.run(arguments).exits(0).stdout;
+        assert!(!shown.contains("do-not-print-me") && !shown.contains("nor-me"), "{shown}");
+    }
+    assert_eq!(check_origin(&graphloom, &[], "base_url").0, "http://models.example/v1");
+    assert_eq!(check_origin(&graphloom, &[], "jina_base_url").0, "https://jina.example/v1");
+    // An address without either stands as it was written.
+    assert_eq!(check_origin(&graphloom, &[], "anthropic_base_url").0, "https://api.anthropic.com");
+}

@@ -147,7 +147,7 @@ fn sensitive(value: &str) -> Option<HeaderValue> {
 const SECRET_PARAMETERS: [&str; 4] = ["key", "token", "secret", "sig"];
 
 /// A URL as people wrote it, without its query and whatever stands before an `@`.
-fn without_credentials(url: &str) -> String {
+pub fn without_credentials(url: &str) -> String {
     let url = url.split_once('?').map_or(url, |(url, _)| url);
     let (scheme, rest) = url.split_once("://").map_or(("", url), |(scheme, rest)| (scheme, rest));
     let host_start = rest.rfind('@').map_or(0, |at| at + 1);

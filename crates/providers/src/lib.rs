@@ -27,5 +27,5 @@ pub mod web;
 mod wire_lines;
 
 pub use embed_batches::EmbedBatching;
-pub use endpoint::{ConfigError, Endpoint};
+pub use endpoint::{ConfigError, Endpoint, without_credentials};
 pub use secret::Secret;

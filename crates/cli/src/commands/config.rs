@@ -1,16 +1,20 @@
 //! `graphloom config show`: every key with its value and where it came from.
 
+use std::borrow::Cow;
+
+use graphloom_providers::without_credentials;
 use serde::Serialize;
 
 use super::App;
 use crate::args::ConfigCommand;
-use crate::config::keys::KEYS;
+use crate::config::Service;
+use crate::config::keys::{KEYS, Key};
 use crate::fault::Exit;
 
 #[derive(Serialize)]
 struct Shown<'a> {
     key: &'a str,
-    value: Option<&'a str>,
+    value: Option<Cow<'a, str>>,
     origin: Option<String>,
     variable: String,
     about: &'a str,
@@ -23,8 +27,7 @@ pub(crate) fn run(app: &App, command: &ConfigCommand) -> anyhow::Result<Exit> {
         let setting = app.settings.get(key.name);
         Shown {
             key: key.name,
-            value: setting
-                .map(|setting| if key.secret { "(set, not shown)" } else { setting.value.as_str() }),
+            value: setting.map(|setting| shown_value(key, &setting.value)),
             origin: setting.map(|setting| setting.origin.to_string()),
             variable: key.variable(),
             about: key.about,
@@ -35,7 +38,7 @@ pub(crate) fn run(app: &App, command: &ConfigCommand) -> anyhow::Result<Exit> {
         return Ok(Exit::Done);
     }
     for key in shown {
-        let value = key.value.unwrap_or("(unset)");
+        let value = key.value.as_deref().unwrap_or("(unset)");
         let line = match &key.origin {
             Some(origin) if *with_origin => {
                 format!("{:<25} {value:<28} {}", key.key, app.output.faint(origin))
@@ -45,4 +48,15 @@ pub(crate) fn run(app: &App, command: &ConfigCommand) -> anyhow::Result<Exit> {
         app.output.line(line.trim_end())?;
     }
     Ok(Exit::Done)
+}
+
+/// The value as it may be printed. An address may carry a password before its host, or a key in its query.
+fn shown_value<'a>(key: &Key, value: &'a str) -> Cow<'a, str> {
+    if key.secret {
+        return Cow::Borrowed("(set, not shown)");
+    }
+    match Service::ALL.iter().any(|service| service.address_key() == key.name) {
+        true => Cow::Owned(without_credentials(value)),
+        false => Cow::Borrowed(value),
+    }
 }

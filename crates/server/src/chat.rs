@@ -70,7 +70,7 @@ pub(crate) struct Asked {
 }
 
 /// The workspace and mode of a model name: `WORKSPACE:MODE`, `WORKSPACE`, or `graphloom` and `graphloom:MODE` for the
-/// workspace of the request, unless there is a workspace of that name. The caller must be allowed to read it.
+/// workspace of the request, also where a workspace has that name. The caller must be allowed to read it.
 pub(crate) async fn asked(app: &App, admitted: &Admitted, model: &str) -> Result<Asked, Problem> {
     let (name, tag) = model.split_once(':').unwrap_or((model, LATEST));
     let mode = match tag {
@@ -81,10 +81,11 @@ pub(crate) async fn asked(app: &App, admitted: &Admitted, model: &str) -> Result
         },
     };
     let Ok(named) = WorkspaceId::new(name) else { return Err(unknown(app, admitted, model).await) };
-    let workspace = match name {
-        OWN_NAME | LIGHTRAG if !is_reached(app, admitted, &named).await? => admitted.workspace.clone(),
-        _ => named,
-    };
+    let workspace = if is_own_name(name) { admitted.workspace.clone() } else { named };
+    if !is_own_name(name) && !admitted.caller.grant.reaches(&workspace) {
+        let what = format!("this credential reaches no model {:?}", shown(model));
+        return Err(Problem::forbidden(what).remedy(Some(known_models(app, admitted).await)));
+    }
     check(&admitted.caller, Right::Read, &workspace)?;
     if admitted.names_workspace && workspace != admitted.workspace {
         let what = format!("the request names workspace {}, and the model {workspace}", admitted.workspace);
@@ -97,17 +98,33 @@ pub(crate) async fn asked(app: &App, admitted: &Admitted, model: &str) -> Result
     }
 }
 
-/// Whether a workspace exists that the caller may know of.
-async fn is_reached(app: &App, admitted: &Admitted, workspace: &WorkspaceId) -> Result<bool, Problem> {
-    Ok(admitted.caller.grant.reaches(workspace) && app.host.workspaces().await?.contains(workspace))
+/// Whether a model of this name means the workspace of the request. A workspace that was given this name must not answer
+/// in its place.
+fn is_own_name(name: &str) -> bool {
+    [OWN_NAME, LIGHTRAG].contains(&name)
+}
+
+/// Whether the caller reaches the workspace, and a model of its name means it.
+fn is_model(admitted: &Admitted, workspace: &WorkspaceId) -> bool {
+    let is_meant = *workspace == admitted.workspace || !is_own_name(workspace.as_str());
+    is_meant && admitted.caller.grant.reaches(workspace)
 }
 
 /// Says that there is no such model, and names some that there are.
 async fn unknown(app: &App, admitted: &Admitted, model: &str) -> Problem {
-    let shown: String = model.chars().take(MAX_SHOWN).collect();
+    Problem::not_found(format!("no model {:?}", shown(model))).remedy(Some(known_models(app, admitted).await))
+}
+
+/// As much of a model's name as is said back.
+fn shown(model: &str) -> String {
+    model.chars().take(MAX_SHOWN).collect()
+}
+
+/// How models are named, with some that the caller reaches.
+async fn known_models(app: &App, admitted: &Admitted) -> String {
     let known: Vec<String> = match app.host.workspaces().await {
         Ok(workspaces) => {
-            let reached = workspaces.into_iter().filter(|workspace| admitted.caller.grant.reaches(workspace));
+            let reached = workspaces.into_iter().filter(|workspace| is_model(admitted, workspace));
             reached.take(MAX_NAMED).map(|workspace| format!("{workspace}:{}", name_of(MODES[0]))).collect()
         }
         Err(_) => Vec::new(),
@@ -116,14 +133,13 @@ async fn unknown(app: &App, admitted: &Admitted, model: &str) -> Problem {
         true => String::new(),
         false => format!(", such as {}", known.join(", ")),
     };
-    let remedy = format!("models are named WORKSPACE:MODE{such_as}; GET /v1/models lists all");
-    Problem::not_found(format!("no model {shown:?}")).remedy(Some(remedy))
+    format!("models are named WORKSPACE:MODE{such_as}; GET /v1/models lists all")
 }
 
 /// The names of all models that a caller may ask, by workspace, the default mode first.
 pub(crate) async fn model_names(app: &App, admitted: &Admitted) -> Result<Vec<String>, Problem> {
     let workspaces = app.host.workspaces().await?;
-    let reached = workspaces.into_iter().filter(|workspace| admitted.caller.grant.reaches(workspace));
+    let reached = workspaces.into_iter().filter(|workspace| is_model(admitted, workspace));
     Ok(reached.flat_map(|workspace| MODES.map(|mode| format!("{workspace}:{}", name_of(mode)))).collect())
 }
 

@@ -215,7 +215,7 @@ async fn a_client_that_has_a_model_loaded_is_told_that_it_is() {
 }
 
 #[tokio::test]
-async fn a_workspace_is_asked_by_its_name_even_where_that_is_a_word_of_ours() {
+async fn a_workspace_with_the_name_of_the_product_is_asked_by_its_prefix_alone() {
     let server = station().await;
     let ask = |path: &str, model: &str| {
         Request::post(
@@ -224,26 +224,30 @@ async fn a_workspace_is_asked_by_its_name_even_where_that_is_a_word_of_ours() {
         )
     };
     for name in ["graphloom", "lightrag"] {
-        let without = server.send(ask("/v1/chat/completions", name)).await.ok().to_string();
-        assert!(!without.contains("Karst [1]"), "it is the workspace of the request: {without}");
+        let before = server.get("/v1/models").await.ok();
         server.add(&format!("/w/{name}"), "karst.md", &format!("Zilpha{name} lives in Karst.")).await;
-        let own = server.send(ask("/v1/chat/completions", &format!("{name}:mix"))).await.ok().to_string();
-        assert!(own.contains(&format!("Zilpha{name}")), "{own}");
+        let person = format!("Zilpha{name}");
+        for model in [name.to_owned(), format!("{name}:mix"), format!("{name}:latest")] {
+            for path in ["/v1/chat/completions", "/api/chat"] {
+                let others = server.send(ask(path, &model)).await.ok().to_string();
+                assert!(!others.contains(&person), "{model} is the workspace of the request: {others}");
+                let own = server.send(ask(&format!("/w/{name}{path}"), &model)).await.ok().to_string();
+                assert!(own.contains(&person), "{own}");
+            }
+        }
+        // A name that means another workspace is not in the list.
+        assert_eq!(server.get("/v1/models").await.ok(), before);
+        let own = server.get(&format!("/w/{name}/v1/models")).await.ok().to_string();
+        assert!(own.contains(&format!("\"{name}:mix\"")), "{own}");
     }
+    let own = server.send(ask("/w/graphloom/v1/chat/completions", "lightrag:mix")).await.ok().to_string();
+    assert!(own.contains("Zilphagraphloom"), "{own}");
     // Where path and model name different workspaces neither is taken for the other.
-    assert!(
-        server
-            .send(ask("/w/graphloom/v1/chat/completions", "lightrag:mix"))
-            .await
-            .problem(422)
-            .contains("lightrag")
-    );
     server.send(ask("/w/graphloom/api/chat", "default")).await.problem(422);
     server
         .send(ask("/v1/chat/completions", "default").header("lightrag-workspace", "graphloom"))
         .await
         .problem(422);
-    server.send(ask("/w/graphloom/v1/chat/completions", "graphloom:mix")).await.ok();
 
     let model = server.get("/v1/models/graphloom:mix").await.ok();
     assert_eq!((&model["id"], &model["object"]), (&json!("graphloom:mix"), &json!("model")));

@@ -189,7 +189,7 @@ async fn a_key_of_another_workspace_reaches_none_by_the_name_of_a_model() {
         let request = Request::new(&method, &path).json(body).header("x-api-key", &elsewhere);
         let answer = server.send(request.clone()).await;
         match method == "POST" || path.contains("alpha") {
-            true => assert!(answer.problem(403).contains("not for workspace alpha"), "{method} {path}"),
+            true => assert!(answer.problem(403).contains("reaches no model \"alpha"), "{method} {path}"),
             // Lists name what the key reaches.
             false => {
                 assert!(answer.status == 200 && !answer.body.contains("alpha"), "{method} {path}: {answer:?}")

@@ -200,7 +200,8 @@ impl Problem {
     /// The words, with the remedy, for answers whose status is sent already.
     pub(crate) fn words(&self) -> String {
         match &self.remedy {
-            Some(remedy) => format!("{}; {remedy}", self.detail),
+            // Some details are whole sentences, as LightRAG's clients expect them.
+            Some(remedy) => format!("{}; {remedy}", self.detail.trim_end_matches('.')),
             None => self.detail.clone(),
         }
     }

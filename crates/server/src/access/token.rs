@@ -70,6 +70,11 @@ fn checked<'a>(access: &'a Access, token: &str, now: Timestamp) -> Option<(&'a U
     is_good.then_some((user, claims))
 }
 
+/// Whether it has the three parts of a token, good or not.
+pub(super) fn looks_like_one(shown: &str) -> bool {
+    shown.split('.').count() == 3
+}
+
 /// What LightRAG's clients want to see where nobody has to log in. It opens nothing: no check takes it.
 pub(crate) fn guest_token(secret: &[u8; 32], now: Timestamp) -> String {
     let claims = Claims {

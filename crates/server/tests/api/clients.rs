@@ -342,3 +342,27 @@ async fn a_path_or_method_that_no_route_has_is_refused_in_the_form_of_its_protoc
         assert!(answer.json().get("error").is_none(), "{path}: {answer:?}");
     }
 }
+
+#[tokio::test]
+async fn a_wrong_key_is_called_a_key_and_an_unknown_model_a_model() {
+    let server = station().await;
+    server.user("ada", "correct-horse");
+    let key = server.key(graphloom_server::Right::Read, &["default"]);
+    let ask = |bearer: &str| {
+        let body = json!({ "model": "gpt-4o", "messages": [{ "role": "user", "content": QUESTION }] });
+        Request::post("/v1/chat/completions", body).header("authorization", &format!("Bearer {bearer}"))
+    };
+    for wrong in ["sk-wrong", "glk_0123456789ab_x"] {
+        let answer = server.send(ask(wrong)).await;
+        assert_eq!(answer.problem(401), "Invalid API Key");
+    }
+    let answer = server.send(ask("a.b.c")).await;
+    assert_eq!(answer.problem(401), "Invalid token. Please login again.");
+    let message = answer.json()["error"]["message"].to_string();
+    assert!(message.contains("Please login again; `graphloom key create"), "{message}");
+
+    let answer = server.send(ask(&key)).await;
+    assert_eq!(answer.problem(403), "this credential reaches no model \"gpt-4o\"");
+    let message = answer.json()["error"]["message"].to_string();
+    assert!(message.contains("such as default:auto"), "{message}");
+}

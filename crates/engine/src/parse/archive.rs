@@ -45,11 +45,16 @@ impl<'a> Archive<'a> {
             }
             Err(error) => return Err(broken(self.format, &error)),
         };
-        let mut content = Vec::new();
-        // The size a member claims is not to be trusted; one byte more than allowed tells the two apart.
+        let bomb = ParseError::Bomb { format: self.format, max_bytes: self.max as usize };
+        let claimed = member.size();
+        if claimed > self.left {
+            return Err(bomb);
+        }
+        let mut content = Vec::with_capacity(claimed as usize);
+        // A member may hold more than it claims; one byte more than allowed tells the two apart.
         let read = member.take(self.left + 1).read_to_end(&mut content);
         if content.len() as u64 > self.left {
-            return Err(ParseError::Bomb { format: self.format, max_bytes: self.max as usize });
+            return Err(bomb);
         }
         read.map_err(|error| broken(self.format, &error))?;
         self.left -= content.len() as u64;

@@ -190,7 +190,8 @@ impl HttpBody for Held {
         self.has_ended || self.body.is_end_stream()
     }
 
+    /// That of the answer: one that is cut before its end also ends its connection, so that the length misleads no reader.
     fn size_hint(&self) -> SizeHint {
-        SizeHint::default()
+        self.body.size_hint()
     }
 }

@@ -150,6 +150,25 @@ fn any_damage_to_the_full_text_index_is_found_and_the_index_is_rebuilt() {
 }
 
 #[test]
+fn what_the_index_does_not_name_is_no_damage_and_nor_is_a_list_of_an_older_release() {
+    let (store, folder) = open();
+    commit(&store, sample::indexed("a", "Ada met Bob", "ADA", "BOB"));
+    assert_eq!(matching(&store, "met"), 1);
+    drop(store);
+    let index = folder.path().join("default.projections").join("full_text");
+    // A writer that was ended leaves a part of a segment.
+    std::fs::write(index.join(format!("{}.idx", "ab".repeat(16))), "a part").expect("written");
+    for list in ["meta.json", ".managed.json"] {
+        let path = index.join(list);
+        let bytes = std::fs::read(&path).expect("a list");
+        std::fs::write(&path, &bytes[..bytes.len() - 16]).expect("written without its checksum");
+    }
+    let store = reopen(&folder);
+    assert!(store.shared.full_text.damaged_files().expect("a list").is_empty());
+    assert_eq!(matching(&store, "met"), 1);
+}
+
+#[test]
 fn an_index_of_older_words_is_rebuilt() {
     let (store, folder) = open();
     commit(&store, sample::indexed("a", "Ada met Bob", "ADA", "BOB"));

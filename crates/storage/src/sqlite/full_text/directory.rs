@@ -12,6 +12,8 @@ use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 
+use serde::de::IgnoredAny;
+use serde_json::Value;
 use tantivy::HasLen;
 use tantivy::directory::error::{DeleteError, LockError, OpenDirectoryError, OpenReadError, OpenWriteError};
 use tantivy::directory::footer::Footer;
@@ -36,6 +38,10 @@ const TAIL_BYTES: u64 = 8;
 const MAX_FOOTER_BYTES: u64 = 4096;
 /// Hexadecimal digits of the checksum after a file that names segments.
 const SUM_DIGITS: usize = 16;
+/// The file that names the segments of the index.
+const META: &str = "meta.json";
+/// The file that names all files that the index ever wrote and did not delete yet.
+const MANAGED: &str = ".managed.json";
 
 /// A folder of an index.
 #[derive(Debug, Clone)]
@@ -195,20 +201,26 @@ fn read_at(file: &Mutex<File>, bytes: &mut [u8], at: u64) -> io::Result<()> {
 }
 
 /// The files of an index whose bytes do not have the checksum that they end with; files that name segments included.
+///
+/// A file of a segment that the index does not name counts for nothing: a writer that was ended left it, or another
+/// process is writing it.
 pub(in crate::sqlite) fn damaged_files(folder: &Path) -> io::Result<Vec<PathBuf>> {
+    let meta = std::fs::read(folder.join(META))?;
+    let segments = named_segments(&meta);
     let mut damaged = Vec::new();
     for entry in std::fs::read_dir(folder)? {
         let path = entry?.path();
         let name = path.file_name().and_then(|name| name.to_str()).unwrap_or_default();
         let is_sound = match name {
-            "meta.json" | ".managed.json" => {
-                let bytes = std::fs::read(&path)?;
-                let length = bytes.len().saturating_sub(SUM_DIGITS);
-                bytes[length..] == *sum_of(&bytes[..length]).as_bytes()
-            }
-            // Locks, and what is being written.
-            name if name.starts_with('.') => true,
-            _ => is_sound(&mut File::open(&path)?)?,
+            META => is_sound_list(&meta),
+            MANAGED => is_sound_list(&std::fs::read(&path)?),
+            name if !segments.iter().any(|segment| segment.has(name)) => true,
+            _ => match File::open(&path) {
+                Ok(mut file) => is_sound(&mut file)?,
+                // A writer replaced the segment meanwhile.
+                Err(error) if error.kind() == io::ErrorKind::NotFound => true,
+                Err(error) => return Err(error),
+            },
         };
         if !is_sound {
             damaged.push(path);
@@ -216,6 +228,45 @@ pub(in crate::sqlite) fn damaged_files(folder: &Path) -> io::Result<Vec<PathBuf>
     }
     damaged.sort();
     Ok(damaged)
+}
+
+/// Whether the list of segments has its checksum. Releases that had none wrote the bare JSON value; the next search
+/// replaces it.
+fn is_sound_list(bytes: &[u8]) -> bool {
+    let (list, sum) = bytes.split_at(bytes.len().saturating_sub(SUM_DIGITS));
+    *sum == *sum_of(list).as_bytes() || serde_json::from_slice::<IgnoredAny>(bytes).is_ok()
+}
+
+/// A segment as the index names it.
+struct NamedSegment {
+    /// What its files begin with.
+    id: String,
+    /// The number in the name of its file of deleted entries.
+    deletes: Option<u64>,
+}
+
+impl NamedSegment {
+    fn has(&self, file: &str) -> bool {
+        let Some(rest) = file.strip_prefix(&self.id) else { return false };
+        match rest.strip_suffix(".del") {
+            Some(number) => self.deletes.is_some_and(|deletes| number == format!(".{deletes}")),
+            None => true,
+        }
+    }
+}
+
+/// The segments that an index names; none where its list cannot be read.
+fn named_segments(meta: &[u8]) -> Vec<NamedSegment> {
+    let Some(Ok(meta)) = serde_json::Deserializer::from_slice(meta).into_iter::<Value>().next() else {
+        return Vec::new();
+    };
+    let segments = meta["segments"].as_array().into_iter().flatten();
+    segments
+        .filter_map(|segment| {
+            let id = segment["segment_id"].as_str()?.replace('-', "");
+            Some(NamedSegment { id, deletes: segment["deletes"]["opstamp"].as_u64() })
+        })
+        .collect()
 }
 
 /// Whether a file's bytes have the checksum that it ends with.

@@ -126,15 +126,16 @@ def run(program, arguments, folder):
     """Peak resident bytes, seconds, exit code and output of a command."""
     command = [program, "--data-dir", folder, "--json", *arguments]
     began = time.monotonic()
-    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True) as process:
-        os.set_blocking(process.stdout.fileno(), False)
-        peak, said = 0, []
+    with tempfile.TemporaryFile("w+") as output:
+        process = subprocess.Popen(command, stdout=output, stderr=subprocess.STDOUT)
+        peak = 0
         while process.poll() is None:
             peak = max(peak, resident(process.pid))
-            said.append(process.stdout.read() or "")
             time.sleep(0.05)
-        said.append(process.stdout.read() or "")
-    return peak, time.monotonic() - began, process.returncode, "".join(said)
+        seconds = time.monotonic() - began
+        output.seek(0)
+        said = output.read()
+    return peak, seconds, process.returncode, said
 
 
 def remarks(said):

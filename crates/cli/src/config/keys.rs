@@ -129,7 +129,7 @@ pub(crate) const KEYS: &[Key] = &[
     key(
         "memory_mb",
         Some("2048"),
-        "memory that documents may take at once, in MiB; half of it is for those that are read into text",
+        "twice the memory, in MiB, that the readers of large and complicated documents may take together",
     ),
     key("max_documents", None, "most documents of a workspace; more are refused"),
     key(

@@ -115,7 +115,7 @@ through() { # NAME PORT
     # The server refuses the kind of file once it has all of it; what is too large never gets there.
     check "$name: a file of 50 MiB arrives" 400 "$(from "127.0.$3.3" -H "X-API-Key: $key" -F "file=@$work/large.bin" "$url/documents/upload")"
     # A proxy that closes the connection while curl still sends may cost curl the answer (000).
-    larger=$(from "127.0.$3.3" -H "X-API-Key: $key" -F "file=@$work/larger.bin" "$url/documents/upload")
+    larger=$(from "127.0.$3.3" -H "X-API-Key: $key" -F "file=@$work/larger.bin" "$url/documents/upload") || true
     check "$name: a larger one does not" 413 "${larger/000/413}"
     check "$name: a change from a page of the same origin" 200 \
         "$(from "127.0.$3.3" -H "X-API-Key: $key" -H "Origin: $url" -H 'Content-Type: application/json' -d '{}' "$url/documents/clear_cache")"

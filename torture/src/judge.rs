@@ -54,7 +54,7 @@ pub(crate) enum Operation {
     Edit,
     /// Reads.
     Read,
-    /// Serves until it is told to stop.
+    /// Serves until it is stopped.
     Serve,
 }
 
@@ -78,7 +78,7 @@ pub(crate) fn command(operation: Operation, ran: &Ran, weather: &Weather) -> Res
         (Some(4), _) if operation == Operation::Read => Ok(Ended::Done),
         (Some(3), _) if matches!(operation, Operation::Add | Operation::Work) => {
             let model = weather.was(Spell::Model, ran.started, Duration::from_secs(60));
-            // What failed is listed by itself; what is accepted is told document by document.
+            // What failed is listed by itself; what is accepted is reported document by document.
             if model || disk { Ok(Ended::Unknown) } else { Err((Kind::Exit, quoted(ran))) }
         }
         (Some(1), _) => failed(operation, ran, disk, weather),

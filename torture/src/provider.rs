@@ -1,6 +1,6 @@
 //! A language model and an embedder on loopback that speaks OpenAI's protocol: every answer is a function of the prompt alone.
 //!
-//! It counts whole answers by prompt, to find calls that were paid for twice, and fails calls when it is told to.
+//! It counts whole answers by prompt, to find calls that were paid for twice, and fails calls on request.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::hash::{DefaultHasher, Hash, Hasher};

@@ -19,7 +19,7 @@ const FREE_ATTEMPTS: u32 = 3;
 /// Times a change of the graph is derived in all. With the turn nobody overtakes it, so this is never reached.
 const MAX_ATTEMPTS: u32 = 20;
 
-/// The retries of a step that asks no model.
+/// The retries of a step without LLM calls.
 pub(crate) struct Retries {
     /// Who keeps being first, for people.
     who: &'static str,

@@ -24,7 +24,7 @@ pub struct Limits {
     pub workspaces: usize,
     /// How long nobody asked for a workspace that may be closed to make room for another.
     pub idle: Duration,
-    /// How long a request waits for its turn before it is told to come back. Where eight times as many wait as are worked
+    /// How long a request waits for its turn before the server asks it to come back. Where eight times as many wait as are worked
     /// on, further ones are told so at once.
     pub turn: Duration,
     /// Requests a minute of one key or user, of which a sixth may come at once; no limit where `None`. Programs of this

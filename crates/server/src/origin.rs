@@ -125,7 +125,7 @@ impl Origin {
         self.from == From::Here
     }
 
-    /// Whether somebody passes on what another asks, and cannot be believed about whom.
+    /// Whether the request was passed on for another client by a peer that is not a trusted proxy.
     pub(crate) fn is_unknown(self) -> bool {
         matches!(self.from, From::Unknown(_))
     }

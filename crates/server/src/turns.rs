@@ -16,7 +16,7 @@ const LEFT_TO_OTHERS: usize = 4;
 const FIRST_GUESS: Duration = Duration::from_secs(1);
 /// Weight of earlier turns against the latest in the mean of how long they last.
 const MEAN_OF: u32 = 8;
-/// The longest time after which a refused caller is told to come back.
+/// The longest time after which the server asks a refused caller to come back.
 const LONGEST_WAIT: Duration = Duration::from_secs(60);
 
 /// Who holds or wants a turn.

@@ -113,7 +113,7 @@ fn queued_by(acceptances: &[Acceptance], batch: &Batch) -> BTreeSet<DocumentId> 
     queued.cloned().collect()
 }
 
-/// What is said of a document that is too long for rules.
+/// The remark on a document that is too long for rules.
 fn rules_read(chunks: usize, read: u32) -> String {
     format!(
         "it has {chunks} chunks; without a model, entities and relations are made from the first {read}, and all are found \

@@ -1,4 +1,4 @@
-//! Removing documents: evidence and everything derived from it, in one commit; of large ones what is said first, in slices.
+//! Removing documents: evidence and everything derived from it, in one commit; the records of large ones first, in slices.
 
 use graphloom_core::DocumentId;
 

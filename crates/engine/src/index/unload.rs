@@ -18,7 +18,7 @@ pub(super) struct Unloaded {
     pub(super) changed: u32,
 }
 
-/// Takes what is said of the chunks of large documents out of the graph, a commit for each slice of chunks. Documents that
+/// Takes the records of the chunks of large documents out of the graph, a commit for each slice of chunks. Documents that
 /// fit one commit stay as they are.
 ///
 /// Until the document is removed it is one that was taken out of the queue, with chunks that nobody was asked about. Where

@@ -231,7 +231,7 @@ const MAX_HEADINGS: usize = 50_000;
 /// Columns of a table of separated values or of a sheet that are read.
 const MAX_COLUMNS: usize = 1000;
 
-/// What is said of a table with more columns than are read.
+/// The remark on a table with more columns than are read.
 fn columns_left_out() -> String {
     format!("columns after the first {MAX_COLUMNS} of a table were left out")
 }

@@ -1,4 +1,4 @@
-//! How things stand when somebody looks: the process, and each open workspace.
+//! The state that a scrape of the metrics reads: the process, and each open workspace.
 
 use std::collections::BTreeMap;
 use std::fs;

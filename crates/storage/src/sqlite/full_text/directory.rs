@@ -49,7 +49,7 @@ pub(in crate::sqlite) struct CheckedDirectory {
     /// Writes, deletes and locks.
     inner: MmapDirectory,
     folder: Arc<Path>,
-    /// Files that somebody reads. They never change, so that opening one again costs nothing.
+    /// Files that are being read. They never change, so that opening one again costs nothing.
     open: Arc<Mutex<HashMap<PathBuf, Weak<Whole>>>>,
 }
 

@@ -3,7 +3,7 @@
 //! A new file has sound pages and indexes whatever was wrong with the old one, and the old one is only read. Where a
 //! table cannot be read to its end it is read from the other end too, so that one damaged page costs the rows on it.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use rusqlite::types::Value;
 use rusqlite::{Connection, Result, Row, params_from_iter};
@@ -22,6 +22,9 @@ pub(super) struct Missing {
     pub(super) rows: Vec<DamagedRow>,
     /// Tables of which rows could not be read at all.
     pub(super) unreadable: Vec<String>,
+    /// Chunks of which mentions or facts are missing; `None` where that cannot be found out. A damaged row may name another
+    /// chunk than its own.
+    pub(super) chunks: Option<BTreeSet<i64>>,
 }
 
 /// A row without its checksum.
@@ -71,7 +74,46 @@ pub(super) fn copy(old: &Connection, new: &Connection) -> Result<Missing> {
             copy_table(old, new, &table, &mut missing)?;
         }
     }
+    missing.chunks = (|| {
+        let of_mentions = chunks_that_lack(old, new, "mentions", &missing)?;
+        Some(&of_mentions | &chunks_that_lack(old, new, "facts", &missing)?)
+    })();
     Ok(missing)
+}
+
+/// The chunks that have rows by the index of the old table and not in the new one; `None` where a part of the table or of
+/// the index cannot be read, or the index lacks them too.
+fn chunks_that_lack(
+    old: &Connection,
+    new: &Connection,
+    table: &str,
+    missing: &Missing,
+) -> Option<BTreeSet<i64>> {
+    if missing.unreadable.iter().any(|name| name == table) {
+        return None;
+    }
+    let damaged = missing.rows_of(table).count();
+    if damaged == 0 {
+        return Some(BTreeSet::new());
+    }
+    let read = || -> Result<Vec<i64>> {
+        let mut kept = new.prepare(&format!("SELECT 1 FROM {table} WHERE chunk = ?1 AND ordinal = ?2"))?;
+        // Reads the index alone.
+        let mut entries =
+            old.prepare(&format!("SELECT chunk, ordinal FROM {table} INDEXED BY {table}_by_chunk"))?;
+        let mut entries = entries.query([])?;
+        let mut lacking = Vec::new();
+        while let Some(entry) = entries.next()? {
+            let (chunk, ordinal): (i64, i64) = (entry.get(0)?, entry.get(1)?);
+            if !kept.exists([chunk, ordinal])? {
+                lacking.push(chunk);
+            }
+        }
+        Ok(lacking)
+    };
+    let lacking =
+        read().inspect_err(|error| tracing::warn!(%error, table, "its index cannot be read")).ok()?;
+    (lacking.len() >= damaged).then(|| lacking.into_iter().collect())
 }
 
 fn copy_table(old: &Connection, new: &Connection, table: &Table, missing: &mut Missing) -> Result<()> {

@@ -170,8 +170,8 @@ fn report_lost(missing: &Missing, mended: &mut Mended) {
 
 /// Removes documents of which text or chunks are missing; adding them again makes them whole.
 fn remove_incomplete_documents(conn: &Connection, missing: &Missing, mended: &mut Mended) -> Result<()> {
+    // Which document a damaged row belongs to is not known: its number may be what is damaged.
     let chunks_missing = missing.any_of("chunks");
-    let named: Vec<i64> = missing.rows_of("chunks").filter_map(|row| row.number("document")).collect();
     let mut select =
         conn.prepare("SELECT id, source, text_bytes, content_hash FROM documents ORDER BY id")?;
     let documents: Vec<(i64, String, u64, String)> = select
@@ -183,7 +183,6 @@ fn remove_incomplete_documents(conn: &Connection, missing: &Missing, mended: &mu
             .filter(|text| text.len() as u64 == bytes && ContentHash::of(text.as_bytes()).as_str() == hash);
         let what = match &whole {
             None => Some("its text is damaged"),
-            Some(_) if named.contains(&id) => Some("one of its chunks is damaged"),
             Some(text) if chunks_missing && !has_all_chunks(conn, id, text)? => {
                 Some("some of its chunks are damaged")
             }
@@ -236,24 +235,18 @@ fn ask_again(conn: &Connection, mended: &mut Mended) -> Result<()> {
 /// known which, or where a decision is missing that said where records count. Those whose situations are missing are
 /// situated and embedded again.
 fn merge_again(conn: &Connection, missing: &Missing) -> Result<()> {
-    let tables = ["mentions", "facts"];
     let mut update = conn.prepare(
         "UPDATE jobs SET state = ?2 WHERE state IN (1, 2) AND document = (SELECT document FROM chunks WHERE id = ?1)",
     )?;
-    let mut all = missing.any_of("decisions")
-        || tables.iter().any(|table| missing.unreadable.iter().any(|name| name == table));
-    for row in tables.iter().flat_map(|table| missing.rows_of(table)) {
-        match row.number("chunk") {
-            Some(chunk) => all |= update.execute([chunk, 1])? == 0,
-            None => all = true,
-        }
+    for chunk in missing.chunks.iter().flatten() {
+        update.execute([*chunk, 1])?;
     }
     for row in missing.rows_of("situations") {
         if let Some(chunk) = row.number("chunk") {
             update.execute([chunk, 0])?;
         }
     }
-    if all {
+    if missing.any_of("decisions") || missing.chunks.is_none() {
         conn.execute("UPDATE jobs SET state = 1 WHERE state = 2", [])?;
     }
     Ok(())

@@ -102,6 +102,34 @@ fn damaged_records_and_extractions_are_made_again_from_what_is_whole() {
 }
 
 #[test]
+fn a_record_that_names_another_chunk_than_its_own_is_made_again_from_its_own() {
+    const INDEX: &str = "FROM sqlite_schema WHERE name = 'mentions_by_chunk'";
+    let folder = stored();
+    let change = |sql: &str| {
+        let conn = Connection::open(folder.path().join("default.graphloom")).expect("a file");
+        conn.pragma_update(None, "writable_schema", true).expect("writable");
+        conn.execute_batch(sql).expect("changed");
+    };
+    // A changed bit of the row does not change the index.
+    change(&format!("CREATE TABLE kept AS SELECT * {INDEX}; DELETE {INDEX}"));
+    change("UPDATE mentions SET chunk = 2, ordinal = 8 WHERE entity = 'ADA'");
+    change("INSERT INTO sqlite_schema SELECT * FROM kept; DROP TABLE kept");
+    mend(folder.path(), &WorkspaceId::default()).expect("mended");
+    let conn = Connection::open(folder.path().join("default.graphloom")).expect("a file");
+    let queued = "SELECT group_concat(source, ' ') FROM
+        (SELECT source FROM documents JOIN jobs ON document = documents.id WHERE state = 1 ORDER BY source)";
+    assert_eq!(conn.query_row(queued, [], |row| row.get::<_, String>(0)).as_deref(), Ok("a"));
+}
+
+#[test]
+fn a_chunk_that_names_another_document_than_its_own_costs_its_own_document_alone() {
+    let (mended, store, _folder) =
+        check_mended("UPDATE chunks SET document = 2, ordinal = 8 WHERE document = 1");
+    let lost: Vec<&str> = mended.lost.iter().map(|lost| lost.id.as_str()).collect();
+    assert_eq!((lost, sources(&store)), (vec!["a"], vec!["b".to_owned()]));
+}
+
+#[test]
 fn a_damaged_document_is_named_and_the_others_stay() {
     for damage in [
         "UPDATE documents SET title = 'x' WHERE source = 'a'",

@@ -46,7 +46,7 @@ proxies: ## Runs nginx and Caddy as documented in front of the server; installs 
 	scripts/check-proxies.sh
 
 flips: ## Changes 1,000 bits of a workspace's files, one at a time; each must be harmless, or found and repaired
-	cargo build --locked -p graphloom-cli -p graphloom-torture
+	cargo build --locked --workspace --all-targets
 	$(BINARIES)/graphloom-flips --graphloom $(BINARIES)/graphloom --folder $${CARGO_TARGET_DIR:-target}/flips
 
 bench: ## Measures this machine; see docs/benchmarks.md

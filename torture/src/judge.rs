@@ -109,12 +109,10 @@ fn failed(operation: Operation, ran: &Ran, disk: bool, weather: &Weather) -> Res
     if refused {
         return Ok(Ended::Refused);
     }
-    // A full disk takes nothing away from readers, with one exception: where the log holds commits and no process has the
-    // workspace open, SQLite needs room for the index of the log before anything can be read.
+    // A full disk takes nothing away from readers.
     let reads = operation == Operation::Read;
     let only_full = !weather.was(Spell::Disk, ran.started, Duration::ZERO);
-    let needs_index = says("opening workspace") && says("is full");
-    if disk && (!(reads && only_full) || needs_index) && DISK_REASONS.into_iter().any(says) {
+    if disk && !(reads && only_full) && DISK_REASONS.into_iter().any(says) {
         return Ok(Ended::Unknown);
     }
     let model = weather.was(Spell::Model, ran.started, Duration::from_secs(60));

@@ -77,7 +77,14 @@ fn open_patiently(config: &Config, patience: Patience) -> anyhow::Result<Arc<Sql
 pub(crate) fn register_worker(config: &Config) -> anyhow::Result<Worker> {
     let folder = &config.data_dir;
     private::create_folder(folder).with_context(|| format!("creating data folder {}", folder.display()))?;
-    Worker::register(folder).with_context(|| format!("registering in data folder {}", folder.display()))
+    Ok(Worker::register(folder)?)
+}
+
+/// The same for what serves questions too, which it does also where nothing can be written.
+pub(crate) fn register_server(config: &Config) -> anyhow::Result<Worker> {
+    let folder = &config.data_dir;
+    private::create_folder(folder).with_context(|| format!("creating data folder {}", folder.display()))?;
+    Ok(Worker::register_if_writable(folder)?)
 }
 
 /// The name of a run of this process that was given none.

@@ -108,3 +108,14 @@ fn an_empty_folder_says_that_nothing_was_found() {
     graphloom.write("docs/.hidden.md", "Hidden.\n");
     graphloom.run(&["add", "docs"]).exits(0).says("nothing to add was found");
 }
+
+/// Nobody, not even root, can make a file in this folder.
+#[cfg(target_os = "linux")]
+#[test]
+fn adding_where_nothing_can_be_written_says_so_and_what_helps() {
+    let graphloom = Graphloom::new();
+    graphloom.write("a.txt", "Ada Lovelace met Charles Babbage in London.");
+    let refused = graphloom.run(&["--data-dir", "/sys", "add", "a.txt"]).exits(1);
+    assert!(refused.stderr.contains("cannot be written"), "{}", refused.stderr);
+    assert!(refused.stderr.contains("help: let this user write"), "{}", refused.stderr);
+}

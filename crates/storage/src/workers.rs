@@ -1,10 +1,15 @@
 //! Workers that hold leases, and whether they are still running.
 
 use std::fs::{File, TryLockError};
+use std::io;
 use std::path::{Path, PathBuf};
+use std::sync::{Mutex, PoisonError};
 use std::time::{SystemTime, UNIX_EPOCH};
 
+use graphloom_core::StoreError;
+
 use crate::private;
+use crate::sqlite::unwritable_folder;
 
 /// Folder of the workers' lock files inside a data folder.
 const FOLDER: &str = "workers";
@@ -14,28 +19,69 @@ const FOLDER: &str = "workers";
 #[derive(Debug)]
 pub struct Worker {
     name: String,
-    path: PathBuf,
-    /// Holds the lock.
-    _lock: File,
+    folder: PathBuf,
+    /// Holds the lock; absent where its file could not be made yet.
+    lock: Mutex<Option<File>>,
 }
 
 impl Worker {
     /// Registers this process under a name that no other worker of `data_dir` has.
-    pub fn register(data_dir: &Path) -> std::io::Result<Self> {
-        let folder = data_dir.join(FOLDER);
-        private::create_own_folder(&folder)?;
-        forget_gone(&folder);
+    ///
+    /// # Errors
+    ///
+    /// [`StoreError::ReadOnly`] and [`StoreError::DiskFull`] where the folder cannot be written.
+    pub fn register(data_dir: &Path) -> Result<Self, StoreError> {
+        let worker = Self::unregistered(data_dir);
+        worker.try_again()?;
+        Ok(worker)
+    }
+
+    /// The same for a process that also reads: where the folder cannot be written, nobody can hold a lease, and the worker
+    /// is registered by a later [`try_again`](Self::try_again).
+    pub fn register_if_writable(data_dir: &Path) -> Result<Self, StoreError> {
+        let worker = Self::unregistered(data_dir);
+        match worker.try_again() {
+            Err(error @ (StoreError::ReadOnly { .. } | StoreError::DiskFull { .. })) => {
+                tracing::warn!(%error, "nothing can be indexed for now");
+            }
+            tried => tried?,
+        }
+        Ok(worker)
+    }
+
+    fn unregistered(data_dir: &Path) -> Self {
         let nanos = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |age| age.as_nanos());
         let name = format!("{}-{nanos}", std::process::id());
-        let path = folder.join(&name);
+        Self { name, folder: data_dir.join(FOLDER), lock: Mutex::default() }
+    }
+
+    /// Registers the worker if it is not registered yet.
+    pub fn try_again(&self) -> Result<(), StoreError> {
+        let mut lock = self.lock.lock().unwrap_or_else(PoisonError::into_inner);
+        if lock.is_none() {
+            *lock = Some(
+                self.locked().map_err(|error| unwritable_folder("registering in", &self.folder, error))?,
+            );
+        }
+        Ok(())
+    }
+
+    fn locked(&self) -> io::Result<File> {
+        private::create_own_folder(&self.folder)?;
+        forget_gone(&self.folder);
+        let path = self.path();
         loop {
             let lock = private::create_file(&path)?;
             lock.lock()?;
             // Another worker's start may have taken the file for a dead one's before it was locked.
             if path.exists() {
-                return Ok(Self { name, path, _lock: lock });
+                return Ok(lock);
             }
         }
+    }
+
+    fn path(&self) -> PathBuf {
+        self.folder.join(&self.name)
     }
 
     /// The name, for leases.
@@ -47,7 +93,7 @@ impl Worker {
 impl Drop for Worker {
     fn drop(&mut self) {
         // Best effort: a file left behind is unlocked, which says the same.
-        let _ = std::fs::remove_file(&self.path);
+        let _ = std::fs::remove_file(self.path());
     }
 }
 
@@ -91,5 +137,31 @@ mod tests {
         drop(worker);
         assert!(is_gone(dir.path(), &name));
         assert!(is_gone(dir.path(), "never-was"));
+    }
+    #[test]
+    fn a_worker_is_registered_once_its_folder_can_be_made() {
+        let dir = tempfile::tempdir().expect("a temporary folder");
+        let in_the_way = dir.path().join(FOLDER);
+        std::fs::write(&in_the_way, "").expect("written");
+        let worker = Worker::unregistered(dir.path());
+        assert!(worker.try_again().is_err() && Worker::register(dir.path()).is_err());
+        std::fs::remove_file(in_the_way).expect("removed");
+        worker.try_again().expect("registered");
+        worker.try_again().expect("registered already");
+        assert!(!is_gone(dir.path(), worker.name()));
+    }
+
+    /// Nobody, not even root, can make a folder there.
+    #[cfg(target_os = "linux")]
+    #[test]
+    fn where_nothing_can_be_written_only_those_who_read_get_a_worker() {
+        let folder = Path::new("/sys");
+        let refused = Worker::register(folder).map(drop);
+        assert!(
+            matches!(&refused, Err(error @ StoreError::ReadOnly { .. }) if error.remedy().is_some()),
+            "{refused:?}"
+        );
+        let worker = Worker::register_if_writable(folder).expect("it reads");
+        assert!(is_gone(folder, worker.name()));
     }
 }

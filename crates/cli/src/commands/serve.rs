@@ -19,7 +19,7 @@ use crate::wire::serving::ServingHost;
 pub(crate) async fn run(app: &App) -> anyhow::Result<Exit> {
     let config = &app.config;
     let interrupt = Interrupt::listen()?;
-    let host = Arc::new(ServingHost::new(app, wire::register_worker(config)?));
+    let host = Arc::new(ServingHost::new(app, wire::register_server(config)?));
     let server_config = ServerConfig {
         address: SocketAddr::new(config.host, config.port),
         data_dir: config.data_dir.clone(),

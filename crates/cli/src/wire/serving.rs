@@ -24,13 +24,13 @@ const WRITE_PATIENCE: Duration = Duration::from_secs(30);
 /// Opens workspaces as they are configured, each with what is configured for it alone.
 pub(crate) struct ServingHost {
     app: App,
-    worker: Worker,
+    worker: Arc<Worker>,
 }
 
 impl ServingHost {
     /// - `worker`: this process, whose leases its runs hold.
     pub(crate) fn new(app: &App, worker: Worker) -> Self {
-        Self { app: app.clone(), worker }
+        Self { app: app.clone(), worker: Arc::new(worker) }
     }
 
     /// The configuration of a workspace.
@@ -62,6 +62,9 @@ impl ServingHost {
         let (asking, indexing) = (impatient.chat_models(&asking)?, patient.chat_models(&indexing)?);
         let reranker = reranker(app)?;
         let store = open_patiently(config, Patience::Limited(WRITE_PATIENCE))?;
+        if let Err(error) = self.worker.try_again() {
+            tracing::debug!(%error, "the workspace is only read");
+        }
         let mut asking = engine(app, store.clone(), asking, &impatient, wording.clone()).await?;
         asking.models.reranker = reranker;
         let mut indexing = engine(app, store.clone(), indexing, &patient, wording).await?;
@@ -84,8 +87,11 @@ impl ServingHost {
             file: Some(workspace_file(config)),
             pauses,
             probe: Arc::new({
-                let store = store.clone();
-                move || store.probe()
+                let (store, worker) = (store.clone(), Arc::clone(&self.worker));
+                move || {
+                    store.probe()?;
+                    worker.try_again()
+                }
             }),
             catch_up: Arc::new(move || store.catch_up()),
         }))

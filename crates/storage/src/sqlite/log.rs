@@ -99,6 +99,17 @@ impl Gate {
         }
     }
 
+    /// Holds back new snapshots until the open ones have ended, a moment at most.
+    pub(super) fn drain(&self) {
+        if self.close(MAX_HELD_BACK) {
+            let until = Instant::now() + MAX_HELD_BACK;
+            while !self.is_drained() && Instant::now() < until {
+                std::thread::sleep(LOOK);
+            }
+        }
+        self.open();
+    }
+
     fn is_drained(&self) -> bool {
         self.lock().open.is_empty()
     }

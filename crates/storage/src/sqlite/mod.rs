@@ -15,6 +15,7 @@ mod place;
 mod question;
 mod read;
 pub mod repair;
+mod reserve;
 mod rows;
 mod scan;
 mod schema;
@@ -24,6 +25,7 @@ mod sums;
 mod tests;
 mod text;
 mod turn;
+mod unindexed;
 mod unlocked;
 mod vector_tree;
 mod vectors;
@@ -33,17 +35,19 @@ mod writer;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
 
 use async_trait::async_trait;
 use graphloom_core::{Batch, GraphTurn, Revision, Snapshot, Store, StoreError, WorkspaceId};
 use rusqlite::Connection;
 
-use error::{Context, backend, classified};
+use error::{backend, classified};
 pub use locks::Patience;
 use locks::Waiting;
 use log::{Gate, Passage};
 use place::Place;
 use schema::ReadConnection;
+use unindexed::Readers;
 use vector_tree::TreeLimits;
 use writer::Writer;
 
@@ -142,6 +146,10 @@ impl SqliteStore {
         let path = &self.shared.path;
         // Where some only read because nothing could be written, SQLite would have others of this process only read, too.
         self.shared.readers.lock().unwrap_or_else(PoisonError::into_inner).clear();
+        if Readers::of(path).exist() {
+            schema::probe(path)?;
+            self.shared.gate.drain();
+        }
         let (conn, place) =
             schema::open_writer(path, &self.waiting).map_err(|error| schema::unwritable(error, path))?;
         let place = Arc::new(place);
@@ -193,14 +201,17 @@ impl Store for SqliteStore {
     }
 
     async fn commit(&self, batch: Batch) -> Result<Revision, StoreError> {
-        let again = (!batch.remove_documents.is_empty()).then(|| batch.clone());
-        match (self.commit_once(batch).await, again) {
-            // Removing documents is how to get room, so it gets the room of what can be made again.
-            (Err(StoreError::DiskFull { .. }), Some(batch)) if self.shared.make_room() => {
-                self.commit_once(batch).await
-            }
-            (committed, _) => committed,
+        if !frees_room(&batch) {
+            return self.commit_once(batch).await;
         }
+        // Removing documents is how to get room, so it gets the room that is kept for it and that of what can be made again.
+        for make_room in [Shared::release_reserve, Shared::give_up_indexes] {
+            match self.commit_once(batch.clone()).await {
+                Err(StoreError::DiskFull { .. }) => make_room(&self.shared),
+                committed => return committed,
+            }
+        }
+        self.commit_once(batch).await
     }
 
     fn fault(&self) -> Option<String> {
@@ -213,6 +224,15 @@ impl Store for SqliteStore {
     async fn graph_turn(&self) -> Result<GraphTurn, StoreError> {
         self.turns.take().await.map_err(|error| self.shared.seen_by_all(error))
     }
+}
+
+/// Whether a batch only removes: documents, or the records of chunks.
+fn frees_room(batch: &Batch) -> bool {
+    let removes = !(batch.remove_documents.is_empty() && batch.clear_graph_of.is_empty());
+    removes
+        && batch.put_documents.is_empty()
+        && batch.activate_documents.is_empty()
+        && batch.put_mentions.is_empty()
 }
 
 /// Changes the rows of a workspace as the store does, so that they keep their checksums.
@@ -228,6 +248,11 @@ pub(crate) fn execute(data_dir: &Path, sql: &str) {
 pub fn exists(data_dir: &Path, workspace: &WorkspaceId) -> bool {
     let path = data_dir.join(format!("{workspace}.{EXTENSION}"));
     path.is_file() || place::is_marked(&path)
+}
+
+/// The error of writing in a folder, as what it means to the user.
+pub(crate) fn unwritable_folder(operation: &str, folder: &Path, error: std::io::Error) -> StoreError {
+    classified(backend(format!("{operation} {}", folder.display()), error), folder)
 }
 
 /// The workspaces of a data folder, by name; none where the folder does not exist.
@@ -297,10 +322,21 @@ impl Reader {
     fn begin(shared: &Arc<Shared>, passage: Passage) -> Result<Self, StoreError> {
         shared.require_unmoved()?;
         let seen = shared.seen.load(Ordering::Acquire);
-        let conn = Pooled { conn: Some(shared.idle_or_new()?), shared: Arc::clone(shared) };
-        // The first read fixes what the transaction sees.
-        let begun = begin(&conn).during("taking a snapshot").map_err(|error| classified(error, &shared.path));
-        let (revision, graph_revision) = begun?;
+        let mut pauses = unindexed::PAUSES_MS.into_iter();
+        let (conn, (revision, graph_revision)) = loop {
+            let conn = Pooled { conn: Some(shared.idle_or_new()?), shared: Arc::clone(shared) };
+            // The first read fixes what the transaction sees.
+            match begin(&conn) {
+                Ok(revisions) => break (conn, revisions),
+                // Another process may just have tried to make the index of the log.
+                Err(_) if conn.reader().unindexed.is_some() && pauses.len() > 0 => {
+                    std::thread::sleep(Duration::from_millis(pauses.next().unwrap_or_default()));
+                }
+                Err(error) => {
+                    return Err(classified(backend("taking a snapshot".to_owned(), error), &shared.path));
+                }
+            }
+        };
         if revision.0 < seen {
             let what = format!("it went back from revision {seen} to {revision} while it was open");
             return Err(StoreError::Lost { path: shared.path.display().to_string(), what });
@@ -331,17 +367,23 @@ impl Shared {
         place.map_or(Ok(()), |place| place.require_unmoved())
     }
 
-    /// Removes the projections from a full disk; whether there was something to remove.
-    fn make_room(&self) -> bool {
+    /// Gives a full disk the room that is kept for removals.
+    fn release_reserve(&self) {
+        if reserve::release(&self.path) {
+            let file = self.path.display();
+            tracing::warn!(%file, "the disk is full; the room that is kept for it is used to remove documents");
+        }
+    }
+
+    /// Removes the projections from a full disk.
+    fn give_up_indexes(&self) {
         let removed = [self.full_text.give_up_folder(), self.links.give_up_copy()];
-        let has_room = removed.contains(&true);
-        if has_room {
+        if removed.contains(&true) {
             tracing::warn!(
                 file = %self.path.display(),
                 "the disk is full; the indexes beside the file were removed for documents to be removed, and are made again"
             );
         }
-        has_room
     }
 
     /// A connection that reads what is there now.
@@ -407,7 +449,8 @@ impl Drop for Pooled {
         let ended =
             conn.is_autocommit() || conn.prepare_cached("ROLLBACK").and_then(|mut s| s.execute([])).is_ok();
         let mut idle = self.shared.readers.lock().unwrap_or_else(PoisonError::into_inner);
-        if ended && idle.len() < MAX_IDLE_READERS {
+        // One that reads without the index of the log keeps others from writing.
+        if ended && reader.unindexed.is_none() && idle.len() < MAX_IDLE_READERS {
             idle.push(reader);
         }
     }

@@ -92,7 +92,7 @@ fn found(path: &Path, marked: Option<&Committed>) -> Result<Committed, StoreErro
     let conn = Connection::open_with_flags(path, flags).opening(path)?;
     conn.busy_timeout(schema::BUSY_TIMEOUT).opening(path)?;
     conn.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, true).opening(path)?;
-    place::committed(&conn).opening(path)
+    place::committed(&conn).opening(path).map_err(|error| schema::unwritable(error, path))
 }
 
 /// What [`mend`] found and did.

@@ -1,5 +1,6 @@
 //! The suite over the embedded store, and what only a file can do.
 
+mod full_disk;
 mod places;
 mod sums;
 
@@ -472,15 +473,4 @@ fn a_missing_or_damaged_index_that_cannot_be_replaced_is_built_in_memory() {
     commit(&store, sample::indexed("c", "Ada met Dan", "ADA", "DAN"));
     assert_eq!((matching(&store, "met"), watermark(&store)), (3, Revision(3)));
     assert_eq!(std::fs::read(&meta).expect("left alone"), b"{");
-}
-
-#[test]
-fn indexes_make_room_for_removals_and_come_back() {
-    let (store, folder) = open();
-    commit(&store, sample::indexed("a", "Ada met Bob", "ADA", "BOB"));
-    assert!(!store.shared.make_room());
-    assert_eq!(matching(&store, "met"), 1);
-    assert!(store.shared.make_room());
-    assert!(!folder.path().join("default.projections").join("full_text").exists());
-    assert_eq!(matching(&store, "met"), 1);
 }

@@ -13,6 +13,7 @@ use futures::channel::oneshot;
 use graphloom_core::{GraphTurn, StoreError};
 
 use super::error::backend;
+use crate::private;
 use crate::rules::conflict;
 
 /// How long the turn is waited for. Holders keep it for a commit, or for deriving a change and embedding what that changed.
@@ -81,7 +82,7 @@ fn wait_for(path: &Path, until: Instant, gone: &dyn Fn() -> bool) -> Result<File
 /// The file with a lock on it; `None` where another handle has it.
 fn locked(path: &Path) -> Result<Option<File>, StoreError> {
     let failed = |error: io::Error| backend(format!("locking {}", path.display()), error);
-    let file = File::options().create(true).append(true).open(path).map_err(failed)?;
+    let file = private::options().create(true).append(true).open(path).map_err(failed)?;
     match file.try_lock() {
         Ok(()) => Ok(Some(file)),
         Err(TryLockError::WouldBlock) => Ok(None),

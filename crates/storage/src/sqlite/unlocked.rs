@@ -56,7 +56,7 @@ pub(super) fn may_help(error: &rusqlite::Error) -> bool {
 
 /// Opens the file for reading without locks; `None` where its log holds something, or its name cannot be told to SQLite.
 pub(super) fn open(path: &Path) -> rusqlite::Result<Option<(Connection, Stamp)>> {
-    let (Ok(Some(stamp)), Some(uri)) = (Stamp::of(path), uri(path)) else { return Ok(None) };
+    let (Ok(Some(stamp)), Some(uri)) = (Stamp::of(path), uri(path, "immutable=1")) else { return Ok(None) };
     let flags =
         OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_URI | OpenFlags::SQLITE_OPEN_NO_MUTEX;
     let conn = Connection::open_with_flags(uri, flags)?;
@@ -64,7 +64,8 @@ pub(super) fn open(path: &Path) -> rusqlite::Result<Option<(Connection, Stamp)>>
     Ok(Some((conn, stamp)))
 }
 
-fn uri(path: &Path) -> Option<String> {
+/// The address of a file that is only read, with a parameter for SQLite; `None` for a name that is no text.
+pub(super) fn uri(path: &Path, parameter: &str) -> Option<String> {
     let mut uri = "file:".to_owned();
     if cfg!(windows) && path.is_absolute() {
         uri.push('/');
@@ -76,7 +77,8 @@ fn uri(path: &Path) -> Option<String> {
             c => uri.push(c),
         }
     }
-    uri.push_str("?mode=ro&immutable=1");
+    uri.push_str("?mode=ro&");
+    uri.push_str(parameter);
     Some(uri)
 }
 

@@ -15,7 +15,8 @@ use crate::check::{Finding, MAX_FINDINGS};
 /// Reads every page of the file once or twice.
 pub(super) fn verify(shared: &Shared) -> Result<Vec<Finding>, StoreError> {
     shared.require_unmoved()?;
-    let conn = schema::open_reader(&shared.path)?.conn;
+    let reader = schema::open_reader(&shared.path)?;
+    let conn = &reader.conn;
     conn.execute_batch("BEGIN").during("reading the file")?;
     let mut findings = Vec::new();
     let file = shared.path.display().to_string();
@@ -28,7 +29,7 @@ pub(super) fn verify(shared: &Shared) -> Result<Vec<Finding>, StoreError> {
         ("comparing vector trees", check_trees),
     ];
     for (name, step) in steps {
-        match step(&conn, &file) {
+        match step(conn, &file) {
             Ok(found) => findings.extend(found.into_iter().take(MAX_FINDINGS)),
             Err(error) => findings.push(finding("file", &file, format!("{name}: {error}"))),
         }

@@ -13,6 +13,7 @@ use super::error::{Context, backend, classified, repeated};
 use super::locks::Waiting;
 use super::log::{Gate, Log};
 use super::place::Place;
+use super::reserve;
 use super::vector_tree::TreeLimits;
 
 /// Batches that may wait; a caller beyond them blocks until one is taken.
@@ -114,6 +115,10 @@ impl Thread {
                 Err(RecvTimeoutError::Disconnected) => return,
                 Err(RecvTimeoutError::Timeout) => {
                     log.rest(&self.conn);
+                    // Emptying the log may have made the room for it.
+                    if log.rest_after().is_none() {
+                        reserve::keep(self.place.path());
+                    }
                     continue;
                 }
             };

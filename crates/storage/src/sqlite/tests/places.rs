@@ -13,7 +13,7 @@ use crate::sqlite::{SqliteStore, exists};
 const FILE: &str = "default.graphloom";
 
 /// A folder as `kill -9` leaves it after `commits` commits: what was committed is in the log.
-fn killed(commits: usize) -> TempDir {
+pub(super) fn killed(commits: usize) -> TempDir {
     let alive = tempfile::tempdir().expect("a folder");
     let store = reopen(&alive);
     for number in 0..commits {

@@ -1,0 +1,332 @@
+//! The steps from each schema version to the next.
+
+use rusqlite::Connection;
+
+use super::super::vector_tree::{self, TreeLimits};
+use super::super::{apply, changes, rows, sums};
+use crate::vector;
+
+/// One step from a schema version to the next.
+pub(super) type Migration = fn(&Connection) -> rusqlite::Result<()>;
+
+/// Step `n` makes version `n + 1` of version `n`. A new file runs all of them.
+pub(super) const MIGRATIONS: &[Migration] = &[
+    create_version_1,
+    make_version_2,
+    make_version_3,
+    make_version_4,
+    make_version_5,
+    make_version_6,
+    make_version_7,
+    make_version_8,
+    add_tracks_and_renewals,
+    add_vector_trees,
+    index_leases,
+    add_situations,
+    name_stores,
+    sums::cover,
+    add_remarks,
+];
+
+/// Version 1.
+///
+/// Documents, chunks and vectors have long ids that many rows repeat, so those rows name them by integer. Entity
+/// keys are short and are the order answers come in, so graph tables hold them as text: no lookup to write, no sort
+/// to read. Each question of the port is one range of a primary key or of an index that holds what is asked:
+/// mentions by entity and facts by relation cluster their rows; by chunk, an index holds the keys.
+pub(super) fn create_version_1(conn: &Connection) -> rusqlite::Result<()> {
+    conn.execute_batch(
+        "
+        CREATE TABLE state (
+            id INTEGER PRIMARY KEY CHECK (id = 1),
+            revision INTEGER NOT NULL, graph_revision INTEGER NOT NULL,
+            model TEXT, dimensions INTEGER
+        );
+        INSERT INTO state (id, revision, graph_revision) VALUES (1, 0, 0);
+
+        CREATE TABLE documents (
+            id INTEGER PRIMARY KEY, key TEXT NOT NULL UNIQUE, source TEXT NOT NULL, title TEXT NOT NULL,
+            content_hash TEXT NOT NULL, text_bytes INTEGER NOT NULL, format TEXT NOT NULL, encoding TEXT NOT NULL,
+            lines_match_source INTEGER NOT NULL, meta TEXT NOT NULL, live INTEGER NOT NULL, added_at INTEGER NOT NULL
+        );
+        CREATE INDEX documents_by_source ON documents (source, key);
+        CREATE INDEX documents_by_content ON documents (content_hash, key);
+
+        -- A document's text once, in pieces of 64 KiB; a chunk is a slice of it.
+        CREATE TABLE segments (
+            document INTEGER NOT NULL REFERENCES documents ON DELETE CASCADE,
+            ordinal INTEGER NOT NULL, bytes BLOB NOT NULL,
+            PRIMARY KEY (document, ordinal)
+        ) WITHOUT ROWID;
+
+        -- State: 0 accepted, 1 chunked, 2 merged, 3 failed, 4 cancelled.
+        CREATE TABLE jobs (
+            document INTEGER PRIMARY KEY REFERENCES documents ON DELETE CASCADE,
+            state INTEGER NOT NULL, reason TEXT, owner TEXT, expires_at INTEGER,
+            attempts INTEGER NOT NULL, created_at INTEGER NOT NULL
+        );
+        CREATE INDEX jobs_open ON jobs (created_at) WHERE state < 2;
+
+        -- State: 0 pending, 1 done, 2 failed; since version 6 3 damaged, 4 damaged and queued again.
+        CREATE TABLE chunks (
+            id INTEGER PRIMARY KEY, key TEXT NOT NULL UNIQUE,
+            document INTEGER NOT NULL REFERENCES documents ON DELETE CASCADE,
+            ordinal INTEGER NOT NULL, start INTEGER NOT NULL, stop INTEGER NOT NULL,
+            token_count INTEGER NOT NULL, breadcrumb TEXT NOT NULL,
+            state INTEGER NOT NULL, extraction TEXT, reason TEXT, attempts INTEGER
+        );
+        CREATE INDEX chunks_by_document ON chunks (document, ordinal, key);
+        CREATE INDEX chunks_by_extraction ON chunks (extraction) WHERE extraction IS NOT NULL;
+
+        -- Body: JSON of responses, records and rejects, compressed with zstd.
+        CREATE TABLE extractions (
+            id INTEGER PRIMARY KEY, key TEXT NOT NULL UNIQUE, model TEXT NOT NULL, body BLOB NOT NULL
+        );
+
+        CREATE TABLE mentions (
+            entity TEXT NOT NULL, chunk INTEGER NOT NULL REFERENCES chunks ON DELETE CASCADE,
+            ordinal INTEGER NOT NULL, name TEXT NOT NULL, kind TEXT NOT NULL, description TEXT NOT NULL,
+            start INTEGER, stop INTEGER,
+            PRIMARY KEY (entity, chunk, ordinal)
+        ) WITHOUT ROWID;
+        CREATE UNIQUE INDEX mentions_by_chunk ON mentions (chunk, ordinal);
+
+        CREATE TABLE facts (
+            a TEXT NOT NULL, b TEXT NOT NULL, chunk INTEGER NOT NULL REFERENCES chunks ON DELETE CASCADE,
+            ordinal INTEGER NOT NULL, source TEXT NOT NULL, target TEXT NOT NULL, source_is_a INTEGER NOT NULL,
+            keywords TEXT NOT NULL, description TEXT NOT NULL, weight REAL NOT NULL,
+            PRIMARY KEY (a, b, chunk, ordinal)
+        ) WITHOUT ROWID;
+        CREATE UNIQUE INDEX facts_by_chunk ON facts (chunk, ordinal);
+        CREATE INDEX facts_by_b ON facts (b);
+
+        CREATE TABLE entities (
+            key TEXT PRIMARY KEY, name TEXT NOT NULL, kind TEXT NOT NULL, description TEXT NOT NULL,
+            mention_count INTEGER NOT NULL, degree INTEGER NOT NULL, inputs_hash TEXT NOT NULL
+        ) WITHOUT ROWID;
+
+        CREATE TABLE relations (
+            a TEXT NOT NULL, b TEXT NOT NULL, keywords TEXT NOT NULL, description TEXT NOT NULL,
+            weight REAL NOT NULL, fact_count INTEGER NOT NULL, inputs_hash TEXT NOT NULL,
+            PRIMARY KEY (a, b)
+        ) WITHOUT ROWID;
+        CREATE INDEX relations_by_b ON relations (b);
+
+        -- Of an entity (kind 0, b empty) or a relation (kind 1).
+        CREATE TABLE summaries (
+            kind INTEGER NOT NULL, a TEXT NOT NULL, b TEXT NOT NULL, key TEXT NOT NULL, text TEXT NOT NULL,
+            PRIMARY KEY (kind, a, b, key)
+        ) WITHOUT ROWID;
+
+        -- Kind: 0 chunk, 1 entity, 2 relation. The numbers stand apart, so that listing reads few pages.
+        CREATE TABLE vectors (
+            kind INTEGER NOT NULL, key TEXT NOT NULL, inputs_hash TEXT NOT NULL, slot INTEGER NOT NULL,
+            PRIMARY KEY (kind, key)
+        ) WITHOUT ROWID;
+        CREATE TABLE vector_data (slot INTEGER PRIMARY KEY, data BLOB NOT NULL);
+
+        CREATE TABLE calls (
+            id INTEGER PRIMARY KEY, role TEXT NOT NULL, model TEXT NOT NULL, prompt_tokens INTEGER NOT NULL,
+            completion_tokens INTEGER NOT NULL, attempts INTEGER NOT NULL, started_at INTEGER NOT NULL,
+            duration_ms INTEGER NOT NULL, outcome INTEGER NOT NULL, reason TEXT, document TEXT
+        );
+
+        -- What the newest commits changed, for projections to catch up. Parts: 1 vector, 2 text.
+        CREATE TABLE changes (
+            id INTEGER PRIMARY KEY, nonce INTEGER NOT NULL, kind INTEGER NOT NULL, key TEXT NOT NULL,
+            parts INTEGER NOT NULL
+        );
+        ",
+    )
+}
+
+/// Version 2: marks what is to be derived again, and keeps vectors in ten bits a number instead of sixteen.
+fn make_version_2(conn: &Connection) -> rusqlite::Result<()> {
+    conn.execute_batch(
+        "
+        -- Entities and relations to be derived again; keys as in summaries.
+        CREATE TABLE stale (
+            kind INTEGER NOT NULL, a TEXT NOT NULL, b TEXT NOT NULL, PRIMARY KEY (kind, a, b)
+        ) WITHOUT ROWID;
+        ",
+    )?;
+    let mut slots = conn.prepare("SELECT slot FROM vector_data")?;
+    let slots: Vec<i64> = slots.query_map([], |row| row.get(0))?.collect::<rusqlite::Result<_>>()?;
+    let mut select = conn.prepare("SELECT data FROM vector_data WHERE slot = ?1")?;
+    let mut update = conn.prepare("UPDATE vector_data SET data = ?2 WHERE slot = ?1")?;
+    for slot in slots {
+        let halves: Vec<u8> = select.query_row([slot], |row| row.get(0))?;
+        let vector: Vec<f32> =
+            halves.chunks_exact(2).map(|half| from_half(u16::from_le_bytes([half[0], half[1]]))).collect();
+        update.execute(rusqlite::params![slot, vector::encode(&vector)])?;
+    }
+    Ok(())
+}
+
+/// Version 3: where the pages, slides or sheets of a document begin, as JSON.
+fn make_version_3(conn: &Connection) -> rusqlite::Result<()> {
+    conn.execute_batch("ALTER TABLE documents ADD COLUMN parts TEXT NOT NULL DEFAULT '[]';")
+}
+
+/// Adds to the ledger how many tokens came from the provider's prompt cache.
+fn make_version_4(conn: &Connection) -> rusqlite::Result<()> {
+    conn.execute_batch("ALTER TABLE calls ADD COLUMN cached_prompt_tokens INTEGER NOT NULL DEFAULT 0;")
+}
+
+/// Version 5: what people decided about the graph, and which records that keeps out of it.
+fn make_version_5(conn: &Connection) -> rusqlite::Result<()> {
+    conn.execute_batch(
+        "
+        -- Body: JSON of what was decided.
+        CREATE TABLE decisions (
+            place INTEGER NOT NULL, key TEXT NOT NULL, made_at INTEGER NOT NULL, body TEXT NOT NULL,
+            PRIMARY KEY (place, key)
+        ) WITHOUT ROWID;
+        ALTER TABLE mentions ADD COLUMN set_aside INTEGER NOT NULL DEFAULT 0;
+        ALTER TABLE facts ADD COLUMN set_aside INTEGER NOT NULL DEFAULT 0;
+        ",
+    )
+}
+
+/// Version 6: chunks may be damaged, state 3, or damaged and queued again, state 4. Rows stay as they are; a program that does
+/// not know these states refuses the file.
+fn make_version_6(_: &Connection) -> rusqlite::Result<()> {
+    Ok(())
+}
+
+/// Version 7: what is remembered of models' answers to questions.
+fn make_version_7(conn: &Connection) -> rusqlite::Result<()> {
+    conn.execute_batch(
+        "
+        -- Kind: 0 keywords, 1 answer, 2 vector. The newest entries have the largest ids.
+        CREATE TABLE cache (
+            id INTEGER PRIMARY KEY, kind INTEGER NOT NULL, key TEXT NOT NULL, bytes INTEGER NOT NULL,
+            value BLOB NOT NULL
+        );
+        CREATE UNIQUE INDEX cache_by_key ON cache (kind, key);
+        CREATE INDEX cache_by_age ON cache (kind, id, bytes);
+        ",
+    )
+}
+
+/// Version 8: how many pieces of each extraction's answers were no records, and of each call's; documents by date, those
+/// with chunks that are not well, and chunks with records that are set aside.
+fn make_version_8(conn: &Connection) -> rusqlite::Result<()> {
+    conn.execute_batch(
+        "
+        CREATE TABLE rejects (
+            extraction INTEGER NOT NULL REFERENCES extractions ON DELETE CASCADE,
+            reason TEXT NOT NULL, number INTEGER NOT NULL, PRIMARY KEY (extraction, reason)
+        ) WITHOUT ROWID;
+        ALTER TABLE calls ADD COLUMN rejects INTEGER NOT NULL DEFAULT 0;
+        CREATE INDEX documents_by_date ON documents (added_at, key);
+        CREATE INDEX chunks_ill ON chunks (document) WHERE state >= 2;
+        CREATE INDEX mentions_set_aside ON mentions (chunk) WHERE set_aside = 1;
+        CREATE INDEX facts_set_aside ON facts (chunk) WHERE set_aside = 1;
+        ",
+    )?;
+    let mut numbers = conn.prepare("SELECT id FROM extractions")?;
+    let numbers: Vec<i64> = numbers.query_map([], |row| row.get(0))?.collect::<rusqlite::Result<_>>()?;
+    let mut select = conn.prepare("SELECT key, model, body FROM extractions WHERE id = ?1")?;
+    for number in numbers {
+        // One that cannot be read must not keep the file from being opened; reading it later says what is wrong.
+        if let Ok(extraction) = select.query_row([number], rows::unchecked_extraction) {
+            apply::count_rejects(conn, number, &extraction)?;
+        }
+    }
+    Ok(())
+}
+
+/// Which run queued which document, which chunks are asked about anew, and whether the queue is paused.
+fn add_tracks_and_renewals(conn: &Connection) -> rusqlite::Result<()> {
+    conn.execute_batch(
+        "
+        CREATE TABLE tracks (
+            track TEXT NOT NULL, document INTEGER NOT NULL REFERENCES documents ON DELETE CASCADE,
+            PRIMARY KEY (track, document)
+        ) WITHOUT ROWID;
+        CREATE INDEX tracks_by_document ON tracks (document);
+
+        -- State, extraction, reason and attempts as in chunks.
+        CREATE TABLE renewals (
+            chunk INTEGER PRIMARY KEY REFERENCES chunks ON DELETE CASCADE, model TEXT NOT NULL,
+            state INTEGER NOT NULL, extraction TEXT, reason TEXT, attempts INTEGER
+        );
+        CREATE INDEX renewals_by_extraction ON renewals (extraction) WHERE extraction IS NOT NULL;
+
+        -- Null while jobs are worked on.
+        ALTER TABLE state ADD COLUMN paused_since INTEGER;
+        ",
+    )
+}
+
+/// How many vectors there are of each kind, and trees of those of many.
+fn add_vector_trees(conn: &Connection) -> rusqlite::Result<()> {
+    conn.execute_batch(
+        "
+        -- Root: null while vectors are few.
+        CREATE TABLE vector_trees (kind INTEGER PRIMARY KEY, vectors INTEGER NOT NULL, root INTEGER);
+        CREATE TABLE vector_nodes (id INTEGER PRIMARY KEY, body BLOB NOT NULL);
+        -- In which leaf a vector is, and whose it is.
+        CREATE TABLE vector_places (slot INTEGER PRIMARY KEY, leaf INTEGER NOT NULL, key TEXT NOT NULL);
+        ",
+    )?;
+    vector_tree::plant_all(conn, TreeLimits::default())
+}
+
+/// An index of the jobs that hold a lease, which are few of many.
+fn index_leases(conn: &Connection) -> rusqlite::Result<()> {
+    conn.execute_batch("CREATE INDEX jobs_leased ON jobs (document) WHERE owner IS NOT NULL;")
+}
+
+/// What situates chunks in their documents.
+fn add_situations(conn: &Connection) -> rusqlite::Result<()> {
+    conn.execute_batch(
+        "
+        -- Text is null where situating failed, and then there are reason and attempts.
+        CREATE TABLE situations (
+            chunk INTEGER PRIMARY KEY REFERENCES chunks ON DELETE CASCADE, key TEXT NOT NULL, said_by TEXT NOT NULL,
+            text TEXT, reason TEXT, attempts INTEGER
+        );
+        CREATE INDEX situations_by_key ON situations (key);
+        CREATE INDEX situations_failed ON situations (chunk) WHERE text IS NULL;
+        ",
+    )
+}
+
+/// An id of the store, which tells it from another one of the same name.
+fn name_stores(conn: &Connection) -> rusqlite::Result<()> {
+    let random = std::array::from_fn::<[u8; 8], 2, _>(|_| changes::random().to_le_bytes()).concat();
+    let id = blake3::hash(&random).to_hex()[..32].to_owned();
+    conn.execute_batch("ALTER TABLE state ADD COLUMN store TEXT NOT NULL DEFAULT '';")?;
+    conn.execute("UPDATE state SET store = ?1", [id]).map(drop)
+}
+
+/// The value of a finite half-precision number, as version 1 stored them.
+fn from_half(bits: u16) -> f32 {
+    let (exponent, fraction) = (i32::from(bits >> 10 & 31), f32::from(bits & 1023));
+    let size = match exponent {
+        0 => fraction * 2.0f32.powi(-24),
+        _ => (fraction + 1024.0) * 2.0f32.powi(exponent - 25),
+    };
+    if bits >> 15 == 0 { size } else { -size }
+}
+
+/// What people should know of how a document was read, as JSON.
+fn add_remarks(conn: &Connection) -> rusqlite::Result<()> {
+    conn.execute_batch("ALTER TABLE documents ADD COLUMN remarks TEXT NOT NULL DEFAULT '[]';")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn half_precision_numbers_are_read_as_what_they_were() {
+        for (bits, value) in
+            [(0x0000, 0.0), (0x3c00, 1.0), (0xb800, -0.5), (0x3555, 0.333_251_95), (0x0001, 5.960_464_5e-8)]
+        {
+            assert_eq!(from_half(bits), value, "{bits:#06x}");
+        }
+    }
+}

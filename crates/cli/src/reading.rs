@@ -26,6 +26,8 @@ const LEAST_MEMORY_MIB: u32 = 256;
 const MEMORY_PER_MIB: u32 = 32;
 /// Addresses that a reader takes beside its memory, in MiB: its stack and the program itself.
 const ADDRESSES_MIB: u32 = 768;
+/// How much a reader gives way to other processes, where the system knows `nice`.
+const NICENESS: u8 = 10;
 /// Stack of a reader.
 const STACK_BYTES: usize = 256 * 1024 * 1024;
 /// Most bytes of what a reader says beside the text: headings, pages, remarks.
@@ -158,8 +160,11 @@ fn reader(memory_mib: u32) -> io::Result<Command> {
     let mut command = if cfg!(unix) {
         let mut shell = Command::new("/bin/sh");
         let kib = u64::from(memory_mib + ADDRESSES_MIB) * 1024;
-        // A system that cannot limit memory says so, and the reader runs without.
-        shell.arg("-c").arg(format!("ulimit -v {kib} 2>/dev/null; exec \"$0\" \"$@\"")).arg(program);
+        // A system that cannot limit memory says so, and the reader runs without. Readers give way to whoever asks meanwhile.
+        let start = format!(
+            "ulimit -v {kib} 2>/dev/null; command -v nice >/dev/null && exec nice -n {NICENESS} \"$0\" \"$@\"; exec \"$0\" \"$@\""
+        );
+        shell.arg("-c").arg(start).arg(program);
         shell
     } else {
         Command::new(program)
@@ -283,6 +288,21 @@ mod tests {
         let request = Request { name: "a.pdf".to_owned(), format: None, limits: ParseLimits::default() };
         let answer = ask(shell, &request, Arc::new(vec![b'x'; 1_000_000]), longest).expect("a shell");
         answer.unwrap_or_else(|broken| Err(broken.refusal())).expect_err("no document").reason
+    }
+
+    #[test]
+    fn a_reader_gives_way_to_other_processes() {
+        let command = reader(256).expect("this program");
+        let mut arguments: Vec<_> = command.get_args().map(std::ffi::OsStr::to_owned).collect();
+        // In place of the program, one that tells how it was started.
+        arguments[2] = "/bin/sh".into();
+        arguments.truncate(3);
+        let said =
+            Command::new(command.get_program()).args(arguments).args(["-c", "nice; ulimit -v"]).output();
+        let said = String::from_utf8(said.expect("a shell").stdout).expect("text");
+        let (niceness, kib) = said.trim().split_once('\n').expect("two lines");
+        assert!(niceness.parse::<u8>().is_ok_and(|niceness| niceness >= NICENESS), "{said}");
+        assert_eq!(kib, ((256 + ADDRESSES_MIB) * 1024).to_string());
     }
 
     #[test]

@@ -1,5 +1,6 @@
 //! Answers, in whichever form they are wanted, with what they cost recorded.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -63,6 +64,15 @@ pub(crate) fn plain(name: &str) -> String {
     plain
 }
 
+/// The sentences of documents, in which no Markdown loads an image: whoever wrote a document would learn who reads it. What was
+/// an image is text.
+fn without_images(text: &str) -> Cow<'_, str> {
+    match text.contains("![") {
+        true => text.replace("![", "!\\[").into(),
+        false => text.into(),
+    }
+}
+
 /// Searches and answers. The text goes to `on_delta` as it is made.
 pub(crate) async fn ask(
     engine: &Engine,
@@ -107,7 +117,15 @@ pub(crate) async fn answer_from(
             messages.iter().map(|message| message.content.as_str()).collect::<Vec<_>>().join("\n\n")
         }
         Wanted::Answer => {
-            let answer = query::answer(engine, question, retrieval, on_delta).await?;
+            let are_quoted = engine.models.answer.is_none();
+            let mut shown = |text: &str| match are_quoted {
+                true => on_delta(&without_images(text)),
+                false => on_delta(text),
+            };
+            let mut answer = query::answer(engine, question, retrieval, &mut shown).await?;
+            if are_quoted {
+                answer.text = without_images(&answer.text).into_owned();
+            }
             record(engine, [&retrieval.spent, &answer.spent]).await;
             let by_model = answer.model.is_some();
             let is_remembered = answer.spent.cached.contains(&CacheKind::Answer);

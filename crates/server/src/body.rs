@@ -28,7 +28,7 @@ const MIN_BYTES_A_WINDOW: usize = 8 << 10;
 /// Bodies that arrive at once.
 const MAX_ARRIVING: usize = 512;
 /// The largest body that is kept in memory, in bytes.
-const MAX_IN_MEMORY: usize = 1 << 20;
+pub(crate) const MAX_IN_MEMORY: usize = 1 << 20;
 /// All bodies in memory that arrive or wait for their turn, in bytes.
 const MAX_MEMORY: usize = 128 << 20;
 /// All temporary files of bodies together, in bytes.

@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use graphloom_core::{Call, ChatMessage, ChatRole, WorkspaceId};
-use graphloom_engine::query::{Citation, Mode, Question};
+use graphloom_engine::query::{Citation, MAX_STOP_CHARS, MAX_STOPS, Mode, Question};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -166,9 +166,9 @@ impl Message {
 #[serde(untagged, expecting = "text or a list of texts is expected")]
 pub(crate) enum Stop {
     /// One.
-    One(String),
+    One(#[schemars(length(max = MAX_STOP_CHARS))] String),
     /// The first of several.
-    Many(Vec<String>),
+    Many(#[schemars(length(max = MAX_STOPS), inner(length(max = MAX_STOP_CHARS)))] Vec<String>),
 }
 
 /// Output limits from here on limit nothing, and are not passed on: services refuse one above their own.

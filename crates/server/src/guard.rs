@@ -12,6 +12,7 @@ use graphloom_core::WorkspaceId;
 
 use crate::access::{Access, Caller, Grant, NotLetIn, Right, Shown};
 use crate::app::{App, now};
+use crate::compress;
 use crate::leash::{Reader, hold};
 use crate::origin::Origin;
 use crate::problem::{Problem, chain, in_words_of};
@@ -50,6 +51,22 @@ pub(crate) struct Admitted {
     pub(crate) turn: Option<Arc<Turn>>,
 }
 
+/// Who was refused, for the log: somebody whose credential is good and whose right does not reach so far.
+#[derive(Debug, Clone)]
+pub(crate) struct RefusedCaller(pub(crate) String);
+
+/// Why a request is not let in, and whose it is where that is known.
+struct Refused {
+    problem: Problem,
+    caller: Option<String>,
+}
+
+impl From<Problem> for Refused {
+    fn from(problem: Problem) -> Self {
+        Self { problem, caller: None }
+    }
+}
+
 /// A workspace as the path names it.
 #[derive(Debug, Clone)]
 struct Prefixed(String);
@@ -78,23 +95,33 @@ pub(crate) async fn guard(
     next: Next,
 ) -> Response {
     let response = answer(&app, route, request, next).await;
-    match route.protocol() {
+    let response = match route.protocol() {
         Some(protocol) => in_words_of(protocol, response),
         None => response,
-    }
+    };
+    compress::mark(route, response)
 }
 
 async fn answer(app: &App, route: &'static Route, request: Request, next: Next) -> Response {
     let admitted = match check_request(app, route, &request) {
         Ok(admitted) => admitted,
-        Err(problem) => {
+        Err(Refused { problem, caller }) => {
             drain(request.into_body()).await;
-            return problem.into_response();
+            let mut response = problem.into_response();
+            if let Some(caller) = caller {
+                response.extensions_mut().insert(RefusedCaller(caller));
+            }
+            return response;
         }
     };
+    let name = admitted.caller.name.clone();
     let (admitted, mut request) = match admit(app, route, admitted, request).await {
         Ok(admitted) => admitted,
-        Err(problem) => return problem.into_response(),
+        Err(problem) => {
+            let mut response = problem.into_response();
+            response.extensions_mut().insert(RefusedCaller(name));
+            return response;
+        }
     };
     let renewed = renewed(app, route, &request);
     let reader = Reader::of(&admitted.caller, request.headers());
@@ -136,13 +163,24 @@ fn renewed(app: &App, route: &'static Route, request: &Request) -> Option<String
 }
 
 /// Who asks, of which workspace, and whether that is allowed and small enough.
-fn check_request(app: &App, route: &'static Route, request: &Request) -> Result<Admitted, Problem> {
+fn check_request(app: &App, route: &'static Route, request: &Request) -> Result<Admitted, Refused> {
     let access = app.access.read().map_err(|error| {
         tracing::error!(error = chain(&error), "keys and users cannot be read, so nobody is let in");
         let what = "the server cannot read who may do what, and lets nobody in; its log says why";
         Problem::new(axum::http::StatusCode::SERVICE_UNAVAILABLE, what)
     })?;
     let caller = identify(app, &access, route, request);
+    let name = caller.as_ref().ok().map(|caller| caller.name.clone());
+    admitted(app, route, request, caller).map_err(|problem| Refused { problem, caller: name })
+}
+
+/// What a caller may of this request; `caller` is why it has no name, where it has none.
+fn admitted(
+    app: &App,
+    route: &'static Route,
+    request: &Request,
+    caller: Result<Caller, Problem>,
+) -> Result<Admitted, Problem> {
     let holder = holder_of(request, caller.as_ref().ok());
     check_rate(app, route, request, caller.as_ref().ok())?;
     check_single(request.headers())?;

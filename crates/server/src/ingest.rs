@@ -13,6 +13,7 @@ use tokio::sync::{Notify, watch};
 use crate::events::EventLog;
 use crate::host::Opened;
 use crate::problem::chain;
+use crate::reasons::Reasons;
 
 /// How often it looks for work that another process left.
 const LOOK: Duration = Duration::from_secs(30);
@@ -48,13 +49,32 @@ pub(crate) struct Pipeline {
     /// Documents it is at, with their progress.
     at: BTreeMap<DocumentId, bool>,
     /// What it said, the latest last.
-    pub(crate) messages: VecDeque<String>,
+    pub(crate) messages: VecDeque<Message>,
     /// Whether it looked and there was nothing to do, now or later, and nobody told it of anything since.
     idle: bool,
     /// How often it was told of something.
     woken: u64,
     /// Whether it has ended for good.
     closed: bool,
+}
+
+/// What a run said.
+#[derive(Debug, Clone)]
+pub(crate) struct Message {
+    what: String,
+    /// Why, where something went wrong.
+    reason: Option<String>,
+}
+
+impl Message {
+    /// As a caller is told it.
+    pub(crate) fn told(self, reasons: Reasons) -> String {
+        let Self { what, reason } = self;
+        match reason {
+            Some(reason) => format!("{what}: {}", reasons.tell(reason)),
+            None => what,
+        }
+    }
 }
 
 /// What there is to do.
@@ -69,7 +89,15 @@ enum Waiting {
 }
 
 impl Pipeline {
-    fn say(&mut self, message: String) {
+    fn say(&mut self, what: String) {
+        self.push(Message { what, reason: None });
+    }
+
+    fn say_why(&mut self, what: String, reason: String) {
+        self.push(Message { what, reason: Some(reason) });
+    }
+
+    fn push(&mut self, message: Message) {
         if self.messages.len() >= MAX_MESSAGES {
             self.messages.pop_front();
         }
@@ -95,13 +123,13 @@ impl Pipeline {
                 }
             }
             Progress::ChunkFailed { source, ordinal, reason, .. } => {
-                self.say(format!("{source}: chunk {ordinal} failed: {reason}"));
+                self.say_why(format!("{source}: chunk {ordinal} failed"), reason);
             }
             Progress::ChunkDamaged { source, ordinal, reason, .. } => {
                 self.say(format!("{source}: chunk {ordinal} lost records: {reason}"));
             }
             Progress::ChunkUnsituated { source, ordinal, reason, .. } => {
-                self.say(format!("{source}: chunk {ordinal} not situated: {reason}"));
+                self.say_why(format!("{source}: chunk {ordinal} not situated"), reason);
             }
             Progress::Finished { document, source, .. } => {
                 self.see(&document, true);
@@ -113,12 +141,12 @@ impl Pipeline {
             }
             Progress::Failed { document, source, reason } => {
                 self.see(&document, true);
-                self.say(format!("{source}: stopped: {reason}"));
+                self.say_why(format!("{source}: stopped"), reason);
             }
             Progress::Paused { service, reason, .. } => {
-                self.say(format!("{service} is waited for: {reason}"))
+                self.say_why("a model service is waited for".to_owned(), format!("{service}: {reason}"));
             }
-            Progress::Resumed { service } => self.say(format!("{service} answers again")),
+            Progress::Resumed { .. } => self.say("the model service answers again".to_owned()),
         }
     }
 }
@@ -367,19 +395,24 @@ impl Ingest {
             Ok(Err(error)) => tracing::warn!(%workspace, error = chain(&error), "indexes are not up to date"),
             Err(error) => tracing::warn!(%workspace, %error, "indexes are not up to date"),
         }
-        let (said, went_well) = match &outcome {
-            Ok(report) => (end_of(report), !report.is_partial()),
-            Err(error) => {
-                self.events.run_failed(chain(error));
-                (format!("indexing stopped: {}", chain(error)), false)
+        match outcome {
+            Ok(report) => {
+                let (said, went_well) = (end_of(&report), !report.is_partial());
+                match went_well {
+                    true => tracing::info!(%workspace, said, "indexed"),
+                    false => tracing::warn!(%workspace, said, "indexing has to be tried again"),
+                }
+                self.lock().say(said);
+                went_well
             }
-        };
-        match went_well {
-            true => tracing::info!(%workspace, said, "indexed"),
-            false => tracing::warn!(%workspace, said, "indexing has to be tried again"),
+            Err(error) => {
+                let reason = chain(&error);
+                tracing::warn!(%workspace, error = reason, "indexing has to be tried again");
+                self.events.run_failed(reason.clone());
+                self.lock().say_why("indexing stopped".to_owned(), reason);
+                false
+            }
         }
-        self.lock().say(said);
-        went_well
     }
 
     /// Tries again what could not be situated of documents that were queued again, as `graphloom retry` does. Where that
@@ -498,6 +531,6 @@ mod tests {
             pipeline.say(number.to_string());
         }
         assert_eq!(pipeline.messages.len(), MAX_MESSAGES);
-        assert_eq!(pipeline.messages.back().map(String::as_str), Some("1999"));
+        assert_eq!(pipeline.messages.back().map(|message| message.what.as_str()), Some("1999"));
     }
 }

@@ -217,7 +217,8 @@ pub(crate) async fn read(request: Request) -> Result<Bytes, Problem> {
     Ok(body.to_bytes())
 }
 
-fn is_kind(headers: &HeaderMap, kind: &str) -> bool {
+/// Whether a body is said to be of this media type.
+pub(crate) fn is_kind(headers: &HeaderMap, kind: &str) -> bool {
     let given = headers.get(header::CONTENT_TYPE).and_then(|value| value.to_str().ok()).unwrap_or_default();
     given.split(';').next().unwrap_or_default().trim().eq_ignore_ascii_case(kind)
 }

@@ -13,7 +13,7 @@ use axum::http::{HeaderMap, HeaderName, HeaderValue, header};
 use axum::response::Response;
 use bytes::Bytes;
 use futures::future::BoxFuture;
-use hyper::body::{Body as HttpBody, Frame, SizeHint};
+use hyper::body::{Body as HttpBody, Frame};
 use serde_json::json;
 use tokio::time::{Instant, Interval, MissedTickBehavior};
 
@@ -21,6 +21,7 @@ use crate::access::Caller;
 use crate::app::{App, now};
 use crate::guard::{LOCAL, shown};
 use crate::route::{Load, Route};
+use crate::wrapped::{Beside, Next, Wrapped};
 
 /// How often it is looked whether a reader may still read, where nothing is sent.
 const LOOK: Duration = Duration::from_secs(1);
@@ -72,8 +73,8 @@ pub(crate) fn hold(app: &App, route: &Route, reader: Reader, response: Response)
     });
     let mut look = tokio::time::interval_at(Instant::now() + LOOK, LOOK);
     look.set_missed_tick_behavior(MissedTickBehavior::Delay);
-    let app = app.clone();
-    response.map(|body| Body::new(Held { body, app, reader, form, time_is_over, look, has_ended: false }))
+    let hold = Hold { app: app.clone(), reader, form, time_is_over, look, has_ended: false };
+    response.map(|body| Body::new(Wrapped::new(body, hold)))
 }
 
 /// How an answer says that it ends before its end.
@@ -140,8 +141,8 @@ impl Form {
     }
 }
 
-struct Held {
-    body: Body,
+/// What holds an answer.
+struct Hold {
     app: App,
     reader: Reader,
     form: Form,
@@ -150,48 +151,36 @@ struct Held {
     has_ended: bool,
 }
 
-impl Held {
-    fn end(&mut self, why: Why) -> Poll<Option<Result<Frame<Bytes>, axum::Error>>> {
+impl Hold {
+    fn end(&mut self, body: &mut Body, why: Why) -> Next<Body> {
         self.has_ended = true;
         // What is not sent yet is let go, and with it the turn.
-        self.body = Body::empty();
+        *body = Body::empty();
         let end = self.form.end(why).map(|end| Ok(Frame::data(Bytes::from(end))));
         Poll::Ready(Some(end.unwrap_or_else(|| Err(axum::Error::new(io::Error::other(why.words()))))))
     }
 }
 
-impl HttpBody for Held {
-    type Data = Bytes;
-    type Error = axum::Error;
-
-    fn poll_frame(
-        mut self: Pin<&mut Self>,
-        context: &mut Context<'_>,
-    ) -> Poll<Option<Result<Frame<Bytes>, axum::Error>>> {
+impl Beside<Body> for Hold {
+    fn poll_frame(&mut self, body: &mut Body, context: &mut Context<'_>) -> Next<Body> {
         if self.has_ended {
             return Poll::Ready(None);
         }
-        let held = &mut *self;
-        if let Poll::Ready(frame) = Pin::new(&mut held.body).poll_frame(context) {
+        if let Poll::Ready(frame) = Pin::new(&mut *body).poll_frame(context) {
             // Nothing is sent to who may no longer read, be it ready or not; an end is for everybody.
-            let may_read = frame.is_none() || held.reader.may_read(&held.app);
-            return if may_read { Poll::Ready(frame) } else { held.end(Why::NotAllowed) };
+            let may_read = frame.is_none() || self.reader.may_read(&self.app);
+            return if may_read { Poll::Ready(frame) } else { self.end(body, Why::NotAllowed) };
         }
-        while held.look.poll_tick(context).is_ready() {
-            if !held.reader.may_read(&held.app) {
-                return held.end(Why::NotAllowed);
+        while self.look.poll_tick(context).is_ready() {
+            if !self.reader.may_read(&self.app) {
+                return self.end(body, Why::NotAllowed);
             }
         }
-        ready!(held.time_is_over.as_mut().poll(context));
-        held.end(Why::Stopping)
+        ready!(self.time_is_over.as_mut().poll(context));
+        self.end(body, Why::Stopping)
     }
 
-    fn is_end_stream(&self) -> bool {
-        self.has_ended || self.body.is_end_stream()
-    }
-
-    /// That of the answer: one that is cut before its end also ends its connection, so that the length misleads no reader.
-    fn size_hint(&self) -> SizeHint {
-        self.body.size_hint()
+    fn has_ended(&self) -> bool {
+        self.has_ended
     }
 }

@@ -15,6 +15,7 @@ mod app;
 mod behind;
 mod body;
 mod chat;
+mod compress;
 mod events;
 mod file_name;
 mod guard;
@@ -35,6 +36,7 @@ mod place;
 mod problem;
 mod query_request;
 mod rates;
+mod reasons;
 mod route;
 mod routes;
 mod serve;
@@ -45,6 +47,7 @@ mod traces;
 mod turns;
 mod unread;
 mod vectors;
+mod wrapped;
 
 pub use access::{
     Access, AccessError, AccessFile, Grant, KeyRecord, MIN_PASSWORD_CHARS, NewKey, Right, UserRecord,

@@ -1,23 +1,20 @@
 //! Around every request: its id, its line in the log, its counters, and headers that hold for every answer.
 
-use std::pin::Pin;
-use std::task::{Context, Poll};
-
-use axum::body::{Body, Bytes, HttpBody};
+use axum::body::Body;
 use axum::extract::{MatchedPath, Request, State};
 use axum::http::{HeaderName, HeaderValue, Method, header};
 use axum::middleware::Next;
 use axum::response::Response;
-use hyper::body::{Frame, SizeHint};
 use tracing::Instrument;
 use tracing::field::Empty;
 
 use crate::access::{hex, random};
 use crate::app::App;
-use crate::guard::Admitted;
+use crate::guard::{Admitted, RefusedCaller};
 use crate::metrics::Serving;
 use crate::origin::Origin;
 use crate::routes;
+use crate::wrapped::{Beside, Wrapped};
 
 /// The id of a request, given by the caller or made here.
 const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
@@ -58,7 +55,9 @@ pub(crate) async fn observe(State(app): State<App>, mut request: Request, next: 
     let admitted = response.extensions().get::<Admitted>();
     let workspace = admitted.map_or("", |admitted| admitted.workspace.as_str());
     let login = response.extensions().get::<LoginName>().map(|LoginName(name)| name.as_str());
-    let caller = login.or(admitted.map(|admitted| admitted.caller.name.as_str())).unwrap_or_default();
+    let refused = response.extensions().get::<RefusedCaller>().map(|RefusedCaller(name)| name.as_str());
+    let caller = login.or(admitted.map(|admitted| admitted.caller.name.as_str())).or(refused);
+    let caller = caller.unwrap_or_default();
     let client = client.map_or_else(|| "unknown".to_owned(), |client| client.to_string());
     let (status, elapsed_ms) = (status.as_u16(), u64::try_from(elapsed.as_millis()).unwrap_or(u64::MAX));
     // The address stands before everything that a stranger can choose, so that programs which read the log can trust it.
@@ -79,34 +78,11 @@ pub(crate) async fn observe(State(app): State<App>, mut request: Request, next: 
     ] {
         headers.entry(name).or_insert(HeaderValue::from_static(value));
     }
-    response.map(|body| Body::new(Counted { body, _serving: serving }))
+    response.map(|body| Body::new(Wrapped::new(body, serving)))
 }
 
-/// The body of an answer, which is under way until it is sent whole or given up.
-struct Counted {
-    body: Body,
-    _serving: Serving,
-}
-
-impl HttpBody for Counted {
-    type Data = Bytes;
-    type Error = axum::Error;
-
-    fn poll_frame(
-        mut self: Pin<&mut Self>,
-        context: &mut Context<'_>,
-    ) -> Poll<Option<Result<Frame<Bytes>, axum::Error>>> {
-        Pin::new(&mut self.body).poll_frame(context)
-    }
-
-    fn is_end_stream(&self) -> bool {
-        self.body.is_end_stream()
-    }
-
-    fn size_hint(&self) -> SizeHint {
-        self.body.size_hint()
-    }
-}
+/// An answer is under way until its body is sent whole or given up.
+impl Beside<Body> for Serving {}
 
 /// The caller's id of a request where it can stand in a log, else one of our own.
 fn id_of(request: &Request) -> String {

@@ -3,9 +3,11 @@
 use std::collections::BTreeMap;
 
 use schemars::generate::SchemaSettings;
+use schemars::transform::RecursiveTransform;
 use schemars::{Schema, SchemaGenerator};
 use serde_json::{Map, Value, json};
 
+use crate::body::MAX_IN_MEMORY;
 use crate::problem::ProblemBody;
 use crate::route::{Gives, Load, Method, Needs, Protocol, Route, SchemaOf, Takes, schema};
 use crate::routes::ROUTES;
@@ -22,6 +24,7 @@ pub fn document() -> Value {
     let settings = SchemaSettings::draft2020_12().with(|settings| {
         settings.definitions_path = COMPONENTS.into();
         settings.meta_schema = None;
+        settings.transforms.push(Box::new(RecursiveTransform(bounded)));
     });
     let mut generator = settings.into_generator();
     let problem = json!({ "application/problem+json": { "schema": schema::<ProblemBody>(&mut generator) } });
@@ -59,11 +62,28 @@ pub fn document() -> Value {
     })
 }
 
+/// The largest whole number that every reader of JSON holds without loss.
+const LARGEST_NUMBER: u64 = (1 << 53) - 1;
+
+/// Says how large whole numbers may be where nothing smaller is said: no larger than what they are read into.
+fn bounded(schema: &mut Schema) {
+    let most = match schema.get("format").and_then(Value::as_str) {
+        Some("uint8") => u64::from(u8::MAX),
+        Some("uint16") => u64::from(u16::MAX),
+        Some("uint32") => u64::from(u32::MAX),
+        Some("uint64" | "uint") => LARGEST_NUMBER,
+        _ => return,
+    };
+    if schema.get("maximum").is_none() {
+        schema.insert("maximum".to_owned(), json!(most));
+    }
+}
+
 /// The name of the response that a problem of any status is.
 const ANY_PROBLEM: &str = "Problem";
 
 /// Why a request is refused, by status.
-const REFUSALS: [(u16, &str); 13] = [
+const REFUSALS: [(u16, &str); 14] = [
     (
         400,
         "The request cannot be meant so, such as a name that cannot be taken or a header that is sent twice",
@@ -83,6 +103,7 @@ const REFUSALS: [(u16, &str); 13] = [
         "There is no room for another workspace, a budget or rate of a service is used up, or the server stops",
     ),
     (504, "A model service did not answer in time"),
+    (507, "The disk is full, or the workspace read-only; reading goes on"),
 ];
 
 /// The statuses with which a route can refuse; problems of the server itself can be of any other.
@@ -111,6 +132,8 @@ fn refusals(route: &Route) -> Vec<u16> {
         429 => !crate::guard::PROBES.contains(&route.path),
         502 | 504 => is_asked,
         503 => in_workspace || asks_model,
+        // A large body waits on the disk too.
+        507 => is_change || matches!(route.takes, Takes::File) || route.max_body > MAX_IN_MEMORY,
         _ => false,
     };
     REFUSALS.into_iter().map(|(status, _)| status).filter(|status| can(*status)).collect()
@@ -174,8 +197,8 @@ fn operation(route: &Route, generator: &mut SchemaGenerator) -> Value {
         parameters.push(json!({
             "name": "LIGHTRAG-WORKSPACE",
             "in": "header",
-            "description": "The workspace; the server's own where it is left out.",
-            "schema": { "type": "string", "pattern": "^[a-z0-9][a-z0-9_-]{0,63}$" },
+            "description": "The workspace; the server's own where it is left out or empty.",
+            "schema": { "type": "string", "pattern": "^([a-z0-9][a-z0-9_-]{0,63})?$" },
         }));
     }
     if !parameters.is_empty() {
@@ -265,6 +288,11 @@ fn parameters_of(of: SchemaOf, generator: &mut SchemaGenerator) -> Vec<Value> {
         .into_iter()
         .flatten()
         .map(|(name, field)| {
+            let mut field = field.clone();
+            // Fields of a definition are bounded with it, but these leave it before.
+            if let Ok(schema) = (&mut field).try_into() {
+                bounded(schema);
+            }
             json!({ "name": name, "in": "query", "required": required.contains(&name.as_str()), "schema": field })
         })
         .collect()

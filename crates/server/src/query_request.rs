@@ -1,7 +1,11 @@
 //! A question as LightRAG's clients send it.
 
 use graphloom_core::{ChatMessage, ChatRole, DocumentFilter};
-use graphloom_engine::query::{Mode, Question, WalkOptions};
+use graphloom_engine::query::{
+    MAX_BUDGET_TOKENS, MAX_GIVEN_KEYWORDS, MAX_HISTORY_MESSAGES, MAX_KEYWORD_CHARS, MAX_MESSAGE_CHARS,
+    MAX_QUESTION_CHARS, MAX_RESPONSE_TYPE_CHARS, MAX_TOP_K, MAX_USER_PROMPT_CHARS, Mode, Question,
+    WalkOptions,
+};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::Value;
@@ -16,6 +20,7 @@ const MIN_WEIGHT: usize = 3;
 #[derive(Debug, Clone, Deserialize, JsonSchema)]
 pub(crate) struct QueryRequest {
     /// The question.
+    #[schemars(length(min = 1, max = MAX_QUESTION_CHARS))]
     pub(crate) query: String,
     /// `local`, `global`, `hybrid`, `naive`, `mix` or `bypass` as in LightRAG, or ours: `auto`, `ppr`, `contextual`.
     #[serde(default = "mix")]
@@ -26,31 +31,36 @@ pub(crate) struct QueryRequest {
     /// Whether the prompt alone is wanted.
     only_need_prompt: Option<bool>,
     /// The form of answer asked of the model.
+    #[schemars(length(min = 1, max = MAX_RESPONSE_TYPE_CHARS))]
     response_type: Option<String>,
     /// Entities or relations taken from each vector search.
-    #[schemars(range(min = 1))]
+    #[schemars(range(min = 1, max = MAX_TOP_K))]
     top_k: Option<usize>,
     /// Chunks taken from the vector search and kept.
-    #[schemars(range(min = 1))]
+    #[schemars(range(min = 1, max = MAX_TOP_K))]
     chunk_top_k: Option<usize>,
     /// Token budget of the entities.
-    #[schemars(range(min = 1))]
+    #[schemars(range(min = 1, max = MAX_BUDGET_TOKENS))]
     max_entity_tokens: Option<u32>,
     /// Token budget of the relations.
-    #[schemars(range(min = 1))]
+    #[schemars(range(min = 1, max = MAX_BUDGET_TOKENS))]
     max_relation_tokens: Option<u32>,
     /// Token budget of the whole prompt.
-    #[schemars(range(min = 1))]
+    #[schemars(range(min = 1, max = MAX_BUDGET_TOKENS))]
     max_total_tokens: Option<u32>,
     /// Themes to search with; none are looked for then.
     #[serde(default)]
+    #[schemars(length(max = MAX_GIVEN_KEYWORDS), inner(length(max = MAX_KEYWORD_CHARS)))]
     hl_keywords: Vec<String>,
     /// Names to search with; none are looked for then.
     #[serde(default)]
+    #[schemars(length(max = MAX_GIVEN_KEYWORDS), inner(length(max = MAX_KEYWORD_CHARS)))]
     ll_keywords: Vec<String>,
     /// The conversation so far, oldest first.
+    #[schemars(length(max = MAX_HISTORY_MESSAGES))]
     conversation_history: Option<Vec<HistoryMessage>>,
     /// What the answer model is asked to heed beside the question.
+    #[schemars(length(max = MAX_USER_PROMPT_CHARS))]
     user_prompt: Option<String>,
     /// Whether instructions that hold for every question are left out.
     disable_user_prompt_prefix: Option<bool>,
@@ -81,6 +91,7 @@ struct HistoryMessage {
     /// `user` or `assistant`.
     role: String,
     /// What was said.
+    #[schemars(length(max = MAX_MESSAGE_CHARS))]
     content: String,
 }
 

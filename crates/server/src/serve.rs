@@ -28,7 +28,7 @@ use crate::metrics::UnderWay;
 use crate::origin::{Network, Origin};
 use crate::problem::chain;
 use crate::routes;
-use crate::unread::Watched;
+use crate::unread::watch as watch_body;
 
 /// How long accepting rests after it failed, as it does where there are no file handles left.
 const ACCEPT_REST: Duration = Duration::from_millis(100);
@@ -230,7 +230,7 @@ fn connect<Place: Send + 'static>(
         let origin = Origin::of(peer.ip(), request.headers(), &shared.trusted_proxies);
         request.extensions_mut().insert(origin);
         let (head, body) = request.into_parts();
-        let (body, ended) = Watched::new(body);
+        let (body, ended) = watch_body(body);
         let request: Request = take_prefix(Request::from_parts(head, axum::body::Body::new(body)));
         let (answering, draining) = (router.clone().oneshot(request), shared.draining.clone());
         async move {

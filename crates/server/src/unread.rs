@@ -8,8 +8,10 @@ use std::time::Duration;
 
 use axum::body::Body;
 use http_body_util::BodyExt;
-use hyper::body::{Body as HttpBody, Frame, SizeHint};
+use hyper::body::Body as HttpBody;
 use tokio::time::timeout;
+
+use crate::wrapped::{Beside, Next, Wrapped};
 
 /// How much of a body is read that nobody wants, so that its connection can be used again, in bytes.
 const MAX_DRAINED: u64 = 64 << 10;
@@ -46,40 +48,18 @@ impl Ended {
     }
 }
 
-/// A body that tells when it ended.
-pub(crate) struct Watched<B> {
-    body: B,
-    ended: Ended,
+/// The body, and what tells when it ended.
+pub(crate) fn watch<B: HttpBody + Unpin>(body: B) -> (Wrapped<B, Ended>, Ended) {
+    let ended = Ended(Arc::new(AtomicBool::new(body.is_end_stream())));
+    (Wrapped::new(body, ended.clone()), ended)
 }
 
-impl<B: HttpBody> Watched<B> {
-    /// The body, and what it tells.
-    pub(crate) fn new(body: B) -> (Self, Ended) {
-        let ended = Ended(Arc::new(AtomicBool::new(body.is_end_stream())));
-        (Self { body, ended: ended.clone() }, ended)
-    }
-}
-
-impl<B: HttpBody + Unpin> HttpBody for Watched<B> {
-    type Data = B::Data;
-    type Error = B::Error;
-
-    fn poll_frame(
-        mut self: Pin<&mut Self>,
-        context: &mut Context<'_>,
-    ) -> Poll<Option<Result<Frame<B::Data>, B::Error>>> {
-        let frame = ready!(Pin::new(&mut self.body).poll_frame(context));
-        if frame.is_none() || self.body.is_end_stream() {
-            self.ended.0.store(true, Ordering::Relaxed);
+impl<B: HttpBody + Unpin> Beside<B> for Ended {
+    fn poll_frame(&mut self, body: &mut B, context: &mut Context<'_>) -> Next<B> {
+        let frame = ready!(Pin::new(&mut *body).poll_frame(context));
+        if frame.is_none() || body.is_end_stream() {
+            self.0.store(true, Ordering::Relaxed);
         }
         Poll::Ready(frame)
-    }
-
-    fn is_end_stream(&self) -> bool {
-        self.body.is_end_stream()
-    }
-
-    fn size_hint(&self) -> SizeHint {
-        self.body.size_hint()
     }
 }

@@ -16,8 +16,8 @@ const MAX_INPUTS: usize = 512;
 #[derive(Deserialize, JsonSchema)]
 #[serde(untagged, expecting = "text or a list of texts is expected")]
 pub(crate) enum Input {
-    One(String),
-    Many(Vec<String>),
+    One(#[schemars(length(min = 1))] String),
+    Many(#[schemars(length(min = 1, max = MAX_INPUTS), inner(length(min = 1)))] Vec<String>),
     /// Token ids, which mean something to one tokenizer alone.
     #[schemars(skip)]
     Tokens(#[allow(dead_code, reason = "read to be refused in words of their own")] Vec<u64>),

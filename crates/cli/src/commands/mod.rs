@@ -240,15 +240,16 @@ type Told = Box<dyn Layer<Registry> + Send + Sync>;
 /// value on a line. A command that logs nothing still tells in a plain line what it waits for, unless it is to be quiet.
 fn log(asked: &Global, wanted: Option<&str>, serves: bool) -> Told {
     let lines = tracing_subscriber::fmt::layer().with_writer(std::io::stderr).with_ansi(false);
+    // The library of MCP warns of each call that a client gets wrong, which is the client's matter, and answered there.
     let filter = match (wanted, asked.verbose) {
         (Some(wanted), _) => EnvFilter::try_new(wanted).unwrap_or_else(|_| EnvFilter::new("warn")),
-        (None, 0) if serves => EnvFilter::new("warn,graphloom=info"),
+        (None, 0) if serves => EnvFilter::new("warn,rmcp=error,graphloom=info"),
         (None, 0) => {
             let waiting = Targets::new().with_target(graphloom_storage::WAITING, LevelFilter::INFO);
             let plain = lines.without_time().with_target(false).with_level(false);
             return plain.with_filter(if asked.quiet { Targets::new() } else { waiting }).boxed();
         }
-        (None, 1) => EnvFilter::new("warn,graphloom=debug"),
+        (None, 1) => EnvFilter::new("warn,rmcp=error,graphloom=debug"),
         (None, _) => EnvFilter::new("debug"),
     };
     if serves && asked.json {

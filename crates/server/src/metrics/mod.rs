@@ -300,6 +300,7 @@ mod tests {
         let labelled = text.lines().filter(|line| line.starts_with("graphloom_queue_documents{")).count();
         assert_eq!(labelled, state::MAX_WORKSPACES + 1);
         assert!(text.contains(r#"graphloom_queue_documents{workspace="other"} 4"#), "{text}");
+        assert!(text.contains(r#"graphloom_chunks_ill{workspace="other",kind="failed"} 4"#), "{text}");
         assert!(text.contains(r#"graphloom_queue_oldest_seconds{workspace="other"} 5.0"#), "{text}");
         assert!(text.contains(r#"graphloom_documents{workspace="w000",state="ready"} 3"#), "{text}");
     }

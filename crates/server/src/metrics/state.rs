@@ -6,7 +6,7 @@ use std::path::Path;
 use std::sync::atomic::{AtomicI64, AtomicU64};
 use std::time::{Duration, Instant};
 
-use graphloom_core::{Revision, StatusKind, StoreError, Timestamp};
+use graphloom_core::{DocumentFilter, DocumentId, Revision, Snapshot, StatusKind, StoreError, Timestamp};
 use prometheus_client::encoding::EncodeLabelSet;
 use prometheus_client::metrics::counter::Counter;
 use prometheus_client::metrics::family::Family;
@@ -23,6 +23,10 @@ pub(super) const MAX_WORKSPACES: usize = 100;
 /// How long what was counted in a store is shown though the store has changed since: counting reads an entry of an index for
 /// each document.
 const COUNT_AGAIN: Duration = Duration::from_secs(10);
+/// Documents read at once while those are looked for of which chunks failed.
+const SCAN: usize = 1000;
+/// Documents whose chunks are counted.
+const MAX_ILL: usize = 10_000;
 /// Later than any lease ends, so that every open job counts as one that can be claimed.
 const LATER: Timestamp = Timestamp(1 << 60);
 
@@ -39,6 +43,8 @@ struct Counts {
     documents: BTreeMap<StatusKind, u64>,
     oldest: Option<Timestamp>,
     is_paused: bool,
+    /// Chunks that are failed, damaged or not situated now.
+    ill_chunks: [u64; 3],
 }
 
 /// How a workspace stands.
@@ -83,7 +89,12 @@ impl WorkspaceState {
         let documents = [(StatusKind::Ready, 3), (StatusKind::Waiting, 1), (StatusKind::Indexing, 1)].into();
         Self {
             name: name.to_owned(),
-            counts: Counts { documents, oldest: Some(Timestamp(1_000)), is_paused: false },
+            counts: Counts {
+                documents,
+                oldest: Some(Timestamp(1_000)),
+                is_paused: false,
+                ill_chunks: [2, 0, 0],
+            },
             is_busy: true,
             bytes: Some([4096, 0]),
             paused_services: 1,
@@ -107,9 +118,38 @@ async fn counts(space: &Space) -> Result<Counts, StoreError> {
         documents: snapshot.status_counts().await?,
         oldest: snapshot.claimable_jobs(LATER, 1).await?.first().map(|job| job.created_at),
         is_paused: snapshot.queue().await?.is_paused(),
+        ill_chunks: ill_chunks(snapshot.as_ref()).await?,
     };
     *space.last_read() = Some(LastRead { revision, at: Instant::now(), counts: counts.clone() });
     Ok(counts)
+}
+
+/// Chunks that are failed, damaged or not situated now, of the first [`MAX_ILL`] documents that have some.
+async fn ill_chunks(snapshot: &dyn Snapshot) -> Result<[u64; 3], StoreError> {
+    let status = [StatusKind::Incomplete, StatusKind::Indexing, StatusKind::Failed, StatusKind::Cancelled];
+    let counts = snapshot.status_counts().await?;
+    // Mostly there is none, and nothing is to be looked through.
+    if status.iter().all(|kind| counts.get(kind).copied().unwrap_or(0) == 0) {
+        return Ok([0; 3]);
+    }
+    let filter = DocumentFilter { status: status.into(), ..DocumentFilter::default() };
+    let (mut ill, mut after, mut seen): ([u64; 3], Option<DocumentId>, usize) = ([0; 3], None, 0);
+    loop {
+        let page = snapshot.scan_documents(after.as_ref(), SCAN).await?;
+        let is_last = page.len() < SCAN;
+        after = page.last().map(|document| document.id.clone());
+        let of_kinds: Vec<DocumentId> =
+            filter.admitted(snapshot, page).await?.into_iter().map(|document| document.id).collect();
+        seen += of_kinds.len();
+        for counts in snapshot.chunk_counts_of(&of_kinds).await? {
+            for (sum, count) in ill.iter_mut().zip([counts.failed, counts.damaged, counts.unsituated]) {
+                *sum += u64::from(count);
+            }
+        }
+        if is_last || seen >= MAX_ILL {
+            return Ok(ill);
+        }
+    }
 }
 
 /// Bytes of a store's file and of its write-ahead log; 0 for one that is not there.
@@ -142,6 +182,9 @@ struct FailuresIn {
     kind: &'static str,
 }
 
+/// How a chunk can be ill.
+const KINDS: [&str; 3] = ["failed", "damaged", "unsituated"];
+
 type Gauges<Labels> = Family<Labels, Gauge<i64, AtomicI64>>;
 
 fn whole(number: impl TryInto<i64>) -> i64 {
@@ -157,6 +200,7 @@ pub(super) fn register(registry: &mut Registry, workspaces: &[WorkspaceState]) {
     let services = Gauges::<In>::default();
     let pauses = Family::<In, Counter>::default();
     let failures = Family::<FailuresIn, Counter>::default();
+    let ill = Gauges::<FailuresIn>::default();
     for (number, state) in workspaces.iter().enumerate() {
         let workspace = if number < MAX_WORKSPACES { state.name.clone() } else { OTHER.to_owned() };
         let of = In { workspace: workspace.clone() };
@@ -176,8 +220,11 @@ pub(super) fn register(registry: &mut Registry, workspaces: &[WorkspaceState]) {
         }
         services.get_or_create(&of).inc_by(whole(state.paused_services));
         pauses.get_or_create(&of).inc_by(state.service_pauses);
-        for (kind, chunks) in ["failed", "damaged", "unsituated"].into_iter().zip(state.chunk_failures) {
+        for (kind, chunks) in KINDS.into_iter().zip(state.chunk_failures) {
             failures.get_or_create(&FailuresIn { workspace: workspace.clone(), kind }).inc_by(chunks);
+        }
+        for (kind, chunks) in KINDS.into_iter().zip(state.counts.ill_chunks) {
+            ill.get_or_create(&FailuresIn { workspace: workspace.clone(), kind }).inc_by(whole(chunks));
         }
     }
     let open = Gauge::<i64, AtomicI64>::default();
@@ -192,6 +239,7 @@ pub(super) fn register(registry: &mut Registry, workspaces: &[WorkspaceState]) {
     registry.register("services_paused", "Model services that indexing waits for", services);
     registry.register("service_pauses", "How often indexing began to wait for a model service", pauses);
     registry.register("chunk_failures", "Chunks that could not be indexed as they should", failures);
+    registry.register("chunks_ill", "Chunks that are failed, damaged or not situated now", ill);
 }
 
 /// How the process stands.

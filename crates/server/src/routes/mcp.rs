@@ -4,18 +4,19 @@ use std::sync::Arc;
 
 use axum::body::Body;
 use axum::extract::{Request, State};
-use axum::http::header;
+use axum::http::request::Parts;
+use axum::http::{StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use axum::routing::post;
 use bytes::Bytes;
 use http_body_util::{BodyExt, Full};
 use rmcp::transport::streamable_http_server::session::never::NeverSessionManager;
 use rmcp::transport::{StreamableHttpServerConfig, StreamableHttpService};
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use crate::app::App;
 use crate::guard::{Admitted, check_origin};
-use crate::input::read;
+use crate::input::{is_kind, read};
 use crate::limits::MAX_MCP_BODY;
 use crate::mcp::Tools;
 use crate::problem::Problem;
@@ -35,12 +36,8 @@ pub(super) const ROUTES: &[Route] = &[Route::post(
 async fn message(State(app): State<App>, admitted: Admitted, request: Request) -> Result<Response, Problem> {
     // Asked for by the protocol whatever the credential is.
     check_origin(&app, &request)?;
-    let mut forwarded = Request::builder().method(request.method()).uri(request.uri());
-    if let Some(headers) = forwarded.headers_mut() {
-        headers.extend(request.headers().clone());
-    }
-    let body = read(request).await?;
-    let forwarded = forwarded.body(Full::new(body)).map_err(|error| Problem::bad(error.to_string()))?;
+    let (head, body) = request.into_parts();
+    let body = read(Request::new(body)).await?;
     let Admitted { caller, workspace, holder, turn, .. } = admitted;
     let tools = Tools::new(app, caller, workspace, holder, turn);
     // The guard has looked at the host already, and a session would be one more thing to bound and to guess.
@@ -54,7 +51,94 @@ async fn message(State(app): State<App>, admitted: Admitted, request: Request) -
         Arc::new(NeverSessionManager::default()),
         config,
     );
-    Ok(in_our_words(service.handle(forwarded).await).await)
+    let is_list = body.iter().find(|byte| !byte.is_ascii_whitespace()) == Some(&b'[');
+    match is_list && is_kind(&head.headers, "application/json") {
+        true => batch(&service, &head, &body).await,
+        false => one(&service, &head, body).await,
+    }
+}
+
+type Service = StreamableHttpService<Tools, NeverSessionManager>;
+
+/// The answer to one message.
+async fn one(service: &Service, head: &Parts, body: Bytes) -> Result<Response, Problem> {
+    let mut forwarded = Request::builder().method(&head.method).uri(&head.uri);
+    if let Some(headers) = forwarded.headers_mut() {
+        headers.extend(head.headers.clone());
+    }
+    let forwarded =
+        forwarded.body(Full::new(body.clone())).map_err(|error| Problem::bad(error.to_string()))?;
+    let response = service.handle(forwarded).await;
+    if response.status() == StatusCode::UNSUPPORTED_MEDIA_TYPE && is_kind(&head.headers, "application/json") {
+        return Ok(malformed(&body));
+    }
+    Ok(in_our_words(response).await)
+}
+
+/// Messages of one batch. Each is worked on after the one before.
+const MAX_BATCH: usize = 32;
+/// The only revision that has batches, and the header that names a later one.
+const BATCHES: &str = "2025-03-26";
+const REVISION: &str = "mcp-protocol-version";
+
+/// The answers to a list of messages, as a list in their order without those that need none.
+async fn batch(service: &Service, head: &Parts, body: &[u8]) -> Result<Response, Problem> {
+    let Ok(messages) = serde_json::from_slice::<Vec<Value>>(body) else { return Ok(malformed(body)) };
+    let revision = head.headers.get(REVISION).and_then(|value| value.to_str().ok());
+    let refused = if let Some(revision) = revision.filter(|revision| *revision != BATCHES) {
+        let shown: String = revision.chars().take(20).collect();
+        format!("revision {shown} of the protocol has no batches; send each message alone")
+    } else if messages.is_empty() {
+        "the batch is empty".to_owned()
+    } else if messages.len() > MAX_BATCH {
+        format!("the batch holds {} messages; {MAX_BATCH} are taken at once", messages.len())
+    } else if messages.iter().any(|message| message["method"] == "initialize") {
+        "initialize cannot be part of a batch".to_owned()
+    } else {
+        let mut answers = Vec::new();
+        for message in messages {
+            let answer = one(service, head, Bytes::from(message.to_string())).await?;
+            if answer.status() == StatusCode::ACCEPTED {
+                continue;
+            }
+            // What is no message is about the request, and holds for all of the batch.
+            if !is_kind(answer.headers(), "application/json") {
+                return Ok(answer);
+            }
+            let said = answer.into_body().collect().await.map_err(|error| Problem::internal(&error))?;
+            answers.push(
+                serde_json::from_slice::<Value>(&said.to_bytes())
+                    .map_err(|error| Problem::internal(&error))?,
+            );
+        }
+        return Ok(match answers.is_empty() {
+            true => StatusCode::ACCEPTED.into_response(),
+            false => axum::Json(answers).into_response(),
+        });
+    };
+    Ok(rpc_error(INVALID_REQUEST, &Value::Null, &refused))
+}
+
+/// Codes of JSON-RPC.
+const PARSE_ERROR: i32 = -32700;
+const INVALID_REQUEST: i32 = -32600;
+
+/// Says in the protocol's own form why a body is no message.
+fn malformed(body: &[u8]) -> Response {
+    match serde_json::from_slice::<Value>(body) {
+        Err(error) => rpc_error(PARSE_ERROR, &Value::Null, &format!("the message is no JSON: {error}")),
+        Ok(message) => {
+            let id =
+                Some(&message["id"]).filter(|id| id.is_string() || id.is_number()).unwrap_or(&Value::Null);
+            let what = "the message is no request, notification or response of JSON-RPC 2.0";
+            rpc_error(INVALID_REQUEST, id, what)
+        }
+    }
+}
+
+fn rpc_error(code: i32, id: &Value, what: &str) -> Response {
+    let error = json!({ "jsonrpc": "2.0", "id": id, "error": { "code": code, "message": what } });
+    (StatusCode::BAD_REQUEST, axum::Json(error)).into_response()
 }
 
 /// Answers that are no message of the protocol are problems like those of every route.

@@ -28,6 +28,7 @@ use axum::response::{IntoResponse, Response};
 use tower_http::catch_panic::CatchPanicLayer;
 
 use crate::app::App;
+use crate::compress;
 use crate::guard::guard;
 use crate::observe::observe;
 use crate::problem::{Problem, in_words_of};
@@ -73,7 +74,8 @@ pub(crate) fn router(app: &App) -> Router {
         })
         // The guard receives each body, as large as the route's row says.
         .layer(DefaultBodyLimit::disable())
-        .layer(CatchPanicLayer::custom(|_: Box<dyn std::any::Any + Send>| panicked()));
+        .layer(CatchPanicLayer::custom(|_: Box<dyn std::any::Any + Send>| panicked()))
+        .layer(compress::layer());
     if let Some(cors) = cors(app) {
         router = router.layer(cors);
     }

@@ -2,7 +2,7 @@
 
 use axum::routing::post;
 use graphloom_core::DocumentFilter;
-use graphloom_engine::query::{self, EntityHit, PassageHit, RelationHit, SearchHits};
+use graphloom_engine::query::{self, EntityHit, MAX_QUESTION_CHARS, PassageHit, RelationHit, SearchHits};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -33,6 +33,7 @@ pub(super) const ROUTES: &[Route] = &[Route::post(
 #[serde(deny_unknown_fields)]
 struct SearchRequest {
     /// The text.
+    #[schemars(length(min = 1, max = MAX_QUESTION_CHARS))]
     query: String,
     /// Most hits of each kind, 1 to 200.
     #[serde(default = "ten")]

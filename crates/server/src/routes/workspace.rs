@@ -40,11 +40,16 @@ pub(super) const ROUTES: &[Route] = &[
     .gives(Gives::Json(schema::<StateHash>)),
 ];
 
+/// What lists of names look like in the description of the API.
+const LIST_OF_BY: &str = "^(role|model|document|day)(,(role|model|document|day))*$";
+const LIST_OF_PARTS: &str = "^(entities|relations|chunks)(,(entities|relations|chunks))*$";
+
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct CostParams {
     /// What to add up by: `role`, `model`, `document`, `day`, several separated by commas.
     #[serde(default = "role_and_model")]
+    #[schemars(regex(pattern = LIST_OF_BY))]
     by: String,
 }
 
@@ -128,6 +133,7 @@ struct ExportParams {
     #[serde(default)]
     format: Format,
     /// `entities`, `relations`, `chunks`, several separated by commas; all where it is left out.
+    #[schemars(regex(pattern = LIST_OF_PARTS))]
     only: Option<String>,
 }
 

@@ -366,3 +366,26 @@ async fn a_wrong_key_is_called_a_key_and_an_unknown_model_a_model() {
     let message = answer.json()["error"]["message"].to_string();
     assert!(message.contains("such as default:auto"), "{message}");
 }
+
+#[tokio::test]
+async fn probabilities_of_tokens_are_refused_and_not_left_out() {
+    let server = station().await;
+    let chat = json!({ "model": "default", "messages": [{ "role": "user", "content": QUESTION }] });
+    let response = json!({ "model": "default", "input": QUESTION });
+    for (path, ask, field, value) in [
+        ("/v1/chat/completions", &chat, "logprobs", json!(true)),
+        ("/v1/chat/completions", &chat, "top_logprobs", json!(3)),
+        ("/v1/responses", &response, "top_logprobs", json!(3)),
+        ("/v1/responses", &response, "include", json!(["message.output_text.logprobs"])),
+    ] {
+        let mut with = ask.clone();
+        with[field] = value;
+        assert!(
+            server.post(path, with).await.problem(422).contains("has no probabilities"),
+            "{path} {field}"
+        );
+    }
+    let mut without = chat;
+    (without["logprobs"], without["top_logprobs"]) = (json!(false), json!(0));
+    assert_eq!(server.post("/v1/chat/completions", without).await.status, 200);
+}

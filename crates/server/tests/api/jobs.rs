@@ -208,6 +208,36 @@ async fn work_that_fails_ends_its_stream_with_the_reason() {
 }
 
 #[tokio::test]
+async fn what_a_service_said_is_for_those_who_may_write() {
+    let server = Running::start().await;
+    let (reader, writer) = (server.key(Right::Read, &[]), server.key(Right::Write, &[]));
+    let text = json!({ "text": format!("This is {REFUSED}."), "file_source": "failing.md" });
+    let added = server.send(Request::post("/documents/text", text).header("x-api-key", &writer)).await.ok();
+    let track = added["track_id"].as_str().expect("a track");
+    let of = |path: &str, key: &str| Request::get(path).header("x-api-key", key);
+    let ended = events(&server.send(of(&format!("/jobs/events?track_id={track}"), &writer)).await);
+    assert_eq!(ended.last().expect("an end").data["reason"], "failed");
+    let jobs = server.send(of("/jobs", &writer)).await.ok();
+    let id = jobs["jobs"][0]["id"].as_str().expect("an id").to_owned();
+    for path in [
+        "/jobs".to_owned(),
+        format!("/jobs/{id}"),
+        format!("/jobs/{id}/events"),
+        format!("/documents/{id}"),
+        format!("/documents/track_status/{track}"),
+        "/documents/pipeline_status".to_owned(),
+    ] {
+        // Streams tell again what happened.
+        let again = |key: &str| of(&path, key).header("last-event-id", &ended[0].id);
+        let (full, told) = (server.send(again(&writer)).await, server.send(again(&reader)).await);
+        assert_eq!((full.status, told.status), (200, 200), "{path}");
+        assert!(full.body.contains("as the test wants it"), "{path}: {full:?}");
+        assert!(!told.body.contains("as the test wants it"), "{path}: {told:?}");
+        assert!(told.body.contains("whoever may write to the workspace sees why"), "{path}: {told:?}");
+    }
+}
+
+#[tokio::test]
 async fn streams_are_counted_and_too_many_are_told_to_come_back() {
     let limits = Limits { streams: 1, turn: Duration::from_millis(20), ..Limits::default() };
     let server = Running::start_with(limits).await;

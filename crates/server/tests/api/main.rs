@@ -4,6 +4,7 @@ mod attacks;
 mod canaries;
 mod chat;
 mod clients;
+mod compression;
 mod documents;
 mod graph;
 mod jobs;

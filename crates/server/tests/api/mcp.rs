@@ -216,7 +216,7 @@ async fn wrong_calls_are_results_that_say_what_is_wrong() {
 }
 
 #[tokio::test]
-async fn what_is_no_message_is_refused_in_the_words_of_every_route() {
+async fn what_is_no_message_is_refused_in_words_of_the_protocol() {
     let server = Running::start().await;
     let accept = "application/json, text/event-stream";
     let post = |body: &str| {
@@ -226,9 +226,23 @@ async fn what_is_no_message_is_refused_in_the_words_of_every_route() {
     server.send(Request::post("/mcp", json!({}))).await.problem(406);
     let form = Request::new("POST", "/mcp").header("accept", accept).body("a=b");
     server.send(form).await.problem(415);
-    for body in ["", "{", "[]", "null", "7", "{\"jsonrpc\":\"1.0\"}", &"[".repeat(100_000)] {
+    let deep = "[".repeat(100_000);
+    for (body, code, id) in [
+        ("", -32700, json!(null)),
+        ("{", -32700, json!(null)),
+        (deep.as_str(), -32700, json!(null)),
+        ("[]", -32600, json!(null)),
+        ("null", -32600, json!(null)),
+        ("7", -32600, json!(null)),
+        ("{\"jsonrpc\":\"1.0\"}", -32600, json!(null)),
+        (r#"{"jsonrpc":"2.0","id":null,"method":"ping"}"#, -32600, json!(null)),
+        (r#"{"jsonrpc":"1.0","id":"a7","method":"ping"}"#, -32600, json!("a7")),
+    ] {
         let answer = server.send(post(body)).await;
-        assert!([400, 415, 422].contains(&answer.status), "{body:.20}: {answer:?}");
+        assert_eq!((answer.status, answer.headers["content-type"].as_str()), (400, "application/json"));
+        let said = answer.json();
+        assert_eq!((&said["error"]["code"], &said["id"]), (&json!(code), &id), "{body:.20}: {said}");
+        assert_eq!(said["jsonrpc"], "2.0", "{body:.20}");
     }
     let large =
         format!("{{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"ping\",\"x\":\"{}\"}}", "x".repeat(4 << 20));
@@ -241,4 +255,40 @@ async fn what_is_no_message_is_refused_in_the_words_of_every_route() {
     let key = server.key(Right::Admin, &[]);
     let foreign = post("{}").header("origin", "https://evil.example").header("x-api-key", &key);
     server.send(foreign).await.problem(403);
+}
+
+#[tokio::test]
+async fn a_batch_is_answered_as_a_list_where_the_revision_has_batches() {
+    let server = Running::start().await;
+    let batch = |messages: Value, revision: Option<&str>| {
+        let request = Request::post("/mcp", messages).header("accept", "application/json, text/event-stream");
+        revision.iter().fold(request, |request, revision| request.header("mcp-protocol-version", revision))
+    };
+    let ping = |id: &str| json!({ "jsonrpc": "2.0", "id": id, "method": "ping" });
+    let initialized = json!({ "jsonrpc": "2.0", "method": "notifications/initialized" });
+    let list = json!({ "jsonrpc": "2.0", "id": 7, "method": "tools/list" });
+    for revision in [None, Some("2025-03-26")] {
+        let messages = json!([ping("a"), initialized, { "jsonrpc": "1.0", "id": "b" }, list]);
+        let answers = server.send(batch(messages, revision)).await.ok();
+        let answers = answers.as_array().expect("a list");
+        let ids: Vec<&Value> = answers.iter().map(|answer| &answer["id"]).collect();
+        assert_eq!(ids, [&json!("a"), &json!("b"), &json!(7)], "{answers:?}");
+        assert_eq!(answers[0]["result"], json!({}));
+        assert_eq!(answers[1]["error"]["code"], -32600);
+        assert_eq!(answers[2]["result"]["tools"].as_array().map(Vec::len), Some(6));
+    }
+    let silent = server.send(batch(json!([initialized]), None)).await;
+    assert_eq!((silent.status, silent.body.as_str()), (202, ""));
+    let first = json!({ "jsonrpc": "2.0", "id": 1, "method": "initialize", "params": {} });
+    for (messages, revision, why) in [
+        (json!([ping("a")]), Some("2025-06-18"), "has no batches"),
+        (json!([]), None, "empty"),
+        (json!([first]), None, "initialize cannot be part"),
+        (Value::Array(vec![ping("a"); 33]), None, "33 messages; 32"),
+    ] {
+        let refused = server.send(batch(messages, revision)).await;
+        assert_eq!(refused.status, 400, "{refused:?}");
+        assert_eq!(refused.json()["error"]["code"], -32600);
+        assert!(refused.json()["error"]["message"].as_str().expect("words").contains(why), "{refused:?}");
+    }
 }

@@ -226,3 +226,24 @@ async fn where_no_passage_fits_the_answer_does_not_claim_that_there_is_none() {
         server.post("/query", ask(0)).await.problem(422);
     }
 }
+
+#[tokio::test]
+async fn a_quoted_sentence_loads_no_image_of_its_document() {
+    let server = Running::start().await;
+    let text = "Tobias Renn ![seen](https://evil.example/p.png?q=1) succeeded Maren Oskoldt as director of Weir Station.";
+    // Plain text keeps what Markdown would read as an image.
+    server.add("", "station.txt", text).await;
+    let question = "Who succeeded Maren Oskoldt as director?";
+    let chat = json!({ "model": "default", "messages": [{ "role": "user", "content": question }] });
+    for (path, ask) in [
+        ("/query", json!({ "query": question })),
+        ("/query/stream", json!({ "query": question })),
+        ("/v1/chat/completions", chat.clone()),
+        ("/api/chat", chat),
+    ] {
+        let answer = server.post(path, ask).await;
+        assert_eq!(answer.status, 200, "{answer:?}");
+        // As it stands in JSON.
+        assert!(answer.body.contains(r"!\\[seen](https://evil.example"), "{path}: {answer:?}");
+    }
+}

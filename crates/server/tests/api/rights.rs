@@ -40,6 +40,38 @@ fn the_committed_description_is_that_of_the_routes() {
 }
 
 #[test]
+fn what_is_refused_for_its_size_is_described() {
+    let document = graphloom_server::openapi();
+    let schemas = &document["components"]["schemas"];
+    for (schema, field, word, most) in [
+        ("QueryRequest", "top_k", "maximum", 1000),
+        ("QueryRequest", "query", "maxLength", 65_536),
+        ("QueryRequest", "conversation_history", "maxItems", 128),
+        ("DeleteDocuments", "doc_ids", "maxItems", 10_000),
+        ("DeleteDocuments", "doc_ids", "minItems", 1),
+        ("InsertTexts", "texts", "maxItems", 256),
+        ("SearchRequest", "top_k", "maximum", 200),
+    ] {
+        assert_eq!(schemas[schema]["properties"][field][word], most, "{schema}.{field}: {schemas}");
+    }
+    let (mut numbers, mut changes) = (0, 0);
+    for operations in document["paths"].as_object().expect("paths").values() {
+        for operation in operations.as_object().expect("operations").values() {
+            for parameter in operation["parameters"].as_array().into_iter().flatten() {
+                if parameter["schema"]["type"] == "integer" {
+                    assert!(parameter["schema"]["maximum"].is_u64(), "{parameter}");
+                    numbers += 1;
+                }
+            }
+            if ["write", "admin"].iter().any(|right| operation["x-right"] == *right) {
+                changes += usize::from(operation["responses"]["507"].is_object());
+            }
+        }
+    }
+    assert!(numbers > 8 && changes > 15, "{numbers} numbers, {changes} changes");
+}
+
+#[test]
 fn every_type_of_the_description_has_a_name_of_its_own() {
     let document = graphloom_server::openapi();
     let names = document["components"]["schemas"].as_object().expect("schemas").keys();

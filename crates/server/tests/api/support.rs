@@ -437,7 +437,9 @@ impl Request {
 pub(crate) struct Answer {
     pub(crate) status: u16,
     pub(crate) headers: BTreeMap<String, String>,
+    /// As text; compressed files are none, and their bytes are beside it.
     pub(crate) body: String,
+    pub(crate) bytes: Vec<u8>,
 }
 
 impl Answer {
@@ -518,13 +520,12 @@ fn answer_of(bytes: &[u8]) -> Answer {
         .map(|(name, value)| (name.to_ascii_lowercase(), value.trim().to_owned()))
         .collect();
     let rest = &bytes[end + 4..];
-    let body = match headers.get("transfer-encoding").is_some_and(|coding| coding == "chunked") {
+    let bytes = match headers.get("transfer-encoding").is_some_and(|coding| coding == "chunked") {
         true => unchunk(rest),
         false => rest.to_vec(),
     };
-    // Compressed files are no text, and no test reads them.
-    let body = String::from_utf8_lossy(&body).into_owned();
-    Answer { status: status.expect("a status"), headers, body }
+    let body = String::from_utf8_lossy(&bytes).into_owned();
+    Answer { status: status.expect("a status"), headers, body, bytes }
 }
 
 fn unchunk(mut rest: &[u8]) -> Vec<u8> {

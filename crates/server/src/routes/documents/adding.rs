@@ -69,8 +69,10 @@ struct InsertText {
 #[derive(Deserialize, JsonSchema)]
 pub(super) struct InsertTexts {
     /// The texts.
+    #[schemars(length(min = 1, max = MAX_TEXTS))]
     texts: Vec<String>,
     /// Their names, as many as texts.
+    #[schemars(length(max = MAX_TEXTS))]
     file_sources: Option<Vec<String>>,
     /// Whether they take the place of the documents of those names. Ours.
     #[serde(default)]

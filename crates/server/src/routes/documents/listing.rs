@@ -11,8 +11,10 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::apart::apart;
+use crate::guard::Admitted;
 use crate::input::{Existing, Json, Named};
 use crate::problem::Problem;
+use crate::reasons::Reasons;
 use crate::route::{Gives, Route, Takes, schema};
 
 /// Documents read at once while a page is looked for.
@@ -195,6 +197,7 @@ struct TrackStatus {
 
 async fn paginated(
     Existing(space): Existing,
+    admitted: Admitted,
     Json(request): Json<DocumentsRequest>,
 ) -> Result<axum::Json<PaginatedDocuments>, Problem> {
     let DocumentsRequest { page, page_size, sort_field, sort_direction, .. } = request;
@@ -218,7 +221,7 @@ async fn paginated(
                     DocumentFilter { status: kinds.unwrap_or_default(), ..DocumentFilter::default() };
                 let order = Order { field: sort_field, direction: sort_direction };
                 let ids = order.page(snapshot, &filter, total, skip, page_size as u64).await?;
-                items(snapshot, &ids).await?
+                items(snapshot, &ids, Reasons::for_caller(&admitted)).await?
             }
         };
         let total_pages = total.div_ceil(page_size as u64);
@@ -242,12 +245,14 @@ async fn status_counts(Existing(space): Existing) -> Result<axum::Json<StatusCou
 
 async fn track_status(
     Existing(space): Existing,
+    admitted: Admitted,
     Named(track_id): Named,
 ) -> Result<axum::Json<TrackStatus>, Problem> {
     let track = TrackId::new(&track_id).map_err(|error| Problem::invalid(error.to_string()))?;
     let snapshot = space.indexing.store.snapshot().await?;
     let ids = snapshot.documents_of_tracks(std::slice::from_ref(&track)).await?.into_iter().next();
-    let documents = items(snapshot.as_ref(), &ids.unwrap_or_default()).await?;
+    let reasons = Reasons::for_caller(&admitted);
+    let documents = items(snapshot.as_ref(), &ids.unwrap_or_default(), reasons).await?;
     let mut status_summary: BTreeMap<&'static str, u64> = BTreeMap::new();
     for document in &documents {
         *status_summary.entry(document.status.name()).or_default() += 1;
@@ -335,6 +340,7 @@ impl Order {
 pub(super) async fn items(
     snapshot: &dyn Snapshot,
     ids: &[DocumentId],
+    reasons: Reasons,
 ) -> Result<Vec<DocumentItem>, StoreError> {
     let states = index::states_of(snapshot, ids).await?;
     let tracks = snapshot.tracks_of(ids).await?;
@@ -348,14 +354,17 @@ pub(super) async fn items(
         let begin = first.and_then(|_| begins.next().flatten()).map(|chunk| chunk.text).unwrap_or_default();
         let Some(state) = state else { continue };
         let track = tracks.into_iter().next_back();
-        items.push(item(state, track.map(|track| track.to_string()), &begin));
+        items.push(item(state, track.map(|track| track.to_string()), &begin, reasons));
     }
     Ok(items)
 }
 
-fn item(state: DocumentState, track_id: Option<String>, begin: &str) -> DocumentItem {
+fn item(state: DocumentState, track_id: Option<String>, begin: &str, reasons: Reasons) -> DocumentItem {
     let DocumentState { document, status, failed_chunks, damaged_chunks, unsituated_chunks, .. } = state;
-    let first = failed_chunks.first().or(damaged_chunks.first()).or(unsituated_chunks.first());
+    let told = |(ordinal, reason): &(u32, String)| (*ordinal, reasons.tell(reason.clone()));
+    // Which records were lost is no word of a service.
+    let first = failed_chunks.first().map(told).or(damaged_chunks.first().cloned());
+    let first = first.or(unsituated_chunks.first().map(told));
     let first = first.map(|(ordinal, reason)| format!("chunk {ordinal}: {reason}")).unwrap_or_default();
     let (chunks_count, error_msg) = match &status {
         DocumentStatus::Waiting => (None, None),
@@ -369,7 +378,7 @@ fn item(state: DocumentState, track_id: Option<String>, begin: &str) -> Document
                 format!("{failed} chunks failed and {damaged} lost records{situated} of {chunks}; {first}");
             (Some(*chunks), Some(what))
         }
-        DocumentStatus::Failed { reason } => (None, Some(reason.clone())),
+        DocumentStatus::Failed { reason } => (None, Some(reasons.tell(reason.clone()))),
         DocumentStatus::Cancelled { chunks, .. } => (Some(*chunks), Some("User cancelled".to_owned())),
     };
     let mut summary: String = begin.chars().take(SUMMARY_CHARS).collect();

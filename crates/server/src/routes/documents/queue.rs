@@ -14,10 +14,12 @@ use serde::{Deserialize, Serialize};
 use crate::access::{Right, hex, random};
 use crate::apart::apart;
 use crate::app::now;
+use crate::guard::Admitted;
 use crate::ingest::named;
 use crate::input::{Existing, Json};
 use crate::limits::MAX_IDS;
 use crate::problem::Problem;
+use crate::reasons::Reasons;
 use crate::route::{Gives, Load, Needs, Route, Takes, schema};
 use crate::space::Space;
 
@@ -117,6 +119,7 @@ struct Reprocessing {
 #[derive(Deserialize, JsonSchema)]
 struct DeleteDocuments {
     /// Their ids.
+    #[schemars(length(min = 1, max = MAX_IDS), inner(length(min = 1)))]
     doc_ids: Vec<String>,
     /// Without effect: no files are kept.
     #[serde(default)]
@@ -136,8 +139,12 @@ struct Deleted {
     doc_id: String,
 }
 
-async fn pipeline_status(Existing(space): Existing) -> Result<axum::Json<PipelineStatus>, Problem> {
-    let pipeline = space.ingest.pipeline();
+async fn pipeline_status(
+    Existing(space): Existing,
+    admitted: Admitted,
+) -> Result<axum::Json<PipelineStatus>, Problem> {
+    let (pipeline, reasons) = (space.ingest.pipeline(), Reasons::for_caller(&admitted));
+    let messages: Vec<String> = pipeline.messages.into_iter().map(|message| message.told(reasons)).collect();
     let paused = space.indexing.store.snapshot().await?.queue().await?.is_paused();
     Ok(axum::Json(PipelineStatus {
         busy: pipeline.busy,
@@ -146,8 +153,8 @@ async fn pipeline_status(Existing(space): Existing) -> Result<axum::Json<Pipelin
         docs: pipeline.documents,
         batchs: pipeline.documents,
         cur_batch: pipeline.done,
-        latest_message: pipeline.messages.back().cloned().unwrap_or_default(),
-        history_messages: pipeline.messages.into(),
+        latest_message: messages.last().cloned().unwrap_or_default(),
+        history_messages: messages,
         update_status: Default::default(),
         cancellation_requested: false,
         cancellation_reason: None,

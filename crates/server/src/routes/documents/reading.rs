@@ -12,9 +12,11 @@ use serde::{Deserialize, Serialize};
 
 use super::listing::{DocumentItem, items};
 use crate::apart::apart;
+use crate::guard::Admitted;
 use crate::input::{Existing, Named, Params};
 use crate::place::PlaceItem;
 use crate::problem::Problem;
+use crate::reasons::Reasons;
 use crate::route::{Gives, Load, Route, Takes, schema};
 
 /// Most chunks of one page.
@@ -190,14 +192,16 @@ struct PassageParams {
 
 async fn document(
     Existing(space): Existing,
+    admitted: Admitted,
     Named(id): Named,
 ) -> Result<axum::Json<DocumentDetail>, Problem> {
+    let reasons = Reasons::for_caller(&admitted);
     apart(async move || {
         let snapshot = space.indexing.store.snapshot().await?;
         let snapshot = snapshot.as_ref();
         let ids = [DocumentId::from_stored(id.as_str())];
         let state = index::states_of(snapshot, &ids).await?.into_iter().flatten().next();
-        let item = items(snapshot, &ids).await?.into_iter().next();
+        let item = items(snapshot, &ids, reasons).await?.into_iter().next();
         let (Some(state), Some(item)) = (state, item) else { return Err(no_document(&id)) };
         let chunks = snapshot.chunk_ids_of(&ids).await?.into_iter().flatten().collect::<Vec<_>>();
         let keys = snapshot.graph_keys_of(&chunks).await?;
@@ -215,10 +219,10 @@ async fn document(
             track_ids: tracks.map(|track| track.to_string()).collect(),
             relations: keys.len() - entities,
             entities,
-            failed_chunks: faults(state.failed_chunks),
-            damaged_chunks: faults(state.damaged_chunks),
-            unsituated_chunks: faults(state.unsituated_chunks),
-            re_extraction: state.renewal.map(ReExtraction::from),
+            failed_chunks: faults(state.failed_chunks, reasons),
+            damaged_chunks: faults(state.damaged_chunks, Reasons::InFull),
+            unsituated_chunks: faults(state.unsituated_chunks, reasons),
+            re_extraction: state.renewal.map(|renewal| ReExtraction::of(renewal, reasons)),
         }))
     })
     .await
@@ -235,12 +239,14 @@ async fn text(Existing(space): Existing, Named(id): Named) -> Result<Response, P
 
 async fn chunks(
     Existing(space): Existing,
+    admitted: Admitted,
     Named(id): Named,
     Params(ChunksParams { from, limit }): Params<ChunksParams>,
 ) -> Result<axum::Json<ChunkPage>, Problem> {
     if !(1..=MAX_CHUNKS).contains(&limit) {
         return Err(Problem::invalid(format!("limit is from 1 to {MAX_CHUNKS}")));
     }
+    let reasons = Reasons::for_caller(&admitted);
     apart(async move || {
         let snapshot = space.indexing.store.snapshot().await?;
         let snapshot = snapshot.as_ref();
@@ -249,7 +255,7 @@ async fn chunks(
         let all: Vec<ChunkId> = all.into_iter().flatten().collect();
         let page: Vec<ChunkId> = all.iter().skip(from).take(limit).cloned().collect();
         let next = from.saturating_add(page.len());
-        let chunks = chunk_items(snapshot, &document, &text, &page).await?;
+        let chunks = chunk_items(snapshot, &document, &text, &page, reasons).await?;
         let next = (next < all.len() && !page.is_empty()).then_some(next);
         Ok(axum::Json(ChunkPage { chunks, total_count: all.len(), next }))
     })
@@ -278,7 +284,12 @@ async fn passage(
     .await
 }
 
-async fn chunk(Existing(space): Existing, Named(id): Named) -> Result<axum::Json<ChunkDetail>, Problem> {
+async fn chunk(
+    Existing(space): Existing,
+    admitted: Admitted,
+    Named(id): Named,
+) -> Result<axum::Json<ChunkDetail>, Problem> {
+    let reasons = Reasons::for_caller(&admitted);
     apart(async move || {
         let snapshot = space.indexing.store.snapshot().await?;
         let snapshot = snapshot.as_ref();
@@ -286,7 +297,7 @@ async fn chunk(Existing(space): Existing, Named(id): Named) -> Result<axum::Json
         let unknown = || Problem::not_found(format!("no chunk {id}"));
         let chunk = snapshot.chunks(&ids).await?.into_iter().flatten().next().ok_or_else(unknown)?;
         let (document, text) = document_of(snapshot, chunk.document.as_str()).await?;
-        let item = chunk_items(snapshot, &document, &text, &ids).await?.into_iter().next();
+        let item = chunk_items(snapshot, &document, &text, &ids, reasons).await?.into_iter().next();
         let keys = snapshot.graph_keys_of(&ids).await?;
         let (entities, relations) = names(snapshot, keys).await?;
         Ok(axum::Json(ChunkDetail { item: item.ok_or_else(unknown)?, entities, relations }))
@@ -311,20 +322,29 @@ async fn chunk_items(
     document: &Document,
     text: &str,
     ids: &[ChunkId],
+    reasons: Reasons,
 ) -> Result<Vec<ChunkItem>, StoreError> {
     let chunks = snapshot.chunks(ids).await?;
     let situations = snapshot.situations(ids).await?;
     let known = chunks.into_iter().zip(situations);
-    Ok(known.filter_map(|(chunk, situation)| ChunkItem::of(document, text, chunk?, situation)).collect())
+    let item =
+        |(chunk, situation): (Option<Chunk>, _)| ChunkItem::of(document, text, chunk?, situation, reasons);
+    Ok(known.filter_map(item).collect())
 }
 
 impl ChunkItem {
-    fn of(document: &Document, text: &str, chunk: Chunk, situation: Option<Situation>) -> Option<Self> {
+    fn of(
+        document: &Document,
+        text: &str,
+        chunk: Chunk,
+        situation: Option<Situation>,
+        reasons: Reasons,
+    ) -> Option<Self> {
         let (extraction, reason) = match chunk.extraction {
             ChunkExtraction::Pending => (Extraction::Pending, None),
             ChunkExtraction::Done { .. } => (Extraction::Done, None),
             ChunkExtraction::Damaged { reason, .. } => (Extraction::Damaged, Some(reason)),
-            ChunkExtraction::Failed { reason, .. } => (Extraction::Failed, Some(reason)),
+            ChunkExtraction::Failed { reason, .. } => (Extraction::Failed, Some(reasons.tell(reason))),
         };
         let situation = situation.and_then(|situation| match situation.outcome {
             SituationOutcome::Said { text } => Some(text),
@@ -366,13 +386,14 @@ async fn names(
     Ok((named, pairs))
 }
 
-fn faults(chunks: Vec<(u32, String)>) -> Vec<ChunkFault> {
-    chunks.into_iter().map(|(ordinal, reason)| ChunkFault { ordinal, reason }).collect()
+fn faults(chunks: Vec<(u32, String)>, reasons: Reasons) -> Vec<ChunkFault> {
+    let fault = |(ordinal, reason)| ChunkFault { ordinal, reason: reasons.tell(reason) };
+    chunks.into_iter().map(fault).collect()
 }
 
-impl From<RenewalState> for ReExtraction {
-    fn from(RenewalState { model, chunks, extracted, failed_chunks }: RenewalState) -> Self {
-        Self { model, chunks, extracted, failed_chunks: faults(failed_chunks) }
+impl ReExtraction {
+    fn of(RenewalState { model, chunks, extracted, failed_chunks }: RenewalState, reasons: Reasons) -> Self {
+        Self { model, chunks, extracted, failed_chunks: faults(failed_chunks, reasons) }
     }
 }
 

@@ -59,6 +59,7 @@ pub(super) const ROUTES: &[Route] = &[
 
 #[derive(Deserialize, JsonSchema)]
 struct CreateEntity {
+    #[schemars(length(min = 1))]
     entity_name: String,
     /// `description`, and `entity_type` where it is known.
     entity_data: Map<String, Value>,
@@ -66,6 +67,7 @@ struct CreateEntity {
 
 #[derive(Deserialize, JsonSchema)]
 struct EditEntity {
+    #[schemars(length(min = 1))]
     entity_name: String,
     /// `entity_type`, `description`, and `entity_name` for another name.
     updated_data: Map<String, Value>,
@@ -79,19 +81,24 @@ struct EditEntity {
 
 #[derive(Deserialize, JsonSchema)]
 struct DeleteEntity {
+    #[schemars(length(min = 1))]
     entity_name: String,
 }
 
 #[derive(Deserialize, JsonSchema)]
 struct MergeEntities {
+    #[schemars(length(min = 1), inner(length(min = 1)))]
     entities_to_change: Vec<String>,
     /// One of them, another entity, or a new one.
+    #[schemars(length(min = 1))]
     entity_to_change_into: String,
 }
 
 #[derive(Deserialize, JsonSchema)]
 struct CreateRelation {
+    #[schemars(length(min = 1))]
     source_entity: String,
+    #[schemars(length(min = 1))]
     target_entity: String,
     /// `description`, `keywords` separated by commas, `weight`.
     relation_data: Map<String, Value>,
@@ -99,7 +106,9 @@ struct CreateRelation {
 
 #[derive(Deserialize, JsonSchema)]
 struct EditRelation {
+    #[schemars(length(min = 1))]
     source_id: String,
+    #[schemars(length(min = 1))]
     target_id: String,
     /// `description`, `keywords` separated by commas, `weight`.
     updated_data: Map<String, Value>,
@@ -107,7 +116,9 @@ struct EditRelation {
 
 #[derive(Deserialize, JsonSchema)]
 struct DeleteRelation {
+    #[schemars(length(min = 1))]
     source_entity: String,
+    #[schemars(length(min = 1))]
     target_entity: String,
 }
 

@@ -17,8 +17,10 @@ use tokio::time::Instant;
 
 use super::{JobItem, item_of};
 use crate::events::{About, Ending, Event};
+use crate::guard::Admitted;
 use crate::lines::HEARTBEAT;
 use crate::problem::chain;
+use crate::reasons::Reasons;
 use crate::space::Space;
 use crate::turns::Turn;
 
@@ -90,6 +92,7 @@ pub(super) struct Feed {
     changed: watch::Receiver<u64>,
     stop: watch::Receiver<bool>,
     next_beat: Instant,
+    reasons: Reasons,
     _turn: Option<Arc<Turn>>,
 }
 
@@ -99,7 +102,7 @@ impl Feed {
         space: Arc<Space>,
         target: Target,
         headers: &HeaderMap,
-        turn: Option<Arc<Turn>>,
+        admitted: Admitted,
     ) -> Response {
         let log = &space.ingest.events;
         let given = headers.get("last-event-id").and_then(|id| id.to_str().ok()).map(str::trim);
@@ -120,7 +123,8 @@ impl Feed {
             changed,
             stop,
             next_beat: Instant::now() + HEARTBEAT,
-            _turn: turn,
+            reasons: Reasons::for_caller(&admitted),
+            _turn: admitted.turn,
         };
         let begin = match (given, known) {
             (None, _) => Begin::Fresh,
@@ -233,7 +237,7 @@ impl Feed {
             }
         }
         let job = match &self.target {
-            Target::One(id) => item_of(snapshot, id).await?,
+            Target::One(id) => item_of(snapshot, id, self.reasons).await?,
             Target::All | Target::Track(_) => None,
         };
         let message = self.all_stopped.as_ref().or(self.stopped.values().next()).cloned();
@@ -254,9 +258,11 @@ impl Feed {
         self.look |= event.ends.is_some();
         match (&event.ends, &event.about) {
             (Some(Ending::Stopped(reason)), About::Document(document)) => {
-                self.stopped.insert(document.clone(), reason.clone());
+                self.stopped.insert(document.clone(), self.reasons.tell(reason.clone()));
             }
-            (Some(Ending::Stopped(reason)), About::Everything) => self.all_stopped = Some(reason.clone()),
+            (Some(Ending::Stopped(reason)), About::Everything) => {
+                self.all_stopped = Some(self.reasons.tell(reason.clone()));
+            }
             // It was taken up again, or never needs to be.
             (Some(Ending::Over) | None, About::Document(document)) => {
                 self.stopped.remove(document);
@@ -265,7 +271,12 @@ impl Feed {
             (_, About::None) | (Some(Ending::Over) | None, About::Everything) => {}
         }
         let id = self.space.ingest.events.id(event.number);
-        self.ready.push_back(frame(&id, &event.name, &event.data));
+        let data = match event.name.as_str() {
+            // Which records were lost is no word of a service.
+            "chunk_damaged" => event.data.clone(),
+            _ => self.reasons.tell_event(event.data.clone()),
+        };
+        self.ready.push_back(frame(&id, &event.name, &data));
     }
 
     /// Some events are forgotten: says so, and how things stand in their place.
@@ -305,7 +316,7 @@ impl Feed {
             counts.into_iter().map(|(kind, count)| (kind.name(), count)).collect();
         let mut state = json!({ "busy": busy, "paused": paused, "status_counts": counts });
         if let Target::One(id) = &self.target {
-            state["job"] = json!(item_of(snapshot, id).await?);
+            state["job"] = json!(item_of(snapshot, id, self.reasons).await?);
         }
         Ok(state)
     }

@@ -18,6 +18,7 @@ use crate::apart::apart;
 use crate::guard::Admitted;
 use crate::input::{Existing, Named, Params};
 use crate::problem::Problem;
+use crate::reasons::Reasons;
 use crate::route::{Gives, Load, Route, Takes, schema};
 
 /// Most jobs of one page.
@@ -51,6 +52,10 @@ pub(super) const ROUTES: &[Route] = &[
     .writes()
     .gives(Gives::Json(schema::<JobItem>)),
 ];
+
+/// What a list of statuses looks like in the description of the API.
+const LIST_OF_STATUSES: &str = "^(waiting|indexing|ready|incomplete|failed|cancelled)\
+                                (,(waiting|indexing|ready|incomplete|failed|cancelled))*$";
 
 /// What one document still needs.
 #[derive(Debug, Serialize, JsonSchema)]
@@ -86,6 +91,7 @@ pub(super) struct JobItem {
 struct JobsParams {
     /// `waiting`, `indexing`, `ready`, `incomplete`, `failed`, `cancelled`, several separated by commas; all where it is left
     /// out.
+    #[schemars(regex(pattern = LIST_OF_STATUSES))]
     status: Option<String>,
     /// Those of this run alone.
     track_id: Option<String>,
@@ -119,6 +125,7 @@ struct EventsParams {
 
 async fn list(
     Existing(space): Existing,
+    admitted: Admitted,
     Params(JobsParams { status, track_id, after, limit }): Params<JobsParams>,
 ) -> Result<axum::Json<JobPage>, Problem> {
     if !(1..=MAX_JOBS).contains(&limit) {
@@ -129,6 +136,7 @@ async fn list(
     let status = names.map(str::parse::<StatusKind>).collect::<Result<_, _>>();
     let status = status.map_err(|error| Problem::invalid(error.to_string()))?;
     let track = track_id.as_deref().map(track_of).transpose()?;
+    let reasons = Reasons::for_caller(&admitted);
     apart(async move || {
         let snapshot = space.indexing.store.snapshot().await?;
         let snapshot = snapshot.as_ref();
@@ -148,16 +156,23 @@ async fn list(
             ListError::Gone(_) => Problem::invalid(error.to_string()).remedy(error.remedy()),
             ListError::Store(error) => error.into(),
         })?;
-        let jobs = items(snapshot, documents).await?;
+        let jobs = items(snapshot, documents, reasons).await?;
         Ok(axum::Json(JobPage { jobs, next: next.map(|next| next.to_string()), paused }))
     })
     .await
 }
 
-async fn one(Existing(space): Existing, Named(id): Named) -> Result<axum::Json<JobItem>, Problem> {
+async fn one(
+    Existing(space): Existing,
+    admitted: Admitted,
+    Named(id): Named,
+) -> Result<axum::Json<JobItem>, Problem> {
     let snapshot = space.indexing.store.snapshot().await?;
     let id = DocumentId::from_stored(id);
-    item_of(snapshot.as_ref(), &id).await?.map(axum::Json).ok_or_else(|| no_job(&id))
+    item_of(snapshot.as_ref(), &id, Reasons::for_caller(&admitted))
+        .await?
+        .map(axum::Json)
+        .ok_or_else(|| no_job(&id))
 }
 
 async fn events(
@@ -177,7 +192,7 @@ async fn events(
             Target::Track(track)
         }
     };
-    Ok(Feed::response(space, target, &headers, admitted.turn))
+    Ok(Feed::response(space, target, &headers, admitted))
 }
 
 async fn events_of_one(
@@ -191,18 +206,20 @@ async fn events_of_one(
     if known.into_iter().flatten().next().is_none() {
         return Err(no_job(&id));
     }
-    Ok(Feed::response(space, Target::One(id), &headers, admitted.turn))
+    Ok(Feed::response(space, Target::One(id), &headers, admitted))
 }
 
 async fn cancel(Existing(space): Existing, Named(id): Named) -> Result<axum::Json<JobItem>, Problem> {
     apart(async move || {
         let id = DocumentId::from_stored(id);
         let store = space.indexing.store.as_ref();
-        let before = item_of(store.snapshot().await?.as_ref(), &id).await?.ok_or_else(|| no_job(&id))?;
+        let before = item_of(store.snapshot().await?.as_ref(), &id, Reasons::InFull)
+            .await?
+            .ok_or_else(|| no_job(&id))?;
         let Cancellation { cancelled, kept, .. } = index::cancel(store, std::slice::from_ref(&id)).await?;
         let out = cancelled.into_iter().chain(kept).map(|id| (id, before.file_path.clone()));
         space.ingest.cancelled(out.collect());
-        let item = item_of(store.snapshot().await?.as_ref(), &id).await?;
+        let item = item_of(store.snapshot().await?.as_ref(), &id, Reasons::InFull).await?;
         item.map(axum::Json).ok_or_else(|| no_job(&id))
     })
     .await
@@ -212,13 +229,15 @@ async fn retry(Existing(space): Existing, Named(id): Named) -> Result<axum::Json
     apart(async move || {
         let id = DocumentId::from_stored(id);
         let store = space.indexing.store.as_ref();
-        let before = item_of(store.snapshot().await?.as_ref(), &id).await?.ok_or_else(|| no_job(&id))?;
+        let before = item_of(store.snapshot().await?.as_ref(), &id, Reasons::InFull)
+            .await?
+            .ok_or_else(|| no_job(&id))?;
         let queued = index::retry(&space.indexing, std::slice::from_ref(&id), None).await?;
         // What is not queued may still have chunks that could not be situated.
         if queued.documents > 0 || before.unsituated > 0 {
             space.ingest.retry(vec![(id.clone(), before.file_path)]);
         }
-        let item = item_of(store.snapshot().await?.as_ref(), &id).await?;
+        let item = item_of(store.snapshot().await?.as_ref(), &id, Reasons::InFull).await?;
         item.map(axum::Json).ok_or_else(|| no_job(&id))
     })
     .await
@@ -233,20 +252,28 @@ fn no_job(id: &DocumentId) -> Problem {
         .remedy(Some("GET /jobs lists all; a job has the id of its document"))
 }
 
-async fn item_of(snapshot: &dyn Snapshot, id: &DocumentId) -> Result<Option<JobItem>, StoreError> {
+async fn item_of(
+    snapshot: &dyn Snapshot,
+    id: &DocumentId,
+    reasons: Reasons,
+) -> Result<Option<JobItem>, StoreError> {
     let states = index::states_of(snapshot, std::slice::from_ref(id)).await?;
-    Ok(items(snapshot, states.into_iter().flatten().collect()).await?.into_iter().next())
+    Ok(items(snapshot, states.into_iter().flatten().collect(), reasons).await?.into_iter().next())
 }
 
-async fn items(snapshot: &dyn Snapshot, states: Vec<DocumentState>) -> Result<Vec<JobItem>, StoreError> {
+async fn items(
+    snapshot: &dyn Snapshot,
+    states: Vec<DocumentState>,
+    reasons: Reasons,
+) -> Result<Vec<JobItem>, StoreError> {
     let ids: Vec<DocumentId> = states.iter().map(|state| state.document.id.clone()).collect();
     let (jobs, tracks) = (snapshot.jobs(&ids).await?, snapshot.tracks_of(&ids).await?);
     let known = states.into_iter().zip(jobs).zip(tracks);
-    Ok(known.map(|((state, job), tracks)| JobItem::of(state, job, tracks)).collect())
+    Ok(known.map(|((state, job), tracks)| JobItem::of(state, job, tracks, reasons)).collect())
 }
 
 impl JobItem {
-    fn of(state: DocumentState, job: Option<Job>, tracks: Vec<TrackId>) -> Self {
+    fn of(state: DocumentState, job: Option<Job>, tracks: Vec<TrackId>, reasons: Reasons) -> Self {
         let kind = state.status.kind();
         let (mut chunks, mut extracted, mut reason) = (None, None, None);
         match state.status {
@@ -259,7 +286,7 @@ impl JobItem {
             DocumentStatus::Incomplete { failed, chunks: all, .. } => {
                 (chunks, extracted) = (Some(all), Some(all.saturating_sub(failed)));
             }
-            DocumentStatus::Failed { reason: why } => reason = Some(why),
+            DocumentStatus::Failed { reason: why } => reason = Some(reasons.tell(why)),
         }
         let count = |faults: &[(u32, String)]| u32::try_from(faults.len()).unwrap_or(u32::MAX);
         let lease = job.as_ref().and_then(|job| job.lease.as_ref());

@@ -1,17 +1,16 @@
 //! Chat completions.
 
 use axum::extract::State;
-use axum::response::{IntoResponse, Response};
+use axum::response::Response;
 use axum::routing::post;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-use super::{Head, StreamOptions, finish, marks, mode_of, ready};
-use crate::answering::{Answered, ask, write_answer};
-use crate::apart::asked_apart;
+use super::{Head, Prepared, StreamOptions, Wish, finish, marks};
+use crate::answering::{Answered, write_answer};
 use crate::app::App;
-use crate::chat::{Asked, Message, Stop, Tokens, asked, below, limit, question_of};
+use crate::chat::{Message, Stop, Tokens, below};
 use crate::guard::Admitted;
 use crate::input::Json;
 use crate::lines::{Framing, Lines};
@@ -35,22 +34,31 @@ pub(super) const ROUTES: &[Route] = &[Route::post(
 struct ChatRequest {
     /// `WORKSPACE:MODE`, `WORKSPACE`, or `graphloom` for the workspace of the request.
     model: String,
+    #[schemars(length(min = 1))]
     messages: Vec<Message>,
     /// Whether the answer comes as it is made, as server-sent events.
     stream: Option<bool>,
     stream_options: Option<StreamOptions>,
     /// Longest answer in tokens.
+    #[schemars(range(min = 1))]
     max_completion_tokens: Option<u32>,
     /// The same by its older name.
+    #[schemars(range(min = 1))]
     max_tokens: Option<u32>,
     /// Texts at which the answer ends.
     stop: Option<Stop>,
     /// Only 1.
+    #[schemars(range(min = 1, max = 1))]
     n: Option<u32>,
     /// Only `auto` or `none`: no tools are called.
     tool_choice: Option<Value>,
     /// Only of type `text`.
     response_format: Option<Value>,
+    /// Only false: there are no probabilities.
+    logprobs: Option<bool>,
+    /// Only 0, for the same reason.
+    #[schemars(range(max = 0))]
+    top_logprobs: Option<u32>,
 }
 
 impl ChatRequest {
@@ -68,6 +76,11 @@ impl ChatRequest {
         if format.is_some_and(|format| format["type"] != "text") {
             return Err(Problem::invalid("response_format: an answer is text, with its sources")
                 .remedy(Some("leave it out, or say {\"type\": \"text\"}")));
+        }
+        if self.logprobs.unwrap_or(false) || self.top_logprobs.unwrap_or(0) > 0 {
+            return Err(
+                Problem::invalid("logprobs: an answer has no probabilities").remedy(Some("leave it out"))
+            );
         }
         Ok(())
     }
@@ -120,20 +133,18 @@ async fn chat(
     Json(request): Json<ChatRequest>,
 ) -> Result<Response, Problem> {
     request.check_options()?;
-    let Asked { space, mode } = asked(&app, &admitted, &request.model).await?;
-    let mut question = question_of(request.messages, mode_of(mode))?;
-    limit(&mut question, request.max_completion_tokens.or(request.max_tokens), request.stop)?;
-    question.stream = request.stream.unwrap_or(false);
-    ready(&mut question, &space)?;
-    let head = Head::new("chatcmpl-", request.model)?;
-    if !question.stream {
-        return asked_apart(async move || {
-            let answered = ask(&space.asking, &question, &mut |_| {}).await?;
-            let below = below(&question, &answered);
-            Ok(axum::Json(head.completion(answered, &below)).into_response())
-        })
-        .await;
+    let wish = Wish {
+        model: request.model,
+        messages: request.messages,
+        max_tokens: request.max_completion_tokens.or(request.max_tokens),
+        stop: request.stop,
+        stream: request.stream,
+    };
+    let prepared = Prepared::of(&app, &admitted, wish, "chatcmpl-").await?;
+    if !prepared.question.stream {
+        return prepared.whole(Head::completion).await;
     }
+    let Prepared { space, question, head } = prepared;
     let with_usage = StreamOptions::with_usage(request.stream_options);
     let piece = head.clone();
     let (lines, response) =
@@ -161,11 +172,11 @@ async fn chat(
 }
 
 impl Head {
-    fn completion(self, answered: Answered, below: &str) -> Completion {
-        let finish_reason = finish(&answered);
-        let annotations = annotations(&answered);
+    fn completion(self, answered: &Answered, content: String) -> Completion {
+        let finish_reason = finish(answered);
+        let annotations = annotations(answered);
         let usage = Tokens::of(&answered.calls);
-        let message = AnswerMessage { role: "assistant", content: answered.text + below, annotations };
+        let message = AnswerMessage { role: "assistant", content, annotations };
         Completion {
             id: self.id,
             object: "chat.completion",

@@ -1,17 +1,16 @@
 //! Completions of a text, which older clients ask for: the text is a question.
 
 use axum::extract::State;
-use axum::response::{IntoResponse, Response};
+use axum::response::Response;
 use axum::routing::post;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-use super::{Head, StreamOptions, finish, mode_of, ready};
-use crate::answering::{ask, write_answer};
-use crate::apart::asked_apart;
+use super::{Head, Prepared, StreamOptions, Wish, finish};
+use crate::answering::{Answered, write_answer};
 use crate::app::App;
-use crate::chat::{Asked, Content, Message, Stop, Tokens, asked, below, limit, question_of};
+use crate::chat::{Content, Message, Stop, Tokens, below};
 use crate::guard::Admitted;
 use crate::input::Json;
 use crate::lines::{Framing, Lines};
@@ -42,12 +41,15 @@ struct CompletionRequest {
     stream: Option<bool>,
     stream_options: Option<StreamOptions>,
     /// Longest answer in tokens; no limit where it is left out.
+    #[schemars(range(min = 1))]
     max_tokens: Option<u32>,
     /// Texts at which the answer ends.
     stop: Option<Stop>,
     /// Only 1.
+    #[schemars(range(min = 1, max = 1))]
     n: Option<u32>,
     /// Only 1.
+    #[schemars(range(min = 1, max = 1))]
     best_of: Option<u32>,
     /// Only false: the answer does not repeat the question.
     echo: Option<bool>,
@@ -110,25 +112,25 @@ async fn complete(
     admitted: Admitted,
     Json(request): Json<CompletionRequest>,
 ) -> Result<Response, Problem> {
-    let Asked { space, mode } = asked(&app, &admitted, &request.model).await?;
     request.check_options()?;
     let texts = request.prompt.texts()?;
     let [text] = <[String; 1]>::try_from(texts)
         .map_err(|_| Problem::invalid("prompt: one text is answered at a time"))?;
-    let mut question = question_of(vec![Message::new("user", Content::Text(text))], mode_of(mode))?;
-    limit(&mut question, request.max_tokens, request.stop)?;
-    question.stream = request.stream.unwrap_or(false);
-    ready(&mut question, &space)?;
-    let head = Head::new("cmpl-", request.model)?;
-    if !question.stream {
-        return asked_apart(async move || {
-            let answered = ask(&space.asking, &question, &mut |_| {}).await?;
-            let text = format!("{}{}", answered.text, below(&question, &answered));
-            let whole = head.text(Some((&text, Some(finish(&answered)))), Some(Tokens::of(&answered.calls)));
-            Ok(axum::Json(whole).into_response())
-        })
-        .await;
+    let wish = Wish {
+        model: request.model,
+        messages: vec![Message::new("user", Content::Text(text))],
+        max_tokens: request.max_tokens,
+        stop: request.stop,
+        stream: request.stream,
+    };
+    let prepared = Prepared::of(&app, &admitted, wish, "cmpl-").await?;
+    if !prepared.question.stream {
+        let whole = |head: Head, answered: &Answered, text: String| {
+            head.text(Some((&text, Some(finish(answered)))), Some(Tokens::of(&answered.calls)))
+        };
+        return prepared.whole(whole).await;
     }
+    let Prepared { space, question, head } = prepared;
     let with_usage = StreamOptions::with_usage(request.stream_options);
     let piece = head.clone();
     let (lines, response) =

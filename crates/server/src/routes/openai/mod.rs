@@ -5,16 +5,20 @@ mod completions;
 mod embeddings;
 mod responses;
 
+use std::sync::Arc;
+
 use axum::extract::State;
+use axum::response::{IntoResponse, Response};
 use axum::routing::get;
 use graphloom_engine::query::{Citation, Mode, Question};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::access::{hex, random};
-use crate::answering::{Answered, check_answerable};
+use crate::answering::{Answered, ask, check_answerable};
+use crate::apart::asked_apart;
 use crate::app::{App, now};
-use crate::chat::{asked, model_names};
+use crate::chat::{Asked, Message, Stop, asked, below, limit, model_names, question_of};
 use crate::guard::Admitted;
 use crate::input::Named;
 use crate::problem::Problem;
@@ -100,11 +104,51 @@ fn new_id(prefix: &str) -> Result<String, Problem> {
     Ok(format!("{prefix}{}", hex(&unique)))
 }
 
-/// Checks a question, and completes it with the instructions that hold for every one of the workspace.
-fn ready(question: &mut Question, space: &Space) -> Result<(), Problem> {
-    question.check()?;
-    question.prefix_user_prompt(&space.user_prompt_prefix);
-    check_answerable(&space.asking, question)
+/// A question that a client asks of a model's name, checked.
+struct Prepared {
+    space: Arc<Space>,
+    question: Question,
+    head: Head,
+}
+
+/// What a client asks for, whichever of the protocol's forms it comes in.
+struct Wish {
+    model: String,
+    messages: Vec<Message>,
+    max_tokens: Option<u32>,
+    stop: Option<Stop>,
+    stream: Option<bool>,
+}
+
+impl Prepared {
+    /// The question of a conversation, completed with the instructions that hold for every one of the workspace. The id of its
+    /// answer begins with `prefix`.
+    async fn of(app: &App, admitted: &Admitted, wish: Wish, prefix: &str) -> Result<Self, Problem> {
+        let Wish { model, messages, max_tokens, stop, stream } = wish;
+        let Asked { space, mode } = asked(app, admitted, &model).await?;
+        let mut question = question_of(messages, mode_of(mode))?;
+        limit(&mut question, max_tokens, stop)?;
+        question.stream = stream.unwrap_or(false);
+        question.check()?;
+        question.prefix_user_prompt(&space.user_prompt_prefix);
+        check_answerable(&space.asking, &question)?;
+        let head = Head::new(prefix, model)?;
+        Ok(Self { space, question, head })
+    }
+
+    /// The whole answer, as `form` makes it of what was answered and of the text with what stands below it.
+    async fn whole<Whole: Serialize + Send + 'static>(
+        self,
+        form: impl FnOnce(Head, &Answered, String) -> Whole + Send + 'static,
+    ) -> Result<Response, Problem> {
+        let Self { space, question, head } = self;
+        asked_apart(async move || {
+            let answered = ask(&space.asking, &question, &mut |_| {}).await?;
+            let text = format!("{}{}", answered.text, below(&question, &answered));
+            Ok(axum::Json(form(head, &answered, text)).into_response())
+        })
+        .await
+    }
 }
 
 /// The mode that a model's name says, or the default one.

@@ -1,17 +1,16 @@
 //! Responses, OpenAI's newer form of a chat completion.
 
 use axum::extract::State;
-use axum::response::{IntoResponse, Response as HttpResponse};
+use axum::response::Response as HttpResponse;
 use axum::routing::post;
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
-use super::{Head, Mark, marks, mode_of, new_id, ready};
-use crate::answering::{Answered, ask, write_answer};
-use crate::apart::asked_apart;
+use super::{Head, Mark, Prepared, Wish, marks, new_id};
+use crate::answering::{Answered, write_answer};
 use crate::app::App;
-use crate::chat::{Asked, Content, Message, Tokens, asked, below, limit, question_of};
+use crate::chat::{Content, Message, Tokens, below};
 use crate::guard::Admitted;
 use crate::input::Json;
 use crate::lines::{Framing, Lines};
@@ -45,10 +44,12 @@ struct ResponseRequest {
     /// Whether the answer comes as it is made, as server-sent events.
     stream: Option<bool>,
     /// Longest answer in tokens.
+    #[schemars(range(min = 1))]
     max_output_tokens: Option<u32>,
     /// Given back as it is.
     metadata: Option<Map<String, Value>>,
     /// Only an empty list: no tools are called.
+    #[schemars(length(max = 0))]
     tools: Option<Vec<Value>>,
     /// Only `auto` or `none`.
     tool_choice: Option<Value>,
@@ -64,6 +65,11 @@ struct ResponseRequest {
     store: Option<bool>,
     /// Only false.
     background: Option<bool>,
+    /// Only 0: there are no probabilities.
+    #[schemars(range(max = 0))]
+    top_logprobs: Option<u32>,
+    /// What else to give, of which there are no probabilities (`message.output_text.logprobs`); the rest is ignored.
+    include: Option<Vec<String>>,
 }
 
 #[derive(Deserialize, JsonSchema)]
@@ -123,6 +129,12 @@ impl ResponseRequest {
                 "background: responses are not kept here",
                 "leave it out, and read the answer as a stream where it takes long",
             ),
+            (
+                self.top_logprobs.unwrap_or(0) > 0
+                    || self.include.iter().flatten().any(|wanted| wanted.ends_with(".logprobs")),
+                "logprobs: an answer has no probabilities",
+                "leave it out",
+            ),
         ];
         match faults.into_iter().find(|(is_fault, ..)| *is_fault) {
             Some((_, what, remedy)) => Err(Problem::invalid(what).remedy(Some(remedy))),
@@ -162,29 +174,28 @@ async fn respond(
     admitted: Admitted,
     Json(request): Json<ResponseRequest>,
 ) -> Result<HttpResponse, Problem> {
-    let Asked { space, mode } = asked(&app, &admitted, &request.model).await?;
     request.check_options()?;
-    let messages = request.input.messages(request.instructions.clone())?;
-    let mut question = question_of(messages, mode_of(mode))?;
-    limit(&mut question, request.max_output_tokens, None)?;
-    question.stream = request.stream.unwrap_or(false);
-    ready(&mut question, &space)?;
+    let wish = Wish {
+        model: request.model,
+        messages: request.input.messages(request.instructions.clone())?,
+        max_tokens: request.max_output_tokens,
+        stop: None,
+        stream: request.stream,
+    };
+    let prepared = Prepared::of(&app, &admitted, wish, "resp_").await?;
     let form = Form {
-        head: Head::new("resp_", request.model)?,
+        head: prepared.head.clone(),
         item: new_id("msg_")?,
         instructions: request.instructions,
         max_output_tokens: request.max_output_tokens,
         metadata: request.metadata.unwrap_or_default(),
     };
-    if !question.stream {
-        return asked_apart(async move || {
-            let answered = ask(&space.asking, &question, &mut |_| {}).await?;
-            let text = format!("{}{}", answered.text, below(&question, &answered));
-            let whole = form.response(&Stage::Over { answered: &answered, text: &text });
-            Ok(axum::Json(whole).into_response())
-        })
-        .await;
+    if !prepared.question.stream {
+        let whole =
+            move |_, answered: &Answered, text: String| form.response(&Stage::Over { answered, text: &text });
+        return prepared.whole(whole).await;
     }
+    let Prepared { space, question, .. } = prepared;
     let item = form.item.clone();
     let (events, response) = Lines::new(
         Framing::Numbered { text: DELTA },

@@ -1,0 +1,66 @@
+//! Why something of a document failed, as far as a caller may know: what a model service said can name hosts and accounts of
+//! whoever runs the server.
+
+use serde_json::{Value, json};
+
+use crate::access::Right;
+use crate::guard::Admitted;
+
+/// Takes the place of a reason for callers that may only read.
+const WITHHELD: &str = "a model service or the store failed; whoever may write to the workspace sees why";
+/// Takes the place of the name of a model service.
+const SOME_SERVICE: &str = "a model service";
+
+/// How reasons are told to one caller: in full to those who may write.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Reasons {
+    InFull,
+    Withheld,
+}
+
+impl Reasons {
+    pub(crate) fn for_caller(admitted: &Admitted) -> Self {
+        if admitted.caller.grant.right >= Right::Write { Self::InFull } else { Self::Withheld }
+    }
+
+    /// The reason, or what takes its place.
+    pub(crate) fn tell(self, reason: String) -> String {
+        match self {
+            Self::InFull => reason,
+            Self::Withheld => WITHHELD.to_owned(),
+        }
+    }
+
+    /// The data of an event, with its members `reason` and `service` told so.
+    pub(crate) fn tell_event(self, mut data: Value) -> Value {
+        if self == Self::Withheld
+            && let Some(fields) = data.as_object_mut()
+        {
+            for (name, instead) in [("reason", WITHHELD), ("service", SOME_SERVICE)] {
+                if let Some(value) = fields.get_mut(name) {
+                    *value = json!(instead);
+                }
+            }
+        }
+        data
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn events_keep_everything_but_reasons_and_services_for_those_who_may_only_read() {
+        let failed = json!({ "document": "doc-1", "ordinal": 3, "reason": "connecting to db7.corp.local" });
+        assert_eq!(Reasons::InFull.tell_event(failed.clone()), failed);
+        let told = Reasons::Withheld.tell_event(failed);
+        assert_eq!(told, json!({ "document": "doc-1", "ordinal": 3, "reason": WITHHELD }));
+        let resumed = Reasons::Withheld.tell_event(json!({ "service": "db7.corp.local" }));
+        assert_eq!(resumed, json!({ "service": SOME_SERVICE }));
+        assert_eq!(
+            Reasons::Withheld.tell_event(json!({ "document": "doc-1" })),
+            json!({ "document": "doc-1" })
+        );
+    }
+}

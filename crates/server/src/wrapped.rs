@@ -1,0 +1,52 @@
+//! A body that sends another one on, and does something beside it.
+
+use std::pin::Pin;
+use std::task::{Context, Poll};
+
+use hyper::body::{Body as HttpBody, Frame, SizeHint};
+
+/// The next frame of a body, or its end.
+pub(crate) type Next<B> = Poll<Option<Result<Frame<<B as HttpBody>::Data>, <B as HttpBody>::Error>>>;
+
+/// What is done beside a body. By default nothing but to live as long as it.
+pub(crate) trait Beside<B: HttpBody + Unpin> {
+    /// The next frame, mostly the body's own.
+    fn poll_frame(&mut self, body: &mut B, context: &mut Context<'_>) -> Next<B> {
+        Pin::new(body).poll_frame(context)
+    }
+
+    /// Whether nothing more comes, whatever the body has.
+    fn has_ended(&self) -> bool {
+        false
+    }
+}
+
+/// The body, and what is done beside it. Its length is the body's, so a body that is cut before its end breaks its connection.
+pub(crate) struct Wrapped<B, W> {
+    body: B,
+    beside: W,
+}
+
+impl<B, W> Wrapped<B, W> {
+    pub(crate) fn new(body: B, beside: W) -> Self {
+        Self { body, beside }
+    }
+}
+
+impl<B: HttpBody + Unpin, W: Beside<B> + Unpin> HttpBody for Wrapped<B, W> {
+    type Data = B::Data;
+    type Error = B::Error;
+
+    fn poll_frame(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Next<B> {
+        let Self { body, beside } = &mut *self;
+        beside.poll_frame(body, context)
+    }
+
+    fn is_end_stream(&self) -> bool {
+        self.beside.has_ended() || self.body.is_end_stream()
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        self.body.size_hint()
+    }
+}

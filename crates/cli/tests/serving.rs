@@ -4,78 +4,12 @@ mod common;
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
-use std::process::{Child, Stdio};
+use std::process::Stdio;
 use std::time::{Duration, Instant};
 
 use common::Graphloom;
+use common::serving::{PATIENCE, Serving};
 use serde_json::{Value, json};
-
-/// How long a test waits for what must come.
-const PATIENCE: Duration = Duration::from_secs(60);
-
-struct Serving {
-    child: Child,
-    address: String,
-}
-
-impl Serving {
-    fn start(graphloom: &Graphloom, arguments: &[&str]) -> Self {
-        Self::start_with_log(graphloom, arguments, Stdio::null())
-    }
-
-    fn start_with_log(graphloom: &Graphloom, arguments: &[&str], log: Stdio) -> Self {
-        let arguments: Vec<&str> =
-            ["--json", "serve", "--port", "0"].iter().chain(arguments).copied().collect();
-        let mut command = graphloom.command(&arguments);
-        let mut child = command.stdout(Stdio::piped()).stderr(log).spawn().expect("it runs");
-        let mut line = String::new();
-        BufReader::new(child.stdout.take().expect("a pipe")).read_line(&mut line).expect("a line");
-        let said: Value = serde_json::from_str(&line).expect("JSON");
-        let address = said["url"].as_str().and_then(|url| url.strip_prefix("http://")).expect("an address");
-        Self { child, address: address.to_owned() }
-    }
-
-    /// The status and the body of the answer.
-    fn send(&self, method: &str, path: &str, key: &str, body: &Value) -> (u16, String) {
-        let mut stream = TcpStream::connect(&self.address).expect("connected");
-        stream.set_read_timeout(Some(PATIENCE)).expect("a timeout");
-        let body = body.to_string();
-        let request = format!(
-            "{method} {path} HTTP/1.1\r\nhost: {}\r\nconnection: close\r\nx-api-key: {key}\r\n\
-             content-type: application/json\r\ncontent-length: {}\r\n\r\n{body}",
-            self.address,
-            body.len()
-        );
-        stream.write_all(request.as_bytes()).expect("sent");
-        let mut answer = String::new();
-        stream.read_to_string(&mut answer).expect("an answer");
-        let status = answer.split(' ').nth(1).and_then(|status| status.parse().ok()).expect("a status");
-        let body = answer.split_once("\r\n\r\n").map(|(_, body)| body.to_owned()).unwrap_or_default();
-        (status, body)
-    }
-
-    fn ok(&self, method: &str, path: &str, key: &str, body: &Value) -> Value {
-        let (status, body) = self.send(method, path, key, body);
-        assert_eq!(status, 200, "{method} {path}: {body}");
-        serde_json::from_str(&body).expect("JSON")
-    }
-
-    #[cfg(unix)]
-    fn stop(mut self) {
-        let pid = self.child.id().to_string();
-        let killed = std::process::Command::new("kill").args(["-TERM", &pid]).status().expect("kill runs");
-        assert!(killed.success());
-        assert_eq!(self.child.wait().expect("it ends").code(), Some(0));
-    }
-}
-
-impl Drop for Serving {
-    fn drop(&mut self) {
-        // It may have ended already.
-        let _ = self.child.kill();
-        let _ = self.child.wait();
-    }
-}
 
 #[cfg(unix)]
 #[test]
@@ -248,6 +182,48 @@ fn the_log_names_who_asked_in_a_form_that_programs_can_act_on() {
     ] {
         assert!(log.contains(said), "{said}: {log}");
     }
+}
+
+#[cfg(unix)]
+#[test]
+fn the_log_names_the_caller_whose_right_does_not_reach_so_far() {
+    let graphloom = Graphloom::new();
+    let made = graphloom.json(&["key", "create", "notes", "--right", "read", "--only", "default"]);
+    let (id, key) = (made["id"].as_str().expect("an id"), made["key"].as_str().expect("a key"));
+    let path = graphloom.path("server.log");
+    let log = std::fs::File::create(&path).expect("a file");
+    let serving = Serving::start_with_log(&graphloom, &[], log.into());
+    for (method, path) in [("DELETE", "/documents"), ("GET", "/w/other/graph/label/list")] {
+        assert_eq!(serving.send(method, path, key, &json!({})).0, 403);
+    }
+    serving.stop();
+    let log = std::fs::read_to_string(path).expect("a log");
+    let answered = |line: &&str| line.contains("\"status\":403");
+    let callers = log.lines().filter(answered).filter_map(|line| {
+        let said: Value = serde_json::from_str(line).expect("JSON");
+        said["fields"]["caller"].as_str().map(str::to_owned)
+    });
+    assert_eq!(callers.collect::<Vec<_>>(), [format!("key {id}"), format!("key {id}")], "{log}");
+}
+
+#[test]
+fn failed_chunks_are_counted_until_they_are_indexed_after_all() {
+    let model = common::model::ScriptedModel::start();
+    let graphloom = common::model::with_things(&model, &["ThingA", "ThingB"]);
+    model.refuse(Some("ThingB"));
+    graphloom.run(&["add", "docs"]).exits(3);
+    let chunks = || {
+        // A new process has counted nothing yet.
+        let serving = Serving::start(&graphloom, &[]);
+        let (_, metrics) = serving.send("GET", "/metrics", "", &json!({}));
+        let line =
+            metrics.lines().find(|line| line.starts_with("graphloom_chunks_ill{") && line.contains("failed"));
+        line.expect("a line").rsplit(' ').next().expect("a number").to_owned()
+    };
+    assert_eq!(chunks(), "1");
+    model.refuse(None);
+    graphloom.run(&["retry"]).exits(0);
+    assert_eq!(chunks(), "0");
 }
 
 #[cfg(unix)]

@@ -15,7 +15,8 @@ use crate::Engine;
 /// than `max_bytes` by what waits.
 #[derive(Clone, Default)]
 pub struct Quota {
-    /// Documents, by source: a new version of one that is there is no other document.
+    /// Documents, by source: a new version of one that is there is always taken, and counts beside the old one until it has
+    /// replaced it.
     pub max_documents: Option<u64>,
     /// Bytes of the store.
     pub max_bytes: Option<u64>,

@@ -1,0 +1,78 @@
+//! `graphloom serve` as a test runs it, and a client that sends exactly what it is told to.
+
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::TcpStream;
+use std::process::{Child, Stdio};
+use std::time::Duration;
+
+use serde_json::Value;
+
+use super::Graphloom;
+
+/// How long a test waits for what must come.
+pub(crate) const PATIENCE: Duration = Duration::from_secs(60);
+
+/// A server of the built program; killed where it is not stopped.
+pub(crate) struct Serving {
+    pub(crate) child: Child,
+    pub(crate) address: String,
+}
+
+impl Serving {
+    pub(crate) fn start(graphloom: &Graphloom, arguments: &[&str]) -> Self {
+        Self::start_with_log(graphloom, arguments, Stdio::null())
+    }
+
+    pub(crate) fn start_with_log(graphloom: &Graphloom, arguments: &[&str], log: Stdio) -> Self {
+        let arguments: Vec<&str> =
+            ["--json", "serve", "--port", "0"].iter().chain(arguments).copied().collect();
+        let mut command = graphloom.command(&arguments);
+        let mut child = command.stdout(Stdio::piped()).stderr(log).spawn().expect("it runs");
+        let mut line = String::new();
+        BufReader::new(child.stdout.take().expect("a pipe")).read_line(&mut line).expect("a line");
+        let said: Value = serde_json::from_str(&line).expect("JSON");
+        let address = said["url"].as_str().and_then(|url| url.strip_prefix("http://")).expect("an address");
+        Self { child, address: address.to_owned() }
+    }
+
+    /// The status and the body of the answer.
+    pub(crate) fn send(&self, method: &str, path: &str, key: &str, body: &Value) -> (u16, String) {
+        let mut stream = TcpStream::connect(&self.address).expect("connected");
+        stream.set_read_timeout(Some(PATIENCE)).expect("a timeout");
+        let body = body.to_string();
+        let request = format!(
+            "{method} {path} HTTP/1.1\r\nhost: {}\r\nconnection: close\r\nx-api-key: {key}\r\n\
+             content-type: application/json\r\ncontent-length: {}\r\n\r\n{body}",
+            self.address,
+            body.len()
+        );
+        stream.write_all(request.as_bytes()).expect("sent");
+        let mut answer = String::new();
+        stream.read_to_string(&mut answer).expect("an answer");
+        let status = answer.split(' ').nth(1).and_then(|status| status.parse().ok()).expect("a status");
+        let body = answer.split_once("\r\n\r\n").map(|(_, body)| body.to_owned()).unwrap_or_default();
+        (status, body)
+    }
+
+    pub(crate) fn ok(&self, method: &str, path: &str, key: &str, body: &Value) -> Value {
+        let (status, body) = self.send(method, path, key, body);
+        assert_eq!(status, 200, "{method} {path}: {body}");
+        serde_json::from_str(&body).expect("JSON")
+    }
+
+    #[cfg(unix)]
+    pub(crate) fn stop(mut self) {
+        let pid = self.child.id().to_string();
+        let killed = std::process::Command::new("kill").args(["-TERM", &pid]).status().expect("kill runs");
+        assert!(killed.success());
+        assert_eq!(self.child.wait().expect("it ends").code(), Some(0));
+    }
+}
+
+impl Drop for Serving {
+    fn drop(&mut self) {
+        // It may have ended already.
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}

@@ -13,6 +13,8 @@ use graphloom_eval::set::SetError;
 use graphloom_providers::models::ModelStoreError;
 use graphloom_server::{AccessError, McpError, ServeError};
 
+use crate::output::tell;
+
 /// How a command ended; the numbers are documented and stay.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Exit {
@@ -81,10 +83,9 @@ pub(crate) fn report(error: &anyhow::Error) -> Exit {
     if is_broken_pipe(error) {
         return Exit::Done;
     }
-    // Nothing is left to report to when stderr itself is gone.
-    eprintln!("error: {error:#}");
+    tell(format_args!("error: {error:#}"));
     if let Some(help) = remedy(error) {
-        eprintln!("help: {help}");
+        tell(format_args!("help: {help}"));
     }
     error.chain().find_map(exit_of).unwrap_or(Exit::Failed)
 }

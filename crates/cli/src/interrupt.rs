@@ -5,6 +5,7 @@ use std::future::Future;
 use tokio::sync::watch;
 
 use crate::fault::Exit;
+use crate::output::tell;
 
 /// Whether somebody asked to stop.
 #[derive(Debug, Clone)]
@@ -19,7 +20,7 @@ impl Interrupt {
         let mut signals = Signals::new()?;
         tokio::spawn(async move {
             signals.next().await;
-            eprintln!("stopping; once more to stop at once");
+            tell("stopping; once more to stop at once");
             // Without a receiver the work is over, and so is the reason to stop it.
             let _ = request.send(true);
             signals.next().await;

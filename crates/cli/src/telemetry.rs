@@ -12,6 +12,7 @@ use tracing_subscriber::filter::{LevelFilter, Targets};
 use tracing_subscriber::{Layer, Registry};
 
 use crate::config::layers;
+use crate::output::tell;
 
 /// What sends traces; what waits is sent by [`Telemetry::end`].
 pub(crate) struct Telemetry(SdkTracerProvider);
@@ -31,7 +32,7 @@ impl Telemetry {
         let exporter = match SpanExporter::builder().with_http().build() {
             Ok(exporter) => exporter,
             Err(error) => {
-                eprintln!("warning: no traces are sent: {error}");
+                tell(format_args!("warning: no traces are sent: {error}"));
                 return None;
             }
         };

@@ -579,6 +579,7 @@ fn reduced(mut history: History, mut reason: String, on_disk: bool) -> (History,
     }
 }
 
+#[allow(clippy::disallowed_macros, reason = "tests print what they are at")]
 fn check_seed(seed: u64, on_disk: bool) {
     let history = History::of(seed);
     let Some(reason) = failure(&history, on_disk) else { return };

@@ -38,7 +38,10 @@ pub(crate) async fn run(app: &App) -> anyhow::Result<Exit> {
         },
     };
     let server = Server::bind(server_config, host).await?;
-    tell(app, &server)?;
+    if let Err(error) = tell(app, &server) {
+        // Whoever started it does not read what it prints; others ask it all the same.
+        tracing::warn!(%error, "where the server listens could not be printed");
+    }
     server.run(interrupt.wait()).await;
     Ok(Exit::Done)
 }

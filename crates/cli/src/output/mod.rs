@@ -11,6 +11,12 @@ use serde::Serialize;
 
 use crate::args::{ColorChoice, Global};
 
+/// A line on stderr. Unlike `eprintln!`, which panics where stderr is a pipe that nobody reads any more, it then does nothing:
+/// nothing is left to report to.
+pub(crate) fn tell(text: impl Display) {
+    let _ = writeln!(io::stderr().lock(), "{text}");
+}
+
 /// How this run prints.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Output {
@@ -72,8 +78,7 @@ impl Output {
 
     /// A line on stderr, even with `--quiet`.
     pub(crate) fn warn(&self, text: impl Display) {
-        // Nothing is left to report to when stderr itself is gone.
-        let _ = writeln!(io::stderr().lock(), "{text}");
+        tell(text);
     }
 
     /// A heading.

@@ -1,0 +1,82 @@
+//! Whoever started the program may be gone: nothing that is printed then ends or hangs it.
+#![cfg(unix)]
+
+mod common;
+
+use std::io::{BufRead, BufReader};
+use std::os::unix::process::ExitStatusExt;
+use std::process::{Command, Stdio};
+
+use common::Graphloom;
+use common::serving::Serving;
+use serde_json::json;
+
+/// A pipe that nobody reads.
+fn closed() -> Stdio {
+    let (reader, writer) = std::io::pipe().expect("a pipe");
+    drop(reader);
+    writer.into()
+}
+
+fn signal(name: &str, pid: u32) {
+    let sent = Command::new("kill").args([name, &pid.to_string()]).status().expect("kill runs");
+    assert!(sent.success());
+}
+
+#[test]
+fn a_server_stops_when_it_is_asked_though_nobody_reads_what_it_says() {
+    for name in ["-TERM", "-INT"] {
+        let graphloom = Graphloom::new();
+        let mut serving = Serving::start_with_log(&graphloom, &[], closed());
+        // Each line of its log fails too.
+        for _ in 0..3 {
+            serving.ok("GET", "/health", "", &json!({}));
+        }
+        signal(name, serving.child.id());
+        let status = serving.child.wait().expect("it ends");
+        assert_eq!((status.code(), status.signal()), (Some(0), None), "{name}");
+    }
+}
+
+#[test]
+fn a_server_whose_first_line_nobody_reads_serves_all_the_same() {
+    let graphloom = Graphloom::new();
+    let mut command = graphloom.command(&["serve", "--port", "0"]);
+    let mut child = command.stdout(closed()).stderr(Stdio::piped()).spawn().expect("it runs");
+    let said = BufReader::new(child.stderr.take().expect("a pipe")).lines();
+    let warned = said.map_while(Result::ok).any(|line| line.contains("could not be printed"));
+    assert!(warned, "it ended");
+    signal("-TERM", child.id());
+    assert_eq!(child.wait().expect("it ends").code(), Some(0));
+}
+
+#[test]
+fn no_command_panics_where_nothing_can_be_printed() {
+    let graphloom = Graphloom::new();
+    graphloom.write("station.md", "Tobias Renn succeeded Maren Oskoldt as director of Weir Station in 1995.");
+    for arguments in [
+        &["add", "station.md"][..],
+        &["--json", "add", "station.md"],
+        &["add", "missing.md"],
+        &["ask", "Who succeeded Maren Oskoldt?"],
+        &["search", "Tobias"],
+        &["status"],
+        &["graph", "Weir Station"],
+        &["dump"],
+        &["export"],
+        &["check"],
+        &["config", "show"],
+        &["key", "list"],
+        &["completions", "bash"],
+        &["--help"],
+        &["--version"],
+        &["nonsense"],
+        &["--set", "nonsense=1", "status"],
+    ] {
+        let mut command = graphloom.command(arguments);
+        let status = command.stdout(closed()).stderr(closed()).status().expect("it runs");
+        assert!(status.code().is_some_and(|code| code != 101), "{arguments:?}: {status}");
+    }
+    // What could be done was done.
+    assert_eq!(graphloom.json(&["status"])["counts"]["documents"], 1);
+}

@@ -28,6 +28,7 @@
 #   contention          one that writes beside 32 that read without a pause: how long do commits take? needs no harness
 #   contextual          recall with and without chunks situated by headings, offline: needs no harness
 #   large               large and odd documents: memory, time and disk of each, and of a server after them: needs no harness      (slow)
+#   attacks             a server under attack: how much slower are the requests of others, and who is refused? needs no harness
 #   deletes             `rm` of one document and of a hundred, out of 1,890: needs no harness
 #   offline-index       the offline default through the harness: indexing, quality
 #   ragchecker          RAGChecker's metrics from its own labels: are they the stored ones? needs no harness
@@ -174,6 +175,11 @@ for step in $steps; do
         build
         has_questions
         python3 "$root/bench/deletes.py" --graphloom "$target/release/graphloom" --corpus "$questions/$corpus/corpus.jsonl"
+        continue
+        ;;
+    attacks)
+        build
+        python3 "$root/bench/attacks.py" "$target/release/graphloom"
         continue
         ;;
     large)

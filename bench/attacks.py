@@ -1,0 +1,426 @@
+#!/usr/bin/env python3
+"""Measures a server under attack: how much slower are ordinary requests, and who is refused?
+
+    bench/attacks.py PROGRAM [--seconds N] [--rate N] [--only NAME,...] [--json FILE]
+
+Each attack meets a server of its own, with keys and the same documents. Ordinary requests of one key come at a fixed rate, first
+alone and then under the attack: questions, searches, looks, and one in twenty adds a text. A latency counts from when its
+request was due. The attackers come from elsewhere, as a trusted proxy on loopback says: with a key of another workspace, or without
+one from 100 addresses. The idle figures are those of all servers before their attack. Attacks:
+
+    uploads     64 uploads that stop after their first line
+    questions   64 questions of one key that stop after their first byte
+    logins      200 logins without a credential that stop after their first byte, from all addresses
+    passwords   wrong passwords as fast as they are answered, from all addresses
+    tables      4 at a time: tables of 50,000 columns, and of 20,000 rows of which each cell is a name
+    attributes  4 at a time: HTML with 600,000 attributes
+    pages       4 at a time: PDF files of 0.2 MB whose page is 80 MB
+    archives    4 at a time: Word files that unpack to 900 MB
+"""
+from __future__ import annotations
+
+import argparse
+import asyncio
+import collections
+import io
+import json
+import multiprocessing
+import os
+import random
+import shutil
+import socket
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+import urllib.request
+import zipfile
+import zlib
+
+sys.dont_write_bytecode = True
+from large import MIB, resident, sentence  # noqa: E402
+
+# What was asked for.
+MAX_RATIO = 3
+DOCUMENTS = 300
+READY_LIMIT_S, REQUEST_LIMIT_S = 60, 60
+# How the ordinary requests are shared out, of 20.
+SHARES = ["question"] * 9 + ["search"] * 4 + ["look"] * 6 + ["write"]
+HOST = "127.0.0.1"
+# Where the attackers are, as a trusted proxy says it: with a key, and without one.
+ATTACKER = "198.51.100.7"
+STRANGERS = [f"203.0.113.{n}" for n in range(1, 101)]
+
+
+# -- requests ---------------------------------------------------------------------------------------------------------------
+
+
+def head(source: str, method: str, path: str, length: int, *headers: str) -> bytes:
+    lines = [f"{method} {path} HTTP/1.1", f"Host: {HOST}", f"Content-Length: {length}", f"X-Forwarded-For: {source}", *headers]
+    return ("\r\n".join(lines) + "\r\n\r\n").encode()
+
+
+def with_json(method: str, path: str, body: dict, key: str) -> bytes:
+    data = json.dumps(body).encode()
+    return head(HOST, method, path, len(data), "Content-Type: application/json", f"X-API-Key: {key}") + data
+
+
+def upload(name: str, content: bytes, key: str) -> bytes:
+    before = f'--edge\r\nContent-Disposition: form-data; name="file"; filename="{name}"\r\n\r\n'.encode()
+    body = before + content + b"\r\n--edge--\r\n"
+    kind = "Content-Type: multipart/form-data; boundary=edge"
+    return head(ATTACKER, "POST", "/w/theirs/documents/upload", len(body), kind, f"X-API-Key: {key}") + body
+
+
+async def answer(reader: asyncio.StreamReader) -> int:
+    """The status of the next answer, which is read to its end."""
+    said = await reader.readuntil(b"\r\n\r\n")
+    lines = said.decode("latin-1").lower().split("\r\n")
+    fields = dict(line.split(": ", 1) for line in lines[1:] if ": " in line)
+    if "content-length" in fields:
+        await reader.readexactly(int(fields["content-length"]))
+    elif fields.get("transfer-encoding") == "chunked":
+        while size := int((await reader.readline()).strip() or b"0", 16):
+            await reader.readexactly(size + 2)
+        await reader.readline()
+    return int(lines[0].split(" ")[1])
+
+
+# -- ordinary requests ------------------------------------------------------------------------------------------------------
+
+
+class Ordinary:
+    """Requests of one key at a fixed rate, on as many connections as they need."""
+
+    def __init__(self, port: int, key: str, seed: int):
+        self.port, self.key, self.rng = port, key, random.Random(seed)
+        self.idle, self.rows = [], []
+
+    def request(self, number: int) -> tuple[str, bytes]:
+        kind = SHARES[number % len(SHARES)]
+        words = sentence(self.rng)
+        match kind:
+            case "question":
+                return kind, with_json("POST", "/query/data", {"query": f"Who told about {words}?", "mode": "mix"}, self.key)
+            case "search":
+                return kind, with_json("POST", "/search", {"query": words}, self.key)
+            case "look":
+                return kind, with_json("GET", "/documents/status_counts", {}, self.key)
+            case _:
+                body = {"text": words, "file_source": f"ordinary-{self.rng.getrandbits(64)}.md"}
+                return kind, with_json("POST", "/documents/text", body, self.key)
+
+    async def one(self, number: int, due: float) -> None:
+        kind, request = self.request(number)
+        try:
+            async with asyncio.timeout(REQUEST_LIMIT_S):
+                reader, writer = self.idle.pop() if self.idle else await asyncio.open_connection(HOST, self.port)
+                writer.write(request)
+                status = await answer(reader)
+                self.idle.append((reader, writer))
+        except (OSError, asyncio.IncompleteReadError, TimeoutError) as error:
+            status = type(error).__name__
+        self.rows.append((kind, status, 1000 * (asyncio.get_running_loop().time() - due)))
+
+    async def run(self, rate: float, seconds: float) -> list:
+        loop = asyncio.get_running_loop()
+        start = loop.time()
+        async with asyncio.TaskGroup() as group:
+            for number in range(int(rate * seconds)):
+                due = start + number / rate
+                await asyncio.sleep(max(0, due - loop.time()))
+                group.create_task(self.one(number, due))
+        return self.rows
+
+
+def ordinary(port: int, key: str, seed: int, rate: float, seconds: float, told) -> None:
+    told.put(asyncio.run(Ordinary(port, key, seed).run(rate, seconds)))
+
+
+def measured(port: int, key: str, seed: int, rate: float, seconds: float) -> list:
+    """In a process of its own, so that attackers and looks at memory take none of its time."""
+    told = multiprocessing.Queue()
+    process = multiprocessing.Process(target=ordinary, args=(port, key, seed, rate, seconds, told))
+    process.start()
+    rows = told.get(timeout=seconds + 2 * REQUEST_LIMIT_S)
+    process.join()
+    return rows
+
+
+# -- attacks ----------------------------------------------------------------------------------------------------------------
+
+
+def wide(number: int) -> tuple[str, bytes]:
+    if number % 2:
+        rows = "".join(f"Person{n} Smith,Firm{n} Inc,Town{n},+1 555 {n:07},p{n}@firm{n}.example\n" for n in range(20_000))
+        return f"people-{number}.csv", f"name,company,city,phone,mail{number}\n{rows}".encode()
+    columns = ",".join(f"column{n}" for n in range(50_000))
+    cells = ",".join(f"Cell{n}of{number}" for n in range(50_000))
+    return f"wide-{number}.csv", f"{columns}\n{cells}\n".encode()
+
+
+def attributes(number: int) -> tuple[str, bytes]:
+    marks = " ".join(f"y{n}=1" for n in range(600_000))
+    return f"attributes-{number}.html", f"<p {marks}>text {number}</p>".encode()
+
+
+def pages(number: int) -> tuple[str, bytes]:
+    content = zlib.compress(b"BT /F1 12 Tf (word) Tj ET\n" * (80 * MIB // 26), 9)
+    objects = [
+        b"<</Type/Catalog/Pages 2 0 R>>",
+        b"<</Type/Pages/Kids[3 0 R]/Count 1>>",
+        b"<</Type/Page/Parent 2 0 R/MediaBox[0 0 612 792]/Contents 4 0 R/Resources<</Font<</F1 5 0 R>>>>>>",
+        b"<</Length %d/Filter/FlateDecode>>\nstream\n%s\nendstream" % (len(content), content),
+        b"<</Type/Font/Subtype/Type1/BaseFont/Helvetica>>",
+    ]
+    out, places = bytearray(b"%%PDF-1.4\n%%%d\n" % number), []
+    for n, one in enumerate(objects, 1):
+        places.append(len(out))
+        out += b"%d 0 obj\n%s\nendobj\n" % (n, one)
+    at = len(out)
+    out += b"xref\n0 %d\n0000000000 65535 f \n" % (len(objects) + 1)
+    out += b"".join(b"%010d 00000 n \n" % place for place in places)
+    out += b"trailer\n<</Size %d/Root 1 0 R>>\nstartxref\n%d\n%%%%EOF\n" % (len(objects) + 1, at)
+    return f"pages-{number}.pdf", bytes(out)
+
+
+def archives(number: int) -> tuple[str, bytes]:
+    text = b"<w:p><w:r><w:t>word</w:t></w:r></w:p>" * (MIB // 37)
+    packed = io.BytesIO()
+    with zipfile.ZipFile(packed, "w", zipfile.ZIP_DEFLATED) as archive:
+        with archive.open("word/document.xml", "w", force_zip64=True) as member:
+            member.write(b'<w:document xmlns:w="http://schemas.openxmlformats.org/wordprocessingml/2006/main"><w:body>')
+            for _ in range(900):
+                member.write(text)
+            member.write(b"</w:body></w:document>")
+        archive.comment = str(number).encode()
+    return f"archive-{number}.docx", packed.getvalue()
+
+
+async def stall(port: int, begin: bytes, statuses: collections.Counter) -> None:
+    """Begins a request again and again, and waits for what becomes of it."""
+    while True:
+        writer = None
+        try:
+            reader, writer = await asyncio.open_connection(HOST, port)
+            writer.write(begin)
+            statuses[await answer(reader)] += 1
+        except (OSError, asyncio.IncompleteReadError):
+            statuses["closed"] += 1
+        finally:
+            if writer:
+                writer.close()
+        await asyncio.sleep(0.05)
+
+
+async def repeat(port: int, make, statuses: collections.Counter) -> None:
+    """Sends whole requests, each after the answer to the one before."""
+    while True:
+        writer = None
+        try:
+            request = make()
+            reader, writer = await asyncio.open_connection(HOST, port)
+            writer.write(request)
+            await writer.drain()
+            statuses[await answer(reader)] += 1
+        except (OSError, asyncio.IncompleteReadError):
+            statuses["closed"] += 1
+        finally:
+            if writer:
+                writer.close()
+        # Whoever is refused comes back, but not at once: the attack is on the server and not on the processors of the attacker.
+        await asyncio.sleep(0.05)
+
+
+def attackers(name: str, port: int, keys: dict, files: list) -> list:
+    """Coroutines that attack, each with the counter that they share."""
+    form = "Content-Type: application/x-www-form-urlencoded"
+    as_json = "Content-Type: application/json"
+    match name:
+        case "uploads":
+            kind = "Content-Type: multipart/form-data; boundary=edge"
+            begin = head(ATTACKER, "POST", "/w/theirs/documents/upload", 10 * MIB, kind, f"X-API-Key: {keys['writer']}") + b"--edge\r\n"
+            return [lambda counter: stall(port, begin, counter)] * 64
+        case "questions":
+            begin = head(ATTACKER, "POST", "/w/theirs/query", 100, as_json, f"X-API-Key: {keys['reader']}") + b"{"
+            return [lambda counter: stall(port, begin, counter)] * 64
+        case "logins":
+            begins = [head(source, "POST", "/login", 100, form) + b"u" for source in STRANGERS * 2]
+            return [lambda counter, begin=begin: stall(port, begin, counter) for begin in begins]
+        case "passwords":
+            body = b"username=ada&password=guessed-once-more"
+            wholes = [head(source, "POST", "/login", len(body), form) + body for source in STRANGERS]
+            return [lambda counter, whole=whole: repeat(port, lambda: whole, counter) for whole in wholes]
+        case _:
+            turn = iter(range(1_000_000))
+
+            def send() -> bytes:
+                number = next(turn)
+                # A name of its own for each; the content differs in little, and is made only once.
+                title, content = files[number % len(files)]
+                return upload(f"{number}-{title}", content, keys["writer"])
+
+            return [lambda counter: repeat(port, send, counter)] * 4
+
+
+FILES = {"tables": wide, "attributes": attributes, "pages": pages, "archives": archives}
+ATTACKS = ["uploads", "questions", "logins", "passwords", *FILES]
+
+
+async def attacked(name: str, port: int, keys: dict, files: list, seconds: float) -> dict:
+    counter: collections.Counter = collections.Counter()
+    tasks = [asyncio.create_task(attack(counter)) for attack in attackers(name, port, keys, files)]
+    await asyncio.sleep(seconds)
+    for task in tasks:
+        task.cancel()
+    await asyncio.gather(*tasks, return_exceptions=True)
+    return dict(counter)
+
+
+def attack(name: str, port: int, keys: dict, files: list, seconds: float, told) -> None:
+    os.nice(5)
+    told.put(asyncio.run(attacked(name, port, keys, files, seconds)))
+
+
+# -- the server -------------------------------------------------------------------------------------------------------------
+
+
+class Serving:
+    """A server on a copy of the prepared folder."""
+
+    def __init__(self, program: str, prepared: str, folder: str):
+        shutil.copytree(prepared, folder)
+        with socket.socket() as free:
+            free.bind((HOST, 0))
+            self.port = free.getsockname()[1]
+        command = [program, "--data-dir", f"{folder}/data", "serve", "--port", str(self.port), "--trusted-proxy", HOST]
+        with open(f"{folder}/serve.log", "w", encoding="utf-8") as log:
+            self.process = subprocess.Popen(command, cwd=folder, stdout=log, stderr=log)
+        self.wait_ready()
+        self.peak, self.ended = 0, threading.Event()
+        self.watching = threading.Thread(target=self.watch)
+        self.watching.start()
+
+    def wait_ready(self) -> None:
+        until = time.monotonic() + READY_LIMIT_S
+        while time.monotonic() < until:
+            try:
+                urllib.request.urlopen(f"http://{HOST}:{self.port}/readyz", timeout=1).close()
+                return
+            except OSError:
+                time.sleep(0.05)
+        self.process.kill()
+        sys.exit("the server is not ready")
+
+    def watch(self) -> None:
+        while not self.ended.wait(0.1):
+            self.peak = max(self.peak, resident(self.process.pid))
+
+    def close(self) -> float:
+        """Seconds until it stopped."""
+        self.ended.set()
+        self.watching.join()
+        began = time.monotonic()
+        self.process.terminate()
+        try:
+            self.process.wait(60)
+        except subprocess.TimeoutExpired:
+            self.process.kill()
+            self.process.wait()
+        return time.monotonic() - began
+
+
+def prepare(program: str, folder: str) -> dict:
+    """Documents, keys of both sides, and a user; the keys by name."""
+    rng = random.Random(7)
+    os.makedirs(f"{folder}/docs")
+    for number in range(DOCUMENTS):
+        with open(f"{folder}/docs/{number}.md", "w", encoding="utf-8") as file:
+            file.write("\n\n".join(" ".join(sentence(rng) for _ in range(6)) for _ in range(4)))
+    run = lambda *arguments: subprocess.run(  # noqa: E731
+        [program, "--data-dir", f"{folder}/data", *arguments], cwd=folder, check=True, capture_output=True, text=True
+    ).stdout
+    run("-q", "add", "docs")
+    shutil.rmtree(f"{folder}/docs")
+    run("user", "add", "ada", "--right", "read")
+    made = {}
+    for name, right, workspace in [("ours", "write", "default"), ("writer", "write", "theirs"), ("reader", "read", "theirs")]:
+        made[name] = json.loads(run("--json", "key", "create", name, "--right", right, "--only", workspace))["key"]
+    return made
+
+
+# -- figures ----------------------------------------------------------------------------------------------------------------
+
+
+def share(values: list, of: float) -> float:
+    ordered = sorted(values)
+    return ordered[min(len(ordered) - 1, int(of * len(ordered)))] if ordered else float("inf")
+
+
+def figures(rows: list) -> dict:
+    well = [ms for _, status, ms in rows if status == 200]
+    statuses = collections.Counter(str(status) for _, status, _ in rows)
+    kinds = {kind: share([ms for of, status, ms in rows if of == kind and status == 200], 0.99) for kind in sorted(set(SHARES))}
+    return {"p50": share(well, 0.5), "p99": share(well, 0.99), "statuses": dict(statuses), "p99_of": kinds, "requests": len(rows)}
+
+
+def counts(statuses: dict) -> str:
+    return ", ".join(f"{statuses[status]} x {status}" for status in sorted(statuses, key=str)) or "none answered"
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("program")
+    parser.add_argument("--seconds", type=float, default=20)
+    parser.add_argument("--rate", type=float, default=40)
+    parser.add_argument("--only", default=",".join(ATTACKS))
+    parser.add_argument("--json")
+    arguments = parser.parse_args()
+    program, seconds, rate = os.path.abspath(arguments.program), arguments.seconds, arguments.rate
+    names = arguments.only.split(",")
+    if unknown := set(names) - set(ATTACKS):
+        sys.exit(f"no attacks {', '.join(sorted(unknown))}")
+    idle, under = [], {}
+    with tempfile.TemporaryDirectory() as work:
+        keys = prepare(program, f"{work}/prepared")
+        for seed, name in enumerate(names):
+            files = [FILES[name](number) for number in range(2)] if name in FILES else []
+            serving = Serving(program, f"{work}/prepared", f"{work}/{name}")
+            measured(serving.port, keys["ours"], seed, rate, 2)
+            alone = measured(serving.port, keys["ours"], 1000 + seed, rate, seconds)
+            before, serving.peak = serving.peak, 0
+            told = multiprocessing.Queue()
+            process = multiprocessing.Process(target=attack, args=(name, serving.port, keys, files, seconds + 2, told))
+            process.start()
+            time.sleep(1)
+            rows = measured(serving.port, keys["ours"], 2000 + seed, rate, seconds)
+            statuses = told.get(timeout=seconds + READY_LIMIT_S)
+            process.join()
+            peak, stop_s = serving.peak, serving.close()
+            shutil.rmtree(f"{work}/{name}")
+            idle += alone
+            under[name] = {**figures(rows), "attackers": statuses, "peak_mb": peak / 1e6, "before_mb": before / 1e6, "stop_s": stop_s}
+            print(f"{name}: p99 {figures(alone)['p99']:.0f} ms alone, {under[name]['p99']:.0f} ms attacked", file=sys.stderr)
+    reference = figures(idle)
+    print("| attack | p50, p99 of ordinary requests | times the idle p99 | their answers | answers to the attackers | memory | stops in |")
+    print("|---|---|---|---|---|---|---|")
+    told = f"{reference['p50']:.1f}, {reference['p99']:.1f} ms"
+    print(f"| none | {told} | 1 | {counts(reference['statuses'])} | | | |")
+    held = True
+    for name, of in under.items():
+        ratio = of["p99"] / reference["p99"]
+        is_held = ratio <= MAX_RATIO and set(of["statuses"]) == {"200"}
+        held &= is_held
+        print(
+            f"| {name} | {of['p50']:.1f}, {of['p99']:.1f} ms | {ratio:.1f}{'' if is_held else ' (**too much**)'} | {counts(of['statuses'])} "
+            f"| {counts(of['attackers'])} | {of['before_mb']:.0f} to {of['peak_mb']:.0f} MB | {of['stop_s']:.1f} s |"
+        )
+    if arguments.json:
+        with open(arguments.json, "w", encoding="utf-8") as file:
+            json.dump({"idle": reference, "attacks": under}, file, indent=1)
+    sys.exit(not held)
+
+
+if __name__ == "__main__":
+    main()

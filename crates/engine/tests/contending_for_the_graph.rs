@@ -61,6 +61,58 @@ impl Store for Contended {
     }
 }
 
+/// A store into which another process merges a document, right before so many commits of descriptions that were stale.
+struct Merging {
+    store: Arc<MemoryStore>,
+    /// The other process, which makes no summaries.
+    other: Engine,
+    /// A turn that the other process knows nothing of: as if it had taken its own before.
+    turns: MemoryStore,
+    left: AtomicU32,
+}
+
+impl Merging {
+    /// Merges a document to the end, as a process of its own does.
+    fn merge(&self, number: u32) {
+        let merge = || {
+            let runtime = tokio::runtime::Builder::new_current_thread().build().expect("a runtime");
+            runtime.block_on(async {
+                add(&self.other, 100 + number as usize, &format!("Ada knows Cy{number}.")).await;
+                work(&self.other).await;
+            });
+        };
+        std::thread::scope(|scope| scope.spawn(merge).join()).expect("the other process works");
+    }
+}
+
+#[async_trait]
+impl Store for Merging {
+    fn workspace(&self) -> &WorkspaceId {
+        self.store.workspace()
+    }
+
+    async fn snapshot(&self) -> Result<Box<dyn Snapshot>, StoreError> {
+        self.store.snapshot().await
+    }
+
+    async fn commit(&self, batch: Batch) -> Result<Revision, StoreError> {
+        let settles = batch.set_stale.iter().any(|(_, is_stale)| !is_stale);
+        let one_less = |left: u32| left.checked_sub(1);
+        if settles && let Ok(left) = self.left.fetch_update(Ordering::SeqCst, Ordering::SeqCst, one_less) {
+            self.merge(left);
+        }
+        self.store.commit(batch).await
+    }
+
+    fn fault(&self) -> Option<String> {
+        self.store.fault()
+    }
+
+    async fn graph_turn(&self) -> Result<GraphTurn, StoreError> {
+        self.turns.graph_turn().await
+    }
+}
+
 /// An embedder that can be switched off.
 #[derive(Default)]
 struct Switched {
@@ -228,6 +280,26 @@ async fn a_merge_that_is_overtaken_embeds_nothing_twice() {
     assert_eq!(world.store.left.load(Ordering::SeqCst), 0);
     assert_eq!(embedded().await - before, 2, "the chunk, and what the merge brought");
     world.check_sound().await;
+}
+
+#[tokio::test]
+async fn a_description_whose_evidence_changes_while_it_is_summarised_is_summarised_in_the_same_run() {
+    let store = Arc::new(MemoryStore::new(WorkspaceId::default()));
+    let refusing = ReadingModel { refuses_summaries: true, ..ReadingModel::default() };
+    let other = engine(store.clone(), Arc::new(refusing));
+    let turns = MemoryStore::new(WorkspaceId::default());
+    let merging = Arc::new(Merging { store, other, turns, left: AtomicU32::new(0) });
+    let model = Arc::new(ReadingModel::default());
+    let engine = engine(merging.clone(), model.clone());
+    for number in 0..SPEAKING {
+        add(&engine, number, &format!("Ada knows Bo{number}.")).await;
+    }
+    merging.left.store(3, Ordering::SeqCst);
+    let report = index::run(&engine, &|_| {}, &|_| false).await.expect("store and model work");
+    assert_eq!(merging.left.load(Ordering::SeqCst), 0, "it was overtaken");
+    assert_eq!((report.stale, report.stale_reason), (0, None));
+    let snapshot = merging.snapshot().await.expect("the store works");
+    assert_eq!(check(snapshot.as_ref()).await.expect("the store works"), []);
 }
 
 #[test]

@@ -10,6 +10,10 @@ use crate::graph::{Derivation, GraphChange, Summaries};
 
 /// Stale marks read at a time.
 const PAGE: usize = 1000;
+/// Times a group is derived in all where other processes change the graph so often that no summary is asked for in the end.
+const MAX_ROUNDS: u32 = 5;
+/// Why a description stays stale where that was too few.
+const OVERTAKEN: &str = "other processes kept changing the graph";
 
 /// What is left after [`settle`].
 #[derive(Debug, Default)]
@@ -49,6 +53,9 @@ pub(super) async fn settle(engine: &Engine, progress: ProgressSink<'_>) -> Resul
                 return Err(error.into());
             }
         }
+        if unfinished > 0 {
+            settled.reason.get_or_insert_with(|| OVERTAKEN.to_owned());
+        }
         tried += group.len() as u32;
         settled.unfinished += unfinished;
         progress(Progress::Settled { done: tried - settled.unfinished, total });
@@ -76,9 +83,17 @@ async fn stale(engine: &Engine) -> Result<Vec<GraphKey>, StoreError> {
 
 /// Derives these again; how many stay stale, and the first failure.
 async fn settle_group(engine: &Engine, group: &[GraphKey]) -> Result<(u32, Option<ModelError>), StoreError> {
-    let mut changes = GraphChanges::new(engine);
-    let outcome = try_settle(&mut changes, group).await;
-    changes.end(outcome).await
+    let mut round = 1;
+    loop {
+        let mut changes = GraphChanges::new(engine);
+        let outcome = try_settle(&mut changes, group).await;
+        let (unfinished, failure) = changes.end(outcome).await?;
+        // What is unfinished though no model failed was overtaken by others, and lacks summaries of what they changed.
+        if unfinished == 0 || failure.is_some() || round >= MAX_ROUNDS {
+            return Ok((unfinished, failure));
+        }
+        round += 1;
+    }
 }
 
 async fn try_settle(

@@ -359,6 +359,22 @@ mod tests {
     }
 
     #[test]
+    fn emptying_the_log_waits_for_no_snapshot_that_reads_from_it() {
+        let mut it = fixture(Duration::from_secs(3600));
+        let (done, is_done) = std::sync::mpsc::channel();
+        std::thread::spawn(move || {
+            it.log.rest(&it.writer);
+            it.log.shrink(&it.writer);
+            it.log.after_commit(&it.writer);
+            // The snapshot was open all the time.
+            it.reader.execute_batch("ROLLBACK").expect("the snapshot ends");
+            done.send(it.log_bytes())
+        });
+        let bytes = is_done.recv_timeout(Duration::from_secs(20)).expect("nothing waits for the snapshot");
+        assert!(bytes > 0);
+    }
+
+    #[test]
     fn those_held_back_go_on_when_the_writer_ends() {
         let mut it = fixture(Duration::from_secs(3600));
         it.log.after_commit(&it.writer);

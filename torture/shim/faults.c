@@ -26,7 +26,7 @@ enum { CLOCK_OFFSET_NS = 1, SPACE_LEFT = 2, SPACE_HITS = 3, LOCK_CHANCE = 4, LOC
 enum { ARMED, OPERATIONS, FILES, TAG, SKIP, COUNT, ACTION, VALUE };
 // Hits of rule i are counted at FIRST_HIT + i.
 enum { FIRST_HIT = FIRST_RULE + RULES * RULE_SLOTS };
-enum { WRITE = 1, SYNC = 2, TRUNCATE = 4, OPEN = 8, WRITE_LOCK = 16, ANY_LOCK = 32 };
+enum { WRITE = 1, SYNC = 2, TRUNCATE = 4, OPEN = 8, WRITE_LOCK = 16, ANY_LOCK = 32, READ = 64 };
 enum { STORE = 1, LOG = 2, SHARED = 4, PROJECTION = 8, OTHER = 16 };
 enum { FAIL = 1, KILL = 2, STOP = 3, DELAY = 4, SHORT = 5 };
 
@@ -70,9 +70,9 @@ static unsigned char known(int fd) { return fd >= 0 && fd < (int)sizeof class_of
 static void remember(int fd, unsigned char class) {
     if (fd >= 0 && fd < (int)sizeof class_of) class_of[fd] = class;
 }
-// Only what can be written to is of interest; the C library closes folders without `close`, so their numbers must not stay.
+// The C library closes folders that it lists without `close`, so their numbers must not stay.
 static void opened(int fd, const char *path, int flags) {
-    remember(fd, (flags & O_ACCMODE) == O_RDONLY ? 0 : classify(path));
+    remember(fd, flags & O_DIRECTORY ? 0 : classify(path));
 }
 
 static void pause_us(int64_t us) {
@@ -162,6 +162,18 @@ static int refused(int operation, int fd) {
     int failed = fault(operation, known(fd));
     if (failed > 0) errno = failed;
     return failed > 0;
+}
+ssize_t read(int fd, void *bytes, size_t length) {
+    return refused(READ, fd) ? -1 : CALL(read, fd, bytes, length);
+}
+ssize_t pread(int fd, void *bytes, size_t length, off_t at) {
+    return refused(READ, fd) ? -1 : CALL(pread, fd, bytes, length, at);
+}
+ssize_t pread64(int fd, void *bytes, size_t length, off64_t at) {
+    return refused(READ, fd) ? -1 : CALL(pread64, fd, bytes, length, at);
+}
+ssize_t readv(int fd, const struct iovec *parts, int count) {
+    return refused(READ, fd) ? -1 : CALL(readv, fd, parts, count);
 }
 int fsync(int fd) { return refused(SYNC, fd) ? -1 : CALL(fsync, fd); }
 int fdatasync(int fd) { return refused(SYNC, fd) ? -1 : CALL(fdatasync, fd); }

@@ -181,6 +181,7 @@ fn operations(call: Call) -> i64 {
         Call::Sync => 2,
         Call::Truncate => 4,
         Call::Open => 8,
+        Call::Read => 64,
     }
 }
 

@@ -1,7 +1,7 @@
 //! Random histories.
 
 use crate::history::{
-    Call, DiskFault, Edit, Errno, History, ModelFault, Read, Settings, Step, Via, Victim, What,
+    By, Call, DiskFault, Edit, Errno, History, ModelFault, Read, Settings, Step, Via, Victim, What,
 };
 use crate::random::Random;
 use crate::text::Shape;
@@ -30,16 +30,19 @@ pub(crate) enum FaultKind {
     Clock,
     /// The model fails.
     Model,
+    /// The queue is paused.
+    Pauses,
 }
 
 /// All of them.
-pub(crate) const ALL_FAULTS: [FaultKind; 6] = [
+pub(crate) const ALL_FAULTS: [FaultKind; 7] = [
     FaultKind::Kills,
     FaultKind::Stops,
     FaultKind::Disk,
     FaultKind::Delays,
     FaultKind::Clock,
     FaultKind::Model,
+    FaultKind::Pauses,
 ];
 
 /// The history of a seed, with faults of these kinds alone.
@@ -57,21 +60,35 @@ pub(crate) fn random(seed: u64, faults: &[FaultKind]) -> History {
         count => Via::Server(random.below(u64::from(count)) as u32),
     };
     for lane in 1..=WRITERS {
+        let mut made = Vec::new();
         for _ in 0..random.within(STEPS.0, STEPS.1) {
             let source =
                 |random: &mut Random| 1 + lane - 1 + WRITERS * random.below(u64::from(SOURCES)) as u32;
             let way = via(&mut random);
             let what = match random.below(100) {
-                0..45 => {
+                0..40 => {
                     let mut sources: Vec<u32> =
                         (0..random.pick(&[1, 1, 1, 2, 4])).map(|_| source(&mut random)).collect();
                     sources.sort_unstable();
                     sources.dedup();
                     What::Write { sources, via: way, wait: random.chance(40) }
                 }
-                45..60 => What::Remove { source: source(&mut random), via: way },
-                60..70 => What::Edit(edit(&mut random)),
-                70..76 => What::Work,
+                40..52 => What::Remove { source: source(&mut random), via: way },
+                52..66 => {
+                    let edit = edit(&mut random, &made);
+                    if edit == Edit::Create {
+                        made.push(steps.next());
+                    }
+                    What::Edit { edit, via: way }
+                }
+                66..69 => What::Cancel { source: Some(source(&mut random)), via: Via::Cli },
+                69 => What::Cancel { source: None, via: way },
+                70..74 if with_model => {
+                    let sources = vec![source(&mut random), source(&mut random)];
+                    What::Renew { sources, by: random.pick(&[By::First, By::Other, By::Other]) }
+                }
+                74..79 => What::Work,
+                79 => What::Read { read: Read::SlowExport(random.within(500, 4000)), via: way },
                 _ => What::Read {
                     read: random.pick(&[Read::Ask, Read::Search, Read::Search, Read::Dump, Read::Export]),
                     via: way,
@@ -87,6 +104,7 @@ pub(crate) fn random(seed: u64, faults: &[FaultKind]) -> History {
         shape: Shape { passages: random.pick(&[1, 1, 2, 6]), things: random.pick(&[0, 0, 4, 20]) },
         anchor: true,
         slowest_write_ms: SLOWEST_WRITE_MS,
+        p99_write_ms: SLOWEST_WRITE_MS,
     };
     History { name: "random".to_owned(), seed, settings, steps: steps.0 }
 }
@@ -149,6 +167,15 @@ fn chaos(random: &mut Random, steps: &mut Steps, faults: &[FaultKind], servers: 
                 ]);
                 steps.add(0, after, What::Model { fault, calls: random.within(1, 6) as u32 });
             }
+            FaultKind::Pauses => {
+                steps.add(0, after, What::Pause);
+                if random.chance(30) {
+                    let victim = victim(random, servers);
+                    steps.add(0, random.below(200), What::Kill(victim));
+                    again(random, steps, servers);
+                }
+                steps.add(0, random.within(100, 2500), What::Resume);
+            }
         }
         if random.chance(30) {
             steps.add(0, random.below(100), What::Work);
@@ -179,7 +206,15 @@ fn disk(random: &mut Random) -> DiskFault {
         0..4 => DiskFault::Full { bytes: random.pick(&[0, 1000, 40_000, 300_000, 2_000_000]) },
         4 => DiskFault::ShortWrites { skip: random.below(20) as u32, count },
         _ => DiskFault::Error {
-            call: random.pick(&[Call::Write, Call::Write, Call::Sync, Call::Truncate, Call::Open]),
+            call: random.pick(&[
+                Call::Write,
+                Call::Write,
+                Call::Sync,
+                Call::Truncate,
+                Call::Open,
+                Call::Read,
+                Call::Read,
+            ]),
             error: random.pick(&[Errno::NoSpace, Errno::Io, Errno::Io, Errno::ReadOnly]),
             skip: random.below(60) as u32,
             count,
@@ -187,10 +222,18 @@ fn disk(random: &mut Random) -> DiskFault {
     }
 }
 
-fn edit(random: &mut Random) -> Edit {
-    match random.below(10) {
-        0..4 => Edit::Merge { from: random.below(12) as u32, into: random.below(12) as u32 },
-        4..8 => Edit::Rename { name: random.below(12) as u32 },
+/// An edit; `made` are the steps of this lane that made an entity.
+fn edit(random: &mut Random, made: &[u32]) -> Edit {
+    let name = random.below(12) as u32;
+    match random.below(20) {
+        0..4 => Edit::Merge { from: name, into: random.below(12) as u32 },
+        4..7 => Edit::Rename { name },
+        7..9 => Edit::Describe { name },
+        9..11 => Edit::Relate { pair: name },
+        11 => Edit::Part { pair: name },
+        12 => Edit::Delete { name },
+        13..15 if !made.is_empty() => Edit::Connect { name, made: random.pick(made) },
+        13..16 => Edit::Create,
         _ => Edit::Undo,
     }
 }
@@ -225,7 +268,8 @@ mod tests {
             for step in &history.steps {
                 let sources = match &step.what {
                     What::Write { sources, .. } => sources.clone(),
-                    What::Remove { source, .. } => vec![*source],
+                    What::Remove { source, .. } | What::Cancel { source: Some(source), .. } => vec![*source],
+                    What::Renew { sources, .. } => sources.clone(),
                     _ => Vec::new(),
                 };
                 assert!(sources.iter().all(|source| *source > 0 && (source - 1) % WRITERS + 1 == step.lane));

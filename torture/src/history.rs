@@ -30,6 +30,8 @@ pub(crate) struct Settings {
     pub(crate) anchor: bool,
     /// A write that takes longer is a failure, unless something held it up on purpose.
     pub(crate) slowest_write_ms: u64,
+    /// The 99th of 100 such writes may take no longer.
+    pub(crate) p99_write_ms: u64,
 }
 
 /// One step.
@@ -54,9 +56,17 @@ pub(crate) enum What {
     /// Removes a source.
     Remove { source: u32, via: Via },
     /// Edits the graph.
-    Edit(Edit),
+    Edit { edit: Edit, via: Via },
     /// Reads without changing anything.
     Read { read: Read, via: Via },
+    /// Takes a source out of the queue, or everything that waits.
+    Cancel { source: Option<u32>, via: Via },
+    /// Asks a model again about sources that are in the graph.
+    Renew { sources: Vec<u32>, by: By },
+    /// Pauses the queue.
+    Pause,
+    /// Lets the queue run again.
+    Resume,
     /// Starts `graphloom work` and goes on.
     Work,
     /// Starts a server, unless this one runs.
@@ -91,14 +101,36 @@ pub(crate) enum Via {
     Server(u32),
 }
 
+/// Which model is asked again.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum By {
+    /// The one that all processes are configured with.
+    First,
+    /// Another one.
+    Other,
+}
+
 /// An edit of the graph.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum Edit {
     /// Gives an entity another name.
     Rename { name: u32 },
     /// Makes two entities one.
     Merge { from: u32, into: u32 },
+    /// Gives an entity another type and description.
+    Describe { name: u32 },
+    /// Takes an entity out of the graph.
+    Delete { name: u32 },
+    /// Makes an entity.
+    Create,
+    /// Makes a relation between an entity and the one that an earlier step made.
+    Connect { name: u32, made: u32 },
+    /// Changes a relation.
+    Relate { pair: u32 },
+    /// Takes a relation out of the graph.
+    Part { pair: u32 },
     /// Takes the latest edit back.
     Undo,
 }
@@ -117,6 +149,8 @@ pub(crate) enum Read {
     Export,
     /// Prints the canonical state to a reader that takes so many milliseconds.
     SlowDump(u64),
+    /// Reads the export of a server at 1 KB a second for so many milliseconds, and then the rest.
+    SlowExport(u64),
 }
 
 /// Which process a kill or a stop is for; nothing happens where none runs.
@@ -179,6 +213,8 @@ pub(crate) enum Call {
     Truncate,
     /// `open` for writing.
     Open,
+    /// `read` and its kind.
+    Read,
 }
 
 /// What a failing call says.

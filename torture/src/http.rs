@@ -20,17 +20,30 @@ pub(crate) struct Answer {
 
 /// Sends a request and reads the whole answer.
 pub(crate) fn send(address: &str, method: &str, path: &str, body: &str) -> io::Result<Answer> {
+    send_and_read(address, (method, path), body, || false)
+}
+
+/// Sends a request and reads the whole answer: a KiB at a time as long as `pause` paused and returned `true`.
+pub(crate) fn send_and_read(
+    address: &str,
+    (method, path): (&str, &str),
+    body: &str,
+    pause: impl FnMut() -> bool,
+) -> io::Result<Answer> {
     let to: SocketAddr = address.parse().map_err(io::Error::other)?;
     let mut stream = TcpStream::connect_timeout(&to, Duration::from_secs(30))?;
     stream.set_read_timeout(Some(PATIENCE))?;
     stream.set_write_timeout(Some(PATIENCE))?;
-    write!(
-        stream,
-        "{method} {path} HTTP/1.1\r\nhost: {address}\r\nconnection: close\r\ncontent-type: application/json\r\n\
-         content-length: {}\r\n\r\n{body}",
-        body.len()
-    )?;
-    let mut reader = BufReader::new(stream);
+    // A server that ends a connection on which a body still comes resets it, and the rest of its answer is lost.
+    let body = match method {
+        "GET" => "\r\n".to_owned(),
+        _ => {
+            format!("content-type: application/json\r\ncontent-length: {}\r\n\r\n{body}", body.len())
+        }
+    };
+    let request = format!("{method} {path} HTTP/1.1\r\nhost: {address}\r\nconnection: close\r\n{body}");
+    stream.write_all(request.as_bytes())?;
+    let mut reader = BufReader::new(Slow { stream, pause });
     let mut head = String::new();
     reader.read_line(&mut head)?;
     let status = head.split(' ').nth(1).and_then(|status| status.parse().ok());
@@ -48,6 +61,19 @@ pub(crate) fn send(address: &str, method: &str, path: &str, body: &str) -> io::R
         }
     }
     Ok(Answer { status, body: String::from_utf8_lossy(&bytes).into_owned() })
+}
+
+/// A reader that takes its time.
+struct Slow<P> {
+    stream: TcpStream,
+    pause: P,
+}
+
+impl<P: FnMut() -> bool> Read for Slow<P> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let most = if (self.pause)() { buffer.len().min(1024) } else { buffer.len() };
+        self.stream.read(&mut buffer[..most])
+    }
 }
 
 /// Reads a request: its path and its body.

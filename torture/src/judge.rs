@@ -25,7 +25,7 @@ const FORBIDDEN: [&str; 7] = [
 ];
 
 /// Words by which an error names the fault of the disk that caused it.
-const DISK_REASONS: [&str; 10] = [
+const DISK_REASONS: [&str; 11] = [
     "No space left",
     "disk is full",
     "full",
@@ -36,7 +36,15 @@ const DISK_REASONS: [&str; 10] = [
     "readonly",
     "unable to open",
     "failed to read or write",
+    // Where no file can be made, a reader has no lock, and what it read beside a change is given to nobody.
+    "changed it meanwhile",
 ];
+
+/// Why a worker leaves descriptions to the process that changes what they rest on.
+const OVERTAKEN: &str = "other processes kept changing the graph";
+
+/// What SQLite calls a page that the disk fails to read; it knows no difference.
+const UNREADABLE: &str = "database disk image is malformed";
 
 /// What an operation is, which decides how it may end.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -52,6 +60,15 @@ pub(crate) enum Operation {
     },
     /// Edits the graph; what does not fit the graph is refused.
     Edit,
+    /// Takes a document that may be missing out of the queue.
+    Cancel {
+        /// Whether the model allows that it is missing.
+        may_be_missing: bool,
+    },
+    /// Asks a model again about documents. Others may have removed one meanwhile, or have it in their hands.
+    Renew,
+    /// Changes the queue.
+    Queue,
     /// Reads.
     Read,
     /// Serves until it is stopped.
@@ -79,7 +96,20 @@ pub(crate) fn command(operation: Operation, ran: &Ran, weather: &Weather) -> Res
         (Some(3), _) if matches!(operation, Operation::Add | Operation::Work) => {
             let model = weather.was(Spell::Model, ran.started, Duration::from_secs(60));
             // What failed is listed by itself; what is accepted is reported document by document.
-            if model || disk { Ok(Ended::Unknown) } else { Err((Kind::Exit, quoted(ran))) }
+            if model || disk || said.contains(OVERTAKEN) {
+                Ok(Ended::Unknown)
+            } else {
+                Err((Kind::Exit, quoted(ran)))
+            }
+        }
+        // Some documents are in the hands of other processes, or not in the graph yet.
+        (Some(3), _) if matches!(operation, Operation::Renew) => Ok(Ended::Unknown),
+        // What was accepted is reported document by document; the rest goes on after the pause.
+        (Some(6), _)
+            if matches!(operation, Operation::Add | Operation::Work | Operation::Renew)
+                && weather.was(Spell::Paused, ran.started, Duration::ZERO) =>
+        {
+            Ok(Ended::Unknown)
         }
         (Some(1), _) => failed(operation, ran, disk, weather),
         _ => Err((Kind::Exit, quoted(ran))),
@@ -92,9 +122,13 @@ fn failed(operation: Operation, ran: &Ran, disk: bool, weather: &Weather) -> Res
         return Err((Kind::Exit, format!("fails without an error: {}", quoted(ran))));
     }
     let refused = match operation {
-        Operation::Remove { may_be_missing } => may_be_missing && says("no document"),
+        Operation::Remove { may_be_missing } | Operation::Cancel { may_be_missing } => {
+            may_be_missing && says("no document")
+        }
+        Operation::Renew => says("none of these documents") || says("no document"),
         Operation::Edit => [
             "no entity",
+            "no relation",
             "no decision",
             "already",
             "are one entity",
@@ -104,7 +138,7 @@ fn failed(operation: Operation, ran: &Ran, disk: bool, weather: &Weather) -> Res
         ]
         .into_iter()
         .any(says),
-        Operation::Add | Operation::Work | Operation::Read | Operation::Serve => false,
+        Operation::Add | Operation::Work | Operation::Read | Operation::Queue | Operation::Serve => false,
     };
     if refused {
         return Ok(Ended::Refused);
@@ -112,7 +146,10 @@ fn failed(operation: Operation, ran: &Ran, disk: bool, weather: &Weather) -> Res
     // A full disk takes nothing away from readers.
     let reads = operation == Operation::Read;
     let only_full = !weather.was(Spell::Disk, ran.started, Duration::ZERO);
-    if disk && !(reads && only_full) && DISK_REASONS.into_iter().any(says) {
+    let names_reason = DISK_REASONS.into_iter().any(says)
+        || weather.was(Spell::Reads, ran.started, Duration::ZERO) && says(UNREADABLE);
+    let beside_a_change = says("changed it meanwhile");
+    if disk && (!(reads && only_full) || beside_a_change) && names_reason {
         return Ok(Ended::Unknown);
     }
     let model = weather.was(Spell::Model, ran.started, Duration::from_secs(60));
@@ -161,6 +198,9 @@ pub(crate) fn answer(
         500..=599 if disk && DISK_REASONS.into_iter().any(|reason| body.contains(reason)) => {
             Ok(Ended::Unknown)
         }
+        500..=599 if weather.was(Spell::Reads, from, RECOVERY) && body.contains(UNREADABLE) => {
+            Ok(Ended::Unknown)
+        }
         502 | 503 if weather.was(Spell::Model, from, Duration::from_secs(60)) => Ok(Ended::Unknown),
         _ => Err(fault()),
     }
@@ -191,16 +231,11 @@ pub(crate) fn quoted(ran: &Ran) -> String {
 mod tests {
     use super::*;
 
-    fn check_command(
-        operation: Operation,
-        code: i32,
-        stderr: &str,
-        spell: Option<Spell>,
-    ) -> Result<Ended, Kind> {
+    fn check_command(operation: Operation, code: i32, stderr: &str, spells: &[Spell]) -> Result<Ended, Kind> {
         let weather = Weather::default();
         let started = Instant::now();
-        if let Some(spell) = spell {
-            weather.begin(spell);
+        for spell in spells {
+            weather.begin(*spell);
         }
         let ran = Ran {
             what: "graphloom".to_owned(),
@@ -220,28 +255,40 @@ mod tests {
     #[test]
     fn a_fault_of_the_disk_excuses_a_write_that_names_it() {
         let full = "error: committing: database or disk is full";
-        assert_eq!(check_command(Operation::Add, 1, full, Some(Spell::Full)), Ok(Ended::Unknown));
-        assert_eq!(check_command(Operation::Add, 1, full, None), Err(Kind::Exit));
-        assert_eq!(check_command(Operation::Read, 1, full, Some(Spell::Full)), Err(Kind::Exit));
-        assert_eq!(
-            check_command(Operation::Add, 1, "error: nothing said", Some(Spell::Full)),
-            Err(Kind::Exit)
-        );
+        assert_eq!(check_command(Operation::Add, 1, full, &[Spell::Full]), Ok(Ended::Unknown));
+        assert_eq!(check_command(Operation::Add, 1, full, &[]), Err(Kind::Exit));
+        assert_eq!(check_command(Operation::Read, 1, full, &[Spell::Full]), Err(Kind::Exit));
+        assert_eq!(check_command(Operation::Add, 1, "error: nothing said", &[Spell::Full]), Err(Kind::Exit));
+    }
+
+    #[test]
+    fn a_store_may_be_called_damaged_only_while_reads_fail() {
+        let damaged = "error: opening workspace default: database disk image is malformed";
+        let weather = [Spell::Reads, Spell::Disk];
+        assert_eq!(check_command(Operation::Read, 1, damaged, &weather), Ok(Ended::Unknown));
+        assert_eq!(check_command(Operation::Read, 1, damaged, &[Spell::Disk]), Err(Kind::Exit));
+    }
+
+    #[test]
+    fn only_a_pause_lets_work_end_as_paused() {
+        assert_eq!(check_command(Operation::Work, 6, "", &[Spell::Paused]), Ok(Ended::Unknown));
+        assert_eq!(check_command(Operation::Work, 6, "", &[]), Err(Kind::Exit));
+        assert_eq!(check_command(Operation::Read, 6, "", &[Spell::Paused]), Err(Kind::Exit));
     }
 
     #[test]
     fn some_words_are_never_excused() {
         let locked = "error: committing: database is locked";
-        assert_eq!(check_command(Operation::Add, 1, locked, Some(Spell::Disk)), Err(Kind::Message));
+        assert_eq!(check_command(Operation::Add, 1, locked, &[Spell::Disk]), Err(Kind::Message));
         let panic = "thread 'main' panicked at src/main.rs";
-        assert_eq!(check_command(Operation::Add, 0, panic, None), Err(Kind::Crash));
+        assert_eq!(check_command(Operation::Add, 0, panic, &[]), Err(Kind::Crash));
     }
 
     #[test]
     fn a_removal_may_find_nothing_only_where_nothing_may_be_there() {
         let missing = "error: no document \"s1.md\"";
         let remove = |may_be_missing| Operation::Remove { may_be_missing };
-        assert_eq!(check_command(remove(true), 1, missing, None), Ok(Ended::Refused));
-        assert_eq!(check_command(remove(false), 1, missing, None), Err(Kind::Exit));
+        assert_eq!(check_command(remove(true), 1, missing, &[]), Ok(Ended::Refused));
+        assert_eq!(check_command(remove(false), 1, missing, &[]), Err(Kind::Exit));
     }
 }

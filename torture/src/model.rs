@@ -11,6 +11,10 @@ pub(crate) struct Model {
     sources: BTreeMap<u32, Allowed>,
     /// Decisions that were acknowledged, by id.
     pub(crate) decisions: BTreeSet<String>,
+    /// Sources of which something was taken out of the queue, and that no write touched since.
+    cancelled: BTreeSet<u32>,
+    /// How often documents were to be read again by each model.
+    renewals: BTreeMap<&'static str, u64>,
 }
 
 /// How a write ended, as the one who made it knows.
@@ -46,6 +50,9 @@ impl Model {
 
     fn note(&mut self, source: u32, now: Option<u32>, ended: Ended) {
         let allowed = self.sources.entry(source).or_insert_with(|| Allowed::from([None]));
+        if ended != Ended::Refused {
+            self.cancelled.remove(&source);
+        }
         match ended {
             Ended::Done => *allowed = Allowed::from([now]),
             Ended::Unknown => {
@@ -53,6 +60,26 @@ impl Model {
             }
             Ended::Refused => {}
         }
+    }
+
+    /// Notes that what waited of a source was taken out of the queue.
+    pub(crate) fn cancelled(&mut self, source: u32) {
+        self.cancelled.insert(source);
+    }
+
+    /// Sources that stay out of the queue until a retry.
+    pub(crate) fn out_of_queue(&self) -> impl Iterator<Item = u32> {
+        self.cancelled.iter().copied()
+    }
+
+    /// Notes that a model is asked again.
+    pub(crate) fn renews(&mut self, model: &'static str) {
+        *self.renewals.entry(model).or_default() += 1;
+    }
+
+    /// How often a model may have been asked again.
+    pub(crate) fn renewals(&self, model: &str) -> u64 {
+        self.renewals.get(model).copied().unwrap_or(0)
     }
 
     /// Whether the source may be missing.
@@ -114,6 +141,17 @@ mod tests {
             check_model(&[(Some(1), Ended::Done), (Some(2), Ended::Done)], &[1, 2]),
             Some(Wrong::Ghost)
         );
+    }
+
+    #[test]
+    fn what_was_cancelled_stays_out_of_the_queue_until_it_is_written_again() {
+        let mut model = Model::default();
+        model.wrote(1, 1, Ended::Done);
+        model.cancelled(1);
+        model.wrote(1, 2, Ended::Refused);
+        assert_eq!(model.out_of_queue().collect::<Vec<_>>(), [1]);
+        model.wrote(1, 3, Ended::Unknown);
+        assert_eq!(model.out_of_queue().count(), 0);
     }
 
     #[test]

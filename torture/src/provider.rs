@@ -8,7 +8,7 @@ use std::io::Write;
 use std::net::{TcpListener, TcpStream};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
@@ -17,6 +17,10 @@ use crate::http;
 use crate::random::Random;
 use crate::text::{NAMES, THING, canaries, canary};
 
+/// The model that all processes are configured with.
+pub(crate) const MODEL: &str = "scripted";
+/// Another one, which says something else of the same passage.
+pub(crate) const OTHER_MODEL: &str = "scripted-other";
 /// Numbers of each vector.
 const DIMENSIONS: usize = 32;
 /// How long a stalled call is silent before its connection ends.
@@ -33,8 +37,10 @@ pub(crate) struct Provider {
 struct State {
     latency: Duration,
     faults: VecDeque<ModelFault>,
-    /// Whole answers to extraction prompts that name a canary, by hash of the prompt.
-    answered: BTreeMap<u64, u64>,
+    /// Whole answers to extraction prompts that name a canary, by model and hash of the prompt.
+    answered: BTreeMap<(String, u64), u64>,
+    /// When an extraction was last asked for.
+    last_extraction: Option<Instant>,
     calls: u64,
     in_flight: u64,
     failed: BTreeMap<ModelFault, u64>,
@@ -86,9 +92,15 @@ impl Provider {
         (state.calls, state.in_flight)
     }
 
-    /// Extractions that were answered in whole more than once: how often above once.
-    pub(crate) fn paid_twice(&self) -> u64 {
-        self.state().answered.values().map(|times| times - 1).sum()
+    /// Extractions that were answered in whole more often than `allowed` for their model: how often above it.
+    pub(crate) fn paid_twice(&self, allowed: impl Fn(&str) -> u64) -> u64 {
+        let state = self.state();
+        state.answered.iter().map(|((model, _), times)| times.saturating_sub(allowed(model))).sum()
+    }
+
+    /// When an extraction was last asked for.
+    pub(crate) fn last_extraction(&self) -> Option<Instant> {
+        self.state().last_extraction
     }
 
     /// Calls that failed, by kind.
@@ -108,6 +120,9 @@ impl Provider {
             let (latency, fault) = {
                 let mut state = self.state();
                 state.calls += 1;
+                if is_extraction(&prompt(&body)) {
+                    state.last_extraction = Some(Instant::now());
+                }
                 state.in_flight += 1;
                 let fault = state.faults.pop_front();
                 if let Some(fault) = fault {
@@ -133,10 +148,9 @@ impl Provider {
         body: &Value,
         fault: Option<ModelFault>,
     ) -> std::io::Result<()> {
-        let messages = body["messages"].as_array().cloned().unwrap_or_default();
-        let said: Vec<&str> = messages.iter().filter_map(|message| message["content"].as_str()).collect();
-        let prompt = said.join("\n");
-        let asked = said.last().copied().unwrap_or_default();
+        let prompt = prompt(body);
+        let asked = messages(body).last().unwrap_or_default();
+        let model = body["model"].as_str().unwrap_or_default();
         let (status, kind, text) = match fault {
             Some(ModelFault::TooMany) => (
                 "429 Too Many Requests",
@@ -154,7 +168,7 @@ impl Provider {
             Some(ModelFault::Cut) | None if path.ends_with("/embeddings") => {
                 ("200 OK", "application/json", embeddings(body))
             }
-            Some(ModelFault::Cut) | None => reply(&prompt, asked, body["stream"] == json!(true)),
+            Some(ModelFault::Cut) | None => reply(model, &prompt, asked, body["stream"] == json!(true)),
         };
         let sent = if fault == Some(ModelFault::Cut) { &text[..text.len() / 2] } else { &text[..] };
         write!(
@@ -164,10 +178,20 @@ impl Provider {
         )?;
         stream.flush()?;
         if fault.is_none() && is_extraction(&prompt) && !canaries(asked).is_empty() {
-            *self.state().answered.entry(hash(&prompt)).or_default() += 1;
+            *self.state().answered.entry((model.to_owned(), hash(&prompt))).or_default() += 1;
         }
         Ok(())
     }
+}
+
+/// The texts of a request.
+fn messages(body: &Value) -> impl Iterator<Item = &str> {
+    let messages = body["messages"].as_array().into_iter().flatten();
+    messages.filter_map(|message| message["content"].as_str())
+}
+
+fn prompt(body: &Value) -> String {
+    messages(body).collect::<Vec<_>>().join("\n")
 }
 
 /// A vector for each text, a function of the text alone.
@@ -212,9 +236,9 @@ fn is_extraction(prompt: &str) -> bool {
     prompt.contains("<|#|>")
 }
 
-fn reply(prompt: &str, asked: &str, stream: bool) -> (&'static str, &'static str, String) {
+fn reply(model: &str, prompt: &str, asked: &str, stream: bool) -> (&'static str, &'static str, String) {
     let answer = if is_extraction(prompt) {
-        extract(asked)
+        extract(model, asked)
     } else if prompt.contains("high_level_keywords") {
         json!({ "high_level_keywords": ["work"], "low_level_keywords": [NAMES[0]] }).to_string()
     } else {
@@ -233,8 +257,8 @@ fn reply(prompt: &str, asked: &str, stream: bool) -> (&'static str, &'static str
     ("200 OK", "application/json", json!({ "choices": [choice], "usage": usage }).to_string())
 }
 
-/// The shared names and the canaries of a passage, each related to the next.
-fn extract(passage: &str) -> String {
+/// The shared names and the canaries of a passage, each related to the next, in words that differ between models.
+fn extract(model: &str, passage: &str) -> String {
     let shared = NAMES.into_iter().filter(|name| passage.contains(name)).map(str::to_owned);
     let mut names: Vec<String> = shared.collect();
     for (source, version) in canaries(passage) {
@@ -247,7 +271,9 @@ fn extract(passage: &str) -> String {
     names.extend(words.filter(|word| word.starts_with(THING) && word.len() > THING.len()).map(str::to_owned));
     // Descriptions differ from passage to passage, so that those of shared names have to be summarised.
     let place = format!("{:016x}", hash(passage));
-    let entity = |name: &String| format!("entity<|#|>{name}<|#|>Person<|#|>{name} is in passage {place}.");
+    let entity = |name: &String| {
+        format!("entity<|#|>{name}<|#|>Person<|#|>{name} is in passage {place}, as {model} says.")
+    };
     let mut lines: Vec<String> = names.iter().map(entity).collect();
     lines.extend(names.windows(2).map(|pair| {
         format!("relation<|#|>{}<|#|>{}<|#|>work<|#|>{} works with {}.", pair[0], pair[1], pair[0], pair[1])
@@ -283,7 +309,7 @@ mod tests {
 
     #[test]
     fn an_extraction_names_what_the_passage_names() {
-        let answer = extract("Anna Berg met Canary1x2z and Thing1v2p0n0.");
+        let answer = extract(MODEL, "Anna Berg met Canary1x2z and Thing1v2p0n0.");
         let names = ["entity<|#|>Anna Berg<", "entity<|#|>Canary1x2z<", "entity<|#|>Thing1v2p0n0<"];
         assert!(names.iter().all(|name| answer.contains(name)), "{answer}");
     }

@@ -40,6 +40,8 @@ pub(crate) enum Kind {
     Crash,
     /// A write took too long.
     Slow,
+    /// A model was asked while the queue was paused.
+    Paused,
     /// More calls were paid for twice than kills and lost writes explain.
     PaidTwice,
     /// The suite itself failed.
@@ -80,6 +82,11 @@ pub(crate) struct Tally {
     pub(crate) p99_write_ms: u64,
 }
 
+/// The 99th of 100 of `ascending`; 0 where there are none.
+pub(crate) fn p99(ascending: &[u64]) -> u64 {
+    ascending.get(ascending.len() * 99 / 100).copied().unwrap_or(0)
+}
+
 impl Tally {
     /// Adds what another history counted.
     pub(crate) fn add(&mut self, other: &Self) {
@@ -101,7 +108,7 @@ impl Tally {
         self.write_ms.extend(&other.write_ms);
         self.write_ms.sort_unstable();
         self.slowest_write_ms = self.write_ms.last().copied().unwrap_or(0);
-        self.p99_write_ms = self.write_ms.get(self.write_ms.len() * 99 / 100).copied().unwrap_or(0);
+        self.p99_write_ms = p99(&self.write_ms);
     }
 
     /// The table at the end of a run.

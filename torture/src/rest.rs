@@ -10,14 +10,17 @@ use std::time::{Duration, Instant};
 
 use serde_json::Value;
 
-use crate::act::judge_and_note;
-use crate::history::History;
+use crate::act::{export, judge_and_note};
+use crate::edit;
+use crate::history::{History, What};
 use crate::http;
 use crate::judge::{self, Operation};
 use crate::model::{Ended, Wrong};
-use crate::report::Kind;
+use crate::provider;
+use crate::report::{self, Kind};
 use crate::stacks;
 use crate::text;
+use crate::weather::Spell;
 use crate::world::{Ran, World};
 
 /// How long the number of documents that wait may stay the same.
@@ -28,6 +31,8 @@ const UNTIL_ENDED: Duration = Duration::from_secs(40);
 const CALLS_IN_FLIGHT: u64 = 4;
 /// Most lines of a difference in a finding.
 const MAX_LINES: usize = 24;
+/// Fewer writes than these say nothing about the slowest of 100.
+const MIN_WRITES: usize = 100;
 /// Most files named in one command.
 const MAX_FILES: usize = 200;
 
@@ -41,15 +46,19 @@ pub(crate) fn compare(world: &World, history: &History) -> io::Result<()> {
     if world.is_over() {
         return Ok(());
     }
+    judge_pace(world);
     let exists = world.root.join(".graphloom/default.graphloom").exists();
     if exists {
-        settle(world)?;
+        look_for_cancelled(world)?;
+        settle(world, history)?;
     }
     stop_servers(world);
     if world.is_over() || !exists {
         return Ok(());
     }
-    let paid_twice = world.setup.provider.paid_twice();
+    // Documents are read once by the first model, and once more whenever a command asked for it.
+    let once = |model: &str| u64::from(model == provider::MODEL);
+    let paid_twice = world.setup.provider.paid_twice(|model| once(model) + world.model().renewals(model));
     count_paid_twice(world, history, paid_twice);
 
     let there = read_state(world)?;
@@ -79,6 +88,37 @@ pub(crate) fn compare(world: &World, history: &History) -> io::Result<()> {
     compare_with_plain_build(world, &there)
 }
 
+/// Compares the writes that nothing held up on purpose with the time that 99 of 100 may take.
+fn judge_pace(world: &World) {
+    let mut write_ms = world.tally().write_ms.clone();
+    write_ms.sort_unstable();
+    let (p99, limit) = (report::p99(&write_ms), world.settings.p99_write_ms);
+    if write_ms.len() >= MIN_WRITES && p99 > limit {
+        let what = format!("p99 of {} writes is {p99} ms, more than {limit}", write_ms.len());
+        world.find(Kind::Slow, None, what);
+    }
+}
+
+/// What was taken out of the queue must be so still, for nothing was queued again.
+fn look_for_cancelled(world: &World) -> io::Result<()> {
+    let out: Vec<u32> = world.model().out_of_queue().collect();
+    if out.is_empty() {
+        return Ok(());
+    }
+    let ran = run(world, &["--json", "status"])?;
+    judge_and_note(world, Operation::Read, &ran);
+    let status: Value = serde_json::from_str(&ran.stdout).unwrap_or_default();
+    for source in out {
+        let file = text::file(source);
+        let of_source = status["documents"].as_array().into_iter().flatten();
+        let mut of_source = of_source.filter(|document| document["source"] == *file);
+        if !of_source.any(|document| document["status"] == "cancelled") {
+            world.find(Kind::Lost, None, format!("{file} was cancelled, and nothing of it is"));
+        }
+    }
+    Ok(())
+}
+
 fn run(world: &World, arguments: &[&str]) -> io::Result<Ran> {
     world.run(0, arguments)
 }
@@ -99,8 +139,12 @@ fn status(world: &World) -> io::Result<BTreeMap<String, u64>> {
     Ok(counts)
 }
 
-/// Works until every document is ready, beside the servers that still run.
-fn settle(world: &World) -> io::Result<()> {
+/// Works until every document is ready and read by the first model, beside the servers that still run.
+fn settle(world: &World, history: &History) -> io::Result<()> {
+    let resumed = run(world, &["resume"])?;
+    judge_and_note(world, Operation::Queue, &resumed);
+    world.weather.end(Spell::Paused);
+    let mut to_renew = history.steps.iter().any(|step| matches!(step.what, What::Renew { .. }));
     let mut last: Option<(BTreeMap<String, u64>, u64)> = None;
     let mut changed = Instant::now();
     loop {
@@ -115,8 +159,9 @@ fn settle(world: &World) -> io::Result<()> {
         }
         let ran = run(world, &["--json", "work"])?;
         judge_and_note(world, Operation::Work, &ran);
+        to_renew = to_renew && !renew(world)?;
         let now = (status(world)?, world.setup.provider.calls().0);
-        if world.is_over() || now.0.keys().all(|status| status == "ready") {
+        if world.is_over() || !to_renew && now.0.keys().all(|status| status == "ready") {
             return Ok(());
         }
         if last.as_ref() != Some(&now) {
@@ -132,6 +177,22 @@ fn settle(world: &World) -> io::Result<()> {
         last = Some(now);
         thread::sleep(Duration::from_millis(200));
     }
+}
+
+/// Asks the first model about everything that another one was asked about; whether all of it was read again.
+fn renew(world: &World) -> io::Result<bool> {
+    let ran = run(world, &["--json", "status"])?;
+    judge_and_note(world, Operation::Read, &ran);
+    let status: Value = serde_json::from_str(&ran.stdout).unwrap_or_default();
+    let documents = status["documents"].as_array().into_iter().flatten();
+    let sources: BTreeSet<&str> = documents.filter_map(|document| document["source"].as_str()).collect();
+    if sources.is_empty() {
+        return Ok(true);
+    }
+    let arguments: Vec<&str> = ["--json", "re-extract"].into_iter().chain(sources).collect();
+    world.model().renews(provider::MODEL);
+    let ran = run(world, &arguments)?;
+    Ok(judge_and_note(world, Operation::Renew, &ran) == Ended::Done)
 }
 
 fn stop_servers(world: &World) {
@@ -167,16 +228,7 @@ fn count_paid_twice(world: &World, history: &History, paid_twice: u64) {
 fn read_state(world: &World) -> io::Result<BTreeMap<u32, BTreeSet<u32>>> {
     let chunks = run(world, &["export", "--only", "chunks"])?;
     judge_and_note(world, Operation::Read, &chunks);
-    let mut there: BTreeMap<u32, BTreeSet<u32>> = BTreeMap::new();
-    for line in chunks.stdout.lines() {
-        let chunk: Value = serde_json::from_str(line).unwrap_or_default();
-        let Some(source) = chunk["source"].as_str().and_then(text::source_of) else { continue };
-        for (of, version) in text::canaries(chunk["text"].as_str().unwrap_or_default()) {
-            if of == source {
-                there.entry(source).or_default().insert(version);
-            }
-        }
-    }
+    let there = export::versions(&chunks.stdout);
     let dump = run(world, &["dump"])?;
     judge_and_note(world, Operation::Read, &dump);
     let export = run(world, &["export"])?;
@@ -235,7 +287,7 @@ fn compare_with_plain_build(world: &World, there: &BTreeMap<u32, BTreeSet<u32>>)
         world.find(Kind::Lost, None, format!("acknowledged decisions are not there: {}", lost.join(", ")));
     }
     for decision in &decisions {
-        let Some(arguments) = edit_of(decision) else {
+        let Some(arguments) = edit::of_decision(decision) else {
             world.find(Kind::Suite, None, format!("a decision that the suite does not make: {decision}"));
             return Ok(());
         };
@@ -268,31 +320,6 @@ fn compare_with_plain_build(world: &World, there: &BTreeMap<u32, BTreeSet<u32>>)
     Ok(())
 }
 
-/// The command that makes a decision again.
-fn edit_of(decision: &Value) -> Option<Vec<String>> {
-    let name = |key: &Value| key.as_str().map(|key| key.replace('_', " "));
-    let mut arguments = vec!["graph".to_owned()];
-    match decision["action"].as_str()? {
-        "merge_entities" => {
-            arguments.push("merge".to_owned());
-            for key in decision["sources"].as_array()? {
-                arguments.push(name(key)?);
-            }
-            arguments.extend(["--into".to_owned(), decision["name"].as_str()?.to_owned()]);
-        }
-        "rename_entity" => {
-            arguments.extend([
-                "rename".to_owned(),
-                name(&decision["key"])?,
-                decision["name"].as_str()?.to_owned(),
-            ]);
-        }
-        "undo" => arguments.extend(["undo".to_owned(), decision["decision"].as_str()?.to_owned()]),
-        _ => return None,
-    }
-    Some(arguments)
-}
-
 /// Lines that only one of two dumps has.
 fn difference(ours: &str, plain: &str) -> String {
     let (of_ours, of_plain): (BTreeSet<&str>, BTreeSet<&str>) =
@@ -306,18 +333,7 @@ fn difference(ours: &str, plain: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    use serde_json::json;
-
     use super::*;
-
-    #[test]
-    fn decisions_become_commands_again() {
-        let merge =
-            json!({"action": "merge_entities", "sources": ["ANNA_BERG"], "into": "X", "name": "Carl Hofer"});
-        let words = edit_of(&merge).expect("known");
-        assert_eq!(words, ["graph", "merge", "ANNA BERG", "--into", "Carl Hofer"]);
-        assert_eq!(edit_of(&json!({"action": "split_entity"})), None);
-    }
 
     #[test]
     fn a_difference_names_lines_of_one_side() {

@@ -1,7 +1,9 @@
 //! Named histories, each built around one fault that was found once, or one promise.
 
 use crate::generate::{SLOWEST_WRITE_MS, Steps};
-use crate::history::{DiskFault, History, Read, Settings, Via, Victim, What};
+use crate::history::{
+    By, Call, DiskFault, Edit, Errno, History, ModelFault, Read, Settings, Via, Victim, What,
+};
 use crate::random::Random;
 use crate::text::Shape;
 
@@ -17,7 +19,7 @@ pub(crate) struct Scenario {
 }
 
 /// All scenarios.
-pub(crate) const SCENARIOS: [Scenario; 12] = [
+pub(crate) const SCENARIOS: [Scenario; 16] = [
     Scenario {
         name: "staged-race",
         about: "a staged version is merged between the snapshot and the commit of the next one",
@@ -44,8 +46,8 @@ pub(crate) const SCENARIOS: [Scenario; 12] = [
     },
     Scenario {
         name: "crowded-readers",
-        about: "writes while 28 connections ask without pause",
-        seconds: 60,
+        about: "writes while 32 connections read without pause: 30 ask, one reads an export slowly, one a dump",
+        seconds: 75,
         make: crowded_readers,
     },
     Scenario {
@@ -79,6 +81,30 @@ pub(crate) const SCENARIOS: [Scenario; 12] = [
         make: slow_reader,
     },
     Scenario {
+        name: "slow-export",
+        about: "writes, edits and removals through a server whose export is read at 1 KB a second",
+        seconds: 40,
+        make: slow_export,
+    },
+    Scenario {
+        name: "failing-reads",
+        about: "reads of the disk fail under a server and commands",
+        seconds: 15,
+        make: failing_reads,
+    },
+    Scenario {
+        name: "paused-queue",
+        about: "the queue is paused, cancelled and resumed while a server and a worker are at it, with a model",
+        seconds: 25,
+        make: paused_queue,
+    },
+    Scenario {
+        name: "read-again",
+        about: "documents are read again by another model, with kills, cancellations and new versions between",
+        seconds: 25,
+        make: read_again,
+    },
+    Scenario {
         name: "one-server",
         about: "random adds, replacements and removals through one server",
         seconds: 20,
@@ -106,6 +132,9 @@ impl Scenario {
     }
 }
 
+/// How long 99 of 100 writes may take while many read: a development build, on a machine that has other work.
+const P99_WRITE_MS: u64 = 3000;
+
 fn offline() -> Settings {
     Settings {
         model_ms: None,
@@ -113,6 +142,7 @@ fn offline() -> Settings {
         shape: shape(1, 0),
         anchor: true,
         slowest_write_ms: SLOWEST_WRITE_MS,
+        p99_write_ms: SLOWEST_WRITE_MS,
     }
 }
 
@@ -187,12 +217,17 @@ fn crowded_readers(random: &mut Random, steps: &mut Steps) -> Settings {
     steps.add(1, 0, What::Serve { slot: 0 });
     steps.add(1, 0, What::Meet(0));
     steps.add(2, 0, What::Meet(0));
-    steps.add(2, 0, What::Crowd { slot: 0, readers: 28, ms: 42_000 });
-    for number in 0..60 {
-        let via = if random.chance(70) { Via::Server(0) } else { Via::Cli };
-        steps.add(1, random.within(300, 800), write(301 + number % 20, via, false));
+    steps.add(2, 0, What::Crowd { slot: 0, readers: 30, ms: 48_000 });
+    for (lane, read) in [(3, Read::SlowExport(45_000)), (4, Read::SlowDump(45_000))] {
+        steps.add(lane, 0, What::Meet(0));
+        steps.add(lane, 0, What::Read { read, via: Via::Server(0) });
     }
-    Settings { shape: shape(4, 0), ..offline() }
+    for number in 0..120 {
+        let via = if random.chance(70) { Via::Server(0) } else { Via::Cli };
+        // Some pauses are longer than the one after which the write-ahead log is emptied.
+        steps.add(1, random.pick(&[50, 100, 200, 600]), write(301 + number % 20, via, false));
+    }
+    Settings { shape: shape(4, 0), p99_write_ms: P99_WRITE_MS, ..offline() }
 }
 
 fn new_workspace(random: &mut Random, steps: &mut Steps) -> Settings {
@@ -274,6 +309,112 @@ fn slow_reader(random: &mut Random, steps: &mut Steps) -> Settings {
         steps.add(1, random.within(300, 900), write(301 + number % 8, via, false));
     }
     Settings { shape: shape(2, 0), ..offline() }
+}
+
+fn slow_export(random: &mut Random, steps: &mut Steps) -> Settings {
+    steps.add(1, 0, What::Write { sources: (1..=200).collect(), via: Via::Cli, wait: true });
+    steps.add(1, 0, What::Serve { slot: 0 });
+    for lane in 1..=4 {
+        steps.add(lane, 0, What::Meet(0));
+    }
+    for lane in [3, 4] {
+        let read = Read::SlowExport(random.within(10_000, 20_000));
+        steps.add(lane, random.below(2000), What::Read { read, via: Via::Server(0) });
+    }
+    for lane in [1, 2] {
+        for _ in 0..30 {
+            let source = 2 * random.within(1, 40) as u32 + lane;
+            let (via, after) = (Via::Server(0), random.within(50, 700));
+            let what = match random.below(10) {
+                0..5 => write(source, via, false),
+                5..7 => What::Remove { source, via },
+                7 => What::Edit { edit: Edit::Undo, via },
+                8 => What::Edit { edit: Edit::Relate { pair: random.below(11) as u32 }, via },
+                _ => What::Edit { edit: Edit::Describe { name: random.below(12) as u32 }, via },
+            };
+            steps.add(lane, after, what);
+        }
+    }
+    Settings { shape: shape(30, 0), ..offline() }
+}
+
+fn failing_reads(random: &mut Random, steps: &mut Steps) -> Settings {
+    for source in 1..=3 {
+        steps.add(1, 0, write(source, Via::Cli, true));
+    }
+    steps.add(1, 0, What::Serve { slot: 0 });
+    for round in 0..5 {
+        let error = Errno::Io;
+        let (skip, count) = (random.below(80) as u32, random.pick(&[1, 2, 10, 1000]));
+        steps.add(1, 0, What::Disk(DiskFault::Error { call: Call::Read, error, skip, count }));
+        for _ in 0..4 {
+            let via = if random.chance(50) { Via::Cli } else { Via::Server(0) };
+            let source = 1 + random.below(3) as u32;
+            let what = match random.below(8) {
+                0..2 => write(source, via, random.chance(50)),
+                2 => What::Remove { source, via },
+                3 => What::Edit { edit: Edit::Describe { name: random.below(12) as u32 }, via },
+                4 => What::Work,
+                _ => {
+                    let read = random.pick(&[Read::Ask, Read::Search, Read::Dump, Read::Export]);
+                    What::Read { read, via }
+                }
+            };
+            steps.add(1, 0, what);
+        }
+        steps.add(1, 0, What::Heal);
+        steps.add(1, 0, What::Serve { slot: 0 });
+        steps.add(1, 0, write(1 + round % 3, Via::Server(0), false));
+    }
+    offline()
+}
+
+fn paused_queue(random: &mut Random, steps: &mut Steps) -> Settings {
+    steps.add(1, 0, What::Write { sources: (1..=60).collect(), via: Via::Cli, wait: false });
+    steps.add(1, 0, What::Serve { slot: 0 });
+    steps.add(1, 0, What::Work);
+    steps.add(1, random.within(200, 1500), What::Pause);
+    for source in [61, 62] {
+        let via = if random.chance(50) { Via::Cli } else { Via::Server(0) };
+        steps.add(1, random.below(300), write(source, via, random.chance(50)));
+    }
+    let source = Some(random.within(1, 60) as u32);
+    steps.add(1, 0, What::Cancel { source, via: Via::Cli });
+    steps.add(1, 0, What::Work);
+    steps.add(1, 5500, What::Resume);
+    steps.add(1, 0, What::Work);
+    steps.add(1, random.within(100, 800), What::Cancel { source: None, via: Via::Server(0) });
+    steps.add(1, 0, write(63, Via::Server(0), false));
+    steps.add(1, random.within(100, 800), What::Pause);
+    steps.add(1, 0, What::Remove { source: 63, via: Via::Server(0) });
+    steps.add(1, random.below(300), What::Resume);
+    Settings { shape: shape(2, 2), ..with_model(random.pick(&[40, 80])) }
+}
+
+fn read_again(random: &mut Random, steps: &mut Steps) -> Settings {
+    steps.add(1, 0, What::Write { sources: (1..=12).collect(), via: Via::Cli, wait: true });
+    if random.chance(50) {
+        steps.add(1, 0, What::Serve { slot: 0 });
+    }
+    for lane in 1..=3 {
+        steps.add(lane, 0, What::Meet(0));
+    }
+    for _ in 0..4 {
+        let sources = (1..=12).filter(|_| random.chance(60)).chain([1]).collect();
+        let by = random.pick(&[By::Other, By::Other, By::First]);
+        steps.add(1, random.below(300), What::Renew { sources, by });
+        let source = 1 + random.below(12) as u32;
+        let what = match random.below(4) {
+            0 => What::Cancel { source: Some(source), via: Via::Cli },
+            1 => What::Remove { source, via: Via::Cli },
+            2 => What::Model { fault: random.pick(&[ModelFault::Cut, ModelFault::Broken]), calls: 3 },
+            _ => What::Edit { edit: Edit::Merge { from: source, into: source + 1 }, via: Via::Cli },
+        };
+        steps.add(2, random.within(100, 1200), what);
+        steps.add(2, random.within(100, 600), write(source, Via::Cli, random.chance(50)));
+        steps.add(3, random.within(300, 1500), What::Kill(Victim::Command(random.below(3) as u32)));
+    }
+    Settings { shape: shape(3, 2), remote_vectors: random.chance(50), ..with_model(random.pick(&[10, 40])) }
 }
 
 fn one_server(random: &mut Random, steps: &mut Steps) -> Settings {

@@ -2,7 +2,9 @@
 
 use std::fmt::Write;
 
-use crate::history::{Edit, History, Read, Step, Via, Victim, What};
+use crate::edit;
+use crate::history::{By, History, Read, Step, Via, Victim, What};
+use crate::provider;
 use crate::report::Finding;
 use crate::text::{self, NAMES};
 
@@ -96,7 +98,7 @@ const TAIL: &str = r#"
 fault heal
 wait $(ls [0-9]*.pid | xargs -r cat) 2>/dev/null
 kill $(cat server*.pid 2>/dev/null) 2>/dev/null; sleep 2
-"$GRAPHLOOM" retry --cancelled; "$GRAPHLOOM" work
+"$GRAPHLOOM" resume; "$GRAPHLOOM" retry --cancelled; "$GRAPHLOOM" work
 "$GRAPHLOOM" check && echo "check is clean: compare what is there with what was acknowledged"
 "$GRAPHLOOM" status; "$GRAPHLOOM" dump --hash
 "#;
@@ -123,18 +125,32 @@ fn lines(history: &History, step: &Step) -> Vec<String> {
         }
         What::Remove { source, via: Via::Server(slot) } => vec![format!("delete {slot} {source}")],
         What::Remove { source, via: Via::Cli } => vec![format!("run {id} rm {}", text::file(*source))],
-        What::Edit(edit) => {
-            let name = |number: u32| NAMES[number as usize % NAMES.len()];
-            vec![match edit {
-                Edit::Rename { name: of } => {
-                    format!("run {id} graph rename '{}' 'Renamed Person {id}'", name(*of))
-                }
-                Edit::Merge { from, into } => {
-                    format!("run {id} graph merge '{}' --into '{}'", name(*from), name(*into))
-                }
-                Edit::Undo => format!("run {id} graph undo"),
-            }]
+        What::Edit { edit, via: Via::Server(slot) } => {
+            let (method, path, body) = edit::request(*edit, id);
+            vec![format!("request {slot} {method} {path} '{body}'")]
         }
+        What::Edit { edit, via: Via::Cli } => {
+            let words: Vec<String> =
+                edit::command(*edit, id).iter().map(|word| format!("'{word}'")).collect();
+            vec![format!("run {id} {}", words.join(" "))]
+        }
+        What::Cancel { source: None, via: Via::Server(slot) } => {
+            vec![format!("request {slot} POST /documents/cancel_pipeline")]
+        }
+        What::Cancel { source, via: _ } => {
+            let what = source.map_or_else(|| "--all".to_owned(), text::file);
+            vec![format!("run {id} cancel {what}")]
+        }
+        What::Renew { sources, by } => {
+            let model = match by {
+                By::First => provider::MODEL,
+                By::Other => provider::OTHER_MODEL,
+            };
+            let files: Vec<String> = sources.iter().map(|source| text::file(*source)).collect();
+            vec![format!("run {id} --set extract_llm=openai:{model} re-extract {}", files.join(" "))]
+        }
+        What::Pause => vec![format!("run {id} pause")],
+        What::Resume => vec![format!("run {id} resume")],
         What::Read { read, via: _ } => vec![match read {
             Read::Ask => format!("run {id} ask --context-only 'Who works on {}?'", NAMES[0]),
             Read::Search => format!("run {id} search '{}'", NAMES[0]),
@@ -145,6 +161,10 @@ fn lines(history: &History, step: &Step) -> Vec<String> {
                     "LD_PRELOAD=$FOLDER/faults.so \"$GRAPHLOOM\" dump | (sleep {}; cat > {id}.out) # a slow reader",
                     ms / 1000
                 )
+            }
+            Read::SlowExport(_) => {
+                "curl -sS --limit-rate 1K \"$(cat server0.url)/export\" > /dev/null # in a replay fast after a while"
+                    .to_owned()
             }
         }],
         What::Work => vec![format!("background {id} --json work")],

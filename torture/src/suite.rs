@@ -115,8 +115,8 @@ struct Outcome {
     tally: Tally,
 }
 
-/// Runs what the command line asks for.
-pub(crate) fn main() -> ExitCode {
+/// Runs what the command line asks for; fails where a history failed.
+pub fn main() -> ExitCode {
     let arguments = Arguments::parse();
     let ran = match &arguments.tool {
         Some(Command::Tool(tool)) => use_tool(tool).map(|()| true),

@@ -4,7 +4,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::random::Random;
 
-/// Names that documents share; the anchor document holds all of them, so that edits always find them.
+/// Names that documents share; the anchor document holds all of them and a relation of each to the next, so that edits always
+/// find them.
 pub(crate) const NAMES: [&str; 12] = [
     "Anna Berg",
     "Carl Hofer",
@@ -75,8 +76,9 @@ pub(crate) const THING: &str = "Thing";
 /// The text of a version. Every passage names the canary, so no two versions share one.
 pub(crate) fn text(source: u32, version: u32, Shape { passages, things }: Shape) -> String {
     if source == ANCHOR {
-        let all: Vec<String> = NAMES.iter().map(|name| format!("{name} is known here.")).collect();
-        return format!("{}\n", all.join(" "));
+        let known = NAMES.iter().map(|name| format!("{name} is known here."));
+        let related = NAMES.windows(2).map(|pair| format!("{} works with {}.", pair[0], pair[1]));
+        return format!("{}\n", known.chain(related).collect::<Vec<_>>().join(" "));
     }
     let mut random = Random::new(u64::from(source) << 32 | u64::from(version));
     let canary = canary(source, version);

@@ -10,6 +10,8 @@ pub(crate) enum Spell {
     Full,
     /// System calls fail.
     Disk,
+    /// Of these, reads fail.
+    Reads,
     /// Processes are stopped.
     Stopped,
     /// Locks are taken late.
@@ -18,6 +20,8 @@ pub(crate) enum Spell {
     Kill,
     /// Calls of the model fail.
     Model,
+    /// The queue is paused.
+    Paused,
 }
 
 /// When each kind began and ended.

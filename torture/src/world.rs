@@ -14,7 +14,7 @@ use std::time::{Duration, Instant};
 use crate::faults::{Control, Hit};
 use crate::history::Settings;
 use crate::model::Model;
-use crate::provider::Provider;
+use crate::provider::{self, Provider};
 use crate::report::{Finding, Kind, Tally};
 use crate::stacks;
 use crate::weather::{Spell, Weather};
@@ -61,6 +61,8 @@ pub(crate) struct World {
     /// Processes that are stopped now.
     pub(crate) stopped: AtomicU32,
     model: Mutex<Model>,
+    /// Since when the queue is paused, as was acknowledged.
+    paused_at: Mutex<Option<Instant>>,
     tally: Mutex<Tally>,
     findings: Mutex<Vec<Finding>>,
     running: Mutex<Vec<Arc<Process>>>,
@@ -162,6 +164,7 @@ impl World {
             ended: AtomicU64::new(0),
             stopped: AtomicU32::new(0),
             model: Mutex::default(),
+            paused_at: Mutex::default(),
             tally: Mutex::default(),
             findings: Mutex::default(),
             running: Mutex::default(),
@@ -173,6 +176,11 @@ impl World {
     /// The expected state.
     pub(crate) fn model(&self) -> MutexGuard<'_, Model> {
         locked(&self.model)
+    }
+
+    /// Since when the queue is paused, as was acknowledged.
+    pub(crate) fn paused_at(&self) -> MutexGuard<'_, Option<Instant>> {
+        locked(&self.paused_at)
     }
 
     /// What was counted.
@@ -203,7 +211,7 @@ impl World {
         all.push(("PATH".to_owned(), std::env::var("PATH").unwrap_or_default()));
         all.push(("RUST_BACKTRACE".to_owned(), "1".to_owned()));
         if self.settings.model_ms.is_some() {
-            all.push(("GRAPHLOOM_LLM".to_owned(), "openai:scripted".to_owned()));
+            all.push(("GRAPHLOOM_LLM".to_owned(), format!("openai:{}", provider::MODEL)));
             all.push(("GRAPHLOOM_BASE_URL".to_owned(), self.setup.provider.base_url()));
             if self.settings.remote_vectors {
                 all.push(("GRAPHLOOM_EMBEDDER".to_owned(), "openai:scripted-vectors".to_owned()));
@@ -399,7 +407,7 @@ impl World {
         {
             self.find(Kind::Suite, None, format!("clearing faults: {error}"));
         }
-        for spell in [Spell::Full, Spell::Disk, Spell::Delayed] {
+        for spell in [Spell::Full, Spell::Disk, Spell::Reads, Spell::Delayed] {
             self.weather.end(spell);
         }
     }

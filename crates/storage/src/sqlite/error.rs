@@ -5,6 +5,8 @@ use std::path::Path;
 
 use graphloom_core::StoreError;
 use rusqlite::{ErrorCode, ffi};
+use tantivy::TantivyError;
+use tantivy::directory::error::{OpenReadError, OpenWriteError};
 
 use super::locks;
 
@@ -70,7 +72,9 @@ pub(super) fn classified(error: StoreError, path: &Path) -> StoreError {
     if source.downcast_ref::<rusqlite::Error>().is_some_and(is_damage) {
         return StoreError::Corrupt { path: shown(), what: format!("{operation}: {source}") };
     }
-    let condition = match (source.downcast_ref::<rusqlite::Error>(), source.downcast_ref::<io::Error>()) {
+    let of_disk = source.downcast_ref::<io::Error>();
+    let of_disk = of_disk.or_else(|| source.downcast_ref::<TantivyError>().and_then(of_index));
+    let condition = match (source.downcast_ref::<rusqlite::Error>(), of_disk) {
         (Some(error), _) => Condition::of_database(error),
         (None, Some(error)) if error.raw_os_error() == Some(DEVICE_FAILED) => Some(Condition::Failing),
         (None, Some(error)) => Condition::of_disk(error),
@@ -87,6 +91,16 @@ pub(super) fn classified(error: StoreError, path: &Path) -> StoreError {
             StoreError::DiskFailed { path: shown(), what: format!("{operation}: {source}") }
         }
         None => StoreError::Backend { operation, source },
+    }
+}
+
+/// What the disk said where the index of words could not be read or written.
+fn of_index(error: &TantivyError) -> Option<&io::Error> {
+    match error {
+        TantivyError::IoError(error)
+        | TantivyError::OpenReadError(OpenReadError::IoError { io_error: error, .. })
+        | TantivyError::OpenWriteError(OpenWriteError::IoError { io_error: error, .. }) => Some(error),
+        _ => None,
     }
 }
 
@@ -169,6 +183,10 @@ mod tests {
         }
         let error = io::Error::from_raw_os_error(DEVICE_FAILED);
         let error = classified(backend("writing".to_owned(), error), Path::new("w.graphloom"));
+        assert!(matches!(error, StoreError::DiskFailed { .. }), "{error:?}");
+        let error = OpenReadError::wrap_io_error(io::Error::from_raw_os_error(DEVICE_FAILED), "a.idx".into());
+        let error = backend("searching text".to_owned(), TantivyError::from(error));
+        let error = classified(error, Path::new("w.graphloom"));
         assert!(matches!(error, StoreError::DiskFailed { .. }), "{error:?}");
         let bug = check_database(ffi::SQLITE_ERROR);
         assert!(matches!(bug, StoreError::Backend { .. }), "{bug:?}");

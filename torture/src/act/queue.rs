@@ -1,0 +1,102 @@
+//! What is done to the queue: cancelling, pausing, and asking again about documents.
+
+use std::io;
+use std::time::{Duration, Instant};
+
+use serde_json::{Value, json};
+
+use super::{Lane, judge_and_note};
+use crate::history::{By, Via};
+use crate::judge::Operation;
+use crate::model::Ended;
+use crate::provider;
+use crate::report::Kind;
+use crate::text;
+use crate::weather::Spell;
+
+/// How long after a pause was acknowledged calls may still begin: those that a worker had decided on before.
+const LAST_CALLS: Duration = Duration::from_secs(3);
+
+impl Lane<'_> {
+    /// Takes a source, or everything, out of the queue.
+    pub(super) fn cancel(&mut self, step: u32, source: Option<u32>, via: Via) -> io::Result<()> {
+        let world = self.world;
+        let Some(source) = source else {
+            match self.slot(via) {
+                Some(slot) => {
+                    let to = ("POST", "/documents/cancel_pipeline");
+                    self.request(step, slot, Operation::Queue, to, &json!({}));
+                }
+                None => {
+                    let ran = world.run(step, &["--json", "cancel", "--all"])?;
+                    judge_and_note(world, Operation::Queue, &ran);
+                }
+            }
+            return Ok(());
+        };
+        let operation = Operation::Cancel { may_be_missing: world.model().may_be_missing(source) };
+        let ran = world.run(step, &["--json", "cancel", &text::file(source)])?;
+        let ended = judge_and_note(world, operation, &ran);
+        let told: Value = serde_json::from_str(&ran.stdout).unwrap_or_default();
+        let is_out = told["cancelled"].as_array().is_some_and(|list| !list.is_empty());
+        if ended == Ended::Done && is_out {
+            world.model().cancelled(source);
+        }
+        Ok(())
+    }
+
+    /// Asks a model again about sources.
+    pub(super) fn renew(&mut self, step: u32, sources: &[u32], by: By) -> io::Result<()> {
+        let world = self.world;
+        if world.settings.model_ms.is_none() {
+            return Ok(());
+        }
+        let model = match by {
+            By::First => provider::MODEL,
+            By::Other => provider::OTHER_MODEL,
+        };
+        let set = format!("extract_llm=openai:{model}");
+        let files: Vec<String> = sources.iter().map(|source| text::file(*source)).collect();
+        let mut arguments = vec!["--json", "--set", &set, "re-extract"];
+        arguments.extend(files.iter().map(String::as_str));
+        world.model().renews(model);
+        let ran = world.run(step, &arguments)?;
+        judge_and_note(world, Operation::Renew, &ran);
+        Ok(())
+    }
+
+    /// Pauses the queue.
+    pub(super) fn pause(&self, step: u32) -> io::Result<()> {
+        let world = self.world;
+        world.weather.begin(Spell::Paused);
+        let ran = world.run(step, &["pause"])?;
+        if judge_and_note(world, Operation::Queue, &ran) == Ended::Done {
+            *world.paused_at() = Some(Instant::now());
+        }
+        Ok(())
+    }
+
+    /// Lets the queue run again; no model may have been asked about a document meanwhile.
+    pub(super) fn resume(&self, step: u32) -> io::Result<()> {
+        let world = self.world;
+        let paused_at = world.paused_at().take();
+        let held_up = |since: Instant| {
+            [Spell::Stopped, Spell::Delayed, Spell::Disk, Spell::Full, Spell::Model]
+                .into_iter()
+                .any(|spell| world.weather.was(spell, since, Duration::ZERO))
+        };
+        if let Some(at) = paused_at
+            && let Some(last) = world.setup.provider.last_extraction()
+            && last > at + LAST_CALLS
+            && !held_up(at)
+        {
+            let what = format!("a model was asked {:?} after the queue was paused", last - at);
+            world.find(Kind::Paused, Some(step), what);
+        }
+        let ran = world.run(step, &["resume"])?;
+        if judge_and_note(world, Operation::Queue, &ran) == Ended::Done {
+            world.weather.end(Spell::Paused);
+        }
+        Ok(())
+    }
+}

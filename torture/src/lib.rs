@@ -1,0 +1,29 @@
+//! The torture suite: random histories of the built program under kills, stops and faults, compared with a model.
+//!
+//! It drives the command line, servers and workers at once on one data folder, brings them to rest, and compares. It sends
+//! signals, so elsewhere than on Unix this library is empty. See `docs/explanation/reliability.md`.
+#![cfg(unix)]
+
+mod act;
+mod edit;
+mod faults;
+mod generate;
+mod history;
+mod http;
+mod judge;
+mod model;
+mod provider;
+mod random;
+mod reduce;
+mod report;
+mod rest;
+mod scenarios;
+mod script;
+mod stacks;
+mod suite;
+mod text;
+mod watch;
+mod weather;
+mod world;
+
+pub use suite::main;

@@ -16,6 +16,7 @@ one from 100 addresses. The idle figures are those of all servers before their a
     attributes  4 at a time: HTML with 600,000 attributes
     pages       4 at a time: PDF files of 0.2 MB whose page is 80 MB
     archives    4 at a time: Word files that unpack to 900 MB
+    overload    128 questions at a time of another key of this machine, which has a right to ask them
 """
 from __future__ import annotations
 
@@ -43,7 +44,7 @@ from large import MIB, resident, sentence  # noqa: E402
 
 # What was asked for.
 MAX_RATIO = 3
-DOCUMENTS = 300
+DOCUMENTS = 60
 READY_LIMIT_S, REQUEST_LIMIT_S = 60, 60
 # How the ordinary requests are shared out, of 20.
 SHARES = ["question"] * 9 + ["search"] * 4 + ["look"] * 6 + ["write"]
@@ -106,7 +107,7 @@ class Ordinary:
             case "search":
                 return kind, with_json("POST", "/search", {"query": words}, self.key)
             case "look":
-                return kind, with_json("GET", "/documents/status_counts", {}, self.key)
+                return kind, head(HOST, "GET", "/documents/status_counts", 0, f"X-API-Key: {self.key}")
             case _:
                 body = {"text": words, "file_source": f"ordinary-{self.rng.getrandbits(64)}.md"}
                 return kind, with_json("POST", "/documents/text", body, self.key)
@@ -252,6 +253,11 @@ def attackers(name: str, port: int, keys: dict, files: list) -> list:
             body = b"username=ada&password=guessed-once-more"
             wholes = [head(source, "POST", "/login", len(body), form) + body for source in STRANGERS]
             return [lambda counter, whole=whole: repeat(port, lambda: whole, counter) for whole in wholes]
+        case "overload":
+            rng = random.Random(1)
+            ask = lambda: {"query": f"Who told about {sentence(rng)}?", "mode": "mix"}  # noqa: E731
+            send = lambda: with_json("POST", "/query/data", ask(), keys["busy"])  # noqa: E731
+            return [lambda counter: repeat(port, send, counter)] * 128
         case _:
             turn = iter(range(1_000_000))
 
@@ -265,7 +271,7 @@ def attackers(name: str, port: int, keys: dict, files: list) -> list:
 
 
 FILES = {"tables": wide, "attributes": attributes, "pages": pages, "archives": archives}
-ATTACKS = ["uploads", "questions", "logins", "passwords", *FILES]
+ATTACKS = ["uploads", "questions", "logins", "passwords", *FILES, "overload"]
 
 
 async def attacked(name: str, port: int, keys: dict, files: list, seconds: float) -> dict:
@@ -337,7 +343,7 @@ def prepare(program: str, folder: str) -> dict:
     os.makedirs(f"{folder}/docs")
     for number in range(DOCUMENTS):
         with open(f"{folder}/docs/{number}.md", "w", encoding="utf-8") as file:
-            file.write("\n\n".join(" ".join(sentence(rng) for _ in range(6)) for _ in range(4)))
+            file.write("\n\n".join(" ".join(sentence(rng) for _ in range(3)) for _ in range(3)))
     run = lambda *arguments: subprocess.run(  # noqa: E731
         [program, "--data-dir", f"{folder}/data", *arguments], cwd=folder, check=True, capture_output=True, text=True
     ).stdout
@@ -345,7 +351,8 @@ def prepare(program: str, folder: str) -> dict:
     shutil.rmtree(f"{folder}/docs")
     run("user", "add", "ada", "--right", "read")
     made = {}
-    for name, right, workspace in [("ours", "write", "default"), ("writer", "write", "theirs"), ("reader", "read", "theirs")]:
+    sides = [("ours", "write", "default"), ("busy", "read", "default"), ("writer", "write", "theirs"), ("reader", "read", "theirs")]
+    for name, right, workspace in sides:
         made[name] = json.loads(run("--json", "key", "create", name, "--right", right, "--only", workspace))["key"]
     return made
 

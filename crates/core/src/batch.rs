@@ -18,7 +18,8 @@ pub struct Batch {
     /// The embedding space of the workspace, set once, before the first vector.
     pub embedding: Option<EmbeddingSpec>,
     /// Documents to remove with their text, job, chunks, chunk vectors, situations, mentions and facts, and with extractions
-    /// that no remaining chunk or renewal names. Entities and relations are views: the caller puts or removes them itself.
+    /// that no remaining chunk or renewal names. Entities and relations are views: the caller puts, removes or marks them
+    /// itself, and a batch that leaves one without evidence as it was is refused with [`crate::StoreError::Invalid`].
     pub remove_documents: Vec<DocumentId>,
     /// Documents to put.
     pub put_documents: Vec<NewDocument>,

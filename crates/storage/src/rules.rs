@@ -1,8 +1,10 @@
 //! The rules of a batch that need no state, shared by every store.
 
+use std::collections::BTreeSet;
+
 use graphloom_core::{
-    Action, Batch, ChunkExtraction, ChunkId, Document, DocumentId, EmbeddingSpec, EntityKey, Job, Lease,
-    QueueState, RelationKey, StoreError, Timestamp, VectorKind,
+    Action, Batch, ChunkExtraction, ChunkId, Document, DocumentId, EmbeddingSpec, EntityKey, GraphKey, Job,
+    Lease, QueueState, RelationKey, StoreError, Timestamp, VectorKind,
 };
 
 /// The largest number a store keeps: SQL integers are signed.
@@ -86,6 +88,32 @@ pub(crate) fn check(batch: &Batch) -> Result<(), StoreError> {
         }
     }
     Ok(())
+}
+
+/// Of the entities and relations that lose evidence to a batch, those that it leaves as they are. They may be left only
+/// while other evidence remains.
+pub(crate) fn left_as_they_are(batch: &Batch, mut losing: BTreeSet<GraphKey>) -> BTreeSet<GraphKey> {
+    if losing.is_empty() {
+        return losing;
+    }
+    let entities = batch.put_entities.iter().map(|entity| &entity.key).chain(&batch.remove_entities);
+    let relations = batch.put_relations.iter().map(|relation| &relation.key).chain(&batch.remove_relations);
+    for key in entities.cloned().map(GraphKey::Entity).chain(relations.cloned().map(GraphKey::Relation)) {
+        losing.remove(&key);
+    }
+    for (key, _) in batch.set_stale.iter().filter(|(_, is_stale)| *is_stale) {
+        losing.remove(key);
+    }
+    losing
+}
+
+/// The refusal of a batch that takes the last evidence of an entity or relation and leaves its view.
+pub(crate) fn ghost(key: &GraphKey) -> StoreError {
+    let what = match key {
+        GraphKey::Entity(key) => format!("entity {key}"),
+        GraphKey::Relation(key) => format!("relation {} - {}", key.a(), key.b()),
+    };
+    invalid(format!("{what} loses its last evidence and is neither removed nor derived again"))
 }
 
 /// Refuses vectors that do not fit the workspace's space.

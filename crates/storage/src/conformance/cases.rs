@@ -3,9 +3,9 @@
 //! Cases panic where a store misbehaves.
 
 use graphloom_core::{
-    Batch, CacheEntry, CacheKind, CacheSize, ChunkExtraction, ChunkId, ContentHash, Job, JobState, Lease,
-    MAX_CACHE_BYTES, MAX_CACHE_ENTRIES, NewDocument, QueueState, Require, Revision, Span, Store, StoreCounts,
-    Timestamp, VectorKind, VectorQuery,
+    Batch, CacheEntry, CacheKind, CacheSize, ChunkExtraction, ChunkId, ContentHash, GraphKey, Job, JobState,
+    Lease, MAX_CACHE_BYTES, MAX_CACHE_ENTRIES, NewDocument, QueueState, Require, Revision, Span, Store,
+    StoreCounts, Timestamp, VectorKind, VectorQuery,
 };
 
 pub use super::filters::{
@@ -341,6 +341,28 @@ pub async fn removing_a_document_removes_all_that_hangs_on_it(store: &dyn Store)
 }
 
 /// Case.
+pub async fn what_loses_its_last_evidence_must_be_derived_again(store: &dyn Store) {
+    let [a, b] = [("a", "Ada met Bob", "BOB"), ("b", "Ada met Dan", "DAN")]
+        .map(|(source, text, other)| sample::indexed(source, text, "ADA", other));
+    let (id, chunk) = (a.put_documents[0].document.id.clone(), a.put_chunks[0].id.clone());
+    commit(store, a).await;
+    commit(store, b).await;
+    let before = counts(store).await;
+    let remove = Batch { remove_documents: vec![id], ..Batch::default() };
+    let clear = Batch { clear_graph_of: vec![chunk], ..Batch::default() };
+    let (bob, relation) = (sample::key("BOB"), sample::pair("ADA", "BOB"));
+    for taken in [clear, remove.clone()] {
+        invalid(store, taken.clone()).await;
+        invalid(store, Batch { remove_entities: vec![bob.clone()], ..taken.clone() }).await;
+        invalid(store, Batch { remove_relations: vec![relation.clone()], ..taken }).await;
+    }
+    assert_eq!(counts(store).await, before);
+    // Ada is mentioned elsewhere, too. What is marked is derived again later.
+    let set_stale = vec![(GraphKey::Entity(bob), true), (GraphKey::Relation(relation), true)];
+    commit(store, Batch { set_stale, ..remove }).await;
+}
+
+/// Case.
 pub async fn an_extraction_lives_as_long_as_a_chunk_names_it(store: &dyn Store) {
     let [mut a, mut b] = ["a", "b"].map(|source| sample::indexed(source, "same text", "ADA", "BOB"));
     let key = a.put_extractions[0].key.clone();
@@ -349,7 +371,7 @@ pub async fn an_extraction_lives_as_long_as_a_chunk_names_it(store: &dyn Store) 
     commit(store, b).await;
     commit(store, Batch { remove_documents: vec![a_id], ..Batch::default() }).await;
     assert!(get(view(store).await.extractions(std::slice::from_ref(&key)).await)[0].is_some());
-    commit(store, Batch { remove_documents: vec![b_id], ..Batch::default() }).await;
+    commit(store, sample::removal(&[b_id], &["ADA", "BOB"])).await;
     assert_eq!(get(view(store).await.extractions(&[key]).await), [None]);
 }
 
@@ -504,7 +526,7 @@ pub async fn a_snapshot_never_changes(store: &dyn Store) {
     let id = batch.put_documents[0].document.id.clone();
     commit(store, batch).await;
     let before = view(store).await;
-    commit(store, Batch { remove_documents: vec![id.clone()], ..Batch::default() }).await;
+    commit(store, sample::removal(std::slice::from_ref(&id), &["ADA", "BOB"])).await;
     assert_eq!(before.revision(), Revision(1));
     assert_eq!(get(before.texts(&[id]).await), [Some("Ada met Bob".to_owned())]);
     assert_eq!(get(before.mentions_of(&[sample::key("ADA")]).await)[0].len(), 1);

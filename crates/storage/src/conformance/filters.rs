@@ -87,8 +87,13 @@ pub async fn rejects_are_counted_while_their_extraction_lives(store: &dyn Store)
         ..Batch::default()
     };
     store.commit(again).await.expect("the batch is accepted");
-    let remove_documents = vec![documents[1].id.clone()];
-    store.commit(Batch { remove_documents, ..Batch::default() }).await.expect("the batch is accepted");
+    let removal = Batch {
+        remove_documents: vec![documents[1].id.clone()],
+        remove_entities: vec![sample::key("CLEO")],
+        remove_relations: vec![sample::pair("ADA", "CLEO")],
+        ..Batch::default()
+    };
+    store.commit(removal).await.expect("the batch is accepted");
     let counted = view(store).await.reject_counts().await.expect("counts");
     assert_eq!(counted, BTreeMap::from([(RejectReason::FieldCount, 2)]));
 }

@@ -60,6 +60,7 @@ macro_rules! conformance_tests {
             a_batch_is_refused_when_the_documents_of_a_source_changed,
             a_refused_batch_changes_nothing,
             removing_a_document_removes_all_that_hangs_on_it,
+            what_loses_its_last_evidence_must_be_derived_again,
             an_extraction_lives_as_long_as_a_chunk_names_it,
             an_extraction_that_a_whole_one_replaces_is_removed,
             an_extraction_goes_when_its_chunk_names_another,

@@ -206,6 +206,20 @@ pub fn space(dimensions: u32) -> EmbeddingSpec {
     EmbeddingSpec { model: "embedder".to_owned(), dimensions }
 }
 
+/// Removes documents, with these entities and all relations between them.
+pub fn removal(documents: &[DocumentId], entities: &[&str]) -> Batch {
+    let relations = entities
+        .iter()
+        .enumerate()
+        .flat_map(|(at, one)| entities[at + 1..].iter().map(move |other| pair(one, other)));
+    Batch {
+        remove_documents: documents.to_vec(),
+        remove_entities: entities.iter().copied().map(key).collect(),
+        remove_relations: relations.collect(),
+        ..Batch::default()
+    }
+}
+
 /// A whole document in the graph: two entities, one relation, one chunk, everything a store can hold about it.
 pub fn indexed(source: &str, text: &str, one: &str, other: &str) -> Batch {
     let new = document(source, text);

@@ -39,7 +39,7 @@ pub async fn situations_are_searched_with_their_chunks_and_go_with_them(store: &
     commit(store, Batch { remove_situations: vec![id.clone()], ..Batch::default() }).await;
     assert_eq!(get(view(store).await.status_counts().await), [(StatusKind::Ready, 1)].into());
     commit(store, put(said)).await;
-    commit(store, Batch { remove_documents: vec![document], ..Batch::default() }).await;
+    commit(store, sample::removal(&[document], &["ADA", "BOB"])).await;
     let after = view(store).await;
     assert_eq!(get(after.scan_situations(None, 9).await), []);
     assert!(matching(&*after, VectorKind::Chunk, "chess").await.is_empty());

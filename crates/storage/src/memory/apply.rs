@@ -32,6 +32,8 @@ pub(super) fn apply(state: &mut State, batch: Batch) -> Result<(), StoreError> {
     }
     rules::check_dimensions(&batch, state.embedding.as_ref())?;
 
+    let mut at_risk = rules::left_as_they_are(&batch, losing(state, &batch));
+    at_risk.retain(|key| has_evidence(state, key));
     remove_documents(state, &batch.remove_documents);
     batch.put_documents.into_iter().try_for_each(|new| put_document(state, new))?;
     for id in batch.activate_documents {
@@ -147,6 +149,9 @@ pub(super) fn apply(state: &mut State, batch: Batch) -> Result<(), StoreError> {
             table.remove(&key);
         }
     }
+    if let Some(ghost) = at_risk.iter().find(|key| has_view(state, key) && !has_evidence(state, key)) {
+        return Err(rules::ghost(ghost));
+    }
     for row in batch.put_vectors {
         let stored = StoredVector { inputs_hash: row.entry.inputs_hash, data: vector::encode(&row.vector) };
         Arc::make_mut(&mut state.vectors).insert((row.entry.kind, row.entry.id), stored);
@@ -199,6 +204,47 @@ fn check_require(state: &State, require: &Require) -> Result<(), StoreError> {
             let stored = state.documents.values().filter(|document| document.source == *source);
             rules::require_source(source, documents, &stored.collect::<Vec<_>>())
         }
+    }
+}
+
+/// What the documents and chunks say that a batch takes out of the graph.
+fn losing(state: &State, batch: &Batch) -> BTreeSet<GraphKey> {
+    let mut losing = BTreeSet::new();
+    if batch.remove_documents.is_empty() && batch.clear_graph_of.is_empty() {
+        return losing;
+    }
+    let documents: BTreeSet<&DocumentId> = batch.remove_documents.iter().collect();
+    let chunks: BTreeSet<&ChunkId> = batch.clear_graph_of.iter().collect();
+    let leaves = |id: &ChunkId| {
+        let document = state.chunks.get(id).map(|chunk| &chunk.document);
+        chunks.contains(id) || document.is_some_and(|document| documents.contains(document))
+    };
+    for mention in state.mentions.values().filter(|mention| leaves(&mention.chunk)) {
+        losing.insert(GraphKey::Entity(mention.entity.clone()));
+    }
+    for fact in state.facts.values().filter(|fact| leaves(&fact.chunk)) {
+        losing.extend(fact.relation.ends().map(|end| GraphKey::Entity(end.clone())));
+        losing.insert(GraphKey::Relation(fact.relation.clone()));
+    }
+    losing
+}
+
+fn has_view(state: &State, key: &GraphKey) -> bool {
+    match key {
+        GraphKey::Entity(key) => state.entities.contains_key(key),
+        GraphKey::Relation(key) => state.relations.contains_key(key),
+    }
+}
+
+fn has_evidence(state: &State, key: &GraphKey) -> bool {
+    let mut mentions = state.mentions.values().filter(|mention| !mention.set_aside);
+    let mut facts = state.facts.values().filter(|fact| !fact.set_aside);
+    match key {
+        GraphKey::Entity(key) => {
+            mentions.any(|mention| mention.entity == *key)
+                || facts.any(|fact| fact.relation.ends().contains(&key))
+        }
+        GraphKey::Relation(key) => facts.any(|fact| fact.relation == *key),
     }
 }
 

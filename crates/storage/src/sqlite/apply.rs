@@ -2,6 +2,7 @@
 
 mod chunks;
 mod documents;
+mod ghosts;
 mod graph;
 mod vectors;
 
@@ -33,6 +34,7 @@ pub(super) fn apply(conn: &Connection, trees: TreeLimits, batch: &Batch) -> Resu
     set_embedding(conn, batch)?;
 
     let mut touched = Touched::new();
+    let at_risk = ghosts::at_risk(conn, batch)?;
     for id in &batch.remove_documents {
         remove_document(conn, trees, id, &mut touched).during("removing a document")?;
     }
@@ -68,6 +70,7 @@ pub(super) fn apply(conn: &Connection, trees: TreeLimits, batch: &Batch) -> Resu
     }
     put_graph(conn, batch, &mut touched)?;
     put_views(conn, trees, batch, &mut touched).during("putting entities and relations")?;
+    ghosts::refuse(conn, &at_risk)?;
     put_vectors(conn, trees, &batch.put_vectors, &mut touched).during("putting vectors")?;
     for call in &batch.append_calls {
         append_call(conn, call).during("appending to the ledger")?;

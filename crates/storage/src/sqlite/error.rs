@@ -53,7 +53,9 @@ fn is_damage(error: &rusqlite::Error) -> bool {
         | Error::IntegralValueOutOfRange(..)
         | Error::InvalidColumnType(..)
         | Error::Utf8Error(..)
-        | Error::BlobSizeError => true,
+        | Error::BlobSizeError
+        // Every statement fits the tables of this release. One that does not compile met tables that were changed.
+        | Error::SqlInputError { .. } => true,
         _ => false,
     }
 }
@@ -188,6 +190,14 @@ mod tests {
         let error = backend("searching text".to_owned(), TantivyError::from(error));
         let error = classified(error, Path::new("w.graphloom"));
         assert!(matches!(error, StoreError::DiskFailed { .. }), "{error:?}");
+        let conn = rusqlite::Connection::open_in_memory().expect("a database");
+        conn.execute_batch("CREATE TABLE summaries (tuxt TEXT)").expect("a damaged table");
+        let unknown = conn.prepare("SELECT text FROM summaries").map(drop).during("scanning summaries");
+        let error = classified(unknown.expect_err("another column"), Path::new("w.graphloom"));
+        assert!(
+            matches!(&error, StoreError::Corrupt { what, .. } if what.contains("summaries")),
+            "{error:?}"
+        );
         let bug = check_database(ffi::SQLITE_ERROR);
         assert!(matches!(bug, StoreError::Backend { .. }), "{bug:?}");
     }

@@ -187,6 +187,9 @@ pub fn forget_projections(data_dir: &Path, workspace: &WorkspaceId) -> Result<()
 fn open_damaged(path: &Path) -> Result<Connection, StoreError> {
     // Brings an older file up to date first. Where that fails, the file is of this release or cannot be read.
     let opened = schema::open_writer(path, &Waiting::new(path, Patience::Endless)).map(drop);
+    if let Err(error) = restore_definitions(path) {
+        tracing::warn!(%error, "the definitions of tables stay as they are");
+    }
     let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
     let conn = Connection::open_with_flags(path, flags).opening(path)?;
     conn.busy_timeout(schema::BUSY_TIMEOUT).opening(path)?;
@@ -199,6 +202,32 @@ fn open_damaged(path: &Path) -> Result<Connection, StoreError> {
         (true, Err(error)) => Err(error),
         _ => Ok(conn),
     }
+}
+
+/// Gives the tables and indexes of a file of this release their definitions again: rows are whole though a column of theirs
+/// has another name.
+fn restore_definitions(path: &Path) -> rusqlite::Result<()> {
+    let conn = Connection::open_with_flags(
+        path,
+        OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX,
+    )?;
+    conn.busy_timeout(schema::BUSY_TIMEOUT)?;
+    conn.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, true)?;
+    if !schema::is_of_this_release(&conn)? {
+        return Ok(());
+    }
+    conn.pragma_update(None, "writable_schema", true)?;
+    let release = schema::new_in_memory()?;
+    let mut defined = release.prepare("SELECT type, name, sql FROM sqlite_schema WHERE sql IS NOT NULL")?;
+    let mut defined = defined.query([])?;
+    while let Some(row) = defined.next()? {
+        let (kind, name, sql): (String, String, String) = (row.get(0)?, row.get(1)?, row.get(2)?);
+        conn.execute(
+            "UPDATE sqlite_schema SET sql = ?3 WHERE type = ?1 AND name = ?2 AND sql IS NOT ?3",
+            [kind, name, sql],
+        )?;
+    }
+    Ok(())
 }
 
 fn remove_all(path: &Path, suffixes: &[&str]) -> Result<(), StoreError> {

@@ -89,6 +89,12 @@ pub(super) fn new_in_memory() -> rusqlite::Result<Connection> {
     Ok(conn)
 }
 
+/// Whether a file says that it is of the schema version of this release.
+pub(super) fn is_of_this_release(conn: &Connection) -> rusqlite::Result<bool> {
+    let version: i64 = conn.query_row("PRAGMA user_version", [], |row| row.get(0))?;
+    Ok(version == MIGRATIONS.len() as i64)
+}
+
 /// A connection that reads.
 pub(super) struct ReadConnection {
     pub(super) conn: Connection,

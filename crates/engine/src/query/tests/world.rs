@@ -224,9 +224,14 @@ impl World {
         self.engine.store.commit(batch).await.expect("a valid batch");
     }
 
-    /// Removes a document with everything that hangs on it, except views.
+    /// Removes a document with everything that hangs on it, except views, which are to be derived again.
     pub(super) async fn remove(&self, document: &DocumentId) {
-        let batch = Batch { remove_documents: vec![document.clone()], ..Batch::default() };
+        let snapshot = self.engine.store.snapshot().await.expect("a snapshot");
+        let chunks = snapshot.chunks_of(std::slice::from_ref(document)).await.expect("chunks");
+        let chunks: Vec<ChunkId> = chunks.into_iter().flatten().map(|chunk| chunk.id).collect();
+        let keys = snapshot.graph_keys_of(&chunks).await.expect("keys");
+        let set_stale = keys.into_iter().map(|key| (key, true)).collect();
+        let batch = Batch { remove_documents: vec![document.clone()], set_stale, ..Batch::default() };
         self.engine.store.commit(batch).await.expect("a valid batch");
     }
 

@@ -122,6 +122,19 @@ fn a_record_that_names_another_chunk_than_its_own_is_made_again_from_its_own() {
 }
 
 #[test]
+fn a_table_with_a_damaged_definition_keeps_its_rows() {
+    for (table, column) in [("decisions", "made_at"), ("documents", "title"), ("facts", "keywords")] {
+        let (mended, store, _folder) = check_mended(&format!(
+            "PRAGMA writable_schema = ON;
+             UPDATE sqlite_schema SET sql = replace(sql, '{column} ', 'x{column} ') WHERE name = '{table}'"
+        ));
+        assert_eq!((mended.lost.len(), mended.documents_to_work_on), (0, 0), "{table}: {mended:?}");
+        assert_eq!(sources(&store), ["a", "b"], "{table}");
+        assert_eq!(block_on(snapshot(&store).counts()).expect("counts").decisions, 1, "{table}");
+    }
+}
+
+#[test]
 fn a_chunk_that_names_another_document_than_its_own_costs_its_own_document_alone() {
     let (mended, store, _folder) =
         check_mended("UPDATE chunks SET document = 2, ordinal = 8 WHERE document = 1");

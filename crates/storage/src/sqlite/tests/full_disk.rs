@@ -2,7 +2,7 @@
 
 use std::io::ErrorKind;
 
-use graphloom_core::{Batch, Store, StoreError};
+use graphloom_core::{Store, StoreError};
 use tempfile::TempDir;
 
 use super::places::killed;
@@ -86,7 +86,7 @@ fn a_removal_on_a_full_disk_uses_the_room_that_is_kept_for_it() {
     let refused = block_on(store.commit(sample::indexed("b", "Ada met Cleo", "ADA", "CLEO")));
     assert!(matches!(refused, Err(StoreError::DiskFull { .. })), "{refused:?}");
     assert_eq!(bytes(), Some(RESERVE_BYTES as u64));
-    commit(&store, Batch { remove_documents: vec![id], ..Batch::default() });
+    commit(&store, sample::removal(&[id], &["ADA", "BOB"]));
     assert_eq!(documents(&store), 0);
     drop((store, full));
     drop(reopen(&folder));

@@ -1,8 +1,8 @@
 //! Every stored value has a checksum, and what does not have its checksum is found.
 
 use graphloom_core::{
-    Batch, CacheEntry, CacheKind, Call, CallOutcome, ChunkExtraction, ContentHash, GraphKey, QueueState,
-    Role, Span, Store, StoreError, Timestamp, WorkspaceId,
+    CacheEntry, CacheKind, Call, CallOutcome, ChunkExtraction, ContentHash, GraphKey, QueueState, Role, Span,
+    Store, StoreError, Timestamp, WorkspaceId,
 };
 use rusqlite::Connection;
 use rusqlite::types::Value;
@@ -88,7 +88,7 @@ fn a_sound_store_has_no_findings_whatever_was_written_to_it() {
     commit(&store, again);
     commit(&store, sample::indexed("b", &"Dan met Eve. ".repeat(9000), "DAN", "EVE"));
     assert_eq!(store.verify().expect("compared"), []);
-    commit(&store, Batch { remove_documents: vec![id], ..Batch::default() });
+    commit(&store, sample::removal(&[id], &["ADA", "BOB", "CLEO"]));
     assert_eq!(store.verify().expect("compared"), []);
     assert_eq!(store.fault(), None);
 }

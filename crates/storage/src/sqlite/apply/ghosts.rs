@@ -1,0 +1,95 @@
+//! Refuses batches that would leave entities and relations of which no evidence remains.
+
+use std::collections::BTreeSet;
+
+use graphloom_core::{Batch, EntityKey, GraphKey, RelationKey, StoreError};
+use rusqlite::{Connection, Row};
+
+use crate::rules;
+use crate::sqlite::error::Context;
+
+/// What has evidence, some of which a batch takes away, and is left by the batch as it is. Read before the batch is applied.
+pub(super) fn at_risk(conn: &Connection, batch: &Batch) -> Result<BTreeSet<GraphKey>, StoreError> {
+    let find = || {
+        let mut at_risk = BTreeSet::new();
+        for key in rules::left_as_they_are(batch, losing(conn, batch)?) {
+            if has_evidence(conn, &key)? {
+                at_risk.insert(key);
+            }
+        }
+        Ok(at_risk)
+    };
+    find().during("finding what loses evidence")
+}
+
+/// What the documents and chunks say that a batch takes out of the graph. Reads indexes alone.
+fn losing(conn: &Connection, batch: &Batch) -> rusqlite::Result<BTreeSet<GraphKey>> {
+    let mut losing = BTreeSet::new();
+    let of_document = "(SELECT c.id FROM chunks c JOIN documents d ON d.id = c.document WHERE d.key = ?1)";
+    for id in &batch.remove_documents {
+        add(conn, of_document, id.as_str(), &mut losing)?;
+    }
+    for id in &batch.clear_graph_of {
+        add(conn, "(SELECT id FROM chunks WHERE key = ?1)", id.as_str(), &mut losing)?;
+    }
+    Ok(losing)
+}
+
+fn add(conn: &Connection, chunks: &str, id: &str, losing: &mut BTreeSet<GraphKey>) -> rusqlite::Result<()> {
+    let mut mentions =
+        conn.prepare_cached(&format!("SELECT DISTINCT entity FROM mentions WHERE chunk IN {chunks}"))?;
+    let mut found = mentions.query([id])?;
+    while let Some(row) = found.next()? {
+        losing.insert(GraphKey::Entity(entity(row, 0)?));
+    }
+    let mut facts =
+        conn.prepare_cached(&format!("SELECT DISTINCT a, b FROM facts WHERE chunk IN {chunks}"))?;
+    let mut found = facts.query([id])?;
+    while let Some(row) = found.next()? {
+        let (a, b) = (entity(row, 0)?, entity(row, 1)?);
+        losing.extend([GraphKey::Entity(a.clone()), GraphKey::Entity(b.clone())]);
+        losing.extend(RelationKey::new(a, b).map(GraphKey::Relation));
+    }
+    Ok(())
+}
+
+fn entity(row: &Row<'_>, at: usize) -> rusqlite::Result<EntityKey> {
+    Ok(EntityKey::from_stored(row.get_ref(at)?.as_str()?))
+}
+
+/// An error where one of these has a view and no evidence, now that the batch is applied.
+pub(super) fn refuse(conn: &Connection, at_risk: &BTreeSet<GraphKey>) -> Result<(), StoreError> {
+    for key in at_risk {
+        let is_ghost = has_view(conn, key).and_then(|has| Ok(has && !has_evidence(conn, key)?));
+        if is_ghost.during("looking for views without evidence")? {
+            return Err(rules::ghost(key));
+        }
+    }
+    Ok(())
+}
+
+fn has_view(conn: &Connection, key: &GraphKey) -> rusqlite::Result<bool> {
+    match key {
+        GraphKey::Entity(key) => {
+            conn.prepare_cached("SELECT 1 FROM entities WHERE key = ?1")?.exists([key.as_str()])
+        }
+        GraphKey::Relation(key) => conn
+            .prepare_cached("SELECT 1 FROM relations WHERE a = ?1 AND b = ?2")?
+            .exists([key.a().as_str(), key.b().as_str()]),
+    }
+}
+
+fn has_evidence(conn: &Connection, key: &GraphKey) -> rusqlite::Result<bool> {
+    match key {
+        GraphKey::Entity(key) => conn
+            .prepare_cached(
+                "SELECT 1 WHERE EXISTS (SELECT 1 FROM mentions WHERE entity = ?1 AND set_aside = 0)
+                    OR EXISTS (SELECT 1 FROM facts WHERE a = ?1 AND set_aside = 0)
+                    OR EXISTS (SELECT 1 FROM facts WHERE b = ?1 AND set_aside = 0)",
+            )?
+            .exists([key.as_str()]),
+        GraphKey::Relation(key) => conn
+            .prepare_cached("SELECT 1 FROM facts WHERE a = ?1 AND b = ?2 AND set_aside = 0")?
+            .exists([key.a().as_str(), key.b().as_str()]),
+    }
+}

@@ -77,7 +77,8 @@ pub(crate) const THING: &str = "Thing";
 pub(crate) fn text(source: u32, version: u32, Shape { passages, things }: Shape) -> String {
     if source == ANCHOR {
         let known = NAMES.iter().map(|name| format!("{name} is known here."));
-        let related = NAMES.windows(2).map(|pair| format!("{} works with {}.", pair[0], pair[1]));
+        // In words in which the rules see a relation as well as the model does.
+        let related = NAMES.windows(2).map(|pair| format!("{} met {}.", pair[0], pair[1]));
         return format!("{}\n", known.chain(related).collect::<Vec<_>>().join(" "));
     }
     let mut random = Random::new(u64::from(source) << 32 | u64::from(version));

@@ -54,6 +54,9 @@ pub struct IndexConfig {
     /// Chunks whose vectors, records and what they touch go into one commit; a larger document is worked on in slices of
     /// as many. Bounds memory and the time until a run that is to stop does so.
     pub max_merge_chunks: usize,
+    /// Mentions and facts that enter the graph in one commit, more only where a single chunk has more. Bounds what
+    /// [`max_merge_chunks`](Self::max_merge_chunks) bounds for tables and lists, whose chunks name hundreds of things.
+    pub max_merge_records: usize,
     /// Chunks of a document from whose texts rules make entities and relations; later ones are found by their words and
     /// vectors only. Models read all.
     pub max_rule_chunks: u32,
@@ -172,6 +175,7 @@ impl Default for IndexConfig {
             max_concurrent_calls: 4,
             max_concurrent_documents: 16,
             max_merge_chunks: 128,
+            max_merge_records: 4096,
             max_rule_chunks: 4000,
             quota: Quota::default(),
             lease_ms: 600_000,

@@ -18,30 +18,48 @@ pub(super) struct Unloaded {
     pub(super) changed: u32,
 }
 
-/// Takes the records of the chunks of large documents out of the graph, a commit for each slice of chunks. Documents that
-/// fit one commit stay as they are.
+/// Takes the records of the chunks of large documents out of the graph, a commit for each slice of chunks, but for the last
+/// slice of each. So documents that fit one commit stay as they are.
 ///
 /// Until the document is removed it is one that was taken out of the queue, with chunks that nobody was asked about. Where
 /// that is as far as it gets, the document can be removed, or queued, again.
 pub(super) async fn unload(engine: &Engine, documents: &[DocumentId]) -> Result<Unloaded, IndexError> {
-    let most = engine.index.max_merge_chunks.max(1);
     let mut unloaded = Unloaded::default();
     for id in documents {
         let chunks = engine.store.snapshot().await?.chunks_of(std::slice::from_ref(id)).await?;
         let said = chunks.into_iter().flatten().filter(|chunk| chunk.extraction.key().is_some());
         let said: Vec<ChunkId> = said.map(|chunk| chunk.id).collect();
-        if said.len() > most {
-            for slice in said.chunks(most) {
-                let mut changes = GraphChanges::new(engine);
-                let outcome = unload_slice(&mut changes, id, slice).await;
-                let Unloaded { entities, relations, changed } = changes.end(outcome).await?;
-                unloaded.entities += entities;
-                unloaded.relations += relations;
-                unloaded.changed += changed;
+        let mut rest = said.as_slice();
+        loop {
+            let slice = first_slice(engine, rest).await?;
+            if slice.len() == rest.len() {
+                break;
             }
+            let mut changes = GraphChanges::new(engine);
+            let outcome = unload_slice(&mut changes, id, slice).await;
+            let Unloaded { entities, relations, changed } = changes.end(outcome).await?;
+            unloaded.entities += entities;
+            unloaded.relations += relations;
+            unloaded.changed += changed;
+            rest = &rest[slice.len()..];
         }
     }
     Ok(unloaded)
+}
+
+/// The first of these chunks, as many as leave the graph in one commit.
+async fn first_slice<'a>(engine: &Engine, chunks: &'a [ChunkId]) -> Result<&'a [ChunkId], StoreError> {
+    let index = &engine.index;
+    let chunks = &chunks[..chunks.len().min(index.max_merge_chunks.max(1))];
+    let snapshot = engine.store.snapshot().await?;
+    let mut touched = 0;
+    for (at, chunk) in chunks.iter().enumerate().filter(|_| chunks.len() > 1) {
+        touched += snapshot.graph_keys_of(std::slice::from_ref(chunk)).await?.len();
+        if at > 0 && touched > index.max_merge_records {
+            return Ok(&chunks[..at]);
+        }
+    }
+    Ok(chunks)
 }
 
 /// Takes one slice out of the graph; nothing where the document is gone.

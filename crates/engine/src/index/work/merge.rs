@@ -1,7 +1,6 @@
 //! Merging ready documents into the graph: several small ones in one commit, a large one in slices of a commit each.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
-use std::ops::Range;
 
 use graphloom_core::{
     Batch, Chunk, ChunkExtraction, ChunkId, Document, DocumentId, Extraction, ExtractionKey, Job, JobState,
@@ -17,25 +16,31 @@ use crate::graph::{Derivation, GraphChange, Summaries};
 use crate::index::IndexError;
 use crate::index::unload::unload;
 
-/// The chunks of a ready document that enter the graph in one commit.
-#[derive(Clone)]
-struct Slice<'a> {
-    ready: &'a Ready,
-    chunks: Range<usize>,
+/// Chunks whose texts are read at a time.
+const READ_CHUNKS: usize = 16;
+
+/// The next chunks of a ready document, which enter the graph in one commit.
+struct Slice {
+    ready: Ready,
+    /// Up to which chunk; it begins where the last slice ended.
+    end: usize,
+    brought: Vec<Brought>,
+    /// How many records they bring.
+    records: usize,
 }
 
-impl<'a> Slice<'a> {
-    fn whole(ready: &'a Ready) -> Self {
-        Self { ready, chunks: 0..ready.chunks.len() }
+impl Slice {
+    fn chunks(&self) -> usize {
+        self.end - self.ready.entered
     }
 
     /// Whether nothing of the document entered before.
     fn is_first(&self) -> bool {
-        self.chunks.start == 0
+        self.ready.entered == 0
     }
 
     fn is_last(&self) -> bool {
-        self.chunks.end == self.ready.chunks.len()
+        self.end == self.ready.chunks.len()
     }
 
     /// Whether this slice puts a staged version in the place of the live one.
@@ -47,46 +52,74 @@ impl<'a> Slice<'a> {
 /// A chunk whose records enter the graph.
 struct Brought {
     chunk: Chunk,
-    key: ExtractionKey,
-    /// What rules say of it, which is stored with the merge for it costs nothing to make again.
-    by_rules: Option<Extraction>,
-    /// What becomes of its extraction with the merge, where that changes.
+    extraction: Brings,
+    /// What becomes of the chunk's extraction with the merge, where that changes.
     set: Option<ChunkExtraction>,
 }
 
+/// Where the records of a chunk come from.
+enum Brings {
+    /// An extraction by rules, which is stored with the merge for it costs nothing to make again.
+    ByRules(Extraction),
+    /// An extraction that is stored.
+    Stored(Records),
+}
+
+impl Brought {
+    fn records(&self) -> &Records {
+        match &self.extraction {
+            Brings::ByRules(extraction) => &extraction.records,
+            Brings::Stored(records) => records,
+        }
+    }
+
+    fn by_rules(&self) -> Option<&Extraction> {
+        match &self.extraction {
+            Brings::ByRules(extraction) => Some(extraction),
+            Brings::Stored(_) => None,
+        }
+    }
+}
+
 impl Run<'_> {
-    /// Applies ready documents to the graph: one derivation and one commit for as many as have no more chunks together than
-    /// a commit takes. Larger ones are put into `large`, for [`Run::merge_slice`].
+    /// Applies ready documents to the graph: one derivation and one commit for as many as have no more chunks and records
+    /// together than a commit takes. A larger one enters in slices, of which the next ones are left to
+    /// [`Run::merge_slice`], in `large`.
     pub(super) async fn merge(
         &self,
         documents: Vec<Ready>,
         large: &mut VecDeque<Ready>,
     ) -> Result<(), IndexError> {
-        let most = self.engine.index.max_merge_chunks.max(1);
-        let mut together: Vec<Ready> = Vec::new();
-        let mut chunks = 0;
+        let index = &self.engine.index;
+        let mut together: Vec<Slice> = Vec::new();
+        let (mut chunks, mut records) = (0, 0);
         for ready in documents {
-            if ready.chunks.len() > most {
+            if ready.chunks.len() > index.max_merge_chunks.max(1) {
                 large.push_back(ready);
                 continue;
             }
-            if chunks + ready.chunks.len() > most {
-                self.merge_whole(std::mem::take(&mut together)).await?;
-                chunks = 0;
+            let Some(slice) = self.next_slice(ready).await? else { continue };
+            if !slice.is_last() {
+                large.extend(self.enter(slice).await?);
+                continue;
             }
-            chunks += ready.chunks.len();
-            together.push(ready);
+            (chunks, records) = (chunks + slice.chunks(), records + slice.records);
+            if chunks > index.max_merge_chunks || records > index.max_merge_records {
+                self.merge_whole(std::mem::take(&mut together)).await?;
+                (chunks, records) = (slice.chunks(), slice.records);
+            }
+            together.push(slice);
         }
         self.merge_whole(together).await
     }
 
     /// Merges documents in one commit. Where that fails for a reason of one document, each is tried alone.
-    async fn merge_whole(&self, documents: Vec<Ready>) -> Result<(), IndexError> {
-        let slices: Vec<Slice<'_>> = documents.iter().map(Slice::whole).collect();
-        match self.merge_slices(&slices).await {
+    async fn merge_whole(&self, documents: Vec<Slice>) -> Result<(), IndexError> {
+        match self.merge_slices(&documents).await {
             Ok(_) => Ok(()),
             Err(stop) if documents.len() == 1 => {
-                self.stop(&documents[0].job, &documents[0].document, stop).await.map(drop)
+                let Ready { job, document, .. } = &documents[0].ready;
+                self.stop(job, document, stop).await.map(drop)
             }
             Err(Stop::Fatal(error)) => Err(error),
             Err(Stop::Paused) => {
@@ -107,14 +140,21 @@ impl Run<'_> {
     /// Each slice is a whole change of the graph, so questions meanwhile find what entered so far. A run that begins again
     /// merges the same slices again, which changes nothing. A new version takes the place of the old one with its first
     /// slice.
-    pub(super) async fn merge_slice(&self, mut ready: Ready) -> Result<Option<Ready>, IndexError> {
-        let end = (ready.entered + self.engine.index.max_merge_chunks.max(1)).min(ready.chunks.len());
-        let slice = Slice { ready: &ready, chunks: ready.entered..end };
-        match self.merge_slices(std::slice::from_ref(&slice)).await {
+    pub(super) async fn merge_slice(&self, ready: Ready) -> Result<Option<Ready>, IndexError> {
+        match self.next_slice(ready).await? {
+            Some(slice) => self.enter(slice).await,
+            None => Ok(None),
+        }
+    }
+
+    /// Merges a slice; the document while more of it is to come.
+    async fn enter(&self, slice: Slice) -> Result<Option<Ready>, IndexError> {
+        let merged = self.merge_slices(std::slice::from_ref(&slice)).await;
+        let is_last = slice.is_last();
+        let Slice { mut ready, end, .. } = slice;
+        match merged {
+            Ok(_) if is_last => Ok(None),
             Ok(mut jobs) => {
-                if end == ready.chunks.len() {
-                    return Ok(None);
-                }
                 if self.engine.models.extract.is_none() {
                     self.advanced(&ready.document, Stage::Extract, end, ready.chunks.len());
                 }
@@ -130,19 +170,18 @@ impl Run<'_> {
     }
 
     /// Merges slices in one commit, and says what their jobs are then.
-    async fn merge_slices(&self, slices: &[Slice<'_>]) -> Result<Vec<Job>, Stop> {
+    async fn merge_slices(&self, slices: &[Slice]) -> Result<Vec<Job>, Stop> {
         if slices.is_empty() {
             return Ok(Vec::new());
         }
         self.unload_replaced(slices).await?;
-        let brought = self.brought(slices).await?;
         let mut changes = GraphChanges::new(self.engine);
-        let outcome = self.try_merge(&mut changes, slices, &brought).await;
+        let outcome = self.try_merge(&mut changes, slices).await;
         changes.end(outcome).await
     }
 
     /// Takes what large versions say that are replaced out of the graph, so that the rest of them fits one commit.
-    async fn unload_replaced(&self, slices: &[Slice<'_>]) -> Result<(), Stop> {
+    async fn unload_replaced(&self, slices: &[Slice]) -> Result<(), Stop> {
         let snapshot = self.engine.store.snapshot().await?;
         if snapshot.queue().await?.is_paused() {
             return Err(Stop::Paused);
@@ -165,8 +204,7 @@ impl Run<'_> {
     async fn try_merge(
         &self,
         changes: &mut GraphChanges<'_>,
-        slices: &[Slice<'_>],
-        brought: &[Vec<Brought>],
+        slices: &[Slice],
     ) -> Result<Vec<Job>, Stop> {
         loop {
             let snapshot = changes.snapshot().await.map_err(Stop::overtaken)?;
@@ -181,13 +219,11 @@ impl Run<'_> {
                 replaced.extend(other_versions(snapshot.as_ref(), &slice.ready.document).await?);
             }
             // A version replaced by another of this very merge leaves without having entered.
-            let entering = slices.iter().zip(brought);
-            let entering: Vec<_> =
-                entering.filter(|(slice, _)| !replaced.contains(&slice.ready.document.id)).collect();
+            let entering: Vec<&Slice> =
+                slices.iter().filter(|slice| !replaced.contains(&slice.ready.document.id)).collect();
             let mut change = GraphChange::default();
-            for (_, brought) in &entering {
-                change.added.extend(records_of(snapshot.as_ref(), brought).await?);
-            }
+            let brought = entering.iter().flat_map(|slice| &slice.brought);
+            change.added.extend(brought.map(|brought| (brought.chunk.clone(), brought.records().clone())));
             let replaced: Vec<DocumentId> = replaced.into_iter().collect();
             let old_chunks = snapshot.chunks_of(&replaced).await?;
             change.removed =
@@ -199,16 +235,16 @@ impl Run<'_> {
             drop(snapshot);
             changes.embed(texts, None, &mut batch).await?;
             batch.remove_documents = replaced;
-            for (slice, brought) in &entering {
-                self.finish(changes, slice, brought, &mut batch).await?;
+            for slice in &entering {
+                self.finish(changes, slice, &mut batch).await?;
             }
             let jobs = batch.put_jobs.clone();
             if changes.commit(derived_from, batch).await.map_err(Stop::overtaken)? {
-                for (slice, brought) in entering {
-                    let by_rules = brought.iter().filter(|brought| brought.by_rules.is_some()).count();
+                for slice in entering {
+                    let by_rules = slice.brought.iter().filter_map(Brought::by_rules).count();
                     self.count(|report| report.extracted += by_rules as u32);
                     if slice.is_last() {
-                        self.finished(slice.ready);
+                        self.finished(&slice.ready);
                     }
                 }
                 return Ok(jobs);
@@ -216,55 +252,89 @@ impl Run<'_> {
         }
     }
 
-    /// The chunks of each slice that bring records, with what rules say of those that no model is asked about.
-    async fn brought(&self, slices: &[Slice<'_>]) -> Result<Vec<Vec<Brought>>, Stop> {
-        let engine = self.engine;
-        let by_rules = engine.models.extract.is_none();
-        let mut all = Vec::with_capacity(slices.len());
-        for Slice { ready, chunks } in slices {
-            let brings: Vec<&Chunk> =
-                ready.chunks[chunks.clone()].iter().filter(|chunk| ready.brings(chunk)).collect();
-            let ids: Vec<ChunkId> = brings.iter().map(|chunk| chunk.id.clone()).collect();
-            let stored = engine.store.snapshot().await?.chunks(&ids).await?;
-            let mut brought = Vec::with_capacity(ids.len());
-            for (known, stored) in brings.into_iter().zip(stored) {
-                let Some(chunk) = stored else { return Err(Stop::Lost) };
-                let rules_key = || rules_key(engine, &chunk);
-                if by_rules && known.extraction.is_queued() {
-                    let key = rules_key();
-                    let said = said_by_rules(engine, &chunk, key.clone());
-                    let set = Some(ChunkExtraction::Done { key: key.clone() });
-                    brought.push(Brought { chunk, key, by_rules: Some(said), set });
-                    // Whoever wants to stop the run can do so here.
-                    breathe().await;
-                } else if let Some(key) = known.extraction.key().cloned() {
-                    let is_slice = chunks.len() < ready.chunks.len();
-                    if is_slice && by_rules && ready.renewed.is_none() && key == rules_key() {
-                        // What rules say is stored with the slice that brings it, so an earlier run brought it.
-                        continue;
-                    }
-                    let set = ready.renewed.as_ref().map(|_| known.extraction.clone());
-                    brought.push(Brought { chunk, key, by_rules: None, set });
-                }
-            }
-            all.push(brought);
+    /// The next slice of a document; `None` where it stopped.
+    async fn next_slice(&self, ready: Ready) -> Result<Option<Slice>, IndexError> {
+        let mut slice = Slice { end: ready.entered, ready, brought: Vec::new(), records: 0 };
+        match self.bring(&mut slice).await {
+            Ok(()) => Ok(Some(slice)),
+            Err(stop) => self.stop(&slice.ready.job, &slice.ready.document, stop).await.map(|_| None),
         }
-        Ok(all)
+    }
+
+    /// Adds as many chunks to a slice, with their records, as fit one commit, and one at least.
+    async fn bring(&self, slice: &mut Slice) -> Result<(), Stop> {
+        let index = &self.engine.index;
+        let most = index.max_merge_chunks.max(1).min(slice.ready.chunks.len() - slice.ready.entered);
+        while slice.chunks() < most && slice.records <= index.max_merge_records {
+            let next = slice.end..slice.end + READ_CHUNKS.min(most - slice.chunks());
+            let ids: Vec<ChunkId> =
+                slice.ready.chunks[next.clone()].iter().map(|chunk| chunk.id.clone()).collect();
+            let stored = self.engine.store.snapshot().await?.chunks(&ids).await?;
+            for (at, stored) in next.zip(stored) {
+                if let Some(brought) = self.brought(&slice.ready, at, stored).await? {
+                    let records = brought.records().entities.len() + brought.records().relations.len();
+                    if slice.chunks() > 0 && slice.records + records > index.max_merge_records {
+                        return Ok(());
+                    }
+                    slice.records += records;
+                    slice.brought.push(brought);
+                }
+                slice.end = at + 1;
+            }
+        }
+        Ok(())
+    }
+
+    /// The chunk of a document at this place with its records: by the extraction that it has, or by rules where no model
+    /// is asked. `None` where it brings none.
+    ///
+    /// - `stored`: the chunk with its text.
+    async fn brought(
+        &self,
+        ready: &Ready,
+        at: usize,
+        stored: Option<Chunk>,
+    ) -> Result<Option<Brought>, Stop> {
+        let engine = self.engine;
+        let known = &ready.chunks[at];
+        if !ready.brings(known) {
+            return Ok(None);
+        }
+        let Some(chunk) = stored else { return Err(Stop::Lost) };
+        let by_rules = engine.models.extract.is_none();
+        let rules_key = || rules_key(engine, &chunk);
+        if by_rules && known.extraction.is_queued() {
+            let key = rules_key();
+            let set = Some(ChunkExtraction::Done { key: key.clone() });
+            let extraction = said_by_rules(engine, &chunk, key);
+            // Whoever wants to stop the run can do so here.
+            breathe().await;
+            return Ok(Some(Brought { chunk, extraction: Brings::ByRules(extraction), set }));
+        }
+        let Some(key) = known.extraction.key().cloned() else { return Ok(None) };
+        let is_large = ready.chunks.len() > engine.index.max_merge_chunks;
+        if is_large && by_rules && ready.renewed.is_none() && key == rules_key() {
+            // What rules say is stored with the slice that brings it, so an earlier run brought it.
+            return Ok(None);
+        }
+        let stored = engine.store.snapshot().await?.extractions(std::slice::from_ref(&key)).await?;
+        let records = stored.into_iter().flatten().next().map(|extraction| extraction.records).unwrap_or_default();
+        let set = ready.renewed.as_ref().map(|_| known.extraction.clone());
+        Ok(Some(Brought { chunk, extraction: Brings::Stored(records), set }))
     }
 
     /// What ends a document's job, or goes on with it, besides the graph itself.
     async fn finish(
         &self,
         changes: &mut GraphChanges<'_>,
-        slice: &Slice<'_>,
-        brought: &[Brought],
+        slice: &Slice,
         batch: &mut Batch,
     ) -> Result<(), Stop> {
-        let ready = slice.ready;
+        let Slice { ready, brought, .. } = slice;
         if slice.replaces() {
             batch.activate_documents.push(ready.document.id.clone());
-            // The chunks of a large one are embedded already.
-            if slice.is_last() {
+            // Those of a document with more chunks are embedded already.
+            if ready.chunks.len() <= self.engine.index.max_merge_chunks {
                 let ids: Vec<ChunkId> = ready.chunks.iter().map(|chunk| chunk.id.clone()).collect();
                 let snapshot = self.engine.store.snapshot().await?;
                 let situations = snapshot.situations(&ids).await?;
@@ -280,7 +350,7 @@ impl Run<'_> {
         } else {
             Job { lease: Some(self.lease(self.engine.clock.now())), ..ready.job.clone() }
         });
-        let by_rules = brought.iter().filter_map(|brought| brought.by_rules.as_ref());
+        let by_rules = brought.iter().filter_map(Brought::by_rules);
         let by_rules: BTreeMap<&ExtractionKey, &Extraction> =
             by_rules.map(|extraction| (&extraction.key, extraction)).collect();
         batch.put_extractions.extend(by_rules.into_values().cloned());
@@ -308,27 +378,10 @@ async fn breathe() {
 }
 
 /// Whether every document's job is still as it was prepared.
-async fn still_ours(snapshot: &dyn Snapshot, slices: &[Slice<'_>]) -> Result<bool, StoreError> {
+async fn still_ours(snapshot: &dyn Snapshot, slices: &[Slice]) -> Result<bool, StoreError> {
     let ids: Vec<DocumentId> = slices.iter().map(|slice| slice.ready.document.id.clone()).collect();
     let jobs = snapshot.jobs(&ids).await?;
     Ok(jobs.iter().zip(slices).all(|(job, slice)| job.as_ref() == Some(&slice.ready.job)))
-}
-
-/// The records of chunks, those left out whose extraction is gone.
-async fn records_of(
-    snapshot: &dyn Snapshot,
-    brought: &[Brought],
-) -> Result<Vec<(Chunk, Records)>, StoreError> {
-    let keys: Vec<ExtractionKey> = brought.iter().map(|brought| brought.key.clone()).collect();
-    let stored = snapshot.extractions(&keys).await?;
-    let with_records = brought.iter().zip(stored).filter_map(|(brought, stored)| {
-        let records = match &brought.by_rules {
-            Some(extraction) => extraction.records.clone(),
-            None => stored?.records,
-        };
-        Some((brought.chunk.clone(), records))
-    });
-    Ok(with_records.collect())
 }
 
 /// The other versions of a document's source.

@@ -1,5 +1,6 @@
 //! The one thread that writes: it takes waiting batches and commits them in groups, one disk flush each group.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
 use std::thread::JoinHandle;
@@ -143,38 +144,61 @@ impl Thread {
     }
 
     /// Applies each batch or refuses it, then makes all of them durable together.
+    ///
+    /// A batch that is refused before it wrote anything leaves nothing to undo, as nearly all are that are refused. Where one
+    /// fails later, the transaction is rolled back and the other batches are applied again. A savepoint for each batch would
+    /// copy every page that it changes, and SQLite goes through all those copies at every statement.
     fn write_group(&self, group: impl Iterator<Item = Box<Request>>) -> Vec<Answer> {
+        let (batches, replies): (Vec<Batch>, Vec<_>) =
+            group.map(|request| (request.batch, request.reply)).unzip();
+        let replied = |results: Vec<Result<Revision, StoreError>>| replies.into_iter().zip(results).collect();
         if let Err(moved) = self.place.require_unmoved() {
-            return group.map(|request| (request.reply, Err(repeated(&moved)))).collect();
+            return replied(batches.iter().map(|_| Err(repeated(&moved))).collect());
         }
-        let mut answers = Vec::new();
-        let mut failure = self.run("BEGIN IMMEDIATE").err();
-        for request in group {
-            let result = match &failure {
-                Some(_) => Ok(Err(group_failed())),
-                None => self.apply_alone(&request.batch),
+        let mut failed = BTreeMap::new();
+        loop {
+            let broken = match self.write_together(&batches, &mut failed) {
+                Ok(results) => return self.confirmed(replied(results)),
+                Err(broken) => broken,
             };
-            match result {
-                Ok(result) => answers.push((request.reply, result)),
-                Err(broken) => {
-                    failure = Some(broken);
-                    answers.push((request.reply, Err(group_failed())));
+            // On some errors, such as a full disk, SQLite has rolled back everything already.
+            if !self.conn.is_autocommit()
+                && let Err(error) = self.run("ROLLBACK")
+            {
+                tracing::error!(%error, "rolling back failed");
+            }
+            match broken.by {
+                Some(at) => drop(failed.insert(at, broken.error)),
+                None => {
+                    let error = |at| failed.remove(&at).unwrap_or_else(|| repeated(&broken.error));
+                    return replied((0..batches.len()).map(error).map(Err).collect());
                 }
             }
         }
-        let failure = failure.or_else(|| self.run("COMMIT").err());
-        let Some(failure) = failure else { return self.confirmed(answers) };
+    }
 
-        if !self.conn.is_autocommit()
-            && let Err(error) = self.run("ROLLBACK")
-        {
-            tracing::error!(%error, "rolling back failed");
+    /// Applies all batches but those that `failed` in one transaction, and commits it.
+    fn write_together(
+        &self,
+        batches: &[Batch],
+        failed: &mut BTreeMap<usize, StoreError>,
+    ) -> Result<Vec<Result<Revision, StoreError>>, Broken> {
+        let whole = |error| Broken { by: None, error };
+        self.run("BEGIN IMMEDIATE").map_err(whole)?;
+        let mut results = BTreeMap::new();
+        for (at, batch) in batches.iter().enumerate().filter(|(at, _)| !failed.contains_key(at)) {
+            let written = self.conn.total_changes();
+            let result = apply::apply(&self.conn, self.trees, batch);
+            match result.map_err(|error| classified(error, self.place.path())) {
+                Err(error) if self.conn.total_changes() != written || self.conn.is_autocommit() => {
+                    return Err(Broken { by: Some(at), error });
+                }
+                result => drop(results.insert(at, result)),
+            }
         }
-        let fail = |result: Result<Revision, StoreError>| match result {
-            Err(refused @ (StoreError::Conflict { .. } | StoreError::Invalid { .. })) => Err(refused),
-            Ok(_) | Err(_) => Err(repeated(&failure)),
-        };
-        answers.into_iter().map(|(reply, result)| (reply, fail(result))).collect()
+        self.run("COMMIT").map_err(whole)?;
+        results.extend(std::mem::take(failed).into_iter().map(|(at, error)| (at, Err(error))));
+        Ok(results.into_values().collect())
     }
 
     /// The answers of a group that is durable, once its files are seen to be where the next process looks for them.
@@ -189,23 +213,6 @@ impl Thread {
         answers
     }
 
-    /// Applies a batch so that a refused one leaves no trace; an outer error breaks the whole transaction.
-    fn apply_alone(&self, batch: &Batch) -> Result<Result<Revision, StoreError>, StoreError> {
-        self.run("SAVEPOINT batch")?;
-        let result = apply::apply(&self.conn, self.trees, batch);
-        if let Err(error) = result {
-            // On some errors, such as a full disk, SQLite has rolled back everything already.
-            if self.conn.is_autocommit() {
-                return Err(classified(error, self.place.path()));
-            }
-            self.run("ROLLBACK TO batch")?;
-            self.run("RELEASE batch")?;
-            return Ok(Err(classified(error, self.place.path())));
-        }
-        self.run("RELEASE batch")?;
-        Ok(result)
-    }
-
     fn run(&self, sql: &str) -> Result<(), StoreError> {
         let done = self.conn.prepare_cached(sql).and_then(|mut statement| statement.execute([]));
         done.map(drop).during("committing").map_err(|error| classified(error, self.place.path()))
@@ -214,9 +221,11 @@ impl Thread {
 
 type Answer = (oneshot::Sender<Result<Revision, StoreError>>, Result<Revision, StoreError>);
 
-/// Replaced by the true cause once the group is over.
-fn group_failed() -> StoreError {
-    backend("committing".to_owned(), "the transaction failed")
+/// What ended a transaction.
+struct Broken {
+    /// The batch that failed; `None` where the transaction itself did.
+    by: Option<usize>,
+    error: StoreError,
 }
 
 #[cfg(test)]
@@ -252,16 +261,10 @@ mod tests {
         let results = written(&thread, vec![small("a"), refused, long.clone(), small("b")]);
         assert!(matches!(results[1], Err(StoreError::Invalid { .. })), "{results:?}");
         assert!(matches!(results[2], Err(StoreError::DiskFull { .. })), "{results:?}");
-        // Where SQLite rolls back all of the group, none of it is there.
-        let others = [&results[0], &results[3]];
-        assert!(
-            others.iter().all(|result| matches!(result, Ok(_) | Err(StoreError::DiskFull { .. }))),
-            "{results:?}"
-        );
-        let stayed = results.iter().filter(|result| result.is_ok()).count() as u64;
+        assert!(results[0].is_ok() && results[3].is_ok(), "what fails takes no other with it: {results:?}");
         thread.conn.pragma_update(None, "max_page_count", i64::from(i32::MAX)).expect("a limit");
         assert!(
-            matches!(written(&thread, vec![long])[..], [Ok(Revision(revision))] if revision == stayed + 1)
+            matches!(written(&thread, vec![long])[..], [Ok(Revision(3))])
         );
     }
 }

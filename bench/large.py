@@ -1,6 +1,6 @@
 """Large and odd documents: how much memory, time and disk does each take, and is the time linear in its size?
 
-usage: large.py PROGRAM [--sizes 12.5,25,50] [--only NAME,...] [--port PORT]
+usage: large.py PROGRAM [--sizes 12,24,49] [--only NAME,...] [--port PORT]
 
 Each document is made from a fixed seed and added to a workspace of its own by PROGRAM. Memory is that of the program and of
 its readers together, looked at 20 times a second. At the end a server takes one document of every kind, and its memory is
@@ -219,7 +219,7 @@ def idle(program, size, work, port):
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("program")
-    parser.add_argument("--sizes", default="12.5,25,50")
+    parser.add_argument("--sizes", default="12,24,49")
     parser.add_argument("--only", default="")
     parser.add_argument("--port", type=int, default=9690)
     options = parser.parse_args()

@@ -112,7 +112,10 @@ enum Step {
     /// Situate chunks otherwise from now on, by headings or not at all, those in the graph too.
     Situate(bool),
     /// Merge documents of more chunks or records than this in slices of as many from now on.
-    Slice { chunks: usize, records: usize },
+    Slice {
+        chunks: usize,
+        records: usize,
+    },
 }
 
 fn text() -> impl Strategy<Value = String> {

@@ -96,8 +96,8 @@ pub(crate) enum Indexing {
     Off,
 }
 
-/// Passwords checked at once.
-const PASSWORDS: usize = 2;
+/// Passwords checked at once. One keeps a processor busy; more would leave none of a small machine to who has a key.
+const PASSWORDS: usize = 1;
 /// One address gets at most one in this many of the turns of logins.
 const LOGINS_OF_ADDRESS: usize = 4;
 

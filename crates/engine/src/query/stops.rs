@@ -67,8 +67,11 @@ impl<'a> StopFilter<'a> {
         &text[..self.first_in(text).unwrap_or(text.len())]
     }
 
+    /// Where the stop begins that is complete first, as it is noticed while a text is written; of those that end together the
+    /// longest.
     fn first_in(&self, text: &str) -> Option<usize> {
-        self.stops.iter().filter_map(|stop| text.find(stop)).min()
+        let found = self.stops.iter().filter_map(|stop| text.find(stop).map(|at| (at + stop.len(), at)));
+        found.min().map(|(_, at)| at)
     }
 }
 
@@ -92,6 +95,9 @@ mod tests {
         assert_eq!(check_stream(&stops, &owned(&["Ra", "dium. E", "N", "D and more", "END"])), "Radium. ");
         assert_eq!(check_stream(&stops, &owned(&["EN", "TIRE\n", "line"])), "ENTIRE\nline");
         assert_eq!(check_stream(&stops, &owned(&["whole E"])), "whole E");
+        let nested = owned(&["end", "the end of it"]);
+        assert_eq!(check_stream(&nested, &owned(&["at the end", " of it all"])), "at the ");
+        assert_eq!(StopFilter::new(&nested).cut("at the end of it all"), "at the ");
     }
 
     proptest! {

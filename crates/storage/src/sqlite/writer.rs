@@ -263,8 +263,6 @@ mod tests {
         assert!(matches!(results[2], Err(StoreError::DiskFull { .. })), "{results:?}");
         assert!(results[0].is_ok() && results[3].is_ok(), "what fails takes no other with it: {results:?}");
         thread.conn.pragma_update(None, "max_page_count", i64::from(i32::MAX)).expect("a limit");
-        assert!(
-            matches!(written(&thread, vec![long])[..], [Ok(Revision(3))])
-        );
+        assert!(matches!(written(&thread, vec![long])[..], [Ok(Revision(3))]));
     }
 }

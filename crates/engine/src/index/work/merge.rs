@@ -201,11 +201,7 @@ impl Run<'_> {
         }
     }
 
-    async fn try_merge(
-        &self,
-        changes: &mut GraphChanges<'_>,
-        slices: &[Slice],
-    ) -> Result<Vec<Job>, Stop> {
+    async fn try_merge(&self, changes: &mut GraphChanges<'_>, slices: &[Slice]) -> Result<Vec<Job>, Stop> {
         loop {
             let snapshot = changes.snapshot().await.map_err(Stop::overtaken)?;
             if snapshot.queue().await?.is_paused() {
@@ -318,7 +314,8 @@ impl Run<'_> {
             return Ok(None);
         }
         let stored = engine.store.snapshot().await?.extractions(std::slice::from_ref(&key)).await?;
-        let records = stored.into_iter().flatten().next().map(|extraction| extraction.records).unwrap_or_default();
+        let records =
+            stored.into_iter().flatten().next().map(|extraction| extraction.records).unwrap_or_default();
         let set = ready.renewed.as_ref().map(|_| known.extraction.clone());
         Ok(Some(Brought { chunk, extraction: Brings::Stored(records), set }))
     }

@@ -1,6 +1,8 @@
 #!/usr/bin/env bash
-# Runs the command blocks of the documents that are marked `sh run`, and checks that relative links lead to files.
+# Runs the command blocks of the documents that are marked `sh run`, compares what they print with the blocks that are marked
+# `text printed`, and checks that relative links lead to files.
 #
+# A block `text printed` is the end of what the block before it prints, on standard output and error together.
 # Blocks of one document run in order in one temporary folder that holds a copy of samples/, with the dev binary first in
 # PATH, no key and no configuration of the user. A failure names the document and the line of the block.
 set -euo pipefail
@@ -15,10 +17,12 @@ work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 failures=0
 blocks=0
+printed=0
 
-# Prints a document's runnable blocks as files `<line of the fence>.sh` in a folder.
+# Writes a document's blocks into a folder: commands as `<line of the fence>.sh`, what they print as `<line>.txt`.
 extract() { # document folder
     awk -v folder="$2" '
+        /^```text printed[[:space:]]*$/ { file = sprintf("%s/%05d.txt", folder, NR); printf "" > file; next }
         /^```sh run[[:space:]]*$/ { file = sprintf("%s/%05d.sh", folder, NR); printf "" > file; next }
         /^```/ { if (file != "") close(file); file = "" }
         file != "" { print > file }
@@ -45,9 +49,19 @@ for document in "${documents[@]}"; do
     mkdir -p "$place/blocks" "$place/folder/home"
     cp -r samples "$place/folder/"
     extract "$document" "$place/blocks"
-    for block in "$place"/blocks/*.sh; do
+    : >"$work/output"
+    for block in "$place"/blocks/*; do
+        line=$((10#$(basename "${block%.*}")))
+        if [[ $block == *.txt ]]; then
+            printed=$((printed + 1))
+            if ! diff -u --label "$document:$line" --label "what is printed" \
+                "$block" <(tail -n "$(wc -l <"$block")" "$work/output") >"$work/difference"; then
+                complain "$document:$line: the program prints something else:"
+                sed 's/^/    /' "$work/difference" >&2
+            fi
+            continue
+        fi
         blocks=$((blocks + 1))
-        line=$((10#$(basename "$block" .sh)))
         if ! run_block "$block" "$place/folder" >"$work/output" 2>&1; then
             complain "$document:$line: this block failed:"
             sed 's/^/    /' "$block" >&2
@@ -78,15 +92,16 @@ keys=$(cd "$work/empty" && HOME=$work/empty graphloom config show | awk '{ print
 for key in $keys; do
     grep -q "^| \`$key\` |" docs/configuration.md || complain "docs/configuration.md: the key $key is missing"
 done
-commands=$(graphloom --help | awk '/^Commands:/ { on = 1; next } /^[^ ]/ { on = 0 } on && /^  [a-z]/ && $1 != "help" { print $1 }')
+commands=$(graphloom --help | awk '/^[A-Z][a-z]+:$/ { on = $1 != "Options:"; next } /^[^ ]/ { on = 0 } on && /^  [a-z]/ && $1 != "help" { print $1 }')
 for command in $commands; do
     grep -q "^### \`graphloom $command\b" docs/usage.md || complain "docs/usage.md: the command $command is missing"
 done
 
 [[ -n $keys && -n $commands ]] || complain "check-docs: the program lists no keys or no commands"
+((printed > 0)) || complain "check-docs: no block is marked \`text printed\`; nothing printed was compared"
 ((blocks > 0)) || complain "check-docs: no block is marked \`sh run\`; the check would prove nothing"
 if ((failures > 0)); then
     echo "check-docs: $failures checks failed" >&2
     exit 1
 fi
-echo "check-docs: ${#documents[@]} documents, $blocks blocks run, all links, keys and commands found"
+echo "check-docs: ${#documents[@]} documents, $blocks blocks run, $printed outputs compared, all links, keys and commands found"

@@ -3,6 +3,7 @@
 mod eval;
 mod filter;
 mod graph;
+mod help;
 mod queue;
 mod server;
 
@@ -20,6 +21,7 @@ pub(crate) use eval::{
 };
 pub(crate) use filter::{ConditionArgs, FilterArgs};
 pub(crate) use graph::{ExportArgs, GraphArgs, GraphCommand, HowArgs};
+pub(crate) use help::{command, parse};
 pub(crate) use queue::{CancelArgs, ReExtractArgs, SituateArgs, WorkArgs};
 pub(crate) use server::{KeyCommand, McpArgs, ServeArgs, UserCommand};
 
@@ -92,36 +94,41 @@ pub(crate) enum ColorChoice {
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
     /// Add files, folders and web pages; safe to interrupt and to repeat
+    #[command(visible_aliases = ["index", "import", "ingest"])]
     Add(AddArgs),
     /// Reads one source from standard input, for the program itself
     #[command(hide = true)]
     ReadSource,
     /// Answer a question, with citations
+    #[command(visible_alias = "query")]
     Ask(AskArgs),
-    /// Find passages, entities and relations; asks no language model
+    /// Find passages, entities and relations, without a language model
+    #[command(visible_alias = "find")]
     Search(SearchArgs),
     /// Show documents, failures, costs and indexes, or what one run added
+    #[command(visible_aliases = ["ls", "list"])]
     Status(StatusArgs),
     /// Show what model calls cost, by role, model, document or day
     Cost(CostArgs),
     /// Show one document
     Show(ShowArgs),
     /// Remove documents and everything that came from them alone
+    #[command(visible_aliases = ["delete", "remove"])]
     Rm(RmArgs),
-    /// Look at the graph and edit it: show, labels, subgraph, create, edit, rename, merge, split, delete, undo, import
+    /// Look at the graph and edit it
     Graph(GraphArgs),
     /// Write entities, relations and chunks for other programs
     Export(ExportArgs),
     /// Try failed chunks, and stopped and cancelled documents, again
     Retry(RetryArgs),
-    /// Show or forget what models said to questions, which is remembered so that none is paid for twice
+    /// Show or forget remembered answers of models
     #[command(subcommand)]
     Cache(CacheCommand),
     /// Work on everything that waits, without adding anything
     Work(WorkArgs),
     /// Serve the API over HTTP, and index what is added, until Ctrl-C
     Serve(ServeArgs),
-    /// Offer the documents to a client of the Model Context Protocol, on standard input and output
+    /// Serve one client of the Model Context Protocol (MCP) on standard input and output
     Mcp(McpArgs),
     /// Make, list and revoke keys of programs that use the server
     #[command(subcommand)]
@@ -135,11 +142,11 @@ pub(crate) enum Command {
     Pause,
     /// Let work go on after a pause
     Resume,
-    /// Ask about documents anew, such as with another model; they stay in use meanwhile
+    /// Extract documents again, such as with another model; they stay in use meanwhile
     ReExtract(ReExtractArgs),
-    /// Situate the chunks of documents in the graph as `contextual` says now, and what failed again
+    /// Situate chunks again, as the setting `contextual` says now
     Situate(SituateArgs),
-    /// Measure what questions with known answers find: retrieval, compare, answers, ragchecker, pairwise
+    /// Measure retrieval and answers on questions with known answers
     #[command(subcommand)]
     Eval(EvalCommand),
     /// Print the canonical state as JSON lines, and its hash
@@ -148,7 +155,7 @@ pub(crate) enum Command {
     Check,
     /// Repair a store that is damaged or lost what was committed to it
     Repair(RepairArgs),
-    /// Read a model's extraction answer and print its records and rejects as JSON
+    /// Parse a model's extraction answer and print it as JSON
     Parse(ParseArgs),
     /// Check configuration, data folder and models
     Doctor,
@@ -158,7 +165,7 @@ pub(crate) enum Command {
     /// Show the configuration
     #[command(subcommand)]
     Config(ConfigCommand),
-    /// List, print, export and check the prompts that models are asked with
+    /// List, print, export and check the prompts
     #[command(subcommand)]
     Prompts(PromptsCommand),
     /// Print a completion script for a shell
@@ -316,6 +323,12 @@ pub(crate) struct AskArgs {
     /// List their passages too
     #[arg(long, alias = "include-chunk-content", requires = "references")]
     pub(crate) chunk_content: bool,
+    /// Print the words that each citation points to
+    #[arg(long)]
+    pub(crate) quotes: bool,
+    /// With --json: also everything that was retrieved
+    #[arg(long)]
+    pub(crate) full: bool,
     /// Ask the models again, and remember nothing of what they say
     #[arg(long)]
     pub(crate) no_cache: bool,
@@ -667,14 +680,7 @@ fn key_value(text: &str) -> Result<(String, String), String> {
 
 #[cfg(test)]
 mod tests {
-    use clap::CommandFactory;
-
     use super::*;
-
-    #[test]
-    fn the_command_line_is_consistent() {
-        Cli::command().debug_assert();
-    }
 
     #[test]
     fn what_was_not_said_stays_at_the_default() {

@@ -12,6 +12,9 @@ use crate::output::render::bytes;
 /// The file in which a folder names what must not be added, in the syntax of `.gitignore`.
 const IGNORE_FILE: &str = ".graphloomignore";
 
+/// How the reason begins why a file of a kind that is not read is left out; the kind follows.
+pub(crate) const UNSUPPORTED_KIND: &str = "files of kind ";
+
 /// What a path led to.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Found {
@@ -104,7 +107,7 @@ impl<'a> Files<'a> {
         } else if !(self.is_supported)(path) {
             match path.extension() {
                 Some(extension) => {
-                    format!("files of kind .{} are not supported", extension.to_string_lossy())
+                    format!("{UNSUPPORTED_KIND}.{} are not supported", extension.to_string_lossy())
                 }
                 None => "files without an extension are added only when named".to_owned(),
             }

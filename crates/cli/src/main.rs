@@ -18,13 +18,10 @@ mod wording;
 
 use std::process::ExitCode;
 
-use clap::Parser;
-
 /// Gives memory back to the system once a large document is done, which the allocator of many systems does not.
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 fn main() -> ExitCode {
-    let cli = args::Cli::parse();
-    commands::run(cli).unwrap_or_else(|error| fault::report(&error)).into()
+    args::parse().and_then(commands::run).unwrap_or_else(|error| fault::report(&error)).into()
 }

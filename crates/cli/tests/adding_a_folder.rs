@@ -21,6 +21,40 @@ fn bad_files_are_refused_with_reasons_and_the_rest_goes_in() {
 }
 
 #[test]
+fn files_of_kinds_that_are_not_read_are_one_line() {
+    let graphloom = Graphloom::new();
+    graphloom.write("docs/good.md", "Ada Lovelace wrote the first program.\n");
+    for name in ["a.png", "b.png", "c.png", "d.jpg"] {
+        graphloom.write(&format!("docs/{name}"), "x");
+    }
+    let ran = graphloom.run(&["add", "docs"]).exits(0);
+    let ran = ran.says("skipped: 4 files of kinds that are not supported: 3 .png, 1 .jpg");
+    assert_eq!(ran.stdout.matches("skipped: ").count(), 1, "{}", ran.stdout);
+}
+
+#[test]
+fn a_finished_run_says_what_comes_next_and_names_itself_only_when_asked() {
+    let graphloom = Graphloom::new();
+    graphloom.write("a b/one.md", "Ada Lovelace wrote the first program.\n");
+    let ran = graphloom.run(&["add", "a b"]).exits(0).says("Next: graphloom ask \"YOUR QUESTION\"");
+    assert!(!ran.stderr.contains("run add-"), "{}", ran.stderr);
+    graphloom.run(&["-v", "add", "a b"]).exits(0).says("run add-");
+    let elsewhere = graphloom.run(&["--data-dir", "my data", "--workspace", "notes", "add", "a b"]).exits(0);
+    elsewhere.says("Next: graphloom --data-dir 'my data' --workspace notes ask");
+    let unchanged = graphloom.run(&["add", "a b"]).exits(0);
+    assert!(!unchanged.stderr.contains("Next:"), "nothing is new: {}", unchanged.stderr);
+}
+
+#[test]
+fn documents_that_went_well_are_told_one_by_one_only_when_asked() {
+    let graphloom = Graphloom::new();
+    graphloom.write("docs/one.md", "Ada Lovelace wrote the first program.\n");
+    let ran = graphloom.run(&["add", "docs"]).exits(0);
+    assert!(!ran.stderr.contains("docs/one.md"), "{}", ran.stderr);
+    graphloom.run(&["--data-dir", "other", "-v", "add", "docs"]).exits(0).says("docs/one.md: done, 1 chunk");
+}
+
+#[test]
 fn other_encodings_are_read_and_reported() {
     let graphloom = Graphloom::new();
     let latin = b"Das Caf\xe9 an der Stra\xdfe geh\xf6rt Frau M\xfcller. Sie \xf6ffnet es fr\xfch.\n";

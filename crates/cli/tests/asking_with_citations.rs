@@ -91,3 +91,117 @@ fn the_context_and_the_prompt_can_be_seen_without_asking_a_model() {
     let prompt = graphloom.ok(&["ask", "Who wrote the first program?", "--prompt-only"]);
     assert!(prompt.contains(context.trim()) && prompt.contains("Who wrote the first program?"), "{prompt}");
 }
+
+/// Two sentences of one document and one of another answer.
+fn lab_answer(graphloom: &Graphloom) -> Vec<&'static str> {
+    copy_lab(graphloom);
+    graphloom.ok(&["add", "docs"]);
+    vec!["ask", QUESTIONS[0]]
+}
+
+#[test]
+fn numbers_run_from_one_in_order_of_appearance_and_lead_to_one_place_each() {
+    let graphloom = Graphloom::new();
+    let ask = lab_answer(&graphloom);
+    let stdout = graphloom.ok(&ask);
+    let (answer, sources) = stdout.split_once("\n\n").expect("an answer and its sources");
+    let numbers: Vec<&str> = answer
+        .lines()
+        .map(|line| line.rsplit_once(" [").expect("a number").1.trim_end_matches(']'))
+        .collect();
+    let expected: Vec<String> = (1..=numbers.len()).map(|number| number.to_string()).collect();
+    assert_eq!(numbers, expected, "{stdout}");
+    let places: Vec<&str> = sources.lines().filter(|line| line.starts_with('[')).collect();
+    assert_eq!(places.len(), numbers.len(), "{stdout}");
+    assert!(places.iter().all(|place| place.contains(".txt:") || place.contains(".md:")), "{stdout}");
+}
+
+#[test]
+fn sentences_of_one_document_have_numbers_of_their_own() {
+    let model = ScriptedModel::start();
+    model.answer_with(
+        "Ada Lovelace wrote the first program [1]. Grace Hopper found a moth [1]. Ada Lovelace wrote it [1].",
+    );
+    let graphloom = Graphloom::new().with("GRAPHLOOM_BASE_URL", &model.base_url());
+    graphloom.write("a.md", "Ada Lovelace wrote the first program.\n\nGrace Hopper found a moth.\n");
+    graphloom.ok(&["add", "a.md"]);
+    let ask = ["--set", "answer_llm=openai:scripted", "ask", "Who wrote the first program?"];
+    let stdout = graphloom.ok(&ask);
+    assert!(
+        stdout.contains("first program [1]. Grace Hopper found a moth [2]. Ada Lovelace wrote it [1]."),
+        "{stdout}"
+    );
+    assert!(
+        stdout.contains("[1] a.md:1  \"Ada Lovelace wrote the first program.\"\n[2] a.md:3  "),
+        "{stdout}"
+    );
+}
+
+#[test]
+fn a_models_own_list_of_references_is_left_out() {
+    let model = ScriptedModel::start();
+    model.answer_with("Ada Lovelace wrote the first program [1].\n\n### References\n\n* [1] a.md");
+    let graphloom = Graphloom::new().with("GRAPHLOOM_BASE_URL", &model.base_url());
+    graphloom.write("a.md", "Ada Lovelace wrote the first program.\n");
+    graphloom.ok(&["add", "a.md"]);
+    let stdout = graphloom.ok(&["--set", "answer_llm=openai:scripted", "ask", "Who wrote it?"]);
+    assert!(!stdout.contains("References") && stdout.contains("[1] a.md:1"), "{stdout}");
+}
+
+#[test]
+fn verbatim_words_are_printed_once_and_again_only_when_quotes_are_asked_for() {
+    let graphloom = Graphloom::new();
+    let ask = lab_answer(&graphloom);
+    let sentence = "Braidline is the product that grew out of echo braiding";
+    assert_eq!(graphloom.ok(&ask).matches(sentence).count(), 1);
+    assert_eq!(graphloom.ok(&[&ask[..], &["--quotes"]].concat()).matches(sentence).count(), 2);
+}
+
+#[test]
+fn an_answer_is_wrapped_to_the_terminal_between_words() {
+    let graphloom = Graphloom::new();
+    let ask = lab_answer(&graphloom);
+    let whole = graphloom.ok(&ask);
+    let mut command = graphloom.command(&ask);
+    let output = command.env("COLUMNS", "40").output().expect("runs");
+    let wrapped = String::from_utf8(output.stdout).expect("UTF-8");
+    let answer = wrapped.split("\n\n").next().expect("an answer");
+    assert!(answer.lines().count() > 3 && answer.lines().all(|line| line.chars().count() <= 40), "{wrapped}");
+    let words = |text: &str| text.split_whitespace().map(str::to_owned).collect::<Vec<_>>();
+    assert_eq!(words(&wrapped), words(&whole), "no word is broken");
+}
+
+#[test]
+fn places_are_links_where_the_terminal_knows_links() {
+    let graphloom = Graphloom::new();
+    graphloom.write("my docs/ada.md", "# Ada\n\nAda Lovelace wrote the first program.\n");
+    graphloom.ok(&["add", "my docs"]);
+    let ask = ["ask", "Who wrote the first program?"];
+    let mut command = graphloom.command(&ask);
+    let output = command.env("FORCE_HYPERLINK", "1").output().expect("runs");
+    let linked = String::from_utf8(output.stdout).expect("UTF-8");
+    let end = "/my%20docs/ada.md#3\u{1b}\\my docs/ada.md:3\u{1b}]8;;\u{1b}\\";
+    assert!(linked.contains("\u{1b}]8;;file:///") && linked.contains(end), "{linked:?}");
+    assert!(!graphloom.ok(&ask).contains('\u{1b}'));
+}
+
+#[test]
+fn verbose_says_in_a_few_lines_why_the_answer_is_this_one() {
+    let graphloom = Graphloom::new();
+    let ask = lab_answer(&graphloom);
+    let ran = graphloom.run(&[&["-v"], &ask[..]].concat()).exits(0);
+    let (_, why) = ran.stderr.split_once("Why this answer:\n").expect("an explanation");
+    assert!(why.lines().filter(|line| line.starts_with("  ")).count() <= 9, "{why}");
+    assert!(why.contains("mode auto read ") && why.contains("  [1] docs/"), "{why}");
+    assert!(why.contains("reached through the graph") || why.contains("matches the question"), "{why}");
+}
+
+#[test]
+fn the_json_of_an_answer_is_small_unless_all_is_asked_for() {
+    let graphloom = Graphloom::new();
+    let ask = lab_answer(&graphloom);
+    let small = graphloom.json(&ask);
+    assert!(small["retrieval"].is_null() && small.to_string().len() < 8_000, "{small}");
+    let full = graphloom.json(&[&ask[..], &["--full"]].concat());
+    assert!(full["retrieval"]["chunks"].as_array().is_some_and(|chunks| !chunks.is_empty()));
+}

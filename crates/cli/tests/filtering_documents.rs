@@ -30,7 +30,7 @@ fn sources(status: &Value) -> Vec<&str> {
 #[test]
 fn a_question_with_a_filter_reads_only_the_documents_that_match() {
     let graphloom = library();
-    let ask = ["ask", "Who directs the Larkfen Laboratory?"];
+    let ask = ["ask", "--full", "Who directs the Larkfen Laboratory?"];
     let answer = |conditions: &[&str]| graphloom.json(&[&ask[..], conditions].concat());
     let answered = answer(&["--meta", "year<=2021"]);
     let retrieval = answered["retrieval"].to_string();

@@ -23,7 +23,7 @@ fn a_run_says_its_name_and_its_documents_are_listed_under_it() {
 
     model.refuse(Some("ThingC"));
     graphloom.write("docs/ThingC.md", "ThingC stands beside ThingZ.\n");
-    graphloom.run(&["add", "docs", "--track", "nightly"]).exits(3).says("status --track nightly");
+    graphloom.run(&["-v", "add", "docs", "--track", "nightly"]).exits(3).says("status --track nightly");
     let status = graphloom.json(&["status", "--track", &track]);
     assert_eq!((&status["total"], &status["by_status"]), (&json!(2), &json!({ "ready": 2 })));
     let status = graphloom.json(&["status", "--track", "nightly"]);

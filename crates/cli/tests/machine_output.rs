@@ -68,10 +68,20 @@ fn output_without_a_terminal_has_no_colours_and_no_bars() {
 }
 
 #[test]
-fn quiet_leaves_stderr_empty() {
+fn quiet_prints_what_was_asked_for_and_what_went_wrong_alone() {
     let graphloom = Graphloom::new();
     graphloom.write("a.md", "Ada Lovelace wrote the first program in London.\n");
-    assert_eq!(graphloom.run(&["-q", "add", "a.md"]).exits(0).stderr, "");
+    graphloom.write("b.md", "");
+    let added = graphloom.run(&["-q", "add", "a.md"]).exits(0);
+    assert_eq!((added.stdout.as_str(), added.stderr.as_str()), ("", ""));
+    let refused = graphloom.run(&["-q", "add", "b.md"]).exits(3);
+    assert_eq!(refused.stdout, "");
+    assert!(refused.stderr.starts_with("refused: b.md: "), "{}", refused.stderr);
+    for arguments in [&["-q", "work"][..], &["-q", "retry"], &["-q", "rm", "a.md"]] {
+        let ran = graphloom.run(arguments).exits(0);
+        assert_eq!((ran.stdout.as_str(), ran.stderr.as_str()), ("", ""), "{arguments:?}");
+    }
+    graphloom.run(&["-q", "add", "a.md"]).exits(0);
     assert_eq!(graphloom.run(&["-q", "ask", "Who wrote the first program?"]).exits(0).stderr, "");
 }
 

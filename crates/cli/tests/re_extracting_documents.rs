@@ -28,7 +28,7 @@ fn another_model_takes_the_place_of_the_first_for_one_document() {
     assert_eq!(asked(&model), 2, "neither an estimate nor a budget too small asks anything");
     graphloom.run(&["status"]).exits(0).says("re-extraction by openai:second: 0 of 1 chunk");
 
-    graphloom.run(&ANEW).exits(0).says("status --track re-extract-");
+    graphloom.run(&[&["-v"], &ANEW[..]].concat()).exits(0).says("status --track re-extract-");
     assert_eq!(asked(&model), 3);
     graphloom.run(&ANEW).exits(0).says("1 document extracted by this model already");
     graphloom.run(&["add", "docs"]).exits(0).says("2 unchanged");

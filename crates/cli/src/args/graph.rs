@@ -18,6 +18,9 @@ pub(crate) struct GraphArgs {
     /// The entity's name; all words together
     #[arg(required = true, value_name = "ENTITY")]
     pub(crate) entity: Vec<String>,
+    /// The whole description, all relations and all passages, in place of what fits a screen
+    #[arg(long)]
+    pub(crate) all: bool,
     #[command(subcommand)]
     pub(crate) command: Option<GraphCommand>,
 }
@@ -30,6 +33,9 @@ pub(crate) enum GraphCommand {
         /// The entity's name; all words together
         #[arg(required = true, value_name = "ENTITY")]
         entity: Vec<String>,
+        /// The whole description, all relations and all passages, in place of what fits a screen
+        #[arg(long)]
+        all: bool,
     },
     /// List the names of entities: those that match a text, else the best connected
     Labels {

@@ -63,6 +63,7 @@ pub(crate) async fn run(app: &App, args: &AddArgs) -> anyhow::Result<Exit> {
     let mut into = Into::Store(&indexing.engine, &track);
     let mut summary = Summary::of(&track);
     accept_all(app, args, &mut into, &interrupt, &view, &mut summary).await?;
+    view.finish()?;
     if interrupt.is_requested() {
         summary.run.interrupted = true;
     } else if args.no_wait {
@@ -79,6 +80,9 @@ pub(crate) async fn run(app: &App, args: &AddArgs) -> anyhow::Result<Exit> {
     }
     summary.print(app)?;
     summary.run.say_end(app);
+    if !args.watch && summary.run.has_finished() && !app.output.json {
+        app.output.note(format_args!("Next: graphloom{} ask \"YOUR QUESTION\"", app.place_flags()));
+    }
     if summary.left_waiting {
         let paused = indexing.engine.store.snapshot().await?.queue().await?.is_paused();
         app.output.note(if paused { indexing::PAUSED } else { "`graphloom work` works on what waits" });
@@ -116,12 +120,13 @@ async fn estimate(app: &App, args: &AddArgs) -> anyhow::Result<Exit> {
     if interrupt.is_requested() {
         return Ok(Exit::Interrupted);
     }
+    view.finish()?;
     if let Into::Estimate(estimator) = into {
         estimate::print(app, estimator.finish())?;
     }
     if !app.output.json {
-        print_remarks(app, "refused", &summary.refused)?;
-        print_remarks(app, "skipped", &summary.skipped)?;
+        print_remarks(app, "refused", summary.refused.iter())?;
+        print_skipped(app, &summary.skipped)?;
     }
     Ok(if summary.refused.is_empty() { Exit::Done } else { Exit::Partly })
 }
@@ -229,15 +234,20 @@ async fn accept_all(
     }
     let paths: Vec<_> = args.paths.iter().filter(|path| is_file(path)).cloned().collect();
     let found = Files::new(&paths, &app.current_dir, &app.config.data_dir, wire::is_supported);
+    let mut files_found = 0;
     for found in found {
         if interrupt.is_requested() {
             return Ok(());
         }
         match found {
-            Found::File { source, path } => match files::read(&path, most) {
-                Ok(bytes) => batch.push(source, bytes, None),
-                Err(error) => summary.refuse(app, source, files::reason(&error), None)?,
-            },
+            Found::File { source, path } => {
+                files_found += 1;
+                view.reading(files_found, &source);
+                match files::read(&path, most) {
+                    Ok(bytes) => batch.push(source, bytes, None),
+                    Err(error) => summary.refuse(app, source, files::reason(&error), None)?,
+                }
+            }
             Found::Skipped { source, reason } => {
                 if app.output.json && !summary.estimates {
                     app.output.json(&Line::Skipped { source: &source, reason: &reason })?;
@@ -248,8 +258,6 @@ async fn accept_all(
         }
         if batch.is_full() {
             batch.accept(app, into, summary).await?;
-            let done = if summary.estimates { "counted" } else { "accepted" };
-            view.note(&format!("{} {done} so far", count(summary.accepted, "document")));
         }
     }
     batch.accept(app, into, summary).await
@@ -419,24 +427,27 @@ impl Summary {
                 parts.push(format!("{number} {what}"));
             }
         }
-        app.output.line(parts.join(", "))?;
+        app.output.summary(parts.join(", "))?;
         if self.accepted + self.unchanged == 0 && self.refused.is_empty() && !self.run.has_worked() {
-            app.output.line("nothing to add was found: hidden and ignored files are left out")?;
+            app.output.summary("nothing to add was found: hidden and ignored files are left out")?;
         }
-        print_remarks(app, "refused", &self.refused)?;
-        print_remarks(app, "skipped", &self.skipped)?;
-        print_remarks(app, "same content as another document", &self.same_content)?;
-        print_remarks(app, "partly read", &self.partly_read)?;
-        print_remarks(app, "not UTF-8, read as", &self.other_encodings)?;
+        print_remarks(app, "refused", self.refused.iter())?;
+        print_skipped(app, &self.skipped)?;
+        if !app.output.quiet {
+            print_remarks(app, "same content as another document", self.same_content.iter())?;
+            print_remarks(app, "not UTF-8, read as", self.other_encodings.iter())?;
+        }
+        print_remarks(app, "partly read", self.partly_read.iter())?;
         self.run.print(app, "retry")?;
         if !self.unchanged_with_failures.is_empty() && self.run.failures.total == 0 {
             let number = count(self.unchanged_with_failures.len() as u64, "unchanged document");
-            app.output
-                .line(format_args!("{number} with earlier failures: `graphloom retry` tries them again"))?;
+            app.output.summary(format_args!(
+                "{number} with earlier failures: `graphloom retry` tries them again"
+            ))?;
         }
         if !self.unchanged_cancelled.is_empty() {
             let number = count(self.unchanged_cancelled.len() as u64, "unchanged document");
-            app.output.line(format_args!(
+            app.output.summary(format_args!(
                 "{number} cancelled before: `graphloom retry --cancelled` takes them up again"
             ))?;
         }
@@ -444,14 +455,50 @@ impl Summary {
     }
 }
 
-fn print_remarks(app: &App, kind: &str, remarks: &[Remark]) -> anyhow::Result<()> {
-    for Remark { source, what, remedy } in remarks.iter().take(MOST_PRINTED) {
+/// Files left out: one by one, but those whose kind is not read in one line.
+fn print_skipped(app: &App, skipped: &[Remark]) -> anyhow::Result<()> {
+    if app.output.quiet {
+        return Ok(());
+    }
+    let kind = |remark: &Remark| {
+        let rest = remark.what.strip_prefix(files::UNSUPPORTED_KIND)?;
+        rest.split(' ').next().map(str::to_owned)
+    };
+    let (alike, mut single): (Vec<&Remark>, Vec<&Remark>) =
+        skipped.iter().partition(|remark| kind(remark).is_some());
+    if alike.len() > 1 {
+        let mut of_kinds: BTreeMap<String, usize> = BTreeMap::new();
+        alike
+            .iter()
+            .filter_map(|remark| kind(remark))
+            .for_each(|kind| *of_kinds.entry(kind).or_default() += 1);
+        let mut kinds: Vec<(String, usize)> = of_kinds.into_iter().collect();
+        kinds.sort_by_key(|(_, number)| std::cmp::Reverse(*number));
+        let kinds: Vec<String> = kinds.into_iter().map(|(kind, number)| format!("{number} {kind}")).collect();
+        app.output.line(format_args!(
+            "skipped: {} of kinds that are not supported: {}",
+            count(alike.len() as u64, "file"),
+            one_line(&kinds.join(", "), 300)
+        ))?;
+    } else {
+        single.extend(alike);
+    }
+    print_remarks(app, "skipped", single.into_iter())
+}
+
+fn print_remarks<'a>(
+    app: &App,
+    kind: &str,
+    mut remarks: impl ExactSizeIterator<Item = &'a Remark>,
+) -> anyhow::Result<()> {
+    for Remark { source, what, remedy } in remarks.by_ref().take(MOST_PRINTED) {
         let remedy =
             remedy.as_ref().map(|remedy| format!(" ({})", one_line(remedy, 200))).unwrap_or_default();
-        app.output.line(format_args!("{kind}: {}: {}{remedy}", plain(source), one_line(what, 300)))?;
+        app.output.trouble(format_args!("{kind}: {}: {}{remedy}", plain(source), one_line(what, 300)))?;
     }
-    if let Some(more) = remarks.len().checked_sub(MOST_PRINTED).filter(|more| *more > 0) {
-        app.output.line(format_args!("{kind}: {more} more; --json lists all"))?;
+    let more = remarks.len();
+    if more > 0 {
+        app.output.trouble(format_args!("{kind}: {more} more; --json lists all"))?;
     }
     Ok(())
 }

@@ -1,13 +1,16 @@
 //! `graphloom ask`: an answer with citations.
 
+mod why;
+
+use std::collections::BTreeMap;
 use std::io::{self, Read};
 use std::path::Path;
 
 use anyhow::Context;
-use graphloom_core::{CacheKind, Call, ChatMessage, ChunkId};
+use graphloom_core::{CacheKind, Call, ChatMessage, DocumentId};
 use graphloom_engine::Engine;
 use graphloom_engine::query::{
-    self, Answer, ChunkPath, Citation, ListedDocument, Mode, PathStep, QueryNote, Question, Retrieval, Wanted,
+    self, Answer, Citation, ListedDocument, Mode, QueryNote, Question, Reference, Retrieval, Wanted,
 };
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -15,7 +18,9 @@ use serde::de::DeserializeOwned;
 use super::App;
 use crate::args::AskArgs;
 use crate::fault::{Exit, Fault};
+use crate::output::answer::AnswerWriter;
 use crate::output::render::{one_line, place, plain};
+use crate::output::terminal::wrapped;
 use crate::wire::{self, Asks};
 
 /// Characters of a quote printed for people; `--json` gives all.
@@ -49,7 +54,9 @@ struct Answered<'a> {
     references: Option<Vec<ListedDocument>>,
     /// What did not go as asked for.
     notes: &'a [QueryNote],
-    retrieval: &'a Retrieval,
+    /// What was retrieved, where it was asked for.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    retrieval: Option<&'a Retrieval>,
     calls: Vec<&'a Call>,
     /// What was remembered and cost no call.
     cached: Vec<CacheKind>,
@@ -88,53 +95,14 @@ pub(crate) async fn run(app: &App, args: &AskArgs) -> anyhow::Result<Exit> {
             app.output.warn(format_args!("help: {remedy}"));
         }
     }
-    if let (true, Some(searched)) = (app.output.verbose, &retrieval.standalone_question) {
-        app.output.note(format_args!("searched for: {}", plain(searched)));
-    }
-    if let (true, Some(route)) = (app.output.verbose, &retrieval.route) {
-        app.output.note(format_args!("{}", plain(&route.reason)));
-        for part in &route.parts {
-            app.output.note(format_args!("  looked for: {}", plain(part)));
-        }
-    }
-    if app.output.verbose {
-        for line in told_paths(&retrieval) {
-            app.output.note(format_args!("{}", plain(&line)));
-        }
-    }
     match question.wanted() {
-        Wanted::Answer => answer(app, &engine, &question, &retrieval).await,
+        Wanted::Answer => answer(app, args, &engine, &question, &retrieval).await,
         Wanted::Context | Wanted::Prompt => {
             let printed = print_prompt(app, &engine, &question, &retrieval);
             wire::record(app, &engine, [&retrieval.spent]).await;
             printed
         }
     }
-}
-
-/// How a walk came to each passage, a line for each: over which names, facts and other passages.
-fn told_paths(retrieval: &Retrieval) -> Vec<String> {
-    let source_of = |chunk: &ChunkId| {
-        let found = retrieval.chunks.iter().find(|found| found.chunk.id == *chunk)?;
-        let reference = retrieval.references.iter().find(|reference| reference.number == found.reference)?;
-        Some(reference.source.as_str())
-    };
-    let named = |step: &PathStep| match step {
-        PathStep::Chunk(id) => source_of(id).unwrap_or("a passage not shown").to_owned(),
-        PathStep::Entity(key) => key.as_str().to_owned(),
-        PathStep::Relation(key) => format!("{} - {}", key.a().as_str(), key.b().as_str()),
-    };
-    let told = |path: &ChunkPath| {
-        let source = source_of(&path.chunk).unwrap_or_default();
-        match path.steps.split_last() {
-            Some((_, [])) | None => format!("began at {source}"),
-            Some((_, before)) => {
-                let steps: Vec<String> = before.iter().map(named).collect();
-                format!("came to {source} over {}", steps.join(" > "))
-            }
-        }
-    };
-    retrieval.paths.iter().map(told).collect()
 }
 
 /// The question as the flags, the files and the configuration say it.
@@ -213,20 +181,24 @@ fn print_prompt(
 
 async fn answer(
     app: &App,
+    args: &AskArgs,
     engine: &Engine,
     question: &Question,
     retrieval: &Retrieval,
 ) -> anyhow::Result<Exit> {
     let mut broken: Option<io::Error> = None;
+    let addresses = addresses(app, retrieval);
+    let mut writer = AnswerWriter::new(app.output, retrieval, &addresses);
     let mut show = |delta: &str| {
         if !app.output.json && broken.is_none() {
-            broken = app.output.stream(&plain(delta)).err();
+            broken = app.output.stream(&writer.push(delta)).err();
         }
     };
     let answer = query::answer(engine, question, retrieval, &mut show).await?;
     let printed = match broken {
         Some(error) => Err(error.into()),
-        None => print_answer(app, question, retrieval, &answer),
+        None if app.output.json => print_json(app, args, question, retrieval, &answer),
+        None => print_answer(app, args, question, retrieval, &answer, writer),
     };
     // What was paid for is stored, whoever stopped reading.
     wire::record(app, engine, [&retrieval.spent, &answer.spent]).await;
@@ -234,18 +206,21 @@ async fn answer(
     Ok(if answer.found { Exit::Done } else { Exit::NothingFound })
 }
 
-fn print_answer(
+/// Where the documents of the context can be opened: web pages, and files that are there.
+fn addresses(app: &App, retrieval: &Retrieval) -> BTreeMap<DocumentId, String> {
+    let references = retrieval.references.iter();
+    let with_address = references
+        .filter_map(|Reference { document, source, .. }| Some((document.clone(), app.address_of(source)?)));
+    with_address.collect()
+}
+
+fn print_json(
     app: &App,
+    args: &AskArgs,
     question: &Question,
     retrieval: &Retrieval,
     answer: &Answer,
 ) -> anyhow::Result<()> {
-    let references = query::references(question, retrieval);
-    if !app.output.json {
-        app.output.line("")?;
-        print_sources(app, answer)?;
-        return print_references(app, references.as_deref().unwrap_or_default());
-    }
     app.output.json(&Answered {
         question: &question.text,
         standalone_question: retrieval.standalone_question.as_deref(),
@@ -255,12 +230,32 @@ fn print_answer(
         model: answer.model.as_deref(),
         citations: &answer.citations,
         dropped_citations: answer.dropped_citations,
-        references,
+        references: query::references(question, retrieval),
         notes: &retrieval.notes,
-        retrieval,
+        retrieval: args.full.then_some(retrieval),
         calls: retrieval.spent.calls.iter().chain(&answer.spent.calls).collect(),
         cached: retrieval.spent.cached.iter().chain(&answer.spent.cached).copied().collect(),
     })
+}
+
+fn print_answer(
+    app: &App,
+    args: &AskArgs,
+    question: &Question,
+    retrieval: &Retrieval,
+    answer: &Answer,
+    mut writer: AnswerWriter<'_>,
+) -> anyhow::Result<()> {
+    app.output.stream(&writer.finish())?;
+    let numbered = writer.numbered(&answer.citations);
+    print_sources(app, args, answer, &numbered)?;
+    print_references(app, query::references(question, retrieval).as_deref().unwrap_or_default())?;
+    if app.output.verbose {
+        for line in why::explained(retrieval, &numbered) {
+            app.output.note(plain(&line));
+        }
+    }
+    Ok(())
 }
 
 fn print_references(app: &App, references: &[ListedDocument]) -> anyhow::Result<()> {
@@ -270,8 +265,7 @@ fn print_references(app: &App, references: &[ListedDocument]) -> anyhow::Result<
         output.line(output.heading("documents"))?;
     }
     for document in references {
-        let mark = output.mark(&format!("[{}]", document.reference_id));
-        output.line(format_args!("{mark} {}", plain(&document.file_path)))?;
+        output.line(plain(&document.file_path))?;
         for passage in document.content.iter().flatten() {
             output.line(format_args!("    {}", one_line(passage, QUOTE_CHARACTERS)))?;
         }
@@ -279,16 +273,41 @@ fn print_references(app: &App, references: &[ListedDocument]) -> anyhow::Result<
     Ok(())
 }
 
-fn print_sources(app: &App, answer: &Answer) -> anyhow::Result<()> {
+fn print_sources(
+    app: &App,
+    args: &AskArgs,
+    answer: &Answer,
+    numbered: &[Option<&Citation>],
+) -> anyhow::Result<()> {
     let output = &app.output;
-    if !answer.citations.is_empty() {
+    if numbered.iter().any(Option::is_some) {
         output.line("")?;
     }
-    for citation in &answer.citations {
+    for (at, citation) in numbered.iter().enumerate() {
+        let Some(citation) = citation else { continue };
         let place =
             place(&citation.source, citation.lines, citation.lines_match_source, citation.place.as_ref());
-        let mark = output.mark(&format!("[{}]", citation.number));
-        output.line(format_args!("{mark} {place}  \"{}\"", one_line(&citation.quote, QUOTE_CHARACTERS)))?;
+        let mark = output.mark(&format!("[{}]", at + 1));
+        let address = app.address_of(&citation.source).map(|address| match citation.lines_match_source {
+            true if address.starts_with("file:") => format!("{address}#{}", citation.lines.0),
+            true | false => address,
+        });
+        let linked = output.link(address.as_deref(), &place);
+        // Verbatim words stand in the answer already.
+        if !args.quotes && answer.model.is_none() {
+            output.line(format_args!("{mark} {linked}"))?;
+            continue;
+        }
+        let quote = format!("\"{}\"", one_line(&citation.quote, QUOTE_CHARACTERS));
+        let columns = format!("[{}] {place}  {quote}", at + 1).chars().count();
+        if output.columns.is_none_or(|most| columns <= most) {
+            output.line(format_args!("{mark} {linked}  {quote}"))?;
+        } else {
+            output.line(format_args!("{mark} {linked}"))?;
+            for line in wrapped(&quote, output.columns, "    ") {
+                output.line(line)?;
+            }
+        }
     }
     if answer.dropped_citations > 0 {
         output.note(format_args!(

@@ -1,9 +1,13 @@
 //! Running the indexing pipeline with progress and Ctrl-C, as `add`, `retry` and `work` do.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
+use std::time::Duration;
 
 use graphloom_core::{DocumentId, Progress, TrackId};
+use graphloom_engine::Engine;
 use graphloom_engine::index::{self, IndexError, RunReport};
+use graphloom_engine::money::{Spent, spending_after};
 use graphloom_providers::http::{ServiceListener, ServiceNotice};
 use serde::Serialize;
 
@@ -12,11 +16,14 @@ use crate::fault::Exit;
 use crate::interrupt::Interrupt;
 use crate::output::Output;
 use crate::output::progress::{Failures, ProgressView};
-use crate::output::render::{count, one_line, plain};
+use crate::output::render::{count, one_line, plain, thousands};
 use crate::wire::{self, Indexing};
 
 /// Failures printed in a summary; `graphloom status` lists all.
 const MOST_PRINTED: usize = 20;
+
+/// How often the ledger is read for the cost so far.
+const COSTS_EVERY: Duration = Duration::from_secs(2);
 
 /// What is said after Ctrl-C.
 const GO_ON: &str = "stopped; run the same command to go on";
@@ -36,12 +43,12 @@ pub(crate) struct Ran {
     pub(crate) interrupted: bool,
     /// What it might spend, and did; nothing where there was no budget.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub(crate) budget: Option<Spent>,
+    pub(crate) budget: Option<OfBudget>,
 }
 
 /// A budget and what was spent of it.
 #[derive(Debug, Serialize)]
-pub(crate) struct Spent {
+pub(crate) struct OfBudget {
     /// The limit, as people read it.
     pub(crate) limit: String,
     /// The same unit.
@@ -53,7 +60,9 @@ pub(crate) fn say_track(app: &App, track: &TrackId) -> anyhow::Result<()> {
     if app.output.json {
         return app.output.json(&serde_json::json!({ "event": "track", "track": track }));
     }
-    app.output.note(format_args!("run {track}; `graphloom status --track {track}` shows how far it is"));
+    if app.output.verbose {
+        app.output.note(format_args!("run {track}; `graphloom status --track {track}` shows how far it is"));
+    }
     Ok(())
 }
 
@@ -80,32 +89,39 @@ pub(crate) async fn run(
 ) -> anyhow::Result<Ran> {
     let show = |progress| view.show(progress);
     let gone = wire::gone(&app.config);
-    run_to_end(indexing, interrupt, view, index::run(&indexing.engine, &show, &gone)).await
+    let waiting = indexing.engine.store.snapshot().await?.claimable_jobs(wire::now(), usize::MAX).await?;
+    view.expect(waiting.len());
+    run_to_end(app, indexing, interrupt, view, index::run(&indexing.engine, &show, &gone)).await
 }
 
 /// Works on the documents that are to be asked about anew, as [`run`] does.
 pub(crate) async fn renew(
+    app: &App,
     indexing: &Indexing,
     interrupt: &Interrupt,
     view: &ProgressView,
     documents: &[DocumentId],
 ) -> anyhow::Result<Ran> {
     let show = |progress| view.show(progress);
-    run_to_end(indexing, interrupt, view, index::renew(&indexing.engine, documents, &show)).await
+    view.expect(documents.len());
+    run_to_end(app, indexing, interrupt, view, index::renew(&indexing.engine, documents, &show)).await
 }
 
 /// Situates the chunks of documents in the graph anew, as [`run`] works.
 pub(crate) async fn situate(
+    app: &App,
     indexing: &Indexing,
     interrupt: &Interrupt,
     view: &ProgressView,
     documents: &[DocumentId],
 ) -> anyhow::Result<Ran> {
     let show = |progress| view.show(progress);
-    run_to_end(indexing, interrupt, view, index::situate(&indexing.engine, documents, &show)).await
+    view.expect(documents.len());
+    run_to_end(app, indexing, interrupt, view, index::situate(&indexing.engine, documents, &show)).await
 }
 
 async fn run_to_end(
+    app: &App,
     indexing: &Indexing,
     interrupt: &Interrupt,
     view: &ProgressView,
@@ -114,12 +130,16 @@ async fn run_to_end(
     let outcome = tokio::select! {
         outcome = work => Some(outcome),
         () = interrupt.wait() => None,
+        failed = follow_costs(app, indexing, view) => {
+            view.finish()?;
+            return Err(failed);
+        }
     };
     let failures = view.finish()?;
     let budget = indexing
         .budget
         .as_ref()
-        .map(|budget| Spent { limit: budget.limit().to_string(), spent: budget.spent() });
+        .map(|budget| OfBudget { limit: budget.limit().to_string(), spent: budget.spent() });
     match outcome {
         Some(Ok(report)) => {
             indexing.catch_up().await;
@@ -127,6 +147,52 @@ async fn run_to_end(
         }
         Some(Err(error)) => Err(error.into()),
         None => Ok(Ran { report: None, failures, interrupted: true, budget }),
+    }
+}
+
+/// Shows what the calls of this run cost, as long as it is polled; returns only an error of the store. Waits for ever where no
+/// model or service is called.
+async fn follow_costs(app: &App, indexing: &Indexing, view: &ProgressView) -> anyhow::Error {
+    let engine = &indexing.engine;
+    if engine.models.extract.is_none() && !wire::embeds_by_service(engine) {
+        return std::future::pending().await;
+    }
+    match try_follow_costs(app, engine, view).await {
+        Ok(never) => match never {},
+        Err(error) => error,
+    }
+}
+
+async fn try_follow_costs(
+    app: &App,
+    engine: &Engine,
+    view: &ProgressView,
+) -> anyhow::Result<std::convert::Infallible> {
+    let mut read = engine.store.snapshot().await?.counts().await?.calls;
+    let mut total = Spent::default();
+    let mut turns = tokio::time::interval(COSTS_EVERY);
+    loop {
+        turns.tick().await;
+        let snapshot = engine.store.snapshot().await?;
+        let spending = spending_after(snapshot.as_ref(), read, &BTreeSet::new(), &app.config.prices).await?;
+        let Spent { calls, unpriced_calls, prompt_tokens, completion_tokens, cost, .. } = spending.total;
+        read += calls;
+        total.calls += calls;
+        total.unpriced_calls += unpriced_calls;
+        total.prompt_tokens += prompt_tokens;
+        total.completion_tokens += completion_tokens;
+        total.cost += cost;
+        if total.calls > 0 {
+            view.costs(cost_in_words(&total));
+        }
+    }
+}
+
+/// Money where every model has a price, else tokens.
+fn cost_in_words(spent: &Spent) -> String {
+    match spent.unpriced_calls {
+        0 => format!("costs {}", spent.cost),
+        _ => format!("{} tokens", thousands(spent.prompt_tokens + spent.completion_tokens)),
     }
 }
 
@@ -139,6 +205,11 @@ impl Ran {
     /// Whether it brought documents on.
     pub(crate) fn has_worked(&self) -> bool {
         self.report.as_ref().is_some_and(|report| report.finished + report.failed > 0)
+    }
+
+    /// Whether it brought a document into the graph.
+    pub(crate) fn has_finished(&self) -> bool {
+        self.report.as_ref().is_some_and(|report| report.finished > 0)
     }
 
     /// Whether there was nothing to do.
@@ -194,11 +265,11 @@ impl Ran {
             if report.cancelled > 0 {
                 parts.push(format!("{} cancelled", count(report.cancelled, "document")));
             }
-            output.line(parts.join(", "))?;
+            output.summary(parts.join(", "))?;
         }
         if let Some(report) = self.report.as_ref().filter(|report| report.stale > 0 && !report.paused) {
             let reason = report.stale_reason.as_deref().unwrap_or("they were interrupted");
-            output.line(format_args!(
+            output.trouble(format_args!(
                 "{} could not be summarised: {}; `graphloom retry` tries again",
                 count(report.stale, "description"),
                 one_line(reason, 300)
@@ -206,7 +277,7 @@ impl Ran {
         }
         for failure in self.failures.listed.iter().take(MOST_PRINTED) {
             let what = failure.chunk.map(|ordinal| format!(" chunk {ordinal}")).unwrap_or_default();
-            output.line(format_args!(
+            output.trouble(format_args!(
                 "failed: {}{what}: {}",
                 plain(&failure.source),
                 one_line(&failure.reason, 300)
@@ -214,13 +285,13 @@ impl Ran {
         }
         let more = self.failures.total.saturating_sub(MOST_PRINTED as u64);
         if more > 0 {
-            output.line(format_args!("and {more} more; `graphloom status` lists all"))?;
+            output.trouble(format_args!("and {more} more; `graphloom status` lists all"))?;
         }
         if self.failures.total > 0 {
-            output.line(format_args!("`graphloom {again}` tries what failed again"))?;
+            output.trouble(format_args!("`graphloom {again}` tries what failed again"))?;
         }
-        if let Some(Spent { limit, spent }) = &self.budget {
-            output.line(format_args!("{spent} of the budget of {limit} spent"))?;
+        if let Some(OfBudget { limit, spent }) = &self.budget {
+            output.summary(format_args!("{spent} of the budget of {limit} spent"))?;
         }
         Ok(())
     }

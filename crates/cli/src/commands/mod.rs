@@ -38,6 +38,7 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use anyhow::Context;
+use graphloom_providers::web;
 use tracing_subscriber::filter::{LevelFilter, Targets};
 use tracing_subscriber::layer::SubscriberExt;
 use tracing_subscriber::util::SubscriberInitExt;
@@ -47,6 +48,7 @@ use crate::args::{self, Cli, Command, Global, Spending};
 use crate::config::{Config, Settings, Surroundings, layers};
 use crate::fault::Exit;
 use crate::output::Output;
+use crate::output::render::plain;
 use crate::reading::Readers;
 
 /// What every command works with.
@@ -66,12 +68,54 @@ pub(crate) struct App {
     pub(crate) readers: Readers,
 }
 
+impl App {
+    /// Where a document can be opened: the address of a web page, or of a file that is there.
+    pub(crate) fn address_of(&self, source: &str) -> Option<String> {
+        if web::is_web_address(source) {
+            return Some(source.to_owned());
+        }
+        let path = self.current_dir.join(source);
+        if !path.is_file() {
+            return None;
+        }
+        let path = path.to_str()?.replace(std::path::MAIN_SEPARATOR, "/");
+        let rooted = if path.starts_with('/') { "" } else { "/" };
+        Some(format!("file://{rooted}{}", percent_encoded(&path)))
+    }
+
+    /// The flags that name the data folder and the workspace, as they were typed, for commands that are suggested; each behind a
+    /// blank.
+    pub(crate) fn place_flags(&self) -> String {
+        let flags = self.surroundings.flags.iter();
+        let places = flags.filter(|(_, _, flag)| matches!(flag.as_str(), "--data-dir" | "--workspace"));
+        places.map(|(_, value, flag)| format!(" {flag} {}", shell_word(&plain(value)))).collect()
+    }
+}
+
+/// A path as an address writes it.
+fn percent_encoded(path: &str) -> String {
+    let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-_.~/:".contains(&byte);
+    let encode =
+        |byte: u8| if is_plain(byte) { char::from(byte).to_string() } else { format!("%{byte:02X}") };
+    path.bytes().map(encode).collect()
+}
+
+/// A word as a shell reads it.
+fn shell_word(text: &str) -> String {
+    let is_plain = |c: char| c.is_alphanumeric() || "-_./:=+,@%".contains(c);
+    if !text.is_empty() && text.chars().all(is_plain) {
+        text.to_owned()
+    } else {
+        format!("'{}'", text.replace('\'', "'\\''"))
+    }
+}
+
 /// Runs the command to its end.
 pub(crate) fn run(cli: Cli) -> anyhow::Result<Exit> {
     let environment: BTreeMap<String, String> = std::env::vars_os()
         .filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)))
         .collect();
-    let output = Output::new(&cli.global, layers::set(&environment, "NO_COLOR").is_some());
+    let output = Output::new(&cli.global, &environment);
     if let Command::Completions(args) = &cli.command {
         return completions::run(args);
     }

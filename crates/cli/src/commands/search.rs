@@ -1,12 +1,19 @@
 //! `graphloom search`: passages, entities and relations with scores; asks no language model.
 
+use std::ops::Range;
+
 use graphloom_engine::query::{self, EntityHit, PassageHit, RelationHit, SearchHits};
 
 use super::App;
 use crate::args::SearchArgs;
 use crate::fault::Exit;
 use crate::output::render::{one_line, place, plain};
+use crate::output::snippet::{Snippet, snippet};
+use crate::output::terminal::wrapped;
 use crate::wire::{self, Asks};
+
+/// Characters shown of a passage.
+const PASSAGE_CHARACTERS: usize = 200;
 
 /// Prints what the words find.
 pub(crate) async fn run(app: &App, args: &SearchArgs) -> anyhow::Result<Exit> {
@@ -19,29 +26,71 @@ pub(crate) async fn run(app: &App, args: &SearchArgs) -> anyhow::Result<Exit> {
     } else if empty {
         app.output.line("nothing found").map_err(Into::into)
     } else {
-        print(app, &hits)
+        print(app, &hits, &args.words.join(" "))
     };
     wire::record(app, &engine, [&hits.spent]).await;
     printed?;
     Ok(if empty { Exit::NothingFound } else { Exit::Done })
 }
 
-fn print(app: &App, hits: &SearchHits) -> anyhow::Result<()> {
+fn print(app: &App, hits: &SearchHits, words: &str) -> anyhow::Result<()> {
     let output = &app.output;
     output.line(output.heading("passages"))?;
     for PassageHit { chunk, source, lines, lines_match_source, place: at, score, .. } in &hits.passages {
-        let place = place(source, *lines, *lines_match_source, at.as_ref());
-        output.line(format_args!("  {score:.4}  {place}  \"{}\"", one_line(&chunk.text, 160)))?;
+        let Snippet { range, matches } = snippet(&chunk.text, words, PASSAGE_CHARACTERS);
+        let lines_before = |end: usize| {
+            let ends = chunk.text[..end].bytes().filter(|byte| *byte == b'\n').count();
+            lines.0 + u32::try_from(ends).unwrap_or(0)
+        };
+        // The line that matched, or all of the passage where it was found by its meaning.
+        let lines = matches.first().map_or(*lines, |first| {
+            let line = lines_before(first.start);
+            (line, line)
+        });
+        let place = place(source, lines, *lines_match_source, at.as_ref());
+        let address = app.address_of(source).map(|address| match lines_match_source {
+            true if address.starts_with("file:") => format!("{address}#{}", lines.0),
+            true | false => address,
+        });
+        let linked = output.link(address.as_deref(), &place);
+        let shown = shown(app, &chunk.text, &range, &matches);
+        if output.columns.is_some() {
+            output.line(format_args!("  {score:.4}  {linked}"))?;
+            for line in wrapped(&shown, output.columns, "          ") {
+                output.line(line)?;
+            }
+        } else {
+            output.line(format_args!("  {score:.4}  {linked}  \"{shown}\""))?;
+        }
     }
+    // What follows the score on the same line.
+    let room = output.columns.map_or(120, |columns| columns.saturating_sub(12));
     output.line(output.heading("entities"))?;
     for EntityHit { entity, score } in &hits.entities {
-        let name = format!("{} ({})", plain(&entity.name), plain(&entity.kind));
-        output.line(format_args!("  {score:.4}  {name}  {}", one_line(&entity.description, 120)))?;
+        let name = format!("{} ({})", one_line(&entity.name, room), plain(&entity.kind));
+        let room = room.saturating_sub(name.chars().count());
+        output.line(format_args!("  {score:.4}  {name}  {}", one_line(&entity.description, room)))?;
     }
     output.line(output.heading("relations"))?;
     for RelationHit { relation, ends, score } in &hits.relations {
-        let ends = plain(&format!("{} - {}", ends[0], ends[1]));
-        output.line(format_args!("  {score:.4}  {ends}  {}", one_line(&relation.description, 120)))?;
+        let ends = one_line(&format!("{} - {}", ends[0], ends[1]), room);
+        let room = room.saturating_sub(ends.chars().count());
+        output.line(format_args!("  {score:.4}  {ends}  {}", one_line(&relation.description, room)))?;
     }
     Ok(())
+}
+
+/// Part of a passage on one line, its matching words highlighted.
+fn shown(app: &App, text: &str, range: &Range<usize>, matches: &[Range<usize>]) -> String {
+    let flat = |part: &str| plain(part).replace(['\n', '\t'], " ");
+    let mut shown = String::from(if range.start > 0 { "…" } else { "" });
+    let mut at = range.start;
+    for found in matches {
+        shown.push_str(&flat(&text[at..found.start]));
+        shown.push_str(&app.output.found(&flat(&text[found.clone()])));
+        at = found.end;
+    }
+    shown.push_str(&flat(&text[at..range.end]));
+    let end = if range.end < text.len() { "…" } else { "" };
+    format!("{}{end}", shown.split_whitespace().collect::<Vec<_>>().join(" "))
 }

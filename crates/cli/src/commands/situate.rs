@@ -47,7 +47,7 @@ pub(crate) async fn run(app: &App, args: &SituateArgs) -> anyhow::Result<Exit> {
     );
     app.output.note(what);
     let interrupt = Interrupt::listen()?;
-    let run = indexing::situate(&indexing, &interrupt, &view, &plan.changed).await?;
+    let run = indexing::situate(app, &indexing, &interrupt, &view, &plan.changed).await?;
     let summary = Summary { event: "summary", plan, run };
     if app.output.json {
         app.output.json(&summary)?;

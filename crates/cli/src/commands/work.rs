@@ -31,7 +31,7 @@ pub(crate) async fn run(app: &App, args: &WorkArgs) -> anyhow::Result<Exit> {
         app.output.json(&summary)?;
     } else {
         if summary.run.is_idle() {
-            app.output.line("nothing waits")?;
+            app.output.summary("nothing waits")?;
         }
         summary.run.print(app, "retry")?;
     }

@@ -49,14 +49,6 @@ impl Meter {
             None => {}
         }
     }
-
-    /// Prints a line without tearing the bar.
-    pub(crate) fn note(&self, text: &str) {
-        match &self.bar {
-            Some(bar) => bar.suspend(|| self.output.note(text)),
-            None => self.output.note(text),
-        }
-    }
 }
 
 impl Drop for Meter {

@@ -1,18 +1,29 @@
-//! Progress of indexing: bars on a terminal, plain lines elsewhere, JSON lines for programs.
+//! Progress of indexing: one line on a terminal, a line now and then elsewhere, JSON lines for programs.
 
-use std::collections::BTreeMap;
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use graphloom_core::{DocumentId, Progress, Stage};
-use indicatif::{MultiProgress, ProgressBar, ProgressStyle};
+use graphloom_core::Progress;
+use indicatif::{ProgressBar, ProgressStyle};
 
-use super::Output;
-use super::meter::Meter;
-use super::render::{count, ill, one_line, plain};
+use super::render::{count, ill, one_line, plain, shortened_path};
+use super::tally::{Tally, stage_name};
+use super::{Output, terminal};
 
-/// Without a terminal, a document's advance is printed at most this often.
-const PLAIN_INTERVAL: Duration = Duration::from_secs(5);
+/// Without a terminal a line is printed at most this often.
+const PLAIN_INTERVAL: Duration = Duration::from_secs(10);
+
+/// Columns of a line where there is no terminal.
+const PLAIN_COLUMNS: usize = 120;
+
+/// Columns of the bar and the time before the message, with one to spare.
+const BAR_COLUMNS: usize = 22;
+
+/// Steps of the bar, so that parts of documents move it.
+const BAR_STEPS: u64 = 1000;
+
+/// How often the time is drawn again while nothing happens.
+const TICK: Duration = Duration::from_millis(250);
 
 /// Failures kept for the summary; the rest is counted, and `graphloom status` lists all.
 const MOST_FAILURES: usize = 200;
@@ -20,17 +31,15 @@ const MOST_FAILURES: usize = 200;
 /// Shows progress as it comes and remembers what failed.
 pub(crate) struct ProgressView {
     output: Output,
-    bars: MultiProgress,
     state: Mutex<State>,
 }
 
 #[derive(Default)]
 struct State {
-    bars: BTreeMap<DocumentId, ProgressBar>,
-    settling: Option<ProgressBar>,
+    bar: Option<ProgressBar>,
+    /// What the run did so far; nothing before it began.
+    tally: Option<(Tally, Instant)>,
     last_line: Option<Instant>,
-    /// Counts documents where they are too small and too many to be shown one by one.
-    meter: Option<Meter>,
     failures: Vec<Failure>,
     failure_count: u64,
     broken: Option<anyhow::Error>,
@@ -59,129 +68,150 @@ pub(crate) struct Failures {
 impl ProgressView {
     /// A view that prints as `output` says.
     pub(crate) fn new(output: Output) -> Self {
-        Self { output, bars: MultiProgress::new(), state: Mutex::default() }
+        Self { output, state: Mutex::default() }
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Tells that files are read, before any of them is worked on.
+    ///
+    /// - `files`: how many so far.
+    /// - `source`: the latest.
+    pub(crate) fn reading(&self, files: u64, source: &str) {
+        let mut state = self.state();
+        let line = |columns: usize| {
+            let told = format!("{} found", count(files, "file"));
+            let room = columns.saturating_sub(told.chars().count() + 2);
+            format!("{told}  {}", shortened_path(source, room))
+        };
+        if self.output.bars {
+            self.draw(&mut state, line, 0.0, 1);
+        } else if self.is_due(&mut state) {
+            self.output.note(line(PLAIN_COLUMNS));
+        }
+    }
+
+    /// From here on shows how many of `documents` are done.
+    pub(crate) fn expect(&self, documents: usize) {
+        let mut state = self.state();
+        state.tally = Some((Tally::of(documents), Instant::now()));
+        self.show_line(&mut state);
+    }
+
+    /// Shows what the calls of the run cost so far, in words.
+    pub(crate) fn costs(&self, cost: String) {
+        let mut state = self.state();
+        if let Some((tally, _)) = &mut state.tally {
+            tally.costs(cost);
+        }
+        self.show_line(&mut state);
     }
 
     /// Shows one event.
     pub(crate) fn show(&self, progress: Progress) {
-        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut state = self.state();
         state.remember(&progress);
         if self.output.json
             && let Err(error) = self.output.json(&progress)
         {
             state.broken.get_or_insert(error);
         }
-        if let Some(meter) = &mut state.meter {
-            meter_on(meter, &progress);
-        } else if self.output.bars {
-            self.draw(&mut state, &progress);
-        } else if !self.output.quiet && !self.output.json {
-            self.print(&mut state, &progress);
+        if let Some((tally, _)) = &mut state.tally {
+            tally.take(&progress);
         }
+        if self.is_told_at_once(&progress) {
+            self.tell(&state, &describe(&progress));
+        }
+        self.show_line(&mut state);
     }
 
-    /// From here on shows how many of `documents` are done in place of each of them.
-    pub(crate) fn count_documents(&self, documents: usize) {
-        let meter = Meter::new(self.output, "indexing", documents);
-        self.state.lock().unwrap_or_else(PoisonError::into_inner).meter = Some(meter);
-    }
-
-    /// Prints a line without tearing the bars.
+    /// Prints a line without tearing the bar.
     pub(crate) fn note(&self, text: &str) {
-        if self.output.bars {
-            self.bars.suspend(|| self.output.note(text));
-        } else {
-            self.output.note(text);
-        }
+        self.tell(&self.state(), text);
     }
 
-    /// Takes the bars away and returns what failed; an error where stdout broke on the way.
+    /// Takes the line away and returns what failed; an error where stdout broke on the way.
     pub(crate) fn finish(&self) -> anyhow::Result<Failures> {
-        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
-        for bar in std::mem::take(&mut state.bars).into_values().chain(state.settling.take()) {
+        let mut state = self.state();
+        if let Some(bar) = state.bar.take() {
             bar.finish_and_clear();
         }
-        state.meter = None;
-        match state.broken.take() {
-            Some(error) => Err(error),
-            None => Ok(Failures { listed: std::mem::take(&mut state.failures), total: state.failure_count }),
-        }
+        state.tally = None;
+        state.last_line = None;
+        let failures = Failures {
+            listed: std::mem::take(&mut state.failures),
+            total: std::mem::take(&mut state.failure_count),
+        };
+        state.broken.take().map_or(Ok(failures), Err)
     }
 
-    fn draw(&self, state: &mut State, progress: &Progress) {
+    /// Whether a person has to know before the end: that work waits for a service. The rest is in the summary, or with
+    /// `--verbose` told as it happens.
+    fn is_told_at_once(&self, progress: &Progress) -> bool {
         match progress {
-            Progress::Accepted { .. } => {}
-            Progress::Advanced { document, source, stage, done, total } => {
-                let bar = state.bars.entry(document.clone()).or_insert_with(|| {
-                    let bar = self.bars.add(ProgressBar::new(u64::from(*total)));
-                    bar.set_style(bar_style());
-                    bar.set_prefix(one_line(source, 40));
-                    bar
-                });
-                bar.set_message(stage_name(*stage));
-                bar.set_length(u64::from(*total));
-                bar.set_position(u64::from(*done));
-            }
-            Progress::Settled { done, total } => {
-                let bar = state.settling.get_or_insert_with(|| {
-                    let bar = self.bars.add(ProgressBar::new(u64::from(*total)));
-                    bar.set_style(bar_style());
-                    bar.set_prefix("descriptions");
-                    bar.set_message("renewing");
-                    bar
-                });
-                bar.set_length(u64::from(*total));
-                bar.set_position(u64::from(*done));
-            }
+            Progress::Paused { .. } | Progress::Resumed { .. } => self.output.bars || !self.output.json,
             Progress::ChunkFailed { .. }
             | Progress::ChunkDamaged { .. }
             | Progress::ChunkUnsituated { .. }
-            | Progress::Paused { .. }
-            | Progress::Resumed { .. } => {
-                self.bars.suspend(|| self.output.note(describe(progress)));
-            }
-            Progress::Finished { document, .. }
-            | Progress::Cancelled { document, .. }
-            | Progress::Failed { document, .. } => {
-                if let Some(bar) = state.bars.remove(document) {
-                    bar.finish_and_clear();
-                    self.bars.remove(&bar);
-                }
-                self.bars.suspend(|| self.output.note(describe(progress)));
-            }
+            | Progress::Finished { .. }
+            | Progress::Cancelled { .. }
+            | Progress::Failed { .. } => self.output.verbose && !self.output.json,
+            Progress::Accepted { .. } | Progress::Advanced { .. } | Progress::Settled { .. } => false,
         }
     }
 
-    fn print(&self, state: &mut State, progress: &Progress) {
-        if let Progress::Advanced { .. } | Progress::Settled { .. } = progress {
-            let now = Instant::now();
-            let last = *state.last_line.get_or_insert(now);
-            if now.duration_since(last) < PLAIN_INTERVAL {
-                return;
-            }
-            state.last_line = Some(now);
+    fn tell(&self, state: &State, text: &str) {
+        match &state.bar {
+            Some(bar) => bar.suspend(|| self.output.note(text)),
+            None => self.output.note(text),
         }
-        if !matches!(progress, Progress::Accepted { .. }) {
-            self.output.note(describe(progress));
+    }
+
+    fn show_line(&self, state: &mut State) {
+        let Some((tally, began)) = &state.tally else { return };
+        let (elapsed, position, all) = (began.elapsed(), tally.position(), tally.all());
+        if self.output.bars {
+            let line = tally.line(elapsed, columns_of_message());
+            self.draw(state, |_| line, position, all);
+        } else if !self.output.json && self.is_due_after(state.last_line.unwrap_or(*began)) {
+            let line = tally.line(elapsed, PLAIN_COLUMNS);
+            state.last_line = Some(Instant::now());
+            self.output.note(format_args!("indexing: {line}"));
         }
+    }
+
+    fn draw(&self, state: &mut State, line: impl FnOnce(usize) -> String, position: f64, all: usize) {
+        let bar = state.bar.get_or_insert_with(|| {
+            let bar = ProgressBar::new(BAR_STEPS);
+            bar.set_style(bar_style());
+            bar.enable_steady_tick(TICK);
+            bar
+        });
+        let part = position / all.max(1) as f64;
+        bar.set_position((part * BAR_STEPS as f64) as u64);
+        bar.set_message(line(columns_of_message()));
+    }
+
+    fn is_due(&self, state: &mut State) -> bool {
+        let last = *state.last_line.get_or_insert_with(Instant::now);
+        let due = !self.output.json && self.is_due_after(last);
+        if due {
+            state.last_line = Some(Instant::now());
+        }
+        due
+    }
+
+    fn is_due_after(&self, last: Instant) -> bool {
+        last.elapsed() >= PLAIN_INTERVAL
     }
 }
 
-/// Counts what ends, and tells what a person has to know.
-fn meter_on(meter: &mut Meter, progress: &Progress) {
-    match progress {
-        Progress::Finished { source, .. } => meter.step(&one_line(source, 40)),
-        Progress::Cancelled { source, .. } | Progress::Failed { source, .. } => {
-            meter.step(&one_line(source, 40));
-            meter.note(&describe(progress));
-        }
-        Progress::ChunkFailed { .. }
-        | Progress::ChunkDamaged { .. }
-        | Progress::ChunkUnsituated { .. }
-        | Progress::Paused { .. }
-        | Progress::Resumed { .. } => meter.note(&describe(progress)),
-        Progress::Accepted { .. } | Progress::Advanced { .. } | Progress::Settled { .. } => {}
-    }
+/// Columns beside the bar and the time.
+fn columns_of_message() -> usize {
+    let columns = terminal::columns_of_stderr().unwrap_or(PLAIN_COLUMNS);
+    columns.saturating_sub(BAR_COLUMNS)
 }
 
 impl State {
@@ -244,17 +274,8 @@ fn describe(progress: &Progress) -> String {
     }
 }
 
-fn stage_name(stage: Stage) -> &'static str {
-    match stage {
-        Stage::Situate => "situating",
-        Stage::Chunk => "chunking",
-        Stage::Extract => "reading",
-        Stage::Merge => "merging",
-    }
-}
-
 fn bar_style() -> ProgressStyle {
-    ProgressStyle::with_template("{prefix:40!} {msg:9} [{bar:30}] {pos}/{len}")
+    ProgressStyle::with_template("[{bar:12}] {elapsed:>4} {msg}")
         .unwrap_or_else(|_| ProgressStyle::default_bar())
         .progress_chars("=> ")
 }

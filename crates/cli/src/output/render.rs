@@ -19,6 +19,39 @@ pub(crate) fn one_line(text: &str, most: usize) -> String {
     }
 }
 
+/// A path in at most `most` characters: folders in the middle become `…`, the file's name stays whole. A name that has no room
+/// by itself loses its own middle.
+pub(crate) fn shortened_path(path: &str, most: usize) -> String {
+    let path = plain(path).replace(['\n', '\t'], " ");
+    let length = |text: &str| text.chars().count();
+    if length(&path) <= most {
+        return path;
+    }
+    let (folders, name) = path.rsplit_once('/').unwrap_or(("", &path));
+    if length(name) + 2 > most {
+        return cut_in_the_middle(name, most);
+    }
+    let mut kept = String::new();
+    for folder in folders.split_inclusive('/') {
+        if !folder.ends_with('/') || length(&kept) + length(folder) + 2 + length(name) > most {
+            break;
+        }
+        kept.push_str(folder);
+    }
+    format!("{kept}…/{name}")
+}
+
+fn cut_in_the_middle(text: &str, most: usize) -> String {
+    let characters: Vec<char> = text.chars().collect();
+    if characters.len() <= most {
+        return text.to_owned();
+    }
+    let kept = most.saturating_sub(1);
+    let head: String = characters[..kept / 2].iter().collect();
+    let tail: String = characters[characters.len() - (kept - kept / 2)..].iter().collect();
+    if most == 0 { String::new() } else { format!("{head}…{tail}") }
+}
+
 /// `path, p. 12` where the document has pages, slides or sheets; else `path:12` or `path:12-14`, or `path (text lines
 /// 12-14)` where the lines are not the file's own.
 pub(crate) fn place(
@@ -75,6 +108,15 @@ pub(crate) fn count(number: impl Into<u64>, noun: &str) -> String {
     }
 }
 
+/// A large number in few characters: `950`, `12.3k`, `4.0M`.
+pub(crate) fn thousands(number: u64) -> String {
+    match number {
+        0..=999 => number.to_string(),
+        1_000..=999_949 => format!("{:.1}k", number as f64 / 1e3),
+        _ => format!("{:.1}M", number as f64 / 1e6),
+    }
+}
+
 /// Bytes for people.
 pub(crate) fn bytes(bytes: u64) -> String {
     const UNITS: [&str; 4] = ["KiB", "MiB", "GiB", "TiB"];
@@ -107,10 +149,22 @@ mod tests {
     }
 
     #[test]
+    fn a_long_path_loses_its_middle_and_never_its_name() {
+        assert_eq!(shortened_path("work/rust/src/ch17.md", 21), "work/rust/src/ch17.md");
+        assert_eq!(shortened_path("work/rust/src/ch17.md", 20), "work/rust/…/ch17.md");
+        assert_eq!(shortened_path("work/rust/src/ch17.md", 14), "work/…/ch17.md");
+        assert_eq!(shortened_path("work/rust/src/ch17.md", 10), "…/ch17.md");
+        assert_eq!(shortened_path("/abs/olute/ch17.md", 13), "/…/ch17.md");
+        assert_eq!(shortened_path("src/a-long-name.md", 9), "a-lo…e.md");
+        assert_eq!(shortened_path("src/ch17.md", 0), "");
+    }
+
+    #[test]
     fn numbers_agree_with_their_nouns() {
         assert_eq!(count(1u32, "entity"), "1 entity");
         assert_eq!(count(2u32, "entity"), "2 entities");
         assert_eq!(count(0u32, "chunk"), "0 chunks");
         assert_eq!(bytes(1536), "1.5 KiB");
+        assert_eq!([999, 12_345, 999_999].map(thousands), ["999", "12.3k", "1.0M"]);
     }
 }

@@ -96,8 +96,18 @@ pub async fn spending(
     by: &BTreeSet<CostBy>,
     prices: &Prices,
 ) -> Result<Spending, StoreError> {
+    spending_after(snapshot, 0, by, prices).await
+}
+
+/// The calls of the ledger after the first `skip`, added up by `by`, at these prices.
+pub async fn spending_after(
+    snapshot: &dyn Snapshot,
+    skip: u64,
+    by: &BTreeSet<CostBy>,
+    prices: &Prices,
+) -> Result<Spending, StoreError> {
     let mut ledger = Ledger { by, prices, rows: BTreeMap::new(), unpriced: BTreeSet::new() };
-    let mut read = 0;
+    let mut read = skip;
     loop {
         let page = snapshot.scan_calls(read, PAGE).await?;
         read += page.len() as u64;

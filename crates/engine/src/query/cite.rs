@@ -19,33 +19,90 @@ pub(super) struct Pick {
     pub(super) range: Range<usize>,
 }
 
+/// Numbers in an answer that claim something, and what they point to.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Mark {
+    /// Its bytes in the answer, brackets included.
+    pub range: Range<usize>,
+    /// What each number points to; `None` for one that points to nothing.
+    pub cited: Vec<Option<CitedSpan>>,
+}
+
+/// A sentence of a document that a number points to.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct CitedSpan {
+    /// The number in the answer: that of the document in the context.
+    pub number: u32,
+    /// The document.
+    pub document: DocumentId,
+    /// Where in its text.
+    pub span: Span,
+}
+
+/// What the numbers of `answer` point to, in order; the same places as the citations of the whole answer.
+///
+/// Code, lists of numbered documents and the closing list of references hold no marks.
+pub fn marks(answer: &str, retrieval: &Retrieval) -> Vec<Mark> {
+    let mut resolver = Resolver::new(retrieval);
+    let marked = claims(answer).into_iter().map(|claim| {
+        let cited = resolver.picks(&claim).into_iter().zip(&claim.numbers).map(|(pick, number)| {
+            let Pick { chunk, range } = pick?;
+            let found = &retrieval.chunks[chunk].chunk;
+            let span = found.span.within(Span::new(range.start, range.end));
+            Some(CitedSpan { number: *number, document: found.document.clone(), span })
+        });
+        Mark { cited: cited.collect(), range: claim.range.clone() }
+    });
+    marked.collect()
+}
+
+/// `answer` without a closing section `### References`.
+pub fn without_references(answer: &str) -> &str {
+    &answer[..references_start(answer)]
+}
+
 /// The sentence behind each number of `answer` that claims something; `None` for numbers that point to nothing.
 ///
 /// A number points to the sentence, among those of its document in the context, that shares most words with the
 /// sentence of the answer it stands in. It points to nothing where there is no such document in the context, or where
 /// no word is shared.
 pub(super) fn resolve(answer: &str, retrieval: &Retrieval) -> Vec<Option<Pick>> {
-    let words = ContentWords::new();
-    let mut sentences: BTreeMap<usize, Vec<Sentence>> = BTreeMap::new();
-    let mut picks = Vec::new();
-    for claim in claims(answer) {
-        let claimed = words.of(&claim.sentence);
-        for number in claim.numbers {
-            let mut best: Option<(f64, Pick)> = None;
-            let chunks = retrieval.chunks.iter().enumerate();
-            for (chunk, found) in chunks.filter(|(_, found)| found.reference == number) {
-                let said = sentences.entry(chunk).or_insert_with(|| words.of_sentences(&found.chunk.text));
-                for sentence in said.iter() {
-                    let score = likeness(&claimed, &sentence.words);
-                    if score > best.as_ref().map_or(0.0, |(score, _)| *score) {
-                        best = Some((score, Pick { chunk, range: sentence.range.clone() }));
-                    }
+    let mut resolver = Resolver::new(retrieval);
+    claims(answer).iter().flat_map(|claim| resolver.picks(claim)).collect()
+}
+
+/// Finds the sentences behind numbers, and keeps the words of passages it has read.
+struct Resolver<'a> {
+    retrieval: &'a Retrieval,
+    words: ContentWords,
+    sentences: BTreeMap<usize, Vec<Sentence>>,
+}
+
+impl<'a> Resolver<'a> {
+    fn new(retrieval: &'a Retrieval) -> Self {
+        Self { retrieval, words: ContentWords::new(), sentences: BTreeMap::new() }
+    }
+
+    fn picks(&mut self, claim: &Claim) -> Vec<Option<Pick>> {
+        let claimed = self.words.of(&claim.sentence);
+        claim.numbers.iter().map(|number| self.pick(*number, &claimed)).collect()
+    }
+
+    fn pick(&mut self, number: u32, claimed: &BTreeSet<String>) -> Option<Pick> {
+        let mut best: Option<(f64, Pick)> = None;
+        let chunks = self.retrieval.chunks.iter().enumerate();
+        for (chunk, found) in chunks.filter(|(_, found)| found.reference == number) {
+            let words = &self.words;
+            let said = self.sentences.entry(chunk).or_insert_with(|| words.of_sentences(&found.chunk.text));
+            for sentence in said.iter() {
+                let score = likeness(claimed, &sentence.words);
+                if score > best.as_ref().map_or(0.0, |(score, _)| *score) {
+                    best = Some((score, Pick { chunk, range: sentence.range.clone() }));
                 }
             }
-            picks.push(best.map(|(_, pick)| pick));
         }
+        best.map(|(_, pick)| pick)
     }
-    picks
 }
 
 /// Citations of the picks whose text stands in the documents exactly as the context had it, in order of first
@@ -104,6 +161,8 @@ pub(super) async fn verify(
 struct Claim {
     sentence: String,
     numbers: Vec<u32>,
+    /// Where the numbers stand in the answer.
+    range: Range<usize>,
 }
 
 /// The claims of an answer. Code, the closing list of references and other lists of numbered documents claim nothing.
@@ -126,7 +185,7 @@ fn claims(answer: &str) -> Vec<Claim> {
         }
         let sentence = sentences.iter().rev().find(|sentence| sentence.start < marker.range.start);
         let sentence = sentence.map_or(String::new(), |range| masked[range.clone()].to_owned());
-        claims.push(Claim { sentence, numbers: marker.numbers });
+        claims.push(Claim { sentence, numbers: marker.numbers, range: marker.range });
     }
     claims
 }

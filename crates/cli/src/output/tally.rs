@@ -1,0 +1,223 @@
+//! How far a run is, in one line: documents done of all, rate, time left, cost, failures and what is worked on now.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use graphloom_core::{DocumentId, Progress, Stage};
+
+use super::render::{count, shortened_path};
+
+/// A rate is told after this long; before, it would jump.
+const RATE_AFTER: Duration = Duration::from_secs(2);
+
+/// Columns that the work at hand needs at least; with less it is left out.
+const LEAST_FOR_WORK: usize = 24;
+
+/// What happened in a run so far.
+#[derive(Debug, Default)]
+pub(crate) struct Tally {
+    /// Documents that were to be worked on when the run began.
+    expected: usize,
+    done: usize,
+    failed_documents: usize,
+    ill_chunks: usize,
+    open: BTreeMap<DocumentId, f64>,
+    work: Option<Work>,
+    cost: Option<String>,
+}
+
+/// What was worked on last.
+#[derive(Debug)]
+struct Work {
+    what: String,
+    source: String,
+}
+
+impl Tally {
+    /// A run over this many documents.
+    pub(crate) fn of(documents: usize) -> Self {
+        Self { expected: documents, ..Self::default() }
+    }
+
+    /// Takes up one event.
+    pub(crate) fn take(&mut self, progress: &Progress) {
+        match progress {
+            Progress::Advanced { document, source, stage, done, total } => {
+                self.open.insert(document.clone(), share(*stage, *done, *total));
+                let what = format!("{} {done}/{total}", stage_name(*stage));
+                self.work = Some(Work { what, source: source.clone() });
+            }
+            Progress::Finished { document, .. } | Progress::Cancelled { document, .. } => {
+                self.end(document);
+            }
+            Progress::Failed { document, .. } => {
+                self.end(document);
+                self.failed_documents += 1;
+            }
+            Progress::ChunkFailed { .. }
+            | Progress::ChunkDamaged { .. }
+            | Progress::ChunkUnsituated { .. } => self.ill_chunks += 1,
+            Progress::Settled { done, total } => {
+                let what = format!("summarizing {done}/{total}");
+                self.work = Some(Work { what, source: String::new() });
+            }
+            Progress::Accepted { .. } | Progress::Paused { .. } | Progress::Resumed { .. } => {}
+        }
+    }
+
+    /// What the calls of this run cost so far, in words.
+    pub(crate) fn costs(&mut self, cost: String) {
+        self.cost = Some(cost);
+    }
+
+    fn end(&mut self, document: &DocumentId) {
+        self.open.remove(document);
+        self.done += 1;
+    }
+
+    /// Documents of the run; more than expected where others were added meanwhile.
+    pub(crate) fn all(&self) -> usize {
+        self.expected.max(self.done + self.open.len())
+    }
+
+    /// Documents done, with parts of those that are worked on.
+    pub(crate) fn position(&self) -> f64 {
+        self.done as f64 + self.open.values().sum::<f64>()
+    }
+
+    /// `37 of 112 documents, 2.1/s, 36 s left, 2 failed  reading 3/12 docs/…/name.md`, in at most `columns`, but for the first
+    /// part, which is never cut.
+    pub(crate) fn line(&self, elapsed: Duration, columns: usize) -> String {
+        let mut line = format!("{} of {}", self.done, count(self.all() as u64, "document"));
+        let mut add = |part: String| {
+            if line.chars().count() + part.chars().count() + 2 <= columns {
+                line.push_str(", ");
+                line.push_str(&part);
+            }
+        };
+        let position = self.position();
+        if elapsed >= RATE_AFTER && position > 0.0 {
+            let each_second = position / elapsed.as_secs_f64();
+            add(rate(each_second));
+            let left = (self.all() as f64 - position) / each_second;
+            if self.done < self.all() {
+                add(format!("{} left", duration(Duration::from_secs_f64(left.min(1e9)))));
+            }
+        }
+        if let Some(cost) = &self.cost {
+            add(cost.clone());
+        }
+        match (self.failed_documents, self.ill_chunks) {
+            (0, 0) => {}
+            (0, chunks) => add(format!("{} failed", count(chunks as u64, "chunk"))),
+            (documents, _) => add(format!("{documents} failed")),
+        }
+        let room = columns.saturating_sub(line.chars().count() + 2);
+        if let (Some(Work { what, source }), true) = (&self.work, room >= LEAST_FOR_WORK) {
+            let path = shortened_path(source, room - what.chars().count().min(room) - 1);
+            line = format!("{line}  {what} {path}").trim_end().to_owned();
+        }
+        line
+    }
+}
+
+/// How much of a document's work is behind it; extraction is most of it.
+fn share(stage: Stage, done: u32, total: u32) -> f64 {
+    let part = f64::from(done) / f64::from(total.max(1));
+    match stage {
+        Stage::Situate => 0.2 * part,
+        Stage::Chunk => 0.2 + 0.2 * part,
+        Stage::Extract => 0.4 + 0.5 * part,
+        Stage::Merge => 0.4 + 0.6 * part,
+    }
+}
+
+pub(crate) fn stage_name(stage: Stage) -> &'static str {
+    match stage {
+        Stage::Situate => "situating",
+        Stage::Chunk => "embedding",
+        Stage::Extract => "reading",
+        Stage::Merge => "merging",
+    }
+}
+
+fn rate(each_second: f64) -> String {
+    match each_second {
+        fast if fast >= 1.0 => format!("{fast:.1}/s"),
+        slow if slow * 60.0 >= 1.0 => format!("{:.1}/min", slow * 60.0),
+        slow => format!("{:.1}/h", slow * 3600.0),
+    }
+}
+
+/// `36 s`, `4 min`, `1 h 20 min`, `3 days`.
+fn duration(time: Duration) -> String {
+    let seconds = time.as_secs();
+    match seconds {
+        0..=99 => format!("{} s", seconds.max(1)),
+        100..=5_999 => format!("{} min", seconds.div_ceil(60)),
+        6_000..=172_799 => format!("{} h {} min", seconds / 3600, seconds % 3600 / 60),
+        _ => format!("{} days", seconds.div_ceil(86_400)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn advanced(source: &str, stage: Stage, done: u32, total: u32) -> Progress {
+        let document = DocumentId::from_stored(source.to_owned());
+        Progress::Advanced { document, source: source.to_owned(), stage, done, total }
+    }
+
+    fn finished(source: &str) -> Progress {
+        let document = DocumentId::from_stored(source.to_owned());
+        let source = source.to_owned();
+        Progress::Finished { document, source, chunks: 3, failed: 0, damaged: 0, unsituated: 0 }
+    }
+
+    fn check_line(all: usize, events: &[Progress], seconds: u64, columns: usize) -> String {
+        let mut tally = Tally::of(all);
+        events.iter().for_each(|event| tally.take(event));
+        tally.line(Duration::from_secs(seconds), columns)
+    }
+
+    #[test]
+    fn the_line_counts_documents_and_tells_rate_and_time_left() {
+        let events = [finished("a.md"), finished("b.md")];
+        assert_eq!(check_line(10, &events, 4, 80), "2 of 10 documents, 30.0/min, 16 s left");
+        assert_eq!(check_line(10, &events, 1, 80), "2 of 10 documents");
+        assert_eq!(check_line(2, &events, 1000, 80), "2 of 2 documents, 7.2/h");
+    }
+
+    #[test]
+    fn a_document_that_is_half_read_counts_towards_the_rate() {
+        let events = [advanced("a.md", Stage::Extract, 2, 10)];
+        assert_eq!(check_line(1, &events, 10, 50), "0 of 1 document, 3.0/min, 10 s left");
+    }
+
+    #[test]
+    fn the_name_of_the_file_at_work_is_whole_where_there_is_room() {
+        let events = [advanced("work/rust/src/ch17-01-futures.md", Stage::Extract, 2, 10)];
+        assert_eq!(
+            check_line(12, &events, 1, 60),
+            "0 of 12 documents  reading 2/10 work/…/ch17-01-futures.md"
+        );
+        assert_eq!(check_line(12, &events, 1, 30), "0 of 12 documents");
+    }
+
+    #[test]
+    fn what_failed_and_what_it_costs_is_told() {
+        let mut tally = Tally::of(3);
+        let document = DocumentId::from_stored("a.md".to_owned());
+        let (source, reason) = ("a.md".to_owned(), "busy".to_owned());
+        tally.take(&Progress::Failed { document, source, reason });
+        tally.costs("costs 0.0100".to_owned());
+        assert_eq!(tally.line(Duration::from_secs(1), 80), "1 of 3 documents, costs 0.0100, 1 failed");
+    }
+
+    #[test]
+    fn times_are_told_in_the_unit_that_fits() {
+        let told = [0, 36, 240, 4_800, 90_000, 400_000].map(|s| duration(Duration::from_secs(s)));
+        assert_eq!(told, ["1 s", "36 s", "4 min", "80 min", "25 h 0 min", "5 days"]);
+    }
+}

@@ -1,0 +1,71 @@
+//! How wide the terminal is, and text wrapped to it.
+
+use std::io::{self, IsTerminal};
+
+use terminal_size::{Width, terminal_size_of};
+use textwrap::{Options, WordSplitter, WrapAlgorithm, wrap};
+
+/// Columns that text is wrapped to at least and at most: longer lines are hard to read.
+const COLUMNS: std::ops::RangeInclusive<usize> = 20..=120;
+
+/// Columns of stdout: `told`, the value of the variable `COLUMNS`, else of the terminal; `None` where there is none.
+pub(crate) fn columns_of_stdout(told: Option<&str>) -> Option<usize> {
+    let told = told.and_then(|columns| columns.parse::<usize>().ok());
+    let width = || {
+        io::stdout()
+            .is_terminal()
+            .then(|| terminal_size_of(io::stdout()))
+            .flatten()
+            .map(|(Width(w), _)| usize::from(w))
+    };
+    told.or_else(width).map(|columns| columns.clamp(*COLUMNS.start(), *COLUMNS.end()))
+}
+
+/// Columns of the terminal behind stderr.
+pub(crate) fn columns_of_stderr() -> Option<usize> {
+    terminal_size_of(io::stderr()).map(|(Width(columns), _)| usize::from(columns))
+}
+
+/// Lines of `text` that fit `columns`, each behind `indent`; no word is broken that fits a line. Colours and links take no
+/// room. Without `columns`, the lines that `text` has.
+pub(crate) fn wrapped(text: &str, columns: Option<usize>, indent: &str) -> Vec<String> {
+    let Some(columns) = columns else {
+        return text.split('\n').map(|line| format!("{indent}{line}")).collect();
+    };
+    let options = Options::new(columns)
+        .initial_indent(indent)
+        .subsequent_indent(indent)
+        .word_splitter(WordSplitter::NoHyphenation)
+        .wrap_algorithm(WrapAlgorithm::FirstFit);
+    wrap(text, options).into_iter().map(|line| line.trim_end().to_owned()).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn words_stay_whole_and_lines_fit() {
+        let text = "The lab's first paper is well-known far and wide.";
+        let expected = ["  The lab's first", "  paper is well-known", "  far and wide."];
+        assert_eq!(wrapped(text, Some(22), "  "), expected);
+    }
+
+    #[test]
+    fn colours_and_links_take_no_room() {
+        let text =
+            "\u{1b}[1mone\u{1b}[0m \u{1b}]8;;file:///a/very/long/path\u{1b}\\two\u{1b}]8;;\u{1b}\\ three";
+        assert_eq!(wrapped(text, Some(20), "").len(), 1);
+    }
+
+    #[test]
+    fn scripts_without_blanks_are_wrapped_too() {
+        let lines = wrapped("水库在雨季之前必须检查所有的闸门和泵站", Some(20), "");
+        assert_eq!(lines, ["水库在雨季之前必须检", "查所有的闸门和泵站"]);
+    }
+
+    #[test]
+    fn without_a_width_lines_stay_as_they_are() {
+        assert_eq!(wrapped("a b\nc", None, " "), [" a b", " c"]);
+    }
+}

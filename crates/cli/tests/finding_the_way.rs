@@ -1,0 +1,99 @@
+//! What a person sees who looks for a command or for a place: help in groups, words that mean a command, search and graph that fit
+//! a screen.
+
+mod common;
+
+use common::Graphloom;
+
+#[test]
+fn the_help_groups_commands_and_lists_the_options_of_all_commands_once() {
+    let graphloom = Graphloom::new();
+    let help = graphloom.ok(&["--help"]);
+    let at =
+        |heading: &str| help.find(&format!("\n{heading}:\n")).unwrap_or_else(|| panic!("{heading}: {help}"));
+    let headings = ["Documents", "Ask", "Graph", "Serve", "Evaluate", "Operate", "Global options"];
+    let places = headings.map(at);
+    assert!(places.is_sorted(), "{help}");
+    assert!(help.contains("--data-dir") && help.contains("--embedder"), "{help}");
+    let of_add = graphloom.ok(&["add", "--help"]);
+    assert!(of_add.contains("--estimate") && of_add.contains("graphloom --help"), "{of_add}");
+    assert!(!of_add.contains("--data-dir"), "{of_add}");
+    let of_graph = graphloom.ok(&["graph", "--help"]);
+    assert!(of_graph.contains("labels") && !of_graph.contains("--data-dir"), "{of_graph}");
+    let of_edit = graphloom.ok(&["graph", "edit", "--help"]);
+    assert!(of_edit.contains("--description") && !of_edit.contains("--data-dir"), "{of_edit}");
+}
+
+#[test]
+fn options_of_all_commands_may_stand_before_and_behind_the_command() {
+    let graphloom = Graphloom::new();
+    graphloom.write("a.md", "Ada Lovelace wrote the first program in London.\n");
+    graphloom.ok(&["add", "a.md", "--workspace", "notes"]);
+    graphloom.run(&["--workspace", "notes", "status"]).exits(0).says("1 document,");
+    graphloom.run(&["graph", "show", "Ada Lovelace", "--workspace", "notes"]).exits(0).says("Ada Lovelace");
+    graphloom.run(&["status"]).exits(1);
+}
+
+#[test]
+fn words_that_people_type_are_understood_or_answered() {
+    let graphloom = Graphloom::new();
+    graphloom.write("a.md", "Ada Lovelace wrote the first program in London.\n");
+    graphloom.run(&["index", "a.md"]).exits(0).says("1 document accepted");
+    graphloom.run(&["import", "a.md"]).exits(0).says("1 unchanged");
+    graphloom.run(&["query", "Who wrote the first program?"]).exits(0).says("Ada Lovelace");
+    graphloom.run(&["find", "program"]).exits(0).says("a.md:1");
+    graphloom.run(&["ls"]).exits(0).says("a.md: ready");
+    graphloom.run(&["list"]).exits(0).says("a.md: ready");
+    graphloom.run(&["chat"]).exits(2).says("there is no command \"chat\"").says("help: `graphloom ask");
+    graphloom.run(&["init"]).exits(2).says("graphloom add PATH");
+    graphloom.run(&["delete", "a.md"]).exits(0).says("removed a.md");
+}
+
+#[test]
+fn search_shows_and_highlights_the_place_that_matched() {
+    let graphloom = Graphloom::new();
+    let filler = "The weir is inspected in spring.\n".repeat(20);
+    graphloom.write("log.md", format!("{filler}The turbine bearing was replaced by Ines Marlow.\n{filler}"));
+    graphloom.ok(&["add", "log.md"]);
+    let found = graphloom.ok(&["search", "turbine bearing"]);
+    assert!(found.contains("log.md:21  \"…The turbine bearing was replaced"), "{found}");
+    let colored = graphloom.ok(&["--color", "always", "search", "turbine bearing"]);
+    assert!(colored.contains("\u{1b}[1;33mturbine\u{1b}[0m"), "{colored}");
+}
+
+#[test]
+fn an_entity_fits_a_screen_and_all_of_it_is_an_option_away() {
+    let graphloom = Graphloom::new();
+    for name in [
+        "Ash", "Birch", "Cedar", "Dogwood", "Elm", "Fir", "Gorse", "Hazel", "Iris", "Juniper", "Kale",
+        "Larch",
+    ] {
+        let text = format!(
+            "Ines Marlow directed the {name} Institute in Lisbon. Ines Marlow founded the {name} Prize.\n"
+        );
+        graphloom.write(&format!("docs/{name}.md"), text);
+    }
+    graphloom.ok(&["add", "docs"]);
+    let mut command = graphloom.command(&["graph", "Ines Marlow"]);
+    let output = command.env("COLUMNS", "80").output().expect("runs");
+    let short = String::from_utf8(output.stdout).expect("UTF-8");
+    assert!(short.lines().count() <= 30, "{short}");
+    assert!(
+        short.contains("more: graphloom graph show --all \"Ines Marlow\"")
+            || short.contains("passages: graphloom"),
+        "{short}"
+    );
+    let whole = graphloom.ok(&["graph", "show", "--all", "Ines Marlow"]);
+    assert!(whole.len() > short.len() && !whole.contains("--all"), "{whole}");
+    assert_eq!(graphloom.ok(&["graph", "--all", "Ines Marlow"]), whole);
+}
+
+#[test]
+fn pulling_a_model_says_how_much_is_fetched() {
+    // There is no interpreter to fetch it with.
+    let graphloom = Graphloom::new().with("PATH", "");
+    graphloom
+        .run(&["model", "pull", "all-minilm-l6-v2"])
+        .exits(1)
+        .says("fetching all-minilm-l6-v2 (79.6 MiB)");
+}

@@ -1,6 +1,7 @@
 //! The stored form of a vector and the score of a pair; every store rounds and scores with these, so that all of
 //! them give the same hits.
 
+use std::borrow::Cow;
 use std::cmp::Ordering;
 
 use graphloom_core::VectorHit;
@@ -19,21 +20,80 @@ const MAX_CODE: f32 = 509.0;
 /// Added to the coarse part of a code, so that stored bytes have no sign.
 pub(crate) const ZERO: u8 = 128;
 
+/// The first byte of a vector of which only the numbers that are not zero are stored. No other vector begins with it: a coarse
+/// part is -127 at least.
+const SPARSE: u8 = 0;
+/// Bytes of a sparse vector before its entries: the tag and the number of dimensions.
+const SPARSE_HEADER: usize = 3;
+/// Bytes of an entry: how many numbers after the one before it, and its code.
+const SPARSE_ENTRY: usize = 3;
+/// A distance that only moves on and has no code.
+const FAR: u8 = u8::MAX;
+
 /// The stored form: whole numbers from -509 to 509, in proportion to the vector. First a byte for each, its coarse part:
 /// a quarter of the number, rounded, plus [`ZERO`]; then two bits for each, what the coarse part leaves out.
 ///
 /// A vector has unit length, so the proportion need not be kept. The rounding moves a cosine by about 0.0001, far below
 /// what separates neighbours, and the coarse parts serve the scan as they are. Half precision would take 8/5 of this.
+///
+/// Where that is shorter, as for the hashed words of a name, the numbers that are not zero are stored alone:
+///
+/// ```text
+/// header   SPARSE, number of dimensions          1 + 2 bytes, little-endian
+/// entry    distance from the entry before, code   1 + 2 bytes; FAR alone, without a code, moves on by as much
+/// ```
 pub(crate) fn encode(vector: &[f32]) -> Vec<u8> {
     let largest = vector.iter().fold(0.0f32, |largest, x| largest.max(x.abs()));
     let scale = if largest > 0.0 { MAX_CODE / largest } else { 0.0 };
-    let code = |x: f32| (x * scale).round() as i16;
-    let mut stored: Vec<u8> = vector.iter().map(|&x| coarse_byte(code(x))).collect();
-    stored.extend(vector.chunks(4).map(|four| {
-        let bits = four.iter().enumerate().map(|(at, &x)| (fine(code(x)) + 2) << (2 * at));
+    let codes: Vec<i16> = vector.iter().map(|&x| (x * scale).round() as i16).collect();
+    let all = codes.len() + codes.len().div_ceil(4);
+    if let Some(sparse) = encode_sparse(&codes, all) {
+        return sparse;
+    }
+    let mut stored: Vec<u8> = codes.iter().map(|&code| coarse_byte(code)).collect();
+    stored.extend(codes.chunks(4).map(|four| {
+        let bits = four.iter().enumerate().map(|(at, &code)| (fine(code) + 2) << (2 * at));
         bits.fold(0u8, |byte, bits| byte | bits as u8)
     }));
     stored
+}
+
+/// The sparse form, where it takes less than `bytes`.
+fn encode_sparse(codes: &[i16], bytes: usize) -> Option<Vec<u8>> {
+    let dimensions = u16::try_from(codes.len()).ok()?;
+    let entries = codes.iter().filter(|code| **code != 0).count();
+    if SPARSE_HEADER + entries * SPARSE_ENTRY >= bytes {
+        return None;
+    }
+    let mut stored = Vec::with_capacity(SPARSE_HEADER + entries * SPARSE_ENTRY);
+    stored.push(SPARSE);
+    stored.extend(dimensions.to_le_bytes());
+    let mut from = 0;
+    for (at, code) in codes.iter().enumerate().filter(|(_, code)| **code != 0) {
+        while at - from >= usize::from(FAR) {
+            stored.push(FAR);
+            from += usize::from(FAR);
+        }
+        stored.push((at - from) as u8);
+        stored.extend(code.to_le_bytes());
+        from = at;
+    }
+    (stored.len() < bytes).then_some(stored)
+}
+
+/// The entries of a sparse vector, by place. What a damaged one says of places that it does not have is left out.
+fn sparse_entries(stored: &[u8]) -> impl Iterator<Item = (usize, i32)> {
+    let dimensions = dimensions(stored);
+    let (mut rest, mut at) = (stored.get(SPARSE_HEADER..).unwrap_or_default(), 0);
+    std::iter::from_fn(move || {
+        while let [FAR, after @ ..] = rest {
+            (rest, at) = (after, at + usize::from(FAR));
+        }
+        let [distance, low, high, after @ ..] = rest else { return None };
+        (rest, at) = (after, at + usize::from(*distance));
+        Some((at, i32::from(i16::from_le_bytes([*low, *high]))))
+    })
+    .take_while(move |(at, _)| *at < dimensions)
 }
 
 fn coarse(code: i16) -> i16 {
@@ -49,43 +109,66 @@ fn fine(code: i16) -> i16 {
     code - 4 * coarse(code)
 }
 
-/// The numbers in a stored vector of `bytes` bytes.
-fn dimensions(bytes: usize) -> usize {
-    bytes * 4 / 5
+/// The numbers of a stored vector.
+pub(crate) fn dimensions(stored: &[u8]) -> usize {
+    match stored {
+        [SPARSE, low, high, ..] => usize::from(u16::from_le_bytes([*low, *high])),
+        all => all.len() * 4 / 5,
+    }
 }
 
 /// A stored vector as the scan reads it.
 pub(crate) struct Coarse<'a> {
     /// The coarse part of each number, plus [`ZERO`].
-    pub(crate) codes: &'a [u8],
+    pub(crate) codes: Cow<'a, [u8]>,
     /// What a coarse part of 1 stands for.
     pub(crate) scale: f32,
     /// Length of the difference between the vector and its coarse parts.
     pub(crate) residual: f32,
 }
 
-/// Reads the coarse parts of what [`encode`] wrote, without copying them.
+/// Reads the coarse parts of what [`encode`] wrote.
 pub(crate) fn read_coarse(stored: &[u8]) -> Coarse<'_> {
-    let (codes, fine) = stored.split_at(dimensions(stored.len()));
     let (mut squares, mut left) = (0i64, 0i64);
-    for_each_code(codes, fine, |code, fine| {
+    let mut add = |code: i32, fine: i32| {
         squares += i64::from(code * code);
         left += i64::from(fine * fine);
-    });
+    };
+    let codes = if stored.first() == Some(&SPARSE) {
+        let mut codes = vec![ZERO; dimensions(stored)];
+        for (at, code) in sparse_entries(stored) {
+            let code = code as i16;
+            codes[at] = coarse_byte(code);
+            add(i32::from(code), i32::from(fine(code)));
+        }
+        Cow::Owned(codes)
+    } else {
+        let (codes, fine) = stored.split_at(dimensions(stored));
+        for_each_code(codes, fine, add);
+        Cow::Borrowed(codes)
+    };
     let unit = proportion(squares);
     Coarse { codes, scale: 4.0 * unit, residual: unit * (left as f32).sqrt() }
 }
 
 /// Reads what [`encode`] wrote into `out`.
 pub(crate) fn decode_into(stored: &[u8], out: &mut Vec<f32>) {
-    let (codes, fine) = stored.split_at(dimensions(stored.len()));
     let mut squares = 0i64;
     out.clear();
-    out.reserve(codes.len());
-    for_each_code(codes, fine, |code, _| {
-        squares += i64::from(code * code);
-        out.push(code as f32);
-    });
+    if stored.first() == Some(&SPARSE) {
+        out.resize(dimensions(stored), 0.0);
+        for (at, code) in sparse_entries(stored) {
+            squares += i64::from(code * code);
+            out[at] = code as f32;
+        }
+    } else {
+        let (codes, fine) = stored.split_at(dimensions(stored));
+        out.reserve(codes.len());
+        for_each_code(codes, fine, |code, _| {
+            squares += i64::from(code * code);
+            out.push(code as f32);
+        });
+    }
     let unit = proportion(squares);
     out.iter_mut().for_each(|x| *x *= unit);
 }
@@ -154,9 +237,33 @@ mod tests {
         assert_eq!(decode(&encode(&[0.0, 0.0])), [0.0, 0.0]);
     }
 
+    /// Vectors of which most numbers are zero, and others.
+    fn vectors() -> impl Strategy<Value = Vec<f32>> {
+        let few = (1..1100usize, vec((0..1100usize, -1.0f32..1.0), 0..40)).prop_map(|(length, entries)| {
+            let mut vector = vec![0.0; length];
+            entries.into_iter().for_each(|(at, x)| vector[at % length] = x);
+            vector
+        });
+        prop_oneof![vec(-1.0f32..1.0, 1..70), few]
+    }
+
+    #[test]
+    fn a_vector_of_few_numbers_takes_few_bytes() {
+        let mut vector = vec![0.0; 1024];
+        [3, 400, 1023].into_iter().for_each(|at| vector[at] = 0.5);
+        assert!(encode(&vector).len() < 20);
+        assert_eq!(encode(&[1.0; 1024]).len(), 1280);
+    }
+
     proptest! {
         #[test]
-        fn a_vector_of_any_length_is_read_back_close_to_what_it_was(vector in vec(-1.0f32..1.0, 1..70)) {
+        fn bytes_that_nobody_wrote_are_read_without_a_panic(stored in vec(any::<u8>(), 0..40)) {
+            let read = decode(&[&[SPARSE], stored.as_slice()].concat());
+            prop_assert!(read.len() <= usize::from(u16::MAX));
+        }
+
+        #[test]
+        fn a_vector_of_any_length_is_read_back_close_to_what_it_was(vector in vectors()) {
             let stored = encode(&vector);
             let back = decode(&stored);
             prop_assert_eq!(back.len(), vector.len());
@@ -169,11 +276,11 @@ mod tests {
         }
 
         #[test]
-        fn the_coarse_parts_differ_from_the_vector_by_the_residual(vector in vec(-1.0f32..1.0, 1..70)) {
+        fn the_coarse_parts_differ_from_the_vector_by_the_residual(vector in vectors()) {
             let stored = encode(&vector);
             let coarse = read_coarse(&stored);
             let back = decode(&stored);
-            let difference = back.iter().zip(coarse.codes).map(|(x, &code)| {
+            let difference = back.iter().zip(coarse.codes.iter()).map(|(x, &code)| {
                 (x - (f32::from(code) - f32::from(ZERO)) * coarse.scale).powi(2)
             });
             prop_assert!((difference.sum::<f32>().sqrt() - coarse.residual).abs() < 1e-5);

@@ -416,7 +416,7 @@ pub(super) fn for_each_of_ids(
     Ok(())
 }
 
-/// Visits every vector of a kind, those of staged documents too.
+/// Visits every vector of a kind, those of staged documents too, in files of any version.
 pub(super) fn for_each_of_kind(
     conn: &Connection,
     kind: VectorKind,
@@ -439,10 +439,18 @@ fn for_each_stored(
     mut visit: impl FnMut(&str, i64, &[u8]) -> Result<()>,
 ) -> Result<()> {
     let mut is_live = conn.prepare_cached(LIVE_CHUNK)?;
-    for_each_of_kind(conn, kind, |key, slot, data| match kind {
-        VectorKind::Chunk if !is_live.exists([key])? => Ok(()),
-        VectorKind::Chunk | VectorKind::Entity | VectorKind::Relation => visit(key, slot, data),
-    })
+    let mut select = conn.prepare_cached(
+        "SELECT x.slot, x.data, row_sum('vector_data', x.slot, x.data) = x.sum, v.key
+            FROM vectors v JOIN vector_data x ON x.slot = v.slot WHERE v.kind = ?1",
+    )?;
+    let mut found = select.query([rows::kind_code(kind)])?;
+    while let Some(row) = found.next()? {
+        let key = row.get_ref(3)?.as_str()?;
+        if kind != VectorKind::Chunk || is_live.exists([key])? {
+            visit(key, row.get(0)?, stored_of(row)?)?;
+        }
+    }
+    Ok(())
 }
 
 /// The slot and stored form of a vector that may be found.

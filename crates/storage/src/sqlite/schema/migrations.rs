@@ -26,6 +26,7 @@ pub(super) const MIGRATIONS: &[Migration] = &[
     name_stores,
     sums::cover,
     add_remarks,
+    allow_sparse_vectors,
 ];
 
 /// Version 1.
@@ -315,6 +316,12 @@ fn from_half(bits: u16) -> f32 {
 /// What people should know of how a document was read, as JSON.
 fn add_remarks(conn: &Connection) -> rusqlite::Result<()> {
     conn.execute_batch("ALTER TABLE documents ADD COLUMN remarks TEXT NOT NULL DEFAULT '[]';")
+}
+
+/// Vectors that are written from now on may be sparse. Stored ones stay as they are; a program that does not know the form
+/// refuses the file.
+fn allow_sparse_vectors(_: &Connection) -> rusqlite::Result<()> {
+    Ok(())
 }
 
 #[cfg(test)]

@@ -33,7 +33,7 @@ pub(super) fn row_of(id: i64, data: &[u8]) -> Vec<u8> {
     row.extend_from_slice(&id.to_le_bytes());
     row.extend_from_slice(&scale.to_le_bytes());
     row.extend_from_slice(&residual.to_le_bytes());
-    row.extend_from_slice(codes);
+    row.extend_from_slice(&codes);
     row.resize(row_bytes(data), ZERO);
     row
 }
@@ -45,7 +45,7 @@ pub(super) fn row_of_direction(child: i64, direction: &[f32]) -> Vec<u8> {
 
 /// Bytes of the rows of vectors like this stored one.
 pub(super) fn row_bytes(data: &[u8]) -> usize {
-    ROW_HEADER + vector::read_coarse(data).codes.len().next_multiple_of(LANES)
+    ROW_HEADER + vector::dimensions(data).next_multiple_of(LANES)
 }
 
 pub(super) fn id_of(row: &[u8]) -> i64 {

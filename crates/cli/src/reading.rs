@@ -98,15 +98,17 @@ impl Readers {
         }
         let Source { bytes, format, .. } = source;
         let size_mib = source_mib(bytes.len());
-        let bytes = Arc::new(bytes);
+        let mut bytes = Some(Arc::new(bytes));
         let request = Arc::new(Request { name: name.clone(), format, limits });
         let first = (LEAST_MEMORY_MIB + MEMORY_PER_MIB.saturating_mul(size_mib)).min(self.all_mib);
         let mut outcome = Err(Broken::Crashed);
         // Few documents need more than the first share; those are read once more with all of the memory.
         for memory_mib in [first, self.all_mib] {
             let Ok(_memory) = self.free.acquire_many(memory_mib).await else { break };
-            let (request, bytes) = (Arc::clone(&request), Arc::clone(&bytes));
-            let read = move || ask(reader(memory_mib)?, &request, bytes, MAX_TIME);
+            // The last reader has the only copy of the bytes from when they are sent to it.
+            let kept = if memory_mib == self.all_mib { bytes.take() } else { bytes.clone() };
+            let (request, Some(sent)) = (Arc::clone(&request), kept) else { break };
+            let read = move || ask(reader(memory_mib)?, &request, sent, MAX_TIME);
             outcome = match tokio::task::spawn_blocking(read).await {
                 Ok(Ok(outcome)) => outcome,
                 Ok(Err(error)) => {

@@ -10,9 +10,6 @@ use super::render::{count, shortened_path};
 /// A rate is told after this long; before, it would jump.
 const RATE_AFTER: Duration = Duration::from_secs(2);
 
-/// Columns that the work at hand needs at least; with less it is left out.
-const LEAST_FOR_WORK: usize = 24;
-
 /// What happened in a run so far.
 #[derive(Debug, Default)]
 pub(crate) struct Tally {
@@ -113,10 +110,17 @@ impl Tally {
             (documents, _) => add(format!("{documents} failed")),
         }
         let room = columns.saturating_sub(line.chars().count() + 2);
-        if let (Some(Work { what, source }), true) = (&self.work, room >= LEAST_FOR_WORK) {
-            let path = shortened_path(source, room - what.chars().count().min(room) - 1);
-            line = format!("{line}  {what} {path}").trim_end().to_owned();
+        if let Some(Work { what, source }) = &self.work {
+            // The name of the file is shown whole or not at all; without room for both, it goes before the stage.
+            let name = source.rsplit('/').next().unwrap_or_default().chars().count();
+            let stage = what.chars().count();
+            if room >= stage + name + 3 {
+                line = format!("{line}  {what} {}", shortened_path(source, room - stage - 1));
+            } else if name > 0 && room >= name + 2 {
+                line = format!("{line}  {}", shortened_path(source, room));
+            }
         }
+        line.truncate(line.trim_end().len());
         line
     }
 }
@@ -202,6 +206,7 @@ mod tests {
             check_line(12, &events, 1, 60),
             "0 of 12 documents  reading 2/10 work/…/ch17-01-futures.md"
         );
+        assert_eq!(check_line(12, &events, 1, 40), "0 of 12 documents  …/ch17-01-futures.md");
         assert_eq!(check_line(12, &events, 1, 30), "0 of 12 documents");
     }
 

@@ -196,7 +196,7 @@ mod tests {
     #[test]
     fn a_document_that_is_half_read_counts_towards_the_rate() {
         let events = [advanced("a.md", Stage::Extract, 2, 10)];
-        assert_eq!(check_line(1, &events, 10, 50), "0 of 1 document, 3.0/min, 10 s left");
+        assert_eq!(check_line(1, &events, 10, 50), "0 of 1 document, 3.0/min, 10 s left  a.md");
     }
 
     #[test]

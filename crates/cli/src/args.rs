@@ -208,12 +208,12 @@ pub(crate) struct AddArgs {
     #[arg(long, conflicts_with_all = ["budget", "no_wait", "track", "watch"])]
     pub(crate) estimate: bool,
     #[command(flatten)]
-    pub(crate) spending: Spending,
+    pub(crate) building: Building,
 }
 
-/// What limits the cost of indexing.
+/// How the graph is built, and what that may cost.
 #[derive(Debug, Args)]
-pub(crate) struct Spending {
+pub(crate) struct Building {
     /// Stop before the call that might pass this: tokens such as 2M, 500k or 900tokens, or money such as 1.50
     #[arg(long, value_name = "AMOUNT", value_parser = limit)]
     pub(crate) budget: Option<Limit>,
@@ -223,6 +223,9 @@ pub(crate) struct Spending {
     /// What situates chunks in their documents: off, headings (title and headings), or model [default: off]
     #[arg(long, value_name = "HOW")]
     pub(crate) contextual: Option<String>,
+    /// Build the workspace from now on with the models and settings of this command; what is in the graph stays as it is
+    #[arg(long)]
+    pub(crate) switch: bool,
 }
 
 /// `graphloom cost`.
@@ -550,7 +553,7 @@ pub(crate) struct RetryArgs {
     #[command(flatten)]
     pub(crate) conditions: ConditionArgs,
     #[command(flatten)]
-    pub(crate) spending: Spending,
+    pub(crate) building: Building,
 }
 
 /// `graphloom cache`.

@@ -5,7 +5,7 @@ use std::process::ExitCode;
 
 use graphloom_core::{ModelError, StoreError};
 use graphloom_engine::edit::EditError;
-use graphloom_engine::index::ReadyGraphError;
+use graphloom_engine::index::{IndexError, ReadyGraphError};
 use graphloom_engine::query::QueryError;
 use graphloom_eval::journal::JournalError;
 use graphloom_eval::judge::JudgeError;
@@ -90,9 +90,16 @@ pub(crate) fn report(error: &anyhow::Error) -> Exit {
     error.chain().find_map(exit_of).unwrap_or(Exit::Failed)
 }
 
+/// What to do where a command would build with other models or settings than the workspace.
+const OTHER_SETTINGS: &str = "leave them out to go on as before (`graphloom config show --origin` says where each is set); \
+                              --switch builds with them from now on, and leaves what is in the graph as it is";
+
 fn exit_of(cause: &(dyn std::error::Error + 'static)) -> Option<Exit> {
     if let Some(QueryError::NothingAllowed) = cause.downcast_ref() {
         return Some(Exit::NothingFound);
+    }
+    if let Some(IndexError::OtherSettings(_)) = cause.downcast_ref() {
+        return Some(Exit::Usage);
     }
     cause.downcast_ref::<Fault>().map(|fault| fault.exit)
 }
@@ -105,6 +112,9 @@ pub(crate) fn remedy(error: &anyhow::Error) -> Option<String> {
         }
         if let Some(store) = cause.downcast_ref::<StoreError>() {
             return store.remedy();
+        }
+        if let Some(IndexError::OtherSettings(_)) = cause.downcast_ref() {
+            return Some(OTHER_SETTINGS.to_owned());
         }
         if let Some(models) = cause.downcast_ref::<ModelStoreError>() {
             return models.remedy().map(str::to_owned);

@@ -10,7 +10,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use anyhow::Context;
 use graphloom_core::{Clock, Embedder, LanguageModel, Reranker, Store, Timestamp, TrackId};
-use graphloom_engine::index::{IndexConfig, Quota};
+use graphloom_engine::index::{self, IndexConfig, Quota};
 use graphloom_engine::money::{Budget, Limit, NoPrice, WhenShort};
 use graphloom_engine::parse::format_by_name;
 use graphloom_engine::query::{self, QueryCaches, Spent};
@@ -27,7 +27,7 @@ use graphloom_storage::workers::{self, Worker};
 use self::providers::ChatModels;
 pub(crate) use self::providers::Providers;
 use crate::commands::App;
-use crate::config::{Config, Contextual, EmbedderChoice, RoleModels};
+use crate::config::{Config, Contextual, EmbedderChoice, RoleModels, Settings, Surroundings, remembered};
 use crate::fault::Fault;
 use crate::wording::Wording;
 
@@ -103,15 +103,64 @@ pub(crate) fn gone(config: &Config) -> impl Fn(&str) -> bool + Send + Sync + use
     move |name| workers::is_gone(&folder, name)
 }
 
+/// The configuration in `surroundings`, with what the workspace remembers of its own.
+///
+/// # Errors
+///
+/// Those of the configuration. A workspace that cannot be read remembers nothing here; whatever builds compares with what
+/// it stores once it is open.
+pub(crate) fn configured(surroundings: &mut Surroundings) -> anyhow::Result<(Config, Settings)> {
+    surroundings.remembered.clear();
+    let (config, settings) = crate::config::load(surroundings)?;
+    match sqlite::settings_of(&config.data_dir, &config.workspace) {
+        Ok(remembered) if remembered.is_empty() => Ok((config, settings)),
+        Ok(remembered) => {
+            surroundings.remembered = remembered;
+            crate::config::load(surroundings)
+        }
+        Err(error) => {
+            tracing::debug!(%error, "what the workspace is built with could not be read");
+            Ok((config, settings))
+        }
+    }
+}
+
+/// With which models and settings a command builds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum BuiltWith {
+    /// Those of the workspace; others are refused.
+    Its,
+    /// Those of the command, and the workspace keeps them.
+    New,
+    /// Those of the command, this time.
+    Any,
+}
+
+impl BuiltWith {
+    /// Of a command that goes on with the workspace.
+    ///
+    /// - `switch`: whether the workspace is to keep what the command says.
+    pub(crate) fn of(switch: bool) -> Self {
+        if switch { Self::New } else { Self::Its }
+    }
+
+    /// Of a command that is there to build documents otherwise.
+    pub(crate) fn once(switch: bool) -> Self {
+        if switch { Self::New } else { Self::Any }
+    }
+}
+
 /// What `add`, `retry`, `work`, `situate` and `re-extract` work with; makes the workspace where it is missing.
 ///
 /// - `listener`: hears of model services that are down, which indexing waits for.
 /// - `limit`: what the run may spend on all of its models.
+/// - `built_with`: whether its models and settings must be those of the workspace.
 pub(crate) async fn indexing(
     app: &App,
     worker: &Worker,
     listener: ServiceListener,
     limit: Option<Limit>,
+    built_with: BuiltWith,
 ) -> anyhow::Result<Indexing> {
     let roles = RoleModels { keywords: None, answer: None, ..app.config.models.clone() };
     // Before the workspace is made: a wrong model or prompt must not leave an empty one behind.
@@ -131,6 +180,15 @@ pub(crate) async fn indexing(
     let mut engine = engine(app, store.clone(), chat, &providers, wording).await?;
     if let Some(budget) = &budget {
         engine.models.embedder = budgeted_embedder(engine.models.embedder, budget)?;
+    }
+    match built_with {
+        BuiltWith::Its => index::require_settings(&engine).await?,
+        BuiltWith::New => {
+            for switched in index::switch_settings(&engine).await? {
+                app.output.note(format_args!("from now on the workspace is built with {}", switched.here()));
+            }
+        }
+        BuiltWith::Any => engine.index.settings = None,
     }
     engine.index.worker = worker.name().to_owned();
     // A document is not taken away from who waits for a service; a lease whose process has ended is void anyway.
@@ -295,6 +353,7 @@ async fn engine(
         max_concurrent_documents: config.max_concurrent_documents,
         ..IndexConfig::default()
     };
+    index.settings = Some(remembered::of(config, &app.settings, &wording, space.as_ref()));
     index.extract.gleaning = config.gleaning;
     index.extract.form = config.form;
     index.extract.entity_guidance = wording.guidance;

@@ -36,7 +36,7 @@ fn another_model_takes_the_place_of_the_first_for_one_document() {
 
     let plain = with_things(&model, &NAMES);
     plain.ok(&["add", "docs/ThingA.md", "--set", "extract_llm=openai:second"]);
-    plain.ok(&["add", "docs/ThingB.md"]);
+    plain.ok(&["add", "docs/ThingB.md", "--switch"]);
     assert_eq!(graphloom.hash(), plain.hash());
 }
 

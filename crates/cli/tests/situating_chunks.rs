@@ -80,10 +80,11 @@ fn a_model_says_where_chunks_stand_and_a_failed_one_is_listed_and_tried_again() 
     let found = hits(&graphloom, "Quillfeather");
     assert!(!found.is_empty() && !found.iter().any(|text| text.contains("Quillfeather")), "{found:?}");
 
-    let otherwise = graphloom.run(&["retry", "--contextual", "headings"]).exits(3);
+    graphloom.run(&["retry", "--contextual", "headings"]).exits(2).says("contextual model, not headings");
+    let otherwise = graphloom.run(&["retry", "--contextual", "headings", "--switch"]).exits(3);
     otherwise.says("1 chunk not situated by openai:scripted");
     model.refuse(None);
-    graphloom.run(&["retry"]).exits(0).says("1 chunk situated");
+    graphloom.run(&["retry", "--switch"]).exits(0).says("1 chunk situated");
     graphloom.run(&["status", "--status", "ready"]).exits(0).says("docs/report.md: ready");
     graphloom.run(&["check"]).exits(0);
     graphloom.run(&["cost"]).exits(0).says("context");

@@ -1,5 +1,7 @@
 //! The write verb's argument: everything one unit of work changes.
 
+use std::collections::BTreeMap;
+
 use crate::{
     CacheEntry, CacheKind, Call, Chunk, ChunkExtraction, ChunkId, Decision, Document, DocumentId,
     EmbeddingSpec, Entity, EntityKey, Extraction, Fact, GraphKey, Job, Mention, QueueState, Relation,
@@ -17,6 +19,9 @@ pub struct Batch {
     pub require: Vec<Require>,
     /// The embedding space of the workspace, set once, before the first vector.
     pub embedding: Option<EmbeddingSpec>,
+    /// The models and settings that the workspace is built with from now on, in place of those before. Compare with
+    /// [`Require::SettingsAre`] what they replace.
+    pub set_settings: Option<BTreeMap<String, String>>,
     /// Documents to remove with their text, job, chunks, chunk vectors, situations, mentions and facts, and with extractions
     /// that no remaining chunk or renewal names. Entities and relations are views: the caller puts, removes or marks them
     /// itself, and a batch that leaves one without evidence as it was is refused with [`crate::StoreError::Invalid`].
@@ -122,6 +127,8 @@ pub enum Require {
         /// What became of its extraction.
         extraction: ChunkExtraction,
     },
+    /// The workspace is built with exactly these settings; empty where none are stored.
+    SettingsAre(BTreeMap<String, String>),
     /// No commit after this revision touched the graph ([`Batch::touches_graph`]), so views derived from a snapshot
     /// at this revision are still right.
     GraphUnchangedSince(Revision),

@@ -32,6 +32,13 @@ pub struct Records {
     pub themes: Vec<String>,
 }
 
+impl Records {
+    /// Whether nothing was named: neither an entity nor a relation.
+    pub fn name_nothing(&self) -> bool {
+        self.entities.is_empty() && self.relations.is_empty()
+    }
+}
+
 /// `entity<|#|>name<|#|>type<|#|>description`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct EntityRecord {

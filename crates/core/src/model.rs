@@ -1,5 +1,6 @@
 //! Ports to models: chat, embeddings and reranking.
 
+use core::net::IpAddr;
 use std::sync::Arc;
 
 use async_trait::async_trait;
@@ -302,10 +303,16 @@ impl ModelError {
     /// What the user can do about it, where something can be said.
     pub fn remedy(&self) -> Option<String> {
         match self {
-            Self::Unreachable { model, url, .. } => Some(format!(
-                "start the model server at {url}, or name another with {}",
-                variables_of(model).address
-            )),
+            Self::Unreachable { model, url, .. } => {
+                let address = variables_of(model).address;
+                Some(match is_on_this_network(url) {
+                    true => format!("start the model server at {url}, or name another with {address}"),
+                    false => format!(
+                        "check the network and the proxy between this machine and {url}, or name another address with \
+                         {address}"
+                    ),
+                })
+            }
             Self::Unauthorized { model, .. } => Some(format!("set {}", variables_of(model).key)),
             Self::RateLimited { .. } => {
                 Some("wait and run `graphloom retry`, or set a lower rate limit".to_owned())
@@ -318,6 +325,30 @@ impl ModelError {
             ),
             Self::Timeout { .. } | Self::Refused { .. } | Self::Server { .. } => None,
             Self::Malformed { .. } | Self::Local { .. } => None,
+        }
+    }
+}
+
+/// Whether the host of an address is this machine, or one that people start a model server on: a private address, or a name
+/// without a domain.
+fn is_on_this_network(url: &str) -> bool {
+    let rest = url.split_once("://").map_or(url, |(_, rest)| rest);
+    let authority = rest.split(['/', '?', '#']).next().unwrap_or_default();
+    let authority = authority.rsplit_once('@').map_or(authority, |(_, host)| host);
+    let host = match authority.strip_prefix('[') {
+        Some(bracketed) => bracketed.split(']').next().unwrap_or_default(),
+        None => authority.split(':').next().unwrap_or_default(),
+    };
+    match host.parse::<IpAddr>() {
+        Ok(IpAddr::V4(ip)) => {
+            ip.is_loopback() || ip.is_private() || ip.is_link_local() || ip.is_unspecified()
+        }
+        Ok(IpAddr::V6(ip)) => {
+            ip.is_loopback() || ip.is_unique_local() || ip.is_unicast_link_local() || ip.is_unspecified()
+        }
+        Err(_) => {
+            let of_this_network = [".local", ".lan", ".internal", ".localhost", ".home.arpa"];
+            !host.contains('.') || of_this_network.iter().any(|end| host.ends_with(end))
         }
     }
 }
@@ -339,4 +370,36 @@ fn variables_of(model: &str) -> Variables {
         _ => ("GRAPHLOOM_BASE_URL", "OPENAI_API_KEY, or the key of the provider you chose"),
     };
     Variables { address, key }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn remedy(model: &str, url: &str) -> String {
+        let (model, url, what) = (model.to_owned(), url.to_owned(), "no route".to_owned());
+        ModelError::Unreachable { model, url, what }.remedy().expect("a remedy")
+    }
+
+    #[test]
+    fn only_servers_that_people_start_themselves_are_to_be_started() {
+        for url in [
+            "http://127.0.0.1:11434",
+            "http://localhost:8000/v1",
+            "http://[::1]:8000",
+            "http://192.168.1.7/v1",
+            "http://gpu-box:8000/v1",
+            "http://box.local/v1",
+        ] {
+            assert!(remedy("ollama:m", url).starts_with("start the model server"), "{url}");
+        }
+        for url in ["https://api.openai.com/v1", "https://me:pw@models.example:8443/v1", "https://8.8.8.8/v1"]
+        {
+            let remedy = remedy("openai:m", url);
+            assert!(
+                remedy.starts_with("check the network") && remedy.contains("GRAPHLOOM_BASE_URL"),
+                "{url}"
+            );
+        }
+    }
 }

@@ -65,6 +65,10 @@ pub trait Snapshot: Send + Sync {
     /// The workspace's embedding space; `None` before the first vector.
     async fn embedding(&self) -> Result<Option<EmbeddingSpec>, StoreError>;
 
+    /// The models and settings that the workspace is built with, by name; empty where none are stored. What they mean is
+    /// the caller's matter. They are no part of the canonical state.
+    async fn settings(&self) -> Result<BTreeMap<String, String>, StoreError>;
+
     /// Documents, staged ones included.
     async fn documents(&self, ids: &[DocumentId]) -> Result<Vec<Option<Document>>, StoreError>;
 
@@ -122,6 +126,9 @@ pub trait Snapshot: Send + Sync {
 
     /// How many pieces of the stored extractions' answers were no records, by reason; no entry where there is none.
     async fn reject_counts(&self) -> Result<BTreeMap<RejectReason, u64>, StoreError>;
+
+    /// How many of the stored extractions have no record, so that nothing was named.
+    async fn empty_extractions(&self) -> Result<u64, StoreError>;
 
     /// Situations of chunks; `None` where a chunk is not situated.
     async fn situations(&self, chunks: &[ChunkId]) -> Result<Vec<Option<Situation>>, StoreError>;

@@ -398,6 +398,10 @@ impl Ingest {
         match outcome {
             Ok(report) => {
                 let (said, went_well) = (end_of(&report), !report.is_partial());
+                if report.is_mostly_empty() {
+                    let (empty, chunks) = (report.empty_chunks, report.extracted);
+                    tracing::warn!(%workspace, empty, chunks, "nothing was named in most chunks");
+                }
                 match went_well {
                     true => tracing::info!(%workspace, said, "indexed"),
                     false => tracing::warn!(%workspace, said, "indexing has to be tried again"),
@@ -483,6 +487,7 @@ fn end_of(report: &RunReport) -> String {
     let mut said = format!("indexing ended: {} documents in the graph", report.finished);
     for (count, what) in [
         (report.incomplete, "of them incomplete"),
+        (report.empty_chunks, "chunks in which nothing was named"),
         (report.failed, "stopped"),
         (report.cancelled, "cancelled"),
         (report.stale, "descriptions without their summary"),

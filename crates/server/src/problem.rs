@@ -371,6 +371,11 @@ impl From<IndexError> for Problem {
         match error {
             IndexError::Store(error) => error.into(),
             IndexError::Model(error) => error.into(),
+            IndexError::OtherSettings(_) => {
+                let remedy = "start the server without these settings, or switch the workspace to them with \
+                              `graphloom work --switch`";
+                Self::conflict(error.to_string()).remedy(Some(remedy))
+            }
         }
     }
 }

@@ -1,6 +1,6 @@
 //! The rules of a batch that need no state, shared by every store.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use graphloom_core::{
     Action, Batch, ChunkExtraction, ChunkId, Document, DocumentId, EmbeddingSpec, EntityKey, GraphKey, Job,
@@ -169,6 +169,17 @@ pub(crate) fn require_extraction(
         Some(stored) if stored == extraction => Ok(()),
         Some(_) => Err(conflict(format!("the extraction of {chunk} has changed"))),
         None => Err(conflict(format!("{chunk} does not exist"))),
+    }
+}
+
+/// [`Require::SettingsAre`](graphloom_core::Require::SettingsAre), where `stored` are those of the workspace.
+pub(crate) fn require_settings(
+    settings: &BTreeMap<String, String>,
+    stored: &BTreeMap<String, String>,
+) -> Result<(), StoreError> {
+    match settings == stored {
+        true => Ok(()),
+        false => Err(conflict("the settings that the workspace is built with have changed".to_owned())),
     }
 }
 

@@ -3,13 +3,13 @@
 use clap::Args;
 use graphloom_core::TrackId;
 
-use super::Spending;
+use super::Building;
 
 /// `graphloom work`.
 #[derive(Debug, Args)]
 pub(crate) struct WorkArgs {
     #[command(flatten)]
-    pub(crate) spending: Spending,
+    pub(crate) building: Building,
 }
 
 /// `graphloom cancel`.
@@ -47,7 +47,7 @@ pub(crate) struct ReExtractArgs {
     #[arg(long, conflicts_with = "budget")]
     pub(crate) estimate: bool,
     #[command(flatten)]
-    pub(crate) spending: Spending,
+    pub(crate) building: Building,
 }
 
 /// `graphloom situate`.
@@ -67,7 +67,7 @@ pub(crate) struct SituateArgs {
     #[arg(long, conflicts_with = "budget")]
     pub(crate) estimate: bool,
     #[command(flatten)]
-    pub(crate) spending: Spending,
+    pub(crate) building: Building,
 }
 
 /// A checked name of a run.

@@ -52,7 +52,14 @@ pub(crate) async fn run(app: &App, args: &AddArgs) -> anyhow::Result<Exit> {
     let worker = wire::register_worker(&app.config)?;
     let view = Arc::new(ProgressView::new(app.output));
     let listener = indexing::listener(&view);
-    let indexing = wire::indexing(app, &worker, listener, args.spending.budget).await?;
+    let indexing = wire::indexing(
+        app,
+        &worker,
+        listener,
+        args.building.budget,
+        wire::BuiltWith::of(args.building.switch),
+    )
+    .await?;
     let interrupt = Interrupt::listen()?;
     let track = args.track.clone().unwrap_or_else(|| wire::track_of("add", &worker));
     indexing::say_track(app, &track)?;

@@ -196,6 +196,11 @@ fn cost_in_words(spent: &Spent) -> String {
     }
 }
 
+/// How many extractions are empty, in words.
+pub(crate) fn nothing_named(empty: u64, all: u64) -> String {
+    format!("in {empty} of {} no entity was named", count(all, "chunk"))
+}
+
 impl Ran {
     /// What was spent when the first call did not fit the budget.
     pub(crate) fn over_budget(&self) -> Option<&str> {
@@ -235,6 +240,17 @@ impl Ran {
 
     /// Says why it ended early, and how to go on.
     pub(crate) fn say_end(&self, app: &App) {
+        if let Some(report) = self.report.as_ref().filter(|report| report.is_mostly_empty()) {
+            app.output.warn(format_args!(
+                "warning: {}; {}",
+                nothing_named(u64::from(report.empty_chunks), u64::from(report.extracted)),
+                match app.config.models.extract {
+                    Some(_) =>
+                        "the model may be too small for the prompt: try another with `graphloom re-extract`",
+                    None => "rules need sentences in a language they know: try a model with --llm",
+                }
+            ));
+        }
         if self.interrupted {
             app.output.warn(GO_ON);
         }
@@ -256,6 +272,10 @@ impl Ran {
         let did = |report: &&RunReport| report.finished + report.failed + report.cancelled > 0;
         if let Some(report) = self.report.as_ref().filter(did) {
             let mut parts = vec![format!("{} in the graph", count(report.finished, "document"))];
+            if report.empty_chunks > 0 {
+                let chunks = count(report.extracted, "chunk");
+                parts.push(format!("nothing named in {} of {chunks}", report.empty_chunks));
+            }
             if report.reused > 0 {
                 parts.push(format!("{} reused", count(report.reused, "chunk")));
             }

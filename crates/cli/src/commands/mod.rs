@@ -44,7 +44,7 @@ use tracing_subscriber::layer::SubscriberExt;
 use tracing_subscriber::util::SubscriberInitExt;
 use tracing_subscriber::{EnvFilter, Layer, Registry};
 
-use crate::args::{self, Cli, Command, Global, Spending};
+use crate::args::{self, Building, Cli, Command, Global};
 use crate::config::{Config, Settings, Surroundings, layers};
 use crate::fault::Exit;
 use crate::output::Output;
@@ -136,13 +136,14 @@ pub(crate) fn run(cli: Cli) -> anyhow::Result<Exit> {
     tracing_subscriber::registry().with(told).init();
     let current_dir = std::env::current_dir().context("finding the current folder")?;
     let current_dir = current_dir.canonicalize().unwrap_or(current_dir);
-    let surroundings = Surroundings {
+    let mut surroundings = Surroundings {
         flags: flags(&cli.global, &cli.command),
         environment,
         current_dir: current_dir.clone(),
         config_file: cli.global.config.clone(),
+        remembered: BTreeMap::new(),
     };
-    let (config, settings) = crate::config::load(&surroundings)?;
+    let (config, settings) = crate::wire::configured(&mut surroundings)?;
     for warning in &settings.warnings {
         output.note(format_args!("warning: {warning}"));
     }
@@ -211,8 +212,8 @@ fn flags(global: &Global, command: &Command) -> Vec<(String, String, String)> {
         ("workspace", "--workspace", global.workspace.clone()),
         ("llm", "--llm", global.llm.clone()),
         ("embedder", "--embedder", global.embedder.clone()),
-        ("gleaning", "--gleaning", spending(command).and_then(|spending| spending.gleaning.clone())),
-        ("contextual", "--contextual", spending(command).and_then(|spending| spending.contextual.clone())),
+        ("gleaning", "--gleaning", building(command).and_then(|building| building.gleaning.clone())),
+        ("contextual", "--contextual", building(command).and_then(|building| building.contextual.clone())),
     ];
     let serving = if let Command::Serve(args) = command {
         let list = |values: &[String]| (!values.is_empty()).then(|| values.join(","));
@@ -237,15 +238,15 @@ fn flags(global: &Global, command: &Command) -> Vec<(String, String, String)> {
     named.chain(own_workspace).chain(others).collect()
 }
 
-/// What limits the cost of a command that indexes.
-fn spending(command: &Command) -> Option<&Spending> {
+/// How a command that builds the graph does so.
+fn building(command: &Command) -> Option<&Building> {
     match command {
-        Command::Add(args) => Some(&args.spending),
-        Command::Retry(args) => Some(&args.spending),
-        Command::Work(args) => Some(&args.spending),
-        Command::Repair(args) => Some(&args.work.spending),
-        Command::ReExtract(args) => Some(&args.spending),
-        Command::Situate(args) => Some(&args.spending),
+        Command::Add(args) => Some(&args.building),
+        Command::Retry(args) => Some(&args.building),
+        Command::Work(args) => Some(&args.building),
+        Command::Repair(args) => Some(&args.work.building),
+        Command::ReExtract(args) => Some(&args.building),
+        Command::Situate(args) => Some(&args.building),
         Command::Ask(_)
         | Command::Search(_)
         | Command::Status(_)

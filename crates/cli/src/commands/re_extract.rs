@@ -32,7 +32,14 @@ pub(crate) async fn run(app: &App, args: &ReExtractArgs) -> anyhow::Result<Exit>
     }
     let worker = wire::register_worker(&app.config)?;
     let view = Arc::new(ProgressView::new(app.output));
-    let indexing = wire::indexing(app, &worker, indexing::listener(&view), args.spending.budget).await?;
+    let indexing = wire::indexing(
+        app,
+        &worker,
+        indexing::listener(&view),
+        args.building.budget,
+        wire::BuiltWith::once(args.building.switch),
+    )
+    .await?;
     let ids = named(app, &indexing.engine, args).await?;
     let track = wire::track_of("re-extract", &worker);
     let gone = wire::gone(&app.config);

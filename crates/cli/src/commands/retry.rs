@@ -32,7 +32,14 @@ pub(crate) async fn run(app: &App, args: &RetryArgs) -> anyhow::Result<Exit> {
     wire::require_workspace(&app.config)?;
     let worker = wire::register_worker(&app.config)?;
     let view = Arc::new(ProgressView::new(app.output));
-    let indexing = wire::indexing(app, &worker, indexing::listener(&view), args.spending.budget).await?;
+    let indexing = wire::indexing(
+        app,
+        &worker,
+        indexing::listener(&view),
+        args.building.budget,
+        wire::BuiltWith::of(args.building.switch),
+    )
+    .await?;
     let snapshot = indexing.engine.store.snapshot().await?;
     let mut named = args.documents.clone();
     named.extend(documents::ids_of_tracks(snapshot.as_ref(), &args.track).await?);

@@ -37,7 +37,14 @@ pub(crate) async fn run(app: &App, args: &SituateArgs) -> anyhow::Result<Exit> {
     }
     let worker = wire::register_worker(&app.config)?;
     let view = Arc::new(ProgressView::new(app.output));
-    let indexing = wire::indexing(app, &worker, indexing::listener(&view), args.spending.budget).await?;
+    let indexing = wire::indexing(
+        app,
+        &worker,
+        indexing::listener(&view),
+        args.building.budget,
+        wire::BuiltWith::once(args.building.switch),
+    )
+    .await?;
     let ids = named(app, &indexing.engine, args).await?;
     let plan = index::plan_situating(&indexing.engine, &ids, &wire::gone(&app.config)).await?;
     let what = format_args!(

@@ -10,6 +10,7 @@ use graphloom_engine::index::{DocumentState, ListError, Listing, RenewalState, c
 use serde::Serialize;
 
 use super::App;
+use super::indexing::nothing_named;
 use crate::args::{SortArg, StatusArgs};
 use crate::fault::{Exit, Fault};
 use crate::output::render::{bytes, count, one_line, plain, status};
@@ -42,6 +43,10 @@ struct Status {
     /// How many chunks are situated by whom.
     situated: BTreeMap<String, u64>,
     rejects: BTreeMap<&'static str, u64>,
+    /// Extractions in which nothing was named.
+    empty_extractions: u64,
+    /// The models and settings that the workspace is built with.
+    settings: BTreeMap<String, String>,
 }
 
 #[derive(Serialize)]
@@ -125,6 +130,8 @@ async fn read(app: &App, args: &StatusArgs, snapshot: &dyn Snapshot) -> anyhow::
         next,
         calls: spent(snapshot).await?,
         situated: snapshot.situation_counts().await?,
+        empty_extractions: snapshot.empty_extractions().await?,
+        settings: snapshot.settings().await?,
         rejects: rejects.into_iter().map(|(reason, number)| (reason.name(), number)).collect(),
     })
 }
@@ -216,6 +223,9 @@ fn print(app: &App, args: &StatusArgs, shown: &Status) -> anyhow::Result<()> {
         }
         None => output.line("embedder    none yet")?,
     }
+    if let Some(models) = built_with(&shown.settings) {
+        output.line(format_args!("built with  {models}"))?;
+    }
     if !shown.situated.is_empty() {
         let by: Vec<String> =
             shown.situated.iter().map(|(by, number)| format!("{number} by {}", plain(by))).collect();
@@ -250,6 +260,10 @@ fn print(app: &App, args: &StatusArgs, shown: &Status) -> anyhow::Result<()> {
             spent.prompt_tokens,
             spent.completion_tokens,
         ))?;
+    }
+    if shown.empty_extractions > 0 {
+        let line = nothing_named(shown.empty_extractions, shown.counts.extractions);
+        output.line(format_args!("empty       {line}"))?;
     }
     if !shown.rejects.is_empty() {
         let by_reason: Vec<String> =
@@ -308,6 +322,16 @@ fn print(app: &App, args: &StatusArgs, shown: &Status) -> anyhow::Result<()> {
         output.note("some documents are not finished: run `graphloom work` to go on");
     }
     Ok(())
+}
+
+/// The models that build the graph, in words; `None` where the workspace stores none.
+fn built_with(settings: &BTreeMap<String, String>) -> Option<String> {
+    let extract = settings.get("extract_llm")?;
+    let shown = |model: &str| if model == "none" { "rules".to_owned() } else { plain(model).to_string() };
+    Some(match settings.get("summarize_llm").filter(|model| *model != extract) {
+        Some(summarize) => format!("{} and {} for summaries", shown(extract), shown(summarize)),
+        None => shown(extract),
+    })
 }
 
 /// Says how far re-extracting a document is, and what of it failed.

@@ -23,7 +23,14 @@ pub(crate) async fn run(app: &App, args: &WorkArgs) -> anyhow::Result<Exit> {
     wire::require_workspace(&app.config)?;
     let worker = wire::register_worker(&app.config)?;
     let view = Arc::new(ProgressView::new(app.output));
-    let indexing = wire::indexing(app, &worker, indexing::listener(&view), args.spending.budget).await?;
+    let indexing = wire::indexing(
+        app,
+        &worker,
+        indexing::listener(&view),
+        args.building.budget,
+        wire::BuiltWith::of(args.building.switch),
+    )
+    .await?;
     let interrupt = Interrupt::listen()?;
     let run = indexing::run(app, &indexing, &interrupt, &view).await?;
     let summary = Summary { event: "summary", run };

@@ -102,6 +102,18 @@ impl ModelChoice {
     }
 }
 
+impl ModelChoice {
+    /// The service that has it.
+    pub(crate) fn service(&self) -> Service {
+        match self {
+            Self::OpenAi(_) => Service::OpenAi,
+            Self::Anthropic(_) => Service::Anthropic,
+            Self::Gemini(_) => Service::Gemini,
+            Self::Ollama(_) => Service::Ollama,
+        }
+    }
+}
+
 impl fmt::Display for ModelChoice {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -153,6 +165,16 @@ impl EmbedderChoice {
         match self {
             Self::Builtin | Self::Local(_) => true,
             Self::OpenAi(_) | Self::Gemini(_) | Self::Ollama(_) => false,
+        }
+    }
+
+    /// The service that has it; `None` for one in this process.
+    pub(crate) fn service(&self) -> Option<Service> {
+        match self {
+            Self::Builtin | Self::Local(_) => None,
+            Self::OpenAi(_) => Some(Service::OpenAi),
+            Self::Gemini(_) => Some(Service::Gemini),
+            Self::Ollama(_) => Some(Service::Ollama),
         }
     }
 

@@ -8,6 +8,7 @@ use anyhow::Context;
 use graphloom_core::WorkspaceId;
 
 use super::keys::{self, KEYS, Key, OTHER_VARIABLES, PREFIX};
+use super::remembered;
 use crate::fault::Fault;
 use crate::nearest::nearest;
 
@@ -30,6 +31,8 @@ pub(crate) struct Surroundings {
     pub(crate) current_dir: PathBuf,
     /// The file named by `--config`; it replaces the project's and the user's.
     pub(crate) config_file: Option<PathBuf>,
+    /// What the workspace was built with, by key; empty where it does not exist or nobody looked.
+    pub(crate) remembered: BTreeMap<String, String>,
 }
 
 /// Where a value came from.
@@ -45,6 +48,8 @@ pub(crate) enum Origin {
     File(PathBuf),
     /// The table of a workspace in a configuration file.
     Workspace(PathBuf, String),
+    /// The workspace was built with it.
+    Remembered,
     /// Nobody said otherwise.
     Default,
 }
@@ -57,6 +62,7 @@ impl fmt::Display for Origin {
             Self::DotEnv(variable) => write!(f, ".env {variable}"),
             Self::File(path) => write!(f, "file {}", path.display()),
             Self::Workspace(path, name) => write!(f, "file {} [{WORKSPACES}.{name}]", path.display()),
+            Self::Remembered => f.write_str("the workspace's own"),
             Self::Default => f.write_str("default"),
         }
     }
@@ -92,10 +98,16 @@ impl Settings {
     /// Whether a value came with the current folder rather than from the user.
     pub(crate) fn is_of_project(&self, setting: &Setting) -> bool {
         match &setting.origin {
-            Origin::DotEnv(_) => true,
+            // The workspace may have come with the folder, too.
+            Origin::DotEnv(_) | Origin::Remembered => true,
             Origin::File(path) | Origin::Workspace(path, _) => Some(path) == self.project_file.as_ref(),
             Origin::Flag(_) | Origin::Environment(_) | Origin::Default => false,
         }
+    }
+
+    /// Takes what the workspace remembers of keys that nobody said.
+    pub(super) fn offer_remembered(&mut self, key: &'static Key, value: &str) {
+        self.offer(key, value.to_owned(), Origin::Remembered);
     }
 
     fn offer(&mut self, key: &'static Key, value: String, origin: Origin) {
@@ -143,6 +155,7 @@ pub(crate) fn read(surroundings: &Surroundings) -> anyhow::Result<Settings> {
             settings.offer(key, value, Origin::File(path.clone()));
         }
     }
+    remembered::offer(&mut settings, &surroundings.remembered);
     for key in KEYS {
         if let Some(default) = key.default {
             settings.offer(key, default.to_owned(), Origin::Default);

@@ -4,6 +4,7 @@ mod choice;
 pub(crate) mod keys;
 pub(crate) mod layers;
 mod per_minute;
+pub(crate) mod remembered;
 
 use std::collections::BTreeMap;
 use std::fmt;

@@ -39,7 +39,7 @@ impl ServingHost {
         // Of a key said twice the first counts.
         let flag = ("workspace".to_owned(), workspace.to_string(), "the workspace of a request".to_owned());
         surroundings.flags.insert(0, flag);
-        let (config, settings) = crate::config::load(&surroundings)?;
+        let (config, settings) = super::configured(&mut surroundings)?;
         Ok(App { config, settings, surroundings, ..self.app.clone() })
     }
 

@@ -38,7 +38,7 @@ pub(crate) use parse::{THOUGHT_BLOCKS, after_thinking};
 static EXAMPLES: LazyLock<ExampleNames> = LazyLock::new(|| ExampleNames::of(EXTRACT_SYSTEM.body()));
 
 /// The name under which chunks are kept that rules did not read.
-const LEFT_OUT: &str = "rules-left-out";
+pub(crate) const LEFT_OUT: &str = "rules-left-out";
 
 /// Most records asked of one answer, LightRAG's limit.
 pub const MAX_RECORDS: u32 = 100;

@@ -10,6 +10,7 @@ use graphloom_core::{
 use serde::{Deserialize, Serialize};
 
 use super::quota::Room;
+use super::settings::{require_settings_at, store_with_documents};
 use super::{Acceptance, IndexError, Source, states_of};
 use crate::Engine;
 use crate::chunk::chunk;
@@ -80,7 +81,9 @@ pub(super) async fn accept_arrivals(
     loop {
         let snapshot = engine.store.snapshot().await?;
         let mut room = Room::left(&engine.index.quota, snapshot.as_ref()).await?;
+        require_settings_at(engine, snapshot.as_ref()).await?;
         let (mut batch, acceptances) = decide(snapshot.as_ref(), &arrivals, &mut room).await?;
+        store_with_documents(engine, snapshot.as_ref(), &mut batch).await?;
         drop(snapshot);
         if let Some(track) = track {
             let queued = queued_by(&acceptances, &batch);

@@ -10,6 +10,7 @@ mod ready_graph;
 mod remove;
 mod renew;
 mod requeue;
+mod settings;
 mod settle;
 mod situate;
 mod status;
@@ -30,6 +31,7 @@ pub use ready_graph::{CUSTOM_KG_MODEL, ReadyGraph, ReadyGraphError, accept_graph
 pub use remove::{Removal, delete};
 pub use renew::{RenewalPlan, plan_renewal, renew};
 pub use requeue::{Queued, retry};
+pub use settings::{BuildSettings, OtherSetting, require_settings, switch_settings};
 pub use situate::{SituatingPlan, Unsituated, plan_situating, situate, unsituated};
 pub use status::{DocumentState, RenewalState, states_of};
 pub use work::{MAX_DAMAGED_ATTEMPTS, run};
@@ -66,6 +68,9 @@ pub struct IndexConfig {
     pub lease_ms: u64,
     /// Unique name of this worker.
     pub worker: String,
+    /// The models and settings of this engine, which the workspace keeps and is built with from its first document on;
+    /// `None` stores and compares none.
+    pub settings: Option<BuildSettings>,
 }
 
 /// One thing to index: its name, bytes and metadata.
@@ -126,6 +131,8 @@ pub struct RunReport {
     pub failed: u32,
     /// Chunks extracted.
     pub extracted: u32,
+    /// Of those, chunks in which nothing was named: neither an entity nor a relation.
+    pub empty_chunks: u32,
     /// Chunks whose extraction was found in the store and cost nothing.
     pub reused: u32,
     /// Chunks whose extraction failed.
@@ -149,6 +156,15 @@ pub struct RunReport {
 }
 
 impl RunReport {
+    /// Whether nothing was named in more than half of at least [`FEWEST_JUDGED`](Self::FEWEST_JUDGED) chunks: a model that
+    /// does not follow the prompt, or texts without sentences.
+    pub fn is_mostly_empty(&self) -> bool {
+        self.extracted >= Self::FEWEST_JUDGED && self.empty_chunks * 2 > self.extracted
+    }
+
+    /// Fewest chunks of which anything is concluded.
+    pub const FEWEST_JUDGED: u32 = 3;
+
     /// Whether the next run has something to do again.
     pub fn is_partial(&self) -> bool {
         self.failed > 0 || self.stale > 0
@@ -164,6 +180,9 @@ pub enum IndexError {
     /// The model cannot answer until a person changes something.
     #[error("indexing")]
     Model(#[from] ModelError),
+    /// The workspace is built with other models or settings.
+    #[error("the workspace is built with {}", .0.iter().map(ToString::to_string).collect::<Vec<_>>().join("; "))]
+    OtherSettings(Vec<OtherSetting>),
 }
 
 impl Default for IndexConfig {
@@ -180,6 +199,7 @@ impl Default for IndexConfig {
             quota: Quota::default(),
             lease_ms: 600_000,
             worker: "worker".to_owned(),
+            settings: None,
         }
     }
 }

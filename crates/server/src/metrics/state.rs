@@ -45,6 +45,8 @@ struct Counts {
     is_paused: bool,
     /// Chunks that are failed, damaged or not situated now.
     ill_chunks: [u64; 3],
+    /// Extractions in which nothing was named.
+    empty_extractions: u64,
 }
 
 /// How a workspace stands.
@@ -94,6 +96,7 @@ impl WorkspaceState {
                 oldest: Some(Timestamp(1_000)),
                 is_paused: false,
                 ill_chunks: [2, 0, 0],
+                empty_extractions: 0,
             },
             is_busy: true,
             bytes: Some([4096, 0]),
@@ -119,6 +122,7 @@ async fn counts(space: &Space) -> Result<Counts, StoreError> {
         oldest: snapshot.claimable_jobs(LATER, 1).await?.first().map(|job| job.created_at),
         is_paused: snapshot.queue().await?.is_paused(),
         ill_chunks: ill_chunks(snapshot.as_ref()).await?,
+        empty_extractions: snapshot.empty_extractions().await?,
     };
     *space.last_read() = Some(LastRead { revision, at: Instant::now(), counts: counts.clone() });
     Ok(counts)
@@ -201,6 +205,7 @@ pub(super) fn register(registry: &mut Registry, workspaces: &[WorkspaceState]) {
     let pauses = Family::<In, Counter>::default();
     let failures = Family::<FailuresIn, Counter>::default();
     let ill = Gauges::<FailuresIn>::default();
+    let empty = Gauges::<In>::default();
     for (number, state) in workspaces.iter().enumerate() {
         let workspace = if number < MAX_WORKSPACES { state.name.clone() } else { OTHER.to_owned() };
         let of = In { workspace: workspace.clone() };
@@ -218,6 +223,7 @@ pub(super) fn register(registry: &mut Registry, workspaces: &[WorkspaceState]) {
         for (file, size) in ["store", "wal"].into_iter().zip(state.bytes.into_iter().flatten()) {
             bytes.get_or_create(&FileOf { workspace: workspace.clone(), file }).inc_by(whole(size));
         }
+        empty.get_or_create(&of).inc_by(whole(state.counts.empty_extractions));
         services.get_or_create(&of).inc_by(whole(state.paused_services));
         pauses.get_or_create(&of).inc_by(state.service_pauses);
         for (kind, chunks) in KINDS.into_iter().zip(state.chunk_failures) {
@@ -240,6 +246,7 @@ pub(super) fn register(registry: &mut Registry, workspaces: &[WorkspaceState]) {
     registry.register("service_pauses", "How often indexing began to wait for a model service", pauses);
     registry.register("chunk_failures", "Chunks that could not be indexed as they should", failures);
     registry.register("chunks_ill", "Chunks that are failed, damaged or not situated now", ill);
+    registry.register("extractions_empty", "Extractions in which nothing was named", empty);
 }
 
 /// How the process stands.

@@ -2,6 +2,8 @@
 //!
 //! Cases panic where a store misbehaves.
 
+use std::collections::BTreeMap;
+
 use graphloom_core::{
     Batch, CacheEntry, CacheKind, CacheSize, ChunkExtraction, ChunkId, ContentHash, GraphKey, Job, JobState,
     Lease, MAX_CACHE_BYTES, MAX_CACHE_ENTRIES, NewDocument, QueueState, Require, Revision, Span, Store,
@@ -10,6 +12,7 @@ use graphloom_core::{
 
 pub use super::filters::{
     chunks_are_listed_and_counted_without_their_text, documents_come_by_source_and_by_date,
+    extractions_without_records_are_counted_while_they_live,
     rejects_are_counted_while_their_extraction_lives, searches_within_documents_count_nothing_else,
     selecting_by_filter_equals_asking_every_document,
 };
@@ -654,4 +657,25 @@ pub async fn numbers_that_are_none_are_refused(store: &dyn Store) {
     invalid(store, batch).await;
     let tabbed = sample::entity("A\tB", "x");
     invalid(store, Batch { put_entities: vec![tabbed], ..Batch::default() }).await;
+}
+
+/// Case.
+pub async fn settings_are_replaced_as_a_whole_by_who_knows_them(store: &dyn Store) {
+    let settings = |model: &str| BTreeMap::from([("extract_llm".to_owned(), model.to_owned())]);
+    let set = |before, model| Batch {
+        require: vec![Require::SettingsAre(before)],
+        set_settings: Some(settings(model)),
+        ..Batch::default()
+    };
+    let before = view(store).await;
+    assert_eq!(get(before.settings().await), BTreeMap::new());
+    assert_eq!(commit(store, set(BTreeMap::new(), "one")).await, Revision(1));
+    let refused = store.commit(set(BTreeMap::new(), "two")).await.expect_err("others were first");
+    assert!(refused.is_conflict(), "{refused}");
+    assert_eq!(get(view(store).await.settings().await), settings("one"));
+    commit(store, set(settings("one"), "two")).await;
+    let after = view(store).await;
+    assert_eq!(get(after.settings().await), settings("two"));
+    assert_eq!(after.graph_revision(), Revision(0));
+    assert_eq!(get(before.settings().await), BTreeMap::new());
 }

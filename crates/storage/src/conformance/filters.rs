@@ -4,8 +4,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use graphloom_core::{
-    Allowed, Batch, ChunkCounts, ChunkExtraction, Document, DocumentFilter, RejectReason, Span, StatusKind,
-    Store, TextQuery, Timestamp, VectorKind, VectorQuery, Visibility,
+    Allowed, Batch, ChunkCounts, ChunkExtraction, Document, DocumentFilter, Extraction, Records,
+    RejectReason, Span, StatusKind, Store, TextQuery, Timestamp, VectorKind, VectorQuery, Visibility,
 };
 
 use super::sample;
@@ -96,6 +96,25 @@ pub async fn rejects_are_counted_while_their_extraction_lives(store: &dyn Store)
     store.commit(removal).await.expect("the batch is accepted");
     let counted = view(store).await.reject_counts().await.expect("counts");
     assert_eq!(counted, BTreeMap::from([(RejectReason::FieldCount, 2)]));
+}
+
+/// Case.
+pub async fn extractions_without_records_are_counted_while_they_live(store: &dyn Store) {
+    let documents = library(store).await;
+    let count = async || view(store).await.empty_extractions().await.expect("counts");
+    assert_eq!(count().await, 0);
+    let said = sample::extraction("Ada met Bob", "said");
+    let nothing = Extraction { records: Records::default(), ..said.clone() };
+    let put = |extraction| Batch { put_extractions: vec![extraction], ..Batch::default() };
+    store.commit(put(nothing.clone())).await.expect("the batch is accepted");
+    store.commit(put(nothing.clone())).await.expect("the batch is accepted");
+    assert_eq!(count().await, 1);
+    store.commit(put(said)).await.expect("the batch is accepted");
+    assert_eq!(count().await, 0, "an extraction that is replaced counts as what it is now");
+    store.commit(put(nothing)).await.expect("the batch is accepted");
+    let all = documents.iter().map(|document| document.id.clone()).collect::<Vec<_>>();
+    store.commit(sample::removal(&all, &["ADA", "BOB", "CLEO", "DAN"])).await.expect("the batch is accepted");
+    assert_eq!(count().await, 0);
 }
 
 /// Case.

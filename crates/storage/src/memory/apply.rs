@@ -31,6 +31,9 @@ pub(super) fn apply(state: &mut State, batch: Batch) -> Result<(), StoreError> {
         }
     }
     rules::check_dimensions(&batch, state.embedding.as_ref())?;
+    if let Some(settings) = &batch.set_settings {
+        state.settings.clone_from(settings);
+    }
 
     let mut at_risk = rules::left_as_they_are(&batch, losing(state, &batch));
     at_risk.retain(|key| has_evidence(state, key));
@@ -200,6 +203,7 @@ fn check_require(state: &State, require: &Require) -> Result<(), StoreError> {
             Err(conflict(format!("the graph changed at {} after {revision}", state.graph_revision)))
         }
         Require::GraphUnchangedSince(_) => Ok(()),
+        Require::SettingsAre(settings) => rules::require_settings(settings, &state.settings),
         Require::SourceIs { source, documents } => {
             let stored = state.documents.values().filter(|document| document.source == *source);
             rules::require_source(source, documents, &stored.collect::<Vec<_>>())

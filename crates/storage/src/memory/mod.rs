@@ -68,6 +68,7 @@ struct State {
     revision: Revision,
     graph_revision: Revision,
     embedding: Option<EmbeddingSpec>,
+    settings: BTreeMap<String, String>,
     documents: Table<DocumentId, Document>,
     texts: Table<DocumentId, String>,
     jobs: Table<DocumentId, Job>,

@@ -89,6 +89,10 @@ impl Snapshot for MemorySnapshot {
         Ok(self.0.embedding.clone())
     }
 
+    async fn settings(&self) -> Result<BTreeMap<String, String>, StoreError> {
+        Ok(self.0.settings.clone())
+    }
+
     async fn documents(&self, ids: &[DocumentId]) -> Result<Vec<Option<Document>>, StoreError> {
         Ok(lookup(&self.0.documents, ids))
     }
@@ -204,6 +208,10 @@ impl Snapshot for MemorySnapshot {
             *counts.entry(reject.reason).or_default() += 1;
         }
         Ok(counts)
+    }
+
+    async fn empty_extractions(&self) -> Result<u64, StoreError> {
+        Ok(self.0.extractions.values().filter(|extraction| extraction.records.name_nothing()).count() as u64)
     }
 
     async fn situations(&self, chunks: &[ChunkId]) -> Result<Vec<Option<Situation>>, StoreError> {

@@ -6,10 +6,12 @@ mod ghosts;
 mod graph;
 mod vectors;
 
+use std::collections::BTreeMap;
+
 use graphloom_core::{Batch, Call, Decision, DocumentId, QueueState, Require, Revision, StoreError};
 use rusqlite::{Connection, params};
 
-pub(super) use chunks::count_rejects;
+pub(super) use chunks::{count_records, count_rejects};
 use chunks::{put_chunks, put_situations};
 use documents::{document, put_document, put_job, remove_document, touch_chunks_of, unknown_document};
 use graph::{put_graph, put_views};
@@ -32,6 +34,9 @@ pub(super) fn apply(conn: &Connection, trees: TreeLimits, batch: &Batch) -> Resu
     let revision = Revision(revision.0 + 1);
     let graph_revision = if batch.touches_graph() { revision } else { graph_revision };
     set_embedding(conn, batch)?;
+    if let Some(settings) = &batch.set_settings {
+        set_settings(conn, settings).during("storing the settings of the workspace")?;
+    }
 
     let mut touched = Touched::new();
     let at_risk = ghosts::at_risk(conn, batch)?;
@@ -99,6 +104,10 @@ fn check_require(conn: &Connection, graph_revision: Revision, require: &Require)
             Err(conflict(format!("the graph changed at {graph_revision} after {revision}")))
         }
         Require::GraphUnchangedSince(_) => Ok(()),
+        Require::SettingsAre(settings) => {
+            let stored = rows::settings(conn).during("reading the settings of the workspace")?;
+            rules::require_settings(settings, &stored)
+        }
         Require::SourceIs { source, documents } => {
             let stored = super::read::documents_by(conn, "source", source).during("reading a source")?;
             rules::require_source(source, documents, &stored.iter().collect::<Vec<_>>())
@@ -122,6 +131,10 @@ fn set_embedding(conn: &Connection, batch: &Batch) -> Result<(), StoreError> {
         (known, _) => known.as_ref(),
     };
     rules::check_dimensions(batch, space)
+}
+
+fn set_settings(conn: &Connection, settings: &BTreeMap<String, String>) -> rusqlite::Result<()> {
+    conn.prepare_cached("UPDATE state SET settings = ?1")?.execute([rows::to_json(settings)?]).map(drop)
 }
 
 fn set_queue(conn: &Connection, queue: QueueState) -> rusqlite::Result<()> {

@@ -32,6 +32,7 @@ mod vectors;
 mod verify;
 mod writer;
 
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -40,8 +41,9 @@ use std::time::Duration;
 use async_trait::async_trait;
 use graphloom_core::{Batch, GraphTurn, Revision, Snapshot, Store, StoreError, WorkspaceId};
 use rusqlite::Connection;
+use rusqlite::config::DbConfig;
 
-use error::{backend, classified};
+use error::{Context, backend, classified};
 pub use locks::Patience;
 use locks::Waiting;
 use log::{Gate, Passage};
@@ -70,6 +72,23 @@ pub struct SqliteStore {
     trees: TreeLimits,
     turns: turn::Turns,
     shared: Arc<Shared>,
+}
+
+/// The settings that the workspace `<data_dir>/<workspace>.graphloom` is built with; empty where it does not exist or
+/// stores none, as those of older releases. Nothing is created, migrated or waited for.
+pub fn settings_of(data_dir: &Path, workspace: &WorkspaceId) -> Result<BTreeMap<String, String>, StoreError> {
+    let path = data_dir.join(format!("{workspace}.{EXTENSION}"));
+    if !path.is_file() {
+        return Ok(BTreeMap::new());
+    }
+    let ReadConnection { conn, unlocked: _unlocked, unindexed: _unindexed } = schema::open_reader(&path)?;
+    // The last connection to a file moves the log into it, which is the matter of one that has checked the log.
+    conn.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, true).opening(&path)?;
+    let has_column = "SELECT count(*) FROM pragma_table_info('state') WHERE name = 'settings'";
+    match conn.query_row(has_column, [], |row| row.get::<_, i64>(0)).opening(&path)? {
+        0 => Ok(BTreeMap::new()),
+        _ => rows::settings(&conn).opening(&path),
+    }
 }
 
 impl SqliteStore {
@@ -409,7 +428,7 @@ fn begin(conn: &Connection) -> rusqlite::Result<(Revision, Revision)> {
 fn revisions(conn: &Connection) -> rusqlite::Result<(Revision, Revision)> {
     conn.prepare_cached(
         "SELECT revision, graph_revision,
-            row_sum('state', id, revision, graph_revision, model, dimensions, paused_since, store) = sum FROM state",
+            row_sum('state', id, revision, graph_revision, model, dimensions, paused_since, store, settings) = sum FROM state",
     )?
     .query_row([], |row| {
         sums::require(row, 2, "state")?;

@@ -56,6 +56,11 @@ pub(super) fn counts(conn: &Connection) -> Result<StoreCounts> {
     })
 }
 
+/// How many extractions have no record.
+pub(super) fn empty_extractions(conn: &Connection) -> Result<u64> {
+    conn.prepare_cached("SELECT count(*) FROM empty_extractions")?.query_row([], |row| rows::unsigned(row, 0))
+}
+
 pub(super) fn document(conn: &Connection, id: &DocumentId) -> Result<Option<Document>> {
     let sql = query(rows::DOCUMENT, "documents WHERE key = ?1");
     one(conn, &sql, [id.as_str()], rows::document)

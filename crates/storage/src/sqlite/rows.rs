@@ -2,6 +2,8 @@
 //!
 //! The last column of each list says whether the row has its checksum; a row that has not is an error.
 
+use std::collections::BTreeMap;
+
 use graphloom_core::{
     Call, CallOutcome, Chunk, ChunkExtraction, ChunkId, ContentHash, Decision, DecisionId, Document,
     DocumentId, EmbeddingSpec, Entity, EntityKey, Extraction, ExtractionKey, Fact, Format, Job, JobState,
@@ -357,6 +359,13 @@ pub(super) fn embedding(conn: &rusqlite::Connection) -> Result<Option<EmbeddingS
             None => Ok(None),
         }
     })
+}
+
+/// The settings that the workspace is built with; empty where none are stored.
+pub(super) fn settings(conn: &rusqlite::Connection) -> Result<BTreeMap<String, String>> {
+    let stored: Option<String> =
+        conn.prepare_cached("SELECT settings FROM state")?.query_row([], |row| row.get(0))?;
+    stored.map_or(Ok(BTreeMap::new()), |stored| serde_json::from_str(&stored).map_err(to_sql))
 }
 
 pub(super) fn kind_code(kind: VectorKind) -> u8 {

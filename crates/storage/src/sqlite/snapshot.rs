@@ -88,6 +88,10 @@ impl Snapshot for SqliteSnapshot {
         self.read("reading the embedding space", rows::embedding)
     }
 
+    async fn settings(&self) -> Result<BTreeMap<String, String>, StoreError> {
+        self.read("reading the settings of the workspace", rows::settings)
+    }
+
     async fn documents(&self, ids: &[DocumentId]) -> Result<Vec<Option<Document>>, StoreError> {
         self.each("reading documents", ids, read::document)
     }
@@ -167,6 +171,10 @@ impl Snapshot for SqliteSnapshot {
 
     async fn extractions(&self, keys: &[ExtractionKey]) -> Result<Vec<Option<Extraction>>, StoreError> {
         self.each("reading extractions", keys, read::extraction)
+    }
+
+    async fn empty_extractions(&self) -> Result<u64, StoreError> {
+        self.read("counting extractions without records", read::empty_extractions)
     }
 
     async fn situations(&self, chunks: &[ChunkId]) -> Result<Vec<Option<Situation>>, StoreError> {

@@ -46,7 +46,8 @@ pub(super) async fn index(
 ) -> anyhow::Result<Indexed> {
     let worker = wire::register_worker(&app.config)?;
     let view = Arc::new(ProgressView::new(app.output.aside()));
-    let indexing = wire::indexing(app, &worker, indexing::listener(&view), args.budget).await?;
+    let indexing =
+        wire::indexing(app, &worker, indexing::listener(&view), args.budget, wire::BuiltWith::Its).await?;
     let engine = &indexing.engine;
     let removed = settle_others(app, set, args, engine).await?;
     let track = wire::track_of("eval", &worker);

@@ -54,7 +54,8 @@ pub(super) async fn run(
     let without_chunk = graph.unplaced();
     let worker = wire::register_worker(&app.config)?;
     let view = Arc::new(ProgressView::new(app.output));
-    let indexing = wire::indexing(app, &worker, indexing::listener(&view), None).await?;
+    let indexing =
+        wire::indexing(app, &worker, indexing::listener(&view), None, wire::BuiltWith::Any).await?;
     let interrupt = Interrupt::listen()?;
     let meta: BTreeMap<String, String> = meta.iter().cloned().collect();
     let acceptance = accept_graph(&indexing.engine, &name, graph, meta).await?;

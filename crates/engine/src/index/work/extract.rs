@@ -76,8 +76,8 @@ impl Run<'_> {
             let mut batch = Batch { append_calls: calls, ..Batch::default() };
             let state = match result {
                 Ok(extraction) if losses.is_empty() => {
+                    self.extracted(std::iter::repeat_n(&extraction, places.len()));
                     batch.put_extractions.push(extraction);
-                    self.count(|report| report.extracted += places.len() as u32);
                     ChunkExtraction::Done { key }
                 }
                 Ok(saved) => {
@@ -85,8 +85,8 @@ impl Run<'_> {
                         places.iter().map(|at| &chunks[*at].extraction).collect();
                     let (state, extraction) =
                         answers.during(self.damaged(key, saved, losses.describe(), &before)).await?;
+                    self.extracted(std::iter::repeat_n(&extraction, places.len()));
                     batch.put_extractions.push(extraction);
-                    self.count(|report| report.extracted += places.len() as u32);
                     if let ChunkExtraction::Damaged { reason, .. } = &state {
                         self.count(|report| report.damaged_chunks += places.len() as u32);
                         places

@@ -7,6 +7,7 @@ use super::stop::Stop;
 use crate::Engine;
 use crate::commit::Retries;
 use crate::index::IndexError;
+use crate::index::settings::require_settings_at;
 
 /// Takes away the leases for which `which` holds, so that their jobs can be claimed.
 pub(in super::super) async fn release_leases(
@@ -41,6 +42,7 @@ impl Run<'_> {
             let snapshot = self.engine.store.snapshot().await?;
             let jobs = snapshot.claimable_jobs(now, limit).await?;
             let queue = snapshot.queue().await?;
+            require_settings_at(self.engine, snapshot.as_ref()).await?;
             drop(snapshot);
             if jobs.is_empty() {
                 return Ok(None);

@@ -198,6 +198,7 @@ impl Run<'_> {
             Ok(_) => Ok(()),
             Err(IndexError::Store(error)) => Err(Stop::overtaken(error)),
             Err(IndexError::Model(error)) => Err(error.into()),
+            Err(error @ IndexError::OtherSettings(_)) => Err(Stop::Fatal(error)),
         }
     }
 
@@ -237,8 +238,7 @@ impl Run<'_> {
             let jobs = batch.put_jobs.clone();
             if changes.commit(derived_from, batch).await.map_err(Stop::overtaken)? {
                 for slice in entering {
-                    let by_rules = slice.brought.iter().filter_map(Brought::by_rules).count();
-                    self.count(|report| report.extracted += by_rules as u32);
+                    self.extracted(slice.brought.iter().filter_map(Brought::by_rules));
                     if slice.is_last() {
                         self.finished(&slice.ready);
                     }

@@ -27,7 +27,7 @@ pub(super) use prepare::{Ready, chunk_texts};
 pub(super) use stop::{chain, needs_a_person};
 
 use super::settle::settle;
-use super::{IndexError, RunReport};
+use super::{IndexError, RunReport, require_settings};
 use crate::Engine;
 use permits::Permits;
 
@@ -54,6 +54,7 @@ pub async fn run(
 ) -> Result<RunReport, IndexError> {
     // A run that was dropped may have left a commit under way; what it leased shows only after that.
     engine.store.commit(Batch::default()).await?;
+    require_settings(engine).await?;
     release_leases(engine, |lease| lease.owner == engine.index.worker || gone(&lease.owner)).await?;
     let run = Run::new(engine, progress);
     let jobs = stream::unfold((), |()| async { run.claim().await.transpose().map(|jobs| (jobs, ())) })

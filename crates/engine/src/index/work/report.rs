@@ -1,8 +1,9 @@
 //! What a run tells: counts in its report, and progress as it happens.
 
-use graphloom_core::{ChunkExtraction, Document, Progress, Stage};
+use graphloom_core::{ChunkExtraction, Document, Extraction, Progress, Stage};
 
 use super::{Ready, Run};
+use crate::extract::LEFT_OUT;
 use crate::index::RunReport;
 
 impl Run<'_> {
@@ -29,6 +30,17 @@ impl Run<'_> {
     /// Whether no more jobs are taken up: the budget does not reach, or somebody paused the queue.
     pub(in super::super) fn is_stopping(&self) -> bool {
         self.report.lock().is_ok_and(|report| report.over_budget.is_some() || report.paused)
+    }
+
+    /// Counts the extractions of chunks, and those in which nothing was named. What was left out on purpose is no fault.
+    pub(super) fn extracted<'a>(&self, extractions: impl Iterator<Item = &'a Extraction>) {
+        self.count(|report| {
+            for extraction in extractions {
+                let is_empty = extraction.records.name_nothing() && extraction.model != LEFT_OUT;
+                report.extracted += 1;
+                report.empty_chunks += u32::from(is_empty);
+            }
+        });
     }
 
     pub(super) fn finished(&self, ready: &Ready) {

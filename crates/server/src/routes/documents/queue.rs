@@ -98,6 +98,8 @@ struct PipelineStatus {
     recovery_message: Option<String>,
     /// Whether the queue is paused, as `graphloom pause` does.
     paused: bool,
+    /// Extractions of the workspace in which nothing was named.
+    empty_extractions: u64,
 }
 
 /// What was done.
@@ -145,7 +147,9 @@ async fn pipeline_status(
 ) -> Result<axum::Json<PipelineStatus>, Problem> {
     let (pipeline, reasons) = (space.ingest.pipeline(), Reasons::for_caller(&admitted));
     let messages: Vec<String> = pipeline.messages.into_iter().map(|message| message.told(reasons)).collect();
-    let paused = space.indexing.store.snapshot().await?.queue().await?.is_paused();
+    let snapshot = space.indexing.store.snapshot().await?;
+    let (paused, empty_extractions) =
+        (snapshot.queue().await?.is_paused(), snapshot.empty_extractions().await?);
     Ok(axum::Json(PipelineStatus {
         busy: pipeline.busy,
         job_name: "indexing",
@@ -167,6 +171,7 @@ async fn pipeline_status(
         recovery_kind: None,
         recovery_message: None,
         paused,
+        empty_extractions,
     }))
 }
 

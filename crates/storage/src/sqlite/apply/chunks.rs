@@ -182,10 +182,25 @@ fn put_extraction(conn: &Connection, extraction: &Extraction) -> rusqlite::Resul
             params![extraction.key.as_str(), extraction.model, rows::extraction_body(extraction)?],
             |row| row.get(0),
         )?;
+    count_records(conn, number, extraction)
+}
+
+/// Keeps how many pieces of an extraction's answers were no records, and whether it has no record at all, so that counting
+/// them all reads no answer.
+pub(in crate::sqlite) fn count_records(
+    conn: &Connection,
+    number: i64,
+    extraction: &Extraction,
+) -> rusqlite::Result<()> {
+    let mark = match extraction.records.name_nothing() {
+        true => "INSERT OR IGNORE INTO empty_extractions (extraction) VALUES (?1)",
+        false => "DELETE FROM empty_extractions WHERE extraction = ?1",
+    };
+    conn.prepare_cached(mark)?.execute([number])?;
     count_rejects(conn, number, extraction)
 }
 
-/// Keeps how many pieces of an extraction's answers were no records, so that counting them all reads no answer.
+/// Keeps how many pieces of an extraction's answers were no records.
 pub(in crate::sqlite) fn count_rejects(
     conn: &Connection,
     number: i64,

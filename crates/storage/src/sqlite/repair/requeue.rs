@@ -6,7 +6,7 @@ use graphloom_core::ContentHash;
 use rusqlite::types::Value;
 use rusqlite::{Connection, Result, params};
 
-use super::super::apply::count_rejects;
+use super::super::apply::count_records;
 use super::super::vector_tree::{self, TreeLimits};
 use super::super::{rows, text};
 use super::rebuild::Missing;
@@ -100,7 +100,7 @@ pub(super) fn requeue(conn: &Connection, missing: &Missing) -> Result<Mended> {
             SELECT document FROM chunks WHERE key NOT IN (SELECT key FROM vectors WHERE kind = 0))",
     )?;
     mark_stale(conn, missing)?;
-    count_all_rejects(conn)?;
+    count_all_records(conn)?;
     number_calls(conn)?;
     vector_tree::plant_all(conn, TreeLimits::default())?;
     conn.execute("UPDATE state SET revision = revision + 1, graph_revision = revision + 1", [])?;
@@ -276,13 +276,13 @@ fn mark_stale(conn: &Connection, missing: &Missing) -> Result<()> {
     Ok(())
 }
 
-fn count_all_rejects(conn: &Connection) -> Result<()> {
+fn count_all_records(conn: &Connection) -> Result<()> {
     let mut numbers = conn.prepare("SELECT id FROM extractions")?;
     let numbers: Vec<i64> = numbers.query_map([], |row| row.get(0))?.collect::<Result<_>>()?;
     let mut select = conn.prepare(&format!("SELECT {} FROM extractions WHERE id = ?1", rows::EXTRACTION))?;
     for number in numbers {
         let extraction = select.query_row([number], rows::extraction)?;
-        count_rejects(conn, number, &extraction)?;
+        count_records(conn, number, &extraction)?;
     }
     Ok(())
 }
@@ -305,7 +305,7 @@ pub(super) fn restore_state(conn: &Connection, missing: &Missing, revision: u64)
     let Some(row) = missing.rows_of("state").next() else { return Ok(()) };
     let number = |column: &str| row.number(column).and_then(|number| u64::try_from(number).ok()).unwrap_or(0);
     let revision = if revision > 0 { revision } else { number("revision") };
-    let values: BTreeMap<&str, Value> = ["model", "dimensions", "paused_since"]
+    let values: BTreeMap<&str, Value> = ["model", "dimensions", "paused_since", "settings"]
         .into_iter()
         .filter_map(|column| Some((column, row.values.get(column)?.clone())))
         .collect();
@@ -313,8 +313,15 @@ pub(super) fn restore_state(conn: &Connection, missing: &Missing, revision: u64)
     let store = row.text("store").map(str::to_owned);
     conn.execute(
         "UPDATE state SET revision = ?1, graph_revision = ?1, model = ?2, dimensions = ?3, paused_since = ?4,
-            store = coalesce(?5, store)",
-        params![rows::signed(revision), value("model"), value("dimensions"), value("paused_since"), store],
+            store = coalesce(?5, store), settings = ?6",
+        params![
+            rows::signed(revision),
+            value("model"),
+            value("dimensions"),
+            value("paused_since"),
+            store,
+            value("settings")
+        ],
     )
     .map(drop)
 }

@@ -27,6 +27,8 @@ pub(super) const MIGRATIONS: &[Migration] = &[
     sums::cover,
     add_remarks,
     allow_sparse_vectors,
+    add_settings,
+    count_empty_extractions,
 ];
 
 /// Version 1.
@@ -321,6 +323,31 @@ fn add_remarks(conn: &Connection) -> rusqlite::Result<()> {
 /// Vectors that are written from now on may be sparse. Stored ones stay as they are; a program that does not know the form
 /// refuses the file.
 fn allow_sparse_vectors(_: &Connection) -> rusqlite::Result<()> {
+    Ok(())
+}
+
+/// The models and settings that the workspace is built with, as JSON; null where none are stored.
+fn add_settings(conn: &Connection) -> rusqlite::Result<()> {
+    conn.execute_batch("ALTER TABLE state ADD COLUMN settings TEXT;")
+}
+
+/// Which extractions have no record.
+fn count_empty_extractions(conn: &Connection) -> rusqlite::Result<()> {
+    conn.execute_batch(
+        "CREATE TABLE empty_extractions (
+            extraction INTEGER PRIMARY KEY REFERENCES extractions ON DELETE CASCADE
+        );",
+    )?;
+    let mut numbers = conn.prepare("SELECT id FROM extractions")?;
+    let numbers: Vec<i64> = numbers.query_map([], |row| row.get(0))?.collect::<rusqlite::Result<_>>()?;
+    let mut select = conn.prepare("SELECT key, model, body FROM extractions WHERE id = ?1")?;
+    let mut insert = conn.prepare("INSERT INTO empty_extractions (extraction) VALUES (?1)")?;
+    for number in numbers {
+        // One that cannot be read must not keep the file from being opened; reading it later says what is wrong.
+        if select.query_row([number], rows::unchecked_extraction).is_ok_and(|it| it.records.name_nothing()) {
+            insert.execute([number])?;
+        }
+    }
     Ok(())
 }
 

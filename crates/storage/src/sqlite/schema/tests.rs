@@ -1,8 +1,12 @@
 //! Files of older releases, files being made, and files of others.
 
+use std::collections::BTreeMap;
+
+use graphloom_core::{Extraction, Records, WorkspaceId};
+
 use super::migrations::create_version_1;
 use super::*;
-use crate::sqlite::{Patience, read, rows};
+use crate::sqlite::{Patience, read, rows, settings_of};
 use crate::vector;
 
 fn create_old(conn: &Connection) -> rusqlite::Result<()> {
@@ -217,6 +221,31 @@ fn rows_of_an_older_release_get_checksums_and_damaged_ones_do_not_get_new_ones()
         .map(|row| format!("{} {}", row.table, row.id()))
         .collect();
     assert_eq!(damaged, ["documents 2"]);
+}
+
+#[test]
+fn an_older_file_has_no_settings_and_its_extractions_without_records_are_counted() {
+    let dir = tempfile::tempdir().expect("a folder");
+    let path = dir.path().join("w.graphloom");
+    let conn = check_open(&path, &MIGRATIONS[..13]).expect("an older file");
+    let said = crate::conformance::sample::extraction("x", "said");
+    let nothing = Extraction { records: Records::default(), ..said.clone() };
+    let insert = "INSERT INTO extractions (key, model, body) VALUES (?1, 'm', ?2)";
+    for (key, extraction) in [("said", said), ("nothing", nothing)] {
+        let body = rows::extraction_body(&extraction).expect("a body");
+        conn.execute(insert, rusqlite::params![key, body]).expect("an extraction");
+    }
+    drop(conn);
+    let workspace = WorkspaceId::new("w").expect("a name");
+    let settings = || settings_of(dir.path(), &workspace).expect("readable");
+    assert_eq!(settings(), BTreeMap::new(), "before it is migrated");
+    let conn = open_writer(&path).expect("a migrated file");
+    assert_eq!(rows::settings(&conn).expect("readable"), BTreeMap::new());
+    assert_eq!(read::empty_extractions(&conn).expect("counted"), 1);
+    assert_eq!(sums::damaged_rows(&conn).expect("compared"), []);
+    conn.execute("UPDATE state SET settings = '{\"a\":\"b\"}'", []).expect("stored");
+    assert_eq!(settings(), BTreeMap::from([("a".to_owned(), "b".to_owned())]));
+    assert_eq!(settings_of(dir.path(), &WorkspaceId::default()).expect("no file"), BTreeMap::new());
 }
 
 #[test]

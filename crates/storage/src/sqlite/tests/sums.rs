@@ -1,8 +1,8 @@
 //! Every stored value has a checksum, and what does not have its checksum is found.
 
 use graphloom_core::{
-    CacheEntry, CacheKind, Call, CallOutcome, ChunkExtraction, ContentHash, GraphKey, QueueState, Role, Span,
-    Store, StoreError, Timestamp, WorkspaceId,
+    CacheEntry, CacheKind, Call, CallOutcome, ChunkExtraction, ContentHash, Extraction, GraphKey, QueueState,
+    Records, Role, Span, Store, StoreError, Timestamp, WorkspaceId,
 };
 use rusqlite::Connection;
 use rusqlite::types::Value;
@@ -24,6 +24,11 @@ fn full() -> (SqliteStore, TempDir) {
     let mut tail = sample::chunk(&batch.put_documents[0], 1, Span::new(8, 11));
     tail.extraction = ChunkExtraction::Failed { reason: "timeout".to_owned(), attempts: 2 };
     batch.put_chunks.push(tail);
+    let nothing = Extraction { records: Records::default(), ..sample::extraction("met", "nothing") };
+    let mut middle = sample::chunk(&batch.put_documents[0], 2, Span::new(4, 7));
+    middle.extraction = ChunkExtraction::Done { key: nothing.key.clone() };
+    batch.put_chunks.push(middle);
+    batch.put_extractions.push(nothing);
     batch.put_tracks = vec![(sample::track("run"), document.clone())];
     batch.put_renewals = vec![sample::renewal(&chunk, ChunkExtraction::Pending)];
     batch.put_situations = vec![sample::situation(&chunk, "s", Some("In a letter."))];

@@ -1,0 +1,124 @@
+//! What a workspace keeps of the configuration that it is built with, and answers for where nobody says otherwise.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use graphloom_core::{ContentHash, EmbeddingSpec};
+use graphloom_engine::index::BuildSettings;
+use graphloom_engine::prompt::{ALL, Prompt, Prompts};
+use graphloom_providers::without_credentials;
+
+use super::layers::{Origin, Settings};
+use super::{Config, Contextual, EmbedderChoice, ModelChoice, Service, keys};
+use crate::wording::Wording;
+
+/// Keys of models by role. What is said of all roles, the key `llm`, wins over what the workspace says of one.
+const ROLES: [&str; 5] = ["extract_llm", "summarize_llm", "context_llm", "keywords_llm", "answer_llm"];
+/// Keys that decide how documents are cut and embedded, whoever reads them.
+const CUTTING: [&str; 4] = ["chunk_strategy", "chunk_tokens", "chunk_overlap", "contextual"];
+/// Keys that decide what the extraction model is asked.
+const EXTRACTING: [&str; 3] = ["gleaning", "structured_output", "entity_types"];
+/// The hash of the own prompts that build the graph. It is no key.
+const PROMPTS: &str = "prompts";
+/// What begins the names of prompts that a graph is not built with.
+const FOR_QUESTIONS: [&str; 5] = ["answer", "decompose", "filter", "judge", "keywords"];
+
+/// Takes what the workspace remembers of keys that nobody said. A file cannot make a workspace say anything else, such as
+/// where a key is or what may be spent.
+pub(super) fn offer(settings: &mut Settings, remembered: &BTreeMap<String, String>) {
+    let says_model_of_all = settings.get("llm").is_some();
+    let says_guidance = settings.get("entity_guidance_file").is_some();
+    let addresses = Service::ALL.map(Service::address_key);
+    for (name, value) in remembered.iter().filter(|(_, value)| !value.is_empty()) {
+        let name = name.as_str();
+        let is_taken = match name {
+            "embedder" | "language" | "prompts_dir" => true,
+            "entity_guidance" => !says_guidance,
+            name if ROLES.contains(&name) => !says_model_of_all,
+            name => CUTTING.contains(&name) || EXTRACTING.contains(&name) || addresses.contains(&name),
+        };
+        if let Some(key) = keys::find(name).filter(|_| is_taken) {
+            settings.offer_remembered(key, value);
+        }
+    }
+}
+
+/// What a workspace keeps of this configuration. No key of a service is in it, and no credentials in an address.
+///
+/// - `space`: the workspace's vectors, where it has some.
+pub(crate) fn of(
+    config: &Config,
+    settings: &Settings,
+    wording: &Wording,
+    space: Option<&EmbeddingSpec>,
+) -> BuildSettings {
+    let said = |name: &str| settings.get(name).map(|setting| setting.value.trim().to_owned());
+    let model = |choice: &Option<ModelChoice>| choice.as_ref().map_or("none".to_owned(), ToString::to_string);
+    let models = &config.models;
+    let embedder = config.embedder.clone().or_else(|| EmbedderChoice::of_space(&space?.model));
+    let embedder = embedder.unwrap_or(EmbedderChoice::Builtin);
+    let mut kept = BuildSettings::default();
+    let mut decisive = |name: &str, value: Option<String>| {
+        kept.decisive.insert(name.to_owned(), value.unwrap_or_default());
+    };
+    decisive("embedder", Some(embedder.to_string()));
+    decisive("extract_llm", Some(model(&models.extract)));
+    decisive("summarize_llm", Some(model(&models.summarize)));
+    for name in CUTTING {
+        decisive(name, said(name));
+    }
+    if config.contextual == Contextual::Model {
+        decisive("context_llm", Some(model(&models.context)));
+    }
+    if models.extract.is_some() {
+        for name in EXTRACTING {
+            decisive(name, said(name));
+        }
+        decisive("entity_guidance", wording.guidance.clone());
+    }
+    if models.extract.is_some() || models.summarize.is_some() || models.context.is_some() {
+        decisive("language", config.language.clone());
+        decisive(PROMPTS, hash_of_own(&wording.prompts));
+    }
+    let mut other = |name: &str, value: String| {
+        kept.others.insert(name.to_owned(), value);
+    };
+    other("keywords_llm", model(&models.keywords));
+    other("answer_llm", model(&models.answer));
+    if let Some(folder) = &config.prompts_dir {
+        other("prompts_dir", absolute(folder));
+    }
+    let used = used_services(config, &embedder);
+    for key in used.iter().map(|service| service.address_key()) {
+        if let Some(setting) = settings.get(key).filter(|setting| setting.origin != Origin::Default) {
+            other(key, without_credentials(&setting.value));
+        }
+    }
+    kept
+}
+
+/// The services of the models in use.
+fn used_services(config: &Config, embedder: &EmbedderChoice) -> Vec<Service> {
+    let models = &config.models;
+    let roles = [&models.context, &models.extract, &models.keywords, &models.summarize, &models.answer];
+    let chat = roles.into_iter().flatten().map(ModelChoice::service);
+    let mut services: Vec<Service> = chat.chain(embedder.service()).collect();
+    services.sort_unstable();
+    services.dedup();
+    services
+}
+
+/// The hash of the own prompts that a graph is built with; `None` where there is none.
+fn hash_of_own(prompts: &Prompts) -> Option<String> {
+    let builds = |prompt: &Prompt| !FOR_QUESTIONS.iter().any(|begin| prompt.name().starts_with(begin));
+    let own: Vec<String> = ALL
+        .iter()
+        .filter(|prompt| prompts.is_own(**prompt) && builds(prompt))
+        .map(|prompt| format!("{}\0{}\0", prompt.name(), prompts.body(*prompt)))
+        .collect();
+    (!own.is_empty()).then(|| ContentHash::of(own.concat().as_bytes()).as_str().to_owned())
+}
+
+fn absolute(path: &Path) -> String {
+    std::path::absolute(path).unwrap_or_else(|_| path.to_owned()).display().to_string()
+}

@@ -1,0 +1,261 @@
+//! A workspace keeps the models and settings that it is built with, and nothing builds it with others unasked.
+
+mod common;
+
+use std::io::{BufRead, BufReader};
+use std::net::TcpListener;
+use std::process::Stdio;
+use std::time::{Duration, Instant};
+
+use common::Graphloom;
+use common::model::ScriptedModel;
+use common::serving::Serving;
+use serde_json::{Value, json};
+
+/// How long a test waits for what must come.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// A document for each name, which relates it to `ThingZ`.
+fn things(names: &[&str]) -> Graphloom {
+    let graphloom = Graphloom::new();
+    for name in names {
+        graphloom.write(&format!("docs/{name}.md"), format!("{name} stands beside ThingZ.\n"));
+    }
+    graphloom
+}
+
+/// The flags of the model, each said to one command only.
+fn said(address: &str) -> [String; 4] {
+    let base_url = format!("base_url={address}");
+    ["--llm".to_owned(), "openai:scripted".to_owned(), "--set".to_owned(), base_url]
+}
+
+/// Runs with the model's flags after the arguments.
+fn run_with(graphloom: &Graphloom, address: &str, arguments: &[&str]) -> common::Ran {
+    let said = said(address);
+    let all: Vec<&str> = arguments.iter().copied().chain(said.iter().map(String::as_str)).collect();
+    graphloom.run(&all)
+}
+
+fn asked(model: &ScriptedModel) -> usize {
+    model.asked().values().sum()
+}
+
+/// Waits until every document is in the graph.
+fn wait_until_ready(graphloom: &Graphloom, documents: u64) {
+    let until = Instant::now() + PATIENCE;
+    while graphloom.json(&["status"])["by_status"]["ready"] != documents {
+        assert!(Instant::now() < until, "not indexed");
+        std::thread::sleep(Duration::from_millis(50));
+    }
+}
+
+#[test]
+fn work_after_a_service_was_unreachable_goes_on_with_its_model_and_never_by_rules() {
+    let graphloom = things(&["ThingA"]);
+    let unused = TcpListener::bind("127.0.0.1:0").expect("a port");
+    let nowhere = format!("http://{}/v1", unused.local_addr().expect("bound"));
+    drop(unused);
+    run_with(&graphloom, &nowhere, &["add", "docs"]).exits(1).says("reaching model openai:scripted");
+    for command in ["work", "retry"] {
+        let ran = graphloom.run(&[command]).exits(1);
+        ran.says("reaching model openai:scripted").says("help: start the model server");
+    }
+    assert_eq!(graphloom.json(&["status"])["counts"]["entities"], 0, "rules read nothing");
+
+    let model = ScriptedModel::start();
+    graphloom.run(&["--set", &format!("base_url={}", model.base_url()), "work"]).exits(0);
+    assert_eq!(asked(&model), 1);
+    graphloom.run(&["status"]).exits(0).says("built with  openai:scripted").says("1 ready");
+}
+
+#[test]
+fn every_later_command_takes_the_models_and_settings_of_the_workspace() {
+    let model = ScriptedModel::start();
+    model.answer_with("ThingA does [1].");
+    let graphloom = things(&["ThingA"]);
+    let add = ["add", "docs", "--gleaning", "0", "--set", "chunk_tokens=300", "--no-wait"];
+    run_with(&graphloom, &model.base_url(), &add).exits(0);
+    model.refuse(Some("ThingA stands"));
+    graphloom.run(&["work"]).exits(3);
+    model.refuse(None);
+    graphloom.run(&["retry"]).exits(0);
+    assert_eq!(asked(&model), 2, "by work and by retry, with no gleaning");
+    graphloom.write("docs/ThingB.md", "ThingB stands beside ThingZ.\n");
+    graphloom.run(&["add", "docs"]).exits(0);
+    assert_eq!(asked(&model), 3);
+    assert_eq!(graphloom.json(&["ask", "What does ThingA do?"])["model"], "openai:scripted");
+    let offline = graphloom.json(&["--llm", "none", "ask", "What does ThingA do?"]);
+    assert_ne!(offline["model"], "openai:scripted", "what a question asks is free");
+    let shown = graphloom.ok(&["config", "show", "--origin"]);
+    let origin = |key: &str| {
+        let line = shown.lines().find(|line| line.starts_with(&format!("{key} "))).expect("the key");
+        line.split_whitespace().skip(1).collect::<Vec<_>>().join(" ")
+    };
+    assert_eq!(origin("extract_llm"), "openai:scripted the workspace's own");
+    assert_eq!(origin("chunk_tokens"), "300 the workspace's own");
+    assert_eq!(origin("llm"), "none default");
+}
+
+#[test]
+fn a_server_and_a_watched_folder_build_with_the_model_of_the_workspace() {
+    let model = ScriptedModel::start();
+    let graphloom = things(&["ThingA"]);
+    run_with(&graphloom, &model.base_url(), &["add", "docs", "--gleaning", "0", "--no-wait"]).exits(0);
+    let server = Serving::start(&graphloom, &[]);
+    let text = json!({ "text": "ThingB stands beside ThingZ.", "file_source": "b.md" });
+    server.ok("POST", "/documents/text", "", &text);
+    wait_until_ready(&graphloom, 2);
+    assert_eq!(asked(&model), 2);
+    drop(server);
+
+    graphloom.write("docs/ThingC.md", "ThingC stands beside ThingZ.\n");
+    let mut command = graphloom.command(&["--json", "add", "docs", "--watch"]);
+    let mut child = command.stdout(Stdio::piped()).stderr(Stdio::null()).spawn().expect("it runs");
+    let lines = BufReader::new(child.stdout.take().expect("a pipe")).lines();
+    let watches = lines
+        .map_while(Result::ok)
+        .any(|line| serde_json::from_str::<Value>(&line).is_ok_and(|event| event["event"] == "watching"));
+    child.kill().expect("it runs");
+    child.wait().expect("it ends");
+    assert!(watches);
+    assert_eq!(asked(&model), 3);
+}
+
+#[test]
+fn a_client_of_mcp_adds_with_the_model_of_the_workspace() {
+    let model = ScriptedModel::start();
+    let graphloom = things(&["ThingA"]);
+    run_with(&graphloom, &model.base_url(), &["add", "docs", "--gleaning", "0"]).exits(0);
+    let messages = [
+        json!({ "jsonrpc": "2.0", "id": 1, "method": "initialize", "params": { "protocolVersion": "2025-06-18",
+            "capabilities": {}, "clientInfo": { "name": "test", "version": "1" } } }),
+        json!({ "jsonrpc": "2.0", "method": "notifications/initialized" }),
+        json!({ "jsonrpc": "2.0", "id": 2, "method": "tools/call", "params": { "name": "add_document",
+            "arguments": { "name": "b.md", "text": "ThingB stands beside ThingZ." } } }),
+    ];
+    let mut child = graphloom
+        .command(&["mcp"])
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::null())
+        .spawn()
+        .expect("it runs");
+    let mut input = child.stdin.take().expect("a pipe");
+    for message in messages {
+        std::io::Write::write_all(&mut input, format!("{message}\n").as_bytes()).expect("sent");
+    }
+    wait_until_ready(&graphloom, 2);
+    assert_eq!(asked(&model), 2);
+    drop(input);
+    child.wait().expect("it ends");
+}
+
+#[test]
+fn other_models_and_settings_are_refused_until_the_workspace_is_switched() {
+    let model = ScriptedModel::start();
+    let graphloom = things(&["ThingA"]);
+    run_with(&graphloom, &model.base_url(), &["add", "docs", "--gleaning", "0"]).exits(0);
+    let before = graphloom.hash();
+    graphloom.write("docs/ThingB.md", "ThingB stands beside ThingZ.\n");
+    for (arguments, what) in [
+        (["--llm", "openai:second", "add", "docs"], "extract_llm openai:scripted, not openai:second"),
+        (["--llm", "none", "add", "docs"], "extract_llm openai:scripted, not none"),
+        (["--set", "chunk_tokens=300", "work", "-v"], "chunk_tokens (unset), not 300"),
+        (["--set", "language=French", "retry", "-v"], "language (unset), not French"),
+    ] {
+        let refused = graphloom.run(&arguments).exits(2);
+        refused.says("the workspace is built with").says(what).says("--switch builds with them");
+    }
+    assert_eq!((graphloom.hash(), asked(&model)), (before, 1), "nothing was built or stored");
+
+    let switched = graphloom.run(&["--llm", "openai:second", "add", "docs", "--switch"]).exits(0);
+    switched.says("from now on the workspace is built with extract_llm openai:second");
+    assert_eq!(asked(&model), 2, "what is in the graph stays as it is");
+    graphloom.write("docs/ThingC.md", "ThingC stands beside ThingZ.\n");
+    graphloom.run(&["add", "docs"]).exits(0);
+    graphloom.run(&["status"]).exits(0).says("built with  openai:second").says("3 ready");
+    graphloom.run(&["--llm", "openai:scripted", "work"]).exits(2).says("openai:second, not openai:scripted");
+}
+
+#[test]
+fn a_server_with_another_model_refuses_documents_and_says_how_to_switch() {
+    let graphloom = things(&["ThingA"]);
+    graphloom.ok(&["add", "docs"]);
+    let model = ScriptedModel::start();
+    let set = format!("base_url={}", model.base_url());
+    let server = Serving::start(&graphloom, &["--llm", "openai:scripted", "--set", &set]);
+    let text = json!({ "text": "ThingB stands beside ThingZ.", "file_source": "b.md" });
+    let (status, body) = server.send("POST", "/documents/text", "", &text);
+    assert_eq!(status, 409, "{body}");
+    assert!(body.contains("extract_llm none, not openai:scripted"), "{body}");
+    assert!(body.contains("graphloom work --switch"), "{body}");
+    assert_eq!(asked(&model), 0);
+}
+
+#[test]
+fn a_workspace_without_documents_takes_any_model() {
+    let model = ScriptedModel::start();
+    let graphloom = things(&["ThingA"]);
+    graphloom.ok(&["add", "docs"]);
+    run_with(&graphloom, &model.base_url(), &["add", "docs"]).exits(2).says("extract_llm none");
+    graphloom.ok(&["rm", "docs/ThingA.md"]);
+    run_with(&graphloom, &model.base_url(), &["add", "docs", "--gleaning", "0"]).exits(0);
+    assert_eq!(asked(&model), 1);
+    graphloom.run(&["status"]).exits(0).says("built with  openai:scripted");
+}
+
+#[test]
+fn no_key_and_no_credentials_of_an_address_are_stored() {
+    let model = ScriptedModel::start();
+    let graphloom = things(&["ThingA"]).with("OPENAI_API_KEY", "sk-never-to-be-stored");
+    let address = model.base_url().replace("http://", "http://me:pw-never-to-be-stored@");
+    run_with(&graphloom, &address, &["add", "docs", "--gleaning", "0"]).exits(0);
+    let settings = graphloom.json(&["status"])["settings"].clone();
+    assert_eq!(settings["base_url"], json!(model.base_url()));
+    for entry in std::fs::read_dir(graphloom.path(".graphloom")).expect("the data folder") {
+        let path = entry.expect("an entry").path();
+        let bytes = if path.is_file() { std::fs::read(&path).expect("readable") } else { Vec::new() };
+        let text = String::from_utf8_lossy(&bytes);
+        assert!(!text.contains("never-to-be-stored"), "{}", path.display());
+    }
+}
+
+#[test]
+fn an_address_that_a_workspace_brings_is_warned_about_where_it_would_get_a_key() {
+    let graphloom = things(&["ThingA"]);
+    run_with(&graphloom, "https://elsewhere.example/v1", &["add", "docs", "--no-wait"]).exits(0);
+    let graphloom = graphloom.with("OPENAI_API_KEY", "sk-do-not-print-me");
+    let warned = graphloom.run(&["--quiet", "status"]).exits(0);
+    assert!(warned.stderr.contains("would be sent to elsewhere.example"), "{}", warned.stderr);
+    assert!(!warned.stderr.contains("sk-do-not"));
+}
+
+#[test]
+fn own_prompts_are_kept_and_a_changed_one_is_refused() {
+    let model = ScriptedModel::start();
+    let graphloom = things(&["ThingA"]);
+    graphloom.ok(&["prompts", "export", "own", "extract_user"]);
+    let prompts = ["add", "docs", "--gleaning", "0", "--set", "prompts_dir=own"];
+    run_with(&graphloom, &model.base_url(), &prompts).exits(0);
+    graphloom.write("docs/ThingB.md", "ThingB stands beside ThingZ.\n");
+    graphloom.run(&["add", "docs"]).exits(0);
+    let own = std::fs::read_to_string(graphloom.path("own/extract_user.md")).expect("the prompt");
+    graphloom.write("own/extract_user.md", format!("{own}\nBe brief.\n"));
+    graphloom.run(&["add", "docs"]).exits(2).says("the workspace is built with prompts");
+    graphloom.run(&["add", "docs", "--switch"]).exits(0);
+    graphloom.run(&["add", "docs"]).exits(0);
+}
+
+#[test]
+fn the_embedder_is_kept_from_the_first_document_on_and_not_from_the_first_vector() {
+    let unused = TcpListener::bind("127.0.0.1:0").expect("a port");
+    let host = format!("ollama_host=http://{}", unused.local_addr().expect("bound"));
+    drop(unused);
+    let graphloom = things(&["ThingA"]);
+    graphloom.run(&["--embedder", "ollama:embed-x", "--set", &host, "add", "docs"]).exits(1);
+    graphloom.run(&["work"]).exits(1).says("ollama:embed-x");
+    graphloom.run(&["--embedder", "builtin", "work"]).exits(2).says("embedder ollama:embed-x, not builtin");
+    graphloom.run(&["--embedder", "builtin", "work", "--switch"]).exits(0);
+    graphloom.run(&["status"]).exits(0).says("1 ready");
+}

@@ -46,7 +46,7 @@ paused; 130 stopped by Ctrl-C.";
 /// What every command understands.
 #[derive(Debug, Args)]
 pub(crate) struct Global {
-    /// Folder that holds the workspaces [default: .graphloom]
+    /// Folder that holds the workspaces [default: .graphloom of this folder or of one above]
     #[arg(long, global = true, value_name = "DIR", help_heading = "Global options")]
     pub(crate) data_dir: Option<PathBuf>,
     /// Workspace inside the data folder [default: default]

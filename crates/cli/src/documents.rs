@@ -7,6 +7,7 @@ use graphloom_core::{Document, DocumentId, Snapshot, TrackId};
 
 use crate::fault::Fault;
 use crate::files::source_name;
+use crate::here::Here;
 use crate::nearest::nearest;
 
 /// Rows read at once while scanning.
@@ -21,14 +22,14 @@ const MOST_NAMED: usize = 5;
 pub(crate) async fn find(
     snapshot: &dyn Snapshot,
     reference: &str,
-    current_dir: &Path,
+    here: &Here,
 ) -> anyhow::Result<Vec<Document>> {
     let id = DocumentId::from_stored(reference);
     if let Some(document) = snapshot.documents(std::slice::from_ref(&id)).await?.into_iter().flatten().next()
     {
         return Ok(vec![document]);
     }
-    let as_path = source_name(Path::new(reference), current_dir).ok();
+    let as_path = source_name(Path::new(reference), here).ok();
     let sources: Vec<String> = std::iter::once(reference.to_owned()).chain(as_path).collect();
     for mut versions in snapshot.documents_of_sources(&sources).await? {
         if !versions.is_empty() {
@@ -54,11 +55,11 @@ pub(crate) async fn find_all(
     snapshot: &dyn Snapshot,
     references: &[String],
     tracks: &[TrackId],
-    current_dir: &Path,
+    here: &Here,
 ) -> anyhow::Result<Vec<DocumentId>> {
     let mut ids: BTreeSet<DocumentId> = BTreeSet::new();
     for reference in references {
-        let versions = find(snapshot, reference, current_dir).await?;
+        let versions = find(snapshot, reference, here).await?;
         ids.extend(versions.into_iter().map(|document| document.id));
     }
     ids.extend(ids_of_tracks(snapshot, tracks).await?.into_iter().map(DocumentId::from_stored));

@@ -61,6 +61,14 @@ impl Fault {
         Self { message: message.into(), help: None, exit: Exit::Usage }
     }
 
+    /// The command line cannot be read, in the words of its parser.
+    pub(crate) fn of_command_line(error: &clap::Error) -> Self {
+        let text = error.render().to_string();
+        let (message, help) = text.split_once("\n\n").unwrap_or((text.as_str(), ""));
+        let fault = Self::usage(message.strip_prefix("error: ").unwrap_or(message).trim());
+        if help.trim().is_empty() { fault } else { fault.help(help.trim()) }
+    }
+
     /// With what can be done about it.
     pub(crate) fn help(mut self, help: impl Into<String>) -> Self {
         self.help = Some(help.into());
@@ -79,15 +87,28 @@ impl std::error::Error for Fault {}
 /// Prints `error: …` with its causes and, where one is known, a `help: …` line; says how the process should exit.
 ///
 /// A reader that went away (`graphloom dump | head`) is no error.
-pub(crate) fn report(error: &anyhow::Error) -> Exit {
+///
+/// - `json`: whether it is printed as a JSON object on one line.
+pub(crate) fn report(error: &anyhow::Error, json: bool) -> Exit {
     if is_broken_pipe(error) {
         return Exit::Done;
     }
-    tell(format_args!("error: {error:#}"));
-    if let Some(help) = remedy(error) {
+    let exit = error.chain().find_map(exit_of).unwrap_or(Exit::Failed);
+    print(&format!("{error:#}"), remedy(error).as_deref(), exit, json);
+    exit
+}
+
+fn print(message: &str, help: Option<&str>, exit: Exit, json: bool) {
+    if json {
+        tell(
+            serde_json::json!({ "event": "error", "error": message, "help": help, "exit_code": exit as u8 }),
+        );
+        return;
+    }
+    tell(format_args!("error: {message}"));
+    if let Some(help) = help {
         tell(format_args!("help: {help}"));
     }
-    error.chain().find_map(exit_of).unwrap_or(Exit::Failed)
 }
 
 /// What to do where a command would build with other models or settings than the workspace.
@@ -175,6 +196,6 @@ mod tests {
     fn a_reader_that_went_away_is_no_error() {
         let error =
             anyhow::Error::from(std::io::Error::from(std::io::ErrorKind::BrokenPipe)).context("writing");
-        assert_eq!(report(&error), Exit::Done);
+        assert_eq!(report(&error, false), Exit::Done);
     }
 }

@@ -7,6 +7,7 @@ use std::path::{Component, Path, PathBuf};
 
 use ignore::{DirEntry, Walk, WalkBuilder};
 
+use crate::here::Here;
 use crate::output::render::bytes;
 
 /// The file in which a folder names what must not be added, in the syntax of `.gitignore`.
@@ -45,7 +46,7 @@ pub(crate) enum Found {
 pub(crate) struct Files<'a> {
     paths: std::slice::Iter<'a, PathBuf>,
     folder: Option<Walk>,
-    current_dir: &'a Path,
+    here: &'a Here,
     left_out: PathBuf,
     is_supported: fn(&Path) -> bool,
     seen: HashSet<String>,
@@ -57,12 +58,12 @@ impl<'a> Files<'a> {
     ///   are not asked.
     pub(crate) fn new(
         paths: &'a [PathBuf],
-        current_dir: &'a Path,
+        here: &'a Here,
         left_out: &Path,
         is_supported: fn(&Path) -> bool,
     ) -> Self {
-        let left_out = left_out.canonicalize().unwrap_or_else(|_| current_dir.join(left_out));
-        Self { paths: paths.iter(), folder: None, current_dir, left_out, is_supported, seen: HashSet::new() }
+        let left_out = left_out.canonicalize().unwrap_or_else(|_| here.folder.join(left_out));
+        Self { paths: paths.iter(), folder: None, here, left_out, is_supported, seen: HashSet::new() }
     }
 
     /// A path that was named: a folder is entered, anything else is a file.
@@ -114,12 +115,12 @@ impl<'a> Files<'a> {
         } else {
             return self.file(path);
         };
-        let source = source_name(path, self.current_dir).unwrap_or_else(|_| path.display().to_string());
+        let source = source_name(path, self.here).unwrap_or_else(|_| path.display().to_string());
         Some(Found::Skipped { source, reason })
     }
 
     fn file(&mut self, path: &Path) -> Option<Found> {
-        match source_name(path, self.current_dir) {
+        match source_name(path, self.here) {
             Ok(source) => {
                 self.seen.insert(source.clone()).then(|| Found::File { source, path: path.to_owned() })
             }
@@ -151,12 +152,13 @@ impl Iterator for Files<'_> {
     }
 }
 
-/// The name under which a path is known: relative to `current_dir` if inside, else absolute, with `/` between parts.
+/// The name under which a path is known: relative to the folder of the project if inside, else absolute, with `/` between
+/// parts.
 ///
 /// An error where the name is not valid Unicode: two such names could not be told apart.
-pub(crate) fn source_name(path: &Path, current_dir: &Path) -> io::Result<String> {
-    let absolute = tidy(&current_dir.join(path));
-    let named = absolute.strip_prefix(current_dir).unwrap_or(&absolute);
+pub(crate) fn source_name(path: &Path, here: &Here) -> io::Result<String> {
+    let absolute = tidy(&here.folder.join(path));
+    let named = absolute.strip_prefix(&here.root).unwrap_or(&absolute);
     let text = named
         .to_str()
         .ok_or_else(|| io::Error::new(io::ErrorKind::InvalidInput, "the name is not valid Unicode"))?;
@@ -259,7 +261,8 @@ mod tests {
         fs::write(root.join(IGNORE_FILE), ignored).expect("written");
         let markdown = |path: &Path| path.extension().is_some_and(|extension| extension == "md");
         let paths = [root.clone(), root.join(files[0])];
-        Files::new(&paths, &root, Path::new("store"), markdown)
+        let here = Here { folder: root.clone(), root };
+        Files::new(&paths, &here, Path::new("store"), markdown)
             .map(|found| match found {
                 Found::File { source, .. } => source,
                 Found::Skipped { source, reason } => format!("{source}: {reason}"),
@@ -291,10 +294,14 @@ mod tests {
 
     #[test]
     fn a_source_is_named_the_same_however_the_path_is_written() {
-        let here = Path::new("/home/a");
+        let here = &Here { folder: "/home/a".into(), root: "/home/a".into() };
         for path in ["docs/x.md", "./docs/x.md", "docs/../docs/./x.md", "/home/a/docs/x.md"] {
             assert_eq!(source_name(Path::new(path), here).ok().as_deref(), Some("docs/x.md"));
         }
         assert_eq!(source_name(Path::new("../b/x.md"), here).ok().as_deref(), Some("/home/b/x.md"));
+        let inside = &Here { folder: "/home/a/docs".into(), root: "/home/a".into() };
+        for (path, name) in [("x.md", "docs/x.md"), ("../y.md", "y.md"), ("../../b/x.md", "/home/b/x.md")] {
+            assert_eq!(source_name(Path::new(path), inside).ok().as_deref(), Some(name));
+        }
     }
 }

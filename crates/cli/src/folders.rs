@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant, SystemTime};
 
 use crate::files::{Files, Found};
+use crate::here::Here;
 
 /// How long a file must stay the same before it is read: whoever writes it may not be done.
 pub(crate) const SETTLED: Duration = Duration::from_secs(1);
@@ -102,12 +103,12 @@ impl Folders {
 /// nothing is known of what is missing.
 pub(crate) fn look(
     paths: &[PathBuf],
-    current_dir: &Path,
+    here: &Here,
     left_out: &Path,
     is_supported: fn(&Path) -> bool,
 ) -> Result<Look, String> {
     let mut seen = Look::new();
-    for found in Files::new(paths, current_dir, left_out, is_supported) {
+    for found in Files::new(paths, here, left_out, is_supported) {
         match found {
             Found::File { source, path } => {
                 // A file that goes meanwhile is not there.

@@ -7,6 +7,7 @@ mod documents;
 mod fault;
 mod files;
 mod folders;
+mod here;
 mod interrupt;
 mod nearest;
 mod output;
@@ -23,5 +24,7 @@ use std::process::ExitCode;
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 fn main() -> ExitCode {
-    args::parse().and_then(commands::run).unwrap_or_else(|error| fault::report(&error)).into()
+    // A command line that cannot be read says it too.
+    let json = std::env::args_os().take_while(|word| word != "--").any(|word| word == "--json");
+    args::parse(json).and_then(commands::run).unwrap_or_else(|error| fault::report(&error, json)).into()
 }

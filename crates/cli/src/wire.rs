@@ -29,6 +29,7 @@ pub(crate) use self::providers::Providers;
 use crate::commands::App;
 use crate::config::{Config, Contextual, EmbedderChoice, RoleModels, Settings, Surroundings, remembered};
 use crate::fault::Fault;
+use crate::here::DATA_DIR;
 use crate::wording::Wording;
 
 /// Which models a query may ask.
@@ -68,23 +69,39 @@ pub(crate) fn open_or_create(config: &Config) -> anyhow::Result<Arc<SqliteStore>
 }
 
 fn open_patiently(config: &Config, patience: Patience) -> anyhow::Result<Arc<SqliteStore>> {
+    make_data_dir(config)?;
     let store = SqliteStore::open_patiently(&config.data_dir, config.workspace.clone(), patience)
         .with_context(|| format!("opening workspace {}", config.workspace))?;
     Ok(Arc::new(store))
 }
 
+/// Makes the data folder where it is missing. One that holds nothing else than workspaces, which are not for version control,
+/// tells git to leave it alone.
+fn make_data_dir(config: &Config) -> anyhow::Result<()> {
+    let folder = &config.data_dir;
+    let is_ours = !folder.exists() || folder.file_name().is_some_and(|name| name == DATA_DIR);
+    private::create_folder(folder).with_context(|| format!("creating data folder {}", folder.display()))?;
+    let ignore = folder.join(".gitignore");
+    if is_ours
+        && !ignore.exists()
+        && let Err(error) = std::fs::write(&ignore, "# Made by graphloom\n*\n")
+    {
+        // The disk may be full or read-only, where the workspace can still be read.
+        tracing::debug!(%error, file = %ignore.display(), "not written");
+    }
+    Ok(())
+}
+
 /// This process as a worker; makes the data folder where it is missing.
 pub(crate) fn register_worker(config: &Config) -> anyhow::Result<Worker> {
-    let folder = &config.data_dir;
-    private::create_folder(folder).with_context(|| format!("creating data folder {}", folder.display()))?;
-    Ok(Worker::register(folder)?)
+    make_data_dir(config)?;
+    Ok(Worker::register(&config.data_dir)?)
 }
 
 /// The same for what serves questions too, which it does also where nothing can be written.
 pub(crate) fn register_server(config: &Config) -> anyhow::Result<Worker> {
-    let folder = &config.data_dir;
-    private::create_folder(folder).with_context(|| format!("creating data folder {}", folder.display()))?;
-    Ok(Worker::register_if_writable(folder)?)
+    make_data_dir(config)?;
+    Ok(Worker::register_if_writable(&config.data_dir)?)
 }
 
 /// The name of a run of this process that was given none.

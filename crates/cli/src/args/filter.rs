@@ -1,7 +1,6 @@
 //! Which documents are meant: the flags that every command with a filter shares.
 
 use std::collections::BTreeSet;
-use std::path::Path;
 use std::str::FromStr;
 
 use clap::Args;
@@ -10,6 +9,7 @@ use graphloom_core::{
 };
 
 use crate::documents;
+use crate::here::Here;
 
 /// Conditions and documents; for commands that do not take documents as arguments.
 #[derive(Debug, Clone, Default, Args)]
@@ -49,9 +49,9 @@ impl FilterArgs {
     pub(crate) async fn resolve(
         &self,
         snapshot: &dyn Snapshot,
-        current_dir: &Path,
+        here: &Here,
     ) -> anyhow::Result<Option<DocumentFilter>> {
-        self.conditions.resolve(&self.document, snapshot, current_dir).await
+        self.conditions.resolve(&self.document, snapshot, here).await
     }
 
     /// Whether any condition was given.
@@ -67,11 +67,11 @@ impl ConditionArgs {
         &self,
         named: &[String],
         snapshot: &dyn Snapshot,
-        current_dir: &Path,
+        here: &Here,
     ) -> anyhow::Result<Option<DocumentFilter>> {
         let mut documents: BTreeSet<DocumentId> = BTreeSet::new();
         for reference in named {
-            let versions = documents::find(snapshot, reference, current_dir).await?;
+            let versions = documents::find(snapshot, reference, here).await?;
             documents.extend(versions.into_iter().map(|document| document.id));
         }
         let filter = DocumentFilter {

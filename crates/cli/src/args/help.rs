@@ -91,16 +91,18 @@ pub(crate) fn command() -> Command {
     command.help_template(template).mut_subcommands(|sub| with_hidden(sub, &globals))
 }
 
-/// Parses what was typed; help, version and usage errors end the process as clap does.
+/// Parses what was typed; help and the version end the process as clap does, and usage errors where they are not to be told as
+/// `json`.
 ///
 /// An error for words that are no command and that are known to mean one.
-pub(crate) fn parse() -> anyhow::Result<Cli> {
+pub(crate) fn parse(json: bool) -> anyhow::Result<Cli> {
     match command().try_get_matches() {
         Ok(matches) => Ok(Cli::from_arg_matches(&matches).unwrap_or_else(|error| error.exit())),
         Err(error) => match meant(&error) {
             Some((word, help)) => {
                 Err(Fault::usage(format!("there is no command \"{word}\"")).help(help).into())
             }
+            None if json && error.use_stderr() => Err(Fault::of_command_line(&error).into()),
             None => error.exit(),
         },
     }

@@ -49,6 +49,14 @@ pub(crate) async fn run(app: &App, args: &AddArgs) -> anyhow::Result<Exit> {
     if args.estimate {
         return estimate(app, args).await;
     }
+    if !args.watch
+        && !wire::workspace_file(&app.config).is_file()
+        && let Some(summary) = nothing_to_add(app, args)?
+    {
+        // No workspace is made for nothing.
+        summary.print(app)?;
+        return Ok(summary.exit());
+    }
     let worker = wire::register_worker(&app.config)?;
     let view = Arc::new(ProgressView::new(app.output));
     let listener = indexing::listener(&view);
@@ -103,6 +111,25 @@ pub(crate) async fn run(app: &App, args: &AddArgs) -> anyhow::Result<Exit> {
             watch.run(app, &watching, &interrupt, &view).await
         }
     }
+}
+
+/// What is to be said of paths that lead to no document at all; `None` where one does.
+fn nothing_to_add(app: &App, args: &AddArgs) -> anyhow::Result<Option<Summary>> {
+    let files = || Files::new(&args.paths, &app.here, &app.config.data_dir, wire::is_supported);
+    if !args.paths.iter().all(|path| is_file(path))
+        || files().any(|found| matches!(found, Found::File { .. }))
+    {
+        return Ok(None);
+    }
+    let mut summary = Summary::default();
+    for found in files() {
+        match found {
+            Found::File { .. } => return Ok(None),
+            Found::Skipped { source, reason } => summary.skip(app, source, reason)?,
+            Found::Refused { source, reason } => summary.refuse(app, source, reason, None)?,
+        }
+    }
+    Ok(Some(summary))
 }
 
 /// The folders and files to be watched; standard input and addresses are read once.
@@ -240,7 +267,7 @@ async fn accept_all(
         }
     }
     let paths: Vec<_> = args.paths.iter().filter(|path| is_file(path)).cloned().collect();
-    let found = Files::new(&paths, &app.current_dir, &app.config.data_dir, wire::is_supported);
+    let found = Files::new(&paths, &app.here, &app.config.data_dir, wire::is_supported);
     let mut files_found = 0;
     for found in found {
         if interrupt.is_requested() {
@@ -255,12 +282,7 @@ async fn accept_all(
                     Err(error) => summary.refuse(app, source, files::reason(&error), None)?,
                 }
             }
-            Found::Skipped { source, reason } => {
-                if app.output.json && !summary.estimates {
-                    app.output.json(&Line::Skipped { source: &source, reason: &reason })?;
-                }
-                summary.skipped.push(Remark { source, what: reason, remedy: None });
-            }
+            Found::Skipped { source, reason } => summary.skip(app, source, reason)?,
             Found::Refused { source, reason } => summary.refuse(app, source, reason, None)?,
         }
         if batch.is_full() {
@@ -366,6 +388,15 @@ impl Summary {
         remedy: Option<String>,
     ) -> anyhow::Result<()> {
         self.take(app, source, Acceptance::Refused { reason, remedy })
+    }
+
+    /// Takes up that something in a folder is no document.
+    fn skip(&mut self, app: &App, source: String, reason: String) -> anyhow::Result<()> {
+        if app.output.json && !self.estimates {
+            app.output.json(&Line::Skipped { source: &source, reason: &reason })?;
+        }
+        self.skipped.push(Remark { source, what: reason, remedy: None });
+        Ok(())
     }
 
     fn take(&mut self, app: &App, source: String, acceptance: Acceptance) -> anyhow::Result<()> {

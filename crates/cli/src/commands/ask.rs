@@ -81,7 +81,7 @@ pub(crate) async fn run(app: &App, args: &AskArgs) -> anyhow::Result<Exit> {
     }
     let mut engine = wire::query_engine(app, asks).await?;
     let snapshot = engine.store.snapshot().await?;
-    if let Some(filter) = args.filter.resolve(snapshot.as_ref(), &app.current_dir).await? {
+    if let Some(filter) = args.filter.resolve(snapshot.as_ref(), &app.here).await? {
         question.filter = Some(filter);
     }
     drop(snapshot);

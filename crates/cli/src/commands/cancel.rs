@@ -33,7 +33,7 @@ pub(crate) async fn run(app: &App, args: &CancelArgs) -> anyhow::Result<Exit> {
     let ids = if args.all {
         index::queued(snapshot.as_ref()).await?
     } else {
-        documents::find_all(snapshot.as_ref(), &args.documents, &args.track, &app.current_dir).await?
+        documents::find_all(snapshot.as_ref(), &args.documents, &args.track, &app.here).await?
     };
     let names: Vec<Document> = snapshot.documents(&ids).await?.into_iter().flatten().collect();
     drop(snapshot);

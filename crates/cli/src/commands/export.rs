@@ -88,7 +88,7 @@ async fn allowed(
     args: &ExportArgs,
     snapshot: &dyn Snapshot,
 ) -> anyhow::Result<Option<Arc<Allowed>>> {
-    let Some(filter) = args.filter.resolve(snapshot, &app.current_dir).await? else { return Ok(None) };
+    let Some(filter) = args.filter.resolve(snapshot, &app.here).await? else { return Ok(None) };
     let allowed = Allowed::resolve(snapshot, &filter, true).await?;
     if allowed.as_ref().is_some_and(|allowed| allowed.is_empty()) {
         return Err(QueryError::NothingAllowed.into());

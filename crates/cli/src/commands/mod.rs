@@ -35,7 +35,6 @@ mod watch;
 mod work;
 
 use std::collections::BTreeMap;
-use std::path::PathBuf;
 
 use anyhow::Context;
 use graphloom_providers::web;
@@ -47,6 +46,7 @@ use tracing_subscriber::{EnvFilter, Layer, Registry};
 use crate::args::{self, Building, Cli, Command, Global};
 use crate::config::{Config, Settings, Surroundings, layers};
 use crate::fault::Exit;
+use crate::here::Here;
 use crate::output::Output;
 use crate::output::render::plain;
 use crate::reading::Readers;
@@ -62,8 +62,8 @@ pub(crate) struct App {
     pub(crate) surroundings: Surroundings,
     /// How to print.
     pub(crate) output: Output,
-    /// The current folder, without symbolic links.
-    pub(crate) current_dir: PathBuf,
+    /// Where paths are read from, and where names of sources begin.
+    pub(crate) here: Here,
     /// What reads documents into text, with the memory that all readers share.
     pub(crate) readers: Readers,
 }
@@ -74,7 +74,7 @@ impl App {
         if web::is_web_address(source) {
             return Some(source.to_owned());
         }
-        let path = self.current_dir.join(source);
+        let path = self.here.root.join(source);
         if !path.is_file() {
             return None;
         }
@@ -139,7 +139,7 @@ pub(crate) fn run(cli: Cli) -> anyhow::Result<Exit> {
     let mut surroundings = Surroundings {
         flags: flags(&cli.global, &cli.command),
         environment,
-        current_dir: current_dir.clone(),
+        current_dir,
         config_file: cli.global.config.clone(),
         remembered: BTreeMap::new(),
     };
@@ -152,7 +152,8 @@ pub(crate) fn run(cli: Cli) -> anyhow::Result<Exit> {
         output.warn(format_args!("warning: {warning}"));
     }
     let readers = Readers::new(config.memory_mb / 2);
-    let app = App { config, settings, surroundings, output, current_dir, readers };
+    let here = settings.here(&surroundings.current_dir);
+    let app = App { config, settings, surroundings, output, here, readers };
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build().context("starting")?;
     let outcome = runtime.block_on(dispatch(&app, &cli.command));
     // Blocking work that nobody waits for any more must not keep the process alive.

@@ -89,7 +89,7 @@ async fn named(
     args: &ReExtractArgs,
 ) -> anyhow::Result<Vec<DocumentId>> {
     let snapshot = engine.store.snapshot().await?;
-    let ids = documents::find_all(snapshot.as_ref(), &args.documents, &args.track, &app.current_dir).await?;
+    let ids = documents::find_all(snapshot.as_ref(), &args.documents, &args.track, &app.here).await?;
     let live = snapshot.documents(&ids).await?.into_iter().flatten();
     let live = live.filter(|document| document.visibility == graphloom_core::Visibility::Live);
     Ok(live.map(|document| document.id).collect())

@@ -43,7 +43,7 @@ pub(crate) async fn run(app: &App, args: &RetryArgs) -> anyhow::Result<Exit> {
     let snapshot = indexing.engine.store.snapshot().await?;
     let mut named = args.documents.clone();
     named.extend(documents::ids_of_tracks(snapshot.as_ref(), &args.track).await?);
-    let filter = args.conditions.resolve(&named, snapshot.as_ref(), &app.current_dir).await?;
+    let filter = args.conditions.resolve(&named, snapshot.as_ref(), &app.here).await?;
     let cancelled = args.cancelled || !named.is_empty();
     let ids = to_retry(snapshot.as_ref(), filter.unwrap_or_default(), cancelled).await?;
     drop(snapshot);

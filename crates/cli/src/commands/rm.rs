@@ -24,7 +24,7 @@ pub(crate) async fn run(app: &App, args: &RmArgs) -> anyhow::Result<Exit> {
     let snapshot = engine.store.snapshot().await?;
     let mut named = args.documents.clone();
     named.extend(documents::ids_of_tracks(snapshot.as_ref(), &args.track).await?);
-    let filter = args.conditions.resolve(&named, snapshot.as_ref(), &app.current_dir).await?;
+    let filter = args.conditions.resolve(&named, snapshot.as_ref(), &app.here).await?;
     let found = filter.unwrap_or_default().select(snapshot.as_ref()).await?;
     drop(snapshot);
     let unsaid = !args.conditions.is_empty() && !args.yes;

@@ -18,7 +18,7 @@ const PASSAGE_CHARACTERS: usize = 200;
 /// Prints what the words find.
 pub(crate) async fn run(app: &App, args: &SearchArgs) -> anyhow::Result<Exit> {
     let engine = wire::query_engine(app, Asks::Embedder).await?;
-    let filter = args.filter.resolve(engine.store.snapshot().await?.as_ref(), &app.current_dir).await?;
+    let filter = args.filter.resolve(engine.store.snapshot().await?.as_ref(), &app.here).await?;
     let hits = query::search(&engine, &args.words.join(" "), args.top_k, filter.as_ref()).await?;
     let empty = hits.passages.is_empty() && hits.entities.is_empty() && hits.relations.is_empty();
     let printed = if app.output.json {

@@ -38,7 +38,7 @@ struct ShownChunk {
 pub(crate) async fn run(app: &App, args: &ShowArgs) -> anyhow::Result<Exit> {
     let store = wire::open_store(&app.config)?;
     let snapshot = store.snapshot().await?;
-    let versions = documents::find(snapshot.as_ref(), &args.document, &app.current_dir).await?;
+    let versions = documents::find(snapshot.as_ref(), &args.document, &app.here).await?;
     let ids: Vec<_> = versions.iter().map(|document| document.id.clone()).collect();
     let texts = snapshot.texts(&ids).await?;
     if args.text {

@@ -75,7 +75,7 @@ async fn named(app: &App, engine: &Engine, args: &SituateArgs) -> anyhow::Result
     let found = match args.documents.is_empty() && args.track.is_empty() {
         true => DocumentFilter::default().select(snapshot).await?,
         false => {
-            let ids = documents::find_all(snapshot, &args.documents, &args.track, &app.current_dir).await?;
+            let ids = documents::find_all(snapshot, &args.documents, &args.track, &app.here).await?;
             snapshot.documents(&ids).await?.into_iter().flatten().collect()
         }
     };

@@ -104,10 +104,10 @@ pub(crate) async fn run(app: &App, args: &StatusArgs) -> anyhow::Result<Exit> {
 
 async fn read(app: &App, args: &StatusArgs, snapshot: &dyn Snapshot) -> anyhow::Result<Status> {
     let file = wire::workspace_file(&app.config);
-    let filter = args.filter.resolve(snapshot, &app.current_dir).await?.unwrap_or_default();
+    let filter = args.filter.resolve(snapshot, &app.here).await?.unwrap_or_default();
     let limit = args.limit.unwrap_or(if app.output.json { usize::MAX } else { MOST_PRINTED });
     let after = match &args.next {
-        Some(reference) => documents::find(snapshot, reference, &app.current_dir).await?.pop(),
+        Some(reference) => documents::find(snapshot, reference, &app.here).await?.pop(),
         None => None,
     };
     let after = after.map(|document| document.id);

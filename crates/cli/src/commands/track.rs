@@ -42,8 +42,7 @@ struct Listed {
 pub(crate) async fn run(app: &App, track: &TrackId) -> anyhow::Result<Exit> {
     let store = wire::open_store(&app.config)?;
     let snapshot = store.snapshot().await?;
-    let ids =
-        documents::find_all(snapshot.as_ref(), &[], std::slice::from_ref(track), &app.current_dir).await?;
+    let ids = documents::find_all(snapshot.as_ref(), &[], std::slice::from_ref(track), &app.here).await?;
     let states = states_of(snapshot.as_ref(), &ids).await?;
     drop(snapshot);
     let mut by_status: BTreeMap<&'static str, u64> = BTreeMap::new();

@@ -224,7 +224,7 @@ pub(super) struct Watching<'a> {
 
 /// The events of changes; without them, where the system sends none, which is told.
 fn begin_events(app: &App, paths: &[PathBuf], changed: &Arc<Notify>) -> Option<RecommendedWatcher> {
-    watcher(paths, &app.current_dir, Arc::clone(changed))
+    watcher(paths, &app.here.folder, Arc::clone(changed))
         .inspect_err(|error| {
             app.output.warn(format_args!(
                 "the system sends no events of changes ({error}); looking every {} s instead",
@@ -268,9 +268,9 @@ fn watcher(
 
 /// Looks at the files where looking may block.
 async fn look(app: &App, paths: &[PathBuf]) -> anyhow::Result<Result<Look, String>> {
-    let (paths, current_dir) = (paths.to_vec(), app.current_dir.clone());
+    let (paths, here) = (paths.to_vec(), app.here.clone());
     let data_dir = app.config.data_dir.clone();
-    let looking = move || folders::look(&paths, &current_dir, &data_dir, wire::is_supported);
+    let looking = move || folders::look(&paths, &here, &data_dir, wire::is_supported);
     tokio::task::spawn_blocking(looking).await.context("looking at the folders")
 }
 
@@ -284,10 +284,10 @@ async fn waits(indexing: &Indexing) -> anyhow::Result<bool> {
 /// Sources of documents in the store that lie in `paths` and whose file is not there.
 async fn missing(app: &App, snapshot: &dyn Snapshot, paths: &[PathBuf]) -> anyhow::Result<Vec<String>> {
     let roots: Vec<PathBuf> =
-        paths.iter().filter_map(|path| app.current_dir.join(path).canonicalize().ok()).collect();
+        paths.iter().filter_map(|path| app.here.folder.join(path).canonicalize().ok()).collect();
     let is_missing = |document: &Document| {
-        let path = app.current_dir.join(&document.source);
-        let is_named_by_path = source_name(&path, &app.current_dir).is_ok_and(|name| name == document.source);
+        let path = app.here.root.join(&document.source);
+        let is_named_by_path = source_name(&path, &app.here).is_ok_and(|name| name == document.source);
         is_named_by_path
             && document.visibility == Visibility::Live
             && roots.iter().any(|root| path.starts_with(root))

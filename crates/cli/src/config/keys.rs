@@ -30,7 +30,11 @@ pub(crate) const OTHER_VARIABLES: [&str; 2] = ["GRAPHLOOM_CONFIG", "GRAPHLOOM_LO
 
 /// All keys, in the order in which `config show` prints them.
 pub(crate) const KEYS: &[Key] = &[
-    key("data_dir", Some(".graphloom"), "folder that holds the workspaces; relative to the current folder"),
+    key(
+        "data_dir",
+        Some(".graphloom"),
+        "folder that holds the workspaces; where unset, that of the project around the current folder",
+    ),
     key("workspace", Some("default"), "workspace inside the data folder"),
     key(
         "llm",

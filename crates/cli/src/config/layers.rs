@@ -10,10 +10,16 @@ use graphloom_core::WorkspaceId;
 use super::keys::{self, KEYS, Key, OTHER_VARIABLES, PREFIX};
 use super::remembered;
 use crate::fault::Fault;
+use crate::here::{DATA_DIR, Here, project_of};
 use crate::nearest::nearest;
 
 /// The file read in the current folder, before the user's own.
 pub(crate) const PROJECT_FILE: &str = "graphloom.toml";
+
+/// The file of variables of a folder.
+const DOT_ENV: &str = ".env";
+/// Keys whose values are paths.
+const PATHS: [&str; 4] = ["data_dir", "models_dir", "prompts_dir", "entity_guidance_file"];
 
 /// The table of a file that holds one for each workspace.
 const WORKSPACES: &str = "workspaces";
@@ -48,6 +54,8 @@ pub(crate) enum Origin {
     File(PathBuf),
     /// The table of a workspace in a configuration file.
     Workspace(PathBuf, String),
+    /// The project around the current folder.
+    Above,
     /// The workspace was built with it.
     Remembered,
     /// Nobody said otherwise.
@@ -62,6 +70,7 @@ impl fmt::Display for Origin {
             Self::DotEnv(variable) => write!(f, ".env {variable}"),
             Self::File(path) => write!(f, "file {}", path.display()),
             Self::Workspace(path, name) => write!(f, "file {} [{WORKSPACES}.{name}]", path.display()),
+            Self::Above => f.write_str("found above the current folder"),
             Self::Remembered => f.write_str("the workspace's own"),
             Self::Default => f.write_str("default"),
         }
@@ -87,6 +96,8 @@ pub(crate) struct Settings {
     pub(crate) key_warnings: Vec<String>,
     /// The configuration file that came with the current folder, where it was read without being named.
     project_file: Option<PathBuf>,
+    /// The folder of the project, where it is above the current one.
+    project: Option<PathBuf>,
 }
 
 impl Settings {
@@ -95,13 +106,24 @@ impl Settings {
         self.values.get(key)
     }
 
+    /// Where paths are read from and names of sources begin: at the folder of the project where its workspaces are used, else
+    /// at the current one, which every path to other workspaces means.
+    pub(crate) fn here(&self, current_dir: &Path) -> Here {
+        let is_of_project = self.get("data_dir").is_some_and(|data_dir| match data_dir.origin {
+            Origin::Above => true,
+            _ => self.is_of_project(data_dir),
+        });
+        let root = self.project.as_ref().filter(|_| is_of_project).cloned();
+        Here { folder: current_dir.to_owned(), root: root.unwrap_or_else(|| current_dir.to_owned()) }
+    }
+
     /// Whether a value came with the current folder rather than from the user.
     pub(crate) fn is_of_project(&self, setting: &Setting) -> bool {
         match &setting.origin {
             // The workspace may have come with the folder, too.
             Origin::DotEnv(_) | Origin::Remembered => true,
             Origin::File(path) | Origin::Workspace(path, _) => Some(path) == self.project_file.as_ref(),
-            Origin::Flag(_) | Origin::Environment(_) | Origin::Default => false,
+            Origin::Flag(_) | Origin::Environment(_) | Origin::Above | Origin::Default => false,
         }
     }
 
@@ -123,8 +145,23 @@ pub(crate) fn read(surroundings: &Surroundings) -> anyhow::Result<Settings> {
         settings.offer(known(name, flag)?, value.clone(), Origin::Flag(flag.clone()));
     }
     read_variables(&mut settings, &surroundings.environment, Origin::Environment);
-    let dot_env = dot_env(&surroundings.current_dir)?;
-    read_variables(&mut settings, &dot_env, Origin::DotEnv);
+    let current_dir = surroundings.current_dir.as_path();
+    let above = project_of(current_dir).filter(|project| *project != current_dir);
+    settings.project = above.map(Path::to_owned);
+    // Its own files win over those of the project above.
+    let nearest = |name: &str| match above {
+        Some(project) if !current_dir.join(name).is_file() => project,
+        _ => current_dir,
+    };
+    let mut variables = dot_env(nearest(DOT_ENV))?;
+    if let Some(project) = above.filter(|project| nearest(DOT_ENV) == *project) {
+        for key in KEYS.iter().filter(|key| PATHS.contains(&key.name)) {
+            if let Some(value) = variables.get_mut(&key.variable()) {
+                *value = from(project, value);
+            }
+        }
+    }
+    read_variables(&mut settings, &variables, Origin::DotEnv);
     let named_file = surroundings
         .config_file
         .clone()
@@ -132,13 +169,20 @@ pub(crate) fn read(surroundings: &Surroundings) -> anyhow::Result<Settings> {
     let paths: Vec<PathBuf> = match named_file {
         Some(path) => vec![path],
         None => {
-            let project = surroundings.current_dir.join(PROJECT_FILE);
+            let project = nearest(PROJECT_FILE).join(PROJECT_FILE);
             let user = user_config(&surroundings.environment);
             settings.project_file = Some(project.clone());
             std::iter::once(project).chain(user).filter(|path| path.is_file()).collect()
         }
     };
-    let files = paths.iter().map(|path| read_file(path)).collect::<anyhow::Result<Vec<_>>>()?;
+    let mut files = paths.iter().map(|path| read_file(path)).collect::<anyhow::Result<Vec<_>>>()?;
+    let of_above =
+        settings.project_file.as_deref().and_then(Path::parent).filter(|folder| *folder != current_dir);
+    if let (Some(project), Some(file)) = (of_above, files.first_mut())
+        && paths.first() == settings.project_file.as_ref()
+    {
+        file.read_paths_from(project);
+    }
     // What is said for the workspace alone wins over what is said for all, in whichever file it stands.
     let general = files.iter().flat_map(|file| &file.values).find(|(key, _)| key.name == "workspace");
     let chosen = settings.get("workspace").map(|setting| &setting.value).or(general.map(|(_, value)| value));
@@ -156,6 +200,9 @@ pub(crate) fn read(surroundings: &Surroundings) -> anyhow::Result<Settings> {
         }
     }
     remembered::offer(&mut settings, &surroundings.remembered);
+    if let (Some(project), Some(key)) = (above, keys::find("data_dir")) {
+        settings.offer(key, project.join(DATA_DIR).display().to_string(), Origin::Above);
+    }
     for key in KEYS {
         if let Some(default) = key.default {
             settings.offer(key, default.to_owned(), Origin::Default);
@@ -205,7 +252,7 @@ fn read_variables(
 }
 
 fn dot_env(folder: &Path) -> anyhow::Result<BTreeMap<String, String>> {
-    let path = folder.join(".env");
+    let path = folder.join(DOT_ENV);
     if !path.is_file() {
         return Ok(BTreeMap::new());
     }
@@ -235,6 +282,21 @@ struct FileValues {
     values: Vec<(&'static Key, String)>,
     /// For one, by its name.
     workspaces: BTreeMap<String, Vec<(&'static Key, String)>>,
+}
+
+impl FileValues {
+    /// Reads relative paths from the folder of the file.
+    fn read_paths_from(&mut self, folder: &Path) {
+        let values = self.values.iter_mut().chain(self.workspaces.values_mut().flatten());
+        for (_, value) in values.filter(|(key, _)| PATHS.contains(&key.name)) {
+            *value = from(folder, value);
+        }
+    }
+}
+
+/// A path that is read from a folder.
+fn from(folder: &Path, path: &str) -> String {
+    folder.join(path).display().to_string()
 }
 
 fn read_file(path: &Path) -> anyhow::Result<FileValues> {
@@ -405,6 +467,31 @@ mod tests {
             let error = format!("{:#}", read(&surroundings(folder.path())).expect_err("refused"));
             assert!(error.contains(expected), "{error}");
         }
+    }
+
+    #[test]
+    fn the_project_above_the_current_folder_brings_its_workspaces_and_files() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let inner = folder.path().join("docs/old");
+        std::fs::create_dir_all(&inner).expect("made");
+        let around = surroundings(&inner);
+        assert_eq!(check_origin(&around, "data_dir"), (".graphloom".to_owned(), "default".to_owned()));
+        std::fs::write(folder.path().join(PROJECT_FILE), "llm = \"ollama:file\"\nprompts_dir = \"own\"")
+            .expect("written");
+        std::fs::write(folder.path().join(".env"), "GRAPHLOOM_EMBEDDER=ollama:dotenv").expect("written");
+        let expected = folder.path().join(".graphloom").display().to_string();
+        assert_eq!(
+            check_origin(&around, "data_dir"),
+            (expected, "found above the current folder".to_owned())
+        );
+        assert_eq!(check_origin(&around, "llm").0, "ollama:file");
+        assert_eq!(check_origin(&around, "prompts_dir").0, folder.path().join("own").display().to_string());
+        assert_eq!(check_origin(&around, "embedder").1, ".env GRAPHLOOM_EMBEDDER");
+        let settings = read(&around).expect("readable");
+        assert_eq!(settings.here(&inner).root, folder.path());
+        std::fs::write(inner.join(PROJECT_FILE), "llm = \"ollama:nearer\"").expect("written");
+        assert_eq!(check_origin(&around, "llm").0, "ollama:nearer");
+        assert_eq!(read(&around).expect("readable").here(&inner).root, inner);
     }
 
     #[test]

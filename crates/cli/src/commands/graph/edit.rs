@@ -199,7 +199,7 @@ async fn chunks_of(
         }
     }
     for reference in references {
-        let versions = documents::find(snapshot, reference, &app.current_dir).await?;
+        let versions = documents::find(snapshot, reference, &app.here).await?;
         let owners: BTreeSet<_> = versions.into_iter().map(|document| document.id).collect();
         let owners: Vec<_> = owners.into_iter().collect();
         let of_document = snapshot.chunks_of(&owners).await?.into_iter().flatten().map(|chunk| chunk.id);

@@ -42,7 +42,7 @@ pub(super) async fn run(
     let is_stdin = file.as_os_str() == "-";
     let name = match (name, is_stdin) {
         (Some(name), _) => name.to_owned(),
-        (None, false) => source_name(file, &app.current_dir)?,
+        (None, false) => source_name(file, &app.here)?,
         (None, true) => {
             let fault = Fault::usage("standard input has no name under which to keep it");
             return Err(fault.help("give it one, such as --name people.json").into());

@@ -1,0 +1,61 @@
+//! Where a command runs: the current folder, and the folder of the project around it.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use crate::config::layers::PROJECT_FILE;
+
+/// The folder of a project's workspaces.
+pub(crate) const DATA_DIR: &str = ".graphloom";
+
+/// Where paths are read from, and where the names of sources begin.
+#[derive(Debug, Clone)]
+pub(crate) struct Here {
+    /// The current folder, without symbolic links.
+    pub(crate) folder: PathBuf,
+    /// The folder of the project: what lies inside is named by its path from here.
+    pub(crate) root: PathBuf,
+}
+
+/// The project that a folder belongs to: the nearest folder at or above it that holds workspaces or a `graphloom.toml`;
+/// `None` where there is none. What another user put above the folder is left alone, for it would decide where texts are
+/// sent.
+pub(crate) fn project_of(folder: &Path) -> Option<&Path> {
+    let owner = fs::metadata(folder).ok()?;
+    folder.ancestors().find(|above| {
+        let has = |name: &str, is: fn(&Path) -> bool| {
+            let path = above.join(name);
+            is(&path) && fs::metadata(&path).is_ok_and(|found| *above == folder || same_owner(&owner, &found))
+        };
+        has(DATA_DIR, Path::is_dir) || has(PROJECT_FILE, Path::is_file)
+    })
+}
+
+#[cfg(unix)]
+fn same_owner(one: &fs::Metadata, other: &fs::Metadata) -> bool {
+    use std::os::unix::fs::MetadataExt;
+    one.uid() == other.uid()
+}
+
+#[cfg(not(unix))]
+fn same_owner(_: &fs::Metadata, _: &fs::Metadata) -> bool {
+    true
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_nearest_project_above_a_folder_is_its_own() {
+        let root = tempfile::tempdir().expect("a folder");
+        let inner = root.path().join("a/b/c");
+        fs::create_dir_all(&inner).expect("made");
+        assert_eq!(project_of(&inner), None);
+        fs::create_dir(root.path().join(DATA_DIR)).expect("made");
+        assert_eq!(project_of(&inner), Some(root.path()));
+        assert_eq!(project_of(root.path()), Some(root.path()));
+        fs::write(root.path().join("a").join(PROJECT_FILE), "").expect("written");
+        assert_eq!(project_of(&inner), Some(root.path().join("a").as_path()));
+    }
+}

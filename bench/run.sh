@@ -24,6 +24,7 @@
 #   offline             the offline default's phrases and embedder on question sets: needs no harness
 #   languages           the same facts in five languages, offline: is each mode as good outside English? needs no harness
 #   kinds               other kinds of text than encyclopaedias, offline: is auto as good as words or vectors alone? needs no harness
+#   honesty             answers without a language model, right and wrong, on texts and questions of bench/honesty: needs no harness
 #   filtered            retrieval with filters that allow 1 to 100% of musique_train100, offline: needs no harness
 #   scale-synthetic     synthetic stores of 10,000 and 100,000 chunks, and of what SCALE_CHUNKS says: needs no harness
 #   contention          one that writes beside 32 that read without a pause: how long do commits take? needs no harness
@@ -133,6 +134,11 @@ for step in $steps; do
         build
         has_questions
         "$target/release/graphloom-bench-offline" --data "$questions"
+        continue
+        ;;
+    honesty)
+        build
+        python3 "$root/bench/honesty.py" --graphloom "$target/release/graphloom"
         continue
         ;;
     languages)

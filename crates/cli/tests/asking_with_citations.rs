@@ -96,7 +96,7 @@ fn the_context_and_the_prompt_can_be_seen_without_asking_a_model() {
 fn lab_answer(graphloom: &Graphloom) -> Vec<&'static str> {
     copy_lab(graphloom);
     graphloom.ok(&["add", "docs"]);
-    vec!["ask", QUESTIONS[0]]
+    vec!["ask", "Who designed the Hearthmoth and Braidline?"]
 }
 
 #[test]
@@ -113,7 +113,7 @@ fn numbers_run_from_one_in_order_of_appearance_and_lead_to_one_place_each() {
     assert_eq!(numbers, expected, "{stdout}");
     let places: Vec<&str> = sources.lines().filter(|line| line.starts_with('[')).collect();
     assert_eq!(places.len(), numbers.len(), "{stdout}");
-    assert!(places.iter().all(|place| place.contains(".txt:") || place.contains(".md:")), "{stdout}");
+    assert!(places.iter().all(|place| place.contains(".csv:") || place.contains(".md:")), "{stdout}");
 }
 
 #[test]

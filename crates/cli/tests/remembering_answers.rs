@@ -68,7 +68,7 @@ fn a_change_of_the_documents_makes_a_new_answer() {
     assert!(was_asked(&changed));
     assert_eq!(changed["answer"], "Ada did [1].");
     graphloom.ok(&["rm", "docs/ada.md"]);
-    graphloom.run(&ASK).exits(4).says("not in your documents");
+    graphloom.run(&ASK).exits(4).says("Not found in ");
 }
 
 #[test]

@@ -6,7 +6,7 @@ use graphloom_engine::Engine;
 use graphloom_engine::prompt::{
     ANSWER, ANSWER_NAIVE, ANSWER_USER_PROMPT, DECOMPOSE, FILTER_FACTS, KEYWORDS, KEYWORDS_FOLLOW_UP, Prompt,
 };
-use graphloom_engine::query::{self, QueryError, Question};
+use graphloom_engine::query::{self, AnswerKind, QueryError, Question};
 use serde::{Deserialize, Serialize};
 
 use crate::answer::{self, AnswerScore};
@@ -16,6 +16,7 @@ use crate::ragchecker::{CheckedAnswer, CheckingFile, RetrievedPassage};
 use crate::report::{ArmInfo, Percentiles, RunInfo, grouped};
 use crate::set::{QuestionSet, SetQuestion};
 use crate::stats::{self, Estimate};
+use crate::verdict::{self, Verdict, VerdictCounts};
 
 /// What a file of this form says of itself.
 pub const KIND: &str = "graphloom answers evaluation 1";
@@ -44,6 +45,15 @@ pub struct AnswerRow {
     pub score: Option<AnswerScore>,
     /// Whether there was anything to answer from.
     pub found: bool,
+    /// What kind of answer it is; `None` where asking failed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub answer_kind: Option<AnswerKind>,
+    /// Whether it is right; `None` where the set does not say what is, and where a model answered.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub verdict: Option<Verdict>,
+    /// The language of the question; empty where the set does not say.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub language: String,
     /// The model that answered; `None` for verbatim sentences.
     pub model: Option<String>,
     /// The passages of the context, best first.
@@ -158,6 +168,11 @@ impl Row for AnswerRow {
         });
         let row = AnswerRow {
             found: answer.found,
+            answer_kind: Some(answer.kind),
+            verdict: match answer.model {
+                Some(_) => None,
+                None => verdict::verdict(task.question, Some(answer.kind), &answer.text),
+            },
             model: answer.model.clone(),
             passages: passages.collect(),
             citations: answer.citations.len(),
@@ -181,7 +196,7 @@ impl Row for AnswerRow {
 impl AnswerRow {
     /// The row of a question without an answer.
     fn without(task: &Task<'_>, failed: Option<String>) -> Self {
-        let SetQuestion { id, text, answers, kind, gold: _ } = task.question;
+        let SetQuestion { id, text, answers, kind, gold: _, expected } = task.question;
         let row = Self {
             arm: task.arm.name.clone(),
             id: id.clone(),
@@ -191,6 +206,9 @@ impl AnswerRow {
             answer: String::new(),
             score: None,
             found: false,
+            answer_kind: None,
+            verdict: failed.as_ref().and_then(|_| verdict::verdict(task.question, None, "")),
+            language: expected.language.clone(),
             model: None,
             passages: Vec::new(),
             citations: 0,
@@ -245,6 +263,15 @@ impl AnswersReport {
         CheckingFile { results: results.collect(), metrics: None }
     }
 
+    /// How many answers of an arm are right and wrong: of all questions, of each type, then of each language; empty where the
+    /// set does not say what is right.
+    pub fn verdicts(&self, arm: &str) -> Vec<(String, VerdictCounts)> {
+        let rows = || self.rows.iter().filter(|row| row.arm == arm);
+        VerdictCounts::grouped(
+            rows().filter_map(|row| Some((row.kind.as_str(), row.language.as_str(), row.verdict?))),
+        )
+    }
+
     /// Questions that could not be asked, over all arms.
     pub fn failed(&self) -> usize {
         self.rows.iter().filter(|row| row.failed.is_some()).count()
@@ -287,6 +314,7 @@ mod tests {
     use graphloom_engine::query::Mode;
 
     use crate::report::tests::run_info;
+    use crate::set::Expected;
 
     use super::*;
 
@@ -297,6 +325,7 @@ mod tests {
             answers: answers.iter().map(|answer| (*answer).to_owned()).collect(),
             kind: String::new(),
             gold: Vec::new(),
+            expected: Expected::default(),
         };
         let task = Task { arm, question: &question, key: ContentHash::of(b"") };
         let row = AnswerRow::without(&task, failed.map(str::to_owned));

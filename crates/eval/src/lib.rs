@@ -21,3 +21,4 @@ pub mod report;
 pub mod retrieval;
 pub mod set;
 pub mod stats;
+pub mod verdict;

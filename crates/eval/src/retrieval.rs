@@ -108,7 +108,7 @@ impl Row for RetrievalRow {
 impl RetrievalRow {
     /// The row of a question that found nothing.
     fn without(task: &Task<'_>, failed: Option<String>) -> Self {
-        let SetQuestion { id, text, kind, gold, answers: _ } = task.question;
+        let SetQuestion { id, text, kind, gold, answers: _, expected: _ } = task.question;
         Self {
             arm: task.arm.name.clone(),
             id: id.clone(),

@@ -62,6 +62,37 @@ pub struct SetQuestion {
     pub kind: String,
     /// The passages that are needed for the answer, each once; may be empty.
     pub gold: Vec<String>,
+    /// What a good answer holds and does not hold.
+    pub expected: Expected,
+}
+
+/// What a good answer to a question is, to tell right answers from wrong ones.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Expected {
+    /// What kind of answer is right.
+    pub kind: ExpectedKind,
+    /// What must stand in a right answer: of each part one of several ways to say it. Where it is empty, any of the right
+    /// answers is the only part.
+    pub parts: Vec<Vec<String>>,
+    /// What stands in no right answer.
+    pub never: Vec<String>,
+    /// The language of the question; empty where the set does not say.
+    pub language: String,
+}
+
+/// What kind of answer a question deserves.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ExpectedKind {
+    /// An answer from the documents.
+    #[default]
+    Answer,
+    /// An overview of the documents.
+    Overview,
+    /// The documents do not hold it, and the answer must not pretend that they do.
+    Refusal,
+    /// It is a greeting.
+    Greeting,
 }
 
 /// Why a set cannot be read.
@@ -232,6 +263,10 @@ struct QuestionRow {
     #[serde(rename = "type")]
     kind: Option<String>,
     gold: Option<Vec<Id>>,
+    expect: Option<ExpectedKind>,
+    parts: Option<Vec<Vec<String>>>,
+    never: Option<Vec<String>>,
+    language: Option<String>,
 }
 
 fn read_file(path: &Path) -> Result<Option<String>, SetError> {
@@ -308,7 +343,13 @@ fn questions(path: &Path, text: &str) -> Result<Vec<SetQuestion>, SetError> {
             }
         }
         let (answers, kind) = (row.answers.unwrap_or_default(), row.kind.unwrap_or_default());
-        questions.push(SetQuestion { id, text: row.question, answers, kind, gold });
+        let expected = Expected {
+            kind: row.expect.unwrap_or_default(),
+            parts: row.parts.unwrap_or_default(),
+            never: row.never.unwrap_or_default(),
+            language: row.language.unwrap_or_default(),
+        };
+        questions.push(SetQuestion { id, text: row.question, answers, kind, gold, expected });
     }
     match questions.is_empty() {
         true => Err(SetError::NoQuestions { path: path.to_owned() }),
@@ -322,12 +363,15 @@ fn hash(passages: &[Passage], questions: &[SetQuestion]) -> ContentHash {
         parts.push(ContentHash::of_parts(&[id, title, text]).to_string());
     }
     parts.push("questions".to_owned());
-    for SetQuestion { id, text, answers, kind, gold } in questions {
+    for SetQuestion { id, text, answers, kind, gold, expected } in questions {
         let of_list = |list: &[String]| {
             ContentHash::of_parts(&list.iter().map(String::as_str).collect::<Vec<_>>()).to_string()
         };
         let (answers, gold) = (of_list(answers), of_list(gold));
         parts.push(ContentHash::of_parts(&[id, text, &answers, kind, &gold]).to_string());
+        if *expected != Expected::default() {
+            parts.push(ContentHash::of_parts(&[&format!("{expected:?}")]).to_string());
+        }
     }
     ContentHash::of_parts(&parts.iter().map(String::as_str).collect::<Vec<_>>())
 }
@@ -456,11 +500,12 @@ mod tests {
             hash(CORPUS, asked),
             hash(CORPUS, r#"{"id": 1, "question": "R?", "gold": ["p1"]}"#),
             hash(CORPUS, r#"{"id": 1, "question": "Q?", "answers": ["p1"]}"#),
+            hash(CORPUS, r#"{"id": 1, "question": "Q?", "gold": ["p1"], "expect": "refusal"}"#),
             hash("{\"id\": \"p1\", \"text\": \"x\"}", asked),
         ]
         .into_iter()
         .collect();
-        assert_eq!(hashes.len(), 4);
+        assert_eq!(hashes.len(), 5);
         assert_eq!(hash(CORPUS, asked), hash(&CORPUS.replace("\n\n", "\n"), asked));
     }
 }

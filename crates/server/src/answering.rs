@@ -4,9 +4,11 @@ use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use graphloom_core::{CacheKind, Call};
+use graphloom_core::{CacheKind, Call, Span};
 use graphloom_engine::Engine;
-use graphloom_engine::query::{self, Citation, Mode, QueryError, Question, Retrieval, Spent, Wanted};
+use graphloom_engine::query::{
+    self, AnswerKind, Citation, Mode, QueryError, Question, Retrieval, Spent, Wanted,
+};
 
 use crate::apart::asked_apart;
 use crate::guard::Admitted;
@@ -19,10 +21,14 @@ use crate::space::Space;
 pub(crate) struct Answered {
     /// The answer, the context or the prompt.
     pub(crate) text: String,
+    /// What kind of answer it is; `None` for a context or a prompt.
+    pub(crate) kind: Option<AnswerKind>,
     /// Whether a model wrote it.
     pub(crate) by_model: bool,
     /// Whether it is made of sentences of the documents, for there is no model.
     pub(crate) verbatim: bool,
+    /// Where words of the question stand in the text.
+    pub(crate) matches: Vec<Span>,
     /// The verified places behind the numbers in it.
     pub(crate) citations: Vec<Citation>,
     /// Whether an output limit cut it.
@@ -32,6 +38,11 @@ pub(crate) struct Answered {
 }
 
 impl Answered {
+    /// The name of the kind of answer.
+    pub(crate) fn kind_name(&self) -> Option<String> {
+        self.kind.map(|kind| kind.to_string())
+    }
+
     /// The list of sources that LightRAG's answers end with; empty where the answer cites nothing, was cut, or has one.
     pub(crate) fn reference_list(&self, question: &Question) -> String {
         let is_heading = |line: &str| line.trim_start_matches('#').trim().eq_ignore_ascii_case(REFERENCES);
@@ -133,9 +144,12 @@ pub(crate) async fn answer_from(
                 answer_looked_up(is_remembered);
             }
             calls.extend(answer.spent.calls);
-            let verbatim = answer.found && !by_model;
+            // Words around the closest passages say by themselves what those are.
+            let verbatim = answer.kind == AnswerKind::Answer && !by_model;
             return Ok(Answered {
                 text: answer.text,
+                kind: Some(answer.kind),
+                matches: answer.matches,
                 by_model,
                 verbatim,
                 citations: answer.citations,
@@ -146,7 +160,16 @@ pub(crate) async fn answer_from(
     };
     on_delta(&text);
     record(engine, [&retrieval.spent]).await;
-    Ok(Answered { text, by_model: false, verbatim: false, citations: Vec::new(), cut: false, calls })
+    Ok(Answered {
+        text,
+        kind: None,
+        by_model: false,
+        verbatim: false,
+        matches: Vec::new(),
+        citations: Vec::new(),
+        cut: false,
+        calls,
+    })
 }
 
 /// Whether the question can be answered here at all: what is known before must be said before a stream opens, while there is

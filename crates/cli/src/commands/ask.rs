@@ -7,10 +7,11 @@ use std::io::{self, Read};
 use std::path::Path;
 
 use anyhow::Context;
-use graphloom_core::{CacheKind, Call, ChatMessage, DocumentId};
+use graphloom_core::{CacheKind, Call, ChatMessage, DocumentId, Span};
 use graphloom_engine::Engine;
 use graphloom_engine::query::{
-    self, Answer, Citation, ListedDocument, Mode, QueryNote, Question, Reference, Retrieval, Wanted,
+    self, Answer, AnswerKind, Citation, ListedDocument, Mode, QueryNote, Question, Reference, Retrieval,
+    Wanted,
 };
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -43,12 +44,16 @@ struct Answered<'a> {
     mode: Mode,
     /// The answer's words.
     answer: &'a str,
+    /// What kind of answer it is.
+    kind: AnswerKind,
     /// Whether the documents held anything to answer from.
     found: bool,
     /// `null` for verbatim sentences chosen by rules.
     model: Option<&'a str>,
     citations: &'a [Citation],
     dropped_citations: u32,
+    /// Bytes of the answer where words of the question stand; empty where a model answered.
+    matches: &'a [Span],
     /// The documents of the context, where they were asked for.
     #[serde(skip_serializing_if = "Option::is_none")]
     references: Option<Vec<ListedDocument>>,
@@ -203,7 +208,10 @@ async fn answer(
     // What was paid for is stored, whoever stopped reading.
     wire::record(app, engine, [&retrieval.spent, &answer.spent]).await;
     printed?;
-    Ok(if answer.found { Exit::Done } else { Exit::NothingFound })
+    Ok(match answer.found || answer.kind == AnswerKind::Greeting {
+        true => Exit::Done,
+        false => Exit::NothingFound,
+    })
 }
 
 /// Where the documents of the context can be opened: web pages, and files that are there.
@@ -226,10 +234,12 @@ fn print_json(
         standalone_question: retrieval.standalone_question.as_deref(),
         mode: question.mode,
         answer: &answer.text,
+        kind: answer.kind,
         found: answer.found,
         model: answer.model.as_deref(),
         citations: &answer.citations,
         dropped_citations: answer.dropped_citations,
+        matches: &answer.matches,
         references: query::references(question, retrieval),
         notes: &retrieval.notes,
         retrieval: args.full.then_some(retrieval),
@@ -318,7 +328,10 @@ fn print_sources(
     if answer.spent.cached.contains(&CacheKind::Answer) {
         output.note("the model gave this answer to the same prompt before; --no-cache asks it again");
     }
-    if answer.found && answer.model.is_none() {
+    if answer.kind == AnswerKind::Empty {
+        output.note("help: `graphloom add PATH` adds documents");
+    }
+    if answer.kind == AnswerKind::Answer && answer.model.is_none() {
         output.note("answered without a language model: verbatim sentences from your documents");
         if let Some(service) = app.config.unused_chat_key() {
             output.note(format_args!("a key is set; --llm {}:MODEL lets a model answer", service.name()));

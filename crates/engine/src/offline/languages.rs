@@ -32,6 +32,27 @@ pub(super) enum Language {
     Korean,
 }
 
+/// The language of a question or a short text as a code of ISO 639-1; `en` where no other is known.
+pub fn language_code(text: &str) -> &'static str {
+    match Language::of_question(text) {
+        Language::English => "en",
+        Language::German => "de",
+        Language::French => "fr",
+        Language::Spanish => "es",
+        Language::Italian => "it",
+        Language::Portuguese => "pt",
+        Language::Dutch => "nl",
+        Language::Polish => "pl",
+        Language::Russian => "ru",
+        Language::Ukrainian => "uk",
+        Language::Arabic => "ar",
+        Language::Persian => "fa",
+        Language::Chinese => "zh",
+        Language::Japanese => "ja",
+        Language::Korean => "ko",
+    }
+}
+
 /// Languages with spaces between the words, in the order of the bits that tell whose word a word is.
 const SPACED: [(Language, &str); 11] = [
     (
@@ -197,6 +218,45 @@ impl Language {
         WORDS.get(word).is_some_and(|owners| owners >> bit & 1 == 1)
     }
 
+    /// The language of a question: short ones are told by the word that asks.
+    pub(super) fn of_question(text: &str) -> Self {
+        const ASKING: [(Language, &str); 8] = [
+            (
+                Language::German,
+                "wer wen wem wessen wann wo woher wohin warum wieso weshalb weswegen wie wieviel wieviele welche welcher welches \
+                 welchem welchen worum wovon womit wofür woran woraus nenne",
+            ),
+            (Language::French, "qui quand où combien pourquoi comment quel quelle quels quelles"),
+            (Language::Spanish, "quién quiénes cuándo dónde cuánto cuántos cuántas qué cómo cuál cuáles"),
+            (Language::Italian, "chi quando dove quanto quanti perché come quale quali"),
+            (Language::Portuguese, "quem onde quantos quantas porque qual quais"),
+            (Language::Dutch, "wie waar wanneer waarom hoeveel hoe welke wat"),
+            (Language::Polish, "kto kiedy gdzie ile dlaczego jak który która"),
+            (Language::Russian, "кто когда где сколько почему как какой какая"),
+        ];
+        const FIRST_WORDS: usize = 3;
+        let language = Self::of(text);
+        if language != Self::English {
+            return language;
+        }
+        let lower = text.to_lowercase();
+        let mut words = lower.split(|c: char| !c.is_alphanumeric()).filter(|word| !word.is_empty());
+        let is_english = |word: &str| is_stop_word(word);
+        let first: Vec<&str> = words.by_ref().take(FIRST_WORDS).collect();
+        if first.first().is_some_and(|word| is_english(word))
+            && !first.iter().any(|word| word.starts_with("welch"))
+        {
+            return if first.iter().any(|word| ["wer", "wann", "woher"].contains(word)) {
+                Self::German
+            } else {
+                language
+            };
+        }
+        let asks =
+            |list: &str| first.iter().any(|word| list.split_whitespace().any(|asking| asking == *word));
+        ASKING.iter().find(|(_, list)| asks(list)).map_or(language, |(language, _)| *language)
+    }
+
     /// Whether a word in small letters at the beginning of a sentence stands for the subject of the one before.
     pub(super) fn is_pronoun(self, word: &str) -> bool {
         let pronouns = match self {
@@ -226,6 +286,22 @@ impl Language {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_short_question_is_of_the_language_of_the_word_that_asks() {
+        for (question, language) in [
+            ("Wann starb Dorothea Prelle?", Language::German),
+            ("Wer baute die Orgel?", Language::German),
+            ("In welchem Jahr starb Ada?", Language::German),
+            ("Wo liegt Basel?", Language::German),
+            ("Who is Wo Chan?", Language::English),
+            ("What was in the case?", Language::English),
+            ("Quand est née Ada?", Language::French),
+            ("Ada Lovelace", Language::English),
+        ] {
+            assert_eq!(Language::of_question(question), language, "{question}");
+        }
+    }
 
     #[test]
     fn a_text_is_of_the_language_of_its_small_words() {

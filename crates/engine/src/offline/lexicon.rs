@@ -31,6 +31,11 @@ static GENERIC_WORDS: LazyLock<HashSet<&'static str>> = LazyLock::new(|| {
         .collect()
 });
 
+/// Whether a word, in any case, says little or nothing about what a text is about.
+pub fn is_small_word(word: &str) -> bool {
+    is_generic(&word.to_lowercase())
+}
+
 /// Whether a word in small letters says nothing about what a text is about.
 pub(super) fn is_stop_word(word: &str) -> bool {
     STOP_WORDS.contains(word)

@@ -3,17 +3,31 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 
-use graphloom_core::{DocumentId, Span};
+use graphloom_core::{Chunk, DocumentId, Span};
 use rust_stemmers::{Algorithm, Stemmer};
 use unicode_segmentation::UnicodeSegmentation;
 
 use super::{Citation, QueryError, Retrieval};
 use crate::{Engine, text};
 
-/// A sentence of the context that supports an answer.
+/// A chunk that an answer may cite.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Cited<'a> {
+    pub(super) chunk: &'a Chunk,
+    /// The number of its document.
+    pub(super) number: u32,
+}
+
+/// The chunks of the context, in their order.
+pub(super) fn cited(retrieval: &Retrieval) -> Vec<Cited<'_>> {
+    let chunks = retrieval.chunks.iter();
+    chunks.map(|found| Cited { chunk: &found.chunk, number: found.reference }).collect()
+}
+
+/// A sentence of a chunk that supports an answer.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Pick {
-    /// Place of the chunk in [`Retrieval::chunks`].
+    /// Place of the chunk among those that may be cited.
     pub(super) chunk: usize,
     /// The sentence in the chunk's text.
     pub(super) range: Range<usize>,
@@ -109,14 +123,13 @@ impl<'a> Resolver<'a> {
 /// appearance, each once; and how many of the picks do not.
 pub(super) async fn verify(
     engine: &Engine,
-    retrieval: &Retrieval,
+    cited: &[Cited<'_>],
     picks: &[Pick],
 ) -> Result<(Vec<Citation>, u32), QueryError> {
     if picks.is_empty() {
         return Ok((Vec::new(), 0));
     }
-    let ids: BTreeSet<&DocumentId> =
-        picks.iter().map(|pick| &retrieval.chunks[pick.chunk].chunk.document).collect();
+    let ids: BTreeSet<&DocumentId> = picks.iter().map(|pick| &cited[pick.chunk].chunk.document).collect();
     let ids: Vec<DocumentId> = ids.into_iter().cloned().collect();
     let snapshot = engine.store.snapshot().await?;
     let (documents, texts) = (snapshot.documents(&ids).await?, snapshot.texts(&ids).await?);
@@ -131,13 +144,13 @@ pub(super) async fn verify(
     let mut citations: Vec<Citation> = Vec::new();
     let mut dropped = 0;
     for pick in picks {
-        let found = &retrieval.chunks[pick.chunk];
+        let found = cited[pick.chunk];
         let span = found.chunk.span.within(Span::new(pick.range.start, pick.range.end));
         let source = sources.get(&found.chunk.document);
         let verified = source.and_then(|(document, text)| {
             let quote = span.slice(text)?;
             (found.chunk.text.get(pick.range.clone()) == Some(quote)).then(|| Citation {
-                number: found.reference,
+                number: found.number,
                 document: document.id.clone(),
                 source: document.source.clone(),
                 span,

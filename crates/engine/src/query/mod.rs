@@ -20,6 +20,7 @@ mod fuse;
 mod history;
 mod keywords;
 mod lookup;
+mod overview;
 mod pick;
 mod plan;
 mod prompts;
@@ -34,8 +35,10 @@ mod stops;
 mod tests;
 mod think;
 mod truncate;
+mod verbatim;
 mod walk;
 mod walk_options;
+mod wording;
 
 use std::borrow::Cow;
 use std::collections::BTreeSet;
@@ -57,6 +60,7 @@ pub use question::{
     MAX_STOPS, MAX_TOP_K, MAX_USER_PROMPT_CHARS, Mode, Question, Wanted,
 };
 pub use references::{ListedDocument, references};
+pub use verbatim::AnswerKind;
 pub use walk_options::{Decompose, MAX_WALK_SEEDS, WalkOptions};
 
 use crate::Engine;
@@ -66,11 +70,6 @@ use context::LineCounter;
 use plan::Plan;
 use seen::Workspace;
 use stops::Written;
-
-/// The answer where the documents hold nothing to answer from.
-const NOT_FOUND: &str = "That is not in your documents.";
-/// The answer where they do, and none of it fits into the prompt.
-const NONE_FITS: &str = "What was found in your documents does not fit into max_total_tokens.";
 
 /// What `question` finds: entities, relations and passages within their budgets, and the context made of them.
 ///
@@ -161,7 +160,8 @@ async fn find(engine: &Engine, question: &Question, spent: &mut Spent) -> Result
 }
 
 /// Answers from what was retrieved: by the answer model, or with verbatim sentences where there is none. The text
-/// goes to `on_delta`, as it is made where the question wants that, else in one piece.
+/// goes to `on_delta`, as it is made where the question wants that, else in one piece. [`Answer::kind`] says whether the
+/// sentences answer the question or are only near to it.
 ///
 /// An empty retrieval is answered with a plain "not found" and no model is asked, except in mode bypass. A model that
 /// got a context and says that it does not know still counts as having found something: its words are not judged.
@@ -196,50 +196,34 @@ async fn make_answer(
     on_delta: &mut (dyn FnMut(&str) + Send),
 ) -> Result<Answer, QueryError> {
     let asks_documents = Plan::of(retrieval.mode).searches();
-    if asks_documents && retrieval.context.is_empty() {
-        return Ok(Answer::not_found(engine, question, retrieval, on_delta));
-    }
     let Some(model) = engine.models.answer.as_deref() else {
         if !asks_documents {
             return Err(QueryError::NoAnswerModel);
         }
-        return verbatim_answer(engine, question, retrieval, on_delta).await;
+        return verbatim::answer(engine, question, retrieval, on_delta).await;
     };
+    if asks_documents && retrieval.context.is_empty() {
+        return verbatim::not_found(engine, question, retrieval, on_delta).await;
+    }
     let messages = prompt_of(engine, question, retrieval);
     let Written { text, cut } = respond::by_model(engine, model, question, messages, spent, on_delta).await?;
     let picks = if asks_documents { cite::resolve(&text, retrieval) } else { Vec::new() };
     let unresolved = picks.iter().filter(|pick| pick.is_none()).count();
     let picks: Vec<cite::Pick> = picks.into_iter().flatten().collect();
-    let (citations, gone) = cite::verify(engine, retrieval, &picks).await?;
+    let (citations, gone) = cite::verify(engine, &cite::cited(retrieval), &picks).await?;
     let dropped_citations = gone.saturating_add(u32::try_from(unresolved).unwrap_or(u32::MAX));
     if dropped_citations > 0 {
         tracing::warn!(dropped_citations, "the answer cites what is not there");
     }
     let model = Some(model.name().to_owned());
-    Ok(Answer { text, cut, found: true, model, citations, dropped_citations, spent: Spent::default() })
+    let kind = AnswerKind::Answer;
+    let (found, matches, spent) = (true, Vec::new(), Spent::default());
+    Ok(Answer { text, kind, cut, found, model, citations, dropped_citations, matches, spent })
 }
 
 /// The messages that [`answer`] sends to the answer model.
 pub fn prompt_of(engine: &Engine, question: &Question, retrieval: &Retrieval) -> Vec<ChatMessage> {
     respond::messages(&engine.prompts, question, retrieval)
-}
-
-async fn verbatim_answer(
-    engine: &Engine,
-    question: &Question,
-    retrieval: &Retrieval,
-    on_delta: &mut (dyn FnMut(&str) + Send),
-) -> Result<Answer, QueryError> {
-    let (text, picks) = respond::by_rules(question, retrieval);
-    if picks.is_empty() {
-        return Ok(Answer::not_found(engine, question, retrieval, on_delta));
-    }
-    let Written { text: kept, cut } = stops::cut(question, engine.tokenizer, &text);
-    let picks = respond::picks_within(&text, &kept, picks);
-    let text = kept;
-    on_delta(&text);
-    let (citations, dropped_citations) = cite::verify(engine, retrieval, &picks).await?;
-    Ok(Answer { text, cut, found: true, model: None, citations, dropped_citations, spent: Spent::default() })
 }
 
 /// Search keywords of a question.
@@ -440,10 +424,13 @@ pub struct Reference {
 pub struct Answer {
     /// The words; equal to the streamed deltas joined.
     pub text: String,
+    /// What kind of answer it is.
+    pub kind: AnswerKind,
     /// Whether an output limit cut it: the question's, or the model's own.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub cut: bool,
-    /// Whether the documents held anything to answer from; true in mode bypass, which does not ask them.
+    /// Whether the documents held anything to answer from, be it only what is near to the question; true in mode bypass, which
+    /// does not ask them.
     pub found: bool,
     /// The model that wrote it; `None` for verbatim sentences chosen by rules.
     pub model: Option<String>,
@@ -452,6 +439,8 @@ pub struct Answer {
     /// Numbers in the text that point to nothing: no such document, no such sentence, or gone meanwhile. They have no
     /// place in `citations`.
     pub dropped_citations: u32,
+    /// Bytes of `text` where words of the question stand, ascending and disjoint; empty where a model answered.
+    pub matches: Vec<Span>,
     /// What it cost; for [`record`].
     #[serde(flatten)]
     pub spent: Spent,
@@ -597,29 +586,6 @@ impl QueryNote {
             Self::HistoryCut { .. } => {
                 Some("a larger max_total_tokens leaves more room for the conversation")
             }
-        }
-    }
-}
-
-impl Answer {
-    fn not_found(
-        engine: &Engine,
-        question: &Question,
-        retrieval: &Retrieval,
-        on_delta: &mut (dyn FnMut(&str) + Send),
-    ) -> Self {
-        let none_fits = retrieval.notes.iter().any(|note| matches!(note, QueryNote::NoneFits { .. }));
-        let words = if none_fits { NONE_FITS } else { NOT_FOUND };
-        let Written { text, cut } = stops::cut(question, engine.tokenizer, words);
-        on_delta(&text);
-        Self {
-            text,
-            cut,
-            found: false,
-            model: None,
-            citations: Vec::new(),
-            dropped_citations: 0,
-            spent: Spent::default(),
         }
     }
 }

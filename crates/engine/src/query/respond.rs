@@ -1,4 +1,4 @@
-//! Makes the answer: by a model that streams, or by verbatim sentences.
+//! Makes the answer by a model that streams.
 
 use futures::StreamExt;
 use graphloom_core::{
@@ -8,16 +8,12 @@ use graphloom_core::{
 
 use super::cache::{self, Fresh};
 use super::calls::{Spent, Timer};
-use super::cite::Pick;
 use super::plan::Plan;
 use super::stops::{StopFilter, Written};
 use super::think::{ThinkFilter, without_thinking};
 use super::{QueryError, Question, Retrieval, history, prompts};
+use crate::Engine;
 use crate::prompt::Prompts;
-use crate::{Engine, offline};
-
-/// Sentences of an answer by rules, at most.
-const MAX_SENTENCES: usize = 5;
 
 /// The instructions of a plan with `context` at their end; those of the user alone where the model answers alone.
 pub(super) fn instructions(prompts: &Prompts, question: &Question, plan: Plan, context: &str) -> String {
@@ -148,29 +144,4 @@ async fn whole(
         on_delta(&text);
     }
     Ok((text, completion))
-}
-
-/// The sentences of the passages that answer best, each with the number of its document, and where each one stands.
-/// Empty where none answers.
-pub(super) fn by_rules(question: &Question, retrieval: &Retrieval) -> (String, Vec<Pick>) {
-    let passages: Vec<&str> = retrieval.chunks.iter().map(|found| found.chunk.text.as_str()).collect();
-    let mut lines = Vec::new();
-    let mut picks = Vec::new();
-    for sentence in offline::pick_sentences(retrieval.searched(question), &passages, MAX_SENTENCES) {
-        let Some(found) = retrieval.chunks.get(sentence.passage) else { continue };
-        let Some(words) = found.chunk.text.get(sentence.range.clone()) else { continue };
-        lines.push(format!(
-            "{} [{}]",
-            words.split_whitespace().collect::<Vec<_>>().join(" "),
-            found.reference
-        ));
-        picks.push(Pick { chunk: sentence.passage, range: sentence.range });
-    }
-    (lines.join("\n"), picks)
-}
-
-/// The picks whose line, with its number, is still there where the answer by rules was cut.
-pub(super) fn picks_within(whole: &str, kept: &str, picks: Vec<Pick>) -> Vec<Pick> {
-    let lines = whole.lines().zip(kept.lines()).take_while(|(line, left)| line == left).count();
-    picks.into_iter().take(lines).collect()
 }

@@ -227,6 +227,9 @@ struct AskOutput {
     answer: String,
     /// Whether a language model wrote it; else it is made of sentences of the documents.
     llm_generated: bool,
+    /// `answer`; `closest` where no sentence answers the question and the nearest passages are given; `overview` of all
+    /// documents; `not_found`; `empty` where there is no document; or `greeting`.
+    answer_kind: Option<String>,
     /// The places behind the numbers, each verified against the document.
     citations: Vec<CitationItem>,
     /// The documents that were looked at.
@@ -267,6 +270,7 @@ async fn ask(
         documents: documents.collect(),
         notes: retrieval.notes.iter().map(QueryNote::to_string).collect(),
         llm_generated: answered.by_model,
+        answer_kind: answered.kind_name(),
         answer: answered.text,
     })
 }

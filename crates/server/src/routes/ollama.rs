@@ -352,6 +352,7 @@ impl Form {
         let mut line = self.piece(text);
         line["done"] = json!(true);
         line["done_reason"] = json!(if answered.cut { "length" } else { "stop" });
+        line["answer_kind"] = json!(answered.kind_name());
         for (name, value) in [
             ("total_duration", total),
             ("load_duration", 0),

@@ -60,6 +60,12 @@ struct QueryResponse {
     response_time: Option<f64>,
     /// Whether a model wrote it.
     llm_generated: bool,
+    /// `answer`, `closest` where no sentence answers and the nearest passages are given, `overview`, `not_found`, `empty`
+    /// where there is no document, or `greeting`; `null` for a context or a prompt.
+    answer_kind: Option<String>,
+    /// Bytes of the response where words of the question stand, as `[start, end]`; left out where a model wrote it.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    matches: Vec<(u64, u64)>,
     /// The places that the numbers in the answer point to, each verified against the bytes.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<Vec<CitationItem>>")]
@@ -107,6 +113,8 @@ struct QueryLine {
     response: Option<String>,
     /// Whether a model wrote it; beside a whole answer.
     llm_generated: Option<bool>,
+    /// What kind of answer it is, as in `/query`; beside a whole answer, or behind a streamed one.
+    answer_kind: Option<String>,
     /// The verified places.
     citations: Option<Vec<CitationItem>>,
     /// Seconds it took.
@@ -151,6 +159,8 @@ async fn answer(
             references: references(&question, &retrieval),
             response_time: Some(seconds(started)),
             llm_generated: answered.by_model,
+            answer_kind: answered.kind_name(),
+            matches: answered.matches.iter().map(|span| (span.start, span.end)).collect(),
             notes: notes(&retrieval),
         }))
     })
@@ -204,7 +214,11 @@ impl Asked<'_> {
         if is_whole {
             let answered = answer_from(engine, question, &retrieval, &mut |_| {}).await?;
             let response = format!("{}{}", answered.text, answered.reference_list(question));
-            let mut line = json!({ "response": response, "llm_generated": answered.by_model });
+            let mut line = json!({
+                "response": response,
+                "llm_generated": answered.by_model,
+                "answer_kind": answered.kind_name(),
+            });
             if let Some(references) = references {
                 line["references"] = json!(references);
             }
@@ -221,7 +235,7 @@ impl Asked<'_> {
         let answered = answer_from(engine, question, &retrieval, &mut |piece| lines.text(piece)).await?;
         lines.text(&answered.reference_list(question));
         if self.wants_citations {
-            lines.line(json!({ "citations": citations(&answered) }));
+            lines.line(json!({ "citations": citations(&answered), "answer_kind": answered.kind_name() }));
         }
         Ok(())
     }

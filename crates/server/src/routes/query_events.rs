@@ -107,6 +107,8 @@ struct Done {
     response: String,
     /// Whether a model wrote it.
     llm_generated: bool,
+    /// What kind of answer it is, as in `/query`.
+    answer_kind: Option<String>,
     /// How many places were given.
     citations: usize,
     /// Seconds it took.
@@ -156,8 +158,9 @@ async fn write(
     }
     lines.event("usage", json!(usage(&answered.calls, prices)));
     let (citations, response_time) = (answered.citations.len(), seconds(started));
-    let (response, llm_generated) = (answered.text + &listed, answered.by_model);
-    lines.event("done", json!(Done { response, llm_generated, citations, response_time }));
+    let (answer_kind, llm_generated) = (answered.kind_name(), answered.by_model);
+    let response = answered.text + &listed;
+    lines.event("done", json!(Done { response, llm_generated, answer_kind, citations, response_time }));
     Ok(())
 }
 

@@ -126,6 +126,9 @@ fn print(app: &App, report: &AnswersReport) -> anyhow::Result<()> {
             output.line(line)?;
         }
     }
+    for arm in &report.arms {
+        print_verdicts(app, report, &arm.name)?;
+    }
     let of_kinds: Vec<&AnswerGroup> = report.groups.iter().filter(|group| group.kind.is_some()).collect();
     if of_kinds.is_empty() {
         return Ok(());
@@ -141,6 +144,32 @@ fn print(app: &App, report: &AnswersReport) -> anyhow::Result<()> {
     output.line("")?;
     for line in columns(&rows) {
         output.line(line)?;
+    }
+    Ok(())
+}
+
+/// How many answers of an arm are right and wrong, where the set says what is.
+fn print_verdicts(app: &App, report: &AnswersReport, arm: &str) -> anyhow::Result<()> {
+    let groups = report.verdicts(arm);
+    if groups.is_empty() {
+        return Ok(());
+    }
+    let head = ["verdicts", "questions", "correct", "partly", "wrong", "wrongly refused", "wrongly answered"];
+    let mut rows = vec![head.map(str::to_owned).to_vec()];
+    for (name, counts) in groups {
+        let cells = [
+            counts.total(),
+            counts.correct,
+            counts.partly,
+            counts.wrong,
+            counts.wrongly_refused,
+            counts.wrongly_answered,
+        ];
+        rows.push(std::iter::once(one_line(&name, 40)).chain(cells.map(|cell| cell.to_string())).collect());
+    }
+    app.output.line("")?;
+    for line in columns(&rows) {
+        app.output.line(line)?;
     }
     Ok(())
 }

@@ -1,6 +1,6 @@
 //! How answers are made and what their numbers point to.
 
-use super::super::{Mode, QueryError, Question, answer, references};
+use super::super::{AnswerKind, Mode, QueryError, Question, answer, references};
 use super::world::{LONDON, World};
 use super::{answered, found, question};
 
@@ -97,8 +97,39 @@ async fn without_a_model_verbatim_sentences_answer_each_with_its_number() {
     let (answer, streamed) = answered(&world, &asked, &retrieval).await;
     assert_eq!(answer.text, streamed);
     assert!(answer.found && answer.model.is_none() && answer.spent.calls.is_empty());
+    assert_eq!(answer.kind, AnswerKind::Answer);
+    let words: Vec<&str> = answer.matches.iter().filter_map(|span| span.slice(&answer.text)).collect();
+    assert!(words.contains(&"taught") && words.contains(&"mathematics"), "{words:?}");
     assert_eq!(answer.dropped_citations, 0);
     assert!(answer.text.contains("Mary Somerville taught Ada Lovelace mathematics. ["), "{}", answer.text);
+    for citation in &answer.citations {
+        assert!(answer.text.contains(&format!("{} [{}]", citation.quote, citation.number)), "{citation:?}");
+    }
+}
+
+#[tokio::test]
+async fn an_unknown_thing_about_a_known_name_gets_the_closest_passages_and_no_answer() {
+    let world = World::library().await;
+    let asked = question(Mode::Mix, "How tall was Ada Lovelace?", &["height"], &["Ada Lovelace"]);
+    let retrieval = found(&world, &asked).await;
+    let (answer, streamed) = answered(&world, &asked, &retrieval).await;
+    assert_eq!((answer.kind, answer.found), (AnswerKind::Closest, true));
+    assert!(streamed.starts_with("No sentence answers this directly. Closest passages:\n"), "{streamed}");
+    assert!(!answer.citations.is_empty() && answer.citations.len() <= 3, "{:?}", answer.citations);
+    let words: Vec<&str> = answer.matches.iter().filter_map(|span| span.slice(&answer.text)).collect();
+    assert!(words.contains(&"Ada") && words.contains(&"Lovelace"), "{words:?}");
+}
+
+#[tokio::test]
+async fn a_greeting_and_an_overview_are_no_failed_searches() {
+    let world = World::library().await;
+    let asked = question(Mode::Mix, "Hello!", &[], &[]);
+    let (answer, _) = answered(&world, &asked, &found(&world, &asked).await).await;
+    assert_eq!((answer.kind, answer.found), (AnswerKind::Greeting, false));
+    let asked = question(Mode::Mix, "What are the main themes?", &[], &[]);
+    let (answer, _) = answered(&world, &asked, &found(&world, &asked).await).await;
+    assert_eq!(answer.kind, AnswerKind::Overview);
+    assert!(answer.text.contains("Ada Lovelace: ") && answer.dropped_citations == 0, "{}", answer.text);
     for citation in &answer.citations {
         assert!(answer.text.contains(&format!("{} [{}]", citation.quote, citation.number)), "{citation:?}");
     }
@@ -111,7 +142,11 @@ async fn without_evidence_no_model_is_asked() {
     let asked = question(Mode::Mix, "zebra", &["stripes"], &["zebra"]);
     let retrieval = found(&world, &asked).await;
     let (answer, streamed) = answered(&world, &asked, &retrieval).await;
-    assert_eq!((answer.found, streamed.as_str()), (false, "That is not in your documents."));
+    assert_eq!((answer.found, answer.kind), (false, AnswerKind::NotFound));
+    assert!(
+        streamed.starts_with("Not found in ") && streamed.ends_with("Searched for: zebra."),
+        "{streamed}"
+    );
     assert_eq!(answer.text, streamed);
     assert_eq!(model.calls(), 0);
 }

@@ -94,6 +94,8 @@ struct Completion {
     model: String,
     choices: Vec<Choice>,
     usage: Tokens,
+    /// What kind of answer it is, as in `/query`; an addition to OpenAI's API.
+    answer_kind: Option<String>,
 }
 
 /// A piece of a streamed answer, or the reason why there is no more of it.
@@ -176,6 +178,7 @@ impl Head {
         let finish_reason = finish(answered);
         let annotations = annotations(answered);
         let usage = Tokens::of(&answered.calls);
+        let answer_kind = answered.kind_name();
         let message = AnswerMessage { role: "assistant", content, annotations };
         Completion {
             id: self.id,
@@ -184,6 +187,7 @@ impl Head {
             model: self.model,
             choices: vec![Choice { index: 0, message, finish_reason }],
             usage,
+            answer_kind,
         }
     }
 

@@ -140,7 +140,8 @@ async fn check_one(server: &Running, question: &str, text: &str) {
 
     let stream = server.post("/query/stream", ask).await;
     check_harmless(text, &stream);
-    let known = ["references", "response", "citations", "llm_generated", "response_time", "progress"];
+    let known =
+        ["references", "response", "citations", "llm_generated", "response_time", "progress", "answer_kind"];
     for line in stream.lines() {
         let fields = line.as_object().expect("an object");
         assert!(fields.keys().all(|field| known.contains(&field.as_str())), "{text:?}: {line}");

@@ -1,0 +1,421 @@
+//! Whether a line holds the kind of thing that a question asks for.
+
+use std::collections::HashSet;
+
+use harper_brill::UPOS;
+
+use super::super::languages::Language;
+use super::super::lexicon::{is_month, is_stop_word};
+use super::super::phrase::{PhraseKind, phrases};
+use super::super::scripts::{has_no_spaces, runs};
+use super::super::token::tokens;
+use super::asked::{Asked, Role, Wants};
+use super::lines::{Line, LineForm, Word};
+use super::roots::Roots;
+use super::words::{self, any_word};
+
+/// Words between a preposition and a place, at most.
+const PLACE_WORDS: usize = 3;
+/// Words between a number and what it counts, at most.
+const COUNTED_WORDS: usize = 4;
+
+/// Whether `line` holds what `asked` wants, besides what the question says itself.
+///
+/// - `next`: the line behind it, which may hold the reason of what it says.
+pub(super) fn holds(asked: &Asked, line: &Line<'_>, next: Option<&Line<'_>>) -> bool {
+    match asked.wants {
+        // Chinese names are hard to tell from other words.
+        Wants::Person => {
+            !names(asked, line).is_empty() || (has_no_spaces(line.text) && new_words(asked, line) >= 1)
+        }
+        Wants::Time => holds_time(asked, line),
+        Wants::Place => holds_place(asked, line),
+        Wants::Amount { measured } => holds_amount(asked, line, measured),
+        Wants::Reason => gives_reason(line.text) || next.is_some_and(|next| begins_reason(next.text)),
+        Wants::Manner | Wants::Thing | Wants::Truth | Wants::Meaning => new_words(asked, line) >= 1,
+    }
+}
+
+/// The names in a line that the question does not hold.
+pub(super) fn names(asked: &Asked, line: &Line<'_>) -> Vec<String> {
+    let mut found = Vec::new();
+    if has_no_spaces(line.text) {
+        let all = runs(line.text, Language::of(line.text), &HashSet::new());
+        let named = all.into_iter().filter(|run| run.is_name).map(|run| line.text[run.range].to_owned());
+        found.extend(named.filter(|name| !asked.lower.contains(name.as_str())));
+    }
+    let of_line = phrases(line.text).into_iter();
+    // At least one word of it is new and could be a name.
+    let is_new = |name: &str| {
+        let lower = name.to_lowercase();
+        let mut words = lower.split(|c: char| !c.is_alphanumeric()).filter(|word| !word.is_empty());
+        words.any(|word| {
+            let is_asked = asked.terms.iter().any(|term| term.word == word);
+            let names =
+                word.chars().all(char::is_alphabetic) && word.chars().count() > 1 && !is_stop_word(word);
+            !is_asked && names && !is_month(word) && !any_word(words::TIMES, word)
+        })
+    };
+    let named = of_line.filter(|phrase| phrase.kind == PhraseKind::Name && !has_no_spaces(&phrase.text));
+    found.extend(named.map(|phrase| phrase.text).filter(|name| is_new(name)));
+    found
+}
+
+/// How many names, codes and quotations, roughly, a line has that the question does not hold.
+pub(super) fn marks(asked: &Asked, line: &Line<'_>) -> usize {
+    let mixed = |word: &Word<'_>| word.text.chars().skip(1).any(|c| c.is_uppercase() || c.is_ascii_digit());
+    let capital = |word: &Word<'_>| word.is_capital() && asked.language == Language::English;
+    let named =
+        line.words.iter().skip(1).filter(|word| is_new(asked, word) && (mixed(word) || capital(word)));
+    named.count() + usize::from(line.text.contains(['"', '“', '„', '«', '`']))
+}
+
+/// Whether a line names somebody by first and last name, and no body or place.
+pub(super) fn names_person(asked: &Asked, line: &Line<'_>) -> bool {
+    const BODIES: &str = "university college institute company bank board council museum school society city county province state river lake street \
+        park club press group party office committee laboratory universität gesellschaft verein stadt";
+    names(asked, line).iter().any(|name| {
+        let lower = name.to_lowercase();
+        name.split(' ').count() >= 2 && !lower.split(' ').any(|word| any_word(BODIES, word))
+    })
+}
+
+/// Whether a line gives the author of something that it quotes: `"Nine Rivers" by Ada Byron`.
+pub(super) fn credits(line: &Line<'_>) -> bool {
+    let marks =
+        ["\" by ", "” by ", "' by ", "’ by ", "* by ", "_ by ", "“ von ", "\" von ", "« de ", "» de "];
+    let text = spaced(line.text);
+    marks.iter().any(|mark| text.contains(mark))
+}
+
+/// The text with a blank for each character of white space of one byte.
+pub(super) fn spaced(text: &str) -> String {
+    text.replace(['\n', '\r', '\t'], " ")
+}
+
+/// How many words of a line tell something that the question does not say.
+fn new_words(asked: &Asked, line: &Line<'_>) -> usize {
+    if has_no_spaces(line.text) {
+        let left = line.text.chars().filter(|c| c.is_alphanumeric() && !asked.lower.contains(*c)).count();
+        return left / 2;
+    }
+    line.words.iter().filter(|word| is_new(asked, word) && !is_stop_word(&word.lower)).count()
+}
+
+fn is_new(asked: &Asked, word: &Word<'_>) -> bool {
+    !asked.terms.iter().any(|term| term.root == word.root || term.word == word.lower)
+}
+
+fn digits(word: &str) -> Option<u32> {
+    let plain: String = word.chars().filter(char::is_ascii_digit).collect();
+    plain.parse().ok()
+}
+
+fn is_year(word: &str) -> bool {
+    word.len() == 4 && digits(word).is_some_and(|year| (1000..2200).contains(&year))
+}
+
+fn holds_time(asked: &Asked, line: &Line<'_>) -> bool {
+    if has_no_spaces(line.text) {
+        let with_number = ["年", "月", "日", "时", "点", "周", "天", "号", "期", "月期"];
+        return new_numbers(asked, line.text)
+            .any(|behind| with_number.iter().any(|unit| behind.starts_with(unit)))
+            || ["世纪", "年代", "去年", "今年", "次年"].iter().any(|word| line.text.contains(word));
+    }
+    line.words.iter().enumerate().any(|(at, word)| {
+        let capital_month = !is_month(&word.lower) || word.is_capital();
+        let day = line
+            .words
+            .get(at + 1)
+            .is_some_and(|next| is_month(&next.lower) || any_word(words::TIMES, &next.lower));
+        let is_ordinal = word.has_digit() && word.lower.ends_with("th");
+        let is_time = capital_month && word.lower != "uhr" && any_word(words::TIMES, &word.lower);
+        is_new(asked, word) && (is_year(&word.lower) || is_ordinal || (word.has_digit() && day) || is_time)
+    })
+}
+
+fn holds_place(asked: &Asked, line: &Line<'_>) -> bool {
+    if has_no_spaces(line.text) {
+        let marks = [
+            "市", "省", "区", "县", "路", "镇", "村", "于", "在", "湾", "港", "号", "州", "国", "駅", "県",
+            "で", "에서",
+        ];
+        return marks.iter().any(|mark| line.text.contains(mark) && !asked.lower.contains(mark))
+            || names(asked, line).iter().any(|name| name.chars().count() >= 2);
+    }
+    let places = line.words.iter().enumerate().any(|(at, word)| {
+        let behind = line.words.iter().skip(at + 1).take(PLACE_WORDS);
+        any_word(words::BEFORE_PLACES, &word.lower)
+            && behind.into_iter().any(|word| {
+                is_new(asked, word)
+                    && !is_stop_word(&word.lower)
+                    && !is_year(&word.lower)
+                    && !any_word(words::TIMES, &word.lower)
+            })
+    });
+    // A row of a table says `city: Ghent`.
+    places || line.text.contains(" | ")
+}
+
+/// What stands directly behind each number of a text that the question does not hold.
+fn new_numbers<'t>(asked: &Asked, text: &'t str) -> impl Iterator<Item = &'t str> {
+    let is_part = |c: char| c.is_ascii_digit() || matches!(c, '.' | ',');
+    let mut found = Vec::new();
+    let mut at = 0;
+    while let Some(start) = text[at..].find(|c: char| c.is_ascii_digit()).map(|start| at + start) {
+        let end = text[start..].find(|c| !is_part(c)).map_or(text.len(), |length| start + length);
+        let number = text[start..end].trim_end_matches(['.', ',']);
+        if !asked.lower.contains(number) {
+            found.push(&text[start + number.len()..]);
+        }
+        at = end;
+    }
+    found.into_iter()
+}
+
+fn holds_amount(asked: &Asked, line: &Line<'_>, measured: bool) -> bool {
+    let roots = Roots::of(asked.language);
+    if has_no_spaces(line.text) {
+        const COUNTS: &str = "个名位座家人年月天次级种条项倍吨米克元万亿周日分秒小層层套台部辆艘岁册本份公平";
+        let in_words = line.text.char_indices().any(|(at, c)| {
+            let next = line.text[at + c.len_utf8()..].chars().next();
+            "一二两三四五六七八九十百千半".contains(c) && next.is_some_and(|next| COUNTS.contains(next))
+        });
+        let is_date = |behind: &&str| (behind.starts_with('年') && !measured) || behind.starts_with('月');
+        return new_numbers(asked, line.text).any(|behind| !is_date(&behind)) || in_words;
+    }
+    line.words.iter().enumerate().any(|(at, word)| {
+        if !is_new(asked, word) {
+            return false;
+        }
+        let behind = || line.words.iter().skip(at + 1).take(COUNTED_WORDS);
+        let has_unit = || {
+            behind().take(2).any(|next| any_word(words::UNITS, &next.lower))
+                || line.text[word.at + word.text.len()..].trim_start().starts_with(['%', '€', '$', '£', '°'])
+        };
+        let is_asked =
+            |next: &Word<'_>| asked.terms.iter().any(|term| term.root == next.root || term.is_related(next));
+        let counts = || behind().any(is_asked);
+        if let Some(counted) = asked.counted.and_then(|counted| asked.terms.get(counted)) {
+            let is_counted = |next: &Word<'_>| counted.root == next.root || counted.is_related(next);
+            let before = line.words[..at].iter().rev().take(2).any(is_counted);
+            let is_number = word.has_digit() || any_word(words::NUMBERS, &word.lower);
+            let is_counted =
+                |next: &Word<'_>| is_counted(next) || roots.likeness(&counted.root, &next.root) > 0.0;
+            return is_number
+                && (behind().any(is_counted)
+                    || before
+                    || (line.form == LineForm::Row && !is_year(&word.lower)));
+        }
+        if let Some(measure) = &asked.measure {
+            let is_number = word.has_digit() || any_word(words::NUMBERS, &word.lower);
+            return is_number && measures(measure, line, at);
+        }
+        if word.has_digit() {
+            // A bare year counts nothing.
+            return !is_year(&word.lower) || has_unit() || counts();
+        }
+        any_word(words::NUMBERS, &word.lower) && (has_unit() || counts())
+    })
+}
+
+/// Whether the number at a place of a line is what `measure` asks for: by its unit, or by a word that tells it.
+fn measures(measure: &str, line: &Line<'_>, at: usize) -> bool {
+    let Some((_, told_by, dimensions)) =
+        words::MEASURES.iter().find(|(words, _, _)| any_word(words, measure))
+    else {
+        return true;
+    };
+    let units = || words::DIMENSIONS.iter().filter(|(dimension, _)| any_word(dimensions, dimension));
+    let mut behind = line.words.iter().skip(at + 1).take(2);
+    let has_unit = behind.any(|next| units().any(|(_, units)| any_word(units, &next.lower)));
+    let is_year = is_year(&line.words[at].lower) && !has_unit;
+    has_unit || (!is_year && tells_measure_by(told_by, line))
+}
+
+/// The places of the numbers of a line that `measure` asks for.
+pub(super) fn measured_places(measure: &str, line: &Line<'_>) -> Vec<usize> {
+    let is_number = |word: &Word<'_>| word.has_digit() || any_word(words::NUMBERS, &word.lower);
+    (0..line.words.len()).filter(|at| is_number(&line.words[*at]) && measures(measure, line, *at)).collect()
+}
+
+fn tells_measure_by(told_by: &str, line: &Line<'_>) -> bool {
+    line.words.iter().any(|word| any_word(told_by, &word.lower))
+}
+
+/// Whether a line has the word that a question measures by.
+pub(super) fn tells_measure(asked: &Asked, line: &Line<'_>) -> bool {
+    let Some(measure) = &asked.measure else { return false };
+    let told_by = words::MEASURES.iter().find(|(words, _, _)| any_word(words, measure));
+    told_by.is_some_and(|(_, told_by, _)| tells_measure_by(told_by, line))
+}
+
+/// Whether a line gives the years of a life in brackets, or the first of them: `Ada Byron (1815 - 1852)`.
+pub(super) fn gives_life(line: &Line<'_>, death: bool) -> bool {
+    let Some((_, inside)) = line.text.split_once('(') else { return false };
+    let inside = inside.split_once(')').map_or("", |(inside, _)| inside);
+    let years = inside.split(|c: char| !c.is_ascii_digit()).filter(|number| is_year(number)).count();
+    let marked = inside.contains(['*', '†']) || inside.contains("born") || inside.contains("geboren");
+    (years == 2 && inside.contains(['-', '–', '—'])) || (years == 1 && marked && !death)
+}
+
+fn gives_reason(text: &str) -> bool {
+    let lower = format!(" {} ", text.to_lowercase().split_whitespace().collect::<Vec<_>>().join(" "));
+    words::REASONS.iter().any(|mark| lower.contains(mark))
+}
+
+fn begins_reason(text: &str) -> bool {
+    let lower = text.to_lowercase();
+    [
+        "that is because",
+        "this is because",
+        "the reason",
+        "because",
+        "it is because",
+        "der grund",
+        "das liegt",
+        "denn",
+        "因为",
+        "这是因为",
+        "原因",
+    ]
+    .iter()
+    .any(|start| lower.starts_with(start))
+}
+
+/// Whether a line says what the terms of the question mean, or who or what they name.
+pub(super) fn means(asked: &Asked, line: &Line<'_>) -> bool {
+    let lower = spaced(&line.text.to_lowercase());
+    if has_no_spaces(line.text) {
+        return asked.terms.iter().filter(|term| term.unspaced && term.role != Role::Common).any(|term| {
+            let bare = |rest: &str| rest.trim_start_matches(['”', '"', '」', '》', '*', '_', ' ']).to_owned();
+            line.text.match_indices(term.word.as_str()).any(|(at, word)| {
+                let behind = bare(&line.text[at + word.len()..]);
+                let before = &line.text[..at];
+                ["是指", "指的是", "指", "是一", "即", "：", ":", "是", "，是", "（"]
+                    .iter()
+                    .any(|mark| behind.starts_with(mark))
+                    && before.chars().count() <= 8
+                    || ["称为", "叫做", "称作", "所谓", "就是"]
+                        .iter()
+                        .any(|mark| before.trim_end_matches(['“', '"', '「', '*']).ends_with(mark))
+            })
+        });
+    }
+    let subject: Vec<&str> = asked
+        .terms
+        .iter()
+        .filter(|term| matches!(term.role, Role::Name | Role::Relation | Role::Number))
+        .map(|term| term.root.as_str())
+        .collect();
+    let is_subject = |at: usize| line.words.get(at).is_some_and(|word| subject.contains(&word.root.as_str()));
+    let starts =
+        (0..line.words.len()).filter(|at| is_subject(*at) && !at.checked_sub(1).is_some_and(is_subject));
+    starts.into_iter().any(|first| {
+        let end = (first..line.words.len()).take_while(|at| is_subject(*at)).last().unwrap_or(first);
+        means_at(asked, line, &lower, first, end)
+    })
+}
+
+/// Whether a line says what is named by its words from `first` to `end`.
+fn means_at(asked: &Asked, line: &Line<'_>, lower: &str, first: usize, end: usize) -> bool {
+    const MAX_WORDS_BEFORE: usize = 3;
+    let word = &line.words[end];
+    let behind = lower.get(word.at + word.text.len()..).unwrap_or_default();
+    let behind = behind.trim_start_matches(['_', '*', '`', '"', '”', '“', '’', '\'']);
+    let before = lower.get(..line.words[first].at).unwrap_or_default();
+    let before = before.trim_end_matches(['_', '*', '`', '"', '“', '„', '‘', ' ']);
+    let near_start =
+        line.words[..first].iter().filter(|word| !is_stop_word(&word.lower)).count() <= MAX_WORDS_BEFORE;
+    let is_name = asked.terms.iter().any(|term| term.role == Role::Name);
+    const COPULAS: &[&str] = &[
+        " is a ",
+        " is an ",
+        " is the ",
+        " is any ",
+        " is one ",
+        " is when ",
+        " is where ",
+        " are ",
+        " was a ",
+        " was an ",
+        " was the ",
+        " were ",
+        " means ",
+        " mean ",
+        " refers to ",
+        " denotes ",
+        " stands for ",
+        " describes ",
+        ": ",
+        " – ",
+        " — ",
+        " - ",
+        " ist ein",
+        " ist der ",
+        " ist die ",
+        " ist das ",
+        " sind ",
+        " war ein",
+        " war der ",
+        " war die ",
+        " bezeichnet ",
+        " bedeutet ",
+        " heißt ",
+        " nennt man ",
+        " versteht man ",
+        " est un",
+        " est le ",
+        " est la ",
+        " es un",
+        " es el ",
+        " es la ",
+        " è un",
+        " is ",
+        " ist ",
+        " was ",
+        " war ",
+    ];
+    const NAMED: &[&str] = &[
+        "called",
+        "called the",
+        "called a",
+        "called an",
+        "known as",
+        "known as the",
+        "named",
+        "termed",
+        "genannt",
+        "sogenannte",
+        "sogenannter",
+        "namens",
+        "als",
+    ];
+    if asked.acts {
+        let subject_first = line.words[..first].iter().all(|word| is_stop_word(&word.lower));
+        let next = line.words.get(end + 1).filter(|_| subject_first);
+        let all = tokens(line.text, 0..line.text.len());
+        let is_verb = |at: usize| {
+            all.iter().any(|token| token.start == at && matches!(token.tag, UPOS::VERB | UPOS::AUX))
+        };
+        if next.is_some_and(|next| is_verb(next.at)) {
+            return true;
+        }
+    }
+    let is_row = line.form == LineForm::Row && first <= 1;
+    let copula = near_start && COPULAS.iter().any(|mark| behind.starts_with(mark));
+    let german = (lower.starts_with("als ") || lower.starts_with("unter "))
+        && ["bezeichnet", "versteht", "nennt"].iter().any(|verb| lower.contains(verb));
+    let named = NAMED.iter().any(|mark| before.ends_with(&format!(" {mark}")));
+    let described = behind.starts_with(", a ")
+        || behind.starts_with(", an ")
+        || is_name
+            && (behind.starts_with(", a")
+                || behind.starts_with(", the ")
+                || behind.starts_with(" (")
+                || behind.starts_with(", who ")
+                || behind.starts_with(", de")
+                || behind.starts_with(", di")
+                || before.ends_with(','));
+    is_row || copula || german || named || described
+}

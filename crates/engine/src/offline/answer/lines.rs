@@ -1,0 +1,249 @@
+//! Passages as lines: sentences with the headings above them.
+
+use std::ops::Range;
+
+use unicode_segmentation::UnicodeSegmentation;
+
+use super::Passage;
+use super::roots::Roots;
+use super::words::{PRONOUNS, any_word};
+use crate::text::sentences;
+
+/// Sentences read of one passage, at most.
+const MAX_LINES: usize = 400;
+/// Longest line that is taken for a heading without a mark, in characters.
+const MAX_HEADING_CHARS: usize = 70;
+/// Longest line in which a question is quoted that is one itself, in characters.
+const MAX_QUESTION_CHARS: usize = 120;
+/// Words of a line in which a pronoun refers to the line before.
+const PRONOUN_WORDS: usize = 5;
+
+/// One sentence of a passage.
+#[derive(Debug)]
+pub(super) struct Line<'a> {
+    pub(super) passage: usize,
+    pub(super) range: Range<usize>,
+    pub(super) text: &'a str,
+    pub(super) words: Vec<Word<'a>>,
+    pub(super) form: LineForm,
+    /// The headings above, as places among the lines, outermost first.
+    pub(super) headings: Vec<usize>,
+    /// Whether it stands in the same paragraph as the line before.
+    pub(super) goes_on: bool,
+    /// Whether it speaks of what a line before names.
+    pub(super) refers: bool,
+    /// Whether one of its first words is a pronoun.
+    pub(super) begins_with_pronoun: bool,
+    /// Whether it speaks to its reader, as letters do.
+    pub(super) addresses: bool,
+}
+
+/// What kind of line it is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum LineForm {
+    /// With its level.
+    Heading(u8),
+    Item,
+    Row,
+    Code,
+    /// A question, as in a dialogue.
+    Question,
+    Prose,
+}
+
+#[derive(Debug)]
+pub(super) struct Word<'a> {
+    /// Where it begins in its line.
+    pub(super) at: usize,
+    pub(super) text: &'a str,
+    pub(super) lower: String,
+    pub(super) root: String,
+    /// The families of words that tell the same.
+    pub(super) families: Vec<u16>,
+}
+
+impl Word<'_> {
+    pub(super) fn is_capital(&self) -> bool {
+        self.text.starts_with(char::is_uppercase)
+    }
+
+    pub(super) fn has_digit(&self) -> bool {
+        self.text.contains(|c: char| c.is_ascii_digit())
+    }
+}
+
+/// The lines of the passages, in their order; empty lines and rules of tables are none.
+pub(super) fn lines<'a>(passages: &[Passage<'a>], roots: &Roots) -> Vec<Line<'a>> {
+    let mut found = Vec::new();
+    for (passage, Passage { text, .. }) in passages.iter().enumerate() {
+        read(passage, text, roots, &mut found);
+    }
+    found
+}
+
+fn read<'a>(passage: usize, text: &'a str, roots: &Roots, found: &mut Vec<Line<'a>>) {
+    let mut trail: Vec<(u8, usize)> = Vec::new();
+    let mut fenced = false;
+    let mut end_before = 0;
+    for range in joined_dates(text).into_iter().take(MAX_LINES) {
+        let line = &text[range.clone()];
+        let gap = &text[end_before..range.start];
+        end_before = range.end;
+        if line.starts_with("```") || line.starts_with("~~~") {
+            fenced = !fenced;
+            continue;
+        }
+        let is_rule = !line.chars().any(char::is_alphanumeric);
+        if is_rule {
+            continue;
+        }
+        let starts_line = range.start == 0 || gap.contains(['\n', '\r']);
+        let ends_line = text[range.end..].starts_with(['\n', '\r']) || range.end == text.len();
+        let form = match fenced {
+            true => LineForm::Code,
+            false => form(line, starts_line && ends_line, &text[range.end..], range.start == 0),
+        };
+        if let LineForm::Heading(level) = form {
+            trail.retain(|(above, _)| *above < level);
+        }
+        let words = words(line, roots);
+        let first = words.iter().take(PRONOUN_WORDS);
+        let personal = |word: &Word<'_>| any_word("he she his her him they their them", &word.lower);
+        let refers = first.into_iter().any(|word| any_word(PRONOUNS, &word.lower))
+            || words.iter().any(personal)
+            || ["他", "她", "它", "该", "其", "此后", "之后", "毕业后"]
+                .iter()
+                .any(|word| line.contains(word));
+        let begins_with_pronoun = words.iter().take(2).any(|word| any_word(PRONOUNS, &word.lower));
+        let addresses = words
+            .iter()
+            .any(|word| any_word("you your yours dein deine deinen ihr ihre ihren sie", &word.lower));
+        let headings = trail.iter().map(|(_, at)| *at).collect();
+        if let LineForm::Heading(level) = form {
+            trail.push((level, found.len()));
+        }
+        let goes_on = range.start > 0 && !is_blank_line(gap) && !matches!(form, LineForm::Heading(_));
+        found.push(Line {
+            passage,
+            range,
+            text: line,
+            words,
+            form,
+            headings,
+            goes_on,
+            refers,
+            begins_with_pronoun,
+            addresses,
+        });
+    }
+}
+
+/// The sentences, with those joined that a day and its full stop seem to end: `am 3. März`.
+fn joined_dates(text: &str) -> Vec<Range<usize>> {
+    const MONTHS: &str = "januar februar märz april mai juni juli august september oktober november dezember";
+    let mut found: Vec<Range<usize>> = Vec::new();
+    // Line ends of two characters are those of one, at the same places.
+    for range in sentences(&text.replace('\r', " ")) {
+        let begins = text[range.clone()]
+            .split(|c: char| !c.is_alphanumeric())
+            .next()
+            .unwrap_or_default()
+            .to_lowercase();
+        let before = found.last().map_or("", |last| &text[last.clone()]);
+        let day = before.strip_suffix('.').unwrap_or_default();
+        let ends_with_day = day.ends_with(|c: char| c.is_ascii_digit())
+            && !day.trim_start_matches(|c: char| c.is_ascii_digit()).is_empty();
+        match found.last_mut() {
+            Some(last) if ends_with_day && any_word(MONTHS, &begins) => last.end = range.end,
+            _ => found.push(range),
+        }
+    }
+    found
+}
+
+fn is_blank_line(gap: &str) -> bool {
+    gap.replace('\r', "").matches('\n').count() >= 2
+}
+
+fn form(line: &str, alone: bool, behind: &str, is_first: bool) -> LineForm {
+    if line.starts_with('#') {
+        let level = line.bytes().take_while(|byte| *byte == b'#').count();
+        return LineForm::Heading(u8::try_from(level).unwrap_or(u8::MAX));
+    }
+    if line.starts_with('|') || line.contains(" | ") {
+        return LineForm::Row;
+    }
+    if is_item(line) {
+        return LineForm::Item;
+    }
+    let bare = line.trim_end_matches(['"', '”', '’', '\'', '」', '』', '*', '_']);
+    let asks_inside = ["?\"", "?”", "?'", "?’", "？”", "？」"].iter().any(|mark| line.contains(mark))
+        && line.chars().count() <= MAX_QUESTION_CHARS;
+    if bare.ends_with(['?', '？']) || asks_inside {
+        return LineForm::Question;
+    }
+    let open = !bare.ends_with(['.', '!', ':', '。', '！', '：', ';', '；', ',', '，', '…']);
+    let is_short = line.chars().count() <= MAX_HEADING_CHARS;
+    let before_blank = is_blank_line(&behind[..behind.len() - behind.trim_start().len()]);
+    if alone && open && is_short && (before_blank || is_first) && !behind.trim().is_empty() {
+        return LineForm::Heading(if is_first { 1 } else { 7 });
+    }
+    LineForm::Prose
+}
+
+/// Whether a line is an entry of a list.
+fn is_item(line: &str) -> bool {
+    let after_number = line.trim_start_matches(|c: char| c.is_ascii_digit());
+    let numbered = after_number.len() < line.len() && line.len() - after_number.len() <= 3;
+    line.starts_with(['•', '◦', '‣'])
+        || ["- ", "* ", "+ ", "– "].iter().any(|mark| line.starts_with(mark))
+        || (numbered && [". ", ") ", "、", "．", "）"].iter().any(|mark| after_number.starts_with(mark)))
+}
+
+fn words<'a>(line: &'a str, roots: &Roots) -> Vec<Word<'a>> {
+    // `delivery_days` is two words.
+    let parts = line.unicode_word_indices().flat_map(|(at, word)| {
+        word.split('_').map(move |part| (at + (part.as_ptr() as usize - word.as_ptr() as usize), part))
+    });
+    let found = parts.filter_map(|(at, word)| {
+        let text = word;
+        let text = ["'s", "’s"].iter().find_map(|ending| text.strip_suffix(ending)).unwrap_or(text);
+        let at = at + word.find(text)?;
+        let lower = text.to_lowercase();
+        let root = roots.root(&lower);
+        let families = roots.families(&root);
+        (!text.is_empty()).then_some(Word { at, text, lower, root, families })
+    });
+    found.collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::super::languages::Language;
+    use super::*;
+
+    #[test]
+    fn lines_know_their_form_and_the_headings_above() {
+        let text = "# Tools\n\nIntro text is here.\n\n## Parts\n\nIt has:\n\n- a lid\n- a base\n\n| a | b |\n|---|---|\n| 1 | 2 |\n\n## End\n\nWhy? It was late.\n";
+        let passage = Passage { text, title: "", headings: &[] };
+        let found = lines(&[passage], &Roots::of(Language::English));
+        let told: Vec<(&str, LineForm, usize)> =
+            found.iter().map(|line| (line.text, line.form, line.headings.len())).collect();
+        assert_eq!(
+            told,
+            [
+                ("# Tools", LineForm::Heading(1), 0),
+                ("Intro text is here.", LineForm::Prose, 1),
+                ("## Parts", LineForm::Heading(2), 1),
+                ("It has:", LineForm::Prose, 2),
+                ("- a lid", LineForm::Item, 2),
+                ("- a base", LineForm::Item, 2),
+                ("| a | b |", LineForm::Row, 2),
+                ("| 1 | 2 |", LineForm::Row, 2),
+                ("## End", LineForm::Heading(2), 1),
+                ("Why?", LineForm::Question, 2),
+                ("It was late.", LineForm::Prose, 2),
+            ]
+        );
+    }
+}

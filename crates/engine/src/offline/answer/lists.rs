@@ -1,0 +1,190 @@
+//! Finds the lists that a question asks for, and the lists and answers that a line announces.
+
+use super::asked::{Role, Wants};
+use super::judge::Evidence;
+use super::kinds;
+use super::lines::{Line, LineForm};
+use super::words::{self, any_word};
+
+/// Entries of a list, at most.
+const MAX_ENTRIES: usize = 20;
+/// Lines between a heading and its list, at most.
+const MAX_LINES_BETWEEN: usize = 4;
+/// Share of what is asked that a line must hold to announce the list that is asked for.
+const MIN_HELD: f32 = 0.66;
+/// The same for a line that is a question, to be answered by what follows.
+const MIN_HELD_QUESTION: f32 = 0.8;
+/// Things that a sentence enumerates; more of them make it no likelier.
+const MAX_COUNTED: usize = 5;
+/// Bytes between what is counted and the colon that announces it, at most.
+const NEAR_COLON: usize = 25;
+/// Things that a sentence must enumerate to be a list.
+const MIN_ENUMERATED: usize = 2;
+
+/// The list that a question for several things asks for: entries below a line that announces them, or a sentence that
+/// enumerates them.
+pub(super) fn list(evidence: &Evidence<'_, '_>) -> Option<Vec<usize>> {
+    let asked = evidence.asked;
+    if !asked.many && asked.wants != Wants::Manner {
+        return None;
+    }
+    let lines = &evidence.reading.lines;
+    let mut best: Option<(f32, Vec<usize>)> = None;
+    let mut offer = |score: f32, found: Vec<usize>| {
+        if best.as_ref().is_none_or(|(known, _)| score > *known) {
+            best = Some((score, found));
+        }
+    };
+    for (at, line) in lines.iter().enumerate() {
+        let holds = evidence.has_names(at) && evidence.has_numbers(at) && evidence.has_key(at);
+        let held = evidence.held(at);
+        let own: f32 = evidence.direct[at].iter().sum();
+        if !holds || own == 0.0 || held < MIN_HELD {
+            continue;
+        }
+        let entries = match line.form {
+            LineForm::Heading(_) => below_heading(lines, at),
+            LineForm::Item | LineForm::Row | LineForm::Code => Vec::new(),
+            LineForm::Question | LineForm::Prose => announced(evidence, at),
+        };
+        let share = evidence.share(at);
+        if !entries.is_empty() {
+            let heading = if matches!(line.form, LineForm::Heading(_)) { 0.0 } else { 0.1 };
+            let own_line = (!matches!(line.form, LineForm::Heading(_))).then_some(at);
+            offer(held + share + heading + 0.1, own_line.into_iter().chain(entries).collect());
+        } else if asked.many
+            && matches!(line.form, LineForm::Prose | LineForm::Item)
+            && evidence.judge(at).is_some()
+            && enumerates(line) >= MIN_ENUMERATED
+        {
+            let marks = match asked.wants {
+                Wants::Person => kinds::names(asked, line).len(),
+                _ => kinds::marks(asked, line),
+            };
+            let marks = marks.min(MAX_COUNTED);
+            let things = 0.02 * enumerates(line).min(MAX_COUNTED) as f32
+                + 0.04 * marks as f32
+                + 0.15 * evidence.sequence(at);
+            let colon = if announces_inside(evidence, line) { 0.2 } else { 0.0 };
+            let own: f32 = if evidence.named_by[at].is_some() { 0.0 } else { 0.1 };
+            offer(
+                held + share + colon + things + own,
+                evidence.named_by[at].into_iter().chain([at]).collect(),
+            );
+        }
+    }
+    best.map(|(_, found)| found)
+}
+
+/// What a line announces: the entries of a list behind it, or the line behind a colon.
+pub(super) fn announced(evidence: &Evidence<'_, '_>, at: usize) -> Vec<usize> {
+    let lines = &evidence.reading.lines;
+    let line = &lines[at];
+    if matches!(line.form, LineForm::Item | LineForm::Row | LineForm::Code | LineForm::Heading(_)) {
+        return Vec::new();
+    }
+    let announces = ends_with_colon(line.text);
+    let entries = entries(lines, at + 1, line);
+    match (announces, entries.is_empty()) {
+        (_, false) => entries,
+        // What follows the colon on a line of its own.
+        (true, true) => lines
+            .get(at + 1)
+            .filter(|next| next.passage == line.passage && !matches!(next.form, LineForm::Heading(_)))
+            .map(|_| at + 1)
+            .into_iter()
+            .collect(),
+        (false, true) => Vec::new(),
+    }
+}
+
+/// Whether a colon stands directly behind a word of the question that a number counts, as in `three brothers:`.
+fn announces_inside(evidence: &Evidence<'_, '_>, line: &Line<'_>) -> bool {
+    let colons = || line.text.match_indices([':', '：']).map(|(at, _)| at);
+    line.words.windows(2).any(|pair| {
+        let is_number = pair[0].has_digit() || any_word(words::NUMBERS, &pair[0].lower);
+        let is_asked =
+            evidence.asked.terms.iter().any(|term| term.root == pair[1].root && term.role != Role::Name);
+        let end = pair[1].at + pair[1].text.len();
+        is_number && is_asked && colons().any(|colon| colon >= end && colon - end <= NEAR_COLON)
+    })
+}
+
+fn ends_with_colon(text: &str) -> bool {
+    text.trim_end_matches(['*', '_', ' ']).ends_with([':', '：'])
+}
+
+/// The entries of a list that begins at `from`, with the lines that belong to them.
+fn entries(lines: &[Line<'_>], from: usize, above: &Line<'_>) -> Vec<usize> {
+    let mut found = Vec::new();
+    let mut at = from;
+    while let Some(line) =
+        lines.get(at).filter(|line| line.passage == above.passage && found.len() < MAX_ENTRIES)
+    {
+        let belongs = match line.form {
+            LineForm::Item => true,
+            LineForm::Row => found.is_empty() || matches!(lines[at - 1].form, LineForm::Row),
+            LineForm::Prose | LineForm::Question | LineForm::Code => {
+                !found.is_empty() && line.goes_on && line.headings == above.headings
+            }
+            LineForm::Heading(_) => false,
+        };
+        if !belongs || (line.form == LineForm::Row && !ends_with_colon(above.text)) {
+            break;
+        }
+        found.push(at);
+        at += 1;
+    }
+    found
+}
+
+/// The first list below a heading, with the line that announces it.
+fn below_heading(lines: &[Line<'_>], heading: usize) -> Vec<usize> {
+    let head = &lines[heading];
+    let within = |at: &usize| {
+        lines.get(*at).is_some_and(|line| line.passage == head.passage && line.headings.contains(&heading))
+    };
+    let first = (heading + 1..=heading + 1 + MAX_LINES_BETWEEN)
+        .take_while(within)
+        .find(|at| lines[*at].form == LineForm::Item);
+    let Some(first) = first else { return Vec::new() };
+    let announcing = Some(first - 1).filter(|at| *at > heading && ends_with_colon(lines[*at].text));
+    announcing.into_iter().chain(entries(lines, first, head)).collect()
+}
+
+/// How many things a sentence puts side by side, by commas and coordinators.
+fn enumerates(line: &Line<'_>) -> usize {
+    let commas = line.text.chars().filter(|c| matches!(c, ',' | '、' | '，' | ';' | '；')).count();
+    let coordinated = [" and ", " or ", " und ", " oder ", "和", "与", "及", " et ", " y "];
+    let text = kinds::spaced(line.text);
+    commas + coordinated.iter().map(|word| text.matches(word).count()).sum::<usize>()
+}
+
+/// What follows a line that asks the same question, as in dialogues and lists of questions.
+pub(super) fn answered_question(evidence: &Evidence<'_, '_>) -> Option<Vec<usize>> {
+    let lines = &evidence.reading.lines;
+    let asks = |at: usize| {
+        let line = &lines[at];
+        let is_question = line.form == LineForm::Question
+            || (matches!(line.form, LineForm::Heading(_)) && line.text.ends_with(['?', '？']));
+        is_question
+            && evidence.held(at) >= MIN_HELD_QUESTION
+            && evidence.has_names(at)
+            && evidence.has_numbers(at)
+            && evidence.has_key(at)
+    };
+    let direct = |at: usize| evidence.direct[at].iter().sum::<f32>();
+    let best =
+        (0..lines.len()).filter(|at| asks(*at) && direct(*at) >= 0.75 * evidence.asked.terms.len() as f32);
+    let question = best.max_by(|one, other| direct(*one).total_cmp(&direct(*other)).then(other.cmp(one)))?;
+    let next = lines.get(question + 1)?;
+    let answers =
+        next.passage == lines[question].passage && matches!(next.form, LineForm::Prose | LineForm::Item);
+    let heading = matches!(lines[question].form, LineForm::Heading(_));
+    answers.then(|| {
+        let mut found: Vec<usize> = (!heading).then_some(question).into_iter().collect();
+        found.push(question + 1);
+        found.extend(announced(evidence, question + 1));
+        found
+    })
+}

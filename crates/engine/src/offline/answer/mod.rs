@@ -1,0 +1,201 @@
+//! Answers without a language model: sentences that answer a question, or the passages nearest to it, and which of both they
+//! are.
+//!
+//! A sentence answers where it holds what the question asks about, what it asks of it, and the kind of thing it asks for. All
+//! else is not passed off as an answer: the nearest passages are shown as what they are, or nothing is found.
+
+mod asked;
+mod closest;
+mod judge;
+mod kinds;
+mod lines;
+mod lists;
+mod roots;
+mod several;
+mod words;
+
+use std::collections::BTreeSet;
+use std::ops::Range;
+
+use asked::{Asked, Role, Wants};
+use judge::{Evidence, Reading};
+use lines::LineForm;
+
+/// Passages read, at most; callers pass the best first.
+pub const MAX_PASSAGES: usize = 64;
+/// Sentences of an answer, at most; those of a list count one by one.
+const MAX_SENTENCES: usize = 24;
+/// Sentences that answer as well as the best are given too.
+const AS_GOOD: f32 = 0.985;
+/// Answers that are as good as each other, at most.
+const MAX_AS_GOOD: usize = 2;
+
+/// A passage that may hold an answer.
+#[derive(Debug, Clone, Copy)]
+pub struct Passage<'a> {
+    /// Its words.
+    pub text: &'a str,
+    /// The title of its document.
+    pub title: &'a str,
+    /// The headings above it, outermost first.
+    pub headings: &'a [String],
+}
+
+/// What the passages say to a question.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Reply {
+    /// Sentences that answer it, in the order in which they are to be read.
+    Answer(Vec<Quote>),
+    /// Nothing answers it; the passages nearest to it, best first.
+    Closest(Vec<Quote>),
+    /// Nothing is near to it.
+    Nothing,
+}
+
+/// Words of a passage.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Quote {
+    /// The place of the passage among those given.
+    pub passage: usize,
+    /// The bytes in its text.
+    pub range: Range<usize>,
+    /// Bytes in its text, within the range, that the question holds too; ascending and disjoint.
+    pub matches: Vec<Range<usize>>,
+}
+
+/// What `passages` say to `question`; the same for the same texts.
+///
+/// - `passages`: best first; the first [`MAX_PASSAGES`] are read.
+/// - A year, month or number of the question must stand where the answer does.
+/// - What a pronoun stands for, the list that a sentence announces, both sides of a comparison and both steps of a question
+///   that goes over another one come along.
+pub fn reply(question: &str, passages: &[Passage<'_>]) -> Reply {
+    let passages = &passages[..passages.len().min(MAX_PASSAGES)];
+    let reading = Reading::read(question, passages);
+    let asked = reading.ask(question);
+    if asked.terms.is_empty() {
+        return Reply::Nothing;
+    }
+    let evidence = Evidence::of(&reading, &asked);
+    let compares = several::compares(&reading, question);
+    let answer = several::compared(&reading, question)
+        .or_else(|| lists::list(&evidence))
+        .or_else(|| single(&evidence, compares))
+        .or_else(|| several::steps(&reading, question));
+    if let Some(lines) = answer {
+        return Reply::Answer(quotes(&evidence, &lines));
+    }
+    let closest = closest::closest(&evidence);
+    if closest.is_empty() { Reply::Nothing } else { Reply::Closest(closest) }
+}
+
+/// The surest line, with what it needs to be understood.
+///
+/// - `compares`: whether things are compared, so that one line must hold them all.
+fn single(evidence: &Evidence<'_, '_>, compares: bool) -> Option<Vec<usize>> {
+    if let Some(lines) = lists::answered_question(evidence) {
+        return Some(lines);
+    }
+    let mut answers = evidence.answers();
+    answers.retain(|judged| !compares || evidence.holds_names_itself(judged.line));
+    let best = answers.first()?;
+    let mut found: Vec<usize> = Vec::new();
+    let mut texts: BTreeSet<&str> = BTreeSet::new();
+    for judged in answers.iter().take_while(|judged| judged.score >= AS_GOOD * best.score) {
+        // Overlapping passages hold the same sentence.
+        if texts.len() < MAX_AS_GOOD && texts.insert(evidence.reading.lines[judged.line].text) {
+            found.extend(whole(evidence, judged.line));
+        }
+    }
+    Some(found)
+}
+
+/// A line with what it cannot be understood without: the line that names what it speaks of, the list that it announces, the
+/// reason behind it.
+fn whole(evidence: &Evidence<'_, '_>, line: usize) -> Vec<usize> {
+    let mut found: Vec<usize> = evidence.named_by[line].into_iter().collect();
+    found.push(line);
+    let announced = lists::announced(evidence, line);
+    let next = evidence.reading.lines.get(line + 1);
+    // How something is done often takes more than one sentence.
+    let goes_on = next.is_some_and(|next| {
+        next.goes_on && next.passage == evidence.reading.lines[line].passage && next.form == LineForm::Prose
+    });
+    if announced.is_empty() && goes_on && evidence.asked.wants == Wants::Manner {
+        found.push(line + 1);
+    }
+    found.extend(announced);
+    found
+}
+
+/// The lines as quotes, each once.
+fn quotes(evidence: &Evidence<'_, '_>, lines: &[usize]) -> Vec<Quote> {
+    let mut seen = BTreeSet::new();
+    let fresh = lines.iter().filter(|line| seen.insert(**line)).take(MAX_SENTENCES);
+    let quote = |&at: &usize| {
+        let line = &evidence.reading.lines[at];
+        Quote {
+            passage: line.passage,
+            range: line.range.clone(),
+            matches: closest::matches(evidence, at..at + 1),
+        }
+    };
+    fresh.map(quote).collect()
+}
+
+/// Longest sentence that stands for a topic, in bytes; longer ones only where there is no other.
+const MAX_TOPIC_BYTES: usize = 320;
+
+/// Commas from which on a sentence is a list.
+const MAX_COMMAS: usize = 4;
+
+/// The sentence of `passages` that tells most about `name` by itself: one that says what it is, else one that begins with it;
+/// `None` where no sentence names it.
+pub fn sentence_about(name: &str, passages: &[Passage<'_>]) -> Option<Quote> {
+    let passages = &passages[..passages.len().min(MAX_PASSAGES)];
+    let reading = Reading::read(name, passages);
+    let asked = Asked { wants: Wants::Meaning, ..reading.ask(name) };
+    if asked.terms.is_empty() {
+        return None;
+    }
+    let evidence = Evidence::of(&reading, &asked);
+    let score = |at: usize| {
+        let line = &reading.lines[at];
+        let names_it = evidence.direct[at].iter().all(|held| *held >= 1.0);
+        let tells = line.form == LineForm::Prose && line.words.len() + line.text.chars().count() / 4 >= 8;
+        let begins =
+            line.words.iter().take(4).any(|word| asked.terms.iter().any(|term| term.root == word.root))
+                || asked.terms.iter().any(|term| term.unspaced && line.text.starts_with(&term.word));
+        let fits = line.text.len() <= MAX_TOPIC_BYTES && !line.text.ends_with([':', '：']);
+        (names_it && tells).then(|| {
+            f32::from(u8::from(fits)) * 2.0
+                + f32::from(u8::from(kinds::means(&asked, line)))
+                + f32::from(u8::from(begins)) * 0.6
+                - f32::from(u8::from(line.refers)) * 0.3
+                // Lists of names tell little about each.
+                - f32::from(u8::from(line.text.matches([',', ';', '、']).count() >= MAX_COMMAS)) * 0.8
+                - f32::from(u8::from(line.text.contains([':', '：']))) * 0.5
+                - line.range.start as f32 / (1.0 + passages[line.passage].text.len() as f32) * 0.2
+        })
+    };
+    let scored = (0..reading.lines.len()).filter_map(|at| Some((score(at)?, at)));
+    let (_, best) = scored.max_by(|one, other| one.0.total_cmp(&other.0).then(other.1.cmp(&one.1)))?;
+    quotes(&evidence, &[best]).into_iter().next()
+}
+
+/// The words of a question that are looked for, as they are written; those that only ask are left out.
+pub fn looked_for(question: &str) -> Vec<String> {
+    let reading = Reading::read(question, &[]);
+    let asked = reading.ask(question);
+    let all_common = asked.terms.iter().all(|term| term.role == Role::Common);
+    let told = asked.terms.iter().filter(|term| all_common || term.role != Role::Common);
+    told.map(|term| {
+        let at = asked.lower.find(&term.word).filter(|_| asked.lower.len() == question.len());
+        let written = at.and_then(|at| question.get(at..at + term.word.len()));
+        written.map_or_else(|| term.word.clone(), str::to_owned)
+    })
+    .collect()
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,354 @@
+//! Reduces words to roots, and knows which roots say the same about two things.
+
+use std::collections::HashMap;
+use std::sync::LazyLock;
+
+use rust_stemmers::{Algorithm, Stemmer};
+
+use super::super::languages::Language;
+
+/// Letters that a root keeps when an ending that makes another kind of word is cut off.
+const MIN_ROOT: usize = 4;
+
+/// Finds the roots of words of one language.
+pub(super) struct Roots {
+    language: Language,
+    stemmer: Option<Stemmer>,
+}
+
+impl Roots {
+    pub(super) fn of(language: Language) -> Self {
+        let algorithm = match language {
+            Language::English => Some(Algorithm::English),
+            Language::German => Some(Algorithm::German),
+            Language::French => Some(Algorithm::French),
+            Language::Spanish => Some(Algorithm::Spanish),
+            Language::Italian => Some(Algorithm::Italian),
+            Language::Portuguese => Some(Algorithm::Portuguese),
+            Language::Dutch => Some(Algorithm::Dutch),
+            Language::Russian => Some(Algorithm::Russian),
+            Language::Arabic => Some(Algorithm::Arabic),
+            Language::Polish
+            | Language::Ukrainian
+            | Language::Persian
+            | Language::Chinese
+            | Language::Japanese
+            | Language::Korean => None,
+        };
+        Self { language, stemmer: algorithm.map(Stemmer::create) }
+    }
+
+    /// The root of a word in small letters: `founder`, `founded` and `founding` have one.
+    pub(super) fn root(&self, lower: &str) -> String {
+        let Some(stemmer) = &self.stemmer else { return lower.to_owned() };
+        let stem = stemmer.stem(lower).into_owned();
+        let endings: &[&str] = match self.language {
+            Language::English => &["ation", "ment", "ion", "ing", "or", "er", "ive", "at", "iv"],
+            Language::German => &["ungs", "ung", "er", "in", "et", "t"],
+            _ => return stem,
+        };
+        let cut = endings.iter().find_map(|ending| stem.strip_suffix(ending));
+        cut.filter(|root| root.chars().count() >= MIN_ROOT).map_or(stem.clone(), str::to_owned)
+    }
+
+    /// The families that a root belongs to.
+    pub(super) fn families(&self, root: &str) -> Vec<u16> {
+        let families = match self.language {
+            Language::German => &*GERMAN,
+            Language::Chinese => &*CHINESE,
+            _ => &*ENGLISH,
+        };
+        families.get(root).cloned().unwrap_or_default()
+    }
+
+    /// Words, as they are written, of these families.
+    pub(super) fn relatives(&self, families: &[u16]) -> Vec<&'static str> {
+        let lists = match self.language {
+            Language::German => GERMAN_FAMILIES,
+            Language::Chinese => CHINESE_FAMILIES,
+            _ => ENGLISH_FAMILIES,
+        };
+        let of_family = families.iter().filter_map(|family| lists.get(usize::from(*family)));
+        of_family.flat_map(|list| list.split_whitespace()).collect()
+    }
+
+    /// How well a root of the documents matches one of the question; 0 where it does not.
+    ///
+    /// In languages that write compounds as one word, `bruck` matches `wennebruck`.
+    pub(super) fn likeness(&self, asked: &str, held: &str) -> f32 {
+        const COMPOUND: usize = 5;
+        const HEAD: usize = 3;
+        if asked == held {
+            return 1.0;
+        }
+        let compounds = matches!(self.language, Language::German | Language::Dutch);
+        let is_part = |long: &str, short: &str| {
+            let is_head = short.len() >= HEAD && long.len() >= short.len() + HEAD && long.ends_with(short);
+            is_head || (short.len() >= COMPOUND && (long.ends_with(short) || long.starts_with(short)))
+        };
+        if compounds && (is_part(held, asked) || is_part(asked, held)) { 0.85 } else { 0.0 }
+    }
+}
+
+type Families = HashMap<String, Vec<u16>>;
+
+fn families(language: Language, lists: &[&str]) -> Families {
+    let roots = Roots::of(language);
+    let mut found: Families = HashMap::new();
+    for (at, list) in lists.iter().enumerate() {
+        let at = u16::try_from(at).unwrap_or(u16::MAX);
+        for word in list.split_whitespace() {
+            let of_word = found.entry(roots.root(word)).or_default();
+            if !of_word.contains(&at) {
+                of_word.push(at);
+            }
+        }
+    }
+    found
+}
+
+static ENGLISH: LazyLock<Families> = LazyLock::new(|| families(Language::English, ENGLISH_FAMILIES));
+static GERMAN: LazyLock<Families> = LazyLock::new(|| families(Language::German, GERMAN_FAMILIES));
+static CHINESE: LazyLock<Families> = LazyLock::new(|| families(Language::Chinese, CHINESE_FAMILIES));
+
+/// Words that tell the same of two things, irregular forms included.
+const ENGLISH_FAMILIES: &[&str] = &[
+    "born birth birthplace birthday birthdate",
+    "die died dies dying death dead deceased perished killed",
+    "found founded founder founding establish established set-up start started inaugurated",
+    "create created creator make made maker makes making produce produced producer manufacture manufactured manufacturer",
+    "build built builder building construct constructed construction erect erected",
+    "write wrote written writer writing author authored novelist poet pen penned",
+    "invent invented inventor invention devised develop developed developer pioneered",
+    "design designed designer architect drafted engineer engineered",
+    "discover discovered discovery discoverer find found described identified detected",
+    "locate located location situated lies stands seat headquarters headquartered based",
+    "cost costs price priced worth paid pay pays",
+    "live lives lived living reside resides resided resident dwell dwelt home house lodgings",
+    "employ employs employed employee employees staff workers workforce jobs work works worked",
+    "earn earns earned salary wage wages income",
+    "head heads headed lead leads led leader director directs directed chief manage manages managed manager chair chairs chaired chairman chairwoman run runs ran",
+    "succeed succeeds succeeded successor replaced replaces replacement follow followed follows predecessor over",
+    "take takes took taken",
+    "own owns owned owner belong belongs belonged possess property",
+    "open opens opened opening inaugurated inauguration",
+    "close closes closed closing shut closure",
+    "buy buys bought buyer purchase purchased acquire acquired acquisition",
+    "sell sells sold seller sale sales",
+    "marry married marries marriage wife husband spouse wedding wed",
+    "child children son sons daughter daughters kids offspring",
+    "brother brothers sister sisters sibling siblings",
+    "father mother parent parents",
+    "begin begins began begun beginning start starts started commence commenced",
+    "end ends ended finish finishes finished complete completed",
+    "call calls called name named names title titled christened known",
+    "win wins won winner awarded award prize medal honour honor",
+    "receive receives received given award awarded got granted",
+    "travel travels travelled traveled journey trip trips",
+    "error fault bug",
+    "install installs installed installation installing",
+    "define defines defined definition declare declared",
+    "remove removes removed removal delete deletes deleted discard",
+    "differ differs different difference distinguishes distinction",
+    "reach reaches reached arrive arrives arrived arrival",
+    "give gives gave given grant granted grants donate donated supplied supply",
+    "catch caught catches",
+    "grow grows grew grown growth rose rise risen rises increase increased increases",
+    "lose loses lost loss losing",
+    "break breaks broke broken breaking",
+    "say says said tell tells told speak spoke spoken",
+    "fall falls fell fallen drop dropped decline declined decrease decreased",
+    "carry carries carried carrying transport transports transported hold holds",
+    "happen happens happened occur occurs occurred",
+    "teach teaches taught teacher tutor instruct instructed",
+    "learn learns learned learnt apprentice apprenticed pupil",
+    "study studies studied student graduated graduate attend attended",
+    "publish publishes published publication publisher release released appear appeared",
+    "need needs needed require requires required requirement necessary",
+    "allow allows allowed permit permits permitted",
+    "forbid forbids forbidden forbade ban banned prohibit prohibited",
+    "ring rings rang rung",
+    "sing sings sang sung song",
+    "send sends sent",
+    "bring brings brought",
+    "keep keeps kept keeper",
+    "leave leaves left departs departed",
+    "meet meets met meeting",
+    "sit sits sat",
+    "speak speaks spoke spoken",
+    "see sees saw seen sight",
+    "hear hears heard",
+    "think thinks thought believe believes believed belief",
+    "choose chooses chose chosen choice select selects selected",
+    "steal stole stolen theft",
+    "wear wears wore worn",
+    "drive drives drove driven driver",
+    "eat eats ate eaten",
+    "drink drinks drank drunk",
+    "swim swims swam swum",
+    "fly flies flew flown flight",
+    "sink sinks sank sunk",
+    "hide hides hid hidden",
+    "fight fights fought",
+    "lend lends lent loan borrowed borrow",
+    "lay lays laid",
+    "hold holds held",
+    "spend spends spent",
+    "weigh weighs weighed weight heavy",
+    "contract agreement",
+    "repair repairs repaired fix fixes fixed mend",
+    "change changes changed modify modified alter altered",
+    "use uses used using employ",
+    "show shows showed shown display displays",
+    "begin first",
+    "deliver delivers delivered delivery",
+    "sign signs signed signature",
+    "big large great size",
+    "job profession occupation trade",
+    "cause causes caused because reason due",
+    "purpose aim goal",
+    "test tests tested check checks checked",
+    "quick fast quickly speed",
+    "repeat repeats repeated repetition again retry",
+    "answer answers answered reply replies replied respond",
+    "report reports reported reporting",
+    "prevent prevents prevented avoid avoids avoided",
+    "consist consists comprise comprises comprised",
+    "kind type sort",
+    "ship boat vessel",
+    "movie film",
+    "car automobile",
+    "doctor physician",
+    "company firm",
+    "nationality citizen",
+    "population inhabitants residents",
+];
+
+const GERMAN_FAMILIES: &[&str] = &[
+    "geboren geburt geburtsort gebürtig",
+    "sterben starb starben gestorben tod tot verstorben",
+    "gründen gründete gegründet gründer gründerin gründung eröffnete errichtete stiftete gerufen rief",
+    "bauen baut baute gebaut erbaut bau erbauer errichtet errichtete baumeister entstand",
+    "schreiben schrieb geschrieben autor autorin verfasser verfasste schriftsteller schriftstellerin",
+    "erfinden erfand erfunden erfinder erfindung entwickelt entwickelte",
+    "entwerfen entwarf entworfen entwurf architekt architektin ingenieur ingenieurin",
+    "entdecken entdeckte entdeckt entdecker entdeckung",
+    "liegen liegt lag gelegen befindet befand sitz untergebracht steht",
+    "kosten kostet kostete preis euro taler mark",
+    "leben lebt lebte lebten wohnen wohnt wohnte einwohner bewohner menschen einwohnerzahl",
+    "arbeiten arbeitet arbeitete arbeiter angestellte mitarbeiter beschäftigte",
+    "leiten leitet leitete geleitet leiter leiterin leitung direktor direktorin vorsitzende vorsitzender führt",
+    "nachfolger nachfolgerin folgte folgt gefolgt abgelöst übernahm übernommen",
+    "besitzen besitzt besaß eigentümer gehört gehören",
+    "eröffnen eröffnet eröffnete eröffnung einweihung eingeweiht",
+    "schließen schließt schloss geschlossen schließung",
+    "kaufen kaufte gekauft käufer erwarb erworben",
+    "heiraten heiratete verheiratet ehefrau ehemann gatte gattin frau mann",
+    "kind kinder sohn tochter söhne töchter",
+    "bruder schwester brüder schwestern geschwister",
+    "beginnen beginnt begann begonnen anfang beginn",
+    "enden endet endete ende",
+    "heißen heißt hieß genannt nennt name namens",
+    "gewinnen gewinnt gewann gewonnen sieger siegerin preis",
+    "fahren fuhr gefahren fahrt",
+    "kommen kommt kam gekommen aus stammt stammte herkunft",
+    "erreichen erreicht erreichte ankunft",
+    "geben gibt gab gegeben übernimmt zahlt zahlte",
+    "verlieren verliert verlor verloren",
+    "brennen brannte brannten gebrannt brand feuer abgebrannt",
+    "lehren lehrte lehrer lehrerin gelehrt",
+    "lernen lernte gelernt",
+    "studieren studiert studierte studium",
+    "erwähnen erwähnt erwähnte erwähnung genannt urkunde",
+    "erhalten erhielt bekam bekommen verliehen",
+    "feiern feiert gefeiert fest",
+    "verbieten verbietet verbot verboten",
+    "erlauben erlaubt gestattet",
+    "brauchen braucht brauchte benötigt nötig",
+    "wählen wählt wählte gewählt wahl",
+    "beitrag jahresbeitrag mitgliedsbeitrag gebühr",
+    "alt alter jahre",
+    "lang länge länger",
+    "hoch höhe höher",
+    "groß größe größer fläche",
+    "schwer gewicht wiegt wiegen",
+    "bestehen besteht bestand gehören gehört umfasst",
+    "austreten austritt kündigen kündigung",
+    "erneuern erneuert neue neu",
+    "bringen bringt brachte gebracht mitbringen bringt",
+    "stattfinden findet statt",
+    "schwimmen schwamm geschwommen",
+    "zweck ziel aufgabe",
+];
+
+const CHINESE_FAMILIES: &[&str] = &[
+    "出生 出生于 生于 诞生 出生地 生日",
+    "去世 逝世 病逝 死 死亡 卒",
+    "创始人 创立 创办 创建 成立 创办人 建立",
+    "毕业 毕业于 就读 就读于 母校",
+    "位于 坐落 地处 地址 总部 设在 所在地",
+    "员工 职工 雇员 人员",
+    "营业收入 营收 收入 销售额",
+    "价格 售价 价钱 多少钱",
+    "更换 更换周期 周期 替换",
+    "设计 设计师 设计者 设计的",
+    "作者 著 撰写 写 编写",
+    "妻子 夫人 太太 丈夫 配偶 结婚",
+    "工作 任职 担任 职业 职务",
+    "开发 研发 研制 开发者",
+    "上市 发布 推出",
+    "投产 投入使用 启用",
+    "新建 建 兴建 修建 建成",
+    "保修 保修期 质保",
+    "加入 入职 进入",
+    "原因 因为 由于",
+    "复位 重置 重新开始",
+    "不能 不得 不要 禁止",
+    "客户 顾客",
+    "主营业务 业务",
+    "步骤 方法 流程",
+];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn check_related(language: Language, one: &str, other: &str, expected: bool) {
+        let roots = Roots::of(language);
+        let (one_root, other_root) = (roots.root(one), roots.root(other));
+        let families = roots.families(&one_root);
+        let related = roots.likeness(&one_root, &other_root) > 0.0
+            || roots.families(&other_root).iter().any(|family| families.contains(family));
+        assert_eq!(related, expected, "{one} ({one_root}), {other} ({other_root})");
+    }
+
+    #[test]
+    fn words_that_tell_the_same_are_related() {
+        for (one, other) in [
+            ("founder", "founded"),
+            ("author", "wrote"),
+            ("designed", "designer"),
+            ("children", "daughter"),
+            ("installation", "install"),
+        ] {
+            check_related(Language::English, one, other, true);
+        }
+        for (one, other) in [
+            ("Brücke", "Wennebrücke"),
+            ("gründete", "gründer"),
+            ("starben", "gestorben"),
+            ("studiert", "studieren"),
+        ] {
+            check_related(Language::German, &one.to_lowercase(), &other.to_lowercase(), true);
+        }
+    }
+
+    #[test]
+    fn words_that_tell_different_things_are_not() {
+        for (one, other) in [("born", "built"), ("dog", "clock"), ("sister", "ferry"), ("height", "weight")] {
+            check_related(Language::English, one, other, false);
+        }
+        check_related(Language::German, "hund", "bürgermeister", false);
+    }
+}

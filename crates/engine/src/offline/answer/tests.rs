@@ -1,0 +1,161 @@
+//! What the rules answer, and what they do not pretend to answer.
+
+use proptest::prelude::*;
+
+use super::*;
+
+const PASSAGES: [&str; 6] = [
+    "Velora Bridge\n\nThe Velora Bridge crosses the river Tamsin. It was designed by Ines Okafor. It has four lanes.",
+    "Ines Okafor\n\nInes Okafor was an engineer. She was born in Port Alden in 1931. She liked tea.",
+    "Port Alden\n\nPort Alden is a town with a small harbour. Many people visit it every year.",
+    "Cheese\n\nCheese is made from milk. The curd is pressed at a low temperature, below the boiling point of water.",
+    "# Harbour rules\n\n## Three rules of the harbour\n\nKeep these in mind:\n\n- Moor at the bow.\n- Pay at the office.\n- Leave before noon.\n\nThe harbour was closed in 1982 because the channel had silted up. In 1990 it had 40 berths, in 1995 it had 75 berths.",
+    "The old pier is 120 metres long. The new pier is 310 metres long.",
+];
+
+fn check_reply(question: &str) -> (Reply, Vec<&'static str>) {
+    let passages = PASSAGES.map(|text| Passage { text, title: "", headings: &[] });
+    let reply = reply(question, &passages);
+    let texts = match &reply {
+        Reply::Answer(quotes) | Reply::Closest(quotes) => {
+            quotes.iter().map(|quote| &PASSAGES[quote.passage][quote.range.clone()]).collect()
+        }
+        Reply::Nothing => Vec::new(),
+    };
+    (reply, texts)
+}
+
+#[track_caller]
+fn check_answer(question: &str, expected: &[&str]) {
+    let (reply, texts) = check_reply(question);
+    assert!(matches!(reply, Reply::Answer(_)), "{question}: {reply:?}: {texts:?}");
+    assert_eq!(texts, expected, "{question}");
+}
+
+#[track_caller]
+fn check_no_answer(question: &str) {
+    let (reply, texts) = check_reply(question);
+    assert!(!matches!(reply, Reply::Answer(_)), "{question}: {texts:?}");
+}
+
+#[test]
+fn a_sentence_that_answers_comes_with_the_one_that_names_its_pronoun() {
+    check_answer(
+        "Who designed the Velora Bridge?",
+        &["The Velora Bridge crosses the river Tamsin.", "It was designed by Ines Okafor."],
+    );
+    check_answer("What is cheese made from?", &["Cheese is made from milk."]);
+}
+
+#[test]
+fn a_list_comes_with_what_announces_it() {
+    check_answer(
+        "What are the three rules of the harbour?",
+        &["Keep these in mind:", "- Moor at the bow.", "- Pay at the office.", "- Leave before noon."],
+    );
+}
+
+#[test]
+fn a_question_in_two_steps_gets_both() {
+    let (reply, texts) = check_reply("Where was the designer of the Velora Bridge born?");
+    assert!(matches!(reply, Reply::Answer(_)), "{reply:?}: {texts:?}");
+    assert!(texts.contains(&"It was designed by Ines Okafor."), "{texts:?}");
+    assert!(texts.contains(&"She was born in Port Alden in 1931."), "{texts:?}");
+}
+
+#[test]
+fn a_reason_answers_why() {
+    check_answer(
+        "Why was the harbour closed?",
+        &["The harbour was closed in 1982 because the channel had silted up."],
+    );
+}
+
+#[test]
+fn a_year_of_the_question_must_be_the_year_of_the_answer() {
+    check_answer(
+        "How many berths did the harbour have in 1995?",
+        &["In 1990 it had 40 berths, in 1995 it had 75 berths."],
+    );
+    check_no_answer("How many berths did the harbour have in 1971?");
+}
+
+#[test]
+fn an_unknown_thing_about_a_known_name_is_not_answered() {
+    for question in [
+        "What was the name of Ines Okafor's dog?",
+        "How tall is Ines Okafor?",
+        "When was the Velora Bridge opened?",
+        "How many base stations does Port Alden have on Mars?",
+        "Who painted the Velora Bridge?",
+    ] {
+        check_no_answer(question);
+    }
+}
+
+#[test]
+fn nothing_is_near_to_a_question_about_something_absent() {
+    for question in [
+        "Who won the Grand Prix of Monaco?",
+        "how do i configure kubernetes ingress",
+        "",
+        "???",
+        "What was it that they had with the other one?",
+    ] {
+        assert_eq!(check_reply(question).0, Reply::Nothing, "{question}");
+    }
+}
+
+#[test]
+fn matching_words_are_marked() {
+    let (reply, _) = check_reply("How tall is Ines Okafor?");
+    let Reply::Closest(quotes) = reply else { panic!("{reply:?}") };
+    let marked: Vec<&str> =
+        quotes[0].matches.iter().map(|range| &PASSAGES[quotes[0].passage][range.clone()]).collect();
+    assert_eq!(&marked[..2], ["Ines", "Okafor"]);
+}
+
+#[test]
+fn scripts_without_spaces_are_answered_too() {
+    const TEXTS: [&str; 3] = [
+        "云岭大桥\n\n云岭大桥位于澜江之上，由工程师林书豪设计，于1998年建成通车。大桥连接了南州市与北泉县。",
+        "林书豪\n\n林书豪是一位桥梁工程师，1955年出生于海宁市。他毕业于东华理工大学。",
+        "吉田翔太\n\n吉田翔太は映画監督で、1920年に鎌倉市で生まれた。晩年は木曽林業の顧問を務めた。",
+    ];
+    let passages = TEXTS.map(|text| Passage { text, title: "", headings: &[] });
+    for (question, expected) in [
+        ("谁设计了云岭大桥？", Some("云岭大桥位于澜江之上，由工程师林书豪设计，于1998年建成通车。")),
+        ("林书豪出生在哪里？", Some("林书豪是一位桥梁工程师，1955年出生于海宁市。")),
+        ("林书豪的妻子是谁？", None),
+        ("云岭大桥有多少车道？", None),
+    ] {
+        let found = match reply(question, &passages) {
+            Reply::Answer(quotes) => quotes.last().map(|quote| &TEXTS[quote.passage][quote.range.clone()]),
+            Reply::Closest(_) | Reply::Nothing => None,
+        };
+        assert_eq!(found, expected, "{question}");
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(64))]
+    #[test]
+    fn quotes_of_any_text_stand_on_character_borders(
+        question in "([A-Za-z漢的]{1,6} |who |how many |of |[0-9]{4}|\\?){0,8}",
+        passages in prop::collection::vec("([A-Za-z漢]{1,6}[ .:]|[0-9é] |\n|- |# |\\| ){0,30}", 0..4),
+    ) {
+        let read: Vec<Passage<'_>> =
+            passages.iter().map(|text| Passage { text, title: "a b", headings: &[] }).collect();
+        let found = match reply(&question, &read) {
+            Reply::Answer(quotes) | Reply::Closest(quotes) => quotes,
+            Reply::Nothing => Vec::new(),
+        };
+        for quote in found {
+            let text = &passages[quote.passage];
+            prop_assert!(text.get(quote.range.clone()).is_some_and(|part| !part.is_empty()));
+            for range in quote.matches {
+                prop_assert!(text.get(range.clone()).is_some() && quote.range.start <= range.start && range.end <= quote.range.end);
+            }
+        }
+    }
+}

@@ -1,0 +1,420 @@
+//! The words by which questions and sentences are understood.
+
+use super::super::languages::Language;
+use super::asked::Wants;
+
+/// Whether `word` is one of a list.
+pub(super) fn any_word(list: &str, word: &str) -> bool {
+    !word.is_empty() && list.split_whitespace().any(|other| other == word)
+}
+
+/// After `how`: what is measured.
+pub(super) const MEASURES_ENGLISH: &str = "long old tall high large big small far deep wide heavy fast often thick expensive hot cold strong late soon quickly slow";
+pub(super) const MEASURES_GERMAN: &str =
+    "lang lange alt groß hoch weit breit tief schwer schnell oft häufig teuer warm stark klein dick spät";
+
+pub(super) const AMOUNTS_ENGLISH: &str = "price prices cost costs rate number amount percentage share population size length height width \
+    depth weight area distance speed temperature revenue income profit turnover salary allowance budget capacity age duration voltage \
+    power score total fee fine tax ratio count sum wage loss sales range diameter volume density pressure";
+pub(super) const TIMES_ENGLISH: &str =
+    "year years date day month century decade time deadline hour weekday season birthday";
+pub(super) const PLACES_ENGLISH: &str =
+    "city town country village place location county state continent region province birthplace hometown";
+pub(super) const PERSONS_ENGLISH: &str = "person man woman author writer director founder president chairman chairwoman ceo mayor inventor \
+    designer architect engineer king queen nephew niece uncle aunt wife husband partner clerk scientist biologist researcher poet \
+    novelist economist owner manager minister";
+
+pub(super) const AMOUNTS_GERMAN: &str = "preis preise kosten zahl anzahl höhe länge breite tiefe gewicht fläche größe geschwindigkeit temperatur umsatz \
+    gewinn gehalt beitrag jahresbeitrag alter dauer leistung anteil einwohnerzahl entfernung menge betrag summe prozent";
+pub(super) const TIMES_GERMAN: &str =
+    "jahr jahre jahren datum tag tage tagen monat jahrhundert uhrzeit uhr zeitpunkt termin";
+pub(super) const PLACES_GERMAN: &str =
+    "stadt ort land dorf gemeinde region provinz bundesland geburtsort sitz";
+
+pub(super) const ASKING_GERMAN: &str = "wer wen wem wessen wann wo woher wohin warum wieso weshalb weswegen wieviel wieviele wie was woran woraus \
+    womit wovon wofür wodurch wozu";
+pub(super) const VERBS_FIRST_GERMAN: &str = "ist sind war waren hat haben hatte hatten wird werden wurde wurden kann können darf dürfen muss müssen gibt";
+pub(super) const PLURAL_VERBS_GERMAN: &str = "sind waren haben hatten werden wurden gehören gehörten gibt gab können müssen dürfen nahmen kamen stehen standen braucht brauche";
+/// English words too common to tell much in a question.
+pub(super) const COMMON_ENGLISH: &str = "name names named call called tell give given show find explain mean means meaning say said know known thing things way ways \
+    kind kinds type types sort many much more most less least different used use using make made makes get got gets go goes went come came take took people \
+    person please document documents text example actually really often usually well still even now today good great important year years \
+    date day days time times place places part parts number numbers currently exactly question answer department team responsible charge company firm new old next other others further additional also ever both whole entire";
+/// German words too common to tell much.
+pub(super) const COMMON_GERMAN: &str = "gibt gab geben name namen heißt heißen jahr jahre jahren tag tage ort orte stadt mensch menschen person personen art arten \
+    teil teile zahl anzahl genau eigentlich ungefähr wichtig wichtigsten ersten erste erster erstes letzte letzten neu neue neuen neuer alt alte alten groß große \
+    man soll sollte macht machen gemacht tun tut viel viele mal zeit dokument dokumente text frage dort damals meisten";
+
+/// Words behind which a reason stands.
+pub(super) const REASONS: &[&str] = &[
+    " because",
+    " since ",
+    " after a ",
+    " after an ",
+    "nachdem ",
+    "due to",
+    "therefore",
+    "so that",
+    " as a result",
+    "thanks to",
+    "owing to",
+    "the reason",
+    "in order to",
+    "caused by",
+    "attributes",
+    " weil ",
+    " denn ",
+    " damit ",
+    "deshalb",
+    "daher",
+    "wegen ",
+    "aufgrund",
+    "grund ",
+    "um zu ",
+    ", da ",
+    ", um an",
+    ", um ",
+    "因为",
+    "由于",
+    "因此",
+    "所以",
+    "原因",
+    "为了",
+    "以便",
+    "导致",
+    "parce que",
+    "car ",
+    "puisque",
+    "porque",
+    "ya que",
+    "perché",
+    "потому",
+];
+
+/// A number as a word.
+pub(super) const NUMBERS: &str = "one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen seventeen eighteen \
+    nineteen twenty thirty forty fifty sixty seventy eighty ninety hundred thousand million billion dozen half twice once thrice none \
+    single double zwei drei vier fünf sechs sieben acht neun zehn elf zwölf dreizehn vierzehn fünfzehn sechzehn siebzehn achtzehn neunzehn zwanzig dreißig vierzig fünfzig sechzig siebzig achtzig \
+    neunzig hundert tausend million millionen einmal zweimal dreimal halb halbe dutzend deux trois quatre cinq dix vingt cent mille dos tres cuatro cinco diez ciento mil";
+
+/// A unit of length, time, weight, money and the like, behind a number.
+pub(super) const UNITS: &str = "feet foot ft metre metres meter meters m km kilometre kilometres kilometer kilometers mile miles inch inches cm centimetres \
+    centimeters mm millimetre millimetres millimeters yard yards second seconds minute minutes hour hours day days week weeks month months year years \
+    kg kilogram kilograms kilo kilos g gram grams pound pounds tonne tonnes ton tons ounce ounces litre litres liter liters percent per degrees \
+    times mb gb kb tb watt watts volt volts old age acres hectares square cubic knots mph euro euros dollar dollars crown crowns \
+    metern kilometer sekunde sekunden minute minuten stunde stunden tag tage tagen woche wochen monat monate monaten jahr jahre \
+    jahren gramm tonnen liter zentimeter millimeter grad prozent mal pfund quadratmeter hektar cent taler mark meile meilen windstärke";
+
+/// What a word that measures may be told by, and the units it is measured in.
+pub(super) const MEASURES: &[(&str, &str, &str)] = &[
+    ("long lang", "long length lang länge", "length"),
+    ("lasting lange", "long last lasts lasted duration dauert dauerte dauer lang lange", "time length"),
+    ("tall high hoch", "tall high height hoch höhe", "length money"),
+    ("old alt", "old age aged alt alter", ""),
+    (
+        "large big small groß klein",
+        "large big size area small groß größe fläche klein",
+        "length time weight money data area",
+    ),
+    ("far weit", "far distance away weit entfernt entfernung off", "length time"),
+    ("deep tief wide breit thick dick", "deep depth tief tiefe wide width breit breite thick", "length"),
+    ("heavy schwer", "heavy weigh weighs weighed weight schwer wiegt gewicht", "weight"),
+    ("fast quickly schnell slow", "fast speed quick schnell", "length time"),
+    ("often häufig oft", "often every times once twice oft häufig alle mal jede jeden", "time"),
+    ("expensive teuer", "cost costs price expensive teuer kostet kostete preis", "money"),
+    ("hot cold warm", "hot cold warm temperature temperatur degrees grad", "heat"),
+    ("late spät soon", "late until spät bis within", "time"),
+    ("strong stark", "strong force stark stärke", "weight"),
+];
+
+/// Units by what they measure.
+pub(super) const DIMENSIONS: &[(&str, &str)] = &[
+    (
+        "length",
+        "feet foot ft metre metres meter meters m km kilometre kilometres kilometer kilometers mile miles inch inches cm centimetres mm millimetre millimetres yard yards metern zentimeter millimeter meilen",
+    ),
+    (
+        "time",
+        "second seconds minute minutes hour hours day days week weeks month months year years sekunden minuten stunde stunden tag tage tagen woche wochen monat monate monaten jahr jahre jahren times old",
+    ),
+    (
+        "weight",
+        "kg kilogram kilograms kilo kilos g gram grams pound pounds tonne tonnes ton tons ounces gramm tonnen pfund kilogramm",
+    ),
+    ("money", "euro euros dollar dollars crown crowns pounds cents taler mark franken"),
+    ("data", "mb gb kb tb bytes"),
+    ("area", "hectares acres square hektar quadratmeter percent prozent"),
+    ("heat", "degrees grad celsius"),
+];
+
+/// Words between a name and the word before that is no other name.
+pub(super) const TITLES: &str =
+    "mr mrs ms miss dr prof professor sir lady lord king queen captain uncle aunt herr frau the and saint";
+
+/// Nouns that only say that a number is asked for.
+pub(super) const QUANTITIES: &str = "rate number amount percentage share level total figure value size sum zahl anzahl höhe betrag menge summe wert";
+
+/// Words that only say that something is somewhere, which its place says too.
+pub(super) const LOCATES: &str = "located situated based lies headquartered headquarters befindet befinden liegt liegen sitz untergebracht steht lebt wohnt";
+
+/// A word that tells when something is.
+pub(super) const TIMES: &str = "january february march april may june july august september october november december monday tuesday \
+    wednesday thursday friday saturday sunday noon midnight dawn morning evening afternoon spring summer autumn winter yesterday today \
+    tomorrow century christmas easter januar februar märz april mai juni juli august september oktober november dezember montag dienstag mittwoch \
+    donnerstag freitag samstag sonntag mittag mitternacht frühling sommer herbst winter jahrhundert weihnachten ostern o'clock uhr \
+    days weeks months years hours minutes ago quarter when tagen wochen monaten jahren tage";
+
+/// Words before a place.
+pub(super) const BEFORE_PLACES: &str = "in at near from of to on above under behind beside inside outside between at into through across along around toward \
+    towards room floor aus bei nach an auf über unter neben hinter vor zu zur zum im am à dans près en de sur";
+
+/// Words that stand for what a sentence before names.
+pub(super) const PRONOUNS: &str = "he she it they him her his hers its their theirs them this these that such er sie es ihn ihm ihr ihre ihren ihrem ihrer sein seine seinen \
+    seinem seiner dieser diese dieses diesem diesen dessen deren dort dabei dazu davon damals daraufhin then there il elle ils elles ce cette él ella";
+
+/// Characters and words that ask or bind in Chinese and Japanese; longer ones first.
+const ASKING_UNSPACED: &[&str] = &[
+    "分别是多少",
+    "是什么意思",
+    "什么时候",
+    "什麼時候",
+    "多长时间",
+    "什么时间",
+    "什么地方",
+    "什么样的",
+    "是怎样的",
+    "怎么样",
+    "怎么办",
+    "哪一年",
+    "哪一个",
+    "为什么",
+    "為什麼",
+    "有没有",
+    "是不是",
+    "多少个",
+    "多少钱",
+    "哪几个",
+    "请告诉我",
+    "请问",
+    "請問",
+    "多少",
+    "多久",
+    "多长",
+    "多大",
+    "多高",
+    "多重",
+    "多远",
+    "多快",
+    "多宽",
+    "多深",
+    "什么",
+    "什麼",
+    "怎么",
+    "怎麼",
+    "怎样",
+    "如何",
+    "为何",
+    "何时",
+    "何地",
+    "何处",
+    "何人",
+    "哪里",
+    "哪裡",
+    "哪儿",
+    "哪些",
+    "哪个",
+    "哪位",
+    "哪年",
+    "哪天",
+    "哪所",
+    "哪家",
+    "哪座",
+    "哪种",
+    "哪类",
+    "哪款",
+    "哪几",
+    "一次",
+    "星期几",
+    "周几",
+    "几个",
+    "几种",
+    "几位",
+    "几名",
+    "几年",
+    "几岁",
+    "几级",
+    "几次",
+    "几月",
+    "几号",
+    "几",
+    "每",
+    "各是",
+    "分别",
+    "是谁",
+    "谁",
+    "誰",
+    "吗",
+    "呢",
+    "哪",
+    "的",
+    "了",
+    "在",
+    "是",
+    "和",
+    "与",
+    "與",
+    "有",
+    "被",
+    "把",
+    "于",
+    "從",
+    "从",
+    "到",
+    "就",
+    "也",
+    "都",
+    "应该",
+    "应",
+    "可以",
+    "能够",
+    "需要",
+    "会",
+    "上",
+    "以及",
+    "及",
+    "由",
+    "对",
+    "列出",
+    "これ",
+    "それ",
+    "どこ",
+    "いつ",
+    "だれ",
+    "なに",
+    "は",
+    "が",
+    "を",
+    "に",
+    "で",
+    "か",
+    "の",
+];
+
+/// The question with everything that only asks or binds blanked, byte for byte.
+pub(super) fn without_asking(question: &str, language: Language) -> String {
+    let mut plain = question.to_owned();
+    if language == Language::Korean {
+        return plain;
+    }
+    // `多少本书` counts with a character that is no word.
+    const COUNTERS: &str = "个名位座家本台辆套间种条项张只头件层次级门所册款支";
+    // `2022年每10股`: what counts years belongs to the number.
+    let digit_before = |at: usize, plain: &str| plain[..at].ends_with(|c: char| c.is_ascii_digit());
+    for unit in ["年度", "年", "月", "日", "号"] {
+        let places: Vec<usize> =
+            plain.match_indices(unit).map(|(at, _)| at).filter(|at| digit_before(*at, &plain)).collect();
+        for at in places {
+            plain.replace_range(at..at + unit.len(), &" ".repeat(unit.len()));
+        }
+    }
+    for asking in ["多少", "几"] {
+        let places: Vec<usize> = plain.match_indices(asking).map(|(at, _)| at + asking.len()).collect();
+        for at in places {
+            let counter = plain[at..].chars().next().filter(|c| COUNTERS.contains(*c));
+            if let Some(counter) = counter {
+                plain.replace_range(at..at + counter.len_utf8(), &" ".repeat(counter.len_utf8()));
+            }
+        }
+    }
+    for word in ASKING_UNSPACED {
+        plain = plain.replace(word, &" ".repeat(word.len()));
+    }
+    plain
+}
+
+/// Whether a word without spaces is too common to tell much.
+pub(super) fn is_common_unspaced(word: &str) -> bool {
+    const COMMON: &str = "公司 问题 情况 时候 时间 名字 名称 叫做 主要 本机 产品 使用 进行 要求 目前 现在 大概 一共 总共 东西 事情 文件 文档 表示 年度";
+    any_word(COMMON, word)
+}
+
+/// What a question without spaces asks for, and whether for several things.
+pub(super) fn wants_unspaced(text: &str) -> (Wants, bool) {
+    let has = |words: &[&str]| words.iter().any(|word| text.contains(word));
+    let many = has(&["哪些", "有哪", "哪几", "列出", "步骤是", "分别是", "どんな"]);
+    let wants = if has(&["为什么", "為什麼", "为何", "为啥", "原因", "怎么会", "なぜ", "왜"])
+    {
+        Wants::Reason
+    } else if many {
+        Wants::Thing
+    } else if has(&[
+        "什么时候",
+        "什麼時候",
+        "何时",
+        "何時",
+        "哪年",
+        "哪一年",
+        "哪天",
+        "星期几",
+        "周几",
+        "哪一天",
+        "哪个月",
+        "几月",
+        "几号",
+        "什么时间",
+        "日期",
+        "いつ",
+        "何年",
+        "언제",
+    ]) {
+        Wants::Time
+    } else if has(&["多长", "多久", "多高", "多重", "多远", "多宽", "多深", "多快", "几岁", "多大"])
+    {
+        Wants::Amount { measured: true }
+    } else if has(&[
+        "多少",
+        "几个",
+        "几位",
+        "几名",
+        "几级",
+        "几种",
+        "几年",
+        "几次",
+        "几",
+        "百分之",
+        "いくつ",
+        "どのくらい",
+        "얼마",
+        "몇",
+    ]) {
+        Wants::Amount { measured: false }
+    } else if has(&["谁", "誰", "哪位", "何人", "だれ", "누가", "누구"]) {
+        Wants::Person
+    } else if has(&[
+        "哪里",
+        "哪裡",
+        "哪儿",
+        "何处",
+        "何地",
+        "在哪",
+        "哪个城市",
+        "哪座城市",
+        "哪个国家",
+        "哪个省",
+        "什么地方",
+        "地址",
+        "どこ",
+        "어디",
+    ]) {
+        Wants::Place
+    } else if has(&["怎么", "怎麼", "怎样", "如何", "怎么办", "どうやって", "어떻게"]) {
+        Wants::Manner
+    } else if text.contains("什么是") || has(&["是什么意思", "的定义", "指什么", "とは何"]) {
+        Wants::Meaning
+    } else if has(&["吗", "是否", "有没有"]) {
+        Wants::Truth
+    } else {
+        Wants::Thing
+    };
+    (wants, many)
+}

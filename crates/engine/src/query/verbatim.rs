@@ -1,0 +1,256 @@
+//! Answers where no model does: sentences of the documents, and an honest word about what they are.
+
+use std::ops::Range;
+
+use graphloom_core::Span;
+use serde::{Deserialize, Serialize};
+
+use super::calls::Spent;
+use super::cite::{self, Cited, Pick};
+use super::seen::Workspace;
+use super::stops::{self, Written};
+use super::wording::Tongue;
+use super::{Answer, QueryError, QueryNote, Question, Retrieval, overview};
+use crate::Engine;
+use crate::offline::{self, Intent, Passage, Quote, Reply};
+
+/// What kind of answer it is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum AnswerKind {
+    /// A model's answer, or sentences that answer the question.
+    Answer,
+    /// No sentence answers the question; the passages nearest to it.
+    Closest,
+    /// What the documents as a whole are about: their topics, each with a sentence.
+    Overview,
+    /// The documents hold nothing near to the question.
+    NotFound,
+    /// There is no document to search.
+    Empty,
+    /// A greeting is no question.
+    Greeting,
+}
+
+/// The name of a kind, as in JSON.
+impl std::fmt::Display for AnswerKind {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(match self {
+            Self::Answer => "answer",
+            Self::Closest => "closest",
+            Self::Overview => "overview",
+            Self::NotFound => "not_found",
+            Self::Empty => "empty",
+            Self::Greeting => "greeting",
+        })
+    }
+}
+
+/// Answers without a model.
+pub(super) async fn answer(
+    engine: &Engine,
+    question: &Question,
+    retrieval: &Retrieval,
+    on_delta: &mut (dyn FnMut(&str) + Send),
+) -> Result<Answer, QueryError> {
+    let asked = retrieval.searched(question);
+    let tongue = Tongue::of(asked);
+    match offline::intent(asked) {
+        Intent::Greeting => {
+            return Ok(plain(engine, question, AnswerKind::Greeting, tongue.greeting(), on_delta));
+        }
+        Intent::Overview => {
+            if let Some(overview) = overview::overview(engine, question, retrieval, tongue).await? {
+                let cited: Vec<Cited<'_>> = overview.cited();
+                return written(engine, question, AnswerKind::Overview, &overview.draft, &cited, on_delta)
+                    .await;
+            }
+        }
+        Intent::Question => {}
+    }
+    let title = |number: u32| {
+        let reference = retrieval.references.iter().find(|reference| reference.number == number);
+        reference.map_or("", |reference| reference.title.as_str())
+    };
+    let passages: Vec<Passage<'_>> = retrieval
+        .chunks
+        .iter()
+        .map(|found| Passage {
+            text: &found.chunk.text,
+            title: title(found.reference),
+            headings: &found.chunk.breadcrumb,
+        })
+        .collect();
+    let cited = cite::cited(retrieval);
+    match offline::reply(asked, &passages) {
+        Reply::Answer(quotes) => {
+            let mut draft = Draft::default();
+            quotes.iter().for_each(|quote| draft.quote("", &cited, quote));
+            written(engine, question, AnswerKind::Answer, &draft, &cited, on_delta).await
+        }
+        Reply::Closest(quotes) => {
+            let mut draft = Draft::default();
+            draft.line(tongue.closest());
+            quotes.iter().for_each(|quote| {
+                draft.line("");
+                draft.quote("", &cited, quote);
+            });
+            written(engine, question, AnswerKind::Closest, &draft, &cited, on_delta).await
+        }
+        Reply::Nothing => not_found(engine, question, retrieval, on_delta).await,
+    }
+}
+
+/// Says that nothing is found: where, and what was searched for.
+pub(super) async fn not_found(
+    engine: &Engine,
+    question: &Question,
+    retrieval: &Retrieval,
+    on_delta: &mut (dyn FnMut(&str) + Send),
+) -> Result<Answer, QueryError> {
+    let asked = retrieval.searched(question);
+    let tongue = Tongue::of(asked);
+    let documents = documents(engine, question).await?;
+    let none_fits = retrieval.notes.iter().any(|note| matches!(note, QueryNote::NoneFits { .. }));
+    let (kind, words) = match documents {
+        0 => (AnswerKind::Empty, tongue.empty().to_owned()),
+        _ if none_fits => (AnswerKind::NotFound, tongue.none_fits().to_owned()),
+        _ => (AnswerKind::NotFound, tongue.not_found(documents, &offline::looked_for(asked))),
+    };
+    Ok(plain(engine, question, kind, &words, on_delta))
+}
+
+/// The documents that the question may be answered from.
+pub(super) async fn documents(engine: &Engine, question: &Question) -> Result<u64, QueryError> {
+    let filter = question.filter.as_ref();
+    let looked = Workspace::look(engine, filter, false).await?;
+    match &looked.seen.allowed {
+        Some(allowed) => Ok(allowed.documents().len() as u64),
+        None => Ok(engine.store.snapshot().await?.counts().await?.documents),
+    }
+}
+
+/// An answer that cites nothing.
+fn plain(
+    engine: &Engine,
+    question: &Question,
+    kind: AnswerKind,
+    words: &str,
+    on_delta: &mut (dyn FnMut(&str) + Send),
+) -> Answer {
+    let Written { text, cut } = stops::cut(question, engine.tokenizer, words);
+    on_delta(&text);
+    Answer {
+        text,
+        kind,
+        cut,
+        found: false,
+        model: None,
+        citations: Vec::new(),
+        dropped_citations: 0,
+        matches: Vec::new(),
+        spent: Spent::default(),
+    }
+}
+
+/// The draft under the limits of the question, with the citations that are left.
+async fn written(
+    engine: &Engine,
+    question: &Question,
+    kind: AnswerKind,
+    draft: &Draft,
+    cited: &[Cited<'_>],
+    on_delta: &mut (dyn FnMut(&str) + Send),
+) -> Result<Answer, QueryError> {
+    let Written { text, cut } = stops::cut(question, engine.tokenizer, draft.text.trim_end());
+    on_delta(&text);
+    let kept = draft.picks.iter().filter(|(end, _)| *end <= text.len());
+    let picks: Vec<Pick> = kept.map(|(_, pick)| pick.clone()).collect();
+    let (citations, dropped_citations) = cite::verify(engine, cited, &picks).await?;
+    let matches = draft.matches.iter().filter(|range| range.end <= text.len());
+    let matches = matches.map(|range| Span::new(range.start, range.end)).collect();
+    let (found, model, spent) = (true, None, Spent::default());
+    Ok(Answer { text, kind, cut, found, model, citations, dropped_citations, matches, spent })
+}
+
+/// An answer that is being written.
+#[derive(Debug, Default)]
+pub(super) struct Draft {
+    pub(super) text: String,
+    /// What its numbers point to, with the end of each number in the text.
+    picks: Vec<(usize, Pick)>,
+    /// Where words of the question stand in it.
+    matches: Vec<Range<usize>>,
+}
+
+impl Draft {
+    pub(super) fn line(&mut self, words: &str) {
+        self.text.push_str(words);
+        self.text.push('\n');
+    }
+
+    /// A line with the words of a quote, white space runs as one blank, and the number of its document.
+    ///
+    /// - `before`: what stands before it in its line.
+    pub(super) fn quote(&mut self, before: &str, cited: &[Cited<'_>], quote: &Quote) {
+        let Some(from) = cited.get(quote.passage) else { return };
+        let Some(words) = from.chunk.text.get(quote.range.clone()) else { return };
+        self.text.push_str(before);
+        let mut marks = quote.matches.iter().peekable();
+        let mut begun = None;
+        let mut blank = false;
+        for (at, c) in words.char_indices().map(|(at, c)| (quote.range.start + at, c)) {
+            if begun.is_some() && marks.peek().is_some_and(|mark| mark.end <= at) {
+                self.matches.extend(begun.take().map(|start| start..self.text.len()));
+                marks.next();
+            }
+            if c.is_whitespace() {
+                blank = true;
+                continue;
+            }
+            if std::mem::take(&mut blank) {
+                self.text.push(' ');
+            }
+            if begun.is_none() && marks.peek().is_some_and(|mark| mark.start <= at && at < mark.end) {
+                begun = Some(self.text.len());
+            }
+            self.text.push(c);
+        }
+        self.matches.extend(begun.map(|start| start..self.text.len()));
+        self.text.push_str(&format!(" [{}]", from.number));
+        let pick = Pick { chunk: quote.passage, range: quote.range.clone() };
+        self.picks.push((self.text.len(), pick));
+        self.text.push('\n');
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use graphloom_core::{Chunk, ChunkExtraction, ChunkId, DocumentId};
+
+    use super::*;
+
+    #[test]
+    fn a_quote_is_written_on_one_line_with_its_matches() {
+        let text = "x. The  old\nbridge fell.";
+        let document = DocumentId::from_stored("d");
+        let chunk = Chunk {
+            id: ChunkId::from_stored("c"),
+            document,
+            ordinal: 0,
+            span: Span::new(0, text.len()),
+            token_count: 1,
+            breadcrumb: Vec::new(),
+            text: text.to_owned(),
+            extraction: ChunkExtraction::Pending,
+        };
+        let mut draft = Draft::default();
+        draft.line("Closest:");
+        let quote = Quote { passage: 0, range: 3..text.len(), matches: vec![3..6, 8..18] };
+        draft.quote("- ", &[Cited { chunk: &chunk, number: 4 }], &quote);
+        assert_eq!(draft.text, "Closest:\n- The old bridge fell. [4]\n");
+        let marked: Vec<&str> = draft.matches.iter().map(|range| &draft.text[range.clone()]).collect();
+        assert_eq!(marked, ["The", "old bridge"]);
+        assert_eq!(draft.picks[0].0, draft.text.trim_end().len());
+    }
+}

@@ -152,7 +152,7 @@ fn a_models_own_list_of_references_is_left_out() {
 fn verbatim_words_are_printed_once_and_again_only_when_quotes_are_asked_for() {
     let graphloom = Graphloom::new();
     let ask = lab_answer(&graphloom);
-    let sentence = "Braidline is the product that grew out of echo braiding";
+    let sentence = "The posts were designed by Tobias Quillhaven";
     assert_eq!(graphloom.ok(&ask).matches(sentence).count(), 1);
     assert_eq!(graphloom.ok(&[&ask[..], &["--quotes"]].concat()).matches(sentence).count(), 2);
 }

@@ -10,9 +10,9 @@ pub(crate) fn plain(text: &str) -> String {
     text.chars().map(|c| if c.is_control() && c != '\n' && c != '\t' { '\u{fffd}' } else { c }).collect()
 }
 
-/// One line: white space runs become one blank, and what is longer than `most` characters is cut with `…`.
+/// One line, as sentences are joined; runs of white space become one blank, and what is longer than `most` characters is cut with `…`.
 pub(crate) fn one_line(text: &str, most: usize) -> String {
-    let joined = plain(&text.split_whitespace().collect::<Vec<_>>().join(" "));
+    let joined = plain(&graphloom_engine::text::one_line(text));
     match joined.char_indices().nth(most) {
         Some((cut, _)) => format!("{}…", joined[..cut].trim_end()),
         None => joined,

@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use crate::text::sentences;
+use crate::text::sentences_and_code;
 
 /// A kind of place to cut.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -27,7 +27,7 @@ impl Border {
         let slice = &text[range.clone()];
         let cuts = match self {
             Self::Paragraph => paragraph_starts(slice),
-            Self::Sentence => sentences(slice).into_iter().map(|sentence| sentence.start).collect(),
+            Self::Sentence => sentences_and_code(slice).into_iter().map(|sentence| sentence.start).collect(),
             Self::Line => line_starts(slice),
             Self::Indent => least_indented(slice),
             Self::Clause => starts_after(slice, |c, next| {

@@ -5,7 +5,7 @@ use std::ops::Range;
 use super::borders::{Border, block_end};
 use super::trim;
 use crate::parse::Heading;
-use crate::text::{TokenMap, Tokenizer, sentences};
+use crate::text::{TokenMap, Tokenizer, sentences_and_code};
 
 /// Headings in a row that wait for their text; more are a list of headings.
 const MAX_LEVELS: usize = 6;
@@ -119,7 +119,7 @@ impl Packer<'_> {
         let room = self.max.saturating_sub(self.map.count(unit)).min(self.overlap);
         let tail = self.text.ceil_char_boundary(self.map.back(last.end, room)).clamp(last.start, last.end);
         let mut starts =
-            sentences(&self.text[tail..last.end]).into_iter().map(|sentence| tail + sentence.start);
+            sentences_and_code(&self.text[tail..last.end]).into_iter().map(|sentence| tail + sentence.start);
         // The tail may begin inside a sentence.
         let before = self.text[last.start..tail].trim_end_matches([' ', '\t']);
         let whole = before.ends_with(['.', '!', '?', '。', '！', '？', '\n', '\r']);

@@ -12,10 +12,10 @@ use super::lexicon::is_generic;
 use super::phrase::{Phrase, PhraseKind, phrases};
 use super::scripts::has_no_spaces;
 use super::token::{Token, tokens};
-use crate::text::{Tokenizer, entity_key, sentences};
+use crate::text::{Tokenizer, entity_key, one_line, sentences};
 
 /// The name under which records made by these rules are kept; a change of the rules changes it.
-pub const RULES: &str = "rules-v3";
+pub const RULES: &str = "rules-v4";
 /// Sentences of an entity's description, at most.
 pub const MAX_DESCRIPTION_SENTENCES: usize = 4;
 /// Relations made from one sentence, at most; those of names come first.
@@ -47,7 +47,7 @@ pub fn extract(text: &str) -> Records {
     let mut kept = phrases(text);
     kept.truncate(MIN_ENTITIES + tokens / TOKENS_PER_ENTITY);
     let sentences: Vec<Range<usize>> = sentences(text);
-    let folded: Vec<String> = sentences.iter().map(|range| fold(&text[range.clone()])).collect();
+    let folded: Vec<String> = sentences.iter().map(|range| fold(&one_line(&text[range.clone()]))).collect();
     let names: Vec<String> = kept.iter().map(|phrase| fold(&phrase.text)).collect();
     let mentions: Vec<Vec<Mention>> = folded.iter().map(|sentence| mentions(sentence, &names)).collect();
     let entities = kept

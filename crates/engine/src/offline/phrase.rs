@@ -11,7 +11,7 @@ use super::lexicon::{is_connector, is_month, is_name_abbreviation, is_opener};
 use super::reading::{Common, Reading, Sentence, heading_range, quoted};
 use super::scripts;
 use super::token::{Shape, Token};
-use crate::text::{clean_name, entity_key, sentences};
+use crate::text::{clean_name, entity_key, one_line, sentences};
 
 /// Most words of one name.
 const MAX_NAME_WORDS: usize = 12;
@@ -84,7 +84,8 @@ pub fn phrases(text: &str) -> Vec<Phrase> {
             found.add(range, PhraseKind::NounPhrase);
         }
         while let Some(run) = runs.next_if(|run| run.range.start < sentence.range.end) {
-            if !is_inside(&run.range) {
+            // What stands before the sentence is code.
+            if run.range.start >= sentence.range.start && !is_inside(&run.range) {
                 let kind = if run.is_name { PhraseKind::Name } else { PhraseKind::NounPhrase };
                 found.add(run.range, kind);
             }
@@ -310,7 +311,11 @@ fn noun_phrases(tokens: &[Token<'_>], reading: &Reading<'_>) -> Vec<Range<usize>
             if reading.common == Common::HeadFirst {
                 (start, stop) = (at, stop.min(at + MAX_NOUN_PHRASE_WORDS));
             }
-            let small = tokens[stop - 1].shape == Shape::Lower;
+            // `Ownership is a set of rules`
+            let defined = at == 0
+                && stop == 1
+                && tokens.get(1).is_some_and(|next| matches!(next.lower.as_str(), "is" | "are" | "means"));
+            let small = tokens[stop - 1].shape == Shape::Lower || (defined && joins);
             let long_enough = tokens[stop - 1].text.chars().count() >= 3;
             if small && long_enough {
                 found.push(tokens[start].start..tokens[stop - 1].end);
@@ -342,7 +347,7 @@ impl Found<'_> {
         let name = match kind {
             // Small numbers are no names for readers of models, but they are what a text may be asked for.
             PhraseKind::Quantity if raw.len() < 3 => return,
-            _ => clean_name(raw),
+            _ => clean_name(&one_line(raw)),
         };
         let Some(name) = name else { return };
         let Some(key) = entity_key(&name) else { return };
@@ -424,6 +429,35 @@ mod tests {
                 ("J. R. Okafor", PhraseKind::Name),
             ],
         );
+    }
+
+    #[test]
+    fn names_go_on_over_line_ends_of_wrapped_and_quoted_prose() {
+        for end in ["\n", "\r\n", "\r", "\n> "] {
+            let text = format!(
+                "> The old bridge at Ostrava was built by Hana{end}Dvorakova in Brno, who was known."
+            );
+            check_phrases(
+                text.trim_start_matches(if end == "\n> " { "" } else { "> " }),
+                &[
+                    ("Ostrava", PhraseKind::Name),
+                    ("Hana Dvorakova", PhraseKind::Name),
+                    ("Brno", PhraseKind::Name),
+                ],
+            );
+        }
+    }
+
+    #[test]
+    fn code_has_no_phrases() {
+        let found =
+            phrases("We met Ada.\n```rust\nlet Config = \"A Quotation\"; // 北京大学\n```\nThen we met Bo.");
+        let names: Vec<&str> = found
+            .iter()
+            .filter(|found| found.kind != PhraseKind::NounPhrase)
+            .map(|found| found.text.as_str())
+            .collect();
+        assert_eq!(names, ["Ada", "Bo"]);
     }
 
     #[test]

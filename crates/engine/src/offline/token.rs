@@ -75,7 +75,7 @@ pub(super) fn tokens(text: &str, sentence: Range<usize>) -> Vec<Token<'_>> {
             end: offset + at + bare.len(),
             text: bare,
             lower: bare.to_lowercase(),
-            gap: &slice[gap_start..at],
+            gap: gap(&slice[gap_start..at]),
             shape: shape(bare),
             tag: UPOS::NOUN,
             known: false,
@@ -91,6 +91,12 @@ pub(super) fn tokens(text: &str, sentence: Range<usize>) -> Vec<Token<'_>> {
     }
     tag(&mut found);
     found
+}
+
+/// What stands between two words; where a line ends in a sentence that goes on, a blank.
+fn gap(between: &str) -> &str {
+    let wraps = between.contains(['\n', '\r']) && between.chars().all(|c| c.is_whitespace() || c == '>');
+    if wraps { " " } else { between }
 }
 
 /// Whether most small words are unknown to the English tagger.

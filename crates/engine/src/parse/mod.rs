@@ -25,12 +25,13 @@ mod xml_events;
 pub use error::ParseError;
 pub use format::{extensions, format_by_media_type, format_by_name, format_of};
 
+use std::borrow::Cow;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use graphloom_core::{Format, PartMark};
 use serde::{Deserialize, Serialize};
 
-use crate::text::sanitize;
+use crate::text::{sanitize, with_whole_words};
 
 /// A document's text and what is known of its structure.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -102,8 +103,9 @@ impl ParseLimits {
 ///
 /// - `name`: path, URL or label; its extension tells the format where `format` is `None`, else the content
 ///   does.
-/// - Plain text, Markdown, JSON and JSON lines are kept verbatim, line ends included; only control characters
-///   go. JSON without line breaks is broken into lines, its values untouched.
+/// - Every line ends with a line feed, whatever the source has there, and stays where it is.
+/// - Plain text, Markdown, JSON and JSON lines are kept verbatim; only control characters go, and words divided at line
+///   ends of plain text are whole. JSON without line breaks is broken into lines, its values untouched.
 /// - HTML becomes readable text: headings, lists and tables stay recognisable, scripts and navigation go.
 /// - CSV becomes one line a row that names its columns, `name: Curie | field: physics`, each on the line
 ///   where the row starts in the source.
@@ -180,7 +182,7 @@ fn read(
         | None => format,
     };
     let (decoded, encoding) = encoding::decode(bytes)?;
-    let source = sanitize(&decoded);
+    let source = with_unix_line_ends(sanitize(&decoded));
     if source.trim().is_empty() {
         return Err(ParseError::Blank);
     }
@@ -189,6 +191,7 @@ fn read(
         Some(format) => format,
     };
     let body = match format {
+        Format::Text => Body::verbatim(with_whole_words(source.into_owned())),
         Format::Markdown => markdown::parse(source.into_owned()),
         Format::Html => html::parse(&source, limits),
         Format::Csv => table::parse(&source, table::delimiter_of(name), limits.max_bytes)
@@ -197,8 +200,7 @@ fn read(
         Format::Code => code::parse(source.into_owned()),
         Format::Xml => xml::parse(&source, limits)?,
         Format::Eml => eml::parse(bytes, limits)?,
-        Format::Text
-        | Format::JsonLines
+        Format::JsonLines
         | Format::Pdf
         | Format::Docx
         | Format::Pptx
@@ -211,6 +213,14 @@ fn read(
         | Format::Rtf => Body::verbatim(source.into_owned()),
     };
     Ok((body, format, encoding))
+}
+
+/// `text` with a line feed at the end of every line, so that documents of all systems read the same.
+fn with_unix_line_ends(text: Cow<'_, str>) -> Cow<'_, str> {
+    if !text.contains('\r') {
+        return text;
+    }
+    Cow::Owned(text.replace("\r\n", "\n").replace('\r', "\n"))
 }
 
 /// What a format's reader finds.
@@ -276,11 +286,31 @@ mod tests {
     }
 
     #[test]
-    fn text_is_kept_verbatim_with_its_line_ends() {
-        let document = check_parse("a.txt", b"\n one\r\ntwo \n");
-        assert_eq!(document.text, "\n one\r\ntwo \n");
+    fn text_is_kept_verbatim() {
+        let document = check_parse("a.txt", b"\n one\ntwo \n");
+        assert_eq!(document.text, "\n one\ntwo \n");
         assert_eq!((document.format, document.lines_match_source), (Format::Text, true));
         assert_eq!(document.encoding, "UTF-8");
+    }
+
+    #[test]
+    fn documents_of_all_systems_read_the_same() {
+        for name in ["a.txt", "a.md", "a.csv", "a.jsonl", "a.json", "a.html", "a.xml", "a.rs"] {
+            let source = match name {
+                "a.csv" => "a,b\n1,\"2\n3\"\n",
+                "a.jsonl" => "{\"a\": 1}\n{\"a\": 2}\n",
+                "a.json" => "{\n \"a\": 1\n}\n",
+                _ => "<p>One infor-\nmation here\n\nand two</p>\n",
+            };
+            let expected = check_parse(name, source.as_bytes());
+            for end in ["\r\n", "\r"] {
+                assert_eq!(
+                    check_parse(name, source.replace('\n', end).as_bytes()),
+                    expected,
+                    "{name} {end:?}"
+                );
+            }
+        }
     }
 
     #[test]

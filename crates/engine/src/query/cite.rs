@@ -208,7 +208,7 @@ fn sentences_by_line(text: &str) -> Vec<Range<usize>> {
     let mut sentences = Vec::new();
     let mut start = 0;
     for line in text.split_inclusive('\n') {
-        for range in text::sentences(line) {
+        for range in text::sentences_and_code(line) {
             let range = start + range.start..start + range.end;
             if text[range.clone()].contains(char::is_alphanumeric) {
                 sentences.push(range);
@@ -329,7 +329,7 @@ impl ContentWords {
 
     fn of_sentences(&self, text: &str) -> Vec<Sentence> {
         let sentence = |range: Range<usize>| Sentence { words: self.of(&text[range.clone()]), range };
-        text::sentences(text).into_iter().map(sentence).collect()
+        text::sentences_and_code(text).into_iter().map(sentence).collect()
     }
 
     fn of(&self, text: &str) -> BTreeSet<String> {

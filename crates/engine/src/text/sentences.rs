@@ -2,35 +2,67 @@
 
 use std::ops::Range;
 
-/// Lines up to this many bytes that are followed by a capital are taken for headings or verses, not wrapped
-/// prose.
-const SHORT_LINE: usize = 40;
+use super::lines::{Line, lines};
+use super::wrapped::is_ideograph;
+
 /// How far back the word before a full stop is read.
 const MAX_WORD_CHARS: usize = 24;
 
 /// The byte ranges of the sentences of `text`, ascending, disjoint, without white space at their ends.
 ///
 /// - A full stop ends a sentence where white space and no small letter follows, unless it belongs to an
-///   abbreviation, an initial, a list number or a decimal. `!`, `?` and `…` likewise; `。！？` and their kin
-///   always.
+///   abbreviation, an initial, an ordinal, a list number or a decimal. `!`, `?` and `…` likewise; `。！？` and
+///   their kin always.
 /// - Closing quotes and brackets stay with the sentence they close.
-/// - Blank lines end sentences. A single line end does so before and after headings and table rows, before
-///   list items and quotations, and after a short line that is followed by a capital or a script without
-///   case; elsewhere the sentence goes on, as in hard-wrapped text.
-/// - Everything that is not white space is in exactly one sentence. Linear in the text's length.
+/// - Blank lines end sentences. A single line end (`\n`, `\r\n` or `\r`) does so before and after headings,
+///   table rows and records, before list items, where a quotation begins or ends, and after a short line that
+///   is followed by a capital or a script without case, unless its paragraph is wrapped there; elsewhere the
+///   sentence goes on.
+/// - The marks `>` of a quotation begin no sentence, and stand inside one that goes on over a line end; see
+///   [`one_line`](super::one_line).
+/// - Lines of fenced code are no sentences; [`sentences_and_code`] has them too. Linear in the text's length.
 pub fn sentences(text: &str) -> Vec<Range<usize>> {
+    segments(text).into_iter().filter(|segment| !segment.code).map(|segment| segment.range).collect()
+}
+
+/// The sentences of `text` and its lines of code, ascending: all that is neither white space nor the mark of a
+/// quotation is in exactly one range.
+pub fn sentences_and_code(text: &str) -> Vec<Range<usize>> {
+    segments(text).into_iter().map(|segment| segment.range).collect()
+}
+
+/// A sentence or a line of code.
+struct Segment {
+    range: Range<usize>,
+    code: bool,
+}
+
+fn segments(text: &str) -> Vec<Segment> {
     let mut found = Vec::new();
     let mut start = 0;
-    let mut line = 0;
-    let mut chars = text.char_indices().peekable();
-    while let Some((at, c)) = chars.next() {
+    for line in lines(text) {
+        if line.code {
+            push_trimmed(text, start..line.start, false, &mut found);
+            push_trimmed(text, line.start..line.end, true, &mut found);
+            start = line.next;
+            continue;
+        }
+        start = end_sentences(text, start, &line, &mut found);
+        if line.ends_sentence {
+            push_trimmed(text, start..line.end, false, &mut found);
+            start = line.next;
+        }
+    }
+    push_trimmed(text, start..text.len(), false, &mut found);
+    found
+}
+
+/// Adds the sentences that end inside `line`; where the one after them starts.
+fn end_sentences(text: &str, mut start: usize, line: &Line, found: &mut Vec<Segment>) -> usize {
+    let mut at = line.start;
+    while let Some(c) = text[at..line.end].chars().next() {
         let mut end = at + c.len_utf8();
         let ends = match c {
-            '\n' | '\r' => {
-                let ends = line_ends_sentence(text, line, at);
-                line = end;
-                ends
-            }
             _ if ends_always(c) => {
                 end = skip_closers(text, end);
                 true
@@ -46,24 +78,31 @@ pub fn sentences(text: &str) -> Vec<Range<usize>> {
             }
             _ => false,
         };
-        while chars.peek().is_some_and(|&(next, _)| next < end) {
-            chars.next();
-        }
         if ends {
-            push_trimmed(text, start..end, &mut found);
+            push_trimmed(text, start..end, false, found);
             start = end;
         }
+        at = end;
     }
-    push_trimmed(text, start..text.len(), &mut found);
-    found
+    start
 }
 
-fn push_trimmed(text: &str, range: Range<usize>, found: &mut Vec<Range<usize>>) {
-    let slice = &text[range.clone()];
-    let trimmed = slice.trim();
-    if !trimmed.is_empty() {
-        let start = range.start + (slice.len() - slice.trim_start().len());
-        found.push(start..start + trimmed.len());
+fn push_trimmed(text: &str, range: Range<usize>, code: bool, found: &mut Vec<Segment>) {
+    let mut start = range.start;
+    let mut rest = text[range].trim_end();
+    loop {
+        let bare = rest.trim_start();
+        start += rest.len() - bare.len();
+        rest = bare;
+        let before = text[..start].trim_end_matches([' ', '\t', '>']);
+        let marked = !code && rest.starts_with('>') && (before.is_empty() || before.ends_with(['\n', '\r']));
+        if !marked {
+            break;
+        }
+        (rest, start) = (&rest[1..], start + 1);
+    }
+    if !rest.is_empty() {
+        found.push(Segment { range: start..start + rest.len(), code });
     }
 }
 
@@ -82,48 +121,6 @@ fn skip_closers(text: &str, from: usize) -> usize {
     })
 }
 
-/// Whether the line end at `at` also ends a sentence; `line` is where the line starts.
-fn line_ends_sentence(text: &str, line: usize, at: usize) -> bool {
-    let rest = &text[at..];
-    let next = rest.strip_prefix("\r\n").unwrap_or(&rest[1..]);
-    let indented = next.trim_start_matches([' ', '\t']);
-    let this = text[line..at].trim();
-    if this.is_empty() || indented.is_empty() || indented.starts_with(['\n', '\r']) {
-        return true;
-    }
-    // Scripts without capitals show nothing at the beginning of a line.
-    let has_no_case = |c: char| c.is_alphabetic() && !c.is_lowercase() && !c.is_uppercase();
-    let starts = |c: char| c.is_uppercase() || c.is_ascii_digit() || has_no_case(c) || "《「『“".contains(c);
-    let goes_on = this.ends_with(['，', '、', '；', '،', ',', ';']);
-    let short = this.len() <= SHORT_LINE
-        && indented.starts_with(starts)
-        && !(goes_on && indented.starts_with(has_no_case));
-    short
-        || stands_alone(this)
-        || stands_alone(indented)
-        || is_row(this)
-        || is_list_item(indented)
-        || indented.starts_with('>')
-}
-
-/// Whether a line starts like a heading, table row or fence.
-fn stands_alone(line: &str) -> bool {
-    ["#", "|", "```", "~~~", "---", "===", "***"].iter().any(|mark| line.starts_with(mark))
-}
-
-/// Whether a line is a row of named cells, as tables of values are written out.
-fn is_row(line: &str) -> bool {
-    line.contains(" | ")
-}
-
-fn is_list_item(line: &str) -> bool {
-    let after_number = line.trim_start_matches(|c: char| c.is_ascii_digit());
-    let numbered = after_number.len() < line.len() && line.len() - after_number.len() <= 4;
-    line.starts_with(['•', '◦', '‣'])
-        || ["- ", "* ", "+ "].iter().any(|mark| line.starts_with(mark))
-        || (numbered && (after_number.starts_with(". ") || after_number.starts_with(") ")))
-}
-
 /// Whether the stop at `at` ends the sentence that began at `start`; `after` is behind it and its closing
 /// quotes.
 fn stop_ends_sentence(text: &str, start: usize, at: usize, after: usize, alone: bool) -> bool {
@@ -133,15 +130,15 @@ fn stop_ends_sentence(text: &str, start: usize, at: usize, after: usize, alone: 
         // CJK text writes no space after a Western stop.
         return is_ideograph(first) && text[..at].chars().next_back().is_some_and(is_ideograph);
     }
-    let next = rest.trim_start();
+    let next = if rest.trim_start_matches([' ', '\t']).starts_with(['\n', '\r']) {
+        rest.trim_start_matches(|c: char| c.is_whitespace() || c == '>')
+    } else {
+        rest.trim_start()
+    };
     if next.starts_with(char::is_lowercase) {
         return false;
     }
     !alone || !is_abbreviation(text, start, at, next)
-}
-
-fn is_ideograph(c: char) -> bool {
-    matches!(c, '\u{3040}'..='\u{30ff}' | '\u{3400}'..='\u{9fff}' | '\u{f900}'..='\u{faff}')
 }
 
 /// Whether the full stop at `at` only shortens the word before it.
@@ -157,7 +154,7 @@ fn is_abbreviation(text: &str, start: usize, at: usize, next: &str) -> bool {
     let word = &sentence[sentence.len() - length..];
     let before = sentence[..sentence.len() - length].trim();
     if word.chars().all(|c| c.is_ascii_digit()) {
-        return !word.is_empty() && before.is_empty();
+        return !word.is_empty() && (before.is_empty() || is_ordinal(word, before, next));
     }
     let lower = word.to_lowercase();
     if TITLES.contains(&lower.as_str()) {
@@ -172,33 +169,118 @@ fn is_abbreviation(text: &str, start: usize, at: usize, next: &str) -> bool {
     may_end && !starts_like_sentence(next)
 }
 
+/// Whether a number with a full stop is an ordinal of German, such as `20. Juni`: by what it counts, or by the small word
+/// before it.
+fn is_ordinal(number: &str, before: &str, next: &str) -> bool {
+    if number.len() > 3 {
+        return false;
+    }
+    let counted = first_word(next).to_lowercase();
+    if GERMAN_COUNTED.contains(&counted.as_str()) {
+        return true;
+    }
+    let mut words = before.rsplit(|c: char| c.is_whitespace());
+    let (last, earlier) = (words.next().unwrap_or_default(), words.next().unwrap_or_default());
+    let is_number =
+        |word: &str| word.strip_suffix('.').is_some_and(|n| n.bytes().all(|byte| byte.is_ascii_digit()));
+    let declined = match last {
+        // `I am 20.`
+        "am" => earlier != "I",
+        "und" | "bis" | "oder" => is_number(earlier),
+        _ => BEFORE_GERMAN_ORDINALS.contains(&last),
+    };
+    declined && next.starts_with(char::is_uppercase) && !starts_like_sentence(next)
+}
+
+/// What German counts by ordinals in dates, times and editions.
+const GERMAN_COUNTED: [&str; 42] = [
+    "januar",
+    "jänner",
+    "februar",
+    "feber",
+    "märz",
+    "april",
+    "mai",
+    "juni",
+    "juli",
+    "august",
+    "september",
+    "oktober",
+    "november",
+    "dezember",
+    "jan",
+    "feb",
+    "mär",
+    "apr",
+    "jun",
+    "jul",
+    "aug",
+    "sept",
+    "sep",
+    "okt",
+    "nov",
+    "dez",
+    "jahrhundert",
+    "jahrhunderts",
+    "jahrtausend",
+    "jh",
+    "jhd",
+    "jhdt",
+    "weltkrieg",
+    "weltkriegs",
+    "geburtstag",
+    "lebensjahr",
+    "obergeschoss",
+    "quartal",
+    "halbjahr",
+    "auflage",
+    "klasse",
+    "bundesliga",
+];
+
+/// Small words before German ordinals.
+const BEFORE_GERMAN_ORDINALS: [&str; 30] = [
+    "der", "die", "das", "dem", "den", "des", "im", "ins", "vom", "zum", "zur", "beim", "ein", "eine",
+    "einen", "einem", "einer", "eines", "ihr", "ihre", "ihrem", "ihren", "sein", "seine", "seinem", "seinen",
+    "jeder", "jeden", "unser", "unsere",
+];
+
 /// Always before a name or number.
-const TITLES: [&str; 34] = [
-    "adm", "al", "approx", "ca", "capt", "cf", "cmdr", "col", "dr", "e.g", "eg", "fr", "ft", "gen", "gov",
-    "hon", "i.e", "ie", "lt", "maj", "messrs", "mr", "mrs", "ms", "mt", "prof", "rep", "rev", "sen", "sgt",
-    "st", "viz", "vs", "z.b",
+const TITLES: [&str; 53] = [
+    "adm", "al", "approx", "bzw", "ca", "capt", "cf", "cmdr", "col", "dipl", "dr", "dra", "e.g", "eg",
+    "einschl", "evtl", "exkl", "fr", "frl", "ft", "gen", "ggf", "gov", "hon", "hr", "i.e", "ie", "ing",
+    "inkl", "lt", "maj", "messrs", "mme", "mr", "mrs", "ms", "mt", "prof", "rep", "rev", "sen", "sgt", "sog",
+    "sra", "st", "u.a", "vgl", "viz", "vs", "z.b", "zb", "zgl", "zzgl",
 ];
 
 /// Before a number; an ordinary word elsewhere.
-const NUMBERED: [&str; 16] = [
-    "ch", "chap", "eq", "eqs", "fig", "figs", "no", "nos", "nr", "p", "pp", "pt", "sec", "tab", "vol", "vols",
+const NUMBERED: [&str; 24] = [
+    "abb", "abs", "art", "bd", "ch", "chap", "eq", "eqs", "fig", "figs", "kap", "no", "nos", "nr", "p", "pp",
+    "pt", "sec", "tab", "tel", "vol", "vols", "ziff", "núm",
 ];
 
 /// Shortened also at the end of a sentence.
-const MAY_END: [&str; 28] = [
-    "a.m", "apr", "aug", "bros", "co", "corp", "dec", "dept", "est", "etc", "feb", "inc", "jan", "jr", "jul",
-    "jun", "ltd", "mar", "nov", "oct", "p.m", "ph.d", "plc", "sep", "sept", "sr", "univ", "usw",
+const MAY_END: [&str; 39] = [
+    "a.m", "apr", "aug", "bros", "chr", "co", "corp", "dec", "dept", "dez", "est", "etc", "feb", "geb",
+    "inc", "jan", "jh", "jhd", "jr", "jul", "jun", "ltd", "mar", "mio", "mrd", "nov", "oct", "okt", "p.m",
+    "ph.d", "plc", "sep", "sept", "sr", "std", "str", "univ", "usf", "usw",
 ];
 
 /// Whether a text begins with a word that is capital only because a sentence starts there.
 fn starts_like_sentence(next: &str) -> bool {
-    const STARTERS: [&str; 36] = [
-        "A", "After", "All", "An", "And", "As", "At", "Before", "But", "By", "For", "From", "He", "Her",
-        "His", "How", "However", "If", "In", "It", "Its", "No", "On", "Our", "She", "Since", "The", "Their",
-        "There", "These", "They", "This", "We", "What", "When", "You",
+    const STARTERS: [&str; 75] = [
+        "A", "Aber", "After", "All", "Als", "Am", "An", "And", "As", "At", "Auch", "Bei", "Before", "But",
+        "By", "Dabei", "Danach", "Dann", "Das", "Der", "Die", "Dies", "Diese", "Dieser", "Dieses", "Doch",
+        "Durch", "Ein", "Eine", "Er", "Es", "For", "From", "Für", "He", "Her", "Hier", "His", "How",
+        "However", "If", "Ihr", "Im", "In", "It", "Its", "Mit", "Nach", "No", "On", "Our", "Seine", "Seit",
+        "She", "Sie", "Since", "So", "The", "Their", "There", "These", "They", "This", "Und", "Von", "We",
+        "Wenn", "What", "When", "Wie", "Wir", "You", "Zu", "Zum", "Zur",
     ];
-    let word = next.split(|c: char| !c.is_alphanumeric()).next().unwrap_or_default();
-    STARTERS.contains(&word)
+    STARTERS.contains(&first_word(next))
+}
+
+fn first_word(text: &str) -> &str {
+    text.split(|c: char| !c.is_alphanumeric()).next().unwrap_or_default()
 }
 
 #[cfg(test)]
@@ -261,7 +343,7 @@ mod tests {
         #[test]
         fn sentences_hold_all_that_is_not_white_space(text in "([ \n\r.!?…。\"']|[a-zA-Z0-9é漢#|-]){0,60}") {
             let mut covered = 0;
-            for range in sentences(&text) {
+            for range in sentences_and_code(&text) {
                 prop_assert!(text[covered..range.start].trim().is_empty());
                 prop_assert_eq!(text[range.clone()].trim(), &text[range.clone()]);
                 prop_assert!(!range.is_empty());
@@ -272,7 +354,7 @@ mod tests {
 
         #[test]
         fn sentences_of_any_text_are_in_order(text in any::<String>()) {
-            let found = sentences(&text);
+            let found = sentences_and_code(&text);
             prop_assert!(found.windows(2).all(|pair| pair[0].end <= pair[1].start));
         }
     }
@@ -282,5 +364,78 @@ mod tests {
         let text = "Columns: name | role\nname: Ada | role: head of the workshop\nname: Bo | role: guest";
         let rows: Vec<&str> = sentences(text).into_iter().map(|range| &text[range]).collect();
         assert_eq!(rows, text.lines().collect::<Vec<_>>());
+    }
+
+    #[test]
+    fn windows_and_old_mac_line_ends_read_like_others() {
+        let text = "The bridge at Ostrava was designed by Hana Dvorakova,\nwho also built the station. It is old.\n\n\
+                    CHAPTER I\nIt was late\n- one\n- two\n> said\n> twice";
+        let expected: Vec<String> = sentences(text).into_iter().map(|range| text[range].to_owned()).collect();
+        assert_eq!(expected.len(), 7);
+        for end in ["\r\n", "\r"] {
+            let other = text.replace('\n', end);
+            let found: Vec<String> =
+                sentences(&other).into_iter().map(|range| other[range].replace(end, "\n")).collect();
+            assert_eq!(found, expected, "{end:?}");
+        }
+    }
+
+    #[test]
+    fn a_quotation_is_prose_behind_its_marks() {
+        check_sentences(
+            "He wrote:\n> The old bridge at Ostrava was built by\n> Hana Dvorakova, an engineer. It stands\n> to this day.\n>\n> > I know.\nGood.",
+            &[
+                "He wrote:",
+                "The old bridge at Ostrava was built by\n> Hana Dvorakova, an engineer.",
+                "It stands\n> to this day.",
+                "I know.",
+                "Good.",
+            ],
+        );
+    }
+
+    #[test]
+    fn a_paragraph_wrapped_in_a_narrow_column_goes_on_before_a_name() {
+        let one = "The bridge was designed by Hana\nDvorakova, who built stations too.";
+        check_sentences(one, &[one]);
+        check_sentences(
+            "Roses are red\nViolets are blue\nSugar is sweet and the honey too",
+            &["Roses are red", "Violets are blue", "Sugar is sweet and the honey too"],
+        );
+    }
+
+    #[test]
+    fn german_dates_ordinals_and_abbreviations_end_no_sentence() {
+        for one in [
+            "Die Betriebsfeier findet am 20. Juni in Kassel statt.",
+            "Er kam vom 3. bis 5. Mai und wohnte im 2. Stock.",
+            "Im 19. Jahrhundert, vgl. Abb. 3, gab es z. B. Mühlen bzw. Sägewerke.",
+            "Zwischen dem 1. und 2. Weltkrieg kostete es ca. 3 Mio. Mark.",
+        ] {
+            check_sentences(one, &[one]);
+        }
+        check_sentences("I am 20. Tom is 30. He left.", &["I am 20.", "Tom is 30.", "He left."]);
+        check_sentences("Es waren 20. Danach kam der Rest.", &["Es waren 20.", "Danach kam der Rest."]);
+        check_sentences(
+            "Er ist einer der 20. Die anderen gingen.",
+            &["Er ist einer der 20.", "Die anderen gingen."],
+        );
+    }
+
+    #[test]
+    fn code_is_no_sentence_wherever_its_block_is_cut() {
+        let block = "Call it so:\n```rust\nlet Spring = Town. Now;\n```\nDone.";
+        check_sentences(block, &["Call it so:", "Done."]);
+        check_sentences(&block[20..], &["Done."]);
+        check_sentences(&block[..40], &["Call it so:"]);
+        assert_eq!(sentences_and_code(block).len(), 5);
+    }
+
+    #[test]
+    fn records_and_named_values_are_sentences_of_their_own() {
+        check_sentences(
+            "{\"name\": \"Ada\"}\n{\"name\": \"bo\"}\nauthor: ada\ndate: today",
+            &["{\"name\": \"Ada\"}", "{\"name\": \"bo\"}", "author: ada", "date: today"],
+        );
     }
 }

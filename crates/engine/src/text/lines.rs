@@ -1,0 +1,167 @@
+//! Reads the lines of a text: where one ends a sentence, and which are code.
+
+use super::wrapped::{is_ideograph, without_quotation_marks};
+
+/// Lines up to this many bytes that are followed by a capital are taken for headings or verses, unless their paragraph
+/// is wrapped there.
+const SHORT_LINE: usize = 40;
+/// Characters of the longest line of a wrapped paragraph, at least.
+const MIN_WRAP_CHARS: usize = 30;
+/// Characters of the name before a value, at most.
+const MAX_LABEL_CHARS: usize = 30;
+
+/// A line.
+#[derive(Debug)]
+pub(super) struct Line {
+    /// First byte.
+    pub(super) start: usize,
+    /// Behind its last byte, without its line end.
+    pub(super) end: usize,
+    /// Where the next line starts.
+    pub(super) next: usize,
+    /// Whether its end also ends a sentence.
+    pub(super) ends_sentence: bool,
+    /// Whether it is fenced code, or a fence.
+    pub(super) code: bool,
+}
+
+/// The lines of `text`; `\r\n` and a lone `\r` end one as `\n` does.
+pub(super) fn lines(text: &str) -> Vec<Line> {
+    let mut lines = Vec::new();
+    let mut start = 0;
+    while start < text.len() {
+        let end = text[start..].find(['\n', '\r']).map_or(text.len(), |at| start + at);
+        let next = if text[end..].starts_with("\r\n") { end + 2 } else { (end + 1).min(text.len()) };
+        lines.push(Line { start, end, next, ends_sentence: true, code: false });
+        start = next;
+    }
+    mark_code(text, &mut lines);
+    let bodies: Vec<(usize, &str)> =
+        lines.iter().map(|line| without_quotation_marks(&text[line.start..line.end])).collect();
+    let chars: Vec<usize> = bodies.iter().map(|(_, body)| body.chars().count()).collect();
+    let mut from = 0;
+    while from < lines.len() {
+        let paragraph = bodies[from..].iter().take_while(|(_, body)| !body.is_empty()).count();
+        let longest = Longest::of(&chars[from..from + paragraph]);
+        for at in from..(from + paragraph).saturating_sub(1) {
+            let others = longest.without(chars[at]);
+            lines[at].ends_sentence = ends_sentence(bodies[at], bodies[at + 1], chars[at], others);
+        }
+        from += paragraph + 1;
+    }
+    lines
+}
+
+/// The two longest lines of a paragraph, in characters.
+struct Longest(usize, usize);
+
+impl Longest {
+    fn of(chars: &[usize]) -> Self {
+        chars.iter().fold(Self(0, 0), |Self(first, second), &chars| {
+            Self(first.max(chars), second.max(chars.min(first)))
+        })
+    }
+
+    /// The longest of the others than a line of `chars`.
+    fn without(&self, chars: usize) -> usize {
+        if chars == self.0 { self.1 } else { self.0 }
+    }
+}
+
+/// Whether the end of a line also ends a sentence: lines by how deep they are quoted and their text. `others` are the
+/// characters of the longest other line of the paragraph.
+fn ends_sentence(
+    (depth, this): (usize, &str),
+    (next_depth, next): (usize, &str),
+    chars: usize,
+    others: usize,
+) -> bool {
+    if depth != next_depth {
+        return true;
+    }
+    // Scripts without capitals show nothing at the beginning of a line.
+    let has_no_case = |c: char| c.is_alphabetic() && !c.is_lowercase() && !c.is_uppercase();
+    let starts = |c: char| c.is_uppercase() || c.is_ascii_digit() || has_no_case(c) || "《「『“".contains(c);
+    let goes_on = this.ends_with(['，', '、', '；', '،', ',', ';']);
+    let short =
+        this.len() <= SHORT_LINE && next.starts_with(starts) && !(goes_on && next.starts_with(has_no_case));
+    (short && !is_wrapped(chars, next, others))
+        || stands_alone(this)
+        || stands_alone(next)
+        || is_row(this)
+        || is_row(next)
+        || is_list_item(next)
+        || (is_named_value(this) && is_named_value(next))
+}
+
+/// Whether the first word of `next` found no room in a line of `chars`, where another one has `others`.
+fn is_wrapped(chars: usize, next: &str, others: usize) -> bool {
+    let word = next.split_whitespace().next().unwrap_or_default();
+    others >= MIN_WRAP_CHARS.max(chars)
+        && !word.chars().any(is_ideograph)
+        && chars + 1 + word.chars().count() > others
+}
+
+/// Whether a line starts like a heading, table row, fence or JSON record.
+fn stands_alone(line: &str) -> bool {
+    ["#", "|", "```", "~~~", "---", "===", "***", "{\""].iter().any(|mark| line.starts_with(mark))
+}
+
+/// Whether a line is a row of named cells, as tables of values are written out.
+fn is_row(line: &str) -> bool {
+    line.contains(" | ")
+}
+
+/// Whether a line is `name: value`, as front matter and headers of messages are written.
+fn is_named_value(line: &str) -> bool {
+    let Some((name, value)) = line.split_once(": ") else { return false };
+    let is_name = |c: char| c.is_alphanumeric() || matches!(c, '-' | '_' | '.' | ' ');
+    !value.trim().is_empty()
+        && name.starts_with(char::is_alphabetic)
+        && name.chars().all(is_name)
+        && name.chars().count() <= MAX_LABEL_CHARS
+}
+
+fn is_list_item(line: &str) -> bool {
+    let after_number = line.trim_start_matches(|c: char| c.is_ascii_digit());
+    let numbered = after_number.len() < line.len() && line.len() - after_number.len() <= 4;
+    line.starts_with(['•', '◦', '‣'])
+        || ["- ", "* ", "+ "].iter().any(|mark| line.starts_with(mark))
+        || (numbered && (after_number.starts_with(". ") || after_number.starts_with(") ")))
+}
+
+/// Marks what stands between fences, and them. Readers write the language behind every opening fence, so that a fence
+/// without words that comes first, or after another without words came one with, closes a block that was cut.
+fn mark_code(text: &str, lines: &mut [Line]) {
+    let marks = ['>', ' ', '\t', '-', '*', '+', '•'];
+    let body = |line: &Line| text[line.start..line.end].trim_start_matches(marks).trim_end();
+    let fences: Vec<(usize, char, bool)> = lines
+        .iter()
+        .enumerate()
+        .filter_map(|(at, line)| {
+            let body = body(line);
+            let mark = body.chars().next().filter(|&c| matches!(c, '`' | '~'))?;
+            let info = body.trim_start_matches(mark);
+            let is_fence = body.len() - info.len() >= 3 && !info.contains('`');
+            is_fence.then_some((at, mark, !info.is_empty()))
+        })
+        .collect();
+    let named = |fence: usize| fences.get(fence).is_none_or(|&(_, _, named)| named);
+    let mut open: Option<(usize, char)> = None;
+    for (nth, &(at, mark, is_named)) in fences.iter().enumerate() {
+        match open {
+            Some((from, opener)) if opener == mark && !is_named => {
+                lines[from..=at].iter_mut().for_each(|line| line.code = true);
+                open = None;
+            }
+            Some(_) => {}
+            None if nth == 0 && !is_named && named(1) => {
+                lines[..=at].iter_mut().for_each(|line| line.code = true);
+            }
+            None => open = Some((at, mark)),
+        }
+    }
+    if let Some((from, _)) = open {
+        lines[from..].iter_mut().for_each(|line| line.code = true);
+    }
+}

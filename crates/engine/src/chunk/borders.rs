@@ -13,8 +13,6 @@ pub(super) enum Border {
     Sentence,
     /// Between lines.
     Line,
-    /// Before the least indented lines that open something.
-    Indent,
     /// After commas and semicolons, of any script.
     Clause,
     /// Between words.
@@ -29,7 +27,6 @@ impl Border {
             Self::Paragraph => paragraph_starts(slice),
             Self::Sentence => sentences_and_code(slice).into_iter().map(|sentence| sentence.start).collect(),
             Self::Line => line_starts(slice),
-            Self::Indent => least_indented(slice),
             Self::Clause => starts_after(slice, |c, next| {
                 matches!(c, ',' | ';' | '，' | '、' | '；' | '،') && !next.is_ascii_digit()
             }),
@@ -91,20 +88,6 @@ pub(super) fn block_end(text: &str, range: &Range<usize>, borders: &[Border], by
     first.or_else(line).or_else(word).filter(|cut| *cut > 0).map_or(most, |cut| least + cut)
 }
 
-/// Lines after the first that have the least indentation of those that do not close a bracket.
-fn least_indented(text: &str) -> Vec<usize> {
-    let openers: Vec<(usize, usize)> = line_starts(text)
-        .into_iter()
-        .filter_map(|start| {
-            let line = &text[start..];
-            let body = line.trim_start_matches([' ', '\t']);
-            (!body.starts_with(['}', ']', '\n', '\r'])).then_some((start, line.len() - body.len()))
-        })
-        .collect();
-    let least = openers.iter().map(|&(_, indent)| indent).min();
-    openers.iter().filter(|&&(_, indent)| Some(indent) == least).map(|&(start, _)| start).collect()
-}
-
 /// Offsets of the characters for which `cut(before, at)` holds.
 fn starts_after(text: &str, cut: impl Fn(char, char) -> bool) -> Vec<usize> {
     let pairs = text.chars().zip(text.char_indices().skip(1));
@@ -130,12 +113,5 @@ mod tests {
         check_parts(Border::Clause, "1,5 a, b，c", &["1,5 a,", " b，", "c"]);
         check_parts(Border::Word, "a  b", &["a  ", "b"]);
         check_parts(Border::Word, "word", &["word"]);
-    }
-
-    #[test]
-    fn json_is_cut_between_members() {
-        let json = "[\n  {\n    \"a\": 1\n  },\n  {\n    \"b\": 2\n  }\n]";
-        let members = ["[\n", "  {\n    \"a\": 1\n  },\n", "  {\n    \"b\": 2\n  }\n]"];
-        check_parts(Border::Indent, json, &members);
     }
 }

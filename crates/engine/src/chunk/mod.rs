@@ -174,11 +174,8 @@ fn borders_of(format: Format) -> &'static [Border] {
         | Format::Rtf
         | Format::Eml => &[Border::Paragraph, Border::Sentence, Border::Line, Border::Clause, Border::Word],
         Format::Code => &[Border::Paragraph, Border::Line, Border::Word],
-        Format::Csv | Format::JsonLines | Format::Xlsx | Format::Xls | Format::Ods => {
+        Format::Csv | Format::Json | Format::JsonLines | Format::Xlsx | Format::Xls | Format::Ods => {
             &[Border::Line, Border::Clause, Border::Word]
-        }
-        Format::Json => {
-            &[Border::Indent, Border::Indent, Border::Indent, Border::Line, Border::Clause, Border::Word]
         }
     }
 }

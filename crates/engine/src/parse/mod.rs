@@ -1,5 +1,6 @@
 //! Reads bytes into text: formats, encodings, headings.
 
+mod aligned;
 mod archive;
 mod code;
 mod docx;
@@ -104,9 +105,13 @@ impl ParseLimits {
 /// - `name`: path, URL or label; its extension tells the format where `format` is `None`, else the content
 ///   does.
 /// - Every line ends with a line feed, whatever the source has there, and stays where it is.
-/// - Plain text, Markdown, JSON and JSON lines are kept verbatim; only control characters go, and words divided at line
-///   ends of plain text are whole. JSON without line breaks is broken into lines, its values untouched.
-/// - HTML becomes readable text: headings, lists and tables stay recognisable, scripts and navigation go.
+/// - Plain text is kept verbatim; only control characters go, and words divided at line ends are whole.
+/// - Markdown becomes readable text, every line on its line of the source: emphasis, comments, tags and targets of links
+///   go, code stays between fences.
+/// - JSON and JSON lines become a line for each record, as CSV, on the line where it starts in the source where that has
+///   lines.
+/// - HTML becomes readable text of its main content: headings, lists and tables stay recognisable, scripts and
+///   navigation go.
 /// - CSV becomes one line a row that names its columns, `name: Curie | field: physics`, each on the line
 ///   where the row starts in the source.
 /// - Source code is kept verbatim, with its definitions as headings.
@@ -197,11 +202,11 @@ fn read(
         Format::Csv => table::parse(&source, table::delimiter_of(name), limits.max_bytes)
             .unwrap_or_else(|| Body::verbatim(source.into_owned())),
         Format::Json => json::parse(source.into_owned(), limits.max_bytes),
+        Format::JsonLines => json::parse_lines(source.into_owned(), limits.max_bytes),
         Format::Code => code::parse(source.into_owned()),
         Format::Xml => xml::parse(&source, limits)?,
         Format::Eml => eml::parse(bytes, limits)?,
-        Format::JsonLines
-        | Format::Pdf
+        Format::Pdf
         | Format::Docx
         | Format::Pptx
         | Format::Xlsx

@@ -1,12 +1,17 @@
 //! Reads HTML into readable text: headings, paragraphs, lists and tables stay recognisable.
 
+mod content;
 mod tags;
 
+use std::collections::HashSet;
+
+use ego_tree::{NodeId, NodeRef};
 use scraper::node::Element;
 use scraper::{Html, Node};
 
 use super::{Body, Heading, MAX_COLUMNS, ParseLimits, label};
 use crate::text::sanitize;
+use content::{Content, main_content};
 pub(super) use tags::with_closed_elements;
 
 /// Cells that one cell may span; more is no table.
@@ -19,13 +24,29 @@ const MAX_SPAN: usize = 100;
 /// first level 1 heading. Column names are no longer repeated once the text has `max_bytes`. Elements nested deeper than
 /// `max_depth` are read as if only their text were there: building the page takes time by the square of its depth.
 pub(super) fn parse(source: &str, limits: &ParseLimits) -> Body {
-    let max_bytes = limits.max_bytes;
     let html = Html::parse_document(&tags::flattened(source, limits.max_depth));
+    let all = Content { roots: vec![html.tree.root()], left_out: HashSet::new() };
+    write(&html, &all, limits.max_bytes)
+}
+
+/// As [`parse`], of a page of the web: its main content alone, without what stands beside it.
+pub(super) fn parse_page(source: &str, limits: &ParseLimits) -> Body {
+    let html = Html::parse_document(&tags::flattened(source, limits.max_depth));
+    write(&html, &main_content(&html), limits.max_bytes)
+}
+
+fn write(html: &Html, content: &Content<'_>, max_bytes: usize) -> Body {
+    let mut titles = Survey::default();
+    walk(html.tree.root(), &HashSet::new(), &mut titles);
     let mut survey = Survey::default();
-    walk(&html, &mut survey);
+    for root in &content.roots {
+        walk(*root, &content.left_out, &mut survey);
+    }
     let mut writer = Writer { layout_tables: survey.layout_tables, max_bytes, ..Writer::default() };
-    walk(&html, &mut writer);
-    let title = Some(collapse(&survey.title)).filter(|title| !title.is_empty());
+    for root in &content.roots {
+        walk(*root, &content.left_out, &mut writer);
+    }
+    let title = Some(collapse(&titles.title)).filter(|title| !title.is_empty());
     let Writer { out: mut text, mut body, .. } = writer;
     let title = title.or_else(|| body.headings.iter().find(|h| h.level == 1).map(|h| h.title.clone()));
     text.truncate(text.trim_end().len());
@@ -42,16 +63,16 @@ trait Visit {
     fn close(&mut self, element: &Element);
 }
 
-/// Without recursion: pages may be nested deeper than any stack.
-fn walk(html: &Html, visitor: &mut impl Visit) {
-    let mut node = html.tree.root();
+/// Visits `root` and what is below it but `left_out`. Without recursion: pages may be nested deeper than any stack.
+fn walk(root: NodeRef<'_, Node>, left_out: &HashSet<NodeId>, visitor: &mut impl Visit) {
+    let mut node = root;
     loop {
         let inside = match node.value() {
             Node::Text(text) => {
                 visitor.text(text);
                 false
             }
-            Node::Element(element) => visitor.open(element),
+            Node::Element(element) => !left_out.contains(&node.id()) && visitor.open(element),
             Node::Document | Node::Fragment => true,
             Node::Comment(_) | Node::Doctype(_) | Node::ProcessingInstruction(_) => false,
         };
@@ -63,6 +84,9 @@ fn walk(html: &Html, visitor: &mut impl Visit) {
             visitor.close(element);
         }
         loop {
+            if node.id() == root.id() {
+                return;
+            }
             if let Some(next) = node.next_sibling() {
                 node = next;
                 break;
@@ -157,6 +181,8 @@ struct Writer {
     /// Open lists, with the number of the last item of numbered ones.
     lists: Vec<Option<usize>>,
     preformatted: usize,
+    /// Whether the preformatted text is code, which stands between fences.
+    fenced: bool,
     layout_tables: Vec<bool>,
     tables_seen: usize,
     /// Open tables; `None` for those that lay out the page.
@@ -230,6 +256,14 @@ impl Visit for Writer {
                 }
             }
             "pre" => self.preformatted += 1,
+            "code" if self.preformatted > 0 && !self.fenced && !self.in_cell() && self.heading.is_none() => {
+                self.fenced = true;
+                self.break_lines(1);
+                self.flush();
+                self.out.push_str("```");
+                self.out.push_str(&language(element));
+                self.breaks = 1;
+            }
             "ul" | "menu" => self.lists.push(None),
             "ol" => {
                 let start = element.attr("start").and_then(|start| start.parse::<usize>().ok()).unwrap_or(1);
@@ -263,7 +297,14 @@ impl Visit for Writer {
     fn close(&mut self, element: &Element) {
         let name = element.name();
         match name {
-            "pre" => self.preformatted = self.preformatted.saturating_sub(1),
+            "pre" => {
+                self.preformatted = self.preformatted.saturating_sub(1);
+                if self.preformatted == 0 && std::mem::take(&mut self.fenced) {
+                    self.breaks = self.breaks.max(1);
+                    self.flush();
+                    self.out.push_str("```");
+                }
+            }
             "ul" | "ol" | "menu" => {
                 self.lists.pop();
             }
@@ -465,6 +506,15 @@ fn breaks_around(name: &str, list_depth: usize) -> usize {
     }
 }
 
+/// The language that a block of code names by its class, as in `language-rust`.
+fn language(code: &Element) -> String {
+    let mut classes = code.attr("class").unwrap_or_default().split_whitespace();
+    let named = classes.find_map(|class| class.strip_prefix("language-").or(class.strip_prefix("lang-")));
+    let is_part = |c: &char| c.is_alphanumeric() || matches!(c, '+' | '-' | '#' | '_');
+    let language: String = named.unwrap_or_default().chars().take_while(is_part).collect();
+    if language.is_empty() { "text".to_owned() } else { language }
+}
+
 fn collapse(text: &str) -> String {
     sanitize(text).split_whitespace().collect::<Vec<_>>().join(" ")
 }
@@ -489,6 +539,53 @@ mod tests {
             "# Radium\n\nFound by Curie.\n\nTwo\nlines\n",
         );
         check_html("<pre>a\n  b\n</pre><div>c</div>", "a\n  b\n\nc\n");
+    }
+
+    #[track_caller]
+    fn check_page(source: &str, expected: &str) {
+        assert_eq!(parse_page(source, &ParseLimits::default()).text, expected);
+    }
+
+    #[test]
+    fn a_page_is_read_by_its_main_content() {
+        check_page(
+            "<title>Duck - Encyclopedia</title><body><a class=mw-jump-link href=#c>Jump to content</a>\
+             <header><div>Search</div></header><nav>Main page</nav>\
+             <main id=content><header><h1>Duck</h1><div class='mw-portlet x'><label>136 languages</label><ul><li>Deutsch</ul></div></header>\
+             <p>Ducks swim.<sup class=reference>[1]</sup> They fly.</p><aside>A note.</aside>\
+             <div id=toc>Contents</div><footer>Retrieved</footer></main>\
+             <aside>Advertisement</aside><footer>Privacy</footer>",
+            "# Duck\n\nDucks swim. They fly.\n\nA note.\n",
+        );
+    }
+
+    #[test]
+    fn the_title_of_a_page_may_stand_outside_of_its_content() {
+        check_page(
+            "<header><h1>The mill</h1><ul><li><a href=/>Home</a></ul></header><article><p>It was built in 1931.</article><p>More posts",
+            "# The mill\n\nIt was built in 1931.\n",
+        );
+    }
+
+    #[test]
+    fn a_page_without_main_content_is_read_whole() {
+        check_page(
+            "<div class=navbar>Home</div><p>First.<p>Second.<aside>Buy</aside><footer>Imprint</footer>",
+            "First.\n\nSecond.\n",
+        );
+        let long = "<p>This paragraph stands outside of what the page calls its main content.".repeat(3);
+        let body = parse_page(&format!("<main>Few.</main>{long}"), &ParseLimits::default());
+        assert!(body.text.contains("Few.") && body.text.contains("stands outside"));
+        check_page("<header>Only a header</header>", "Only a header\n");
+        check_page("<article>One.</article><article>Two.</article>", "One.\n\nTwo.\n");
+    }
+
+    #[test]
+    fn code_of_a_page_stands_between_fences() {
+        check_html(
+            "<p>Call:<pre><code class='hljs language-rust'>let a = 1;\n  b();\n</code></pre><p>Done",
+            "Call:\n\n```rust\nlet a = 1;\n  b();\n```\n\nDone\n",
+        );
     }
 
     #[test]

@@ -198,7 +198,7 @@ fn read(
     let body = match format {
         Format::Text => Body::verbatim(with_whole_words(source.into_owned())),
         Format::Markdown => markdown::parse(&source),
-        Format::Html => html::parse(&source, limits),
+        Format::Html => html::parse_page(&source, limits),
         Format::Csv => table::parse(&source, table::delimiter_of(name), limits.max_bytes)
             .unwrap_or_else(|| Body::verbatim(source.into_owned())),
         Format::Json => json::parse(source.into_owned(), limits.max_bytes),

@@ -1,4 +1,4 @@
-//! Pages, slides and sheets: where in its source a passage stands.
+//! Pages, slides, sheets and messages: where in its source a passage stands.
 
 use std::fmt;
 
@@ -16,6 +16,8 @@ pub enum Part {
     Slide(u32),
     /// A sheet of a workbook, by name.
     Sheet(String),
+    /// A message of a mailbox, from 1.
+    Message(u32),
 }
 
 /// Where a part begins in a document's text; it ends where the next one begins.
@@ -30,7 +32,8 @@ pub struct PartMark {
 
 /// The parts that a passage stands on: from the first to the last, which are mostly the same.
 ///
-/// Printed as `p. 12`, `pp. 12-13`, `slide 3`, `slides 3-4`, `sheet Budget`, `sheets Budget to Costs`.
+/// Printed as `p. 12`, `pp. 12-13`, `slide 3`, `slides 3-4`, `sheet Budget`, `sheets Budget to Costs`,
+/// `message 3`, `messages 3-4`.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct Place {
     /// Where it begins.
@@ -58,7 +61,8 @@ impl fmt::Display for Place {
             (Part::Page(first), Part::Page(last)) => write!(f, "pp. {first}-{last}"),
             (Part::Slide(first), Part::Slide(last)) => write!(f, "slides {first}-{last}"),
             (Part::Sheet(first), Part::Sheet(last)) => write!(f, "sheets {first} to {last}"),
-            (first @ (Part::Page(_) | Part::Slide(_) | Part::Sheet(_)), last) => {
+            (Part::Message(first), Part::Message(last)) => write!(f, "messages {first}-{last}"),
+            (first @ (Part::Page(_) | Part::Slide(_) | Part::Sheet(_) | Part::Message(_)), last) => {
                 write!(f, "{first} to {last}")
             }
         }
@@ -71,6 +75,7 @@ impl fmt::Display for Part {
             Self::Page(number) => write!(f, "p. {number}"),
             Self::Slide(number) => write!(f, "slide {number}"),
             Self::Sheet(name) => write!(f, "sheet {name}"),
+            Self::Message(number) => write!(f, "message {number}"),
         }
     }
 }
@@ -101,5 +106,8 @@ mod tests {
         assert_eq!(check_place(&sheets, (5, 9)).as_deref(), Some("sheet Budget"));
         assert_eq!(check_place(&sheets, (6, 12)).as_deref(), Some("sheets Budget to Costs"));
         assert_eq!(check_place(&[(0, Part::Slide(3))], (0, 4)).as_deref(), Some("slide 3"));
+        let messages = [(0, Part::Message(3)), (4, Part::Message(4))];
+        assert_eq!(check_place(&messages, (0, 4)).as_deref(), Some("message 3"));
+        assert_eq!(check_place(&messages, (0, 8)).as_deref(), Some("messages 3-4"));
     }
 }

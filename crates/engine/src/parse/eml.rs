@@ -1,6 +1,9 @@
-//! Reads e-mail messages: who wrote what to whom, and what is attached.
+//! Reads e-mail messages and mailboxes: who wrote what to whom, and what is attached.
 
-use graphloom_core::Format;
+mod outlook;
+
+use graphloom_core::{Format, Part};
+use mail_parser::mailbox::mbox::MessageIterator;
 use mail_parser::{Address, Message, MessageParser, MimeHeaders, PartType};
 
 use super::draft::{Draft, words};
@@ -12,8 +15,67 @@ const MAX_MESSAGE_DEPTH: usize = 5;
 const MAX_ATTACHMENTS: usize = 1000;
 
 /// The message as people see it: subject, sender, recipients, date, text. Of a text in two forms the plain one is read.
-/// Forwarded messages follow; other attachments are named, not read.
+/// Forwarded messages follow; other attachments are named, not read. Every message of a mailbox is a part; the first
+/// names the document where it is alone.
 pub(super) fn parse(bytes: &[u8], limits: &ParseLimits) -> Result<Body, ParseError> {
+    if bytes.starts_with(COMPOUND_FILE) {
+        return outlook::parse(bytes, limits);
+    }
+    let mut draft = Draft::new(limits.max_bytes);
+    let mut unread = 0;
+    if bytes.starts_with(b"From ") {
+        mailbox(bytes, limits, &mut draft, &mut unread)?;
+    } else {
+        let message = message(bytes)?;
+        draft.title(message.subject().unwrap_or_default());
+        write(&message, 1, limits, &mut draft, &mut unread);
+    }
+    finish(draft, unread)
+}
+
+/// The first bytes of messages of Outlook.
+const COMPOUND_FILE: &[u8] = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1";
+
+/// The messages of a mailbox, each a part. Those that cannot be read are counted; an error where that are all.
+fn mailbox(
+    bytes: &[u8],
+    limits: &ParseLimits,
+    draft: &mut Draft,
+    unread: &mut usize,
+) -> Result<(), ParseError> {
+    let (mut number, mut lost) = (0, 0);
+    let mut first_error = None;
+    // Reading from memory cannot fail.
+    for raw in MessageIterator::new(bytes).flatten() {
+        number += 1;
+        limits.check_parts("messages", number as usize)?;
+        match message(raw.contents()) {
+            Ok(message) => {
+                draft.part(Part::Message(number));
+                write(&message, 1, limits, draft, unread);
+            }
+            Err(error) => {
+                lost += 1;
+                first_error.get_or_insert(error);
+            }
+        }
+        if draft.is_full() {
+            break;
+        }
+    }
+    if lost == number {
+        let broken = ParseError::Broken { format: Format::Eml, reason: "it holds no message".to_owned() };
+        return Err(first_error.unwrap_or(broken));
+    }
+    if lost > 0 {
+        let messages = if lost == 1 { "1 message" } else { &format!("{lost} messages") };
+        draft.remark(format!("{messages} of {number} could not be read"));
+    }
+    Ok(())
+}
+
+/// One message; an error where it is none or is encrypted.
+fn message(bytes: &[u8]) -> Result<Message<'_>, ParseError> {
     // The library takes anything for a message; one has a sender, a subject, a date or a kind.
     let has_headers = |message: &Message<'_>| {
         ["From", "Subject", "Date", "MIME-Version"].iter().any(|name| message.header(*name).is_some())
@@ -25,10 +87,11 @@ pub(super) fn parse(bytes: &[u8], limits: &ParseLimits) -> Result<Body, ParseErr
     if is_encrypted(&message) {
         return Err(ParseError::Encrypted { format: Format::Eml });
     }
-    let mut draft = Draft::new(limits.max_bytes);
-    draft.title(message.subject().unwrap_or_default());
-    let mut unread = 0;
-    write(&message, 1, limits, &mut draft, &mut unread);
+    Ok(message)
+}
+
+/// The text, with how many attachments were not read.
+fn finish(draft: Draft, unread: usize) -> Result<Body, ParseError> {
     let mut body = draft.finish()?;
     if unread > 0 {
         let files = if unread == 1 { "1 attachment was" } else { &format!("{unread} attachments were") };
@@ -153,6 +216,21 @@ mod tests {
             "From: a@example.org\nSubject: Hi\nContent-Type: text/html\n\n<h1>News</h1><p>The <b>pipes</b>.\n",
             "# Hi\n\nFrom: a@example.org\n\n# News\n\nThe pipes.\n",
         );
+    }
+
+    #[test]
+    fn every_message_of_a_mailbox_is_a_part() {
+        let body = check_mail(
+            "From ada@example.org Fri May 17 10:00:00 2024\nFrom: ada@example.org\nSubject: Pipes\n\nThey leak.\n\n>From here on.\n\n\
+             From nobody Fri May 17 10:00:00 2024\n\n\
+             From bo@example.org Sat May 18 10:00:00 2024\nFrom: bo@example.org\nSubject: Re: Pipes\n\n> They leak.\nNo more.\n",
+            "# Pipes\n\nFrom: ada@example.org\n\nThey leak.\n\nFrom here on.\n\n\
+             # Re: Pipes\n\nFrom: bo@example.org\n\n> They leak.\nNo more.\n",
+        );
+        let parts: Vec<_> = body.parts.iter().map(|mark| (mark.offset, mark.part.clone())).collect();
+        assert_eq!(parts, [(0, Part::Message(1)), (59, Part::Message(3))]);
+        assert_eq!(body.title, None);
+        assert_eq!(body.remarks, ["1 message of 3 could not be read"]);
     }
 
     #[test]

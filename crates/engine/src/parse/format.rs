@@ -83,7 +83,7 @@ const BY_EXTENSION: [(&[&str], Format); 18] = [
     (&["odp"], Format::Odp),
     (&["epub"], Format::Epub),
     (&["rtf"], Format::Rtf),
-    (&["eml"], Format::Eml),
+    (&["eml", "mbox", "msg"], Format::Eml),
 ];
 
 /// The format that a media type tells, such as `text/html; charset=utf-8`; `None` where it tells none, as
@@ -107,7 +107,7 @@ pub fn format_by_media_type(media_type: &str) -> Option<Format> {
         "application/vnd.oasis.opendocument.presentation" => Some(Format::Odp),
         "application/epub+zip" => Some(Format::Epub),
         "application/rtf" | "text/rtf" => Some(Format::Rtf),
-        "message/rfc822" => Some(Format::Eml),
+        "message/rfc822" | "application/mbox" | "application/vnd.ms-outlook" => Some(Format::Eml),
         _ => None,
     }
 }
@@ -306,11 +306,12 @@ fn zip_kind(bytes: &[u8]) -> Kind {
 /// Older Office documents, Outlook messages and encrypted documents are compound files that name their streams in
 /// UTF-16.
 fn compound_kind(bytes: &[u8]) -> Kind {
+    // Messages of Outlook hold what is attached to them, names of streams included.
     const STREAMS: [(&str, Kind); 6] = [
+        ("__properties_version1.0", Kind::Known(Format::Eml)),
         ("EncryptedPackage", Kind::Encrypted),
         ("WordDocument", Kind::Foreign("a document of an older Word (DOC)")),
         ("PowerPoint Document", Kind::Foreign("a presentation of an older PowerPoint (PPT)")),
-        ("__properties_version1.0", Kind::Foreign("an Outlook message (MSG)")),
         ("Workbook", Kind::Known(Format::Xls)),
         ("Book", Kind::Known(Format::Xls)),
     ];

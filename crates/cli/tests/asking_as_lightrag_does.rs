@@ -25,7 +25,7 @@ fn a_follow_up_is_searched_for_with_the_names_of_the_conversation() {
         .run(&asked)
         .exits(0)
         .says("searched for: Who taught her? (Ada Lovelace)")
-        .says("began at ada.md")
+        .says("[1] ada.md:1: matches the question")
         .says("Mary Somerville taught");
     let answer = graphloom.json(&["ask", "Who taught her?", "--history", "said.json"]);
     assert_eq!(answer["standalone_question"], "Who taught her? (Ada Lovelace)");

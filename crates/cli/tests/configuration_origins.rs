@@ -75,8 +75,10 @@ fn a_model_that_cannot_be_reached_is_an_error_with_a_remedy() {
     graphloom.write("a.md", "Ada Lovelace wrote the first program.\n");
     let ran = graphloom.run(&["--llm", "ollama:none", "add", "a.md"]).exits(1);
     ran.says("error: ").says("reaching model ollama:none").says("help: ");
-    // What was accepted is kept, and goes on once the model is chosen anew.
-    graphloom.run(&["add", "a.md"]).exits(0).says("1 unchanged").says("1 document in the graph");
+    // What was accepted is kept, and waits for its model until another one is chosen on purpose.
+    graphloom.run(&["work"]).exits(1).says("reaching model ollama:none");
+    graphloom.run(&["--llm", "none", "work"]).exits(2).says("--switch");
+    graphloom.run(&["--llm", "none", "work", "--switch"]).exits(0).says("1 document in the graph");
 }
 
 #[test]

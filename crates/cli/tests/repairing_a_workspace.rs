@@ -65,7 +65,7 @@ fn a_changed_bit_is_harmless_or_found_and_repaired_or_named() {
     graphloom.ok(&["add", "docs"]);
     let (whole, hash) = (std::fs::read(graphloom.path(STORE)).expect("the store"), graphloom.hash());
     let (mut found, mut place) = (0, 1u64);
-    for _ in 0..10 {
+    for _ in 0..30 {
         place = place.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
         let mut bytes = whole.clone();
         bytes[(place >> 33) as usize % whole.len()] ^= 1 << (place >> 30 & 7);

@@ -74,7 +74,7 @@ fn a_model_says_where_chunks_stand_and_a_failed_one_is_listed_and_tried_again() 
         (&json!("situate"), &json!("context"))
     );
     let added = graphloom.run(&["add", "docs"]).exits(3);
-    added.says("not situated");
+    added.says("failed: docs/report.md chunk 2");
     let status = graphloom.run(&["status"]).exits(0);
     status.says("1 of ").says("not situated: ").says("`graphloom retry`");
     let found = hits(&graphloom, "Quillfeather");

@@ -38,7 +38,8 @@ fn a_prompt_of_ones_own_is_sent_and_only_a_changed_one_asks_again() {
 
     graphloom.write("prompts/extract_user.md", "A chunk of mine:\n{{text}}\n");
     graphloom.write("c.txt", TEXT);
-    graphloom.ok(&["add", "c.txt"]);
+    graphloom.run(&["add", "c.txt"]).exits(2).says("the workspace is built with prompts").says("--switch");
+    graphloom.ok(&["add", "--switch", "c.txt"]);
     assert_eq!(calls(&model), before + 1);
     assert!(asked(&model).contains("A chunk of mine:\nThing1 stands"), "{}", asked(&model));
 }

@@ -14,7 +14,7 @@ use serde_json::{Value, json};
 use crate::support::{Request, Running};
 
 const STATION: &str = "# Weir Station\n\nMaren Oskoldt directed Weir Station until 1994. Tobias Renn succeeded Maren \
-                       Oskoldt as director of Weir Station in 1995.";
+                       Oskoldt as director of Weir Station in 1995.\n";
 
 type Client = RunningService<RoleClient, ClientConfig>;
 

@@ -64,7 +64,7 @@ say "Indexing samples/lab: twelve documents about a laboratory that never existe
 
 ask "How much did the recall of the Hearthmoth cost?"
 ask "Who is chief executive of the company that introduced Braidline Two?"
-ask "Which product grew out of the lab's first paper?"
+ask "Who was the first customer of Braidline?"
 
 say "Done, without a key and without a language model; embedder: $GRAPHLOOM_EMBEDDER"
 echo "Try next: $binary --config $GRAPHLOOM_CONFIG graph \"Braidline\", or the questions of samples/questions.md"

@@ -18,8 +18,8 @@ pub fn one_line(text: &str) -> String {
         }
         if divides_word(&joined, body) {
             joined.pop();
-        } else if !joined.is_empty()
-            && !(joined.ends_with(is_ideograph_or_mark) && body.starts_with(is_ideograph_or_mark))
+        } else if !(joined.is_empty()
+            || joined.ends_with(is_ideograph_or_mark) && body.starts_with(is_ideograph_or_mark))
         {
             joined.push(' ');
         }

@@ -335,7 +335,7 @@ impl<'a> Writer<'a> {
     fn end_picture(&mut self, start: usize) {
         let words = self.picture.take().unwrap_or_default();
         let words = words.split_whitespace().collect::<Vec<_>>().join(" ");
-        if words.contains(' ') || words.chars().any(|c| !c.is_ascii()) {
+        if words.contains(' ') || !words.is_ascii() {
             self.inline(&format!("[{words}]"), start);
         }
     }

@@ -118,7 +118,7 @@ pub(crate) fn command(operation: Operation, ran: &Ran, weather: &Weather) -> Res
 
 fn failed(operation: Operation, ran: &Ran, disk: bool, weather: &Weather) -> Result<Ended, Fault> {
     let says = |part: &str| ran.stderr.contains(part);
-    if !says("error: ") {
+    if !says("error: ") && !says("\"error\":") {
         return Err((Kind::Exit, format!("fails without an error: {}", quoted(ran))));
     }
     let refused = match operation {

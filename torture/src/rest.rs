@@ -253,6 +253,8 @@ fn read_state(world: &World) -> io::Result<BTreeMap<u32, BTreeSet<u32>>> {
 fn compare_with_plain_build(world: &World, there: &BTreeMap<u32, BTreeSet<u32>>) -> io::Result<()> {
     let plain = world.root.join("plain");
     fs::create_dir_all(plain.join("home"))?;
+    // Its own folder of workspaces: without one the program finds that of the history, in the folder above.
+    fs::create_dir_all(plain.join(".graphloom"))?;
     let command = |arguments: &[&str]| -> io::Result<Output> {
         let mut command = Command::new(&world.setup.binary);
         command.env_clear().envs(world.environment(&plain)).current_dir(&plain).args(arguments).output()

@@ -58,6 +58,7 @@ pub struct IndexConfig {
     pub max_merge_chunks: usize,
     /// Mentions and facts that enter the graph in one commit, more only where a single chunk has more. Bounds what
     /// [`max_merge_chunks`](Self::max_merge_chunks) bounds for tables and lists, whose chunks name hundreds of things.
+    /// A slow embedder makes it fewer, so that a merge embeds for some seconds at most.
     pub max_merge_records: usize,
     /// Chunks of a document from whose texts rules make entities and relations; later ones are found by their words and
     /// vectors only. Models read all.

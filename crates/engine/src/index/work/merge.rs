@@ -104,7 +104,7 @@ impl Run<'_> {
                 continue;
             }
             (chunks, records) = (chunks + slice.chunks(), records + slice.records);
-            if chunks > index.max_merge_chunks || records > index.max_merge_records {
+            if chunks > index.max_merge_chunks || records > self.pace.records(index.max_merge_records) {
                 self.merge_whole(std::mem::take(&mut together)).await?;
                 (chunks, records) = (slice.chunks(), slice.records);
             }
@@ -230,7 +230,9 @@ impl Run<'_> {
             drop(change);
             let derived_from = snapshot.graph_revision();
             drop(snapshot);
+            let (count, started_at) = (texts.len(), self.engine.clock.now());
             changes.embed(texts, None, &mut batch).await?;
+            self.pace.count(count, self.engine.clock.now().0.saturating_sub(started_at.0));
             batch.remove_documents = replaced;
             for slice in &entering {
                 self.finish(changes, slice, &mut batch).await?;
@@ -261,7 +263,8 @@ impl Run<'_> {
     async fn bring(&self, slice: &mut Slice) -> Result<(), Stop> {
         let index = &self.engine.index;
         let most = index.max_merge_chunks.max(1).min(slice.ready.chunks.len() - slice.ready.entered);
-        while slice.chunks() < most && slice.records <= index.max_merge_records {
+        let most_records = self.pace.records(index.max_merge_records);
+        while slice.chunks() < most && slice.records <= most_records {
             let next = slice.end..slice.end + READ_CHUNKS.min(most - slice.chunks());
             let ids: Vec<ChunkId> =
                 slice.ready.chunks[next.clone()].iter().map(|chunk| chunk.id.clone()).collect();
@@ -269,7 +272,7 @@ impl Run<'_> {
             for (at, stored) in next.zip(stored) {
                 if let Some(brought) = self.brought(&slice.ready, at, stored).await? {
                     let records = brought.records().entities.len() + brought.records().relations.len();
-                    if slice.chunks() > 0 && slice.records + records > index.max_merge_records {
+                    if slice.chunks() > 0 && slice.records + records > most_records {
                         return Ok(());
                     }
                     slice.records += records;

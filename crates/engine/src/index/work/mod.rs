@@ -7,6 +7,7 @@ mod arriving;
 mod extract;
 mod lease;
 mod merge;
+mod pace;
 mod permits;
 mod prepare;
 mod report;
@@ -29,6 +30,7 @@ pub(super) use stop::{chain, needs_a_person};
 use super::settle::settle;
 use super::{IndexError, RunReport, require_settings};
 use crate::Engine;
+use pace::Pace;
 use permits::Permits;
 
 /// Documents that may wait for the merger, for each of those that are worked on at once; more make the extraction wait, which
@@ -69,6 +71,7 @@ pub(super) struct Run<'a> {
     progress: ProgressSink<'a>,
     /// Held from before a call until its result is committed, so a crash costs no more calls than there are permits.
     calls: Permits,
+    pace: Pace,
     pub(super) report: Mutex<RunReport>,
 }
 
@@ -78,6 +81,7 @@ impl<'a> Run<'a> {
             engine,
             progress,
             calls: Permits::new(engine.index.max_concurrent_calls),
+            pace: Pace::default(),
             report: Mutex::default(),
         }
     }

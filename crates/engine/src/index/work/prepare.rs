@@ -97,7 +97,9 @@ impl Run<'_> {
         loop {
             let slice = &chunks[done..chunks.len().min(done + most)];
             if is_large || document.visibility == Visibility::Live {
+                let started_at = self.engine.clock.now();
                 embed(self.engine, chunk_texts(slice, &texts), Some(&document.id), &mut batch).await?;
+                self.pace.count(slice.len(), self.engine.clock.now().0.saturating_sub(started_at.0));
             }
             done += slice.len();
             let state = if done == chunks.len() { JobState::Chunked } else { job.state.clone() };

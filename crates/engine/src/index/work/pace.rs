@@ -1,0 +1,55 @@
+//! How many records one merge takes, so that a slow embedder still commits every few seconds.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+
+/// How long one merge may embed, in milliseconds: the work that an interruption loses.
+const EMBED_MS: u64 = 5_000;
+/// Fewest records of a merge: each merge costs a commit, and entities shared between merges are embedded again.
+const MIN_RECORDS: usize = 64;
+
+/// How fast the embedder was in this run.
+#[derive(Debug, Default)]
+pub(super) struct Pace {
+    texts: AtomicU64,
+    ms: AtomicU64,
+}
+
+impl Pace {
+    /// Counts `texts` that were embedded in `ms` milliseconds.
+    pub(super) fn count(&self, texts: usize, ms: u64) {
+        self.texts.fetch_add(texts as u64, Ordering::Relaxed);
+        self.ms.fetch_add(ms, Ordering::Relaxed);
+    }
+
+    /// Records of the next merge: `most`, or fewer if embedding them would take longer than [`EMBED_MS`].
+    pub(super) fn records(&self, most: usize) -> usize {
+        let (texts, ms) = (self.texts.load(Ordering::Relaxed), self.ms.load(Ordering::Relaxed));
+        match texts.saturating_mul(EMBED_MS).checked_div(ms) {
+            Some(records) => usize::try_from(records).unwrap_or(usize::MAX).max(MIN_RECORDS).min(most),
+            None => most,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_slow_embedder_gets_smaller_merges() {
+        let pace = Pace::default();
+        assert_eq!(pace.records(4096), 4096, "nothing is known yet");
+        pace.count(100, 1_500);
+        assert_eq!(pace.records(4096), 333);
+        assert_eq!(pace.records(200), 200, "the limit holds");
+        pace.count(0, 1_000_000);
+        assert_eq!(pace.records(4096), MIN_RECORDS);
+    }
+
+    #[test]
+    fn a_fast_embedder_gets_whole_merges() {
+        let pace = Pace::default();
+        pace.count(10_000, 900);
+        assert_eq!(pace.records(4096), 4096);
+    }
+}

@@ -194,8 +194,10 @@ async fn answer(
     let mut broken: Option<io::Error> = None;
     let addresses = addresses(app, retrieval);
     let mut writer = AnswerWriter::new(app.output, retrieval, &addresses);
+    // Without a model the answer comes at once, and what is to be highlighted comes with it.
+    let streams = !app.output.json && engine.models.answer.is_some();
     let mut show = |delta: &str| {
-        if !app.output.json && broken.is_none() {
+        if streams && broken.is_none() {
             broken = app.output.stream(&writer.push(delta)).err();
         }
     };
@@ -256,7 +258,7 @@ fn print_answer(
     answer: &Answer,
     mut writer: AnswerWriter<'_>,
 ) -> anyhow::Result<()> {
-    app.output.stream(&writer.finish())?;
+    app.output.stream(&writer.finish(answer))?;
     let numbered = writer.numbered(&answer.citations);
     print_sources(app, args, answer, &numbered)?;
     print_references(app, query::references(question, retrieval).as_deref().unwrap_or_default())?;

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::ops::Range;
 
 use graphloom_core::{DocumentId, Span};
-use graphloom_engine::query::{Citation, CitedSpan, Mark, Retrieval, marks, without_references};
+use graphloom_engine::query::{Answer, Citation, CitedSpan, Mark, Retrieval, marks, without_references};
 use textwrap::core::{Word, display_width};
 
 use super::Output;
@@ -22,6 +22,8 @@ pub(crate) struct AnswerWriter<'a> {
     text: String,
     written: usize,
     numbered: Vec<CitedSpan>,
+    /// Where words of the question stand in the text.
+    matches: Vec<Range<usize>>,
     flow: Flow,
 }
 
@@ -33,7 +35,7 @@ impl<'a> AnswerWriter<'a> {
         addresses: &'a BTreeMap<DocumentId, String>,
     ) -> Self {
         let (text, numbered, flow) = (String::new(), Vec::new(), Flow::new(output.columns));
-        Self { output, retrieval, addresses, text, written: 0, numbered, flow }
+        Self { output, retrieval, addresses, text, written: 0, numbered, matches: Vec::new(), flow }
     }
 
     /// The next piece of the answer; returns what is to be printed now.
@@ -43,8 +45,13 @@ impl<'a> AnswerWriter<'a> {
         self.write(end)
     }
 
-    /// What is left to print when the answer is whole, with a line end.
-    pub(crate) fn finish(&mut self) -> String {
+    /// What is left to print when the answer is whole, with a line end. An answer of which no piece was pushed is printed
+    /// whole, with the words of the question highlighted.
+    pub(crate) fn finish(&mut self, answer: &Answer) -> String {
+        if self.text.is_empty() {
+            self.text.clone_from(&answer.text);
+            self.matches = answer.matches.iter().map(|span| span.start as usize..span.end as usize).collect();
+        }
         let mut rest = self.write(self.text.len());
         self.flow.push("\n", &mut rest);
         rest
@@ -114,7 +121,24 @@ impl<'a> AnswerWriter<'a> {
     }
 
     fn words(&mut self, text: &str, range: Range<usize>, out: &mut String) {
-        self.flow.push(&plain(text.get(range).unwrap_or_default()), out);
+        let mut at = range.start;
+        for found in &self.matches {
+            let (start, end) = (found.start.max(at), found.end.min(range.end));
+            if start >= end {
+                continue;
+            }
+            self.flow.push(&plain(text.get(at..start).unwrap_or_default()), out);
+            // Word by word, for a line may end between two of them.
+            for piece in text.get(start..end).unwrap_or_default().split_inclusive(' ') {
+                let word = piece.trim_end_matches(' ');
+                if !word.is_empty() {
+                    self.flow.push(&self.output.found(&plain(word)), out);
+                }
+                self.flow.push(&piece[word.len()..], out);
+            }
+            at = end;
+        }
+        self.flow.push(&plain(text.get(at..range.end).unwrap_or_default()), out);
     }
 }
 

@@ -1,5 +1,6 @@
 //! The command line.
 
+mod ask;
 mod eval;
 mod filter;
 mod graph;
@@ -13,8 +14,8 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 use graphloom_core::TrackId;
 use graphloom_engine::index::DocumentSort;
 use graphloom_engine::money::Limit;
-use graphloom_engine::query::{ChunkPick, Mode, Question};
 
+pub(crate) use ask::{AskArgs, ModeArg, SearchArgs};
 pub(crate) use eval::{
     AnswersArgs, AskedArgs, CompareArgs, EvalCommand, OWN_WORKSPACE, PairwiseArgs, RagcheckerArgs,
     RetrievalArgs, SetIndexing, own_workspace,
@@ -260,200 +261,6 @@ impl From<CostBy> for graphloom_engine::money::CostBy {
     }
 }
 
-/// `graphloom ask`.
-#[derive(Debug, Args)]
-pub(crate) struct AskArgs {
-    /// The question; all words together
-    #[arg(required_unless_present = "question_json", value_name = "QUESTION")]
-    pub(crate) words: Vec<String>,
-    /// Take everything from a JSON object with the names of LightRAG's QueryParam; - for standard input; other flags win
-    #[arg(long, value_name = "FILE")]
-    pub(crate) question_json: Option<PathBuf>,
-    /// Which searches run [default: auto]
-    #[arg(long, value_enum)]
-    pub(crate) mode: Option<ModeArg>,
-    /// The conversation so far: a JSON list of objects with role (user, assistant) and content; - for standard input
-    #[arg(long, alias = "conversation-history", value_name = "FILE")]
-    pub(crate) history: Option<PathBuf>,
-    /// What the answer model is asked to heed beside the question; not searched for
-    #[arg(long, value_name = "TEXT")]
-    pub(crate) user_prompt: Option<String>,
-    /// Leave out the configured user_prompt_prefix
-    #[arg(long, alias = "disable-user-prompt-prefix")]
-    pub(crate) no_user_prompt_prefix: bool,
-    /// Themes to search with, separated by commas; none are looked for then
-    #[arg(long, value_name = "WORDS", value_delimiter = ',')]
-    pub(crate) hl_keywords: Vec<String>,
-    /// Names and specifics to search with, separated by commas; none are looked for then
-    #[arg(long, value_name = "WORDS", value_delimiter = ',')]
-    pub(crate) ll_keywords: Vec<String>,
-    /// Entities or relations taken from each vector search
-    #[arg(long, value_name = "N")]
-    pub(crate) top_k: Option<usize>,
-    /// Chunks taken from the vector search and kept
-    #[arg(long, value_name = "N")]
-    pub(crate) chunk_top_k: Option<usize>,
-    /// Lowest cosine of a hit, from -1 to 1
-    #[arg(long, value_name = "COSINE", allow_negative_numbers = true)]
-    pub(crate) threshold: Option<f32>,
-    /// Chunks considered behind each entity or relation
-    #[arg(long, value_name = "N")]
-    pub(crate) related_chunks: Option<u32>,
-    /// How chunks behind entities and relations are picked
-    #[arg(long, value_enum)]
-    pub(crate) chunk_pick: Option<ChunkPickArg>,
-    /// Token budget of the entities in the context
-    #[arg(long, value_name = "TOKENS")]
-    pub(crate) max_entity_tokens: Option<u32>,
-    /// Token budget of the relations in the context
-    #[arg(long, value_name = "TOKENS")]
-    pub(crate) max_relation_tokens: Option<u32>,
-    /// Token budget of the whole prompt
-    #[arg(long, value_name = "TOKENS")]
-    pub(crate) max_total_tokens: Option<u32>,
-    /// Leave the passages in the order of the search, though a reranker is configured
-    #[arg(long)]
-    pub(crate) no_rerank: bool,
-    /// Print the answer as it is made; the default, except with --json
-    #[arg(long, overrides_with = "no_stream")]
-    pub(crate) stream: bool,
-    /// Ask for the answer in one piece
-    #[arg(long, overrides_with = "stream")]
-    pub(crate) no_stream: bool,
-    /// List the documents of the context too, cited or not
-    #[arg(long, alias = "include-references")]
-    pub(crate) references: bool,
-    /// List their passages too
-    #[arg(long, alias = "include-chunk-content", requires = "references")]
-    pub(crate) chunk_content: bool,
-    /// Print the words that each citation points to
-    #[arg(long)]
-    pub(crate) quotes: bool,
-    /// With --json: also everything that was retrieved
-    #[arg(long)]
-    pub(crate) full: bool,
-    /// Ask the models again, and remember nothing of what they say
-    #[arg(long)]
-    pub(crate) no_cache: bool,
-    /// Lowest score of a reranked passage, on the reranker's own scale
-    #[arg(long, value_name = "SCORE", conflicts_with = "no_rerank", allow_negative_numbers = true)]
-    pub(crate) min_rerank_score: Option<f32>,
-    /// The form of answer asked of the model, such as "Single Paragraph" or "Bullet Points"
-    #[arg(long, value_name = "FORM")]
-    pub(crate) response_type: Option<String>,
-    /// Print the context that a model would be given, and ask none
-    #[arg(long, alias = "only-need-context", conflicts_with = "prompt_only")]
-    pub(crate) context_only: bool,
-    /// Print the whole prompt that a model would be given, and ask none
-    #[arg(long, alias = "only-need-prompt")]
-    pub(crate) prompt_only: bool,
-    #[command(flatten)]
-    pub(crate) filter: FilterArgs,
-}
-
-impl AskArgs {
-    /// `base` with everything that was said.
-    pub(crate) fn question(&self, base: Question) -> Question {
-        let said = |words: &[String], base: Vec<String>| if words.is_empty() { base } else { words.to_vec() };
-        Question {
-            text: if self.words.is_empty() { base.text } else { self.words.join(" ") },
-            mode: self.mode.map_or(base.mode, Mode::from),
-            only_need_context: (base.only_need_context && !self.prompt_only) || self.context_only,
-            only_need_prompt: (base.only_need_prompt && !self.context_only) || self.prompt_only,
-            response_type: self.response_type.clone().unwrap_or(base.response_type),
-            stream: (base.stream && !self.no_stream) || self.stream,
-            top_k: self.top_k.unwrap_or(base.top_k),
-            chunk_top_k: self.chunk_top_k.unwrap_or(base.chunk_top_k),
-            max_entity_tokens: self.max_entity_tokens.unwrap_or(base.max_entity_tokens),
-            max_relation_tokens: self.max_relation_tokens.unwrap_or(base.max_relation_tokens),
-            max_total_tokens: self.max_total_tokens.unwrap_or(base.max_total_tokens),
-            cosine_threshold: self.threshold.unwrap_or(base.cosine_threshold),
-            related_chunk_number: self.related_chunks.unwrap_or(base.related_chunk_number),
-            chunk_pick: self.chunk_pick.map_or(base.chunk_pick, ChunkPick::from),
-            hl_keywords: said(&self.hl_keywords, base.hl_keywords),
-            ll_keywords: said(&self.ll_keywords, base.ll_keywords),
-            user_prompt: self.user_prompt.clone().or(base.user_prompt),
-            disable_user_prompt_prefix: base.disable_user_prompt_prefix || self.no_user_prompt_prefix,
-            rerank: base.rerank && !self.no_rerank,
-            min_rerank_score: self.min_rerank_score.unwrap_or(base.min_rerank_score),
-            include_references: base.include_references || self.references,
-            include_chunk_content: base.include_chunk_content || self.chunk_content,
-            cache: base.cache && !self.no_cache,
-            ..base
-        }
-    }
-}
-
-/// `graphloom search`.
-#[derive(Debug, Args)]
-pub(crate) struct SearchArgs {
-    /// What to look for; all words together
-    #[arg(required = true, value_name = "WORDS")]
-    pub(crate) words: Vec<String>,
-    /// Most passages, entities and relations
-    #[arg(long, value_name = "N", default_value_t = 10)]
-    pub(crate) top_k: usize,
-    #[command(flatten)]
-    pub(crate) filter: FilterArgs,
-}
-
-/// A mode, as typed.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub(crate) enum ModeArg {
-    /// A walk over the graph from passages by vector and words, facts, and names in the question.
-    Auto,
-    /// A walk over the graph from passages and facts by vector, and names in the question.
-    Ppr,
-    /// Chunks by vector.
-    Naive,
-    /// Chunks by vector and words, best where chunks are situated in their documents.
-    Contextual,
-    /// Entities by specifics, their relations and chunks.
-    Local,
-    /// Relations by themes, their entities and chunks.
-    Global,
-    /// Local and global.
-    Hybrid,
-    /// Hybrid and naive.
-    Mix,
-    /// No search; the model answers alone.
-    Bypass,
-}
-
-impl From<ModeArg> for Mode {
-    fn from(mode: ModeArg) -> Self {
-        match mode {
-            ModeArg::Auto => Self::Auto,
-            ModeArg::Ppr => Self::Ppr,
-            ModeArg::Naive => Self::Naive,
-            ModeArg::Contextual => Self::Contextual,
-            ModeArg::Local => Self::Local,
-            ModeArg::Global => Self::Global,
-            ModeArg::Hybrid => Self::Hybrid,
-            ModeArg::Mix => Self::Mix,
-            ModeArg::Bypass => Self::Bypass,
-        }
-    }
-}
-
-/// How chunks are picked, as typed.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub(crate) enum ChunkPickArg {
-    /// By cosine with the question.
-    Vector,
-    /// By polling, better ranked entities and relations more often.
-    Weight,
-}
-
-impl From<ChunkPickArg> for ChunkPick {
-    fn from(pick: ChunkPickArg) -> Self {
-        match pick {
-            ChunkPickArg::Vector => Self::Vector,
-            ChunkPickArg::Weight => Self::Weight,
-        }
-    }
-}
-
 /// `graphloom status`.
 #[derive(Debug, Args)]
 pub(crate) struct StatusArgs {
@@ -678,31 +485,5 @@ fn key_value(text: &str) -> Result<(String, String), String> {
     match text.split_once('=') {
         Some((key, value)) if !key.trim().is_empty() => Ok((key.trim().to_owned(), value.to_owned())),
         _ => Err("expected KEY=VALUE".to_owned()),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn what_was_not_said_stays_at_the_default() {
-        let cli = Cli::try_parse_from([
-            "graphloom",
-            "ask",
-            "who",
-            "wrote",
-            "it?",
-            "--mode",
-            "local",
-            "--top-k",
-            "7",
-        ]);
-        let Ok(Cli { command: Command::Ask(ask), .. }) = cli else { panic!("an ask: {cli:?}") };
-        let expected =
-            Question { text: "who wrote it?".to_owned(), mode: Mode::Local, top_k: 7, ..Question::default() };
-        assert_eq!(ask.question(Question::default()), expected);
-        let base = Question { mode: Mode::Naive, max_total_tokens: 9, ..Question::default() };
-        assert_eq!(ask.question(base), Question { max_total_tokens: 9, ..expected });
     }
 }

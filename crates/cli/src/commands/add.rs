@@ -1,18 +1,16 @@
 //! `graphloom add`: files, folders and web pages in, graph out.
 
-use std::collections::BTreeMap;
-use std::io;
-use std::path::{Path, PathBuf};
-use std::sync::Arc;
-
 use graphloom_core::{DocumentStatus, Format, TrackId};
 use graphloom_engine::Engine;
 use graphloom_engine::index::{self, Acceptance, Estimator, IndexError, Reading, Source};
 use graphloom_engine::parse::{ParseLimits, format_by_media_type};
 use graphloom_providers::web::{self, FetchConfig, FetchError};
 use serde::Serialize;
+use std::collections::BTreeMap;
+use std::io;
+use std::path::{Path, PathBuf};
 
-use super::indexing::Ran;
+use super::indexing::{Ran, Session};
 use super::watch::{Watch, Watching};
 use super::{App, estimate, indexing};
 use crate::args::AddArgs;
@@ -57,17 +55,8 @@ pub(crate) async fn run(app: &App, args: &AddArgs) -> anyhow::Result<Exit> {
         summary.print(app)?;
         return Ok(summary.exit());
     }
-    let worker = wire::register_worker(&app.config)?;
-    let view = Arc::new(ProgressView::new(app.output));
-    let listener = indexing::listener(&view);
-    let indexing = wire::indexing(
-        app,
-        &worker,
-        listener,
-        args.building.budget,
-        wire::BuiltWith::of(args.building.switch),
-    )
-    .await?;
+    let Session { worker, view, indexing } =
+        Session::begin(app, args.building.budget, wire::BuiltWith::of(args.building.switch)).await?;
     let interrupt = Interrupt::listen()?;
     let track = args.track.clone().unwrap_or_else(|| wire::track_of("add", &worker));
     indexing::say_track(app, &track)?;

@@ -7,8 +7,9 @@ use std::time::Duration;
 use graphloom_core::{DocumentId, Progress, TrackId};
 use graphloom_engine::Engine;
 use graphloom_engine::index::{self, IndexError, RunReport};
-use graphloom_engine::money::{Spent, spending_after};
+use graphloom_engine::money::{Limit, Spent, spending_after};
 use graphloom_providers::http::{ServiceListener, ServiceNotice};
+use graphloom_storage::workers::Worker;
 use serde::Serialize;
 
 use super::App;
@@ -17,7 +18,7 @@ use crate::interrupt::Interrupt;
 use crate::output::Output;
 use crate::output::progress::{Failures, ProgressView};
 use crate::output::render::{count, one_line, plain, thousands};
-use crate::wire::{self, Indexing};
+use crate::wire::{self, BuiltWith, Indexing};
 
 /// Failures printed in a summary; `graphloom status` lists all.
 const MOST_PRINTED: usize = 20;
@@ -66,8 +67,41 @@ pub(crate) fn say_track(app: &App, track: &TrackId) -> anyhow::Result<()> {
     Ok(())
 }
 
+/// What a command that indexes works with. The worker's name is taken as long as this lives.
+pub(crate) struct Session {
+    pub(crate) worker: Worker,
+    pub(crate) view: Arc<ProgressView>,
+    pub(crate) indexing: Indexing,
+}
+
+impl Session {
+    /// Registers this process as a worker and opens the workspace; makes it where it is missing.
+    ///
+    /// - `limit`: what the run may spend on all of its models.
+    pub(crate) async fn begin(
+        app: &App,
+        limit: Option<Limit>,
+        built_with: BuiltWith,
+    ) -> anyhow::Result<Self> {
+        Self::begin_with(app, ProgressView::new(app.output), limit, built_with).await
+    }
+
+    /// The same with a view of its own.
+    pub(crate) async fn begin_with(
+        app: &App,
+        view: ProgressView,
+        limit: Option<Limit>,
+        built_with: BuiltWith,
+    ) -> anyhow::Result<Self> {
+        let worker = wire::register_worker(&app.config)?;
+        let view = Arc::new(view);
+        let indexing = wire::indexing(app, &worker, listener(&view), limit, built_with).await?;
+        Ok(Self { worker, view, indexing })
+    }
+}
+
 /// Shows in `view` which model services are waited for.
-pub(crate) fn listener(view: &Arc<ProgressView>) -> ServiceListener {
+fn listener(view: &Arc<ProgressView>) -> ServiceListener {
     let view = Arc::clone(view);
     Arc::new(move |notice| {
         view.show(match notice {

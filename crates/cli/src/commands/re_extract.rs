@@ -1,17 +1,14 @@
 //! `graphloom re-extract`: documents asked about anew, such as with another model.
 
-use std::sync::Arc;
-
 use graphloom_core::{DocumentId, TrackId};
 use graphloom_engine::index::{self, Estimator, RenewalPlan};
 use serde::Serialize;
 
-use super::indexing::Ran;
+use super::indexing::{Ran, Session};
 use super::{App, estimate, indexing};
 use crate::args::ReExtractArgs;
 use crate::fault::{Exit, Fault};
 use crate::interrupt::Interrupt;
-use crate::output::progress::ProgressView;
 use crate::output::render::count;
 use crate::{documents, wire};
 
@@ -30,16 +27,8 @@ pub(crate) async fn run(app: &App, args: &ReExtractArgs) -> anyhow::Result<Exit>
     if args.estimate {
         return estimate(app, args).await;
     }
-    let worker = wire::register_worker(&app.config)?;
-    let view = Arc::new(ProgressView::new(app.output));
-    let indexing = wire::indexing(
-        app,
-        &worker,
-        indexing::listener(&view),
-        args.building.budget,
-        wire::BuiltWith::once(args.building.switch),
-    )
-    .await?;
+    let Session { worker, view, indexing } =
+        Session::begin(app, args.building.budget, wire::BuiltWith::once(args.building.switch)).await?;
     let ids = named(app, &indexing.engine, args).await?;
     let track = wire::track_of("re-extract", &worker);
     let gone = wire::gone(&app.config);

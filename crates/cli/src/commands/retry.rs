@@ -1,17 +1,14 @@
 //! `graphloom retry`: failed, damaged and unsituated chunks, and stopped and cancelled documents, again.
 
-use std::sync::Arc;
-
 use graphloom_core::{DocumentFilter, DocumentId, DocumentStatus, Snapshot, TrackId, statuses_of};
 use graphloom_engine::index::{self, Unsituated};
 use serde::Serialize;
 
-use super::indexing::Ran;
+use super::indexing::{Ran, Session};
 use super::{App, indexing};
 use crate::args::RetryArgs;
 use crate::fault::Exit;
 use crate::interrupt::Interrupt;
-use crate::output::progress::ProgressView;
 use crate::output::render::{count, plain};
 use crate::{documents, wire};
 
@@ -30,16 +27,8 @@ struct Summary {
 /// Queues what failed and works until done.
 pub(crate) async fn run(app: &App, args: &RetryArgs) -> anyhow::Result<Exit> {
     wire::require_workspace(&app.config)?;
-    let worker = wire::register_worker(&app.config)?;
-    let view = Arc::new(ProgressView::new(app.output));
-    let indexing = wire::indexing(
-        app,
-        &worker,
-        indexing::listener(&view),
-        args.building.budget,
-        wire::BuiltWith::of(args.building.switch),
-    )
-    .await?;
+    let Session { worker, view, indexing } =
+        Session::begin(app, args.building.budget, wire::BuiltWith::of(args.building.switch)).await?;
     let snapshot = indexing.engine.store.snapshot().await?;
     let mut named = args.documents.clone();
     named.extend(documents::ids_of_tracks(snapshot.as_ref(), &args.track).await?);

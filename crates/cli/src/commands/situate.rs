@@ -1,18 +1,15 @@
 //! `graphloom situate`: chunks of documents in the graph situated as the configuration says now.
 
-use std::sync::Arc;
-
 use graphloom_core::{DocumentFilter, DocumentId, Visibility};
 use graphloom_engine::Engine;
 use graphloom_engine::index::{self, Estimator, SituatingPlan};
 use serde::Serialize;
 
-use super::indexing::Ran;
+use super::indexing::{Ran, Session};
 use super::{App, estimate, indexing};
 use crate::args::SituateArgs;
 use crate::fault::Exit;
 use crate::interrupt::Interrupt;
-use crate::output::progress::ProgressView;
 use crate::output::render::count;
 use crate::{documents, wire};
 
@@ -35,16 +32,8 @@ pub(crate) async fn run(app: &App, args: &SituateArgs) -> anyhow::Result<Exit> {
         estimate::print(app, estimator.finish())?;
         return Ok(Exit::Done);
     }
-    let worker = wire::register_worker(&app.config)?;
-    let view = Arc::new(ProgressView::new(app.output));
-    let indexing = wire::indexing(
-        app,
-        &worker,
-        indexing::listener(&view),
-        args.building.budget,
-        wire::BuiltWith::once(args.building.switch),
-    )
-    .await?;
+    let Session { worker: _worker, view, indexing } =
+        Session::begin(app, args.building.budget, wire::BuiltWith::once(args.building.switch)).await?;
     let ids = named(app, &indexing.engine, args).await?;
     let plan = index::plan_situating(&indexing.engine, &ids, &wire::gone(&app.config)).await?;
     let what = format_args!(

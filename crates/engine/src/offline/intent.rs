@@ -1,6 +1,6 @@
 //! Tells a question from a greeting, and from one about the documents as a whole.
 
-/// What somebody wants who typed a text.
+/// What the user wants who typed a text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Intent {
     /// A greeting, thanks, or a question about the program itself.
@@ -13,6 +13,63 @@ pub enum Intent {
 
 /// Longest text that may be a greeting or ask for an overview, in characters.
 const MAX_CHARS: usize = 160;
+
+/// Phrases that greet or thank, or ask about the program.
+const GREETINGS: &str = "\
+    hi, hello, hey, hiya, howdy, yo, greetings, good morning, good afternoon, good evening, good day, thanks, \
+    thank you, thx, cheers, bye, goodbye, ok, okay, test, help, how are you, who are you, what are you, what can \
+    you do, what can i ask, what can i ask you, how does this work, hallo, guten tag, guten morgen, guten abend, \
+    moin, servus, grüß gott, grüezi, danke, vielen dank, tschüss, hilfe, wer bist du, was kannst du, wie geht es \
+    dir, 你好, 您好, 嗨, 你好吗, 早上好, 下午好, 晚上好, 谢谢, 谢谢你, 多谢, 再见, 你是谁, 你能做什么, 帮助, bonjour, salut, bonsoir, merci, aide, \
+    hola, buenos días, buenas tardes, gracias, ayuda, ciao, olá, こんにちは, ありがとう, 안녕하세요";
+/// Words that may stand beside a greeting.
+const FILLERS: &str = "\
+    there, all, everyone, everybody, you, very, much, so, a, lot, graphloom, zusammen, schön, sehr, again, \
+    please, bitte, and";
+/// Phrases that show that a question is about everything.
+const OVERVIEW: &str = "\
+    summarize, summarise, summary, overview, tldr, tl dr, gist, synopsis, themes, theme, topics, topic, main \
+    ideas, main idea, main points, key points, takeaways, about, outline, what is in, what are in, whats in, \
+    what do i have here, deal with, deals with, what do these, what does this, what happens, main subjects, \
+    fasse, fass, zusammenfassung, zusammenfassen, überblick, übersicht, hauptthemen, themen, thema, worum geht \
+    es, worum gehts, wovon handelt, wovon handeln, worüber, was steht, was enthalten, résume, résumé, resumen, \
+    temas, thèmes, de quoi parle, de quoi parlent, de qué trata, de qué tratan";
+/// Phrases that may stand beside those of [`OVERVIEW`], and name nothing either.
+const ASKING: &str = "\
+    give me, can you, could you, would you, please, tell me, write, i want, show me, make, provide, summaries, \
+    abstract, subjects, what is this about, what is it about, what are these about, what is it all about, what \
+    is this all about, whats this about, what is in here, whats in here, what is inside, discussed, covered, \
+    cover, contain, contains, happens, describe, explain, fassen, zusammen, gib mir, gib, einen, eine, kurze, \
+    steht, enthalten, enthält, behandelt, resume";
+/// Words for the documents as a whole, and words that only join others.
+const DOCUMENTS: &str = "\
+    document, documents, doc, docs, file, files, text, texts, book, books, story, novel, tale, corpus, \
+    collection, workspace, data, dataset, report, reports, guide, manual, handbook, article, articles, news, \
+    paper, papers, notes, folder, content, contents, material, everything, page, pages, pdf, website, whole, \
+    entire, all, main, major, key, central, important, most, general, brief, short, briefly, quick, these, this, \
+    those, here, it, them, they, the, a, an, of, in, is, are, what, which, whats, do, does, and, for, me, my, \
+    our, us, your, to, some, there, kind, sort, with, on, by, ideas, points, information, plot, dokument, \
+    dokumente, dokumenten, texte, texten, datei, dateien, buch, geschichte, roman, sammlung, daten, bericht, \
+    berichte, handbuch, artikel, unterlagen, inhalt, inhalte, ganze, ganzen, gesamte, alle, alles, wichtigsten, \
+    wichtigste, wesentliche, wesentlichen, hier, diesem, diesen, dieser, dieses, diese, das, die, der, den, dem, \
+    des, im, was, sind, ist, es, bitte, mir, und, von, kurz, welche, werden, wird, meine, meinen, meiner, geht, \
+    le, la, les, du, ce, ces, principaux, sont, quels, el, los, las, estos, este, documento, documentos, \
+    principales, cuáles, son, moi, un, una";
+/// The same as [`OVERVIEW`], in Chinese.
+const OVERVIEW_CHINESE: &str = "\
+    总结, 總結, 概括, 摘要, 概述, 综述, 概览, 主要内容, 主要內容, 主题, 主題, 讲的是什么, 讲什么, \
+    讲了什么, 講什麼, 说什么, 说了什么, 关于什么, 關於什麼, 写了什么, 有什么内容, 讲些什么, 大意";
+/// The same as [`ASKING`] and [`DOCUMENTS`], in Chinese.
+const REST_CHINESE: &str = "\
+    请, 請, 帮我, 给我, 一下, 这些, 這些, 这个, 这本, 这篇, 这份, 这, 那些, 全部, 所有, 整个, \
+    文件, 文档, 文檔, 文章, 资料, 材料, 文本, 书, 故事, 小说, 手册, 报告, 内容, 內容, 主要, \
+    核心, 重点, 里面, 里, 中, 的, 是, 了, 什么, 什麼, 哪些, 有, 讲, 说, 写, 吗, 呢, 要点, \
+    全文, 本, 都, 一个, 个, 和, 我, 想, 知道, 吧, 它, 它们, 在, 大概, 简单, 简要, 做, 及, \
+    与";
+
+fn phrases(list: &'static str) -> impl Iterator<Item = &'static str> {
+    list.split(", ")
+}
 
 /// What `text` wants, by its words; English, German, Chinese, French and Spanish are known.
 ///
@@ -36,111 +93,16 @@ fn plain(text: &str) -> String {
 }
 
 fn is_greeting(plain: &str) -> bool {
-    const WHOLE: &[&str] = &[
-        "hi",
-        "hello",
-        "hey",
-        "hiya",
-        "howdy",
-        "yo",
-        "greetings",
-        "good morning",
-        "good afternoon",
-        "good evening",
-        "good day",
-        "thanks",
-        "thank you",
-        "thx",
-        "cheers",
-        "bye",
-        "goodbye",
-        "ok",
-        "okay",
-        "test",
-        "help",
-        "how are you",
-        "who are you",
-        "what are you",
-        "what can you do",
-        "what can i ask",
-        "what can i ask you",
-        "how does this work",
-        "hallo",
-        "guten tag",
-        "guten morgen",
-        "guten abend",
-        "moin",
-        "servus",
-        "grüß gott",
-        "grüezi",
-        "danke",
-        "vielen dank",
-        "tschüss",
-        "hilfe",
-        "wer bist du",
-        "was kannst du",
-        "wie geht es dir",
-        "你好",
-        "您好",
-        "嗨",
-        "你好吗",
-        "早上好",
-        "下午好",
-        "晚上好",
-        "谢谢",
-        "谢谢你",
-        "多谢",
-        "再见",
-        "你是谁",
-        "你能做什么",
-        "帮助",
-        "bonjour",
-        "salut",
-        "bonsoir",
-        "merci",
-        "aide",
-        "hola",
-        "buenos días",
-        "buenas tardes",
-        "gracias",
-        "ayuda",
-        "ciao",
-        "olá",
-        "こんにちは",
-        "ありがとう",
-        "안녕하세요",
-    ];
-    const FILLERS: &[&str] = &[
-        "there",
-        "all",
-        "everyone",
-        "everybody",
-        "you",
-        "very",
-        "much",
-        "so",
-        "a",
-        "lot",
-        "graphloom",
-        "zusammen",
-        "schön",
-        "sehr",
-        "again",
-        "please",
-        "bitte",
-        "and",
-    ];
     let text = plain.trim();
-    if WHOLE.contains(&text) {
+    if phrases(GREETINGS).any(|greeting| greeting == text) {
         return true;
     }
     let mut rest = text;
     loop {
-        let greeted = WHOLE
-            .iter()
+        let greeted = phrases(GREETINGS)
             .filter(|greeting| starts_with_words(rest, greeting))
             .max_by_key(|greeting| greeting.len());
-        let filled = FILLERS.iter().find(|filler| starts_with_words(rest, filler));
+        let filled = phrases(FILLERS).find(|filler| starts_with_words(rest, filler));
         match greeted.or(filled) {
             // Fillers alone greet nobody.
             Some(found) if rest.len() < text.len() || greeted.is_some() => {
@@ -159,383 +121,25 @@ fn starts_with_words(text: &str, start: &str) -> bool {
 }
 
 fn is_overview(plain: &str) -> bool {
-    // What asks for an overview, and so is no subject of its own.
-    const ASKS: &[&str] = &[
-        "give me",
-        "can you",
-        "could you",
-        "would you",
-        "please",
-        "tell me",
-        "write",
-        "i want",
-        "show me",
-        "make",
-        "provide",
-        "summarize",
-        "summarise",
-        "summary",
-        "summaries",
-        "overview",
-        "tldr",
-        "tl dr",
-        "gist",
-        "synopsis",
-        "abstract",
-        "outline",
-        "themes",
-        "theme",
-        "topics",
-        "topic",
-        "subjects",
-        "main ideas",
-        "main idea",
-        "main points",
-        "key points",
-        "takeaways",
-        "what is this about",
-        "what is it about",
-        "what are these about",
-        "what is it all about",
-        "what is this all about",
-        "whats this about",
-        "about",
-        "deals with",
-        "deal with",
-        "what do i have here",
-        "what is in here",
-        "whats in here",
-        "what is inside",
-        "discussed",
-        "covered",
-        "cover",
-        "contain",
-        "contains",
-        "happens",
-        "describe",
-        "explain",
-        "fasse",
-        "fass",
-        "fassen",
-        "zusammen",
-        "zusammenfassung",
-        "zusammenfassen",
-        "überblick",
-        "übersicht",
-        "hauptthemen",
-        "themen",
-        "thema",
-        "worum geht es",
-        "worum gehts",
-        "wovon handelt",
-        "wovon handeln",
-        "worüber",
-        "gib mir",
-        "gib",
-        "einen",
-        "eine",
-        "kurze",
-        "steht",
-        "enthalten",
-        "enthält",
-        "behandelt",
-        "résume",
-        "résumé",
-        "resume",
-        "resumen",
-        "temas",
-        "thèmes",
-        "de quoi parle",
-        "de quoi parlent",
-        "de qué trata",
-        "de qué tratan",
-    ];
-    const DOCUMENTS: &[&str] = &[
-        "document",
-        "documents",
-        "doc",
-        "docs",
-        "file",
-        "files",
-        "text",
-        "texts",
-        "book",
-        "books",
-        "story",
-        "novel",
-        "tale",
-        "corpus",
-        "collection",
-        "workspace",
-        "data",
-        "dataset",
-        "report",
-        "reports",
-        "guide",
-        "manual",
-        "handbook",
-        "article",
-        "articles",
-        "news",
-        "paper",
-        "papers",
-        "notes",
-        "folder",
-        "content",
-        "contents",
-        "material",
-        "everything",
-        "page",
-        "pages",
-        "pdf",
-        "website",
-        "whole",
-        "entire",
-        "all",
-        "main",
-        "major",
-        "key",
-        "central",
-        "important",
-        "most",
-        "general",
-        "brief",
-        "short",
-        "briefly",
-        "quick",
-        "these",
-        "this",
-        "those",
-        "here",
-        "it",
-        "them",
-        "they",
-        "the",
-        "a",
-        "an",
-        "of",
-        "in",
-        "is",
-        "are",
-        "what",
-        "which",
-        "whats",
-        "do",
-        "does",
-        "and",
-        "for",
-        "me",
-        "my",
-        "our",
-        "us",
-        "your",
-        "to",
-        "some",
-        "there",
-        "kind",
-        "sort",
-        "with",
-        "on",
-        "by",
-        "main",
-        "ideas",
-        "points",
-        "information",
-        "plot",
-        "dokument",
-        "dokumente",
-        "dokumenten",
-        "text",
-        "texte",
-        "texten",
-        "datei",
-        "dateien",
-        "buch",
-        "geschichte",
-        "roman",
-        "sammlung",
-        "daten",
-        "bericht",
-        "berichte",
-        "handbuch",
-        "artikel",
-        "unterlagen",
-        "inhalt",
-        "inhalte",
-        "ganze",
-        "ganzen",
-        "gesamte",
-        "alle",
-        "alles",
-        "wichtigsten",
-        "wichtigste",
-        "wesentliche",
-        "wesentlichen",
-        "hier",
-        "diesem",
-        "diesen",
-        "dieser",
-        "dieses",
-        "diese",
-        "das",
-        "die",
-        "der",
-        "den",
-        "dem",
-        "des",
-        "in",
-        "im",
-        "was",
-        "sind",
-        "ist",
-        "es",
-        "bitte",
-        "mir",
-        "und",
-        "von",
-        "kurz",
-        "welche",
-        "werden",
-        "wird",
-        "meine",
-        "meinen",
-        "meiner",
-        "geht",
-        "le",
-        "la",
-        "les",
-        "du",
-        "des",
-        "ce",
-        "ces",
-        "document",
-        "principaux",
-        "sont",
-        "quels",
-        "el",
-        "los",
-        "las",
-        "estos",
-        "este",
-        "documento",
-        "documentos",
-        "principales",
-        "cuáles",
-        "son",
-        "moi",
-        "un",
-        "una",
-    ];
-    const STRONG: &[&str] = &[
-        "summarize",
-        "summarise",
-        "summary",
-        "overview",
-        "tldr",
-        "tl dr",
-        "gist",
-        "synopsis",
-        "themes",
-        "theme",
-        "topics",
-        "topic",
-        "main ideas",
-        "main idea",
-        "main points",
-        "key points",
-        "takeaways",
-        "about",
-        "outline",
-        "what is in",
-        "what are in",
-        "whats in",
-        "what do i have here",
-        "deal with",
-        "deals with",
-        "what do these",
-        "what does this",
-        "what happens",
-        "main subjects",
-        "fasse",
-        "fass",
-        "zusammenfassung",
-        "zusammenfassen",
-        "überblick",
-        "übersicht",
-        "hauptthemen",
-        "themen",
-        "thema",
-        "worum geht es",
-        "worum gehts",
-        "wovon handelt",
-        "wovon handeln",
-        "worüber",
-        "was steht",
-        "was enthalten",
-        "résume",
-        "résumé",
-        "resumen",
-        "temas",
-        "thèmes",
-        "de quoi parle",
-        "de quoi parlent",
-        "de qué trata",
-        "de qué tratan",
-    ];
-    let has = |phrase: &&str| plain.contains(&format!(" {phrase} "));
-    if STRONG.iter().any(has) {
-        let mut rest = plain.to_owned();
-        let mut asks: Vec<&str> = ASKS.to_vec();
-        asks.sort_by_key(|phrase| std::cmp::Reverse(phrase.len()));
-        for phrase in asks {
-            rest = rest.replace(&format!(" {phrase} "), "  ");
-        }
-        return rest.split_whitespace().all(|word| DOCUMENTS.contains(&word) || ASKS.contains(&word));
+    if !phrases(OVERVIEW).any(|phrase| plain.contains(&format!(" {phrase} "))) {
+        return is_overview_in_chinese(plain.trim());
     }
-    is_overview_in_chinese(plain.trim())
+    let mut known: Vec<&str> = phrases(OVERVIEW).chain(phrases(ASKING)).collect();
+    known.sort_by_key(|phrase| std::cmp::Reverse(phrase.len()));
+    let mut rest = plain.to_owned();
+    for phrase in &known {
+        rest = rest.replace(&format!(" {phrase} "), "  ");
+    }
+    rest.split_whitespace()
+        .all(|word| phrases(DOCUMENTS).any(|document| document == word) || known.contains(&word))
 }
 
 fn is_overview_in_chinese(plain: &str) -> bool {
-    const STRONG: &[&str] = &[
-        "总结",
-        "總結",
-        "概括",
-        "摘要",
-        "概述",
-        "综述",
-        "概览",
-        "主要内容",
-        "主要內容",
-        "主题",
-        "主題",
-        "讲的是什么",
-        "讲什么",
-        "讲了什么",
-        "講什麼",
-        "说什么",
-        "说了什么",
-        "关于什么",
-        "關於什麼",
-        "写了什么",
-        "有什么内容",
-        "讲些什么",
-        "大意",
-    ];
-    const REST: &[&str] = &[
-        "请", "請", "帮我", "给我", "一下", "这些", "這些", "这个", "这本", "这篇", "这份", "这", "那些",
-        "全部", "所有", "整个", "文件", "文档", "文檔", "文章", "资料", "材料", "文本", "书", "故事", "小说",
-        "手册", "报告", "内容", "內容", "主要", "核心", "重点", "里面", "里", "中", "的", "是", "了", "什么",
-        "什麼", "哪些", "有", "讲", "说", "写", "吗", "呢", "要点", "全文", "本", "都", "一个", "个", "和",
-        "我", "想", "知道", "吧", "它", "它们", "在", "大概", "简单", "简要", "做", "及", "与",
-    ];
-    if !STRONG.iter().any(|phrase| plain.contains(phrase)) {
+    if !phrases(OVERVIEW_CHINESE).any(|phrase| plain.contains(phrase)) {
         return false;
     }
-    let mut rest = plain.to_owned();
-    for word in STRONG.iter().chain(REST) {
-        rest = rest.replace(word, " ");
-    }
-    rest.trim().is_empty()
+    let known = phrases(OVERVIEW_CHINESE).chain(phrases(REST_CHINESE));
+    known.fold(plain.to_owned(), |rest, phrase| rest.replace(phrase, " ")).trim().is_empty()
 }
 
 #[cfg(test)]

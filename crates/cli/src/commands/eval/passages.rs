@@ -1,13 +1,12 @@
 //! The passages of a question set become the documents of a workspace.
 
-use std::sync::Arc;
-
 use graphloom_core::{Document, DocumentId, DocumentStatus};
 use graphloom_engine::Engine;
 use graphloom_engine::index::{self, Acceptance, Source};
 use graphloom_eval::set::QuestionSet;
 
 use crate::args::SetIndexing;
+use crate::commands::indexing::Session;
 use crate::commands::{App, indexing};
 use crate::fault::{Exit, Fault};
 use crate::interrupt::Interrupt;
@@ -44,10 +43,9 @@ pub(super) async fn index(
     args: &SetIndexing,
     interrupt: &Interrupt,
 ) -> anyhow::Result<Indexed> {
-    let worker = wire::register_worker(&app.config)?;
-    let view = Arc::new(ProgressView::new(app.output.aside()));
-    let indexing =
-        wire::indexing(app, &worker, indexing::listener(&view), args.budget, wire::BuiltWith::Its).await?;
+    let view = ProgressView::new(app.output.aside());
+    let Session { worker, view, indexing } =
+        Session::begin_with(app, view, args.budget, wire::BuiltWith::Its).await?;
     let engine = &indexing.engine;
     let removed = settle_others(app, set, args, engine).await?;
     let track = wire::track_of("eval", &worker);

@@ -1,20 +1,17 @@
 //! `graphloom graph import`: a ready graph becomes a document.
 
-use std::collections::BTreeMap;
-use std::io::Read;
-use std::path::Path;
-use std::sync::Arc;
-
 use anyhow::Context;
 use graphloom_engine::index::{Acceptance, ReadyGraph, accept_graph};
 use serde::Serialize;
+use std::collections::BTreeMap;
+use std::io::Read;
+use std::path::Path;
 
 use crate::commands::App;
-use crate::commands::indexing::{self, Ran};
+use crate::commands::indexing::{self, Ran, Session};
 use crate::fault::{Exit, Fault};
 use crate::files::source_name;
 use crate::interrupt::Interrupt;
-use crate::output::progress::ProgressView;
 use crate::output::render::{count, plain};
 use crate::wire;
 
@@ -52,10 +49,7 @@ pub(super) async fn run(
     let graph = ReadyGraph::read(&bytes)?;
     drop(bytes);
     let without_chunk = graph.unplaced();
-    let worker = wire::register_worker(&app.config)?;
-    let view = Arc::new(ProgressView::new(app.output));
-    let indexing =
-        wire::indexing(app, &worker, indexing::listener(&view), None, wire::BuiltWith::Any).await?;
+    let Session { worker: _worker, view, indexing } = Session::begin(app, None, wire::BuiltWith::Any).await?;
     let interrupt = Interrupt::listen()?;
     let meta: BTreeMap<String, String> = meta.iter().cloned().collect();
     let acceptance = accept_graph(&indexing.engine, &name, graph, meta).await?;

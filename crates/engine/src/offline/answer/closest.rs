@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use super::Quote;
 use super::asked::Role;
-use super::judge::Evidence;
+use super::evidence::Evidence;
 use super::lines::LineForm;
 
 /// Passages shown, at most.

@@ -85,7 +85,7 @@ fn read<'a>(passage: usize, text: &'a str, roots: &Roots, found: &mut Vec<Line<'
     let mut trail: Vec<(u8, usize)> = Vec::new();
     let mut fenced = false;
     let mut end_before = 0;
-    for range in joined_dates(text).into_iter().take(MAX_LINES) {
+    for range in sentences(text).into_iter().take(MAX_LINES) {
         let line = &text[range.clone()];
         let gap = &text[end_before..range.start];
         end_before = range.end;
@@ -136,29 +136,6 @@ fn read<'a>(passage: usize, text: &'a str, roots: &Roots, found: &mut Vec<Line<'
             addresses,
         });
     }
-}
-
-/// The sentences, with those joined that a day and its full stop seem to end: `am 3. März`.
-fn joined_dates(text: &str) -> Vec<Range<usize>> {
-    const MONTHS: &str = "januar februar märz april mai juni juli august september oktober november dezember";
-    let mut found: Vec<Range<usize>> = Vec::new();
-    // Line ends of two characters are those of one, at the same places.
-    for range in sentences(&text.replace('\r', " ")) {
-        let begins = text[range.clone()]
-            .split(|c: char| !c.is_alphanumeric())
-            .next()
-            .unwrap_or_default()
-            .to_lowercase();
-        let before = found.last().map_or("", |last| &text[last.clone()]);
-        let day = before.strip_suffix('.').unwrap_or_default();
-        let ends_with_day = day.ends_with(|c: char| c.is_ascii_digit())
-            && !day.trim_start_matches(|c: char| c.is_ascii_digit()).is_empty();
-        match found.last_mut() {
-            Some(last) if ends_with_day && any_word(MONTHS, &begins) => last.end = range.end,
-            _ => found.push(range),
-        }
-    }
-    found
 }
 
 fn is_blank_line(gap: &str) -> bool {

@@ -1,7 +1,7 @@
 //! Finds the lists that a question asks for, and the lists and answers that a line announces.
 
 use super::asked::{Role, Wants};
-use super::judge::Evidence;
+use super::evidence::Evidence;
 use super::kinds;
 use super::lines::{Line, LineForm};
 use super::words::{self, any_word};

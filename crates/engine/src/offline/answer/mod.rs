@@ -6,6 +6,8 @@
 
 mod asked;
 mod closest;
+mod evidence;
+mod form;
 mod judge;
 mod kinds;
 mod lines;
@@ -18,7 +20,7 @@ use std::collections::BTreeSet;
 use std::ops::Range;
 
 use asked::{Asked, Role, Wants};
-use judge::{Evidence, Reading};
+use evidence::{Evidence, Reading};
 use lines::LineForm;
 
 /// Passages read, at most; callers pass the best first.

@@ -3,7 +3,7 @@
 use super::super::languages::Language;
 use super::super::parts::{Parts, parts};
 use super::asked::{Asked, Role, Term, Wants};
-use super::judge::{Evidence, Reading};
+use super::evidence::{Evidence, Reading};
 use super::kinds;
 use super::lines::LineForm;
 use super::whole;

@@ -1,0 +1,346 @@
+//! What each line holds of a question, with the headings above it and the lines before.
+
+use super::super::languages::Language;
+use super::Passage;
+use super::asked::{Asked, Role, Term};
+use super::kinds;
+use super::lines::{Line, LineForm, lines};
+use super::roots::Roots;
+
+/// Lines before a line that it may refer to.
+const LOOK_BACK: usize = 3;
+/// What a word counts that stands in a heading above the line.
+const IN_HEADING: f32 = 0.85;
+/// The same in the title of the document.
+pub(super) const IN_TITLE: f32 = 0.75;
+/// The same in the head of the table.
+const IN_TABLE_HEAD: f32 = 0.9;
+/// The same in a line that this one refers to.
+const REFERRED: f32 = 0.75;
+/// The same where it begins with a pronoun and the line stands directly before.
+const REFERRED_AT_ONCE: f32 = 0.9;
+/// The same in the line before, which it does not refer to.
+const BEFORE: f32 = 0.5;
+/// What a word counts that was said before of the thing that the line is about.
+const SAID_BEFORE: f32 = 0.8;
+/// What a name counts that most passages hold, this one too.
+pub(super) const EVERYWHERE: f32 = 0.6;
+/// Share of the passages that hold such a name.
+const MOST_PASSAGES: f32 = 0.5;
+/// Passages below which lines are counted in their place.
+const FEW_PASSAGES: usize = 4;
+/// Share of the lines that hold a name which few passages are about.
+const MANY_LINES: f32 = 0.1;
+/// The same as a number, at least.
+const MIN_LINES: usize = 3;
+/// What a word counts that tells the same in other words.
+const OTHER_WORDS: f32 = 0.8;
+/// From where on a word counts as there.
+pub(super) const IS_THERE: f32 = 0.55;
+
+/// The passages of a question, read once.
+pub(super) struct Reading<'a> {
+    pub(super) passages: &'a [Passage<'a>],
+    pub(super) lines: Vec<Line<'a>>,
+    pub(super) roots: Roots,
+    pub(super) language: Language,
+    /// The words of each passage's title and of the headings above it.
+    above: Vec<Vec<String>>,
+}
+
+/// What the lines hold of one question.
+pub(super) struct Evidence<'r, 'a> {
+    pub(super) reading: &'r Reading<'a>,
+    pub(super) asked: &'r Asked,
+    pub(super) weights: Vec<f32>,
+    /// Of each line, how far each term stands in it.
+    pub(super) direct: Vec<Vec<f32>>,
+    /// The same with headings and the lines before.
+    pub(super) strength: Vec<Vec<f32>>,
+    /// Of each term, whether it stands anywhere.
+    pub(super) known: Vec<bool>,
+    /// The line before that names what a line speaks of.
+    pub(super) named_by: Vec<Option<usize>>,
+}
+
+impl<'a> Reading<'a> {
+    pub(super) fn read(question: &str, passages: &'a [Passage<'a>]) -> Self {
+        let language = Language::of_question(question);
+        let roots = Roots::of(language);
+        let lines = lines(passages, &roots);
+        let root_of = |text: &str| -> Vec<String> {
+            text.split(|c: char| !c.is_alphanumeric())
+                .filter(|word| !word.is_empty())
+                .map(|word| roots.root(&word.to_lowercase()))
+                .collect()
+        };
+        let above = |passage: &Passage<'_>| {
+            let texts = passage.headings.iter().map(String::as_str).chain([passage.title]);
+            texts.flat_map(&root_of).collect()
+        };
+        let above = passages.iter().map(above).collect();
+        Self { passages, lines, roots, language, above }
+    }
+
+    fn is_known(&self, term: &Term, direct: &[Vec<f32>], at: usize) -> bool {
+        let in_title = || self.above.iter().any(|above| above.contains(&term.root));
+        direct.iter().any(|held| held[at] > 0.0) || in_title()
+    }
+
+    /// Whether a text stands in a passage.
+    pub(super) fn holds(&self, text: &str) -> bool {
+        self.passages.iter().any(|passage| passage.text.contains(text))
+    }
+
+    pub(super) fn ask(&self, question: &str) -> Asked {
+        Asked::read(question, &self.roots, &|text| self.holds(text))
+    }
+}
+impl<'r, 'a> Evidence<'r, 'a> {
+    pub(super) fn of(reading: &'r Reading<'a>, asked: &'r Asked) -> Self {
+        let direct: Vec<Vec<f32>> = reading
+            .lines
+            .iter()
+            .map(|line| asked.terms.iter().map(|term| held(reading, term, line)).collect())
+            .collect();
+        let mut evidence = Self {
+            reading,
+            asked,
+            weights: weights(asked, &direct),
+            strength: direct.clone(),
+            known: (0..asked.terms.len())
+                .map(|term| reading.is_known(&asked.terms[term], &direct, term))
+                .collect(),
+            named_by: vec![None; direct.len()],
+            direct,
+        };
+        evidence.look_around();
+        evidence
+    }
+
+    /// Adds what stands above and before each line.
+    fn look_around(&mut self) {
+        let reading = self.reading;
+        let spread = self.spread();
+        let mut table_head: Option<usize> = None;
+        for at in 0..reading.lines.len() {
+            let line = &reading.lines[at];
+            let is_row = line.form == LineForm::Row;
+            table_head = match table_head {
+                Some(head)
+                    if is_row
+                        && reading.lines[head].passage == line.passage
+                        && at > 0
+                        && reading.lines[at - 1].form == LineForm::Row =>
+                {
+                    Some(head)
+                }
+                _ => is_row.then_some(at),
+            };
+            for (term, asked) in self.asked.terms.iter().enumerate() {
+                let mut best = self.direct[at][term];
+                for &heading in &line.headings {
+                    best = best.max(IN_HEADING * self.direct[heading][term]);
+                }
+                let above = &reading.above[line.passage];
+                let in_title = match asked.unspaced {
+                    true => {
+                        let passage = &reading.passages[line.passage];
+                        passage.title.contains(&asked.word)
+                            || passage.headings.iter().any(|heading| heading.contains(&asked.word))
+                    }
+                    false => above.contains(&asked.root),
+                };
+                if in_title {
+                    best = best.max(IN_TITLE);
+                }
+                if let Some(head) = table_head.filter(|head| *head != at) {
+                    best = best.max(IN_TABLE_HEAD * self.direct[head][term]);
+                }
+                if asked.role == Role::Name
+                    && best < EVERYWHERE
+                    && spread[term].get(line.passage).copied().unwrap_or(false)
+                {
+                    best = EVERYWHERE;
+                }
+                self.strength[at][term] = best;
+            }
+            self.look_back(at);
+        }
+        self.take_modifiers();
+        self.take_addressees();
+    }
+
+    /// `Your desk is in room 3` is about whom the letter is for.
+    fn take_addressees(&mut self) {
+        let lines = &self.reading.lines;
+        let is_address = |at: &usize| {
+            ["Dear ", "Hi ", "Hello ", "Liebe ", "Lieber ", "Hallo ", "To: ", "From: "]
+                .iter()
+                .any(|start| lines[*at].text.starts_with(start))
+        };
+        let greetings: Vec<usize> = (0..lines.len()).filter(is_address).collect();
+        for at in (0..lines.len()).filter(|at| lines[*at].addresses) {
+            for &greeting in
+                greetings.iter().filter(|greeting| lines[**greeting].passage == lines[at].passage)
+            {
+                for (term, asked) in self.asked.terms.iter().enumerate() {
+                    if asked.role == Role::Name && self.direct[greeting][term] > 0.0 {
+                        self.strength[at][term] = self.strength[at][term].max(REFERRED);
+                    }
+                }
+            }
+        }
+    }
+
+    /// What tells more about a thing needs to be said once: after `the mountain railway` it is `the railway`.
+    fn take_modifiers(&mut self) {
+        for &(modifier, head) in &self.asked.pairs {
+            let mut said_in: Option<usize> = None;
+            for at in 0..self.reading.lines.len() {
+                let passage = self.reading.lines[at].passage;
+                if self.direct[at][modifier] > 0.0 && self.direct[at][head] > 0.0 {
+                    said_in = Some(passage);
+                }
+                let strength = SAID_BEFORE * self.strength[at][head];
+                if said_in == Some(passage) && strength > self.strength[at][modifier] {
+                    self.strength[at][modifier] = strength;
+                }
+            }
+        }
+    }
+
+    /// Of each name that most passages hold, the passages that hold it.
+    fn spread(&self) -> Vec<Vec<bool>> {
+        let count = self.reading.passages.len();
+        let of_term = |term: usize| {
+            let mut held = vec![false; count];
+            for (line, direct) in self.reading.lines.iter().zip(&self.direct) {
+                held[line.passage] |= direct[term] > 0.0;
+            }
+            let lines = self.direct.iter().filter(|direct| direct[term] > 0.0).count();
+            let (share, of) = match count >= FEW_PASSAGES {
+                true => (held.iter().filter(|held| **held).count() as f32 / count as f32, MOST_PASSAGES),
+                false => (lines as f32 / self.direct.len().max(1) as f32, MANY_LINES),
+            };
+            if share >= of && lines >= MIN_LINES { held } else { Vec::new() }
+        };
+        (0..self.asked.terms.len()).map(of_term).collect()
+    }
+
+    fn look_back(&mut self, at: usize) {
+        let lines = &self.reading.lines;
+        let line = &lines[at];
+        if matches!(line.form, LineForm::Heading(_) | LineForm::Row) {
+            return;
+        }
+        let drops_subjects =
+            matches!(self.reading.language, Language::Chinese | Language::Japanese | Language::Korean);
+        let mut connected = line.goes_on;
+        for back in 1..=LOOK_BACK.min(at) {
+            let before = &lines[at - back];
+            let same_part = before.passage == line.passage && before.headings == line.headings;
+            if !same_part || matches!(before.form, LineForm::Heading(_) | LineForm::Row) {
+                break;
+            }
+            // A pronoun within a line stands for what its own paragraph names.
+            let refers = line.begins_with_pronoun || (connected && (line.refers || drops_subjects));
+            if !(refers || back == 1 && connected) {
+                break;
+            }
+            for (term, asked) in self.asked.terms.iter().enumerate() {
+                let factor = match (refers, back) {
+                    (true, 1) if line.begins_with_pronoun => REFERRED_AT_ONCE,
+                    (true, _) => REFERRED - 0.05 * (back - 1) as f32,
+                    (false, _) => BEFORE,
+                };
+                let held = factor * self.direct[at - back][term];
+                if held > self.strength[at][term] {
+                    if asked.role == Role::Name && held >= IS_THERE && self.named_by[at].is_none() {
+                        self.named_by[at] = Some(at - back);
+                    }
+                    self.strength[at][term] = held;
+                }
+            }
+            connected = connected && before.goes_on;
+        }
+    }
+
+    /// Share of what is asked that the line holds, names aside; 1 where nothing but names is asked.
+    pub(super) fn held(&self, line: usize) -> f32 {
+        let (mut all, mut held) = (0.0, 0.0);
+        for (term, asked) in self.asked.terms.iter().enumerate() {
+            let strength = self.strength[line][term];
+            match asked.role {
+                Role::Name => {}
+                Role::Class if strength < IS_THERE => {}
+                Role::Relation | Role::Class | Role::Common | Role::Number => {
+                    all += self.weights[term];
+                    held += self.weights[term] * strength;
+                }
+            }
+        }
+        if all == 0.0 { 1.0 } else { held / all }
+    }
+
+    /// Share of all words of the question that a line holds, names too.
+    pub(super) fn share(&self, line: usize) -> f32 {
+        let all: f32 = self.weights.iter().sum();
+        let held: f32 =
+            self.weights.iter().zip(&self.strength[line]).map(|(weight, strength)| weight * strength).sum();
+        if all == 0.0 { 0.0 } else { held / all }
+    }
+}
+
+/// How far a term stands in a line: 1 as it is, less in other words, 0 not at all.
+fn held(reading: &Reading<'_>, term: &Term, line: &Line<'_>) -> f32 {
+    if term.unspaced {
+        if line.text.contains(&term.word) {
+            return 1.0;
+        }
+        let related = reading.roots.relatives(&term.families);
+        return if related.iter().any(|word| line.text.contains(word)) { OTHER_WORDS } else { 0.0 };
+    }
+    let mut best: f32 = 0.0;
+    let is_of = |word: &str| shares(&term.families, &reading.roots.families(&reading.roots.root(word)));
+    let is_life = (is_of("born") || is_of("geboren")) && kinds::gives_life(line, false);
+    let is_death = (is_of("died") || is_of("gestorben")) && kinds::gives_life(line, true);
+    if !term.families.is_empty() && (is_life || is_death || (is_of("wrote") && kinds::credits(line))) {
+        best = OTHER_WORDS;
+    }
+    for word in &line.words {
+        let like = match term.role {
+            Role::Number => f32::from(u8::from(word.lower == term.word)),
+            _ => reading.roots.likeness(&term.root, &word.root),
+        };
+        let like = match like > 0.0 || term.role == Role::Name {
+            true => like,
+            false if term.is_related(word) => OTHER_WORDS,
+            false => 0.0,
+        };
+        best = best.max(like);
+    }
+    best
+}
+
+fn shares(families: &[u16], others: &[u16]) -> bool {
+    families.iter().any(|family| others.contains(family))
+}
+
+/// What each term is worth: rare ones more, those that tell little less.
+fn weights(asked: &Asked, direct: &[Vec<f32>]) -> Vec<f32> {
+    let total = direct.len() as f32;
+    let weight = |(at, term): (usize, &Term)| {
+        let count = direct.iter().filter(|held| held[at] > 0.0).count() as f32;
+        let rarity = (1.0 + (total - count + 0.5) / (count + 0.5)).ln().max(0.1).sqrt();
+        let role = match term.role {
+            Role::Name => 1.5,
+            Role::Number => 1.2,
+            Role::Relation => 1.0,
+            Role::Class => 0.4,
+            Role::Common => 0.2,
+        };
+        role * rarity
+    };
+    asked.terms.iter().enumerate().map(weight).collect()
+}

@@ -4,7 +4,7 @@
     bench/honesty.py --graphloom BINARY [--half development|held-out] [--set NAME...] [--details]
 
 Each folder of bench/honesty/HALF is a set: documents/ (or documents.txt, which names files or folders from the root of the
-repository), and questions.jsonl as docs/evaluation.md describes it. The documents of each set are indexed by rules into a
+repository), and questions.jsonl as docs/reference/evaluation.md describes it. The documents of each set are indexed by rules into a
 workspace of their own, and its questions are asked with the defaults. A set whose documents are missing is left out.
 
 The rules are developed on the first half alone. Of the held-out half only the sums are printed.

@@ -1,6 +1,8 @@
 #!/usr/bin/env bash
 # Runs the command blocks of the documents that are marked `sh run`, compares what they print with the blocks that are marked
-# `text printed`, and checks that relative links lead to files.
+# `text printed`, blocks `rust FILE` with that file, and checks that relative links lead to files and headings.
+#
+#     scripts/check-docs.sh [DOCUMENT...]      all documents if none is named
 #
 # A block `text printed` is the end of what the block before it prints, on standard output and error together.
 # Blocks of one document run in order in one temporary folder that holds a copy of samples/, with the dev binary first in
@@ -13,6 +15,7 @@ binaries=${CARGO_TARGET_DIR:-$root/target}/debug
 
 shopt -s globstar nullglob
 documents=(README.md CONTRIBUTING.md ARCHITECTURE.md docs/**/*.md samples/*.md)
+(($# == 0)) || documents=("$@")
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 failures=0
@@ -37,6 +40,12 @@ export PATH=$binaries:$PATH NO_COLOR=1
 
 run_block() { # script folder
     (cd "$2" && HOME=$2/home exec bash -euo pipefail "$1" </dev/null)
+}
+
+# The anchors of a document's headings.
+anchors() { # document
+    awk '/^```/ { fenced = !fenced } !fenced && /^#+ / { sub(/^#+ /, ""); gsub(/`/, ""); print tolower($0) }' "$1" |
+        sed -E 's/\[([^]]*)\]\([^)]*\)/\1/g; s/[^[:alnum:] _-]//g; s/ /-/g'
 }
 
 complain() {
@@ -69,11 +78,20 @@ for document in "${documents[@]}"; do
             tail -n 20 "$work/output" | sed 's/^/    /' >&2
         fi
     done
+    while read -r line file; do
+        if ! diff -u "$file" <(awk -v from="$line" 'NR > from { if (/^```/) exit; print }' "$document") >"$work/difference"; then
+            complain "$document:$line: this block is not $file:"
+            sed 's/^/    /' "$work/difference" >&2
+        fi
+    done < <(awk '/^```rust ./ { print NR, $2 }' "$document")
     while IFS=: read -r line target; do
-        target=${target%%#*}
-        case $target in "" | http://* | https://* | mailto:*) continue ;; esac
-        if [[ ! -e $(dirname "$document")/$target ]]; then
+        case $target in http://* | https://* | mailto:*) continue ;; esac
+        file=$document
+        [[ -z ${target%%#*} ]] || file=$(dirname "$document")/${target%%#*}
+        if [[ ! -e $file ]]; then
             complain "$document:$line: the link to $target leads nowhere"
+        elif [[ $target == *#* && $file == *.md ]] && ! anchors "$file" | grep -xF -- "${target#*#}" >/dev/null; then
+            complain "$document:$line: $file has no heading #${target#*#}"
         fi
     done < <(awk '
         /^```/ { fenced = !fenced; next }
@@ -90,16 +108,16 @@ done
 mkdir -p "$work/empty"
 keys=$(cd "$work/empty" && HOME=$work/empty graphloom config show | awk '{ print $1 }')
 for key in $keys; do
-    grep -q "^| \`$key\` |" docs/configuration.md || complain "docs/configuration.md: the key $key is missing"
+    grep -q "^| \`$key\` |" docs/reference/configuration.md || complain "docs/reference/configuration.md: the key $key is missing"
 done
 commands=$(graphloom --help | awk '/^[A-Z][a-z]+:$/ { on = $1 != "Options:"; next } /^[^ ]/ { on = 0 } on && /^  [a-z]/ && $1 != "help" { print $1 }')
 for command in $commands; do
-    grep -q "^### \`graphloom $command\b" docs/usage.md || complain "docs/usage.md: the command $command is missing"
+    grep -q "^### \`graphloom $command\b" docs/reference/commands.md || complain "docs/reference/commands.md: the command $command is missing"
 done
 
 [[ -n $keys && -n $commands ]] || complain "check-docs: the program lists no keys or no commands"
-((printed > 0)) || complain "check-docs: no block is marked \`text printed\`; nothing printed was compared"
-((blocks > 0)) || complain "check-docs: no block is marked \`sh run\`; the check would prove nothing"
+(($# > 0 || printed > 0)) || complain "check-docs: no block is marked \`text printed\`; nothing printed was compared"
+(($# > 0 || blocks > 0)) || complain "check-docs: no block is marked \`sh run\`; the check would prove nothing"
 if ((failures > 0)); then
     echo "check-docs: $failures checks failed" >&2
     exit 1

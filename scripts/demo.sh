@@ -63,7 +63,7 @@ say "Indexing samples/lab: twelve documents about a laboratory that never existe
 "$binary" add samples/lab
 
 ask "How much did the recall of the Hearthmoth cost?"
-ask "Who is chief executive of the company that introduced Braidline Two?"
+ask "Who built the instrument that the Hearthmoth grew out of?"
 ask "Who was the first customer of Braidline?"
 
 say "Done, without a key and without a language model; embedder: $GRAPHLOOM_EMBEDDER"

@@ -1,4 +1,4 @@
-//! Reads every file of a folder and prints what came of it: the table of docs/formats.md.
+//! Reads every file of a folder and prints what came of it: the table of docs/reference/formats.md.
 //!
 //! `graphloom-bench-formats DIR [--json]`. Where DIR holds a folder `expected` with `FILE.md`, the share of its words that
 //! were found is printed too.

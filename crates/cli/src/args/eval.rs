@@ -94,7 +94,7 @@ const SET_HELP: &str = "\
 DIR holds corpus.jsonl with lines {\"id\", \"title\", \"text\"} and questions.jsonl with lines {\"id\", \"question\", \"answers\", \
 \"type\", \"gold\"}, where gold lists the ids of the passages that the answer needs. The passages are indexed into the workspace \
 eval-DIR unless --workspace names one; what is indexed already is not indexed again. Without corpus.jsonl the questions are \
-asked of the documents of --workspace, and gold lists their sources. docs/evaluation.md explains the figures.";
+asked of the documents of --workspace, and gold lists their sources. docs/reference/evaluation.md explains the figures.";
 
 /// `graphloom eval ragchecker`.
 #[derive(Debug, Args)]

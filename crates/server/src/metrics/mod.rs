@@ -1,4 +1,4 @@
-//! What is counted, in the text that Prometheus reads. Every name is explained in docs/metrics.md.
+//! What is counted, in the text that Prometheus reads. Every name is explained in docs/reference/metrics.md.
 
 mod models;
 mod state;
@@ -241,7 +241,7 @@ mod tests {
 
     #[test]
     fn every_metric_is_documented_and_every_documented_one_is_exported() {
-        let page = include_str!("../../../../docs/metrics.md");
+        let page = include_str!("../../../../docs/reference/metrics.md");
         let rows = page.lines().filter_map(|line| line.strip_prefix("| `")?.split_once('`'));
         let documented: BTreeSet<String> = rows.map(|(name, _)| name.to_owned()).collect();
         let mut exported = exported();

@@ -26,6 +26,7 @@ docs: ## Runs the command blocks of the documents and follows their links
 nextest: ## All tests, offline
 	@cargo nextest --version >/dev/null 2>&1 || cargo install cargo-nextest --locked
 	cargo nextest run --workspace --locked
+	cargo test --doc --workspace --locked --quiet
 
 BINARIES = $${CARGO_TARGET_DIR:-target}/debug
 TORTURE = $(BINARIES)/graphloom-torture --graphloom $(BINARIES)/graphloom --folder $${CARGO_TARGET_DIR:-target}/torture

@@ -14,12 +14,14 @@ forbid() { # crate pattern why
     fi
 }
 
-forbid graphloom-core 'graphloom-(engine|eval|storage|providers|server|cli)|tokio|rusqlite|reqwest|tantivy' 'core has no I/O and no runtime'
-forbid graphloom-engine 'graphloom-(eval|storage|providers|server|cli)|rusqlite|reqwest|tantivy' 'the engine knows ports, not adapters'
-forbid graphloom-eval 'graphloom-(storage|providers|server|cli)|rusqlite|reqwest|tantivy' 'evaluation consumes the engine, not adapters'
-forbid graphloom-storage 'graphloom-(engine|eval|providers|server|cli)|reqwest' 'storage knows core alone'
-forbid graphloom-providers 'graphloom-(engine|eval|storage|server|cli)|rusqlite|tantivy' 'providers know core alone'
-forbid graphloom-server 'graphloom-(eval|storage|providers|cli)|rusqlite|reqwest' 'the server knows the engine and its own port, not adapters'
+forbid graphloom-core 'graphloom(-(engine|eval|storage|providers|server|cli))?|tokio|rusqlite|reqwest|tantivy' 'core has no I/O and no runtime'
+forbid graphloom-engine 'graphloom(-(eval|storage|providers|server|cli))?|rusqlite|reqwest|tantivy' 'the engine knows ports, not adapters'
+forbid graphloom-eval 'graphloom(-(storage|providers|server|cli))?|rusqlite|reqwest|tantivy' 'evaluation consumes the engine, not adapters'
+forbid graphloom-storage 'graphloom(-(engine|eval|providers|server|cli))?|reqwest' 'storage knows core alone'
+forbid graphloom-providers 'graphloom(-(engine|eval|storage|server|cli))?|rusqlite|tantivy' 'providers know core alone'
+forbid graphloom-server 'graphloom(-(eval|storage|providers|cli))?|rusqlite|reqwest' 'the server knows the engine and its own port, not adapters'
+
+forbid graphloom 'graphloom-(eval|server|cli)' 'the library knows no surface'
 
 # Files, network, environment, clock and tasks come in as arguments below the adapters; tests may use them.
 world='std::(fs|env|net|process)\b|SystemTime|Instant::now|tokio::(spawn|fs|net)\b|thread_rng|rand::'

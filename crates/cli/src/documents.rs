@@ -6,9 +6,9 @@ use std::path::Path;
 use graphloom_core::{Document, DocumentId, Snapshot, TrackId};
 
 use crate::fault::Fault;
-use crate::files::source_name;
-use crate::here::Here;
-use crate::nearest::nearest;
+use graphloom::files::source_name;
+use graphloom::nearest;
+use graphloom::project::Here;
 
 /// Rows read at once while scanning.
 const SCAN_PAGE: usize = 500;

@@ -1,8 +1,8 @@
 //! Errors with a remedy and an exit code, and how errors are printed.
 
-use std::fmt;
 use std::process::ExitCode;
 
+pub(crate) use graphloom::Fault;
 use graphloom_core::{ModelError, StoreError};
 use graphloom_engine::edit::EditError;
 use graphloom_engine::index::{IndexError, ReadyGraphError};
@@ -42,47 +42,13 @@ impl From<Exit> for ExitCode {
     }
 }
 
-/// A fault that the command itself noticed, with what can be done about it.
-#[derive(Debug)]
-pub(crate) struct Fault {
-    message: String,
-    help: Option<String>,
-    exit: Exit,
+/// The command line cannot be read, in the words of its parser.
+pub(crate) fn of_command_line(error: &clap::Error) -> Fault {
+    let text = error.render().to_string();
+    let (message, help) = text.split_once("\n\n").unwrap_or((text.as_str(), ""));
+    let fault = Fault::usage(message.strip_prefix("error: ").unwrap_or(message).trim());
+    if help.trim().is_empty() { fault } else { fault.help(help.trim()) }
 }
-
-impl Fault {
-    /// Something went wrong.
-    pub(crate) fn failed(message: impl Into<String>) -> Self {
-        Self { message: message.into(), help: None, exit: Exit::Failed }
-    }
-
-    /// The command line or the configuration is wrong.
-    pub(crate) fn usage(message: impl Into<String>) -> Self {
-        Self { message: message.into(), help: None, exit: Exit::Usage }
-    }
-
-    /// The command line cannot be read, in the words of its parser.
-    pub(crate) fn of_command_line(error: &clap::Error) -> Self {
-        let text = error.render().to_string();
-        let (message, help) = text.split_once("\n\n").unwrap_or((text.as_str(), ""));
-        let fault = Self::usage(message.strip_prefix("error: ").unwrap_or(message).trim());
-        if help.trim().is_empty() { fault } else { fault.help(help.trim()) }
-    }
-
-    /// With what can be done about it.
-    pub(crate) fn help(mut self, help: impl Into<String>) -> Self {
-        self.help = Some(help.into());
-        self
-    }
-}
-
-impl fmt::Display for Fault {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.message)
-    }
-}
-
-impl std::error::Error for Fault {}
 
 /// Prints `error: …` with its causes and, where one is known, a `help: …` line; says how the process should exit.
 ///
@@ -122,14 +88,37 @@ fn exit_of(cause: &(dyn std::error::Error + 'static)) -> Option<Exit> {
     if let Some(IndexError::OtherSettings(_)) = cause.downcast_ref() {
         return Some(Exit::Usage);
     }
-    cause.downcast_ref::<Fault>().map(|fault| fault.exit)
+    let of_fault = |fault: &Fault| if fault.is_usage() { Exit::Usage } else { Exit::Failed };
+    if let Some(fault) = cause.downcast_ref::<Fault>() {
+        return Some(of_fault(fault));
+    }
+    match cause.downcast_ref::<graphloom::Error>()? {
+        graphloom::Error::Fault(fault) => Some(of_fault(fault)),
+        graphloom::Error::Index(IndexError::OtherSettings(_)) => Some(Exit::Usage),
+        graphloom::Error::Query(QueryError::NothingAllowed) => Some(Exit::NothingFound),
+        _ => None,
+    }
 }
 
 /// What the user can do about an error, from the first cause that knows.
 pub(crate) fn remedy(error: &anyhow::Error) -> Option<String> {
     error.chain().find_map(|cause| {
         if let Some(fault) = cause.downcast_ref::<Fault>() {
-            return fault.help.clone();
+            return fault.remedy().map(str::to_owned);
+        }
+        match cause.downcast_ref::<graphloom::Error>() {
+            Some(graphloom::Error::NoWorkspace { .. }) => {
+                return Some("`graphloom add PATH` makes one; --data-dir names another folder".to_owned());
+            }
+            Some(graphloom::Error::OtherEmbedder { .. }) => {
+                let help = "leave --embedder out to use the workspace's own, or choose a new --workspace";
+                return Some(help.to_owned());
+            }
+            Some(graphloom::Error::Index(IndexError::OtherSettings(_))) => {
+                return Some(OTHER_SETTINGS.to_owned());
+            }
+            Some(error) => return error.remedy(),
+            None => {}
         }
         if let Some(store) = cause.downcast_ref::<StoreError>() {
             return store.remedy();
@@ -168,6 +157,14 @@ pub(crate) fn remedy(error: &anyhow::Error) -> Option<String> {
             return journal.remedy().map(str::to_owned);
         }
         cause.downcast_ref::<ModelError>().and_then(ModelError::remedy)
+    })
+}
+
+/// The error of the store behind an error.
+pub(crate) fn of_store(error: &anyhow::Error) -> Option<&StoreError> {
+    error.chain().find_map(|cause| {
+        let wrapped = || cause.downcast_ref::<graphloom::Error>()?.store();
+        cause.downcast_ref::<StoreError>().or_else(wrapped)
     })
 }
 

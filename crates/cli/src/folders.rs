@@ -4,8 +4,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant, SystemTime};
 
-use crate::files::{Files, Found};
-use crate::here::Here;
+use graphloom::files::{Files, Found};
+use graphloom::project::Here;
 
 /// How long a file must stay the same before it is read: whoever writes it may not be done.
 pub(crate) const SETTLED: Duration = Duration::from_secs(1);

@@ -2,20 +2,15 @@
 
 mod args;
 mod commands;
-mod config;
 mod documents;
 mod fault;
-mod files;
 mod folders;
-mod here;
 mod interrupt;
-mod nearest;
 mod output;
-mod reading;
+mod serve_config;
 #[cfg(feature = "otel")]
 mod telemetry;
 mod wire;
-mod wording;
 
 use std::process::ExitCode;
 

@@ -11,8 +11,8 @@ use opentelemetry_sdk::trace::SdkTracerProvider;
 use tracing_subscriber::filter::{LevelFilter, Targets};
 use tracing_subscriber::{Layer, Registry};
 
-use crate::config::layers;
 use crate::output::tell;
+use graphloom::config::layers;
 
 /// What sends traces; what waits is sent by [`Telemetry::end`].
 pub(crate) struct Telemetry(SdkTracerProvider);

@@ -9,7 +9,7 @@ use graphloom_core::{
 };
 
 use crate::documents;
-use crate::here::Here;
+use graphloom::project::Here;
 
 /// Conditions and documents; for commands that do not take documents as arguments.
 #[derive(Debug, Clone, Default, Args)]

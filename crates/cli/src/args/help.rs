@@ -5,7 +5,7 @@ use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{Command, CommandFactory, FromArgMatches};
 
 use super::Cli;
-use crate::fault::Fault;
+use crate::fault::{Fault, of_command_line};
 
 /// The commands of the help, in groups.
 const GROUPS: [(&str, &[&str]); 6] = [
@@ -102,7 +102,7 @@ pub(crate) fn parse(json: bool) -> anyhow::Result<Cli> {
             Some((word, help)) => {
                 Err(Fault::usage(format!("there is no command \"{word}\"")).help(help).into())
             }
-            None if json && error.use_stderr() => Err(Fault::of_command_line(&error).into()),
+            None if json && error.use_stderr() => Err(of_command_line(&error).into()),
             None => error.exit(),
         },
     }

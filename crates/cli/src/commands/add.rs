@@ -15,11 +15,11 @@ use super::watch::{Watch, Watching};
 use super::{App, estimate, indexing};
 use crate::args::AddArgs;
 use crate::fault::{Exit, Fault};
-use crate::files::{self, Files, Found};
 use crate::interrupt::Interrupt;
 use crate::output::progress::ProgressView;
 use crate::output::render::{count, one_line, plain};
 use crate::wire;
+use graphloom::files::{self, Files, Found};
 
 /// Bytes read before they are made durable; one larger file may exceed it.
 const MAX_BYTES_IN_FLIGHT: usize = 16 * 1024 * 1024;
@@ -56,7 +56,7 @@ pub(crate) async fn run(app: &App, args: &AddArgs) -> anyhow::Result<Exit> {
         return Ok(summary.exit());
     }
     let Session { worker, view, indexing } =
-        Session::begin(app, args.building.budget, wire::BuiltWith::of(args.building.switch)).await?;
+        Session::begin(app, args.building.budget, wire::build_on(args.building.switch)).await?;
     let interrupt = Interrupt::listen()?;
     let track = args.track.clone().unwrap_or_else(|| wire::track_of("add", &worker));
     indexing::say_track(app, &track)?;
@@ -104,7 +104,7 @@ pub(crate) async fn run(app: &App, args: &AddArgs) -> anyhow::Result<Exit> {
 
 /// What is to be said of paths that lead to no document at all; `None` where one does.
 fn nothing_to_add(app: &App, args: &AddArgs) -> anyhow::Result<Option<Summary>> {
-    let files = || Files::new(&args.paths, &app.here, &app.config.data_dir, wire::is_supported);
+    let files = || Files::new(&args.paths, &app.here, &app.config.data_dir, files::is_supported);
     if !args.paths.iter().all(|path| is_file(path))
         || files().any(|found| matches!(found, Found::File { .. }))
     {
@@ -256,7 +256,7 @@ async fn accept_all(
         }
     }
     let paths: Vec<_> = args.paths.iter().filter(|path| is_file(path)).cloned().collect();
-    let found = Files::new(&paths, &app.here, &app.config.data_dir, wire::is_supported);
+    let found = Files::new(&paths, &app.here, &app.config.data_dir, files::is_supported);
     let mut files_found = 0;
     for found in found {
         if interrupt.is_requested() {

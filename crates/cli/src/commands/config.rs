@@ -7,9 +7,9 @@ use serde::Serialize;
 
 use super::App;
 use crate::args::ConfigCommand;
-use crate::config::Service;
-use crate::config::keys::{KEYS, Key};
 use crate::fault::Exit;
+use graphloom::config::Service;
+use graphloom::config::keys::{KEYS, Key};
 
 #[derive(Serialize)]
 struct Shown<'a> {

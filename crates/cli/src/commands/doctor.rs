@@ -8,11 +8,12 @@ use graphloom_core::{ChatMessage, ChatRequest, ChatRole, EmbeddingSpec, Role, co
 use serde::Serialize;
 
 use super::App;
-use crate::config::{ModelChoice, RerankerChoice};
 use crate::fault::{self, Exit};
 use crate::output::render::{count, plain};
-use crate::wire::{self, Providers};
-use crate::wording::Wording;
+use crate::wire;
+use graphloom::config::{ModelChoice, RerankerChoice};
+use graphloom::providers::Providers;
+use graphloom::wording::Wording;
 
 /// Output tokens of the trial call; some services refuse fewer.
 const TRIAL_TOKENS: u32 = 16;
@@ -98,7 +99,7 @@ fn wording(app: &App) -> Option<Finding> {
     let outcome = Wording::read(&app.config);
     let message = folder
         .map_or("the guidance is read".to_owned(), |folder| format!("{} is in order", folder.display()));
-    Some(Finding::of("prompts", outcome.map(|_| message)))
+    Some(Finding::of("prompts", outcome.map(|_| message).map_err(Into::into)))
 }
 
 /// Tries to write a file, where the folder exists or in the first folder above that does.

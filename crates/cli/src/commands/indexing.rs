@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
 
+use graphloom::BuildWith;
 use graphloom_core::{DocumentId, Progress, TrackId};
 use graphloom_engine::Engine;
 use graphloom_engine::index::{self, IndexError, RunReport};
@@ -18,7 +19,7 @@ use crate::interrupt::Interrupt;
 use crate::output::Output;
 use crate::output::progress::{Failures, ProgressView};
 use crate::output::render::{count, one_line, plain, thousands};
-use crate::wire::{self, BuiltWith, Indexing};
+use crate::wire::{self, Indexing};
 
 /// Failures printed in a summary; `graphloom status` lists all.
 const MOST_PRINTED: usize = 20;
@@ -81,9 +82,9 @@ impl Session {
     pub(crate) async fn begin(
         app: &App,
         limit: Option<Limit>,
-        built_with: BuiltWith,
+        build_with: BuildWith,
     ) -> anyhow::Result<Self> {
-        Self::begin_with(app, ProgressView::new(app.output), limit, built_with).await
+        Self::begin_with(app, ProgressView::new(app.output), limit, build_with).await
     }
 
     /// The same with a view of its own.
@@ -91,11 +92,11 @@ impl Session {
         app: &App,
         view: ProgressView,
         limit: Option<Limit>,
-        built_with: BuiltWith,
+        build_with: BuildWith,
     ) -> anyhow::Result<Self> {
         let worker = wire::register_worker(&app.config)?;
         let view = Arc::new(view);
-        let indexing = wire::indexing(app, &worker, listener(&view), limit, built_with).await?;
+        let indexing = wire::indexing(app, &worker, listener(&view), limit, build_with).await?;
         Ok(Self { worker, view, indexing })
     }
 }

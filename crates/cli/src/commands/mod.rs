@@ -44,18 +44,21 @@ use tracing_subscriber::util::SubscriberInitExt;
 use tracing_subscriber::{EnvFilter, Layer, Registry};
 
 use crate::args::{self, Building, Cli, Command, Global};
-use crate::config::{Config, Settings, Surroundings, layers};
 use crate::fault::Exit;
-use crate::here::Here;
 use crate::output::Output;
 use crate::output::render::plain;
-use crate::reading::Readers;
+use crate::serve_config::ServeConfig;
+use graphloom::config::{Config, Settings, Surroundings, layers};
+use graphloom::project::Here;
+use graphloom::{ReaderProgram, Readers};
 
 /// What every command works with.
 #[derive(Clone)]
 pub(crate) struct App {
     /// The checked configuration.
     pub(crate) config: Config,
+    /// The part that is the server's.
+    pub(crate) serve: ServeConfig,
     /// The same as text, with origins.
     pub(crate) settings: Settings,
     /// What it was read from.
@@ -123,7 +126,7 @@ pub(crate) fn run(cli: Cli) -> anyhow::Result<Exit> {
         return parse::run(output, args);
     }
     if let Command::ReadSource = &cli.command {
-        crate::reading::answer()?;
+        graphloom::reading::answer()?;
         return Ok(Exit::Done);
     }
     let serves = matches!(cli.command, Command::Serve(_) | Command::Mcp(_));
@@ -141,9 +144,10 @@ pub(crate) fn run(cli: Cli) -> anyhow::Result<Exit> {
         environment,
         current_dir,
         config_file: cli.global.config.clone(),
-        remembered: BTreeMap::new(),
+        ..Surroundings::default()
     };
-    let (config, settings) = crate::wire::configured(&mut surroundings)?;
+    let (config, settings) = graphloom::setup::configured(&mut surroundings)?;
+    let serve = ServeConfig::read(&settings)?;
     for warning in &settings.warnings {
         output.note(format_args!("warning: {warning}"));
     }
@@ -151,9 +155,10 @@ pub(crate) fn run(cli: Cli) -> anyhow::Result<Exit> {
     for warning in &settings.key_warnings {
         output.warn(format_args!("warning: {warning}"));
     }
-    let readers = Readers::new(config.memory_mb / 2);
+    let program = std::env::current_exe().context("finding this program")?;
+    let readers = Readers::new(config.memory_mb / 2, ReaderProgram::Graphloom(program));
     let here = settings.here(&surroundings.current_dir);
-    let app = App { config, settings, surroundings, output, here, readers };
+    let app = App { config, serve, settings, surroundings, output, here, readers };
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build().context("starting")?;
     let outcome = runtime.block_on(dispatch(&app, &cli.command));
     // Blocking work that nobody waits for any more must not keep the process alive.
@@ -201,7 +206,7 @@ async fn dispatch(app: &App, command: &Command) -> anyhow::Result<Exit> {
         Command::Config(command) => config::run(app, command),
         Command::Prompts(command) => prompts::run(app, command),
         Command::Completions(args) => completions::run(args),
-        Command::ReadSource => crate::reading::answer().map(|()| Exit::Done),
+        Command::ReadSource => Ok(graphloom::reading::answer().map(|()| Exit::Done)?),
     }
 }
 

@@ -11,8 +11,8 @@ use serde::Serialize;
 use super::App;
 use crate::args::ModelCommand;
 use crate::fault::{Exit, Fault};
-use crate::output::render::bytes;
 use crate::wire;
+use graphloom::files::bytes;
 
 #[derive(Serialize)]
 struct Shown<'a> {

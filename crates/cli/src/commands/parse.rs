@@ -10,8 +10,8 @@ use serde::Serialize;
 
 use crate::args::ParseArgs;
 use crate::fault::Exit;
-use crate::files;
 use crate::output::Output;
+use graphloom::files;
 
 /// Longest answer that is read; several times what any model writes.
 const MAX_ANSWER_BYTES: usize = 16 << 20;

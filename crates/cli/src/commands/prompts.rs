@@ -9,9 +9,9 @@ use serde::Serialize;
 use super::App;
 use crate::args::PromptsCommand;
 use crate::fault::{Exit, Fault};
-use crate::nearest::nearest;
 use crate::output::render::count;
-use crate::wording::{self, Wording};
+use graphloom::nearest;
+use graphloom::wording::{self, Wording};
 
 #[derive(Serialize)]
 struct Listed {

@@ -28,7 +28,7 @@ pub(crate) async fn run(app: &App, args: &ReExtractArgs) -> anyhow::Result<Exit>
         return estimate(app, args).await;
     }
     let Session { worker, view, indexing } =
-        Session::begin(app, args.building.budget, wire::BuiltWith::once(args.building.switch)).await?;
+        Session::begin(app, args.building.budget, wire::build_once(args.building.switch)).await?;
     let ids = named(app, &indexing.engine, args).await?;
     let track = wire::track_of("re-extract", &worker);
     let gone = wire::gone(&app.config);

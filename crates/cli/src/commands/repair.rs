@@ -10,7 +10,7 @@ use serde::Serialize;
 
 use super::{App, check, work};
 use crate::args::RepairArgs;
-use crate::fault::{Exit, Fault};
+use crate::fault::{Exit, Fault, of_store};
 use crate::output::render::{count, one_line, plain};
 use crate::wire;
 
@@ -118,12 +118,12 @@ fn accept_loss(app: &App, args: &RepairArgs) -> anyhow::Result<(Option<Lost>, Ve
 async fn findings(app: &App) -> anyhow::Result<Vec<Finding>> {
     match check::findings(app).await {
         Err(error) => {
-            let damage = error.chain().find_map(|cause| match cause.downcast_ref::<StoreError>() {
+            let damage = match of_store(&error) {
                 Some(StoreError::Corrupt { path, what }) => {
                     Some(Finding { kind: "file", id: path.clone(), what: what.clone() })
                 }
                 _ => None,
-            });
+            };
             damage.map(|finding| vec![finding]).ok_or(error)
         }
         found => found,

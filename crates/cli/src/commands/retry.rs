@@ -28,7 +28,7 @@ struct Summary {
 pub(crate) async fn run(app: &App, args: &RetryArgs) -> anyhow::Result<Exit> {
     wire::require_workspace(&app.config)?;
     let Session { worker, view, indexing } =
-        Session::begin(app, args.building.budget, wire::BuiltWith::of(args.building.switch)).await?;
+        Session::begin(app, args.building.budget, wire::build_on(args.building.switch)).await?;
     let snapshot = indexing.engine.store.snapshot().await?;
     let mut named = args.documents.clone();
     named.extend(documents::ids_of_tracks(snapshot.as_ref(), &args.track).await?);

@@ -21,19 +21,19 @@ pub(crate) async fn run(app: &App) -> anyhow::Result<Exit> {
     let interrupt = Interrupt::listen()?;
     let host = Arc::new(ServingHost::new(app, wire::register_server(config)?));
     let server_config = ServerConfig {
-        address: SocketAddr::new(config.host, config.port),
+        address: SocketAddr::new(app.serve.host, app.serve.port),
         data_dir: config.data_dir.clone(),
         workspace: config.workspace.clone(),
-        cors_origins: config.cors_origins.clone(),
-        trusted_proxies: config.trusted_proxies.clone(),
+        cors_origins: app.serve.cors_origins.clone(),
+        trusted_proxies: app.serve.trusted_proxies.clone(),
         limits: Limits {
-            questions: config.max_concurrent_questions,
-            rate_of_caller: config.rate_limit,
-            rate_of_stranger: config.rate_limit_unknown,
-            turn: config.queue_timeout,
-            body: config.body_timeout,
-            drain: config.drain,
-            stop: config.stop_timeout,
+            questions: app.serve.max_concurrent_questions,
+            rate_of_caller: app.serve.rate_limit,
+            rate_of_stranger: app.serve.rate_limit_unknown,
+            turn: app.serve.queue_timeout,
+            body: app.serve.body_timeout,
+            drain: app.serve.drain,
+            stop: app.serve.stop_timeout,
             ..Limits::default()
         },
     };

@@ -9,8 +9,9 @@ use serde::Serialize;
 use super::App;
 use crate::args::ShowArgs;
 use crate::fault::{Exit, Fault};
-use crate::output::render::{bytes, one_line, place, plain, status};
+use crate::output::render::{one_line, place, plain, status};
 use crate::{documents, wire};
+use graphloom::files::bytes;
 
 #[derive(Serialize)]
 struct Shown {

@@ -33,7 +33,7 @@ pub(crate) async fn run(app: &App, args: &SituateArgs) -> anyhow::Result<Exit> {
         return Ok(Exit::Done);
     }
     let Session { worker: _worker, view, indexing } =
-        Session::begin(app, args.building.budget, wire::BuiltWith::once(args.building.switch)).await?;
+        Session::begin(app, args.building.budget, wire::build_once(args.building.switch)).await?;
     let ids = named(app, &indexing.engine, args).await?;
     let plan = index::plan_situating(&indexing.engine, &ids, &wire::gone(&app.config)).await?;
     let what = format_args!(

@@ -13,8 +13,9 @@ use super::App;
 use super::indexing::nothing_named;
 use crate::args::{SortArg, StatusArgs};
 use crate::fault::{Exit, Fault};
-use crate::output::render::{bytes, count, one_line, plain, status};
+use crate::output::render::{count, one_line, plain, status};
 use crate::{documents, wire};
+use graphloom::files::bytes;
 
 /// Documents listed for people where no number is asked for; `--json` gives all.
 const MOST_PRINTED: usize = 50;

@@ -15,12 +15,12 @@ use tokio::sync::Notify;
 use super::add::{Batch, Into, Summary};
 use super::{App, indexing};
 use crate::fault::{Exit, Fault};
-use crate::files::{self, source_name};
 use crate::folders::{self, Folders, Look};
 use crate::interrupt::Interrupt;
 use crate::output::progress::ProgressView;
 use crate::output::render::{count, one_line, plain};
 use crate::wire::{self, Indexing};
+use graphloom::files::{self, source_name};
 
 /// Between two looks while something has not settled, and from an event to the look that it causes.
 const LOOK_AGAIN: Duration = Duration::from_millis(250);
@@ -270,7 +270,7 @@ fn watcher(
 async fn look(app: &App, paths: &[PathBuf]) -> anyhow::Result<Result<Look, String>> {
     let (paths, here) = (paths.to_vec(), app.here.clone());
     let data_dir = app.config.data_dir.clone();
-    let looking = move || folders::look(&paths, &here, &data_dir, wire::is_supported);
+    let looking = move || folders::look(&paths, &here, &data_dir, files::is_supported);
     tokio::task::spawn_blocking(looking).await.context("looking at the folders")
 }
 

@@ -19,7 +19,7 @@ struct Summary {
 pub(crate) async fn run(app: &App, args: &WorkArgs) -> anyhow::Result<Exit> {
     wire::require_workspace(&app.config)?;
     let Session { worker: _worker, view, indexing } =
-        Session::begin(app, args.building.budget, wire::BuiltWith::of(args.building.switch)).await?;
+        Session::begin(app, args.building.budget, wire::build_on(args.building.switch)).await?;
     let interrupt = Interrupt::listen()?;
     let run = indexing::run(app, &indexing, &interrupt, &view).await?;
     let summary = Summary { event: "summary", run };

@@ -15,7 +15,7 @@ use std::io::{self, IsTerminal, Write};
 use serde::Serialize;
 
 use crate::args::{ColorChoice, Global};
-use crate::config::layers;
+use graphloom::config::layers;
 
 /// A line on stderr. Unlike `eprintln!`, which panics where stderr is a pipe that nobody reads any more, it then does nothing:
 /// nothing is left to report to.

@@ -117,21 +117,6 @@ pub(crate) fn thousands(number: u64) -> String {
     }
 }
 
-/// Bytes for people.
-pub(crate) fn bytes(bytes: u64) -> String {
-    const UNITS: [&str; 4] = ["KiB", "MiB", "GiB", "TiB"];
-    if bytes < 1024 {
-        return format!("{bytes} B");
-    }
-    let mut size = bytes as f64 / 1024.0;
-    let mut unit = 0;
-    while size >= 1024.0 && unit + 1 < UNITS.len() {
-        size /= 1024.0;
-        unit += 1;
-    }
-    format!("{size:.1} {}", UNITS[unit])
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -164,7 +149,6 @@ mod tests {
         assert_eq!(count(1u32, "entity"), "1 entity");
         assert_eq!(count(2u32, "entity"), "2 entities");
         assert_eq!(count(0u32, "chunk"), "0 chunks");
-        assert_eq!(bytes(1536), "1.5 KiB");
         assert_eq!([999, 12_345, 999_999].map(thousands), ["999", "12.3k", "1.0M"]);
     }
 }

@@ -4,7 +4,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use async_trait::async_trait;
-use graphloom_core::{StoreError, WorkspaceId};
+use graphloom::setup::{self, Engines, OwnModels, embeds_by_service, gone, workspace_file};
+use graphloom_core::WorkspaceId;
 use graphloom_engine::index::{Reading, Source};
 use graphloom_engine::parse::ParseLimits;
 use graphloom_providers::http::ServiceNotice;
@@ -12,11 +13,8 @@ use graphloom_server::{Host, HostError, Missing, Opened, Pauses};
 use graphloom_storage::sqlite::{Patience, exists, list_workspaces};
 use graphloom_storage::workers::Worker;
 
-use super::{Providers, embeds_by_service, engine, gone, open_patiently, reranker, workspace_file};
 use crate::commands::App;
-use crate::config::RoleModels;
 use crate::fault;
-use crate::wording::Wording;
 
 /// How long a change waits while another process writes, before it is refused as one that can be tried again.
 const WRITE_PATIENCE: Duration = Duration::from_secs(30);
@@ -39,7 +37,7 @@ impl ServingHost {
         // Of a key said twice the first counts.
         let flag = ("workspace".to_owned(), workspace.to_string(), "the workspace of a request".to_owned());
         surroundings.flags.insert(0, flag);
-        let (config, settings) = super::configured(&mut surroundings)?;
+        let (config, settings) = setup::configured(&mut surroundings)?;
         Ok(App { config, settings, surroundings, ..self.app.clone() })
     }
 
@@ -49,40 +47,24 @@ impl ServingHost {
         if missing == Missing::Leave && !exists(&config.data_dir, &config.workspace) {
             return Ok(None);
         }
-        // Before the workspace is made: a wrong model or prompt must not leave an empty one behind.
-        super::require_context_model(config)?;
-        let wording = Wording::read(config)?;
-        let impatient = Providers::new(config);
         let pauses = Arc::new(Pauses::default());
-        let told = Arc::clone(&pauses);
-        let patient = Providers::patient(config, Arc::new(move |notice| note(&told, notice)));
-        let models = config.models.clone();
-        let asking = RoleModels { context: None, extract: None, summarize: None, ..models.clone() };
-        let indexing = RoleModels { keywords: None, answer: None, ..models };
-        let (asking, indexing) = (impatient.chat_models(&asking)?, patient.chat_models(&indexing)?);
-        let reranker = reranker(app)?;
-        let store = open_patiently(config, Patience::Limited(WRITE_PATIENCE))?;
+        let listener = {
+            let pauses = Arc::clone(&pauses);
+            Arc::new(move |notice| note(&pauses, notice))
+        };
+        let patience = Patience::Limited(WRITE_PATIENCE);
+        let own = OwnModels::default();
+        let Engines { asking, indexing, store } =
+            setup::engines(config, &app.settings, &own, &self.worker, patience, listener).await?;
         if let Err(error) = self.worker.try_again() {
             tracing::debug!(%error, "the workspace is only read");
         }
-        let mut asking = engine(app, store.clone(), asking, &impatient, wording.clone()).await?;
-        asking.models.reranker = reranker;
-        let mut indexing = engine(app, store.clone(), indexing, &patient, wording).await?;
-        let embeds_by_service = embeds_by_service(&asking);
-        if !embeds_by_service {
-            // A model in this process takes its memory once.
-            indexing.models.embedder = asking.models.embedder.clone();
-        }
-        self.worker.name().clone_into(&mut indexing.index.worker);
-        // A document is not taken away from who waits for a service; a lease whose process has ended is void anyway.
-        let pause_ms = u64::try_from(config.max_pause.as_millis()).unwrap_or(u64::MAX);
-        indexing.index.lease_ms = indexing.index.lease_ms.saturating_add(pause_ms.saturating_mul(2));
         Ok(Some(Opened {
-            asking,
-            indexing,
             user_prompt_prefix: config.user_prompt_prefix.clone(),
             prices: config.prices.clone(),
-            embeds_by_service,
+            embeds_by_service: embeds_by_service(&asking),
+            asking,
+            indexing,
             gone: Arc::new(gone(config)),
             file: Some(workspace_file(config)),
             pauses,
@@ -128,6 +110,6 @@ fn note(pauses: &Pauses, notice: ServiceNotice) {
 }
 
 fn said(error: &anyhow::Error) -> HostError {
-    let is_of_store = error.chain().any(|cause| cause.downcast_ref::<StoreError>().is_some());
+    let is_of_store = fault::of_store(error).is_some();
     HostError { message: format!("{error:#}"), remedy: fault::remedy(error), is_of_store }
 }

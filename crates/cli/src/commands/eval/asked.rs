@@ -16,12 +16,12 @@ use super::journal_beside;
 use super::passages::{self, Indexed};
 use crate::args::{AskedArgs, OWN_WORKSPACE};
 use crate::commands::App;
-use crate::config::Origin;
 use crate::fault::{Exit, Fault};
 use crate::interrupt::Interrupt;
 use crate::output::meter::Meter;
 use crate::output::render::{count, one_line, plain};
 use crate::wire::{self, Asks};
+use graphloom::config::Origin;
 
 /// Sources looked up together.
 const SOURCES_AT_ONCE: usize = 500;

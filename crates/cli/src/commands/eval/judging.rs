@@ -14,7 +14,7 @@ use crate::interrupt::Interrupt;
 use crate::output::meter::Meter;
 use crate::output::render::count;
 use crate::wire;
-use crate::wording::Wording;
+use graphloom::wording::Wording;
 
 /// Items that fail one after another before the run gives up.
 const MOST_FAILURES_IN_A_ROW: usize = 5;

@@ -19,7 +19,7 @@ use serde::de::DeserializeOwned;
 use super::App;
 use crate::args::EvalCommand;
 use crate::fault::{Exit, Fault};
-use crate::files;
+use graphloom::files;
 
 /// Does what the command says.
 pub(crate) async fn run(app: &App, command: &EvalCommand) -> anyhow::Result<Exit> {

@@ -1,5 +1,6 @@
 //! The passages of a question set become the documents of a workspace.
 
+use graphloom::BuildWith;
 use graphloom_core::{Document, DocumentId, DocumentStatus};
 use graphloom_engine::Engine;
 use graphloom_engine::index::{self, Acceptance, Source};
@@ -45,7 +46,7 @@ pub(super) async fn index(
 ) -> anyhow::Result<Indexed> {
     let view = ProgressView::new(app.output.aside());
     let Session { worker, view, indexing } =
-        Session::begin_with(app, view, args.budget, wire::BuiltWith::Its).await?;
+        Session::begin_with(app, view, args.budget, BuildWith::Workspace).await?;
     let engine = &indexing.engine;
     let removed = settle_others(app, set, args, engine).await?;
     let track = wire::track_of("eval", &worker);

@@ -1,6 +1,7 @@
 //! `graphloom graph import`: a ready graph becomes a document.
 
 use anyhow::Context;
+use graphloom::BuildWith;
 use graphloom_engine::index::{Acceptance, ReadyGraph, accept_graph};
 use serde::Serialize;
 use std::collections::BTreeMap;
@@ -10,10 +11,9 @@ use std::path::Path;
 use crate::commands::App;
 use crate::commands::indexing::{self, Ran, Session};
 use crate::fault::{Exit, Fault};
-use crate::files::source_name;
 use crate::interrupt::Interrupt;
 use crate::output::render::{count, plain};
-use crate::wire;
+use graphloom::files::source_name;
 
 /// The largest file read.
 const MAX_BYTES: u64 = 256 << 20;
@@ -49,7 +49,7 @@ pub(super) async fn run(
     let graph = ReadyGraph::read(&bytes)?;
     drop(bytes);
     let without_chunk = graph.unplaced();
-    let Session { worker: _worker, view, indexing } = Session::begin(app, None, wire::BuiltWith::Any).await?;
+    let Session { worker: _worker, view, indexing } = Session::begin(app, None, BuildWith::Once).await?;
     let interrupt = Interrupt::listen()?;
     let meta: BTreeMap<String, String> = meta.iter().cloned().collect();
     let acceptance = accept_graph(&indexing.engine, &name, graph, meta).await?;

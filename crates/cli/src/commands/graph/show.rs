@@ -11,10 +11,10 @@ use serde::Serialize;
 
 use crate::commands::App;
 use crate::fault::{Exit, Fault};
-use crate::nearest::nearest;
 use crate::output::render::{count, one_line, place, plain};
 use crate::output::terminal::wrapped;
 use crate::wire;
+use graphloom::nearest;
 
 /// Passages shown behind an entity.
 const MOST_PASSAGES: usize = 20;

@@ -4,17 +4,16 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::path::{Path, PathBuf};
 
-use anyhow::Context;
 use graphloom_core::WorkspaceId;
 
 use super::keys::{self, KEYS, Key, OTHER_VARIABLES, PREFIX};
 use super::remembered;
-use crate::fault::Fault;
-use crate::here::{DATA_DIR, Here, project_of};
+use crate::error::{Fault, Result};
 use crate::nearest::nearest;
+use crate::project::{DATA_DIR, Here, project_of};
 
 /// The file read in the current folder, before the user's own.
-pub(crate) const PROJECT_FILE: &str = "graphloom.toml";
+pub const PROJECT_FILE: &str = "graphloom.toml";
 
 /// The file of variables of a folder.
 const DOT_ENV: &str = ".env";
@@ -28,22 +27,24 @@ const WHERE_WORKSPACES_ARE: [&str; 2] = ["data_dir", "workspace"];
 
 /// Everything outside the program that configuration is read from.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Surroundings {
+pub struct Surroundings {
     /// Values from the command line: key, value, and the flag as typed.
-    pub(crate) flags: Vec<(String, String, String)>,
+    pub flags: Vec<(String, String, String)>,
     /// The process environment.
-    pub(crate) environment: BTreeMap<String, String>,
+    pub environment: BTreeMap<String, String>,
     /// The current folder.
-    pub(crate) current_dir: PathBuf,
+    pub current_dir: PathBuf,
     /// The file named by `--config`; it replaces the project's and the user's.
-    pub(crate) config_file: Option<PathBuf>,
+    pub config_file: Option<PathBuf>,
+    /// Whether no file is read but [`config_file`](Self::config_file): no project's, and not the user's own.
+    pub without_files: bool,
     /// What the workspace was built with, by key; empty where it does not exist or nobody looked.
-    pub(crate) remembered: BTreeMap<String, String>,
+    pub remembered: BTreeMap<String, String>,
 }
 
 /// Where a value came from.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Origin {
+pub enum Origin {
     /// A flag, as typed.
     Flag(String),
     /// An environment variable.
@@ -79,21 +80,21 @@ impl fmt::Display for Origin {
 
 /// A value as text, and where it came from.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Setting {
+pub struct Setting {
     /// The value.
-    pub(crate) value: String,
+    pub value: String,
     /// Where it came from.
-    pub(crate) origin: Origin,
+    pub origin: Origin,
 }
 
 /// The winning value of every key that has one.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Settings {
+pub struct Settings {
     values: BTreeMap<&'static str, Setting>,
     /// What looked wrong but does not stop anything, such as an unknown variable.
-    pub(crate) warnings: Vec<String>,
+    pub warnings: Vec<String>,
     /// Keys of the user that would go where the current folder says; shown in any case.
-    pub(crate) key_warnings: Vec<String>,
+    pub key_warnings: Vec<String>,
     /// The configuration file that came with the current folder, where it was read without being named.
     project_file: Option<PathBuf>,
     /// The folder of the project, where it is above the current one.
@@ -102,13 +103,13 @@ pub(crate) struct Settings {
 
 impl Settings {
     /// The value of a key, if it has one.
-    pub(crate) fn get(&self, key: &str) -> Option<&Setting> {
+    pub fn get(&self, key: &str) -> Option<&Setting> {
         self.values.get(key)
     }
 
     /// Where paths are read from and names of sources begin: at the folder of the project where its workspaces are used, else
     /// at the current one, which every path to other workspaces means.
-    pub(crate) fn here(&self, current_dir: &Path) -> Here {
+    pub fn here(&self, current_dir: &Path) -> Here {
         let is_of_project = self.get("data_dir").is_some_and(|data_dir| match data_dir.origin {
             Origin::Above => true,
             _ => self.is_of_project(data_dir),
@@ -118,7 +119,7 @@ impl Settings {
     }
 
     /// Whether a value came with the current folder rather than from the user.
-    pub(crate) fn is_of_project(&self, setting: &Setting) -> bool {
+    pub fn is_of_project(&self, setting: &Setting) -> bool {
         match &setting.origin {
             // The workspace may have come with the folder, too.
             Origin::DotEnv(_) | Origin::Remembered => true,
@@ -139,21 +140,25 @@ impl Settings {
 
 /// Reads all layers. Unknown keys in files and flags are errors; unknown variables are warnings, since another
 /// release may know them.
-pub(crate) fn read(surroundings: &Surroundings) -> anyhow::Result<Settings> {
+pub fn read(surroundings: &Surroundings) -> Result<Settings> {
     let mut settings = Settings::default();
     for (name, value, flag) in &surroundings.flags {
         settings.offer(known(name, flag)?, value.clone(), Origin::Flag(flag.clone()));
     }
     read_variables(&mut settings, &surroundings.environment, Origin::Environment);
     let current_dir = surroundings.current_dir.as_path();
-    let above = project_of(current_dir).filter(|project| *project != current_dir);
+    let above =
+        project_of(current_dir).filter(|project| *project != current_dir && !surroundings.without_files);
     settings.project = above.map(Path::to_owned);
     // Its own files win over those of the project above.
     let nearest = |name: &str| match above {
         Some(project) if !current_dir.join(name).is_file() => project,
         _ => current_dir,
     };
-    let mut variables = dot_env(nearest(DOT_ENV))?;
+    let mut variables = match surroundings.without_files {
+        true => BTreeMap::new(),
+        false => dot_env(nearest(DOT_ENV))?,
+    };
     if let Some(project) = above.filter(|project| nearest(DOT_ENV) == *project) {
         for key in KEYS.iter().filter(|key| PATHS.contains(&key.name)) {
             if let Some(value) = variables.get_mut(&key.variable()) {
@@ -168,6 +173,7 @@ pub(crate) fn read(surroundings: &Surroundings) -> anyhow::Result<Settings> {
         .or_else(|| set(&surroundings.environment, "GRAPHLOOM_CONFIG").map(PathBuf::from));
     let paths: Vec<PathBuf> = match named_file {
         Some(path) => vec![path],
+        None if surroundings.without_files => Vec::new(),
         None => {
             let project = nearest(PROJECT_FILE).join(PROJECT_FILE);
             let user = user_config(&surroundings.environment);
@@ -175,7 +181,7 @@ pub(crate) fn read(surroundings: &Surroundings) -> anyhow::Result<Settings> {
             std::iter::once(project).chain(user).filter(|path| path.is_file()).collect()
         }
     };
-    let mut files = paths.iter().map(|path| read_file(path)).collect::<anyhow::Result<Vec<_>>>()?;
+    let mut files = paths.iter().map(|path| read_file(path)).collect::<Result<Vec<_>>>()?;
     let of_above =
         settings.project_file.as_deref().and_then(Path::parent).filter(|folder| *folder != current_dir);
     if let (Some(project), Some(file)) = (of_above, files.first_mut())
@@ -212,11 +218,11 @@ pub(crate) fn read(surroundings: &Surroundings) -> anyhow::Result<Settings> {
 }
 
 /// The value of a variable; an empty one counts as unset.
-pub(crate) fn set<'a>(environment: &'a BTreeMap<String, String>, name: &str) -> Option<&'a str> {
+pub fn set<'a>(environment: &'a BTreeMap<String, String>, name: &str) -> Option<&'a str> {
     environment.get(name).map(String::as_str).filter(|value| !value.is_empty())
 }
 
-fn known(name: &str, origin: &str) -> anyhow::Result<&'static Key> {
+fn known(name: &str, origin: &str) -> Result<&'static Key> {
     keys::find(name).ok_or_else(|| {
         let fault = Fault::usage(format!("unknown configuration key {name:?} ({origin})"));
         match nearest(name, KEYS.iter().map(|key| key.name), 1).first() {
@@ -251,7 +257,7 @@ fn read_variables(
     }
 }
 
-fn dot_env(folder: &Path) -> anyhow::Result<BTreeMap<String, String>> {
+fn dot_env(folder: &Path) -> Result<BTreeMap<String, String>> {
     let path = folder.join(DOT_ENV);
     if !path.is_file() {
         return Ok(BTreeMap::new());
@@ -299,9 +305,9 @@ fn from(folder: &Path, path: &str) -> String {
     folder.join(path).display().to_string()
 }
 
-fn read_file(path: &Path) -> anyhow::Result<FileValues> {
+fn read_file(path: &Path) -> Result<FileValues> {
     let text = std::fs::read_to_string(path)
-        .with_context(|| Fault::usage(format!("reading configuration {}", path.display())))?;
+        .map_err(|error| Fault::usage(format!("reading configuration {}: {error}", path.display())))?;
     let mut table: toml::Table = toml::from_str(&text).map_err(|error| {
         // Only the place and the reason: the parser's full message repeats the line, which may hold a key.
         let line = error.span().map_or(1, |span| 1 + text[..span.start].matches('\n').count());
@@ -339,7 +345,7 @@ fn read_file(path: &Path) -> anyhow::Result<FileValues> {
     Ok(FileValues { values: values_of(table, &place)?, workspaces })
 }
 
-fn values_of(table: toml::Table, place: &str) -> anyhow::Result<Vec<(&'static Key, String)>> {
+fn values_of(table: toml::Table, place: &str) -> Result<Vec<(&'static Key, String)>> {
     let value_of = |(name, value): (String, toml::Value)| {
         let key = known(&name, place)?;
         let value = as_text(&value).or_else(|| as_prices(&value)).ok_or_else(|| {
@@ -510,7 +516,7 @@ mod tests {
         std::fs::write(folder.path().join(PROJECT_FILE), "embeder = \"builtin\"").expect("written");
         let error = read(&surroundings(folder.path())).expect_err("unknown key");
         assert!(error.to_string().contains("embeder"), "{error}");
-        assert_eq!(crate::fault::remedy(&error).as_deref(), Some("did you mean \"embedder\"?"));
+        assert_eq!(error.remedy().as_deref(), Some("did you mean \"embedder\"?"));
     }
 
     #[test]

@@ -4,7 +4,6 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use anyhow::Context;
 use graphloom_core::{Embedder, EmbeddingSpec, LanguageModel, Reranker};
 use graphloom_providers::anthropic::{ANTHROPIC_BASE_URL, AnthropicChat, AnthropicChatConfig};
 use graphloom_providers::builtin::BuiltinEmbedder;
@@ -25,21 +24,26 @@ use graphloom_providers::rerank::{
 };
 use graphloom_providers::{Endpoint, Secret};
 
-use super::model_store;
 use crate::config::{Config, EmbedderChoice, ModelChoice, RerankerChoice, RoleModels, Service, keys};
-use crate::fault::Fault;
+use crate::error::{Doing, Fault, Result};
+use crate::setup::{model_store, of_space};
 
 /// The chat model of each role.
-pub(crate) struct ChatModels {
-    pub(super) context: Option<Arc<dyn LanguageModel>>,
-    pub(super) extract: Option<Arc<dyn LanguageModel>>,
-    pub(super) keywords: Option<Arc<dyn LanguageModel>>,
-    pub(super) summarize: Option<Arc<dyn LanguageModel>>,
-    pub(super) answer: Option<Arc<dyn LanguageModel>>,
+pub struct ChatModels {
+    /// Writes the context of chunks.
+    pub context: Option<Arc<dyn LanguageModel>>,
+    /// Reads the chunks.
+    pub extract: Option<Arc<dyn LanguageModel>>,
+    /// Finds the keywords of questions.
+    pub keywords: Option<Arc<dyn LanguageModel>>,
+    /// Makes one description of many.
+    pub summarize: Option<Arc<dyn LanguageModel>>,
+    /// Answers.
+    pub answer: Option<Arc<dyn LanguageModel>>,
 }
 
 /// Makes models; those of one service share its client and so its limits.
-pub(crate) struct Providers<'a> {
+pub struct Providers<'a> {
     config: &'a Config,
     /// Who hears of services that are down, and waits for them.
     listener: Option<ServiceListener>,
@@ -58,16 +62,17 @@ enum Use {
 impl<'a> Providers<'a> {
     /// For commands whose answer somebody waits for: calls fail when their attempts are used up. Nothing is connected
     /// yet.
-    pub(crate) fn new(config: &'a Config) -> Self {
+    pub fn new(config: &'a Config) -> Self {
         Self { config, listener: None, clients: Mutex::default() }
     }
 
     /// For indexing: calls wait for a service that is down to come back, and `listener` hears of it.
-    pub(crate) fn patient(config: &'a Config, listener: ServiceListener) -> Self {
+    pub fn patient(config: &'a Config, listener: ServiceListener) -> Self {
         Self { listener: Some(listener), ..Self::new(config) }
     }
 
-    pub(super) fn chat_models(&self, roles: &RoleModels) -> anyhow::Result<ChatModels> {
+    /// The chat models of these roles.
+    pub fn chat_models(&self, roles: &RoleModels) -> Result<ChatModels> {
         let model =
             |choice: &Option<ModelChoice>| choice.as_ref().map(|choice| self.chat(choice)).transpose();
         Ok(ChatModels {
@@ -80,7 +85,7 @@ impl<'a> Providers<'a> {
     }
 
     /// A chat model; an error where it cannot work as configured.
-    pub(crate) fn chat(&self, choice: &ModelChoice) -> anyhow::Result<Arc<dyn LanguageModel>> {
+    pub fn chat(&self, choice: &ModelChoice) -> Result<Arc<dyn LanguageModel>> {
         let setting_up = || format!("setting up model {choice}");
         let http = |service| self.client(service, Use::Any);
         Ok(match choice {
@@ -91,17 +96,17 @@ impl<'a> Providers<'a> {
                     temperature: None,
                     output_limit_field: Default::default(),
                 };
-                Arc::new(OpenAiChat::new(http(Service::OpenAi), config).with_context(setting_up)?)
+                Arc::new(OpenAiChat::new(http(Service::OpenAi), config).doing(setting_up)?)
             }
             ModelChoice::Anthropic(model) => {
                 let endpoint = self.endpoint(Service::Anthropic, choice)?;
                 let config = AnthropicChatConfig { endpoint, model: model.clone(), temperature: None };
-                Arc::new(AnthropicChat::new(http(Service::Anthropic), config).with_context(setting_up)?)
+                Arc::new(AnthropicChat::new(http(Service::Anthropic), config).doing(setting_up)?)
             }
             ModelChoice::Gemini(model) => {
                 let endpoint = self.endpoint(Service::Gemini, choice)?;
                 let config = GeminiChatConfig { endpoint, model: model.clone(), temperature: None };
-                Arc::new(GeminiChat::new(http(Service::Gemini), config).with_context(setting_up)?)
+                Arc::new(GeminiChat::new(http(Service::Gemini), config).doing(setting_up)?)
             }
             ModelChoice::Ollama(model) => {
                 let config = OllamaChatConfig {
@@ -111,43 +116,34 @@ impl<'a> Providers<'a> {
                     context_tokens: DEFAULT_CONTEXT_TOKENS,
                     think: None,
                 };
-                Arc::new(OllamaChat::new(http(Service::Ollama), config).with_context(setting_up)?)
+                Arc::new(OllamaChat::new(http(Service::Ollama), config).doing(setting_up)?)
             }
         })
     }
 
     /// The workspace's embedder: the configured one if it is the workspace's, else an error; the workspace's own
     /// where none is configured; the built-in one for a new workspace.
-    pub(crate) fn embedder_of(&self, space: Option<&EmbeddingSpec>) -> anyhow::Result<Arc<dyn Embedder>> {
+    pub fn embedder_of(&self, space: Option<&EmbeddingSpec>) -> Result<Arc<dyn Embedder>> {
         let choice = match (&self.config.embedder, space) {
             (Some(choice), _) => choice.clone(),
             (None, None) => EmbedderChoice::Builtin,
             (None, Some(space)) => EmbedderChoice::of_space(&space.model).ok_or_else(|| {
                 Fault::failed(format!("the workspace was embedded with {}, which is not known", space.model))
-                    .help("use the release that it was made with, or a new --workspace")
+                    .help("use the release that it was made with, or a new workspace")
             })?,
         };
-        let embedder = self.embedder(&choice)?;
-        match space {
-            Some(space) if space.model != embedder.name() => {
-                let (theirs, ours) = (&space.model, embedder.name());
-                Err(Fault::failed(format!("the workspace was embedded with {theirs}, not with {ours}"))
-                    .help("leave --embedder out to use the workspace's own, or choose a new --workspace")
-                    .into())
-            }
-            _ => Ok(embedder),
-        }
+        of_space(self.embedder(&choice)?, space)
     }
 
     /// An embedder; an error where it cannot work as configured.
-    pub(crate) fn embedder(&self, choice: &EmbedderChoice) -> anyhow::Result<Arc<dyn Embedder>> {
+    pub fn embedder(&self, choice: &EmbedderChoice) -> Result<Arc<dyn Embedder>> {
         let setting_up = || format!("setting up embedder {choice}");
         let http = |service| self.client(service, Use::Embed);
         Ok(match choice {
             EmbedderChoice::Builtin => Arc::new(BuiltinEmbedder),
             EmbedderChoice::Local(name) => {
-                let model = model_store(self.config).open(name).with_context(setting_up)?;
-                Arc::new(LocalEmbedder::open(model.config()).with_context(setting_up)?)
+                let model = model_store(self.config).open(name).doing(setting_up)?;
+                Arc::new(LocalEmbedder::open(model.config()).doing(setting_up)?)
             }
             EmbedderChoice::OpenAi(model) => {
                 let config = OpenAiEmbedderConfig {
@@ -156,25 +152,25 @@ impl<'a> Providers<'a> {
                     dimensions: None,
                     batching: Default::default(),
                 };
-                Arc::new(OpenAiEmbedder::new(http(Service::OpenAi), config).with_context(setting_up)?)
+                Arc::new(OpenAiEmbedder::new(http(Service::OpenAi), config).doing(setting_up)?)
             }
             EmbedderChoice::Gemini(model) => {
                 let endpoint = self.endpoint(Service::Gemini, choice)?;
                 let config =
                     GeminiEmbedderConfig { endpoint, model: model.clone(), batching: Default::default() };
-                Arc::new(GeminiEmbedder::new(http(Service::Gemini), config).with_context(setting_up)?)
+                Arc::new(GeminiEmbedder::new(http(Service::Gemini), config).doing(setting_up)?)
             }
             EmbedderChoice::Ollama(model) => {
                 let endpoint = self.endpoint(Service::Ollama, choice)?;
                 let config =
                     OllamaEmbedderConfig { endpoint, model: model.clone(), batching: Default::default() };
-                Arc::new(OllamaEmbedder::new(http(Service::Ollama), config).with_context(setting_up)?)
+                Arc::new(OllamaEmbedder::new(http(Service::Ollama), config).doing(setting_up)?)
             }
         })
     }
 
     /// A reranker; an error where it cannot work as configured.
-    pub(crate) fn reranker(&self, choice: &RerankerChoice) -> anyhow::Result<Arc<dyn Reranker>> {
+    pub fn reranker(&self, choice: &RerankerChoice) -> Result<Arc<dyn Reranker>> {
         let (service, model, dialect) = match choice {
             RerankerChoice::Cohere(model) => (Service::Cohere, model, RerankDialect::Cohere),
             RerankerChoice::Jina(model) => (Service::Jina, model, RerankDialect::Jina),
@@ -182,7 +178,7 @@ impl<'a> Providers<'a> {
         let config =
             RerankerConfig { endpoint: self.endpoint(service, choice)?, model: model.clone(), dialect };
         let reranker = HttpReranker::new(self.client(service, Use::Any), config);
-        Ok(Arc::new(reranker.with_context(|| format!("setting up reranker {choice}"))?))
+        Ok(Arc::new(reranker.doing(|| format!("setting up reranker {choice}"))?))
     }
 
     /// The client of a service; that of its embedder where the embedder has limits of its own.
@@ -211,7 +207,7 @@ impl<'a> Providers<'a> {
         clients.entry((service, used_for)).or_insert_with(make).clone()
     }
 
-    fn endpoint(&self, service: Service, model: &dyn std::fmt::Display) -> anyhow::Result<Endpoint> {
+    fn endpoint(&self, service: Service, model: &dyn std::fmt::Display) -> Result<Endpoint> {
         let address = self.config.address(service);
         let (base_url, official) = match service {
             Service::OpenAi => (address.to_owned(), Some(OPENAI_BASE_URL)),

@@ -2,34 +2,34 @@
 
 /// One key.
 #[derive(Debug)]
-pub(crate) struct Key {
+pub struct Key {
     /// Its name in files and with `--set`; `GRAPHLOOM_` and the upper-case name in the environment.
-    pub(crate) name: &'static str,
+    pub name: &'static str,
     /// Its value where nobody says otherwise; `None` means unset.
-    pub(crate) default: Option<&'static str>,
+    pub default: Option<&'static str>,
     /// Variables of other products that are respected too, after our own, in this order.
-    pub(crate) foreign: &'static [&'static str],
+    pub foreign: &'static [&'static str],
     /// Never printed.
-    pub(crate) secret: bool,
+    pub secret: bool,
     /// What it is for.
-    pub(crate) about: &'static str,
+    pub about: &'static str,
 }
 
 impl Key {
     /// The key's environment variable.
-    pub(crate) fn variable(&self) -> String {
+    pub fn variable(&self) -> String {
         format!("{PREFIX}{}", self.name.to_uppercase())
     }
 }
 
 /// What the environment variables of all keys start with.
-pub(crate) const PREFIX: &str = "GRAPHLOOM_";
+pub const PREFIX: &str = "GRAPHLOOM_";
 
 /// Variables of ours that are not keys: which configuration file to read, and what to log.
-pub(crate) const OTHER_VARIABLES: [&str; 2] = ["GRAPHLOOM_CONFIG", "GRAPHLOOM_LOG"];
+pub const OTHER_VARIABLES: [&str; 2] = ["GRAPHLOOM_CONFIG", "GRAPHLOOM_LOG"];
 
 /// All keys, in the order in which `config show` prints them.
-pub(crate) const KEYS: &[Key] = &[
+pub const KEYS: &[Key] = &[
     key(
         "data_dir",
         Some(".graphloom"),
@@ -180,6 +180,6 @@ const fn secret(name: &'static str, foreign: &'static [&'static str], about: &'s
 }
 
 /// The key of this name.
-pub(crate) fn find(name: &str) -> Option<&'static Key> {
+pub fn find(name: &str) -> Option<&'static Key> {
     KEYS.iter().find(|key| key.name == name)
 }

@@ -1,15 +1,13 @@
 //! Configuration: one typed value from flags, environment, `.env`, files and defaults, with the origin of each.
 
 mod choice;
-pub(crate) mod keys;
-pub(crate) mod layers;
+pub mod keys;
+pub mod layers;
 mod per_minute;
-pub(crate) mod remembered;
+pub mod remembered;
 
 use std::collections::BTreeMap;
 use std::fmt;
-use std::net::{IpAddr, Ipv4Addr};
-use std::num::NonZeroU32;
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 use std::time::Duration;
@@ -18,12 +16,11 @@ use graphloom_core::{Role, WorkspaceId};
 use graphloom_engine::chunk::{ChunkConfig, ChunkStrategy};
 use graphloom_engine::extract::{Gleaning, RecordForm};
 use graphloom_engine::money::Prices;
-use graphloom_server::Network;
 
-pub(crate) use self::choice::{EmbedderChoice, ModelChoice, RerankerChoice, Service};
-pub(crate) use self::layers::{Origin, Setting, Settings, Surroundings};
-pub(crate) use self::per_minute::PerMinute;
-use crate::fault::Fault;
+pub use self::choice::{EmbedderChoice, ModelChoice, RerankerChoice, Service};
+pub use self::layers::{Origin, Setting, Settings, Surroundings};
+pub use self::per_minute::PerMinute;
+use crate::error::{Error, Fault, Result};
 
 /// Memory in which a document of ordinary size can be read and indexed, in MiB.
 const LEAST_MEMORY_MB: u32 = 512;
@@ -32,109 +29,87 @@ const MAX_LANGUAGE_CHARS: usize = 60;
 
 /// Everything that can be configured, checked.
 #[derive(Debug, Clone)]
-pub(crate) struct Config {
+pub struct Config {
     /// The folder of the workspaces.
-    pub(crate) data_dir: PathBuf,
+    pub data_dir: PathBuf,
     /// The workspace.
-    pub(crate) workspace: WorkspaceId,
+    pub workspace: WorkspaceId,
     /// The model of each role that has one.
-    pub(crate) models: RoleModels,
+    pub models: RoleModels,
     /// Where each service listens, as written.
     addresses: BTreeMap<Service, String>,
     /// The keys of those that have one.
     api_keys: BTreeMap<Service, Secret>,
     /// What makes vectors; `None` where nobody chose, so that a workspace keeps its own.
-    pub(crate) embedder: Option<EmbedderChoice>,
+    pub embedder: Option<EmbedderChoice>,
     /// What puts passages in order for an answer, where anything does.
-    pub(crate) reranker: Option<RerankerChoice>,
+    pub reranker: Option<RerankerChoice>,
     /// The folder of local models.
-    pub(crate) models_dir: PathBuf,
+    pub models_dir: PathBuf,
     /// How texts are split.
-    pub(crate) chunk: ChunkConfig,
+    pub chunk: ChunkConfig,
     /// What situates chunks in their documents.
-    pub(crate) contextual: Contextual,
+    pub contextual: Contextual,
     /// When a chunk is asked about again.
-    pub(crate) gleaning: Gleaning,
+    pub gleaning: Gleaning,
     /// In which form extraction models answer.
-    pub(crate) form: RecordForm,
+    pub form: RecordForm,
     /// Entity types; `None` for the engine's own.
-    pub(crate) entity_types: Option<Vec<String>>,
+    pub entity_types: Option<Vec<String>>,
     /// What the types mean, where somebody says it.
-    pub(crate) entity_guidance: Option<Guidance>,
+    pub entity_guidance: Option<Guidance>,
     /// The language of descriptions, summaries and answers; that of text or question where `None`.
-    pub(crate) language: Option<String>,
+    pub language: Option<String>,
     /// The folder of own prompts.
-    pub(crate) prompts_dir: Option<PathBuf>,
+    pub prompts_dir: Option<PathBuf>,
     /// What tokens cost.
-    pub(crate) prices: Prices,
+    pub prices: Prices,
     /// Instructions for the answer model that stand before those of every question.
-    pub(crate) user_prompt_prefix: String,
+    pub user_prompt_prefix: String,
     /// Whether what models say to questions is remembered.
-    pub(crate) query_cache: bool,
+    pub query_cache: bool,
     /// Extraction calls in flight.
-    pub(crate) max_concurrent_calls: usize,
+    pub max_concurrent_calls: usize,
     /// Documents worked on at once.
-    pub(crate) max_concurrent_documents: usize,
+    pub max_concurrent_documents: usize,
     /// Memory that documents may take at once, in MiB.
-    pub(crate) memory_mb: u32,
+    pub memory_mb: u32,
     /// Most documents of a workspace.
-    pub(crate) max_documents: Option<u64>,
+    pub max_documents: Option<u64>,
     /// MiB of a workspace's file from which on new documents are refused.
-    pub(crate) max_workspace_mb: Option<u64>,
+    pub max_workspace_mb: Option<u64>,
     /// Most requests a minute.
-    pub(crate) requests_per_minute: PerMinute,
+    pub requests_per_minute: PerMinute,
     /// Most tokens a minute.
-    pub(crate) tokens_per_minute: PerMinute,
-    /// Where the server listens.
-    pub(crate) host: IpAddr,
-    /// On which port.
-    pub(crate) port: u16,
-    /// Origins of web pages that may ask the server.
-    pub(crate) cors_origins: Vec<String>,
-    /// Proxies that are believed about their clients.
-    pub(crate) trusted_proxies: Vec<Network>,
-    /// How long a request waits for its turn.
-    pub(crate) queue_timeout: Duration,
-    /// How long the body of a request may take.
-    pub(crate) body_timeout: Duration,
-    /// How long the server still serves once it is asked to stop.
-    pub(crate) drain: Duration,
-    /// How long requests under way may take after that.
-    pub(crate) stop_timeout: Duration,
-    /// Questions that the server works on at once.
-    pub(crate) max_concurrent_questions: usize,
-    /// Requests a minute that the server takes of one key or user from other machines; no limit where `None`.
-    pub(crate) rate_limit: Option<NonZeroU32>,
-    /// The same of one address without a good credential.
-    pub(crate) rate_limit_unknown: Option<NonZeroU32>,
+    pub tokens_per_minute: PerMinute,
     /// How long indexing waits for a service that is down.
-    pub(crate) max_pause: Duration,
+    pub max_pause: Duration,
     /// How long a model may take to begin its answer.
-    pub(crate) first_byte_timeout: Duration,
+    pub first_byte_timeout: Duration,
     /// How long a model may be silent inside an answer.
-    pub(crate) idle_timeout: Duration,
+    pub idle_timeout: Duration,
 }
 
 impl Config {
     /// Where a service listens, as written.
-    pub(crate) fn address(&self, service: Service) -> &str {
+    pub fn address(&self, service: Service) -> &str {
         self.addresses.get(&service).map_or("", String::as_str)
     }
 
     /// The key of a service.
-    pub(crate) fn api_key(&self, service: Service) -> Option<&Secret> {
+    pub fn api_key(&self, service: Service) -> Option<&Secret> {
         self.api_keys.get(&service)
     }
 
     /// A service with chat models whose key is set, though no role uses it.
-    pub(crate) fn unused_chat_key(&self) -> Option<Service> {
+    pub fn unused_chat_key(&self) -> Option<Service> {
         Service::ALL.into_iter().find(|service| service.chats() && self.api_keys.contains_key(service))
     }
 }
 
 /// What entity types mean, and what to leave out.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Guidance {
+pub enum Guidance {
     /// In these words.
     Words(String),
     /// In those of a file.
@@ -143,7 +118,7 @@ pub(crate) enum Guidance {
 
 /// What situates chunks in their documents.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Contextual {
+pub enum Contextual {
     /// Nothing.
     Off,
     /// Titles and headings.
@@ -153,21 +128,25 @@ pub(crate) enum Contextual {
 }
 
 /// The model of each role; `None` is the offline default.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct RoleModels {
-    /// Nothing where chunks are not situated by a model.
-    pub(crate) context: Option<ModelChoice>,
-    pub(crate) extract: Option<ModelChoice>,
-    pub(crate) keywords: Option<ModelChoice>,
-    pub(crate) summarize: Option<ModelChoice>,
-    pub(crate) answer: Option<ModelChoice>,
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct RoleModels {
+    /// Writes the context of chunks; `None` if no LLM does.
+    pub context: Option<ModelChoice>,
+    /// Reads the chunks.
+    pub extract: Option<ModelChoice>,
+    /// Finds the keywords of questions.
+    pub keywords: Option<ModelChoice>,
+    /// Makes one description of many.
+    pub summarize: Option<ModelChoice>,
+    /// Answers.
+    pub answer: Option<ModelChoice>,
     /// Judges answers, for evaluations.
-    pub(crate) judge: Option<ModelChoice>,
+    pub judge: Option<ModelChoice>,
 }
 
 impl RoleModels {
     /// Each role with its model, in order; that of situating only where it has one.
-    pub(crate) fn by_role(&self) -> Vec<(Role, Option<&ModelChoice>)> {
+    pub fn by_role(&self) -> Vec<(Role, Option<&ModelChoice>)> {
         let context = self.context.as_ref().map(|choice| (Role::Context, Some(choice)));
         let others = [
             (Role::Extract, self.extract.as_ref()),
@@ -182,11 +161,11 @@ impl RoleModels {
 
 /// A value that is never printed.
 #[derive(Clone, PartialEq, Eq)]
-pub(crate) struct Secret(String);
+pub struct Secret(String);
 
 impl Secret {
     /// The value, for the one place that sends it.
-    pub(crate) fn reveal(&self) -> &str {
+    pub fn reveal(&self) -> &str {
         &self.0
     }
 }
@@ -198,7 +177,7 @@ impl fmt::Debug for Secret {
 }
 
 /// Reads and checks everything.
-pub(crate) fn load(surroundings: &Surroundings) -> anyhow::Result<(Config, Settings)> {
+pub fn load(surroundings: &Surroundings) -> Result<(Config, Settings)> {
     let mut settings = layers::read(surroundings)?;
     settings.key_warnings = key_warnings(&settings);
     Ok((check(&settings, surroundings)?, settings))
@@ -243,10 +222,10 @@ fn is_loopback(address: &str) -> bool {
     name == "localhost" || name.parse().is_ok_and(|ip: std::net::IpAddr| ip.is_loopback())
 }
 
-fn check(settings: &Settings, surroundings: &Surroundings) -> anyhow::Result<Config> {
+fn check(settings: &Settings, surroundings: &Surroundings) -> Result<Config> {
     let text = |key: &str| settings.get(key).map(|setting| setting.value.clone()).unwrap_or_default();
     let llm: Option<ModelChoice> = model(settings, "llm")?.flatten();
-    let role = |key: &str| -> anyhow::Result<Option<ModelChoice>> {
+    let role = |key: &str| -> Result<Option<ModelChoice>> {
         Ok(model(settings, key)?.unwrap_or_else(|| llm.clone()))
     };
     let extract = role("extract_llm")?;
@@ -263,7 +242,7 @@ fn check(settings: &Settings, surroundings: &Surroundings) -> anyhow::Result<Con
         answer: role("answer_llm")?,
         judge: role("judge_llm")?,
     };
-    let seconds = |key: &str| -> anyhow::Result<Duration> {
+    let seconds = |key: &str| -> Result<Duration> {
         Ok(number(settings, key, 1)?.map_or(Duration::MAX, Duration::from_secs))
     };
     let embedder = match settings.get("embedder") {
@@ -296,7 +275,6 @@ fn check(settings: &Settings, surroundings: &Surroundings) -> anyhow::Result<Con
         ))
         .into());
     }
-    let rate_limit = |key| anyhow::Ok(NonZeroU32::new(number(settings, key, 0)?.unwrap_or(0)));
     let types: Vec<String> = text("entity_types")
         .split(',')
         .map(|kind| kind.trim().to_owned())
@@ -329,30 +307,22 @@ fn check(settings: &Settings, surroundings: &Surroundings) -> anyhow::Result<Con
         max_workspace_mb: number(settings, "max_workspace_mb", 1)?,
         requests_per_minute: per_minute(settings, "requests_per_minute")?,
         tokens_per_minute: per_minute(settings, "tokens_per_minute")?,
-        host: host(settings)?,
-        port: number(settings, "port", 0)?.unwrap_or(0),
-        cors_origins: cors_origins(settings)?,
-        trusted_proxies: trusted_proxies(settings)?,
-        queue_timeout: Duration::from_secs(number(settings, "queue_timeout_s", 0)?.unwrap_or(0)),
-        body_timeout: seconds("body_timeout_s")?,
-        drain: Duration::from_secs(number(settings, "drain_s", 0)?.unwrap_or(0)),
-        stop_timeout: Duration::from_secs(number(settings, "stop_timeout_s", 0)?.unwrap_or(0)),
-        max_concurrent_questions: number(settings, "max_concurrent_questions", 1)?.unwrap_or(1),
-        rate_limit: rate_limit("rate_limit")?,
-        rate_limit_unknown: rate_limit("rate_limit_unknown")?,
         max_pause: Duration::from_secs(number(settings, "max_pause_s", 0)?.unwrap_or(0)),
         first_byte_timeout: seconds("first_byte_timeout_s")?,
         idle_timeout: seconds("idle_timeout_s")?,
     })
 }
 
-fn invalid(key: &str, setting: &Setting, expected: &str) -> anyhow::Error {
+/// The error of a value that cannot be used.
+///
+/// - `expected`: what it must be, such as `true or false`.
+pub fn invalid(key: &str, setting: &Setting, expected: &str) -> Error {
     let Setting { value, origin } = setting;
     Fault::usage(format!("{key} is {value:?} ({origin}) but must be {expected}")).into()
 }
 
 /// `None` where unset, `Some(None)` for `none`.
-fn model(settings: &Settings, key: &str) -> anyhow::Result<Option<Option<ModelChoice>>> {
+fn model(settings: &Settings, key: &str) -> Result<Option<Option<ModelChoice>>> {
     let Some(setting) = settings.get(key) else { return Ok(None) };
     if setting.value == "none" {
         return Ok(Some(None));
@@ -363,12 +333,12 @@ fn model(settings: &Settings, key: &str) -> anyhow::Result<Option<Option<ModelCh
     }
 }
 
-fn gleaning(settings: &Settings) -> anyhow::Result<Gleaning> {
+fn gleaning(settings: &Settings) -> Result<Gleaning> {
     let Some(setting) = settings.get("gleaning") else { return Ok(Gleaning::default()) };
     setting.value.parse().map_err(|_| invalid("gleaning", setting, "auto, or a number of passes"))
 }
 
-fn contextual(settings: &Settings) -> anyhow::Result<Contextual> {
+fn contextual(settings: &Settings) -> Result<Contextual> {
     let Some(setting) = settings.get("contextual") else { return Ok(Contextual::Off) };
     match setting.value.as_str() {
         "off" => Ok(Contextual::Off),
@@ -378,7 +348,7 @@ fn contextual(settings: &Settings) -> anyhow::Result<Contextual> {
     }
 }
 
-fn form(settings: &Settings) -> anyhow::Result<RecordForm> {
+fn form(settings: &Settings) -> Result<RecordForm> {
     let Some(setting) = settings.get("structured_output") else { return Ok(RecordForm::default()) };
     match setting.value.as_str() {
         "off" => Ok(RecordForm::Lines),
@@ -387,7 +357,7 @@ fn form(settings: &Settings) -> anyhow::Result<RecordForm> {
     }
 }
 
-fn guidance(settings: &Settings) -> anyhow::Result<Option<Guidance>> {
+fn guidance(settings: &Settings) -> Result<Option<Guidance>> {
     match (settings.get("entity_guidance"), settings.get("entity_guidance_file")) {
         (Some(words), Some(file)) => Err(Fault::usage(format!(
             "entity_guidance ({}) and entity_guidance_file ({}) are both set",
@@ -401,7 +371,7 @@ fn guidance(settings: &Settings) -> anyhow::Result<Option<Guidance>> {
 }
 
 /// A language goes into the middle of a sentence.
-fn language(settings: &Settings) -> anyhow::Result<Option<String>> {
+fn language(settings: &Settings) -> Result<Option<String>> {
     let Some(setting) = settings.get("language") else { return Ok(None) };
     let language = setting.value.trim();
     let is_name = language.chars().all(|c| c.is_alphanumeric() || " -'()".contains(c));
@@ -411,21 +381,22 @@ fn language(settings: &Settings) -> anyhow::Result<Option<String>> {
     Ok(Some(language.to_owned()))
 }
 
-fn prices(settings: &Settings) -> anyhow::Result<Prices> {
+fn prices(settings: &Settings) -> Result<Prices> {
     let Some(setting) = settings.get("prices") else { return Ok(Prices::default()) };
     Prices::parse(&setting.value).ok_or_else(|| invalid("prices", setting, Prices::EXPECTED))
 }
 
-fn per_minute(settings: &Settings, key: &str) -> anyhow::Result<PerMinute> {
+fn per_minute(settings: &Settings, key: &str) -> Result<PerMinute> {
     let Some(setting) = settings.get(key) else { return Ok(PerMinute::default()) };
     PerMinute::parse(&setting.value).ok_or_else(|| invalid(key, setting, PerMinute::EXPECTED))
 }
 
-fn number<N: FromStr + PartialOrd + fmt::Display>(
+/// The value of a key as a whole number of at least `least`; `None` if it is unset.
+pub fn number<N: FromStr + PartialOrd + fmt::Display>(
     settings: &Settings,
     key: &str,
     least: N,
-) -> anyhow::Result<Option<N>> {
+) -> Result<Option<N>> {
     let Some(setting) = settings.get(key) else { return Ok(None) };
     match setting.value.trim().parse::<N>() {
         Ok(value) if value >= least => Ok(Some(value)),
@@ -433,7 +404,7 @@ fn number<N: FromStr + PartialOrd + fmt::Display>(
     }
 }
 
-fn switch(settings: &Settings, key: &str) -> anyhow::Result<bool> {
+fn switch(settings: &Settings, key: &str) -> Result<bool> {
     let Some(setting) = settings.get(key) else { return Ok(false) };
     match setting.value.as_str() {
         "true" => Ok(true),
@@ -442,7 +413,7 @@ fn switch(settings: &Settings, key: &str) -> anyhow::Result<bool> {
     }
 }
 
-fn strategy(settings: &Settings) -> anyhow::Result<ChunkStrategy> {
+fn strategy(settings: &Settings) -> Result<ChunkStrategy> {
     let Some(setting) = settings.get("chunk_strategy") else { return Ok(ChunkStrategy::Auto) };
     match setting.value.as_str() {
         "auto" => Ok(ChunkStrategy::Auto),
@@ -453,41 +424,7 @@ fn strategy(settings: &Settings) -> anyhow::Result<ChunkStrategy> {
     }
 }
 
-fn host(settings: &Settings) -> anyhow::Result<IpAddr> {
-    let Some(setting) = settings.get("host") else { return Ok(Ipv4Addr::LOCALHOST.into()) };
-    match setting.value.trim() {
-        "localhost" => Ok(Ipv4Addr::LOCALHOST.into()),
-        address => {
-            address.parse().map_err(|_| invalid("host", setting, "an address, such as 127.0.0.1 or 0.0.0.0"))
-        }
-    }
-}
-
-/// Origins as browsers send them: scheme, host and port alone.
-fn cors_origins(settings: &Settings) -> anyhow::Result<Vec<String>> {
-    let Some(setting) = settings.get("cors_origins") else { return Ok(Vec::new()) };
-    let is_origin = |origin: &str| {
-        let host = origin.strip_prefix("https://").or_else(|| origin.strip_prefix("http://"));
-        host.is_some_and(|host| {
-            !host.is_empty() && host.bytes().all(|b| b.is_ascii_graphic() && !b"/*,".contains(&b))
-        })
-    };
-    let origins: Vec<String> = setting.value.split(',').map(|origin| origin.trim().to_owned()).collect();
-    match origins.iter().all(|origin| is_origin(origin)) {
-        true => Ok(origins),
-        false => Err(invalid("cors_origins", setting, "origins such as https://app.example, without a path")),
-    }
-}
-
-fn trusted_proxies(settings: &Settings) -> anyhow::Result<Vec<Network>> {
-    let Some(setting) = settings.get("trusted_proxies") else { return Ok(Vec::new()) };
-    let proxies: Result<Vec<Network>, _> = setting.value.split(',').map(|one| one.trim().parse()).collect();
-    proxies.map_err(|_| {
-        invalid("trusted_proxies", setting, "addresses or networks, such as 127.0.0.1,10.0.0.0/8")
-    })
-}
-
-fn models_dir(settings: &Settings, surroundings: &Surroundings) -> anyhow::Result<PathBuf> {
+fn models_dir(settings: &Settings, surroundings: &Surroundings) -> Result<PathBuf> {
     if let Some(setting) = settings.get("models_dir") {
         return Ok(PathBuf::from(&setting.value));
     }

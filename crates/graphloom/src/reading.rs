@@ -2,6 +2,7 @@
 //! whatever their reader does, in time, in memory or by crashing, ends with that document.
 
 use std::io::{self, BufRead, BufReader, Read, Write};
+use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::sync::{Arc, mpsc};
 use std::thread;
@@ -35,7 +36,7 @@ const MAX_HEAD_BYTES: u64 = 64 * 1024 * 1024;
 /// How much longer than its parent a reader waits before it ends itself.
 const GRACE: Duration = Duration::from_secs(10);
 /// The hidden command that reads one source.
-pub(crate) const COMMAND: &str = "read-source";
+pub const COMMAND: &str = "read-source";
 
 /// What the parent asks a reader; the bytes follow.
 #[derive(Serialize, Deserialize)]
@@ -64,9 +65,19 @@ enum Broken {
     Late,
 }
 
-/// The memory that all readers of this process share.
+/// Where documents are read.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum ReaderProgram {
+    /// In this process. A reader that crashes refuses its document; one that takes too much memory takes it from this process.
+    InProcess,
+    /// PDF, Office and large documents in a process of their own: the `graphloom` command at this path.
+    Graphloom(PathBuf),
+}
+
+/// Reads documents, and bounds the memory that all of them take at once.
 #[derive(Debug, Clone)]
-pub(crate) struct Readers {
+pub struct Readers {
+    program: ReaderProgram,
     /// What is free, in MiB.
     free: Arc<Semaphore>,
     /// All of it.
@@ -75,13 +86,13 @@ pub(crate) struct Readers {
 
 impl Readers {
     /// - `memory_mib`: what all readers together may take, in MiB.
-    pub(crate) fn new(memory_mib: u32) -> Self {
+    pub fn new(memory_mib: u32, program: ReaderProgram) -> Self {
         let all_mib = memory_mib.max(LEAST_MEMORY_MIB);
-        Self { free: Arc::new(Semaphore::new(all_mib as usize)), all_mib }
+        Self { program, free: Arc::new(Semaphore::new(all_mib as usize)), all_mib }
     }
 
     /// Reads every source, a few at a time; the order stays.
-    pub(crate) async fn read_all(&self, sources: Vec<Source>, limits: ParseLimits) -> Vec<Reading> {
+    pub async fn read_all(&self, sources: Vec<Source>, limits: ParseLimits) -> Vec<Reading> {
         futures::stream::iter(sources)
             .map(|source| self.read_one(source, limits))
             .buffered(READERS)
@@ -92,10 +103,15 @@ impl Readers {
     async fn read_one(&self, source: Source, limits: ParseLimits) -> Reading {
         let (name, meta) = (source.name.clone(), source.meta.clone());
         let format = source.format.unwrap_or_else(|| format_of(&source.name, &source.bytes));
-        if !is_complicated(format) && source.bytes.len() <= MAX_BYTES_IN_PROCESS {
-            let read = tokio::task::spawn_blocking(move || index::read(source, &limits));
-            return read.await.unwrap_or_else(|_| Reading { name, meta, outcome: Err(crashed()) });
-        }
+        let is_simple = !is_complicated(format) && source.bytes.len() <= MAX_BYTES_IN_PROCESS;
+        let program = match &self.program {
+            ReaderProgram::Graphloom(program) if !is_simple => program,
+            ReaderProgram::Graphloom(_) | ReaderProgram::InProcess => {
+                let read = tokio::task::spawn_blocking(move || read_here(source, limits));
+                let outcome = read.await.unwrap_or_else(|_| Err(crashed()));
+                return Reading { name, meta, outcome };
+            }
+        };
         let Source { bytes, format, .. } = source;
         let size_mib = source_mib(bytes.len());
         let mut bytes = Some(Arc::new(bytes));
@@ -108,7 +124,8 @@ impl Readers {
             // The last reader has the only copy of the bytes from when they are sent to it.
             let kept = if memory_mib == self.all_mib { bytes.take() } else { bytes.clone() };
             let (request, Some(sent)) = (Arc::clone(&request), kept) else { break };
-            let read = move || ask(reader(memory_mib)?, &request, sent, MAX_TIME);
+            let command = reader(program, memory_mib);
+            let read = move || ask(command, &request, sent, MAX_TIME);
             outcome = match tokio::task::spawn_blocking(read).await {
                 Ok(Ok(outcome)) => outcome,
                 Ok(Err(error)) => {
@@ -156,9 +173,8 @@ fn is_complicated(format: Format) -> bool {
     }
 }
 
-/// The program again, as a reader, with so much memory where the system can limit it.
-fn reader(memory_mib: u32) -> io::Result<Command> {
-    let program = std::env::current_exe()?;
+/// The program as a reader, with so much memory where the system can limit it.
+fn reader(program: &Path, memory_mib: u32) -> Command {
     let mut command = if cfg!(unix) {
         let mut shell = Command::new("/bin/sh");
         let kib = u64::from(memory_mib + ADDRESSES_MIB) * 1024;
@@ -174,7 +190,7 @@ fn reader(memory_mib: u32) -> io::Result<Command> {
     command.arg(COMMAND).env_clear();
     // The allocator sets addresses aside by the GiB, which count as memory here.
     command.env("MIMALLOC_ARENA_RESERVE", "65536");
-    Ok(command)
+    command
 }
 
 /// Runs a reader on one source, at most for `longest`.
@@ -254,8 +270,21 @@ fn crashed() -> Refusal {
     }
 }
 
+/// Reads a source on a thread with room for deeply nested documents; a panic refuses the document.
+fn read_here(source: Source, limits: ParseLimits) -> Outcome {
+    let reader =
+        thread::Builder::new().stack_size(STACK_BYTES).spawn(move || index::read(source, &limits).outcome);
+    match reader.map(thread::JoinHandle::join) {
+        Ok(Ok(outcome)) => outcome,
+        Ok(Err(_)) => Err(crashed()),
+        Err(error) => {
+            Err(Refusal { reason: format!("its reader could not be started: {error}"), remedy: None })
+        }
+    }
+}
+
 /// The other side: reads one source from standard input and answers on standard output.
-pub(crate) fn answer() -> anyhow::Result<()> {
+pub fn answer() -> io::Result<()> {
     thread::Builder::new().spawn(|| {
         thread::sleep(MAX_TIME + GRACE);
         std::process::exit(1);
@@ -268,9 +297,7 @@ pub(crate) fn answer() -> anyhow::Result<()> {
     input.read_to_end(&mut bytes)?;
     let Request { name, format, limits } = request;
     let source = Source { name, bytes, format, meta: Default::default() };
-    let reader =
-        thread::Builder::new().stack_size(STACK_BYTES).spawn(move || index::read(source, &limits).outcome)?;
-    let mut outcome: Outcome = reader.join().unwrap_or_else(|_| Err(crashed()));
+    let mut outcome = read_here(source, limits);
     let text = outcome.as_mut().map(|document| std::mem::take(&mut document.text)).unwrap_or_default();
     let mut output = io::stdout().lock();
     serde_json::to_writer(&mut output, &Head { outcome, text_bytes: text.len() })?;
@@ -294,7 +321,7 @@ mod tests {
 
     #[test]
     fn a_reader_gives_way_to_other_processes() {
-        let command = reader(256).expect("this program");
+        let command = reader(Path::new("/bin/sh"), 256);
         let mut arguments: Vec<_> = command.get_args().map(std::ffi::OsStr::to_owned).collect();
         // In place of the program, one that tells how it was started.
         arguments[2] = "/bin/sh".into();
@@ -303,7 +330,9 @@ mod tests {
             Command::new(command.get_program()).args(arguments).args(["-c", "nice; ulimit -v"]).output();
         let said = String::from_utf8(said.expect("a shell").stdout).expect("text");
         let (niceness, kib) = said.trim().split_once('\n').expect("two lines");
-        assert!(niceness.parse::<u8>().is_ok_and(|niceness| niceness >= NICENESS), "{said}");
+        let own = Command::new("/bin/sh").args(["-c", "nice"]).output().expect("a shell").stdout;
+        let own: i32 = String::from_utf8(own).ok().and_then(|own| own.trim().parse().ok()).expect("a number");
+        assert_eq!(niceness.parse(), Ok((own + i32::from(NICENESS)).min(19)), "{said}");
         assert_eq!(kib, ((256 + ADDRESSES_MIB) * 1024).to_string());
     }
 

@@ -9,7 +9,7 @@ const EMBED: &str = "embed";
 
 /// A limit per minute of each service, where it has one.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(crate) struct PerMinute {
+pub struct PerMinute {
     every_service: Option<u32>,
     of: BTreeMap<Service, u32>,
     embed: Option<u32>,
@@ -17,11 +17,11 @@ pub(crate) struct PerMinute {
 
 impl PerMinute {
     /// What may be written.
-    pub(crate) const EXPECTED: &str = "a number of at least 1, or such numbers for some services and for the \
+    pub const EXPECTED: &str = "a number of at least 1, or such numbers for some services and for the \
                                        embedder, such as 500,anthropic=50,embed=3000";
 
     /// Reads `500`, `anthropic=50`, `500,anthropic=50,embed=3000`.
-    pub(crate) fn parse(text: &str) -> Option<Self> {
+    pub fn parse(text: &str) -> Option<Self> {
         let mut limits = Self::default();
         for part in text.split(',').map(str::trim) {
             let (name, number) = match part.split_once('=') {
@@ -45,12 +45,12 @@ impl PerMinute {
     }
 
     /// The limit of a service.
-    pub(crate) fn of(&self, service: Service) -> Option<u32> {
+    pub fn of(&self, service: Service) -> Option<u32> {
         self.of.get(&service).copied().or(self.every_service)
     }
 
     /// The limit of the embedder alone, where it has one apart from its service's other models.
-    pub(crate) fn of_embedder(&self) -> Option<u32> {
+    pub fn of_embedder(&self) -> Option<u32> {
         self.embed
     }
 }

@@ -4,7 +4,7 @@ use std::fmt;
 
 /// A service over HTTP, with an address and mostly a key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) enum Service {
+pub enum Service {
     /// OpenAI, or whatever speaks its protocol.
     OpenAi,
     /// Anthropic.
@@ -21,11 +21,11 @@ pub(crate) enum Service {
 
 impl Service {
     /// All of them, in the order of the documentation.
-    pub(crate) const ALL: [Self; 6] =
+    pub const ALL: [Self; 6] =
         [Self::OpenAi, Self::Anthropic, Self::Gemini, Self::Ollama, Self::Cohere, Self::Jina];
 
     /// What stands before the colon in a model's name.
-    pub(crate) fn name(self) -> &'static str {
+    pub fn name(self) -> &'static str {
         match self {
             Self::OpenAi => "openai",
             Self::Anthropic => "anthropic",
@@ -37,7 +37,7 @@ impl Service {
     }
 
     /// The configuration key of its address.
-    pub(crate) fn address_key(self) -> &'static str {
+    pub fn address_key(self) -> &'static str {
         match self {
             Self::OpenAi => "base_url",
             Self::Anthropic => "anthropic_base_url",
@@ -49,7 +49,7 @@ impl Service {
     }
 
     /// The configuration key of its key, where it has one.
-    pub(crate) fn secret_key(self) -> Option<&'static str> {
+    pub fn secret_key(self) -> Option<&'static str> {
         match self {
             Self::OpenAi => Some("api_key"),
             Self::Anthropic => Some("anthropic_api_key"),
@@ -61,7 +61,7 @@ impl Service {
     }
 
     /// Whether it has chat models.
-    pub(crate) fn chats(self) -> bool {
+    pub fn chats(self) -> bool {
         match self {
             Self::OpenAi | Self::Anthropic | Self::Gemini | Self::Ollama => true,
             Self::Cohere | Self::Jina => false,
@@ -75,7 +75,7 @@ impl Service {
 
 /// A chat model.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum ModelChoice {
+pub enum ModelChoice {
     /// A model of the OpenAI-compatible service.
     OpenAi(String),
     /// A model of Anthropic.
@@ -88,10 +88,10 @@ pub(crate) enum ModelChoice {
 
 impl ModelChoice {
     /// What may be written.
-    pub(crate) const EXPECTED: &str = "none, openai:MODEL, anthropic:MODEL, gemini:MODEL or ollama:MODEL";
+    pub const EXPECTED: &str = "none, openai:MODEL, anthropic:MODEL, gemini:MODEL or ollama:MODEL";
 
     /// Reads `openai:MODEL` and the like.
-    pub(crate) fn parse(text: &str) -> Option<Self> {
+    pub fn parse(text: &str) -> Option<Self> {
         match named(text)? {
             (Service::OpenAi, name) => Some(Self::OpenAi(name)),
             (Service::Anthropic, name) => Some(Self::Anthropic(name)),
@@ -104,7 +104,7 @@ impl ModelChoice {
 
 impl ModelChoice {
     /// The service that has it.
-    pub(crate) fn service(&self) -> Service {
+    pub fn service(&self) -> Service {
         match self {
             Self::OpenAi(_) => Service::OpenAi,
             Self::Anthropic(_) => Service::Anthropic,
@@ -127,7 +127,7 @@ impl fmt::Display for ModelChoice {
 
 /// What makes vectors.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum EmbedderChoice {
+pub enum EmbedderChoice {
     /// The one inside the program.
     Builtin,
     /// A model folder of the model store.
@@ -142,10 +142,10 @@ pub(crate) enum EmbedderChoice {
 
 impl EmbedderChoice {
     /// What may be written.
-    pub(crate) const EXPECTED: &str = "builtin, local:NAME, openai:MODEL, gemini:MODEL or ollama:MODEL";
+    pub const EXPECTED: &str = "builtin, local:NAME, openai:MODEL, gemini:MODEL or ollama:MODEL";
 
     /// Reads `builtin`, `local:NAME`, `openai:MODEL` and the like.
-    pub(crate) fn parse(text: &str) -> Option<Self> {
+    pub fn parse(text: &str) -> Option<Self> {
         if text == "builtin" {
             return Some(Self::Builtin);
         }
@@ -161,7 +161,7 @@ impl EmbedderChoice {
     }
 
     /// Whether it runs in this process, at no cost.
-    pub(crate) fn is_in_process(&self) -> bool {
+    pub fn is_in_process(&self) -> bool {
         match self {
             Self::Builtin | Self::Local(_) => true,
             Self::OpenAi(_) | Self::Gemini(_) | Self::Ollama(_) => false,
@@ -169,7 +169,7 @@ impl EmbedderChoice {
     }
 
     /// The service that has it; `None` for one in this process.
-    pub(crate) fn service(&self) -> Option<Service> {
+    pub fn service(&self) -> Option<Service> {
         match self {
             Self::Builtin | Self::Local(_) => None,
             Self::OpenAi(_) => Some(Service::OpenAi),
@@ -179,7 +179,7 @@ impl EmbedderChoice {
     }
 
     /// The choice that makes vectors of the space of this name, as far as the name tells.
-    pub(crate) fn of_space(name: &str) -> Option<Self> {
+    pub fn of_space(name: &str) -> Option<Self> {
         match Self::parse(name) {
             // The store's name of a local model is followed by marks of its weights and prefixes.
             Some(Self::Local(marked)) => marked.split('@').next().map(|name| Self::Local(name.to_owned())),
@@ -203,7 +203,7 @@ impl fmt::Display for EmbedderChoice {
 
 /// What puts passages in order.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum RerankerChoice {
+pub enum RerankerChoice {
     /// A model of Cohere, or of whatever reranks like it.
     Cohere(String),
     /// A model of Jina, or of whatever reranks like it.
@@ -212,10 +212,10 @@ pub(crate) enum RerankerChoice {
 
 impl RerankerChoice {
     /// What may be written.
-    pub(crate) const EXPECTED: &str = "none, cohere:MODEL or jina:MODEL";
+    pub const EXPECTED: &str = "none, cohere:MODEL or jina:MODEL";
 
     /// Reads `cohere:MODEL` or `jina:MODEL`.
-    pub(crate) fn parse(text: &str) -> Option<Self> {
+    pub fn parse(text: &str) -> Option<Self> {
         match named(text)? {
             (Service::Cohere, name) => Some(Self::Cohere(name)),
             (Service::Jina, name) => Some(Self::Jina(name)),

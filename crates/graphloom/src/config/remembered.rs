@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use graphloom_core::{ContentHash, EmbeddingSpec};
+use graphloom_core::ContentHash;
 use graphloom_engine::index::BuildSettings;
 use graphloom_engine::prompt::{ALL, Prompt, Prompts};
 use graphloom_providers::without_credentials;
@@ -45,50 +45,57 @@ pub(super) fn offer(settings: &mut Settings, remembered: &BTreeMap<String, Strin
 
 /// What a workspace keeps of this configuration. No key of a service is in it, and no credentials in an address.
 ///
-/// - `space`: the workspace's vectors, where it has some.
-pub(crate) fn of(
+/// - `embedder`: the name of the embedder in use.
+/// - `own_llm`: the name of the model that a program brought along for the roles without a configured one.
+pub fn of(
     config: &Config,
     settings: &Settings,
     wording: &Wording,
-    space: Option<&EmbeddingSpec>,
+    embedder: &str,
+    own_llm: Option<&str>,
 ) -> BuildSettings {
     let said = |name: &str| settings.get(name).map(|setting| setting.value.trim().to_owned());
-    let model = |choice: &Option<ModelChoice>| choice.as_ref().map_or("none".to_owned(), ToString::to_string);
     let models = &config.models;
-    let embedder = config.embedder.clone().or_else(|| EmbedderChoice::of_space(&space?.model));
-    let embedder = embedder.unwrap_or(EmbedderChoice::Builtin);
+    let model = |key: &str, choice: &Option<ModelChoice>| match choice {
+        Some(choice) => Some(choice.to_string()),
+        None => own_llm.filter(|_| settings.get(key).is_none()).map(str::to_owned),
+    };
+    let name = |model: &Option<String>| model.clone().unwrap_or_else(|| "none".to_owned());
+    let (extract, summarize) =
+        (model("extract_llm", &models.extract), model("summarize_llm", &models.summarize));
+    let choice = EmbedderChoice::of_space(embedder);
     let mut kept = BuildSettings::default();
     let mut decisive = |name: &str, value: Option<String>| {
         kept.decisive.insert(name.to_owned(), value.unwrap_or_default());
     };
-    decisive("embedder", Some(embedder.to_string()));
-    decisive("extract_llm", Some(model(&models.extract)));
-    decisive("summarize_llm", Some(model(&models.summarize)));
+    decisive("embedder", Some(choice.as_ref().map_or(embedder.to_owned(), ToString::to_string)));
+    decisive("extract_llm", Some(name(&extract)));
+    decisive("summarize_llm", Some(name(&summarize)));
     for name in CUTTING {
         decisive(name, said(name));
     }
     if config.contextual == Contextual::Model {
-        decisive("context_llm", Some(model(&models.context)));
+        decisive("context_llm", Some(name(&model("context_llm", &models.context))));
     }
-    if models.extract.is_some() {
+    if extract.is_some() {
         for name in EXTRACTING {
             decisive(name, said(name));
         }
         decisive("entity_guidance", wording.guidance.clone());
     }
-    if models.extract.is_some() || models.summarize.is_some() || models.context.is_some() {
+    if extract.is_some() || summarize.is_some() || models.context.is_some() {
         decisive("language", config.language.clone());
         decisive(PROMPTS, hash_of_own(&wording.prompts));
     }
     let mut other = |name: &str, value: String| {
         kept.others.insert(name.to_owned(), value);
     };
-    other("keywords_llm", model(&models.keywords));
-    other("answer_llm", model(&models.answer));
+    other("keywords_llm", name(&model("keywords_llm", &models.keywords)));
+    other("answer_llm", name(&model("answer_llm", &models.answer)));
     if let Some(folder) = &config.prompts_dir {
         other("prompts_dir", absolute(folder));
     }
-    let used = used_services(config, &embedder);
+    let used = used_services(config, choice.as_ref());
     for key in used.iter().map(|service| service.address_key()) {
         if let Some(setting) = settings.get(key).filter(|setting| setting.origin != Origin::Default) {
             other(key, without_credentials(&setting.value));
@@ -98,11 +105,11 @@ pub(crate) fn of(
 }
 
 /// The services of the models in use.
-fn used_services(config: &Config, embedder: &EmbedderChoice) -> Vec<Service> {
+fn used_services(config: &Config, embedder: Option<&EmbedderChoice>) -> Vec<Service> {
     let models = &config.models;
     let roles = [&models.context, &models.extract, &models.keywords, &models.summarize, &models.answer];
     let chat = roles.into_iter().flatten().map(ModelChoice::service);
-    let mut services: Vec<Service> = chat.chain(embedder.service()).collect();
+    let mut services: Vec<Service> = chat.chain(embedder.and_then(EmbedderChoice::service)).collect();
     services.sort_unstable();
     services.dedup();
     services

@@ -5,20 +5,20 @@ use std::fs::{self, File};
 use std::io::{self, Read};
 use std::path::{Component, Path, PathBuf};
 
+use graphloom_engine::parse::format_by_name;
 use ignore::{DirEntry, Walk, WalkBuilder};
 
-use crate::here::Here;
-use crate::output::render::bytes;
+use crate::project::Here;
 
 /// The file in which a folder names what must not be added, in the syntax of `.gitignore`.
 const IGNORE_FILE: &str = ".graphloomignore";
 
 /// How the reason begins why a file of a kind that is not read is left out; the kind follows.
-pub(crate) const UNSUPPORTED_KIND: &str = "files of kind ";
+pub const UNSUPPORTED_KIND: &str = "files of kind ";
 
 /// What a path led to.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Found {
+pub enum Found {
     /// A file to add.
     File {
         /// The name under which it is known.
@@ -43,7 +43,7 @@ pub(crate) enum Found {
 }
 
 /// Everything that some paths lead to: folders in name order, each source once, found as it is asked for.
-pub(crate) struct Files<'a> {
+pub struct Files<'a> {
     paths: std::slice::Iter<'a, PathBuf>,
     folder: Option<Walk>,
     here: &'a Here,
@@ -56,7 +56,7 @@ impl<'a> Files<'a> {
     /// - `left_out`: a folder that is never entered, the store's own.
     /// - `is_supported`: whether a file inside a folder is a document by its name. Files that are named themselves
     ///   are not asked.
-    pub(crate) fn new(
+    pub fn new(
         paths: &'a [PathBuf],
         here: &'a Here,
         left_out: &Path,
@@ -156,7 +156,7 @@ impl Iterator for Files<'_> {
 /// parts.
 ///
 /// An error where the name is not valid Unicode: two such names could not be told apart.
-pub(crate) fn source_name(path: &Path, here: &Here) -> io::Result<String> {
+pub fn source_name(path: &Path, here: &Here) -> io::Result<String> {
     let absolute = tidy(&here.folder.join(path));
     let named = absolute.strip_prefix(&here.root).unwrap_or(&absolute);
     let text = named
@@ -170,7 +170,7 @@ pub(crate) fn source_name(path: &Path, here: &Here) -> io::Result<String> {
 }
 
 /// A file's bytes; an error where there are more than `most`.
-pub(crate) fn read(path: &Path, most: usize) -> io::Result<Vec<u8>> {
+pub fn read(path: &Path, most: usize) -> io::Result<Vec<u8>> {
     let file = File::open(path)?;
     if file.metadata()?.is_dir() {
         return Err(io::Error::new(io::ErrorKind::IsADirectory, "is a folder"));
@@ -179,7 +179,7 @@ pub(crate) fn read(path: &Path, most: usize) -> io::Result<Vec<u8>> {
 }
 
 /// All bytes of `reader`; an error where there are more than `most`.
-pub(crate) fn read_bounded(reader: impl Read, most: usize) -> io::Result<Vec<u8>> {
+pub fn read_bounded(reader: impl Read, most: usize) -> io::Result<Vec<u8>> {
     let mut content = Vec::new();
     // One byte more than allowed tells the two apart, for files that grow while they are read too.
     reader.take((most as u64).saturating_add(1)).read_to_end(&mut content)?;
@@ -188,6 +188,26 @@ pub(crate) fn read_bounded(reader: impl Read, most: usize) -> io::Result<Vec<u8>
         return Err(io::Error::new(io::ErrorKind::FileTooLarge, what));
     }
     Ok(content)
+}
+
+/// Bytes for people, such as `1.5 MiB`.
+pub fn bytes(bytes: u64) -> String {
+    const UNITS: [&str; 4] = ["KiB", "MiB", "GiB", "TiB"];
+    if bytes < 1024 {
+        return format!("{bytes} B");
+    }
+    let mut size = bytes as f64 / 1024.0;
+    let mut unit = 0;
+    while size >= 1024.0 && unit + 1 < UNITS.len() {
+        size /= 1024.0;
+        unit += 1;
+    }
+    format!("{size:.1} {}", UNITS[unit])
+}
+
+/// Whether a file is a document by its name.
+pub fn is_supported(path: &Path) -> bool {
+    path.to_str().is_some_and(|name| format_by_name(name).is_some())
 }
 
 /// The path with its folder's symbolic links resolved, so that one file has one name.
@@ -221,7 +241,7 @@ fn refused(path: &Path, error: &io::Error) -> Found {
 }
 
 /// An I/O error in words, without the operating system's number.
-pub(crate) fn reason(error: &io::Error) -> String {
+pub fn reason(error: &io::Error) -> String {
     match error.kind() {
         io::ErrorKind::NotFound => "does not exist".to_owned(),
         io::ErrorKind::PermissionDenied => "may not be read: permission denied".to_owned(),
@@ -269,6 +289,11 @@ mod tests {
                 Found::Refused { source, reason } => panic!("{source}: {reason}"),
             })
             .collect()
+    }
+
+    #[test]
+    fn bytes_are_shown_in_the_largest_unit_that_fits() {
+        assert_eq!([1023, 1536, 3 << 30].map(bytes), ["1023 B", "1.5 KiB", "3.0 GiB"]);
     }
 
     #[test]

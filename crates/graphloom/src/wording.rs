@@ -1,5 +1,6 @@
 //! What models are asked, as configured: own prompts, guidance about entity types, language.
 
+use std::io;
 use std::path::{Path, PathBuf};
 
 use graphloom_engine::prompt::{
@@ -7,27 +8,27 @@ use graphloom_engine::prompt::{
 };
 
 use crate::config::{Config, Guidance};
-use crate::fault::Fault;
+use crate::error::{Error, Fault, Result};
 use crate::nearest::nearest;
 
 /// Prompts and guidance, read and checked.
 #[derive(Clone)]
-pub(crate) struct Wording {
+pub struct Wording {
     /// The prompts in use.
-    pub(crate) prompts: Prompts,
+    pub prompts: Prompts,
     /// What the entity types mean, where somebody says it.
-    pub(crate) guidance: Option<String>,
+    pub guidance: Option<String>,
 }
 
 impl Wording {
     /// What the configuration says.
-    pub(crate) fn read(config: &Config) -> anyhow::Result<Self> {
+    pub fn read(config: &Config) -> Result<Self> {
         Ok(Self { prompts: prompts(config)?, guidance: guidance(config)? })
     }
 }
 
 /// The prompts in use, checked. A configured value that an own prompt has no place for is an error: it would do nothing.
-fn prompts(config: &Config) -> anyhow::Result<Prompts> {
+fn prompts(config: &Config) -> Result<Prompts> {
     let mut prompts = match &config.prompts_dir {
         Some(folder) => read_folder(folder)?.0,
         None => Prompts::default(),
@@ -39,7 +40,7 @@ fn prompts(config: &Config) -> anyhow::Result<Prompts> {
                 let file = file_of(folder, *prompt);
                 let what = format!("{key} is set, but {} has no place for it", file.display());
                 let help = format!("write {{{{{variable}}}}} where it belongs, or unset {key}");
-                Err(anyhow::Error::from(Fault::usage(what).help(help)))
+                Err(Error::from(Fault::usage(what).help(help)))
             }
             _ => Ok(()),
         }
@@ -56,7 +57,7 @@ fn prompts(config: &Config) -> anyhow::Result<Prompts> {
 }
 
 /// What the entity types mean, in words.
-fn guidance(config: &Config) -> anyhow::Result<Option<String>> {
+fn guidance(config: &Config) -> Result<Option<String>> {
     let words = match &config.entity_guidance {
         None => return Ok(None),
         Some(Guidance::Words(words)) => words.clone(),
@@ -73,11 +74,11 @@ fn guidance(config: &Config) -> anyhow::Result<Option<String>> {
 }
 
 /// The prompts of a folder in place of ours, and which they are.
-pub(crate) fn read_folder(folder: &Path) -> anyhow::Result<(Prompts, Vec<(Prompt, PathBuf)>)> {
+pub fn read_folder(folder: &Path) -> Result<(Prompts, Vec<(Prompt, PathBuf)>)> {
     let entries = std::fs::read_dir(folder).and_then(|entries| {
         entries.map(|entry| entry.map(|entry| entry.path())).collect::<std::io::Result<Vec<_>>>()
     });
-    let mut paths = entries.map_err(|error| unreadable("prompts_dir", folder, &error.into()))?;
+    let mut paths = entries.map_err(|error| unreadable("prompts_dir", folder, &error))?;
     paths.sort();
     let (mut prompts, mut own) = (Prompts::default(), Vec::new());
     for path in paths {
@@ -105,21 +106,24 @@ pub(crate) fn read_folder(folder: &Path) -> anyhow::Result<(Prompts, Vec<(Prompt
 }
 
 /// The file of a prompt in a folder.
-pub(crate) fn file_of(folder: &Path, prompt: Prompt) -> PathBuf {
+pub fn file_of(folder: &Path, prompt: Prompt) -> PathBuf {
     folder.join(format!("{}.md", prompt.name()))
 }
 
-fn unreadable(what: &str, path: &Path, error: &anyhow::Error) -> Fault {
-    Fault::usage(format!("{what} {}: {error:#}", path.display()))
+fn unreadable(what: &str, path: &Path, error: &io::Error) -> Fault {
+    Fault::usage(format!("{what} {}: {error}", path.display()))
 }
 
-fn read_text(path: &Path) -> anyhow::Result<String> {
+fn read_text(path: &Path) -> io::Result<String> {
     let metadata = std::fs::metadata(path)?;
-    anyhow::ensure!(metadata.is_file(), "it is not a file");
-    anyhow::ensure!(
-        metadata.len() <= MAX_PROMPT_BYTES as u64,
-        "it has {} bytes, more than {MAX_PROMPT_BYTES}",
-        metadata.len()
-    );
-    Ok(std::fs::read_to_string(path)?)
+    if !metadata.is_file() {
+        return Err(io::Error::other("it is not a file"));
+    }
+    if metadata.len() > MAX_PROMPT_BYTES as u64 {
+        return Err(io::Error::other(format!(
+            "it has {} bytes, more than {MAX_PROMPT_BYTES}",
+            metadata.len()
+        )));
+    }
+    std::fs::read_to_string(path)
 }

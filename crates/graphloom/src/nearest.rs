@@ -3,11 +3,7 @@
 /// The candidates nearest to `name`, best first, at most `limit`; only those a typing slip away or sharing a part.
 ///
 /// Case is ignored. Ties keep ascending order.
-pub(crate) fn nearest<'a>(
-    name: &str,
-    candidates: impl IntoIterator<Item = &'a str>,
-    limit: usize,
-) -> Vec<&'a str> {
+pub fn nearest<'a>(name: &str, candidates: impl IntoIterator<Item = &'a str>, limit: usize) -> Vec<&'a str> {
     let wanted = name.to_lowercase();
     let mut found: Vec<(usize, &str)> = candidates
         .into_iter()

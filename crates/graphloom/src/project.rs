@@ -6,21 +6,21 @@ use std::path::{Path, PathBuf};
 use crate::config::layers::PROJECT_FILE;
 
 /// The folder of a project's workspaces.
-pub(crate) const DATA_DIR: &str = ".graphloom";
+pub const DATA_DIR: &str = ".graphloom";
 
 /// Where paths are read from, and where the names of sources begin.
 #[derive(Debug, Clone)]
-pub(crate) struct Here {
+pub struct Here {
     /// The current folder, without symbolic links.
-    pub(crate) folder: PathBuf,
+    pub folder: PathBuf,
     /// The folder of the project: what lies inside is named by its path from here.
-    pub(crate) root: PathBuf,
+    pub root: PathBuf,
 }
 
 /// The project that a folder belongs to: the nearest folder at or above it that holds workspaces or a `graphloom.toml`;
 /// `None` where there is none. What another user put above the folder is left alone, for it would decide where texts are
 /// sent.
-pub(crate) fn project_of(folder: &Path) -> Option<&Path> {
+pub fn project_of(folder: &Path) -> Option<&Path> {
     let owner = fs::metadata(folder).ok()?;
     folder.ancestors().find(|above| {
         let has = |name: &str, is: fn(&Path) -> bool| {

@@ -1,0 +1,31 @@
+//! Searches some of the documents: those of a folder, or with a date or any other metadata.
+
+use graphloom::{DocumentFilter, Graphloom};
+
+#[tokio::main]
+async fn main() -> graphloom::Result<()> {
+    let place = tempfile::tempdir()?;
+    let graph = Graphloom::open(place.path().join("example.graphloom")).build().await?;
+    graph
+        .add_text("2024/harbour.txt", "The harbour of Ostmark was closed in winter. Mira Oster led it.")
+        .await?;
+    graph
+        .add_text("2025/harbour.txt", "The harbour of Ostmark has a new crane. Nils Quant leads it.")
+        .await?;
+
+    // Without a filter both years answer.
+    let hits = graph.search("harbour").await?;
+    println!("all: {} passages", hits.passages.len());
+
+    // A filter decides before anything is ranked, so nothing of another document shows.
+    let mut filter = DocumentFilter::default();
+    filter.sources.push("2025/*".parse().expect("a pattern"));
+    let hits = graph.search("harbour").filter(filter.clone()).limit(5).await?;
+    for hit in &hits.passages {
+        println!("{:.3} {}", hit.score, hit.source);
+    }
+
+    let answer = graph.ask("Who leads the harbour of Ostmark?").filter(filter).await?;
+    println!("{}", answer.text);
+    Ok(())
+}

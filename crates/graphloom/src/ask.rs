@@ -1,0 +1,128 @@
+//! Asking and searching.
+
+use std::future::IntoFuture;
+
+use futures::future::BoxFuture;
+use graphloom_core::DocumentFilter;
+use graphloom_engine::query::{self, Answer, Mode, Question, Retrieval, SearchHits};
+
+use crate::Graphloom;
+use crate::error::Result;
+
+/// A question; `.await` answers it.
+#[must_use = "nothing is asked before `.await`"]
+pub struct Ask<'a> {
+    graph: &'a Graphloom,
+    question: Question,
+}
+
+/// A search; `.await` runs it.
+#[must_use = "nothing is searched before `.await`"]
+pub struct Search<'a> {
+    graph: &'a Graphloom,
+    words: String,
+    limit: usize,
+    filter: Option<DocumentFilter>,
+}
+
+impl Graphloom {
+    /// Asks a question. Without an LLM the answer is made of verbatim sentences.
+    pub fn ask(&self, question: impl Into<String>) -> Ask<'_> {
+        let mut question = Question { text: question.into(), ..Question::default() };
+        question.prefix_user_prompt(&self.config.user_prompt_prefix);
+        Ask { graph: self, question }
+    }
+
+    /// Searches for passages, entities and relations. No LLM is asked.
+    pub fn search(&self, words: impl Into<String>) -> Search<'_> {
+        Search { graph: self, words: words.into(), limit: 10, filter: None }
+    }
+}
+
+impl<'a> Ask<'a> {
+    /// How passages are found; [`Mode::Auto`] if it is left out.
+    pub fn mode(mut self, mode: Mode) -> Self {
+        self.question.mode = mode;
+        self
+    }
+
+    /// The documents that the answer may come from.
+    pub fn filter(mut self, filter: DocumentFilter) -> Self {
+        self.question.filter = Some(filter);
+        self
+    }
+
+    /// Changes anything else of the question, such as its token budgets or the conversation before it.
+    pub fn with(mut self, change: impl FnOnce(&mut Question)) -> Self {
+        change(&mut self.question);
+        self
+    }
+
+    /// What is found, without an answer.
+    pub async fn retrieve(self) -> Result<Retrieval> {
+        let engine = self.graph.engine();
+        let retrieval = query::retrieve(engine, &self.question).await?;
+        self.graph.record(&[&retrieval.spent]).await;
+        Ok(retrieval)
+    }
+
+    /// The answer, with its text handed to `on_delta` piece by piece as it is written.
+    pub async fn stream(mut self, mut on_delta: impl FnMut(&str) + Send) -> Result<Answer> {
+        self.question.stream = true;
+        self.answer(&mut on_delta).await
+    }
+
+    async fn answer(self, on_delta: &mut (dyn FnMut(&str) + Send)) -> Result<Answer> {
+        let engine = self.graph.engine();
+        let retrieval = query::retrieve(engine, &self.question).await?;
+        let answer = query::answer(engine, &self.question, &retrieval, on_delta).await?;
+        self.graph.record(&[&retrieval.spent, &answer.spent]).await;
+        Ok(answer)
+    }
+}
+
+impl<'a> IntoFuture for Ask<'a> {
+    type Output = Result<Answer>;
+    type IntoFuture = BoxFuture<'a, Self::Output>;
+
+    fn into_future(self) -> Self::IntoFuture {
+        Box::pin(async move { self.answer(&mut |_| {}).await })
+    }
+}
+
+impl Search<'_> {
+    /// Most passages, entities and relations; 10 if it is left out.
+    pub fn limit(mut self, limit: usize) -> Self {
+        self.limit = limit;
+        self
+    }
+
+    /// The documents to search.
+    pub fn filter(mut self, filter: DocumentFilter) -> Self {
+        self.filter = Some(filter);
+        self
+    }
+}
+
+impl<'a> IntoFuture for Search<'a> {
+    type Output = Result<SearchHits>;
+    type IntoFuture = BoxFuture<'a, Self::Output>;
+
+    fn into_future(self) -> Self::IntoFuture {
+        Box::pin(async move {
+            let Self { graph, words, limit, filter } = self;
+            let hits = query::search(graph.engine(), &words, limit, filter.as_ref()).await?;
+            graph.record(&[&hits.spent]).await;
+            Ok(hits)
+        })
+    }
+}
+
+impl Graphloom {
+    /// Stores what a question cost. The answer does not depend on it, so a failure is only logged.
+    async fn record(&self, spent: &[&query::Spent]) {
+        if let Err(error) = query::record(self.engine(), spent.iter().copied()).await {
+            tracing::warn!(%error, "what a question cost was not stored");
+        }
+    }
+}

@@ -1,0 +1,165 @@
+//! Why a call failed, and what helps.
+
+use std::fmt;
+use std::io;
+
+use graphloom_core::{ModelError, StoreError, WorkspaceId};
+use graphloom_engine::edit::EditError;
+use graphloom_engine::index::IndexError;
+use graphloom_engine::query::QueryError;
+use graphloom_providers::ConfigError;
+use graphloom_providers::local::LocalError;
+use graphloom_providers::models::ModelStoreError;
+
+/// What this crate returns.
+pub type Result<T, E = Error> = std::result::Result<T, E>;
+
+/// Why a call failed. [`remedy`](Self::remedy) says what helps, if anything is known to.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum Error {
+    /// A setting, an argument or a file is wrong, or something is missing.
+    #[error(transparent)]
+    Fault(#[from] Fault),
+    /// The workspace does not exist.
+    #[error("no workspace {workspace} in {}", .folder.display())]
+    NoWorkspace {
+        /// The workspace.
+        workspace: WorkspaceId,
+        /// The folder in which it was looked for.
+        folder: std::path::PathBuf,
+    },
+    /// The workspace's vectors are of another embedder than the configured one.
+    #[error("the workspace was embedded with {theirs}, not with {ours}")]
+    OtherEmbedder {
+        /// The workspace's embedder.
+        theirs: String,
+        /// The configured embedder.
+        ours: String,
+    },
+    /// What was being done when another error stopped it.
+    #[error("{what}")]
+    While {
+        /// What was being done.
+        what: String,
+        /// What stopped it.
+        source: Box<Self>,
+    },
+    /// The store failed.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+    /// Indexing failed.
+    #[error(transparent)]
+    Index(#[from] IndexError),
+    /// A question failed.
+    #[error(transparent)]
+    Query(#[from] QueryError),
+    /// An edit of the graph is not possible.
+    #[error(transparent)]
+    Edit(#[from] EditError),
+    /// A model cannot answer.
+    #[error(transparent)]
+    Model(#[from] ModelError),
+    /// A model's configuration is wrong.
+    #[error(transparent)]
+    ModelConfig(#[from] ConfigError),
+    /// A local model cannot be read.
+    #[error(transparent)]
+    LocalModel(#[from] LocalError),
+    /// The store of local models failed.
+    #[error(transparent)]
+    ModelStore(#[from] ModelStoreError),
+    /// A file or folder cannot be read or written.
+    #[error(transparent)]
+    Io(#[from] io::Error),
+}
+
+impl Error {
+    /// The store's error, if it is one.
+    pub fn store(&self) -> Option<&StoreError> {
+        match self {
+            Self::Store(error) | Self::Index(IndexError::Store(error)) => Some(error),
+            Self::While { source, .. } => source.store(),
+            _ => None,
+        }
+    }
+
+    /// What helps, in a sentence for people; `None` if nothing is known to.
+    pub fn remedy(&self) -> Option<String> {
+        match self {
+            Self::Fault(fault) => fault.help.clone(),
+            Self::NoWorkspace { .. } => {
+                Some("add a document to make it, or choose another folder".to_owned())
+            }
+            Self::OtherEmbedder { .. } => {
+                Some("choose no embedder to use the workspace's own, or choose a new workspace".to_owned())
+            }
+            Self::While { source, .. } => source.remedy(),
+            Self::Store(error) | Self::Index(IndexError::Store(error)) => error.remedy(),
+            Self::Model(error) | Self::Index(IndexError::Model(error)) => error.remedy(),
+            Self::Query(error) => error.remedy(),
+            Self::Edit(error) => error.remedy(),
+            Self::ModelStore(error) => error.remedy().map(str::to_owned),
+            Self::Index(IndexError::OtherSettings(_)) => {
+                Some("leave them out to go on as before, or switch the workspace to them".to_owned())
+            }
+            Self::ModelConfig(_) | Self::LocalModel(_) | Self::Io(_) => None,
+        }
+    }
+}
+
+/// A setting, an argument or a file that is wrong, or something that is missing; with what helps.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Fault {
+    message: String,
+    help: Option<String>,
+    is_usage: bool,
+}
+
+impl Fault {
+    /// Something went wrong.
+    pub fn failed(message: impl Into<String>) -> Self {
+        Self { message: message.into(), help: None, is_usage: false }
+    }
+
+    /// A setting or an argument is wrong.
+    pub fn usage(message: impl Into<String>) -> Self {
+        Self { is_usage: true, ..Self::failed(message) }
+    }
+
+    /// With what helps.
+    pub fn help(mut self, help: impl Into<String>) -> Self {
+        self.help = Some(help.into());
+        self
+    }
+
+    /// What helps.
+    pub fn remedy(&self) -> Option<&str> {
+        self.help.as_deref()
+    }
+
+    /// Whether a setting or an argument is wrong.
+    pub fn is_usage(&self) -> bool {
+        self.is_usage
+    }
+}
+
+impl fmt::Display for Fault {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.message)
+    }
+}
+
+impl std::error::Error for Fault {}
+
+/// Says what was being done when an error came.
+pub(crate) trait Doing<T> {
+    /// - `what`: such as `opening workspace notes`.
+    fn doing(self, what: impl FnOnce() -> String) -> Result<T>;
+}
+
+impl<T, E: Into<Error>> Doing<T> for std::result::Result<T, E> {
+    fn doing(self, what: impl FnOnce() -> String) -> Result<T> {
+        self.map_err(|error| Error::While { what: what(), source: Box::new(error.into()) })
+    }
+}

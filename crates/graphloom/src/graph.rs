@@ -1,0 +1,96 @@
+//! An open workspace.
+
+use std::collections::BTreeMap;
+
+use graphloom_core::{Document, DocumentFilter, DocumentId, Entity, StatusKind};
+use graphloom_engine::Engine;
+use graphloom_engine::edit::{self, Edit, Edited};
+use graphloom_engine::index::{self, Removal};
+use graphloom_storage::workers::Worker;
+
+use crate::config::Config;
+use crate::error::Result;
+use crate::files::source_name;
+use crate::open::OnProgress;
+use crate::project::Here;
+use crate::reading::Readers;
+use crate::setup::Engines;
+
+/// An open workspace: documents in, cited answers out. [`open`](Self::open) opens one.
+///
+/// Several processes may work with a workspace at once.
+pub struct Graphloom {
+    pub(crate) engines: Engines,
+    /// Its name is taken as long as the workspace is open.
+    pub(crate) _worker: Worker,
+    pub(crate) config: Config,
+    pub(crate) here: Here,
+    pub(crate) readers: Readers,
+    pub(crate) on_progress: OnProgress,
+}
+
+/// What is in a workspace.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Status {
+    /// The documents of each status.
+    pub documents: BTreeMap<StatusKind, u64>,
+    /// Entities of the graph.
+    pub entities: u64,
+    /// Relations of the graph.
+    pub relations: u64,
+}
+
+impl Graphloom {
+    /// The entity of a name, however it is spelled; `None` if the graph has none.
+    pub async fn entity(&self, name: &str) -> Result<Option<Entity>> {
+        let snapshot = self.engine().store.snapshot().await?;
+        Ok(edit::find_entity(snapshot.as_ref(), name).await?)
+    }
+
+    /// Corrects the graph. The edit is kept as a decision, holds for documents that come later, and can be undone.
+    pub async fn edit(&self, edit: &Edit) -> Result<Edited> {
+        Ok(edit::apply(&self.engines.indexing, edit).await?)
+    }
+
+    /// The documents that a filter admits.
+    pub async fn documents(&self, filter: &DocumentFilter) -> Result<Vec<Document>> {
+        let snapshot = self.engine().store.snapshot().await?;
+        Ok(filter.select(snapshot.as_ref()).await?)
+    }
+
+    /// Deletes the document of a source, such as `papers/bridge.pdf`, with everything that came from it alone; `None` if there
+    /// is none.
+    pub async fn delete(&self, source: &str) -> Result<Option<Removal>> {
+        let snapshot = self.engine().store.snapshot().await?;
+        let mut names = vec![source.to_owned()];
+        names.extend(source_name(source.as_ref(), &self.here).ok().filter(|name| name != source));
+        let versions = snapshot.documents_of_sources(&names).await?;
+        drop(snapshot);
+        let ids: Vec<DocumentId> = versions.into_iter().flatten().map(|document| document.id).collect();
+        if ids.is_empty() {
+            return Ok(None);
+        }
+        Ok(Some(index::delete(&self.engines.indexing, &ids).await?))
+    }
+
+    /// What is in the workspace.
+    pub async fn status(&self) -> Result<Status> {
+        let snapshot = self.engine().store.snapshot().await?;
+        let counts = snapshot.counts().await?;
+        Ok(Status {
+            documents: snapshot.status_counts().await?,
+            entities: counts.entities,
+            relations: counts.relations,
+        })
+    }
+
+    /// The engine that answers questions: everything that this type does not have.
+    pub fn engine(&self) -> &Engine {
+        &self.engines.asking
+    }
+
+    /// The engine that indexes. It waits for model services that are down.
+    pub fn indexing_engine(&self) -> &Engine {
+        &self.engines.indexing
+    }
+}

@@ -1,0 +1,39 @@
+#![doc = include_str!("../README.md")]
+
+mod add;
+mod ask;
+mod clock;
+pub mod config;
+mod error;
+pub mod files;
+mod graph;
+pub mod model;
+mod nearest;
+mod open;
+pub mod project;
+pub mod providers;
+pub mod reading;
+pub mod setup;
+pub mod wording;
+
+pub use add::{Added, Refused};
+pub use ask::{Ask, Search};
+pub use clock::SystemClock;
+pub use error::{Error, Fault, Result};
+pub use graph::{Graphloom, Status};
+pub use nearest::nearest;
+pub use open::{Builder, Llm};
+pub use reading::{ReaderProgram, Readers};
+pub use setup::BuildWith;
+
+pub use graphloom_core::{
+    Document, DocumentFilter, DocumentId, Embedder, Entity, LanguageModel, MetaCondition, ModelError,
+    Progress, Reranker, Revision, SourcePattern, Span, StatusKind, Store, StoreError,
+};
+pub use graphloom_engine::Engine;
+pub use graphloom_engine::edit::{Edit, Edited};
+pub use graphloom_engine::index::{Removal, RunReport};
+pub use graphloom_engine::money::Limit;
+pub use graphloom_engine::query::{
+    Answer, AnswerKind, Citation, EntityHit, Mode, PassageHit, Question, RelationHit, Retrieval, SearchHits,
+};

@@ -1,0 +1,249 @@
+//! Opening a workspace.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use graphloom_core::{Embedder, LanguageModel, Progress};
+use graphloom_providers::http::{ServiceListener, ServiceNotice};
+use graphloom_storage::sqlite::Patience;
+
+use crate::Graphloom;
+use crate::config::Surroundings;
+use crate::error::{Fault, Result};
+use crate::project::{DATA_DIR, Here};
+use crate::reading::{ReaderProgram, Readers};
+use crate::setup;
+
+/// The ending of a workspace's file.
+const ENDING: &str = "graphloom";
+
+/// An LLM: by its name, such as `"openai:gpt-4o-mini"`, or one of your own.
+#[derive(Clone)]
+pub enum Llm {
+    /// `openai:MODEL`, `anthropic:MODEL`, `gemini:MODEL` or `ollama:MODEL`.
+    Named(String),
+    /// Whatever implements the trait.
+    Own(Arc<dyn LanguageModel>),
+}
+
+impl From<&str> for Llm {
+    fn from(name: &str) -> Self {
+        Self::Named(name.to_owned())
+    }
+}
+
+impl<M: LanguageModel + 'static> From<Arc<M>> for Llm {
+    fn from(model: Arc<M>) -> Self {
+        Self::Own(model)
+    }
+}
+
+/// What hears how far indexing is.
+pub(crate) type OnProgress = Arc<dyn Fn(Progress) + Send + Sync>;
+
+/// How a workspace is opened. [`Graphloom::open`] begins it, [`build`](Self::build) ends it.
+#[must_use = "nothing is opened before `build`"]
+pub struct Builder {
+    data_dir: PathBuf,
+    workspace: Option<String>,
+    project: Option<PathBuf>,
+    config_file: Option<PathBuf>,
+    settings: Vec<(String, String)>,
+    llm: Option<Arc<dyn LanguageModel>>,
+    embedder: Option<Arc<dyn Embedder>>,
+    readers: ReaderProgram,
+    on_progress: OnProgress,
+}
+
+impl Builder {
+    pub(crate) fn new(path: &Path) -> Self {
+        let is_file = path.extension().is_some_and(|ending| ending == ENDING);
+        let (data_dir, workspace) = match (is_file, path.file_stem().and_then(|stem| stem.to_str())) {
+            (true, Some(name)) => (path.parent().unwrap_or(Path::new("")).to_owned(), Some(name.to_owned())),
+            _ => (path.to_owned(), None),
+        };
+        Self {
+            data_dir: if data_dir.as_os_str().is_empty() { PathBuf::from(".") } else { data_dir },
+            workspace,
+            project: None,
+            config_file: None,
+            settings: Vec::new(),
+            llm: None,
+            embedder: None,
+            readers: ReaderProgram::InProcess,
+            on_progress: Arc::new(|_| {}),
+        }
+    }
+
+    /// The workspace of this name, in place of the one that the path names, or `default`.
+    pub fn workspace(mut self, name: impl Into<String>) -> Self {
+        self.workspace = Some(name.into());
+        self
+    }
+
+    /// The LLM that extracts, summarizes and answers. Without one, rules extract and answers are verbatim sentences.
+    ///
+    /// The key of a named one comes from the environment, such as `OPENAI_API_KEY`.
+    pub fn llm(mut self, llm: impl Into<Llm>) -> Self {
+        match llm.into() {
+            Llm::Named(name) => return self.setting("llm", name),
+            Llm::Own(model) => self.llm = Some(model),
+        }
+        self
+    }
+
+    /// The embedder: `builtin`, `local:NAME`, `openai:MODEL`, `gemini:MODEL` or `ollama:MODEL`.
+    pub fn embedder(self, name: impl Into<String>) -> Self {
+        self.setting("embedder", name)
+    }
+
+    /// An embedder of your own. Its name is kept with the workspace: another one is refused later.
+    pub fn own_embedder(mut self, embedder: Arc<dyn Embedder>) -> Self {
+        self.embedder = Some(embedder);
+        self
+    }
+
+    /// Any key of the configuration, such as `("chunk_tokens", "600")`. It wins over the environment and files.
+    pub fn setting(mut self, key: impl Into<String>, value: impl Into<String>) -> Self {
+        self.settings.push((key.into(), value.into()));
+        self
+    }
+
+    /// Reads `graphloom.toml` and `.env` of a folder, or of the project around it, as the command line does in the current
+    /// folder. Sources are named by their paths from the project. Without it no file is read, and names begin at the current
+    /// folder.
+    pub fn project(mut self, folder: impl Into<PathBuf>) -> Self {
+        self.project = Some(folder.into());
+        self
+    }
+
+    /// Reads this configuration file.
+    pub fn config_file(mut self, file: impl Into<PathBuf>) -> Self {
+        self.config_file = Some(file.into());
+        self
+    }
+
+    /// Reads PDF, Office and large documents in a process of their own, so that whatever their reader does ends with that
+    /// document. Without it they are read in this process.
+    ///
+    /// - `program`: the `graphloom` command.
+    pub fn isolated_readers(mut self, program: impl Into<PathBuf>) -> Self {
+        self.readers = ReaderProgram::Graphloom(program.into());
+        self
+    }
+
+    /// Hears how far indexing is.
+    pub fn on_progress(mut self, listener: impl Fn(Progress) + Send + Sync + 'static) -> Self {
+        self.on_progress = Arc::new(listener);
+        self
+    }
+
+    /// Opens the workspace, or makes it if it is missing. It remembers the models and settings it is built with.
+    ///
+    /// # Errors
+    ///
+    /// A setting that cannot be used, a workspace that cannot be opened, or one that is built with other models or settings.
+    pub async fn build(self) -> Result<Graphloom> {
+        let is_set: BTreeSet<String> = self.settings.iter().map(|(key, _)| key.clone()).collect();
+        let mut flags: Vec<(String, String, String)> = self
+            .settings
+            .into_iter()
+            .map(|(key, value)| (key.clone(), value, format!("setting {key}")))
+            .collect();
+        let mut flag =
+            |key: &str, value: String| flags.insert(0, (key.to_owned(), value, format!("the {key}")));
+        flag("data_dir", text_of(&self.data_dir)?);
+        // What a program brings along stands in the place of what the workspace remembers.
+        let is_set = |key: &str| is_set.contains(key);
+        if self.llm.is_some() && !is_set("llm") {
+            flag("llm", "none".to_owned());
+        }
+        if self.embedder.is_some() && !is_set("embedder") {
+            flag("embedder", "builtin".to_owned());
+        }
+        if let Some(workspace) = self.workspace {
+            flag("workspace", workspace);
+        }
+        let current_dir = match &self.project {
+            Some(folder) => folder.canonicalize()?,
+            None => std::env::current_dir()?,
+        };
+        let environment: BTreeMap<String, String> = std::env::vars_os()
+            .filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)))
+            .collect();
+        let mut surroundings = Surroundings {
+            flags,
+            environment,
+            current_dir: current_dir.clone(),
+            config_file: self.config_file,
+            without_files: self.project.is_none(),
+            ..Surroundings::default()
+        };
+        let (config, settings) = setup::configured(&mut surroundings)?;
+        let here = match self.project {
+            Some(_) => settings.here(&current_dir),
+            None => Here { folder: current_dir.clone(), root: current_dir },
+        };
+        let own = setup::OwnModels { llm: self.llm, embedder: self.embedder };
+        let worker = setup::register_server(&config)?;
+        let listener = listener(Arc::clone(&self.on_progress));
+        let engines = setup::engines(&config, &settings, &own, &worker, Patience::Endless, listener).await?;
+        let readers = Readers::new(config.memory_mb, self.readers);
+        Ok(Graphloom { engines, _worker: worker, config, here, readers, on_progress: self.on_progress })
+    }
+}
+
+/// Tells of services that are down as of other progress.
+fn listener(on_progress: OnProgress) -> ServiceListener {
+    Arc::new(move |notice| {
+        on_progress(match notice {
+            ServiceNotice::Paused { service, reason, retry_in } => {
+                let retry_in_ms = u64::try_from(retry_in.as_millis()).unwrap_or(u64::MAX);
+                Progress::Paused { service, reason, retry_in_ms }
+            }
+            ServiceNotice::Resumed { service } => Progress::Resumed { service },
+        });
+    })
+}
+
+fn text_of(path: &Path) -> Result<String> {
+    match path.to_str() {
+        Some(text) => Ok(text.to_owned()),
+        None => Err(Fault::usage(format!("the path {} is not valid Unicode", path.display())).into()),
+    }
+}
+
+impl Graphloom {
+    /// Opens the workspace at `path`: its file, such as `notes.graphloom`, or a folder of workspaces, such as
+    /// [`.graphloom`](crate::project::DATA_DIR), with the workspace `default`.
+    pub fn open(path: impl AsRef<Path>) -> Builder {
+        Builder::new(path.as_ref())
+    }
+
+    /// Opens the workspace of the project around the current folder as the command line does there.
+    pub fn open_project() -> Builder {
+        Builder::new(Path::new(DATA_DIR)).project(".")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_path_names_a_workspace_or_a_folder_of_them() {
+        for (path, folder, workspace) in [
+            ("notes.graphloom", ".", Some("notes")),
+            ("data/notes.graphloom", "data", Some("notes")),
+            (".graphloom", ".graphloom", None),
+            ("data", "data", None),
+        ] {
+            let builder = Builder::new(Path::new(path));
+            assert_eq!(
+                (builder.data_dir.as_path(), builder.workspace.as_deref()),
+                (Path::new(folder), workspace)
+            );
+        }
+    }
+}

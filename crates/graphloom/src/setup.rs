@@ -1,0 +1,457 @@
+//! Puts an engine together from a configuration: the store, the models of each role, and the prompts.
+//!
+//! [`crate::Graphloom`] is the short way. Programs that need the parts, as the command line and its server do, take them from
+//! here.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use graphloom_core::{Clock, Embedder, EmbeddingSpec, LanguageModel, Reranker, Store, Timestamp};
+use graphloom_engine::index::{self, IndexConfig, OtherSetting, Quota};
+use graphloom_engine::money::{Budget, Limit, NoPrice, WhenShort};
+use graphloom_engine::query::QueryCaches;
+use graphloom_engine::situate::Situator;
+use graphloom_engine::text::Tokenizer;
+use graphloom_engine::{Engine, Models};
+use graphloom_providers::http::ServiceListener;
+use graphloom_providers::models::ModelStore;
+use graphloom_storage::memory::MemoryStore;
+use graphloom_storage::private;
+use graphloom_storage::sqlite::{self, Patience, SqliteStore};
+use graphloom_storage::workers::{self, Worker};
+
+use crate::clock::SystemClock;
+use crate::config::{Config, Contextual, EmbedderChoice, RoleModels, Settings, Surroundings, remembered};
+use crate::error::{Doing, Error, Fault, Result};
+use crate::project::DATA_DIR;
+use crate::providers::{ChatModels, Providers};
+use crate::wording::Wording;
+
+/// The file of the configured workspace.
+pub fn workspace_file(config: &Config) -> PathBuf {
+    config.data_dir.join(format!("{}.graphloom", config.workspace))
+}
+
+/// An error if the workspace does not exist yet.
+pub fn require_workspace(config: &Config) -> Result<()> {
+    if sqlite::exists(&config.data_dir, &config.workspace) {
+        return Ok(());
+    }
+    Err(Error::NoWorkspace { workspace: config.workspace.clone(), folder: config.data_dir.clone() })
+}
+
+/// The workspace's store; an error if it does not exist. A write waits for other processes that write.
+pub fn open_store(config: &Config) -> Result<Arc<SqliteStore>> {
+    require_workspace(config)?;
+    open_or_create(config, Patience::Endless)
+}
+
+/// The workspace's store, made if it is missing.
+///
+/// - `patience`: how long a write waits for other processes that write.
+pub fn open_or_create(config: &Config, patience: Patience) -> Result<Arc<SqliteStore>> {
+    make_data_dir(config)?;
+    let store = SqliteStore::open_patiently(&config.data_dir, config.workspace.clone(), patience)
+        .doing(|| format!("opening workspace {}", config.workspace))?;
+    Ok(Arc::new(store))
+}
+
+/// Makes the data folder if it is missing. A folder that holds nothing but workspaces tells git to leave it alone.
+fn make_data_dir(config: &Config) -> Result<()> {
+    let folder = &config.data_dir;
+    let is_ours = !folder.exists() || folder.file_name().is_some_and(|name| name == DATA_DIR);
+    private::create_folder(folder).doing(|| format!("creating data folder {}", folder.display()))?;
+    let ignore = folder.join(".gitignore");
+    if is_ours
+        && !ignore.exists()
+        && let Err(error) = std::fs::write(&ignore, "# Made by graphloom\n*\n")
+    {
+        // The disk may be full or read-only, where the workspace can still be read.
+        tracing::debug!(%error, file = %ignore.display(), "not written");
+    }
+    Ok(())
+}
+
+/// Registers this process as a worker; makes the data folder if it is missing.
+pub fn register_worker(config: &Config) -> Result<Worker> {
+    make_data_dir(config)?;
+    Ok(Worker::register(&config.data_dir)?)
+}
+
+/// Registers this process as a worker that answers questions too, and does so if nothing can be written.
+pub fn register_server(config: &Config) -> Result<Worker> {
+    make_data_dir(config)?;
+    Ok(Worker::register_if_writable(&config.data_dir)?)
+}
+
+/// The time.
+pub fn now() -> Timestamp {
+    SystemClock.now()
+}
+
+/// A test of whether the worker of a name has ended.
+pub fn gone(config: &Config) -> impl Fn(&str) -> bool + Send + Sync + use<> {
+    let folder = config.data_dir.clone();
+    move |name| workers::is_gone(&folder, name)
+}
+
+/// The configuration in `surroundings`, with what the workspace remembers of its own.
+///
+/// # Errors
+///
+/// Those of the configuration. A workspace that cannot be read remembers nothing here; whatever builds compares with what
+/// it stores once it is open.
+pub fn configured(surroundings: &mut Surroundings) -> Result<(Config, Settings)> {
+    surroundings.remembered.clear();
+    let (config, settings) = crate::config::load(surroundings)?;
+    match sqlite::settings_of(&config.data_dir, &config.workspace) {
+        Ok(remembered) if remembered.is_empty() => Ok((config, settings)),
+        Ok(remembered) => {
+            surroundings.remembered = remembered;
+            crate::config::load(surroundings)
+        }
+        Err(error) => {
+            tracing::debug!(%error, "what the workspace is built with could not be read");
+            Ok((config, settings))
+        }
+    }
+}
+
+/// Whose models and settings documents are built with.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum BuildWith {
+    /// The workspace's; an engine with others is refused.
+    Workspace,
+    /// The configured ones, and the workspace keeps them.
+    Switch,
+    /// The configured ones, this once.
+    Once,
+}
+
+/// An engine that indexes, and what belongs to its run.
+pub struct Indexing {
+    /// The engine.
+    pub engine: Engine,
+    /// What the run may spend.
+    pub budget: Option<Arc<Budget>>,
+    /// What the workspace was switched to.
+    pub switched: Vec<OtherSetting>,
+    store: Arc<SqliteStore>,
+}
+
+/// An engine that indexes; makes the workspace if it is missing.
+///
+/// - `worker`: whose leases the engine's runs hold.
+/// - `listener`: hears of model services that are down, which indexing waits for.
+/// - `limit`: what the run may spend on all of its models.
+///
+/// # Errors
+///
+/// A model, a prompt or a setting that cannot be used; then no workspace is made.
+pub async fn indexing(
+    config: &Config,
+    settings: &Settings,
+    worker: &Worker,
+    listener: ServiceListener,
+    limit: Option<Limit>,
+    build_with: BuildWith,
+) -> Result<Indexing> {
+    let roles = RoleModels { keywords: None, answer: None, ..config.models.clone() };
+    // Before the workspace is made: a wrong model or prompt must not leave an empty one behind.
+    require_context_model(config)?;
+    let wording = Wording::read(config)?;
+    let providers = Providers::patient(config, listener);
+    let budget = limit.map(|limit| Budget::new(limit, config.prices.clone()));
+    let mut chat = providers.chat_models(&roles)?;
+    if let Some(budget) = &budget {
+        chat = budgeted(chat, budget)?;
+    }
+    if let Some(choice) = &config.embedder {
+        let embedder = providers.embedder(choice)?;
+        budget.as_ref().map(|budget| budgeted_embedder(embedder, budget)).transpose()?;
+    }
+    let store = open_or_create(config, Patience::Endless)?;
+    let mut engine = engine(config, settings, store.clone(), chat, &providers, wording).await?;
+    if let Some(budget) = &budget {
+        engine.models.embedder = budgeted_embedder(engine.models.embedder, budget)?;
+    }
+    let mut switched = Vec::new();
+    match build_with {
+        BuildWith::Workspace => index::require_settings(&engine).await?,
+        BuildWith::Switch => switched = index::switch_settings(&engine).await?,
+        BuildWith::Once => engine.index.settings = None,
+    }
+    works_as(&mut engine, worker, config);
+    Ok(Indexing { engine, budget, switched, store })
+}
+
+/// Lets an engine work as this process.
+pub fn works_as(engine: &mut Engine, worker: &Worker, config: &Config) {
+    worker.name().clone_into(&mut engine.index.worker);
+    // While a run waits for a service, its documents stay its own; a lease whose process has ended is void anyway.
+    let pause_ms = u64::try_from(config.max_pause.as_millis()).unwrap_or(u64::MAX);
+    engine.index.lease_ms = engine.index.lease_ms.saturating_add(pause_ms.saturating_mul(2));
+}
+
+/// An engine that estimates what indexing costs: over the workspace, or over an empty one in memory if there is none, so that
+/// nothing is left behind.
+pub async fn estimating(config: &Config, settings: &Settings) -> Result<Engine> {
+    let roles = RoleModels { keywords: None, answer: None, ..config.models.clone() };
+    require_context_model(config)?;
+    let providers = Providers::new(config);
+    let chat = providers.chat_models(&roles)?;
+    let store: Arc<dyn Store> = match workspace_file(config).is_file() {
+        true => open_or_create(config, Patience::Endless)?,
+        false => Arc::new(MemoryStore::new(config.workspace.clone())),
+    };
+    engine(config, settings, store, chat, &providers, Wording::read(config)?).await
+}
+
+/// An error if an LLM is to write the context of chunks and there is none.
+pub fn require_context_model(config: &Config) -> Result<()> {
+    if config.contextual == Contextual::Model && config.models.context.is_none() {
+        let fault = Fault::usage("contextual is \"model\", and no model is configured");
+        return Err(fault.help("set context_llm or --llm, or take --contextual headings").into());
+    }
+    Ok(())
+}
+
+/// Whether an embedder's calls go to a service; those of models in process cost nothing.
+pub fn embeds_by_service(engine: &Engine) -> bool {
+    EmbedderChoice::of_space(engine.models.embedder.name()).is_some_and(|choice| !choice.is_in_process())
+}
+
+/// The models, with a budget that pays for their calls.
+fn budgeted(chat: ChatModels, budget: &Arc<Budget>) -> Result<ChatModels> {
+    let model =
+        |model: Option<Arc<dyn LanguageModel>>, when_short| -> Result<Option<Arc<dyn LanguageModel>>> {
+            let Some(model) = model else { return Ok(None) };
+            Ok(Some(Arc::new(budget.model(model, when_short).map_err(unpriced)?)))
+        };
+    let ChatModels { context, extract, keywords, summarize, answer } = chat;
+    Ok(ChatModels {
+        context: model(context, WhenShort::Wait)?,
+        // Nothing that an extraction in flight waits for needs the budget, so it may wait for others to end.
+        extract: model(extract, WhenShort::Wait)?,
+        keywords: model(keywords, WhenShort::Refuse)?,
+        summarize: model(summarize, WhenShort::Refuse)?,
+        answer: model(answer, WhenShort::Refuse)?,
+    })
+}
+
+fn budgeted_embedder(embedder: Arc<dyn Embedder>, budget: &Arc<Budget>) -> Result<Arc<dyn Embedder>> {
+    if EmbedderChoice::of_space(embedder.name()).is_none_or(|choice| choice.is_in_process()) {
+        return Ok(embedder);
+    }
+    Ok(Arc::new(budget.embedder(embedder).map_err(unpriced)?))
+}
+
+fn unpriced(error: NoPrice) -> Error {
+    let NoPrice { model } = &error;
+    let help = format!(
+        "set one, such as --set prices={model}=INPUT/OUTPUT for a million tokens, or limit tokens, such as 2M"
+    );
+    Fault::usage(format!("a budget of money: {error}")).help(help).into()
+}
+
+impl Indexing {
+    /// Brings the indexes beside the store up to date, so that the next search need not wait for it. They are caches: if it
+    /// fails, the search does it, and says why it cannot.
+    pub async fn catch_up(&self) {
+        let store = self.store.clone();
+        match tokio::task::spawn_blocking(move || store.catch_up()).await {
+            Ok(Ok(())) => {}
+            Ok(Err(error)) => tracing::warn!(%error, "the full-text index could not be brought up to date"),
+            Err(error) => tracing::warn!(%error, "the full-text index could not be brought up to date"),
+        }
+    }
+}
+
+/// An engine over the existing workspace with the models of these roles.
+pub async fn existing(config: &Config, settings: &Settings, roles: &RoleModels) -> Result<Engine> {
+    require_workspace(config)?;
+    let providers = Providers::new(config);
+    let chat = providers.chat_models(roles)?;
+    let store = open_store(config)?;
+    engine(config, settings, store, chat, &providers, Wording::read(config)?).await
+}
+
+/// The configured reranker.
+pub fn reranker(config: &Config) -> Result<Option<Arc<dyn Reranker>>> {
+    let providers = Providers::new(config);
+    config.reranker.as_ref().map(|choice| providers.reranker(choice)).transpose()
+}
+
+/// Models that a program brings along, in place of configured ones.
+#[derive(Clone, Default)]
+pub struct OwnModels {
+    /// For each role that the settings do not name a model for.
+    pub llm: Option<Arc<dyn LanguageModel>>,
+    /// In place of the configured embedder.
+    pub embedder: Option<Arc<dyn Embedder>>,
+}
+
+impl OwnModels {
+    /// The models of each role. One that the settings name stays, and one that they switch off stays off.
+    fn fill(&self, chat: ChatModels, settings: &Settings) -> ChatModels {
+        let own = |model: Option<Arc<dyn LanguageModel>>, key: &str| {
+            model.or_else(|| self.llm.clone().filter(|_| settings.get(key).is_none()))
+        };
+        ChatModels {
+            context: chat.context,
+            extract: own(chat.extract, "extract_llm"),
+            keywords: own(chat.keywords, "keywords_llm"),
+            summarize: own(chat.summarize, "summarize_llm"),
+            answer: own(chat.answer, "answer_llm"),
+        }
+    }
+}
+
+/// The engines of a process that stays: one answers, the other indexes.
+pub struct Engines {
+    /// Answers questions. A call to a service that is down fails.
+    pub asking: Engine,
+    /// Indexes. It waits for services that are down.
+    pub indexing: Engine,
+    /// The store of both.
+    pub store: Arc<SqliteStore>,
+}
+
+/// Both engines over the workspace, which is made if it is missing.
+///
+/// - `worker`: whose leases the runs hold.
+/// - `patience`: how long a write waits for other processes that write.
+/// - `listener`: hears of services that are down.
+pub async fn engines(
+    config: &Config,
+    settings: &Settings,
+    own: &OwnModels,
+    worker: &Worker,
+    patience: Patience,
+    listener: ServiceListener,
+) -> Result<Engines> {
+    // Before the workspace is made: a wrong model or prompt must not leave an empty one behind.
+    require_context_model(config)?;
+    let wording = Wording::read(config)?;
+    let (impatient, patient) = (Providers::new(config), Providers::patient(config, listener));
+    let models = config.models.clone();
+    let asking = RoleModels { context: None, extract: None, summarize: None, ..models.clone() };
+    let indexing = RoleModels { keywords: None, answer: None, ..models };
+    let (asking, indexing) = (impatient.chat_models(&asking)?, patient.chat_models(&indexing)?);
+    let reranker = reranker(config)?;
+    let store = open_or_create(config, patience)?;
+    let space = store.snapshot().await?.embedding().await?;
+    let embedder = |providers: &Providers<'_>| match &own.embedder {
+        Some(embedder) => of_space(embedder.clone(), space.as_ref()),
+        None => providers.embedder_of(space.as_ref()),
+    };
+    let embedding = embedder(&impatient)?;
+    // A model in this process takes its memory once.
+    let indexing_embedding = match EmbedderChoice::of_space(embedding.name()) {
+        Some(choice) if !choice.is_in_process() => embedder(&patient)?,
+        _ => embedding.clone(),
+    };
+    let part = |chat, embedder| Parts {
+        store: store.clone(),
+        chat: own.fill(chat, settings),
+        embedder,
+        own,
+        wording: wording.clone(),
+    };
+    let mut asking = part(asking, embedding).engine(config, settings);
+    asking.models.reranker = reranker;
+    let mut indexing = part(indexing, indexing_embedding).engine(config, settings);
+    works_as(&mut indexing, worker, config);
+    Ok(Engines { asking, indexing, store })
+}
+
+/// An embedder, if the workspace's vectors are its own.
+pub(crate) fn of_space(
+    embedder: Arc<dyn Embedder>,
+    space: Option<&EmbeddingSpec>,
+) -> Result<Arc<dyn Embedder>> {
+    match space {
+        Some(space) if space.model != embedder.name() => {
+            Err(Error::OtherEmbedder { theirs: space.model.clone(), ours: embedder.name().to_owned() })
+        }
+        _ => Ok(embedder),
+    }
+}
+
+/// An engine over `store` with the configured embedder.
+async fn engine(
+    config: &Config,
+    settings: &Settings,
+    store: Arc<dyn Store>,
+    chat: ChatModels,
+    providers: &Providers<'_>,
+    wording: Wording,
+) -> Result<Engine> {
+    let space = store.snapshot().await?.embedding().await?;
+    let embedder = providers.embedder_of(space.as_ref())?;
+    let own = &OwnModels::default();
+    Ok(Parts { store, chat, embedder, own, wording }.engine(config, settings))
+}
+
+/// What an engine is made of, besides its configuration.
+struct Parts<'a> {
+    store: Arc<dyn Store>,
+    chat: ChatModels,
+    embedder: Arc<dyn Embedder>,
+    own: &'a OwnModels,
+    wording: Wording,
+}
+
+impl Parts<'_> {
+    fn engine(self, config: &Config, settings: &Settings) -> Engine {
+        let Self { store, chat, embedder, own, wording } = self;
+        let mut index = IndexConfig {
+            chunk: config.chunk.clone(),
+            quota: quota(config),
+            max_concurrent_calls: config.max_concurrent_calls,
+            max_concurrent_documents: config.max_concurrent_documents,
+            ..IndexConfig::default()
+        };
+        let own_llm = own.llm.as_ref().map(|model| model.name());
+        index.settings = Some(remembered::of(config, settings, &wording, embedder.name(), own_llm));
+        index.extract.gleaning = config.gleaning;
+        index.extract.form = config.form;
+        index.extract.entity_guidance = wording.guidance;
+        if let Some(types) = &config.entity_types {
+            index.extract.entity_types.clone_from(types);
+        }
+        let ChatModels { context, extract, keywords, summarize, answer } = chat;
+        let situator = match (config.contextual, context) {
+            (Contextual::Headings, _) => Situator::Headings,
+            (Contextual::Model, Some(model)) => Situator::Model(model),
+            // Only what indexes situates, and that has its model.
+            (Contextual::Off, _) | (Contextual::Model, None) => Situator::Off,
+        };
+        Engine {
+            store,
+            models: Models { extract, situator, keywords, summarize, answer, embedder, reranker: None },
+            clock: Arc::new(SystemClock),
+            tokenizer: Tokenizer,
+            prompts: wording.prompts,
+            index,
+            caches: if config.query_cache { QueryCaches::default() } else { QueryCaches::off() },
+        }
+    }
+}
+
+/// How much the workspace may hold. Its file and the write-ahead log beside it are what it takes.
+fn quota(config: &Config) -> Quota {
+    let file = workspace_file(config);
+    let log = file.with_extension("graphloom-wal");
+    let bytes = |path: &Path| std::fs::metadata(path).map_or(0, |metadata| metadata.len());
+    Quota {
+        max_documents: config.max_documents,
+        max_bytes: config.max_workspace_mb.map(|most| most.saturating_mul(1 << 20)),
+        stored_bytes: Some(Arc::new(move || bytes(&file) + bytes(&log))),
+    }
+}
+
+/// The store of local models.
+pub fn model_store(config: &Config) -> ModelStore {
+    ModelStore::new(&config.models_dir)
+}

@@ -1,0 +1,150 @@
+//! The library as a program uses it.
+
+use std::path::Path;
+use std::process::Command;
+use std::sync::{Arc, Mutex};
+
+use graphloom::model::{
+    ChatEvent, ChatRequest, ChatStream, Completion, FinishReason, LanguageModel, ModelError, Usage,
+    async_trait, stream_of,
+};
+use graphloom::{Builder, DocumentFilter, Error, Graphloom, Progress};
+
+fn open(folder: &Path) -> Builder {
+    Graphloom::open(folder.join("notes.graphloom"))
+}
+
+/// An LLM that says the same to everything.
+struct Parrot;
+
+#[async_trait]
+impl LanguageModel for Parrot {
+    fn name(&self) -> &str {
+        "parrot"
+    }
+
+    async fn chat(&self, _: ChatRequest) -> Result<ChatStream, ModelError> {
+        let done = Completion { finish: FinishReason::Stop, usage: Usage::default(), attempts: 1 };
+        Ok(stream_of([ChatEvent::Delta("Pretty bird.".to_owned()), ChatEvent::Done(done)]))
+    }
+}
+
+#[tokio::test]
+async fn a_text_is_asked_about_and_leaves_nothing_when_it_is_deleted() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let graph = open(folder.path()).build().await.expect("opened");
+    let added = graph.add_text("bridge.txt", "Clara Voss designed the Lind bridge.").await.expect("added");
+    assert_eq!((added.accepted.len(), added.run.finished), (1, 1));
+    let answer = graph.ask("Who designed the Lind bridge?").await.expect("answered");
+    assert_eq!(answer.citations[0].source, "bridge.txt");
+    assert_eq!(answer.citations[0].quote, "Clara Voss designed the Lind bridge.");
+    assert!(graph.entity("clara voss").await.expect("read").is_some());
+    assert_eq!(graph.search("bridge").limit(1).await.expect("found").passages.len(), 1);
+
+    assert!(graph.delete("bridge.txt").await.expect("deleted").is_some());
+    assert!(graph.delete("bridge.txt").await.expect("nothing to do").is_none());
+    assert!(graph.entity("clara voss").await.expect("read").is_none());
+    assert_eq!(graph.status().await.expect("read").entities, 0);
+}
+
+#[tokio::test]
+async fn a_folder_is_added_with_progress_and_what_cannot_be_read_is_named() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let papers = folder.path().join("papers");
+    std::fs::create_dir(&papers).expect("made");
+    std::fs::write(papers.join("a.txt"), "Nils Quant leads the harbour of Ostmark.").expect("written");
+    std::fs::write(papers.join("b.pdf"), "%PDF-1.7 and nothing else").expect("written");
+    let finished = Arc::new(Mutex::new(0));
+    let counter = Arc::clone(&finished);
+    let graph = open(folder.path())
+        .on_progress(move |progress| {
+            if let Progress::Finished { .. } = progress {
+                *counter.lock().expect("no test panicked") += 1;
+            }
+        })
+        .build()
+        .await
+        .expect("opened");
+    let added = graph.add_path(&papers).await.expect("added");
+    assert_eq!((added.accepted.len(), added.refused.len()), (1, 1), "{added:?}");
+    assert!(added.refused[0].source.ends_with("b.pdf") && !added.refused[0].reason.is_empty());
+    assert_eq!(*finished.lock().expect("no test panicked"), 1);
+    let again = graph.add_path(&papers).await.expect("added");
+    assert_eq!((again.accepted.len(), again.unchanged.len()), (0, 1));
+}
+
+#[tokio::test]
+async fn an_own_model_answers_piece_by_piece_and_is_remembered() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let graph = open(folder.path())
+        .setting("extract_llm", "none")
+        .setting("summarize_llm", "none")
+        .setting("keywords_llm", "none")
+        .llm(Arc::new(Parrot))
+        .build()
+        .await
+        .expect("opened");
+    graph.add_text("a.txt", "Clara Voss designed the Lind bridge.").await.expect("added");
+    let mut streamed = String::new();
+    let answer =
+        graph.ask("Who designed it?").stream(|piece| streamed.push_str(piece)).await.expect("answered");
+    assert_eq!((answer.text.as_str(), answer.model.as_deref()), ("Pretty bird.", Some("parrot")));
+    assert_eq!(streamed, "Pretty bird.");
+}
+
+#[tokio::test]
+async fn a_workspace_built_with_an_own_model_is_not_built_on_without_it() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let graph = open(folder.path()).llm(Arc::new(Parrot)).build().await.expect("opened");
+    graph.add_text("a.txt", "Clara Voss designed the Lind bridge.").await.expect("added");
+    drop(graph);
+    let error = match open(folder.path()).setting("llm", "none").build().await {
+        Ok(graph) => graph.add_text("b.txt", "More.").await.expect_err("built with another model"),
+        Err(error) => error,
+    };
+    assert!(error.to_string().contains("parrot"), "{error}");
+    assert!(error.remedy().is_some());
+}
+
+#[tokio::test]
+async fn a_filter_decides_before_anything_is_found() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let graph = open(folder.path()).build().await.expect("opened");
+    graph.add_text("2024/a.txt", "Mira Oster led the harbour.").await.expect("added");
+    graph.add_text("2025/a.txt", "Nils Quant leads the harbour.").await.expect("added");
+    let mut filter = DocumentFilter::default();
+    filter.sources.push("2025/*".parse().expect("a pattern"));
+    let hits = graph.search("harbour").filter(filter.clone()).await.expect("found");
+    assert!(hits.passages.iter().all(|hit| hit.source == "2025/a.txt") && !hits.passages.is_empty());
+    assert_eq!(graph.documents(&filter).await.expect("read").len(), 1);
+}
+
+#[tokio::test]
+async fn a_wrong_setting_is_an_error_with_a_remedy_and_makes_no_workspace() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let error = open(folder.path()).setting("chunk_token", "600").build().await.err().expect("no such key");
+    assert!(matches!(&error, Error::Fault(fault) if fault.is_usage()), "{error:?}");
+    assert_eq!(error.remedy().as_deref(), Some("did you mean \"chunk_tokens\"?"));
+    let error = open(folder.path()).llm("openai").build().await.err().expect("no model");
+    assert!(error.to_string().contains("openai:MODEL"), "{error}");
+    assert_eq!(std::fs::read_dir(folder.path()).expect("a folder").count(), 0);
+}
+
+#[test]
+fn every_example_runs() {
+    let programs = std::env::current_exe().expect("this test");
+    let programs = programs.ancestors().nth(2).expect("the folder of programs").join("examples");
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    for (name, says) in [
+        ("ask_a_folder", "samples/lab/braidline-product-sheet.md:"),
+        ("bring_your_own_model", "words."),
+        ("filtered_search", "Nils Quant leads it. [1]"),
+        ("correct_the_graph", "Nils Quant: gone"),
+        ("evaluate", "of 3 questions find their document"),
+    ] {
+        let ran =
+            Command::new(programs.join(name)).current_dir(&root).output().expect("built with the tests");
+        let (said, wrong) = (String::from_utf8_lossy(&ran.stdout), String::from_utf8_lossy(&ran.stderr));
+        assert!(ran.status.success() && said.contains(says), "{name}: {said}{wrong}");
+    }
+}

@@ -8,15 +8,13 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::time::{SystemTime, UNIX_EPOCH};
 
 use anyhow::{Context, bail};
-use graphloom_core::{Clock, Timestamp, WorkspaceId};
-use graphloom_engine::index::{self, IndexConfig, Source};
-use graphloom_engine::prompt::Prompts;
-use graphloom_engine::query::{self, Mode, QueryCaches, Question};
+use graphloom::SystemClock;
+use graphloom_core::WorkspaceId;
+use graphloom_engine::index::{self, Source};
+use graphloom_engine::query::{self, Mode, Question};
 use graphloom_engine::situate::Situator;
-use graphloom_engine::text::Tokenizer;
 use graphloom_engine::{Engine, Models};
 use graphloom_providers::builtin::BuiltinEmbedder;
 use graphloom_storage::sqlite::SqliteStore;
@@ -149,23 +147,11 @@ async fn measure(passages: &[Passage], questions: &[Asked], folder: &Path) -> an
 
 fn empty(folder: &Path) -> anyhow::Result<Engine> {
     fs::create_dir_all(folder).with_context(|| format!("creating {}", folder.display()))?;
-    Ok(Engine {
-        store: Arc::new(SqliteStore::open(folder, WorkspaceId::default())?),
-        models: Models {
-            situator: Situator::Off,
-            extract: None,
-            keywords: None,
-            summarize: None,
-            answer: None,
-            embedder: Arc::new(BuiltinEmbedder),
-            reranker: None,
-        },
-        clock: Arc::new(SystemClock),
-        tokenizer: Tokenizer,
-        prompts: Prompts::default(),
-        index: IndexConfig::default(),
-        caches: QueryCaches::default(),
-    })
+    Ok(Engine::new(
+        Arc::new(SqliteStore::open(folder, WorkspaceId::default())?),
+        Models::offline(Arc::new(BuiltinEmbedder)),
+        Arc::new(SystemClock),
+    ))
 }
 
 /// Indexes every passage as a document and returns the passage of each source.
@@ -209,15 +195,6 @@ async fn recall(
         }
     }
     Ok(sums.map(|sum| sum / questions.len().max(1) as f64))
-}
-
-struct SystemClock;
-
-impl Clock for SystemClock {
-    fn now(&self) -> Timestamp {
-        let elapsed = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-        Timestamp(u64::try_from(elapsed.as_millis()).unwrap_or(u64::MAX))
-    }
 }
 
 fn rows<T: for<'a> Deserialize<'a>>(file: &Path) -> anyhow::Result<Vec<T>> {

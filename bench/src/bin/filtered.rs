@@ -8,15 +8,13 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::time::{Instant, SystemTime, UNIX_EPOCH};
+use std::time::Instant;
 
 use anyhow::{Context, bail};
-use graphloom_core::{Clock, DocumentFilter, Timestamp, WorkspaceId};
-use graphloom_engine::index::{self, IndexConfig, Source};
-use graphloom_engine::prompt::Prompts;
-use graphloom_engine::query::{self, Mode, QueryCaches, Question};
-use graphloom_engine::situate::Situator;
-use graphloom_engine::text::Tokenizer;
+use graphloom::SystemClock;
+use graphloom_core::{DocumentFilter, WorkspaceId};
+use graphloom_engine::index::{self, Source};
+use graphloom_engine::query::{self, Mode, Question};
 use graphloom_engine::{Engine, Models};
 use graphloom_providers::builtin::BuiltinEmbedder;
 use graphloom_storage::sqlite::SqliteStore;
@@ -123,23 +121,11 @@ async fn measure(data: &Path, folder: &Path) -> anyhow::Result<Vec<Row>> {
 }
 
 async fn indexed(passages: Vec<Passage>, folder: &Path) -> anyhow::Result<Engine> {
-    let engine = Engine {
-        store: Arc::new(SqliteStore::open(folder, WorkspaceId::default())?),
-        models: Models {
-            extract: None,
-            situator: Situator::Off,
-            keywords: None,
-            summarize: None,
-            answer: None,
-            embedder: Arc::new(BuiltinEmbedder),
-            reranker: None,
-        },
-        clock: Arc::new(SystemClock),
-        tokenizer: Tokenizer,
-        prompts: Prompts::default(),
-        index: IndexConfig::default(),
-        caches: QueryCaches::default(),
-    };
+    let engine = Engine::new(
+        Arc::new(SqliteStore::open(folder, WorkspaceId::default())?),
+        Models::offline(Arc::new(BuiltinEmbedder)),
+        Arc::new(SystemClock),
+    );
     let sources = passages.into_iter().enumerate().map(|(number, passage)| Source {
         name: format!("{}.txt", passage.id),
         bytes: format!("{}\n{}", passage.title, passage.text).into_bytes(),
@@ -152,15 +138,6 @@ async fn indexed(passages: Vec<Passage>, folder: &Path) -> anyhow::Result<Engine
     }
     index::run(&engine, &|_| {}, &|_| false).await?;
     Ok(engine)
-}
-
-struct SystemClock;
-
-impl Clock for SystemClock {
-    fn now(&self) -> Timestamp {
-        let elapsed = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-        Timestamp(u64::try_from(elapsed.as_millis()).unwrap_or(u64::MAX))
-    }
 }
 
 fn rows<T: for<'a> Deserialize<'a>>(file: &Path) -> anyhow::Result<Vec<T>> {

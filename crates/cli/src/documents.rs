@@ -3,10 +3,10 @@
 use std::collections::BTreeSet;
 use std::path::Path;
 
+use graphloom::files::source_name;
 use graphloom_core::{Document, DocumentId, Snapshot, TrackId};
 
 use crate::fault::Fault;
-use graphloom::files::source_name;
 use graphloom::nearest;
 use graphloom::project::Here;
 

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use graphloom::config::layers;
 use opentelemetry::global;
 use opentelemetry::trace::TracerProvider;
 use opentelemetry_otlp::SpanExporter;
@@ -12,7 +13,6 @@ use tracing_subscriber::filter::{LevelFilter, Targets};
 use tracing_subscriber::{Layer, Registry};
 
 use crate::output::tell;
-use graphloom::config::layers;
 
 /// What sends traces; what waits is sent by [`Telemetry::end`].
 pub(crate) struct Telemetry(SdkTracerProvider);

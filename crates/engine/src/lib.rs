@@ -64,3 +64,33 @@ pub struct Models {
     /// The order of passages; that of the search where `None`.
     pub reranker: Option<Arc<dyn Reranker>>,
 }
+
+impl Engine {
+    /// An engine with default settings, prompts and caches.
+    pub fn new(store: Arc<dyn Store>, models: Models, clock: Arc<dyn Clock>) -> Self {
+        Self {
+            store,
+            models,
+            clock,
+            tokenizer: text::Tokenizer,
+            prompts: prompt::Prompts::default(),
+            index: index::IndexConfig::default(),
+            caches: query::QueryCaches::default(),
+        }
+    }
+}
+
+impl Models {
+    /// No LLM in any role: rules extract, and answers are verbatim sentences.
+    pub fn offline(embedder: Arc<dyn Embedder>) -> Self {
+        Self {
+            extract: None,
+            situator: situate::Situator::Off,
+            keywords: None,
+            summarize: None,
+            answer: None,
+            embedder,
+            reranker: None,
+        }
+    }
+}

@@ -11,7 +11,6 @@ use graphloom_engine::index::{self, IndexConfig, OtherSetting, Quota};
 use graphloom_engine::money::{Budget, Limit, NoPrice, WhenShort};
 use graphloom_engine::query::QueryCaches;
 use graphloom_engine::situate::Situator;
-use graphloom_engine::text::Tokenizer;
 use graphloom_engine::{Engine, Models};
 use graphloom_providers::http::ServiceListener;
 use graphloom_providers::models::ModelStore;
@@ -427,14 +426,13 @@ impl Parts<'_> {
             // Only what indexes situates, and that has its model.
             (Contextual::Off, _) | (Contextual::Model, None) => Situator::Off,
         };
+        let models = Models { extract, situator, keywords, summarize, answer, embedder, reranker: None };
+        let caches = if config.query_cache { QueryCaches::default() } else { QueryCaches::off() };
         Engine {
-            store,
-            models: Models { extract, situator, keywords, summarize, answer, embedder, reranker: None },
-            clock: Arc::new(SystemClock),
-            tokenizer: Tokenizer,
             prompts: wording.prompts,
             index,
-            caches: if config.query_cache { QueryCaches::default() } else { QueryCaches::off() },
+            caches,
+            ..Engine::new(store, models, Arc::new(SystemClock))
         }
     }
 }

@@ -136,6 +136,7 @@ fn every_example_runs() {
     let programs = programs.ancestors().nth(2).expect("the folder of programs").join("examples");
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
     for (name, says) in [
+        ("first_answer", "bridge.txt:1"),
         ("ask_a_folder", "samples/lab/braidline-product-sheet.md:"),
         ("bring_your_own_model", "words."),
         ("filtered_search", "Nils Quant leads it. [1]"),

@@ -3,17 +3,16 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use std::sync::Arc;
-use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+use std::time::{Duration, Instant};
 
 use anyhow::{Context, bail};
 use futures::{StreamExt, stream};
-use graphloom_core::{Clock, DocumentId, Timestamp, WorkspaceId};
+use graphloom::SystemClock;
+use graphloom_core::{DocumentId, WorkspaceId};
 use graphloom_engine::extract::Gleaning;
 use graphloom_engine::index::{self, Acceptance, IndexConfig, Source};
-use graphloom_engine::prompt::Prompts;
 use graphloom_engine::query::{self, Mode, QueryCaches, Question};
 use graphloom_engine::situate::Situator;
-use graphloom_engine::text::Tokenizer;
 use graphloom_engine::{Engine, Models};
 use graphloom_providers::builtin::BuiltinEmbedder;
 use graphloom_providers::http::{HttpClient, HttpConfig};
@@ -62,15 +61,7 @@ impl System {
         if options.chunk_tokens.is_some() {
             config.chunk.max_chunk_tokens = options.chunk_tokens;
         }
-        let engine = Engine {
-            store: store.clone(),
-            models,
-            clock: Arc::new(SystemClock),
-            tokenizer: Tokenizer,
-            index: config,
-            prompts: Prompts::default(),
-            caches: QueryCaches::default(),
-        };
+        let engine = Engine { index: config, ..Engine::new(store.clone(), models, Arc::new(SystemClock)) };
         Ok(Self { engine: Arc::new(engine), store, cold: options.cold })
     }
 
@@ -162,29 +153,12 @@ impl System {
     }
 }
 
-struct SystemClock;
-
-impl Clock for SystemClock {
-    fn now(&self) -> Timestamp {
-        let elapsed = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-        Timestamp(u64::try_from(elapsed.as_millis()).unwrap_or(u64::MAX))
-    }
-}
-
 /// How long indexing waits for a service that is down, as `graphloom add` does.
 const MAX_PAUSE: Duration = Duration::from_secs(900);
 
 /// Rules in every role and the built-in embedder.
 fn offline() -> Models {
-    Models {
-        extract: None,
-        situator: Situator::Off,
-        keywords: None,
-        summarize: None,
-        answer: None,
-        embedder: Arc::new(BuiltinEmbedder),
-        reranker: None,
-    }
+    Models::offline(Arc::new(BuiltinEmbedder))
 }
 
 /// The replay server in every role.

@@ -4,18 +4,15 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 use std::path::Path;
 use std::sync::Arc;
-use std::time::{Instant, SystemTime, UNIX_EPOCH};
+use std::time::Instant;
 
 use anyhow::Context;
+use graphloom::SystemClock;
 use graphloom_core::{
-    Allowed, ChunkId, Clock, DocumentFilter, DocumentId, Store, Timestamp, VectorKind, VectorQuery,
-    WorkspaceId,
+    Allowed, ChunkId, DocumentFilter, DocumentId, Store, VectorKind, VectorQuery, WorkspaceId,
 };
-use graphloom_engine::index::{self, Acceptance, IndexConfig, Source};
-use graphloom_engine::prompt::Prompts;
-use graphloom_engine::query::{self, Mode, QueryCaches, Question};
-use graphloom_engine::situate::Situator;
-use graphloom_engine::text::Tokenizer;
+use graphloom_engine::index::{self, Acceptance, Source};
+use graphloom_engine::query::{self, Mode, Question};
 use graphloom_engine::{Engine, Models};
 use graphloom_storage::sqlite::SqliteStore;
 use serde::Serialize;
@@ -190,23 +187,7 @@ pub(crate) async fn measure(
 }
 
 fn engine(store: Arc<SqliteStore>, world: Arc<World>) -> Engine {
-    Engine {
-        store,
-        models: Models {
-            extract: None,
-            situator: Situator::Off,
-            keywords: None,
-            summarize: None,
-            answer: None,
-            embedder: world,
-            reranker: None,
-        },
-        clock: Arc::new(SystemClock),
-        tokenizer: Tokenizer,
-        prompts: Prompts::default(),
-        index: IndexConfig::default(),
-        caches: QueryCaches::default(),
-    }
+    Engine::new(store, Models::offline(world), Arc::new(SystemClock))
 }
 
 fn filter(condition: &str) -> anyhow::Result<DocumentFilter> {
@@ -419,13 +400,4 @@ fn thread_cpu_ms() -> anyhow::Result<f64> {
         std::fs::read_to_string("/proc/thread-self/schedstat").context("reading this thread's CPU time")?;
     let nanoseconds: f64 = stat.split_whitespace().next().context("a time")?.parse()?;
     Ok(nanoseconds / 1e6)
-}
-
-struct SystemClock;
-
-impl Clock for SystemClock {
-    fn now(&self) -> Timestamp {
-        let elapsed = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-        Timestamp(u64::try_from(elapsed.as_millis()).unwrap_or(u64::MAX))
-    }
 }

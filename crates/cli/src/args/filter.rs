@@ -4,12 +4,12 @@ use std::collections::BTreeSet;
 use std::str::FromStr;
 
 use clap::Args;
+use graphloom::project::Here;
 use graphloom_core::{
     DocumentFilter, DocumentId, FilterError, IsoDate, MetaCondition, Snapshot, SourcePattern, StatusKind,
 };
 
 use crate::documents;
-use graphloom::project::Here;
 
 /// Conditions and documents; for commands that do not take documents as arguments.
 #[derive(Debug, Clone, Default, Args)]

@@ -1,5 +1,6 @@
 //! `graphloom add`: files, folders and web pages in, graph out.
 
+use graphloom::files::{self, Files, Found};
 use graphloom_core::{DocumentStatus, Format, TrackId};
 use graphloom_engine::Engine;
 use graphloom_engine::index::{self, Acceptance, Estimator, IndexError, Reading, Source};
@@ -19,7 +20,6 @@ use crate::interrupt::Interrupt;
 use crate::output::progress::ProgressView;
 use crate::output::render::{count, one_line, plain};
 use crate::wire;
-use graphloom::files::{self, Files, Found};
 
 /// Bytes read before they are made durable; one larger file may exceed it.
 const MAX_BYTES_IN_FLIGHT: usize = 16 * 1024 * 1024;

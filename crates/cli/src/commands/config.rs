@@ -2,13 +2,13 @@
 
 use std::borrow::Cow;
 
+use graphloom::config::Service;
 use graphloom_providers::without_credentials;
 use serde::Serialize;
 
 use super::App;
 use crate::args::ConfigCommand;
 use crate::fault::Exit;
-use graphloom::config::Service;
 use graphloom::config::keys::{KEYS, Key};
 
 #[derive(Serialize)]

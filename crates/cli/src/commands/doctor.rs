@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 use std::path::Path;
 
 use anyhow::Context;
+use graphloom::config::{ModelChoice, RerankerChoice};
 use graphloom_core::{ChatMessage, ChatRequest, ChatRole, EmbeddingSpec, Role, complete};
 use serde::Serialize;
 
@@ -11,7 +12,6 @@ use super::App;
 use crate::fault::{self, Exit};
 use crate::output::render::{count, plain};
 use crate::wire;
-use graphloom::config::{ModelChoice, RerankerChoice};
 use graphloom::providers::Providers;
 use graphloom::wording::Wording;
 

@@ -37,6 +37,7 @@ mod work;
 use std::collections::BTreeMap;
 
 use anyhow::Context;
+use graphloom::config::{Config, Settings, Surroundings, layers};
 use graphloom_providers::web;
 use tracing_subscriber::filter::{LevelFilter, Targets};
 use tracing_subscriber::layer::SubscriberExt;
@@ -48,7 +49,6 @@ use crate::fault::Exit;
 use crate::output::Output;
 use crate::output::render::plain;
 use crate::serve_config::ServeConfig;
-use graphloom::config::{Config, Settings, Surroundings, layers};
 use graphloom::project::Here;
 use graphloom::{ReaderProgram, Readers};
 

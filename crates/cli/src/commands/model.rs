@@ -4,6 +4,7 @@ use std::ffi::OsStr;
 use std::path::Path;
 
 use anyhow::Context;
+use graphloom::files::bytes;
 use graphloom_providers::models::{CATALOGUE, StoredModel};
 use indicatif::{ProgressBar, ProgressStyle};
 use serde::Serialize;
@@ -12,7 +13,6 @@ use super::App;
 use crate::args::ModelCommand;
 use crate::fault::{Exit, Fault};
 use crate::wire;
-use graphloom::files::bytes;
 
 #[derive(Serialize)]
 struct Shown<'a> {

@@ -4,6 +4,7 @@ use std::io;
 use std::path::Path;
 
 use anyhow::Context;
+use graphloom::files;
 use graphloom_core::Span;
 use graphloom_engine::extract::parse::{Damage, ParsedRecord, parse};
 use serde::Serialize;
@@ -11,7 +12,6 @@ use serde::Serialize;
 use crate::args::ParseArgs;
 use crate::fault::Exit;
 use crate::output::Output;
-use graphloom::files;
 
 /// Longest answer that is read; several times what any model writes.
 const MAX_ANSWER_BYTES: usize = 16 << 20;

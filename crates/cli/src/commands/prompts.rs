@@ -3,6 +3,7 @@
 use std::path::Path;
 
 use anyhow::Context;
+use graphloom::nearest;
 use graphloom_engine::prompt::{ALL, Prompt};
 use serde::Serialize;
 
@@ -10,7 +11,6 @@ use super::App;
 use crate::args::PromptsCommand;
 use crate::fault::{Exit, Fault};
 use crate::output::render::count;
-use graphloom::nearest;
 use graphloom::wording::{self, Wording};
 
 #[derive(Serialize)]

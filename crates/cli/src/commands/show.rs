@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 
+use graphloom::files::bytes;
 use graphloom_core::{ChunkExtraction, Document, DocumentStatus, GraphKey, Place, Span};
 use graphloom_engine::index::{DocumentState, states_of};
 use serde::Serialize;
@@ -11,7 +12,6 @@ use crate::args::ShowArgs;
 use crate::fault::{Exit, Fault};
 use crate::output::render::{one_line, place, plain, status};
 use crate::{documents, wire};
-use graphloom::files::bytes;
 
 #[derive(Serialize)]
 struct Shown {

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use graphloom::files::bytes;
 use graphloom_core::{
     Call, CallOutcome, DocumentId, DocumentStatus, EmbeddingSpec, Projection, QueueState, Revision, Role,
     Snapshot, StoreCounts, Timestamp, Visibility,
@@ -15,7 +16,6 @@ use crate::args::{SortArg, StatusArgs};
 use crate::fault::{Exit, Fault};
 use crate::output::render::{count, one_line, plain, status};
 use crate::{documents, wire};
-use graphloom::files::bytes;
 
 /// Documents listed for people where no number is asked for; `--json` gives all.
 const MOST_PRINTED: usize = 50;

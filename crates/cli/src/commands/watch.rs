@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use anyhow::Context;
+use graphloom::files::{self, source_name};
 use graphloom_core::{Document, DocumentId, Snapshot, TrackId, Visibility};
 use graphloom_engine::index;
 use notify::event::{AccessKind, AccessMode};
@@ -20,7 +21,6 @@ use crate::interrupt::Interrupt;
 use crate::output::progress::ProgressView;
 use crate::output::render::{count, one_line, plain};
 use crate::wire::{self, Indexing};
-use graphloom::files::{self, source_name};
 
 /// Between two looks while something has not settled, and from an event to the look that it causes.
 const LOOK_AGAIN: Duration = Duration::from_millis(250);

@@ -12,10 +12,10 @@ use std::collections::BTreeMap;
 use std::fmt::Display;
 use std::io::{self, IsTerminal, Write};
 
+use graphloom::config::layers;
 use serde::Serialize;
 
 use crate::args::{ColorChoice, Global};
-use graphloom::config::layers;
 
 /// A line on stderr. Unlike `eprintln!`, which panics where stderr is a pipe that nobody reads any more, it then does nothing:
 /// nothing is left to report to.

@@ -16,11 +16,6 @@ use super::describe::{Summaries, describe};
 use super::records::evidence_of;
 use super::views::{derive_entity, derive_relation};
 use crate::conformance::{Table, words};
-use crate::index::IndexConfig;
-use crate::prompt::Prompts;
-use crate::query::QueryCaches;
-use crate::situate::Situator;
-use crate::text::Tokenizer;
 use crate::{Engine, Models};
 
 #[derive(Debug, PartialEq, Deserialize)]
@@ -137,23 +132,11 @@ async fn descriptions_are_summarised_where_the_table_says() {
 }
 
 fn engine(model: Arc<TenTokens>) -> Engine {
-    Engine {
-        store: Arc::new(MemoryStore::new(WorkspaceId::default())),
-        models: Models {
-            extract: None,
-            situator: Situator::Off,
-            keywords: None,
-            summarize: Some(model),
-            answer: None,
-            embedder: Arc::new(NoVectors),
-            reranker: None,
-        },
-        clock: Arc::new(Stopped),
-        tokenizer: Tokenizer,
-        prompts: Prompts::default(),
-        index: IndexConfig::default(),
-        caches: QueryCaches::default(),
-    }
+    Engine::new(
+        Arc::new(MemoryStore::new(WorkspaceId::default())),
+        Models { summarize: Some(model), ..Models::offline(Arc::new(NoVectors)) },
+        Arc::new(Stopped),
+    )
 }
 
 /// Answers with ten tokens, and counts the descriptions it is given.

@@ -11,11 +11,7 @@ use graphloom_core::{
     ChatEvent, ChatRequest, ChatStream, Clock, Completion, ContentHash, Embedder, Embeddings, FinishReason,
     LanguageModel, ModelError, Purpose, Store, Timestamp, Usage,
 };
-use graphloom_engine::index::{IndexConfig, Source};
-use graphloom_engine::prompt::Prompts;
-use graphloom_engine::query::QueryCaches;
-use graphloom_engine::situate::Situator;
-use graphloom_engine::text::Tokenizer;
+use graphloom_engine::index::Source;
 use graphloom_engine::{Engine, Models};
 
 /// A clock at a fixed time.
@@ -130,23 +126,15 @@ fn records_of(text: &str) -> String {
 
 /// An engine over `store` whose extraction and summaries come from `model`.
 pub(crate) fn engine(store: Arc<dyn Store>, model: Arc<ReadingModel>) -> Engine {
-    Engine {
+    Engine::new(
         store,
-        models: Models {
+        Models {
             extract: Some(model.clone()),
-            situator: Situator::Off,
-            keywords: None,
             summarize: Some(model),
-            answer: None,
-            embedder: Arc::new(WordEmbedder),
-            reranker: None,
+            ..Models::offline(Arc::new(WordEmbedder))
         },
-        clock: Arc::new(StoppedClock),
-        tokenizer: Tokenizer,
-        index: IndexConfig::default(),
-        prompts: Prompts::default(),
-        caches: QueryCaches::default(),
-    }
+        Arc::new(StoppedClock),
+    )
 }
 
 /// A plain text source.

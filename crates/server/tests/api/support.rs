@@ -10,13 +10,9 @@ use async_trait::async_trait;
 use graphloom_core::{
     Clock, Embedder, Embeddings, ModelError, Purpose, Store, StoreError, Timestamp, WorkspaceId,
 };
-use graphloom_engine::index::{self, IndexConfig, Reading, Source};
+use graphloom_engine::index::{self, Reading, Source};
 use graphloom_engine::money::Prices;
 use graphloom_engine::parse::ParseLimits;
-use graphloom_engine::prompt::Prompts;
-use graphloom_engine::query::QueryCaches;
-use graphloom_engine::situate::Situator;
-use graphloom_engine::text::Tokenizer;
 use graphloom_engine::{Engine, Models};
 use graphloom_providers::builtin::BuiltinEmbedder;
 use graphloom_server::{
@@ -91,23 +87,7 @@ impl Host for MemoryHost {
 }
 
 fn engine(store: Arc<dyn Store>, gate: Arc<Semaphore>) -> Engine {
-    Engine {
-        store,
-        models: Models {
-            extract: None,
-            situator: Situator::Off,
-            keywords: None,
-            summarize: None,
-            answer: None,
-            embedder: Arc::new(Moody { gate }),
-            reranker: None,
-        },
-        clock: Arc::new(Wall),
-        tokenizer: Tokenizer,
-        prompts: Prompts::default(),
-        index: IndexConfig::default(),
-        caches: QueryCaches::default(),
-    }
+    Engine::new(store, Models::offline(Arc::new(Moody { gate })), Arc::new(Wall))
 }
 
 /// Where a text holds this, the service refuses it.

@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 use std::path::PathBuf;
 
+use graphloom::config::Origin;
 use graphloom_core::Visibility;
 use graphloom_engine::Engine;
 use graphloom_engine::query::Mode;
@@ -21,7 +22,6 @@ use crate::interrupt::Interrupt;
 use crate::output::meter::Meter;
 use crate::output::render::{count, one_line, plain};
 use crate::wire::{self, Asks};
-use graphloom::config::Origin;
 
 /// Sources looked up together.
 const SOURCES_AT_ONCE: usize = 500;

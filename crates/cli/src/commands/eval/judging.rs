@@ -4,6 +4,7 @@ use std::future::Future;
 use std::path::Path;
 
 use futures::{StreamExt, stream};
+use graphloom::wording::Wording;
 use graphloom_eval::journal::Journal;
 use graphloom_eval::judge::{Judge, JudgeError, JudgeSpent};
 
@@ -14,7 +15,6 @@ use crate::interrupt::Interrupt;
 use crate::output::meter::Meter;
 use crate::output::render::count;
 use crate::wire;
-use graphloom::wording::Wording;
 
 /// Items that fail one after another before the run gives up.
 const MOST_FAILURES_IN_A_ROW: usize = 5;

@@ -12,6 +12,7 @@ mod retrieval;
 use std::path::{Path, PathBuf};
 
 use anyhow::Context;
+use graphloom::files;
 use graphloom_eval::set::MAX_FILE_BYTES;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -19,7 +20,6 @@ use serde::de::DeserializeOwned;
 use super::App;
 use crate::args::EvalCommand;
 use crate::fault::{Exit, Fault};
-use graphloom::files;
 
 /// Does what the command says.
 pub(crate) async fn run(app: &App, command: &EvalCommand) -> anyhow::Result<Exit> {

@@ -2,6 +2,7 @@
 
 use anyhow::Context;
 use graphloom::BuildWith;
+use graphloom::files::source_name;
 use graphloom_engine::index::{Acceptance, ReadyGraph, accept_graph};
 use serde::Serialize;
 use std::collections::BTreeMap;
@@ -13,7 +14,6 @@ use crate::commands::indexing::{self, Ran, Session};
 use crate::fault::{Exit, Fault};
 use crate::interrupt::Interrupt;
 use crate::output::render::{count, plain};
-use graphloom::files::source_name;
 
 /// The largest file read.
 const MAX_BYTES: u64 = 256 << 20;

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use graphloom::nearest;
 use graphloom_core::{
     Chunk, Decisions, Document, DocumentId, Entity, EntityKey, GraphKey, Place, Relation, Snapshot,
     TextQuery, VectorKind,
@@ -14,7 +15,6 @@ use crate::fault::{Exit, Fault};
 use crate::output::render::{count, one_line, place, plain};
 use crate::output::terminal::wrapped;
 use crate::wire;
-use graphloom::nearest;
 
 /// Passages shown behind an entity.
 const MOST_PASSAGES: usize = 20;

@@ -9,10 +9,8 @@ use futures::StreamExt;
 use graphloom_core::*;
 use graphloom_storage::memory::MemoryStore;
 
-use crate::prompt::Prompts;
-use crate::query::QueryCaches;
 use crate::text::{Tokenizer, entity_key};
-use crate::{Engine, Models, index::IndexConfig};
+use crate::{Engine, Models};
 
 /// Vectors of the test embedder have this many dimensions.
 const DIMENSIONS: usize = 256;
@@ -29,23 +27,11 @@ impl World {
     /// No document at all.
     pub(super) fn empty() -> Self {
         let embedder = Arc::new(WordHashes::default());
-        let engine = Engine {
-            store: Arc::new(MemoryStore::new(WorkspaceId::default())),
-            models: Models {
-                extract: None,
-                situator: crate::situate::Situator::Off,
-                keywords: None,
-                summarize: None,
-                answer: None,
-                embedder: embedder.clone(),
-                reranker: None,
-            },
-            clock: Arc::new(Ticks::default()),
-            tokenizer: Tokenizer,
-            index: IndexConfig::default(),
-            prompts: Prompts::default(),
-            caches: QueryCaches::default(),
-        };
+        let engine = Engine::new(
+            Arc::new(MemoryStore::new(WorkspaceId::default())),
+            Models::offline(embedder.clone()),
+            Arc::new(Ticks::default()),
+        );
         Self { engine, embedder, batch: Batch::default(), entities: BTreeMap::new() }
     }
 

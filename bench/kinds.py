@@ -1,27 +1,36 @@
 #!/usr/bin/env python3
-"""Retrieval of other kinds of text than encyclopaedias, by the offline default: is `auto` as good as its arms alone?
+"""Retrieval of all kinds of text by the offline default: is `auto` as good as the better of its arms, words and vectors?
 
-    bench/kinds.py --graphloom BINARY [--keep FOLDER] [--sets NAME,NAME] [--arm NAME=JSON ...]
+    bench/kinds.py --graphloom BINARY [--keep FOLDER] [--questions FOLDER] [--sets NAME,NAME] [--arm NAME=JSON ...]
 
-Each file of kinds/ is a set: news, manuals, documentation of code, tables, answers to common questions, minutes and letters, in English,
-German, Chinese and Japanese. A line `= TITLE` begins a document, a line `? QUESTION` below asks for that document. Sets named
-heldout_ are for checking alone: no choice was made by them. Prints recall of each mode, and of the words alone (`words`).
+The sets are the files of kinds/, the languages of languages.json and the question sets in --questions. A file of kinds/ holds news,
+manuals, documentation of code, tables, answers to common questions, minutes or letters, in English, German, Chinese or Japanese: a line
+`= TITLE` begins a document, a line `? QUESTION` below asks for that document. Files named heldout_ are for checking alone: no choice was
+made by them. Prints recall of each mode and of the words alone (`words`), and for each set `auto` less the better of `words` and `naive`
+with the 95% interval of that difference over the questions. Sets of less than 50 passages are compared at rank 1, others at rank 5. With
+--keep, what is indexed is not indexed again.
 """
 import argparse
 import json
 import pathlib
+import random
 import subprocess
 import tempfile
 
-KINDS = pathlib.Path(__file__).resolve().parent / "kinds"
-MODES = ("auto", "ppr", "contextual", "naive")
+import languages
+
+HERE = pathlib.Path(__file__).resolve().parent
+MODES = ("naive", "contextual", "mix", "auto")
 # A walk of no steps that begins at what the words find.
-WORDS = {"mode": "auto", "walk": {"damping": 0, "facts": 0, "names": 0, "passage_words": 100, "decompose": "off"}}
-RANKS = (1, 2, 5)
+WORDS = {"mode": "auto", "walk": {
+    "damping": 0, "facts": 0, "names": 0, "direct": 0, "passage_words": 100, "passage_temperature": 100, "decompose": "off"}}
+RANKS = (1, 5, 10)
+SMALL_SET = 50
+RESAMPLES = 2000
 
 
 def read(path: pathlib.Path) -> tuple[list[dict], list[dict]]:
-    """The passages and questions of a set."""
+    """The passages and questions of a file of kinds/."""
     corpus, questions = [], []
     for line in path.read_text(encoding="utf-8").splitlines():
         if line.startswith("= "):
@@ -34,51 +43,94 @@ def read(path: pathlib.Path) -> tuple[list[dict], list[dict]]:
     return corpus, questions
 
 
-def evaluate(graphloom: pathlib.Path, folder: pathlib.Path, name: str, arms: list[str]) -> tuple[dict, int, int]:
-    """Recall at RANKS of each arm, how many questions there are and how many passages."""
-    corpus, questions = read(KINDS / f"{name}.txt")
-    data = folder / "sets" / name
-    data.mkdir(parents=True, exist_ok=True)
+def write(folder: pathlib.Path, corpus: list[dict], questions: list[dict]) -> pathlib.Path:
+    folder.mkdir(parents=True, exist_ok=True)
     for file, rows in (("corpus", corpus), ("questions", questions)):
         lines = "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows)
-        (data / f"{file}.jsonl").write_text(lines, encoding="utf-8")
+        (folder / f"{file}.jsonl").write_text(lines, encoding="utf-8")
+    return folder
+
+
+def sets(folder: pathlib.Path, given: pathlib.Path | None) -> dict[str, pathlib.Path]:
+    """The folder of each set, by name."""
+    found = {}
+    for path in sorted(given.glob("*/questions.jsonl")) if given else ():
+        found[path.parent.name] = path.parent
+    for path in sorted((HERE / "kinds").glob("*.txt")):
+        found[path.stem] = write(folder / path.stem, *read(path))
+    for language, words in json.loads((HERE / "languages.json").read_text(encoding="utf-8")).items():
+        found[f"facts_{language}"] = write(folder / f"facts_{language}", *languages.written(words))
+    return found
+
+
+def evaluate(graphloom: pathlib.Path, folder: pathlib.Path, name: str, data: pathlib.Path, arms: list[str]) -> dict:
+    """The report on one set."""
     out = folder / f"{name}.json"
-    command = [graphloom, "--data-dir", folder / "data", "--workspace", name, "eval", "retrieval", "--data", data, "--out", out]
-    command += ["--modes", ",".join(MODES), "--arm", f"words={json.dumps(WORDS)}", "--k", ",".join(map(str, RANKS))]
+    workspace = name.replace("_", "-").lower()
+    command = [graphloom, "--data-dir", folder / "data", "--workspace", workspace, "eval", "retrieval", "--data", data, "--out", out]
+    command += ["--arm", f"words={json.dumps(WORDS)}", "--modes", ",".join(MODES), "--k", ",".join(map(str, RANKS))]
     for arm in arms:
         command += ["--arm", arm]
     subprocess.run(command, check=True, capture_output=True)
-    groups = json.loads(out.read_text(encoding="utf-8"))["groups"]
-    wholes = {group["arm"]: group["metrics"] for group in groups if group.get("type") is None}
-    recall = {arm: [metrics[f"recall@{k}"]["mean"] for k in RANKS] for arm, metrics in wholes.items()}
-    return recall, len(questions), len(corpus)
+    return json.loads(out.read_text(encoding="utf-8"))
 
 
-def print_row(name: str, recall: dict) -> None:
-    print(f"| {name} | " + " | ".join(" / ".join(f"{value:.3f}" for value in values) for values in recall.values()) + " |", flush=True)
+def recalls(report: dict, rank: int) -> dict[str, dict[str, float]]:
+    """By arm, by question: how much of what it needs is among the first `rank`."""
+    found: dict[str, dict[str, float]] = {}
+    for row in report["rows"]:
+        hits = set(row["gold"]) & set(row["ranked"][:rank])
+        found.setdefault(row["arm"], {})[row["id"]] = len(hits) / len(set(row["gold"]))
+    return found
+
+
+def mean(values) -> float:
+    values = list(values)
+    return sum(values) / len(values)
+
+
+def interval(differences: list[float]) -> tuple[float, float]:
+    """The 95% interval of the mean, by resampling the questions."""
+    chance = random.Random(1)
+    means = sorted(mean(chance.choices(differences, k=len(differences))) for _ in range(RESAMPLES))
+    return means[RESAMPLES * 25 // 1000], means[RESAMPLES * 975 // 1000 - 1]
+
+
+def compared(report: dict, rank: int) -> tuple[str, bool]:
+    """`auto` less the better arm in words, and whether it is below."""
+    found = recalls(report, rank)
+    better = max(("words", "naive"), key=lambda arm: mean(found[arm].values()))
+    differences = [value - found[better][question] for question, value in found["auto"].items()]
+    difference, (low, high) = mean(differences), interval(differences)
+    verdict = "below" if high < 0 else "below, within chance" if difference < 0 else ""
+    return f"{difference:+.3f} ({low:+.3f} to {high:+.3f}) against {better}@{rank} | {verdict}", difference < 0
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--graphloom", type=pathlib.Path, required=True, help="the program")
     parser.add_argument("--keep", type=pathlib.Path, help="folder for workspaces and reports (default: removed at the end)")
-    parser.add_argument("--sets", help="names of files in kinds/ (default: all)")
+    parser.add_argument("--questions", type=pathlib.Path, help="folder of further question sets, each a folder")
+    parser.add_argument("--sets", help="names of sets (default: all)")
     parser.add_argument("--arm", action="append", default=[], help="another way of asking, NAME=JSON; repeatable")
     arguments = parser.parse_args()
-    names = arguments.sets.split(",") if arguments.sets else sorted(path.stem for path in KINDS.glob("*.txt"))
+    below = []
     with tempfile.TemporaryDirectory() as scratch:
-        folder = arguments.keep or pathlib.Path(scratch)
-        total, asked = {}, 0
-        for name in names:
-            recall, questions, passages = evaluate(arguments.graphloom.resolve(), folder.resolve(), name, arguments.arm)
-            if not total:
-                print(f"| recall@{'/'.join(map(str, RANKS))} | " + " | ".join(recall) + " |")
-                print("|---" * (len(recall) + 1) + "|")
-            print_row(f"{name}, {questions} of {passages}", recall)
-            for arm, values in recall.items():
-                total[arm] = [sum + questions * value for sum, value in zip(total.get(arm, [0] * len(RANKS)), values)]
-            asked += questions
-        print_row(f"all {asked}", {arm: [value / asked for value in values] for arm, values in total.items()})
+        folder = (arguments.keep or pathlib.Path(scratch)).resolve()
+        found = sets(folder / "sets", arguments.questions)
+        for count, name in enumerate(arguments.sets.split(",") if arguments.sets else found):
+            report = evaluate(arguments.graphloom.resolve(), folder, name, found[name], arguments.arm)
+            by_rank = {rank: recalls(report, rank) for rank in RANKS}
+            arms = list(by_rank[1])
+            if not count:
+                print(f"| recall@{'/'.join(map(str, RANKS))} | " + " | ".join(arms) + " | auto less the better of words and naive | |")
+                print("|---" * (len(arms) + 3) + "|")
+            passages, asked = report["run"]["passages"], report["run"]["questions"]
+            cells = [" / ".join(f"{mean(by_rank[rank][arm].values()):.3f}" for rank in RANKS) for arm in arms]
+            told, is_below = compared(report, 1 if passages < SMALL_SET else 5)
+            below += [name] if is_below else []
+            print(f"| {name}, {asked} of {passages} | " + " | ".join(cells) + f" | {told} |", flush=True)
+    print(f"auto is below the better arm on: {', '.join(below) or 'no set'}")
 
 
 if __name__ == "__main__":

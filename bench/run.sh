@@ -23,7 +23,7 @@
 #   ablation            recall of mode auto without each of its parts and with other constants, on all question sets (slow the first time)
 #   offline             the offline default's phrases and embedder on question sets: needs no harness
 #   languages           the same facts in five languages, offline: is each mode as good outside English? needs no harness
-#   kinds               other kinds of text than encyclopaedias, offline: is auto as good as words or vectors alone? needs no harness
+#   kinds               all kinds of text, offline: is auto as good as the better of words and vectors alone? needs no harness
 #   honesty             answers without a language model, right and wrong, on texts and questions of bench/honesty: needs no harness
 #   filtered            retrieval with filters that allow 1 to 100% of musique_train100, offline: needs no harness
 #   scale-synthetic     synthetic stores of 10,000 and 100,000 chunks, and of what SCALE_CHUNKS says: needs no harness
@@ -148,7 +148,9 @@ for step in $steps; do
         ;;
     kinds)
         build
-        python3 "$root/bench/kinds.py" --graphloom "$target/release/graphloom"
+        kinds_options=()
+        [ ! -d "$questions" ] || kinds_options=(--questions "$questions")
+        python3 "$root/bench/kinds.py" --graphloom "$target/release/graphloom" "${kinds_options[@]}"
         continue
         ;;
     filtered)

@@ -4,7 +4,9 @@ use std::ops::Range;
 
 use graphloom_core::EntityKey;
 
+use super::languages::Language;
 use super::lexicon::{is_generic, is_stop_word};
+use super::phrase::{PhraseKind, phrases};
 use super::scripts::has_no_spaces;
 use crate::text::entity_key;
 
@@ -13,17 +15,28 @@ const MAX_NAME_WORDS: usize = 10;
 /// Words of a question that are looked at; names stand early enough in longer texts.
 const MAX_WORDS: usize = 256;
 
-/// The keys of the names in `text` that `is_known` knows, in the order in which they stand: longer names first take their
+/// A name in a question that the graph knows.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct KnownName {
+    /// Its key.
+    pub key: EntityKey,
+    /// Whether the question writes it as the name of one thing: with a capital that no sentence begins with, in quotation
+    /// marks, or in another form that the rules take for a name or a date. `training schedule` may be known and is no proper name.
+    /// In a text without capitals of a script that has them, every name may be one.
+    pub is_proper: bool,
+}
+
+/// The names in `text` that `is_known` knows, in the order in which they stand: longer names first take their
 /// words, so that `New York Times` is not also `New York`.
 ///
 /// Small words, such as articles, tell nothing: what has no other word is no name. A single other word is one only with a
 /// capital or a number in front, or, in a text without capitals, where it is not too common; a single character of a
 /// script without spaces is none. Several words need no capital.
-pub fn known_names(text: &str, mut is_known: impl FnMut(&EntityKey) -> bool) -> Vec<EntityKey> {
+pub fn known_names(text: &str, mut is_known: impl FnMut(&EntityKey) -> bool) -> Vec<KnownName> {
     let words = words(text);
     let has_capitals = words.iter().any(|word| text[word.clone()].starts_with(char::is_uppercase));
     let mut taken = vec![false; words.len()];
-    let mut found: Vec<(usize, EntityKey)> = Vec::new();
+    let mut found: Vec<(Range<usize>, EntityKey)> = Vec::new();
     for length in (1..=MAX_NAME_WORDS.min(words.len())).rev() {
         for first in 0..=words.len() - length {
             let last = first + length - 1;
@@ -33,12 +46,47 @@ pub fn known_names(text: &str, mut is_known: impl FnMut(&EntityKey) -> bool) -> 
             let Some(key) = entity_key(&text[words[first].start..words[last].end]) else { continue };
             if is_known(&key) {
                 taken[first..=last].fill(true);
-                found.push((first, key));
+                found.push((first..last + 1, key));
             }
         }
     }
-    found.sort_by_key(|(first, _)| *first);
-    found.into_iter().map(|(_, key)| key).collect()
+    found.sort_by_key(|(place, _)| place.start);
+    if found.is_empty() {
+        return Vec::new();
+    }
+    let proper = Proper::of(text, &words);
+    found.into_iter().map(|(place, key)| KnownName { key, is_proper: proper.holds(place) }).collect()
+}
+
+/// Which words of a question belong to proper names.
+struct Proper(Vec<bool>);
+
+impl Proper {
+    fn of(text: &str, words: &[Range<usize>]) -> Self {
+        let is_capital = |word: &Range<usize>| text[word.clone()].starts_with(char::is_uppercase);
+        let has_case = words.iter().any(|word| text[word.clone()].starts_with(|c: char| c.is_lowercase()));
+        if has_case && !words.iter().any(is_capital) {
+            return Self(vec![true; words.len()]);
+        }
+        let nouns_are_capital = Language::of(text).capitalises_nouns();
+        let mut proper: Vec<bool> = words.iter().map(|word| !nouns_are_capital && is_capital(word)).collect();
+        // Every question begins with a capital.
+        if let Some(first) = proper.first_mut() {
+            *first = false;
+        }
+        for phrase in phrases(text) {
+            if matches!(phrase.kind, PhraseKind::Name | PhraseKind::Quoted | PhraseKind::Date) {
+                let overlaps =
+                    |word: &Range<usize>| word.start < phrase.range.end && phrase.range.start < word.end;
+                proper.iter_mut().zip(words).for_each(|(proper, word)| *proper |= overlaps(word));
+            }
+        }
+        Self(proper)
+    }
+
+    fn holds(&self, place: Range<usize>) -> bool {
+        self.0[place].contains(&true)
+    }
 }
 
 /// Where the words of a text stand; each character is one where words are written without spaces.
@@ -86,9 +134,39 @@ mod tests {
 
     fn check_names(question: &str, known: &[&str], expected: &[&str]) {
         let known: Vec<EntityKey> = known.iter().filter_map(|name| entity_key(name)).collect();
-        let found = known_names(question, |key| known.contains(key));
+        let found: Vec<EntityKey> =
+            known_names(question, |key| known.contains(key)).into_iter().map(|name| name.key).collect();
         let expected: Vec<EntityKey> = expected.iter().filter_map(|name| entity_key(name)).collect();
         assert_eq!(found, expected, "{question}");
+    }
+
+    fn check_proper(question: &str, known: &[&str], expected: &[&str]) {
+        let known: Vec<EntityKey> = known.iter().filter_map(|name| entity_key(name)).collect();
+        let found = known_names(question, |key| known.contains(key));
+        let proper: Vec<EntityKey> =
+            found.into_iter().filter(|name| name.is_proper).map(|name| name.key).collect();
+        let expected: Vec<EntityKey> = expected.iter().filter_map(|name| entity_key(name)).collect();
+        assert_eq!(proper, expected, "{question}");
+    }
+
+    #[test]
+    fn a_known_phrase_in_small_letters_is_no_proper_name() {
+        let known = ["training schedule", "Jennifer", "Star Wars", "Reset"];
+        check_proper("Did Jennifer change the training schedule?", &known, &["Jennifer"]);
+        check_proper("Who saw \"Star Wars\" during the training schedule?", &known, &["Star Wars"]);
+        check_proper("What does the training schedule say?", &known, &[]);
+    }
+
+    #[test]
+    fn a_noun_is_no_proper_name_where_all_nouns_have_capitals() {
+        let known = ["Wartung", "Klara Voss"];
+        check_proper("Wie oft braucht die Pumpe eine Wartung?", &known, &[]);
+        check_proper("Wann hat Klara Voss die Wartung bestellt?", &known, &["Klara Voss"]);
+    }
+
+    #[test]
+    fn without_any_capital_every_known_name_may_be_a_proper_one() {
+        check_proper("who runs acme since the flood?", &["Acme", "Flood"], &["Acme", "Flood"]);
     }
 
     #[test]

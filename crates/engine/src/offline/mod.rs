@@ -25,7 +25,7 @@ pub use extract::{MAX_DESCRIPTION_SENTENCES, MAX_RELATIONS_PER_SENTENCE, RULES, 
 pub use follow_up::standalone;
 pub use intent::{Intent, intent};
 pub use keywords::keywords;
-pub use known_names::known_names;
+pub use known_names::{KnownName, known_names};
 pub use languages::language_code;
 pub use lexicon::is_small_word;
 pub use parts::{MAX_PARTS, Parts, parts};

@@ -7,12 +7,13 @@ use serde_json::Value;
 use super::calls::Spent;
 use super::keywords::{Understood, object_in, respond, standalone_in};
 use super::question::MAX_QUESTION_CHARS;
+use super::trust::WalkTrust;
 use super::{QueryError, Question, history, prompts};
 use crate::Engine;
 use crate::offline::{self, MAX_PARTS, Parts};
 
 /// How mode auto goes about a question, and why.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Route {
     /// What kind of question it is taken for.
     pub form: QuestionForm,
@@ -22,6 +23,8 @@ pub struct Route {
     pub model: Option<String>,
     /// Why, as a sentence for people.
     pub reason: String,
+    /// How far the walk was trusted; `None` where nothing was searched.
+    pub walk: Option<WalkTrust>,
 }
 
 /// Kinds of question that are looked for differently.
@@ -50,7 +53,7 @@ impl Route {
                 "the question takes several steps: half of the walk begins at what is near to each step"
             }
         };
-        Self { form, parts, model, reason: reason.to_owned() }
+        Self { form, parts, model, reason: reason.to_owned(), walk: None }
     }
 
     /// The route of a question by its form.

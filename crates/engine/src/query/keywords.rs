@@ -15,7 +15,7 @@ use crate::{Engine, offline};
 const MAX_BARE_QUESTION_CHARS: usize = 50;
 
 /// A question as it is searched for.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq)]
 pub(super) struct Understood {
     /// The question as it would be asked without the conversation before it; `None` where it is asked so already.
     pub(super) standalone: Option<String>,

@@ -35,6 +35,7 @@ mod stops;
 mod tests;
 mod think;
 mod truncate;
+mod trust;
 mod verbatim;
 mod walk;
 mod walk_options;
@@ -60,6 +61,7 @@ pub use question::{
     MAX_STOPS, MAX_TOP_K, MAX_USER_PROMPT_CHARS, Mode, Question, Wanted,
 };
 pub use references::{ListedDocument, references};
+pub use trust::WalkTrust;
 pub use verbatim::AnswerKind;
 pub use walk_options::{Decompose, MAX_WALK_SEEDS, WalkOptions};
 
@@ -127,6 +129,9 @@ async fn find(engine: &Engine, question: &Question, spent: &mut Spent) -> Result
     seen.renew(snapshot).await?;
     let scope = &Scope::new(snapshot, seen.allowed, engine.tokenizer).await?;
     let hits = search::search(scope, &asked, plan, &vectors, facts).await?;
+    if let Some(route) = &mut retrieval.route {
+        route.walk = hits.trust;
+    }
     let graph = truncate::truncate(scope, question, hits.entities, hits.relations, &counter).await?;
     let candidates = chunks::collect(scope, question, plan, &vectors, hits.chunks, &graph).await?;
     let reranker = engine.models.reranker.as_deref().filter(|_| question.rerank);
@@ -377,8 +382,8 @@ pub struct FoundChunk {
     pub reference: u32,
     /// Which arm brought it.
     pub arm: Arm,
-    /// Cosine with the question, weighted reciprocal ranks of vector and words added up, or PageRank of the walk; `None` for
-    /// other arms.
+    /// Cosine with the question, weighted reciprocal ranks of vector and words added up, or PageRank of the walk, weighted reciprocal
+    /// ranks where other rankings count beside it; `None` for other arms.
     pub score: Option<f32>,
     /// What the reranker gave it; `None` where none was asked.
     pub rerank_score: Option<f32>,

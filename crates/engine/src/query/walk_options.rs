@@ -39,10 +39,14 @@ pub struct WalkOptions {
     pub fact_seeds: usize,
     /// A fact whose score is this much below the best one's, relative to it, gets 1/e of its weight.
     pub fact_temperature: f64,
-    /// What the BM25 score of a passage counts beside its cosine, each relative to the best one; mode auto only.
+    /// What the BM25 score of a passage counts beside its cosine, each relative to the best one; up to twice as much where no name in
+    /// the question says where to walk from. Mode auto only.
     pub passage_words: f64,
     /// The same for facts; mode auto only.
     pub fact_words: f64,
+    /// What the ranking by vectors and words counts in the result beside that of the walk, 0 to 1, where no name in the question
+    /// says where to walk from; less where one does, nothing where it is rare. Mode auto only.
+    pub direct: f64,
     /// Who takes a question apart; mode auto only.
     pub decompose: Decompose,
     /// What the parts of a question get of the weight of passages and facts, 0 to 1, where it has parts.
@@ -82,6 +86,7 @@ impl Default for WalkOptions {
             fact_temperature: 0.08,
             passage_words: 0.5,
             fact_words: 0.0,
+            direct: 0.6,
             decompose: Decompose::Form,
             parts: 0.5,
             filter_facts: false,
@@ -112,6 +117,7 @@ impl WalkOptions {
             ("fact_temperature", self.fact_temperature != default.fact_temperature, walks),
             ("passage_words", self.passage_words != default.passage_words, by_words),
             ("fact_words", self.fact_words != default.fact_words, by_words),
+            ("direct", self.direct != default.direct, by_words),
             ("decompose", self.decompose != default.decompose, takes_apart),
             ("parts", self.parts != default.parts, by_words),
             ("filter_facts", self.filter_facts != default.filter_facts, filters),
@@ -138,6 +144,7 @@ impl WalkOptions {
             ("walk.fact_temperature", self.fact_temperature, 1e-3, 100.0),
             ("walk.passage_words", self.passage_words, 0.0, 100.0),
             ("walk.fact_words", self.fact_words, 0.0, 100.0),
+            ("walk.direct", self.direct, 0.0, 1.0),
             ("walk.parts", self.parts, 0.0, 1.0),
             ("walk.synonyms", synonyms, 0.0, 1.0),
         ] {

@@ -25,6 +25,7 @@ pub(super) fn explained(retrieval: &Retrieval, numbered: &[Option<&Citation>]) -
         let parts = one_line(&route.parts.join("; "), 200);
         let looked_for = if parts.is_empty() { parts } else { format!("; looked for: {parts}") };
         lines.push(format!("  {}{looked_for}", one_line(&route.reason, 200)));
+        lines.extend(route.walk.iter().map(|trust| format!("  {}", one_line(&trust.reason(), 200))));
     }
     let documents: BTreeSet<u32> = retrieval.chunks.iter().map(|found| found.reference).collect();
     let passages = count(retrieval.chunks.len() as u64, "passage");

@@ -12,6 +12,7 @@ use graphloom_core::{ChunkId, Relation, RelationKey};
 use super::embed::QueryVectors;
 use super::fuse::round_robin;
 use super::plan::Plan;
+use super::trust::WalkTrust;
 use super::{ChunkPath, FoundEntity, QueryError, Question};
 use crate::scope::Scope;
 
@@ -25,10 +26,12 @@ pub(super) struct Hits {
     /// Relations with their cosine, each once.
     pub(super) relations: Vec<(Relation, Option<f32>)>,
     /// Chunks found by their own vectors, with their cosine, by vectors and words, with their fused score, or by a walk, with
-    /// their PageRank.
+    /// their PageRank, or with weighted reciprocal ranks where other rankings count beside it.
     pub(super) chunks: Vec<(ChunkId, f32)>,
     /// How a walk came to the first of the chunks.
     pub(super) paths: Vec<ChunkPath>,
+    /// How far mode auto trusted its walk.
+    pub(super) trust: Option<WalkTrust>,
 }
 
 /// Runs the searches that the plan asks for and that there are vectors for. A walk begins at `facts` where they were chosen.
@@ -63,5 +66,6 @@ pub(super) async fn search(
         relations: round_robin(vec![local.relations, global.relations], |(relation, _)| relation.key.clone()),
         chunks,
         paths: Vec::new(),
+        trust: None,
     })
 }

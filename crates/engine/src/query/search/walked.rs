@@ -11,9 +11,11 @@ use graphloom_core::{
 };
 
 use super::{Hits, synonyms};
-use crate::offline;
+use crate::offline::{self, KnownName};
 use crate::query::embed::QueryVectors;
+use crate::query::fuse::weighted_ranks;
 use crate::query::plan::Prior;
+use crate::query::trust::WalkTrust;
 use crate::query::walk::{Ground, Reach, Walk, walk};
 use crate::query::{ChunkPath, FoundEntity, PathStep, QueryError, Question, WalkOptions};
 use crate::scope::Scope;
@@ -22,7 +24,7 @@ use crate::text::entity_key;
 /// Chunks handed on, at least.
 const MIN_CHUNKS: usize = 100;
 
-/// What the walk reaches: chunks by PageRank, and the entities and relations that it began at and that are on the paths to
+/// What the walk reaches: chunks by PageRank, in mode auto as far as the walk is trusted, and the entities and relations that it began at and that are on the paths to
 /// the first of the chunks. It begins at `chosen` facts in place of the nearest where they are given.
 pub(super) async fn search(
     scope: &Scope<'_>,
@@ -33,8 +35,22 @@ pub(super) async fn search(
 ) -> Result<Hits, QueryError> {
     let options = &question.walk;
     let graph = scope.snapshot.links().await?;
+    let holds = |node: NodeNumber| match graph.node(node) {
+        Some(Node::Chunk(id)) => scope.holds(id),
+        Some(Node::Entity(_) | Node::Relation(..)) | None => false,
+    };
+    let names = names(&graph, question, |node| graph.neighbours(node).iter().any(|&next| holds(next)));
+    let nodes = scope.linkable().unwrap_or_else(|| graph.len());
+    let trust = (prior == Prior::VectorAndWords).then(|| {
+        let proper = names.iter().filter(|name| name.is_proper);
+        let known = proper.filter_map(|name| {
+            Some((name.key.clone(), passages_of(&graph, graph.entity(&name.key)?, &holds)))
+        });
+        WalkTrust::of(known, nodes, options.direct)
+    });
+    let names: Vec<EntityKey> = names.into_iter().map(|name| name.key).collect();
     let sought = sought(question, vectors);
-    let passages = Ranked::passages(options, prior);
+    let passages = Ranked::passages(options, trust.as_ref());
     let (passages, facts) = match chosen {
         Some(facts) => {
             let [passages] = near(scope, question, [passages], &sought).await?;
@@ -46,13 +62,9 @@ pub(super) async fn search(
             (passages, relations(facts))
         }
     };
-    let passages = passages.into_iter().map(|(id, weight)| (ChunkId::from_stored(id), weight)).collect();
-    let holds = |node: NodeNumber| match graph.node(node) {
-        Some(Node::Chunk(id)) => scope.holds(id),
-        Some(Node::Entity(_) | Node::Relation(..)) | None => false,
-    };
-    let names: Vec<EntityKey> =
-        names(&graph, question, |node| graph.neighbours(node).iter().any(|&next| holds(next)));
+    let passages: Vec<(ChunkId, f64)> =
+        passages.into_iter().map(|(id, weight)| (ChunkId::from_stored(id), weight)).collect();
+    let direct: Vec<ChunkId> = passages.iter().map(|(id, _)| id.clone()).collect();
     let synonyms = match options.synonyms {
         Some(least) => {
             let ends = facts.iter().flat_map(|(fact, _)| fact.ends());
@@ -62,14 +74,15 @@ pub(super) async fn search(
         None => None,
     };
     let seeds = Seeds::of(&graph, options, passages, &facts, &names, holds);
-    let nodes = scope.linkable().unwrap_or_else(|| graph.len());
     let hub_links = options.hub_share * nodes as f64;
     let how = Walk { damping: options.damping, precision: options.precision, hub_links };
     let ground =
         Ground { graph: &graph, also: synonyms.as_ref(), admits: scope.is_filtered().then_some(&holds) };
     let reach = walk(ground, &seeds.linked, how);
     let shown = if question.chunk_top_k == 0 { question.top_k } else { question.chunk_top_k };
-    let chunks = ranked(&graph, &reach, &seeds, shown.max(MIN_CHUNKS));
+    let limit = shown.max(MIN_CHUNKS);
+    let reached = ranked(&graph, &reach, &seeds, limit);
+    let chunks = as_trusted(reached, direct, trust.as_ref().map_or(1.0, |trust| trust.share), limit);
     let paths: Vec<ChunkPath> =
         chunks.iter().take(shown).filter_map(|(id, _)| path_to(&graph, &reach, id)).collect();
     // What the walk began at comes first: it is what the question is about, also where it leads to no passage alone.
@@ -78,7 +91,7 @@ pub(super) async fn search(
     let steps = began.chain(paths.iter().flat_map(|path| path.steps.iter().cloned()));
     let (entities, relations) = found_on(scope, question, &graph, &reach, steps).await?;
     let chunks = chunks.into_iter().map(|(id, score)| (id, score as f32)).collect();
-    Ok(Hits { entities, relations, chunks, paths })
+    Ok(Hits { entities, relations, chunks, paths, trust })
 }
 
 /// What is looked for: the question as a whole, and each of its parts, with the share of all weight that each gets.
@@ -125,8 +138,8 @@ struct Ranked {
 }
 
 impl Ranked {
-    fn passages(walk: &WalkOptions, prior: Prior) -> Self {
-        let words = if prior == Prior::VectorAndWords { walk.passage_words } else { 0.0 };
+    fn passages(walk: &WalkOptions, trust: Option<&WalkTrust>) -> Self {
+        let words = trust.map_or(0.0, |trust| trust.words(walk.passage_words));
         let (hits, seeds) = (walk.passage_hits, walk.passage_seeds);
         Self { kind: VectorKind::Chunk, hits, seeds, words, temperature: walk.passage_temperature }
     }
@@ -248,18 +261,42 @@ impl Seeds {
 }
 
 /// Entities that the question or a keyword given with it names, in their order, each once; of those that `is_there`.
-fn names(graph: &LinkGraph, question: &Question, is_there: impl Fn(NodeNumber) -> bool) -> Vec<EntityKey> {
+/// Keywords are proper names: people choose them.
+fn names(graph: &LinkGraph, question: &Question, is_there: impl Fn(NodeNumber) -> bool) -> Vec<KnownName> {
     let is_known = |key: &EntityKey| graph.entity(key).is_some_and(&is_there);
     let in_text = offline::known_names(&question.text, is_known);
     let given = question.ll_keywords.iter().chain(&question.hl_keywords);
     let given = given.filter_map(|keyword| entity_key(keyword)).filter(is_known);
+    let given = given.map(|key| KnownName { key, is_proper: true });
     let mut seen = BTreeSet::new();
-    in_text.into_iter().chain(given).filter(|key| seen.insert(key.clone())).collect()
+    in_text.into_iter().chain(given).filter(|name| seen.insert(name.key.clone())).collect()
 }
 
 /// One over the number of chunks that lead to the entity: a name that is everywhere says little.
 fn rarity(graph: &LinkGraph, entity: NodeNumber, holds: &impl Fn(NodeNumber) -> bool) -> f64 {
-    1.0 / graph.neighbours(entity).iter().filter(|&&node| holds(node)).count().max(1) as f64
+    1.0 / passages_of(graph, entity, holds).max(1) as f64
+}
+
+/// How many chunks lead to the entity.
+fn passages_of(graph: &LinkGraph, entity: NodeNumber, holds: &impl Fn(NodeNumber) -> bool) -> usize {
+    graph.neighbours(entity).iter().filter(|&&node| holds(node)).count()
+}
+
+/// The `limit` best of what a walk reached and of what it began with, each list best first: by their ranks, of which those of the walk
+/// count `share`. What the walk reached as it is where that is all.
+fn as_trusted(
+    reached: Vec<(ChunkId, f64)>,
+    direct: Vec<ChunkId>,
+    share: f64,
+    limit: usize,
+) -> Vec<(ChunkId, f64)> {
+    if share >= 1.0 {
+        return reached;
+    }
+    let reached = reached.into_iter().map(|(id, _)| id).collect();
+    let mut fused = weighted_ranks(&[(share, reached), (1.0 - share, direct)]);
+    fused.truncate(limit);
+    fused
 }
 
 /// The `limit` best chunks by score, best first, ties by id.
@@ -316,4 +353,51 @@ async fn found_on(
         (relation, score)
     });
     Ok((found_entities, found_relations.collect()))
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::collection::vec;
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn ids(numbers: &[u8]) -> Vec<ChunkId> {
+        let mut seen = BTreeSet::new();
+        let each_once = numbers.iter().filter(|&&number| seen.insert(number));
+        each_once.map(|number| ChunkId::from_stored(format!("chunk-{number}"))).collect()
+    }
+
+    fn scored(ids: &[ChunkId]) -> Vec<(ChunkId, f64)> {
+        ids.iter().cloned().zip((0..).map(|rank| 0.9f64.powi(rank))).collect()
+    }
+
+    proptest! {
+        #[test]
+        fn a_walk_that_is_trusted_wholly_ranks_as_if_there_were_no_other_ranking(
+            reached in vec(0u8..30, 0..20),
+            direct in vec(0u8..30, 0..20),
+        ) {
+            let reached = scored(&ids(&reached));
+            prop_assert_eq!(as_trusted(reached.clone(), ids(&direct), 1.0, 100), reached);
+        }
+
+        #[test]
+        fn a_walk_that_is_trusted_in_part_loses_nothing_and_one_of_the_first_stays_first(
+            reached in vec(0u8..30, 1..20),
+            direct in vec(0u8..30, 1..20),
+            share in 0.0f64..0.99,
+        ) {
+            let (reached, direct) = (ids(&reached), ids(&direct));
+            let fused = as_trusted(scored(&reached), direct.clone(), share, 100);
+            let fused: Vec<&ChunkId> = fused.iter().map(|(id, _)| id).collect();
+            let all: BTreeSet<&ChunkId> = reached.iter().chain(&direct).collect();
+            prop_assert_eq!(fused.len(), all.len());
+            prop_assert_eq!(fused.iter().copied().collect::<BTreeSet<_>>(), all);
+            // What both rank second may pass what one ranks first, and nothing else may.
+            let heads = [&reached[0], &direct[0]];
+            let seconds = [reached.get(1), direct.get(1)];
+            prop_assert!(heads.contains(&fused[0]) || (seconds[0] == Some(fused[0]) && seconds[1] == Some(fused[0])));
+        }
+    }
 }

@@ -35,6 +35,31 @@ async fn a_comparison_is_looked_for_thing_by_thing_and_says_so() {
 }
 
 #[tokio::test]
+async fn a_rare_name_lets_the_walk_rank_alone_and_a_question_without_one_does_not() {
+    let world = World::library().await;
+    let trust = async |text: &str| {
+        let route = found(&world, &auto(text)).await.route.expect("auto says how it went about it");
+        route.walk.expect("and how far it trusted its walk")
+    };
+    let named = trust("Who taught Mary Somerville?").await;
+    assert_eq!((named.share, named.looseness, named.passages), (1.0, 0.0, 1));
+    assert!(named.reason().starts_with("the walk ranks alone: 1 passage mentions"), "{}", named.reason());
+    let nothing = trust("How does one take notes?").await;
+    assert_eq!((nothing.share, nothing.looseness, nothing.name.clone()), (0.4, 1.0, None));
+    assert!(nothing.reason().contains("names nothing"), "{}", nothing.reason());
+}
+
+#[tokio::test]
+async fn nothing_but_the_walk_ranks_where_no_direct_ranking_is_asked_for() {
+    let world = World::library().await;
+    let asked = |direct| {
+        with_walk(auto("How does one take notes?"), WalkOptions { direct, ..WalkOptions::default() })
+    };
+    let walk = found(&world, &asked(0.0)).await.route.and_then(|route| route.walk).expect("trust");
+    assert_eq!((walk.share, walk.looseness), (1.0, 1.0));
+}
+
+#[tokio::test]
 async fn a_part_of_a_question_reaches_what_the_whole_does_not() {
     let world = World::library().await;
     let text =

@@ -1,6 +1,8 @@
 //! The stored form of a vector and the score of a pair; every store rounds and scores with these, so that all of
 //! them give the same hits.
 
+pub(crate) mod sparse;
+
 use std::borrow::Cow;
 use std::cmp::Ordering;
 
@@ -23,12 +25,9 @@ pub(crate) const ZERO: u8 = 128;
 /// The first byte of a vector of which only the numbers that are not zero are stored. No other vector begins with it: a coarse
 /// part is -127 at least.
 const SPARSE: u8 = 0;
-/// Bytes of a sparse vector before its entries: the tag and the number of dimensions.
-const SPARSE_HEADER: usize = 3;
-/// Bytes of an entry: how many numbers after the one before it, and its code.
-const SPARSE_ENTRY: usize = 3;
-/// A distance that only moves on and has no code.
-const FAR: u8 = u8::MAX;
+/// Vectors are stored sparsely where that takes less than four fifths: reading the other form is quicker.
+const SPARSE_SHARE: usize = 4;
+const WHOLE_SHARE: usize = 5;
 
 /// The stored form: whole numbers from -509 to 509, in proportion to the vector. First a byte for each, its coarse part:
 /// a quarter of the number, rounded, plus [`ZERO`]; then two bits for each, what the coarse part leaves out.
@@ -36,64 +35,33 @@ const FAR: u8 = u8::MAX;
 /// A vector has unit length, so the proportion need not be kept. The rounding moves a cosine by about 0.0001, far below
 /// what separates neighbours, and the coarse parts serve the scan as they are. Half precision would take 8/5 of this.
 ///
-/// Where that is shorter, as for the hashed words of a name, the numbers that are not zero are stored alone:
-///
-/// ```text
-/// header   SPARSE, number of dimensions          1 + 2 bytes, little-endian
-/// entry    distance from the entry before, code   1 + 2 bytes; FAR alone, without a code, moves on by as much
-/// ```
+/// Where that is much shorter, as for the hashed words of a name, the numbers that are not zero are stored alone ([`sparse`]).
 pub(crate) fn encode(vector: &[f32]) -> Vec<u8> {
+    of_codes(&codes(vector))
+}
+
+/// The whole numbers of a vector.
+pub(crate) fn codes(vector: &[f32]) -> Vec<i16> {
     let largest = vector.iter().fold(0.0f32, |largest, x| largest.max(x.abs()));
     let scale = if largest > 0.0 { MAX_CODE / largest } else { 0.0 };
-    let codes: Vec<i16> = vector.iter().map(|&x| (x * scale).round() as i16).collect();
+    vector.iter().map(|&x| (x * scale).round() as i16).collect()
+}
+
+/// The stored form of a vector of these whole numbers.
+pub(crate) fn of_codes(codes: &[i16]) -> Vec<u8> {
     let all = codes.len() + codes.len().div_ceil(4);
-    if let Some(sparse) = encode_sparse(&codes, all) {
-        return sparse;
-    }
+    let is_short = |sparse: &Vec<u8>| sparse.len() * WHOLE_SHARE < all * SPARSE_SHARE;
+    sparse::write(codes, vec![SPARSE]).filter(is_short).unwrap_or_else(|| whole(codes))
+}
+
+/// The form with every number.
+pub(crate) fn whole(codes: &[i16]) -> Vec<u8> {
     let mut stored: Vec<u8> = codes.iter().map(|&code| coarse_byte(code)).collect();
     stored.extend(codes.chunks(4).map(|four| {
         let bits = four.iter().enumerate().map(|(at, &code)| (fine(code) + 2) << (2 * at));
         bits.fold(0u8, |byte, bits| byte | bits as u8)
     }));
     stored
-}
-
-/// The sparse form, where it takes less than `bytes`.
-fn encode_sparse(codes: &[i16], bytes: usize) -> Option<Vec<u8>> {
-    let dimensions = u16::try_from(codes.len()).ok()?;
-    let entries = codes.iter().filter(|code| **code != 0).count();
-    if SPARSE_HEADER + entries * SPARSE_ENTRY >= bytes {
-        return None;
-    }
-    let mut stored = Vec::with_capacity(SPARSE_HEADER + entries * SPARSE_ENTRY);
-    stored.push(SPARSE);
-    stored.extend(dimensions.to_le_bytes());
-    let mut from = 0;
-    for (at, code) in codes.iter().enumerate().filter(|(_, code)| **code != 0) {
-        while at - from >= usize::from(FAR) {
-            stored.push(FAR);
-            from += usize::from(FAR);
-        }
-        stored.push((at - from) as u8);
-        stored.extend(code.to_le_bytes());
-        from = at;
-    }
-    (stored.len() < bytes).then_some(stored)
-}
-
-/// The entries of a sparse vector, by place. What a damaged one says of places that it does not have is left out.
-fn sparse_entries(stored: &[u8]) -> impl Iterator<Item = (usize, i32)> {
-    let dimensions = dimensions(stored);
-    let (mut rest, mut at) = (stored.get(SPARSE_HEADER..).unwrap_or_default(), 0);
-    std::iter::from_fn(move || {
-        while let [FAR, after @ ..] = rest {
-            (rest, at) = (after, at + usize::from(FAR));
-        }
-        let [distance, low, high, after @ ..] = rest else { return None };
-        (rest, at) = (after, at + usize::from(*distance));
-        Some((at, i32::from(i16::from_le_bytes([*low, *high]))))
-    })
-    .take_while(move |(at, _)| *at < dimensions)
 }
 
 fn coarse(code: i16) -> i16 {
@@ -112,9 +80,14 @@ fn fine(code: i16) -> i16 {
 /// The numbers of a stored vector.
 pub(crate) fn dimensions(stored: &[u8]) -> usize {
     match stored {
-        [SPARSE, low, high, ..] => usize::from(u16::from_le_bytes([*low, *high])),
+        [SPARSE, packed @ ..] => sparse::length(packed),
         all => all.len() * 4 / 5,
     }
+}
+
+/// Whether a stored vector is one of few numbers.
+pub(crate) fn is_sparse(stored: &[u8]) -> bool {
+    stored.first() == Some(&SPARSE)
 }
 
 /// A stored vector as the scan reads it.
@@ -134,10 +107,9 @@ pub(crate) fn read_coarse(stored: &[u8]) -> Coarse<'_> {
         squares += i64::from(code * code);
         left += i64::from(fine * fine);
     };
-    let codes = if stored.first() == Some(&SPARSE) {
-        let mut codes = vec![ZERO; dimensions(stored)];
-        for (at, code) in sparse_entries(stored) {
-            let code = code as i16;
+    let codes = if let [SPARSE, packed @ ..] = stored {
+        let mut codes = vec![ZERO; sparse::length(packed)];
+        for (at, code) in sparse::entries(packed) {
             codes[at] = coarse_byte(code);
             add(i32::from(code), i32::from(fine(code)));
         }
@@ -155,11 +127,11 @@ pub(crate) fn read_coarse(stored: &[u8]) -> Coarse<'_> {
 pub(crate) fn decode_into(stored: &[u8], out: &mut Vec<f32>) {
     let mut squares = 0i64;
     out.clear();
-    if stored.first() == Some(&SPARSE) {
-        out.resize(dimensions(stored), 0.0);
-        for (at, code) in sparse_entries(stored) {
-            squares += i64::from(code * code);
-            out[at] = code as f32;
+    if let [SPARSE, packed @ ..] = stored {
+        out.resize(sparse::length(packed), 0.0);
+        for (at, code) in sparse::entries(packed) {
+            squares += i64::from(code) * i64::from(code);
+            out[at] = f32::from(code);
         }
     } else {
         let (codes, fine) = stored.split_at(dimensions(stored));

@@ -10,7 +10,7 @@ use graphloom_core::{
     Lease, Mention, Records, Reject, Relation, RelationKey, Renewal, Role, Situation, SituationKey,
     SituationOutcome, Span, Timestamp, VectorKind, Visibility,
 };
-use rusqlite::types::Type;
+use rusqlite::types::{Type, Value, ValueRef};
 use rusqlite::{Error, Result, Row};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
@@ -284,7 +284,7 @@ pub(super) fn entity(row: &Row<'_>) -> Result<Entity> {
         description: row.get(3)?,
         mention_count: row.get(4)?,
         degree: row.get(5)?,
-        inputs_hash: ContentHash::from_stored(row.get::<_, String>(6)?),
+        inputs_hash: hash(row, 6)?,
     })
 }
 
@@ -299,7 +299,7 @@ pub(super) fn relation(row: &Row<'_>) -> Result<Relation> {
         description: row.get(3)?,
         weight: row.get(4)?,
         fact_count: row.get(5)?,
-        inputs_hash: ContentHash::from_stored(row.get::<_, String>(6)?),
+        inputs_hash: hash(row, 6)?,
     })
 }
 
@@ -374,6 +374,34 @@ pub(super) fn kind_code(kind: VectorKind) -> u8 {
         VectorKind::Entity => 1,
         VectorKind::Relation => 2,
     }
+}
+
+/// A hash as it is stored: its bytes, half of what its digits would take.
+pub(super) fn hash_column(hash: &ContentHash) -> Value {
+    let digit = |byte: &u8| match byte {
+        b'0'..=b'9' => Some(byte - b'0'),
+        b'a'..=b'f' => Some(byte - b'a' + 10),
+        _ => None,
+    };
+    let (pairs, rest) = hash.as_str().as_bytes().as_chunks::<2>();
+    let bytes: Option<Vec<u8>> =
+        pairs.iter().map(|[high, low]| Some(digit(high)? << 4 | digit(low)?)).collect();
+    match bytes {
+        Some(bytes) if rest.is_empty() && !bytes.is_empty() => Value::Blob(bytes),
+        _ => Value::Text(hash.as_str().to_owned()),
+    }
+}
+
+/// The hash in a column.
+pub(super) fn hash(row: &Row<'_>, at: usize) -> Result<ContentHash> {
+    let digit = |half: u8| char::from_digit(u32::from(half), 16).unwrap_or_default();
+    Ok(match row.get_ref(at)? {
+        ValueRef::Blob(bytes) => {
+            let digits = bytes.iter().flat_map(|byte| [byte >> 4, byte & 15].map(digit));
+            ContentHash::from_stored(digits.collect::<String>())
+        }
+        text => ContentHash::from_stored(text.as_str()?),
+    })
 }
 
 /// A column that holds no negative number.

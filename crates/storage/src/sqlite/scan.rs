@@ -1,9 +1,9 @@
 //! Scans: pages of whole tables in the order of their outer ids.
 
 use graphloom_core::{
-    Call, Chunk, ChunkId, ContentHash, Decision, DecisionId, Document, DocumentId, Entity, EntityKey,
-    Extraction, ExtractionKey, Fact, GraphKey, Job, Mention, Relation, RelationKey, Renewal, Situation,
-    Summary, Timestamp, VectorEntry, VectorKind,
+    Call, Chunk, ChunkId, Decision, DecisionId, Document, DocumentId, Entity, EntityKey, Extraction,
+    ExtractionKey, Fact, GraphKey, Job, Mention, Relation, RelationKey, Renewal, Situation, Summary,
+    Timestamp, VectorEntry, VectorKind,
 };
 use rusqlite::types::ToSql;
 use rusqlite::{Connection, Result, Row, params};
@@ -248,10 +248,7 @@ pub(super) fn vectors(
     after: Option<&str>,
     limit: usize,
 ) -> Result<Vec<VectorEntry>> {
-    let read = |row: &Row<'_>| {
-        let hash: String = row.get(1)?;
-        Ok(VectorEntry { kind, id: row.get(0)?, inputs_hash: ContentHash::from_stored(hash) })
-    };
+    let read = |row: &Row<'_>| Ok(VectorEntry { kind, id: row.get(0)?, inputs_hash: rows::hash(row, 1)? });
     let (code, limit) = (rows::kind_code(kind), sql_limit(limit));
     match after {
         Some(after) => {

@@ -164,7 +164,7 @@ fn put_entity(conn: &Connection, entity: &Entity) -> rusqlite::Result<()> {
         entity.description,
         entity.mention_count,
         entity.degree,
-        entity.inputs_hash.as_str()
+        rows::hash_column(&entity.inputs_hash)
     ])
     .map(drop)
 }
@@ -181,7 +181,7 @@ fn put_relation(conn: &Connection, relation: &Relation) -> rusqlite::Result<()> 
         relation.description,
         relation.weight,
         relation.fact_count,
-        relation.inputs_hash.as_str()
+        rows::hash_column(&relation.inputs_hash)
     ])
     .map(drop)
 }

@@ -17,8 +17,8 @@ pub(super) fn put_vectors(
     let mut planter = Planter::new(conn, trees);
     let mut find = conn.prepare_cached("SELECT slot FROM vectors WHERE kind = ?1 AND key = ?2")?;
     for row in vectors {
-        let (kind, key, hash) =
-            (rows::kind_code(row.entry.kind), &row.entry.id, row.entry.inputs_hash.as_str());
+        let (kind, key) = (rows::kind_code(row.entry.kind), &row.entry.id);
+        let hash = rows::hash_column(&row.entry.inputs_hash);
         let data = vector::encode(&row.vector);
         let known: Option<i64> = find.query_row(params![kind, key], |found| found.get(0)).optional()?;
         let slot = match known {

@@ -29,6 +29,7 @@ pub(super) const MIGRATIONS: &[Migration] = &[
     allow_sparse_vectors,
     add_settings,
     count_empty_extractions,
+    pack_rows,
 ];
 
 /// Version 1.
@@ -161,7 +162,7 @@ fn make_version_2(conn: &Connection) -> rusqlite::Result<()> {
         let halves: Vec<u8> = select.query_row([slot], |row| row.get(0))?;
         let vector: Vec<f32> =
             halves.chunks_exact(2).map(|half| from_half(u16::from_le_bytes([half[0], half[1]]))).collect();
-        update.execute(rusqlite::params![slot, vector::encode(&vector)])?;
+        update.execute(rusqlite::params![slot, vector::whole(&vector::codes(&vector))])?;
     }
     Ok(())
 }
@@ -350,6 +351,52 @@ fn count_empty_extractions(conn: &Connection) -> rusqlite::Result<()> {
     }
     Ok(())
 }
+
+/// Hashes as bytes in place of digits, sparse vectors in fewer bits, and leaves of sparse vectors without what is zero.
+fn pack_rows(conn: &Connection) -> rusqlite::Result<()> {
+    for table in ["entities", "relations", "vectors"] {
+        conn.execute(
+            &format!(
+                "UPDATE {table} SET inputs_hash = unhex(inputs_hash)
+                 WHERE inputs_hash <> '' AND lower(hex(unhex(inputs_hash))) = inputs_hash"
+            ),
+            [],
+        )?;
+    }
+    let mut slots = conn.prepare("SELECT slot FROM vector_data WHERE substr(data, 1, 1) = x'00'")?;
+    let slots: Vec<i64> = slots.query_map([], |row| row.get(0))?.collect::<rusqlite::Result<_>>()?;
+    let mut select = conn.prepare("SELECT data FROM vector_data WHERE slot = ?1")?;
+    let mut update = conn.prepare("UPDATE vector_data SET data = ?2 WHERE slot = ?1")?;
+    for slot in slots {
+        let stored: Vec<u8> = select.query_row([slot], |row| row.get(0))?;
+        update.execute(rusqlite::params![slot, vector::of_codes(&sparse_codes(&stored))])?;
+    }
+    vector_tree::pack_leaves(conn)
+}
+
+/// The numbers of a sparse vector as versions 16 to 18 stored them: zero, how many numbers in two bytes, then for each that is not
+/// zero how many places it stands behind the one before, in a byte, and the number, in two. 255 moves on by as much
+/// without a number.
+fn sparse_codes(stored: &[u8]) -> Vec<i16> {
+    let [_, low, high, rest @ ..] = stored else { return Vec::new() };
+    let mut codes = vec![0; usize::from(u16::from_le_bytes([*low, *high]))];
+    let (mut rest, mut at) = (rest, 0);
+    loop {
+        match rest {
+            [u8::MAX, after @ ..] => (rest, at) = (after, at + usize::from(u8::MAX)),
+            [distance, low, high, after @ ..] => {
+                (rest, at) = (after, at + usize::from(*distance));
+                if let Some(code) = codes.get_mut(at) {
+                    *code = i16::from_le_bytes([*low, *high]).clamp(-MAX_CODE, MAX_CODE);
+                }
+            }
+            _ => return codes,
+        }
+    }
+}
+
+/// The largest number of a stored vector.
+const MAX_CODE: i16 = 509;
 
 #[cfg(test)]
 mod tests {

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use graphloom_core::{Extraction, Records, WorkspaceId};
+use graphloom_core::{ContentHash, Entity, EntityKey, Extraction, Records, VectorKind, WorkspaceId};
 
 use super::migrations::create_version_1;
 use super::*;
@@ -246,6 +246,44 @@ fn an_older_file_has_no_settings_and_its_extractions_without_records_are_counted
     conn.execute("UPDATE state SET settings = '{\"a\":\"b\"}'", []).expect("stored");
     assert_eq!(settings(), BTreeMap::from([("a".to_owned(), "b".to_owned())]));
     assert_eq!(settings_of(dir.path(), &WorkspaceId::default()).expect("no file"), BTreeMap::new());
+}
+
+#[test]
+fn hashes_and_sparse_vectors_of_an_older_file_are_packed_and_read_as_before() {
+    let dir = tempfile::tempdir().expect("a folder");
+    let path = dir.path().join("w.graphloom");
+    let conn = check_open(&path, &MIGRATIONS[..18]).expect("an older file");
+    sums::keep(&conn).expect("sums");
+    let hash = ContentHash::of(b"x");
+    conn.execute_batch(&format!(
+        "INSERT INTO entities (key, name, kind, description, mention_count, degree, inputs_hash)
+            VALUES ('ADA', 'Ada', 'person', 'A mathematician.', 0, 0, '{hash}'), ('BOB', 'Bob', 'person', '', 0, 0, 'odd');
+         INSERT INTO vectors (kind, key, inputs_hash, slot) VALUES (1, 'ADA', '{hash}', 1), (1, 'BOB', 'odd', 2);"
+    ))
+    .expect("rows");
+    let stored: [&[u8]; 2] =
+        [&[0, 0, 4, 3, 0xfd, 1, 255, 10, 3, 0xff], &[0, 4, 0, 1, 0xff, 0xff, 2, 0xff, 0xff]];
+    for data in stored {
+        conn.execute("INSERT INTO vector_data (data) VALUES (?1)", [data]).expect("a vector");
+    }
+    drop(conn);
+    let conn = open_writer(&path).expect("a migrated file");
+    let mut expected = vec![0.0; 1024];
+    (expected[3], expected[268]) = (509.0, -253.0);
+    let found =
+        read::vectors(&conn, VectorKind::Entity, &["ADA".to_owned(), "BOB".to_owned()]).expect("vectors");
+    let found: Vec<Vec<f32>> = found.into_iter().flatten().collect();
+    let cosine = vector::cosine(&vector::to_unit(&expected), &found[0]);
+    assert!(cosine > 0.999_999, "{cosine}");
+    assert_eq!(found[1].len(), 4);
+    let names = ["ADA", "BOB"].map(EntityKey::from_stored);
+    let entities: Vec<Entity> = read::entities(&conn, &names).expect("read").into_iter().flatten().collect();
+    let hashes: Vec<&str> = entities.iter().map(|entity| entity.inputs_hash.as_str()).collect();
+    assert_eq!(hashes, [hash.as_str(), "odd"]);
+    assert_eq!(entities[0].description, "A mathematician.");
+    let bytes = conn.query_row("SELECT sum(length(inputs_hash)) FROM entities", [], |row| row.get(0));
+    assert_eq!(bytes, Ok(hash.as_str().len() as i64 / 2 + 3));
+    assert_eq!(sums::damaged_rows(&conn).expect("compared"), []);
 }
 
 #[test]

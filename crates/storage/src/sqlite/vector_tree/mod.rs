@@ -27,9 +27,10 @@ use graphloom_core::VectorKind;
 use rusqlite::{Connection, OptionalExtension, Result, params};
 
 use super::{rows, vectors};
+use crate::vector;
 pub(super) use cache::NodeCache;
 use descent::Known;
-use node::{Node, Nodes};
+use node::{Form, Node, Nodes};
 use put::Builder;
 pub(super) use search::Searched;
 
@@ -179,9 +180,35 @@ pub(super) fn plant_all(conn: &Connection, limits: TreeLimits) -> Result<()> {
     Ok(())
 }
 
+/// Packs the leaves of trees of sparse vectors, which a file of an older release does not have packed.
+pub(super) fn pack_leaves(conn: &Connection) -> Result<()> {
+    for kind in [VectorKind::Chunk, VectorKind::Entity, VectorKind::Relation] {
+        let Some(root) = root(conn, kind)? else { continue };
+        let mut select = conn.prepare(
+            "SELECT x.data FROM vectors v JOIN vector_data x ON x.slot = v.slot WHERE v.kind = ?1 LIMIT 1",
+        )?;
+        let data: Option<Vec<u8>> = select.query_row([rows::kind_code(kind)], |row| row.get(0)).optional()?;
+        if !data.is_some_and(|data| vector::is_sparse(&data)) {
+            continue;
+        }
+        let (mut open, mut nodes, mut node) = (vec![root], Nodes::new(conn), Node::default());
+        while let Some(id) = open.pop() {
+            // One that cannot be read must not keep the file from being opened; `check` says what is wrong.
+            if nodes.read(id, &mut node).is_err() {
+                continue;
+            }
+            match node.level {
+                0 => nodes.pack(id, &node)?,
+                _ => open.extend(node.rows().map(|row| row.id)),
+            }
+        }
+    }
+    Ok(())
+}
+
 /// Makes the tree of all vectors of a kind, which are of `data`'s dimensions.
 fn plant(conn: &Connection, limits: TreeLimits, kind: VectorKind, data: &[u8]) -> Result<i64> {
-    let mut root = Nodes::new(conn).create(limits.node_rows, 0, node::row_bytes(data), &[])?;
+    let mut root = Nodes::new(conn).create(limits.node_rows, Form::of_leaf(data), &[])?;
     let mut known = Known::default();
     vectors::for_each_of_kind(conn, kind, |key, slot, data| {
         root = Builder { conn, limits, root, known: &mut known }.put(slot, key, data)?;

@@ -4,14 +4,23 @@
 //! header   number of rows, level (0 is a leaf), bytes of a row         4 bytes each, little-endian
 //! row      slot or child, scale, residual, coarse parts with padding    8 + 4 + 4 + a multiple of the lanes
 //! ```
+//!
+//! A leaf of sparse vectors is packed ([`packed`]): most of those bytes would say zero. In memory all nodes have rows of
+//! equal size.
+
+mod packed;
 
 use rusqlite::blob::Blob;
 use rusqlite::{Connection, Error, MAIN_DB, Result, params};
+
+use packed::Appended;
 
 use super::super::question::{LANES, Question};
 use crate::vector::{self, Coarse, ZERO};
 
 const HEADER: usize = 12;
+/// Added to the level of a packed node.
+const PACKED: u32 = 1 << 31;
 const ROW_HEADER: usize = 16;
 const TABLE: &str = "vector_nodes";
 const COLUMN: &str = "body";
@@ -69,15 +78,37 @@ fn read_row(row: &[u8]) -> Row<'_> {
     Row { id, scale: number(8), residual: number(12), codes }
 }
 
+/// What the rows of a node have in common.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Form {
+    /// 0 is a leaf.
+    pub(super) level: u32,
+    /// Bytes of a row; in memory, where the node is packed.
+    pub(super) row_bytes: usize,
+    pub(super) is_packed: bool,
+}
+
+impl Form {
+    /// That of a leaf of vectors like this stored one.
+    pub(super) fn of_leaf(data: &[u8]) -> Self {
+        Self { level: 0, row_bytes: row_bytes(data), is_packed: vector::is_sparse(data) }
+    }
+}
+
 /// A node as it was read; its memory is used for the next one.
 #[derive(Default)]
 pub(super) struct Node {
     pub(super) level: u32,
+    is_packed: bool,
     row_bytes: usize,
     bytes: Vec<u8>,
 }
 
 impl Node {
+    pub(super) fn form(&self) -> Form {
+        Form { level: self.level, row_bytes: self.row_bytes, is_packed: self.is_packed }
+    }
+
     pub(super) fn rows(&self) -> impl Iterator<Item = Row<'_>> {
         rows_in(&self.bytes, self.row_bytes)
     }
@@ -142,22 +173,28 @@ impl<'a> Nodes<'a> {
     /// Reads a node's rows; they are not kept.
     pub(super) fn read(&mut self, id: i64, node: &mut Node) -> Result<()> {
         let blob = self.at(id, false)?;
-        let (rows, level, row_bytes) = read_header(blob)?;
-        (node.level, node.row_bytes) = (level, row_bytes);
+        let (rows, form) = read_header(blob)?;
+        let Form { level, row_bytes, is_packed } = form;
+        (node.level, node.row_bytes, node.is_packed) = (level, row_bytes, is_packed);
+        if is_packed {
+            return packed::read(blob, rows, row_bytes, &mut node.bytes);
+        }
         node.bytes.resize(rows * row_bytes, 0);
         blob.read_at_exact(&mut node.bytes, HEADER)
     }
 
     /// Makes a node with room for so many rows.
-    pub(super) fn create(
-        &mut self,
-        rows: usize,
-        level: u32,
-        row_bytes: usize,
-        content: &[u8],
-    ) -> Result<i64> {
+    ///
+    /// - `form`: its level, bytes of a row, and whether it is packed.
+    pub(super) fn create(&mut self, rows: usize, form: Form, content: &[u8]) -> Result<i64> {
         // A handle cannot see a row that is written beside it.
         self.open = None;
+        let Form { level, row_bytes, is_packed } = form;
+        if is_packed {
+            let body = packed::body(rows.max(2), row_bytes, content)?;
+            self.conn.prepare_cached("INSERT INTO vector_nodes (body) VALUES (?1)")?.execute([body])?;
+            return Ok(self.conn.last_insert_rowid());
+        }
         let size = HEADER + rows.max(2) * row_bytes;
         self.conn
             .prepare_cached("INSERT INTO vector_nodes (body) VALUES (zeroblob(?1))")?
@@ -172,7 +209,14 @@ impl<'a> Nodes<'a> {
     /// Adds a row and returns how many there are now; `None` where the node is full.
     pub(super) fn append(&mut self, id: i64, row: &[u8]) -> Result<Option<usize>> {
         let blob = self.at(id, true)?;
-        let (rows, level, row_bytes) = read_header(blob)?;
+        let (rows, Form { level, row_bytes, is_packed }) = read_header(blob)?;
+        if is_packed {
+            return match packed::append(blob, rows, row)? {
+                Appended::Full => Ok(None),
+                Appended::Written => Ok(Some(rows + 1)),
+                Appended::Outgrown(body) => self.put_body(id, body).map(|()| Some(rows + 1)),
+            };
+        }
         let end = HEADER + rows * row_bytes;
         if end + row.len() > blob.len() {
             return Ok(None);
@@ -185,7 +229,11 @@ impl<'a> Nodes<'a> {
     /// Makes `content` all rows of a node.
     pub(super) fn write(&mut self, id: i64, content: &[u8]) -> Result<()> {
         let blob = self.at(id, true)?;
-        let (_, level, row_bytes) = read_header(blob)?;
+        let (_, Form { level, row_bytes, is_packed }) = read_header(blob)?;
+        if is_packed {
+            let body = packed::body(packed::most_rows(blob)?, row_bytes, content)?;
+            return self.put_body(id, body);
+        }
         blob.write_all_at(content, HEADER)?;
         blob.write_all_at(&header(content.len() / row_bytes, level, row_bytes), 0)
     }
@@ -201,12 +249,32 @@ impl<'a> Nodes<'a> {
     pub(super) fn remove(&mut self, id: i64, row_id: i64) -> Result<()> {
         let Some(place) = self.place_of(id, row_id)? else { return Ok(()) };
         let blob = self.at(id, true)?;
-        let (rows, level, row_bytes) = read_header(blob)?;
+        let (rows, Form { level, row_bytes, is_packed }) = read_header(blob)?;
         let last = rows.saturating_sub(1);
+        if is_packed {
+            let mut node = Node::default();
+            self.read(id, &mut node)?;
+            node.bytes.copy_within(last * row_bytes.., place * row_bytes);
+            node.bytes.truncate(last * row_bytes);
+            return self.write(id, &node.bytes);
+        }
         let mut row = vec![0; row_bytes];
         blob.read_at_exact(&mut row, HEADER + last * row_bytes)?;
         blob.write_all_at(&row, HEADER + place * row_bytes)?;
         blob.write_all_at(&header(last, level, row_bytes), 0)
+    }
+
+    /// Packs a leaf that is not packed and has just been read.
+    pub(super) fn pack(&mut self, id: i64, node: &Node) -> Result<()> {
+        let most_rows = (self.at(id, false)?.len() - HEADER) / node.row_bytes;
+        self.put_body(id, packed::body(most_rows, node.row_bytes, &node.bytes)?)
+    }
+
+    /// Puts a packed node in the place of what it was.
+    fn put_body(&mut self, id: i64, body: Vec<u8>) -> Result<()> {
+        self.open = None;
+        let mut update = self.conn.prepare_cached("UPDATE vector_nodes SET body = ?2 WHERE id = ?1")?;
+        update.execute(params![id, body]).map(drop)
     }
 
     fn place_of(&mut self, id: i64, row_id: i64) -> Result<Option<usize>> {
@@ -226,14 +294,16 @@ fn header(rows: usize, level: u32, row_bytes: usize) -> [u8; HEADER] {
     header
 }
 
-/// Rows, level and bytes of a row; an error where the node has no room for what its header says.
-fn read_header(blob: &Blob<'_>) -> Result<(usize, u32, usize)> {
+/// Rows and form; an error where the node has no room for what its header says.
+fn read_header(blob: &Blob<'_>) -> Result<(usize, Form)> {
     let mut header = [0; HEADER];
     blob.read_at_exact(&mut header, 0)?;
     let number = |at: usize| u32::from_le_bytes(std::array::from_fn(|byte| header[at + byte]));
     let (rows, level, row_bytes) = (number(0) as usize, number(4), number(8) as usize);
-    if row_bytes < ROW_HEADER || rows.saturating_mul(row_bytes) > blob.len().saturating_sub(HEADER) {
+    let form = Form { level: level & !PACKED, row_bytes, is_packed: level & PACKED != 0 };
+    let least = if form.is_packed { ROW_HEADER } else { row_bytes };
+    if row_bytes < ROW_HEADER || rows.saturating_mul(least) > blob.len().saturating_sub(HEADER) {
         return Err(Error::BlobSizeError);
     }
-    Ok((rows, level, row_bytes))
+    Ok((rows, form))
 }

@@ -4,7 +4,7 @@ use rusqlite::{Connection, Result, params};
 
 use super::super::question::Question;
 use super::descent::{Descent, Known};
-use super::node::{self, Node, Nodes};
+use super::node::{self, Form, Node, Nodes};
 use super::{TreeLimits, settle, split};
 
 /// A node's direction is computed again for every so many rows that it gains: it may have gained another subject.
@@ -49,12 +49,13 @@ impl Builder<'_> {
         }
         self.known.forget_all();
         nodes.read(at, &mut node)?;
-        let level = node.level;
+        let form = node.form();
+        let level = form.level;
         let mut all = node.bytes().to_vec();
         all.extend_from_slice(row);
         let split = split::in_two(&all, row.len());
         nodes.write(at, &split.stay)?;
-        let new = nodes.create(self.limits.node_rows, level, row.len(), &split.go)?;
+        let new = nodes.create(self.limits.node_rows, form, &split.go)?;
         if level == 0 {
             node::rows_in(&split.go, row.len()).try_for_each(|gone| self.note_place(gone.id, new))?;
         }
@@ -67,7 +68,8 @@ impl Builder<'_> {
             }
             None => {
                 let both = [stay.as_slice(), go.as_slice()].concat();
-                self.root = nodes.create(self.limits.node_rows, level + 1, row.len(), &both)?;
+                let above = Form { level: level + 1, is_packed: false, ..form };
+                self.root = nodes.create(self.limits.node_rows, above, &both)?;
             }
         }
         settle::after_split(self, level, [at, new], &split::direction_of(&all, row.len()))?;

@@ -395,3 +395,77 @@ fn after_splits_rows_stand_at_the_nearest_direction() {
     assert!(around.min(in_turn) >= unsettled + 5, "{around} and {in_turn} of a hundred, {unsettled} without");
     assert!(in_turn >= 95, "{in_turn}");
 }
+
+/// The vector of this number: twelve of a thousand numbers are not zero.
+fn sparse(number: u64) -> Vec<f32> {
+    let mut vector = vec![0.0; 1000];
+    for seed in 0..12u64 {
+        let hash =
+            blake3::hash(&[number.wrapping_mul(1 + seed / 8).to_le_bytes(), seed.to_le_bytes()].concat());
+        let [low, high, size, ..] = *hash.as_bytes();
+        vector[usize::from(u16::from_le_bytes([low, high])) % 1000] = f32::from(size) - 100.5;
+    }
+    vector
+}
+
+fn check_tree_of_sparse_vectors(fixture: &Fixture, numbers: &BTreeSet<i64>) {
+    assert_eq!(&fixture.slots(), numbers);
+    let query = Fixture::query(10, None);
+    for question in [3, 500, 7000] {
+        assert_eq!(fixture.found(&query, &sparse(question)), fixture.nearest(&query, &sparse(question)));
+    }
+    assert_eq!(contradictions(&fixture.conn).expect("compared"), Vec::<String>::new());
+    let leaves: BTreeSet<i64> = (numbers.iter())
+        .map(|slot| {
+            let leaf = "SELECT leaf FROM vector_places WHERE slot = ?1";
+            fixture.conn.query_row(leaf, [slot], |row| row.get(0)).expect("a place")
+        })
+        .collect();
+    for (id, body) in fixture.nodes() {
+        assert!(!leaves.contains(&id) || body.len() < 1000 * 4, "a leaf of four takes {}", body.len());
+    }
+}
+
+#[test]
+fn leaves_of_sparse_vectors_are_packed_and_hold_what_was_put() {
+    let fixture = Fixture::new(READ_WHOLLY);
+    let mut there = BTreeSet::new();
+    for step in 0..400 {
+        let number = step * 7 % 150;
+        match step % 5 {
+            4 => {
+                fixture.remove(number);
+                there.remove(&number.cast_signed());
+            }
+            _ => {
+                fixture.put(number, &sparse(number + 1000 * step));
+                there.insert(number.cast_signed());
+            }
+        }
+    }
+    check_tree_of_sparse_vectors(&fixture, &there);
+}
+
+#[test]
+fn leaves_of_an_older_file_are_packed() {
+    let fixture = Fixture::new(READ_WHOLLY);
+    (0..100).for_each(|number| fixture.put(number, &sparse(number)));
+    let numbers: BTreeSet<i64> = (0..100).collect();
+    let mut node = Node::default();
+    for (id, _) in fixture.nodes() {
+        Nodes::new(&fixture.conn).read(id, &mut node).expect("a node");
+        let row_bytes = node.form().row_bytes;
+        let head = [node.rows().count() as u32, node.level, row_bytes as u32].map(u32::to_le_bytes).concat();
+        let mut body = [head, node.bytes().to_vec()].concat();
+        body.resize(12 + 4 * row_bytes, 0);
+        fixture
+            .conn
+            .execute("UPDATE vector_nodes SET body = ?2 WHERE id = ?1", params![id, body])
+            .expect("as before");
+    }
+    assert_eq!(fixture.slots(), numbers, "they are read as they were");
+    pack_leaves(&fixture.conn).expect("packed");
+    check_tree_of_sparse_vectors(&fixture, &numbers);
+    (100..150).for_each(|number| fixture.put(number, &sparse(number)));
+    check_tree_of_sparse_vectors(&fixture, &(0..150).collect());
+}

@@ -1,0 +1,122 @@
+//! The bytes of a leaf of sparse vectors: a longer header, then rows of any size one behind another.
+//!
+//! ```text
+//! header   number of rows, level with a mark, bytes of a row in memory, most rows, bytes of all rows    4 bytes each
+//! row      bytes of its coarse parts, slot, scale, residual, coarse parts as `vector::sparse`           2 + 8 + 4 + 4 + any
+//! ```
+//!
+//! Behind the rows is room for some more, so that most rows that come are written in place.
+
+use rusqlite::blob::Blob;
+use rusqlite::{Error, Result};
+
+use super::{HEADER, PACKED, ROW_HEADER, header};
+use crate::vector::{ZERO, sparse};
+
+/// What the header of a packed node has behind that of others.
+const MORE_HEADER: usize = 8;
+const FIRST: usize = HEADER + MORE_HEADER;
+/// One byte for so many is free where a node is written whole.
+const ROOM: usize = 8;
+
+/// What became of a row that was to be added in place.
+pub(super) enum Appended {
+    Written,
+    /// The node has as many rows as it may.
+    Full,
+    /// There was no room; the node with the row.
+    Outgrown(Vec<u8>),
+}
+
+/// The node of these rows.
+pub(super) fn body(most_rows: usize, row_bytes: usize, content: &[u8]) -> Result<Vec<u8>> {
+    let mut packed = Vec::new();
+    content.chunks_exact(row_bytes).try_for_each(|row| pack(row, &mut packed))?;
+    Ok(with_header(content.len() / row_bytes, row_bytes, most_rows, &packed))
+}
+
+fn with_header(rows: usize, row_bytes: usize, most_rows: usize, packed: &[u8]) -> Vec<u8> {
+    let mut body = header(rows, PACKED, row_bytes).to_vec();
+    body.extend((most_rows as u32).to_le_bytes());
+    body.extend((packed.len() as u32).to_le_bytes());
+    body.extend_from_slice(packed);
+    body.resize(body.len() + packed.len() / ROOM, 0);
+    body
+}
+
+/// Reads the rows into memory, where they are of equal size.
+pub(super) fn read(blob: &Blob<'_>, rows: usize, row_bytes: usize, bytes: &mut Vec<u8>) -> Result<()> {
+    let packed = packed_rows(blob)?;
+    let mut rest = packed.as_slice();
+    bytes.clear();
+    for _ in 0..rows {
+        rest = unpack(rest, row_bytes, bytes).ok_or(Error::BlobSizeError)?;
+    }
+    if rest.is_empty() { Ok(()) } else { Err(Error::BlobSizeError) }
+}
+
+/// How many rows the node may have.
+pub(super) fn most_rows(blob: &Blob<'_>) -> Result<usize> {
+    number(blob, HEADER)
+}
+
+/// Adds a row to a node of `rows`.
+pub(super) fn append(blob: &mut Blob<'_>, rows: usize, row: &[u8]) -> Result<Appended> {
+    let most_rows = most_rows(blob)?;
+    if rows >= most_rows {
+        return Ok(Appended::Full);
+    }
+    let (used, mut packed) = (number(blob, HEADER + 4)?, Vec::new());
+    pack(row, &mut packed)?;
+    if FIRST + used + packed.len() > blob.len() {
+        let all = [packed_rows(blob)?, packed].concat();
+        return Ok(Appended::Outgrown(with_header(rows + 1, row.len(), most_rows, &all)));
+    }
+    blob.write_all_at(&packed, FIRST + used)?;
+    blob.write_all_at(&((used + packed.len()) as u32).to_le_bytes(), HEADER + 4)?;
+    blob.write_all_at(&header(rows + 1, PACKED, row.len()), 0)?;
+    Ok(Appended::Written)
+}
+
+fn packed_rows(blob: &Blob<'_>) -> Result<Vec<u8>> {
+    let used = number(blob, HEADER + 4)?;
+    if used > blob.len().saturating_sub(FIRST) {
+        return Err(Error::BlobSizeError);
+    }
+    let mut packed = vec![0; used];
+    blob.read_at_exact(&mut packed, FIRST)?;
+    Ok(packed)
+}
+
+fn number(blob: &Blob<'_>, at: usize) -> Result<usize> {
+    let mut bytes = [0; 4];
+    blob.read_at_exact(&mut bytes, at)?;
+    Ok(u32::from_le_bytes(bytes) as usize)
+}
+
+fn pack(row: &[u8], packed: &mut Vec<u8>) -> Result<()> {
+    let (head, coarse) = row.split_at(ROW_HEADER);
+    let coarse: Vec<i16> = coarse.iter().map(|&code| i16::from(code) - i16::from(ZERO)).collect();
+    let coarse = sparse::write(&coarse, Vec::new()).ok_or(Error::BlobSizeError)?;
+    packed.extend(u16::try_from(coarse.len()).map_err(|_| Error::BlobSizeError)?.to_le_bytes());
+    packed.extend_from_slice(head);
+    packed.extend(coarse);
+    Ok(())
+}
+
+/// Appends the first of these rows to `bytes` and returns the others; `None` for what is no row of this size.
+fn unpack<'a>(packed: &'a [u8], row_bytes: usize, bytes: &mut Vec<u8>) -> Option<&'a [u8]> {
+    let (length, rest) = packed.split_first_chunk::<2>()?;
+    let (head, rest) = rest.split_at_checked(ROW_HEADER)?;
+    let (coarse, rest) = rest.split_at_checked(usize::from(u16::from_le_bytes(*length)))?;
+    if sparse::length(coarse) + ROW_HEADER != row_bytes {
+        return None;
+    }
+    bytes.extend_from_slice(head);
+    let first = bytes.len();
+    bytes.resize(first + sparse::length(coarse), ZERO);
+    for (at, code) in sparse::entries(coarse) {
+        bytes[first + at] = (code + i16::from(ZERO)) as u8;
+    }
+    Some(rest)
+}

@@ -12,7 +12,7 @@ use super::{rows, sums};
 /// Rows the log keeps: one for so many vectors, within bounds. A projection further behind is rebuilt, which takes as long
 /// as so many changes do.
 const VECTORS_A_LOGGED_CHANGE: i64 = 4;
-const MIN_LOGGED_CHANGES: i64 = 32 << 10;
+const MIN_LOGGED_CHANGES: i64 = 2 << 10;
 const MAX_LOGGED_CHANGES: i64 = 256 << 10;
 
 /// The entry's vector, or whether it may be found, changed.
@@ -49,10 +49,11 @@ pub(super) fn append(conn: &Connection, touched: &Touched) -> rusqlite::Result<(
     if touched.is_empty() {
         return Ok(());
     }
-    let nonce = random().cast_signed();
     let mut insert =
         conn.prepare_cached("INSERT INTO changes (nonce, kind, key, parts) VALUES (?1, ?2, ?3, ?4)")?;
-    for ((kind, key), parts) in touched {
+    for (left, ((kind, key), parts)) in (0..touched.len()).rev().zip(touched) {
+        // Marks stand at the ends of commits.
+        let nonce = if left == 0 { random().cast_signed() } else { 0 };
         insert.execute(params![nonce, kind, key, parts])?;
     }
     let newest = conn.last_insert_rowid();

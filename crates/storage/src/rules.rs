@@ -203,6 +203,11 @@ pub(crate) fn require_source(
     }
 }
 
+/// The error of a chunk that is known as another document's.
+pub(crate) fn of_another_document(chunk: &ChunkId) -> StoreError {
+    invalid(format!("{chunk} is a chunk of another document"))
+}
+
 pub(crate) fn invalid(what: String) -> StoreError {
     StoreError::Invalid { what }
 }

@@ -100,6 +100,27 @@ async fn check_history(store: &dyn Store, history: &[Vec<Change>]) {
     compare_text(&*found, &*expected).await;
 }
 
+/// What the record of this number says of an entity or relation: words of the text or others.
+fn said_of(name: &str, number: u32) -> String {
+    match number % 3 {
+        0 => TEXT[..24].to_owned(),
+        1 => format!("{} {name}", &TEXT[4..]),
+        _ => format!("{name} number {number}"),
+    }
+}
+
+/// The description of an entity or relation: what its records say, or something else.
+fn described(name: &str, said: u8) -> String {
+    let said_of = |number: u8| said_of(name, u32::from(number));
+    let number = said / 4 % 3;
+    match said % 4 {
+        0 => format!("said {said}"),
+        1 => said_of(number),
+        2 => format!("{}\n{}", said_of(number), said_of(number + 1)),
+        _ => format!("{}\nand more\n{}", said_of(number), said_of(number + 2)),
+    }
+}
+
 /// Something to refer to, so that most random batches are accepted.
 fn foundation() -> Batch {
     let mut batch = Batch { embedding: Some(sample::space(3)), ..Batch::default() };
@@ -251,24 +272,27 @@ fn batch(changes: &[Change]) -> Batch {
             Change::Mention { document, ordinal, number, entity, set_aside } => {
                 let mut mention = sample::mention(&chunk(document, ordinal, 0).id, number, ENTITIES[entity]);
                 mention.set_aside = set_aside;
+                mention.description = said_of(ENTITIES[entity], number);
                 batch.put_mentions.push(mention);
             }
             Change::Fact { document, ordinal, number, ends, set_aside } => {
                 let (one, other) = names(ends);
                 let mut fact = sample::fact(&chunk(document, ordinal, 0).id, number, one, other);
                 fact.set_aside = set_aside;
+                fact.description = said_of(&fact.relation.to_string(), number);
                 batch.put_facts.push(fact);
             }
             Change::Decision { order, entity } => {
                 batch.put_decisions.push(sample::decision(order, ENTITIES[entity], "decided"));
             }
             Change::Entity { entity, said } => {
-                batch.put_entities.push(sample::entity(ENTITIES[entity], &format!("said {said}")));
+                batch.put_entities.push(sample::entity(ENTITIES[entity], &described(ENTITIES[entity], said)));
             }
             Change::RemoveEntity { entity } => batch.remove_entities.push(sample::key(ENTITIES[entity])),
             Change::Relation { ends, said } => {
                 let (one, other) = names(ends);
-                batch.put_relations.push(sample::relation(one, other, &format!("said {said}")));
+                let description = described(&sample::pair(one, other).to_string(), said);
+                batch.put_relations.push(sample::relation(one, other, &description));
             }
             Change::RemoveRelation { ends } => {
                 let (one, other) = names(ends);

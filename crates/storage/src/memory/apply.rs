@@ -325,6 +325,9 @@ fn put_chunk(state: &mut State, chunk: Chunk) -> Result<(), StoreError> {
             span.start, span.end
         )));
     }
+    if state.chunks.get(&chunk.id).is_some_and(|known| known.document != chunk.document) {
+        return Err(rules::of_another_document(&chunk.id));
+    }
     Arc::make_mut(&mut state.chunks).insert(chunk.id.clone(), chunk);
     Ok(())
 }

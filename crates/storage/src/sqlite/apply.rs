@@ -40,6 +40,7 @@ pub(super) fn apply(conn: &Connection, trees: TreeLimits, batch: &Batch) -> Resu
 
     let mut touched = Touched::new();
     let at_risk = ghosts::at_risk(conn, batch)?;
+    ghosts::write_out(conn, batch)?;
     for id in &batch.remove_documents {
         remove_document(conn, trees, id, &mut touched).during("removing a document")?;
     }

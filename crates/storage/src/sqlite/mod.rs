@@ -6,6 +6,7 @@
 mod apply;
 mod cache;
 mod changes;
+mod descriptions;
 mod error;
 mod full_text;
 mod links;
@@ -13,6 +14,7 @@ mod locks;
 mod log;
 mod place;
 mod question;
+mod quotes;
 mod read;
 pub mod repair;
 mod reserve;

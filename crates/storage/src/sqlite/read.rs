@@ -10,6 +10,7 @@ use graphloom_core::{
 };
 use rusqlite::{CachedStatement, Connection, OptionalExtension, Params, Result, Row, params};
 
+use super::descriptions::Descriptions;
 use super::text::{self, Slicer};
 use super::{rows, vectors};
 use crate::{vector, words};
@@ -245,25 +246,39 @@ pub(super) fn reject_counts(conn: &Connection) -> Result<BTreeMap<RejectReason, 
     Ok(counts.into_iter().collect())
 }
 
-pub(super) fn mentions_of(conn: &Connection, entity: &EntityKey) -> Result<Vec<Mention>> {
+pub(super) fn mentions_of(
+    conn: &Connection,
+    descriptions: &mut Descriptions<'_>,
+    entity: &EntityKey,
+) -> Result<Vec<Mention>> {
     let sql = query(rows::MENTION, "mentions m JOIN chunks c ON c.id = m.chunk WHERE m.entity = ?1");
-    let mut mentions = select(conn, &sql, [entity.as_str()], rows::mention)?;
+    let mut mentions = select(conn, &sql, [entity.as_str()], |row| rows::mention(row, descriptions))?;
     mentions.sort_by(|x, y| (&x.chunk, x.ordinal).cmp(&(&y.chunk, y.ordinal)));
     Ok(mentions)
 }
 
-pub(super) fn facts_of(conn: &Connection, relation: &RelationKey) -> Result<Vec<Fact>> {
+pub(super) fn facts_of(
+    conn: &Connection,
+    descriptions: &mut Descriptions<'_>,
+    relation: &RelationKey,
+) -> Result<Vec<Fact>> {
     let sql = query(rows::FACT, "facts f JOIN chunks c ON c.id = f.chunk WHERE f.a = ?1 AND f.b = ?2");
-    let mut facts = select(conn, &sql, [relation.a().as_str(), relation.b().as_str()], rows::fact)?;
+    let ends = [relation.a().as_str(), relation.b().as_str()];
+    let mut facts = select(conn, &sql, ends, |row| rows::fact(row, descriptions))?;
     sort_facts(&mut facts);
     Ok(facts)
 }
 
-pub(super) fn facts_touching(conn: &Connection, entity: &EntityKey) -> Result<Vec<Fact>> {
+pub(super) fn facts_touching(
+    conn: &Connection,
+    descriptions: &mut Descriptions<'_>,
+    entity: &EntityKey,
+) -> Result<Vec<Fact>> {
     let mut facts = Vec::new();
     for end in ["a", "b"] {
         let from = format!("facts f JOIN chunks c ON c.id = f.chunk WHERE f.{end} = ?1");
-        facts.extend(select(conn, &query(rows::FACT, &from), [entity.as_str()], rows::fact)?);
+        let sql = query(rows::FACT, &from);
+        facts.extend(select(conn, &sql, [entity.as_str()], |row| rows::fact(row, descriptions))?);
     }
     sort_facts(&mut facts);
     Ok(facts)
@@ -334,28 +349,44 @@ impl<'a> ChunkKeys<'a> {
 }
 
 pub(super) fn entity(conn: &Connection, key: &EntityKey) -> Result<Option<Entity>> {
-    one(conn, &query(rows::ENTITY, "entities WHERE key = ?1"), [key.as_str()], rows::entity)
+    let sql = query(rows::ENTITY, "entities WHERE key = ?1");
+    one(conn, &sql, [key.as_str()], |row| rows::entity(row, &mut Descriptions::new(conn)))
 }
 
 /// Many at once: the statement is looked up once.
 pub(super) fn entities(conn: &Connection, keys: &[EntityKey]) -> Result<Vec<Option<Entity>>> {
     let mut select = conn.prepare_cached(&query(rows::ENTITY, "entities WHERE key = ?1"))?;
-    keys.iter().map(|key| select.query_row([key.as_str()], rows::entity).optional()).collect()
+    let mut descriptions = Descriptions::new(conn);
+    let mut read = |row: &Row<'_>| rows::entity(row, &mut descriptions);
+    keys.iter().map(|key| select.query_row([key.as_str()], &mut read).optional()).collect()
 }
 
 pub(super) fn relation(conn: &Connection, key: &RelationKey) -> Result<Option<Relation>> {
     let sql = query(rows::RELATION, "relations WHERE a = ?1 AND b = ?2");
-    one(conn, &sql, [key.a().as_str(), key.b().as_str()], rows::relation)
+    let ends = [key.a().as_str(), key.b().as_str()];
+    one(conn, &sql, ends, |row| rows::relation(row, &mut Descriptions::new(conn)))
+}
+
+/// Many at once: neighbours mostly quote one document.
+pub(super) fn relations(conn: &Connection, keys: &[RelationKey]) -> Result<Vec<Option<Relation>>> {
+    let mut select = conn.prepare_cached(&query(rows::RELATION, "relations WHERE a = ?1 AND b = ?2"))?;
+    let mut descriptions = Descriptions::new(conn);
+    let mut read = |row: &Row<'_>| rows::relation(row, &mut descriptions);
+    let mut one =
+        |key: &RelationKey| select.query_row([key.a().as_str(), key.b().as_str()], &mut read).optional();
+    keys.iter().map(&mut one).collect()
 }
 
 pub(super) fn relations_of(conn: &Connection, entities: &[EntityKey]) -> Result<Vec<Vec<Relation>>> {
     // Keys in which the entity is the larger end sort before those in which it is the smaller one.
     let mut larger = conn.prepare_cached(&query(rows::RELATION, "relations WHERE b = ?1 ORDER BY a"))?;
     let mut smaller = conn.prepare_cached(&query(rows::RELATION, "relations WHERE a = ?1 ORDER BY b"))?;
+    let mut descriptions = Descriptions::new(conn);
+    let mut read = |row: &Row<'_>| rows::relation(row, &mut descriptions);
     let mut of = |entity: &EntityKey| {
         let mut relations: Vec<Relation> =
-            larger.query_map([entity.as_str()], rows::relation)?.collect::<Result<_>>()?;
-        for relation in smaller.query_map([entity.as_str()], rows::relation)? {
+            larger.query_map([entity.as_str()], &mut read)?.collect::<Result<_>>()?;
+        for relation in smaller.query_map([entity.as_str()], &mut read)? {
             relations.push(relation?);
         }
         Ok(relations)

@@ -15,6 +15,7 @@ use rusqlite::{Error, Result, Row};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
+use super::descriptions::{Descriptions, View};
 use super::sums::require;
 
 /// zstd's level; higher ones gain little on a few kilobytes.
@@ -216,9 +217,9 @@ pub(super) fn extraction_body(extraction: &Extraction) -> Result<Vec<u8>> {
 pub(super) const MENTION: &str =
     "c.key, m.ordinal, m.entity, m.name, m.kind, m.description, m.start, m.stop, m.set_aside,
      row_sum('mentions', m.entity, m.chunk, m.ordinal, m.name, m.kind, m.description, m.start, m.stop, m.set_aside)
-        = m.sum";
+        = m.sum, c.document";
 
-pub(super) fn mention(row: &Row<'_>) -> Result<Mention> {
+pub(super) fn mention(row: &Row<'_>, descriptions: &mut Descriptions<'_>) -> Result<Mention> {
     require(row, 9, "mentions")?;
     let start: Option<i64> = row.get(6)?;
     let span = match start {
@@ -231,7 +232,7 @@ pub(super) fn mention(row: &Row<'_>) -> Result<Mention> {
         entity: EntityKey::from_stored(row.get::<_, String>(2)?),
         name: row.get(3)?,
         kind: row.get(4)?,
-        description: row.get(5)?,
+        description: descriptions.of_record(row, 5, row.get(10)?)?,
         span,
         set_aside: row.get(8)?,
     })
@@ -241,9 +242,9 @@ pub(super) fn mention(row: &Row<'_>) -> Result<Mention> {
 pub(super) const FACT: &str = "c.key, f.ordinal, f.a, f.b, f.source, f.target, f.source_is_a, f.keywords, f.description, f.weight, \
      f.set_aside,
      row_sum('facts', f.a, f.b, f.chunk, f.ordinal, f.source, f.target, f.source_is_a, f.keywords, f.description,
-        f.weight, f.set_aside) = f.sum";
+        f.weight, f.set_aside) = f.sum, c.document";
 
-pub(super) fn fact(row: &Row<'_>) -> Result<Fact> {
+pub(super) fn fact(row: &Row<'_>, descriptions: &mut Descriptions<'_>) -> Result<Fact> {
     require(row, 11, "facts")?;
     Ok(Fact {
         chunk: ChunkId::from_stored(row.get::<_, String>(0)?),
@@ -253,7 +254,7 @@ pub(super) fn fact(row: &Row<'_>) -> Result<Fact> {
         target: row.get(5)?,
         source_is_a: row.get(6)?,
         keywords: json(row, 7)?,
-        description: row.get(8)?,
+        description: descriptions.of_record(row, 8, row.get(12)?)?,
         weight: row.get(9)?,
         set_aside: row.get(10)?,
     })
@@ -275,13 +276,15 @@ pub(super) fn decision(row: &Row<'_>) -> Result<Decision> {
 pub(super) const ENTITY: &str = "key, name, kind, description, mention_count, degree, inputs_hash,
      row_sum('entities', key, name, kind, description, mention_count, degree, inputs_hash) = sum";
 
-pub(super) fn entity(row: &Row<'_>) -> Result<Entity> {
+pub(super) fn entity(row: &Row<'_>, descriptions: &mut Descriptions<'_>) -> Result<Entity> {
     require(row, 7, "entities")?;
+    let key: String = row.get(0)?;
+    let description = descriptions.of_view(row, 3, View::Entity(&key))?;
     Ok(Entity {
-        key: EntityKey::from_stored(row.get::<_, String>(0)?),
+        key: EntityKey::from_stored(key),
         name: row.get(1)?,
         kind: row.get(2)?,
-        description: row.get(3)?,
+        description,
         mention_count: row.get(4)?,
         degree: row.get(5)?,
         inputs_hash: hash(row, 6)?,
@@ -291,12 +294,14 @@ pub(super) fn entity(row: &Row<'_>) -> Result<Entity> {
 pub(super) const RELATION: &str = "a, b, keywords, description, weight, fact_count, inputs_hash,
      row_sum('relations', a, b, keywords, description, weight, fact_count, inputs_hash) = sum";
 
-pub(super) fn relation(row: &Row<'_>) -> Result<Relation> {
+pub(super) fn relation(row: &Row<'_>, descriptions: &mut Descriptions<'_>) -> Result<Relation> {
     require(row, 7, "relations")?;
+    let key = relation_key(row, 0)?;
+    let description = descriptions.of_view(row, 3, View::of(&key))?;
     Ok(Relation {
-        key: relation_key(row, 0)?,
+        key,
         keywords: json(row, 2)?,
-        description: row.get(3)?,
+        description,
         weight: row.get(4)?,
         fact_count: row.get(5)?,
         inputs_hash: hash(row, 6)?,

@@ -8,6 +8,7 @@ use graphloom_core::{
 use rusqlite::types::ToSql;
 use rusqlite::{Connection, Result, Row, params};
 
+use super::descriptions::Descriptions;
 use super::read::{owner_columns, query, select, sql_limit, summary, with_text};
 use super::text::Slicer;
 use super::{rows, sums};
@@ -144,12 +145,14 @@ pub(super) fn mentions(
     limit: usize,
 ) -> Result<Vec<Mention>> {
     let table = (rows::MENTION, "chunks c CROSS JOIN mentions m ON m.chunk = c.id", "c.key, m.ordinal");
-    by_chunk(conn, table, after, limit, rows::mention)
+    let mut descriptions = Descriptions::new(conn);
+    by_chunk(conn, table, after, limit, |row| rows::mention(row, &mut descriptions))
 }
 
 pub(super) fn facts(conn: &Connection, after: Option<(&ChunkId, u32)>, limit: usize) -> Result<Vec<Fact>> {
     let table = (rows::FACT, "chunks c CROSS JOIN facts f ON f.chunk = c.id", "c.key, f.ordinal");
-    by_chunk(conn, table, after, limit, rows::fact)
+    let mut descriptions = Descriptions::new(conn);
+    by_chunk(conn, table, after, limit, |row| rows::fact(row, &mut descriptions))
 }
 
 fn by_chunk<T>(
@@ -181,14 +184,11 @@ pub(super) fn decisions(
 }
 
 pub(super) fn entities(conn: &Connection, after: Option<&EntityKey>, limit: usize) -> Result<Vec<Entity>> {
+    let mut descriptions = Descriptions::new(conn);
     let after = after.map(EntityKey::as_str);
-    page(
-        conn,
-        (rows::ENTITY, "entities", "key"),
-        one(&after).as_ref().map(|a| a.as_slice()),
-        limit,
-        rows::entity,
-    )
+    page(conn, (rows::ENTITY, "entities", "key"), one(&after).as_ref().map(|a| a.as_slice()), limit, |row| {
+        rows::entity(row, &mut descriptions)
+    })
 }
 
 pub(super) fn relations(
@@ -197,9 +197,11 @@ pub(super) fn relations(
     limit: usize,
 ) -> Result<Vec<Relation>> {
     let table = (rows::RELATION, "relations", "a, b");
+    let mut descriptions = Descriptions::new(conn);
+    let read = |row: &Row<'_>| rows::relation(row, &mut descriptions);
     match after {
-        Some(key) => page(conn, table, Some(&[&key.a().as_str(), &key.b().as_str()]), limit, rows::relation),
-        None => page(conn, table, None, limit, rows::relation),
+        Some(key) => page(conn, table, Some(&[&key.a().as_str(), &key.b().as_str()]), limit, read),
+        None => page(conn, table, None, limit, read),
     }
 }
 

@@ -13,6 +13,7 @@ use graphloom_core::{
 };
 use rusqlite::Connection;
 
+use super::descriptions::Descriptions;
 use super::error::Context;
 use super::text::Slicer;
 use super::{Reader, Shared, cache, changes, full_text, read, rows, scan};
@@ -67,6 +68,19 @@ impl SqliteSnapshot {
         answer: impl Fn(&Connection, &Q) -> rusqlite::Result<T>,
     ) -> Result<Vec<T>, StoreError> {
         self.read(operation, |conn| questions.iter().map(|question| answer(conn, question)).collect())
+    }
+
+    /// One answer for each question, of records with descriptions; neighbours mostly quote one document.
+    fn described<Q, T>(
+        &self,
+        operation: &str,
+        questions: &[Q],
+        answer: impl Fn(&Connection, &mut Descriptions<'_>, &Q) -> rusqlite::Result<T>,
+    ) -> Result<Vec<T>, StoreError> {
+        self.read(operation, |conn| {
+            let mut descriptions = Descriptions::new(conn);
+            questions.iter().map(|question| answer(conn, &mut descriptions, question)).collect()
+        })
     }
 }
 
@@ -201,15 +215,15 @@ impl Snapshot for SqliteSnapshot {
     }
 
     async fn mentions_of(&self, entities: &[EntityKey]) -> Result<Vec<Vec<Mention>>, StoreError> {
-        self.each("reading mentions", entities, read::mentions_of)
+        self.described("reading mentions", entities, read::mentions_of)
     }
 
     async fn facts_of(&self, relations: &[RelationKey]) -> Result<Vec<Vec<Fact>>, StoreError> {
-        self.each("reading facts", relations, read::facts_of)
+        self.described("reading facts", relations, read::facts_of)
     }
 
     async fn facts_touching(&self, entities: &[EntityKey]) -> Result<Vec<Vec<Fact>>, StoreError> {
-        self.each("reading facts of entities", entities, read::facts_touching)
+        self.described("reading facts of entities", entities, read::facts_touching)
     }
 
     async fn graph_keys_of(&self, chunks: &[ChunkId]) -> Result<Vec<GraphKey>, StoreError> {
@@ -221,7 +235,7 @@ impl Snapshot for SqliteSnapshot {
     }
 
     async fn relations(&self, keys: &[RelationKey]) -> Result<Vec<Option<Relation>>, StoreError> {
-        self.each("reading relations", keys, read::relation)
+        self.read("reading relations", |conn| read::relations(conn, keys))
     }
 
     async fn relations_of(&self, entities: &[EntityKey]) -> Result<Vec<Vec<Relation>>, StoreError> {

@@ -1,6 +1,8 @@
 //! A document's text, stored once in segments.
 
-use rusqlite::{Connection, OptionalExtension, params};
+use std::collections::HashMap;
+
+use rusqlite::{Connection, OptionalExtension, Row, params};
 
 use super::sums;
 
@@ -33,15 +35,20 @@ pub(super) fn read_all(conn: &Connection, document: i64) -> rusqlite::Result<Str
     into_text(bytes)
 }
 
-/// Slices texts; neighbouring slices read their segment once.
+/// Bytes of segments that are kept.
+const MAX_KEPT_BYTES: usize = 4 << 20;
+
+/// Slices texts; what is read one after another mostly stands in few segments, which are read once.
 pub(super) struct Slicer<'a> {
     conn: &'a Connection,
-    last: Option<(i64, u64, Vec<u8>)>,
+    /// By document and ordinal.
+    kept: HashMap<(i64, u64), Vec<u8>>,
+    kept_bytes: usize,
 }
 
 impl<'a> Slicer<'a> {
     pub(super) fn new(conn: &'a Connection) -> Self {
-        Self { conn, last: None }
+        Self { conn, kept: HashMap::new(), kept_bytes: 0 }
     }
 
     /// The bytes `start..stop` of a document; `None` where they leave it. Bytes that cut a character are
@@ -78,20 +85,24 @@ impl<'a> Slicer<'a> {
     }
 
     fn segment(&mut self, document: i64, ordinal: u64) -> rusqlite::Result<Option<&[u8]>> {
-        if self.last.as_ref().is_none_or(|(d, o, _)| (*d, *o) != (document, ordinal)) {
-            let bytes = self
-                .conn
-                .prepare_cached(&format!(
-                    "SELECT {SEGMENT} FROM segments WHERE document = ?1 AND ordinal = ?2"
-                ))?
-                .query_row(params![document, ordinal as i64], |row| {
-                    sums::require(row, 2, "segments")?;
-                    row.get(1)
-                })
-                .optional()?;
-            self.last = bytes.map(|bytes| (document, ordinal, bytes));
+        let place = (document, ordinal);
+        if !self.kept.contains_key(&place) {
+            let sql = format!("SELECT {SEGMENT} FROM segments WHERE document = ?1 AND ordinal = ?2");
+            let read = |row: &Row<'_>| {
+                sums::require(row, 2, "segments")?;
+                row.get(1)
+            };
+            let mut select = self.conn.prepare_cached(&sql)?;
+            let found: Option<Vec<u8>> =
+                select.query_row(params![document, ordinal as i64], read).optional()?;
+            let Some(bytes) = found else { return Ok(None) };
+            if self.kept_bytes + bytes.len() > MAX_KEPT_BYTES {
+                (self.kept, self.kept_bytes) = (HashMap::new(), 0);
+            }
+            self.kept_bytes += bytes.len();
+            self.kept.insert(place, bytes);
         }
-        Ok(self.last.as_ref().map(|(_, _, bytes)| bytes.as_slice()))
+        Ok(self.kept.get(&place).map(Vec::as_slice))
     }
 }
 

@@ -9,7 +9,7 @@ use graphloom_core::{
 use rusqlite::{Connection, OptionalExtension, params};
 
 use super::documents::{document, unknown_document};
-use crate::rules::invalid;
+use crate::rules::{self, invalid};
 use crate::sqlite::changes::{TEXT, Touched, VECTOR, touch};
 use crate::sqlite::error::Context;
 use crate::sqlite::rows;
@@ -153,7 +153,7 @@ fn put_chunk(conn: &Connection, slicer: &mut Slicer<'_>, chunk: &Chunk) -> Resul
             "INSERT INTO chunks (key, document, ordinal, start, stop, token_count, breadcrumb, state, extraction,
                 reason, attempts) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11)
              ON CONFLICT (key) DO UPDATE SET document = ?2, ordinal = ?3, start = ?4, stop = ?5, token_count = ?6,
-                breadcrumb = ?7, state = ?8, extraction = ?9, reason = ?10, attempts = ?11",
+                breadcrumb = ?7, state = ?8, extraction = ?9, reason = ?10, attempts = ?11 WHERE document = ?2",
         )?
         .execute(params![
             chunk.id.as_str(),
@@ -169,7 +169,10 @@ fn put_chunk(conn: &Connection, slicer: &mut Slicer<'_>, chunk: &Chunk) -> Resul
             attempts
         ])
     };
-    write().during("putting a chunk").map(drop)
+    match write().during("putting a chunk")? {
+        0 => Err(rules::of_another_document(&chunk.id)),
+        _ => Ok(()),
+    }
 }
 
 fn put_extraction(conn: &Connection, extraction: &Extraction) -> rusqlite::Result<()> {

@@ -6,7 +6,11 @@ use graphloom_core::{Batch, EntityKey, GraphKey, RelationKey, StoreError};
 use rusqlite::{Connection, Row};
 
 use crate::rules;
+use crate::sqlite::descriptions;
 use crate::sqlite::error::Context;
+
+/// The number of a chunk.
+const OF_CHUNK: &str = "(SELECT id FROM chunks WHERE key = ?1)";
 
 /// What has evidence, some of which a batch takes away, and is left by the batch as it is. Read before the batch is applied.
 pub(super) fn at_risk(conn: &Connection, batch: &Batch) -> Result<BTreeSet<GraphKey>, StoreError> {
@@ -22,6 +26,18 @@ pub(super) fn at_risk(conn: &Connection, batch: &Batch) -> Result<BTreeSet<Graph
     find().during("finding what loses evidence")
 }
 
+/// Writes out the descriptions that repeat records which a batch takes away or writes over.
+pub(super) fn write_out(conn: &Connection, batch: &Batch) -> Result<(), StoreError> {
+    let write = || {
+        let mut losing = losing(conn, batch)?;
+        for chunk in descriptions::written_over(batch) {
+            add(conn, OF_CHUNK, chunk.as_str(), &mut losing)?;
+        }
+        descriptions::write_out(conn, &rules::left_as_they_are(batch, losing))
+    };
+    write().during("writing out what descriptions repeat")
+}
+
 /// What the documents and chunks say that a batch takes out of the graph. Reads indexes alone.
 fn losing(conn: &Connection, batch: &Batch) -> rusqlite::Result<BTreeSet<GraphKey>> {
     let mut losing = BTreeSet::new();
@@ -30,7 +46,7 @@ fn losing(conn: &Connection, batch: &Batch) -> rusqlite::Result<BTreeSet<GraphKe
         add(conn, of_document, id.as_str(), &mut losing)?;
     }
     for id in &batch.clear_graph_of {
-        add(conn, "(SELECT id FROM chunks WHERE key = ?1)", id.as_str(), &mut losing)?;
+        add(conn, OF_CHUNK, id.as_str(), &mut losing)?;
     }
     Ok(losing)
 }

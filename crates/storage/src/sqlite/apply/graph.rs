@@ -9,6 +9,7 @@ use rusqlite::{Connection, params};
 use super::chunks::chunk_number;
 use super::vectors::remove_vector;
 use crate::sqlite::changes::{LINKS, TEXT, Touched, VECTOR, touch};
+use crate::sqlite::descriptions::{Descriptions, View};
 use crate::sqlite::error::Context;
 use crate::sqlite::vector_tree::TreeLimits;
 use crate::sqlite::{read, rows};
@@ -29,11 +30,13 @@ pub(super) fn put_graph(conn: &Connection, batch: &Batch, touched: &mut Touched)
         }
     }
     let mut numbers = ChunkNumbers { conn, last: None };
+    let mut descriptions = Descriptions::new(conn);
     for mention in &batch.put_mentions {
-        put_mention(conn, numbers.of(&mention.chunk)?, mention).during("putting a mention")?;
+        put_mention(conn, &mut descriptions, numbers.of(&mention.chunk)?, mention)
+            .during("putting a mention")?;
     }
     for fact in &batch.put_facts {
-        put_fact(conn, numbers.of(&fact.chunk)?, fact).during("putting a fact")?;
+        put_fact(conn, &mut descriptions, numbers.of(&fact.chunk)?, fact).during("putting a fact")?;
     }
     Ok(())
 }
@@ -57,7 +60,12 @@ impl ChunkNumbers<'_> {
     }
 }
 
-fn put_mention(conn: &Connection, chunk: i64, mention: &Mention) -> rusqlite::Result<()> {
+fn put_mention(
+    conn: &Connection,
+    descriptions: &mut Descriptions<'_>,
+    chunk: i64,
+    mention: &Mention,
+) -> rusqlite::Result<()> {
     conn.prepare_cached(
         "INSERT OR REPLACE INTO mentions (entity, chunk, ordinal, name, kind, description, start, stop,
             set_aside) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)",
@@ -68,7 +76,7 @@ fn put_mention(conn: &Connection, chunk: i64, mention: &Mention) -> rusqlite::Re
         mention.ordinal,
         mention.name,
         mention.kind,
-        mention.description,
+        descriptions.store_of_record(chunk, &mention.description)?,
         mention.span.map(|span| rows::signed(span.start)),
         mention.span.map(|span| rows::signed(span.end)),
         mention.set_aside
@@ -76,7 +84,12 @@ fn put_mention(conn: &Connection, chunk: i64, mention: &Mention) -> rusqlite::Re
     .map(drop)
 }
 
-fn put_fact(conn: &Connection, chunk: i64, fact: &Fact) -> rusqlite::Result<()> {
+fn put_fact(
+    conn: &Connection,
+    descriptions: &mut Descriptions<'_>,
+    chunk: i64,
+    fact: &Fact,
+) -> rusqlite::Result<()> {
     conn.prepare_cached(
         "INSERT OR REPLACE INTO facts (a, b, chunk, ordinal, source, target, source_is_a, keywords, description,
             weight, set_aside) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11)",
@@ -90,7 +103,7 @@ fn put_fact(conn: &Connection, chunk: i64, fact: &Fact) -> rusqlite::Result<()> 
         fact.target,
         fact.source_is_a,
         rows::to_json(&fact.keywords)?,
-        fact.description,
+        descriptions.store_of_record(chunk, &fact.description)?,
         fact.weight,
         fact.set_aside
     ])
@@ -103,18 +116,19 @@ pub(super) fn put_views(
     batch: &Batch,
     touched: &mut Touched,
 ) -> rusqlite::Result<()> {
+    let mut descriptions = Descriptions::new(conn);
     for key in &batch.remove_entities {
         remove_entity(conn, trees, key, touched)?;
     }
     for entity in &batch.put_entities {
-        put_entity(conn, entity)?;
+        put_entity(conn, &mut descriptions, entity)?;
         touch(touched, VectorKind::Entity, entity.key.as_str(), TEXT);
     }
     for key in &batch.remove_relations {
         remove_relation(conn, trees, key, touched)?;
     }
     for relation in &batch.put_relations {
-        put_relation(conn, relation)?;
+        put_relation(conn, &mut descriptions, relation)?;
         touch(touched, VectorKind::Relation, &relation.key.to_string(), TEXT);
     }
     for (owner, summaries) in &batch.set_summaries {
@@ -152,7 +166,11 @@ fn remove_relation(
     forget(conn, &GraphKey::Relation(key.clone()))
 }
 
-fn put_entity(conn: &Connection, entity: &Entity) -> rusqlite::Result<()> {
+fn put_entity(
+    conn: &Connection,
+    descriptions: &mut Descriptions<'_>,
+    entity: &Entity,
+) -> rusqlite::Result<()> {
     conn.prepare_cached(
         "INSERT OR REPLACE INTO entities (key, name, kind, description, mention_count, degree, inputs_hash)
          VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)",
@@ -161,7 +179,7 @@ fn put_entity(conn: &Connection, entity: &Entity) -> rusqlite::Result<()> {
         entity.key.as_str(),
         entity.name,
         entity.kind,
-        entity.description,
+        descriptions.store_of_view(View::Entity(entity.key.as_str()), &entity.description)?,
         entity.mention_count,
         entity.degree,
         rows::hash_column(&entity.inputs_hash)
@@ -169,7 +187,11 @@ fn put_entity(conn: &Connection, entity: &Entity) -> rusqlite::Result<()> {
     .map(drop)
 }
 
-fn put_relation(conn: &Connection, relation: &Relation) -> rusqlite::Result<()> {
+fn put_relation(
+    conn: &Connection,
+    descriptions: &mut Descriptions<'_>,
+    relation: &Relation,
+) -> rusqlite::Result<()> {
     conn.prepare_cached(
         "INSERT OR REPLACE INTO relations (a, b, keywords, description, weight, fact_count, inputs_hash)
          VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)",
@@ -178,7 +200,7 @@ fn put_relation(conn: &Connection, relation: &Relation) -> rusqlite::Result<()> 
         relation.key.a().as_str(),
         relation.key.b().as_str(),
         rows::to_json(&relation.keywords)?,
-        relation.description,
+        descriptions.store_of_view(View::of(&relation.key), &relation.description)?,
         relation.weight,
         relation.fact_count,
         rows::hash_column(&relation.inputs_hash)

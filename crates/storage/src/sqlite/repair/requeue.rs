@@ -8,7 +8,7 @@ use rusqlite::{Connection, Result, params};
 
 use super::super::apply::count_records;
 use super::super::vector_tree::{self, TreeLimits};
-use super::super::{rows, text};
+use super::super::{descriptions, rows, text};
 use super::rebuild::Missing;
 use super::{LostEvidence, Mended};
 
@@ -253,6 +253,7 @@ fn merge_again(conn: &Connection, missing: &Missing) -> Result<()> {
 }
 
 fn mark_stale(conn: &Connection, missing: &Missing) -> Result<()> {
+    descriptions::forget_broken(conn)?;
     conn.execute_batch(MARK_STALE)?;
     let mut mark = conn.prepare("INSERT OR IGNORE INTO stale (kind, a, b) VALUES (?1, ?2, ?3)")?;
     for row in &missing.rows {

@@ -1,10 +1,12 @@
 """Large and odd documents: how much memory, time and disk does each take, and is the time linear in its size?
 
-usage: large.py PROGRAM [--sizes 12,24,49] [--only NAME,...] [--port PORT]
+usage: large.py PROGRAM [--sizes 12,24,49] [--only NAME,...] [--port PORT] [PATH...]
 
 Each document is made from a fixed seed and added to a workspace of its own by PROGRAM. Memory is that of the program and of
 its readers together, looked at 20 times a second. At the end a server takes one document of every kind, and its memory is
-looked at once it rests. Names for --only: markdown, html, csv, json, odd or one of the odd documents, server.
+looked at once it rests. Names for --only: markdown, html, csv, json, odd or one of the odd documents, server, paths. Each PATH, a
+file or a folder, is measured as one more document; its store is all that lies in the data folder, and its text what the readers made
+of it.
 """
 
 import argparse
@@ -151,19 +153,34 @@ def remarks(said):
     return "; ".join(found)
 
 
+def text_bytes(program, folder):
+    """Bytes of the texts of all documents, by the dump."""
+    dump = [program, "--data-dir", folder, "dump"]
+    with subprocess.Popen(dump, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL) as process:
+        rows = (json.loads(line) for line in process.stdout if b'"kind":"document"' in line)
+        return sum(row["text_bytes"] for row in rows if row["kind"] == "document")
+
+
 def measure(program, name, text, work):
-    folder, path = os.path.join(work, "data"), os.path.join(work, name)
+    path = os.path.join(work, name)
     with open(path, "w") as file:
         file.write(text)
-    size = os.path.getsize(path)
+    measured = measure_path(program, name, path, work)
+    os.remove(path)
+    return measured
+
+
+def measure_path(program, name, path, work):
+    folder = os.path.join(work, "data")
+    size = stored(path) if os.path.isdir(path) else os.path.getsize(path)
     accept = run(program, ["add", "--no-wait", path], folder)
     index = run(program, ["work"], folder)
     peak, seconds = max(accept[0], index[0]), accept[1] + index[1]
-    disk = stored(folder)
+    disk, text = stored(folder), text_bytes(program, folder)
+    times = f"{disk / text:.1f}" if text else "-"
     print(f"| {name} | {size / MIB:.2f} | {accept[0] / MIB:.0f} | {index[0] / MIB:.0f} | {accept[1]:.1f} | {index[1]:.1f} "
-          f"| {seconds / (size / MIB):.2f} | {disk / MIB:.0f} | {accept[2]}, {index[2]} | {remarks(accept[3])} |", flush=True)
+          f"| {seconds / (size / MIB):.2f} | {disk / MIB:.0f} | {times} | {accept[2]}, {index[2]} | {remarks(accept[3])} |", flush=True)
     shutil.rmtree(folder, ignore_errors=True)
-    os.remove(path)
     return peak, seconds
 
 
@@ -222,13 +239,14 @@ def main():
     parser.add_argument("--sizes", default="12,24,49")
     parser.add_argument("--only", default="")
     parser.add_argument("--port", type=int, default=9690)
+    parser.add_argument("paths", nargs="*")
     options = parser.parse_args()
     sizes = [float(size) for size in options.sizes.split(",") if size]
     only = [name for name in options.only.split(",") if name]
     wanted = lambda name: not only or name in only
     work = tempfile.mkdtemp(prefix="graphloom-large-")
-    print("| document | MiB | accepting: MiB of memory | indexing: MiB of memory | accepting s | indexing s | s for each MiB | store MiB | exits | remarks |")
-    print("|---|---|---|---|---|---|---|---|---|---|")
+    print("| document | MiB | accepting: MiB of memory | indexing: MiB of memory | accepting s | indexing s | s for each MiB | store MiB | store / text | exits | remarks |")
+    print("|---|---|---|---|---|---|---|---|---|---|---|")
     try:
         for kind, make in KINDS.items():
             if not wanted(kind):
@@ -242,6 +260,9 @@ def main():
         for name, text in odd(None):
             if wanted(name) or wanted("odd"):
                 measure(options.program, name, text, work)
+        for path in options.paths:
+            if wanted("paths"):
+                measure_path(options.program, os.path.basename(path.rstrip("/")), path, work)
         if wanted("server"):
             idle(options.program, int(sizes[0] * MIB), work, options.port)
     finally:

@@ -47,6 +47,7 @@
 # SCALE_CHUNKS             sizes of scale-synthetic, such as "10000 1000000"
 # SCALE_OPTIONS            more options of graphloom-bench-scale, such as "--relation-vectors 0.1", "--no-graph" or "--shuffled"
 # SCALE_FOLDER             where its stores are kept and found again (default: a temporary folder, removed at the end)
+# LARGE_PATHS              documents of your own for large: files and folders, "book.txt manual"
 # SERVE_FOLDER             where the stores of serve are kept and found again (default: serve in BENCH_HOME's work; without a harness the target folder's)
 # BENCH_TOOLS              where Python packages of the steps mcp, clients, schemathesis and webui are installed (default: the target folder's bench-tools)
 # BENCH_SHOTS              folder for the pictures that webui takes (default: none are taken)
@@ -198,7 +199,8 @@ for step in $steps; do
         ;;
     large)
         build
-        python3 "$root/bench/large.py" "$target/release/graphloom"
+        # shellcheck disable=SC2086
+        python3 "$root/bench/large.py" "$target/release/graphloom" ${LARGE_PATHS:-}
         continue
         ;;
     mcp)

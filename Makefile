@@ -18,6 +18,7 @@ check: ## Formatting, lints and the shape of the workspace
 	scripts/check-arrows.sh
 	cargo fmt --all --check
 	cargo clippy --workspace --all-targets --locked -- -D warnings
+	cargo package --quiet --workspace --exclude graphloom-bench --exclude graphloom-torture --locked --offline --no-verify --allow-dirty
 
 docs: ## Runs the command blocks of the documents and follows their links
 	cargo build --locked --workspace --all-targets

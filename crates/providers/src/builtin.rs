@@ -236,7 +236,7 @@ fn information(word: &str) -> f32 {
         capital.next().map(|c| c.to_uppercase().chain(capital).collect()).unwrap_or_default();
     let information = [format!(" {word}"), format!(" {capital}")]
         .iter()
-        .map(|form| match bpe_openai::o200k_base().encode(form.as_str()).as_slice() {
+        .map(|form| match graphloom_tokens::encode(form).collect::<Vec<u32>>().as_slice() {
             [] => 0.0,
             [id] => ((*id as f32).max(FREQUENT_TOKEN + 1.0) / FREQUENT_TOKEN).ln(),
             ids => {

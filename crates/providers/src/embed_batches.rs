@@ -137,19 +137,26 @@ impl Batcher {
         }
         // A token is at least one byte, so most texts need not be counted.
         if sent.len() > self.batching.max_input_tokens {
-            let tokenizer = bpe_openai::o200k_base();
-            let tokens = tokenizer.encode(&sent);
-            if tokens.len() > self.batching.max_input_tokens {
-                let kept = (1..=self.batching.max_input_tokens)
-                    .rev()
-                    .find_map(|end| tokenizer.decode(&tokens[..end]));
+            let max_input_tokens = self.batching.max_input_tokens;
+            let mut end = 0;
+            let ends: Vec<usize> = graphloom_tokens::encode(&sent)
+                .map(|token| {
+                    end += graphloom_tokens::length(token);
+                    end
+                })
+                .collect();
+            if ends.len() > max_input_tokens {
+                let kept = ends[..max_input_tokens].iter().rfind(|end| sent.is_char_boundary(**end));
                 warn!(
                     gen_ai.request.model = self.name,
-                    tokens = tokens.len(),
-                    max_input_tokens = self.batching.max_input_tokens,
+                    tokens = ends.len(),
+                    max_input_tokens,
                     "text cut for embedding"
                 );
-                sent = kept.unwrap_or_else(|| " ".to_owned());
+                match kept.copied() {
+                    Some(kept) => sent.truncate(kept),
+                    None => " ".clone_into(&mut sent),
+                }
             }
         }
         sent

@@ -5,16 +5,14 @@ use std::ops::Range;
 /// Smallest window of [`TokenMap::windows`]; a character has up to four tokens, so less could not hold one.
 pub const MIN_WINDOW_TOKENS: usize = 8;
 
-/// The o200k_base tokenizer; ids equal tiktoken's. Cheap to copy; its tables load on first use.
+/// The o200k_base tokenizer. Cheap to copy.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Tokenizer;
 
 impl Tokenizer {
     /// Tokens of `text`.
     pub fn count(self, text: &str) -> u32 {
-        let bpe = &bpe_openai::o200k_base().bpe;
-        let tokens = pieces(text).map(|piece| bpe.count(piece.as_bytes())).sum::<usize>();
-        u32::try_from(tokens).unwrap_or(u32::MAX)
+        u32::try_from(graphloom_tokens::count(text)).unwrap_or(u32::MAX)
     }
 
     /// The longest beginning of `text` that has at most `max_tokens` tokens and ends on a token and character
@@ -168,27 +166,10 @@ impl TokenMap {
     }
 }
 
-/// Bytes of text without a border between words that are encoded together; of longer ones each such part is encoded
-/// alone. No word is as long; runs of blank lines and of data without spaces are.
-const MAX_PIECE_BYTES: usize = 64 * 1024;
-
-/// The parts of a text that are encoded each alone.
-fn pieces(text: &str) -> impl Iterator<Item = &str> + '_ {
-    bpe_openai::o200k_base().split(text).flat_map(|piece| {
-        let mut rest = piece;
-        std::iter::from_fn(move || {
-            let (part, after) = rest.split_at(rest.floor_char_boundary(MAX_PIECE_BYTES));
-            rest = after;
-            (!part.is_empty()).then_some(part)
-        })
-    })
-}
-
 fn token_ends(text: &str) -> impl Iterator<Item = usize> + '_ {
-    let bpe = &bpe_openai::o200k_base().bpe;
     let mut end = 0;
-    pieces(text).flat_map(|piece| bpe.encode_via_backtracking(piece.as_bytes())).map(move |token| {
-        end += bpe.token_len(token);
+    graphloom_tokens::encode(text).map(move |token| {
+        end += graphloom_tokens::length(token);
         end
     })
 }

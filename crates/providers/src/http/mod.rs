@@ -214,8 +214,7 @@ impl HttpClient {
         if !self.limits.counts_tokens() {
             return Cost { prompt_tokens: 0, output };
         }
-        let tokenizer = bpe_openai::o200k_base();
-        let tokens = texts.into_iter().map(|text| tokenizer.count(text) as u64 + FRAME_TOKENS);
+        let tokens = texts.into_iter().map(|text| graphloom_tokens::count(text) as u64 + FRAME_TOKENS);
         Cost { prompt_tokens: tokens.sum(), output }
     }
 

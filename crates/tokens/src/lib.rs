@@ -1,0 +1,85 @@
+//! Texts as tokens of o200k_base; ids equal tiktoken's.
+//!
+//! A text is cut into pieces, mostly words, and each piece is merged from its bytes: the two neighbours whose union is the
+//! token of the smallest id become one, until no two neighbours are a token. Tokens are looked up in a hash table that
+//! the build writes, so that it is part of the program's file: nothing is read or built at the start, and none of it is
+//! memory of the process's own.
+
+mod layout;
+mod merge;
+mod pieces;
+mod table;
+
+pub use table::length;
+
+/// Tokens of `text`.
+pub fn count(text: &str) -> usize {
+    let mut tokens = 0;
+    for piece in pieces::of(text) {
+        merge::each_token(piece.as_bytes(), |_| tokens += 1);
+    }
+    tokens
+}
+
+/// The tokens of `text`, in order. Reads no further into `text` than they are asked for.
+pub fn encode(text: &str) -> impl Iterator<Item = u32> + '_ {
+    let mut pieces = pieces::of(text);
+    let mut waiting = Vec::new();
+    std::iter::from_fn(move || {
+        while waiting.is_empty() {
+            merge::each_token(pieces.next()?.as_bytes(), |token| waiting.push(token));
+            // The next one is taken from the end.
+            waiting.reverse();
+        }
+        waiting.pop()
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn check(text: &str) {
+        let ours: Vec<u32> = encode(text).collect();
+        assert_eq!(ours, bpe_openai::o200k_base().encode(text), "{text:?}");
+        assert_eq!(count(text), ours.len());
+        assert_eq!(ours.into_iter().map(length).sum::<usize>(), text.len());
+    }
+
+    #[test]
+    fn tokens_are_those_of_o200k_base() {
+        for text in [
+            "",
+            "hello world",
+            "Marie Curie's discoveries (1898): radium & polonium.\r\n\r\n\tShe'LL win 2 Nobel prizes; 10000000 francs!",
+            "Größe, Übermut und Straßenbahn; die Koordinierungsstelle für Donaudampfschifffahrtsgesellschaften",
+            "居里夫人发现了镭。彼女はラジウムを発見した。 한국어 텍스트입니다",
+            "fn main() {\n    println!(\"{}\", 1 << 20); // done\n}\n   \n",
+            "trailing spaces   ",
+            "🜁🜂🜃 👩‍🔬 e\u{301} \u{a0}\u{2003}x",
+            "/usr/lib//x/\n//\r\n",
+        ] {
+            check(text);
+        }
+    }
+
+    #[test]
+    fn long_pieces_are_merged_like_short_ones() {
+        // As many bytes as are merged with a heap, whose tokens are known by another way.
+        for text in
+            ["a".repeat(1000), "xyz居".repeat(300), "=-".repeat(700), " ".repeat(999), "\n".repeat(500)]
+        {
+            check(&text);
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn any_text_has_the_tokens_of_o200k_base(text in any::<String>(), plain in "([a-zA-Z']{0,12}[ \t\n.,/0-9-]{0,3}|[äöüß漢字かな한글]{1,30}){0,60}") {
+            check(&text);
+            check(&plain);
+        }
+    }
+}

@@ -1,0 +1,88 @@
+//! Merges the bytes of a piece into tokens.
+
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+
+use crate::table::token_of;
+
+/// Bytes of a piece whose neighbours are gone through for each merge; those of a longer one wait in a heap.
+const SHORT: usize = 128;
+/// The id of no token, larger than all.
+const NONE: u32 = u32::MAX;
+
+/// Hands on the tokens of a piece, in order.
+pub(crate) fn each_token(piece: &[u8], mut take: impl FnMut(u32)) {
+    if piece.is_empty() {
+        return;
+    }
+    // Most words are one.
+    if let Some(token) = token_of(piece) {
+        return take(token);
+    }
+    let borders = if piece.len() <= SHORT { merge_short(piece) } else { merge_long(piece) };
+    for pair in borders.windows(2) {
+        // Every byte is a token, and so is whatever was merged.
+        take(token_of(&piece[pair[0]..pair[1]]).unwrap_or(NONE));
+    }
+}
+
+/// The token of a range, or [`NONE`].
+fn rank(piece: &[u8], start: usize, end: usize) -> u32 {
+    token_of(&piece[start..end]).unwrap_or(NONE)
+}
+
+/// Where tokens begin, and the end of the last one.
+fn merge_short(piece: &[u8]) -> Vec<usize> {
+    let mut borders: Vec<usize> = (0..=piece.len()).collect();
+    // What part `n` and the next one are together.
+    let mut unions: Vec<u32> = (0..piece.len() - 1).map(|at| rank(piece, at, at + 2)).collect();
+    loop {
+        let best = unions.iter().enumerate().min_by_key(|(_, union)| **union);
+        let Some((at, _)) = best.filter(|(_, union)| **union != NONE) else { return borders };
+        borders.remove(at + 1);
+        unions.remove(at);
+        if at < unions.len() {
+            unions[at] = rank(piece, borders[at], borders[at + 2]);
+        }
+        if at > 0 {
+            unions[at - 1] = rank(piece, borders[at - 1], borders[at + 1]);
+        }
+    }
+}
+
+/// The same in little more than linear time.
+fn merge_long(piece: &[u8]) -> Vec<usize> {
+    let end = piece.len();
+    // For the start of each part where the next one begins and the one before; `next` is 0 where no part begins.
+    let mut next: Vec<usize> = (1..=end + 1).collect();
+    let mut before: Vec<usize> = (0..=end).map(|at| at.saturating_sub(1)).collect();
+    let mut waiting = BinaryHeap::new();
+    let offer = |waiting: &mut BinaryHeap<_>, start: usize, to: usize| {
+        let union = rank(piece, start, to);
+        if union != NONE {
+            waiting.push(Reverse((union, start, to)));
+        }
+    };
+    (0..end - 1).for_each(|at| offer(&mut waiting, at, at + 2));
+    while let Some(Reverse((_, start, to))) = waiting.pop() {
+        let middle = next[start];
+        // One of the two parts may have become part of another one.
+        if middle == 0 || middle >= end || next[middle] != to {
+            continue;
+        }
+        (next[start], next[middle], before[to]) = (to, 0, start);
+        if to < end {
+            offer(&mut waiting, start, next[to]);
+        }
+        if start > 0 {
+            offer(&mut waiting, before[start], to);
+        }
+    }
+    let mut borders = vec![0];
+    let mut at = 0;
+    while at < end {
+        at = next[at];
+        borders.push(at);
+    }
+    borders
+}

@@ -3,10 +3,11 @@
 usage: large.py PROGRAM [--sizes 12,24,49] [--only NAME,...] [--port PORT] [PATH...]
 
 Each document is made from a fixed seed and added to a workspace of its own by PROGRAM. Memory is that of the program and of
-its readers together, looked at 20 times a second. At the end a server takes one document of every kind, and its memory is
-looked at once it rests. Names for --only: markdown, html, csv, json, odd or one of the odd documents, server, paths. Each PATH, a
-file or a folder, is measured as one more document; its store is all that lies in the data folder, and its text what the readers made
-of it.
+its readers together, looked at 20 times a second. At the end a server takes one document of every kind, and what it holds and does
+once it rests is looked at: resident memory, the part that is its own (RssAnon), the part that the system can take back and
+read again from files (RssFile), and the processor time of 30 idle seconds. Names for --only: markdown, html, csv, json, odd or one of
+the odd documents, server, paths. Each PATH, a file or a folder, is measured as one more document; its store is all that lies in the
+data folder, and its text what the readers made of it.
 """
 
 import argparse
@@ -23,6 +24,8 @@ import urllib.request
 
 MIB = 1 << 20
 SEED = 7
+# How long a server rests before its memory counts.
+REST_S = 30
 WORDS = ("station harbour pump valve inspector report engine river winter signal tower bridge survey copper ledger "
          "captain market engineer garden copper glass quarter meeting water measure north street company").split()
 NAMES = "Ada Lovelace,Grace Hopper,Alan Turing,Mary Somerville,Kurt Goedel,Emmy Noether,Niels Bohr,Lise Meitner".split(",")
@@ -120,6 +123,26 @@ def resident(pid):
     return total
 
 
+def resident_kinds(pid):
+    """Resident bytes of one process: all, anonymous, and of files."""
+    with open(f"/proc/{pid}/status") as status:
+        fields = dict(line.split(":", 1) for line in status)
+    anonymous, of_files = (int(fields[name].split()[0]) << 10 for name in ("RssAnon", "RssFile"))
+    return int(fields["VmRSS"].split()[0]) << 10, anonymous, of_files
+
+
+def told(kinds):
+    everything, anonymous, of_files = (kind / MIB for kind in kinds)
+    return f"{everything:.0f} MiB (own {anonymous:.0f}, of files {of_files:.0f})"
+
+
+def processor_s(pid):
+    """Processor seconds of a process so far."""
+    with open(f"/proc/{pid}/stat") as stat:
+        fields = stat.read().rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
 def stored(folder):
     return sum(os.path.getsize(os.path.join(at, name)) for at, _, names in os.walk(folder) for name in names)
 
@@ -206,7 +229,7 @@ def idle(program, size, work, port):
                 if time.monotonic() > deadline:
                     raise
                 time.sleep(0.1)
-        before = peak = resident(server.pid)
+        peak, before = resident(server.pid), resident_kinds(server.pid)
         for make in KINDS.values():
             name, text = make(size)
             bound = "large-documents-bound"
@@ -223,14 +246,18 @@ def idle(program, size, work, port):
             if not busy and counts.get("processed", 0) >= len(KINDS):
                 break
             time.sleep(0.2)
-        time.sleep(30)
-        after = resident(server.pid)
+        done = resident_kinds(server.pid)
+        time.sleep(REST_S)
+        after, used = resident_kinds(server.pid), processor_s(server.pid)
+        time.sleep(REST_S)
+        idle_s = processor_s(server.pid) - used
     finally:
         server.send_signal(signal.SIGTERM)
         began = time.monotonic()
         server.wait(timeout=120)
-    print(f"server: {before / MIB:.0f} MiB before, {peak / MIB:.0f} at most, {after / MIB:.0f} idle after {len(KINDS)} documents "
-          f"of {size / MIB:.1f} MiB; ended {time.monotonic() - began:.1f} s after SIGTERM", flush=True)
+    print(f"server: {told(before)} before, {peak / MIB:.0f} MiB at most, {told(done)} when {len(KINDS)} documents of "
+          f"{size / MIB:.1f} MiB were done, {told(after)} {REST_S} s later; {idle_s:.2f} s of processor time in the next {REST_S} s; "
+          f"ended {time.monotonic() - began:.1f} s after SIGTERM", flush=True)
 
 
 def main():

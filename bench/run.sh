@@ -52,6 +52,7 @@
 # BENCH_TOOLS              where Python packages of the steps mcp, clients, schemathesis and webui are installed (default: the target folder's bench-tools)
 # BENCH_SHOTS              folder for the pictures that webui takes (default: none are taken)
 # BENCH_HOME               its venv, cache, work and results, set up as its README says (default: the harness itself)
+# BENCH_BIN                folder of programs that are built already, to measure in place of a release build
 # BENCH_NICE               niceness of everything measured (default: 0)
 set -eu
 
@@ -64,6 +65,7 @@ tag=$corpus
 limit_kill=120
 deferred='{"bench_defer_flush": true}'
 target=${CARGO_TARGET_DIR:-$root/target}
+bin=${BENCH_BIN:-$target/release}
 
 has_harness() { [ -f "$harness/eval.py" ]; }
 
@@ -77,7 +79,10 @@ if [ $# -eq 0 ]; then
 fi
 
 # Always the whole workspace: packages built alone turn other features of the same libraries on, and are built again and again.
-build() { cargo build --release --locked --manifest-path "$root/Cargo.toml" --workspace --bins; }
+build() {
+    [ -z "${BENCH_BIN:-}" ] || return 0
+    cargo build --release --locked --manifest-path "$root/Cargo.toml" --workspace --bins
+}
 
 # The Python of an environment of its own that has these packages: name, packages with their versions.
 python_with() {
@@ -134,37 +139,37 @@ for step in $steps; do
     offline)
         build
         has_questions
-        "$target/release/graphloom-bench-offline" --data "$questions"
+        "$bin/graphloom-bench-offline" --data "$questions"
         continue
         ;;
     honesty)
         build
-        python3 "$root/bench/honesty.py" --graphloom "$target/release/graphloom"
+        python3 "$root/bench/honesty.py" --graphloom "$bin/graphloom"
         continue
         ;;
     languages)
         build
-        python3 "$root/bench/languages.py" --graphloom "$target/release/graphloom"
+        python3 "$root/bench/languages.py" --graphloom "$bin/graphloom"
         continue
         ;;
     kinds)
         build
         kinds_options=()
         [ ! -d "$questions" ] || kinds_options=(--questions "$questions")
-        python3 "$root/bench/kinds.py" --graphloom "$target/release/graphloom" "${kinds_options[@]}"
+        python3 "$root/bench/kinds.py" --graphloom "$bin/graphloom" "${kinds_options[@]}"
         continue
         ;;
     filtered)
         build
         [ -d "$questions/$corpus" ] || { echo "bench: no $corpus at $questions; set GRAPHLOOM_BENCH_QUESTIONS" >&2; exit 2; }
-        "$target/release/graphloom-bench-filtered" --data "$questions/$corpus"
+        "$bin/graphloom-bench-filtered" --data "$questions/$corpus"
         continue
         ;;
     scale-synthetic)
         build
         scale_folder=${SCALE_FOLDER:-$(mktemp -d)}
         for chunks in ${SCALE_CHUNKS:-10000 100000}; do
-            "$target/release/graphloom-bench-scale" --chunks "$chunks" --folder "$scale_folder/$chunks" \
+            "$bin/graphloom-bench-scale" --chunks "$chunks" --folder "$scale_folder/$chunks" \
                 --questions 200 --add 20 ${SCALE_OPTIONS:-}
         done
         [ -n "${SCALE_FOLDER:-}" ] || rm -r "$scale_folder"
@@ -172,9 +177,9 @@ for step in $steps; do
         ;;
     contention)
         build
-        "$target/release/graphloom-bench-contention"
-        "$target/release/graphloom-bench-contention" --pause-ms 0
-        "$target/release/graphloom-bench-contention" --hold
+        "$bin/graphloom-bench-contention"
+        "$bin/graphloom-bench-contention" --pause-ms 0
+        "$bin/graphloom-bench-contention" --hold
         continue
         ;;
     contextual)
@@ -182,25 +187,25 @@ for step in $steps; do
         has_questions
         for set in hotpotqa_train100 musique_train100; do
             [ -d "$questions/$set" ] || { echo "bench: no $set at $questions" >&2; exit 2; }
-            "$target/release/graphloom-bench-contextual" --data "$questions/$set"
+            "$bin/graphloom-bench-contextual" --data "$questions/$set"
         done
         continue
         ;;
     deletes)
         build
         has_questions
-        python3 "$root/bench/deletes.py" --graphloom "$target/release/graphloom" --corpus "$questions/$corpus/corpus.jsonl"
+        python3 "$root/bench/deletes.py" --graphloom "$bin/graphloom" --corpus "$questions/$corpus/corpus.jsonl"
         continue
         ;;
     attacks)
         build
-        python3 "$root/bench/attacks.py" "$target/release/graphloom"
+        python3 "$root/bench/attacks.py" "$bin/graphloom"
         continue
         ;;
     large)
         build
         # shellcheck disable=SC2086
-        python3 "$root/bench/large.py" "$target/release/graphloom" ${LARGE_PATHS:-}
+        python3 "$root/bench/large.py" "$bin/graphloom" ${LARGE_PATHS:-}
         continue
         ;;
     mcp)
@@ -213,19 +218,19 @@ for step in $steps; do
                 npm install --silent --no-audit --no-fund --prefix "$inspector" '@modelcontextprotocol/inspector@0.15.0' >&2
             inspector=$inspector/node_modules/.bin/mcp-inspector
         fi
-        "$python" "$root/bench/mcp.py" "$target/release/graphloom" ${inspector:+"$inspector"}
+        "$python" "$root/bench/mcp.py" "$bin/graphloom" ${inspector:+"$inspector"}
         continue
         ;;
     clients)
         build
         python=$(python_with clients 'openai==3.54.0' 'ollama==0.6.3')
-        "$python" "$root/bench/clients.py" "$target/release/graphloom"
+        "$python" "$root/bench/clients.py" "$bin/graphloom"
         continue
         ;;
     schemathesis)
         build
         python=$(python_with schemathesis 'schemathesis==4.32.5')
-        "$python" "$root/bench/fuzz_api.py" "$target/release/graphloom"
+        "$python" "$root/bench/fuzz_api.py" "$bin/graphloom"
         continue
         ;;
     serve)
@@ -239,19 +244,19 @@ for step in $steps; do
             serve_folder=${SERVE_FOLDER:-$BENCH_HOME/work/serve}
             set -- --harness "$harness"
         fi
-        "$python" "$root/bench/serve.py" --graphloom "$target/release/graphloom" --tools "$target/release" --work "$serve_folder" "$@"
+        "$python" "$root/bench/serve.py" --graphloom "$bin/graphloom" --tools "$bin" --work "$serve_folder" "$@"
         continue
         ;;
     webui)
         prepare "$step"
         build
         python=$(python_with webui 'lightrag-hku[api]==1.5.7' 'openai==3.54.0' 'playwright==1.65.2' 'psutil==7.2.2')
-        "$python" "$root/bench/webui.py" "$target/release/graphloom" --harness "$harness" ${BENCH_SHOTS:+--shots "$BENCH_SHOTS"}
+        "$python" "$root/bench/webui.py" "$bin/graphloom" --harness "$harness" ${BENCH_SHOTS:+--shots "$BENCH_SHOTS"}
         continue
         ;;
     ragchecker)
         build
-        python3 "$root/bench/ragchecker.py" --graphloom "$target/release/graphloom" --labels "$ragchecker/checking_outputs.json"
+        python3 "$root/bench/ragchecker.py" --graphloom "$bin/graphloom" --labels "$ragchecker/checking_outputs.json"
         continue
         ;;
     lightrag*) prepare "$step" ;;
@@ -272,13 +277,13 @@ for step in $steps; do
     kill) evaluate kill --adapter graphloom --corpus $corpus --embed hash --limit $limit_kill --delay-ms 50 --kills 20 ;;
     offline-index) evaluate run --adapter graphloom --corpus $corpus --tag offline --options '{"offline": true}' ;;
     faults)
-        "$BENCH_HOME/venv/bin/python" "$root/bench/faults.py" --harness "$harness" --graphloom "$target/release/graphloom" --limit $limit_kill
+        "$BENCH_HOME/venv/bin/python" "$root/bench/faults.py" --harness "$harness" --graphloom "$bin/graphloom" --limit $limit_kill
         ;;
     forms)
-        "$BENCH_HOME/venv/bin/python" "$root/bench/forms.py" --harness "$harness" --graphloom "$target/release/graphloom" --limit $limit_kill
+        "$BENCH_HOME/venv/bin/python" "$root/bench/forms.py" --harness "$harness" --graphloom "$bin/graphloom" --limit $limit_kill
         ;;
     ablation)
-        "$BENCH_HOME/venv/bin/python" "$root/bench/ablation.py" --graphloom "$target/release/graphloom" --harness "$harness" \
+        "$BENCH_HOME/venv/bin/python" "$root/bench/ablation.py" --graphloom "$bin/graphloom" --harness "$harness" \
             --questions "$questions" --work "$BENCH_HOME/work/ablation"
         ;;
     fault) evaluate fault --adapter graphloom --corpus $corpus --embed hash --limit $limit_kill ;;

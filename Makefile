@@ -44,7 +44,7 @@ torture-slice:
 	$(TORTURE) --minutes 3 --seed 1 --reduce 1
 
 proxies: ## Runs nginx and Caddy as documented in front of the server; installs them where they are missing (root, Debian)
-	cargo build --locked -p graphloom-cli
+	cargo build --locked --workspace --all-targets
 	scripts/check-proxies.sh
 
 flips: ## Changes 1,000 bits of a workspace's files, one at a time; each must be harmless, or found and repaired

@@ -17,7 +17,7 @@ for tool in nginx caddy; do
     fi
 done
 PATH=$PATH:/usr/sbin
-[ -x "$program" ] || { cargo build --locked -p graphloom-cli; }
+[ -x "$program" ] || { cargo build --locked --workspace --all-targets; }
 
 work=$(mktemp -d)
 started=()

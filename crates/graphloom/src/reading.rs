@@ -3,7 +3,7 @@
 
 use std::io::{self, BufRead, BufReader, Read, Write};
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::process::{Command, ExitStatus, Stdio};
 use std::sync::{Arc, mpsc};
 use std::thread;
 use std::time::Duration;
@@ -17,8 +17,11 @@ use tokio::sync::Semaphore;
 
 /// Documents that are read at once, where memory allows it.
 const READERS: usize = 4;
-/// Longest time that one document may take.
-const MAX_TIME: Duration = Duration::from_secs(120);
+/// Processor time that one document may take, in seconds, where the system can limit it.
+const MAX_PROCESSOR_S: u64 = 120;
+/// Longest time that one document may take. A reader gives way to others, so on a busy machine it takes longer than its
+/// processor time.
+const MAX_TIME: Duration = Duration::from_secs(600);
 /// Bytes of a document of a simple format that is read without a process of its own.
 const MAX_BYTES_IN_PROCESS: usize = 1024 * 1024;
 /// Memory that any reader gets, in MiB.
@@ -180,7 +183,7 @@ fn reader(program: &Path, memory_mib: u32) -> Command {
         let kib = u64::from(memory_mib + ADDRESSES_MIB) * 1024;
         // A system that cannot limit memory says so, and the reader runs without. Readers give way to whoever asks meanwhile.
         let start = format!(
-            "ulimit -v {kib} 2>/dev/null; command -v nice >/dev/null && exec nice -n {NICENESS} \"$0\" \"$@\"; exec \"$0\" \"$@\""
+            "ulimit -v {kib} 2>/dev/null; ulimit -S -t {MAX_PROCESSOR_S} 2>/dev/null; command -v nice >/dev/null && exec nice -n {NICENESS} \"$0\" \"$@\"; exec \"$0\" \"$@\""
         );
         shell.arg("-c").arg(start).arg(program);
         shell
@@ -220,14 +223,28 @@ fn ask(
     if answer.is_err() {
         child.kill()?;
     }
-    child.wait()?;
+    let ended = child.wait()?;
     // The pipe is closed now, so it ends too.
     let _ = writer.join();
     Ok(match answer {
         Ok(Ok(outcome)) => Ok(outcome),
+        Ok(Err(_)) if has_used_its_time(ended) => Err(Broken::Late),
         Ok(Err(_)) => Err(Broken::Crashed),
         Err(_) => Err(Broken::Late),
     })
+}
+
+/// Whether the system ended it because it used all of its processor time.
+#[cfg(unix)]
+fn has_used_its_time(ended: ExitStatus) -> bool {
+    /// The number of SIGXCPU on Linux, macOS and the BSDs; MIPS has another.
+    const OUT_OF_TIME: i32 = 24;
+    std::os::unix::process::ExitStatusExt::signal(&ended) == Some(OUT_OF_TIME)
+}
+
+#[cfg(not(unix))]
+fn has_used_its_time(_: ExitStatus) -> bool {
+    false
 }
 
 /// What a reader says: its head, and the text as it is.
@@ -252,7 +269,7 @@ impl Broken {
         match self {
             Self::Crashed => crashed(),
             Self::Late => Refusal {
-                reason: format!("reading it took more than {} seconds", MAX_TIME.as_secs()),
+                reason: format!("reading it took more than {MAX_PROCESSOR_S} seconds"),
                 remedy: Some("split it into smaller files, or save it in a simpler form".to_owned()),
             },
         }
@@ -326,20 +343,23 @@ mod tests {
         // In place of the program, one that tells how it was started.
         arguments[2] = "/bin/sh".into();
         arguments.truncate(3);
-        let said =
-            Command::new(command.get_program()).args(arguments).args(["-c", "nice; ulimit -v"]).output();
+        let told = ["-c", "nice; ulimit -v; ulimit -t"];
+        let said = Command::new(command.get_program()).args(arguments).args(told).output();
         let said = String::from_utf8(said.expect("a shell").stdout).expect("text");
-        let (niceness, kib) = said.trim().split_once('\n').expect("two lines");
+        let [niceness, kib, seconds] = said.lines().collect::<Vec<_>>()[..] else { panic!("{said}") };
         let own = Command::new("/bin/sh").args(["-c", "nice"]).output().expect("a shell").stdout;
         let own: i32 = String::from_utf8(own).ok().and_then(|own| own.trim().parse().ok()).expect("a number");
         assert_eq!(niceness.parse(), Ok((own + i32::from(NICENESS)).min(19)), "{said}");
         assert_eq!(kib, ((256 + ADDRESSES_MIB) * 1024).to_string());
+        assert_eq!(seconds, MAX_PROCESSOR_S.to_string());
     }
 
     #[test]
     fn a_reader_that_never_ends_is_stopped() {
-        let said = check_reader("while :; do :; done", Duration::from_millis(50));
-        assert_eq!(said, "reading it took more than 120 seconds");
+        let late = "reading it took more than 120 seconds";
+        assert_eq!(check_reader("while :; do :; done", Duration::from_millis(50)), late);
+        // As the system ends one that used its processor time.
+        assert_eq!(check_reader("kill -XCPU $$", Duration::from_secs(60)), late);
     }
 
     #[test]

@@ -13,8 +13,11 @@ use tokio::sync::Notify;
 const MAX_WAITING: usize = 512 << 10;
 /// Bytes that are sent at once.
 const PIECE: usize = 64 << 10;
-/// How long a reader may take nothing before it is given up: the writer holds a thread and a view of the store.
-const PATIENCE: Duration = Duration::from_secs(60);
+/// How often a reader may take nothing within a [`LOOK`] before it is given up: the writer holds a thread and a view of the
+/// store. Looks are counted and not the time between them, which passes on a machine that is overloaded or asleep as well.
+const PATIENCE: u32 = 120;
+/// How long the writer waits before it looks again.
+const LOOK: Duration = Duration::from_secs(1);
 
 /// The writing end, for a thread that may block. What was written ends well only by [`PipeWriter::finish`]; a writer that is
 /// dropped breaks the body off, so that no half of one looks whole.
@@ -26,8 +29,9 @@ pub(crate) struct PipeWriter {
 /// The reading end, which lets the writer know when it is dropped.
 struct PipeReader(Arc<Shared>);
 
-#[derive(Default)]
 struct Shared {
+    /// How long the writer waits before it looks again.
+    look: Duration,
     state: Mutex<State>,
     taken: Condvar,
     added: Notify,
@@ -37,6 +41,8 @@ struct Shared {
 struct State {
     waiting: VecDeque<Bytes>,
     bytes: usize,
+    /// Pieces that the reader took.
+    taken: u64,
     end: End,
     left: bool,
 }
@@ -51,7 +57,12 @@ enum End {
 
 /// The writing end, and the body that sends what is written.
 pub(crate) fn pipe() -> (PipeWriter, Body) {
-    let shared = Arc::new(Shared::default());
+    pipe_looking(LOOK)
+}
+
+fn pipe_looking(look: Duration) -> (PipeWriter, Body) {
+    let shared = Shared { look, state: Mutex::default(), taken: Condvar::new(), added: Notify::new() };
+    let shared = Arc::new(shared);
     let reader = PipeReader(Arc::clone(&shared));
     let stream = futures::stream::unfold(Some(reader), |reader| async move {
         let reader = reader?;
@@ -110,6 +121,7 @@ impl PipeReader {
                 let mut state = self.0.lock();
                 if let Some(bytes) = state.waiting.pop_front() {
                     state.bytes -= bytes.len();
+                    state.taken += 1;
                     self.0.taken.notify_all();
                     return Some(Ok(bytes));
                 }
@@ -141,11 +153,12 @@ impl Shared {
 
     fn add(&self, bytes: Bytes) -> io::Result<()> {
         let mut state = self.lock();
+        let mut in_vain = 0;
         while state.bytes > MAX_WAITING && !state.left {
-            let (after, waited) =
-                self.taken.wait_timeout(state, PATIENCE).unwrap_or_else(PoisonError::into_inner);
-            state = after;
-            if waited.timed_out() && state.bytes > MAX_WAITING {
+            let before = state.taken;
+            state = self.taken.wait_timeout(state, self.look).unwrap_or_else(PoisonError::into_inner).0;
+            in_vain = if state.taken == before { in_vain + 1 } else { 0 };
+            if in_vain >= PATIENCE {
                 return Err(io::Error::new(io::ErrorKind::TimedOut, "the reader took nothing for too long"));
             }
         }
@@ -195,6 +208,13 @@ mod tests {
         writer.flush().expect("a reader");
         drop(writer);
         assert!(body.collect().await.is_err());
+    }
+
+    #[test]
+    fn a_reader_that_takes_nothing_is_given_up() {
+        let (mut writer, _body) = pipe_looking(Duration::from_millis(1));
+        let written = (0..MAX_WAITING / PIECE + 2).try_for_each(|_| writer.write_all(&[0; PIECE]));
+        assert_eq!(written.map_err(|error| error.kind()), Err(io::ErrorKind::TimedOut));
     }
 
     #[test]

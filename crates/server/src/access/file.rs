@@ -78,7 +78,16 @@ impl AccessError {
                 "put the file back, or make a new key with `graphloom key create NAME`; to serve this machine without \
                  keys, delete access.keyed beside it",
             ),
-            Self::File { .. } | Self::Random { .. } | Self::Name { .. } | Self::Password => None,
+            Self::File { source, .. } => match source.kind() {
+                io::ErrorKind::PermissionDenied | io::ErrorKind::ReadOnlyFilesystem => Some(
+                    "run it as the user that owns the data folder, or make the folder writable; --data-dir names another",
+                ),
+                io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => {
+                    Some("make room on the disk of the data folder")
+                }
+                _ => None,
+            },
+            Self::Random { .. } | Self::Name { .. } | Self::Password => None,
         }
     }
 }

@@ -154,9 +154,9 @@ for step in $steps; do
         ;;
     kinds)
         build
-        kinds_options=()
-        [ ! -d "$questions" ] || kinds_options=(--questions "$questions")
-        python3 "$root/bench/kinds.py" --graphloom "$bin/graphloom" "${kinds_options[@]}"
+        kinds_questions=
+        [ ! -d "$questions" ] || kinds_questions=$questions
+        python3 "$root/bench/kinds.py" --graphloom "$bin/graphloom" ${kinds_questions:+--questions "$kinds_questions"}
         continue
         ;;
     filtered)

@@ -1,16 +1,19 @@
 //! Runs engine work on threads of its own, so that what it computes and reads holds up no other request.
 
+use std::fmt::Display;
 use std::future::Future;
 use std::io;
-use std::sync::LazyLock;
+use std::sync::{Arc, LazyLock};
 use std::thread::available_parallelism;
 
 use axum::http::StatusCode;
 use tokio::runtime::{Builder, Handle, Runtime};
-use tokio::task::JoinError;
 use tracing::Instrument;
 
+use crate::background::in_background;
 use crate::problem::Problem;
+use crate::shares::InTurns;
+use crate::turns::{Holder, Turns};
 
 /// Threads that questions are answered on beyond the processors, for those that wait for the disk.
 const THREADS_THAT_WAIT: usize = 2;
@@ -20,9 +23,19 @@ const THREADS: usize = 4;
 /// Where questions are answered. A thread of its own for each of many questions would divide the processors among them,
 /// so that all are late, and each would keep memory and an open store of its own.
 static ANSWERING: LazyLock<io::Result<Runtime>> = LazyLock::new(|| {
-    let threads = available_parallelism().map_or(THREADS, |processors| processors.get() + THREADS_THAT_WAIT);
-    Builder::new_multi_thread().worker_threads(threads).thread_name("answering").enable_all().build()
+    Builder::new_multi_thread().worker_threads(threads()).thread_name("answering").enable_all().build()
 });
+
+/// The turns of questions on those threads: one fewer, so that a thread is free to line up whoever comes. With as many, who
+/// comes would wait in the order of coming before it is in the line.
+static ANSWERED_AT_ONCE: LazyLock<Arc<Turns>> = LazyLock::new(|| {
+    let at_once = threads() - 1;
+    Arc::new(Turns::shared(at_once, at_once))
+});
+
+fn threads() -> usize {
+    available_parallelism().map_or(THREADS, |processors| processors.get() + THREADS_THAT_WAIT)
+}
 
 /// What `work` gives. It goes on to its end where whoever asked for it leaves.
 ///
@@ -43,19 +56,44 @@ where
 }
 
 /// The same for a question, which mostly computes and reads, or waits for a model: as many as there are processors, and few
-/// more, are worked on at a time, and who waits for a model takes no thread.
-pub(crate) async fn asked_apart<T, Work, Running>(work: Work) -> Result<T, Problem>
+/// more, are worked on at a time, and who waits for a model takes no thread. Among those that could be worked on, the one whose
+/// caller has the fewest at work comes first; the caller is that of the request that this is called in.
+pub(crate) fn asked_apart<T, Work, Running>(work: Work) -> impl Future<Output = Result<T, Problem>> + Send
 where
     T: Send + 'static,
     Work: FnOnce() -> Running + Send + 'static,
     Running: Future<Output = Result<T, Problem>> + Send + 'static,
 {
-    let runtime = ANSWERING.as_ref().map_err(|error| Problem::internal(error))?;
-    let done = runtime.spawn(async move { work().await }.in_current_span());
-    unless_it_panicked(done.await)
+    let holder = HOLDER.try_with(Holder::clone).unwrap_or(Holder::Machine);
+    async move {
+        let runtime = ANSWERING.as_ref().map_err(|error| Problem::internal(error))?;
+        let work = InTurns::new(async move { work().await }, Arc::clone(&ANSWERED_AT_ONCE), holder);
+        unless_it_panicked(runtime.spawn(work.in_current_span()).await)
+    }
 }
 
-fn unless_it_panicked<T>(done: Result<Result<T, Problem>, JoinError>) -> Result<T, Problem> {
+tokio::task_local! {
+    /// Who asks, in the task of a request.
+    static HOLDER: Holder;
+}
+
+/// Handles a request for its holder, whose questions share the processors with those of others.
+pub(crate) async fn for_holder<T>(holder: Holder, handled: impl Future<Output = T>) -> T {
+    HOLDER.scope(holder, handled).await
+}
+
+/// The same in the background, for what takes long and has no answer that somebody waits for.
+pub(crate) async fn apart_in_background<T, Work, Running>(work: Work) -> Result<T, Problem>
+where
+    T: Send + 'static,
+    Work: FnOnce() -> Running + Send + 'static,
+    Running: Future<Output = Result<T, Problem>>,
+{
+    let runtime = Handle::current();
+    unless_it_panicked(in_background(move || runtime.block_on(work())).await)
+}
+
+fn unless_it_panicked<T>(done: Result<Result<T, Problem>, impl Display>) -> Result<T, Problem> {
     done.unwrap_or_else(|error| {
         tracing::error!(%error, "a request panicked");
         let what = "the server failed; its log says why, under the id of this request";

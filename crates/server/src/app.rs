@@ -14,8 +14,9 @@ use crate::host::Host;
 use crate::limits::Limits;
 use crate::metrics::Metrics;
 use crate::origin::Network;
+use crate::quiet::Activity;
 use crate::rates::Rates;
-use crate::space::Spaces;
+use crate::space::{Spaces, Watched};
 use crate::turns::Turns;
 
 /// What every request can reach; clones share it.
@@ -37,6 +38,8 @@ pub(crate) struct Inner {
     pub(crate) rates: Rates,
     /// What is counted.
     pub(crate) metrics: Arc<Metrics>,
+    /// Whether something goes on.
+    pub(crate) activity: Arc<Activity>,
     /// Signs tokens that open nothing.
     pub(crate) guest_secret: [u8; 32],
     /// The workspace of requests that name none.
@@ -117,15 +120,17 @@ impl App {
             stop,
             cut,
         } = parts;
-        let metrics = Metrics::new();
+        let (metrics, activity) = (Metrics::new(), Arc::<Activity>::default());
+        let watched = Watched { metrics: Arc::clone(&metrics), activity: Arc::clone(&activity) };
         Self(Arc::new(Inner {
-            spaces: Spaces::new(Arc::clone(&host), &limits, indexing, Arc::clone(&metrics), stop),
+            spaces: Spaces::new(Arc::clone(&host), &limits, indexing, watched, stop),
             host,
             access: AccessFile::of(data_dir),
             throttle: Throttle::default(),
             passwords: Semaphore::new(PASSWORDS),
             rates: Rates::new(limits.rate_of_caller, limits.rate_of_stranger),
             metrics,
+            activity,
             guest_secret,
             default_workspace,
             is_loopback: address.is_loopback(),

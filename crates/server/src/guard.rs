@@ -11,6 +11,7 @@ use axum::response::{IntoResponse, Response};
 use graphloom_core::WorkspaceId;
 
 use crate::access::{Access, Caller, Grant, NotLetIn, Right, Shown};
+use crate::apart::for_holder;
 use crate::app::{App, now};
 use crate::compress;
 use crate::leash::{Reader, hold};
@@ -126,7 +127,7 @@ async fn answer(app: &App, route: &'static Route, request: Request, next: Next) 
     let renewed = renewed(app, route, &request);
     let reader = Reader::of(&admitted.caller, request.headers());
     request.extensions_mut().insert(admitted.clone());
-    let mut response = next.run(request).await;
+    let mut response = for_holder(admitted.holder.clone(), next.run(request)).await;
     if let Some(token) = renewed.and_then(|token| HeaderValue::from_str(&token).ok()) {
         response.headers_mut().insert(NEW_TOKEN, token);
     }

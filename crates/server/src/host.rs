@@ -57,6 +57,8 @@ pub struct Opened {
     pub pauses: Arc<Pauses>,
     /// Brings the indexes beside the store up to date; called where it may block.
     pub catch_up: Arc<dyn Fn() -> Result<(), StoreError> + Send + Sync>,
+    /// Has the store give back the memory that it keeps for what comes next; called where it may block.
+    pub rest: Arc<dyn Fn() + Send + Sync>,
     /// Whether the store can be read and written; called where it may block.
     pub probe: Arc<dyn Fn() -> Result<(), StoreError> + Send + Sync>,
 }

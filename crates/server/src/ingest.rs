@@ -10,9 +10,11 @@ use graphloom_engine::index::{self, IndexError, RunReport, Unsituated};
 use tokio::runtime::Handle;
 use tokio::sync::{Notify, watch};
 
+use crate::background::in_background;
 use crate::events::EventLog;
 use crate::host::Opened;
 use crate::problem::chain;
+use crate::quiet::Activity;
 use crate::reasons::Reasons;
 
 /// How often it looks for work that another process left.
@@ -32,6 +34,8 @@ pub(crate) struct Ingest {
     chunk_failures: [AtomicU64; 3],
     /// What happened, for streams of events.
     pub(crate) events: EventLog,
+    /// Learns that a run has ended.
+    activity: Arc<Activity>,
     ended: watch::Receiver<bool>,
 }
 
@@ -162,9 +166,14 @@ pub(crate) async fn named(
 
 impl Ingest {
     /// Starts the worker; it ends when `stop` says so.
-    pub(crate) fn start(workspace: WorkspaceId, opened: Opened, stop: watch::Receiver<bool>) -> Arc<Self> {
+    pub(crate) fn start(
+        workspace: WorkspaceId,
+        opened: Opened,
+        activity: Arc<Activity>,
+        stop: watch::Receiver<bool>,
+    ) -> Arc<Self> {
         let (ending, ended) = watch::channel(false);
-        let ingest = Arc::new(Self::ending_with(ended));
+        let ingest = Arc::new(Self::ending_with(ended, activity));
         let worker = Arc::clone(&ingest);
         tokio::spawn(async move {
             worker.work(workspace, Arc::new(opened), stop).await;
@@ -177,18 +186,19 @@ impl Ingest {
     /// A worker that has ended before it began.
     pub(crate) fn idle() -> Arc<Self> {
         let (_, ended) = watch::channel(true);
-        let ingest = Self::ending_with(ended);
+        let ingest = Self::ending_with(ended, Arc::default());
         ingest.lock().idle = true;
         Arc::new(ingest)
     }
 
-    fn ending_with(ended: watch::Receiver<bool>) -> Self {
+    fn ending_with(ended: watch::Receiver<bool>, activity: Arc<Activity>) -> Self {
         Self {
             wake: Notify::new(),
             state: Mutex::default(),
             again: Mutex::default(),
             chunk_failures: Default::default(),
             events: EventLog::new(),
+            activity,
             ended,
         }
     }
@@ -347,8 +357,8 @@ impl Ingest {
         true
     }
 
-    /// One run on a thread of its own, so that what it computes does not hold up requests; whether nothing of it has to be
-    /// tried again.
+    /// One run in the background, so that what it computes does not hold up requests; whether nothing of it has to be tried
+    /// again.
     async fn run_apart(
         self: Arc<Self>,
         workspace: &WorkspaceId,
@@ -357,7 +367,7 @@ impl Ingest {
     ) -> bool {
         let (workspace, opened, mut stop) = (workspace.clone(), Arc::clone(opened), stop.clone());
         let (runtime, worker) = (Handle::current(), Arc::clone(&self));
-        let run = tokio::task::spawn_blocking(move || {
+        let run = in_background(move || {
             runtime.block_on(async {
                 // A run that is dropped leaves nothing half-written.
                 tokio::select! {
@@ -368,6 +378,7 @@ impl Ingest {
         });
         let went_well = run.await;
         self.lock().busy = false;
+        self.activity.note();
         self.events.poke();
         went_well.unwrap_or_else(|error| {
             tracing::error!(%error, "indexing panicked");
@@ -389,11 +400,11 @@ impl Ingest {
             outcome => outcome,
         };
         let catch_up = Arc::clone(&opened.catch_up);
-        match tokio::task::spawn_blocking(move || catch_up()).await {
+        match in_background(move || catch_up()).await {
             Ok(Ok(())) => {}
             // They are caches: a search does it where this failed, and says why it cannot.
             Ok(Err(error)) => tracing::warn!(%workspace, error = chain(&error), "indexes are not up to date"),
-            Err(error) => tracing::warn!(%workspace, %error, "indexes are not up to date"),
+            Err(error) => tracing::warn!(%workspace, error = chain(&error), "indexes are not up to date"),
         }
         match outcome {
             Ok(report) => {

@@ -40,6 +40,8 @@ pub(crate) async fn observe(State(app): State<App>, mut request: Request, next: 
     let matched = request.extensions().get::<MatchedPath>();
     let route = matched.and_then(|path| routes::path_of(path.as_str())).unwrap_or(NO_ROUTE);
     let serving = app.metrics.begin(route);
+    let activity = (!PROBED.contains(&route)).then_some(&app.activity);
+    activity.inspect(|activity| activity.note());
     if let Ok(value) = HeaderValue::from_str(&id) {
         request.headers_mut().insert(REQUEST_ID, value);
     }
@@ -48,6 +50,7 @@ pub(crate) async fn observe(State(app): State<App>, mut request: Request, next: 
     crate::traces::begin(&span, request.headers(), method, route);
     let mut response = next.run(request).instrument(span.clone()).await;
 
+    activity.inspect(|activity| activity.note());
     let (status, elapsed) = (response.status(), serving.elapsed());
     #[cfg(feature = "otel")]
     crate::traces::end(&span, status);

@@ -27,6 +27,7 @@ use crate::limits::Limits;
 use crate::metrics::UnderWay;
 use crate::origin::{Network, Origin};
 use crate::problem::chain;
+use crate::quiet;
 use crate::routes;
 use crate::unread::watch as watch_body;
 
@@ -170,6 +171,12 @@ impl Server {
         let connections = Arc::new(Semaphore::new(app.limits.connections.max(1)));
         let opening = app.clone();
         tokio::spawn(async move { opening.spaces.open_all().await });
+        let (watched, stopping) = (app.clone(), phases.stop.subscribe());
+        // What was opened at the start counts too.
+        app.activity.note();
+        tokio::spawn(
+            async move { quiet::watch(Arc::clone(&watched.activity), &watched.spaces, stopping).await },
+        );
         let drain = app.limits.drain;
         let mut stop = std::pin::pin!(async {
             stop.await;

@@ -17,6 +17,7 @@ use crate::ingest::Ingest;
 use crate::limits::Limits;
 use crate::metrics::{LastRead, Metrics, counted};
 use crate::problem::Problem;
+use crate::quiet::Activity;
 
 /// An open workspace.
 pub(crate) struct Space {
@@ -46,6 +47,8 @@ pub(crate) struct Space {
     pub(crate) stop: watch::Receiver<bool>,
     /// When it was last asked for.
     used: Mutex<Instant>,
+    /// Has its store give back the memory that it keeps.
+    pub(crate) rest: Arc<dyn Fn() + Send + Sync>,
     /// Whether its store can be read and written.
     probe: Arc<dyn Fn() -> Result<(), StoreError> + Send + Sync>,
     /// When that was last found out, and what is wrong.
@@ -119,8 +122,14 @@ pub(crate) struct Spaces {
     most: usize,
     idle: Duration,
     indexing: Indexing,
-    metrics: Arc<Metrics>,
+    watched: Watched,
     stop: watch::Receiver<bool>,
+}
+
+/// What learns of everything that goes on in the workspaces.
+pub(crate) struct Watched {
+    pub(crate) metrics: Arc<Metrics>,
+    pub(crate) activity: Arc<Activity>,
 }
 
 /// A workspace that is open, or that somebody opens.
@@ -131,12 +140,12 @@ impl Spaces {
         host: Arc<dyn Host>,
         limits: &Limits,
         indexing: Indexing,
-        metrics: Arc<Metrics>,
+        watched: Watched,
         stop: watch::Receiver<bool>,
     ) -> Self {
         let (open, unopened) = (Mutex::default(), Mutex::default());
         let (most, idle) = (limits.workspaces, limits.idle);
-        Self { host, open, unopened, most, idle, indexing, metrics, stop }
+        Self { host, open, unopened, most, idle, indexing, watched, stop }
     }
 
     /// The workspace of this name, opened where it is not.
@@ -270,8 +279,8 @@ impl Spaces {
 
     fn start(&self, id: &WorkspaceId, mut opened: Opened) -> Arc<Space> {
         let known_prices = Arc::new(opened.prices.clone());
-        opened.asking = counted(opened.asking, &self.metrics, &known_prices);
-        opened.indexing = counted(opened.indexing, &self.metrics, &known_prices);
+        opened.asking = counted(opened.asking, &self.watched.metrics, &known_prices);
+        opened.indexing = counted(opened.indexing, &self.watched.metrics, &known_prices);
         let Opened {
             asking,
             indexing,
@@ -281,10 +290,13 @@ impl Spaces {
             file,
             pauses,
             probe,
+            rest,
             ..
         } = opened.clone();
         let ingest = match self.indexing {
-            Indexing::On => Ingest::start(id.clone(), opened, self.stop.clone()),
+            Indexing::On => {
+                Ingest::start(id.clone(), opened, Arc::clone(&self.watched.activity), self.stop.clone())
+            }
             Indexing::Off => Ingest::idle(),
         };
         Arc::new(Space {
@@ -302,6 +314,7 @@ impl Spaces {
             stop: self.stop.clone(),
             used: Mutex::new(Instant::now()),
             probe,
+            rest,
             probed: tokio::sync::Mutex::default(),
         })
     }

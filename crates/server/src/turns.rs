@@ -111,17 +111,33 @@ impl Turns {
             if is_full || (*holder != Holder::Machine && waiting_too >= shared.waiting_share) {
                 return Err(shared.worth_coming_back(&state));
             }
-            let (gets, turn) = oneshot::channel();
-            let number = state.next;
-            state.next += 1;
-            state.waiting.push_back(Waiter { number, holder: holder.clone(), gets });
-            (Place { shared, number }, turn)
+            shared.line_up(&mut state, holder)
         };
         let turn = timeout(patience, turn).await;
         drop(place);
         match turn {
             Ok(Ok(turn)) => Ok(turn),
             Ok(Err(_)) | Err(_) => Err(shared.worth_coming_back(&shared.lock())),
+        }
+    }
+}
+
+impl Turns {
+    /// The same however long it takes and however many wait.
+    pub(crate) async fn take_when_free(&self, holder: &Holder) -> Turn {
+        let shared = &self.0;
+        loop {
+            let (_place, turn) = {
+                let mut state = shared.lock();
+                if state.free > 0 && shared.may_have_more(&state, holder) {
+                    return begin(shared, &mut state, holder.clone());
+                }
+                shared.line_up(&mut state, holder)
+            };
+            // Whoever waits has a place in the line until it gets its turn, so there is always one.
+            if let Ok(turn) = turn.await {
+                return turn;
+            }
         }
     }
 }
@@ -135,6 +151,15 @@ fn begin(shared: &Arc<Shared>, state: &mut State, holder: Holder) -> Turn {
 impl Shared {
     fn lock(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Takes a place behind all who wait.
+    fn line_up(&self, state: &mut State, holder: &Holder) -> (Place<'_>, oneshot::Receiver<Turn>) {
+        let (gets, turn) = oneshot::channel();
+        let number = state.next;
+        state.next += 1;
+        state.waiting.push_back(Waiter { number, holder: holder.clone(), gets });
+        (Place { shared: self, number }, turn)
     }
 
     fn may_have_more(&self, state: &State, holder: &Holder) -> bool {

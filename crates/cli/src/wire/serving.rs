@@ -75,6 +75,10 @@ impl ServingHost {
                     worker.try_again()
                 }
             }),
+            rest: Arc::new({
+                let store = store.clone();
+                move || store.rest()
+            }),
             catch_up: Arc::new(move || store.catch_up()),
         }))
     }

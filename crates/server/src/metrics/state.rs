@@ -253,21 +253,31 @@ pub(super) fn register(registry: &mut Registry, workspaces: &[WorkspaceState]) {
 pub(super) struct ProcessState {
     /// Bytes of memory; `None` where the system does not say.
     resident_bytes: Option<u64>,
+    /// Those of them that are in no file, so that the system cannot take them back.
+    anonymous_bytes: Option<u64>,
 }
 
 impl ProcessState {
     pub(super) fn read() -> Self {
         let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
-        let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"));
-        let kilobytes = line.and_then(|line| line.split_whitespace().next()?.parse::<u64>().ok());
-        Self { resident_bytes: kilobytes.map(|kilobytes| kilobytes * 1024) }
+        let bytes_of = |name: &str| {
+            let line = status.lines().find_map(|line| line.strip_prefix(name))?;
+            line.split_whitespace().next()?.parse::<u64>().ok().map(|kilobytes| kilobytes * 1024)
+        };
+        Self { resident_bytes: bytes_of("VmRSS:"), anonymous_bytes: bytes_of("RssAnon:") }
     }
 
     pub(super) fn register(&self, registry: &mut Registry, started: Timestamp) {
-        if let Some(bytes) = self.resident_bytes {
-            let resident = Gauge::<i64, AtomicI64>::default();
-            resident.set(whole(bytes));
-            registry.register("process_resident_memory_bytes", "Memory of the process", resident);
+        let about_own = "Memory of the process that is in no file";
+        for (name, about, bytes) in [
+            ("process_resident_memory_bytes", "Memory of the process", self.resident_bytes),
+            ("process_resident_anonymous_bytes", about_own, self.anonymous_bytes),
+        ] {
+            if let Some(bytes) = bytes {
+                let gauge = Gauge::<i64, AtomicI64>::default();
+                gauge.set(whole(bytes));
+                registry.register(name, about, gauge);
+            }
         }
         let began = Gauge::<f64, AtomicU64>::default();
         began.set(started.0 as f64 / 1000.0);

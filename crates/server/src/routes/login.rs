@@ -11,6 +11,7 @@ use serde::{Deserialize, Serialize};
 use super::health::API_VERSION;
 use crate::access::{AccessError, guest_token};
 use crate::app::{App, now};
+use crate::background::in_background;
 use crate::input::Form;
 use crate::observe::LoginName;
 use crate::origin::Origin;
@@ -157,7 +158,7 @@ async fn login(
     // The semaphore is never closed; were it, nobody would be let in.
     let _turn = app.passwords.acquire().await.map_err(|_| wrong())?;
     let (known, name) = (access.clone(), username.clone());
-    let is_right = tokio::task::spawn_blocking(move || known.check_password(&name, &password)).await;
+    let is_right = in_background(move || known.check_password(&name, &password)).await;
     if !is_right.unwrap_or(false) {
         return Err(wrong());
     }

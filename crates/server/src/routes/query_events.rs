@@ -128,11 +128,11 @@ async fn events(
     let lines = Arc::new(lines);
     let ending = Arc::clone(&lines);
     // It goes on where the reader leaves: what is asked of a model is paid for, and is remembered for the next time.
+    let asked = asked_apart(async move || {
+        let _turn = admitted.turn;
+        write(&space.asking, &space.prices, &question, &lines, started).await
+    });
     tokio::spawn(async move {
-        let asked = asked_apart(async move || {
-            let _turn = admitted.turn;
-            write(&space.asking, &space.prices, &question, &lines, started).await
-        });
         // A panic is a problem too, so that there is always a last event.
         if let Err(problem) = asked.await {
             ending.event("error", json!(problem.body()));

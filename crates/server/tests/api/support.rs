@@ -73,6 +73,7 @@ impl Host for MemoryHost {
             file: None,
             pauses: Arc::default(),
             catch_up: Arc::new(|| Ok(())),
+            rest: Arc::new(|| ()),
             probe: Arc::new(move || fault.map_or(Ok(()), |fault| Err(fault()))),
         }))
     }

@@ -202,6 +202,17 @@ impl SqliteStore {
         read().map_err(|error| self.shared.seen_by_all(error))
     }
 
+    /// Gives back the memory that is kept for the next reads and writes: the pages that connections remember.
+    pub fn rest(&self) {
+        let writer = self.writer.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        if let Some(writer) = writer {
+            writer.rest();
+        }
+        for reader in self.shared.readers.lock().unwrap_or_else(PoisonError::into_inner).iter() {
+            forget_pages(&reader.conn);
+        }
+    }
+
     /// What of the store's files is damaged: pages, indexes, rows that do not have their checksums, projections. Empty
     /// for sound files.
     pub fn verify(&self) -> Result<Vec<Finding>, StoreError> {
@@ -418,6 +429,13 @@ impl Shared {
         }
         drop(idle);
         schema::open_reader(&self.path)
+    }
+}
+
+/// Has a connection give back the pages that it remembers.
+fn forget_pages(conn: &Connection) {
+    if let Err(error) = conn.execute_batch("PRAGMA shrink_memory") {
+        tracing::debug!(%error, "a connection keeps its memory");
     }
 }
 

@@ -11,6 +11,7 @@ use rusqlite::Connection;
 
 use super::apply;
 use super::error::{Context, backend, classified, repeated};
+use super::forget_pages;
 use super::locks::Waiting;
 use super::log::{Gate, Log};
 use super::place::Place;
@@ -61,9 +62,19 @@ impl Writer {
 
     /// Empties the write-ahead log after the commits before it, as far as readers let it, without waiting for a pause.
     pub(super) fn shrink_log(&self) {
-        let (reply, done) = sync_channel(1);
         // A writer that has stopped leaves the log for the next one to open the file.
-        if self.queue.as_ref().is_some_and(|queue| queue.send(Work::ShrinkLog(reply)).is_ok()) {
+        self.tidy(Tidying::Log);
+    }
+
+    /// Gives back the memory that the connection keeps, after the commits before it.
+    pub(super) fn rest(&self) {
+        self.tidy(Tidying::Memory);
+    }
+
+    /// Returns once it is done, or the writer has stopped.
+    fn tidy(&self, what: Tidying) {
+        let (reply, done) = sync_channel(1);
+        if self.queue.as_ref().is_some_and(|queue| queue.send(Work::Tidy(what, reply)).is_ok()) {
             let _ = done.recv();
         }
     }
@@ -84,7 +95,16 @@ impl Drop for Writer {
 /// What the thread is asked for.
 enum Work {
     Commit(Box<Request>),
-    ShrinkLog(SyncSender<()>),
+    Tidy(Tidying, SyncSender<()>),
+}
+
+/// What the thread can do between commits.
+#[derive(Debug, Clone, Copy)]
+enum Tidying {
+    /// Empty the write-ahead log.
+    Log,
+    /// Give back memory.
+    Memory,
 }
 
 struct Request {
@@ -108,8 +128,8 @@ impl Thread {
             };
             let first = match first {
                 Ok(Work::Commit(first)) => first,
-                Ok(Work::ShrinkLog(reply)) => {
-                    log.shrink(&self.conn);
+                Ok(Work::Tidy(what, reply)) => {
+                    self.tidy(what, log);
                     let _ = reply.send(());
                     continue;
                 }
@@ -123,11 +143,11 @@ impl Thread {
                     continue;
                 }
             };
-            let mut shrink = None;
+            let mut tidying = None;
             let more = requests.try_iter().take(MAX_GROUP - 1).map_while(|work| match work {
                 Work::Commit(request) => Some(request),
-                Work::ShrinkLog(reply) => {
-                    shrink = Some(reply);
+                Work::Tidy(what, reply) => {
+                    tidying = Some((what, reply));
                     None
                 }
             });
@@ -136,10 +156,17 @@ impl Thread {
                 let _ = reply.send(result);
             }
             log.after_commit(&self.conn);
-            if let Some(reply) = shrink {
-                log.shrink(&self.conn);
+            if let Some((what, reply)) = tidying {
+                self.tidy(what, log);
                 let _ = reply.send(());
             }
+        }
+    }
+
+    fn tidy(&self, what: Tidying, log: &mut Log) {
+        match what {
+            Tidying::Log => log.shrink(&self.conn),
+            Tidying::Memory => forget_pages(&self.conn),
         }
     }
 

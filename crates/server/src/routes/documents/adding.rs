@@ -14,8 +14,9 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::access::{hex, random};
-use crate::apart::apart;
+use crate::apart::{apart, apart_in_background};
 use crate::app::{App, now};
+use crate::background::LARGE_BYTES;
 use crate::host::Missing;
 use crate::input::{Json, Params, ToMake};
 use crate::limits::{MAX_TEXTS, MAX_TEXTS_BODY, MAX_UPLOAD_BODY};
@@ -298,7 +299,8 @@ async fn add(
     }
     let unique = random::<8>().map_err(|error| Problem::internal(&error))?;
     let space = app.spaces.get(workspace, Missing::Create).await?;
-    apart(async move || {
+    let is_large = readings.iter().map(text_bytes).sum::<usize>() > LARGE_BYTES;
+    let accepting = async move || {
         let track = TrackId::of_run(what, now(), &hex(&unique));
         // The semaphore is never closed; were it, the look below would still be right but for a race.
         let _turn = space.accepting.acquire().await;
@@ -323,8 +325,12 @@ async fn add(
         space.ingest.wake();
         let (status, message) = outcome_of(&accepted);
         Ok(axum::Json(Inserted { status, message, track_id: track.to_string() }))
-    })
-    .await
+    };
+    if is_large { apart_in_background(accepting).await } else { apart(accepting).await }
+}
+
+fn text_bytes(reading: &Reading) -> usize {
+    reading.outcome.as_ref().map_or(0, |document| document.text.len())
 }
 
 /// What became of all of them, in a status and in words; every one is counted once.

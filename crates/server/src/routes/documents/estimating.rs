@@ -13,7 +13,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::adding::{InsertTexts, receive_file, sources_of};
-use crate::apart::apart;
+use crate::apart::apart_in_background;
 use crate::app::App;
 use crate::input::{Existing, Json};
 use crate::limits::{MAX_TEXTS_BODY, MAX_UPLOAD_BODY};
@@ -120,7 +120,7 @@ async fn of_texts(
 }
 
 async fn estimate(space: Arc<Space>, readings: Vec<Reading>) -> Result<axum::Json<EstimateAnswer>, Problem> {
-    apart(async move || {
+    apart_in_background(async move || {
         let names: Vec<String> = readings.iter().map(|reading| reading.name.clone()).collect();
         let mut estimator = Estimator::start(&space.indexing, space.embeds_by_service).await?;
         let acceptances = estimator.add(readings).await?;

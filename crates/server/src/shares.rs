@@ -1,0 +1,88 @@
+//! Shares the processors among those who ask: whoever has least at work comes first.
+
+use std::future::Future;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll, ready};
+
+use futures::future::BoxFuture;
+
+use crate::turns::{Holder, Turn, Turns};
+
+/// A future that is polled only in a turn of its holder. What computes without waiting keeps its turn to its end; what waits,
+/// as for a model, gives it up and takes another one when it goes on.
+///
+/// Many questions of one caller would otherwise stand before the one of another.
+pub(crate) struct InTurns<Work> {
+    work: Pin<Box<Work>>,
+    turns: Arc<Turns>,
+    holder: Holder,
+    /// The turn that is waited for.
+    waiting: Option<BoxFuture<'static, Turn>>,
+}
+
+impl<Work: Future> InTurns<Work> {
+    pub(crate) fn new(work: Work, turns: Arc<Turns>, holder: Holder) -> Self {
+        Self { work: Box::pin(work), turns, holder, waiting: None }
+    }
+}
+
+impl<Work: Future> Future for InTurns<Work> {
+    type Output = Work::Output;
+
+    fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Work::Output> {
+        let this = &mut *self;
+        let waiting = this.waiting.get_or_insert_with(|| {
+            let (turns, holder) = (Arc::clone(&this.turns), this.holder.clone());
+            Box::pin(async move { turns.take_when_free(&holder).await })
+        });
+        let turn = ready!(waiting.as_mut().poll(context));
+        this.waiting = None;
+        let polled = this.work.as_mut().poll(context);
+        drop(turn);
+        polled
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Mutex;
+
+    use futures::future::{join, join_all};
+    use tokio::sync::oneshot;
+
+    use super::*;
+
+    fn key(name: &str) -> Holder {
+        Holder::Credential(name.to_owned())
+    }
+
+    #[tokio::test]
+    async fn one_question_of_another_does_not_wait_for_all_of_who_asks_much() {
+        let turns = Arc::new(Turns::shared(3, 3));
+        let mut held = Vec::new();
+        for _ in 0..3 {
+            held.push(turns.take_when_free(&key("much")).await);
+        }
+        let order = Mutex::new(Vec::new());
+        let asked = |who: &'static str| {
+            let order = &order;
+            let work = async move { order.lock().expect("no panic").push(who) };
+            InTurns::new(work, Arc::clone(&turns), key(who))
+        };
+        let mut all: Vec<_> = (0..20).map(|_| asked("much")).collect();
+        all.push(asked("little"));
+        join(join_all(all), async { drop(held.pop()) }).await;
+        let order = order.into_inner().expect("no panic");
+        assert_eq!((order.len(), order[0]), (21, "little"), "{order:?}");
+    }
+
+    #[tokio::test]
+    async fn who_waits_for_something_else_holds_no_turn() {
+        let turns = Arc::new(Turns::shared(1, 1));
+        let (answer, answered) = oneshot::channel();
+        let waits = InTurns::new(answered, Arc::clone(&turns), key("model"));
+        let other = InTurns::new(async { answer.send(1) }, Arc::clone(&turns), key("other"));
+        assert_eq!(join(waits, other).await.0, Ok(1));
+    }
+}

@@ -1,4 +1,4 @@
-//! The command line.
+//! Command-line arguments.
 
 mod ask;
 mod eval;
@@ -26,10 +26,11 @@ pub(crate) use help::{command, parse};
 pub(crate) use queue::{CancelArgs, ReExtractArgs, SituateArgs, WorkArgs};
 pub(crate) use server::{KeyCommand, McpArgs, ServeArgs, UserCommand};
 
-/// Documents in, cited answers out.
+/// Turn documents into a knowledge graph and answer questions with citations
 ///
-/// Works without a key, a service or a network: rules extract the graph, a built-in embedder makes the vectors, and
-/// answers are verbatim sentences. Choose a language model with `--llm`, such as `--llm openai:MODEL`.
+/// Works without an API key, a service or a network: rules extract the graph, a built-in embedder makes the
+/// vectors, and answers quote your documents verbatim. To use an LLM, pass `--llm`, for example `--llm
+/// openai:MODEL`.
 #[derive(Debug, Parser)]
 #[command(name = "graphloom", version, after_help = EXIT_CODES, propagate_version = true)]
 pub(crate) struct Cli {
@@ -44,46 +45,46 @@ Exit codes: 0 done; 1 error; 2 wrong command line or configuration; 3 finished, 
 refused; 4 the documents hold no answer; 5 stopped by the budget; 6 the workspace is \
 paused; 130 stopped by Ctrl-C.";
 
-/// What every command understands.
+/// Options of all commands.
 #[derive(Debug, Args)]
 pub(crate) struct Global {
-    /// Folder that holds the workspaces [default: .graphloom of this folder or of one above]
+    /// Folder of the workspaces [default: .graphloom in the current folder or the nearest parent that has one]
     #[arg(long, global = true, value_name = "DIR", help_heading = "Global options")]
     pub(crate) data_dir: Option<PathBuf>,
-    /// Workspace inside the data folder [default: default]
+    /// Workspace in the data folder [default: default]
     #[arg(long, global = true, value_name = "NAME", help_heading = "Global options")]
     pub(crate) workspace: Option<String>,
-    /// Language model of every role: none, openai:MODEL, anthropic:MODEL, gemini:MODEL or ollama:MODEL [default: none]
+    /// LLM for every role: none, openai:MODEL, anthropic:MODEL, gemini:MODEL or ollama:MODEL [default: none]
     #[arg(long, global = true, value_name = "MODEL", help_heading = "Global options")]
     pub(crate) llm: Option<String>,
-    /// Embedder: builtin, local:NAME, openai:MODEL, gemini:MODEL or ollama:MODEL [default: the workspace's own, else
-    /// builtin]
+    /// Embedder: builtin, local:NAME, openai:MODEL, gemini:MODEL or ollama:MODEL [default: the one the workspace
+    /// was built with, or builtin]
     #[arg(long, global = true, value_name = "MODEL", help_heading = "Global options")]
     pub(crate) embedder: Option<String>,
-    /// Any other configuration key; repeatable; `graphloom config show` lists them
+    /// Set any other configuration key; repeatable; `graphloom config show` lists the keys
     #[arg(long = "set", global = true, value_name = "KEY=VALUE", value_parser = key_value, help_heading = "Global options")]
     pub(crate) set: Vec<(String, String)>,
-    /// Configuration file, in place of ./graphloom.toml and the user's own
+    /// Read this configuration file instead of ./graphloom.toml and the user configuration
     #[arg(long, global = true, value_name = "FILE", help_heading = "Global options")]
     pub(crate) config: Option<PathBuf>,
-    /// Print JSON on stdout: one value, or one value a line where results arrive over time
+    /// Print JSON to stdout: one value, or one value per line if results arrive over time
     #[arg(long, global = true, help_heading = "Global options")]
     pub(crate) json: bool,
     /// Print no progress and no notes
     #[arg(short, long, global = true, conflicts_with = "verbose", help_heading = "Global options")]
     pub(crate) quiet: bool,
-    /// Log more to stderr; twice for everything
+    /// Log more to stderr; -vv logs everything
     #[arg(short, long, global = true, action = clap::ArgAction::Count, help_heading = "Global options")]
     pub(crate) verbose: u8,
-    /// Colours
+    /// When to color the output
     #[arg(long, global = true, value_enum, default_value_t = ColorChoice::Auto, help_heading = "Global options")]
     pub(crate) color: ColorChoice,
 }
 
-/// When to use colours.
+/// When to color the output.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum ColorChoice {
-    /// On a terminal, unless NO_COLOR is set.
+    /// If stdout is a terminal and NO_COLOR is not set.
     Auto,
     /// Always.
     Always,
@@ -91,74 +92,73 @@ pub(crate) enum ColorChoice {
     Never,
 }
 
-/// What to do.
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
     /// Add files, folders and web pages; safe to interrupt and to repeat
     #[command(visible_aliases = ["index", "import", "ingest"])]
     Add(AddArgs),
-    /// Reads one source from standard input, for the program itself
+    /// Read one source from standard input; graphloom calls this itself
     #[command(hide = true)]
     ReadSource,
     /// Answer a question, with citations
     #[command(visible_alias = "query")]
     Ask(AskArgs),
-    /// Find passages, entities and relations, without a language model
+    /// Find passages, entities and relations without an LLM
     #[command(visible_alias = "find")]
     Search(SearchArgs),
-    /// Show documents, failures, costs and indexes, or what one run added
+    /// Show documents, failures, costs and indexes, or the progress of one run
     #[command(visible_aliases = ["ls", "list"])]
     Status(StatusArgs),
     /// Show what model calls cost, by role, model, document or day
     Cost(CostArgs),
     /// Show one document
     Show(ShowArgs),
-    /// Remove documents and everything that came from them alone
+    /// Remove documents and everything derived only from them
     #[command(visible_aliases = ["delete", "remove"])]
     Rm(RmArgs),
-    /// Look at the graph and edit it
+    /// Show and edit the graph
     Graph(GraphArgs),
-    /// Write entities, relations and chunks for other programs
+    /// Export entities, relations and chunks for other programs
     Export(ExportArgs),
-    /// Try failed chunks, and stopped and cancelled documents, again
+    /// Retry failed chunks and documents
     Retry(RetryArgs),
-    /// Show or forget remembered answers of models
+    /// Show or clear cached LLM answers and vectors of questions
     #[command(subcommand)]
     Cache(CacheCommand),
-    /// Work on everything that waits, without adding anything
+    /// Index everything that is queued, without adding anything
     Work(WorkArgs),
-    /// Serve the API over HTTP, and index what is added, until Ctrl-C
+    /// Serve the HTTP API and index added documents until Ctrl-C
     Serve(ServeArgs),
-    /// Serve one client of the Model Context Protocol (MCP) on standard input and output
+    /// Serve one client over the Model Context Protocol (MCP) on standard input and output
     Mcp(McpArgs),
-    /// Make, list and revoke keys of programs that use the server
+    /// Create, list and revoke API keys for the server
     #[command(subcommand)]
     Key(KeyCommand),
-    /// Make, list and remove users who log in to the server
+    /// Create, list and remove users who can log in to the server
     #[command(subcommand)]
     User(UserCommand),
-    /// Take documents out of the queue
+    /// Remove documents from the queue
     Cancel(CancelArgs),
-    /// Pause all work on the workspace
+    /// Pause all indexing in the workspace
     Pause,
-    /// Let work go on after a pause
+    /// Resume indexing after a pause
     Resume,
-    /// Extract documents again, such as with another model; they stay in use meanwhile
+    /// Extract documents again, for example with another model; the old extraction stays in use meanwhile
     ReExtract(ReExtractArgs),
-    /// Situate chunks again, as the setting `contextual` says now
+    /// Recompute the context of chunks after the setting `contextual` changed
     Situate(SituateArgs),
     /// Measure retrieval and answers on questions with known answers
     #[command(subcommand)]
     Eval(EvalCommand),
     /// Print the canonical state as JSON lines, and its hash
     Dump(DumpArgs),
-    /// Check the store for contradictions
+    /// Check the store for damage and contradictions
     Check,
-    /// Repair a store that is damaged or lost what was committed to it
+    /// Repair a store that is damaged or has lost commits
     Repair(RepairArgs),
-    /// Parse a model's extraction answer and print it as JSON
+    /// Parse an extraction answer of an LLM and print the result as JSON
     Parse(ParseArgs),
-    /// Check configuration, data folder and models
+    /// Check the configuration, the data folder and the models
     Doctor,
     /// Manage local models
     #[command(subcommand)]
@@ -173,78 +173,77 @@ pub(crate) enum Command {
     Completions(CompletionsArgs),
 }
 
-/// `graphloom add`.
 #[derive(Debug, Args)]
 #[command(after_help = "\
-A document is known by its source: its path relative to the current folder if it lies inside, else its absolute path, \
-with / between the parts. Adding the same source again with other content replaces it; with the same content it \
-changes nothing. In folders, hidden files and what .gitignore and .graphloomignore name are left out, symbolic links \
+A document is identified by its source: its path relative to the project folder if it is inside, otherwise its absolute path, \
+with / as separator. Adding a source again replaces the document if the content changed, and does nothing if it did \
+not. In folders, hidden files and files matched by .gitignore or .graphloomignore are left out, symbolic links \
 are not followed, and files of unknown kinds are listed as skipped.")]
 pub(crate) struct AddArgs {
-    /// Files, folders, addresses (https://...), or - for standard input
+    /// Files, folders, URLs (https://...), or - for standard input
     #[arg(required = true, value_name = "PATH")]
     pub(crate) paths: Vec<PathBuf>,
-    /// Metadata of all added documents; repeatable
+    /// Metadata for all added documents; repeatable
     #[arg(long, value_name = "KEY=VALUE", value_parser = key_value)]
     pub(crate) meta: Vec<(String, String)>,
-    /// Source name of standard input, such as notes.md
+    /// Source name for standard input, such as notes.md
     #[arg(long, value_name = "NAME")]
     pub(crate) name: Option<String>,
-    /// Fetch addresses inside this network too: loopback, private, link-local
+    /// Also fetch URLs with addresses of the local network: loopback, private, link-local
     #[arg(long)]
     pub(crate) allow_private_addresses: bool,
-    /// Name of this run, for `status --track`; it is given one where this is unset
+    /// Name of this run, for `status --track` [default: a generated name]
     #[arg(long, value_name = "NAME", value_parser = queue::track)]
     pub(crate) track: Option<TrackId>,
-    /// Accept the documents and leave the work to a later `work`, `add` or `retry`
+    /// Only queue the documents; a later `work`, `add` or `retry` indexes them
     #[arg(long)]
     pub(crate) no_wait: bool,
-    /// Go on and add what changes in the folders and files, until Ctrl-C
+    /// Keep running and add new and changed files until Ctrl-C
     #[arg(long, conflicts_with = "no_wait")]
     pub(crate) watch: bool,
-    /// With --watch: remove documents whose file is gone
+    /// With --watch: remove documents whose file was deleted
     #[arg(long, requires = "watch")]
     pub(crate) prune: bool,
-    /// Print what it would cost, send nothing and store nothing
+    /// Print an estimate of the cost; send nothing and store nothing
     #[arg(long, conflicts_with_all = ["budget", "no_wait", "track", "watch"])]
     pub(crate) estimate: bool,
     #[command(flatten)]
     pub(crate) building: Building,
 }
 
-/// How the graph is built, and what that may cost.
+/// How to build the graph, and how much that may cost.
 #[derive(Debug, Args)]
 pub(crate) struct Building {
-    /// Stop before the call that might pass this: tokens such as 2M, 500k or 900tokens, or money such as 1.50
+    /// Stop before exceeding this budget: tokens such as 2M, 500k or 900tokens, or money such as 1.50
     #[arg(long, value_name = "AMOUNT", value_parser = limit)]
     pub(crate) budget: Option<Limit>,
-    /// When chunks are asked about again: auto (where names were missed), or a number of passes [default: auto]
+    /// When to ask again about a chunk: auto (if names were missed), or a number of passes [default: auto]
     #[arg(long, value_name = "WHEN")]
     pub(crate) gleaning: Option<String>,
-    /// What situates chunks in their documents: off, headings (title and headings), or model [default: off]
+    /// Context to index with each chunk: off, headings (title and headings), or model [default: off]
     #[arg(long, value_name = "HOW")]
     pub(crate) contextual: Option<String>,
-    /// Build the workspace from now on with the models and settings of this command; what is in the graph stays as it is
+    /// Use the models and settings of this command for the workspace from now on; what is already in the graph
+    /// stays as it is
     #[arg(long)]
     pub(crate) switch: bool,
 }
 
-/// `graphloom cost`.
 #[derive(Debug, Args)]
 pub(crate) struct CostArgs {
-    /// What to add up by; several separated by commas
+    /// Dimensions to group by, separated by commas
     #[arg(long, value_enum, value_delimiter = ',', default_values_t = [CostBy::Role, CostBy::Model])]
     pub(crate) by: Vec<CostBy>,
 }
 
-/// What calls are added up by.
+/// A dimension to group costs by.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, ValueEnum)]
 pub(crate) enum CostBy {
-    /// What the model was asked for.
+    /// The role the model was called for.
     Role,
     /// The model.
     Model,
-    /// The document it was about.
+    /// The document the call was about.
     Document,
     /// The day, in UTC.
     Day,
@@ -261,31 +260,30 @@ impl From<CostBy> for graphloom_engine::money::CostBy {
     }
 }
 
-/// `graphloom status`.
 #[derive(Debug, Args)]
 pub(crate) struct StatusArgs {
-    /// Show what the run of this name queued, and how far it is, instead
+    /// Show the documents and progress of the run with this name instead
     #[arg(long, value_name = "NAME", value_parser = queue::track)]
     pub(crate) track: Option<TrackId>,
-    /// Most documents listed [default: 50; all with --json]
+    /// Maximum number of documents to list [default: 50; all with --json]
     #[arg(long, value_name = "N", value_parser = clap::builder::RangedU64ValueParser::<usize>::new().range(1..))]
     pub(crate) limit: Option<usize>,
-    /// The order of documents
+    /// Order of the documents
     #[arg(long, value_enum, default_value_t = SortArg::Status)]
     pub(crate) sort: SortArg,
-    /// List the documents after this one: the `next` of the page before
+    /// Continue the list after this document: the value of `next` from the previous page
     #[arg(long, value_name = "ID")]
     pub(crate) next: Option<String>,
     #[command(flatten)]
     pub(crate) filter: FilterArgs,
 }
 
-/// The order of documents, as typed.
+/// Order of documents.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum SortArg {
     /// By source.
     Source,
-    /// The latest accepted first.
+    /// The most recently added first.
     Date,
     /// Failed, incomplete, cancelled, indexing, waiting, ready; then by source.
     Status,
@@ -301,38 +299,35 @@ impl From<SortArg> for DocumentSort {
     }
 }
 
-/// `graphloom show`.
 #[derive(Debug, Args)]
 pub(crate) struct ShowArgs {
-    /// Source, id, or the beginning of an id
+    /// Source, id, or the start of an id
     #[arg(value_name = "DOC")]
     pub(crate) document: String,
-    /// Print the document's text and nothing else
+    /// Print only the document's text
     #[arg(long)]
     pub(crate) text: bool,
 }
 
-/// `graphloom repair`.
 #[derive(Debug, Args)]
 pub(crate) struct RepairArgs {
-    /// Go on from what is there where commits are missing; the files are copied before
+    /// If commits are missing, continue from what is left; the files are copied first
     #[arg(long)]
     pub(crate) accept_loss: bool,
-    /// What deriving again may spend
+    /// Budget for deriving lost data again.
     #[command(flatten)]
     pub(crate) work: WorkArgs,
 }
 
-/// `graphloom rm`.
 #[derive(Debug, Args)]
 pub(crate) struct RmArgs {
-    /// Sources, ids, or beginnings of ids; with conditions, those of them that meet all conditions
+    /// Sources, ids, or starts of ids; with conditions, only those that meet all conditions
     #[arg(
         required_unless_present_any = ["track", "source", "meta", "after", "before", "status"],
         value_name = "DOC"
     )]
     pub(crate) documents: Vec<String>,
-    /// Also what the run of this name queued; repeatable
+    /// Also documents queued by the run with this name; repeatable
     #[arg(long, value_name = "NAME", value_parser = queue::track)]
     pub(crate) track: Vec<TrackId>,
     #[command(flatten)]
@@ -340,21 +335,20 @@ pub(crate) struct RmArgs {
     /// List what would be removed, and remove nothing
     #[arg(long)]
     pub(crate) dry_run: bool,
-    /// Remove what the conditions match; without it they are only listed
+    /// Remove the documents that match the conditions; without --yes they are only listed
     #[arg(long, conflicts_with = "dry_run")]
     pub(crate) yes: bool,
 }
 
-/// `graphloom retry`.
 #[derive(Debug, Args)]
 pub(crate) struct RetryArgs {
-    /// Sources, ids, or beginnings of ids; everything that failed where none is named
+    /// Sources, ids, or starts of ids [default: everything that failed]
     #[arg(value_name = "DOC")]
     pub(crate) documents: Vec<String>,
-    /// Everything that was cancelled too; a named document is taken up again without it
+    /// Also retry all cancelled documents; a cancelled document that you name is retried without this flag
     #[arg(long)]
     pub(crate) cancelled: bool,
-    /// What the run of this name queued; repeatable
+    /// Documents queued by the run with this name; repeatable
     #[arg(long, value_name = "NAME", value_parser = queue::track)]
     pub(crate) track: Vec<TrackId>,
     #[command(flatten)]
@@ -363,48 +357,44 @@ pub(crate) struct RetryArgs {
     pub(crate) building: Building,
 }
 
-/// `graphloom cache`.
 #[derive(Debug, Subcommand)]
 pub(crate) enum CacheCommand {
-    /// Show how much is remembered of each kind
+    /// Show the number and size of cached entries of each kind
     Show,
-    /// Forget it; all kinds where none is named
+    /// Clear the cache; all kinds if no kind is given
     Clear {
-        /// What the keyword model said
+        /// Keywords that an LLM found in questions
         #[arg(long)]
         keywords: bool,
-        /// What the answer model said
+        /// Answers of LLMs
         #[arg(long)]
         answers: bool,
-        /// Vectors of questions and their keywords
+        /// Vectors of questions and of their keywords
         #[arg(long)]
         vectors: bool,
     },
 }
 
-/// `graphloom dump`.
 #[derive(Debug, Args)]
 pub(crate) struct DumpArgs {
-    /// Print the hash and nothing else
+    /// Print only the hash
     #[arg(long)]
     pub(crate) hash: bool,
 }
 
-/// `graphloom parse`.
 #[derive(Debug, Args)]
 #[command(after_help = "\
-For people who write extraction prompts: shows what indexing would make of an answer. Needs no workspace, no model and no \
-configuration. Any text is read; what is no record is listed with its reason and its place.")]
+For authors of extraction prompts: shows how indexing would read an LLM's answer. Needs no workspace, model or \
+configuration. Any text is accepted; text that is not a record is listed with its position and the reason.")]
 pub(crate) struct ParseArgs {
-    /// File with the answer; - or nothing for standard input
+    /// File with the answer [default: standard input, also -]
     #[arg(value_name = "FILE")]
     pub(crate) file: Option<PathBuf>,
-    /// The answer was ended by the output limit: a last record that nothing closes is not trusted
+    /// The answer was cut off by the output limit: drop a last record that is not closed
     #[arg(long)]
     pub(crate) cut: bool,
 }
 
-/// `graphloom model`.
 #[derive(Debug, Subcommand)]
 pub(crate) enum ModelCommand {
     /// Copy a model folder into the model store
@@ -412,67 +402,64 @@ pub(crate) enum ModelCommand {
         /// Folder with the model's files
         #[arg(value_name = "DIR")]
         folder: PathBuf,
-        /// Its name in the store; the folder's where unset
+        /// Name in the store [default: the folder's name]
         #[arg(long, value_name = "NAME")]
         name: Option<String>,
     },
     /// Download a known model into the model store
     Pull {
-        /// Its name
+        /// Name of the model
         name: String,
     },
-    /// List the models of the model store
+    /// List the models in the model store
     List,
 }
 
-/// `graphloom config`.
 #[derive(Debug, Subcommand)]
 pub(crate) enum ConfigCommand {
-    /// Print every key with its value; secrets are not printed
+    /// Print every key with its value; secrets are masked
     Show {
-        /// Also print where each value came from
+        /// Also print the origin of each value
         #[arg(long)]
         origin: bool,
     },
 }
 
-/// `graphloom prompts`.
 #[derive(Debug, Subcommand)]
 pub(crate) enum PromptsCommand {
-    /// List all prompts, what each is for, and which are your own
+    /// List all prompts, their purpose, and which ones you replaced
     List,
-    /// Print the file of a prompt in use
+    /// Print the prompt that is in use
     Show {
-        /// Its name
+        /// Name of the prompt
         name: String,
-        /// Ours, though there is one of your own
+        /// Print the built-in prompt even if you replaced it
         #[arg(long)]
         built_in: bool,
     },
-    /// Write the built-in prompts into a folder, to change them
+    /// Write the built-in prompts to a folder so that you can change them
     Export {
-        /// The folder; made where it is missing
+        /// Folder to write to; created if it does not exist
         #[arg(value_name = "DIR")]
         folder: PathBuf,
-        /// These prompts; all where none is named
+        /// Prompts to export [default: all]
         #[arg(value_name = "NAME")]
         names: Vec<String>,
-        /// Replace files that exist
+        /// Overwrite existing files
         #[arg(long)]
         force: bool,
     },
-    /// Check the prompts of a folder
+    /// Check the prompts in a folder
     Check {
-        /// The folder; the configured one where none is named
+        /// Folder to check [default: the configured prompts_dir]
         #[arg(value_name = "DIR")]
         folder: Option<PathBuf>,
     },
 }
 
-/// `graphloom completions`.
 #[derive(Debug, Args)]
 pub(crate) struct CompletionsArgs {
-    /// The shell
+    /// Shell to complete for
     #[arg(value_enum)]
     pub(crate) shell: clap_complete::Shell,
 }

@@ -1,4 +1,4 @@
-//! Finding the document that a person means: by source, id, or the beginning of an id.
+//! Finds a document by source, id, or the start of an id.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -10,15 +10,15 @@ use crate::fault::Fault;
 use graphloom::nearest;
 use graphloom::project::Here;
 
-/// Rows read at once while scanning.
+/// Documents read per page.
 const SCAN_PAGE: usize = 500;
 
-/// Matches and near matches named in an error.
+/// Matches and near matches listed in an error.
 const MOST_NAMED: usize = 5;
 
-/// The document that `reference` means; of a source with two versions both, the live one first.
+/// The documents that `reference` names. If a source has two versions, both are returned, the live one first.
 ///
-/// Tried in order: a source as stored, an id, a path from the current folder, the beginning of an id.
+/// Tried in this order: a stored source, an id, a path from the current folder, the start of an id.
 pub(crate) async fn find(
     snapshot: &dyn Snapshot,
     reference: &str,
@@ -43,14 +43,14 @@ pub(crate) async fn find(
         1 => Ok(matches),
         _ => {
             let named: Vec<String> = matches.iter().map(|it| format!("{} ({})", it.id, it.source)).collect();
-            Err(Fault::failed(format!("{reference:?} is the beginning of several ids: {}", named.join(", ")))
-                .help("write more of the id, or the source")
+            Err(Fault::failed(format!("{reference:?} matches several ids: {}", named.join(", ")))
+                .help("use a longer id or the source")
                 .into())
         }
     }
 }
 
-/// The ids of all documents that `references` mean and that the runs `tracks` queued, ascending.
+/// The ids of all documents that `references` name or that the runs `tracks` queued, ascending.
 pub(crate) async fn find_all(
     snapshot: &dyn Snapshot,
     references: &[String],
@@ -66,7 +66,7 @@ pub(crate) async fn find_all(
     Ok(ids.into_iter().collect())
 }
 
-/// The ids of all documents that these runs queued; an error where one of them queued nothing that is still there.
+/// The ids of all documents that these runs queued; an error if a run has none left.
 pub(crate) async fn ids_of_tracks(
     snapshot: &dyn Snapshot,
     tracks: &[TrackId],
@@ -81,13 +81,13 @@ pub(crate) async fn ids_of_tracks(
     Ok(ids)
 }
 
-/// The error of a run that queued nothing that is still there.
+/// The error for a run without documents.
 fn no_track(track: &TrackId) -> Fault {
-    Fault::failed(format!("no documents of a run {track}"))
-        .help("`graphloom add` prints its name; documents that were removed or replaced leave it")
+    Fault::failed(format!("run {track} has no documents"))
+        .help("`graphloom add` prints the name of its run; removed and replaced documents are not listed")
 }
 
-/// Every document, staged ones included, by id.
+/// All documents by id, staged ones included.
 async fn all(snapshot: &dyn Snapshot) -> anyhow::Result<Vec<Document>> {
     let mut documents: Vec<Document> = Vec::new();
     loop {

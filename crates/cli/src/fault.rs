@@ -1,38 +1,33 @@
-//! Errors with a remedy and an exit code, and how errors are printed.
+//! Errors with a remedy and an exit code, and how they are printed.
 
 use std::process::ExitCode;
 
 pub(crate) use graphloom::Fault;
-use graphloom_core::{ModelError, StoreError};
-use graphloom_engine::edit::EditError;
-use graphloom_engine::index::{IndexError, ReadyGraphError};
+use graphloom_core::StoreError;
+use graphloom_engine::index::IndexError;
 use graphloom_engine::query::QueryError;
-use graphloom_eval::journal::JournalError;
-use graphloom_eval::judge::JudgeError;
-use graphloom_eval::set::SetError;
-use graphloom_providers::models::ModelStoreError;
-use graphloom_server::{AccessError, McpError, ServeError};
 
 use crate::output::tell;
+use crate::remedies;
 
-/// How a command ended; the numbers are documented and stay.
+/// The exit code of a command. The numbers are documented and must not change.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Exit {
-    /// Everything that was asked for was done.
+    /// Everything was done.
     Done = 0,
-    /// An error stopped it, or `check` or `doctor` found a fault.
+    /// An error, or `check` or `doctor` found a problem.
     Failed = 1,
     /// The command line or the configuration is wrong.
     Usage = 2,
     /// Finished, but some items failed or were refused.
     Partly = 3,
-    /// The documents hold nothing to answer from.
+    /// The documents do not contain an answer.
     NothingFound = 4,
-    /// Stopped by the budget; running the same command goes on.
+    /// Stopped by the budget; the same command continues.
     OverBudget = 5,
-    /// Something waits, for the workspace is paused; it goes on once it is resumed.
+    /// Documents are waiting because the workspace is paused.
     Paused = 6,
-    /// Stopped by Ctrl-C; running the same command goes on.
+    /// Stopped by Ctrl-C; the same command continues.
     Interrupted = 130,
 }
 
@@ -42,7 +37,7 @@ impl From<Exit> for ExitCode {
     }
 }
 
-/// The command line cannot be read, in the words of its parser.
+/// An error of the command-line parser.
 pub(crate) fn of_command_line(error: &clap::Error) -> Fault {
     let text = error.render().to_string();
     let (message, help) = text.split_once("\n\n").unwrap_or((text.as_str(), ""));
@@ -50,11 +45,11 @@ pub(crate) fn of_command_line(error: &clap::Error) -> Fault {
     if help.trim().is_empty() { fault } else { fault.help(help.trim()) }
 }
 
-/// Prints `error: …` with its causes and, where one is known, a `help: …` line; says how the process should exit.
+/// Prints `error: …` with its causes and, if there is a remedy, a `help: …` line. Returns the exit code.
 ///
-/// A reader that went away (`graphloom dump | head`) is no error.
+/// A closed pipe (`graphloom dump | head`) is not an error.
 ///
-/// - `json`: whether it is printed as a JSON object on one line.
+/// - `json`: print the error as a JSON object on one line.
 pub(crate) fn report(error: &anyhow::Error, json: bool) -> Exit {
     if is_broken_pipe(error) {
         return Exit::Done;
@@ -77,10 +72,6 @@ fn print(message: &str, help: Option<&str>, exit: Exit, json: bool) {
     }
 }
 
-/// What to do where a command would build with other models or settings than the workspace.
-const OTHER_SETTINGS: &str = "leave them out to go on as before (`graphloom config show --origin` says where each is set); \
-                              --switch builds with them from now on, and leaves what is in the graph as it is";
-
 fn exit_of(cause: &(dyn std::error::Error + 'static)) -> Option<Exit> {
     if let Some(QueryError::NothingAllowed) = cause.downcast_ref() {
         return Some(Exit::NothingFound);
@@ -100,63 +91,11 @@ fn exit_of(cause: &(dyn std::error::Error + 'static)) -> Option<Exit> {
     }
 }
 
-/// What the user can do about an error, from the first cause that knows.
+/// The remedy for an error: that of the first cause that has one.
 pub(crate) fn remedy(error: &anyhow::Error) -> Option<String> {
-    error.chain().find_map(|cause| {
-        if let Some(fault) = cause.downcast_ref::<Fault>() {
-            return fault.remedy().map(str::to_owned);
-        }
-        match cause.downcast_ref::<graphloom::Error>() {
-            Some(graphloom::Error::NoWorkspace { .. }) => {
-                return Some("`graphloom add PATH` makes one; --data-dir names another folder".to_owned());
-            }
-            Some(graphloom::Error::OtherEmbedder { .. }) => {
-                let help = "leave --embedder out to use the workspace's own, or choose a new --workspace";
-                return Some(help.to_owned());
-            }
-            Some(graphloom::Error::Index(IndexError::OtherSettings(_))) => {
-                return Some(OTHER_SETTINGS.to_owned());
-            }
-            Some(error) => return error.remedy(),
-            None => {}
-        }
-        if let Some(store) = cause.downcast_ref::<StoreError>() {
-            return store.remedy();
-        }
-        if let Some(IndexError::OtherSettings(_)) = cause.downcast_ref() {
-            return Some(OTHER_SETTINGS.to_owned());
-        }
-        if let Some(models) = cause.downcast_ref::<ModelStoreError>() {
-            return models.remedy().map(str::to_owned);
-        }
-        if let Some(mcp) = cause.downcast_ref::<McpError>() {
-            return mcp.remedy().map(str::to_owned);
-        }
-        if let Some(serve) = cause.downcast_ref::<ServeError>() {
-            return serve.remedy();
-        }
-        if let Some(access) = cause.downcast_ref::<AccessError>() {
-            return access.remedy().map(str::to_owned);
-        }
-        if let Some(edit) = cause.downcast_ref::<EditError>() {
-            return edit.remedy();
-        }
-        if let Some(graph) = cause.downcast_ref::<ReadyGraphError>() {
-            return Some(graph.remedy().to_owned());
-        }
-        if let Some(query) = cause.downcast_ref::<QueryError>() {
-            return query.remedy();
-        }
-        if let Some(set) = cause.downcast_ref::<SetError>() {
-            return set.remedy();
-        }
-        if let Some(judge) = cause.downcast_ref::<JudgeError>() {
-            return judge.remedy().map(str::to_owned);
-        }
-        if let Some(journal) = cause.downcast_ref::<JournalError>() {
-            return journal.remedy().map(str::to_owned);
-        }
-        cause.downcast_ref::<ModelError>().and_then(ModelError::remedy)
+    error.chain().find_map(|cause| match cause.downcast_ref::<Fault>() {
+        Some(fault) => fault.remedy().map(str::to_owned),
+        None => remedies::of(cause),
     })
 }
 
@@ -178,6 +117,7 @@ fn is_broken_pipe(error: &anyhow::Error) -> bool {
 #[cfg(test)]
 mod tests {
     use anyhow::Context;
+    use graphloom_core::ModelError;
 
     use super::*;
 
@@ -185,7 +125,7 @@ mod tests {
     fn causes_are_joined_and_the_remedy_comes_from_the_cause_that_knows() {
         let cause = ModelError::Unauthorized { model: "openai:x".to_owned(), what: "401".to_owned() };
         let error = Err::<(), _>(cause).context("indexing \"q3.pdf\"").expect_err("made to fail");
-        assert_eq!(format!("{error:#}"), "indexing \"q3.pdf\": model openai:x refused the key: 401");
+        assert_eq!(format!("{error:#}"), "indexing \"q3.pdf\": model openai:x rejected the API key: 401");
         assert!(remedy(&error).is_some_and(|help| help.contains("OPENAI_API_KEY")));
     }
 

@@ -1,4 +1,4 @@
-//! What changed in folders between two looks at them, once it has settled.
+//! Detects changes in folders by comparing snapshots, and reports a change once it has settled.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -7,10 +7,10 @@ use std::time::{Duration, Instant, SystemTime};
 use graphloom::files::{Files, Found};
 use graphloom::project::Here;
 
-/// How long a file must stay the same before it is read: whoever writes it may not be done.
+/// How long a file must stay unchanged before it is read, since it may still be being written.
 pub(crate) const SETTLED: Duration = Duration::from_secs(1);
 
-/// A file as one look showed it.
+/// Metadata of a file in one snapshot.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Stamp {
     path: PathBuf,
@@ -18,15 +18,15 @@ pub(crate) struct Stamp {
     modified: Option<SystemTime>,
 }
 
-/// The files that one look showed, by source.
+/// The files of one snapshot, by source.
 pub(crate) type Look = BTreeMap<String, Stamp>;
 
-/// What settled since the last look.
+/// Changes that have settled since the last snapshot.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(crate) struct Changes {
     /// New and changed files, by source.
     pub(crate) changed: Vec<(String, PathBuf)>,
-    /// Sources whose file is no longer there.
+    /// Sources whose file was deleted.
     pub(crate) gone: Vec<String>,
 }
 
@@ -36,32 +36,33 @@ impl Changes {
     }
 }
 
-/// Files as they were last told of, and those on the move.
+/// Reported state of the files, and the changes that have not settled.
 #[derive(Debug, Default)]
 pub(crate) struct Folders {
     told: Look,
-    /// What differs from that, in which form, since when; `None` for a file that is not there.
+    /// Pending changes: the new state (`None` if deleted), and when it was first seen.
     moving: BTreeMap<String, (Option<Stamp>, Instant)>,
 }
 
 impl Folders {
-    /// Files that nothing needs to be told of.
+    /// - `told`: files that do not need to be reported.
     pub(crate) fn new(told: Look) -> Self {
         Self { told, moving: BTreeMap::new() }
     }
 
-    /// How many files there are.
+    /// The number of files.
     pub(crate) fn len(&self) -> usize {
         self.told.len()
     }
 
-    /// Whether something changed that has not settled.
+    /// Whether a change has not settled yet.
     pub(crate) fn is_moving(&self) -> bool {
         !self.moving.is_empty()
     }
 
-    /// Takes a new look and returns what stayed the same for [`SETTLED`] in a form that was not told of. A file that was
-    /// renamed is gone under one source and new under another; one that went and came back unchanged is neither.
+    /// Compares a new snapshot and returns the changes that have been stable for [`SETTLED`]. A renamed file is
+    /// gone under its old source and new under the other. A file that was deleted and restored unchanged is not
+    /// reported.
     pub(crate) fn look(&mut self, seen: &Look, now: Instant) -> Changes {
         let mut changes = Changes::default();
         let sources: BTreeSet<&String> = seen.keys().chain(self.told.keys()).collect();
@@ -99,8 +100,8 @@ impl Folders {
     }
 }
 
-/// Looks at everything that `paths` lead to. An error where one of them, or a part of a folder, cannot be looked at: then
-/// nothing is known of what is missing.
+/// Takes a snapshot of everything below `paths`. Fails if a path or a part of a folder cannot be read, since
+/// missing files could then be mistaken for deleted ones.
 pub(crate) fn look(
     paths: &[PathBuf],
     here: &Here,
@@ -111,7 +112,7 @@ pub(crate) fn look(
     for found in Files::new(paths, here, left_out, is_supported) {
         match found {
             Found::File { source, path } => {
-                // A file that goes meanwhile is not there.
+                // A file deleted in the meantime is treated as absent.
                 if let Ok(metadata) = std::fs::metadata(&path) {
                     let (bytes, modified) = (metadata.len(), metadata.modified().ok());
                     seen.insert(source, Stamp { path, bytes, modified });
@@ -136,7 +137,7 @@ mod tests {
         files.iter().map(stamp).collect()
     }
 
-    /// Looks at these states, each so many tenths of a second after the first; what the last one told.
+    /// Applies snapshots at the given tenths of a second; returns the changes after the last one.
     fn check_looks(
         told: &[(&str, u64)],
         looks: &[(u64, &[(&str, u64)])],

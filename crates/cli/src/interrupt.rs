@@ -1,4 +1,4 @@
-//! Ctrl-C: the first asks the work to stop cleanly, the second ends the process at once.
+//! Ctrl-C: the first press stops the work cleanly, the second ends the process immediately.
 
 use std::future::Future;
 
@@ -7,21 +7,21 @@ use tokio::sync::watch;
 use crate::fault::Exit;
 use crate::output::tell;
 
-/// Whether somebody asked to stop.
+/// Whether a stop was requested.
 #[derive(Debug, Clone)]
 pub(crate) struct Interrupt {
     requested: watch::Receiver<bool>,
 }
 
 impl Interrupt {
-    /// Starts to listen for Ctrl-C and, on Unix, SIGTERM.
+    /// Starts listening for Ctrl-C and, on Unix, SIGTERM.
     pub(crate) fn listen() -> anyhow::Result<Self> {
         let (request, requested) = watch::channel(false);
         let mut signals = Signals::new()?;
         tokio::spawn(async move {
             signals.next().await;
-            tell("stopping; once more to stop at once");
-            // Without a receiver the work is over, and so is the reason to stop it.
+            tell("stopping; press Ctrl-C again to stop immediately");
+            // If there is no receiver, the work is already done.
             let _ = request.send(true);
             signals.next().await;
             std::process::exit(Exit::Interrupted as i32);
@@ -29,12 +29,12 @@ impl Interrupt {
         Ok(Self { requested })
     }
 
-    /// Whether it was asked for.
+    /// Whether a stop was requested.
     pub(crate) fn is_requested(&self) -> bool {
         *self.requested.borrow()
     }
 
-    /// Waits until it is asked for.
+    /// Waits until a stop is requested.
     pub(crate) fn wait(&self) -> impl Future<Output = ()> + Send + 'static {
         let mut requested = self.requested.clone();
         async move {

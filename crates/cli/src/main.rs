@@ -7,6 +7,7 @@ mod fault;
 mod folders;
 mod interrupt;
 mod output;
+mod remedies;
 mod serve_config;
 #[cfg(feature = "otel")]
 mod telemetry;
@@ -14,12 +15,12 @@ mod wire;
 
 use std::process::ExitCode;
 
-/// Gives memory back to the system once a large document is done, which the allocator of many systems does not.
+/// Returns memory to the system after a large document; the allocators of many systems do not.
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 fn main() -> ExitCode {
-    // A command line that cannot be read says it too.
+    // Errors in the command line itself are reported in JSON too.
     let json = std::env::args_os().take_while(|word| word != "--").any(|word| word == "--json");
     args::parse(json).and_then(commands::run).unwrap_or_else(|error| fault::report(&error, json)).into()
 }

@@ -1,4 +1,4 @@
-//! Traces for OpenTelemetry, as the variables `OTEL_*` say.
+//! Exports traces with OpenTelemetry, configured by the `OTEL_*` variables.
 
 use std::collections::BTreeMap;
 
@@ -14,11 +14,11 @@ use tracing_subscriber::{Layer, Registry};
 
 use crate::output::tell;
 
-/// What sends traces; what waits is sent by [`Telemetry::end`].
+/// The exporter; [`Telemetry::end`] sends buffered spans.
 pub(crate) struct Telemetry(SdkTracerProvider);
 
 impl Telemetry {
-    /// What sends traces, where an address is configured; `None` where none is, and where it cannot be used, which is said.
+    /// Starts the exporter if an address is configured. If it cannot be used, warns and returns `None`.
     pub(crate) fn start(environment: &BTreeMap<String, String>) -> Option<Self> {
         let set = |name: &str| layers::set(environment, name);
         let is_off = set("OTEL_SDK_DISABLED").is_some_and(|value| value.eq_ignore_ascii_case("true"))
@@ -27,12 +27,12 @@ impl Telemetry {
         if is_off || endpoints.into_iter().all(|name| set(name).is_none()) {
             return None;
         }
-        // Somebody may have been here before: then there is one.
+        // Fails if a provider is already installed, which is fine.
         let _ = rustls::crypto::CryptoProvider::install_default(rustls::crypto::ring::default_provider());
         let exporter = match SpanExporter::builder().with_http().build() {
             Ok(exporter) => exporter,
             Err(error) => {
-                tell(format_args!("warning: no traces are sent: {error}"));
+                tell(format_args!("warning: cannot send traces: {error}"));
                 return None;
             }
         };
@@ -48,13 +48,13 @@ impl Telemetry {
         Some(Self(provider))
     }
 
-    /// Makes spans of our own work, and of nothing that libraries do.
+    /// A layer that exports only our own spans, not those of libraries.
     pub(crate) fn layer(&self) -> Box<dyn Layer<Registry> + Send + Sync> {
         let ours = Targets::new().with_target("graphloom", LevelFilter::INFO);
         tracing_opentelemetry::layer().with_tracer(self.0.tracer("graphloom")).with_filter(ours).boxed()
     }
 
-    /// Sends what waits.
+    /// Sends buffered spans.
     pub(crate) fn end(self) {
         if let Err(error) = self.0.shutdown() {
             tracing::warn!(%error, "some traces were not sent");

@@ -23,14 +23,14 @@ pub(crate) use graphloom::setup::{
 use crate::commands::App;
 use crate::fault::Fault;
 
-/// Which models a query may ask.
+/// The models a query may call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Asks {
-    /// The embedder alone.
+    /// Only the embedder.
     Embedder,
-    /// Also the model that finds keywords.
+    /// Also the keyword model.
     Keywords,
-    /// Also the model that answers.
+    /// Also the answer model.
     Answer,
 }
 
@@ -44,7 +44,7 @@ pub(crate) fn open_or_create(config: &Config) -> anyhow::Result<Arc<SqliteStore>
     Ok(graphloom::setup::open_or_create(config, Patience::Endless)?)
 }
 
-/// The name of a run of this process that was given none.
+/// A generated name for a run of this process.
 pub(crate) fn track_of(what: &str, worker: &Worker) -> TrackId {
     TrackId::of_run(what, now(), worker.name())
 }
@@ -75,7 +75,7 @@ pub(crate) async fn indexing(
     let App { config, settings, .. } = app;
     let indexing = graphloom::setup::indexing(config, settings, worker, listener, limit, build_with).await?;
     for switched in &indexing.switched {
-        app.output.note(format_args!("from now on the workspace is built with {}", switched.here()));
+        app.output.note(format_args!("the workspace is now built with {}", switched.here()));
     }
     Ok(indexing)
 }
@@ -85,13 +85,13 @@ pub(crate) async fn estimating(app: &App) -> anyhow::Result<Engine> {
     Ok(graphloom::setup::estimating(&app.config, &app.settings).await?)
 }
 
-/// What `rm` works with: summaries that change are made again.
+/// The engine for `rm`; it can summarize descriptions again.
 pub(crate) async fn deleting_engine(app: &App) -> anyhow::Result<Engine> {
     let roles = RoleModels { summarize: app.config.models.summarize.clone(), ..RoleModels::default() };
     existing(app, &roles).await
 }
 
-/// What `ask` and `search` work with.
+/// The engine for `ask` and `search`.
 pub(crate) async fn query_engine(app: &App, asks: Asks) -> anyhow::Result<Engine> {
     let models = app.config.models.clone();
     let none = RoleModels::default();
@@ -111,8 +111,8 @@ async fn existing(app: &App, roles: &RoleModels) -> anyhow::Result<Engine> {
 pub(crate) fn judge(app: &App) -> anyhow::Result<Arc<dyn LanguageModel>> {
     match &app.config.models.judge {
         Some(choice) => Ok(Providers::new(&app.config).chat(choice)?),
-        None => Err(Fault::usage("judging needs a language model and none is configured")
-            .help("set judge_llm, such as --set judge_llm=openai:MODEL; a model that did not write the answers judges more fairly")
+        None => Err(Fault::usage("judging needs an LLM, but none is configured")
+            .help("set judge_llm, such as --set judge_llm=openai:MODEL; prefer a model that did not write the answers")
             .into()),
     }
 }
@@ -122,11 +122,13 @@ pub(crate) fn reranker(app: &App) -> anyhow::Result<Option<Arc<dyn Reranker>>> {
     Ok(graphloom::setup::reranker(&app.config)?)
 }
 
-/// Stores what a question cost and what is to be remembered of it. The answer is there already and does not depend on
-/// it, so a store that is busy or cannot be written is no more than a warning.
+/// Stores the cost of a question and its cache entries. The answer does not depend on this, so a failure is only a
+/// warning.
 pub(crate) async fn record(app: &App, engine: &Engine, spent: impl IntoIterator<Item = &Spent>) {
     if let Err(error) = query::record(engine, spent).await {
         let error = anyhow::Error::from(error);
-        app.output.warn(format_args!("warning: what this question cost and found was not stored: {error:#}"));
+        app.output.warn(format_args!(
+            "warning: storing the cost and cache entries of this question failed: {error:#}"
+        ));
     }
 }

@@ -28,7 +28,7 @@ fn files_of_kinds_that_are_not_read_are_one_line() {
         graphloom.write(&format!("docs/{name}"), "x");
     }
     let ran = graphloom.run(&["add", "docs"]).exits(0);
-    let ran = ran.says("skipped: 4 files of kinds that are not supported: 3 .png, 1 .jpg");
+    let ran = ran.says("skipped: 4 files of unsupported kinds: 3 .png, 1 .jpg");
     assert_eq!(ran.stdout.matches("skipped: ").count(), 1, "{}", ran.stdout);
 }
 
@@ -140,7 +140,7 @@ fn standard_input_is_a_document_with_a_name() {
 fn an_empty_folder_says_that_nothing_was_found() {
     let graphloom = Graphloom::new();
     graphloom.write("docs/.hidden.md", "Hidden.\n");
-    graphloom.run(&["add", "docs"]).exits(0).says("nothing to add was found");
+    graphloom.run(&["add", "docs"]).exits(0).says("nothing to add: hidden");
 }
 
 /// Nobody, not even root, can make a file in this folder.
@@ -151,5 +151,5 @@ fn adding_where_nothing_can_be_written_says_so_and_what_helps() {
     graphloom.write("a.txt", "Ada Lovelace met Charles Babbage in London.");
     let refused = graphloom.run(&["--data-dir", "/sys", "add", "a.txt"]).exits(1);
     assert!(refused.stderr.contains("cannot be written"), "{}", refused.stderr);
-    assert!(refused.stderr.contains("help: let this user write"), "{}", refused.stderr);
+    assert!(refused.stderr.contains("help: allow this user to write"), "{}", refused.stderr);
 }

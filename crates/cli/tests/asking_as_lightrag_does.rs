@@ -63,7 +63,7 @@ fn a_history_that_is_none_is_refused_with_its_shape() {
     let graphloom = Graphloom::new();
     with_documents(&graphloom);
     for (history, says) in [
-        ("{}", "it is a list such as"),
+        ("{}", "expected a list such as"),
         ("[{\"role\": \"robot\", \"content\": \"\"}]", "unknown variant `robot`"),
         ("[{\"role\": \"system\", \"content\": \"Obey.\"}]", "give instructions as user_prompt"),
     ] {
@@ -100,7 +100,7 @@ fn a_question_comes_as_json_with_lightrags_names_and_flags_win() {
     assert_eq!(other[1]["content"], "Where stands the Weir House?");
 
     let slip = graphloom.run_with_input(&["ask", "--question-json", "-"], r#"{"query": "Who?", "topk": 3}"#);
-    slip.exits(2).says("unknown field `topk`").says("it is an object such as");
+    slip.exits(2).says("unknown field `topk`").says("expected an object such as");
 }
 
 #[test]

@@ -32,7 +32,7 @@ fn a_process_at_work_leaves_what_is_cancelled_and_nothing_is_paid_twice() {
     assert_eq!(model.asked().len(), 1, "no other question was sent");
     assert_eq!(graphloom.json(&["status"])["by_status"], json!({ "cancelled": 4 }));
     graphloom.run(&["check"]).exits(0);
-    graphloom.run(&add).exits(0).says("4 unchanged documents cancelled before");
+    graphloom.run(&add).exits(0).says("4 unchanged documents cancelled earlier");
     graphloom.run(&["retry"]).exits(0).says("0 chunks of 0 documents queued again");
 
     let asked_before: usize = model.asked().values().sum();

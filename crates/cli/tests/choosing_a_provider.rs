@@ -48,8 +48,8 @@ fn anthropic_answers_with_its_key_and_is_tried_by_doctor() {
     graphloom
         .run(&["--llm", "anthropic:claude-x", "doctor"])
         .exits(0)
-        .says("anthropic:claude-x answers (10 tokens spent on asking)");
-    graphloom.run(&["doctor"]).exits(0).says("a key is set; --llm anthropic:MODEL uses it");
+        .says("anthropic:claude-x answers (the test used 10 tokens)");
+    graphloom.run(&["doctor"]).exits(0).says("an API key is set; --llm anthropic:MODEL uses it");
 }
 
 #[test]
@@ -79,7 +79,9 @@ fn gemini_embeds_and_answers_with_its_key_and_is_tried_by_doctor() {
     assert!(asked.iter().all(|request| request.headers["x-goog-api-key"] == "google-0123456789"));
     assert_eq!(asked[0].path, "/v1beta/models/embedding-x:batchEmbedContents");
     let tried = graphloom.run(&["--llm", "gemini:gemini-x", "doctor"]).exits(0);
-    tried.says("gemini:embedding-x works, 2 dimensions").says("gemini:gemini-x answers (11 tokens");
+    tried
+        .says("gemini:embedding-x works, 2 dimensions")
+        .says("gemini:gemini-x answers (the test used 11 tokens");
 }
 
 #[test]
@@ -87,9 +89,9 @@ fn a_provider_without_its_key_is_an_error_at_start_that_names_the_variable() {
     let graphloom = Graphloom::new().with("OPENAI_API_KEY", "sk-of-another");
     graphloom.write("a.md", "Ada Lovelace wrote the first program.\n");
     for (flag, model, variable) in [
-        ("--llm", "anthropic:claude-x", "set ANTHROPIC_API_KEY, or GRAPHLOOM_ANTHROPIC_BASE_URL"),
-        ("--llm", "gemini:gemini-x", "set GEMINI_API_KEY, or GRAPHLOOM_GEMINI_BASE_URL"),
-        ("--embedder", "gemini:embedding-x", "set GEMINI_API_KEY, or GRAPHLOOM_GEMINI_BASE_URL"),
+        ("--llm", "anthropic:claude-x", "set ANTHROPIC_API_KEY, or set GRAPHLOOM_ANTHROPIC_BASE_URL"),
+        ("--llm", "gemini:gemini-x", "set GEMINI_API_KEY, or set GRAPHLOOM_GEMINI_BASE_URL"),
+        ("--embedder", "gemini:embedding-x", "set GEMINI_API_KEY, or set GRAPHLOOM_GEMINI_BASE_URL"),
     ] {
         graphloom.run(&[flag, model, "add", "a.md"]).exits(2).says(variable);
     }

@@ -40,7 +40,7 @@ fn a_key_is_never_printed_and_chooses_no_model() {
     let status = graphloom.json(&["status"]);
     assert_eq!(status["calls"], Value::Array(Vec::new()));
     graphloom.run(&["ask", "Who wrote the first program?"]).exits(0).says("--llm openai:MODEL");
-    let everything = graphloom.run(&["doctor"]).exits(0).says("a key is set");
+    let everything = graphloom.run(&["doctor"]).exits(0).says("an API key is set");
     assert!(!everything.stdout.contains("sk-do-not") && !everything.stderr.contains("sk-do-not"));
 }
 

@@ -56,14 +56,14 @@ fn answers_are_scored_without_what_belongs_to_their_form() {
     assert_eq!(check["results"][1]["gt_answer"], "Paris");
     assert_eq!(check["results"][0]["retrieved_context"][0]["doc_id"], "p1");
     let prompt_asked = [ANSWERS.as_slice(), &["--resume", "--out", "run.json"]].concat();
-    graphloom.run(&prompt_asked).exits(0).says("3 of 3 questions asked before");
+    graphloom.run(&prompt_asked).exits(0).says("3 of 3 questions already asked");
 }
 
 #[test]
 fn without_a_model_verbatim_sentences_are_scored_and_labelled() {
     let graphloom = with_set(&ScriptedModel::start());
     let ran = graphloom.run(&["eval", "answers", "--data", "set", "--mode", "naive"]).exits(0);
-    let ran = ran.says("no model answers: verbatim sentences are scored");
+    let ran = ran.says("no LLM is configured: scoring verbatim sentences");
     assert!(
         ran.stdout.contains("answered by verbatim sentences") && ran.stdout.contains("contained"),
         "{}",
@@ -117,26 +117,22 @@ fn what_is_not_judged_needs_a_judge_and_is_judged_once() {
     }
     graphloom.write("answers.json", file.to_string());
     let judged = ["eval", "ragchecker", "answers.json", "--out", "judged.json"];
-    graphloom
-        .run(&judged)
-        .exits(2)
-        .says("needs a language model and none is configured")
-        .says("help: set judge_llm");
+    graphloom.run(&judged).exits(2).says("needs an LLM, but none is configured").says("help: set judge_llm");
     // One text that is a list of claims, and a list of labels.
     model.answer_with(r#"["Entailment"]"#);
     let with_judge = [&["--set", "judge_llm=openai:scripted"], judged.as_slice()].concat();
-    graphloom.run(&with_judge).exits(0).says("judged by openai:scripted: 4 calls").says("0 remembered");
+    graphloom.run(&with_judge).exits(0).says("judged by openai:scripted: 4 calls").says("0 cached");
     let metrics = read(&graphloom, "judged.json")["metrics"].clone();
     assert_eq!(
         (&metrics["overall"]["precision"], &metrics["overall"]["recall"]),
         (&json!(100.0), &json!(50.0))
     );
-    graphloom.run(&with_judge).exits(0).says("0 calls").says("4 remembered");
+    graphloom.run(&with_judge).exits(0).says("0 calls").says("4 cached");
     graphloom.write("broken.json", r#"{"results": [{"query_id": 1}]}"#);
     graphloom
         .run(&["eval", "ragchecker", "broken.json"])
         .exits(2)
-        .says("is no file of answers in RAGChecker's layout");
+        .says("is not a file of answers in RAGChecker's layout");
 }
 
 #[test]
@@ -158,7 +154,7 @@ fn two_runs_are_compared_in_both_orders() {
     let overall = &report["criteria"][3];
     assert_eq!((overall["ties"].as_u64(), overall["for_answer_1"].as_f64()), (Some(3), Some(1.0)));
     assert_eq!(report["rows"][0]["verdicts"][0]["reasons"][1], "it stands first");
-    graphloom.run(&with_judge).exits(0).says("0 calls").says("6 remembered");
+    graphloom.run(&with_judge).exits(0).says("0 calls").says("6 cached");
     graphloom
         .run(&[with_judge.as_slice(), &["--arm", "naive=mix"]].concat())
         .exits(2)
@@ -181,13 +177,11 @@ fn where_nothing_could_be_judged_there_are_no_figures_and_the_next_run_asks_agai
         [judge.as_slice(), &["pairwise", "one.json", "other.json", "--out", "verdicts.json"]].concat();
     let ragchecker = [judge.as_slice(), &["ragchecker", "answers.json", "--out", "judged.json"]].concat();
     model.answer_with("I would rather not.");
-    for (command, says) in [
-        (&pairwise, "nothing could be judged: 3 pairs failed"),
-        (&ragchecker, "nothing could be judged: 1 answer failed"),
-    ] {
-        let ran = graphloom.run(command).exits(1).says(says).says("gave no readable verdict");
-        let ran =
-            ran.says("help: the same command asks again; where that does not help, choose another judge_llm");
+    for (command, says) in
+        [(&pairwise, "judging failed: 3 pairs failed"), (&ragchecker, "judging failed: 1 answer failed")]
+    {
+        let ran = graphloom.run(command).exits(1).says(says).says("invalid verdict from judge");
+        let ran = ran.says("help: run it again; if that does not help, choose another judge_llm");
         assert_eq!(ran.stdout, "");
     }
     assert!(!graphloom.path("verdicts.json").exists() && !graphloom.path("judged.json").exists());
@@ -200,11 +194,11 @@ fn where_nothing_could_be_judged_there_are_no_figures_and_the_next_run_asks_agai
         .run(&pairwise)
         .exits(3)
         .says("4 calls")
-        .says("1 pair could not be judged and left out; the same command tries again");
+        .says("1 pair could not be judged, left out; run the same command to try again");
     model.refuse(None);
-    graphloom.run(&pairwise).exits(0).says("2 calls").says("4 remembered");
+    graphloom.run(&pairwise).exits(0).says("2 calls").says("4 cached");
     model.answer_with(r#"["Entailment"]"#);
-    graphloom.run(&ragchecker).exits(0).says("4 calls").says("0 remembered");
+    graphloom.run(&ragchecker).exits(0).says("4 calls").says("0 cached");
 }
 
 #[test]
@@ -214,12 +208,12 @@ fn where_no_question_could_be_asked_there_are_no_figures() {
     model.answer_with("Paris");
     let ask = || graphloom.run(&[ANSWERS.as_slice(), &["--resume", "--out", "run.json"]].concat());
     model.refuse(Some("radium"));
-    let ran = ask().exits(1).says("no question could be asked, the last in arm naive");
+    let ran = ask().exits(1).says("all questions failed, the last in arm naive");
     assert!(ran.stdout.is_empty() && !graphloom.path("run.json").exists(), "{}", ran.stdout);
     model.refuse(Some("Who likes radium?"));
-    ask().exits(3).says("1 question could not be asked and count as wrong; --resume asks them again");
+    ask().exits(3).says("1 question failed, counted as wrong; --resume tries again");
     model.refuse(None);
-    ask().exits(0).says("2 of 3 questions asked before");
+    ask().exits(0).says("2 of 3 questions already asked");
 }
 
 #[test]
@@ -231,16 +225,16 @@ fn answers_are_asked_anew_where_models_are_asked_in_other_words() {
     let again = |own: &[&str]| {
         graphloom.run(&[own, ANSWERS.as_slice(), &["--resume", "--out", "run.json"]].concat()).exits(0)
     };
-    again(&[]).says("3 of 3 questions asked before");
+    again(&[]).says("3 of 3 questions already asked");
     for prompt in ["answer_naive", "decompose", "filter_facts"] {
         let ours = graphloom.ok(&["prompts", "show", prompt]);
         graphloom.write(&format!("{prompt}/{prompt}.md"), format!("{ours}\nBe brief.\n"));
         again(&["--set", &format!("prompts_dir={prompt}")])
-            .says("0 of 3 questions asked before")
-            .says("run.json.rows.jsonl holds results of another set, workspace or way of asking");
+            .says("0 of 3 questions already asked")
+            .says("run.json.rows.jsonl has results only for another set, workspace or configuration");
     }
-    again(&["--set", "prompts_dir=decompose"]).says("3 of 3 questions asked before");
-    again(&["--set", "language=French"]).says("0 of 3 questions asked before");
+    again(&["--set", "prompts_dir=decompose"]).says("3 of 3 questions already asked");
+    again(&["--set", "language=French"]).says("0 of 3 questions already asked");
 }
 
 #[test]
@@ -255,17 +249,17 @@ fn what_is_wrong_with_a_file_of_answers_is_told_with_the_id_of_the_answer() {
     check(
         &|answer| answer["answer2response"][1] = json!("Maybe"),
         2,
-        "labels.json is no file of answers in RAGChecker's layout: answer 1: answer2response: \"Maybe\" is no label; they \
-         are Entailment, Neutral, Contradiction, Abstain",
+        "labels.json is not a file of answers in RAGChecker's layout: answer 1: answer2response: \"Maybe\" is not a label; \
+         the labels are Entailment, Neutral, Contradiction, Abstain",
     )
     .says("help: correct the label, or remove that member of the answer");
     check(&|answer| answer["query"] = json!(7), 2, "answer 1: invalid type");
     check(
         &|answer| answer["answer2response"] = json!([]),
         1,
-        "labels.json: answer 1: answer2response has 0 labels where 3 belong",
+        "labels.json: answer 1: answer2response has 0 labels, expected 3",
     );
-    check(&|answer| answer["response"] = json!(""), 0, "warning: answer 1: response is empty and has claims");
+    check(&|answer| answer["response"] = json!(""), 0, "warning: answer 1: response is empty but has claims");
 }
 
 #[test]

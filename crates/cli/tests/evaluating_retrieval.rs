@@ -79,14 +79,14 @@ fn a_run_goes_on_where_it_stopped_and_asks_again_what_changed() {
     let with = |more: &[&str]| retrieval(&graphloom, &[arms.as_slice(), &["--resume"], more].concat());
     with(&[])
         .exits(0)
-        .says("1 of 2 questions asked before")
-        .says("1 line of run.json.rows.jsonl not readable");
-    with(&[]).exits(0).says("2 of 2 questions asked before");
+        .says("1 of 2 questions already asked")
+        .says("1 line of run.json.rows.jsonl cannot be read");
+    with(&[]).exits(0).says("2 of 2 questions already asked");
     with(&["--arm", r#"few={"mode": "naive", "chunk_top_k": 1}"#])
         .exits(0)
-        .says("2 of 4 questions asked before");
+        .says("2 of 4 questions already asked");
     graphloom.write("docs-set/corpus.jsonl", CORPUS.replace("hot water", "boiling water"));
-    with(&[]).exits(0).says("1 passage to index, 3 there already").says("0 of 2 questions asked before");
+    with(&[]).exits(0).says("1 passage to index, 3 there already").says("0 of 2 questions already asked");
 }
 
 #[test]
@@ -96,14 +96,14 @@ fn a_result_that_was_timed_otherwise_is_not_the_same() {
         retrieval(&graphloom, &[&["--modes", "naive", "--out", "run.json", "--resume"], more].concat())
             .exits(0)
     };
-    with(&[]).says("0 of 2 questions asked before");
+    with(&[]).says("0 of 2 questions already asked");
     with(&["--timed", "2"])
-        .says("0 of 2 questions asked before")
-        .says("run.json.rows.jsonl holds results of");
-    with(&["--concurrency", "3"]).says("0 of 2 questions asked before");
-    with(&["--timed", "2", "--concurrency", "3"]).says("0 of 2 questions asked before");
-    with(&["--timed", "2"]).says("2 of 2 questions asked before");
-    with(&[]).says("2 of 2 questions asked before");
+        .says("0 of 2 questions already asked")
+        .says("run.json.rows.jsonl has results only for");
+    with(&["--concurrency", "3"]).says("0 of 2 questions already asked");
+    with(&["--timed", "2", "--concurrency", "3"]).says("0 of 2 questions already asked");
+    with(&["--timed", "2"]).says("2 of 2 questions already asked");
+    with(&[]).says("2 of 2 questions already asked");
 }
 
 #[test]
@@ -154,7 +154,7 @@ fn runs_are_compared_question_by_question_and_arms_within_a_run_too() {
     graphloom
         .run(&["eval", "compare", "run.json", "not.json"])
         .exits(2)
-        .says("is no report of `eval retrieval`");
+        .says("is not a report of `eval retrieval`");
     graphloom.run(&["eval", "compare", "run.json", "none.json"]).exits(1).says("reading none.json");
 }
 
@@ -191,7 +191,7 @@ fn other_documents_of_the_workspace_take_part_only_where_that_is_asked_for() {
         |more: &[&str]| retrieval(&graphloom, &[&["--workspace", "mine", "--modes", "naive"], more].concat());
     mine(&[])
         .exits(2)
-        .says("workspace mine holds 1 document that is no passage of docs-set, such as docs/radium.md");
+        .says("workspace mine holds 1 document that is not a passage of docs-set, such as docs/radium.md");
     assert_eq!(
         graphloom.json(&["--workspace", "mine", "status"])["documents"].as_array().map(Vec::len),
         Some(1)
@@ -214,7 +214,7 @@ fn questions_about_documents_that_are_there_need_no_corpus() {
     graphloom
         .run(&asked)
         .exits(1)
-        .says("set holds no corpus.jsonl")
+        .says("set has no corpus.jsonl")
         .says("help: write corpus.jsonl with lines such as");
     graphloom.ok(&["--workspace", "mine", "add", "docs"]);
     let mine = [&["--workspace", "mine"], asked.as_slice()].concat();
@@ -224,16 +224,16 @@ fn questions_about_documents_that_are_there_need_no_corpus() {
     let with = |more: &[&str]| graphloom.run(&[mine.as_slice(), more].concat());
     with(&["--prune"])
         .exits(2)
-        .says("--prune removes what is no passage of the set, and set holds no corpus.jsonl")
-        .says("help: leave --prune out");
+        .says("--prune removes documents that are not passages of the set, but set has no corpus.jsonl")
+        .says("help: remove --prune");
     with(&["--resume", "--with-others", "--budget", "2M"])
         .exits(0)
-        .says("1 of 1 question asked before")
+        .says("1 of 1 question already asked")
         .says("--with-others has no effect")
-        .says("--budget has no effect: set holds no corpus.jsonl to index");
+        .says("--budget has no effect: set has no corpus.jsonl to index");
     // Arms may filter by metadata.
     graphloom.ok(&["--workspace", "mine", "add", "docs", "--meta", "kind=note"]);
-    with(&["--resume"]).exits(0).says("0 of 1 question asked before");
+    with(&["--resume"]).exits(0).says("0 of 1 question already asked");
     graphloom.write(
         "set/questions.jsonl",
         r#"{"id": 1, "question": "Who discovered radium?", "gold": ["docs/radium.md", "docs/none.md"]}"#,
@@ -252,8 +252,8 @@ fn what_is_wrong_with_a_set_or_an_arm_is_told_before_anything_is_stored() {
         retrieval(&graphloom, more).exits(2).says(says);
     };
     check(&["--arm", r#"a={"topk": 1}"#], "arm a: unknown field `topk`");
-    check(&["--modes", "naive", "--arm", "naive={}"], "two arms have the name naive");
-    check(&["--modes", "bypass"], "arm bypass: mode bypass searches nothing");
+    check(&["--modes", "naive", "--arm", "naive={}"], "two arms are named naive");
+    check(&["--modes", "bypass"], "arm bypass: mode bypass does not search");
     graphloom.write("docs-set/questions.jsonl", "{\"id\": 1}\n");
     retrieval(&graphloom, &[]).exits(1).says("docs-set/questions.jsonl:1:9: missing field `question`");
     graphloom.write("docs-set/questions.jsonl", QUESTIONS);

@@ -44,7 +44,7 @@ fn words_that_people_type_are_understood_or_answered() {
     graphloom.run(&["find", "program"]).exits(0).says("a.md:1");
     graphloom.run(&["ls"]).exits(0).says("a.md: ready");
     graphloom.run(&["list"]).exits(0).says("a.md: ready");
-    graphloom.run(&["chat"]).exits(2).says("there is no command \"chat\"").says("help: `graphloom ask");
+    graphloom.run(&["chat"]).exits(2).says("unknown command \"chat\"").says("help: `graphloom ask");
     graphloom.run(&["init"]).exits(2).says("graphloom add PATH");
     graphloom.run(&["delete", "a.md"]).exits(0).says("removed a.md");
 }
@@ -95,5 +95,5 @@ fn pulling_a_model_says_how_much_is_fetched() {
     graphloom
         .run(&["model", "pull", "all-minilm-l6-v2"])
         .exits(1)
-        .says("fetching all-minilm-l6-v2 (79.6 MiB)");
+        .says("downloading all-minilm-l6-v2 (79.6 MiB)");
 }

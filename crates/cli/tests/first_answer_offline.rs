@@ -12,7 +12,7 @@ fn two_commands_give_a_cited_answer() {
     let asked = graphloom.run(&["ask", "Who was the first customer of Braidline?"]).exits(0);
     assert!(asked.stdout.contains("\n[1] docs/braidline-product-sheet.md:35"), "{}", asked.stdout);
     assert!(asked.stdout.starts_with("The Kellmere Water Board was the first customer"), "{}", asked.stdout);
-    asked.says("answered without a language model: verbatim sentences from your documents");
+    asked.says("answered without an LLM: verbatim sentences from your documents");
 }
 
 #[test]
@@ -97,7 +97,7 @@ fn what_is_not_found_is_said_in_the_language_of_the_question() {
 #[test]
 fn without_documents_the_next_step_is_named() {
     let graphloom = Graphloom::new();
-    graphloom.run(&["ask", "anything?"]).exits(1).says("help: `graphloom add PATH` makes one");
+    graphloom.run(&["ask", "anything?"]).exits(1).says("help: `graphloom add PATH` creates it");
     assert!(!graphloom.path(".graphloom").exists());
 }
 

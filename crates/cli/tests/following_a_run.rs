@@ -43,7 +43,7 @@ fn a_run_says_its_name_and_its_documents_are_listed_under_it() {
         );
     }
     graphloom.run(&["rm", "--track", "nightly"]).exits(0).says("removed docs/ThingC.md");
-    graphloom.run(&["status", "--track", "nightly"]).exits(1).says("no documents of a run nightly");
+    graphloom.run(&["status", "--track", "nightly"]).exits(1).says("run nightly has no documents");
     graphloom.run(&["add", "docs", "--track", "a b"]).exits(2).says("must be 1 to 100 of the characters");
 }
 

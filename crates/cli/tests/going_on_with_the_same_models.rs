@@ -92,8 +92,8 @@ fn every_later_command_takes_the_models_and_settings_of_the_workspace() {
         let line = shown.lines().find(|line| line.starts_with(&format!("{key} "))).expect("the key");
         line.split_whitespace().skip(1).collect::<Vec<_>>().join(" ")
     };
-    assert_eq!(origin("extract_llm"), "openai:scripted the workspace's own");
-    assert_eq!(origin("chunk_tokens"), "300 the workspace's own");
+    assert_eq!(origin("extract_llm"), "openai:scripted stored in the workspace");
+    assert_eq!(origin("chunk_tokens"), "300 stored in the workspace");
     assert_eq!(origin("llm"), "none default");
 }
 
@@ -165,12 +165,12 @@ fn other_models_and_settings_are_refused_until_the_workspace_is_switched() {
         (["--set", "language=French", "retry", "-v"], "language (unset), not French"),
     ] {
         let refused = graphloom.run(&arguments).exits(2);
-        refused.says("the workspace is built with").says(what).says("--switch builds with them");
+        refused.says("the workspace is built with").says(what).says("--switch uses them");
     }
     assert_eq!((graphloom.hash(), asked(&model)), (before, 1), "nothing was built or stored");
 
     let switched = graphloom.run(&["--llm", "openai:second", "add", "docs", "--switch"]).exits(0);
-    switched.says("from now on the workspace is built with extract_llm openai:second");
+    switched.says("the workspace is now built with extract_llm openai:second");
     assert_eq!(asked(&model), 2, "what is in the graph stays as it is");
     graphloom.write("docs/ThingC.md", "ThingC stands beside ThingZ.\n");
     graphloom.run(&["add", "docs"]).exits(0);
@@ -189,7 +189,7 @@ fn a_server_with_another_model_refuses_documents_and_says_how_to_switch() {
     let (status, body) = server.send("POST", "/documents/text", "", &text);
     assert_eq!(status, 409, "{body}");
     assert!(body.contains("extract_llm none, not openai:scripted"), "{body}");
-    assert!(body.contains("graphloom work --switch"), "{body}");
+    assert!(body.contains("switch the workspace to them"), "{body}");
     assert_eq!(asked(&model), 0);
 }
 

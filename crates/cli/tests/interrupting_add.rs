@@ -29,7 +29,7 @@ fn an_interrupted_add_says_how_to_go_on_and_goes_on() {
     let sent = Command::new("kill").args(["-INT", &child.id().to_string()]).status().expect("kill runs");
     assert!(sent.success());
     let output = child.wait_with_output().expect("ends");
-    Ran::of(&add, output).exits(130).says("stopped; run the same command to go on");
+    Ran::of(&add, output).exits(130).says("stopped; run the same command to continue");
 
     model.release();
     graphloom.run(&add).exits(0).says("12 unchanged");

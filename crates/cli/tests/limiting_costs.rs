@@ -71,7 +71,7 @@ fn a_model_without_a_price_is_named() {
     let ran = graphloom.run(&["add", "docs", "--estimate"]).exits(0);
     ran.says("no price configured for openai:scripted").says("nothing was sent");
     let ran = graphloom.run(&["add", "docs", "--budget", "1.50"]).exits(2);
-    ran.says("no price is configured for openai:scripted").says("--set prices=openai:scripted=");
+    ran.says("no price is configured for openai:scripted").says("set prices to openai:scripted=");
     assert!(!graphloom.path(".graphloom/default.graphloom").exists());
 }
 
@@ -84,7 +84,7 @@ fn a_budget_stops_before_the_call_that_would_pass_it_and_a_later_run_goes_on() {
     write_things(&graphloom, &names);
     // A call may cost its prompt and 4,096 tokens and then costs 2,500, so three fit into 10,000 and no fourth does.
     let ran = graphloom.run(&["add", "docs", "--budget", "10k"]).exits(5);
-    ran.says("stopped by the budget: 7500 of 10000 tokens are spent").says("to go on");
+    ran.says("stopped by the budget: 7500 of 10000 tokens are spent").says("to continue");
     assert_eq!(asked(&model), 3);
     let calls = graphloom.json(&["cost"])["total"].clone();
     assert_eq!((&calls["calls"], &calls["failed"]), (&json!(3), &json!(0)), "what was not sent is no call");
@@ -126,7 +126,7 @@ fn a_budget_of_money_counts_by_the_prices() {
     graphloom.run(&["add", "docs", "--budget", "0.0120"]).exits(5).says("0.0050 of 0.0120 are spent");
     assert_eq!(asked(&model), 2);
     graphloom.run(&["retry", "--budget", "0.0001"]).exits(5);
-    graphloom.run(&["retry", "--budget", "1.0"]).exits(0).says("0.0025 of the budget of 1.0000 spent");
+    graphloom.run(&["retry", "--budget", "1.0"]).exits(0).says("used 0.0025 of the budget of 1.0000");
     assert_eq!(asked(&model), 3);
 }
 

@@ -44,7 +44,7 @@ fn a_server_whose_first_line_nobody_reads_serves_all_the_same() {
     let mut command = graphloom.command(&["serve", "--port", "0"]);
     let mut child = command.stdout(closed()).stderr(Stdio::piped()).spawn().expect("it runs");
     let said = BufReader::new(child.stderr.take().expect("a pipe")).lines();
-    let warned = said.map_while(Result::ok).any(|line| line.contains("could not be printed"));
+    let warned = said.map_while(Result::ok).any(|line| line.contains("printing the server's address failed"));
     assert!(warned, "it ended");
     signal("-TERM", child.id());
     assert_eq!(child.wait().expect("it ends").code(), Some(0));

@@ -22,14 +22,14 @@ fn a_process_at_work_stores_what_is_in_flight_and_ends_and_the_work_goes_on_late
     Ran::of(&add, child.wait_with_output().expect("ends")).exits(6).says("the workspace is paused");
     assert_eq!(model.asked().len(), 1, "no other question was sent");
     assert_eq!(graphloom.json(&["status"])["queue"], "paused");
-    graphloom.run(&["status"]).exits(0).says("`graphloom resume` lets work go on");
+    graphloom.run(&["status"]).exits(0).says("`graphloom resume` resumes it");
 
     graphloom.write("docs/ThingD.md", "ThingD stands beside ThingZ.\n");
     graphloom.run(&add).exits(6).says("1 document accepted").says("the workspace is paused");
     graphloom.run(&["work"]).exits(6);
     assert_eq!(model.asked().len(), 1);
 
-    graphloom.run(&["resume"]).exits(0).says("`graphloom work` works on what waits");
+    graphloom.run(&["resume"]).exits(0).says("`graphloom work` indexes the queued documents");
     let asked_before: usize = model.asked().values().sum();
     graphloom.run(&["work"]).exits(0);
     assert_eq!(model.asked().values().sum::<usize>() - asked_before, 3, "one answer was stored already");
@@ -37,5 +37,5 @@ fn a_process_at_work_stores_what_is_in_flight_and_ends_and_the_work_goes_on_late
     let plain = with_things(&model, &["ThingA", "ThingB", "ThingC", "ThingD"]);
     plain.ok(&add);
     assert_eq!(graphloom.hash(), plain.hash());
-    graphloom.run(&["resume"]).exits(0).says("it was not paused");
+    graphloom.run(&["resume"]).exits(0).says("the workspace was not paused");
 }

@@ -30,7 +30,7 @@ fn another_model_takes_the_place_of_the_first_for_one_document() {
 
     graphloom.run(&[&["-v"], &ANEW[..]].concat()).exits(0).says("status --track re-extract-");
     assert_eq!(asked(&model), 3);
-    graphloom.run(&ANEW).exits(0).says("1 document extracted by this model already");
+    graphloom.run(&ANEW).exits(0).says("1 document already extracted by this model");
     graphloom.run(&["add", "docs"]).exits(0).says("2 unchanged");
     assert_eq!(asked(&model), 3, "what is there is not asked about again");
 
@@ -47,7 +47,7 @@ fn a_chunk_that_fails_keeps_what_was_said_before_and_is_listed() {
     graphloom.ok(&["add", "docs"]);
     model.refuse(Some("ThingA"));
     let ran = graphloom.run(&ANEW).exits(3);
-    ran.says("failed: docs/ThingA.md chunk 0: ").says("`graphloom re-extract` tries what failed again");
+    ran.says("failed: docs/ThingA.md chunk 0: ").says("`graphloom re-extract` retries the failures");
     graphloom.run(&["status"]).exits(0).says("chunk 0 keeps its old extraction");
     assert!(graphloom.ok(&["graph", "ThingA"]).contains("docs/ThingA.md:1"));
     graphloom.run(&["check"]).exits(0);

@@ -143,12 +143,12 @@ fn a_page_of_the_web_is_a_document_known_by_its_address() {
     let graphloom = Graphloom::new();
     let page = format!("{}/page", server.url());
     let refused = graphloom.run(&["add", &page]).exits(3);
-    refused.says("127.0.0.1 is an address inside this network").says("--allow-private-addresses");
+    refused.says("127.0.0.1 is an address of the local network").says("--allow-private-addresses");
     assert!(server.recorded().is_empty());
 
     let missing = format!("{}/missing", server.url());
     let ran = graphloom.run(&["add", "--allow-private-addresses", &format!("{page}#top"), &missing]).exits(3);
-    ran.says("1 document accepted, 1 refused").says("the server answers 404");
+    ran.says("1 document accepted, 1 refused").says("the server returned 404");
     let asked = graphloom.run(&["ask", "Who feeds the herons?"]).exits(0);
     assert!(asked.stdout.contains(&format!("[1] {page} (text lines 1)")), "{}", asked.stdout);
     graphloom.run(&["rm", &page]).exits(0);

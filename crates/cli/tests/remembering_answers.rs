@@ -39,7 +39,7 @@ fn the_same_question_is_paid_for_once() {
     let second = ask(&graphloom, &[]);
     assert!(!was_asked(&second));
     assert_eq!((&second["answer"], &second["citations"]), (&first["answer"], &first["citations"]));
-    graphloom.run(&ASK).exits(0).says("Ada Lovelace wrote it [1].").says("--no-cache asks it again");
+    graphloom.run(&ASK).exits(0).says("Ada Lovelace wrote it [1].").says("--no-cache asks the LLM again");
     assert_eq!(graphloom.hash(), before);
     let calls = &graphloom.json(&["status"])["calls"];
     assert_eq!(calls[0]["calls"], 1, "{calls}");

@@ -75,7 +75,7 @@ fn one_that_fails_is_told_about_and_the_answer_comes_in_the_order_of_the_search(
         .run(&["--quiet", "ask", "--mode", "naive", "Is bread baked in the kiln house every day?"])
         .exits(0);
     answered
-        .says("warning: passages are in the order of the search, not reranked: model jina:r refused the key: invalid key")
+        .says("warning: passages are in the order of the search, not reranked: model jina:r rejected the API key: invalid key")
         .says("help: set JINA_API_KEY");
     let retrieval = graphloom.json(&ASK);
     assert_eq!(retrieval["notes"][0]["note"], "not_reranked");

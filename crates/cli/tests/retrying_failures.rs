@@ -17,11 +17,11 @@ fn a_failed_chunk_is_listed_and_retried_alone() {
     }
     model.refuse(Some("ThingB"));
     let ran = graphloom.run(&["add", "docs"]).exits(3);
-    ran.says("failed: docs/ThingB.md chunk 0: ").says("`graphloom retry` tries what failed again");
+    ran.says("failed: docs/ThingB.md chunk 0: ").says("`graphloom retry` retries the failures");
     let status = graphloom.json(&["status"]);
     assert_eq!(status["by_status"]["ready"], 2);
     assert_eq!(status["by_status"]["incomplete"], 1);
-    graphloom.run(&["add", "docs"]).exits(0).says("earlier failures: `graphloom retry` tries them again");
+    graphloom.run(&["add", "docs"]).exits(0).says("earlier failures: `graphloom retry` retries them");
 
     model.refuse(None);
     let asked_before: usize = model.asked().values().sum();

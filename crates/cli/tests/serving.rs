@@ -174,10 +174,10 @@ fn the_log_names_who_asked_in_a_form_that_programs_can_act_on() {
     assert!(login.contains(r#"caller="mallory\" client=192.0.2.7""#), "{login}");
     assert!(counts.starts_with("client=203.0.113.9 status=401 "), "{counts}");
     for said in [
-        "every request needs a key or a login",
+        "every request needs an API key or a login",
         "data folder: /",
         "workspaces: default",
-        "language models: none",
+        "LLMs: none",
         "/docs",
     ] {
         assert!(log.contains(said), "{said}: {log}");

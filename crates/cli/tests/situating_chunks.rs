@@ -46,14 +46,11 @@ fn headings_make_a_passage_found_by_its_title_and_quotes_keep_its_own_words() {
     let plain = report();
     plain.ok(&["add", "docs"]);
     assert_ne!(graphloom.hash(), plain.hash());
-    graphloom.run(&["situate", "--contextual", "off"]).exits(0).says("situated otherwise than before");
+    graphloom.run(&["situate", "--contextual", "off"]).exits(0).says("got a new context");
     assert_eq!(graphloom.hash(), plain.hash(), "without the option nothing of it is left");
     let again = graphloom.run(&["situate", "--contextual", "headings"]).exits(0);
-    again.says("situated otherwise than before");
-    graphloom
-        .run(&["situate", "--contextual", "headings"])
-        .exits(0)
-        .says("1 document situated like this already");
+    again.says("got a new context");
+    graphloom.run(&["situate", "--contextual", "headings"]).exits(0).says("1 document up to date");
     plain.ok(&["rm", "docs/report.md"]);
     plain.ok(&["add", "docs", "--contextual", "headings"]);
     assert_eq!(graphloom.hash(), plain.hash());
@@ -76,15 +73,15 @@ fn a_model_says_where_chunks_stand_and_a_failed_one_is_listed_and_tried_again() 
     let added = graphloom.run(&["add", "docs"]).exits(3);
     added.says("failed: docs/report.md chunk 2");
     let status = graphloom.run(&["status"]).exits(0);
-    status.says("1 of ").says("not situated: ").says("`graphloom retry`");
+    status.says("1 of ").says("without context: ").says("`graphloom retry`");
     let found = hits(&graphloom, "Quillfeather");
     assert!(!found.is_empty() && !found.iter().any(|text| text.contains("Quillfeather")), "{found:?}");
 
     graphloom.run(&["retry", "--contextual", "headings"]).exits(2).says("contextual model, not headings");
     let otherwise = graphloom.run(&["retry", "--contextual", "headings", "--switch"]).exits(3);
-    otherwise.says("1 chunk not situated by openai:scripted");
+    otherwise.says("the context of 1 chunk by openai:scripted failed");
     model.refuse(None);
-    graphloom.run(&["retry", "--switch"]).exits(0).says("1 chunk situated");
+    graphloom.run(&["retry", "--switch"]).exits(0).says("1 chunk got a context");
     graphloom.run(&["status", "--status", "ready"]).exits(0).says("docs/report.md: ready");
     graphloom.run(&["check"]).exits(0);
     graphloom.run(&["cost"]).exits(0).says("context");
@@ -94,7 +91,7 @@ fn a_model_says_where_chunks_stand_and_a_failed_one_is_listed_and_tried_again() 
 fn a_model_that_is_missing_is_told_before_anything_is_stored() {
     let graphloom = report();
     let refused = graphloom.run(&["add", "docs", "--contextual", "model"]).exits(2);
-    refused.says("no model is configured").says("set context_llm or --llm");
+    refused.says("no LLM is configured").says("set context_llm or llm");
     graphloom.run(&["add", "docs", "--contextual", "titles"]).exits(2).says("off, headings or model");
     assert!(!graphloom.path(".graphloom").join("default.graphloom").exists());
 }

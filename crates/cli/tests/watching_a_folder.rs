@@ -174,10 +174,10 @@ fn what_another_process_queued_is_worked_on_too() {
 #[test]
 fn there_must_be_something_to_watch() {
     let graphloom = Graphloom::new();
+    graphloom.run(&["add", "none", "--watch"]).exits(1).says("--watch needs folders and files that exist");
     graphloom
-        .run(&["add", "none", "--watch"])
-        .exits(1)
-        .says("--watch needs folders and files that are there");
-    graphloom.run(&["add", "-", "--name", "a.md", "--watch"]).exits(2).says("no folder or file to watch");
+        .run(&["add", "-", "--name", "a.md", "--watch"])
+        .exits(2)
+        .says("needs a folder or file to watch");
     graphloom.run(&["add", "docs", "--prune"]).exits(2);
 }

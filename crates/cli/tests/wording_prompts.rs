@@ -50,15 +50,20 @@ fn what_is_wrong_with_a_prompt_stops_the_command_before_anything_is_made() {
     let graphloom = with_model(&model).with("GRAPHLOOM_PROMPTS_DIR", "prompts");
     graphloom.write("a.txt", TEXT);
     for (file, content, says, help) in [
-        ("extract.md", "x", "prompts/extract.md has the name of no prompt", "did you mean extract_"),
-        ("keywords.txt", "x", "prompts/keywords.txt has the name of no prompt", "did you mean keywords.md?"),
+        ("extract.md", "x", "no prompt has the file name prompts/extract.md", "did you mean extract_"),
+        (
+            "keywords.txt",
+            "x",
+            "no prompt has the file name prompts/keywords.txt",
+            "did you mean keywords.md?",
+        ),
         (
             "extract_user.md",
             "Read\n{{chunk}}",
             "extract_user.md:2: unknown variable {{chunk}}",
             "section, text",
         ),
-        ("extract_user.md", "Read.", "extract_user.md:1: {{text}} is missing", "write {{text}}"),
+        ("extract_user.md", "Read.", "extract_user.md:1: {{text}} is missing", "insert {{text}}"),
         (
             "extract_system.md",
             "Records!",
@@ -85,7 +90,7 @@ fn what_is_wrong_with_a_prompt_stops_the_command_before_anything_is_made() {
         .run(&["add", "a.txt", "--set", "language=French"])
         .exits(2)
         .says("language is set, but")
-        .says("write {{language}}");
+        .says("insert {{language}}");
     assert_eq!(calls(&model), 0);
 }
 

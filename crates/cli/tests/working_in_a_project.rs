@@ -60,7 +60,7 @@ fn adding_what_is_not_there_makes_no_workspace() {
     let graphloom = Graphloom::new();
     graphloom.run(&["add", "nosuch.txt"]).exits(3).says("refused: nosuch.txt: does not exist");
     graphloom.write("empty/picture.png", "x");
-    graphloom.run(&["add", "empty"]).exits(0).says("nothing to add was found");
+    graphloom.run(&["add", "empty"]).exits(0).says("nothing to add: hidden");
     assert!(!graphloom.path(".graphloom").exists());
     graphloom.run(&["ask", "Who?"]).exits(1).says("no workspace default");
 }

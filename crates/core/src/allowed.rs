@@ -1,4 +1,5 @@
-//! What a question may use: the documents a filter admits, and what of one snapshot rests on them.
+//! What a question may use: the documents that match a filter, and their chunks, entities and relations in one
+//! snapshot.
 
 use std::collections::{BTreeSet, HashMap, HashSet};
 use std::sync::Arc;
@@ -8,23 +9,23 @@ use crate::{
     SourcePattern, StoreError, VectorKind, Visibility,
 };
 
-/// Documents, their chunks, and the entities and relations that a record of those chunks counts for.
+/// Documents, their chunks, and the entities and relations with evidence in those chunks.
 ///
-/// It is resolved once for a snapshot and then only looked up, so searches can ask it about every candidate. Shared as
-/// `Option<Arc<Allowed>>`, where `None` is everything. One that was resolved without the graph allows no entity and no
-/// relation.
+/// Resolved once per snapshot; lookups are cheap, so searches can check every candidate. Shared as
+/// `Option<Arc<Allowed>>`, where `None` allows everything. If resolved without the graph, no entity or relation is
+/// allowed.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Allowed {
     documents: BTreeSet<DocumentId>,
     chunks: HashSet<String>,
-    /// With the number of their relations that rest on these documents.
+    /// Entities with the number of their allowed relations.
     entities: HashMap<String, u32>,
     relations: HashSet<String>,
 }
 
 impl Allowed {
-    /// What `filter` allows of the live documents: `None` where it admits every document, and so changes nothing. With
-    /// the graph or, for searches of chunks alone and much cheaper, without.
+    /// Resolves a filter over the live documents; `None` if it admits all of them. Resolving without the graph is
+    /// much cheaper and enough for searches of chunks only.
     pub async fn resolve(
         snapshot: &dyn Snapshot,
         filter: &DocumentFilter,
@@ -39,7 +40,7 @@ impl Allowed {
         Ok(Some(Arc::new(Self::of(snapshot, live, with_graph).await?)))
     }
 
-    /// What rests on these documents, with the graph or without.
+    /// Resolves a set of documents, with or without the graph.
     pub async fn of(
         snapshot: &dyn Snapshot,
         documents: BTreeSet<DocumentId>,
@@ -63,7 +64,7 @@ impl Allowed {
                 }
                 GraphKey::Relation(key) => {
                     for end in key.ends() {
-                        // Ends come as entities too, before all relations.
+                        // Entities of relations are also listed themselves, before all relations.
                         if let Some(degree) = self.entities.get_mut(end.as_str()) {
                             *degree += 1;
                         }
@@ -84,7 +85,7 @@ impl Allowed {
         &self.documents
     }
 
-    /// Whether the entry with this id is allowed: a chunk of these documents, an entity or relation with evidence in them.
+    /// Whether the entry is allowed: a chunk of these documents, or an entity or relation with evidence in them.
     pub fn admits(&self, kind: VectorKind, id: &str) -> bool {
         match kind {
             VectorKind::Chunk => self.chunks.contains(id),
@@ -93,7 +94,7 @@ impl Allowed {
         }
     }
 
-    /// How many entries of a kind are allowed.
+    /// Number of allowed entries of a kind.
     pub fn count(&self, kind: VectorKind) -> usize {
         match kind {
             VectorKind::Chunk => self.chunks.len(),
@@ -102,7 +103,7 @@ impl Allowed {
         }
     }
 
-    /// The ids of a kind, in no order.
+    /// The allowed ids of a kind, in no particular order.
     pub fn ids(&self, kind: VectorKind) -> Box<dyn Iterator<Item = &str> + '_> {
         match kind {
             VectorKind::Chunk => Box::new(self.chunks.iter().map(String::as_str)),
@@ -111,22 +112,22 @@ impl Allowed {
         }
     }
 
-    /// The relations of an entity that rest on these documents; 0 where it is not allowed.
+    /// Number of an entity's allowed relations; 0 if the entity is not allowed.
     pub fn degree(&self, entity: &EntityKey) -> u32 {
         self.entities.get(entity.as_str()).copied().unwrap_or(0)
     }
 }
 
 impl DocumentFilter {
-    /// The documents it admits, live and staged, by id.
+    /// The matching documents, live and staged, by id.
     ///
-    /// Where it names documents or exact sources only those are read, else every document's row; texts and extractions
-    /// are never.
+    /// If the filter names documents or exact sources, only those are read, otherwise the row of every document.
+    /// Texts and extractions are never read.
     pub async fn select(&self, snapshot: &dyn Snapshot) -> Result<Vec<Document>, StoreError> {
         Ok(self.find(snapshot).await?.0)
     }
 
-    /// The same, and whether those are all documents there are.
+    /// The matching documents, and whether they are all documents of the store.
     async fn find(&self, snapshot: &dyn Snapshot) -> Result<(Vec<Document>, bool), StoreError> {
         if let Some(named) = self.named(snapshot).await? {
             return Ok((self.admitted(snapshot, named).await?, false));
@@ -142,7 +143,7 @@ impl DocumentFilter {
         Ok((admitted, all))
     }
 
-    /// The documents whose ids or exact sources it names; `None` where it names neither.
+    /// The documents with the ids or exact sources in the filter; `None` if it has neither.
     async fn named(&self, snapshot: &dyn Snapshot) -> Result<Option<Vec<Document>>, StoreError> {
         if !self.documents.is_empty() {
             let ids: Vec<DocumentId> = self.documents.iter().cloned().collect();
@@ -159,7 +160,7 @@ impl DocumentFilter {
         Ok(Some(found))
     }
 
-    /// Those of the documents that it admits, in order. Statuses are only looked up where they matter.
+    /// The documents that the filter admits, in order. Reads statuses only if the filter needs them.
     pub async fn admitted(
         &self,
         snapshot: &dyn Snapshot,
@@ -169,7 +170,7 @@ impl DocumentFilter {
         self.of_status(snapshot, documents).await
     }
 
-    /// Those that have one of the wanted statuses, in order.
+    /// The documents with one of these statuses, in order.
     async fn of_status(
         &self,
         snapshot: &dyn Snapshot,
@@ -186,7 +187,7 @@ impl DocumentFilter {
     }
 }
 
-/// The status of each document, in order; of a document without a job that of one just accepted.
+/// The status of each document, in order. A document without a job has the status of a new one.
 pub async fn statuses_of(
     snapshot: &dyn Snapshot,
     documents: &[DocumentId],

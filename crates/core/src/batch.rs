@@ -1,4 +1,4 @@
-//! The write verb's argument: everything one unit of work changes.
+//! Batches: all changes of one unit of work.
 
 use std::collections::BTreeMap;
 
@@ -10,21 +10,21 @@ use crate::{
 
 /// Changes that are applied together or not at all.
 ///
-/// Fields are applied in the order they stand here, so a batch may remove a document and put its next version.
-/// Putting a row whose key exists replaces it. Naming something unknown in a removal is no error: a removal says
-/// how things must be afterwards.
+/// Fields are applied in the order of declaration, so one batch can remove a document and put its next version.
+/// Putting a row replaces the row with the same key. Removing something that does not exist is not an error.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Batch {
-    /// What must be true, else the commit is refused with [`crate::StoreError::Conflict`].
+    /// Preconditions; if one does not hold, the commit fails with [`crate::StoreError::Conflict`].
     pub require: Vec<Require>,
     /// The embedding space of the workspace, set once, before the first vector.
     pub embedding: Option<EmbeddingSpec>,
-    /// The models and settings that the workspace is built with from now on, in place of those before. Compare with
-    /// [`Require::SettingsAre`] what they replace.
+    /// The models and settings the workspace is built with from now on; they replace the stored ones. Use
+    /// [`Require::SettingsAre`] to check what they replace.
     pub set_settings: Option<BTreeMap<String, String>>,
-    /// Documents to remove with their text, job, chunks, chunk vectors, situations, mentions and facts, and with extractions
-    /// that no remaining chunk or renewal names. Entities and relations are views: the caller puts, removes or marks them
-    /// itself, and a batch that leaves one without evidence as it was is refused with [`crate::StoreError::Invalid`].
+    /// Documents to remove with their text, job, chunks, chunk vectors, situations, mentions and facts, and with
+    /// extractions that no remaining chunk or renewal uses. Entities and relations are views, which the caller
+    /// must put, remove or mark; a batch that leaves one unchanged without evidence fails with
+    /// [`crate::StoreError::Invalid`].
     pub remove_documents: Vec<DocumentId>,
     /// Documents to put.
     pub put_documents: Vec<NewDocument>,
@@ -32,27 +32,27 @@ pub struct Batch {
     pub activate_documents: Vec<DocumentId>,
     /// Jobs to put, by document.
     pub put_jobs: Vec<Job>,
-    /// Documents that a run queued; those of a document that is removed go with it.
+    /// Documents queued by a run; entries of removed documents are removed too.
     pub put_tracks: Vec<(TrackId, DocumentId)>,
-    /// Whether the jobs are worked on from now on.
+    /// Pauses or resumes the queue.
     pub set_queue: Option<QueueState>,
     /// Chunks to put. Their `text` must equal the slice of the document's text.
     pub put_chunks: Vec<Chunk>,
     /// Extractions to put, by key.
     pub put_extractions: Vec<Extraction>,
-    /// Extraction states of existing chunks. An extraction that a chunk named before, and that no chunk and no renewal
-    /// names any more, is removed.
+    /// Extraction states of existing chunks. An extraction that is no longer used by any chunk or renewal is
+    /// removed.
     pub set_extractions: Vec<(ChunkId, ChunkExtraction)>,
-    /// Renewals that end, by chunk; extractions go with them as with `set_extractions`.
+    /// Renewals to end, by chunk; unused extractions are removed as with `set_extractions`.
     pub remove_renewals: Vec<ChunkId>,
     /// Renewals of existing chunks to put, by chunk.
     pub put_renewals: Vec<Renewal>,
-    /// Chunks that are situated no longer.
+    /// Chunks whose situation is removed.
     pub remove_situations: Vec<ChunkId>,
-    /// Situations of existing chunks to put, by chunk. Full-text search reads them at once; the caller puts the vectors of
-    /// chunks whose text changes with them.
+    /// Situations of existing chunks to put, by chunk. Full-text search uses them immediately; the caller must put
+    /// the vectors of chunks whose indexed text changes.
     pub put_situations: Vec<Situation>,
-    /// Decisions to add. The caller derives again what they change.
+    /// Decisions to add. The caller must derive the affected views again.
     pub put_decisions: Vec<Decision>,
     /// Chunks whose mentions and facts are removed before new ones are put.
     pub clear_graph_of: Vec<ChunkId>,
@@ -68,19 +68,20 @@ pub struct Batch {
     pub remove_relations: Vec<RelationKey>,
     /// Relations to put.
     pub put_relations: Vec<Relation>,
-    /// The whole summary memo of an entity or relation; replaces what it had.
+    /// All summaries of an entity or relation; replaces the existing ones.
     pub set_summaries: Vec<(GraphKey, Vec<Summary>)>,
-    /// Whether an entity or relation is stale: its counts are those of its evidence, its words are still those of less
-    /// evidence, and it is to be derived again.
+    /// Whether an entity or relation is stale: its counts are current, but its description is not, and must be
+    /// derived again.
     pub set_stale: Vec<(GraphKey, bool)>,
     /// Vectors to put, by kind and id.
     pub put_vectors: Vec<VectorRow>,
     /// Ledger rows to append.
     pub append_calls: Vec<Call>,
-    /// Kinds of remembered answers to forget.
+    /// Kinds of cache entries to remove.
     pub clear_caches: Vec<CacheKind>,
-    /// Answers to remember, by kind and key; each becomes the newest of its kind. Of each kind the newest entries within
-    /// [`MAX_CACHE_ENTRIES`](crate::MAX_CACHE_ENTRIES) and [`MAX_CACHE_BYTES`](crate::MAX_CACHE_BYTES) stay.
+    /// Cache entries to put, by kind and key; each becomes the newest of its kind. Of each kind, the newest
+    /// entries within [`MAX_CACHE_ENTRIES`](crate::MAX_CACHE_ENTRIES) and
+    /// [`MAX_CACHE_BYTES`](crate::MAX_CACHE_BYTES) are kept.
     pub put_cached: Vec<CacheEntry>,
 }
 
@@ -117,23 +118,23 @@ pub struct NewDocument {
 /// A precondition of a commit.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Require {
-    /// The document's job is exactly this: its state, lease and number of claims. Whoever changes a job, or what a job
-    /// stands for, compares and swaps through it; the number of claims tells two claims by one worker apart.
+    /// The document's job is exactly this: state, lease and number of claims. Every change of a job is a
+    /// compare-and-swap with this condition; the number of claims distinguishes two claims by the same worker.
     JobIs(Job),
-    /// The chunk exists and this became of its extraction.
+    /// The chunk exists and has this extraction state.
     ExtractionIs {
         /// The chunk.
         chunk: ChunkId,
-        /// What became of its extraction.
+        /// Its extraction state.
         extraction: ChunkExtraction,
     },
-    /// The workspace is built with exactly these settings; empty where none are stored.
+    /// The workspace has exactly these settings; empty if none are stored.
     SettingsAre(BTreeMap<String, String>),
-    /// No commit after this revision touched the graph ([`Batch::touches_graph`]), so views derived from a snapshot
-    /// at this revision are still right.
+    /// No commit after this revision touched the graph ([`Batch::touches_graph`]), so views derived from a
+    /// snapshot at this revision are still valid.
     GraphUnchangedSince(Revision),
-    /// The live and staged documents of this source are exactly these, as they are here: a batch that puts or removes
-    /// one of them depends on whether it is live, and on its metadata.
+    /// The source has exactly these live and staged documents. A batch that puts or removes one of them depends on
+    /// its visibility and metadata.
     SourceIs {
         /// The source.
         source: String,
@@ -145,14 +146,14 @@ pub enum Require {
 /// A vector to store.
 #[derive(Debug, Clone, PartialEq)]
 pub struct VectorRow {
-    /// What it is the vector of.
+    /// The embedded item.
     pub entry: VectorEntry,
-    /// The vector; its length must be the space's dimension.
+    /// The vector; its length equals the space's dimensions.
     pub vector: Vec<f32>,
 }
 
 impl VectorRow {
-    /// The kind of thing it is the vector of.
+    /// The kind of the embedded item.
     pub fn kind(&self) -> VectorKind {
         self.entry.kind
     }

@@ -1,24 +1,24 @@
-//! What is remembered of models' answers to questions, so that none is paid for twice.
+//! The cache of model results for questions, so that none is paid for twice.
 
 use serde::{Deserialize, Serialize};
 
 use crate::ContentHash;
 
-/// Entries that a store keeps of each kind, at most; the oldest go first.
+/// Maximum entries of each kind in a store; the oldest are removed first.
 pub const MAX_CACHE_ENTRIES: usize = 4096;
 
-/// Bytes of values that a store keeps of each kind, at most; the oldest go first.
+/// Maximum bytes of values of each kind in a store; the oldest are removed first.
 pub const MAX_CACHE_BYTES: u64 = 16 << 20;
 
-/// What an entry remembers.
+/// The kind of a cache entry.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum CacheKind {
-    /// What the keyword model said to a question.
+    /// Keywords that the keyword model found in a question.
     Keywords,
-    /// What the answer model said to a prompt.
+    /// The answer model's answer to a prompt.
     Answer,
-    /// The vector of a text that is searched for.
+    /// The vector of a search text.
     Vector,
 }
 
@@ -26,7 +26,7 @@ impl CacheKind {
     /// All kinds, in order.
     pub const ALL: [Self; 3] = [Self::Keywords, Self::Answer, Self::Vector];
 
-    /// The kind's name in output.
+    /// The name in output.
     pub fn name(self) -> &'static str {
         match self {
             Self::Keywords => "keywords",
@@ -36,27 +36,27 @@ impl CacheKind {
     }
 }
 
-/// A remembered answer.
+/// A cache entry.
 ///
-/// The key is the hash of everything that can change the value, so an entry is never out of date: what changes makes
-/// another key. Entries are no evidence and no view: they are not part of the canonical state and can be dropped.
+/// The key is the hash of everything that can change the value, so an entry is never outdated. Entries are neither
+/// evidence nor views: they are not part of the canonical state and can be dropped.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CacheEntry {
-    /// What it remembers.
+    /// Kind of the entry.
     pub kind: CacheKind,
-    /// Hash of all that the value depends on.
+    /// Hash of everything the value depends on.
     pub key: ContentHash,
-    /// The value, in a form of the writer's own.
+    /// The value, encoded by the writer.
     pub value: Vec<u8>,
 }
 
-/// How much is remembered of one kind.
+/// Size of the cache for one kind.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CacheSize {
     /// The kind.
     pub kind: CacheKind,
-    /// Entries.
+    /// Number of entries.
     pub entries: u64,
-    /// Bytes of their values.
+    /// Total bytes of their values.
     pub bytes: u64,
 }

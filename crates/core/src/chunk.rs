@@ -13,51 +13,51 @@ pub struct Chunk {
     pub document: DocumentId,
     /// Position among the document's chunks, from 0.
     pub ordinal: u32,
-    /// Where it stands in the document's text.
+    /// Byte range in the document's text.
     pub span: Span,
     /// Tokens of `text`.
     pub token_count: u32,
     /// Headings above the chunk, outermost first.
     pub breadcrumb: Vec<String>,
-    /// The span's text, verbatim. Stores keep the document's text once and slice it.
+    /// The text of the span, verbatim. Stores keep the document's text once and slice it.
     pub text: String,
-    /// What became of its extraction.
+    /// State of the extraction.
     pub extraction: ChunkExtraction,
 }
 
-/// What became of a chunk's extraction.
+/// State of a chunk's extraction.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", tag = "state")]
 pub enum ChunkExtraction {
-    /// Not answered yet.
+    /// No answer yet.
     Pending,
-    /// Answered; the records stand in the extraction of this key.
+    /// Done; the records are in the extraction with this key.
     Done {
         /// The extraction's key.
         key: ExtractionKey,
     },
-    /// Answered, but records were lost on the way; what was saved counts until a whole answer replaces it.
+    /// Records were lost. The saved records are used until a complete answer replaces them.
     Damaged {
-        /// The key of what was saved.
+        /// The key of the saved extraction.
         key: ExtractionKey,
-        /// What was lost, for people.
+        /// What was lost, as a message.
         reason: String,
-        /// How many times it was tried.
+        /// Number of attempts.
         attempts: u32,
-        /// Whether it is queued to be asked about again.
+        /// Whether it is queued to be extracted again.
         again: bool,
     },
-    /// Failed; retried alone, never failing its document.
+    /// Failed. It is retried by itself; its document does not fail.
     Failed {
-        /// Why, for people.
+        /// The reason, as a message.
         reason: String,
-        /// How many times it was tried.
+        /// Number of attempts.
         attempts: u32,
     },
 }
 
 impl ChunkExtraction {
-    /// The key of the extraction that speaks for the chunk, where there is one.
+    /// The key of the extraction in use, if there is one.
     pub fn key(&self) -> Option<&ExtractionKey> {
         match self {
             Self::Done { key } | Self::Damaged { key, .. } => Some(key),
@@ -65,7 +65,7 @@ impl ChunkExtraction {
         }
     }
 
-    /// Whether the next run asks about the chunk.
+    /// Whether the next run extracts the chunk.
     pub fn is_queued(&self) -> bool {
         match self {
             Self::Pending => true,
@@ -75,14 +75,14 @@ impl ChunkExtraction {
     }
 }
 
-/// A chunk that is asked about anew, while what was said before still counts. Once all of its document's are answered,
-/// the new extractions take the place of the old ones in one commit.
+/// A chunk that is extracted again while its old extraction stays in use. Once all chunks of the document are
+/// done, the new extractions replace the old ones in one commit.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Renewal {
     /// The chunk.
     pub chunk: ChunkId,
-    /// Who is asked: the model's name, or that of the rules.
+    /// The model, or the name of the rules.
     pub model: String,
-    /// What became of the new extraction.
+    /// State of the new extraction.
     pub extraction: ChunkExtraction,
 }

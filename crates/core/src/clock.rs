@@ -1,4 +1,4 @@
-//! Time as an argument.
+//! Time as a dependency.
 
 use serde::{Deserialize, Serialize};
 
@@ -23,7 +23,7 @@ impl Timestamp {
     }
 }
 
-/// Where the engine reads the time.
+/// A source of the current time.
 pub trait Clock: Send + Sync {
     /// The current time.
     fn now(&self) -> Timestamp;

@@ -1,4 +1,4 @@
-//! Dates as people and metadata write them.
+//! Dates in filters and metadata.
 
 use std::fmt;
 use std::str::FromStr;
@@ -6,10 +6,10 @@ use std::str::FromStr;
 use serde::{Deserialize, Serialize};
 use time::{Date, Duration, Month, PrimitiveDateTime, Time, UtcOffset};
 
-/// A year, month, day or time as ISO 8601 writes it, such as `2024`, `2024-05`, `2024-05-31` or
-/// `2024-05-31T12:30:00+02:00`: a period, from its first millisecond to the one after its last.
+/// A year, month, day or time in ISO 8601, such as `2024`, `2024-05`, `2024-05-31` or `2024-05-31T12:30:00+02:00`:
+/// a period of time. Without an offset it is in UTC.
 ///
-/// Without an offset it is in UTC. Two of them are equal where they are written alike.
+/// Two dates are equal if their texts are equal.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub struct IsoDate {
@@ -18,18 +18,18 @@ pub struct IsoDate {
     end_ms: i64,
 }
 
-/// Why a text is no date.
+/// The error for a text that is not a date.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("{0:?} is no date: expected 2024, 2024-05, 2024-05-31 or 2024-05-31T12:30:00Z")]
+#[error("{0:?} is not a date: expected 2024, 2024-05, 2024-05-31 or 2024-05-31T12:30:00Z")]
 pub struct InvalidDate(pub String);
 
 impl IsoDate {
-    /// The first millisecond, counted from 1970 in UTC; negative before.
+    /// First millisecond, relative to 1970 in UTC; negative for earlier dates.
     pub fn start_ms(&self) -> i64 {
         self.start_ms
     }
 
-    /// The millisecond after the last.
+    /// The millisecond after the end.
     pub fn end_ms(&self) -> i64 {
         self.end_ms
     }
@@ -65,7 +65,7 @@ impl fmt::Display for IsoDate {
     }
 }
 
-/// The first moment of what `text` names and the moment after its last.
+/// The start and the end (exclusive) of the period that `text` names.
 fn period(text: &str) -> Option<(PrimitiveDateTime, PrimitiveDateTime)> {
     let (day, clock) = match text.find(['T', 't', ' ']) {
         Some(at) => (&text[..at], Some(&text[at + 1..])),
@@ -98,7 +98,7 @@ fn period(text: &str) -> Option<(PrimitiveDateTime, PrimitiveDateTime)> {
     Some((start, start.checked_add(length)?))
 }
 
-/// `12:30`, `12:30:05` or `12:30:05.250` of a day, with or without an offset, and how long it lasts.
+/// Parses `12:30`, `12:30:05` or `12:30:05.250` of a day, with or without an offset; returns time and precision.
 fn moment(day: Date, clock: &str) -> Option<(PrimitiveDateTime, Duration)> {
     let at = clock.find(['Z', 'z', '+', '-']).unwrap_or(clock.len());
     let (clock, offset) = clock.split_at(at);
@@ -127,7 +127,7 @@ fn moment(day: Date, clock: &str) -> Option<(PrimitiveDateTime, Duration)> {
     Some((start, length))
 }
 
-/// Nothing or `Z` for UTC, `+02:00`, `+0200` or `+02`.
+/// Parses an offset: empty or `Z` for UTC, `+02:00`, `+0200` or `+02`.
 fn offset_of(text: &str) -> Option<UtcOffset> {
     if text.is_empty() || text.eq_ignore_ascii_case("z") {
         return Some(UtcOffset::UTC);
@@ -139,7 +139,7 @@ fn offset_of(text: &str) -> Option<UtcOffset> {
     UtcOffset::from_hms(sign * hours, sign * minutes, 0).ok()
 }
 
-/// A number of exactly so many digits.
+/// Parses a number with exactly this many digits.
 fn number(text: &str, digits: usize) -> Option<u32> {
     let plain = digits > 0 && text.len() == digits && text.bytes().all(|byte| byte.is_ascii_digit());
     if plain { text.parse().ok() } else { None }

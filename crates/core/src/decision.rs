@@ -1,49 +1,50 @@
-//! Decisions: what people decided about the graph. They are evidence: never changed, only added to.
+//! Decisions of people about the graph. They are evidence: never changed, only added.
 
 use serde::{Deserialize, Serialize};
 
 use crate::{ChunkId, ContentHash, DecisionId, EntityKey, RelationKey, Timestamp};
 
-/// One thing a person decided. It holds for what is in the graph now and for what comes later, until it is undone.
+/// One decision. It applies to the current graph and to documents added later, until it is undone.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Decision {
     /// Hash of order and action.
     pub id: DecisionId,
-    /// Its place among the decisions: one more than the largest known when it was made. Ties go to the smaller id.
+    /// Position in the order of decisions: one more than the largest known when it was made. Ties go to the
+    /// smaller id.
     pub order: u64,
-    /// When it was made; for people alone, nothing is derived from it.
+    /// When it was made. For display only; nothing is derived from it.
     pub made_at: Timestamp,
-    /// What was decided.
+    /// The action.
     #[serde(flatten)]
     pub action: Action,
 }
 
 impl Decision {
-    /// The decision for `action` at a place in the order.
+    /// A decision at a position in the order.
     pub fn new(order: u64, made_at: Timestamp, action: Action) -> Self {
-        // Writing plain data as JSON does not fail; were it to, the order alone would still tell decisions apart.
+        // Serializing plain data cannot fail; if it did, the order alone would still distinguish decisions.
         let body = serde_json::to_string(&action).unwrap_or_default();
         let hash = ContentHash::of_parts(&[&order.to_string(), &body]);
         Self { id: DecisionId::from_stored(format!("dec-{hash}")), order, made_at, action }
     }
 }
 
-/// What can be decided. Keys are those of the graph as it read when the decision was made.
+/// The action of a decision. Keys are those of the graph when the decision was made.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", tag = "action")]
 pub enum Action {
-    /// The entity exists, whether or not a document mentions it. What documents say of it counts as well.
+    /// The entity exists even without mentions. Descriptions from documents count too.
     CreateEntity {
         /// The entity.
         key: EntityKey,
         /// Its name.
         name: String,
-        /// Its type; what documents say where `None`.
+        /// Its type; `None` for the type from documents.
         kind: Option<String>,
-        /// One description of it, beside those of documents.
+        /// A description besides those of documents.
         description: String,
     },
-    /// The entity reads so, while it exists. `None` keeps what the documents say.
+    /// Changes the entity while it exists. `None` keeps the value from documents.
     EditEntity {
         /// The entity.
         key: EntityKey,
@@ -51,10 +52,10 @@ pub enum Action {
         name: Option<String>,
         /// Its type.
         kind: Option<String>,
-        /// Its description, in place of the documents'.
+        /// Its description, which replaces those of documents.
         description: Option<String>,
     },
-    /// The entity is known under another key; edits go with it.
+    /// The entity gets another key; edits move along.
     RenameEntity {
         /// The entity.
         key: EntityKey,
@@ -63,41 +64,41 @@ pub enum Action {
         /// Its new name.
         name: String,
     },
-    /// The entity is left out with its relations, until it is created again.
+    /// Removes the entity and its relations until it is created again.
     DeleteEntity {
         /// The entity.
         key: EntityKey,
     },
-    /// These are one entity. Descriptions of edited sources become descriptions of the one.
+    /// Merges entities. Edited descriptions of the sources become descriptions of the result.
     MergeEntities {
-        /// The entities that are no more.
+        /// The entities that disappear.
         sources: Vec<EntityKey>,
-        /// The one that stays or comes into being.
+        /// The entity that stays or is created.
         into: EntityKey,
         /// Its name.
         name: String,
-        /// Its type; the majority where `None`.
+        /// Its type; `None` for the majority.
         kind: Option<String>,
-        /// Its description; all distinct ones where `None`.
+        /// Its description; `None` for all distinct ones.
         description: Option<String>,
     },
-    /// What these chunks say of the entity is said of another one.
+    /// Assigns the mentions of an entity in some chunks to another entity.
     SplitEntity {
-        /// The entity that loses them.
+        /// The entity that loses the chunks.
         key: EntityKey,
         /// The chunks.
         chunks: Vec<ChunkId>,
-        /// The entity that gains them.
+        /// The entity that gets them.
         into: EntityKey,
         /// Its name.
         name: String,
     },
-    /// These are two entities; a merge that would bring them together has no effect.
+    /// Keeps two entities apart; merges that would join them have no effect.
     NotSame {
         /// The pair.
         pair: RelationKey,
     },
-    /// The relation exists, whether or not a document states it. It counts as one fact.
+    /// The relation exists even if no document states it. It counts as one fact.
     CreateRelation {
         /// The source.
         source: EntityKey,
@@ -107,30 +108,30 @@ pub enum Action {
         source_name: String,
         /// The target's name.
         target_name: String,
-        /// What it is about.
+        /// Its keywords.
         keywords: Vec<String>,
-        /// One description of it, beside those of documents.
+        /// A description besides those of documents.
         description: String,
-        /// Its strength, added to that of documents.
+        /// Its weight, added to that from documents.
         weight: f64,
     },
-    /// The relation reads so, while it exists. `None` keeps what the documents say.
+    /// Changes the relation while it exists. `None` keeps the value from documents.
     EditRelation {
         /// The relation.
         relation: RelationKey,
-        /// What it is about.
+        /// Its keywords.
         keywords: Option<Vec<String>>,
-        /// Its description, in place of the documents'.
+        /// Its description, which replaces those of documents.
         description: Option<String>,
-        /// Its strength.
+        /// Its weight.
         weight: Option<f64>,
     },
-    /// The relation is left out, until it is created again.
+    /// Removes the relation until it is created again.
     DeleteRelation {
         /// The relation.
         relation: RelationKey,
     },
-    /// An earlier decision does not hold. Undoing this one makes it hold again.
+    /// Reverts an earlier decision. Undoing this one restores it.
     Undo {
         /// The decision.
         decision: DecisionId,

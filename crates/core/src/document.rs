@@ -11,7 +11,7 @@ use crate::{ContentHash, DocumentId, PartMark, Place, Span, Timestamp};
 pub struct Document {
     /// Hash of source and content.
     pub id: DocumentId,
-    /// The name under which new content is a new version of the same document: a path, a URL or a label.
+    /// The name that identifies the document across versions: a path, a URL or a label.
     pub source: String,
     /// Title found in the document, or the file name.
     pub title: String,
@@ -19,40 +19,40 @@ pub struct Document {
     pub content_hash: ContentHash,
     /// Length of the text in UTF-8 bytes.
     pub text_bytes: u64,
-    /// What the bytes were read as.
+    /// Format of the source.
     pub format: Format,
-    /// The encoding the bytes were read in, such as `UTF-8` or `windows-1252`.
+    /// Encoding of the source, such as `UTF-8` or `windows-1252`.
     pub encoding: String,
-    /// Whether line `n` of the text is line `n` of the source, so that citations can name lines of the file.
+    /// Whether line `n` of the text is line `n` of the source, so that citations can give line numbers of the
+    /// file.
     pub lines_match_source: bool,
-    /// Where the pages, slides or sheets of the source begin in the text, in order; empty where it has none.
+    /// Start of the pages, slides or sheets in the text, in order; empty if there are none.
     pub parts: Vec<PartMark>,
-    /// What people should know of how the source was read, such as parts that were left out; not part of the canonical
-    /// state.
+    /// Remarks about reading the source, such as parts that were left out. Not part of the canonical state.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub remarks: Vec<String>,
     /// The user's key-value pairs.
     pub meta: BTreeMap<String, String>,
-    /// Whether the document takes part in answers.
+    /// Whether the document is used in answers.
     pub visibility: Visibility,
-    /// When it was accepted; not part of the canonical state.
+    /// When it was added. Not part of the canonical state.
     pub added_at: Timestamp,
 }
 
 impl Document {
-    /// The pages, slides or sheets that a span of the text stands on; `None` where the document has none there.
+    /// The pages, slides or sheets of a span; `None` if the document has none there.
     pub fn place_of(&self, span: Span) -> Option<Place> {
         Place::of(&self.parts, span)
     }
 }
 
-/// Whether a document takes part in answers and views.
+/// Whether a document is used in answers and views.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Visibility {
-    /// Searchable; its facts are in the graph once merged.
+    /// In use; its facts are in the graph once merged.
     Live,
-    /// A new version being prepared beside the live one; it replaces that one in a single commit.
+    /// A new version being prepared; it replaces the live one in a single commit.
     Staged,
 }
 
@@ -70,7 +70,7 @@ pub enum Format {
     Csv,
     /// One JSON value.
     Json,
-    /// One JSON value a line.
+    /// One JSON value per line.
     JsonLines,
     /// XML of any vocabulary.
     Xml,
@@ -149,7 +149,7 @@ impl Format {
         }
     }
 
-    /// The format in words, with its article.
+    /// A description with an article.
     pub fn described(self) -> &'static str {
         match self {
             Self::Text => "plain text",

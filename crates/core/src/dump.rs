@@ -1,4 +1,4 @@
-//! The canonical state of a workspace: sorted, stable, and free of times and of the order of work.
+//! The canonical dump of a workspace: sorted, stable, and independent of times and the order of work.
 
 use std::io::Write;
 
@@ -10,19 +10,19 @@ use crate::{
     Situation, SituationOutcome, Snapshot, StoreError, VectorKind,
 };
 
-/// Rows read from the store at a time.
+/// Rows per read.
 const PAGE: usize = 1000;
 
-/// The outcome of a dump.
+/// The result of a dump.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct DumpHash {
-    /// Hash of every line: two stores with equal hashes hold the same evidence and the same views.
+    /// Hash of all lines: stores with equal hashes have the same evidence and views.
     pub hash: String,
-    /// Lines.
+    /// Number of lines.
     pub lines: u64,
 }
 
-/// Why a dump was not written.
+/// Why a dump failed.
 #[derive(Debug, thiserror::Error)]
 pub enum DumpError {
     /// The store failed.
@@ -35,10 +35,10 @@ pub enum DumpError {
 
 /// Writes the canonical state as JSON lines, each with a `kind`, and returns its hash.
 ///
-/// Left out is what depends on when and how often things were done: times, the ledger, leases, finished jobs, which run
-/// queued what, and whether the queue is paused. Vectors are named by the hash of the embedded text, for their digits are the
-/// embedder's affair; extractions by their records, for how an answer was worded, or gone on with after a cut, changes nothing
-/// that follows from it.
+/// Omits everything that depends on when and how often work was done: times, the ledger, leases, finished jobs,
+/// runs, and whether the queue is paused. Vectors are represented by the hash of the embedded text, since their
+/// digits depend on the embedder. Extractions are represented by their records, since the wording of an answer
+/// does not matter.
 pub async fn write_dump(
     snapshot: &dyn Snapshot,
     out: &mut (dyn Write + Send),
@@ -46,7 +46,7 @@ pub async fn write_dump(
     let mut dump = Dump { out, hasher: blake3::Hasher::new(), lines: 0 };
     let counts = snapshot.counts().await?;
     let embedded = counts.chunk_vectors + counts.entity_vectors + counts.relation_vectors > 0;
-    // The space outlives its last vector; an empty workspace is empty whatever it held before.
+    // The embedding space is stored even after the last vector; an empty workspace must dump as empty.
     if let Some(spec) = snapshot.embedding().await?.filter(|_| embedded) {
         dump.line(&json!({ "kind": "embedding", "model": spec.model, "dimensions": spec.dimensions }))?;
     }
@@ -80,7 +80,7 @@ impl Dump<'_> {
         if let Some(fields) = value.as_object_mut()
             && let Some(of_row) = fields.insert("kind".to_owned(), json!(kind))
         {
-            // A mention's own kind is the type it was said to have.
+            // A mention has a field `kind` of its own, the extracted type.
             fields.insert("type".to_owned(), of_row);
         }
         self.line(&value)
@@ -219,7 +219,7 @@ async fn dump_evidence(snapshot: &dyn Snapshot, dump: &mut Dump<'_>) -> Result<(
     Ok(())
 }
 
-/// Decisions that hold, by their place among those: what was decided and undone again leaves no trace.
+/// Decisions in effect, numbered among themselves, so that an undone decision leaves no trace.
 async fn dump_decisions(snapshot: &dyn Snapshot, dump: &mut Dump<'_>) -> Result<(), DumpError> {
     for (place, decision) in Decisions::read(snapshot).await?.holding().enumerate() {
         dump.line(&json!({ "kind": "decision", "place": place, "decided": decision.action }))?;
@@ -270,7 +270,7 @@ async fn dump_views(snapshot: &dyn Snapshot, dump: &mut Dump<'_>) -> Result<(), 
     Ok(())
 }
 
-/// What is still to be derived again is part of the state: it reads differently afterwards.
+/// Stale marks are part of the state, since deriving changes the views.
 async fn dump_stale(snapshot: &dyn Snapshot, dump: &mut Dump<'_>) -> Result<(), DumpError> {
     let mut after: Option<GraphKey> = None;
     loop {

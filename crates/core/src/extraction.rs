@@ -1,39 +1,39 @@
-//! Extractions: what one model, or the rules, said about one chunk.
+//! Extractions: what a model or the rules extracted from one chunk.
 
 use serde::{Deserialize, Serialize};
 
 use crate::ExtractionKey;
 
-/// What was said about a chunk's text, verbatim and parsed.
+/// The answers about one chunk, verbatim and parsed.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Extraction {
     /// Hash of chunk text, prompt, model and parameters.
     pub key: ExtractionKey,
     /// The model, or the name of the rules.
     pub model: String,
-    /// The answers as they came, first answer then gleanings, each in the pieces that the output limit cut it into; empty
-    /// for rules.
+    /// The answers verbatim: the first answer, then gleanings, each in the pieces into which the output limit cut
+    /// it. Empty for rules.
     pub responses: Vec<String>,
     /// The parsed records.
     pub records: Records,
-    /// What could not be read.
+    /// Parts that could not be parsed.
     pub rejects: Vec<Reject>,
 }
 
-/// Parsed records in the order they were said.
+/// Parsed records in the order of the answers.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Records {
     /// Entity records.
     pub entities: Vec<EntityRecord>,
     /// Relation records.
     pub relations: Vec<RelationRecord>,
-    /// What the chunk as a whole is about, where the model said so (the older form's `content_keywords`).
+    /// Topics of the chunk as a whole, if the model gave them (`content_keywords` in an older format).
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub themes: Vec<String>,
 }
 
 impl Records {
-    /// Whether nothing was named: neither an entity nor a relation.
+    /// Whether there are no entities and no relations.
     pub fn name_nothing(&self) -> bool {
         self.entities.is_empty() && self.relations.is_empty()
     }
@@ -42,11 +42,11 @@ impl Records {
 /// `entity<|#|>name<|#|>type<|#|>description`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct EntityRecord {
-    /// The name as said, cleaned.
+    /// The name in the answer, cleaned.
     pub name: String,
-    /// The type as said, such as `Person`.
+    /// The type in the answer, such as `Person`.
     pub kind: String,
-    /// What the text says about it.
+    /// Description.
     pub description: String,
 }
 
@@ -57,56 +57,56 @@ pub struct RelationRecord {
     pub source: String,
     /// Name of the target entity.
     pub target: String,
-    /// What the relation is about.
+    /// Keywords.
     pub keywords: Vec<String>,
-    /// What the text says about it.
+    /// Description.
     pub description: String,
-    /// Strength; 1 where none was given.
+    /// Weight; 1 by default.
     pub weight: f64,
 }
 
-/// A piece of a response that was not a record.
+/// A piece of an answer that is not a record.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Reject {
-    /// Which response, from 0.
+    /// Index of the answer, from 0.
     pub response: u32,
-    /// First byte of the piece in that response.
+    /// First byte of the piece in that answer.
     pub offset: u64,
-    /// Why it was not read.
+    /// Why it is not a record.
     pub reason: RejectReason,
-    /// The piece, cut to a readable length.
+    /// The piece, shortened for display.
     pub text: String,
 }
 
-/// Why a piece of a response is no record.
+/// Why a piece of an answer is not a record.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", from = "String")]
 pub enum RejectReason {
-    /// Words around the records, or in place of them.
+    /// Text around or instead of records.
     Prose,
-    /// The response ends inside the record.
+    /// The answer ends within the record.
     Cut,
-    /// A block of thoughts that never ends hides the rest.
+    /// A thinking block that is never closed hides the rest.
     UnclosedThinking,
     /// Neither an entity nor a relation.
     UnknownTag,
-    /// Too few or too many fields to tell which is which.
+    /// Too few or too many fields to assign them.
     FieldCount,
-    /// An entity, or an end of a relation, without a name.
+    /// An entity or relation with an empty name.
     NoName,
-    /// A name that means nothing by itself, such as a short number.
+    /// A name without meaning by itself, such as a short number.
     BadName,
     /// An entity whose type is markup.
     BadType,
-    /// A relation of an entity with itself.
+    /// A relation between an entity and itself.
     SelfRelation,
-    /// A field is missing; what the record says without it was kept.
+    /// A field is missing; the rest of the record was kept.
     MissingField,
-    /// A question that followed the first one failed, so what it asks for is missing.
+    /// A follow-up request failed, so its part is missing.
     NotAnswered,
-    /// Repeats an example of the prompt that the passage does not speak of.
+    /// A copy of a prompt example that does not occur in the passage.
     PromptExample,
-    /// None of the others; what an older release could not read.
+    /// Any other reason recorded by an older release.
     Unreadable,
 }
 
@@ -128,7 +128,7 @@ impl RejectReason {
         Self::Unreadable,
     ];
 
-    /// The reason's name in output and in the store.
+    /// The name in output and in the store.
     pub fn name(self) -> &'static str {
         match self {
             Self::Prose => "prose",
@@ -147,26 +147,26 @@ impl RejectReason {
         }
     }
 
-    /// The reason for people.
+    /// A description for people.
     pub fn explain(self) -> &'static str {
         match self {
-            Self::Prose => "text that is no record",
-            Self::Cut => "the answer ends inside this record",
-            Self::UnclosedThinking => "a block of thoughts is opened and never closed",
-            Self::UnknownTag => "the record is tagged neither entity nor relation",
-            Self::FieldCount => "too few or too many fields to tell which is which",
-            Self::NoName => "an entity or an end of a relation has no name",
-            Self::BadName => "the name means nothing by itself, such as a short number",
+            Self::Prose => "text that is not a record",
+            Self::Cut => "the answer ends within this record",
+            Self::UnclosedThinking => "a thinking block is never closed",
+            Self::UnknownTag => "the record's tag is neither entity nor relation",
+            Self::FieldCount => "too few or too many fields",
+            Self::NoName => "an entity has no name",
+            Self::BadName => "the name has no meaning by itself, such as a short number",
             Self::BadType => "the entity's type is markup",
-            Self::SelfRelation => "the relation joins an entity with itself",
+            Self::SelfRelation => "the relation connects an entity with itself",
             Self::MissingField => "a field of this record is missing; the rest of it was kept",
-            Self::NotAnswered => "a further question about the chunk failed",
+            Self::NotAnswered => "a follow-up request about the chunk failed",
             Self::PromptExample => "repeats an example of the prompt",
             Self::Unreadable => "not readable",
         }
     }
 
-    /// Whether something that the model had to say is lost with it, so that asking again may bring it.
+    /// Whether information was lost, so that asking again may recover it.
     pub fn is_loss(self) -> bool {
         match self {
             Self::Cut
@@ -177,7 +177,7 @@ impl RejectReason {
             | Self::BadType
             | Self::MissingField
             | Self::NotAnswered => true,
-            // Nothing was meant by them, or nothing that a graph could hold.
+            // These contain nothing that belongs in the graph.
             Self::Prose | Self::BadName | Self::SelfRelation | Self::PromptExample | Self::Unreadable => {
                 false
             }
@@ -186,7 +186,7 @@ impl RejectReason {
 }
 
 impl From<String> for RejectReason {
-    /// The reason of that name; words of an older release are [`RejectReason::Unreadable`].
+    /// Parses a name; names of an older release become [`RejectReason::Unreadable`].
     fn from(name: String) -> Self {
         Self::ALL.into_iter().find(|reason| reason.name() == name).unwrap_or(Self::Unreadable)
     }

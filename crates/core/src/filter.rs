@@ -1,4 +1,4 @@
-//! Which documents are meant: one set of conditions for listing, removing, exporting and asking.
+//! Document filters, used for listing, removing, exporting and asking.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
@@ -9,47 +9,47 @@ use serde::{Deserialize, Serialize};
 
 use crate::{Document, DocumentId, InvalidDate, IsoDate, StatusKind};
 
-/// Documents that one filter names at most.
+/// Maximum documents in a filter.
 pub const MAX_FILTER_DOCUMENTS: usize = 10_000;
-/// Patterns, and conditions on metadata, of one filter at most.
+/// Maximum source patterns, and maximum metadata conditions, in a filter.
 pub const MAX_FILTER_CONDITIONS: usize = 100;
-/// Bytes of one pattern or condition at most.
+/// Maximum bytes of a pattern or condition.
 const MAX_CONDITION_BYTES: usize = 4096;
 
-/// Conditions on documents. All that are given must hold; none admits every document.
+/// Conditions on documents. A document must meet all of them; an empty filter admits every document.
 ///
-/// In JSON every field may be left out, and a field that does not exist is refused, for without it the filter would
-/// admit more than was meant.
+/// In JSON every field is optional. An unknown field is an error, since ignoring it could admit too many
+/// documents.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct DocumentFilter {
-    /// It is one of these.
+    /// Only these documents.
     #[serde(skip_serializing_if = "BTreeSet::is_empty")]
     pub documents: BTreeSet<DocumentId>,
-    /// Its source matches one of these.
+    /// Only sources that match one of these patterns.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub sources: Vec<SourcePattern>,
-    /// Its metadata is as said: of the conditions `key=value` on one key any, of all others each.
+    /// Conditions on metadata. Of several `key=value` conditions on one key, one must hold; of all others, each.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub meta: Vec<MetaCondition>,
-    /// It was accepted in this period or later.
+    /// Only documents added in this period or later.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub accepted_after: Option<IsoDate>,
-    /// It was accepted in this period or earlier.
+    /// Only documents added in this period or earlier.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub accepted_before: Option<IsoDate>,
-    /// It has one of these statuses.
+    /// Only documents with one of these statuses.
     #[serde(skip_serializing_if = "BTreeSet::is_empty")]
     pub status: BTreeSet<StatusKind>,
 }
 
 impl DocumentFilter {
-    /// Whether it has no condition.
+    /// Whether there are no conditions.
     pub fn is_empty(&self) -> bool {
         *self == Self::default()
     }
 
-    /// Refuses a filter of more conditions than are ever worth checking.
+    /// Rejects a filter with too many conditions.
     pub fn check(&self) -> Result<(), FilterError> {
         for (what, count, limit) in [
             ("documents", self.documents.len(), MAX_FILTER_DOCUMENTS),
@@ -63,18 +63,18 @@ impl DocumentFilter {
         Ok(())
     }
 
-    /// Whether it names documents or exact sources, so that only those need to be looked at.
+    /// Whether it contains document ids or exact sources, so that only those have to be read.
     pub fn names_documents(&self) -> bool {
         let exact = |pattern: &SourcePattern| pattern.exact().is_some();
         !self.documents.is_empty() || (!self.sources.is_empty() && self.sources.iter().all(exact))
     }
 
-    /// Whether a document of this status meets every condition.
+    /// Whether a document with this status meets every condition.
     pub fn admits(&self, document: &Document, status: StatusKind) -> bool {
         self.admits_document(document) && (self.status.is_empty() || self.status.contains(&status))
     }
 
-    /// Whether a document meets every condition but the one on its status.
+    /// Whether a document meets every condition except the one on its status.
     pub fn admits_document(&self, document: &Document) -> bool {
         let accepted = i64::try_from(document.added_at.0).unwrap_or(i64::MAX);
         (self.documents.is_empty() || self.documents.contains(&document.id))
@@ -100,9 +100,9 @@ impl DocumentFilter {
     }
 }
 
-/// A source, or a pattern of sources: `*` is any text without `/`, `**` any text, `?` one character, `[ab]` one of
-/// these, `{a,b}` either. A source that is written exactly so matches too, and so does everything below a folder
-/// that ends in `/`.
+/// A source or a pattern of sources: `*` matches any text without `/`, `**` any text, `?` one character, `[ab]`
+/// one of the characters, `{a,b}` one of the alternatives. A source equal to the pattern matches too. A pattern
+/// that ends in `/` matches everything in that folder.
 #[derive(Debug, Clone)]
 pub struct SourcePattern {
     text: String,
@@ -139,51 +139,51 @@ impl FromStr for SourcePattern {
     }
 }
 
-/// One condition on metadata: `key=value`, `key!=value`, `key>=value`, `key>value`, `key<=value`, `key<value`, `key`
-/// (there is one) or `!key` (there is none). It is written so in JSON too.
+/// A condition on metadata: `key=value`, `key!=value`, `key>=value`, `key>value`, `key<=value`, `key<value`, `key`
+/// (present) or `!key` (absent). JSON uses the same form.
 ///
-/// The key ends at the first of `=`, `!`, `<` and `>`; everything after the operator is the value. `!=` also holds
-/// where there is no such key. Order compares numbers with numbers and dates with dates ([`IsoDate`]), and holds for
-/// nothing else.
+/// The key ends at the first of `=`, `!`, `<` and `>`; the rest after the operator is the value. `!=` also matches
+/// if the key is absent. Comparisons are numeric if both values are numbers and chronological if both are dates
+/// ([`IsoDate`]); other values never match.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub struct MetaCondition {
     /// The key.
     pub key: String,
-    /// What must be true of its value.
+    /// The test of its value.
     pub test: MetaTest,
 }
 
-/// What must be true of a value.
+/// A test of a metadata value.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum MetaTest {
-    /// It is this.
+    /// Equal to this.
     Is(String),
-    /// It is not this, or missing.
+    /// Different from this, or absent.
     IsNot(String),
-    /// It is there.
+    /// Present.
     Present,
-    /// It is missing.
+    /// Absent.
     Absent,
-    /// It is a number or a date in this order with another one.
+    /// A number or date that compares this way with the given one.
     Ordered(MetaOrder, String),
 }
 
-/// An order of numbers or dates.
+/// A comparison of numbers or dates.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum MetaOrder {
-    /// `>=`: the same or more; in or after the period of a date.
+    /// `>=`: greater or equal; within or after the period of a date.
     AtLeast,
-    /// `>`: more; after the period.
+    /// `>`: greater; after the period.
     MoreThan,
-    /// `<=`: the same or less; in or before the period.
+    /// `<=`: less or equal; within or before the period.
     AtMost,
     /// `<`: less; before the period.
     LessThan,
 }
 
 impl MetaCondition {
-    /// Whether it holds for this metadata, each condition by itself.
+    /// Whether this metadata meets the condition.
     pub fn holds(&self, meta: &BTreeMap<String, String>) -> bool {
         let value = meta.get(&self.key);
         match &self.test {
@@ -207,8 +207,7 @@ impl MetaOrder {
         }
     }
 
-    /// Whether `value` stands in this order to `bound`: as numbers where both are, else by the first moment of `value`
-    /// where both are dates.
+    /// Compares `value` with `bound`: as numbers if both are, otherwise by the start of `value` if both are dates.
     fn holds(self, value: &str, bound: &str) -> bool {
         if let (Some(value), Some(bound)) = (finite(value), finite(bound)) {
             return match self {
@@ -249,7 +248,7 @@ impl FromStr for MetaCondition {
         let (key, rest) = text.split_at(at);
         if let Some(absent) = rest.strip_prefix('!').filter(|_| key.trim().is_empty()) {
             return match absent.contains(['=', '!', '<', '>']) {
-                true => Err(invalid("`!` before a key stands alone")),
+                true => Err(invalid("`!` before a key takes no operator")),
                 false => named(absent, MetaTest::Absent),
             };
         }
@@ -259,14 +258,14 @@ impl FromStr for MetaCondition {
         for order in [MetaOrder::AtLeast, MetaOrder::AtMost, MetaOrder::MoreThan, MetaOrder::LessThan] {
             if let Some(bound) = rest.strip_prefix(order.symbol()) {
                 if finite(bound).is_none() && bound.parse::<IsoDate>().is_err() {
-                    return Err(invalid("only numbers and dates such as 2024-05-31 have an order"));
+                    return Err(invalid("only numbers and dates such as 2024-05-31 can be compared"));
                 }
                 return named(key, MetaTest::Ordered(order, bound.to_owned()));
             }
         }
         match rest.strip_prefix('=') {
             Some(value) => named(key, MetaTest::Is(value.to_owned())),
-            None => Err(invalid("`!` is followed by no `=`")),
+            None => Err(invalid("expected `=` after `!`")),
         }
     }
 }
@@ -331,55 +330,55 @@ fn check_length(text: &str) -> Result<(), FilterError> {
     Err(FilterError::TooLong { bytes: text.len() })
 }
 
-/// Why a filter was refused.
+/// Why a filter is invalid.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum FilterError {
-    /// A pattern of sources that cannot be read.
-    #[error("the source pattern {pattern:?} cannot be read: {what}")]
+    /// An invalid source pattern.
+    #[error("invalid source pattern {pattern:?}: {what}")]
     Pattern {
         /// The pattern.
         pattern: String,
-        /// What is wrong.
+        /// The reason.
         what: String,
     },
-    /// A condition on metadata that cannot be read.
-    #[error("the condition {condition:?} cannot be read: {what}")]
+    /// An invalid metadata condition.
+    #[error("invalid condition {condition:?}: {what}")]
     Condition {
         /// The condition.
         condition: String,
-        /// What is wrong.
+        /// The reason.
         what: &'static str,
     },
-    /// A status that does not exist.
-    #[error("there is no status {0:?}")]
+    /// An unknown status.
+    #[error("unknown status {0:?}")]
     Status(String),
-    /// A date that cannot be read.
+    /// An invalid date.
     #[error(transparent)]
     Date(#[from] InvalidDate),
-    /// More conditions than are checked.
-    #[error("the filter has {count} {what}, more than {limit}")]
+    /// Too many conditions.
+    #[error("the filter has too many {what}: {count}, the limit is {limit}")]
     TooMany {
-        /// Of what.
+        /// The kind of condition.
         what: &'static str,
-        /// How many.
+        /// The number.
         count: usize,
-        /// How many there may be.
+        /// The limit.
         limit: usize,
     },
-    /// A condition longer than any that can be meant.
-    #[error("a condition of {bytes} bytes is longer than {MAX_CONDITION_BYTES}")]
+    /// A condition that is too long.
+    #[error("a condition is too long: {bytes} bytes, the limit is {MAX_CONDITION_BYTES}")]
     TooLong {
-        /// Its length.
+        /// Its length in bytes.
         bytes: usize,
     },
 }
 
 impl FilterError {
-    /// What the user can do about it.
+    /// A remedy, without reference to a user interface.
     pub fn remedy(&self) -> String {
         match self {
             Self::Pattern { .. } => {
-                "`*` is any text without `/`, `**` any text; write `[[]` for a bracket that means itself"
+                "`*` matches any text without `/`, `**` any text; write `[[]` for a literal bracket"
                     .to_owned()
             }
             Self::Condition { .. } => {
@@ -387,12 +386,10 @@ impl FilterError {
             }
             Self::Status(_) => {
                 let names: Vec<&str> = StatusKind::ALL.iter().map(|status| status.name()).collect();
-                format!("one of {}", names.join(", "))
+                format!("use one of {}", names.join(", "))
             }
             Self::Date(_) => "write the date as 2024-05-31".to_owned(),
-            Self::TooMany { .. } => {
-                "give the documents a common key with --meta, and filter by that".to_owned()
-            }
+            Self::TooMany { .. } => "give the documents a common metadata key and filter by it".to_owned(),
             Self::TooLong { .. } => "shorten the condition".to_owned(),
         }
     }

@@ -4,48 +4,48 @@ use serde::{Deserialize, Serialize};
 
 use crate::{ChunkId, ContentHash, EntityKey, RelationKey, Span, SummaryKey};
 
-/// One entity record of one chunk, in the live graph.
+/// One entity record of one chunk in the live graph.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Mention {
-    /// The chunk it was said about.
+    /// The chunk it was extracted from.
     pub chunk: ChunkId,
     /// Position among the chunk's mentions, from 0.
     pub ordinal: u32,
     /// The entity it counts for.
     pub entity: EntityKey,
-    /// The name as said.
+    /// The extracted name.
     pub name: String,
-    /// The type as said.
+    /// The extracted type.
     pub kind: String,
-    /// What was said.
+    /// The extracted description.
     pub description: String,
-    /// Where the name first stands in the document; `None` where the chunk does not contain it literally.
+    /// Where the name first occurs in the document; `None` if the chunk does not contain it literally.
     pub span: Option<Span>,
     /// Whether a decision keeps it out of the graph.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub set_aside: bool,
 }
 
-/// One relation record of one chunk, in the live graph.
+/// One relation record of one chunk in the live graph.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Fact {
-    /// The chunk it was said about.
+    /// The chunk it was extracted from.
     pub chunk: ChunkId,
     /// Position among the chunk's facts, from 0.
     pub ordinal: u32,
-    /// The relation it counts for; where its ends have become one entity, the pair it was said about.
+    /// The relation it counts for; if its entities were merged, their original pair.
     pub relation: RelationKey,
-    /// The source as said; its key leads to one end of `relation`.
+    /// The extracted source; its key leads to one entity of `relation`.
     pub source: String,
-    /// The target as said; its key leads to the other end.
+    /// The extracted target; its key leads to the other entity.
     pub target: String,
-    /// Whether the source is the relation's `a` end.
+    /// Whether the source is entity `a` of the relation.
     pub source_is_a: bool,
-    /// What the fact is about.
+    /// Keywords.
     pub keywords: Vec<String>,
-    /// What was said.
+    /// The extracted description.
     pub description: String,
-    /// Strength, 1 by default.
+    /// Weight, 1 by default.
     pub weight: f64,
     /// Whether a decision keeps it out of the graph.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
@@ -57,15 +57,15 @@ pub struct Fact {
 pub struct Entity {
     /// Normalised name.
     pub key: EntityKey,
-    /// Commonest surface form; ties to the smallest.
+    /// Most frequent form of the name; ties go to the smallest.
     pub name: String,
-    /// Majority type; ties to the smallest; `UNKNOWN` where only relations name the entity.
+    /// Most frequent type; ties go to the smallest. `UNKNOWN` if only relations name the entity.
     pub kind: String,
     /// Distinct descriptions joined, or their summary.
     pub description: String,
-    /// Live mentions.
+    /// Number of live mentions.
     pub mention_count: u32,
-    /// Live relations.
+    /// Number of live relations.
     pub degree: u32,
     /// Hash of everything the view was computed from.
     pub inputs_hash: ContentHash,
@@ -82,7 +82,7 @@ pub struct Relation {
     pub description: String,
     /// Sum of the facts' weights.
     pub weight: f64,
-    /// Live facts.
+    /// Number of live facts.
     pub fact_count: u32,
     /// Hash of everything the view was computed from.
     pub inputs_hash: ContentHash,
@@ -98,11 +98,11 @@ pub enum GraphKey {
     Relation(RelationKey),
 }
 
-/// A memoised model summary of some descriptions of one entity or relation.
+/// A stored summary of descriptions of one entity or relation.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Summary {
     /// Hash of sorted inputs, prompt and model.
     pub key: SummaryKey,
-    /// The model's words.
+    /// The summary.
     pub text: String,
 }

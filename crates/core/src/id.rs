@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::Timestamp;
 
-/// Bytes of the hash kept in an identifier; 128 bits keep collisions out of reach for any corpus.
+/// Bytes of the hash in an identifier; with 128 bits, collisions are not a concern for any corpus.
 const ID_BYTES: usize = 16;
 
 macro_rules! string_id {
@@ -22,7 +22,7 @@ macro_rules! string_id {
                 &self.0
             }
 
-            /// Takes an identifier back from storage, unchecked.
+            /// Restores an identifier from storage, unchecked.
             pub fn from_stored(stored: impl Into<String>) -> Self {
                 Self(stored.into())
             }
@@ -49,15 +49,16 @@ string_id!(
     ChunkId
 );
 string_id!(
-    /// One run that queued documents, under the name it was given or chose: `status --track` lists what it queued.
+    /// One run that queued documents: a given or generated name, under which its documents are listed.
     TrackId
 );
 string_id!(
-    /// One extraction: hash of chunk text, prompt, model and parameters. It is the model cache's key too.
+    /// One extraction: hash of chunk text, prompt, model and parameters. It is also the key of the extraction
+    /// cache.
     ExtractionKey
 );
 string_id!(
-    /// One situating text: hash of document, chunk text, prompt and model, or of the rule and what it says.
+    /// One situating text: hash of document, chunk text, prompt and model, or of the rule and its result.
     SituationKey
 );
 string_id!(
@@ -65,7 +66,7 @@ string_id!(
     SummaryKey
 );
 string_id!(
-    /// One decision: hash of its place in the order and of what was decided.
+    /// One decision: hash of its position in the order and its action.
     DecisionId
 );
 string_id!(
@@ -77,7 +78,7 @@ string_id!(
     EntityKey
 );
 
-/// Why a workspace name was refused.
+/// The error for an invalid workspace name.
 #[derive(Debug, thiserror::Error, PartialEq, Eq)]
 #[error(
     "workspace name {0:?} must be 1 to 64 of the characters a-z, 0-9, '-' and '_', starting with a letter or digit"
@@ -85,7 +86,7 @@ string_id!(
 pub struct InvalidWorkspaceId(pub String);
 
 impl WorkspaceId {
-    /// A checked workspace name: it becomes a file name, so it is kept to `[a-z0-9][a-z0-9_-]{0,63}`.
+    /// A checked workspace name. It becomes a file name, so only `[a-z0-9][a-z0-9_-]{0,63}` is allowed.
     pub fn new(name: &str) -> Result<Self, InvalidWorkspaceId> {
         let ok = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-' || c == '_';
         let starts_well = name.starts_with(|c: char| c.is_ascii_lowercase() || c.is_ascii_digit());
@@ -103,7 +104,7 @@ impl Default for WorkspaceId {
     }
 }
 
-/// Why a track's name was refused.
+/// The error for an invalid run name.
 #[derive(Debug, thiserror::Error, PartialEq, Eq)]
 #[error(
     "track {0:?} must be 1 to 100 of the characters a-z, A-Z, 0-9, '-', '_' and '.', starting with a letter or digit"
@@ -111,7 +112,7 @@ impl Default for WorkspaceId {
 pub struct InvalidTrackId(pub String);
 
 impl TrackId {
-    /// A checked name of a track: `[a-zA-Z0-9][a-zA-Z0-9_.-]{0,99}`, so that it can be typed and put into an address.
+    /// A checked run name, `[a-zA-Z0-9][a-zA-Z0-9_.-]{0,99}`, which can be typed and used in a URL.
     pub fn new(name: &str) -> Result<Self, InvalidTrackId> {
         let ok = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.');
         if name.starts_with(|c: char| c.is_ascii_alphanumeric()) && name.len() <= 100 && name.chars().all(ok)
@@ -122,8 +123,8 @@ impl TrackId {
         }
     }
 
-    /// The name of a run that was given none: `WHAT-20261121-204337-1a2b3c4d`, in UTC. The digits at the end are of
-    /// `unique`, which no other run of the workspace has.
+    /// A generated name of a run: `WHAT-20261121-204337-1a2b3c4d`, in UTC. The final digits come from `unique`,
+    /// which no other run of the workspace has.
     pub fn of_run(what: &str, started_at: Timestamp, unique: &str) -> Self {
         let second = started_at.0 / 1000;
         let (year, month, day) = civil_date(second / 86_400);
@@ -133,7 +134,7 @@ impl TrackId {
     }
 }
 
-/// The day of the Gregorian calendar that is so many days after 1970-01-01.
+/// The Gregorian date this many days after 1970-01-01.
 ///
 /// Source: Hinnant, "chrono-compatible low-level date algorithms", `civil_from_days`.
 pub(crate) fn civil_date(days: u64) -> (u64, u64, u64) {
@@ -163,21 +164,21 @@ impl ChunkId {
 }
 
 impl ExtractionKey {
-    /// The key of asking about `parts`: everything that can change the answer, in a fixed order.
+    /// The key of an extraction request: a hash of everything that can change the answer, in a fixed order.
     pub fn new(parts: &[&str]) -> Self {
         Self(hash_strs(parts))
     }
 }
 
 impl SituationKey {
-    /// The key of situating a chunk by `parts`: everything that can change the text, in a fixed order.
+    /// The key of a situating text: a hash of everything that can change the text, in a fixed order.
     pub fn new(parts: &[&str]) -> Self {
         Self(hash_strs(parts))
     }
 }
 
 impl SummaryKey {
-    /// The key of summarising `parts`: prompt, model and the inputs in canonical order.
+    /// The key of a summary of `parts`: prompt, model and inputs in canonical order.
     pub fn new(parts: &[&str]) -> Self {
         Self(hash_strs(parts))
     }
@@ -189,29 +190,30 @@ impl ContentHash {
         Self(hash_parts(&[bytes]))
     }
 
-    /// The hash of a list of strings; the borders between them count.
+    /// The hash of a list of strings; the boundaries between them are significant.
     pub fn of_parts(parts: &[&str]) -> Self {
         Self(hash_strs(parts))
     }
 }
 
-/// Hashes a list of strings as [`ContentHash::of_parts`] does, one after another, so that a long list need not be held.
+/// Hashes a list of strings like [`ContentHash::of_parts`], one at a time, so that a long list need not be in
+/// memory.
 #[derive(Debug, Default)]
 pub struct PartsHasher(blake3::Hasher);
 
 impl PartsHasher {
-    /// Takes in the next string.
+    /// Adds the next string.
     pub fn push(&mut self, part: &str) {
         self.push_bytes(part.as_bytes());
     }
 
-    /// The length goes before the part, so that moving a byte over a border changes the hash.
+    /// Hashes the length before the part, so that moving a byte to the next part changes the hash.
     fn push_bytes(&mut self, part: &[u8]) {
         self.0.update(&(part.len() as u64).to_le_bytes());
         self.0.update(part);
     }
 
-    /// The hash of all that was taken in.
+    /// The hash of all added strings.
     pub fn finish(&self) -> ContentHash {
         ContentHash(self.hex())
     }
@@ -263,7 +265,7 @@ impl RelationKey {
     }
 }
 
-/// `a` and `b` with a tab between; keys hold no tab.
+/// `a` and `b` separated by a tab; keys contain no tab.
 impl fmt::Display for RelationKey {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}\t{}", self.a, self.b)

@@ -4,42 +4,42 @@ use serde::{Deserialize, Serialize};
 
 use crate::{ChunkCounts, DocumentId, FilterError, Timestamp};
 
-/// The work that one accepted document still needs. It is committed together with the document.
+/// The remaining work of an accepted document, committed together with the document.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Job {
     /// The document.
     pub document: DocumentId,
-    /// How far it is.
+    /// Progress of the job.
     pub state: JobState,
-    /// Who works on it, until when.
+    /// The worker that holds it, and until when.
     pub lease: Option<Lease>,
-    /// How many times it was claimed.
+    /// Number of times it was claimed.
     pub attempts: u32,
-    /// When it was accepted; earlier jobs are claimed first.
+    /// When it was accepted; older jobs are claimed first.
     pub created_at: Timestamp,
 }
 
-/// How far a job is; each step is one commit.
+/// Progress of a job; each step is one commit.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", tag = "state")]
 pub enum JobState {
-    /// Text and chunks are stored; if the document is live, words find it.
+    /// Text and chunks are stored; if the document is live, full-text search finds it.
     Accepted,
-    /// Chunk vectors are stored too, unless the document is staged; extractions arrive.
+    /// Chunk vectors are stored too, unless the document is staged; extraction is in progress.
     Chunked,
-    /// Everything extracted is in the graph. Chunks that failed are listed with the chunks.
+    /// All extractions are in the graph. Failed chunks are recorded with the chunks.
     Merged,
-    /// Stopped for a reason that only a person can remove.
+    /// Stopped; a person has to resolve the reason.
     Failed {
-        /// Why, for people.
+        /// The reason, as a message.
         reason: String,
     },
-    /// Taken out of the queue by a person. What was read of it stays, for when it is queued again.
+    /// Removed from the queue by a person. Stored extractions are kept in case it is queued again.
     Cancelled,
 }
 
 impl JobState {
-    /// Whether a worker may take the job up.
+    /// Whether a worker may claim the job.
     pub fn is_open(&self) -> bool {
         match self {
             Self::Accepted | Self::Chunked => true,
@@ -48,14 +48,14 @@ impl JobState {
     }
 }
 
-/// Whether the jobs of a workspace are worked on. It is stored with the workspace and holds for every worker.
+/// Whether the jobs of a workspace are processed. Stored with the workspace and valid for every worker.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", tag = "queue")]
 pub enum QueueState {
-    /// Jobs are taken up.
+    /// Jobs are processed.
     #[default]
     Running,
-    /// No job is taken up and no model is asked for one, until a person resumes.
+    /// No job is processed and no model called for one until a person resumes.
     Paused {
         /// Since when.
         since: Timestamp,
@@ -63,7 +63,7 @@ pub enum QueueState {
 }
 
 impl QueueState {
-    /// Whether work waits for a person.
+    /// Whether the queue is paused.
     pub fn is_paused(self) -> bool {
         match self {
             Self::Running => false,
@@ -72,63 +72,63 @@ impl QueueState {
     }
 }
 
-/// A worker's claim on a job. An expired lease may be taken by another worker.
+/// A worker's claim on a job. Another worker may take over an expired lease.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Lease {
     /// Unique per worker.
     pub owner: String,
-    /// After this the claim is void.
+    /// When the claim expires.
     pub expires_at: Timestamp,
 }
 
-/// A document's status, as people see it.
+/// A document's status for display.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", tag = "status")]
 pub enum DocumentStatus {
-    /// Accepted; vectors do not find it yet.
+    /// Accepted; vector search does not find it yet.
     Waiting,
-    /// Searchable; extraction or merging is under way.
+    /// Searchable; extraction or merging is in progress.
     Indexing {
         /// Chunks with an extraction.
         extracted: u32,
         /// Chunks whose extraction failed.
         failed: u32,
-        /// Chunks.
+        /// Number of chunks.
         chunks: u32,
     },
     /// In the graph, complete.
     Ready {
-        /// Chunks.
+        /// Number of chunks.
         chunks: u32,
     },
-    /// In the graph, but some chunks failed, lost records, or are not situated.
+    /// In the graph, but some chunks failed, lost records, or have no context.
     Incomplete {
         /// Chunks whose extraction failed.
         failed: u32,
-        /// Chunks of whose extraction records were lost.
+        /// Chunks that lost records.
         damaged: u32,
-        /// Chunks whose situating failed.
+        /// Chunks whose context failed.
         unsituated: u32,
-        /// Chunks.
+        /// Number of chunks.
         chunks: u32,
     },
     /// Stopped.
     Failed {
-        /// Why.
+        /// The reason.
         reason: String,
     },
-    /// Taken out of the queue.
+    /// Removed from the queue.
     Cancelled {
         /// Chunks with an extraction.
         extracted: u32,
         /// Chunks whose extraction failed.
         failed: u32,
-        /// Chunks.
+        /// Number of chunks.
         chunks: u32,
     },
 }
 
-/// A document's status without its details, as filters name it.
+/// A document's status without details, as used in filters.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum StatusKind {
@@ -186,7 +186,7 @@ impl DocumentStatus {
         }
     }
 
-    /// The status that follows from a job and what became of its document's chunks.
+    /// Derives the status from a job and the states of the document's chunks.
     pub fn derive(state: &JobState, counts: ChunkCounts) -> Self {
         let ChunkCounts { chunks, extracted, failed, damaged, unsituated } = counts;
         match state {

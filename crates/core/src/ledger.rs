@@ -1,28 +1,28 @@
-//! The ledger: one row per model call, committed with the result it paid for.
+//! The ledger: one row per model call, committed with the result of the call.
 
 use serde::{Deserialize, Serialize};
 
 use crate::{DocumentId, Timestamp};
 
-/// What a model is asked for.
+/// The purpose of a model call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Role {
-    /// What situates a chunk in its document.
+    /// Writes the context of a chunk.
     Context,
-    /// Records from a chunk.
+    /// Extracts records from a chunk.
     Extract,
-    /// Search keywords from a question.
+    /// Finds search keywords in a question.
     Keywords,
-    /// One description from many.
+    /// Summarizes descriptions.
     Summarize,
-    /// An answer from a context.
+    /// Answers from a context.
     Answer,
-    /// Vectors from texts.
+    /// Embeds texts.
     Embed,
-    /// Scores of passages for a question.
+    /// Scores passages for a question.
     Rerank,
-    /// Verdicts on answers, for evaluations.
+    /// Judges answers in evaluations.
     Judge,
 }
 
@@ -57,43 +57,43 @@ impl Role {
 /// One model call.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Call {
-    /// What it was for.
+    /// Purpose.
     pub role: Role,
-    /// The model asked.
+    /// The model.
     pub model: String,
-    /// Tokens sent, as the provider counted them; 0 where it did not say.
+    /// Tokens sent, as counted by the provider; 0 if unknown.
     pub prompt_tokens: u64,
-    /// Of these, tokens read from the provider's prompt cache, which cost less.
+    /// Sent tokens that were read from the provider's prompt cache, which cost less.
     #[serde(default)]
     pub cached_prompt_tokens: u64,
     /// Tokens received.
     pub completion_tokens: u64,
-    /// HTTP attempts, retries included; 0 where the call was not sent.
+    /// HTTP attempts including retries; 0 if the call was not sent.
     pub attempts: u32,
     /// When it was sent.
     pub started_at: Timestamp,
-    /// How long it took, retries included.
+    /// Duration including retries.
     pub duration_ms: u64,
-    /// How it ended.
+    /// Outcome.
     pub outcome: CallOutcome,
-    /// The document it was about, for indexing.
+    /// The document, for indexing calls.
     pub document: Option<DocumentId>,
-    /// Pieces of the answer that were no records, for extraction.
+    /// Number of pieces of an extraction answer that are not records.
     #[serde(default)]
     pub rejects: u32,
 }
 
-/// How a call ended.
+/// The outcome of a call.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", tag = "outcome")]
 pub enum CallOutcome {
     /// Answered.
     Ok,
-    /// Answered, cut by the output limit.
+    /// Answered, but cut off by the output limit.
     Truncated,
-    /// Not answered.
+    /// Failed.
     Failed {
-        /// Why.
+        /// The reason.
         reason: String,
     },
 }

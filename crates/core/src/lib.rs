@@ -1,9 +1,9 @@
-//! Graphloom's domain types and ports: what flows between the stages, and the traits through which the engine
-//! reaches the world.
+//! Graphloom's domain types and ports: the values that flow between the stages, and the traits for stores, models
+//! and clocks.
 //!
 //! Nothing here does I/O or needs an async runtime. *Evidence* ([`Document`], [`Chunk`], [`Extraction`],
-//! [`Mention`], [`Fact`]) is what came in; *views* ([`Entity`], [`Relation`], vectors, full text) are pure functions
-//! of the live evidence. A [`Store`] has two verbs: [`Store::snapshot`] and [`Store::commit`].
+//! [`Mention`], [`Fact`]) is the input; *views* ([`Entity`], [`Relation`], vectors, full text) are pure functions
+//! of the live evidence. A [`Store`] has two main operations: [`Store::snapshot`] and [`Store::commit`].
 
 mod allowed;
 mod batch;

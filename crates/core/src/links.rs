@@ -1,4 +1,4 @@
-//! The graph as a walk sees it: chunks, relations and entities as numbered nodes, and what leads to what.
+//! The link graph for graph walks: chunks, relations and entities as numbered nodes with their links.
 //!
 //! ```text
 //! chunk - entity      the chunk mentions the entity, or states a fact about it
@@ -6,8 +6,9 @@
 //! relation - entity   the entity is an end of the relation
 //! ```
 //!
-//! Links have no direction and no weight, each stands once. Everything follows from what each chunk says, so a change
-//! is told chunk by chunk.
+//! Links are undirected, unweighted and unique. They follow from the content of each chunk, so updates are made
+//! chunk by
+//! chunk.
 
 mod file;
 
@@ -20,41 +21,41 @@ use crate::{ChunkId, EntityKey, GraphKey, RelationKey};
 
 pub use file::LinkFileError;
 
-/// Rows changed since the arrays were last written anew; above this and a quarter of all rows they are.
+/// Changed rows above which, and above a quarter of all rows, the arrays are rewritten.
 const MAX_CHANGED_ROWS: usize = 4096;
 
-/// A node's number: its place in one [`LinkGraph`], and in those made of it by changes, until it is gone.
+/// The number of a node in one [`LinkGraph`] and its successors, until the node is removed.
 pub type NodeNumber = u32;
 
-/// What a number stands for.
+/// The item behind a node number.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Node<'a> {
     /// A chunk.
     Chunk(&'a ChunkId),
     /// An entity.
     Entity(&'a EntityKey),
-    /// A relation, by its ends: the smaller key first.
+    /// A relation by its entities, the smaller key first.
     Relation(&'a EntityKey, &'a EntityKey),
 }
 
-/// Chunks, relations and entities with their links, in compressed sparse rows; changes stand beside the arrays until
-/// there are many.
+/// Chunks, relations and entities with their links in compressed sparse rows. Changes are kept beside the arrays
+/// until there are many.
 ///
-/// A clone shares what has not changed. Entities and relations that no chunk leads to are no nodes.
+/// Clones share unchanged data. Entities and relations that no chunk leads to are not nodes.
 #[derive(Debug, Clone, Default)]
 pub struct LinkGraph {
     names: Arc<Vec<Option<Name>>>,
     orders: Arc<Vec<u64>>,
-    /// Every node's number under its order, which is its name's hash: names stand once.
+    /// Maps the hash of a node's name to its number; the hash is also its order.
     by_name: Arc<HashTable<NodeNumber>>,
     rows: Arc<Rows>,
-    /// Rows that differ from the arrays, and rows of nodes that the arrays do not know.
+    /// Rows that differ from the arrays, or of nodes that the arrays do not have.
     changed: HashMap<NodeNumber, Vec<NodeNumber>>,
-    /// Numbers whose nodes are gone.
+    /// Numbers of removed nodes.
     free: Vec<NodeNumber>,
 }
 
-/// Equal where the same things are linked, whatever their numbers.
+/// Equal if the same items are linked, whatever their numbers.
 impl PartialEq for LinkGraph {
     fn eq(&self, other: &Self) -> bool {
         let other_number = |number: NodeNumber| match self.node(number)? {
@@ -74,7 +75,7 @@ impl PartialEq for LinkGraph {
     }
 }
 
-/// A node, without the strings of a relation's ends.
+/// A node's name; a relation refers to its entities by number.
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum Name {
     Chunk(ChunkId),
@@ -82,7 +83,7 @@ enum Name {
     Relation(NodeNumber, NodeNumber),
 }
 
-/// A name to look for.
+/// A name to look up.
 #[derive(Clone, Copy)]
 enum Wanted<'a> {
     Chunk(&'a ChunkId),
@@ -128,45 +129,45 @@ impl Rows {
 }
 
 impl LinkGraph {
-    /// The graph of these chunks, each named once, with the entities and relations that each leads to, each once.
+    /// Builds the graph from unique chunks with their unique entities and relations.
     pub fn of(chunks: impl IntoIterator<Item = (ChunkId, Vec<GraphKey>)>) -> Self {
         let mut builder = LinkGraphBuilder::default();
         chunks.into_iter().for_each(|(chunk, keys)| builder.add(&chunk, &keys));
         builder.build()
     }
 
-    /// Nodes.
+    /// Number of nodes.
     pub fn len(&self) -> usize {
         self.by_name.len()
     }
 
-    /// Whether there is no node.
+    /// Whether there are no nodes.
     pub fn is_empty(&self) -> bool {
         self.by_name.is_empty()
     }
 
-    /// One more than the largest number.
+    /// One more than the largest node number.
     pub fn numbers(&self) -> usize {
         self.names.len()
     }
 
-    /// The chunk's number; `None` where it leads nowhere.
+    /// The chunk's number; `None` if it has no links.
     pub fn chunk(&self, id: &ChunkId) -> Option<NodeNumber> {
         self.find(&Wanted::Chunk(id))
     }
 
-    /// The entity's number; `None` where no chunk leads to it.
+    /// The entity's number; `None` if no chunk leads to it.
     pub fn entity(&self, key: &EntityKey) -> Option<NodeNumber> {
         self.find(&Wanted::Entity(key))
     }
 
-    /// The relation's number; `None` where no chunk leads to it.
+    /// The relation's number; `None` if no chunk leads to it.
     pub fn relation(&self, key: &RelationKey) -> Option<NodeNumber> {
         let (a, b) = (self.entity(key.a())?, self.entity(key.b())?);
         self.find(&Wanted::Relation(a, b))
     }
 
-    /// What the number stands for; `None` where its node is gone.
+    /// The item behind a number; `None` if the node was removed.
     pub fn node(&self, number: NodeNumber) -> Option<Node<'_>> {
         match self.names.get(number as usize)?.as_ref()? {
             Name::Chunk(id) => Some(Node::Chunk(id)),
@@ -178,18 +179,18 @@ impl LinkGraph {
         }
     }
 
-    /// The node's place in an order of all things that may be nodes: the same in every graph, whatever its number. Two
-    /// things have the same place about once in 2^64 pairs.
+    /// The position of a node in an order of all possible nodes that is the same in every graph. Two nodes have
+    /// the same position with a probability of about 1 in 2^64.
     pub fn order(&self, number: NodeNumber) -> u64 {
         self.orders.get(number as usize).copied().unwrap_or(u64::MAX)
     }
 
-    /// What the node is linked with, each once, in no particular order; nothing where it is gone.
+    /// The linked nodes, each once, in no particular order; empty for a removed node.
     pub fn neighbours(&self, number: NodeNumber) -> &[NodeNumber] {
         self.changed.get(&number).map_or_else(|| self.rows.of(number), Vec::as_slice)
     }
 
-    /// Makes `keys` all that the chunk leads to; a chunk that leads nowhere is gone.
+    /// Sets the entities and relations of a chunk; an empty list removes the chunk.
     pub fn set_chunk(&mut self, chunk: &ChunkId, keys: &[GraphKey]) {
         if keys.is_empty() && self.chunk(chunk).is_none() {
             return;
@@ -246,7 +247,7 @@ impl LinkGraph {
         number
     }
 
-    /// Where a node of this name stands in the order of all: its hash, so that it does not depend on what came before.
+    /// The order of a node: the hash of its name, so that it does not depend on history.
     fn order_of(&self, wanted: Wanted<'_>) -> u64 {
         let hash = match wanted {
             Wanted::Chunk(id) => blake3::hash(id.as_str().as_bytes()),
@@ -261,7 +262,7 @@ impl LinkGraph {
         u64::from_le_bytes(first)
     }
 
-    /// The number of an entity or relation, and those of a relation's ends.
+    /// The number of an entity or relation, and those of a relation's entities.
     fn graph_node(&mut self, key: &GraphKey) -> (NodeNumber, Option<[NodeNumber; 2]>) {
         match key {
             GraphKey::Entity(key) => (self.number(Wanted::Entity(key)), None),
@@ -287,7 +288,7 @@ impl LinkGraph {
         self.row_mut(other).retain(|&node| node != one);
     }
 
-    /// Removes a relation that no chunk states any more, and an entity that nothing leads to.
+    /// Removes a relation that no chunk states any more, or an entity without links.
     fn drop_if_unsaid(&mut self, node: NodeNumber) {
         let ends = match self.names.get(node as usize) {
             Some(Some(Name::Relation(a, b))) => Some([*a, *b]),
@@ -318,7 +319,7 @@ impl LinkGraph {
         }
     }
 
-    /// Writes the arrays anew.
+    /// Rewrites the arrays.
     fn fold(&mut self) {
         let mut rows = Rows { starts: Vec::with_capacity(self.names.len() + 1), neighbours: Vec::new() };
         rows.starts.push(0);
@@ -331,7 +332,7 @@ impl LinkGraph {
     }
 }
 
-/// Makes a graph of chunks that come one by one.
+/// Builds a graph from chunks added one by one.
 #[derive(Debug, Default)]
 pub struct LinkGraphBuilder {
     graph: LinkGraph,
@@ -339,7 +340,7 @@ pub struct LinkGraphBuilder {
 }
 
 impl LinkGraphBuilder {
-    /// Adds a chunk that was not added before, with all that it leads to, each once; one that leads nowhere is no node.
+    /// Adds a new chunk with its unique entities and relations; a chunk without any becomes no node.
     pub fn add(&mut self, chunk: &ChunkId, keys: &[GraphKey]) {
         if keys.is_empty() {
             return;
@@ -355,14 +356,14 @@ impl LinkGraphBuilder {
         }
     }
 
-    /// The graph of what was added.
+    /// The graph of the added chunks.
     pub fn build(mut self) -> LinkGraph {
         self.graph.rows = Arc::new(rows_of(self.graph.names.len(), &self.links));
         self.graph
     }
 }
 
-/// Rows of `nodes` nodes with these links, each given once and entered from both sides.
+/// The rows of `nodes` nodes with these unique links, each entered in both directions.
 fn rows_of(nodes: usize, links: &[(NodeNumber, NodeNumber)]) -> Rows {
     let mut starts = vec![0u64; nodes + 1];
     for &(one, other) in links {

@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::AnswerShape;
 
-/// Who says a message.
+/// The author of a message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ChatRole {
@@ -25,9 +25,9 @@ pub enum ChatRole {
 /// One message of a conversation.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ChatMessage {
-    /// Who says it.
+    /// Its author.
     pub role: ChatRole,
-    /// The words.
+    /// The text.
     pub content: String,
 }
 
@@ -43,20 +43,21 @@ impl ChatMessage {
 pub struct ChatRequest {
     /// The conversation so far, ending with the user's turn.
     pub messages: Vec<ChatMessage>,
-    /// Output limit in tokens; the provider's own where `None`.
+    /// Output limit in tokens; `None` for the provider's default.
     pub max_output_tokens: Option<u32>,
-    /// Texts at which the answer ends, none of them part of it. Not every service knows all of them, so callers cut too.
+    /// Texts at which the answer ends; not part of it. Services do not support all of them, so callers truncate
+    /// too.
     pub stop: Vec<String>,
-    /// Sampling temperature; the provider's own where `None`.
+    /// Sampling temperature; `None` for the provider's default.
     pub temperature: Option<f32>,
     /// Whether the answer must be a JSON object.
     pub json_object: bool,
-    /// The shape that the answer must have, as JSON; a service that cannot promise it refuses the request.
+    /// The JSON schema of the answer; a service that cannot guarantee it rejects the request.
     pub shape: Option<Arc<AnswerShape>>,
-    /// Bytes at the start of the first message that further requests begin with too, so that a provider's cache can keep
-    /// them; 0 where none are known.
+    /// Length in bytes of the first message's prefix that other requests share, for the provider's prompt cache; 0
+    /// if unknown.
     pub shared_prefix_bytes: usize,
-    /// Whether deltas should arrive as they are made. Without it one delta carries the whole answer.
+    /// Whether to stream deltas as they are generated. Otherwise one delta carries the whole answer.
     pub stream: bool,
 }
 
@@ -64,23 +65,23 @@ pub struct ChatRequest {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum FinishReason {
-    /// It was done.
+    /// The answer is complete.
     Stop,
-    /// The output limit.
+    /// The output limit was reached.
     Length,
-    /// Something else, such as a content filter.
+    /// Another reason, such as a content filter.
     Other,
 }
 
-/// Tokens of one call as the provider counted them; 0 where it did not say.
+/// Tokens of one call as counted by the provider; 0 if unknown.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Usage {
-    /// Tokens sent, those read from the provider's prompt cache included.
+    /// Tokens sent, including those read from the provider's prompt cache.
     pub prompt_tokens: u64,
-    /// Of these, tokens read from the provider's prompt cache, which cost less.
+    /// Sent tokens that were read from the provider's prompt cache, which cost less.
     #[serde(default)]
     pub cached_prompt_tokens: u64,
-    /// Tokens received, those of thoughts included where they are paid for.
+    /// Tokens received, including thinking tokens if they are billed.
     pub completion_tokens: u64,
 }
 
@@ -89,9 +90,9 @@ pub struct Usage {
 pub struct Completion {
     /// Why it ended.
     pub finish: FinishReason,
-    /// What it cost.
+    /// Its token usage.
     pub usage: Usage,
-    /// HTTP attempts, retries included.
+    /// HTTP attempts including retries.
     pub attempts: u32,
 }
 
@@ -117,7 +118,7 @@ pub trait LanguageModel: Send + Sync {
     async fn chat(&self, request: ChatRequest) -> Result<ChatStream, ModelError>;
 }
 
-/// Asks and waits for the whole answer.
+/// Sends a request and waits for the whole answer.
 pub async fn complete(
     model: &dyn LanguageModel,
     request: ChatRequest,
@@ -133,152 +134,152 @@ pub async fn complete(
     Err(ModelError::Malformed { model: model.name().to_owned(), what: "the answer has no end".to_owned() })
 }
 
-/// What a text is embedded for; asymmetric models prefix the two differently.
+/// What a text is embedded for; asymmetric models use different prefixes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Purpose {
-    /// To be found.
+    /// A text to be found.
     Document,
-    /// To find.
+    /// A search text.
     Query,
 }
 
 /// Vectors of a list of texts.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Embeddings {
-    /// One unit-length vector per text, in order, all of the embedder's dimension.
+    /// One unit-length vector per text, in order, with the embedder's dimensions.
     pub vectors: Vec<Vec<f32>>,
-    /// What it cost.
+    /// Token usage.
     pub usage: Usage,
-    /// HTTP attempts, retries included; 0 for models in process.
+    /// HTTP attempts including retries; 0 for a model in this process.
     pub attempts: u32,
 }
 
 /// An embedding model.
 #[async_trait]
 pub trait Embedder: Send + Sync {
-    /// The model's identity, prefixes included: vectors of different names never meet.
+    /// The model's identity including prefixes. Vectors of models with different names are never compared.
     fn name(&self) -> &str;
 
-    /// Length of the vectors; learned by a probe where the model does not declare it.
+    /// Length of the vectors; determined by a trial call if the model does not declare it.
     async fn dimensions(&self) -> Result<u32, ModelError>;
 
-    /// Vectors of `texts`, any number of them; the embedder batches as it likes best.
+    /// Embeds any number of texts; the embedder chooses the batches.
     async fn embed(&self, purpose: Purpose, texts: &[String]) -> Result<Embeddings, ModelError>;
 }
 
-/// How well each of a list of passages answers a query.
+/// Scores of passages for a query.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Reranking {
-    /// One finite score per passage, in order; higher is better. Scores of different models do not compare.
+    /// One finite score per passage, in order; higher is better. Scores of different models are not comparable.
     pub scores: Vec<f32>,
-    /// What it cost.
+    /// Token usage.
     pub usage: Usage,
-    /// HTTP attempts, retries included; 0 for models in process.
+    /// HTTP attempts including retries; 0 for a model in this process.
     pub attempts: u32,
 }
 
-/// A model that reads query and passage together and says how well they fit.
+/// A reranker: a model that scores how well a passage answers a query.
 #[async_trait]
 pub trait Reranker: Send + Sync {
     /// The model's identity in ledger and labels, such as `cohere:rerank-v3.5`.
     fn name(&self) -> &str;
 
-    /// Scores of `passages`, any number of them; the reranker batches as it likes best. What is longer than the model
-    /// reads is cut by the service, so callers split it before.
+    /// Scores any number of passages; the reranker chooses the batches. The service truncates passages that are
+    /// too long for the model, so callers split them.
     async fn rerank(&self, query: &str, passages: &[String]) -> Result<Reranking, ModelError>;
 }
 
-/// Why a model did not answer.
+/// Why a model call failed.
 #[derive(Debug, Clone, thiserror::Error)]
 pub enum ModelError {
-    /// Nothing listens, or the connection broke.
+    /// The connection failed or broke.
     #[error("reaching model {model} at {url}: {what}")]
     Unreachable {
         /// The model.
         model: String,
-        /// Where it was looked for.
+        /// Its address.
         url: String,
-        /// What the network said.
+        /// The network error.
         what: String,
     },
-    /// Nothing came for too long.
-    #[error("model {model} was silent for {idle_ms} ms")]
+    /// The model sent nothing for too long.
+    #[error("model {model} sent nothing for {idle_ms} ms")]
     Timeout {
         /// The model.
         model: String,
         /// The idle limit.
         idle_ms: u64,
     },
-    /// Asked too often; tries are used up.
-    #[error("model {model} refused for its rate limit: {what}")]
+    /// Rate limited, and all retries failed.
+    #[error("model {model} is rate limited: {what}")]
     RateLimited {
         /// The model.
         model: String,
-        /// What the provider said.
+        /// The provider's message.
         what: String,
-        /// When to come back, if it said so.
+        /// When to retry, if the provider says so.
         retry_after_ms: Option<u64>,
     },
-    /// The key is missing or wrong.
-    #[error("model {model} refused the key: {what}")]
+    /// The API key is missing or wrong.
+    #[error("model {model} rejected the API key: {what}")]
     Unauthorized {
         /// The model.
         model: String,
-        /// What the provider said.
+        /// The provider's message.
         what: String,
     },
-    /// The request itself was refused.
-    #[error("model {model} refused the request (status {status}): {what}")]
+    /// The request was rejected.
+    #[error("model {model} rejected the request (status {status}): {what}")]
     Refused {
         /// The model.
         model: String,
         /// HTTP status.
         status: u16,
-        /// What the provider said.
+        /// The provider's message.
         what: String,
     },
-    /// The service or the model cannot promise answers of a given shape.
-    #[error("model {model} takes no JSON schema (status {status}): {what}")]
+    /// The service or model does not support structured output.
+    #[error("model {model} does not support JSON schemas (status {status}): {what}")]
     ShapeRefused {
         /// The model.
         model: String,
         /// HTTP status.
         status: u16,
-        /// What the provider said.
+        /// The provider's message.
         what: String,
     },
-    /// The provider failed; tries are used up.
+    /// The provider failed, and all retries failed.
     #[error("model {model} failed (status {status}): {what}")]
     Server {
         /// The model.
         model: String,
         /// HTTP status.
         status: u16,
-        /// What the provider said.
+        /// The provider's message.
         what: String,
     },
-    /// The answer was not what the protocol promises.
-    #[error("model {model} answered nonsense: {what}")]
+    /// The response does not follow the protocol.
+    #[error("invalid response from model {model}: {what}")]
     Malformed {
         /// The model.
         model: String,
-        /// What was wrong.
+        /// What is invalid.
         what: String,
     },
-    /// The call was not sent, for it might have passed the budget.
-    #[error("asking model {model} might pass the budget: {what}")]
+    /// The call was not sent because it might exceed the budget.
+    #[error("a call to model {model} might exceed the budget: {what}")]
     OverBudget {
         /// The model.
         model: String,
-        /// What is spent, and what the call may cost.
+        /// The amount spent, and the possible cost of the call.
         what: String,
     },
-    /// The model in process failed.
+    /// The model in this process failed.
     #[error("running model {model}: {what}")]
     Local {
         /// The model.
         model: String,
-        /// What went wrong.
+        /// The error.
         what: String,
     },
 }
@@ -300,28 +301,25 @@ impl ModelError {
         }
     }
 
-    /// What the user can do about it, where something can be said.
+    /// A remedy, if known, without reference to a user interface.
     pub fn remedy(&self) -> Option<String> {
         match self {
             Self::Unreachable { model, url, .. } => {
                 let address = variables_of(model).address;
                 Some(match is_on_this_network(url) {
-                    true => format!("start the model server at {url}, or name another with {address}"),
+                    true => format!("start the model server at {url}, or set another address with {address}"),
                     false => format!(
-                        "check the network and the proxy between this machine and {url}, or name another address with \
+                        "check the network and the proxy between this machine and {url}, or set another address with \
                          {address}"
                     ),
                 })
             }
             Self::Unauthorized { model, .. } => Some(format!("set {}", variables_of(model).key)),
-            Self::RateLimited { .. } => {
-                Some("wait and run `graphloom retry`, or set a lower rate limit".to_owned())
-            }
-            Self::OverBudget { .. } => {
-                Some("run it again with a larger budget, or with none, to go on".to_owned())
-            }
+            Self::RateLimited { .. } => Some("try again later, or set a lower rate limit".to_owned()),
+            Self::OverBudget { .. } => Some("to continue, use a larger budget or none".to_owned()),
             Self::ShapeRefused { .. } => Some(
-                "set structured_output = \"off\", or choose a model that offers structured output".to_owned(),
+                "set structured_output = \"off\", or choose a model that supports structured output"
+                    .to_owned(),
             ),
             Self::Timeout { .. } | Self::Refused { .. } | Self::Server { .. } => None,
             Self::Malformed { .. } | Self::Local { .. } => None,
@@ -329,8 +327,8 @@ impl ModelError {
     }
 }
 
-/// Whether the host of an address is this machine, or one that people start a model server on: a private address, or a name
-/// without a domain.
+/// Whether an address is probably a local model server: on this machine, a private address, or a host name without
+/// a domain.
 fn is_on_this_network(url: &str) -> bool {
     let rest = url.split_once("://").map_or(url, |(_, rest)| rest);
     let authority = rest.split(['/', '?', '#']).next().unwrap_or_default();
@@ -353,20 +351,20 @@ fn is_on_this_network(url: &str) -> bool {
     }
 }
 
-/// The environment variables that set a provider up.
+/// The environment variables of a provider.
 struct Variables {
     address: &'static str,
     key: &'static str,
 }
 
-/// The variables of the provider that a model's name begins with.
+/// The variables of the provider in a model's name.
 fn variables_of(model: &str) -> Variables {
     let (address, key) = match model.split(':').next() {
         Some("anthropic") => ("GRAPHLOOM_ANTHROPIC_BASE_URL", "ANTHROPIC_API_KEY"),
         Some("gemini") => ("GRAPHLOOM_GEMINI_BASE_URL", "GEMINI_API_KEY"),
         Some("cohere") => ("GRAPHLOOM_COHERE_BASE_URL", "COHERE_API_KEY"),
         Some("jina") => ("GRAPHLOOM_JINA_BASE_URL", "JINA_API_KEY"),
-        Some("ollama") => ("OLLAMA_HOST", "the key that the server before Ollama wants"),
+        Some("ollama") => ("OLLAMA_HOST", "the key that the proxy in front of Ollama requires"),
         _ => ("GRAPHLOOM_BASE_URL", "OPENAI_API_KEY, or the key of the provider you chose"),
     };
     Variables { address, key }

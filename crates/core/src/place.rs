@@ -1,4 +1,4 @@
-//! Pages, slides, sheets and messages: where in its source a passage stands.
+//! Places of passages in their source: pages, slides, sheets and messages.
 
 use std::fmt;
 
@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::Span;
 
-/// A part of a source that people refer to by number or name.
+/// A part of a source with a number or name.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Part {
@@ -20,7 +20,7 @@ pub enum Part {
     Message(u32),
 }
 
-/// Where a part begins in a document's text; it ends where the next one begins.
+/// The start of a part in a document's text; it ends where the next one starts.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PartMark {
     /// Its first byte.
@@ -30,20 +30,20 @@ pub struct PartMark {
     pub part: Part,
 }
 
-/// The parts that a passage stands on: from the first to the last, which are mostly the same.
+/// The parts that a passage spans, usually just one.
 ///
 /// Printed as `p. 12`, `pp. 12-13`, `slide 3`, `slides 3-4`, `sheet Budget`, `sheets Budget to Costs`,
 /// `message 3`, `messages 3-4`.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct Place {
-    /// Where it begins.
+    /// The first part.
     pub first: Part,
-    /// Where it ends.
+    /// The last part.
     pub last: Part,
 }
 
 impl Place {
-    /// The place of `span` among `marks`, which ascend; `None` before the first mark.
+    /// The place of `span` among the ascending `marks`; `None` before the first mark.
     pub fn of(marks: &[PartMark], span: Span) -> Option<Self> {
         let part_at = |byte: u64| {
             let after = marks.partition_point(|mark| mark.offset <= byte);

@@ -1,38 +1,38 @@
-//! What long work reports; bars, logs and event streams render the same values.
+//! Progress events of long-running work, used for progress bars, logs and event streams.
 
 use serde::{Deserialize, Serialize};
 
 use crate::DocumentId;
 
-/// Where progress goes. Called from the indexing future; must not block.
+/// Receives progress events. Called from the indexing future, so it must not block.
 pub type ProgressSink<'a> = &'a (dyn Fn(Progress) + Send + Sync);
 
 /// A stage of indexing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Stage {
-    /// Saying of each chunk where in its document it stands.
+    /// Computing the context of each chunk.
     Situate,
     /// Splitting into chunks and embedding them.
     Chunk,
-    /// Asking about each chunk.
+    /// Extracting each chunk.
     Extract,
-    /// Deriving entities and relations, embedding them.
+    /// Deriving and embedding entities and relations.
     Merge,
 }
 
-/// One thing that happened.
+/// A progress event.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", tag = "event")]
 pub enum Progress {
-    /// A document is durable.
+    /// A document is stored and queued.
     Accepted {
         /// The document.
         document: DocumentId,
         /// Its source.
         source: String,
     },
-    /// A document moved inside a stage: `done` of `total` chunks.
+    /// A document advanced within a stage: `done` of `total` chunks.
     Advanced {
         /// The document.
         document: DocumentId,
@@ -45,7 +45,7 @@ pub enum Progress {
         /// Chunks of the document.
         total: u32,
     },
-    /// A chunk's extraction failed; the document goes on.
+    /// A chunk's extraction failed; its document continues.
     ChunkFailed {
         /// The document.
         document: DocumentId,
@@ -53,10 +53,10 @@ pub enum Progress {
         source: String,
         /// The chunk's ordinal.
         ordinal: u32,
-        /// Why.
+        /// The reason.
         reason: String,
     },
-    /// Records of a chunk's extraction were lost; what was saved is used.
+    /// A chunk's extraction lost records; the saved ones are used.
     ChunkDamaged {
         /// The document.
         document: DocumentId,
@@ -67,7 +67,7 @@ pub enum Progress {
         /// What was lost.
         reason: String,
     },
-    /// A chunk could not be situated in its document; its own words are indexed alone.
+    /// A chunk's context failed; the chunk is indexed without it.
     ChunkUnsituated {
         /// The document.
         document: DocumentId,
@@ -75,7 +75,7 @@ pub enum Progress {
         source: String,
         /// The chunk's ordinal.
         ordinal: u32,
-        /// Why.
+        /// The reason.
         reason: String,
     },
     /// A document is in the graph.
@@ -84,23 +84,23 @@ pub enum Progress {
         document: DocumentId,
         /// Its source.
         source: String,
-        /// Its chunks.
+        /// Number of chunks.
         chunks: u32,
         /// Chunks that failed.
         failed: u32,
         /// Chunks that lost records.
         damaged: u32,
-        /// Chunks that could not be situated.
+        /// Chunks without context.
         unsituated: u32,
     },
-    /// Entities and relations that merging left stale are derived again.
+    /// Stale entities and relations were derived again.
     Settled {
-        /// Those done.
+        /// Number done.
         done: u32,
-        /// Those that were stale.
+        /// Number of stale ones.
         total: u32,
     },
-    /// A document was taken out of the queue while it was worked on; what was paid for is stored.
+    /// A document was removed from the queue while in progress; paid results are stored.
     Cancelled {
         /// The document.
         document: DocumentId,
@@ -113,19 +113,19 @@ pub enum Progress {
         document: DocumentId,
         /// Its source.
         source: String,
-        /// Why.
+        /// The reason.
         reason: String,
     },
     /// A model service is down; calls to it wait.
     Paused {
         /// The service's host.
         service: String,
-        /// What went wrong last.
+        /// The last error.
         reason: String,
-        /// When it is tried again, in milliseconds.
+        /// Time until the next attempt, in milliseconds.
         retry_in_ms: u64,
     },
-    /// A model service answers again, and work goes on.
+    /// A model service is available again; work continues.
     Resumed {
         /// The service's host.
         service: String,

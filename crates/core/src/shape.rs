@@ -1,35 +1,35 @@
-//! The shape of a structured answer, and how it is told to a model service.
+//! The JSON shape of a structured answer, and its schema for model services.
 
 use serde::ser::{Serialize, SerializeMap, Serializer};
 
-/// What a JSON answer must look like.
+/// A JSON type.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Shape {
     /// A text.
     Text,
     /// One of these texts.
     OneOf(Vec<String>),
-    /// A list of such.
+    /// A list.
     List(Box<Shape>),
-    /// An object with exactly these members, which are written in this order.
+    /// An object with exactly these members in this order.
     Object(Vec<(&'static str, Shape)>),
 }
 
-/// A shape that an answer must have, and the name under which a service knows it.
+/// A named shape of answers.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct AnswerShape {
-    /// Letters and underscores.
+    /// Name for the service: letters and underscores.
     pub name: &'static str,
     /// The shape.
     pub shape: Shape,
 }
 
-/// In which words a shape is written.
+/// A schema language.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum SchemaDialect {
-    /// JSON Schema; objects forbid members that are not named.
+    /// JSON Schema; objects forbid additional members.
     JsonSchema,
-    /// The part of OpenAPI's schema that Gemini reads, with its order of members.
+    /// The subset of OpenAPI schemas that Gemini supports, with the order of members.
     OpenApi,
 }
 
@@ -40,7 +40,7 @@ impl Shape {
     }
 }
 
-/// A shape as a schema: serialises to an object whose members keep their order.
+/// A shape as a schema; serializes to an object whose members keep their order.
 #[derive(Debug, Clone, Copy)]
 pub struct Schema<'a> {
     shape: &'a Shape,

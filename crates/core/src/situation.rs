@@ -1,4 +1,5 @@
-//! Situations: what is said of a chunk's place in its document, so that searches find what the chunk leaves unsaid.
+//! Situations: the context of a chunk in its document, indexed with the chunk so that searches find what its own
+//! text leaves out.
 
 use std::borrow::Cow;
 
@@ -6,40 +7,40 @@ use serde::{Deserialize, Serialize};
 
 use crate::{ChunkId, SituationKey};
 
-/// How a chunk is situated in its document. It is evidence beside the chunk: both indexes read its text before the chunk's
-/// own, and citations and quotes never hold it.
+/// The context of a chunk. It is evidence stored beside the chunk: both indexes read it before the chunk's own
+/// text, but citations and quotes never contain it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Situation {
     /// The chunk.
     pub chunk: ChunkId,
     /// Hash of everything the text depends on.
     pub key: SituationKey,
-    /// Who says it: the model's name, or that of the rule.
+    /// The author: the model's name, or that of the rule.
     pub by: String,
-    /// What is said, or why nothing is.
+    /// The text, or why there is none.
     pub outcome: SituationOutcome,
 }
 
-/// What became of situating a chunk.
+/// The outcome of situating a chunk.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", tag = "outcome")]
 pub enum SituationOutcome {
-    /// Said.
+    /// Done.
     Said {
-        /// The situating text; empty where nothing is to be added to the chunk.
+        /// The situating text; empty if nothing is to be added.
         text: String,
     },
-    /// Failed; the chunk is indexed by its own words alone until it is tried again.
+    /// Failed; the chunk is indexed without it until a retry succeeds.
     Failed {
-        /// Why, for people.
+        /// The reason, as a message.
         reason: String,
-        /// How many times it was tried.
+        /// Number of attempts.
         attempts: u32,
     },
 }
 
 impl Situation {
-    /// The situating text; `None` where it failed.
+    /// The situating text; `None` if it failed.
     pub fn text(&self) -> Option<&str> {
         match &self.outcome {
             SituationOutcome::Said { text } => Some(text),
@@ -47,7 +48,7 @@ impl Situation {
         }
     }
 
-    /// Why it failed; `None` where it did not.
+    /// Why it failed; `None` if it did not.
     pub fn failure(&self) -> Option<&str> {
         match &self.outcome {
             SituationOutcome::Said { .. } => None,
@@ -56,8 +57,8 @@ impl Situation {
     }
 }
 
-/// What both indexes read of a chunk: its situating text, an empty line, and its own text. The situating text comes first,
-/// for embedders leave out the end of what is too long for them.
+/// The text that both indexes read: the situating text, an empty line, and the chunk's text. The situating text
+/// comes first, since embedders cut off the end of long texts.
 pub fn indexed_text<'a>(situating: Option<&str>, text: &'a str) -> Cow<'a, str> {
     match situating.filter(|situating| !situating.is_empty()) {
         Some(situating) => Cow::Owned(format!("{situating}\n\n{text}")),

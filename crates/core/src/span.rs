@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-/// A half-open byte range `start..end` of a document's UTF-8 text; both ends lie on character borders.
+/// A half-open byte range `start..end` of a document's UTF-8 text; both ends are on character boundaries.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct Span {
     /// First byte.
@@ -22,12 +22,12 @@ impl Span {
         (self.end - self.start) as usize
     }
 
-    /// Whether the span holds no byte.
+    /// Whether the span is empty.
     pub fn is_empty(self) -> bool {
         self.start >= self.end
     }
 
-    /// The text of the span; `None` where it leaves `text` or cuts a character.
+    /// The text of the span; `None` if it exceeds `text` or splits a character.
     pub fn slice(self, text: &str) -> Option<&str> {
         text.get(self.start as usize..self.end as usize)
     }
@@ -37,7 +37,7 @@ impl Span {
         Span { start: self.start + inner.start, end: self.start + inner.end }
     }
 
-    /// First and last line, from 1, that the span stands on in `text`; a line end belongs to its line.
+    /// First and last line of the span in `text`, from 1; a line break belongs to the line it ends.
     pub fn lines_in(self, text: &str) -> (u32, u32) {
         let bytes = text.as_bytes();
         let breaks = |range: std::ops::Range<usize>| {

@@ -1,4 +1,4 @@
-//! The store port: one consistent read view, one atomic write.
+//! The store port: consistent read snapshots and atomic writes.
 
 use std::any::Any;
 use std::collections::BTreeMap;
@@ -14,46 +14,47 @@ use crate::{
     SituationKey, StatusKind, Summary, Timestamp, TrackId, WorkspaceId,
 };
 
-/// One workspace's evidence and views.
+/// The evidence and views of one workspace.
 ///
-/// A handle is opened for one workspace and reaches no other, so no call can forget its scope.
+/// A handle belongs to one workspace and cannot reach another.
 #[async_trait]
 pub trait Store: Send + Sync {
-    /// The workspace this handle is bound to.
+    /// The workspace of this handle.
     fn workspace(&self) -> &WorkspaceId;
 
-    /// A consistent read view of the latest commit. It never changes and never waits for writers; holding one for
+    /// A consistent read view of the latest commit. It never changes and never waits for writers. Holding one for
     /// long keeps old pages alive, so drop it before waiting for a model.
     async fn snapshot(&self) -> Result<Box<dyn Snapshot>, StoreError>;
 
-    /// Applies `batch` wholly or not at all and returns the new revision. When this returns, the change is durable.
-    /// Commits of one handle are applied in the order they were called, a dropped future's too; an empty batch changes
-    /// nothing and returns the current revision once those before it are applied.
+    /// Applies `batch` atomically and returns the new revision. When this returns, the change is durable. Commits
+    /// of one handle are applied in call order, even if the future is dropped. An empty batch changes nothing and
+    /// returns the current revision once earlier commits are applied.
     async fn commit(&self, batch: Batch) -> Result<Revision, StoreError>;
 
-    /// What is known to be wrong with the store's files; `None` for a store that was not seen to be damaged.
+    /// Known damage of the store's files; `None` if no damage was found.
     fn fault(&self) -> Option<String>;
 
-    /// Waits for the turn to change the graph, which one holder at a time has among all handles and processes of the
-    /// workspace. It is given back when it is dropped, and when its holder ends, however it ends. Whoever waits is not
-    /// passed over for ever by others who take it again and again; an error that [is a conflict](StoreError::is_conflict)
-    /// where it does not come for minutes.
+    /// Waits for the turn to change the graph. Among all handles and processes of the workspace, one holder has it
+    /// at a time. It is released when dropped, or when its process ends in any way. Waiting is fair; if the turn
+    /// does not come for minutes, the error [is a conflict](StoreError::is_conflict).
     ///
-    /// The turn prevents nothing: commits are refused by [`Batch::require`] alone. Who changes the graph takes it, for the
-    /// commit at least, so that a change that was overtaken can be made while nobody else makes one.
+    /// The turn does not block commits; only [`Batch::require`] rejects them. Changes of the graph take the turn
+    /// at least for their commit, so that a change that lost a race can be repeated while no other change
+    /// interferes.
     async fn graph_turn(&self) -> Result<GraphTurn, StoreError>;
 }
 
-/// The turn to change the graph, for as long as it lives.
+/// The turn to change the graph, released when dropped.
 pub type GraphTurn = Box<dyn Any + Send + Sync>;
 
-/// A consistent read view. Every list answer has one place per question, in order; `None` where unknown.
+/// A consistent read view. Every list result has one entry per requested item, in order; `None` if it does not
+/// exist.
 ///
 /// Scans return rows in ascending key order, strictly after `after`, at most `limit` of them; fewer than `limit`
-/// means the end.
+/// means that the end was reached.
 #[async_trait]
 pub trait Snapshot: Send + Sync {
-    /// The revision this view shows.
+    /// The revision of this view.
     fn revision(&self) -> Revision;
 
     /// The last revision whose commit touched the graph.
@@ -65,20 +66,20 @@ pub trait Snapshot: Send + Sync {
     /// The workspace's embedding space; `None` before the first vector.
     async fn embedding(&self) -> Result<Option<EmbeddingSpec>, StoreError>;
 
-    /// The models and settings that the workspace is built with, by name; empty where none are stored. What they mean is
-    /// the caller's matter. They are no part of the canonical state.
+    /// The models and settings the workspace is built with, by name; empty if none are stored. The caller defines
+    /// their meaning. Not part of the canonical state.
     async fn settings(&self) -> Result<BTreeMap<String, String>, StoreError>;
 
     /// Documents, staged ones included.
     async fn documents(&self, ids: &[DocumentId]) -> Result<Vec<Option<Document>>, StoreError>;
 
-    /// All documents, live and staged, of each source; ascending id.
+    /// All documents of each source, live and staged, by ascending id.
     async fn documents_of_sources(&self, sources: &[String]) -> Result<Vec<Vec<Document>>, StoreError>;
 
-    /// All documents, live and staged, whose text hashes to each; ascending id.
+    /// All documents with each content hash, live and staged, by ascending id.
     async fn documents_of_contents(&self, hashes: &[ContentHash]) -> Result<Vec<Vec<Document>>, StoreError>;
 
-    /// How many documents have each status, staged ones included; no entry where there is none.
+    /// Number of documents by status, including staged ones; no entry for 0.
     async fn status_counts(&self) -> Result<BTreeMap<StatusKind, u64>, StoreError>;
 
     /// Whole texts.
@@ -87,35 +88,35 @@ pub trait Snapshot: Send + Sync {
     /// Jobs by document.
     async fn jobs(&self, documents: &[DocumentId]) -> Result<Vec<Option<Job>>, StoreError>;
 
-    /// Whether the jobs are worked on.
+    /// Whether the queue is paused.
     async fn queue(&self) -> Result<QueueState, StoreError>;
 
-    /// The documents that each run queued and that are still there, ascending; none for an unknown run.
+    /// The existing documents that each run queued, ascending; empty for an unknown run.
     async fn documents_of_tracks(&self, tracks: &[TrackId]) -> Result<Vec<Vec<DocumentId>>, StoreError>;
 
     /// The runs that queued each document, ascending.
     async fn tracks_of(&self, documents: &[DocumentId]) -> Result<Vec<Vec<TrackId>>, StoreError>;
 
-    /// Each document's chunks that are asked about anew, by ordinal.
+    /// Renewals of each document's chunks, by ordinal.
     async fn renewals_of(&self, documents: &[DocumentId]) -> Result<Vec<Vec<Renewal>>, StoreError>;
 
     /// [Open](crate::JobState::is_open) jobs whose lease is absent or expired at `now`, oldest
     /// first (`created_at`, then document), at most `limit`.
     async fn claimable_jobs(&self, now: Timestamp, limit: usize) -> Result<Vec<Job>, StoreError>;
 
-    /// Chunks, text included.
+    /// Chunks with text.
     async fn chunks(&self, ids: &[ChunkId]) -> Result<Vec<Option<Chunk>>, StoreError>;
 
-    /// Each document's chunks by ordinal, text included.
+    /// Each document's chunks with text, by ordinal.
     async fn chunks_of(&self, documents: &[DocumentId]) -> Result<Vec<Vec<Chunk>>, StoreError>;
 
     /// The ids of each document's chunks by ordinal. Cheaper than [`Snapshot::chunks_of`].
     async fn chunk_ids_of(&self, documents: &[DocumentId]) -> Result<Vec<Vec<ChunkId>>, StoreError>;
 
-    /// How many chunks each document has, and what became of them. Cheaper than [`Snapshot::extraction_states_of`].
+    /// Number of chunks of each document by state. Cheaper than [`Snapshot::extraction_states_of`].
     async fn chunk_counts_of(&self, documents: &[DocumentId]) -> Result<Vec<ChunkCounts>, StoreError>;
 
-    /// How far the extraction of each document's chunks is, by ordinal. Cheaper than [`Snapshot::chunks_of`].
+    /// Extraction states of each document's chunks, by ordinal. Cheaper than [`Snapshot::chunks_of`].
     async fn extraction_states_of(
         &self,
         documents: &[DocumentId],
@@ -124,38 +125,38 @@ pub trait Snapshot: Send + Sync {
     /// Extractions by key.
     async fn extractions(&self, keys: &[ExtractionKey]) -> Result<Vec<Option<Extraction>>, StoreError>;
 
-    /// How many pieces of the stored extractions' answers were no records, by reason; no entry where there is none.
+    /// Number of rejected pieces in stored extractions by reason; no entry for 0.
     async fn reject_counts(&self) -> Result<BTreeMap<RejectReason, u64>, StoreError>;
 
-    /// How many of the stored extractions have no record, so that nothing was named.
+    /// Number of stored extractions without records.
     async fn empty_extractions(&self) -> Result<u64, StoreError>;
 
-    /// Situations of chunks; `None` where a chunk is not situated.
+    /// Situations of chunks; `None` if a chunk has none.
     async fn situations(&self, chunks: &[ChunkId]) -> Result<Vec<Option<Situation>>, StoreError>;
 
-    /// The situating text that any chunk has under each key; `None` where none has one.
+    /// The situating text stored under each key; `None` if no chunk has one.
     async fn situating_texts(&self, keys: &[SituationKey]) -> Result<Vec<Option<String>>, StoreError>;
 
-    /// Each document's chunks whose situating failed: ordinal and reason, by ordinal.
+    /// Ordinal and reason of each document's chunks whose situation failed, by ordinal.
     async fn failed_situations_of(
         &self,
         documents: &[DocumentId],
     ) -> Result<Vec<Vec<(u32, String)>>, StoreError>;
 
-    /// How many chunks are situated by whom, failed ones included; no entry where there is none.
+    /// Number of situations by author, including failed ones; no entry for 0.
     async fn situation_counts(&self) -> Result<BTreeMap<String, u64>, StoreError>;
 
-    /// Each entity's live mentions by (chunk, ordinal), those set aside included.
+    /// Each entity's live mentions by (chunk, ordinal), including those set aside.
     async fn mentions_of(&self, entities: &[EntityKey]) -> Result<Vec<Vec<Mention>>, StoreError>;
 
-    /// Each relation's live facts by (chunk, ordinal), those set aside included.
+    /// Each relation's live facts by (chunk, ordinal), including those set aside.
     async fn facts_of(&self, relations: &[RelationKey]) -> Result<Vec<Vec<Fact>>, StoreError>;
 
-    /// Each entity's live facts, as either end, by (relation, chunk, ordinal), those set aside included.
+    /// Each entity's live facts, as either entity, by (relation, chunk, ordinal), including those set aside.
     async fn facts_touching(&self, entities: &[EntityKey]) -> Result<Vec<Vec<Fact>>, StoreError>;
 
-    /// Everything that the mentions and facts of these chunks count for, sorted, each once: entities of mentions,
-    /// relations of facts, and both ends of those relations. What is set aside counts for nothing.
+    /// Everything that the mentions and facts of these chunks count for, sorted and unique: entities of mentions,
+    /// relations of facts, and both entities of those relations. Records set aside do not count.
     async fn graph_keys_of(&self, chunks: &[ChunkId]) -> Result<Vec<GraphKey>, StoreError>;
 
     /// Entities by key.
@@ -167,11 +168,11 @@ pub trait Snapshot: Send + Sync {
     /// Each entity's relations by key.
     async fn relations_of(&self, entities: &[EntityKey]) -> Result<Vec<Vec<Relation>>, StoreError>;
 
-    /// Each entity's degree (its live relations); 0 where unknown. Cheaper than [`Snapshot::entities`].
+    /// Each entity's degree (number of live relations); 0 if unknown. Cheaper than [`Snapshot::entities`].
     async fn degrees(&self, entities: &[EntityKey]) -> Result<Vec<u32>, StoreError>;
 
-    /// The distinct chunks behind each entity (mentions) or relation (facts), ascending, at most `limit` each; none for
-    /// what is set aside, and of chunks only those `within`.
+    /// The distinct chunks with evidence for each entity (mentions) or relation (facts), ascending, at most
+    /// `limit` each, and only those `within`. Records set aside do not count.
     async fn chunks_behind(
         &self,
         keys: &[GraphKey],
@@ -179,22 +180,23 @@ pub trait Snapshot: Send + Sync {
         limit: usize,
     ) -> Result<Vec<Vec<ChunkId>>, StoreError>;
 
-    /// Each one's summary memo, by key.
+    /// The stored summaries of each item, by key.
     async fn summaries(&self, keys: &[GraphKey]) -> Result<Vec<Vec<Summary>>, StoreError>;
 
-    /// For each query vector the nearest entries of `kind` by cosine: highest score first, ties by ascending id, at
-    /// most `limit`, none below `min_score`. Exact, unless the store says from how many entries on it finds nearly all.
+    /// For each query vector, the nearest entries of `kind` by cosine: highest score first, ties by ascending id,
+    /// at most `limit`, none below `min_score`. Exact, unless the store documents a number of entries above which
+    /// it is approximate.
     async fn search_vectors(&self, query: &VectorQuery) -> Result<Vec<Vec<VectorHit>>, StoreError>;
 
     /// Stored vectors; unit length, rounded to the store's precision.
     async fn vectors(&self, kind: VectorKind, ids: &[String]) -> Result<Vec<Option<Vec<f32>>>, StoreError>;
 
-    /// Best matches of the words of `query` by BM25: highest score first, ties by ascending id, at most `limit`.
-    /// Syntax characters are ordinary text. Scores compare only within one answer.
+    /// Best matches for the words of `query` by BM25: highest score first, ties by ascending id, at most `limit`.
+    /// Syntax characters are ordinary text. Scores are comparable only within one result.
     async fn search_text(&self, query: &TextQuery) -> Result<Vec<VectorHit>, StoreError>;
 
-    /// Several searches at once, each answered as [`search_vectors`](Self::search_vectors) and
-    /// [`search_text`](Self::search_text) would, in their order. A store that can does them side by side.
+    /// Several searches at once, with the results of [`search_vectors`](Self::search_vectors) and
+    /// [`search_text`](Self::search_text) in order. A store may run them in parallel.
     async fn search_all(&self, vectors: &[VectorQuery], texts: &[TextQuery]) -> Result<Found, StoreError> {
         let mut found = Found::default();
         for query in vectors {
@@ -206,14 +208,14 @@ pub trait Snapshot: Send + Sync {
         Ok(found)
     }
 
-    /// What leads to what among the chunks of live documents, for walks. Numbers are those of this answer only.
+    /// The link graph of the chunks of live documents. Node numbers are valid only in this result.
     async fn links(&self) -> Result<Arc<LinkGraph>, StoreError>;
 
-    /// The rebuildable indexes and the revision each has caught up with.
+    /// The rebuildable indexes and the revision each is up to date with.
     async fn projections(&self) -> Result<Vec<Projection>, StoreError>;
 
-    /// The documents that `wanted` says yes to, by id, staged ones included. It is asked about every document, in the order
-    /// in which the store reads them fastest.
+    /// The documents for which `wanted` returns true, by id, including staged ones. It is called for every
+    /// document, in the order that is fastest for the store.
     async fn documents_where(
         &self,
         wanted: &mut (dyn for<'a> FnMut(&'a Document) -> bool + Send),
@@ -233,14 +235,14 @@ pub trait Snapshot: Send + Sync {
         limit: usize,
     ) -> Result<Vec<Document>, StoreError>;
 
-    /// Documents by (accepted, id), staged ones included, unlike other scans in descending order: the latest first.
+    /// Documents by (accepted, id), including staged ones; unlike other scans in descending order, latest first.
     async fn scan_documents_by_date(
         &self,
         after: Option<(Timestamp, &DocumentId)>,
         limit: usize,
     ) -> Result<Vec<Document>, StoreError>;
 
-    /// Jobs that hold a lease, by document: as many as are worked on, however many there are.
+    /// Jobs with a lease, by document. Unpaged, since there are only as many as are in progress.
     async fn leased_jobs(&self) -> Result<Vec<Job>, StoreError>;
 
     /// Jobs by document.
@@ -305,7 +307,7 @@ pub trait Snapshot: Send + Sync {
     /// Entities and relations that are stale, by key ([`Batch::set_stale`]).
     async fn scan_stale(&self, after: Option<&GraphKey>, limit: usize) -> Result<Vec<GraphKey>, StoreError>;
 
-    /// What vectors there are of `kind`, by id.
+    /// Vector entries of `kind`, by id.
     async fn scan_vectors(
         &self,
         kind: VectorKind,
@@ -313,20 +315,20 @@ pub trait Snapshot: Send + Sync {
         limit: usize,
     ) -> Result<Vec<VectorEntry>, StoreError>;
 
-    /// Remembered values, by kind and key.
+    /// Cached values by kind and key.
     async fn cached(&self, keys: &[(CacheKind, ContentHash)]) -> Result<Vec<Option<Vec<u8>>>, StoreError>;
 
-    /// How much is remembered of every kind, in their order.
+    /// Size of the cache for every kind, in order.
     async fn cache_sizes(&self) -> Result<Vec<CacheSize>, StoreError>;
 
-    /// Ledger rows in the order they were appended, after the first `skip`.
+    /// Ledger rows in order, after the first `skip`.
     async fn scan_calls(&self, skip: u64, limit: usize) -> Result<Vec<Call>, StoreError>;
 }
 
 /// Row counts of a workspace.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct StoreCounts {
-    /// Documents, staged ones included.
+    /// Documents, including staged ones.
     pub documents: u64,
     /// Chunks.
     pub chunks: u64,
@@ -336,7 +338,7 @@ pub struct StoreCounts {
     pub mentions: u64,
     /// Facts.
     pub facts: u64,
-    /// Decisions, undone ones included.
+    /// Decisions, including undone ones.
     pub decisions: u64,
     /// Entities.
     pub entities: u64,
@@ -354,18 +356,18 @@ pub struct StoreCounts {
     pub stale: u64,
 }
 
-/// A document's chunks by what became of them.
+/// Number of a document's chunks by state.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ChunkCounts {
-    /// Chunks.
+    /// All chunks.
     pub chunks: u32,
-    /// Of these, chunks with an extraction, damaged ones included.
+    /// Chunks with an extraction, including damaged ones.
     pub extracted: u32,
-    /// Of these, chunks whose extraction failed.
+    /// Chunks whose extraction failed.
     pub failed: u32,
-    /// Of these, chunks of whose extraction records were lost.
+    /// Chunks that lost records.
     pub damaged: u32,
-    /// Of these, chunks whose situating failed.
+    /// Chunks whose situation failed.
     pub unsituated: u32,
 }
 
@@ -391,13 +393,13 @@ impl<'a> FromIterator<&'a ChunkExtraction> for ChunkCounts {
 /// The embedding space of a workspace.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct EmbeddingSpec {
-    /// The embedder's name, prefixes included.
+    /// The embedder's name including prefixes.
     pub model: String,
     /// Length of its vectors.
     pub dimensions: u32,
 }
 
-/// What a vector is the vector of.
+/// The kind of an embedded item.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum VectorKind {
@@ -409,10 +411,10 @@ pub enum VectorKind {
     Relation,
 }
 
-/// A vector's identity.
+/// The identity of a vector.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct VectorEntry {
-    /// What it is the vector of.
+    /// Kind of the embedded item.
     pub kind: VectorKind,
     /// Its id.
     pub id: String,
@@ -420,42 +422,43 @@ pub struct VectorEntry {
     pub inputs_hash: ContentHash,
 }
 
-/// A batch of nearest-neighbour questions.
+/// A batch of nearest-neighbour searches.
 #[derive(Debug, Clone, PartialEq)]
 pub struct VectorQuery {
-    /// What to search.
+    /// Kind of entries to search.
     pub kind: VectorKind,
-    /// The query vectors, each of the space's dimension.
+    /// The query vectors, each with the space's dimensions.
     pub vectors: Vec<Vec<f32>>,
-    /// Most hits per vector.
+    /// Maximum hits per vector.
     pub limit: usize,
-    /// Lowest cosine.
+    /// Minimum cosine.
     pub min_score: f32,
-    /// The only entries searched; all where `None`. The others take no place among the hits.
+    /// Restricts the search to these entries; `None` for all. Other entries do not count towards `limit`.
     pub within: Option<Arc<Allowed>>,
 }
 
-/// What a full-text question searches.
+/// The kind of entries in a full-text search.
 pub type TextKind = VectorKind;
 
-/// A full-text question.
+/// A full-text search.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TextQuery {
-    /// What to search: chunk texts with their situating texts; entity names and descriptions; relation ends, keywords and descriptions.
+    /// Kind of entries: chunk texts with their situating texts; entity names and descriptions; or the entities,
+    /// keywords and descriptions of relations.
     pub kind: TextKind,
     /// The words.
     pub text: String,
-    /// Most hits.
+    /// Maximum hits.
     pub limit: usize,
-    /// The only entries searched; all where `None`. The others take no place among the hits, but count for how rare a
-    /// word is.
+    /// Restricts the search to these entries; `None` for all. Other entries do not count towards `limit`, but they
+    /// do count in the frequency of words.
     pub within: Option<Arc<Allowed>>,
 }
 
-/// Answers to several searches, each in its place.
+/// Results of several searches, in order.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Found {
-    /// For each vector query, for each of its vectors: the nearest entries.
+    /// For each vector query and each of its vectors, the nearest entries.
     pub by_vector: Vec<Vec<Vec<VectorHit>>>,
     /// For each text query: the best matches.
     pub by_text: Vec<Vec<VectorHit>>,
@@ -466,37 +469,37 @@ pub struct Found {
 pub struct VectorHit {
     /// The entry's id.
     pub id: String,
-    /// Cosine, or BM25.
+    /// Cosine or BM25 score.
     pub score: f32,
 }
 
 /// A rebuildable index beside the store.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Projection {
-    /// Its name, such as `full_text`.
+    /// Name, such as `full_text`.
     pub name: String,
-    /// The revision it shows.
+    /// The revision it is up to date with.
     pub watermark: Revision,
-    /// Entries it holds.
+    /// Number of entries.
     pub entries: u64,
 }
 
-/// Why the store did not answer.
+/// Why a store operation failed.
 #[derive(Debug, thiserror::Error)]
 pub enum StoreError {
     /// A precondition of the batch did not hold; nothing was written. Read again and retry.
     #[error("commit refused: {what}")]
     Conflict {
-        /// Which precondition.
+        /// The precondition.
         what: String,
     },
-    /// The batch contradicts the store's rules; nothing was written. A fault of the caller.
+    /// The batch violates the store's rules, which is a bug of the caller; nothing was written.
     #[error("commit refused as invalid: {what}")]
     Invalid {
-        /// What is wrong.
+        /// The violation.
         what: String,
     },
-    /// The vectors are of another space than the workspace's.
+    /// The vectors belong to another space than the workspace's.
     #[error("the workspace's vectors are from {expected}, not from {found}")]
     EmbeddingMismatch {
         /// The workspace's model and dimension.
@@ -504,22 +507,22 @@ pub enum StoreError {
         /// The vectors' model and dimension.
         found: String,
     },
-    /// Written by a later release.
+    /// The file was written by a later release.
     #[error("{path} has schema version {found}; this release reads up to {supported}")]
     Newer {
         /// The file.
         path: String,
         /// Its version.
         found: u32,
-        /// The newest this release knows.
+        /// The latest supported version.
         supported: u32,
     },
-    /// The file is damaged or not ours.
+    /// The file is damaged or not a Graphloom store.
     #[error("reading {path}: {what}")]
     Corrupt {
         /// The file.
         path: String,
-        /// What is wrong.
+        /// The damage.
         what: String,
     },
     /// Another process holds the workspace; nothing was written.
@@ -527,7 +530,7 @@ pub enum StoreError {
     Busy {
         /// The file.
         path: String,
-        /// The process that holds it, where the system tells.
+        /// The process that holds it, if known.
         holder: Option<String>,
     },
     /// The disk is full; nothing was written.
@@ -536,21 +539,21 @@ pub enum StoreError {
         /// The file.
         path: String,
     },
-    /// The file or its folder cannot be written; nothing was.
+    /// The file or its folder is read-only; nothing was written.
     #[error("{path} cannot be written: it, its folder or its disk is read-only for this user")]
     ReadOnly {
         /// The file.
         path: String,
     },
-    /// The disk failed to read or write; a commit that meets this wrote nothing.
+    /// The disk failed to read or write; a commit that failed this way wrote nothing.
     #[error("the disk of {path} failed: {what}")]
     DiskFailed {
         /// The file.
         path: String,
-        /// What was being done, and what the system reports.
+        /// The operation and the system's error.
         what: String,
     },
-    /// What was committed is no longer there: the file, or a part of what belongs to it, is missing or older.
+    /// Committed data is missing: a file of the store is missing or older than it was.
     #[error("reading {path}: {what}")]
     Lost {
         /// The file.
@@ -558,17 +561,17 @@ pub enum StoreError {
         /// What is missing.
         what: String,
     },
-    /// A file of the store was moved, deleted or replaced while it was open. What this handle writes would be lost, so
-    /// it writes nothing more.
-    #[error("{path} was moved, deleted or replaced while it was open; nothing more is written")]
+    /// A file of the store was moved, deleted or replaced while open. This handle writes nothing more, since it
+    /// would be lost.
+    #[error("{path} was moved, deleted or replaced while it was open; no further changes are written")]
     Gone {
-        /// The file that is not in its place.
+        /// The missing file.
         path: String,
     },
     /// The disk or the database failed.
     #[error("{operation}")]
     Backend {
-        /// What was being done.
+        /// The operation.
         operation: String,
         /// The cause.
         source: Box<dyn std::error::Error + Send + Sync>,
@@ -576,7 +579,7 @@ pub enum StoreError {
 }
 
 impl StoreError {
-    /// Whether reading again and repeating can succeed.
+    /// Whether to read again and retry.
     pub fn is_conflict(&self) -> bool {
         matches!(self, Self::Conflict { .. })
     }
@@ -598,31 +601,31 @@ impl StoreError {
         }
     }
 
-    /// What the user can do about it, where something can be said.
+    /// A remedy, if known, without reference to a user interface.
     pub fn remedy(&self) -> Option<String> {
         match self {
             Self::Newer { .. } => Some("update graphloom, or restore the backup beside the file".to_owned()),
             Self::EmbeddingMismatch { .. } => {
-                Some("use the embedder the workspace was built with, or a new --workspace".to_owned())
+                Some("use the embedder the workspace was built with, or another workspace".to_owned())
             }
             Self::Corrupt { .. } => {
-                Some("`graphloom check` lists what is damaged, `graphloom repair` mends it".to_owned())
+                Some("repair the workspace, or restore a backup".to_owned())
             }
             Self::Lost { .. } => Some(
-                "put the file and what belongs to it (-wal) back from where it went or from a backup, or take it as it \
-                 is with `graphloom repair --accept-loss`"
+                "restore the file and its write-ahead log (-wal), or a newer backup; or repair the workspace and accept \
+                 the loss"
                     .to_owned(),
             ),
             Self::Gone { .. } => {
-                Some("put the file back, or end this program and start it again".to_owned())
+                Some("restore the file, or stop this program and start it again".to_owned())
             }
-            Self::Busy { .. } => Some("wait until that process is done, or end it, and try again".to_owned()),
+            Self::Busy { .. } => Some("wait until that process is done, or stop it, and try again".to_owned()),
             Self::DiskFull { .. } => Some("free some space on that disk and try again".to_owned()),
             Self::ReadOnly { .. } => {
-                Some("let this user write the file and its folder, or copy both to where it may".to_owned())
+                Some("allow this user to write the file and its folder, or copy both to a writable place".to_owned())
             }
             Self::DiskFailed { .. } => {
-                Some("look at the system's log for what is wrong with the disk, and try again".to_owned())
+                Some("check the system's log for disk errors, and try again".to_owned())
             }
             Self::Conflict { .. } | Self::Invalid { .. } | Self::Backend { .. } => None,
         }

@@ -1,5 +1,5 @@
-//! Commits of what was decided from a snapshot: where another process was first, it is decided again, and what was paid for
-//! is kept.
+//! Commits changes derived from a snapshot. If another process committed first, the change is derived again; paid
+//! results are kept.
 
 use std::collections::BTreeMap;
 

@@ -1,7 +1,7 @@
-//! Reads the tables of `tests/lightrag`: what LightRAG makes of an input, what Graphloom makes of it, and why where that
-//! differs. The tables of functions that anyone can call are checked here, the others beside their functions.
+//! Tests against the tables of `tests/lightrag`: LightRAG's result for an input, Graphloom's result, and the
+//! reason for each difference. Tables of public functions are checked here, the others beside their functions.
 //!
-//! What is said of LightRAG was taken from running release 1.5.7; what is said of Graphloom follows from the rules in
+//! LightRAG's results were recorded from release 1.5.7; Graphloom's follow from the rules in
 //! `docs/methods/lightrag.md`.
 
 use std::collections::BTreeSet;

@@ -243,8 +243,7 @@ fn checked(prompt: Prompt, file: &str) -> Result<String, PromptError> {
     }
     for needed in prompt.needs() {
         if !body.contains(needed) {
-            let remedy =
-                format!("write {needed} where ours has it: `graphloom prompts show {}`", prompt.name);
+            let remedy = format!("insert {needed} as in the built-in prompt {}", prompt.name);
             return Err(fault(body_at + 1, format!("{needed} is missing"), remedy));
         }
     }
@@ -379,18 +378,14 @@ mod tests {
         );
         assert_eq!(
             user("---\nsource: x\n---\nRead."),
-            fault(
-                4,
-                "{{text}} is missing",
-                "write {{text}} where ours has it: `graphloom prompts show extract_user`"
-            )
+            fault(4, "{{text}} is missing", "insert {{text}} as in the built-in prompt extract_user")
         );
         assert_eq!(
             check_own(EXTRACT_SYSTEM, "More?"),
             fault(
                 1,
                 "<|COMPLETE|> is missing",
-                "write <|COMPLETE|> where ours has it: `graphloom prompts show extract_system`"
+                "insert <|COMPLETE|> as in the built-in prompt extract_system"
             )
         );
         assert!(user(&"{{text}}".repeat(MAX_PROMPT_BYTES)).is_err());

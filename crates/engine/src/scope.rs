@@ -1,8 +1,8 @@
-//! A snapshot as far as a filter lets it be seen.
+//! A snapshot restricted to the documents that a filter allows.
 //!
-//! Views are functions of evidence, so under a filter they are the same functions of the evidence that is allowed:
-//! names, types, descriptions, weights and degrees say what the allowed documents say and nothing else. Summaries are
-//! not made for it; where there is more than a description holds, whole sentences of the evidence are kept.
+//! Views are functions of evidence, so under a filter they are the same functions of the allowed evidence: names,
+//! types, descriptions, weights and degrees reveal nothing about other documents. No summaries are written for it;
+//! if the descriptions are too long, whole sentences of the evidence are kept.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;

@@ -222,6 +222,6 @@ async fn a_filter_that_nothing_meets_asks_no_model() {
         .await
         .expect_err("nothing matches");
     assert_eq!(refused.to_string(), "no document matches the filter");
-    assert!(refused.remedy().is_some_and(|remedy| remedy.contains("graphloom status")));
+    assert!(refused.remedy().is_some_and(|remedy| remedy.contains("loosen")));
     assert!(matches!(search(&engine, "Ada", 5, Some(&filter)).await, Err(QueryError::NothingAllowed)));
 }

@@ -1,21 +1,21 @@
-//! How near an answer is to the right ones: exact match, F1 and containment over normalised words.
+//! Compares answers with gold answers: exact match, F1 and containment over normalised words.
 
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-/// How near an answer is to the best of the right ones; each from 0 to 1.
+/// The similarity of an answer to the best gold answer; each value is from 0 to 1.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
 pub struct AnswerScore {
-    /// 1 where the normalised words are those of a right answer.
+    /// 1 if the normalised words equal those of a gold answer.
     pub exact_match: f64,
-    /// Harmonic mean of the shares of common words in both.
+    /// Harmonic mean of precision and recall of words.
     pub f1: f64,
-    /// 1 where the words of a right answer stand together inside the answer.
+    /// 1 if the words of a gold answer occur consecutively in the answer.
     pub contained: f64,
 }
 
-/// The score of `answer` against the best of `right`, each figure for itself; all 0 where nothing is right.
+/// Scores `answer` against the gold answers `right`; each value is the maximum over them. All 0 if there are none.
 ///
 /// Source: Rajpurkar et al., "SQuAD", EMNLP 2016, and its evaluation script.
 pub fn score(answer: &str, right: &[String]) -> AnswerScore {
@@ -31,10 +31,10 @@ pub fn score(answer: &str, right: &[String]) -> AnswerScore {
     best
 }
 
-/// The words that count: lower case, without punctuation and the articles a, an and the.
+/// The normalised words: lower case, without punctuation and the articles a, an and the.
 ///
-/// For what SQuAD's script knows it is the same. Beyond it, punctuation of Chinese and Japanese is left out too, and each of
-/// their characters is a word, for they put no blanks between words.
+/// Equals SQuAD's script where that applies. In addition, Chinese and Japanese punctuation is removed, and each of
+/// their characters counts as a word.
 pub fn normalised_words(text: &str) -> Vec<String> {
     let mut plain = String::with_capacity(text.len());
     for c in text.to_lowercase().chars() {
@@ -51,7 +51,7 @@ pub fn normalised_words(text: &str) -> Vec<String> {
     plain.split_whitespace().filter(|word| !is_article(word)).map(str::to_owned).collect()
 }
 
-/// The answer without what belongs to its form: numbers of citations and the closing list of references.
+/// The answer without citation numbers and the closing list of references.
 pub fn bare(answer: &str) -> String {
     let mut lines = Vec::new();
     for line in answer.lines() {
@@ -113,7 +113,7 @@ fn f1(words: &[String], right: &[String]) -> f64 {
     2.0 * precision * recall / (precision + recall)
 }
 
-/// Characters of scripts that put no blanks between words.
+/// Whether a character belongs to a script without spaces between words.
 fn stands_alone(c: char) -> bool {
     matches!(c, '\u{3040}'..='\u{30ff}' | '\u{3400}'..='\u{4dbf}' | '\u{4e00}'..='\u{9fff}' | '\u{f900}'..='\u{faff}' | '\u{20000}'..='\u{323af}')
 }
@@ -138,7 +138,7 @@ mod tests {
     #[test]
     fn values_are_those_computed_by_hand() {
         assert_eq!(check("The Eiffel Tower!", &["eiffel tower"]), (1.0, 1.0, 1.0));
-        // One of two words is common: precision 1/3, recall 1/2.
+        // One of two words is shared: precision 1/3, recall 1/2.
         assert_eq!(check("a tower in Paris", &["Eiffel Tower"]), (0.0, 0.4, 0.0));
         assert_eq!(check("It was Marie Curie who found it.", &["Pierre", "Marie Curie"]), (0.0, 0.444, 1.0));
         assert_eq!(check("1,900,000 crowns", &["1900000 crowns"]), (1.0, 1.0, 1.0));

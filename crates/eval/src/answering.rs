@@ -1,4 +1,4 @@
-//! Answers every question of a set in every arm and scores the answers.
+//! Answers every question of a set with every arm and scores the answers.
 
 use std::time::Instant;
 
@@ -18,124 +18,124 @@ use crate::set::{QuestionSet, SetQuestion};
 use crate::stats::{self, Estimate};
 use crate::verdict::{self, Verdict, VerdictCounts};
 
-/// What a file of this form says of itself.
+/// The `kind` of report files.
 pub const KIND: &str = "graphloom answers evaluation 1";
 
-/// The form of answer that is asked for where an arm does not say another: that of the right answers of question sets.
+/// The default form of answers: short, like the gold answers of question sets.
 pub const SHORT_ANSWER: &str =
     "The answer alone: a name, date, number or few words, without a sentence around it";
 
-/// What one question was answered in one arm.
+/// The answer to one question with one arm.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct AnswerRow {
     /// The arm.
     pub arm: String,
     /// The question's id.
     pub id: String,
-    /// Its words.
+    /// Its text.
     pub question: String,
-    /// Its kind; empty where the set does not say.
+    /// Its type; empty if the set has none.
     #[serde(rename = "type")]
     pub kind: String,
-    /// The right answers.
+    /// The gold answers.
     pub right: Vec<String>,
-    /// The answer as it came.
+    /// The answer, unmodified.
     pub answer: String,
-    /// Its score, without citations and list of references; `None` where the set knows no right answer.
+    /// Score without citations and references; `None` if there is no gold answer.
     pub score: Option<AnswerScore>,
     /// Whether there was anything to answer from.
     pub found: bool,
-    /// What kind of answer it is; `None` where asking failed.
+    /// The kind of answer; `None` if the question failed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub answer_kind: Option<AnswerKind>,
-    /// Whether it is right; `None` where the set does not say what is, and where a model answered.
+    /// The verdict; `None` if the set does not define one or an LLM answered.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub verdict: Option<Verdict>,
-    /// The language of the question; empty where the set does not say.
+    /// The language of the question; empty if unknown.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub language: String,
-    /// The model that answered; `None` for verbatim sentences.
+    /// The LLM; `None` for verbatim sentences.
     pub model: Option<String>,
     /// The passages of the context, best first.
     pub passages: Vec<RetrievedPassage>,
-    /// Citations that hold.
+    /// Number of valid citations.
     pub citations: usize,
-    /// Citations that point to nothing.
+    /// Number of citations that point to nothing.
     pub dropped_citations: u32,
-    /// From question to answer.
+    /// Time from question to answer.
     pub latency_ms: f64,
     /// Tokens of the context.
     pub context_tokens: u32,
-    /// Calls of models.
+    /// Number of model calls.
     pub calls: usize,
-    /// Tokens sent to them, as they counted.
+    /// Tokens sent, as counted by the models.
     pub prompt_tokens: u64,
-    /// Tokens received from them.
+    /// Tokens received, as counted by the models.
     pub completion_tokens: u64,
-    /// Why there is no answer, where asking failed; it counts as a wrong one.
+    /// The error if the question failed, which counts as a wrong answer.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub failed: Option<String>,
 }
 
-/// A run with everything that is needed to judge it.
+/// A run with everything needed to judge it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct AnswersReport {
     /// [`KIND`].
     pub kind: String,
-    /// What was asked where.
+    /// Description of the run.
     pub run: RunInfo,
-    /// Who answered: the model that is configured, or `verbatim sentences`.
+    /// The configured answer model, or `verbatim sentences`.
     pub answerer: String,
     /// The arms.
     pub arms: Vec<ArmInfo>,
-    /// Each arm over all questions, then each arm over each type where there are several.
+    /// Results of each arm over all questions, then of each arm by type if there are several.
     pub groups: Vec<AnswerGroup>,
-    /// Every question in every arm.
+    /// The results of all questions and arms.
     pub rows: Vec<AnswerRow>,
 }
 
-/// An arm over some questions.
+/// Results of an arm over some questions.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct AnswerGroup {
     /// The arm.
     pub arm: String,
-    /// The type of the questions; all questions where `None`.
+    /// Type of the questions; `None` for all.
     #[serde(rename = "type", default, skip_serializing_if = "Option::is_none")]
     pub kind: Option<String>,
-    /// How many questions.
+    /// Number of questions.
     pub questions: usize,
-    /// Of these, how many have a right answer to compare with; the scores are means over them.
+    /// Number of questions with a gold answer; the scores are means over them.
     pub scored: usize,
-    /// Of all, how many could not be asked; they count as wrong.
+    /// Number of questions that failed; they count as wrong.
     pub failed: usize,
-    /// Share of questions for which there was anything to answer from.
+    /// Share of questions with anything to answer from.
     pub found: f64,
     /// Exact match.
     pub exact_match: Estimate,
     /// F1 of words.
     pub f1: Estimate,
-    /// Whether a right answer stands inside the answer.
+    /// Containment of a gold answer.
     pub contained: Estimate,
-    /// Words of an answer.
+    /// Mean words per answer.
     pub words: f64,
-    /// Latency of those that could be asked.
+    /// Latency of questions that did not fail.
     pub latency_ms: Percentiles,
-    /// Tokens of a context.
+    /// Mean tokens per context.
     pub context_tokens: f64,
-    /// Calls of models for one question.
+    /// Mean model calls per question.
     pub calls: f64,
-    /// Tokens sent to models for one question.
+    /// Mean tokens sent per question.
     pub prompt_tokens: f64,
-    /// Tokens received.
+    /// Mean tokens received per question.
     pub completion_tokens: f64,
 }
 
-/// The questions that are answered: all, in order, at most as many as the options say.
+/// The questions to answer: all in order, up to the limit in the options.
 pub fn asked<'a>(set: &'a QuestionSet, options: &AskOptions) -> Vec<&'a SetQuestion> {
     set.questions.iter().take(options.limit.unwrap_or(usize::MAX)).collect()
 }
 
-/// `arm` with this form of answer, unless it asks for one of its own.
+/// Sets the form of answers unless the arm has its own.
 pub fn with_form(mut arm: Arm, form: &str) -> Arm {
     if arm.question.response_type == Question::default().response_type {
         form.clone_into(&mut arm.question.response_type);
@@ -234,7 +234,7 @@ impl AnswerRow {
 }
 
 impl AnswersReport {
-    /// The report of these rows.
+    /// Builds the report.
     pub fn of(run: RunInfo, answerer: String, arms: &[Arm], rows: Vec<AnswerRow>) -> Self {
         let of = |arm: &Arm, kind: Option<&str>| {
             let of_group =
@@ -247,7 +247,7 @@ impl AnswersReport {
         Self { kind: KIND.to_owned(), run, answerer, arms, groups, rows }
     }
 
-    /// The answers of an arm, that have a right one, for RAGChecker. Of several right answers the first counts.
+    /// The answers of an arm that have a gold answer, for RAGChecker. Of several gold answers, the first is used.
     pub fn checking_file(&self, arm: &str) -> CheckingFile {
         let rows = self.rows.iter().filter(|row| row.arm == arm && row.failed.is_none());
         let results = rows.filter_map(|row| {
@@ -263,8 +263,8 @@ impl AnswersReport {
         CheckingFile { results: results.collect(), metrics: None }
     }
 
-    /// How many answers of an arm are right and wrong: of all questions, of each type, then of each language; empty where the
-    /// set does not say what is right.
+    /// Number of right and wrong answers of an arm: over all questions, by type, then by language. Empty if the
+    /// set defines no verdicts.
     pub fn verdicts(&self, arm: &str) -> Vec<(String, VerdictCounts)> {
         let rows = || self.rows.iter().filter(|row| row.arm == arm);
         VerdictCounts::grouped(
@@ -272,7 +272,7 @@ impl AnswersReport {
         )
     }
 
-    /// Questions that could not be asked, over all arms.
+    /// Number of failed questions over all arms.
     pub fn failed(&self) -> usize {
         self.rows.iter().filter(|row| row.failed.is_some()).count()
     }

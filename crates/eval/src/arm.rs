@@ -1,44 +1,44 @@
-//! An arm: one way of asking, under a name.
+//! Arms: named variants of asking a question.
 
 use graphloom_engine::query::{Mode, QueryError, Question};
 use serde::{Deserialize, Serialize};
 
-/// Longest name of an arm, in characters.
+/// Maximum length of an arm's name, in characters.
 const MAX_NAME_CHARS: usize = 60;
 
-/// One way of asking: a question without its words.
+/// A variant of asking: a question without its text.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Arm {
-    /// Its name in results.
+    /// Name in results.
     pub name: String,
-    /// Everything but the words.
+    /// All fields except the text.
     pub question: Question,
 }
 
-/// Why something is no arm.
+/// Why an arm is invalid.
 #[derive(Debug, thiserror::Error)]
 pub enum ArmError {
-    /// There is no name, or a long one.
-    #[error("an arm's name has 1 to {MAX_NAME_CHARS} characters, and no control characters")]
+    /// The name is empty or too long.
+    #[error("the name of an arm must have 1 to {MAX_NAME_CHARS} characters and no control characters")]
     Name,
-    /// The fields are none of a question.
+    /// The fields are invalid.
     #[error("arm {name}")]
     Fields {
         /// The arm.
         name: String,
-        /// What is wrong.
+        /// The cause.
         source: serde_json::Error,
     },
-    /// Words, or what only an answer needs.
-    #[error("arm {name} sets {field}, which every question of the set has its own of")]
+    /// It sets a field that belongs to each question or only to answers.
+    #[error("arm {name} sets {field}, which each question of the set defines itself")]
     OwnWords {
         /// The arm.
         name: String,
         /// The field.
         field: &'static str,
     },
-    /// It finds nothing by design.
-    #[error("arm {name}: mode bypass searches nothing")]
+    /// Its mode does not search.
+    #[error("arm {name}: mode bypass does not search")]
     Bypass {
         /// The arm.
         name: String,
@@ -48,20 +48,20 @@ pub enum ArmError {
     Range {
         /// The arm.
         name: String,
-        /// What is wrong.
+        /// The cause.
         source: QueryError,
     },
 }
 
 impl Arm {
-    /// The arm of a mode with the defaults of everything else, named after it.
+    /// The arm for a mode with default settings, named after the mode.
     pub fn of_mode(mode: Mode) -> Self {
         let name = serde_json::to_value(mode).ok().and_then(|name| name.as_str().map(str::to_owned));
         Self { name: name.unwrap_or_default(), question: Question { mode, ..Question::default() } }
     }
 
-    /// The arm of this name whose fields differ from the defaults as the JSON object says, such as
-    /// `{"mode": "ppr", "top_k": 60}`.
+    /// An arm whose fields are set by a JSON object such as `{"mode": "ppr", "top_k": 60}`; other fields have
+    /// defaults.
     pub fn of_json(name: &str, json: &str) -> Result<Self, ArmError> {
         let question = serde_json::from_str(json)
             .map_err(|source| ArmError::Fields { name: name.to_owned(), source })?;
@@ -70,10 +70,10 @@ impl Arm {
         Ok(arm)
     }
 
-    /// The question of this arm with these words.
+    /// The question of this arm with a text.
     ///
-    /// - `most`: how many passages the result is looked at to; more are kept in the context where the arm would keep
-    ///   fewer and does not say how many.
+    /// - `most`: number of passages to evaluate. The context keeps at least as many, unless the arm sets a
+    ///   number.
     pub fn ask(&self, words: &str, most: usize) -> Question {
         let mut question = Question { text: words.to_owned(), ..self.question.clone() };
         if question.chunk_top_k == Question::default().chunk_top_k {
@@ -82,7 +82,7 @@ impl Arm {
         question
     }
 
-    /// Refuses what cannot be asked of every question of a set.
+    /// Rejects settings that cannot be used for every question of a set.
     pub fn check(&self) -> Result<(), ArmError> {
         let name = || self.name.clone();
         let chars = self.name.chars().count();
@@ -120,10 +120,10 @@ mod tests {
     #[test]
     fn what_cannot_be_asked_of_every_question_is_refused() {
         for (name, json, expected) in [
-            ("", "{}", "an arm's name has 1 to 60 characters, and no control characters"),
+            ("", "{}", "the name of an arm must have 1 to 60 characters and no control characters"),
             ("a", "{\"topk\": 1}", "arm a"),
-            ("a", "{\"query\": \"x\"}", "arm a sets query, which every question of the set has its own of"),
-            ("a", "{\"mode\": \"bypass\"}", "arm a: mode bypass searches nothing"),
+            ("a", "{\"query\": \"x\"}", "arm a sets query, which each question of the set defines itself"),
+            ("a", "{\"mode\": \"bypass\"}", "arm a: mode bypass does not search"),
             ("a", "{\"top_k\": 1001}", "arm a"),
         ] {
             assert_eq!(Arm::of_json(name, json).expect_err("refused").to_string(), expected);

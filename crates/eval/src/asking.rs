@@ -1,4 +1,4 @@
-//! Asks every question of a set in every arm, a bounded number at once, and keeps what was found as it comes.
+//! Asks every question of a set with every arm, with limited concurrency, and saves results as they arrive.
 
 use std::collections::BTreeMap;
 use std::future::Future;
@@ -16,93 +16,92 @@ use crate::arm::Arm;
 use crate::journal::JournalError;
 use crate::set::{QuestionSet, SetQuestion};
 
-/// Questions that fail one after another before the run gives up: what fails them all is no matter of one question.
+/// Consecutive failures after which the run stops, since the cause is probably not in the questions.
 pub const MOST_FAILURES_IN_A_ROW: usize = 5;
 
-/// Most questions asked at once.
+/// Maximum concurrent questions.
 pub const MAX_CONCURRENCY: usize = 64;
 
-/// Most times that a question is asked for its latency.
+/// Maximum timed repetitions of a question.
 pub const MAX_TIMED: usize = 100;
 
-/// Documents looked at together.
+/// Documents per page.
 const PAGE: usize = 500;
 
-/// How the questions are asked.
+/// Options for asking.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct AskOptions {
-    /// Questions asked at once; 1 gives latencies that no neighbour disturbs.
+    /// Concurrent questions; 1 gives undisturbed latencies.
     pub concurrency: usize,
-    /// How often each question is asked again for its latency, with what models said remembered; 0 takes the latency
-    /// of the one time it is asked.
+    /// Repetitions of each question with a warm cache to measure latency; 0 to use the latency of the first time.
     pub timed: usize,
-    /// The deepest rank that is looked at.
+    /// The deepest rank to evaluate.
     pub most: usize,
-    /// Of the set only the first so many questions that can be scored; all where `None`.
+    /// Use only this many of the questions that can be scored; `None` for all.
     pub limit: Option<usize>,
-    /// The release that asks; part of what a result depends on.
+    /// The current release, on which results depend.
     pub release: String,
 }
 
-/// Why a run ended early. What was asked is in the journal.
+/// Why a run ended early. Results so far are in the journal.
 #[derive(Debug, thiserror::Error)]
 pub enum AskError {
     /// The store failed.
     #[error("reading the workspace")]
     Store(#[from] StoreError),
-    /// No question gets through.
-    #[error("{MOST_FAILURES_IN_A_ROW} questions failed one after another, the last in arm {arm}")]
+    /// Every question fails.
+    #[error("{MOST_FAILURES_IN_A_ROW} questions in a row failed, the last in arm {arm}")]
     AllFail {
         /// The arm.
         arm: String,
-        /// What the last said.
+        /// The last error.
         source: QueryError,
     },
-    /// All questions failed, fewer than would end the run before.
-    #[error("no question could be asked, the last in arm {arm}")]
+    /// All questions failed, but fewer than would end the run early.
+    #[error("all questions failed, the last in arm {arm}")]
     NoneAsked {
         /// The arm.
         arm: String,
-        /// What the last said.
+        /// The last error.
         source: QueryError,
     },
-    /// A result could not be kept.
-    #[error("keeping a result")]
+    /// A result could not be saved.
+    #[error("saving a result")]
     Keep(#[from] JournalError),
 }
 
-/// One question in one arm, under the key of everything that its result depends on.
+/// A question with an arm, and a key of everything the result depends on.
 #[derive(Debug, Clone)]
 pub struct Task<'a> {
     /// The arm.
     pub arm: &'a Arm,
     /// The question.
     pub question: &'a SetQuestion,
-    /// The key: what is asked for, set, workspace and what it holds, arm, question, models and their prompts, how latency is
-    /// measured, release.
+    /// The key: kind of result, set, workspace and its content, arm, question, models and their prompts, latency
+    /// measurement, release.
     pub key: ContentHash,
 }
 
-/// What is kept of one question in one arm.
+/// A saved result of one question with one arm.
 pub trait Row: Serialize + DeserializeOwned + Send {
-    /// What is kept, in a word; results of another kind have other keys.
+    /// The kind of result, as part of the key.
     const WHAT: &str;
 
-    /// The prompts that it may depend on.
+    /// The prompts it may depend on.
     const PROMPTS: &[Prompt];
 
-    /// Asks.
+    /// Asks the question.
     fn ask(
         engine: &Engine,
         task: &Task<'_>,
         options: &AskOptions,
     ) -> impl Future<Output = Result<Self, QueryError>> + Send;
 
-    /// The row of a question that could not be asked, and why.
+    /// The row of a question that failed.
     fn failed(task: &Task<'_>, why: String) -> Self;
 }
 
-/// Everything that is to be asked, arm by arm, on the workspace as it is.
+/// All tasks, arm by arm, for the current state of the workspace.
 pub async fn tasks<'a, R: Row>(
     engine: &Engine,
     set: &QuestionSet,
@@ -123,14 +122,13 @@ pub async fn tasks<'a, R: Row>(
         name(models.reranker.as_ref().map(|model| model.name())),
         name(models.answer.as_ref().map(|model| model.name())),
         wording(&engine.prompts, R::PROMPTS).to_string(),
-        // Latency is part of a result: it is that of so many repetitions, beside so many others, with or without what
-        // models said before.
+        // Latency is part of a result, so the key includes repetitions, concurrency and whether the cache is on.
         format!("{} {} {}", options.timed, options.concurrency, engine.caches.is_on()),
         options.release.clone(),
     ];
     let key = |arm: &Arm, question: &SetQuestion| {
         let asked = arm.ask(&question.text, options.most);
-        // A question is plain data, which always has its JSON.
+        // Serializing plain data cannot fail.
         let asked = serde_json::to_string(&asked).unwrap_or_default();
         let parts = on.iter().map(String::as_str).chain([arm.name.as_str(), &question.id, &asked]);
         ContentHash::of_parts(&parts.collect::<Vec<_>>())
@@ -139,9 +137,10 @@ pub async fn tasks<'a, R: Row>(
     Ok(pairs.map(|(arm, question)| Task { arm, question, key: key(arm, question) }).collect())
 }
 
-/// What of a workspace a result depends on: the graph, the documents with their metadata, and by whom chunks are situated.
+/// The state of a workspace that results depend on: graph, documents with metadata, and the authors of chunk
+/// contexts.
 async fn state(snapshot: &dyn Snapshot) -> Result<String, StoreError> {
-    // The revision counts commits of the ledger too. Chunks that say nothing about the graph do not change its revision.
+    // The revision also counts ledger commits. Chunks without records do not change the graph's revision.
     let counts = StoreCounts { calls: 0, ..snapshot.counts().await? };
     let situated = snapshot.situation_counts().await?;
     let mut parts = vec![format!("{} {counts:?} {situated:?}", snapshot.graph_revision())];
@@ -164,16 +163,16 @@ async fn state(snapshot: &dyn Snapshot) -> Result<String, StoreError> {
     }
 }
 
-/// The hash of what models are asked with these prompts.
+/// The hash of these prompts.
 fn wording(prompts: &Prompts, used: &[Prompt]) -> ContentHash {
     let bodies = used.iter().map(|prompt| prompts.body(*prompt));
     let parts = std::iter::once(prompts.chosen_language().unwrap_or_default()).chain(bodies);
     ContentHash::of_parts(&parts.collect::<Vec<_>>())
 }
 
-/// Asks what is not in `done` and returns the row of every task, in order.
+/// Runs the tasks that are not in `done` and returns the rows of all tasks, in order.
 ///
-/// - `on_row`: gets each new row as it comes, to be kept; not those that failed, so that they are asked again.
+/// - `on_row`: receives each new row to save it. Not called for failed ones, so that they are asked again.
 pub async fn ask_all<R: Row>(
     engine: &Engine,
     tasks: &[Task<'_>],
@@ -209,7 +208,7 @@ pub async fn ask_all<R: Row>(
                     return Err(AskError::AllFail { arm: task.arm.name.clone(), source: error });
                 }
                 let row = R::failed(task, told(&error));
-                // Figures of nothing but failures would say nothing.
+                // Results consisting only of failures are meaningless.
                 all_failed = (failures == rows.len() + 1).then(|| (task.arm.name.clone(), error));
                 rows.push(row);
             }
@@ -221,25 +220,25 @@ pub async fn ask_all<R: Row>(
     }
 }
 
-/// Stores what a question cost and what is to be remembered of it, as `ask` does; its result does not depend on it.
+/// Stores the cost and cache entries of a question, as `ask` does; the result does not depend on it.
 pub(crate) async fn record<'a>(engine: &Engine, spent: impl IntoIterator<Item = &'a Spent>) {
     if let Err(error) = query::record(engine, spent).await {
-        tracing::warn!(%error, "what a question cost was not stored");
+        tracing::warn!(%error, "storing the cost of a question failed");
     }
 }
 
-/// Milliseconds since then.
+/// Milliseconds since `began`.
 pub(crate) fn elapsed_ms(began: Instant) -> f64 {
     began.elapsed().as_secs_f64() * 1e3
 }
 
-/// Milliseconds that calls took, tokens sent and tokens received.
+/// Milliseconds spent in calls, tokens sent and tokens received.
 pub(crate) fn spent_on(calls: &[Call]) -> (u64, u64, u64) {
     let sum = |value: fn(&Call) -> u64| calls.iter().map(value).sum();
     (sum(|call| call.duration_ms), sum(|call| call.prompt_tokens), sum(|call| call.completion_tokens))
 }
 
-/// An error with its causes, in one line.
+/// An error with its causes on one line.
 pub fn told(error: &dyn std::error::Error) -> String {
     let mut told = error.to_string();
     let mut cause = error.source();

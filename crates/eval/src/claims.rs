@@ -1,18 +1,18 @@
-//! What a judge does for RAGChecker: takes texts apart into claims, and checks claims against texts.
+//! The judge's part of RAGChecker: extracts claims from texts and checks claims against texts.
 
 use graphloom_engine::prompt::{JUDGE_CHECK, JUDGE_CLAIMS};
 
 use crate::judge::{Judge, JudgeError, json_in};
 use crate::ragchecker::{CheckedAnswer, Claim, Label};
 
-/// Claims checked in one call.
+/// Maximum claims per call.
 const CLAIMS_AT_ONCE: usize = 10;
 
-/// Most claims of one text.
+/// Maximum claims of one text.
 const MAX_CLAIMS: usize = 300;
 
-/// Judges everything of `answer` that is not judged yet. What was judged before stays, but for labels of claims that are
-/// not there: they are not about the claims found now.
+/// Judges everything in `answer` that has no judgement yet. Existing judgements are kept, except labels without
+/// claims, which cannot belong to the newly found claims.
 pub async fn judge_answer(judge: &Judge, answer: &mut CheckedAnswer) -> Result<(), JudgeError> {
     let question = answer.query.clone();
     if answer.response_claims.is_none() {
@@ -40,7 +40,7 @@ pub async fn judge_answer(judge: &Judge, answer: &mut CheckedAnswer) -> Result<(
     Ok(())
 }
 
-/// The claims of a text; none of an empty one.
+/// The claims of a text; none if it is empty.
 async fn claims_of(judge: &Judge, question: &str, text: &str) -> Result<Vec<Claim>, JudgeError> {
     if text.trim().is_empty() {
         return Ok(Vec::new());
@@ -50,14 +50,16 @@ async fn claims_of(judge: &Judge, question: &str, text: &str) -> Result<Vec<Clai
         let claims: Vec<Claim> =
             claims.into_iter().filter(|claim| !claim.trim().is_empty()).map(Claim::Sentence).collect();
         match claims.len() {
-            count if count > MAX_CLAIMS => Err(format!("{count} claims are more than {MAX_CLAIMS}")),
+            count if count > MAX_CLAIMS => {
+                Err(format!("too many claims: {count}, the limit is {MAX_CLAIMS}"))
+            }
             _ => Ok(claims),
         }
     };
     judge.ask(JUDGE_CLAIMS, &[("question", question), ("text", text)], read).await
 }
 
-/// The label of each claim against a text, in order. An empty text says nothing.
+/// The label of each claim against a text, in order. An empty text makes all of them neutral.
 async fn check(
     judge: &Judge,
     question: &str,
@@ -80,7 +82,7 @@ async fn check(
         let read = |said: &str| {
             let said: Vec<String> = json_in(said, '[')?;
             if said.len() != count {
-                return Err(format!("there are {} labels for {count} claims", said.len()));
+                return Err(format!("got {} labels for {count} claims", said.len()));
             }
             said.iter().map(|label| label_of(label)).collect::<Result<Vec<Label>, String>>()
         };
@@ -91,7 +93,7 @@ async fn check(
     Ok(labels)
 }
 
-/// For each claim its label against each passage.
+/// For each claim, its label against each passage.
 async fn check_passages(
     judge: &Judge,
     answer: &CheckedAnswer,
@@ -106,12 +108,12 @@ async fn check_passages(
     Ok(rows)
 }
 
-/// The label that a judge gives; it has to decide.
+/// Parses a label; abstaining is not allowed.
 fn label_of(said: &str) -> Result<Label, String> {
     match said.parse() {
         Ok(label @ (Label::Entailment | Label::Neutral | Label::Contradiction)) => Ok(label),
         Ok(Label::Abstain) | Err(_) => {
-            Err(format!("{said:?} is no label; they are Entailment, Neutral and Contradiction"))
+            Err(format!("{said:?} is not a label; use Entailment, Neutral or Contradiction"))
         }
     }
 }
@@ -196,9 +198,9 @@ mod tests {
         let model = Script::of(&[r#"["a"]"#, r#"["a"]"#, "[]", r#"["Maybe"]"#]);
         let error = wait(judge_answer(&judge(model.clone(), folder.path()), &mut answer()));
         let error = error.expect_err("no label").to_string();
-        assert!(error.contains("\"Maybe\" is no label"), "{error}");
+        assert!(error.contains("\"Maybe\" is not a label"), "{error}");
         let asked = model.asked.lock().expect("not poisoned").clone();
-        assert!(asked[3].contains("there are 0 labels for 1 claims"), "{asked:?}");
+        assert!(asked[3].contains("got 0 labels for 1 claims"), "{asked:?}");
     }
 
     #[test]

@@ -1,4 +1,4 @@
-//! Two runs side by side: which metrics differ by more than chance, and which questions got better or worse.
+//! Compares two runs: which metrics differ significantly, and which questions improved or got worse.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -9,13 +9,13 @@ use crate::report::RetrievalReport;
 use crate::retrieval::RetrievalRow;
 use crate::stats::{self, Estimate};
 
-/// Below this a difference is called significant, after Holm's correction for the number of differences looked at.
+/// Significance level, after Holm's correction for the number of comparisons.
 pub const SIGNIFICANT: f64 = 0.05;
 
-/// Two runs compared.
+/// The comparison of two runs.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Comparison {
-    /// What was found for each pair of arms.
+    /// Results per pair of arms.
     pub arms: Vec<ArmComparison>,
     /// Arms of one run without a counterpart in the other.
     pub unpaired_arms: Vec<String>,
@@ -30,19 +30,19 @@ pub struct ArmComparison {
     pub first: String,
     /// The arm in the second run.
     pub second: String,
-    /// Questions that both asked.
+    /// Number of questions in both runs.
     pub questions: usize,
-    /// Questions that only one of them asked; left out.
+    /// Number of questions in only one run, which are left out.
     pub unpaired_questions: usize,
-    /// Each metric that both have.
+    /// The metrics in both runs.
     pub metrics: Vec<Difference>,
-    /// Questions whose needed passages rank higher in the second run, the largest gain first.
+    /// Questions whose gold passages rank higher in the second run, largest gain first.
     pub better: Vec<Change>,
-    /// Questions whose needed passages rank lower in the second run, the largest loss first.
+    /// Questions whose gold passages rank lower in the second run, largest loss first.
     pub worse: Vec<Change>,
 }
 
-/// How a metric differs, question by question.
+/// The difference of a metric over the questions.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Difference {
     /// The metric.
@@ -51,35 +51,35 @@ pub struct Difference {
     pub first: f64,
     /// Its mean in the second run.
     pub second: f64,
-    /// Second minus first, with the bootstrap interval over the questions.
+    /// Second minus first, with a bootstrap confidence interval over the questions.
     pub difference: Estimate,
-    /// How likely one as large is by chance (sign-flip permutation test).
+    /// Probability of a difference at least as large by chance (sign-flip permutation test).
     pub p: f64,
     /// The same after Holm's correction over all metrics and arms of this comparison.
     pub p_adjusted: f64,
-    /// Questions of a higher value in the second run.
+    /// Number of questions with a higher value in the second run.
     pub better: usize,
-    /// Questions of a lower value.
+    /// Number of questions with a lower value in the second run.
     pub worse: usize,
 }
 
-/// A question that changed.
+/// A question whose result changed.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Change {
     /// The question.
     pub id: String,
-    /// Its words.
+    /// Its text.
     pub question: String,
     /// Its type.
     #[serde(rename = "type")]
     pub kind: String,
-    /// The rank of each needed passage before and after; `None` where it was not found.
+    /// The rank of each gold passage before and after; `None` if not found.
     pub gold: Vec<RankChange>,
-    /// How much nDCG over the whole list changed.
+    /// Change of nDCG over the whole list.
     pub gain: f64,
 }
 
-/// The ranks of one needed passage.
+/// The ranks of one gold passage.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct RankChange {
     /// The passage.
@@ -94,52 +94,52 @@ pub struct RankChange {
 #[derive(Debug, thiserror::Error, PartialEq, Eq)]
 pub enum CompareError {
     /// The sets differ.
-    #[error("the first run asked {first}, the second {second}: they are not the same set")]
+    #[error("the runs use different sets: {first} and {second}")]
     OtherSet {
-        /// The first set with the beginning of its hash.
+        /// The first set with the start of its hash.
         first: String,
         /// The second.
         second: String,
     },
-    /// There is no such arm.
+    /// The arm does not exist.
     #[error("the {run} run has no arm {arm}; it has {}", known.join(", "))]
     NoArm {
-        /// Which run.
+        /// The run.
         run: &'static str,
         /// The arm.
         arm: String,
-        /// Those that it has.
+        /// The existing arms.
         known: Vec<String>,
     },
-    /// Nothing is in both.
-    #[error("no arm of the first run ({}) has the name of one of the second ({})", first.join(", "), second.join(", "))]
+    /// No arms could be paired.
+    #[error("no arm of the first run ({}) has the same name as an arm of the second ({})", first.join(", "), second.join(", "))]
     NothingPaired {
         /// The arms of the first run.
         first: Vec<String>,
         /// Those of the second.
         second: Vec<String>,
     },
-    /// No metric is in both.
+    /// No metric is in both runs.
     #[error("the runs have no question or no k in common")]
     NothingInCommon,
 }
 
 impl CompareError {
-    /// What the user can do about it.
+    /// A remedy.
     pub fn remedy(&self) -> &'static str {
         match self {
             Self::OtherSet { .. } => "compare runs over the same corpus.jsonl and questions.jsonl",
-            Self::NoArm { .. } => "name one of these",
-            Self::NothingPaired { .. } => "pair arms of different names, such as --arm naive=auto",
-            Self::NothingInCommon => "run both over the same questions and with a --k in common",
+            Self::NoArm { .. } => "use one of these",
+            Self::NothingPaired { .. } => "pair arms with different names explicitly",
+            Self::NothingInCommon => "run both over the same questions and with a common k",
         }
     }
 }
 
-/// Compares `second` with `first` over the questions and metrics that both have.
+/// Compares `second` with `first` over their common questions and metrics.
 ///
-/// - `pairs`: which arm of the first run is compared with which of the second, each pair once however often it is named;
-///   those of the same name where it is empty.
+/// - `pairs`: arms of the first run and their counterparts in the second; duplicates are ignored. If empty, arms with
+///   the same name are compared.
 pub fn compare(
     first: &RetrievalReport,
     second: &RetrievalReport,
@@ -318,7 +318,7 @@ mod tests {
     #[test]
     fn what_is_worse_in_most_questions_is_significant_and_what_is_equal_is_not() {
         let (good, bad) = (vec!["x y"; 20], vec!["a"; 20]);
-        // Two passages are never both among the first one.
+        // With a cutoff of 1, two gold passages are never both found.
         let all = |compared: &Comparison, holds: fn(&Difference) -> bool| {
             let metrics = compared.arms[0].metrics.iter();
             metrics.filter(|difference| difference.metric != Metric::AllGold(1)).all(holds)
@@ -338,7 +338,7 @@ mod tests {
         let pair = |a: &str, b: &str| [(a.to_owned(), b.to_owned())];
         let compared = compare(&one, &one, &pair("naive", "mix")).expect("compared");
         assert_eq!((compared.arms[0].first.as_str(), compared.arms[0].second.as_str()), ("naive", "mix"));
-        // A second time it would count as one more comparison in Holm's correction.
+        // A duplicate would count as another comparison in Holm's correction.
         let twice = [pair("naive", "mix"), pair("naive", "mix")].concat();
         assert_eq!(compare(&one, &one, &twice).expect("compared"), compared);
         let error = compare(&one, &one, &pair("naive", "best")).expect_err("no such arm");

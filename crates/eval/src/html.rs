@@ -1,4 +1,4 @@
-//! A run as one HTML page: figures, plots and the hardest questions. It needs nothing from elsewhere.
+//! A report as a self-contained HTML page: metrics, plots and the hardest questions.
 
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -9,7 +9,7 @@ use crate::report::{Group, Percentiles, RetrievalReport};
 use crate::retrieval::RetrievalRow;
 use crate::stats;
 
-/// Questions listed as the hardest.
+/// Number of hardest questions listed.
 const HARDEST: usize = 40;
 
 const STYLE: &str = "\
@@ -56,10 +56,7 @@ pub fn page(report: &RetrievalReport) -> String {
     );
     let failed = report.failed();
     if failed > 0 {
-        let _ = writeln!(
-            html,
-            "<p><b>{failed} questions could not be asked and count as having found nothing.</b></p>"
-        );
+        let _ = writeln!(html, "<p><b>{failed} questions failed and count as misses.</b></p>");
     }
     figures(&mut html, report);
     plots(&mut html, report);
@@ -191,7 +188,7 @@ fn by_kind(html: &mut String, report: &RetrievalReport) {
     html.push_str("</table></div>\n");
 }
 
-/// The questions of which the arms together found least, with the ranks of what each needs.
+/// The questions for which the arms found least, with the ranks of their gold passages.
 fn hardest(html: &mut String, report: &RetrievalReport) {
     let first = report.arms.first().map_or("", |arm| arm.name.as_str());
     let rows: BTreeMap<(&str, &str), &RetrievalRow> =
@@ -207,7 +204,7 @@ fn hardest(html: &mut String, report: &RetrievalReport) {
     let shown = questions.len().min(HARDEST);
     let _ = write!(
         html,
-        "<h2>Hardest questions</h2>\n<p>The {shown} of which the arms together found least. For each arm the ranks of the \
+        "<h2>Hardest questions</h2>\n<p>The {shown} questions for which the arms found least. For each arm, the ranks of the \
          needed passages; – is not found.</p>\n<div class=\"wide\"><table><tr><th class=\"words\">question</th>"
     );
     for arm in &report.arms {
@@ -246,7 +243,7 @@ fn told_ranks(row: &RetrievalRow) -> String {
         .join(" ")
 }
 
-/// Text for HTML, between tags and inside quotes.
+/// Escapes text for HTML content and attributes.
 pub(crate) fn escape(text: &str) -> String {
     let mut escaped = String::with_capacity(text.len());
     for c in text.chars() {

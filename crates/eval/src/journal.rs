@@ -1,4 +1,4 @@
-//! What was asked already: rows under keys, one JSON line each, appended as they come.
+//! A journal of results: rows with keys, one JSON line each, appended as they arrive.
 
 use std::collections::BTreeMap;
 use std::fs::{File, OpenOptions, TryLockError};
@@ -9,46 +9,46 @@ use graphloom_core::ContentHash;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
-/// An open journal. No other process can open it meanwhile.
+/// An open journal, locked against other processes.
 #[derive(Debug)]
 pub struct Journal {
     path: PathBuf,
     file: File,
 }
 
-/// What a journal held when it was opened.
+/// The content of a journal when it was opened.
 #[derive(Debug)]
 pub struct Kept<T> {
-    /// The rows; of several under one key the last.
+    /// The rows; if a key occurs several times, the last one.
     pub rows: BTreeMap<ContentHash, T>,
-    /// Lines that are no row: the end of a run that was killed, or of another release.
+    /// Number of invalid lines, for example the end of a killed run.
     pub unreadable: usize,
 }
 
 /// Why a journal cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub enum JournalError {
-    /// Another process writes it.
-    #[error("another run writes {}", path.display())]
+    /// Another process is writing it.
+    #[error("another run is writing {}", path.display())]
     Busy {
         /// The file.
         path: PathBuf,
     },
     /// It cannot be read or written.
-    #[error("keeping results in {}", path.display())]
+    #[error("saving results in {}", path.display())]
     Io {
         /// The file.
         path: PathBuf,
-        /// Why.
+        /// The cause.
         source: io::Error,
     },
 }
 
 impl JournalError {
-    /// What the user can do about it.
+    /// A remedy, if known.
     pub fn remedy(&self) -> Option<&'static str> {
         match self {
-            Self::Busy { .. } => Some("wait for it to end, or name another --out"),
+            Self::Busy { .. } => Some("wait until the other run ends, or use another file"),
             Self::Io { .. } => None,
         }
     }
@@ -61,9 +61,9 @@ struct Line<T> {
 }
 
 impl Journal {
-    /// Opens the journal at `path`, made where it is missing.
+    /// Opens the journal at `path`; creates it if it does not exist.
     ///
-    /// - `keep`: whether rows that are there are kept and returned; otherwise the journal begins anew.
+    /// - `keep`: whether to keep and return existing rows; otherwise the journal starts empty.
     pub fn open<T: DeserializeOwned>(path: &Path, keep: bool) -> Result<(Self, Kept<T>), JournalError> {
         let failed = |source| JournalError::Io { path: path.to_owned(), source };
         if let Some(folder) = path.parent().filter(|folder| !folder.as_os_str().is_empty()) {
@@ -85,13 +85,13 @@ impl Journal {
         }
         let end = file.seek(SeekFrom::End(0)).map_err(failed)?;
         if end > 0 {
-            // A line that was cut must not swallow the next one.
+            // A truncated last line must not absorb the next one.
             file.write_all(b"\n").map_err(failed)?;
         }
         Ok((Self { path: path.to_owned(), file }, kept))
     }
 
-    /// Adds a row. When this returns, the row survives the end of the process.
+    /// Adds a row, which survives the end of the process.
     pub fn append<T: Serialize>(&mut self, key: &ContentHash, row: &T) -> Result<(), JournalError> {
         let written = serde_json::to_vec(&Line { key: key.clone(), row }).map_err(io::Error::other).and_then(
             |mut line| {

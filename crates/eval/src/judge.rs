@@ -1,4 +1,4 @@
-//! A model that judges: asked with our prompts, read strictly, remembered so that no verdict is paid for twice.
+//! An LLM as a judge: asks with our prompts, parses strictly, and saves verdicts so that none is paid for twice.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -10,16 +10,16 @@ use serde::{Deserialize, Serialize};
 
 use crate::journal::{Journal, JournalError, Kept};
 
-/// Times that a verdict is asked for before it counts as unreadable.
+/// Maximum attempts per verdict.
 const MAX_ATTEMPTS: usize = 2;
 
-/// Places in an answer at which a JSON value may begin.
+/// Maximum positions in an answer at which to try to parse JSON.
 const MAX_BEGINNINGS: usize = 64;
 
-/// Characters of an unreadable answer in a message.
+/// Maximum characters of an invalid answer in a message.
 const CLIP: usize = 120;
 
-/// A judge and what it said before.
+/// A judge with its saved answers.
 pub struct Judge {
     model: Arc<dyn LanguageModel>,
     prompts: Prompts,
@@ -32,56 +32,54 @@ struct Memory {
     spent: JudgeSpent,
 }
 
-/// What judging cost.
+/// The cost of judging.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct JudgeSpent {
-    /// Calls.
+    /// Number of calls.
     pub calls: u64,
-    /// Answers that were remembered and cost no call.
+    /// Number of saved answers that were used.
     pub remembered: u64,
-    /// Tokens sent, as the provider counted them.
+    /// Tokens sent, as counted by the provider.
     pub prompt_tokens: u64,
-    /// Of these, tokens read from the provider's prompt cache.
+    /// Sent tokens that were read from the provider's prompt cache.
     pub cached_prompt_tokens: u64,
     /// Tokens received.
     pub completion_tokens: u64,
 }
 
-/// Why there is no verdict.
+/// Why judging failed.
 #[derive(Debug, thiserror::Error)]
 pub enum JudgeError {
     /// The model failed.
     #[error("asking the judge")]
     Model(#[from] ModelError),
-    /// Its answer has not the form that was asked for.
-    #[error("the judge {judge} gave no readable verdict: {what}; it said {said:?}")]
+    /// Its answer has the wrong form.
+    #[error("invalid verdict from judge {judge}: {what}; the answer was {said:?}")]
     Unreadable {
         /// The judge.
         judge: String,
-        /// What is wrong with the answer.
+        /// The error.
         what: String,
-        /// The beginning of the answer.
+        /// The start of the answer.
         said: String,
     },
-    /// What it said could not be kept.
-    #[error("keeping a verdict")]
+    /// Its answer could not be saved.
+    #[error("saving a verdict")]
     Keep(#[from] JournalError),
 }
 
 impl JudgeError {
-    /// What the user can do about it, where its cause does not know better.
+    /// A remedy, unless the cause has one.
     pub fn remedy(&self) -> Option<&'static str> {
         match self {
-            Self::Unreadable { .. } => {
-                Some("the same command asks again; where that does not help, choose another judge_llm")
-            }
+            Self::Unreadable { .. } => Some("run it again; if that does not help, choose another judge_llm"),
             Self::Model(_) | Self::Keep(_) => None,
         }
     }
 }
 
 impl Judge {
-    /// - `journal`, `kept`: where its answers are kept, and those that are there.
+    /// - `journal`, `kept`: where answers are saved, and the ones saved so far.
     pub fn new(
         model: Arc<dyn LanguageModel>,
         prompts: Prompts,
@@ -97,15 +95,15 @@ impl Judge {
         self.model.name()
     }
 
-    /// What judging cost so far.
+    /// The cost so far.
     pub fn spent(&self) -> JudgeSpent {
         self.memory().spent
     }
 
-    /// Asks with a prompt and reads the verdict; where it cannot be read, asks once more and says why. Only an answer that
-    /// could be read is kept, so that a later run asks again about the others.
+    /// Asks with a prompt and parses the verdict; if it is invalid, asks again with the error. Only valid answers
+    /// are saved, so that a later run repeats the others.
     ///
-    /// - `read`: the verdict in an answer, or what is wrong with it, for the judge.
+    /// - `read`: parses the verdict, or returns an error message for the judge.
     pub(crate) async fn ask<T>(
         &self,
         prompt: Prompt,
@@ -122,7 +120,7 @@ impl Judge {
         loop {
             let said = self.said(&messages).await?;
             match read(&said) {
-                // Under the first question, whichever attempt it took, so that it is found without asking.
+                // Saved under the first question, even after a second attempt, so that it is found without a call.
                 Ok(verdict) => {
                     self.keep(key, said)?;
                     return Ok(verdict);
@@ -147,7 +145,7 @@ impl Judge {
         }
     }
 
-    /// The key of asking the judge this.
+    /// The key of a question to the judge.
     fn key(&self, messages: &[ChatMessage]) -> ContentHash {
         let mut parts = vec![self.name().to_owned()];
         for message in messages {
@@ -184,9 +182,9 @@ impl Judge {
     }
 }
 
-/// The first JSON value of this form in an answer, after the model's thoughts; there may be words around it.
+/// The first JSON value of this type in an answer, after the model's thinking; text around it is ignored.
 ///
-/// - `opening`: the character that the value begins with.
+/// - `opening`: the character the value starts with.
 pub(crate) fn json_in<T: DeserializeOwned>(said: &str, opening: char) -> Result<T, String> {
     let said = said.rsplit_once("</think>").map_or(said, |(_, after)| after);
     let mut fault = None;
@@ -211,7 +209,7 @@ pub(crate) mod tests {
 
     use super::*;
 
-    /// A model that says these things one after another, and notes what it was asked.
+    /// A model with scripted answers that records its prompts.
     #[derive(Default)]
     pub(crate) struct Script {
         says: Mutex<VecDeque<String>>,
@@ -241,12 +239,12 @@ pub(crate) mod tests {
         }
     }
 
-    /// The outcome of something that needs no runtime of its own.
+    /// Blocks on a future that needs no runtime.
     pub(crate) fn wait<T>(work: impl Future<Output = T>) -> T {
         tokio::runtime::Builder::new_current_thread().build().expect("a runtime").block_on(work)
     }
 
-    /// A judge that says these things, keeping them in `folder`.
+    /// A judge with scripted answers that saves them in `folder`.
     pub(crate) fn judge(model: Arc<Script>, folder: &std::path::Path) -> Judge {
         let (journal, kept) = Journal::open(&folder.join("judge.jsonl"), true).expect("opened");
         Judge::new(model, Prompts::default(), journal, kept)
@@ -303,7 +301,7 @@ pub(crate) mod tests {
         let folder = tempfile::tempdir().expect("a folder");
         let error = numbers(&judge(Script::of(&["?", "<think>[1]</think> [\"a\"]"]), folder.path()))
             .expect_err("unreadable");
-        let expected = "the judge test:script gave no readable verdict: invalid type: string \"a\", expected u32 at line 1 \
+        let expected = "invalid verdict from judge test:script: invalid type: string \"a\", expected u32 at line 1 \
                         column 4; it said \"<think>[1]</think> [\\\"a\\\"]\"";
         assert_eq!(error.to_string(), expected);
     }

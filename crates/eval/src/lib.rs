@@ -1,8 +1,8 @@
-//! Evaluation: question sets are asked in several ways, and what was found and answered is scored, judged, compared and
-//! reported.
+//! Evaluation: asks question sets in several variants, and scores, judges, compares and reports the retrieved
+//! passages and answers.
 //!
-//! A consumer of the engine's library API. It knows no store and no provider; it reads sets and keeps results in files.
-//! The same rows give the same figures: whatever is drawn at random is drawn from a fixed seed.
+//! Uses the engine's library API and knows no store or provider. Reads sets from files and saves results in files.
+//! Random numbers have a fixed seed, so equal rows give equal results.
 
 pub mod answer;
 pub mod answering;

@@ -1,7 +1,7 @@
-//! Two answers to the same question, compared by a judge in both orders.
+//! Pairwise comparison of answers by a judge, in both orders.
 //!
-//! Source: the criteria are those of LightRAG's evaluation (Guo et al., EMNLP 2025). Judges prefer whoever stands first, or last,
-//! so each pair is judged in both orders, and where the verdicts disagree it is a tie.
+//! Source: the criteria are those of LightRAG's evaluation (Guo et al., EMNLP 2025). Judges tend to prefer the
+//! first or the last answer, so each pair is judged in both orders; if the verdicts disagree, it is a tie.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -13,10 +13,10 @@ use serde_json::Value;
 use crate::judge::{Judge, JudgeError, JudgeSpent, json_in};
 use crate::stats::{self, Estimate};
 
-/// What a file of this form says of itself.
+/// The `kind` of report files.
 pub const KIND: &str = "graphloom pairwise evaluation 1";
 
-/// What answers are compared by.
+/// A criterion of comparison.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Criterion {
@@ -26,12 +26,12 @@ pub enum Criterion {
     Diversity,
     /// How well a reader can judge for themselves.
     Empowerment,
-    /// All considered.
+    /// Overall quality.
     Overall,
 }
 
 impl Criterion {
-    /// All of them, in order.
+    /// All criteria in order.
     pub const ALL: [Self; 4] = [Self::Comprehensiveness, Self::Diversity, Self::Empowerment, Self::Overall];
 }
 
@@ -46,7 +46,7 @@ impl fmt::Display for Criterion {
     }
 }
 
-/// Who is better.
+/// The better answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Winner {
@@ -73,7 +73,7 @@ impl Winner {
 pub struct Pair {
     /// The question's id.
     pub id: String,
-    /// Its words.
+    /// Its text.
     pub question: String,
     /// The answer of the first system.
     pub first: String,
@@ -81,16 +81,16 @@ pub struct Pair {
     pub second: String,
 }
 
-/// What the judge said of a pair.
+/// The judge's verdict on a pair.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PairVerdict {
     /// The question's id.
     pub id: String,
-    /// Its words.
+    /// Its text.
     pub question: String,
-    /// The verdict by each criterion; none where judging failed.
+    /// Verdicts by criterion; empty if judging failed.
     pub verdicts: Vec<Verdict>,
-    /// Why there is none.
+    /// The error, if judging failed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub failed: Option<String>,
 }
@@ -100,17 +100,17 @@ pub struct PairVerdict {
 pub struct Verdict {
     /// The criterion.
     pub criterion: Criterion,
-    /// Who is better: where the two orders disagree, neither.
+    /// The better answer; a tie if the two orders disagree.
     pub winner: Winner,
-    /// Who was better where the first system's answer stood first.
+    /// The better answer with the first system's answer first.
     pub in_order: Winner,
-    /// Who was better where it stood second.
+    /// The better answer with the second system's answer first.
     pub swapped: Winner,
     /// The judge's reasons, in order and swapped.
     pub reasons: [String; 2],
 }
 
-/// All pairs with what they amount to.
+/// The verdicts on all pairs and their totals.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct PairwiseReport {
     /// [`KIND`].
@@ -121,36 +121,36 @@ pub struct PairwiseReport {
     pub second: String,
     /// The judge.
     pub judge: String,
-    /// Pairs that were judged.
+    /// Number of judged pairs.
     pub pairs: usize,
-    /// Pairs that could not be judged; they are left out.
+    /// Number of pairs that could not be judged, which are left out.
     pub failed: usize,
-    /// Each criterion.
+    /// Totals by criterion.
     pub criteria: Vec<CriterionSummary>,
-    /// What judging cost in this run.
+    /// Cost of judging in this run.
     pub spent: JudgeSpent,
     /// Each pair.
     pub rows: Vec<PairVerdict>,
 }
 
-/// All verdicts by one criterion.
+/// Totals of one criterion.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct CriterionSummary {
     /// The criterion.
     pub criterion: Criterion,
-    /// Pairs in which the first system is better in both orders.
+    /// Pairs in which the first system wins in both orders.
     pub first_wins: usize,
-    /// Pairs in which the second is.
+    /// Pairs in which the second system wins in both orders.
     pub second_wins: usize,
     /// All others.
     pub ties: usize,
-    /// The first system's share of the pairs that one of them won, with its Wilson interval.
+    /// The first system's share of decided pairs, with its Wilson confidence interval.
     pub first_share: Estimate,
-    /// How likely a lead as large is by chance (sign-flip permutation test over the pairs).
+    /// Probability of a lead at least as large by chance (sign-flip permutation test over the pairs).
     pub p: f64,
-    /// Share of the pairs with the same verdict in both orders.
+    /// Share of pairs with the same verdict in both orders.
     pub agreement: f64,
-    /// Of the verdicts that are no tie, the share for the answer that stood first; .5 is fair.
+    /// Share of verdicts, without ties, for the answer shown first; .5 means no position bias.
     pub for_answer_1: f64,
 }
 
@@ -167,14 +167,14 @@ pub async fn judge_pair(judge: &Judge, pair: &Pair) -> Result<PairVerdict, Judge
 }
 
 impl PairVerdict {
-    /// A pair without a verdict.
+    /// A pair without verdicts.
     pub fn without(pair: &Pair, failed: Option<String>) -> Self {
         Self { id: pair.id.clone(), question: pair.question.clone(), verdicts: Vec::new(), failed }
     }
 }
 
 impl PairwiseReport {
-    /// What these verdicts amount to.
+    /// Builds the report.
     pub fn of(names: [&str; 2], judge: &Judge, rows: Vec<PairVerdict>) -> Self {
         let failed = rows.iter().filter(|row| row.failed.is_some()).count();
         let [first, second] = names.map(str::to_owned);
@@ -213,7 +213,7 @@ impl CriterionSummary {
             })
             .collect();
         let agree = verdicts.iter().filter(|verdict| verdict.in_order == verdict.swapped).count();
-        // In order the first system's answer is answer 1, swapped the second's is.
+        // Answer 1 is the first system's in the first order and the second system's in the swapped one.
         let answer_1 = |verdict: &&Verdict| {
             usize::from(verdict.in_order == Winner::First) + usize::from(verdict.swapped == Winner::Second)
         };
@@ -236,8 +236,8 @@ impl CriterionSummary {
     }
 }
 
-/// What a judge said by each criterion, in order. Keys are read in any case, and those of LightRAG's own prompt too, for
-/// an own version of ours may ask in its form.
+/// A judge's answer by criterion, in order. Keys ignore case. The keys of LightRAG's own prompt are accepted too,
+/// since a custom prompt may use them.
 #[derive(Deserialize)]
 #[serde(try_from = "BTreeMap<String, Value>")]
 struct Said([SaidOne; 4]);
@@ -259,10 +259,10 @@ impl TryFrom<BTreeMap<String, Value>> for Said {
                     vec![name.as_str()]
                 }
             };
-            let said = member(said.iter(), &names).ok_or_else(|| format!("there is no {name}"))?;
-            let said = said.as_object().ok_or_else(|| format!("{name} is no JSON object"))?;
+            let said = member(said.iter(), &names).ok_or_else(|| format!("{name} is missing"))?;
+            let said = said.as_object().ok_or_else(|| format!("{name} is not a JSON object"))?;
             let text = |names: &[&str]| member(said.iter(), names).and_then(Value::as_str).map(str::to_owned);
-            let winner = text(&["winner"]).ok_or_else(|| format!("{name} names no winner"))?;
+            let winner = text(&["winner"]).ok_or_else(|| format!("{name} has no winner"))?;
             Ok::<_, String>(SaidOne { reason: text(&["reason", "explanation"]).unwrap_or_default(), winner })
         };
         let [comprehensiveness, diversity, empowerment, overall] = Criterion::ALL.map(one);
@@ -270,7 +270,7 @@ impl TryFrom<BTreeMap<String, Value>> for Said {
     }
 }
 
-/// The member of an object that has one of these names in any case.
+/// The member of an object with one of these names, ignoring case.
 fn member<'a>(
     mut members: impl Iterator<Item = (&'a String, &'a Value)>,
     names: &[&str],
@@ -278,7 +278,7 @@ fn member<'a>(
     members.find(|(key, _)| names.contains(&key.trim().to_lowercase().as_str())).map(|(_, value)| value)
 }
 
-/// The verdicts by all criteria, with reasons, where `first` stands first.
+/// The verdicts by all criteria with reasons, with `first` shown first.
 async fn one_order(
     judge: &Judge,
     question: &str,
@@ -298,7 +298,7 @@ fn winner_of(said: &str) -> Result<Winner, String> {
         "answer 1" => Ok(Winner::First),
         "answer 2" => Ok(Winner::Second),
         "tie" => Ok(Winner::Tie),
-        _ => Err(format!("{said:?} is no winner; they are Answer 1, Answer 2 and Tie")),
+        _ => Err(format!("{said:?} is not a winner; use Answer 1, Answer 2 or Tie")),
     }
 }
 
@@ -310,7 +310,7 @@ mod tests {
 
     use super::*;
 
-    /// A judge's answer: the winner by each criterion.
+    /// A judge's answer with the winner of each criterion.
     fn says(winners: [&str; 4]) -> String {
         let one = |at: usize| {
             format!("\"{}\": {{\"reason\": \"r\", \"winner\": \"{}\"}}", Criterion::ALL[at], winners[at])
@@ -385,9 +385,9 @@ mod tests {
     #[test]
     fn what_is_missing_in_a_verdict_is_named() {
         for (said, expected) in [
-            (r#"{"diversity": {"winner": "Tie"}}"#, "there is no comprehensiveness"),
-            (r#"{"comprehensiveness": "Tie"}"#, "comprehensiveness is no JSON object"),
-            (r#"{"comprehensiveness": {"reason": "x"}}"#, "comprehensiveness names no winner"),
+            (r#"{"diversity": {"winner": "Tie"}}"#, "comprehensiveness is missing"),
+            (r#"{"comprehensiveness": "Tie"}"#, "comprehensiveness is not a JSON object"),
+            (r#"{"comprehensiveness": {"reason": "x"}}"#, "comprehensiveness has no winner"),
         ] {
             assert_eq!(json_in::<Said>(said, '{').err().as_deref(), Some(expected));
         }

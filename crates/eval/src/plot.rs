@@ -1,11 +1,11 @@
-//! Plots as SVG text: lines over ranks, points with intervals, and times on a logarithmic axis.
+//! Plots as SVG: lines over ranks, points with intervals, and times on a logarithmic axis.
 
 use std::fmt::Write;
 
 use crate::html::escape;
 use crate::stats::Estimate;
 
-/// Colours that people who see few colours can tell apart; arms beyond these begin again, with another dash.
+/// Colors that color-blind people can distinguish; further arms reuse them with another dash pattern.
 ///
 /// Source: Okabe, Ito, "Color universal design", 2008, without yellow and black.
 const COLORS: [&str; 6] = ["#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9"];
@@ -16,7 +16,7 @@ const LEFT: f64 = 48.0;
 const RIGHT: f64 = 16.0;
 const TOP: f64 = 12.0;
 
-/// The colour of the arm at this place.
+/// The color of an arm.
 pub(crate) fn color(arm: usize) -> &'static str {
     COLORS[arm % COLORS.len()]
 }
@@ -25,7 +25,7 @@ fn dash(arm: usize) -> &'static str {
     DASHES[arm / COLORS.len() % DASHES.len()]
 }
 
-/// One line for each arm over the ranks, each point with its interval. Values are shares.
+/// One line per arm over the ranks, with intervals at the points. Values are shares.
 pub(crate) fn lines(label: &str, ks: &[usize], arms: &[(&str, Vec<Estimate>)]) -> String {
     let (height, bottom) = (300.0, 36.0);
     let plot_height = height - TOP - bottom;
@@ -42,7 +42,7 @@ pub(crate) fn lines(label: &str, ks: &[usize], arms: &[(&str, Vec<Estimate>)]) -
     }
     for (arm, (name, values)) in arms.iter().enumerate() {
         let (color, dash) = (color(arm), dash(arm));
-        // Beside each other, so that intervals of equal height stay apart.
+        // Shifted sideways so that intervals do not overlap.
         let shift =
             (arm as f64 - (arms.len() as f64 - 1.0) / 2.0) * (step * 0.5 / arms.len() as f64).min(9.0);
         let points: Vec<String> = values
@@ -71,7 +71,7 @@ pub(crate) fn lines(label: &str, ks: &[usize], arms: &[(&str, Vec<Estimate>)]) -
     close(svg)
 }
 
-/// A row for each arm with its value as a point and its interval as a line. Values are shares.
+/// One row per arm, with its value as a point and its interval as a line. Values are shares.
 pub(crate) fn intervals(label: &str, arms: &[(&str, Estimate)]) -> String {
     let row = 26.0;
     let height = TOP + row * arms.len() as f64 + 30.0;
@@ -102,14 +102,14 @@ pub(crate) fn intervals(label: &str, arms: &[(&str, Estimate)]) -> String {
     close(svg)
 }
 
-/// A row for each arm with some of its times, in milliseconds, on a logarithmic axis.
+/// One row per arm with times in milliseconds on a logarithmic axis.
 ///
 /// - `times`: p50, p90 and p99.
 pub(crate) fn times(label: &str, arms: &[(&str, [f64; 3])]) -> String {
     let row = 26.0;
     let height = TOP + row * arms.len() as f64 + 30.0;
     let left = 130.0;
-    // Faster than the clock tells is drawn at a hundredth of a millisecond.
+    // Times below the clock's resolution are drawn at a hundredth of a millisecond.
     let log = |ms: f64| ms.max(0.01).log10();
     let all = || arms.iter().flat_map(|(_, times)| times).map(|ms| log(*ms));
     let least = all().fold(f64::MAX, f64::min).min(3.0).floor();
@@ -148,7 +148,7 @@ pub(crate) fn times(label: &str, arms: &[(&str, [f64; 3])]) -> String {
     close(svg)
 }
 
-/// Milliseconds in as many digits as they deserve.
+/// Milliseconds with a suitable number of digits.
 pub(crate) fn ms(ms: f64) -> String {
     if ms >= 100.0 {
         format!("{ms:.0}")
@@ -163,7 +163,7 @@ fn told(name: &str, what: &str, value: Estimate) -> String {
     format!("{} {}: {:.3} ({:.3} to {:.3})", escape(name), escape(what), value.mean, value.low, value.high)
 }
 
-/// A name that fits beside a row.
+/// A name shortened to fit beside a row.
 fn shortened(name: &str) -> String {
     const MOST: usize = 16;
     match name.char_indices().nth(MOST) {

@@ -1,7 +1,8 @@
-//! RAGChecker's metrics: which claims of an answer are right, and whether the passages or the model are to blame.
+//! RAGChecker's metrics: which claims of an answer are right, and whether errors come from retrieval or from the
+//! LLM.
 //!
-//! Source: Ru et al., "RAGChecker: a fine-grained framework for diagnosing retrieval-augmented generation", NeurIPS 2024.
-//! Files are in the layout of its own program, so that either can go on where the other stopped.
+//! Source: Ru et al., "RAGChecker: a fine-grained framework for diagnosing retrieval-augmented generation",
+//! NeurIPS 2024. Files have the layout of its own program, so either program can continue the other's work.
 
 use std::fmt;
 use std::str::FromStr;
@@ -9,67 +10,67 @@ use std::str::FromStr;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-/// Characters in a message of what is no label.
+/// Maximum characters of an invalid label in a message.
 const CLIP: usize = 60;
 
-/// A file of answers, with what was judged of them so far.
+/// A file with answers and their judgements so far.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct CheckingFile {
     /// The answers.
     pub results: Vec<CheckedAnswer>,
-    /// Means over all answers that have metrics, in percent with one decimal.
+    /// Means over all answers with metrics, in percent with one decimal.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub metrics: Option<Grouped>,
 }
 
-/// An answer, what it was made from, and what was judged of it so far.
+/// An answer, its passages, and its judgements so far.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct CheckedAnswer {
     /// The question's id.
     pub query_id: String,
     /// The question.
     pub query: String,
-    /// The right answer.
+    /// The gold answer.
     pub gt_answer: String,
     /// The answer.
     pub response: String,
-    /// The passages it was made from.
+    /// The passages of its context.
     #[serde(default, deserialize_with = "null_is_empty")]
     pub retrieved_context: Vec<RetrievedPassage>,
     /// Claims of the answer.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub response_claims: Option<Vec<Claim>>,
-    /// Claims of the right answer.
+    /// Claims of the gold answer.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub gt_answer_claims: Option<Vec<Claim>>,
-    /// Whether the right answer entails each claim of the answer.
+    /// Whether the gold answer entails each claim of the answer.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub answer2response: Option<Vec<Label>>,
-    /// Whether the answer entails each claim of the right answer.
+    /// Whether the answer entails each claim of the gold answer.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub response2answer: Option<Vec<Label>>,
     /// For each claim of the answer, whether each passage entails it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub retrieved2response: Option<Vec<Vec<Label>>>,
-    /// For each claim of the right answer, whether each passage entails it.
+    /// For each claim of the gold answer, whether each passage entails it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub retrieved2answer: Option<Vec<Vec<Label>>>,
-    /// The metrics, each a share.
+    /// The metrics; each is a share.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub metrics: Option<Metrics>,
 }
 
-/// A passage that an answer was made from.
+/// A passage in the context of an answer.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RetrievedPassage {
     /// Its name.
     #[serde(default, deserialize_with = "null_is_empty")]
     pub doc_id: String,
-    /// Its words.
+    /// Its text.
     pub text: String,
 }
 
-/// One thing that a text says.
+/// A single claim of a text.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(untagged)]
 pub enum Claim {
@@ -89,22 +90,22 @@ impl Claim {
     }
 }
 
-/// How a text stands to a claim.
+/// The relation of a text to a claim.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(try_from = "String")]
 pub enum Label {
-    /// It says so.
+    /// The text entails the claim.
     Entailment,
-    /// It says nothing about it.
+    /// The text says nothing about the claim.
     Neutral,
-    /// It says otherwise.
+    /// The text contradicts the claim.
     Contradiction,
     /// The judge gave no verdict.
     Abstain,
 }
 
 impl Label {
-    /// All of them.
+    /// All labels.
     pub const ALL: [Self; 4] = [Self::Entailment, Self::Neutral, Self::Contradiction, Self::Abstain];
 }
 
@@ -122,7 +123,7 @@ impl fmt::Display for Label {
 impl FromStr for Label {
     type Err = NoLabel;
 
-    /// The label of this name, in any case.
+    /// Parses a label, ignoring case.
     fn from_str(text: &str) -> Result<Self, NoLabel> {
         let is_named = |label: &Self| label.to_string().eq_ignore_ascii_case(text.trim());
         Self::ALL
@@ -140,53 +141,53 @@ impl TryFrom<String> for Label {
     }
 }
 
-/// A text that is no label.
+/// The error for an invalid label.
 #[derive(Debug, thiserror::Error, Clone, PartialEq, Eq)]
-#[error("{text:?} is no label; they are {}", Label::ALL.map(|label| label.to_string()).join(", "))]
+#[error("{text:?} is not a label; the labels are {}", Label::ALL.map(|label| label.to_string()).join(", "))]
 pub struct NoLabel {
-    /// The text, or its beginning.
+    /// The text, shortened.
     pub text: String,
 }
 
-/// The metrics of one answer, each a share from 0 to 1; or their means in percent.
+/// The metrics of one answer as shares from 0 to 1, or means in percent.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
 pub struct Metrics {
-    /// Claims of the answer that are right.
+    /// Share of the answer's claims that are right.
     pub precision: f64,
-    /// Claims of the right answer that the answer says.
+    /// Share of the gold answer's claims in the answer.
     pub recall: f64,
     /// Their harmonic mean.
     pub f1: f64,
-    /// Claims of the right answer that some passage says.
+    /// Share of the gold answer's claims in some passage.
     pub claim_recall: f64,
-    /// Passages that say some claim of the right answer: the relevant ones.
+    /// Share of relevant passages, which contain some claim of the gold answer.
     pub context_precision: f64,
-    /// Of the claims of the right answer that passages say, those that the answer says.
+    /// Share of the gold answer's claims in passages that are also in the answer.
     pub context_utilization: f64,
-    /// Claims of the answer that are wrong and said by a relevant passage.
+    /// Share of the answer's claims that are wrong and in a relevant passage.
     pub noise_sensitivity_in_relevant: f64,
-    /// Claims of the answer that are wrong and said by irrelevant passages alone.
+    /// Share of the answer's claims that are wrong and only in irrelevant passages.
     pub noise_sensitivity_in_irrelevant: f64,
-    /// Claims of the answer that are wrong and said by no passage.
+    /// Share of the answer's claims that are wrong and in no passage.
     pub hallucination: f64,
-    /// Claims of the answer that are right and said by no passage.
+    /// Share of the answer's claims that are right and in no passage.
     pub self_knowledge: f64,
-    /// Claims of the answer that some passage says.
+    /// Share of the answer's claims in some passage.
     pub faithfulness: f64,
 }
 
-/// The metrics by what they are about.
+/// The metrics by subject.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
 pub struct Grouped {
     /// The answer as a whole.
     pub overall: Overall,
-    /// What was found.
+    /// Metrics of the retrieval.
     pub retriever: Retriever,
-    /// What was made of it.
+    /// Metrics of the LLM.
     pub generator: Generator,
 }
 
-/// How right the answers are.
+/// Metrics of the answers as a whole.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
 #[allow(missing_docs, reason = "the fields are those of Metrics")]
 pub struct Overall {
@@ -195,7 +196,7 @@ pub struct Overall {
     pub f1: f64,
 }
 
-/// How good the passages are.
+/// Metrics of the passages.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
 #[allow(missing_docs, reason = "the fields are those of Metrics")]
 pub struct Retriever {
@@ -203,7 +204,7 @@ pub struct Retriever {
     pub context_precision: f64,
 }
 
-/// What the model made of the passages.
+/// Metrics of how the LLM uses the passages.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
 #[allow(missing_docs, reason = "the fields are those of Metrics")]
 pub struct Generator {
@@ -215,42 +216,42 @@ pub struct Generator {
     pub faithfulness: f64,
 }
 
-/// Members of an answer that hold labels.
+/// Members of an answer that contain labels.
 const LABEL_MEMBERS: [&str; 4] =
     ["answer2response", "response2answer", "retrieved2response", "retrieved2answer"];
 
-/// Why a file is none of answers.
+/// Why a file of answers is invalid.
 #[derive(Debug, thiserror::Error)]
 pub enum FileError {
-    /// It is no JSON, or has not the outer form.
+    /// It is not JSON or has the wrong outer form.
     #[error(transparent)]
     Form(#[from] serde_json::Error),
-    /// An answer has not its form.
+    /// An answer has the wrong form.
     #[error("{answer}: {what}")]
     Answer {
-        /// The answer, by its id.
+        /// The id of the answer.
         answer: String,
-        /// What is wrong.
+        /// The error.
         what: String,
     },
-    /// What stands in a label's place is none.
+    /// A label is invalid.
     #[error("{answer}: {member}: {what}")]
     Label {
-        /// The answer, by its id.
+        /// The id of the answer.
         answer: String,
-        /// Where the label stands.
+        /// The member with the label.
         member: &'static str,
-        /// What is wrong, with the labels there are.
+        /// The error, with the valid labels.
         what: String,
     },
 }
 
 impl FileError {
-    /// What the user can do about it, where it is about labels.
+    /// A remedy for invalid labels.
     pub fn remedy(&self) -> Option<&'static str> {
         match self {
             Self::Label { .. } => {
-                Some("correct the label, or remove that member of the answer, so that it is judged again")
+                Some("correct the label, or remove that member of the answer to have it judged again")
             }
             Self::Form(_) | Self::Answer { .. } => None,
         }
@@ -258,7 +259,7 @@ impl FileError {
 }
 
 impl CheckingFile {
-    /// Reads a file. What is wrong with an answer is told with its id; where it has none, with its place, from 1.
+    /// Parses a file. An error names the answer by its id, or by its position from 1 if it has none.
     pub fn of_json(json: &[u8]) -> Result<Self, FileError> {
         #[derive(Deserialize)]
         struct Form {
@@ -281,7 +282,8 @@ impl CheckingFile {
     }
 }
 
-/// Whether every text in a list, or a list of lists, is a label. What else is wrong is seen when the answer is read.
+/// Checks that every text in a list, or in a list of lists, is a label. Other errors are found when the answer is
+/// parsed.
 fn check_labels(value: &Value) -> Result<(), String> {
     match value {
         Value::Array(values) => values.iter().try_for_each(check_labels),
@@ -293,43 +295,41 @@ fn check_labels(value: &Value) -> Result<(), String> {
 /// Why an answer has no metrics.
 #[derive(Debug, thiserror::Error, Clone, PartialEq, Eq)]
 pub enum LabelError {
-    /// Something was not judged.
+    /// A judgement is missing.
     #[error("answer {answer} has no {what}")]
     Missing {
         /// The answer's id.
         answer: String,
-        /// What is not there.
+        /// The missing member.
         what: &'static str,
     },
-    /// Labels and what they are about do not fit.
-    #[error("answer {answer}: {what} has {labels} labels where {expected} belong")]
+    /// The number of labels is wrong.
+    #[error("answer {answer}: {what} has {labels} labels, expected {expected}")]
     Count {
         /// The answer's id.
         answer: String,
-        /// Which labels.
+        /// The member with the labels.
         what: &'static str,
-        /// How many there are.
+        /// The number of labels.
         labels: usize,
-        /// How many there should be.
+        /// The expected number.
         expected: usize,
     },
 }
 
 impl LabelError {
-    /// What the user can do about it.
+    /// A remedy.
     pub fn remedy(&self) -> &'static str {
         match self {
-            Self::Missing { .. } => {
-                "let a model judge what is missing: set judge_llm, such as --set judge_llm=openai:MODEL"
-            }
-            Self::Count { .. } => "remove these labels from the file, so that they are judged again",
+            Self::Missing { .. } => "configure an LLM as judge_llm to judge what is missing",
+            Self::Count { .. } => "remove these labels from the file to have them judged again",
         }
     }
 }
 
 impl CheckedAnswer {
-    /// Claims that the texts cannot have: those of an empty text, which was changed after it was taken apart. That another
-    /// text was changed cannot be seen, for the file does not say what it was.
+    /// The member with claims of an empty text, if there is one: the text was changed after its claims were
+    /// extracted. Other changes cannot be detected, since the file does not contain the original text.
     pub fn claims_of_nothing(&self) -> Option<&'static str> {
         let of_nothing = |text: &str, claims: &Option<Vec<Claim>>| {
             text.trim().is_empty() && claims.as_ref().is_some_and(|claims| !claims.is_empty())
@@ -340,7 +340,7 @@ impl CheckedAnswer {
         of_nothing(&self.gt_answer, &self.gt_answer_claims).then_some("gt_answer")
     }
 
-    /// The metrics from the labels. An answer without claims, or without passages, has 0 where one is divided by their number.
+    /// Computes the metrics from the labels. A share of zero claims or passages is 0.
     pub fn metrics_of_labels(&self) -> Result<Metrics, LabelError> {
         let missing = |what| LabelError::Missing { answer: self.query_id.clone(), what };
         let count = |what, labels, expected| match labels == expected {
@@ -379,7 +379,7 @@ fn metrics(
     let any = |row: &Vec<bool>| row.contains(&true);
     let is_relevant: Vec<bool> =
         (0..passages).map(|at| right_by.iter().any(|row| row.get(at) == Some(&true))).collect();
-    // Whether a claim is said by a passage that is relevant, or is not.
+    // Whether a relevant, or an irrelevant, passage contains the claim.
     let by = |row: &[bool], relevant: bool| {
         row.iter().zip(&is_relevant).any(|(says, is)| *says && *is == relevant)
     };
@@ -410,7 +410,7 @@ fn metrics(
     }
 }
 
-/// A share; 0 of nothing.
+/// A share; 0 if `all` is 0.
 fn part(count: usize, all: usize) -> f64 {
     if all == 0 { 0.0 } else { count as f64 / all as f64 }
 }
@@ -435,14 +435,14 @@ impl Metrics {
 }
 
 impl Grouped {
-    /// The means of `metrics` in percent, rounded to one decimal; `None` of nothing.
+    /// The means of `metrics` in percent, rounded to one decimal; `None` if empty.
     pub fn of(metrics: &[Metrics]) -> Option<Self> {
         if metrics.is_empty() {
             return None;
         }
         let mean = |value: fn(&Metrics) -> f64| {
             let sum: f64 = metrics.iter().map(value).sum();
-            // As written, so that a half is rounded as the reference program rounds it.
+            // Rounded via text, as the reference program does.
             format!("{:.1}", sum / metrics.len() as f64 * 100.0).parse().unwrap_or(f64::NAN)
         };
         Some(Self {
@@ -481,7 +481,7 @@ mod tests {
 
     use super::*;
 
-    /// Labels by letter: e, n, c.
+    /// Parses labels by letter: e, n, c.
     fn labels(letters: &str) -> Vec<Label> {
         let label = |c| match c {
             'e' => Label::Entailment,
@@ -491,7 +491,7 @@ mod tests {
         letters.chars().map(label).collect()
     }
 
-    /// An answer whose claims are judged as given; rows of the tables are divided by blanks.
+    /// An answer whose claims have the given labels; table rows are separated by spaces.
     fn judged(
         said_right: &str,
         right_said: &str,
@@ -516,7 +516,7 @@ mod tests {
 
     #[test]
     fn values_are_those_computed_by_hand() {
-        // Passage 1 is relevant (it says the first right claim), passage 2 is not.
+        // Passage 1 is relevant (it contains the first gold claim), passage 2 is not.
         let answer = judged("ecnen", "en", "en ne en nn nn", "en nn", 2);
         let metrics = answer.metrics_of_labels().expect("judged");
         let expected = Metrics {
@@ -543,7 +543,7 @@ mod tests {
     fn nothing_said_or_found_gives_zeros_and_no_fault() {
         let metrics = judged("", "nn", "", " ", 0);
         let error = metrics.metrics_of_labels().expect_err("two rows are missing");
-        assert_eq!(error.to_string(), "answer q1: retrieved2answer has 0 labels where 2 belong");
+        assert_eq!(error.to_string(), "answer q1: retrieved2answer has 0 labels, expected 2");
         assert_eq!(judged("", "", "", "", 3).metrics_of_labels(), Ok(Metrics::default()));
         let mut answer = judged("e", "e", "", "", 0);
         answer.retrieved2response = Some(vec![vec![]]);
@@ -578,14 +578,14 @@ mod tests {
             );
             assert_eq!(CheckingFile::of_json(json.as_bytes()).expect_err("refused").to_string(), expected);
         };
-        let known = "they are Entailment, Neutral, Contradiction, Abstain";
+        let known = "the labels are Entailment, Neutral, Contradiction, Abstain";
         check(
             r#""query_id": "q7", "answer2response": ["entailment", "Maybe"]"#,
-            &format!("answer q7: answer2response: \"Maybe\" is no label; {known}"),
+            &format!("answer q7: answer2response: \"Maybe\" is not a label; {known}"),
         );
         check(
             r#""query_id": "q7", "retrieved2answer": [["Neutral"], [""]]"#,
-            &format!("answer q7: retrieved2answer: \"\" is no label; {known}"),
+            &format!("answer q7: retrieved2answer: \"\" is not a label; {known}"),
         );
         check(r#""query_id": "q7", "query": "Q?", "gt_answer": "A.""#, "answer q7: missing field `response`");
         check(r#""query": "Q?""#, "result 2: missing field `query_id`");

@@ -1,4 +1,4 @@
-//! Metrics of a ranking: how much of what a question needs is among the first passages.
+//! Metrics of a ranking: how many of the needed passages are ranked first.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -9,16 +9,16 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 /// A metric of one ranking, from 0 to 1.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Metric {
-    /// The share of the needed passages that are among the first k.
+    /// The share of gold passages among the first k.
     Recall(usize),
-    /// 1 where all needed passages are among the first k, else 0.
+    /// 1 if all gold passages are among the first k, otherwise 0.
     AllGold(usize),
-    /// Discounted cumulative gain of the first k over the best there could be, where a needed passage gains 1 and the
-    /// passage at rank r counts `1 / log2(1 + r)`.
+    /// Normalised discounted cumulative gain of the first k, where a gold passage gains 1 and the passage at rank
+    /// r counts `1 / log2(1 + r)`.
     ///
     /// Source: Järvelin, Kekäläinen, "Cumulated gain-based evaluation of IR techniques", TOIS 2002.
     Ndcg(usize),
-    /// 1 / rank of the first needed passage; 0 where none was found.
+    /// 1 / rank of the first gold passage; 0 if none was found.
     Mrr,
 }
 
@@ -31,8 +31,8 @@ impl Metric {
 
     /// The value for a ranking.
     ///
-    /// - `ranked`: best first; what appears again counts once, at its first rank.
-    /// - `gold`: what is needed, each once. Where it is empty the value is 0; such questions are to be left out.
+    /// - `ranked`: best first; only the first occurrence of a passage counts.
+    /// - `gold`: the needed passages, without duplicates. If empty, the value is 0; leave such questions out.
     pub fn value(self, ranked: &[String], gold: &[String]) -> f64 {
         let ranks: Vec<usize> = ranks(ranked, gold).into_iter().flatten().collect();
         let among = |k: usize| ranks.iter().filter(|rank| **rank <= k).count();
@@ -47,7 +47,7 @@ impl Metric {
                 let discount = |rank: usize| 1.0 / ((1 + rank) as f64).log2();
                 let gain: f64 = ranks.iter().filter(|rank| **rank <= k).map(|rank| discount(*rank)).sum();
                 let best: f64 = (1..=needed.min(k)).map(discount).sum();
-                // The sum of nothing is a negative zero, which would be printed as one.
+                // An empty sum is negative zero, which would be printed as `-0`.
                 if gain > 0.0 { gain / best } else { 0.0 }
             }
             Self::Mrr => ranks.iter().min().map_or(0.0, |rank| 1.0 / *rank as f64),
@@ -55,8 +55,8 @@ impl Metric {
     }
 }
 
-/// The rank, from 1, of each of `gold` in `ranked`, ascending, those not found (`None`) last. What appears again in
-/// `ranked` takes no rank the second time.
+/// The rank, from 1, of each of `gold` in `ranked`, ascending, with those not found (`None`) last. Repeated
+/// passages in `ranked` take no rank.
 pub fn ranks(ranked: &[String], gold: &[String]) -> Vec<Option<usize>> {
     let mut found: BTreeMap<&str, usize> = BTreeMap::new();
     for id in ranked {
@@ -83,7 +83,8 @@ impl FromStr for Metric {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
-        let unknown = || format!("{text:?} is no metric; one is recall@5, all_gold@5, ndcg@5 or mrr");
+        let unknown =
+            || format!("unknown metric {text:?}: expected for example recall@5, all_gold@5, ndcg@5 or mrr");
         if text == "mrr" {
             return Ok(Self::Mrr);
         }
@@ -135,7 +136,7 @@ mod tests {
         close(check("mrr", "x y", "a"), 0.0);
         // 1/log2(2) + 1/log2(4) over 1/log2(2) + 1/log2(3).
         close(check("ndcg@3", "a x b", "a b"), 1.5 / (1.0 + 1.0 / 3f64.log2()));
-        // Only one place: the best there could be is one needed passage.
+        // With a single place, the best possible result is one gold passage.
         close(check("ndcg@1", "a x b", "a b"), 1.0);
         close(check("recall@2", "a a b", "a b"), 1.0);
         close(check("recall@5", "", "a"), 0.0);

@@ -1,4 +1,4 @@
-//! The result of a run: figures with intervals for each arm, by type of question too, and one row for each question.
+//! The report of a run: metrics with confidence intervals per arm and type of question, and one row per question.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -10,36 +10,36 @@ use crate::rank::Metric;
 use crate::retrieval::RetrievalRow;
 use crate::stats::{self, Estimate};
 
-/// What a file of this form says of itself.
+/// The `kind` of report files.
 pub const KIND: &str = "graphloom retrieval evaluation 1";
 
-/// A run with everything that is needed to compare it with another.
+/// A run with everything needed to compare it with another.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct RetrievalReport {
     /// [`KIND`].
     pub kind: String,
-    /// What was asked where.
+    /// Description of the run.
     pub run: RunInfo,
     /// The k of the metrics, ascending.
     pub ks: Vec<usize>,
     /// The arms.
     pub arms: Vec<ArmInfo>,
-    /// Each arm over all questions, then each arm over each type where there are several.
+    /// Results of each arm over all questions, then of each arm by type if there are several.
     pub groups: Vec<Group>,
-    /// Every question in every arm.
+    /// The results of all questions and arms.
     pub rows: Vec<RetrievalRow>,
 }
 
-/// What was asked where.
+/// Description of a run.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RunInfo {
     /// The set's name.
     pub set: String,
     /// The hash of its passages and questions.
     pub set_hash: ContentHash,
-    /// Its passages; 0 where it has none of its own.
+    /// Number of its passages; 0 if it has no corpus.
     pub passages: usize,
-    /// The questions asked in each arm.
+    /// Number of questions per arm.
     pub questions: usize,
     /// The workspace.
     pub workspace: String,
@@ -47,13 +47,13 @@ pub struct RunInfo {
     pub graph_revision: Revision,
     /// The embedder.
     pub embedder: String,
-    /// Who extracted: the model that is configured, or `rules`.
+    /// The configured extraction model, or `rules`.
     pub extractor: String,
-    /// The model that finds keywords, or `rules`.
+    /// The keyword model, or `rules`.
     pub keywords: String,
     /// The reranker, or `none`.
     pub reranker: String,
-    /// Questions asked at once.
+    /// Concurrent questions.
     pub concurrency: usize,
     /// Timed repetitions.
     pub timed: usize,
@@ -61,58 +61,58 @@ pub struct RunInfo {
     pub release: String,
 }
 
-/// An arm as it was.
+/// An arm as it was configured.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct ArmInfo {
     /// Its name.
     pub name: String,
-    /// What it asks with; fields that other releases do not know are kept.
+    /// Its question fields; fields unknown to this release are kept.
     pub question: serde_json::Value,
 }
 
-/// An arm over some questions.
+/// Results of an arm over some questions.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Group {
     /// The arm.
     pub arm: String,
-    /// The type of the questions; all questions where `None`.
+    /// Type of the questions; `None` for all.
     #[serde(rename = "type", default, skip_serializing_if = "Option::is_none")]
     pub kind: Option<String>,
-    /// How many questions.
+    /// Number of questions.
     pub questions: usize,
-    /// Of these, how many could not be asked; they count as having found nothing.
+    /// Number of questions that failed; they count as misses.
     pub failed: usize,
     /// The metrics.
     pub metrics: BTreeMap<Metric, Estimate>,
-    /// Passages in the context.
+    /// Mean passages in the context.
     pub returned: f64,
-    /// Latency of those that could be asked.
+    /// Latency of questions that did not fail.
     pub latency_ms: Percentiles,
-    /// The same without the time that models took.
+    /// The same without the time of models.
     pub own_latency_ms: Percentiles,
-    /// Tokens of a context.
+    /// Mean tokens per context.
     pub context_tokens: f64,
-    /// Calls of models for one question.
+    /// Mean model calls per question.
     pub calls: f64,
-    /// Tokens sent to models for one question.
+    /// Mean tokens sent per question.
     pub prompt_tokens: f64,
-    /// Tokens received.
+    /// Mean tokens received per question.
     pub completion_tokens: f64,
 }
 
-/// Percentiles of a time.
+/// Percentiles of a duration.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
 pub struct Percentiles {
-    /// Half are faster.
+    /// Median.
     pub p50: f64,
-    /// 9 of 10 are faster.
+    /// 90th percentile.
     pub p90: f64,
-    /// 99 of 100 are faster.
+    /// 99th percentile.
     pub p99: f64,
 }
 
 impl RetrievalReport {
-    /// The report of these rows.
+    /// Builds the report.
     pub fn of(run: RunInfo, ks: Vec<usize>, arms: &[Arm], rows: Vec<RetrievalRow>) -> Self {
         let of = |arm: &Arm, kind: Option<&str>| {
             let rows: Vec<&RetrievalRow> = rows
@@ -131,34 +131,34 @@ impl RetrievalReport {
         Metric::of(&self.ks)
     }
 
-    /// The arms over all questions.
+    /// The results of the arms over all questions.
     pub fn overall(&self) -> impl Iterator<Item = &Group> {
         self.groups.iter().filter(|group| group.kind.is_none())
     }
 
-    /// The types of question, ascending; none where there is one alone.
+    /// The types of questions, ascending; empty if there is only one.
     pub fn kinds(&self) -> BTreeSet<&str> {
         self.groups.iter().filter_map(|group| group.kind.as_deref()).collect()
     }
 
-    /// The arm over the questions of a type.
+    /// The results of an arm over the questions of a type.
     pub fn group(&self, arm: &str, kind: Option<&str>) -> Option<&Group> {
         self.groups.iter().find(|group| group.arm == arm && group.kind.as_deref() == kind)
     }
 
-    /// Questions that could not be asked, over all arms.
+    /// Number of failed questions over all arms.
     pub fn failed(&self) -> usize {
         self.overall().map(|group| group.failed).sum()
     }
 
-    /// The k that one figure alone is shown for: 5 where it was asked for, else the middle one.
+    /// The k to show if there is room for only one: 5 if it was evaluated, otherwise the middle one.
     pub fn main_k(&self) -> usize {
         let middle = self.ks.get(self.ks.len() / 2).copied().unwrap_or(1);
         if self.ks.contains(&5) { 5 } else { middle }
     }
 }
 
-/// Each arm over all questions, then each arm over each of `kinds` where there are several.
+/// The results of each arm over all questions, then of each arm by type if there are several.
 pub(crate) fn grouped<'a>(
     arms: &'a [Arm],
     kinds: impl Iterator<Item = &'a str>,
@@ -170,15 +170,15 @@ pub(crate) fn grouped<'a>(
 }
 
 impl ArmInfo {
-    /// What is told of an arm.
+    /// The description of an arm.
     pub(crate) fn of(arm: &Arm) -> Self {
-        // A question is plain data, which always has its JSON.
+        // Serializing plain data cannot fail.
         Self { name: arm.name.clone(), question: serde_json::to_value(&arm.question).unwrap_or_default() }
     }
 }
 
 impl Percentiles {
-    /// Those of some times.
+    /// The percentiles of durations.
     pub(crate) fn of(times: &[f64]) -> Self {
         let [p50, p90, p99] = [0.5, 0.9, 0.99].map(|share| stats::quantile(times, share));
         Self { p50, p90, p99 }
@@ -214,7 +214,7 @@ impl Group {
         }
     }
 
-    /// The estimate of a metric.
+    /// The value of a metric.
     pub fn metric(&self, metric: Metric) -> Option<Estimate> {
         self.metrics.get(&metric).copied()
     }
@@ -226,7 +226,7 @@ pub(crate) mod tests {
 
     use super::*;
 
-    /// A row of an arm, its ids divided by blanks.
+    /// A row of an arm; its ids are separated by spaces.
     pub(crate) fn row(arm: &str, id: &str, kind: &str, ranked: &str, gold: &str) -> RetrievalRow {
         let ids = |text: &str| text.split_whitespace().map(str::to_owned).collect();
         RetrievalRow {
@@ -248,7 +248,7 @@ pub(crate) mod tests {
         }
     }
 
-    /// A run of so many questions.
+    /// A run with this many questions.
     pub(crate) fn run_info(questions: usize) -> RunInfo {
         RunInfo {
             set: "set".to_owned(),

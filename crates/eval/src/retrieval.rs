@@ -1,4 +1,4 @@
-//! Asks every question of a set in every arm and notes what was found, in which order, and what it cost.
+//! Asks every question of a set with every arm and records the retrieved passages in order, with costs.
 
 use std::collections::BTreeMap;
 use std::time::Instant;
@@ -12,47 +12,47 @@ use crate::asking::{AskOptions, MAX_TIMED, Row, Task, elapsed_ms, record, spent_
 use crate::set::{QuestionSet, SetQuestion};
 use crate::stats;
 
-/// What one question found in one arm.
+/// The retrieval for one question with one arm.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct RetrievalRow {
     /// The arm.
     pub arm: String,
     /// The question's id.
     pub id: String,
-    /// Its words.
+    /// Its text.
     pub question: String,
-    /// Its kind; empty where the set does not say.
+    /// Its type; empty if the set has none.
     #[serde(rename = "type")]
     pub kind: String,
-    /// The passages it needs.
+    /// The gold passages.
     pub gold: Vec<String>,
-    /// The passages of the context, best first, each once. A document that is no passage of the set stands under its
-    /// source.
+    /// The passages of the context, best first, without duplicates. A document that is not a passage of the set
+    /// appears with its source.
     pub ranked: Vec<String>,
-    /// From question to context, waiting for models included; the median of the timed repetitions where there are any.
+    /// Time from question to context, including models; the median if the question was repeated.
     pub latency_ms: f64,
-    /// The same less the time that models took, each time for itself.
+    /// The same without the time of models, computed per repetition.
     #[serde(default)]
     pub own_latency_ms: f64,
-    /// Of the first time, how long models took. What is remembered takes no time.
+    /// Time of models the first time. Cached results take no time.
     pub model_ms: u64,
     /// Tokens of the context.
     pub context_tokens: u32,
-    /// Calls of models.
+    /// Number of model calls.
     pub calls: usize,
-    /// Tokens sent to them, as they counted.
+    /// Tokens sent, as counted by the models.
     pub prompt_tokens: u64,
-    /// Tokens received from them.
+    /// Tokens received, as counted by the models.
     pub completion_tokens: u64,
-    /// What did not go as asked for, for people.
+    /// What could not be done as requested.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub notes: Vec<String>,
-    /// Why nothing was found, where asking failed; it counts as having found nothing.
+    /// The error if the question failed, which counts as a miss.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub failed: Option<String>,
 }
 
-/// The questions that are asked: those with gold passages, in order, at most as many as the options say.
+/// The questions to ask: those with gold passages in order, up to the limit in the options.
 pub fn asked<'a>(set: &'a QuestionSet, options: &AskOptions) -> Vec<&'a SetQuestion> {
     let with_gold = set.questions.iter().filter(|question| !question.gold.is_empty());
     with_gold.take(options.limit.unwrap_or(usize::MAX)).collect()
@@ -79,7 +79,7 @@ impl Row for RetrievalRow {
                 let again = query::retrieve(engine, &question).await?;
                 let took = elapsed_ms(began);
                 times.push(took);
-                // Where nothing is remembered, models are waited for every time.
+                // Without a cache, models are called every time.
                 own_times.push(without_models(took, spent_on(&again.spent.calls).0));
                 record(engine, [&again.spent]).await;
             }
@@ -106,7 +106,7 @@ impl Row for RetrievalRow {
 }
 
 impl RetrievalRow {
-    /// The row of a question that found nothing.
+    /// The row of a question without results.
     fn without(task: &Task<'_>, failed: Option<String>) -> Self {
         let SetQuestion { id, text, kind, gold, answers: _, expected: _ } = task.question;
         Self {
@@ -129,12 +129,12 @@ impl RetrievalRow {
     }
 }
 
-/// A time less that of models, which may have worked beside each other.
+/// A duration without that of models, which may have run concurrently.
 fn without_models(latency_ms: f64, model_ms: u64) -> f64 {
     (latency_ms - model_ms as f64).max(0.0)
 }
 
-/// The sources of the passages of a context, best first, each once.
+/// The sources of the passages of a context, best first, without duplicates.
 pub fn ranked(retrieval: &Retrieval) -> Vec<String> {
     let sources: BTreeMap<u32, &str> =
         retrieval.references.iter().map(|reference| (reference.number, reference.source.as_str())).collect();

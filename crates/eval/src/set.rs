@@ -1,4 +1,4 @@
-//! A question set: passages, questions, and which passages each question needs.
+//! Question sets: passages, questions, and the gold passages of each question.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::File;
@@ -10,16 +10,16 @@ use graphloom_engine::index::Source;
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 
-/// The file of the passages.
+/// The file with the passages.
 pub const CORPUS_FILE: &str = "corpus.jsonl";
 
-/// The file of the questions.
+/// The file with the questions.
 pub const QUESTIONS_FILE: &str = "questions.jsonl";
 
-/// Most bytes of one file.
+/// Maximum size of a file in bytes.
 pub const MAX_FILE_BYTES: u64 = 2 << 30;
 
-/// Remarks kept about a set; the rest is counted in the last one.
+/// Maximum remarks about a set; further ones are only counted.
 const MOST_REMARKS: usize = 20;
 
 /// A question set.
@@ -29,58 +29,58 @@ pub struct QuestionSet {
     pub name: String,
     /// The hash of everything in it that can change a result.
     pub hash: ContentHash,
-    /// The passages, in the order of the file; `None` where the set has no corpus of its own and asks about the
-    /// documents of a workspace, by their sources.
+    /// The passages in file order; `None` if the set has no corpus and its questions are about documents of a
+    /// workspace, identified by source.
     pub passages: Option<Vec<Passage>>,
     /// The questions, in the order of the file.
     pub questions: Vec<SetQuestion>,
-    /// What is odd about it and does no harm, for people.
+    /// Remarks about harmless problems.
     pub remarks: Vec<String>,
 }
 
-/// One passage; indexed as one document whose source is the id.
+/// A passage; indexed as a document whose source is the id.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Passage {
-    /// Its name in `gold`.
+    /// Id in `gold`.
     pub id: String,
     /// Its title; may be empty.
     pub title: String,
-    /// Its words.
+    /// Its text.
     pub text: String,
 }
 
 /// One question.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SetQuestion {
-    /// Its name.
+    /// Its id.
     pub id: String,
     /// The words.
     pub text: String,
-    /// Right answers, any of which counts; may be empty.
+    /// Gold answers, any of which counts; may be empty.
     pub answers: Vec<String>,
-    /// What kind of question it is; empty where the set does not say.
+    /// The type of question; empty if unknown.
     pub kind: String,
-    /// The passages that are needed for the answer, each once; may be empty.
+    /// The passages needed for the answer, without duplicates; may be empty.
     pub gold: Vec<String>,
-    /// What a good answer holds and does not hold.
+    /// The expected answer.
     pub expected: Expected,
 }
 
-/// What a good answer to a question is, to tell right answers from wrong ones.
+/// Defines which answers to a question are right.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Expected {
-    /// What kind of answer is right.
+    /// The expected kind of answer.
     pub kind: ExpectedKind,
-    /// What must stand in a right answer: of each part one of several ways to say it. Where it is empty, any of the right
-    /// answers is the only part.
+    /// Parts of a right answer, each with alternative wordings, one of which must occur. If empty, one of the gold
+    /// answers must occur.
     pub parts: Vec<Vec<String>>,
-    /// What stands in no right answer.
+    /// Texts that must not occur.
     pub never: Vec<String>,
-    /// The language of the question; empty where the set does not say.
+    /// The language of the question; empty if unknown.
     pub language: String,
 }
 
-/// What kind of answer a question deserves.
+/// The expected kind of answer.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ExpectedKind {
@@ -89,9 +89,9 @@ pub enum ExpectedKind {
     Answer,
     /// An overview of the documents.
     Overview,
-    /// The documents do not hold it, and the answer must not pretend that they do.
+    /// A refusal: the documents do not contain the answer.
     Refusal,
-    /// It is a greeting.
+    /// A greeting.
     Greeting,
 }
 
@@ -103,11 +103,11 @@ pub enum SetError {
     Read {
         /// The file.
         path: PathBuf,
-        /// Why.
+        /// The cause.
         source: io::Error,
     },
     /// A file is missing.
-    #[error("{} holds no {file}", folder.display())]
+    #[error("{} has no {file}", folder.display())]
     Missing {
         /// The folder.
         folder: PathBuf,
@@ -119,23 +119,23 @@ pub enum SetError {
     TooLarge {
         /// The file.
         path: PathBuf,
-        /// The most that is read.
+        /// The limit in bytes.
         limit: u64,
     },
-    /// A line is no row.
+    /// A line is invalid.
     #[error("{}:{line}{}: {what}", path.display(), column.map_or_else(String::new, |column| format!(":{column}")))]
     Row {
         /// The file.
         path: PathBuf,
         /// The line, from 1.
         line: usize,
-        /// Where in the line, from 1; `None` where the row as a whole is wrong.
+        /// The column, from 1; `None` if the row as a whole is invalid.
         column: Option<usize>,
-        /// What is wrong.
+        /// The error.
         what: String,
     },
-    /// There is nothing to ask.
-    #[error("{} holds no question", path.display())]
+    /// The set has no questions.
+    #[error("{} has no questions", path.display())]
     NoQuestions {
         /// The file.
         path: PathBuf,
@@ -143,12 +143,12 @@ pub enum SetError {
 }
 
 impl SetError {
-    /// What the user can do about it, where something can be said.
+    /// A remedy, if known.
     pub fn remedy(&self) -> Option<String> {
         match self {
             Self::Missing { file: CORPUS_FILE, .. } => Some(format!(
-                "write {CORPUS_FILE} with lines such as {{\"id\": \"p1\", \"title\": \"...\", \"text\": \"...\"}}, or name a \
-                 workspace that holds the documents with --workspace"
+                "write {CORPUS_FILE} with lines such as {{\"id\": \"p1\", \"title\": \"...\", \"text\": \"...\"}}, or select a \
+                 workspace that has the documents"
             )),
             Self::Missing { .. } | Self::NoQuestions { .. } => Some(format!(
                 "write {QUESTIONS_FILE} with lines such as {{\"id\": \"q1\", \"question\": \"...\", \"answers\": [\"...\"], \
@@ -161,9 +161,9 @@ impl SetError {
 }
 
 impl QuestionSet {
-    /// Reads the set in `folder`. Members that are not known are ignored, and empty lines.
+    /// Reads the set in `folder`. Ignores unknown members and empty lines.
     ///
-    /// - `needs_corpus`: whether a set without passages of its own is an error.
+    /// - `needs_corpus`: whether a set without passages is an error.
     pub fn read(folder: &Path, needs_corpus: bool) -> Result<Self, SetError> {
         let questions_file = folder.join(QUESTIONS_FILE);
         let corpus_file = folder.join(CORPUS_FILE);
@@ -191,7 +191,7 @@ impl QuestionSet {
         })
     }
 
-    /// What is to be indexed: one text for each passage, its title on the first line.
+    /// The texts to index: one per passage, with the title on the first line.
     pub fn sources(&self) -> impl Iterator<Item = Source> {
         self.passages.iter().flatten().map(|passage| Source {
             name: passage.id.clone(),
@@ -204,7 +204,7 @@ impl QuestionSet {
         })
     }
 
-    /// The sources that questions of a set without a corpus of its own need, each once.
+    /// The sources needed by the questions of a set without a corpus, without duplicates.
     pub fn needed_sources(&self) -> Vec<String> {
         let gold = self.questions.iter().flat_map(|question| &question.gold);
         let needed: BTreeSet<&String> = match self.passages {
@@ -214,14 +214,14 @@ impl QuestionSet {
         needed.into_iter().cloned().collect()
     }
 
-    /// Remarks about the passages that questions need and a workspace does not hold.
+    /// Remarks about needed passages that a workspace does not have.
     ///
-    /// - `held`: those of [`needed_sources`](Self::needed_sources) that it holds.
+    /// - `held`: the [`needed_sources`](Self::needed_sources) it has.
     pub fn not_held(&self, held: &BTreeSet<String>, workspace: &str) -> Vec<String> {
         unknown_gold(&self.questions, |gold| held.contains(gold), &format!("workspace {workspace}"))
     }
 
-    /// Whether a source is a passage of the set; every source is where the set has no corpus of its own.
+    /// Whether a source is a passage of the set; always true for a set without a corpus.
     pub fn holds(&self) -> impl Fn(&str) -> bool + use<> {
         let ids: Option<BTreeSet<String>> = self
             .passages
@@ -231,7 +231,7 @@ impl QuestionSet {
     }
 }
 
-/// An id as people write it: a text or a number.
+/// An id: a text or a number.
 #[derive(Deserialize)]
 #[serde(untagged, expecting = "an id is a text or a number")]
 enum Id {
@@ -284,7 +284,7 @@ fn read_file(path: &Path) -> Result<Option<String>, SetError> {
     Ok(Some(text))
 }
 
-/// The rows of a file with their lines, from 1.
+/// The rows of a file with their line numbers, from 1.
 fn rows<T: DeserializeOwned>(path: &Path, text: &str) -> Result<Vec<(usize, T)>, SetError> {
     let text = text.strip_prefix('\u{feff}').unwrap_or(text);
     let lines = text.lines().enumerate().filter(|(_, line)| !line.trim().is_empty());
@@ -296,7 +296,7 @@ fn rows<T: DeserializeOwned>(path: &Path, text: &str) -> Result<Vec<(usize, T)>,
         .collect()
 }
 
-/// The fault with the line of the file in place of that of the row, which is always the first.
+/// The error with the line number in the file instead of that within the row, which is always 1.
 fn not_a_row(path: &Path, line: usize, error: &serde_json::Error) -> SetError {
     let told = error.to_string();
     let place = format!(" at line {} column {}", error.line(), error.column());
@@ -318,7 +318,7 @@ fn passages(path: &Path, text: &str) -> Result<Vec<Passage>, SetError> {
             return Err(wrong(path, line, "the id is empty".to_owned()));
         }
         if !seen.insert(id.clone()) {
-            return Err(wrong(path, line, format!("a passage before it has the id {id:?} too")));
+            return Err(wrong(path, line, format!("duplicate passage id {id:?}")));
         }
         passages.push(Passage { id, title: title.unwrap_or_default(), text });
     }
@@ -334,7 +334,7 @@ fn questions(path: &Path, text: &str) -> Result<Vec<SetQuestion>, SetError> {
             return Err(wrong(path, line, "the question is empty".to_owned()));
         }
         if !seen.insert(id.clone()) {
-            return Err(wrong(path, line, format!("a question before it has the id {id:?} too")));
+            return Err(wrong(path, line, format!("duplicate question id {id:?}")));
         }
         let mut gold: Vec<String> = Vec::new();
         for id in row.gold.into_iter().flatten().map(Id::into_text) {
@@ -381,7 +381,7 @@ fn not_in_corpus(passages: &[Passage], questions: &[SetQuestion]) -> Vec<String>
     unknown_gold(questions, |gold| known.contains(gold), CORPUS_FILE)
 }
 
-/// A remark for each passage that a question needs and that `is_known` does not know; of many the first, and how many more.
+/// A remark for each needed passage that `is_known` rejects; of many, the first ones and the number of the rest.
 fn unknown_gold(questions: &[SetQuestion], is_known: impl Fn(&str) -> bool, place: &str) -> Vec<String> {
     let mut remarks = Vec::new();
     for question in questions {
@@ -436,13 +436,13 @@ mod tests {
     fn what_is_wrong_is_told_with_its_line() {
         let asked = r#"{"id": 1, "question": "Q?"}"#;
         for (corpus, questions, expected) in [
-            (CORPUS, "", "questions.jsonl holds no question"),
+            (CORPUS, "", "questions.jsonl has no questions"),
             (CORPUS, "{\"id\": 1, \"question\": \" \"}", "questions.jsonl:1: the question is empty"),
             ("{\"id\": \"\", \"text\": \"\"}", asked, "corpus.jsonl:1: the id is empty"),
             (
                 "{\"id\": \"a\", \"text\": \"\"}\n{\"id\": \"a\", \"text\": \"\"}",
                 asked,
-                "corpus.jsonl:2: a passage before it has the id \"a\" too",
+                "corpus.jsonl:2: duplicate passage id \"a\"",
             ),
             ("{\"id\": \"a\"}", asked, "corpus.jsonl:1:11: missing field `text`"),
             (CORPUS, "\n{\"id\": 1,  2: 3}", "questions.jsonl:2:12: key must be a string"),
@@ -454,7 +454,7 @@ mod tests {
         ] {
             assert_eq!(check_read(Some(corpus), questions).expect_err("refused"), expected);
         }
-        assert_eq!(check_read(None, asked).expect_err("refused"), "DIR holds no corpus.jsonl");
+        assert_eq!(check_read(None, asked).expect_err("refused"), "DIR has no corpus.jsonl");
     }
 
     #[test]

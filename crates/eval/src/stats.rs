@@ -1,24 +1,24 @@
-//! Means with intervals, and tests of whether two ways differ. Whatever is drawn at random is drawn from a fixed seed, so
-//! the same values give the same figures.
+//! Means with confidence intervals, and significance tests. Random numbers have a fixed seed, so equal values give
+//! equal results.
 
 use serde::{Deserialize, Serialize};
 
 /// Resamples of a bootstrap interval.
 pub const RESAMPLES: usize = 2000;
 
-/// Sign flips of a permutation test where not all are tried.
+/// Sign flips of a permutation test that does not try all of them.
 pub const FLIPS: usize = 20_000;
 
-/// Up to so many pairs that differ, all sign flips are tried.
+/// Maximum number of differing pairs for which all sign flips are tried.
 const MOST_EXACT: u32 = 14;
 
-/// Where every draw begins.
+/// Seed of all random numbers.
 const SEED: u64 = 0x6772_6170_686c_6f6f;
 
 /// The normal quantile of a two-sided 95% interval.
 const Z: f64 = 1.959_963_984_540_054;
 
-/// A mean with its 95% interval.
+/// A mean with its 95% confidence interval.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Estimate {
     /// The mean.
@@ -29,7 +29,7 @@ pub struct Estimate {
     pub high: f64,
 }
 
-/// The mean of `values` with its percentile bootstrap interval; all 0 where there is no value.
+/// The mean of `values` with its percentile bootstrap confidence interval; all 0 if empty.
 ///
 /// Source: Efron, Tibshirani, "An Introduction to the Bootstrap", 1993, chapter 13.
 pub fn estimate(values: &[f64]) -> Estimate {
@@ -48,12 +48,12 @@ pub fn estimate(values: &[f64]) -> Estimate {
     Estimate { mean, low: quantile_sorted(&means, 0.025), high: quantile_sorted(&means, 0.975) }
 }
 
-/// The mean; 0 where there is no value.
+/// The mean; 0 if empty.
 pub fn mean(values: &[f64]) -> f64 {
     if values.is_empty() { 0.0 } else { values.iter().sum::<f64>() / values.len() as f64 }
 }
 
-/// The quantile `share` (0 to 1) of `values`, linear between neighbours; 0 where there is no value.
+/// The quantile `share` (0 to 1) of `values` with linear interpolation; 0 if empty.
 pub fn quantile(values: &[f64], share: f64) -> f64 {
     let mut sorted = values.to_vec();
     sorted.sort_by(f64::total_cmp);
@@ -68,8 +68,9 @@ fn quantile_sorted(sorted: &[f64], share: f64) -> f64 {
     sorted[below] + (sorted[above] - sorted[below]) * (at - below as f64)
 }
 
-/// How likely a mean as far from 0 as that of `differences` is where the signs are chance: the two-sided sign-flip
-/// permutation test. All flips are tried for up to 14 differences that are not 0, else 20,000 drawn ones.
+/// The p-value of the two-sided sign-flip permutation test: the probability of a mean at least as far from 0 as
+/// that of `differences` if the signs are random. Tries all flips for up to 14 nonzero differences, otherwise
+/// 20,000 random ones.
 ///
 /// Source: Smucker, Allan, Carterette, "A comparison of statistical significance tests for information retrieval
 /// evaluation", CIKM 2007.
@@ -78,7 +79,7 @@ pub fn sign_flip_p(differences: &[f64]) -> f64 {
     if differences.is_empty() {
         return 1.0;
     }
-    // What is added up in another order must not count as less far.
+    // Rounding errors from a different order of addition must not make a mean count as smaller.
     let observed = differences.iter().sum::<f64>().abs() - 1e-9;
     let exact = u32::try_from(differences.len()).ok().filter(|count| *count <= MOST_EXACT);
     if let Some(count) = exact {
@@ -108,8 +109,8 @@ fn flipped(differences: &[f64], mut is_flipped: impl FnMut(usize) -> bool) -> f6
     signed.sum::<f64>().abs()
 }
 
-/// Each p for what it is among all of them, in the order given: whoever calls those below .05 significant is wrong about
-/// any of them in at most 5% of cases.
+/// Adjusts p-values for multiple comparisons, in the given order: calling those below .05 significant is wrong
+/// about any of them in at most 5% of cases.
 ///
 /// Source: Holm, "A simple sequentially rejective multiple test procedure", 1979.
 pub fn holm(ps: &[f64]) -> Vec<f64> {
@@ -124,7 +125,7 @@ pub fn holm(ps: &[f64]) -> Vec<f64> {
     adjusted
 }
 
-/// The share `count / all` with its Wilson interval; 0 to 1 where `all` is 0.
+/// The share `count / all` with its Wilson confidence interval; 0 to 1 if `all` is 0.
 ///
 /// Source: Wilson, "Probable inference, the law of succession, and statistical inference", 1927.
 pub fn share(count: usize, all: usize) -> Estimate {
@@ -137,7 +138,7 @@ pub fn share(count: usize, all: usize) -> Estimate {
     Estimate { mean: p, low: (middle - half).max(0.0), high: (middle + half).min(1.0) }
 }
 
-/// Random numbers that are the same in every run.
+/// Random numbers that are equal in every run.
 ///
 /// Source: Steele, Lea, Flood, "Fast splittable pseudorandom number generators", OOPSLA 2014 (SplitMix64).
 struct Random(u64);
@@ -181,9 +182,9 @@ mod tests {
 
     #[test]
     fn all_flips_of_few_differences_are_counted() {
-        // Of the 8 flips only none and all are as far from 0.
+        // Of the 8 flips, only no flip and all flips are as far from 0.
         close(sign_flip_p(&[1.0, 1.0, 1.0, 0.0]), 0.25);
-        // 1 + 1 - 1 = 1 is what was seen; every flip is at least as far.
+        // The observed sum is 1 + 1 - 1 = 1; every flip is at least as far.
         close(sign_flip_p(&[1.0, 1.0, -1.0]), 1.0);
         close(sign_flip_p(&[0.0, 0.0]), 1.0);
     }

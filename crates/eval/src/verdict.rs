@@ -1,4 +1,4 @@
-//! Whether an answer without a model is right, wrong, or refuses rightly or wrongly.
+//! Verdicts on answers without an LLM: right, wrong, or a right or wrong refusal.
 
 use std::collections::BTreeMap;
 
@@ -8,23 +8,23 @@ use serde::{Deserialize, Serialize};
 use crate::answer::{bare, normalised_words};
 use crate::set::{ExpectedKind, SetQuestion};
 
-/// What an answer is worth.
+/// The verdict on an answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Verdict {
-    /// It answers with everything that belongs to it, or refuses what the documents do not hold.
+    /// The answer has all required parts, or correctly refuses.
     Correct,
-    /// It answers with a part of it, or shows it among the closest passages.
+    /// The answer has some of the parts, or they are among the closest passages.
     Partly,
-    /// It answers with something else.
+    /// The answer has none of the parts.
     Wrong,
-    /// The documents hold the answer, and neither the answer nor the closest passages do.
+    /// The documents contain the answer, but it is neither in the answer nor in the closest passages.
     WronglyRefused,
-    /// It answers what the documents do not hold.
+    /// The documents do not contain the answer, but a sentence is given as answer.
     WronglyAnswered,
 }
 
-/// Answers of some questions by verdict.
+/// Number of answers by verdict.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct VerdictCounts {
     /// [`Verdict::Correct`].
@@ -39,10 +39,10 @@ pub struct VerdictCounts {
     pub wrongly_answered: usize,
 }
 
-/// The verdict on an answer that no model wrote; `None` where the set does not say what is right.
+/// The verdict on an answer without an LLM; `None` if the set does not define one.
 ///
-/// - `kind`: `None` where asking failed.
-/// - A part is there where its normalised words stand together inside the answer.
+/// - `kind`: `None` if the question failed.
+/// - A part is present if its normalised words occur consecutively in the answer.
 pub fn verdict(question: &SetQuestion, kind: Option<AnswerKind>, text: &str) -> Option<Verdict> {
     let expected = &question.expected;
     let answers = (!question.answers.is_empty()).then(|| question.answers.clone());
@@ -86,7 +86,7 @@ pub fn verdict(question: &SetQuestion, kind: Option<AnswerKind>, text: &str) -> 
 }
 
 impl VerdictCounts {
-    /// All of them together.
+    /// The sum of all.
     pub fn total(&self) -> usize {
         self.correct + self.partly + self.wrong + self.wrongly_refused + self.wrongly_answered
     }
@@ -102,9 +102,9 @@ impl VerdictCounts {
         *count += 1;
     }
 
-    /// The counts of all rows, of each type and of each language, in this order and by name; empty without rows.
+    /// The counts over all rows, by type and by language, in this order and by name; empty without rows.
     ///
-    /// - `rows`: type, language and verdict; an empty type or language makes no group.
+    /// - `rows`: type, language and verdict; an empty type or language forms no group.
     pub fn grouped<'a>(rows: impl Iterator<Item = (&'a str, &'a str, Verdict)>) -> Vec<(String, Self)> {
         let mut all = Self::default();
         let mut groups: BTreeMap<(u8, &str), Self> = BTreeMap::new();

@@ -98,12 +98,13 @@ impl Error {
             Self::Store(error) | Self::Index(IndexError::Store(error)) => error.remedy(),
             Self::Model(error) | Self::Index(IndexError::Model(error)) => error.remedy(),
             Self::Query(error) => error.remedy(),
-            Self::Edit(error) => error.remedy(),
+            Self::Edit(EditError::Store(error)) => error.remedy(),
+            Self::Edit(EditError::Model(error)) => error.remedy(),
             Self::ModelStore(error) => error.remedy().map(str::to_owned),
             Self::Index(IndexError::OtherSettings(_)) => {
                 Some("leave them out to go on as before, or switch the workspace to them".to_owned())
             }
-            Self::ModelConfig(_) | Self::LocalModel(_) | Self::Io(_) => None,
+            Self::Edit(_) | Self::ModelConfig(_) | Self::LocalModel(_) | Self::Io(_) => None,
         }
     }
 }

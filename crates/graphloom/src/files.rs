@@ -1,4 +1,4 @@
-//! Files to add: walking folders, naming sources, reading with bounds.
+//! Files to add: walks folders, names sources, reads files up to a size limit.
 
 use std::collections::HashSet;
 use std::fs::{self, File};
@@ -10,39 +10,39 @@ use ignore::{DirEntry, Walk, WalkBuilder};
 
 use crate::project::Here;
 
-/// The file in which a folder names what must not be added, in the syntax of `.gitignore`.
+/// File in a folder that lists files not to add, in the syntax of `.gitignore`.
 const IGNORE_FILE: &str = ".graphloomignore";
 
-/// How the reason begins why a file of a kind that is not read is left out; the kind follows.
+/// Start of the reason for skipping a file whose kind is not supported; the kind follows.
 pub const UNSUPPORTED_KIND: &str = "files of kind ";
 
-/// What a path led to.
+/// One result of a walk.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Found {
     /// A file to add.
     File {
-        /// The name under which it is known.
+        /// The source name.
         source: String,
-        /// Where it is.
+        /// Path of the file.
         path: PathBuf,
     },
-    /// Something in a folder that is no document.
+    /// An entry of a folder that is not a document.
     Skipped {
-        /// Where it is, for people.
+        /// Path for display.
         source: String,
-        /// Why it was left out.
+        /// Why it was skipped.
         reason: String,
     },
-    /// Something that should have been added and could not.
+    /// A file that should be added but cannot be read.
     Refused {
-        /// Where it is, for people.
+        /// Path for display.
         source: String,
-        /// Why.
+        /// Why it cannot be read.
         reason: String,
     },
 }
 
-/// Everything that some paths lead to: folders in name order, each source once, found as it is asked for.
+/// Walks paths lazily: folders in name order, each source once.
 pub struct Files<'a> {
     paths: std::slice::Iter<'a, PathBuf>,
     folder: Option<Walk>,
@@ -53,9 +53,9 @@ pub struct Files<'a> {
 }
 
 impl<'a> Files<'a> {
-    /// - `left_out`: a folder that is never entered, the store's own.
-    /// - `is_supported`: whether a file inside a folder is a document by its name. Files that are named themselves
-    ///   are not asked.
+    /// - `left_out`: a folder to skip, that of the store.
+    /// - `is_supported`: whether a file in a folder is a document, judged by its name. Not asked about files that are
+    ///   named directly.
     pub fn new(
         paths: &'a [PathBuf],
         here: &'a Here,
@@ -66,7 +66,7 @@ impl<'a> Files<'a> {
         Self { paths: paths.iter(), folder: None, here, left_out, is_supported, seen: HashSet::new() }
     }
 
-    /// A path that was named: a folder is entered, anything else is a file.
+    /// Enters a named path: a folder is walked, anything else is a file.
     fn enter(&mut self, path: &Path) -> Option<Found> {
         let real = match resolve(path) {
             Ok(real) => real,
@@ -91,7 +91,7 @@ impl<'a> Files<'a> {
             .build()
     }
 
-    /// An entry of a folder.
+    /// Handles an entry of a folder.
     fn entry(&mut self, entry: Result<DirEntry, ignore::Error>) -> Option<Found> {
         let entry = match entry {
             Ok(entry) => entry,
@@ -152,10 +152,10 @@ impl Iterator for Files<'_> {
     }
 }
 
-/// The name under which a path is known: relative to the folder of the project if inside, else absolute, with `/` between
-/// parts.
+/// The source name of a path, with `/` as separator: relative to the project folder if it lies inside, else
+/// absolute.
 ///
-/// An error where the name is not valid Unicode: two such names could not be told apart.
+/// A name that is not valid Unicode is an error: two such names could become equal.
 pub fn source_name(path: &Path, here: &Here) -> io::Result<String> {
     let absolute = tidy(&here.folder.join(path));
     let named = absolute.strip_prefix(&here.root).unwrap_or(&absolute);
@@ -169,7 +169,7 @@ pub fn source_name(path: &Path, here: &Here) -> io::Result<String> {
     })
 }
 
-/// A file's bytes; an error where there are more than `most`.
+/// The content of a file; an error if it has more than `most` bytes.
 pub fn read(path: &Path, most: usize) -> io::Result<Vec<u8>> {
     let file = File::open(path)?;
     if file.metadata()?.is_dir() {
@@ -178,13 +178,13 @@ pub fn read(path: &Path, most: usize) -> io::Result<Vec<u8>> {
     read_bounded(file, most)
 }
 
-/// All bytes of `reader`; an error where there are more than `most`.
+/// All bytes of `reader`; an error if there are more than `most`.
 pub fn read_bounded(reader: impl Read, most: usize) -> io::Result<Vec<u8>> {
     let mut content = Vec::new();
-    // One byte more than allowed tells the two apart, for files that grow while they are read too.
+    // Reads one byte beyond the limit, so that a file that grows while it is read is detected too.
     reader.take((most as u64).saturating_add(1)).read_to_end(&mut content)?;
     if content.len() > most {
-        let what = format!("larger than {}, the most that one document may have", bytes(most as u64));
+        let what = format!("larger than {}, the limit for one document", bytes(most as u64));
         return Err(io::Error::new(io::ErrorKind::FileTooLarge, what));
     }
     Ok(content)
@@ -210,7 +210,7 @@ pub fn is_supported(path: &Path) -> bool {
     path.to_str().is_some_and(|name| format_by_name(name).is_some())
 }
 
-/// The path with its folder's symbolic links resolved, so that one file has one name.
+/// Resolves symbolic links in the folder of a path, so that each file has one name.
 fn resolve(path: &Path) -> io::Result<PathBuf> {
     let metadata = fs::metadata(path)?;
     match (path.parent(), path.file_name()) {
@@ -222,7 +222,7 @@ fn resolve(path: &Path) -> io::Result<PathBuf> {
     }
 }
 
-/// Without `.` and `..`, which need no look at the disk after [`resolve`].
+/// Removes `.` and `..` without reading the disk; safe after [`resolve`].
 fn tidy(path: &Path) -> PathBuf {
     path.components().fold(PathBuf::new(), |mut tidied, part| {
         match part {
@@ -240,11 +240,11 @@ fn refused(path: &Path, error: &io::Error) -> Found {
     Found::Refused { source: path.display().to_string(), reason: reason(error) }
 }
 
-/// An I/O error in words, without the operating system's number.
+/// Describes an I/O error without the operating system's error number.
 pub fn reason(error: &io::Error) -> String {
     match error.kind() {
         io::ErrorKind::NotFound => "does not exist".to_owned(),
-        io::ErrorKind::PermissionDenied => "may not be read: permission denied".to_owned(),
+        io::ErrorKind::PermissionDenied => "permission denied".to_owned(),
         _ => error.to_string(),
     }
 }

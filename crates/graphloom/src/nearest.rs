@@ -1,8 +1,9 @@
-//! Near matches for names that are not known, so that errors can say what was probably meant.
+//! Suggestions for unknown names, so that errors can ask "did you mean".
 
-/// The candidates nearest to `name`, best first, at most `limit`; only those a typing slip away or sharing a part.
+/// The candidates most similar to `name`, best first, at most `limit`. Only candidates within a typo's distance or
+/// sharing a part are returned.
 ///
-/// Case is ignored. Ties keep ascending order.
+/// Ignores case. Ties are in ascending order.
 pub fn nearest<'a>(name: &str, candidates: impl IntoIterator<Item = &'a str>, limit: usize) -> Vec<&'a str> {
     let wanted = name.to_lowercase();
     let mut found: Vec<(usize, &str)> = candidates
@@ -14,7 +15,7 @@ pub fn nearest<'a>(name: &str, candidates: impl IntoIterator<Item = &'a str>, li
     found.into_iter().take(limit).map(|(_, candidate)| candidate).collect()
 }
 
-/// Edits from one to the other where few enough to be a slip; 1 where one is at least half of the other.
+/// The edit distance if small enough to be a typo; 1 if one contains the other and is at least half as long.
 fn distance_if_near(wanted: &str, candidate: &str) -> Option<usize> {
     const MOST_CHARACTERS: usize = 128;
     let (a, b): (Vec<char>, Vec<char>) = (wanted.chars().collect(), candidate.chars().collect());

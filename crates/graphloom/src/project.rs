@@ -1,25 +1,25 @@
-//! Where a command runs: the current folder, and the folder of the project around it.
+//! The current folder and the project folder around it.
 
 use std::fs;
 use std::path::{Path, PathBuf};
 
 use crate::config::layers::PROJECT_FILE;
 
-/// The folder of a project's workspaces.
+/// Folder with a project's workspaces.
 pub const DATA_DIR: &str = ".graphloom";
 
-/// Where paths are read from, and where the names of sources begin.
+/// The folders that paths and source names are relative to.
 #[derive(Debug, Clone)]
 pub struct Here {
-    /// The current folder, without symbolic links.
+    /// The current folder, with symbolic links resolved.
     pub folder: PathBuf,
-    /// The folder of the project: what lies inside is named by its path from here.
+    /// The project folder; sources inside are named relative to it.
     pub root: PathBuf,
 }
 
-/// The project that a folder belongs to: the nearest folder at or above it that holds workspaces or a `graphloom.toml`;
-/// `None` where there is none. What another user put above the folder is left alone, for it would decide where texts are
-/// sent.
+/// The project of a folder: the nearest folder at or above it with workspaces or a `graphloom.toml`; `None` if
+/// there is none. Parents owned by another user are ignored, since their configuration could redirect where texts
+/// are sent.
 pub fn project_of(folder: &Path) -> Option<&Path> {
     let owner = fs::metadata(folder).ok()?;
     folder.ancestors().find(|above| {

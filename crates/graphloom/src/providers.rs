@@ -1,4 +1,4 @@
-//! Makes models as configured.
+//! Creates the configured models.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -42,31 +42,30 @@ pub struct ChatModels {
     pub answer: Option<Arc<dyn LanguageModel>>,
 }
 
-/// Makes models; those of one service share its client and so its limits.
+/// Creates models. Models of one service share a client and therefore its limits.
 pub struct Providers<'a> {
     config: &'a Config,
-    /// Who hears of services that are down, and waits for them.
+    /// Notified when services go down or recover; if set, calls wait for them.
     listener: Option<ServiceListener>,
     clients: Mutex<BTreeMap<(Service, Use), Arc<HttpClient>>>,
 }
 
-/// What limits may be set for apart.
+/// Uses with separate limits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Use {
-    /// Everything that has no limits of its own.
+    /// All calls without limits of their own.
     Any,
-    /// Embeddings with limits of their own.
+    /// Embedding calls, if they have limits of their own.
     Embed,
 }
 
 impl<'a> Providers<'a> {
-    /// For commands whose answer somebody waits for: calls fail when their attempts are used up. Nothing is connected
-    /// yet.
+    /// For interactive commands: a call fails after its last attempt. Does not connect yet.
     pub fn new(config: &'a Config) -> Self {
         Self { config, listener: None, clients: Mutex::default() }
     }
 
-    /// For indexing: calls wait for a service that is down to come back, and `listener` hears of it.
+    /// For indexing: calls wait for a service that is down, and `listener` is notified.
     pub fn patient(config: &'a Config, listener: ServiceListener) -> Self {
         Self { listener: Some(listener), ..Self::new(config) }
     }
@@ -84,7 +83,7 @@ impl<'a> Providers<'a> {
         })
     }
 
-    /// A chat model; an error where it cannot work as configured.
+    /// Creates a chat model; fails if its configuration is invalid.
     pub fn chat(&self, choice: &ModelChoice) -> Result<Arc<dyn LanguageModel>> {
         let setting_up = || format!("setting up model {choice}");
         let http = |service| self.client(service, Use::Any);
@@ -121,21 +120,24 @@ impl<'a> Providers<'a> {
         })
     }
 
-    /// The workspace's embedder: the configured one if it is the workspace's, else an error; the workspace's own
-    /// where none is configured; the built-in one for a new workspace.
+    /// The workspace's embedder. If one is configured, it must match the workspace's vectors. Otherwise that of
+    /// the workspace is used, or the built-in one for a new workspace.
     pub fn embedder_of(&self, space: Option<&EmbeddingSpec>) -> Result<Arc<dyn Embedder>> {
         let choice = match (&self.config.embedder, space) {
             (Some(choice), _) => choice.clone(),
             (None, None) => EmbedderChoice::Builtin,
             (None, Some(space)) => EmbedderChoice::of_space(&space.model).ok_or_else(|| {
-                Fault::failed(format!("the workspace was embedded with {}, which is not known", space.model))
-                    .help("use the release that it was made with, or a new workspace")
+                Fault::failed(format!(
+                    "the workspace was embedded with {}, which this release does not know",
+                    space.model
+                ))
+                .help("use the release that it was made with, or a new workspace")
             })?,
         };
         of_space(self.embedder(&choice)?, space)
     }
 
-    /// An embedder; an error where it cannot work as configured.
+    /// Creates an embedder; fails if its configuration is invalid.
     pub fn embedder(&self, choice: &EmbedderChoice) -> Result<Arc<dyn Embedder>> {
         let setting_up = || format!("setting up embedder {choice}");
         let http = |service| self.client(service, Use::Embed);
@@ -169,7 +171,7 @@ impl<'a> Providers<'a> {
         })
     }
 
-    /// A reranker; an error where it cannot work as configured.
+    /// Creates a reranker; fails if its configuration is invalid.
     pub fn reranker(&self, choice: &RerankerChoice) -> Result<Arc<dyn Reranker>> {
         let (service, model, dialect) = match choice {
             RerankerChoice::Cohere(model) => (Service::Cohere, model, RerankDialect::Cohere),
@@ -181,7 +183,7 @@ impl<'a> Providers<'a> {
         Ok(Arc::new(reranker.doing(|| format!("setting up reranker {choice}"))?))
     }
 
-    /// The client of a service; that of its embedder where the embedder has limits of its own.
+    /// The client of a service; a separate one for embeddings if they have limits of their own.
     fn client(&self, service: Service, used_for: Use) -> Arc<HttpClient> {
         let Config { requests_per_minute: requests, tokens_per_minute: tokens, .. } = self.config;
         let (embed_requests, embed_tokens) = (requests.of_embedder(), tokens.of_embedder());
@@ -218,7 +220,7 @@ impl<'a> Providers<'a> {
             Service::Jina => (address.to_owned(), Some(JINA_BASE_URL)),
         };
         let key = self.config.api_key(service);
-        // Servers of one's own mostly need no key, the provider itself always does.
+        // Self-hosted servers often need no key; the provider's own address always does.
         if key.is_none() && official.is_some_and(|official| is_same_host(&base_url, official)) {
             let variables = |name: Option<&str>| {
                 let key = name.and_then(keys::find);
@@ -227,8 +229,8 @@ impl<'a> Providers<'a> {
             let (theirs, ours) = variables(service.secret_key());
             let (_, address) = variables(Some(service.address_key()));
             let key = theirs.map_or(ours, str::to_owned);
-            return Err(Fault::usage(format!("{model} needs a key and none is set"))
-                .help(format!("set {key}, or {address} for another service"))
+            return Err(Fault::usage(format!("{model} needs an API key, but none is set"))
+                .help(format!("set {key}, or set {address} to use another service"))
                 .into());
         }
         let key = key.map(|key| Secret::new(key.reveal()));
@@ -236,13 +238,13 @@ impl<'a> Providers<'a> {
     }
 }
 
-/// Anthropic's address with its version, which people leave out as Anthropic's own libraries do, or write.
+/// Anthropic's address with the version, which people may omit as Anthropic's own libraries do.
 fn anthropic_base_url(address: &str) -> String {
     let trimmed = address.trim().trim_end_matches('/');
     if trimmed.ends_with("/v1") { trimmed.to_owned() } else { format!("{trimmed}/v1") }
 }
 
-/// Whether an address is on the host of `official`.
+/// Whether an address has the same host as `official`.
 fn is_same_host(address: &str, official: &str) -> bool {
     let origin = official.splitn(4, '/').take(3).collect::<Vec<_>>().join("/");
     let rest = address.trim().strip_prefix(&origin);
@@ -255,7 +257,7 @@ mod tests {
 
     use super::*;
 
-    /// Whether the models of OpenAI share one client, and so their limits, when these keys are set.
+    /// Whether OpenAI chat and embedding models share one client, and so their limits, with these keys set.
     fn check_shared(flags: &[(&str, &str)]) -> bool {
         let folder = tempfile::tempdir().expect("a folder");
         let flags = flags.iter().map(|(k, v)| ((*k).to_owned(), (*v).to_owned(), format!("--{k}"))).collect();

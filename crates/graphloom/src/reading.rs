@@ -1,5 +1,5 @@
-//! Reads sources into text. Documents of complicated formats, and all large ones, are read in a process of their own, so that
-//! whatever their reader does, in time, in memory or by crashing, ends with that document.
+//! Reads sources into text. Complex formats and all large documents are read in a child process, so that a reader
+//! that hangs, crashes or uses too much memory affects only its document.
 
 use std::io::{self, BufRead, BufReader, Read, Write};
 use std::path::{Path, PathBuf};
@@ -15,7 +15,7 @@ use graphloom_engine::parse::{ParseLimits, ParsedDocument, format_of};
 use serde::{Deserialize, Serialize};
 use tokio::sync::Semaphore;
 
-/// Documents that are read at once, where memory allows it.
+/// Maximum documents read at once, if memory allows.
 const READERS: usize = 4;
 /// Processor time that one document may take, in seconds, where the system can limit it.
 const MAX_PROCESSOR_S: u64 = 120;
@@ -24,24 +24,24 @@ const MAX_PROCESSOR_S: u64 = 120;
 const MAX_TIME: Duration = Duration::from_secs(600);
 /// Bytes of a document of a simple format that is read without a process of its own.
 const MAX_BYTES_IN_PROCESS: usize = 1024 * 1024;
-/// Memory that any reader gets, in MiB.
+/// Minimum memory of a reader, in MiB.
 const LEAST_MEMORY_MIB: u32 = 256;
-/// Memory that a reader gets at first for each MiB of its source, in MiB.
+/// Memory a reader starts with per MiB of source, in MiB.
 const MEMORY_PER_MIB: u32 = 32;
-/// Addresses that a reader takes beside its memory, in MiB: its stack and the program itself.
+/// Address space a reader needs beyond its memory, in MiB: its stack and the program itself.
 const ADDRESSES_MIB: u32 = 768;
-/// How much a reader gives way to other processes, where the system knows `nice`.
+/// Niceness of readers on systems with `nice`.
 const NICENESS: u8 = 10;
-/// Stack of a reader.
+/// Stack size of a reader.
 const STACK_BYTES: usize = 256 * 1024 * 1024;
-/// Most bytes of what a reader says beside the text: headings, pages, remarks.
+/// Maximum bytes of a reader's output besides the text: headings, pages, remarks.
 const MAX_HEAD_BYTES: u64 = 64 * 1024 * 1024;
-/// How much longer than its parent a reader waits before it ends itself.
+/// How much longer than its parent a reader waits before it exits on its own.
 const GRACE: Duration = Duration::from_secs(10);
 /// The hidden command that reads one source.
 pub const COMMAND: &str = "read-source";
 
-/// What the parent asks a reader; the bytes follow.
+/// A request to a reader; the document's bytes follow.
 #[derive(Serialize, Deserialize)]
 struct Request {
     name: String,
@@ -49,10 +49,10 @@ struct Request {
     limits: ParseLimits,
 }
 
-/// What a reader answers.
+/// A reader's result.
 type Outcome = Result<ParsedDocument, Refusal>;
 
-/// The answer's first line; the text of `text_bytes` follows.
+/// The first line of the answer; `text_bytes` of text follow.
 #[derive(Serialize, Deserialize)]
 struct Head {
     /// The document without its text.
@@ -60,11 +60,11 @@ struct Head {
     text_bytes: usize,
 }
 
-/// Why a reader did not answer.
+/// Why a reader gave no answer.
 enum Broken {
-    /// It crashed, or needed more memory than it got.
+    /// It crashed or exceeded its memory.
     Crashed,
-    /// Its time was up.
+    /// It ran out of time.
     Late,
 }
 
@@ -81,20 +81,20 @@ pub enum ReaderProgram {
 #[derive(Debug, Clone)]
 pub struct Readers {
     program: ReaderProgram,
-    /// What is free, in MiB.
+    /// Free memory in MiB.
     free: Arc<Semaphore>,
-    /// All of it.
+    /// Total memory in MiB.
     all_mib: u32,
 }
 
 impl Readers {
-    /// - `memory_mib`: what all readers together may take, in MiB.
+    /// - `memory_mib`: memory for all readers together, in MiB.
     pub fn new(memory_mib: u32, program: ReaderProgram) -> Self {
         let all_mib = memory_mib.max(LEAST_MEMORY_MIB);
         Self { program, free: Arc::new(Semaphore::new(all_mib as usize)), all_mib }
     }
 
-    /// Reads every source, a few at a time; the order stays.
+    /// Reads all sources, several at a time; results are in the order of `sources`.
     pub async fn read_all(&self, sources: Vec<Source>, limits: ParseLimits) -> Vec<Reading> {
         futures::stream::iter(sources)
             .map(|source| self.read_one(source, limits))
@@ -121,10 +121,10 @@ impl Readers {
         let request = Arc::new(Request { name: name.clone(), format, limits });
         let first = (LEAST_MEMORY_MIB + MEMORY_PER_MIB.saturating_mul(size_mib)).min(self.all_mib);
         let mut outcome = Err(Broken::Crashed);
-        // Few documents need more than the first share; those are read once more with all of the memory.
+        // Few documents need more than the initial memory; those are read again with all of it.
         for memory_mib in [first, self.all_mib] {
             let Ok(_memory) = self.free.acquire_many(memory_mib).await else { break };
-            // The last reader has the only copy of the bytes from when they are sent to it.
+            // The last attempt gives its only copy of the bytes away.
             let kept = if memory_mib == self.all_mib { bytes.take() } else { bytes.clone() };
             let (request, Some(sent)) = (Arc::clone(&request), kept) else { break };
             let command = reader(program, memory_mib);
@@ -132,7 +132,7 @@ impl Readers {
             outcome = match tokio::task::spawn_blocking(read).await {
                 Ok(Ok(outcome)) => outcome,
                 Ok(Err(error)) => {
-                    let reason = format!("its reader could not be started: {error}");
+                    let reason = format!("starting the reader failed: {error}");
                     Ok(Err(Refusal { reason, remedy: None }))
                 }
                 Err(_) => Err(Broken::Crashed),
@@ -146,12 +146,12 @@ impl Readers {
     }
 }
 
-/// Whole MiB of so many bytes, rounded up.
+/// A size in MiB, rounded up.
 fn source_mib(bytes: usize) -> u32 {
     u32::try_from(bytes.div_ceil(1024 * 1024)).unwrap_or(u32::MAX)
 }
 
-/// Formats that libraries of others read.
+/// Whether third-party libraries read the format.
 fn is_complicated(format: Format) -> bool {
     match format {
         Format::Pdf
@@ -181,7 +181,7 @@ fn reader(program: &Path, memory_mib: u32) -> Command {
     let mut command = if cfg!(unix) {
         let mut shell = Command::new("/bin/sh");
         let kib = u64::from(memory_mib + ADDRESSES_MIB) * 1024;
-        // A system that cannot limit memory says so, and the reader runs without. Readers give way to whoever asks meanwhile.
+        // If the system cannot limit memory, the reader runs without a limit. Readers run at low priority.
         let start = format!(
             "ulimit -v {kib} 2>/dev/null; ulimit -S -t {MAX_PROCESSOR_S} 2>/dev/null; command -v nice >/dev/null && exec nice -n {NICENESS} \"$0\" \"$@\"; exec \"$0\" \"$@\""
         );
@@ -191,12 +191,12 @@ fn reader(program: &Path, memory_mib: u32) -> Command {
         Command::new(program)
     };
     command.arg(COMMAND).env_clear();
-    // The allocator sets addresses aside by the GiB, which count as memory here.
+    // The allocator reserves address space by the GiB, which would count towards the limit.
     command.env("MIMALLOC_ARENA_RESERVE", "65536");
     command
 }
 
-/// Runs a reader on one source, at most for `longest`.
+/// Runs a reader on one source for at most `longest`.
 fn ask(
     mut command: Command,
     request: &Request,
@@ -210,13 +210,13 @@ fn ask(
     let mut head = serde_json::to_vec(request)?;
     head.push(b'\n');
     let writer = thread::Builder::new().spawn(move || {
-        // A reader that ends early answers all the same, or is found dead below.
+        // A reader that stops reading may still answer; if it crashed, that is detected below.
         let _ = input.write_all(&head).and_then(|()| input.write_all(&bytes));
     })?;
     let most = request.limits.max_bytes;
     let (send, answered) = mpsc::sync_channel(1);
     thread::Builder::new().spawn(move || {
-        // Nobody waits any more where time is up.
+        // After a timeout nothing receives this.
         let _ = send.send(read_answer(output, most));
     })?;
     let answer = answered.recv_timeout(longest);
@@ -256,7 +256,7 @@ fn read_answer(output: impl Read, most: usize) -> io::Result<Outcome> {
     drop(head);
     let Ok(mut document) = outcome else { return Ok(outcome) };
     if text_bytes > most {
-        return Err(io::Error::other("more text than a document may have"));
+        return Err(io::Error::other("the text exceeds the limit for one document"));
     }
     let mut text = vec![0; text_bytes];
     output.read_exact(&mut text)?;
@@ -278,9 +278,9 @@ impl Broken {
 
 fn crashed() -> Refusal {
     Refusal {
-        reason: "its reader crashed or needed too much memory".to_owned(),
+        reason: "reading crashed or needed too much memory".to_owned(),
         remedy: Some(
-            "split it, or save it in another format and add that file; `memory_mb` says how much memory readers get; the \
+            "split it, or save it in another format and add that file; `memory_mb` limits the memory of readers; \
              other files are not affected"
                 .to_owned(),
         ),
@@ -294,13 +294,11 @@ fn read_here(source: Source, limits: ParseLimits) -> Outcome {
     match reader.map(thread::JoinHandle::join) {
         Ok(Ok(outcome)) => outcome,
         Ok(Err(_)) => Err(crashed()),
-        Err(error) => {
-            Err(Refusal { reason: format!("its reader could not be started: {error}"), remedy: None })
-        }
+        Err(error) => Err(Refusal { reason: format!("starting the reader failed: {error}"), remedy: None }),
     }
 }
 
-/// The other side: reads one source from standard input and answers on standard output.
+/// The child process: reads one source from standard input and answers on standard output.
 pub fn answer() -> io::Result<()> {
     thread::Builder::new().spawn(|| {
         thread::sleep(MAX_TIME + GRACE);
@@ -340,7 +338,7 @@ mod tests {
     fn a_reader_gives_way_to_other_processes() {
         let command = reader(Path::new("/bin/sh"), 256);
         let mut arguments: Vec<_> = command.get_args().map(std::ffi::OsStr::to_owned).collect();
-        // In place of the program, one that tells how it was started.
+        // A script in place of the program, which prints how it was started.
         arguments[2] = "/bin/sh".into();
         arguments.truncate(3);
         let told = ["-c", "nice; ulimit -v; ulimit -t"];

@@ -65,7 +65,7 @@ fn make_data_dir(config: &Config) -> Result<()> {
         && !ignore.exists()
         && let Err(error) = std::fs::write(&ignore, "# Made by graphloom\n*\n")
     {
-        // The disk may be full or read-only, where the workspace can still be read.
+        // The disk may be full or read-only; the workspace can still be read.
         tracing::debug!(%error, file = %ignore.display(), "not written");
     }
     Ok(())
@@ -83,23 +83,23 @@ pub fn register_server(config: &Config) -> Result<Worker> {
     Ok(Worker::register_if_writable(&config.data_dir)?)
 }
 
-/// The time.
+/// The current time.
 pub fn now() -> Timestamp {
     SystemClock.now()
 }
 
-/// A test of whether the worker of a name has ended.
+/// A function that tells whether a worker's process has exited.
 pub fn gone(config: &Config) -> impl Fn(&str) -> bool + Send + Sync + use<> {
     let folder = config.data_dir.clone();
     move |name| workers::is_gone(&folder, name)
 }
 
-/// The configuration in `surroundings`, with what the workspace remembers of its own.
+/// The configuration in `surroundings`, completed by the settings stored in the workspace.
 ///
 /// # Errors
 ///
-/// Those of the configuration. A workspace that cannot be read remembers nothing here; whatever builds compares with what
-/// it stores once it is open.
+/// Fails if the configuration is invalid. A workspace that cannot be read is ignored here; commands that build
+/// compare their settings with the stored ones when they open it.
 pub fn configured(surroundings: &mut Surroundings) -> Result<(Config, Settings)> {
     surroundings.remembered.clear();
     let (config, settings) = crate::config::load(surroundings)?;
@@ -131,7 +131,7 @@ pub enum BuildWith {
 pub struct Indexing {
     /// The engine.
     pub engine: Engine,
-    /// What the run may spend.
+    /// The budget of the run.
     pub budget: Option<Arc<Budget>>,
     /// What the workspace was switched to.
     pub switched: Vec<OtherSetting>,
@@ -156,7 +156,7 @@ pub async fn indexing(
     build_with: BuildWith,
 ) -> Result<Indexing> {
     let roles = RoleModels { keywords: None, answer: None, ..config.models.clone() };
-    // Before the workspace is made: a wrong model or prompt must not leave an empty one behind.
+    // Check this before creating the workspace: a wrong model or prompt must not leave an empty one behind.
     require_context_model(config)?;
     let wording = Wording::read(config)?;
     let providers = Providers::patient(config, listener);
@@ -209,18 +209,18 @@ pub async fn estimating(config: &Config, settings: &Settings) -> Result<Engine> 
 /// An error if an LLM is to write the context of chunks and there is none.
 pub fn require_context_model(config: &Config) -> Result<()> {
     if config.contextual == Contextual::Model && config.models.context.is_none() {
-        let fault = Fault::usage("contextual is \"model\", and no model is configured");
-        return Err(fault.help("set context_llm or --llm, or take --contextual headings").into());
+        let fault = Fault::usage("contextual is \"model\", but no LLM is configured");
+        return Err(fault.help("set context_llm or llm, or set contextual to headings").into());
     }
     Ok(())
 }
 
-/// Whether an embedder's calls go to a service; those of models in process cost nothing.
+/// Whether embedding calls a service; models in this process cost nothing.
 pub fn embeds_by_service(engine: &Engine) -> bool {
     EmbedderChoice::of_space(engine.models.embedder.name()).is_some_and(|choice| !choice.is_in_process())
 }
 
-/// The models, with a budget that pays for their calls.
+/// Wraps the models so that their calls count against a budget.
 fn budgeted(chat: ChatModels, budget: &Arc<Budget>) -> Result<ChatModels> {
     let model =
         |model: Option<Arc<dyn LanguageModel>>, when_short| -> Result<Option<Arc<dyn LanguageModel>>> {
@@ -230,7 +230,7 @@ fn budgeted(chat: ChatModels, budget: &Arc<Budget>) -> Result<ChatModels> {
     let ChatModels { context, extract, keywords, summarize, answer } = chat;
     Ok(ChatModels {
         context: model(context, WhenShort::Wait)?,
-        // Nothing that an extraction in flight waits for needs the budget, so it may wait for others to end.
+        // Running extractions wait for nothing that needs the budget, so this call can wait for them to finish.
         extract: model(extract, WhenShort::Wait)?,
         keywords: model(keywords, WhenShort::Refuse)?,
         summarize: model(summarize, WhenShort::Refuse)?,
@@ -248,20 +248,20 @@ fn budgeted_embedder(embedder: Arc<dyn Embedder>, budget: &Arc<Budget>) -> Resul
 fn unpriced(error: NoPrice) -> Error {
     let NoPrice { model } = &error;
     let help = format!(
-        "set one, such as --set prices={model}=INPUT/OUTPUT for a million tokens, or limit tokens, such as 2M"
+        "set prices to {model}=INPUT/OUTPUT, in money per million tokens, or limit tokens instead, such as 2M"
     );
-    Fault::usage(format!("a budget of money: {error}")).help(help).into()
+    Fault::usage(format!("the budget is in money: {error}")).help(help).into()
 }
 
 impl Indexing {
-    /// Brings the indexes beside the store up to date, so that the next search need not wait for it. They are caches: if it
-    /// fails, the search does it, and says why it cannot.
+    /// Updates the full-text index now, so that the next search does not have to. The index is only a cache: if
+    /// this fails, the next search tries again and reports the error.
     pub async fn catch_up(&self) {
         let store = self.store.clone();
         match tokio::task::spawn_blocking(move || store.catch_up()).await {
             Ok(Ok(())) => {}
-            Ok(Err(error)) => tracing::warn!(%error, "the full-text index could not be brought up to date"),
-            Err(error) => tracing::warn!(%error, "the full-text index could not be brought up to date"),
+            Ok(Err(error)) => tracing::warn!(%error, "updating the full-text index failed"),
+            Err(error) => tracing::warn!(%error, "updating the full-text index failed"),
         }
     }
 }
@@ -423,7 +423,7 @@ impl Parts<'_> {
         let situator = match (config.contextual, context) {
             (Contextual::Headings, _) => Situator::Headings,
             (Contextual::Model, Some(model)) => Situator::Model(model),
-            // Only what indexes situates, and that has its model.
+            // Only indexing writes contexts, and it always has a model at this point.
             (Contextual::Off, _) | (Contextual::Model, None) => Situator::Off,
         };
         let models = Models { extract, situator, keywords, summarize, answer, embedder, reranker: None };
@@ -437,7 +437,7 @@ impl Parts<'_> {
     }
 }
 
-/// How much the workspace may hold. Its file and the write-ahead log beside it are what it takes.
+/// The limits of the workspace. Its size is that of its file and write-ahead log.
 fn quota(config: &Config) -> Quota {
     let file = workspace_file(config);
     let log = file.with_extension("graphloom-wal");

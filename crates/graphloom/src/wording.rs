@@ -1,4 +1,4 @@
-//! What models are asked, as configured: own prompts, guidance about entity types, language.
+//! Prompts as configured: custom prompts, guidance about entity types, language.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -11,23 +11,24 @@ use crate::config::{Config, Guidance};
 use crate::error::{Error, Fault, Result};
 use crate::nearest::nearest;
 
-/// Prompts and guidance, read and checked.
+/// The checked prompts and guidance.
 #[derive(Clone)]
 pub struct Wording {
     /// The prompts in use.
     pub prompts: Prompts,
-    /// What the entity types mean, where somebody says it.
+    /// Guidance about the entity types, if configured.
     pub guidance: Option<String>,
 }
 
 impl Wording {
-    /// What the configuration says.
+    /// Reads and checks the prompts and guidance.
     pub fn read(config: &Config) -> Result<Self> {
         Ok(Self { prompts: prompts(config)?, guidance: guidance(config)? })
     }
 }
 
-/// The prompts in use, checked. A configured value that an own prompt has no place for is an error: it would do nothing.
+/// Reads the prompts. A configured value that a custom prompt does not use is an error, since it would have no
+/// effect.
 fn prompts(config: &Config) -> Result<Prompts> {
     let mut prompts = match &config.prompts_dir {
         Some(folder) => read_folder(folder)?.0,
@@ -38,8 +39,8 @@ fn prompts(config: &Config) -> Result<Prompts> {
         match (deaf, &config.prompts_dir) {
             (Some(prompt), Some(folder)) => {
                 let file = file_of(folder, *prompt);
-                let what = format!("{key} is set, but {} has no place for it", file.display());
-                let help = format!("write {{{{{variable}}}}} where it belongs, or unset {key}");
+                let what = format!("{key} is set, but {} does not use it", file.display());
+                let help = format!("insert {{{{{variable}}}}} into the prompt, or unset {key}");
                 Err(Error::from(Fault::usage(what).help(help)))
             }
             _ => Ok(()),
@@ -56,7 +57,7 @@ fn prompts(config: &Config) -> Result<Prompts> {
     Ok(prompts)
 }
 
-/// What the entity types mean, in words.
+/// The text of the guidance.
 fn guidance(config: &Config) -> Result<Option<String>> {
     let words = match &config.entity_guidance {
         None => return Ok(None),
@@ -66,14 +67,14 @@ fn guidance(config: &Config) -> Result<Option<String>> {
         }
     };
     match words.trim() {
-        "" => Err(Fault::usage("the guidance about entity types is empty")
-            .help("write it, or unset the key")
+        "" => Err(Fault::usage("the entity guidance is empty")
+            .help("write the guidance, or unset the key")
             .into()),
         words => Ok(Some(words.to_owned())),
     }
 }
 
-/// The prompts of a folder in place of ours, and which they are.
+/// Reads custom prompts from a folder; returns all prompts and the list of custom ones.
 pub fn read_folder(folder: &Path) -> Result<(Prompts, Vec<(Prompt, PathBuf)>)> {
     let entries = std::fs::read_dir(folder).and_then(|entries| {
         entries.map(|entry| entry.map(|entry| entry.path())).collect::<std::io::Result<Vec<_>>>()
@@ -93,7 +94,7 @@ pub fn read_folder(folder: &Path) -> Result<(Prompts, Vec<(Prompt, PathBuf)>)> {
                 Some(near) => format!("did you mean {near}.md?"),
                 None => "`graphloom prompts list` names all prompts".to_owned(),
             };
-            let what = format!("{} has the name of no prompt", path.display());
+            let what = format!("no prompt has the file name {}", path.display());
             return Err(Fault::usage(what).help(help).into());
         };
         let text = read_text(&path).map_err(|error| unreadable("prompt", &path, &error))?;

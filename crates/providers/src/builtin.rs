@@ -1,4 +1,4 @@
-//! The built-in embedder: vectors from hashed words, with no model file.
+//! The built-in embedder: vectors of hashed words, without a model file.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::{LazyLock, Mutex, PoisonError};
@@ -10,72 +10,73 @@ use unicode_normalization::UnicodeNormalization;
 use unicode_normalization::char::is_combining_mark;
 use unicode_segmentation::UnicodeSegmentation;
 
-/// Vectors of words and word beginnings, hashed; weighted by how rare a word is in written text.
+/// Embeds texts by hashing words and word prefixes, weighted by how rare a word is in written text.
 ///
-/// - Rarity is static: the id of a word in a byte-pair vocabulary of text from the web, where common words come early and
-///   rare ones need several tokens. So a vector depends on its text alone, and documents can come and go.
+/// - Rarity is static: it follows from the id of a word in a byte-pair vocabulary of web text, where common words
+///   come first and rare ones need several tokens. So a vector depends on its text only, and documents can come and
+///   go.
 /// - The first line of a document (title, heading, name) counts several times.
-/// - A document's vector gives up part of its length to its shortness, so that short texts do not win by their norm
-///   alone; a query's does not. Documents compared with each other look less alike than they are; to compare texts
-///   with texts, embed all as queries.
-/// - A constant part shared by all vectors moves cosines up, so that the usual threshold of 0.2 parts texts that share
-///   something telling from texts that share chance.
+/// - Part of a document's vector encodes its shortness, so that short texts do not win merely by their norm; queries
+///   have no such part. Therefore two documents look less similar than they are; to compare texts with texts, embed
+///   all of them as queries.
+/// - A constant part shared by all vectors raises cosines, so that the usual threshold of 0.2 separates texts with a
+///   meaningful overlap from texts with a random one.
 ///
-/// Finds words and names, their inflections and spellings; it knows no synonyms.
+/// Finds words and names in different inflections and spellings, but no synonyms.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct BuiltinEmbedder;
 
-/// Length of the vectors. 2048 find 1 to 2 in 100 more at twice the disk, 512 lose 5 in 100.
+/// Vector length. With 2048, recall is 1 to 2 points higher at twice the disk space; with 512, 5 points lower.
 const DIMENSIONS: usize = 1024;
 /// The dimension of the constant part.
 const CONSTANT: usize = 0;
 /// Dimensions of a document's shortness.
 const BALLAST: std::ops::Range<usize> = 1..16;
-/// Dimensions of common words and of beginnings of words, apart so that they never collide with rare words.
+/// Dimensions of common words and of word prefixes, separate so that they never collide with rare words.
 const COMMON: std::ops::Range<usize> = 16..218;
 /// Dimensions of all other features.
 const RARE: std::ops::Range<usize> = 218..DIMENSIONS;
 
-/// Share of the squared length that is the same in all vectors.
+/// Share of the squared length that is constant in all vectors.
 const CONSTANT_SHARE: f32 = 0.15;
-/// Norm of a document's shortness; that of an average passage of a hundred words is about as long.
+/// Norm of a document's shortness; about that of an average passage of a hundred words.
 const BALLAST_NORM: f32 = 25.0;
-/// Dimensions each feature is added to, so that one collision does not hide it.
+/// Dimensions per feature, so that a single collision does not hide it.
 const PROBES: u64 = 4;
-/// Information of the words that go to the common dimensions, at most.
+/// Maximum information of words in the common dimensions.
 const COMMON_INFORMATION: f32 = 4.0;
-/// Features that weigh less are left out.
+/// Minimum weight of a feature.
 const MIN_WEIGHT: f32 = 1.5;
-/// What a word of the first line of a document counts, in words.
+/// Weight of a word in the first line of a document, in words.
 const FIRST_LINE_COUNT: f32 = 3.0;
-/// Longest first line, in bytes, that counts more.
+/// Maximum length in bytes of a first line with extra weight.
 const MAX_FIRST_LINE_BYTES: usize = 200;
 /// Saturation of repetition, as in BM25.
 const SATURATION: f32 = 1.2;
-/// Most that repetition counts in a query.
+/// Maximum effect of repetition in a query.
 const MAX_QUERY_REPETITION: f32 = 1.5;
-/// Weight of the beginning of a word, relative to the word.
+/// Weight of a word prefix relative to the word.
 const PREFIX_WEIGHT: f32 = 0.5;
-/// Weight of a capital word of a query, relative to a small one.
+/// Weight of a capitalized word in a query relative to a lower-case one.
 const QUERY_CAPITAL_WEIGHT: f32 = 1.5;
-/// Exponents of information: queries sharpen it, documents flatten it.
+/// Exponents of information: queries emphasize it, documents reduce it.
 const QUERY_EXPONENT: f32 = 1.25;
 const DOCUMENT_EXPONENT: f32 = 0.6;
-/// Token id up to which words carry nothing.
+/// Token id up to which words carry no information.
 const FREQUENT_TOKEN: f32 = 100.0;
-/// Token id of the rarest words of one token.
+/// Token id of the rarest single-token words.
 const RAREST_TOKEN: f32 = 200_000.0;
-/// Information that each further token of a word adds.
+/// Information added by each further token of a word.
 const TOKEN_INFORMATION: f32 = 0.25;
-/// Further tokens that count.
+/// Maximum further tokens that count.
 const MAX_FURTHER_TOKENS: usize = 3;
-/// Words remembered with their information.
+/// Maximum words in the information cache.
 const MAX_REMEMBERED: usize = 100_000;
-/// Longest word that is read, in bytes; longer ones are data, not language.
+/// Maximum word length in bytes; longer ones are data, not language.
 const MAX_WORD_BYTES: usize = 64;
 
 impl BuiltinEmbedder {
-    /// The vector of one text, of unit length.
+    /// The unit-length vector of one text.
     pub fn vector(self, purpose: Purpose, text: &str) -> Vec<f32> {
         let mut vector = vec![0.0; DIMENSIONS];
         let mut hashed_text = FNV_START;
@@ -130,7 +131,7 @@ struct Feature {
     common: bool,
 }
 
-/// How often a feature occurs and what it says.
+/// Number of occurrences and information of a feature.
 #[derive(Default)]
 struct Occurrence {
     count: f32,
@@ -156,7 +157,7 @@ fn features(purpose: Purpose, text: &str) -> Vec<(Feature, f32)> {
             continue;
         }
         let count = if at < first_line { FIRST_LINE_COUNT } else { 1.0 };
-        // Scripts without spaces: single characters say little, pairs are words.
+        // Scripts without spaces: single characters carry little information, pairs act as words.
         if raw.chars().all(writes_no_spaces) {
             add(format!("w:{raw}"), count, COMMON_INFORMATION);
             if let Some((_, before)) = ideograph.filter(|(end, _)| *end == at) {
@@ -194,7 +195,7 @@ fn weigh(purpose: Purpose, name: String, occurrence: &Occurrence) -> Option<(Fea
         Purpose::Document => repetition * occurrence.information.powf(DOCUMENT_EXPONENT),
         Purpose::Query => repetition.min(MAX_QUERY_REPETITION) * occurrence.information.powf(QUERY_EXPONENT),
     };
-    // Which dimensions a word goes to must not depend on the purpose: capitals weigh more in queries only.
+    // The dimensions of a word must not depend on the purpose, but capitals weigh more in queries only.
     let common = match name.split_once(':') {
         Some(("w", stem)) => information(stem) < COMMON_INFORMATION,
         Some(("p", _)) => true,
@@ -203,7 +204,7 @@ fn weigh(purpose: Purpose, name: String, occurrence: &Occurrence) -> Option<(Fea
     (weight >= MIN_WEIGHT).then_some((Feature { name, common }, weight))
 }
 
-/// Small letters without accents and possessive ending.
+/// Lower case without accents and possessive ending.
 fn fold(raw: &str) -> String {
     let word: String = raw
         .nfkd()
@@ -222,7 +223,7 @@ fn writes_no_spaces(c: char) -> bool {
         | '\u{3400}'..='\u{4dbf}' | '\u{4e00}'..='\u{9fff}' | '\u{f900}'..='\u{faff}' | '\u{20000}'..='\u{3134f}')
 }
 
-/// What a folded word says: 0 for stop words, about 7 for the rarest.
+/// The information of a folded word: 0 for stop words, about 7 for the rarest.
 fn information(word: &str) -> f32 {
     static REMEMBERED: LazyLock<Mutex<HashMap<String, f32>>> = LazyLock::new(|| Mutex::new(HashMap::new()));
     if STOP_WORDS.contains(word) {
@@ -272,7 +273,7 @@ fn hash(state: u64, bytes: &[u8]) -> u64 {
     bytes.iter().fold(state, |state, byte| (state ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3))
 }
 
-/// Spreads every bit over all others (the finaliser of SplitMix64).
+/// Mixes all bits (the finalizer of SplitMix64).
 fn mix(value: u64) -> u64 {
     let value = (value ^ (value >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
     let value = (value ^ (value >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);

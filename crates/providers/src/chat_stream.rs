@@ -1,4 +1,4 @@
-//! Turns an answer's bytes into chat events, the same way for every protocol.
+//! Turns the bytes of an answer into chat events, for all protocols.
 
 use std::time::Instant;
 
@@ -10,42 +10,42 @@ use tracing::field::Empty;
 
 use crate::http::{Cost, HttpAnswer, HttpClient, Output, Target, provider_error};
 
-/// What a protocol has read of an answer so far.
+/// The parts of an answer that were read so far.
 #[derive(Debug, Default)]
 pub(crate) struct Heard {
-    /// Text not handed over yet.
+    /// Text not passed on yet.
     pub(crate) text: String,
     pub(crate) finish: Option<FinishReason>,
     pub(crate) usage: Usage,
-    /// Whether the protocol's own end mark was seen.
+    /// Whether the protocol's end mark was seen.
     pub(crate) ended: bool,
 }
 
-/// The status of an answer that says no in its body.
+/// The status used for errors in a body with status 200.
 const OK: u16 = 200;
 
-/// Why bytes could not be read.
+/// Why bytes cannot be parsed.
 #[derive(Debug)]
 pub(crate) enum Unreadable {
-    /// They break the protocol.
+    /// They violate the protocol.
     Malformed(String),
-    /// They carry the provider's error message.
+    /// They are the provider's error message.
     ProviderError(Vec<u8>),
-    /// They say that the provider will not answer this, now or later.
+    /// They say that the provider will never answer this request.
     Refused(String),
 }
 
-/// What a chat request will cost.
+/// The expected cost of a chat request.
 pub(crate) fn cost_of(http: &HttpClient, request: &ChatRequest) -> Cost {
     let output = request.max_output_tokens.map_or(Output::Unknown, |most| Output::AtMost(u64::from(most)));
     http.cost(request.messages.iter().map(|message| message.content.as_str()), output)
 }
 
-/// What a service that refuses a schema says something about.
+/// Words that occur when a service rejects a schema.
 const SCHEMA_WORDS: [&str; 7] =
     ["schema", "response_format", "responseschema", "structured", "tool", "grammar", "format"];
 
-/// The error of a request that asked for a shape: a refusal that speaks of it is told apart.
+/// Converts a rejection that mentions the requested schema into its own error.
 pub(crate) fn of_shape(request: &ChatRequest, error: ModelError) -> ModelError {
     match error {
         ModelError::Refused { model, status, what } if request.shape.is_some() => {
@@ -59,16 +59,16 @@ pub(crate) fn of_shape(request: &ChatRequest, error: ModelError) -> ModelError {
     }
 }
 
-/// A chat protocol's reader.
+/// The parser of a chat protocol.
 pub(crate) trait ChatProtocol: Send + 'static {
-    /// Reads `chunk` into `heard`.
+    /// Parses `chunk` into `heard`.
     fn read(&mut self, chunk: &[u8], heard: &mut Heard) -> Result<(), Unreadable>;
 
-    /// Reads what is left when the bytes end.
+    /// Parses the remaining bytes at the end.
     fn finish(&mut self, heard: &mut Heard) -> Result<(), Unreadable>;
 }
 
-/// The span of one model call; usage and outcome are recorded when they are known.
+/// The span of one model call; usage and outcome are recorded at its end.
 pub(crate) fn call_span(operation: &'static str, provider: &str, model: &str) -> Span {
     tracing::info_span!(
         "model_call",
@@ -94,7 +94,7 @@ pub(crate) fn record_usage(span: &Span, usage: Usage, attempts: u32, started: In
 
 /// The events of `answer`.
 ///
-/// - `as_made`: whether deltas come one by one; otherwise one delta carries the whole text.
+/// - `as_made`: stream deltas; otherwise one delta carries the whole text.
 pub(crate) fn chat_events(
     answer: HttpAnswer,
     target: Target,
@@ -111,7 +111,7 @@ pub(crate) fn chat_events(
             Ok(done @ ChatEvent::Done(_)) => Some((Ok(done), None)),
             Ok(delta) => Some((Ok(delta), Some(reader))),
             Err(error) => {
-                tracing::warn!(parent: &reader.span, %error, "answer broke off");
+                tracing::warn!(parent: &reader.span, %error, "the answer ended early");
                 Some((Err(error), None))
             }
         }
@@ -152,13 +152,13 @@ impl<P: ChatProtocol> Reader<P> {
         }
     }
 
-    /// The end of the answer. Without a finish reason or an end mark it was cut, whatever came before.
+    /// The end of the answer. Without a finish reason or end mark it was cut off.
     fn completion(&mut self) -> Result<Completion, ModelError> {
         let finish = match self.heard.finish {
             Some(finish) => finish,
             None if self.heard.ended => FinishReason::Stop,
             None => {
-                let what = "the answer ended in the middle".to_owned();
+                let what = "the answer ended early".to_owned();
                 return Err(ModelError::Malformed { model: self.target.model().to_owned(), what });
             }
         };

@@ -1,4 +1,4 @@
-//! What every embedder over HTTP shares: prefixes, batches, several in flight, the call itself, unit length.
+//! Shared by all HTTP embedders: prefixes, batches, concurrency, the call, and unit length.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -14,23 +14,23 @@ use tracing::{Instrument, warn};
 use crate::chat_stream::{call_span, record_usage};
 use crate::http::{Delivery, HttpClient, Output, Target, provider_error};
 
-/// Sent to learn the length of a model's vectors.
+/// Text embedded to learn the dimensions of a model.
 const PROBE: &str = "dimension";
 
-/// How texts become requests.
+/// How texts are split into requests.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct EmbedBatching {
-    /// Put before texts that are to be found; part of the embedder's name.
+    /// Prefix of documents; part of the embedder's name.
     pub document_prefix: String,
-    /// Put before texts that are to find; part of the embedder's name.
+    /// Prefix of queries; part of the embedder's name.
     pub query_prefix: String,
-    /// Most texts per request; halved for good where a server accepts fewer.
+    /// Maximum texts per request; halved permanently if a server accepts fewer.
     pub max_batch_texts: usize,
-    /// Most bytes of text per request; one text alone may be longer.
+    /// Maximum bytes of text per request; a single text may exceed it.
     pub max_batch_bytes: usize,
-    /// Most requests in flight per call.
+    /// Maximum concurrent requests per call.
     pub max_in_flight: usize,
-    /// Longest text in tokens; a longer one is cut and the cut is logged.
+    /// Maximum text length in tokens; a longer text is truncated and logged.
     pub max_input_tokens: usize,
 }
 
@@ -47,24 +47,24 @@ impl Default for EmbedBatching {
     }
 }
 
-/// How a protocol writes requests and reads answers.
+/// The wire format of an embedding protocol.
 pub(crate) trait EmbedProtocol: Send + Sync {
     /// The request for `texts`.
     fn body(&self, purpose: Purpose, texts: &[String]) -> Result<Bytes, ModelError>;
 
-    /// The vectors of `texts` many texts, in order and of any length, and what they cost; else what is wrong.
+    /// Parses the vectors of `texts` texts, in order and of any length, and the usage; or returns the error.
     fn read(&self, body: &[u8], texts: usize) -> Result<(Vec<Vec<f32>>, Usage), String>;
 
-    /// Learns from a refusal to write later requests differently. What it learns holds for good.
+    /// Adapts later requests to a rejection, permanently.
     fn learn(&self, refusal: &str);
 }
 
-/// The state behind [`EmbedBatching`].
+/// The state of batching.
 #[derive(Debug)]
 pub(crate) struct Batcher {
     http: Arc<HttpClient>,
     target: Target,
-    /// Provider and model as spans show them.
+    /// Provider and model as shown in spans.
     label: String,
     model: String,
     name: String,
@@ -74,7 +74,7 @@ pub(crate) struct Batcher {
 }
 
 impl Batcher {
-    /// - `target`: its model's name is the embedder's, without prefixes, which are added to it here.
+    /// - `target`: its model name is the embedder's name without the prefixes, which are added here.
     pub(crate) fn new(
         http: Arc<HttpClient>,
         target: Target,
@@ -92,7 +92,7 @@ impl Batcher {
         &self.name
     }
 
-    /// The length of the vectors, learned from the first answer and asked for where there was none yet.
+    /// The dimensions of the vectors, learned from the first response or by a trial call.
     pub(crate) async fn dimensions(&self, protocol: &dyn EmbedProtocol) -> Result<u32, ModelError> {
         if self.dimensions.get().is_none() {
             self.embed(protocol, Purpose::Document, &[PROBE.to_owned()]).await?;
@@ -129,13 +129,13 @@ impl Batcher {
         Ok(all)
     }
 
-    /// A text as it is sent. Servers refuse empty texts; a space embeds to the same nothing.
+    /// The text to send. Servers reject empty texts; a space gives the same result.
     fn prepare(&self, prefix: &str, text: &str) -> String {
         let mut sent = format!("{prefix}{text}");
         if sent.is_empty() {
             sent.push(' ');
         }
-        // A token is at least one byte, so most texts need not be counted.
+        // A token is at least one byte, so most texts need no counting.
         if sent.len() > self.batching.max_input_tokens {
             let max_input_tokens = self.batching.max_input_tokens;
             let mut end = 0;
@@ -179,7 +179,7 @@ impl Batcher {
         batches
     }
 
-    /// Embeds a batch; one that is refused for its size is halved, and later batches are as small.
+    /// Embeds a batch. If it is rejected for its size, it is halved, and later batches use the smaller size.
     async fn embed_or_halve(
         &self,
         protocol: &dyn EmbedProtocol,
@@ -210,7 +210,8 @@ impl Batcher {
         Ok(done)
     }
 
-    /// One request, repeated where the protocol learns from a refusal; one vector per text, in order, of any length.
+    /// Sends one request, again if the protocol adapts to a rejection. Returns one vector per text, in order, of
+    /// any length.
     async fn ask(
         &self,
         protocol: &dyn EmbedProtocol,
@@ -252,17 +253,13 @@ impl Batcher {
     /// Checks a vector and scales it to unit length.
     fn finish(&self, vector: &mut [f32]) -> Result<(), ModelError> {
         let length = u32::try_from(vector.len()).unwrap_or(u32::MAX);
-        // Loses a race with another call only, whose value is then compared with below.
+        // This fails only if another call has set it; its value is compared below.
         let _ = self.dimensions.set(length);
         let dimensions = self.dimensions.get().copied().unwrap_or(length);
         if dimensions != length {
-            return Err(self.malformed(format!("a vector of {length} numbers where {dimensions} are usual")));
+            return Err(self.malformed(format!("a vector with {length} dimensions, expected {dimensions}")));
         }
-        if normalise(vector) {
-            Ok(())
-        } else {
-            Err(self.malformed("a vector without a direction".to_owned()))
-        }
+        if normalise(vector) { Ok(()) } else { Err(self.malformed("a zero vector".to_owned())) }
     }
 
     fn malformed(&self, what: String) -> ModelError {
@@ -270,7 +267,7 @@ impl Batcher {
     }
 }
 
-/// `model`, told apart by prefixes: vectors made with others never meet these.
+/// The name of `model` with its prefixes: vectors made with different prefixes must not be mixed.
 pub(crate) fn prefixed_name(model: String, document_prefix: &str, query_prefix: &str) -> String {
     if document_prefix.is_empty() && query_prefix.is_empty() {
         return model;
@@ -278,7 +275,7 @@ pub(crate) fn prefixed_name(model: String, document_prefix: &str, query_prefix: 
     format!("{model}[document={document_prefix:?},query={query_prefix:?}]")
 }
 
-/// Scales `vector` to unit length; `false` where it has no direction or numbers that are none.
+/// Scales `vector` to unit length; `false` if it is zero or contains values that are not numbers.
 pub(crate) fn normalise(vector: &mut [f32]) -> bool {
     let length = vector.iter().map(|x| f64::from(*x) * f64::from(*x)).sum::<f64>().sqrt();
     if !length.is_finite() || length == 0.0 {

@@ -1,4 +1,4 @@
-//! Where a provider listens and how to be let in.
+//! The address of a provider and its credentials.
 
 use std::fmt;
 
@@ -8,16 +8,16 @@ use reqwest::header::{AUTHORIZATION, HeaderMap, HeaderName, HeaderValue};
 use crate::http::Target;
 use crate::secret::Secret;
 
-/// A server and the keys to it. Its `Debug` output shows none of them.
+/// A server and its credentials, which its `Debug` output masks.
 #[derive(Clone)]
 pub struct Endpoint {
     /// The provider's label, first part of every model name, such as `openai`.
     pub label: String,
-    /// The base URL up to where the provider's paths begin, such as `https://api.openai.com/v1`; a query is kept.
+    /// The base URL before the provider's paths, such as `https://api.openai.com/v1`; a query is kept.
     pub base_url: String,
-    /// Sent as a bearer token, or in the header that the provider wants it in, where given and not empty.
+    /// Sent as a bearer token or in the provider's own header, unless absent or empty.
     pub api_key: Option<Secret>,
-    /// More headers, such as `api-key` for Azure; their values are treated as secrets.
+    /// Additional headers, such as `api-key` for Azure; their values are treated as secrets.
     pub headers: Vec<(String, Secret)>,
 }
 
@@ -32,12 +32,12 @@ impl Endpoint {
         Self { api_key, ..self }
     }
 
-    /// The address of `path` below the base URL for `model`, with the headers that open it.
+    /// The URL of `path` below the base URL for `model`, with authentication headers.
     pub(crate) fn target(&self, path: &str, model: &str) -> Result<Target, ConfigError> {
         self.target_with(path, model, KeyHeader::Bearer)
     }
 
-    /// The same, with the key in the header that the provider wants it in.
+    /// The same, with the key in the provider's header.
     pub(crate) fn target_with(
         &self,
         path: &str,
@@ -81,7 +81,7 @@ impl Endpoint {
             |what: String| ConfigError::UnusableUrl { url: without_credentials(&self.base_url), what };
         let mut url = Url::parse(self.base_url.trim()).map_err(|source| refuse(source.to_string()))?;
         if !matches!(url.scheme(), "http" | "https") || url.host_str().is_none() {
-            return Err(refuse("it must begin with http:// or https:// and name a host".to_owned()));
+            return Err(refuse("it must start with http:// or https:// and contain a host".to_owned()));
         }
         let joined = format!("{}/{path}", url.path().trim_end_matches('/'));
         url.set_path(joined.trim_end_matches('/'));
@@ -89,12 +89,12 @@ impl Endpoint {
     }
 }
 
-/// Where a provider wants its key.
+/// The header in which a provider expects its key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum KeyHeader {
     /// `Authorization: Bearer KEY`.
     Bearer,
-    /// Alone, in a header of this name.
+    /// The plain key in a header with this name.
     Named(&'static str),
 }
 
@@ -109,22 +109,22 @@ impl fmt::Debug for Endpoint {
     }
 }
 
-/// Why a provider cannot be set up as configured.
+/// Why a provider's configuration is invalid.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ConfigError {
     /// The base URL.
-    #[error("the base URL {url} cannot be used: {what}")]
+    #[error("invalid base URL {url}: {what}")]
     UnusableUrl {
         /// The URL, without user and password.
         url: String,
-        /// What is wrong with it.
+        /// The error.
         what: String,
     },
-    /// The key holds bytes no HTTP header may hold.
-    #[error("the API key holds line breaks or control characters")]
+    /// The key contains bytes that are not allowed in an HTTP header.
+    #[error("the API key contains line breaks or control characters")]
     UnusableKey,
     /// A header's name or value.
-    #[error("the header {name} cannot be sent: its name or value holds characters HTTP does not allow")]
+    #[error("invalid header {name}: its name or value contains characters that HTTP does not allow")]
     UnusableHeader {
         /// The header's name.
         name: String,
@@ -132,7 +132,7 @@ pub enum ConfigError {
     /// The HTTP client.
     #[error("setting up the HTTP client: {what}")]
     Client {
-        /// What the client said.
+        /// The client's error.
         what: String,
     },
 }
@@ -143,10 +143,10 @@ fn sensitive(value: &str) -> Option<HeaderValue> {
     Some(value)
 }
 
-/// Parts of the names of query parameters that carry a key.
+/// Substrings of query parameter names that carry a key.
 const SECRET_PARAMETERS: [&str; 4] = ["key", "token", "secret", "sig"];
 
-/// A URL as people wrote it, without its query and whatever stands before an `@`.
+/// A URL without its query and everything before an `@`.
 pub fn without_credentials(url: &str) -> String {
     let url = url.split_once('?').map_or(url, |(url, _)| url);
     let (scheme, rest) = url.split_once("://").map_or(("", url), |(scheme, rest)| (scheme, rest));
@@ -183,7 +183,7 @@ mod tests {
     fn a_bad_url_says_why_and_keeps_the_password() {
         assert_eq!(
             check_url("ftp://me:secret@h/x", "y"),
-            "the base URL ftp://h/x cannot be used: it must begin with http:// or https:// and name a host"
+            "invalid base URL ftp://h/x: it must start with http:// or https:// and contain a host"
         );
         assert!(!check_url("http//me:secret@h", "y").contains("secret"));
     }

@@ -1,4 +1,4 @@
-//! Rerankers behind the `/rerank` route that Cohere and Jina share, and vLLM, llama.cpp and others speak too.
+//! Rerankers with the `/rerank` route of Cohere and Jina, which vLLM, llama.cpp and others support too.
 
 use std::sync::Arc;
 use std::time::Instant;
@@ -14,35 +14,35 @@ use crate::chat_stream::{call_span, record_usage};
 use crate::endpoint::{ConfigError, Endpoint};
 use crate::http::{Delivery, HttpClient, Output, Target, encode, provider_error};
 
-/// Where Cohere listens.
+/// Cohere's base URL.
 pub const COHERE_BASE_URL: &str = "https://api.cohere.com/v2";
 
-/// Where Jina listens.
+/// Jina's base URL.
 pub const JINA_BASE_URL: &str = "https://api.jina.ai/v1";
 
-/// Most passages of one request; Cohere accepts 1000.
+/// Maximum passages per request; Cohere accepts 1000.
 const MAX_BATCH_PASSAGES: usize = 256;
 
-/// Most requests in flight per call.
+/// Maximum concurrent requests per call.
 const MAX_IN_FLIGHT: usize = 4;
 
-/// The dialects of the route; answers are read alike.
+/// The dialects of the route; their responses are equal.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum RerankDialect {
-    /// Cohere's version 2.
+    /// Cohere, version 2.
     Cohere,
-    /// Jina's, which repeats the passages in its answer unless it is told not to.
+    /// Jina, which repeats the passages in its response unless told otherwise.
     Jina,
 }
 
-/// A reranker to set up.
+/// Settings of a reranker.
 #[derive(Debug, Clone)]
 pub struct RerankerConfig {
-    /// The server, with a base URL to which `/rerank` is added.
+    /// The server; `/rerank` is appended to its base URL.
     pub endpoint: Endpoint,
-    /// The model as the server calls it.
+    /// The model's name on the server.
     pub model: String,
-    /// How requests are written.
+    /// The dialect of requests.
     pub dialect: RerankDialect,
 }
 
@@ -57,7 +57,7 @@ pub struct HttpReranker {
 }
 
 impl HttpReranker {
-    /// Sets the model up; nothing is sent yet.
+    /// Creates the reranker; sends nothing yet.
     pub fn new(http: Arc<HttpClient>, config: RerankerConfig) -> Result<Self, ConfigError> {
         let RerankerConfig { endpoint, model, dialect } = config;
         let target = endpoint.target("rerank", &format!("{}:{model}", endpoint.label))?;
@@ -77,7 +77,7 @@ impl HttpReranker {
             },
         };
         let bytes = encode(&body, self.name())?;
-        // The question is read once with each passage.
+        // The model reads the question once per passage.
         let cost = self.http.cost(passages.iter().flat_map(|passage| [query, passage]), Output::None);
         let posted = self.http.post(&self.target, bytes, cost, Delivery::Whole);
         let mut answer = posted.instrument(span.clone()).await?;
@@ -128,9 +128,9 @@ struct Body<'a> {
 #[derive(Debug, Deserialize)]
 struct Answer {
     results: Vec<Scored>,
-    /// Jina's count.
+    /// Jina's usage.
     usage: Option<JinaUsage>,
-    /// Cohere's.
+    /// Cohere's usage.
     meta: Option<Meta>,
 }
 
@@ -158,10 +158,9 @@ struct CohereTokens {
     input_tokens: Option<u64>,
 }
 
-/// The scores in the order of the passages, and what they cost; else what is wrong.
+/// Parses the scores in the order of the passages, and the usage; or returns the error.
 fn read(body: &[u8], passages: usize) -> Result<(Vec<f32>, Usage), String> {
-    let answer: Answer =
-        serde_json::from_slice(body).map_err(|error| format!("its scores cannot be read: {error}"))?;
+    let answer: Answer = serde_json::from_slice(body).map_err(|error| format!("invalid scores: {error}"))?;
     let mut scores = vec![None; passages];
     for Scored { index, relevance_score } in &answer.results {
         match scores.get_mut(*index) {

@@ -1,13 +1,13 @@
-//! Keys and passwords that never show themselves.
+//! Keys and passwords that are never displayed.
 
 use std::fmt;
 
 use serde::Deserialize;
 
-/// What a hidden value looks like.
+/// Shown in place of a secret.
 pub(crate) const MASK: &str = "***";
 
-/// Values shorter than this are not searched for in messages: masking every `a` would hide the message, not the key.
+/// Minimum length of a secret that is masked in messages; masking a single letter would only garble the message.
 const MIN_MASKED_LEN: usize = 4;
 
 /// A key or password; its `Debug` output shows `***`, and it has no `Display`.
@@ -16,17 +16,17 @@ const MIN_MASKED_LEN: usize = 4;
 pub struct Secret(String);
 
 impl Secret {
-    /// Hides `value`, without white space around it.
+    /// Wraps `value` without surrounding white space.
     pub fn new(value: impl Into<String>) -> Self {
         Self(value.into().trim().to_owned())
     }
 
-    /// The value itself, for the place that sends it.
+    /// The value, for the place that sends it.
     pub fn expose(&self) -> &str {
         self.0.trim()
     }
 
-    /// Whether there is no value.
+    /// Whether the value is empty.
     pub fn is_empty(&self) -> bool {
         self.expose().is_empty()
     }

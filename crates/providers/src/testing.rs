@@ -1,6 +1,6 @@
 //! Scripted servers on loopback, for the tests of this and other crates.
 //!
-//! They run on plain threads, so they serve tests of any runtime and child processes alike.
+//! They run on plain threads, so they work with any runtime and with child processes.
 
 use std::collections::BTreeMap;
 use std::io::{BufRead, BufReader, Read, Write};
@@ -12,7 +12,7 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
-/// A request as it came.
+/// A received request.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Recorded {
     /// The path with its query.
@@ -24,13 +24,13 @@ pub struct Recorded {
 }
 
 impl Recorded {
-    /// The body as JSON; `null` where it is none.
+    /// The body as JSON; `null` if it is not JSON.
     pub fn json(&self) -> Value {
         serde_json::from_str(&self.body).unwrap_or_default()
     }
 }
 
-/// What a scripted server does with one request.
+/// The reaction of a scripted server to one request.
 #[derive(Debug, Clone)]
 pub struct Reply {
     status: u16,
@@ -42,31 +42,31 @@ pub struct Reply {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum End {
-    /// The answer is complete.
+    /// The response is complete.
     Complete,
-    /// The connection is cut without an end.
+    /// The connection is closed early.
     Cut,
-    /// Nothing more comes until the server is dropped.
+    /// Nothing more is sent until the server is dropped.
     Hang,
 }
 
 impl Reply {
-    /// A JSON answer.
+    /// A JSON response.
     pub fn json(status: u16, body: impl Into<String>) -> Self {
         Self::new(status, "application/json", vec![body.into().into_bytes()])
     }
 
-    /// An answer of any kind.
+    /// A response with any content type.
     pub fn of(content_type: &str, body: impl Into<Vec<u8>>) -> Self {
         Self::new(200, content_type, vec![body.into()])
     }
 
-    /// Server-sent events: one chunk of the transfer per item, which may cut an event anywhere.
+    /// Server-sent events: one transfer chunk per item, which may split events.
     pub fn sse<T: AsRef<[u8]>>(chunks: impl IntoIterator<Item = T>) -> Self {
         Self::new(200, "text/event-stream", chunks.into_iter().map(|chunk| chunk.as_ref().to_vec()).collect())
     }
 
-    /// JSON lines: one chunk of the transfer per item.
+    /// JSON lines: one transfer chunk per item.
     pub fn ndjson<T: AsRef<[u8]>>(chunks: impl IntoIterator<Item = T>) -> Self {
         Self::new(
             200,
@@ -75,23 +75,23 @@ impl Reply {
         )
     }
 
-    /// The same reply with one more header.
+    /// Adds a header.
     pub fn header(mut self, name: &str, value: &str) -> Self {
         self.headers.push((name.to_owned(), value.to_owned()));
         self
     }
 
-    /// The same reply, cut before its end.
+    /// Closes the connection before the end.
     pub fn cut(self) -> Self {
         Self { end: End::Cut, ..self }
     }
 
-    /// The same reply, silent before its end until the server is dropped.
+    /// Stops sending before the end until the server is dropped.
     pub fn hang(self) -> Self {
         Self { end: End::Hang, ..self }
     }
 
-    /// The same reply, begun after `delay`, as a slow model would.
+    /// Delays the response, like a slow model.
     pub fn after(self, delay: Duration) -> Self {
         Self { delay, ..self }
     }
@@ -104,7 +104,7 @@ impl Reply {
 
 type Script = dyn Fn(usize, &Recorded) -> Reply + Send + Sync;
 
-/// A server that answers by a script and remembers what it was asked. Dropping it closes every connection.
+/// A server that responds by a script and records requests. Dropping it closes every connection.
 pub struct ScriptedServer {
     address: SocketAddr,
     shared: Arc<Shared>,
@@ -120,7 +120,7 @@ struct Shared {
 }
 
 impl ScriptedServer {
-    /// Starts a server; `script` gets the request's number, from 0, and the request.
+    /// Starts a server; `script` gets the number of the request, from 0, and the request.
     pub fn start(script: impl Fn(usize, &Recorded) -> Reply + Send + Sync + 'static) -> Self {
         let listener = TcpListener::bind(("127.0.0.1", 0)).expect("loopback has a free port");
         let address = listener.local_addr().expect("a bound listener has an address");
@@ -137,7 +137,7 @@ impl ScriptedServer {
         Self { address, shared }
     }
 
-    /// A server that gives `replies` in turn, and the last one for ever after.
+    /// A server that returns `replies` in order, and then repeats the last one.
     pub fn replies(replies: impl IntoIterator<Item = Reply>) -> Self {
         let replies: Vec<Reply> = replies.into_iter().collect();
         Self::start(move |at, _| match replies.get(at).or(replies.last()) {
@@ -156,7 +156,7 @@ impl ScriptedServer {
         locked(&self.shared.recorded).clone()
     }
 
-    /// How many connections were made.
+    /// Number of connections so far.
     pub fn connections(&self) -> usize {
         self.shared.connections.load(Ordering::SeqCst)
     }
@@ -170,7 +170,7 @@ impl Drop for ScriptedServer {
         for connection in locked(&self.shared.open).drain(..) {
             let _ = connection.shutdown(Shutdown::Both);
         }
-        // Wakes the accepting thread, which then sees that it is over.
+        // Wakes the accepting thread so that it ends.
         let _ = TcpStream::connect(self.address);
     }
 }
@@ -188,7 +188,7 @@ impl Shared {
             }
             let serving = Arc::clone(&self);
             thread::spawn(move || {
-                // A client that goes away is part of many scripts.
+                // Many scripts include clients that disconnect.
                 let _ = serving.serve(&connection);
                 let _ = connection.shutdown(Shutdown::Both);
             });
@@ -215,7 +215,7 @@ impl Shared {
         Ok(())
     }
 
-    /// Sends `reply`; `false` where the connection is to be closed after it.
+    /// Sends `reply`; `false` if the connection must be closed afterwards.
     fn answer(&self, mut connection: &TcpStream, reply: &Reply) -> std::io::Result<bool> {
         let mut head = format!("HTTP/1.1 {} Scripted\r\ntransfer-encoding: chunked\r\n", reply.status);
         for (name, value) in &reply.headers {
@@ -239,7 +239,7 @@ impl Shared {
         }
     }
 
-    /// Waits for the server to be dropped, at most for `limit`; whether it was.
+    /// Waits at most `limit` for the server to be dropped; returns whether it was.
     fn wait(&self, limit: Option<Duration>) -> bool {
         let stopped = locked(&self.stop.0);
         match limit {
@@ -277,23 +277,23 @@ fn read_request(reader: &mut BufReader<&TcpStream>) -> std::io::Result<Option<Re
     Ok(Some(Recorded { path, headers, body: String::from_utf8_lossy(&body).into_owned() }))
 }
 
-/// An OpenAI-compatible model, served by [`ScriptedServer`]: chat by a script, embeddings by counting letters.
+/// An OpenAI-compatible model on a [`ScriptedServer`]: scripted chat answers, and embeddings that count letters.
 pub struct ScriptedOpenAi {
     server: ScriptedServer,
 }
 
-/// Turns the contents of a conversation's messages into the model's answer.
+/// Maps the contents of a conversation's messages to the model's answer.
 pub type AnswerScript = dyn Fn(&[String]) -> String + Send + Sync;
 
-/// How a [`ScriptedOpenAi`] answers.
+/// The behaviour of a [`ScriptedOpenAi`].
 pub struct OpenAiScript {
-    /// The answer to the messages' contents, in order.
+    /// The answer to the contents of the messages, in order.
     pub answer: Box<AnswerScript>,
-    /// Wait before each chat answer.
+    /// Delay of each chat answer.
     pub chat_delay: Duration,
-    /// Wait before each embedding answer.
+    /// Delay of each embedding response.
     pub embed_delay: Duration,
-    /// Length of the vectors.
+    /// Dimensions of the vectors.
     pub dimensions: usize,
 }
 
@@ -387,7 +387,7 @@ fn embed_reply(script: &OpenAiScript, request: &Value) -> Reply {
     )
 }
 
-/// A vector that similar texts share: how often each letter occurs, and a constant so that none is zero.
+/// A vector that similar texts share: letter frequencies, and a constant so that it is never zero.
 pub fn letter_counts(text: &str, dimensions: usize) -> Vec<f32> {
     let mut vector = vec![0.0; dimensions];
     vector[0] = 0.1;
@@ -397,14 +397,14 @@ pub fn letter_counts(text: &str, dimensions: usize) -> Vec<f32> {
     vector
 }
 
-/// A vector as OpenAI sends it when asked for base64.
+/// A vector in OpenAI's base64 format.
 pub fn base64_of(vector: &[f32]) -> String {
     use base64::Engine;
     let bytes: Vec<u8> = vector.iter().flat_map(|float| float.to_le_bytes()).collect();
     base64::engine::general_purpose::STANDARD.encode(bytes)
 }
 
-/// What a model might extract from `text`: each capitalised word an entity, neighbours in a row related.
+/// A plausible extraction of `text`: each capitalized word is an entity, and adjacent ones are related.
 pub fn extraction_of(text: &str) -> String {
     let is_name = |word: &&str| word.len() > 1 && word.starts_with(char::is_uppercase);
     let trimmed =

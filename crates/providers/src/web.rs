@@ -1,4 +1,4 @@
-//! Fetches documents by their address, within bounds of size, time, redirects and network.
+//! Fetches documents by URL, with limits on size, time, redirects and network.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, ToSocketAddrs};
 use std::sync::Arc;
@@ -9,18 +9,18 @@ use reqwest::dns::{Addrs, Name, Resolve, Resolving};
 use reqwest::header::{ACCEPT, CONTENT_TYPE, LOCATION};
 use reqwest::{StatusCode, Url};
 
-/// What is fetched, and what is not.
+/// Limits on fetching.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FetchConfig {
-    /// Most bytes of a document, unpacked.
+    /// Maximum size of a document after decompression, in bytes.
     pub max_bytes: usize,
-    /// Most redirects that are followed.
+    /// Maximum redirects.
     pub max_redirects: usize,
-    /// Longest wait for a connection.
+    /// Maximum wait for a connection.
     pub connect_timeout: Duration,
-    /// Longest time for everything.
+    /// Maximum total time.
     pub total_timeout: Duration,
-    /// Whether addresses inside the own network are reached: loopback, private, link-local.
+    /// Whether to allow addresses of the local network: loopback, private, link-local.
     pub allow_private: bool,
 }
 
@@ -41,93 +41,93 @@ impl Default for FetchConfig {
 pub struct Fetched {
     /// Its bytes.
     pub bytes: Vec<u8>,
-    /// What the server says it is, such as `text/html; charset=utf-8`.
+    /// The content type sent by the server, such as `text/html; charset=utf-8`.
     pub media_type: Option<String>,
 }
 
-/// Why a document was not fetched.
+/// Why a document could not be fetched.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum FetchError {
-    /// No address of the web.
-    #[error("it is no address that can be fetched: {what}")]
+    /// Not a valid URL.
+    #[error("invalid URL: {what}")]
     Address {
-        /// What is wrong with it.
+        /// The reason.
         what: String,
     },
-    /// An address inside the own network.
-    #[error("{host} is an address inside this network")]
+    /// An address of the local network.
+    #[error("{host} is an address of the local network")]
     Private {
         /// The host.
         host: String,
     },
-    /// Sent from one address to the next.
-    #[error("it redirects more than {max} times")]
+    /// Too many redirects.
+    #[error("more than {max} redirects")]
     Redirects {
         /// The limit.
         max: usize,
     },
-    /// The server's refusal.
-    #[error("the server answers {status}")]
+    /// The server returned an error.
+    #[error("the server returned {status}")]
     Status {
-        /// The status in words.
+        /// The status as text.
         status: String,
     },
-    /// More than the limit.
-    #[error("it is larger than {max_bytes} bytes, the most that one document may have")]
+    /// The document is too large.
+    #[error("larger than {max_bytes} bytes, the limit for one document")]
     TooLarge {
         /// The limit.
         max_bytes: usize,
     },
-    /// Time is up.
-    #[error("fetching it took more than {seconds} seconds")]
+    /// The time limit was exceeded.
+    #[error("fetching took more than {seconds} seconds")]
     TimedOut {
         /// The limit.
         seconds: u64,
     },
-    /// No answer, or half of one.
-    #[error("it could not be fetched: {what}")]
+    /// The response is missing or incomplete.
+    #[error("fetching failed: {what}")]
     Failed {
-        /// What went wrong.
+        /// The error.
         what: String,
     },
 }
 
 impl FetchError {
-    /// What a person can do, where something can be said.
+    /// A remedy, if known, without reference to a user interface.
     pub fn remedy(&self) -> Option<&'static str> {
         match self {
             Self::Address { .. } => {
-                Some("write an address that begins with http:// or https://, without a password")
+                Some("use a URL that starts with http:// or https://, without a password")
             }
-            Self::Private { .. } => Some("--allow-private-addresses fetches it all the same"),
-            Self::Redirects { .. } => Some("add the address that it leads to"),
+            Self::Private { .. } => Some("allow private addresses to fetch it"),
+            Self::Redirects { .. } => Some("add the URL it redirects to"),
             Self::Status { .. } => {
-                Some("open it in a browser; save the page and add the file where that works")
+                Some("open it in a browser; if that works, save the page and add the file")
             }
-            Self::TooLarge { .. } => Some("fetch it by other means, split it, and add the files"),
+            Self::TooLarge { .. } => Some("download it in another way, split it, and add the files"),
             Self::TimedOut { .. } | Self::Failed { .. } => {
-                Some("check the address and the connection, and try again")
+                Some("check the URL and the connection, and try again")
             }
         }
     }
 }
 
-/// Whether `text` is meant as an address of the web.
+/// Whether `text` looks like a URL.
 pub fn is_web_address(text: &str) -> bool {
     let scheme = text.split_once("://").map(|(scheme, _)| scheme);
     scheme.is_some_and(|scheme| scheme.eq_ignore_ascii_case("http") || scheme.eq_ignore_ascii_case("https"))
 }
 
-/// The name under which an address is known: as browsers write it, without the place inside the page.
+/// The canonical form of a URL, as in browsers and without the fragment; used as source name.
 pub fn canonical_address(address: &str) -> Result<String, FetchError> {
     let mut url = parsed(address)?;
     url.set_fragment(None);
     Ok(url.into())
 }
 
-/// Fetches a document. Redirects are followed within the limits, and every address on the way is looked at: names are
-/// resolved once, and the connection goes to the address that was looked at. Proxies are not used, for behind one nobody
-/// can tell where a name leads.
+/// Fetches a document, following redirects within the limits. Every address on the way is checked: names are
+/// resolved once, and the connection uses the checked address. Proxies are not used, since behind one it is
+/// unknown where a name leads.
 pub async fn fetch(address: &str, config: &FetchConfig) -> Result<Fetched, FetchError> {
     let seconds = config.total_timeout.as_secs();
     let allowed: Allowed = if config.allow_private { |_| true } else { is_public };
@@ -135,7 +135,7 @@ pub async fn fetch(address: &str, config: &FetchConfig) -> Result<Fetched, Fetch
     fetched.unwrap_or(Err(FetchError::TimedOut { seconds }))
 }
 
-/// Whether an address may be connected to.
+/// Whether connecting to an address is allowed.
 type Allowed = fn(IpAddr) -> bool;
 
 async fn follow(mut url: Url, config: &FetchConfig, allowed: Allowed) -> Result<Fetched, FetchError> {
@@ -177,16 +177,16 @@ fn parsed(address: &str) -> Result<Url, FetchError> {
     let wrong = |what: &str| FetchError::Address { what: what.to_owned() };
     let url = Url::parse(address).map_err(|error| FetchError::Address { what: error.to_string() })?;
     if !matches!(url.scheme(), "http" | "https") {
-        return Err(wrong("only http and https are fetched"));
+        return Err(wrong("only http and https are supported"));
     }
     if !url.username().is_empty() || url.password().is_some() {
-        return Err(wrong("it holds a password, which would be stored as part of the document's name"));
+        return Err(wrong("it contains a password, which would be stored in the document's name"));
     }
     Ok(url)
 }
 
 fn client(config: &FetchConfig, allowed: Allowed) -> Result<reqwest::Client, FetchError> {
-    // Fails where a provider is installed already, which then is the one the application wants.
+    // Fails if a provider is already installed, which is fine.
     let _ = rustls::crypto::CryptoProvider::install_default(rustls::crypto::ring::default_provider());
     reqwest::Client::builder()
         .connect_timeout(config.connect_timeout)
@@ -198,7 +198,7 @@ fn client(config: &FetchConfig, allowed: Allowed) -> Result<reqwest::Client, Fet
         .map_err(|error| FetchError::Failed { what: error.to_string() })
 }
 
-/// Refuses addresses written as numbers; names are looked at by the [`Guard`].
+/// Rejects forbidden numeric addresses; the [`Guard`] checks names.
 fn check_host(url: &Url, allowed: Allowed) -> Result<(), FetchError> {
     let host = url.host_str().unwrap_or_default();
     let number: Option<IpAddr> = host.trim_matches(['[', ']']).parse().ok();
@@ -208,14 +208,14 @@ fn check_host(url: &Url, allowed: Allowed) -> Result<(), FetchError> {
     }
 }
 
-/// Resolves names, to addresses alone that may be connected to.
+/// Resolves names to allowed addresses only.
 struct Guard {
     allowed: Allowed,
 }
 
-/// A name that leads into the own network.
+/// The error for a name that resolves to the local network.
 #[derive(Debug, thiserror::Error)]
-#[error("it leads to an address inside this network")]
+#[error("it resolves to an address of the local network")]
 struct LeadsInside;
 
 impl Resolve for Guard {
@@ -235,7 +235,7 @@ impl Resolve for Guard {
     }
 }
 
-/// Whether an address is one of the public internet.
+/// Whether an address belongs to the public internet.
 fn is_public(address: IpAddr) -> bool {
     match address {
         IpAddr::V4(address) => is_public_v4(address),
@@ -269,14 +269,14 @@ fn is_public_v6(address: Ipv6Addr) -> bool {
         Ipv4Addr::new(a, b, c, d)
     };
     match parts {
-        // An IPv4 address inside: translated (64:ff9b::/96) or tunnelled (2002::/16).
+        // An embedded IPv4 address: translated (64:ff9b::/96) or tunnelled (2002::/16).
         [0x64, 0xff9b, 0, 0, 0, 0, _, _] => is_public_v4(v4_at(6)),
         [0x2002, ..] => is_public_v4(v4_at(1)),
-        // IPv4-compatible, documentation, local translation (64:ff9b:1::/48), discard (100::/64), and what protocols use
-        // among themselves, tunnels through address translation included (2001::/23).
+        // IPv4-compatible, documentation, local translation (64:ff9b:1::/48), discard (100::/64), and protocol
+        // assignments, including tunnels through address translation (2001::/23).
         [0, 0, 0, 0, 0, 0, ..] | [0x2001, 0xdb8, ..] | [0x64, 0xff9b, 1, ..] | [0x100, 0, 0, 0, ..] => false,
         [0x2001, second, ..] if second < 0x200 => false,
-        // Unique local, link-local, site-local as it was once, multicast.
+        // Unique local, link-local, site-local (deprecated), multicast.
         [first, ..] => {
             first & 0xfe00 != 0xfc00
                 && first & 0xffc0 != 0xfe80
@@ -286,7 +286,7 @@ fn is_public_v6(address: Ipv6Addr) -> bool {
     }
 }
 
-/// What went wrong, down to its cause, without the address, which the caller knows.
+/// The root cause of a failure without the URL, which the caller knows.
 fn failed(url: &Url, error: &reqwest::Error) -> FetchError {
     let mut cause: &dyn std::error::Error = error;
     while let Some(inner) = cause.source() {
@@ -356,7 +356,7 @@ mod tests {
     #[test]
     fn a_redirect_into_the_network_is_refused_wherever_it_is_written() {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
-        // The one address that counts as public here.
+        // The only address that counts as public in this test.
         let allowed: Allowed = |address| address == IpAddr::V4(Ipv4Addr::LOCALHOST);
         for (inside, host) in [
             ("http://127.0.0.2:PORT/", "127.0.0.2"),

@@ -1,4 +1,4 @@
-//! Lines and server-sent events out of byte chunks that are cut anywhere, even inside a character.
+//! Splits byte chunks, which may end anywhere, into lines and server-sent events.
 
 use bytes::{Buf, Bytes, BytesMut};
 
@@ -15,7 +15,7 @@ impl Lines {
         self.buffer.extend_from_slice(chunk);
     }
 
-    /// The next whole line, without its end.
+    /// The next complete line, without its end.
     pub(crate) fn next(&mut self) -> Option<Bytes> {
         if self.after_cr && !self.buffer.is_empty() {
             self.after_cr = false;
@@ -35,14 +35,14 @@ impl Lines {
         Some(line)
     }
 
-    /// What came after the last line end.
+    /// The data after the last line end.
     pub(crate) fn rest(&mut self) -> Bytes {
         self.scanned = 0;
         self.buffer.split().freeze()
     }
 }
 
-/// Reads the `data` of server-sent events; other fields and comments carry nothing for us.
+/// Parses the `data` of server-sent events; other fields and comments are ignored.
 #[derive(Debug, Default)]
 pub(crate) struct SseEvents {
     lines: Lines,
@@ -55,7 +55,7 @@ impl SseEvents {
         self.lines.push(chunk);
     }
 
-    /// The data of the next whole event.
+    /// The data of the next complete event.
     pub(crate) fn next(&mut self) -> Option<Vec<u8>> {
         while let Some(line) = self.lines.next() {
             if line.is_empty() {
@@ -69,7 +69,7 @@ impl SseEvents {
         None
     }
 
-    /// The event that lacks its closing blank line, as some servers end their last one.
+    /// The data of a last event without a closing blank line, as some servers send.
     pub(crate) fn finish(&mut self) -> Option<Vec<u8>> {
         let rest = self.lines.rest();
         self.read(&rest);

@@ -1,4 +1,4 @@
-//! Answers, in whichever form they are wanted, with what they cost recorded.
+//! Produces answers in the requested form and records their cost.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -17,23 +17,23 @@ use crate::metrics::answer_looked_up;
 use crate::problem::{Problem, chain};
 use crate::space::Space;
 
-/// A question that was answered.
+/// An answered question.
 pub(crate) struct Answered {
-    /// The answer, the context or the prompt.
+    /// The answer, context or prompt.
     pub(crate) text: String,
-    /// What kind of answer it is; `None` for a context or a prompt.
+    /// The kind of answer; `None` for a context or prompt.
     pub(crate) kind: Option<AnswerKind>,
-    /// Whether a model wrote it.
+    /// Whether an LLM wrote it.
     pub(crate) by_model: bool,
-    /// Whether it is made of sentences of the documents, for there is no model.
+    /// Whether it consists of verbatim sentences because there is no LLM.
     pub(crate) verbatim: bool,
-    /// Where words of the question stand in the text.
+    /// Places in the text where words of the question occur.
     pub(crate) matches: Vec<Span>,
-    /// The verified places behind the numbers in it.
+    /// The verified places behind the citation numbers.
     pub(crate) citations: Vec<Citation>,
-    /// Whether an output limit cut it.
+    /// Whether an output limit cut it off.
     pub(crate) cut: bool,
-    /// The calls that it took, those of the search first.
+    /// The model calls, those of the retrieval first.
     pub(crate) calls: Vec<Call>,
 }
 
@@ -43,7 +43,8 @@ impl Answered {
         self.kind.map(|kind| kind.to_string())
     }
 
-    /// The list of sources that LightRAG's answers end with; empty where the answer cites nothing, was cut, or has one.
+    /// LightRAG's list of references at the end of an answer. Empty if the answer has no citations, was cut off,
+    /// or has one.
     pub(crate) fn reference_list(&self, question: &Question) -> String {
         let is_heading = |line: &str| line.trim_start_matches('#').trim().eq_ignore_ascii_case(REFERENCES);
         if !question.include_references || self.cut || self.text.lines().any(is_heading) {
@@ -60,10 +61,10 @@ impl Answered {
     }
 }
 
-/// The heading of the list of sources [LightRAG].
+/// Heading of the list of references [LightRAG].
 const REFERENCES: &str = "References";
 
-/// A name for Markdown, in which it is nothing but text: names are given by whoever adds a document.
+/// Escapes a name for Markdown; whoever adds a document chooses its name.
 pub(crate) fn plain(name: &str) -> String {
     let mut plain = String::with_capacity(name.len());
     for character in name.chars() {
@@ -75,8 +76,8 @@ pub(crate) fn plain(name: &str) -> String {
     plain
 }
 
-/// The sentences of documents, in which no Markdown loads an image: whoever wrote a document would learn who reads it. What was
-/// an image is text.
+/// Turns Markdown images in document sentences into text. An image would tell the author of a document who reads
+/// it.
 fn without_images(text: &str) -> Cow<'_, str> {
     match text.contains("![") {
         true => text.replace("![", "!\\[").into(),
@@ -84,7 +85,7 @@ fn without_images(text: &str) -> Cow<'_, str> {
     }
 }
 
-/// Searches and answers. The text goes to `on_delta` as it is made.
+/// Retrieves and answers. The text is passed to `on_delta` as it is generated.
 pub(crate) async fn ask(
     engine: &Engine,
     question: &Question,
@@ -94,9 +95,9 @@ pub(crate) async fn ask(
     answer_from(engine, question, &retrieval, on_delta).await
 }
 
-/// Answers in the background and writes the answer as it is made; `end` writes what follows.
+/// Answers in the background and streams the answer; `end` writes what follows.
 ///
-/// It goes on where the reader leaves: what is asked of a model is paid for, and is remembered for the next time.
+/// Continues if the client disconnects: the LLM call is paid for, and its answer is cached.
 pub(crate) fn write_answer(
     admitted: Admitted,
     space: Arc<Space>,
@@ -112,8 +113,8 @@ pub(crate) fn write_answer(
     }));
 }
 
-/// Answers from what was found, or gives the context or the prompt where that is wanted. The text goes to `on_delta` as it is
-/// made. What it cost is recorded.
+/// Answers from a retrieval, or returns the context or prompt if requested. The text is passed to `on_delta` as it
+/// is generated. Records the cost.
 pub(crate) async fn answer_from(
     engine: &Engine,
     question: &Question,
@@ -144,7 +145,7 @@ pub(crate) async fn answer_from(
                 answer_looked_up(is_remembered);
             }
             calls.extend(answer.spent.calls);
-            // Words around the closest passages say by themselves what those are.
+            // Answers of other kinds say themselves that they are passages.
             let verbatim = answer.kind == AnswerKind::Answer && !by_model;
             return Ok(Answered {
                 text: answer.text,
@@ -172,8 +173,7 @@ pub(crate) async fn answer_from(
     })
 }
 
-/// Whether the question can be answered here at all: what is known before must be said before a stream opens, while there is
-/// still a status to say it.
+/// Checks whether the question can be answered at all, before a stream starts and the status can no longer be set.
 pub(crate) fn check_answerable(engine: &Engine, question: &Question) -> Result<(), Problem> {
     let needs_model = question.mode == Mode::Bypass && question.wanted() == Wanted::Answer;
     match needs_model && engine.models.answer.is_none() {
@@ -182,9 +182,9 @@ pub(crate) fn check_answerable(engine: &Engine, question: &Question) -> Result<(
     }
 }
 
-/// Stores what a question cost. The answer stands without it, so a failure is a line in the log.
+/// Records the cost of a question. The answer does not depend on it, so a failure is only logged.
 pub(crate) async fn record<const N: usize>(engine: &Engine, spent: [&Spent; N]) {
     if let Err(error) = query::record(engine, spent).await {
-        tracing::warn!(error = chain(&error), "what a question cost was not stored");
+        tracing::warn!(error = chain(&error), "storing the cost of a question failed");
     }
 }

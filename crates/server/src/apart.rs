@@ -1,4 +1,4 @@
-//! Runs engine work on threads of its own, so that what it computes and reads holds up no other request.
+//! Runs engine work on separate threads, so that computing and disk reads do not block other requests.
 
 use std::fmt::Display;
 use std::future::Future;
@@ -15,13 +15,13 @@ use crate::problem::Problem;
 use crate::shares::InTurns;
 use crate::turns::{Holder, Turns};
 
-/// Threads that questions are answered on beyond the processors, for those that wait for the disk.
+/// Threads for questions beyond the number of processors, since some wait for the disk.
 const THREADS_THAT_WAIT: usize = 2;
-/// Threads that questions are answered on where nobody says how many processors there are.
+/// Threads for questions if the number of processors is unknown.
 const THREADS: usize = 4;
 
-/// Where questions are answered. A thread of its own for each of many questions would divide the processors among them,
-/// so that all are late, and each would keep memory and an open store of its own.
+/// The runtime that answers questions. A thread per question would split the processors among too many questions
+/// and keep memory and an open store for each.
 static ANSWERING: LazyLock<io::Result<Runtime>> = LazyLock::new(|| {
     Builder::new_multi_thread().worker_threads(threads()).thread_name("answering").enable_all().build()
 });
@@ -39,7 +39,7 @@ fn threads() -> usize {
 
 /// What `work` gives. It goes on to its end where whoever asked for it leaves.
 ///
-/// How many run at once is bounded by the turns that the guard hands out.
+/// The guard's turns limit how many run at once.
 pub(crate) async fn apart<T, Work, Running>(work: Work) -> Result<T, Problem>
 where
     T: Send + 'static,
@@ -96,7 +96,7 @@ where
 fn unless_it_panicked<T>(done: Result<Result<T, Problem>, impl Display>) -> Result<T, Problem> {
     done.unwrap_or_else(|error| {
         tracing::error!(%error, "a request panicked");
-        let what = "the server failed; its log says why, under the id of this request";
+        let what = "internal server error; see the server's log under the id of this request";
         Err(Problem::new(StatusCode::INTERNAL_SERVER_ERROR, what))
     })
 }

@@ -1,4 +1,4 @@
-//! What every request can reach.
+//! The state shared by all requests.
 
 use std::net::IpAddr;
 use std::path::Path;
@@ -19,62 +19,62 @@ use crate::rates::Rates;
 use crate::space::{Spaces, Watched};
 use crate::turns::Turns;
 
-/// What every request can reach; clones share it.
+/// The shared state; clones refer to the same one.
 #[derive(Clone)]
 pub(crate) struct App(Arc<Inner>);
 
 pub(crate) struct Inner {
     /// The workspaces.
     pub(crate) spaces: Spaces,
-    /// What reads documents.
+    /// Provides workspaces and reads documents.
     pub(crate) host: Arc<dyn Host>,
-    /// Who may do what.
+    /// Keys and users.
     pub(crate) access: AccessFile,
-    /// Slows down guessing passwords.
+    /// Slows down password guessing.
     pub(crate) throttle: Throttle,
-    /// Passwords that are checked at once: each takes much memory and time.
+    /// Limits concurrent password checks, which need much memory and time.
     pub(crate) passwords: Semaphore,
-    /// How much each caller has sent.
+    /// Request rates of callers.
     pub(crate) rates: Rates,
-    /// What is counted.
+    /// Counters.
     pub(crate) metrics: Arc<Metrics>,
     /// Whether something goes on.
     pub(crate) activity: Arc<Activity>,
     /// Signs tokens that open nothing.
     pub(crate) guest_secret: [u8; 32],
-    /// The workspace of requests that name none.
+    /// The workspace of requests that do not name one.
     pub(crate) default_workspace: WorkspaceId,
-    /// Whether only this machine can connect.
+    /// Whether the server listens on a loopback address only.
     pub(crate) is_loopback: bool,
-    /// Origins of web pages that may ask, beside the server's own.
+    /// Additional origins of web pages that may send requests.
     pub(crate) cors_origins: Vec<String>,
-    /// Proxies that are believed about whom they ask for.
+    /// Proxies whose forwarded client addresses are trusted.
     pub(crate) trusted_proxies: Vec<Network>,
-    /// Turns of questions.
+    /// Turns for questions.
     pub(crate) questions: Turns,
-    /// Turns of changes.
+    /// Turns for changes.
     pub(crate) changes: Turns,
-    /// Turns of requests that read all of a workspace.
+    /// Turns for requests that read a whole workspace.
     pub(crate) wholes: Turns,
-    /// Turns of streams of events.
+    /// Turns for event streams.
     pub(crate) streams: Turns,
-    /// Turns of looks.
+    /// Turns for short reads.
     pub(crate) looks: Turns,
-    /// Turns of logins.
+    /// Turns for logins.
     pub(crate) logins: Turns,
-    /// Where bodies of requests wait.
+    /// Request bodies in memory or on disk.
     pub(crate) bodies: Bodies,
     /// The limits.
     pub(crate) limits: Limits,
-    /// When it began to serve.
+    /// Start time of the server.
     pub(crate) started: Instant,
-    /// Whether it is to be left: it stops soon.
+    /// Whether the server will stop soon and load balancers should stop using it.
     pub(crate) draining: watch::Receiver<bool>,
-    /// Whether what is still under way must end.
+    /// Whether running requests must end.
     pub(crate) cut: watch::Receiver<bool>,
 }
 
-/// What an [`App`] is made of.
+/// The parts of an [`App`].
 pub(crate) struct Parts<'a> {
     pub(crate) host: Arc<dyn Host>,
     pub(crate) data_dir: &'a Path,
@@ -90,18 +90,19 @@ pub(crate) struct Parts<'a> {
     pub(crate) cut: watch::Receiver<bool>,
 }
 
-/// Whether what waits in the workspaces is worked on.
+/// Whether this process indexes queued documents.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Indexing {
-    /// It is.
+    /// It does.
     On,
-    /// It is left to other processes.
+    /// Other processes do.
     Off,
 }
 
-/// Passwords checked at once. One keeps a processor busy; more would leave none of a small machine to who has a key.
+/// Concurrent password checks. Each uses a whole processor; more would block clients with a key on a small
+/// machine.
 const PASSWORDS: usize = 1;
-/// One address gets at most one in this many of the turns of logins.
+/// One address gets at most one in this many of the login turns.
 const LOGINS_OF_ADDRESS: usize = 4;
 
 impl App {
@@ -159,7 +160,7 @@ impl std::ops::Deref for App {
     }
 }
 
-/// The time.
+/// The current time.
 pub(crate) fn now() -> Timestamp {
     let since = SystemTime::now().duration_since(UNIX_EPOCH);
     Timestamp(since.map_or(0, |since| u64::try_from(since.as_millis()).unwrap_or(u64::MAX)))

@@ -1,20 +1,20 @@
-//! The chunks and sources behind entities and relations, as LightRAG names them.
+//! The chunks and sources of entities and relations, in LightRAG's format.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use graphloom_core::{ChunkId, DocumentId, GraphKey, Snapshot, StoreError};
 
-/// Stands between ids and between sources [LightRAG].
+/// Separates ids and sources [LightRAG].
 pub(crate) const SEPARATOR: &str = "<SEP>";
 
-/// The chunks behind some entities and relations, and their sources.
+/// The chunks of some entities and relations, and the sources of these chunks.
 pub(crate) struct Behind {
     chunks: BTreeMap<GraphKey, Vec<ChunkId>>,
     sources: BTreeMap<ChunkId, String>,
 }
 
 impl Behind {
-    /// Of each key at most `limit` chunks, and only those `among`.
+    /// Collects at most `limit` chunks per key, and only those in `among`.
     pub(crate) async fn of(
         snapshot: &dyn Snapshot,
         keys: Vec<GraphKey>,
@@ -43,14 +43,14 @@ impl Behind {
         })
     }
 
-    /// The ids and the sources, each joined.
+    /// The joined ids and the joined sources.
     pub(crate) fn get(&self, key: &GraphKey) -> (String, String) {
         let chunks = self.chunks.get(key).map(Vec::as_slice).unwrap_or_default();
         let ids: Vec<&str> = chunks.iter().map(ChunkId::as_str).collect();
         (ids.join(SEPARATOR), self.sources(key).join(SEPARATOR))
     }
 
-    /// The sources, ascending.
+    /// The sources in ascending order.
     pub(crate) fn sources(&self, key: &GraphKey) -> Vec<String> {
         let chunks = self.chunks.get(key).map(Vec::as_slice).unwrap_or_default();
         let sources: BTreeSet<&String> = chunks.iter().filter_map(|chunk| self.sources.get(chunk)).collect();

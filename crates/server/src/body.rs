@@ -1,7 +1,7 @@
-//! Receives the body of a request before the request gets its turn, so that one that arrives slowly holds up no other.
+//! Receives the whole request body before the request gets its turn, so that a slow upload does not block others.
 //!
-//! A small body waits in memory and a large one in a temporary file. Both are bounded for all requests together and shared
-//! among those who send them.
+//! A small body waits in memory, a large one in a temporary file. Both have a total limit, which is shared fairly
+//! among senders.
 
 use std::collections::HashMap;
 use std::convert::Infallible;
@@ -23,26 +23,26 @@ use crate::problem::{Problem, chain};
 use crate::route::{Route, Takes};
 use crate::turns::{Holder, Turns};
 
-/// What a body brings at least in each window of [`Limits::body_window`], unless it ends, in bytes.
+/// Minimum bytes of a body per [`Limits::body_window`], unless it ends.
 const MIN_BYTES_A_WINDOW: usize = 8 << 10;
-/// Bodies that arrive at once.
+/// Maximum bodies being received.
 const MAX_ARRIVING: usize = 512;
-/// The largest body that is kept in memory, in bytes.
+/// Maximum size of a body in memory, in bytes.
 pub(crate) const MAX_IN_MEMORY: usize = 1 << 20;
-/// All bodies in memory that arrive or wait for their turn, in bytes.
+/// Maximum size of all bodies in memory, in bytes.
 const MAX_MEMORY: usize = 128 << 20;
-/// All temporary files of bodies together, in bytes.
+/// Maximum size of all temporary files, in bytes.
 const MAX_DISK: usize = 2 << 30;
-/// How much of a body goes to or comes from its file at a time, in bytes.
+/// Bytes written to or read from a temporary file at once.
 const PIECE: usize = 256 << 10;
-/// How long an upload may take to arrive, of the time for other bodies.
+/// An upload may take this many times the time of other bodies.
 const UPLOAD_TIMES: u32 = 5;
-/// The longest time for a body, whatever is configured.
+/// Maximum time for a body, whatever the configuration.
 const LONGEST: Duration = Duration::from_secs(24 * 3600);
-/// When a body that found no room is worth sending again.
+/// When to retry a body that did not fit.
 const COME_BACK: Duration = Duration::from_secs(5);
 
-/// Where bodies wait.
+/// Holds request bodies.
 #[derive(Debug)]
 pub(crate) struct Bodies {
     arriving: Turns,
@@ -52,7 +52,7 @@ pub(crate) struct Bodies {
 }
 
 impl Bodies {
-    /// Large ones wait in files of this folder that have no name, and so end with the process.
+    /// - `folder`: for temporary files. They have no name, so they disappear with the process.
     pub(crate) fn new(folder: &Path) -> Self {
         Self {
             arriving: Turns::new(MAX_ARRIVING),
@@ -62,7 +62,7 @@ impl Bodies {
         }
     }
 
-    /// The request with its body wholly there, if it keeps to its limits of size, rate and time.
+    /// The request with its complete body, if it respects the limits of size, rate and time.
     pub(crate) async fn receive(
         &self,
         route: &Route,
@@ -76,7 +76,7 @@ impl Bodies {
             Takes::File => UPLOAD_TIMES,
         };
         check_encoding(&request)?;
-        let full = |wait| Problem::busy("as many request bodies arrive as the server takes at once", wait);
+        let full = |wait| Problem::busy("the server is receiving too many request bodies", wait);
         let _arriving = self.arriving.take(holder, limits.turn).await.map_err(full)?;
         let (head, body) = request.into_parts();
         let pace = Pace::of(limits, times);
@@ -110,7 +110,7 @@ impl Bodies {
         }
         let Some(mut file) = file else {
             let held = futures::stream::once(async move {
-                // It no longer waits when the handler takes it.
+                // The body leaves the budget when the handler takes it.
                 drop(memory);
                 Ok::<_, Infallible>(bytes.freeze())
             });
@@ -121,21 +121,21 @@ impl Bodies {
     }
 }
 
-/// Bodies are taken as they are: nothing that is small on the way becomes large here.
+/// Rejects compressed bodies, which could expand to any size.
 fn check_encoding(request: &Request) -> Result<(), Problem> {
     let mut encodings = request.headers().get_all(header::CONTENT_ENCODING).iter();
     match encodings.find(|encoding| !encoding.as_bytes().eq_ignore_ascii_case(b"identity")) {
         None => Ok(()),
         Some(encoding) => {
             let encoding = encoding.to_str().unwrap_or("unknown");
-            let what = format!("the body is encoded as {encoding:?}");
+            let what = format!("unsupported Content-Encoding {encoding:?}");
             Err(Problem::new(StatusCode::UNSUPPORTED_MEDIA_TYPE, what)
                 .remedy(Some("send it without Content-Encoding")))
         }
     }
 }
 
-/// How fast a body must come.
+/// The required speed of a body.
 #[derive(Debug, Clone, Copy)]
 struct Pace {
     end: Instant,
@@ -149,7 +149,7 @@ impl Pace {
     }
 }
 
-/// The window that a body is in.
+/// The current window of a body.
 struct Window<'a> {
     pace: &'a Pace,
     end: Instant,
@@ -161,7 +161,7 @@ impl<'a> Window<'a> {
         Self { pace, end: (Instant::now() + pace.window).min(pace.end), bytes: 0 }
     }
 
-    /// The next piece of the body; `None` at its end.
+    /// The next piece of the body; `None` at the end.
     async fn next(&mut self, body: &mut Body) -> Result<Option<Bytes>, Problem> {
         loop {
             let frame = match timeout_at(self.end, body.frame()).await {
@@ -170,7 +170,7 @@ impl<'a> Window<'a> {
                 Ok(Some(Err(_))) => {
                     return Err(Problem::new(
                         StatusCode::BAD_REQUEST,
-                        "the connection ended inside the body",
+                        "the connection closed before the end of the body",
                     ));
                 }
                 Err(_) => return Err(self.late()),
@@ -186,10 +186,10 @@ impl<'a> Window<'a> {
 
     fn late(&self) -> Problem {
         let what = if self.end >= self.pace.end {
-            "the body took too long to arrive".to_owned()
+            "receiving the body took too long".to_owned()
         } else {
             let (least, window) = (MIN_BYTES_A_WINDOW, self.pace.window);
-            format!("the body arrives too slowly: fewer than {least} bytes came within {window:?}")
+            format!("the body arrives too slowly: fewer than {least} bytes within {window:?}")
         };
         Problem::new(StatusCode::REQUEST_TIMEOUT, what)
     }
@@ -211,10 +211,10 @@ impl Spool {
         Ok(Self { file: Some(on_disk(open).await?), disk })
     }
 
-    /// Moves these bytes into the file.
+    /// Moves these bytes to the file.
     async fn write(&mut self, bytes: &mut BytesMut) -> Result<(), Problem> {
         if !self.disk.add(bytes.len()) {
-            let what = "the server holds as many large request bodies as it takes";
+            let what = "the server holds too many large request bodies";
             return Err(Problem::unavailable(what, COME_BACK));
         }
         let (file, piece) = (self.file.take(), bytes.split().freeze());
@@ -226,7 +226,7 @@ impl Spool {
         Ok(())
     }
 
-    /// The body that reads the file, piece by piece.
+    /// A body that reads the file piece by piece.
     async fn into_body(self) -> Result<Body, Problem> {
         let Self { file, disk } = self;
         let rewind = move || {
@@ -247,9 +247,9 @@ impl Spool {
     }
 }
 
-/// A write before this one failed, which ended the request.
+/// The error after an earlier write failed.
 fn broken() -> io::Error {
-    io::Error::other("the temporary file is gone")
+    io::Error::other("the temporary file is missing")
 }
 
 async fn on_disk<T: Send + 'static>(
@@ -257,18 +257,18 @@ async fn on_disk<T: Send + 'static>(
 ) -> Result<T, Problem> {
     let done = tokio::task::spawn_blocking(work).await;
     done.unwrap_or_else(|error| Err(io::Error::other(error))).map_err(|error| {
-        tracing::error!(error = chain(&error), "a request body cannot be kept in a temporary file");
+        tracing::error!(error = chain(&error), "writing a request body to a temporary file failed");
         match error.kind() {
             io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => {
                 Problem::new(StatusCode::INSUFFICIENT_STORAGE, "the server's disk is full")
-                    .remedy(Some("make room on the disk of its data folder"))
+                    .remedy(Some("free space on the disk of the server's data folder"))
             }
             _ => Problem::internal(&error),
         }
     })
 }
 
-/// Bytes of which everybody gets a share.
+/// A number of bytes shared among holders.
 #[derive(Debug)]
 struct Budget {
     most: usize,
@@ -280,7 +280,7 @@ impl Budget {
         Arc::new(Self { most, used: Mutex::default() })
     }
 
-    /// Whether there is room for this many bytes more; one holder gets at most half of all, unless there are no others.
+    /// Reserves bytes if there is room; one holder gets at most half, unless it is the only one.
     fn take(&self, holder: &Holder, bytes: usize) -> bool {
         let mut used = self.used.lock().unwrap_or_else(PoisonError::into_inner);
         let (all, own) = (used.values().sum::<usize>(), used.get(holder).copied().unwrap_or(0));
@@ -303,7 +303,7 @@ impl Budget {
     }
 }
 
-/// Bytes of a budget, until it is dropped.
+/// Reserved bytes, released when dropped.
 struct Reservation {
     budget: Arc<Budget>,
     holder: Holder,
@@ -315,7 +315,7 @@ impl Reservation {
         Self { budget: Arc::clone(budget), holder: holder.clone(), bytes: 0 }
     }
 
-    /// Whether this many more are there.
+    /// Reserves more bytes if there is room.
     fn add(&mut self, bytes: usize) -> bool {
         let there = self.budget.take(&self.holder, bytes);
         self.bytes += if there { bytes } else { 0 };
@@ -364,7 +364,9 @@ mod tests {
         let body = vec![7; 1000];
         assert_eq!(keep(&bodies, body.clone(), 1000).await, Ok(body), "without memory there is the disk");
         bodies.disk = Budget::new(10);
-        assert!(keep(&bodies, vec![7; 1000], 1000).await.is_err_and(|words| words.contains("as it takes")));
+        assert!(
+            keep(&bodies, vec![7; 1000], 1000).await.is_err_and(|words| words.contains("too many large"))
+        );
         assert!(
             keep(&bodies, vec![7; 1000], 999).await.is_err_and(|words| words.contains("larger than 999"))
         );

@@ -1,5 +1,5 @@
-//! Conversations of clients that speak other protocols: which workspace and mode a model name means, and which question
-//! a list of messages asks.
+//! Conversations of clients with other protocols: maps a model name to a workspace and mode, and a list of
+//! messages to a question.
 
 use std::sync::Arc;
 
@@ -17,15 +17,15 @@ use crate::host::Missing;
 use crate::problem::Problem;
 use crate::space::Space;
 
-/// What a model is called that means the workspace of the request.
+/// The model name that stands for the workspace of the request.
 const OWN_NAME: &str = "graphloom";
-/// What clients of LightRAG call it.
+/// The model name that LightRAG clients use for it.
 const LIGHTRAG: &str = "lightrag";
-/// Models named where another was asked for.
+/// Models listed in an error about an unknown one.
 const MAX_NAMED: usize = 5;
-/// Characters of a model's name that are said back.
+/// Maximum characters of a model name in an error.
 const MAX_SHOWN: usize = 100;
-/// The tag that says nothing, in the manner of Ollama.
+/// Ollama's tag for the default version; ignored.
 const LATEST: &str = "latest";
 
 /// Every mode, the default first.
@@ -41,7 +41,7 @@ pub(crate) const MODES: [Mode; 9] = [
     Mode::Bypass,
 ];
 
-/// A mode's name.
+/// The name of a mode.
 pub(crate) fn name_of(mode: Mode) -> &'static str {
     match mode {
         Mode::Auto => "auto",
@@ -56,12 +56,12 @@ pub(crate) fn name_of(mode: Mode) -> &'static str {
     }
 }
 
-/// The mode of this name.
+/// The mode with this name.
 pub(crate) fn mode_named(name: &str) -> Option<Mode> {
     MODES.into_iter().find(|mode| name_of(*mode) == name)
 }
 
-/// Who is asked: a workspace, and a mode where the name says one.
+/// A workspace and an optional mode, from a model name.
 pub(crate) struct Asked {
     /// The workspace.
     pub(crate) space: Arc<Space>,
@@ -69,8 +69,8 @@ pub(crate) struct Asked {
     pub(crate) mode: Option<Mode>,
 }
 
-/// The workspace and mode of a model name: `WORKSPACE:MODE`, `WORKSPACE`, or `graphloom` and `graphloom:MODE` for the
-/// workspace of the request, also where a workspace has that name. The caller must be allowed to read it.
+/// Resolves a model name: `WORKSPACE:MODE`, `WORKSPACE`, or `graphloom` and `graphloom:MODE` for the workspace of
+/// the request, even if a workspace has that name. The caller must be allowed to read the workspace.
 pub(crate) async fn asked(app: &App, admitted: &Admitted, model: &str) -> Result<Asked, Problem> {
     let (name, tag) = model.split_once(':').unwrap_or((model, LATEST));
     let mode = match tag {
@@ -83,13 +83,14 @@ pub(crate) async fn asked(app: &App, admitted: &Admitted, model: &str) -> Result
     let Ok(named) = WorkspaceId::new(name) else { return Err(unknown(app, admitted, model).await) };
     let workspace = if is_own_name(name) { admitted.workspace.clone() } else { named };
     if !is_own_name(name) && !admitted.caller.grant.reaches(&workspace) {
-        let what = format!("this credential reaches no model {:?}", shown(model));
+        let what = format!("this credential has no access to model {:?}", shown(model));
         return Err(Problem::forbidden(what).remedy(Some(known_models(app, admitted).await)));
     }
     check(&admitted.caller, Right::Read, &workspace)?;
     if admitted.names_workspace && workspace != admitted.workspace {
-        let what = format!("the request names workspace {}, and the model {workspace}", admitted.workspace);
-        return Err(Problem::invalid(what).remedy(Some("leave the workspace to one of the two")));
+        let what =
+            format!("the request names workspace {}, but the model names {workspace}", admitted.workspace);
+        return Err(Problem::invalid(what).remedy(Some("name the workspace only once")));
     }
     match app.spaces.get(&workspace, Missing::Leave).await {
         Ok(space) => Ok(Asked { space, mode }),
@@ -98,29 +99,29 @@ pub(crate) async fn asked(app: &App, admitted: &Admitted, model: &str) -> Result
     }
 }
 
-/// Whether a model of this name means the workspace of the request. A workspace that was given this name must not answer
-/// in its place.
+/// Whether the model name stands for the workspace of the request. A workspace with such a name must not take its
+/// place.
 fn is_own_name(name: &str) -> bool {
     [OWN_NAME, LIGHTRAG].contains(&name)
 }
 
-/// Whether the caller reaches the workspace, and a model of its name means it.
+/// Whether the caller has access to the workspace and it is addressable by a model name.
 fn is_model(admitted: &Admitted, workspace: &WorkspaceId) -> bool {
     let is_meant = *workspace == admitted.workspace || !is_own_name(workspace.as_str());
     is_meant && admitted.caller.grant.reaches(workspace)
 }
 
-/// Says that there is no such model, and names some that there are.
+/// The error for an unknown model, with some known ones.
 async fn unknown(app: &App, admitted: &Admitted, model: &str) -> Problem {
     Problem::not_found(format!("no model {:?}", shown(model))).remedy(Some(known_models(app, admitted).await))
 }
 
-/// As much of a model's name as is said back.
+/// A model name, shortened for an error.
 fn shown(model: &str) -> String {
     model.chars().take(MAX_SHOWN).collect()
 }
 
-/// How models are named, with some that the caller reaches.
+/// Explains model names, with examples the caller has access to.
 async fn known_models(app: &App, admitted: &Admitted) -> String {
     let known: Vec<String> = match app.host.workspaces().await {
         Ok(workspaces) => {
@@ -133,17 +134,17 @@ async fn known_models(app: &App, admitted: &Admitted) -> String {
         true => String::new(),
         false => format!(", such as {}", known.join(", ")),
     };
-    format!("models are named WORKSPACE:MODE{such_as}; GET /v1/models lists all")
+    format!("models are named WORKSPACE:MODE{such_as}; GET /v1/models lists them")
 }
 
-/// The names of all models that a caller may ask, by workspace, the default mode first.
+/// The names of all models the caller has access to, by workspace, the default mode first.
 pub(crate) async fn model_names(app: &App, admitted: &Admitted) -> Result<Vec<String>, Problem> {
     let workspaces = app.host.workspaces().await?;
     let reached = workspaces.into_iter().filter(|workspace| is_model(admitted, workspace));
     Ok(reached.flat_map(|workspace| MODES.map(|mode| format!("{workspace}:{}", name_of(mode)))).collect())
 }
 
-/// A message as both protocols have it.
+/// A message, common to both protocols.
 #[derive(Debug, Clone, Deserialize, JsonSchema)]
 pub(crate) struct Message {
     /// `system`, `developer`, `user` or `assistant`.
@@ -151,7 +152,7 @@ pub(crate) struct Message {
     /// Text, or a list of parts of type `text`.
     #[serde(default)]
     pub(crate) content: Content,
-    /// Not taken, but for an empty list: only text is read.
+    /// Not supported; must be absent or empty.
     images: Option<Vec<Value>>,
 }
 
@@ -163,27 +164,25 @@ impl Message {
 
 /// Where an answer ends: a text, or a list of texts.
 #[derive(Debug, Clone, Deserialize, JsonSchema)]
-#[serde(untagged, expecting = "text or a list of texts is expected")]
+#[serde(untagged, expecting = "expected text or a list of texts")]
 pub(crate) enum Stop {
-    /// One.
+    /// One text.
     One(#[schemars(length(max = MAX_STOP_CHARS))] String),
-    /// The first of several.
+    /// The first of several texts.
     Many(#[schemars(length(max = MAX_STOPS), inner(length(max = MAX_STOP_CHARS)))] Vec<String>),
 }
 
-/// Output limits from here on limit nothing, and are not passed on: services refuse one above their own.
+/// Output limits from this value on are not passed on: services reject limits above their own.
 const NO_LIMIT: u32 = 16_384;
 
-/// Limits the answer as a client asks for.
+/// Applies the client's limits to the answer.
 pub(crate) fn limit(
     question: &mut Question,
     max_tokens: Option<u32>,
     stop: Option<Stop>,
 ) -> Result<(), Problem> {
     if max_tokens == Some(0) {
-        return Err(Problem::invalid(
-            "an answer has at least 1 token; the limit of its tokens must not be 0",
-        ));
+        return Err(Problem::invalid("the token limit of an answer must be at least 1"));
     }
     question.max_output_tokens = max_tokens.filter(|most| *most < NO_LIMIT);
     question.stop = match stop {
@@ -195,28 +194,28 @@ pub(crate) fn limit(
     Ok(())
 }
 
-/// What stands before the conversation in what Open WebUI asks a model for its own purposes: titles, tags, further questions,
-/// search queries, completions. It asks about the conversation and not about documents.
+/// Marks in prompts that Open WebUI sends for its own purposes: titles, tags, follow-up questions, search queries,
+/// completions. Such prompts are about the conversation, not about documents.
 const HOUSEKEEPING: [&str; 2] = ["\n<chat_history>\n", "\n<context>\n"];
 
-/// How such a conversation begins.
+/// The start of such a conversation.
 const SPEAKERS: [&str; 2] = ["USER:", "ASSISTANT:"];
 
-/// Whether a message is what Open WebUI asks for its own purposes.
+/// Whether a message is such a prompt of Open WebUI.
 fn is_housekeeping(text: &str) -> bool {
     let begins = |rest: &str| SPEAKERS.iter().any(|speaker| rest.starts_with(speaker));
     HOUSEKEEPING.iter().any(|mark| text.split(mark).skip(1).any(begins))
 }
 
-/// What a message says.
+/// The content of a message.
 #[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
-#[serde(untagged, expecting = "text or a list of parts is expected")]
+#[serde(untagged, expecting = "expected text or a list of parts")]
 pub(crate) enum Content {
     /// Text.
     Text(String),
     /// Text in parts.
     Parts(Vec<Part>),
-    /// Nothing, as of a message that only called a tool.
+    /// None, as in a message that only calls a tool.
     #[default]
     Nothing,
 }
@@ -239,7 +238,7 @@ impl Content {
                 .map(|part| match (part.kind.as_str(), part.text) {
                     ("text" | "input_text" | "output_text", Some(text)) => Ok(text),
                     (kind, _) => Err(Problem::invalid(format!(
-                        "a part of type {kind:?} cannot be read; only text can"
+                        "unsupported part of type {kind:?}: only text is supported"
                     ))),
                 })
                 .collect::<Result<Vec<_>, _>>()
@@ -248,14 +247,15 @@ impl Content {
     }
 }
 
-/// The question that a conversation ends with: what came before is its history, and instructions go to the answer model.
+/// The last message of a conversation as a question; earlier messages become its history, and instructions go to
+/// the answer model.
 ///
-/// What a client asks for its own purposes is left to the answer model alone, without instructions of ours.
+/// A client's own housekeeping prompt goes to the answer model alone, without our instructions.
 pub(crate) fn question_of(messages: Vec<Message>, mode: Mode) -> Result<Question, Problem> {
     let (mut history, mut instructions) = (Vec::new(), Vec::new());
     for Message { role, content, images } in messages {
         if images.is_some_and(|images| !images.is_empty()) {
-            return Err(Problem::invalid("images: only text can be read"));
+            return Err(Problem::invalid("images: only text is supported"));
         }
         let content = content.into_text()?;
         match role.as_str() {
@@ -263,16 +263,14 @@ pub(crate) fn question_of(messages: Vec<Message>, mode: Mode) -> Result<Question
             "user" => history.push(ChatMessage::new(ChatRole::User, content)),
             "assistant" => history.push(ChatMessage::new(ChatRole::Assistant, content)),
             other => {
-                let what = format!(
-                    "a message of role {other:?} cannot be read; only system, user and assistant can"
-                );
+                let what = format!("unsupported role {other:?}: use system, user or assistant");
                 return Err(Problem::invalid(what));
             }
         }
     }
     let text = match history.pop() {
         Some(last) if last.role == ChatRole::User => last.content,
-        Some(_) | None => return Err(Problem::invalid("the last message must be the user's")),
+        Some(_) | None => return Err(Problem::invalid("the last message must have the role user")),
     };
     let user_prompt = (!instructions.is_empty()).then(|| instructions.join("\n"));
     let housekeeps = is_housekeeping(&text);
@@ -281,11 +279,11 @@ pub(crate) fn question_of(messages: Vec<Message>, mode: Mode) -> Result<Question
     Ok(Question { text, mode, history, user_prompt, disable_user_prompt_prefix, ..Question::default() })
 }
 
-/// Says below an answer that no model wrote it.
-const VERBATIM: &str = "Answered without a language model: verbatim sentences from the documents.";
+/// Appended to an answer that no LLM wrote.
+const VERBATIM: &str = "Answered without an LLM: verbatim sentences from the documents.";
 
-/// What is added to an answer for clients that show its text alone: its sources, and whether no model wrote it. Empty where
-/// there is nothing to add, and where the client said itself how the text ends.
+/// Text appended to an answer for clients that show only text: its sources, and a note if no LLM wrote it. Empty
+/// if there is nothing to add, or if the client set a stop text.
 pub(crate) fn below(question: &Question, answered: &Answered) -> String {
     if !question.stop.is_empty() || (answered.cut && question.max_output_tokens.is_some()) {
         return String::new();
@@ -294,7 +292,7 @@ pub(crate) fn below(question: &Question, answered: &Answered) -> String {
     if answered.verbatim { format!("{sources}\n\n{VERBATIM}") } else { sources }
 }
 
-/// The places behind the numbers of an answer, one line for each document. Empty where it has none.
+/// The cited places, one line per document; empty if there are none.
 fn sources_of(citations: &[Citation]) -> String {
     let mut lines: Vec<(u32, String)> = Vec::new();
     for citation in citations {
@@ -318,14 +316,14 @@ fn sources_of(citations: &[Citation]) -> String {
     if lines.is_empty() { String::new() } else { format!("\n\nSources:\n{}", lines.join("\n")) }
 }
 
-/// Tokens of the calls that an answer took; what was remembered or made by rules cost none.
+/// Tokens used by an answer; cached and rule-based steps use none.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, JsonSchema)]
 pub(crate) struct Tokens {
-    /// Sent.
+    /// Tokens sent.
     pub(crate) prompt_tokens: u64,
-    /// Received.
+    /// Tokens received.
     pub(crate) completion_tokens: u64,
-    /// Together.
+    /// Sum of both.
     pub(crate) total_tokens: u64,
 }
 
@@ -389,8 +387,8 @@ mod tests {
     #[test]
     fn what_is_no_conversation_says_why() {
         for (json, why) in [
-            ("[]", "the last message must be the user's"),
-            (r#"[{"role": "assistant", "content": "Hi"}]"#, "the last message must be the user's"),
+            ("[]", "the last message must have the role user"),
+            (r#"[{"role": "assistant", "content": "Hi"}]"#, "the last message must have the role user"),
             (r#"[{"role": "tool", "content": "Hi"}]"#, "role \"tool\""),
             (r#"[{"role": "user", "content": [{"type": "image_url"}]}]"#, "type \"image_url\""),
         ] {

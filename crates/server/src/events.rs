@@ -1,4 +1,4 @@
-//! What happens while documents are indexed, kept for a while so that readers who were away can catch up.
+//! Events of indexing, kept for a while so that clients can catch up after a disconnect.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -9,31 +9,31 @@ use tokio::sync::watch;
 
 use crate::access::{hex, random};
 
-/// Events of a workspace that are kept; older ones are forgotten.
+/// Events kept per workspace; older ones are dropped.
 const MAX_EVENTS: usize = 4096;
-/// Events handed out at once.
+/// Maximum events returned at once.
 const BATCH: usize = 256;
 
 /// The latest events of one workspace in this process.
 pub(crate) struct EventLog {
-    /// Tells this log from that of another process, which counts its events anew.
+    /// Distinguishes this log from those of other processes, which number their events from 1 too.
     name: String,
     kept: Mutex<Kept>,
-    /// Counts whatever a reader may want to look at, new events among it.
+    /// Incremented at every change, including new events.
     changed: watch::Sender<u64>,
 }
 
 #[derive(Default)]
 struct Kept {
-    /// How many there ever were; the latest one's number.
+    /// The number of the latest event.
     last: u64,
     events: VecDeque<Arc<Event>>,
-    /// Documents that were cancelled or removed and not queued again since, with the number of the event that says so, for as
-    /// long as that is kept. Whoever still works on one learns of it late; what it says meanwhile is of the past.
+    /// Documents that were cancelled or removed and not queued again, with the number of that event while it is
+    /// kept. A worker may learn of this late; its events until then are outdated.
     over: BTreeMap<DocumentId, u64>,
 }
 
-/// What an event says.
+/// The content of an event.
 struct Happened {
     name: String,
     about: About,
@@ -47,71 +47,71 @@ impl Happened {
     }
 }
 
-/// What an event means for those that come after it about the same document.
+/// The effect of an event on later ones about the same document.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Bearing {
-    /// Work on it begins.
+    /// Work starts.
     Begins,
-    /// There is no work on it any more.
+    /// Work has ended.
     Closes,
-    /// Nothing.
+    /// No effect.
     None,
 }
 
-/// The name of the event that a document is gone.
+/// Name of the event for a removed document.
 const REMOVED: &str = "removed";
 
-/// Something that happened.
+/// An event.
 #[derive(Debug)]
 pub(crate) struct Event {
-    /// Its number, from 1.
+    /// Number, from 1.
     pub(crate) number: u64,
-    /// Its name.
+    /// Name.
     pub(crate) name: String,
-    /// What it is about.
+    /// Subject.
     pub(crate) about: About,
-    /// What happened, as JSON.
+    /// Content as JSON.
     pub(crate) data: Value,
-    /// Whether the work on it ended, for now.
+    /// Set if the work on it ended, at least for now.
     pub(crate) ends: Option<Ending>,
 }
 
-/// What an event is about.
+/// The subject of an event.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum About {
     /// One document.
     Document(DocumentId),
-    /// No document in particular.
+    /// No specific document.
     None,
-    /// Whatever waits, such as a service that is down.
+    /// All queued documents, for example if a service is down.
     Everything,
 }
 
 /// How the work on a document ended.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Ending {
-    /// As its status says.
+    /// Finally, as its status says.
     Over,
-    /// Stopped for this reason; it may be taken up again.
+    /// Stopped for this reason; it may resume later.
     Stopped(String),
 }
 
-/// Events after a number.
+/// Events after a given number.
 pub(crate) struct Since {
-    /// Whether some of them are forgotten.
+    /// Whether some of them were dropped.
     pub(crate) missed: bool,
-    /// The first of the rest.
+    /// The first of the remaining ones.
     pub(crate) events: Vec<Arc<Event>>,
 }
 
 impl EventLog {
     pub(crate) fn new() -> Self {
-        // Without random bytes a reader of before takes our events for those it has seen; the state it gets is right still.
+        // Without random bytes, clients of an earlier process may skip events; the state they read is still right.
         let name = random::<4>().map_or_else(|_| "0".to_owned(), |bytes| hex(&bytes));
         Self { name, kept: Mutex::default(), changed: watch::Sender::new(0) }
     }
 
-    /// Something happened.
+    /// Adds an event.
     pub(crate) fn add(&self, progress: &Progress) {
         let (about, ends) = about(progress);
         let mut data = serde_json::to_value(progress).unwrap_or_default();
@@ -133,22 +133,22 @@ impl EventLog {
         self.push(Happened { name, about, data }, bearing, ends);
     }
 
-    /// A run begins, which works on what waits now; nothing of it is late.
+    /// A run starts; events about queued documents are valid again.
     pub(crate) fn run_begins(&self) {
         self.lock().over.clear();
     }
 
-    /// A document waits again.
+    /// A document is queued again.
     pub(crate) fn queued_again(&self, document: &DocumentId, source: &str) {
         self.push(Happened::of("queued", document, source), Bearing::Begins, None);
     }
 
-    /// A document is gone, with all that was known from it alone.
+    /// A document was removed.
     pub(crate) fn removed(&self, document: &DocumentId, source: &str) {
         self.push(Happened::of(REMOVED, document, source), Bearing::Closes, Some(Ending::Over));
     }
 
-    /// A run ended early; what waits is taken up again later.
+    /// A run ended early and will be repeated.
     pub(crate) fn run_failed(&self, reason: String) {
         let data = json!({ "reason": reason });
         let happened = Happened { name: "run_failed".to_owned(), about: About::Everything, data };
@@ -165,7 +165,7 @@ impl EventLog {
                     Bearing::Begins => {
                         kept.over.remove(document);
                     }
-                    // A document that was cancelled can still be removed.
+                    // A cancelled document can still be removed.
                     Bearing::None | Bearing::Closes
                         if kept.over.contains_key(document) && name != REMOVED =>
                     {
@@ -190,12 +190,12 @@ impl EventLog {
         self.poke();
     }
 
-    /// Something else changed, such as the queue: readers look again.
+    /// Signals another change, such as of the queue, so that clients check the state.
     pub(crate) fn poke(&self) {
         self.changed.send_modify(|count| *count = count.wrapping_add(1));
     }
 
-    /// Tells of every change from now on.
+    /// Notifies of every change from now on.
     pub(crate) fn watch(&self) -> watch::Receiver<u64> {
         self.changed.subscribe()
     }
@@ -214,12 +214,12 @@ impl EventLog {
         Since { missed: number + 1 < first, events }
     }
 
-    /// How a reader names the place behind an event.
+    /// The id clients use for the position after an event.
     pub(crate) fn id(&self, number: u64) -> String {
         format!("{}-{number}", self.name)
     }
 
-    /// The number in an id of this log; `None` for ids of others.
+    /// The number in an id of this log; `None` for ids of other logs.
     pub(crate) fn number(&self, id: &str) -> Option<u64> {
         let (name, number) = id.trim().split_once('-')?;
         number.parse().ok().filter(|number| name == self.name && *number <= self.last())
@@ -230,7 +230,7 @@ impl EventLog {
     }
 }
 
-/// The document that progress is about, and whether it ends the work on it.
+/// The document an event is about, and whether it ends the work on it.
 fn about(progress: &Progress) -> (About, Option<Ending>) {
     let of = |document: &DocumentId| About::Document(document.clone());
     match progress {

@@ -1,29 +1,30 @@
-//! The name of a file in a form, which browsers and programs send in several ways.
+//! File names in multipart forms, which browsers and programs send in several ways.
 
 use crate::problem::Problem;
 
-/// The name of a part of a form: that of `filename*` (RFC 5987), which says its encoding, before that of `filename`.
+/// The file name of a form part. `filename*` (RFC 5987), which declares its encoding, takes precedence over
+/// `filename`.
 ///
-/// - `plain`: the value of `filename`, where there is one and it is UTF-8.
-/// - `disposition`: the part's `Content-Disposition` as it came.
+/// - `plain`: the value of `filename`, if present and valid UTF-8.
+/// - `disposition`: the raw `Content-Disposition` of the part.
 pub(crate) fn of(plain: Option<&str>, disposition: &[u8]) -> Result<String, Problem> {
     if let Some(extended) = extended(disposition) {
         return decoded(&extended).ok_or_else(|| {
-            Problem::invalid("the file name in filename* cannot be read")
-                .remedy(Some("send it as filename*=UTF-8''NAME, with bytes beyond ASCII as %XX"))
+            Problem::invalid("invalid file name in filename*")
+                .remedy(Some("send filename*=UTF-8''NAME with non-ASCII bytes as %XX"))
         });
     }
     if let Some(name) = plain {
         return Ok(name.to_owned());
     }
     Err(match has_parameter(disposition, b"filename") {
-        true => Problem::invalid("the file name is not UTF-8")
-            .remedy(Some("send it in UTF-8, or as filename*=UTF-8''NAME with bytes beyond ASCII as %XX")),
+        true => Problem::invalid("the file name is not valid UTF-8")
+            .remedy(Some("send it in UTF-8, or as filename*=UTF-8''NAME with non-ASCII bytes as %XX")),
         false => Problem::invalid("the field `file` has no file name"),
     })
 }
 
-/// The parameters behind the kind of disposition; a semicolon in quotes parts nothing.
+/// The parameters after the disposition type; semicolons in quotes do not separate.
 fn parameters(disposition: &[u8]) -> impl Iterator<Item = (&[u8], &[u8])> {
     let mut quoted = false;
     let parts = disposition.split(move |byte| {
@@ -47,7 +48,7 @@ fn extended(disposition: &[u8]) -> Option<Vec<u8>> {
     Some(unquoted.unwrap_or(value).to_owned())
 }
 
-/// `UTF-8'LANGUAGE'NAME`, decoded; `None` where it is of another encoding or no UTF-8.
+/// Decodes `UTF-8'LANGUAGE'NAME`; `None` for other encodings or invalid UTF-8.
 fn decoded(value: &[u8]) -> Option<String> {
     let mut parts = value.splitn(3, |byte| *byte == b'\'');
     let (encoding, _, name) = (parts.next()?, parts.next()?, parts.next()?);
@@ -102,7 +103,7 @@ mod tests {
             );
         }
         let bytes = [b"form-data; name=\"file\"; filename=\"".as_slice(), b"\xe4.md\""].concat();
-        assert!(check_name(None, &bytes).is_err_and(|said| said.contains("not UTF-8")));
+        assert!(check_name(None, &bytes).is_err_and(|said| said.contains("not valid UTF-8")));
         assert!(
             check_name(None, b"form-data; name=\"file\"").is_err_and(|said| said.contains("no file name"))
         );

@@ -1,4 +1,4 @@
-//! In front of every route: who asks, whether it may, whether there is room, and how much it may send.
+//! The guard of every route: authentication, permission, capacity, and request rate.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -22,41 +22,41 @@ use crate::route::{Load, Method, Needs, Route};
 use crate::turns::{Holder, Turn};
 use crate::unread::drain;
 
-/// Names the workspace of a request [LightRAG].
+/// Header with the workspace of a request [LightRAG].
 pub(crate) const WORKSPACE_HEADER: &str = "lightrag-workspace";
-/// Names it in the path: `/w/NAME/...`.
+/// Path prefix with the workspace: `/w/NAME/...`.
 const WORKSPACE_PREFIX: &str = "/w/";
 
-/// Carries a token that takes the place of the one that was shown [LightRAG].
+/// Header with a new token that replaces the current one [LightRAG].
 pub(crate) const NEW_TOKEN: &str = "x-new-token";
-/// Routes that are asked over and over, which bring no new token [LightRAG].
+/// Routes that clients poll; their responses carry no new token [LightRAG].
 const POLLED: [&str; 3] = ["/health", "/documents/paginated", "/documents/pipeline_status"];
-/// Routes that cost nothing and are asked by what watches over the server, whose address others may have too.
+/// Cheap routes for monitoring, which may share an address with other clients.
 pub(crate) const PROBES: [&str; 2] = ["/livez", "/readyz"];
 
-/// The caller of every request where there are no credentials. No key or user has a name of this form.
+/// The caller of every request if there are no credentials. No key or user can have this name.
 pub(crate) const LOCAL: &str = "local";
 
-/// What the guard found out, for the handler and the log.
+/// The result of the guard, for the handler and the log.
 #[derive(Debug, Clone)]
 pub(crate) struct Admitted {
-    /// Who asks.
+    /// The caller.
     pub(crate) caller: Caller,
-    /// Of which workspace.
+    /// The workspace of the request.
     pub(crate) workspace: WorkspaceId,
-    /// Whether the request says so itself.
+    /// Whether the request names its workspace.
     pub(crate) names_workspace: bool,
-    /// Who holds its turn.
+    /// The holder of the request's turn.
     pub(crate) holder: Holder,
-    /// Held as long as the request takes part of the server's capacity.
+    /// The turn; held while the request uses the server's capacity.
     pub(crate) turn: Option<Arc<Turn>>,
 }
 
-/// Who was refused, for the log: somebody whose credential is good and whose right does not reach so far.
+/// The authenticated caller of a request that was rejected for missing permissions, for the log.
 #[derive(Debug, Clone)]
 pub(crate) struct RefusedCaller(pub(crate) String);
 
-/// Why a request is not let in, and whose it is where that is known.
+/// A rejection, with the caller if known.
 struct Refused {
     problem: Problem,
     caller: Option<String>,
@@ -68,11 +68,11 @@ impl From<Problem> for Refused {
     }
 }
 
-/// A workspace as the path names it.
+/// The workspace named by the path.
 #[derive(Debug, Clone)]
 struct Prefixed(String);
 
-/// Takes `/w/NAME` off the path, before the route is looked for.
+/// Removes `/w/NAME` from the path before routing.
 pub(crate) fn take_prefix<B>(mut request: axum::http::Request<B>) -> axum::http::Request<B> {
     let uri = request.uri();
     let Some((name, rest)) = uri.path().strip_prefix(WORKSPACE_PREFIX).and_then(|path| path.split_once('/'))
@@ -135,8 +135,8 @@ async fn answer(app: &App, route: &'static Route, request: Request, next: Next) 
     hold(app, route, reader, response)
 }
 
-/// The request with its body and its turn. The body comes first: a turn is for what can be worked on at once. Only a login,
-/// for which anybody may come, takes its turn before, of those that are for logins alone.
+/// Receives the body, then takes a turn, since a turn is for requests that can be processed now. A login, which
+/// anyone may send, takes its turn first, from a separate set.
 async fn admit(
     app: &App,
     route: &'static Route,
@@ -155,7 +155,7 @@ async fn admit(
     Ok((Admitted { turn, ..admitted }, request))
 }
 
-/// A token in place of the one that was shown. Pages ask some routes every few seconds; a new one each time is of no use.
+/// A new token to replace the current one. Polled routes get none, since a new token every few seconds is useless.
 fn renewed(app: &App, route: &'static Route, request: &Request) -> Option<String> {
     if POLLED.contains(&route.path) {
         return None;
@@ -163,11 +163,11 @@ fn renewed(app: &App, route: &'static Route, request: &Request) -> Option<String
     app.access.read().ok()?.renewed(shown(request.headers()), now())
 }
 
-/// Who asks, of which workspace, and whether that is allowed and small enough.
+/// Checks caller, workspace, permission and size.
 fn check_request(app: &App, route: &'static Route, request: &Request) -> Result<Admitted, Refused> {
     let access = app.access.read().map_err(|error| {
-        tracing::error!(error = chain(&error), "keys and users cannot be read, so nobody is let in");
-        let what = "the server cannot read who may do what, and lets nobody in; its log says why";
+        tracing::error!(error = chain(&error), "reading keys and users failed; rejecting all requests");
+        let what = "the server cannot read its keys and users and rejects all requests; see the server's log";
         Problem::new(axum::http::StatusCode::SERVICE_UNAVAILABLE, what)
     })?;
     let caller = identify(app, &access, route, request);
@@ -175,7 +175,7 @@ fn check_request(app: &App, route: &'static Route, request: &Request) -> Result<
     admitted(app, route, request, caller).map_err(|problem| Refused { problem, caller: name })
 }
 
-/// What a caller may of this request; `caller` is why it has no name, where it has none.
+/// Checks the permissions of the caller; `caller` holds the reason if it is not authenticated.
 fn admitted(
     app: &App,
     route: &'static Route,
@@ -190,7 +190,7 @@ fn admitted(
     let workspace = named.map(|named| named.unwrap_or_else(|| app.default_workspace.clone()));
     let (caller, workspace) = match route.needs {
         Needs::Nothing => {
-            // Nobody is refused here, and what a caller shows only says more.
+            // This route is open to everyone; credentials only add details to the response.
             let nobody = Grant { workspaces: Some(BTreeSet::new()), right: Right::Read };
             let caller = caller.unwrap_or(Caller { name: "nobody".to_owned(), grant: nobody });
             (caller, workspace?)
@@ -202,7 +202,7 @@ fn admitted(
             (caller, workspace)
         }
     };
-    // After the credential: what is said about sizes is for who may send them.
+    // Only after authentication, so that size limits are revealed only to permitted callers.
     let declared = request.headers().get(header::CONTENT_LENGTH);
     let declared = declared.and_then(|value| value.to_str().ok()?.parse::<u64>().ok());
     if declared.is_some_and(|bytes| bytes > route.max_body as u64) {
@@ -211,7 +211,7 @@ fn admitted(
     Ok(Admitted { caller, workspace, names_workspace, holder, turn: None })
 }
 
-/// Who is to hold the turn of a request.
+/// The holder of a request's turn.
 fn holder_of(request: &Request, caller: Option<&Caller>) -> Holder {
     match (caller, origin_of(request)) {
         (Some(caller), _) if caller.name == LOCAL => Holder::Machine,
@@ -221,7 +221,7 @@ fn holder_of(request: &Request, caller: Option<&Caller>) -> Holder {
     }
 }
 
-/// A turn for something of this load; `None` where it is not counted.
+/// Takes a turn for this load; `None` if the load is not limited.
 pub(crate) async fn turn_of(app: &App, load: Load, holder: &Holder) -> Result<Option<Arc<Turn>>, Problem> {
     let turns = match load {
         Load::None => return Ok(None),
@@ -232,11 +232,11 @@ pub(crate) async fn turn_of(app: &App, load: Load, holder: &Holder) -> Result<Op
         Load::Stream => &app.streams,
         Load::Login => &app.logins,
     };
-    let full = |wait| Problem::busy("the server is at work on as many requests as it takes on", wait);
+    let full = |wait| Problem::busy("the server is handling too many requests", wait);
     Ok(Some(Arc::new(turns.take(holder, app.limits.turn).await.map_err(full)?)))
 }
 
-/// Who asks. Where there are no keys and users, everybody on this machine may do everything, and nobody else anything.
+/// Authenticates the caller. Without keys and users, programs on this machine have full access and others none.
 fn identify(app: &App, access: &Access, route: &'static Route, request: &Request) -> Result<Caller, Problem> {
     if access.is_empty() && app.is_loopback {
         check_local(app, route, request)?;
@@ -245,7 +245,7 @@ fn identify(app: &App, access: &Access, route: &'static Route, request: &Request
     access.identify(shown(request.headers()), now()).map_err(|not| refuse(access, route, not))
 }
 
-/// Whether somebody keeps to its rate: who was let in by its credential, others by their address.
+/// Checks the request rate: per credential if authenticated, otherwise per address.
 fn check_rate(
     app: &App,
     route: &'static Route,
@@ -258,17 +258,15 @@ fn check_rate(
     }
     let (counted, what) = match caller {
         Some(_) if origin.is_here() => return Ok(()),
-        Some(caller) => {
-            (Counted::Caller(caller.name.clone()), "this credential sends more requests than it may")
-        }
+        Some(caller) => (Counted::Caller(caller.name.clone()), "this credential exceeds its request rate"),
         None => {
-            let what = "this address sends more requests without a good credential than it may";
+            let what = "this address exceeds the request rate for clients without valid credentials";
             (Counted::Address(origin.address()), what)
         }
     };
     app.rates.count(counted, Instant::now()).map_err(|wait| {
         let remedy =
-            "wait as long as Retry-After says; the server's rate_limit and rate_limit_unknown set the limits";
+            "wait for the time in Retry-After; the server's settings rate_limit and rate_limit_unknown are the limits";
         Problem::busy(what, wait).remedy(Some(remedy))
     })
 }
@@ -278,8 +276,8 @@ pub(crate) fn shown(headers: &HeaderMap) -> Shown<'_> {
     Shown { key: text(headers, "x-api-key").filter(|key| !key.is_empty()), bearer }
 }
 
-/// In the words and with the status at which LightRAG's clients ask for a key (403) or a login (401). Those of other
-/// protocols get 401 always.
+/// Uses the wording and status on which LightRAG clients prompt for a key (403) or a login (401). Clients of other
+/// protocols always get 401.
 fn refuse(access: &Access, route: &'static Route, not: NotLetIn) -> Problem {
     let has_users = !access.users.is_empty();
     let key_problem = |detail: &str| match has_users || route.is_foreign() {
@@ -295,28 +293,34 @@ fn refuse(access: &Access, route: &'static Route, not: NotLetIn) -> Problem {
         NotLetIn::BadToken if has_users => Problem::unauthorized("Invalid token. Please login again."),
         NotLetIn::BadToken => key_problem("API Key required"),
     }
-    .remedy(Some("`graphloom key create NAME` makes a key; send it as X-API-Key or as Authorization: Bearer"))
+    .remedy(Some(
+        "send an API key as X-API-Key or as Authorization: Bearer; the server's administrator creates keys",
+    ))
 }
 
-/// Whether the right and the workspace are the caller's. What it cannot reach reads the same whether it exists or not.
+/// Checks permission and workspace. The error is the same whether a forbidden workspace exists or not.
 pub(crate) fn check(caller: &Caller, right: Right, workspace: &WorkspaceId) -> Result<(), Problem> {
     if !caller.grant.reaches(workspace) {
-        return Err(Problem::forbidden(format!("this credential is not for workspace {workspace}")));
+        return Err(Problem::forbidden(format!("this credential has no access to workspace {workspace}")));
     }
     if caller.grant.right < right {
         let (has, needs) = (caller.grant.right.name(), right.name());
-        return Err(Problem::forbidden(format!("this credential may {has}; this needs the right {needs}")));
+        return Err(Problem::forbidden(format!(
+            "this credential has the right {has}; this request needs {needs}"
+        )));
     }
     Ok(())
 }
 
-/// Without credentials only programs of this machine may ask. A browser here runs pages from anywhere: one that was led
-/// to our port by a name of its own is refused by the host it asks for, others by the origin that sends them.
+/// Without credentials, only programs on this machine may send requests. A browser on this machine runs pages from
+/// anywhere: requests with a foreign host name (DNS rebinding) or a foreign origin are rejected.
 fn check_local(app: &App, route: &'static Route, request: &Request) -> Result<(), Problem> {
     check_own(request)?;
     if !is_local_name(&host_of(request.headers(), request.uri())) {
-        return Err(Problem::forbidden("the server is open to this machine alone, under its own names")
-            .remedy(Some("ask for localhost or 127.0.0.1, or make a key with `graphloom key create NAME`")));
+        return Err(Problem::forbidden(
+            "the server accepts requests only from this machine, under its local names",
+        )
+        .remedy(Some("use localhost or 127.0.0.1, or an API key; the server's administrator creates keys")));
     }
     match route.method {
         Method::Get => Ok(()),
@@ -324,36 +328,37 @@ fn check_local(app: &App, route: &'static Route, request: &Request) -> Result<()
     }
 }
 
-/// Whether a program of this machine asks for itself: whoever reaches a proxy here reaches the server through it. Plain nginx
-/// adds no header, but passes requests on over HTTP/1.0, which programs no longer speak.
+/// Rejects requests that a proxy on this machine forwards for others. A plain nginx adds no header, but forwards
+/// over HTTP/1.0, which programs no longer use.
 fn check_own(request: &Request) -> Result<(), Problem> {
     let origin = origin_of(request);
     let why = if origin.is_some_and(Origin::is_unknown) {
-        "this request was passed on by a proxy that the server does not know, or that does not say for whom"
+        "this request was forwarded by an untrusted proxy, or without a client address"
     } else if origin.is_some_and(|origin| !origin.is_here()) {
-        "this request comes from elsewhere"
+        "this request comes from another machine"
     } else if request.version() <= Version::HTTP_10 {
-        "this request came over HTTP/1.0, as proxies pass requests on"
+        "this request uses HTTP/1.0, as proxies do"
     } else {
         return Ok(());
     };
-    let what = format!("there are no keys, so the server is open to programs of this machine alone; {why}");
-    Err(Problem::forbidden(what).remedy(Some(
-        "make a key with `graphloom key create NAME`; --trusted-proxy names a proxy that may ask for programs of this machine",
-    )))
+    let what = format!(
+        "there are no keys, so the server accepts requests only from programs on this machine; {why}"
+    );
+    Err(Problem::forbidden(what)
+        .remedy(Some("use an API key, or add the proxy to the server's setting trusted_proxies")))
 }
 
-/// Where a request comes from; `None` for requests that came over no connection.
+/// The origin of a request; `None` without a connection.
 fn origin_of(request: &Request) -> Option<Origin> {
     request.extensions().get::<Origin>().copied()
 }
 
-/// Whether no browser sends it for a page of another origin, unless that one is trusted.
+/// Rejects requests that a browser sends for a page of another, untrusted origin.
 pub(crate) fn check_origin(app: &App, request: &Request) -> Result<(), Problem> {
     let Some(origin) = request.headers().get(header::ORIGIN) else { return Ok(()) };
     let origin = origin.to_str().unwrap_or_default();
     let host = host_of(request.headers(), request.uri());
-    // Where a proxy says how it was asked, a page that came over plain HTTP is not of the same origin as one over TLS.
+    // If a proxy reports the scheme, a page loaded over HTTP does not have the same origin as one over TLS.
     let scheme =
         origin_of(request).and_then(Origin::is_secure).map(|secure| if secure { "https" } else { "http" });
     let is_ours = origin
@@ -362,17 +367,17 @@ pub(crate) fn check_origin(app: &App, request: &Request) -> Result<(), Problem> 
     if is_ours || app.cors_origins.iter().any(|known| known == origin) {
         return Ok(());
     }
-    Err(Problem::forbidden("pages of other origins may not change anything here")
-        .remedy(Some("name the origin with --cors-origin, if you trust it")))
+    Err(Problem::forbidden("requests from web pages of other origins are not allowed to change anything")
+        .remedy(Some("if you trust the origin, add it to the server's setting cors_origins")))
 }
 
-/// The host that is asked, with its port where one is named.
+/// The requested host, with the port if given.
 fn host_of(headers: &HeaderMap, uri: &Uri) -> String {
     let host = text(headers, header::HOST.as_str()).map(str::to_owned);
     host.or_else(|| uri.authority().map(ToString::to_string)).unwrap_or_default()
 }
 
-/// Whether a host, with or without a port, is a name of this machine.
+/// Whether a host, with or without port, is a local name of this machine.
 fn is_local_name(host: &str) -> bool {
     let bracketed = host.strip_prefix('[').map(|inner| inner.split_once(']'));
     let (name, port) = match bracketed {
@@ -387,7 +392,7 @@ fn is_local_name(host: &str) -> bool {
     name.eq_ignore_ascii_case("localhost") || name.parse().is_ok_and(|ip: std::net::IpAddr| ip.is_loopback())
 }
 
-/// Headers of which two would let one part of the way read the first and another the second.
+/// Headers that must not occur twice, since different components could read different ones.
 const SINGLE: [&str; 4] = [WORKSPACE_HEADER, "host", "x-api-key", "authorization"];
 
 fn check_single(headers: &HeaderMap) -> Result<(), Problem> {
@@ -397,19 +402,19 @@ fn check_single(headers: &HeaderMap) -> Result<(), Problem> {
     }
 }
 
-/// The workspace that a request names, by its path or its header.
+/// The workspace that a request names in its path or header.
 fn workspace_of(request: &Request) -> Result<Option<WorkspaceId>, Problem> {
     let prefixed = request.extensions().get::<Prefixed>().map(|Prefixed(name)| name.as_str());
     let header = match request.headers().get(WORKSPACE_HEADER) {
-        Some(value) => {
-            Some(value.to_str().map_err(|_| Problem::invalid("the workspace header is not text"))?.trim())
-        }
+        Some(value) => Some(
+            value.to_str().map_err(|_| Problem::invalid("the workspace header is not valid text"))?.trim(),
+        ),
         None => None,
     };
     let name = match (prefixed, header.filter(|name| !name.is_empty())) {
         (None, None) => return Ok(None),
         (Some(one), Some(other)) if one != other => {
-            let what = format!("the path names workspace {one:?} and the header {other:?}");
+            let what = format!("the path names workspace {one:?}, but the header names {other:?}");
             return Err(Problem::invalid(what));
         }
         (Some(name), _) | (None, Some(name)) => name,

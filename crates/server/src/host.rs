@@ -12,50 +12,51 @@ use graphloom_engine::index::{Reading, Source};
 use graphloom_engine::money::Prices;
 use graphloom_engine::parse::ParseLimits;
 
-/// Brings what the server serves: the program implements it with its stores, models and readers.
+/// Provides workspaces and readers; implemented by the program with its stores and models.
 #[async_trait]
 pub trait Host: Send + Sync {
-    /// The workspaces that exist, ascending.
+    /// The existing workspaces, ascending.
     async fn workspaces(&self) -> Result<Vec<WorkspaceId>, HostError>;
 
-    /// A workspace with everything it is served with; `None` where it does not exist and is not to be made.
+    /// Opens a workspace; `None` if it does not exist and must not be created.
     ///
-    /// The server calls it once for each workspace and keeps what it gets.
+    /// The server calls this once per workspace and keeps the result.
     async fn open(&self, workspace: &WorkspaceId, missing: Missing) -> Result<Option<Opened>, HostError>;
 
-    /// Reads sources that strangers sent into text, each where it can be stopped; the order stays.
+    /// Reads untrusted sources into text, isolated so that each can be stopped. Results are in the order of
+    /// `sources`.
     async fn read(&self, sources: Vec<Source>, limits: ParseLimits) -> Vec<Reading>;
 }
 
-/// What to do about a workspace that does not exist.
+/// What to do if a workspace does not exist.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Missing {
-    /// Make it.
+    /// Create it.
     Create,
-    /// Leave it so.
+    /// Return `None`.
     Leave,
 }
 
 /// An open workspace.
 #[derive(Clone)]
 pub struct Opened {
-    /// Answers questions: its calls fail when their attempts are used up, for somebody waits.
+    /// Answers questions. A model call fails after its last attempt, since a client waits.
     pub asking: Engine,
-    /// Indexes and edits: its calls wait for services that are down. On the same store.
+    /// Indexes and edits on the same store. Model calls wait for services that are down.
     pub indexing: Engine,
-    /// Instructions for the answer model that stand before those of every question.
+    /// Instructions for the answer model that precede the user prompt of every question.
     pub user_prompt_prefix: String,
-    /// What models cost, as configured.
+    /// Configured prices of models.
     pub prices: Prices,
-    /// Whether vectors are made by a service; models in process cost nothing.
+    /// Whether embedding calls a service; models in this process cost nothing.
     pub embeds_by_service: bool,
-    /// Whether the worker of a name has ended.
+    /// Whether the process of a worker has exited.
     pub gone: Arc<dyn Fn(&str) -> bool + Send + Sync>,
-    /// The store's file; `None` where it is none.
+    /// The file of the store; `None` if it is not in a file.
     pub file: Option<PathBuf>,
     /// The model services that indexing waits for.
     pub pauses: Arc<Pauses>,
-    /// Brings the indexes beside the store up to date; called where it may block.
+    /// Updates the full-text index; called on a thread that may block.
     pub catch_up: Arc<dyn Fn() -> Result<(), StoreError> + Send + Sync>,
     /// Has the store give back the memory that it keeps for what comes next; called where it may block.
     pub rest: Arc<dyn Fn() + Send + Sync>,
@@ -63,7 +64,7 @@ pub struct Opened {
     pub probe: Arc<dyn Fn() -> Result<(), StoreError> + Send + Sync>,
 }
 
-/// Model services that are waited for. Whoever opens a workspace tells it, and whoever watches the server reads it.
+/// Model services that are down. The host reports them; metrics read them.
 #[derive(Debug, Default)]
 pub struct Pauses {
     paused: Mutex<BTreeSet<String>>,
@@ -71,24 +72,24 @@ pub struct Pauses {
 }
 
 impl Pauses {
-    /// A service is waited for.
+    /// Indexing starts to wait for a service.
     pub fn pause(&self, service: &str) {
         if self.lock().insert(service.to_owned()) {
             self.total.fetch_add(1, Ordering::Relaxed);
         }
     }
 
-    /// A service answers again.
+    /// A service is available again.
     pub fn resume(&self, service: &str) {
         self.lock().remove(service);
     }
 
-    /// How many services are waited for.
+    /// Number of services being waited for.
     pub fn paused(&self) -> usize {
         self.lock().len()
     }
 
-    /// How often one began to be waited for.
+    /// Number of waits so far.
     pub fn total(&self) -> u64 {
         self.total.load(Ordering::Relaxed)
     }
@@ -102,10 +103,10 @@ impl Pauses {
 #[derive(Debug, Clone, thiserror::Error)]
 #[error("{message}")]
 pub struct HostError {
-    /// What is wrong, with its causes.
+    /// The error with its causes.
     pub message: String,
-    /// What can be done about it.
+    /// The remedy for the administrator, if known; not sent to clients.
     pub remedy: Option<String>,
-    /// Whether its store cannot be opened, and not how it is configured is wrong.
+    /// Whether the store cannot be opened, as opposed to a configuration error.
     pub is_of_store: bool,
 }

@@ -1,4 +1,4 @@
-//! The worker of a workspace: whenever something waits, indexes it in the background.
+//! The worker of a workspace: indexes queued documents in the background.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -17,61 +17,61 @@ use crate::problem::chain;
 use crate::quiet::Activity;
 use crate::reasons::Reasons;
 
-/// How often it looks for work that another process left.
+/// How often to check for work left by another process.
 const LOOK: Duration = Duration::from_secs(30);
-/// How long it rests at most after runs that failed.
+/// Maximum pause after failed runs.
 const LONGEST_REST: Duration = Duration::from_secs(900);
-/// Messages that are kept [LightRAG].
+/// Maximum messages kept [LightRAG].
 const MAX_MESSAGES: usize = 1000;
 
-/// A workspace's worker as others see it.
+/// The worker of a workspace.
 pub(crate) struct Ingest {
     wake: Notify,
     state: Mutex<Pipeline>,
-    /// Documents whose chunks that could not be situated are tried again after the next run.
+    /// Documents whose failed chunk contexts are retried after the next run.
     again: Mutex<BTreeSet<DocumentId>>,
-    /// Chunks that failed, lost records, or were not situated.
+    /// Numbers of chunks that failed, lost records, or got no context.
     chunk_failures: [AtomicU64; 3],
-    /// What happened, for streams of events.
+    /// Events for streams.
     pub(crate) events: EventLog,
     /// Learns that a run has ended.
     activity: Arc<Activity>,
     ended: watch::Receiver<bool>,
 }
 
-/// How far a run is.
+/// The state of a run.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Pipeline {
-    /// Whether one is under way.
+    /// Whether a run is in progress.
     pub(crate) busy: bool,
-    /// When the latest began.
+    /// When the latest run started.
     pub(crate) started_at: Option<Timestamp>,
-    /// Documents it has seen so far.
+    /// Number of documents in the run so far.
     pub(crate) documents: usize,
-    /// Documents it is done with, one way or another.
+    /// Number of documents that are finished, whatever the outcome.
     pub(crate) done: usize,
-    /// Documents it is at, with their progress.
+    /// Documents in the run, and whether each is finished.
     at: BTreeMap<DocumentId, bool>,
-    /// What it said, the latest last.
+    /// Messages, latest last.
     pub(crate) messages: VecDeque<Message>,
-    /// Whether it looked and there was nothing to do, now or later, and nobody told it of anything since.
+    /// Whether there was nothing to do at the last check, and no notification has arrived since.
     idle: bool,
-    /// How often it was told of something.
+    /// Number of notifications.
     woken: u64,
-    /// Whether it has ended for good.
+    /// Whether the worker has ended for good.
     closed: bool,
 }
 
-/// What a run said.
+/// A message of a run.
 #[derive(Debug, Clone)]
 pub(crate) struct Message {
     what: String,
-    /// Why, where something went wrong.
+    /// The reason, for a failure.
     reason: Option<String>,
 }
 
 impl Message {
-    /// As a caller is told it.
+    /// The message as a caller may see it.
     pub(crate) fn told(self, reasons: Reasons) -> String {
         let Self { what, reason } = self;
         match reason {
@@ -81,14 +81,14 @@ impl Message {
     }
 }
 
-/// What there is to do.
+/// Whether there is work.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Waiting {
-    /// Something, now.
+    /// Now.
     Work,
-    /// Something, which is paused or which another process works on.
+    /// Later: the queue is paused, or another process is working on it.
     Later,
-    /// Nothing.
+    /// None.
     Nothing,
 }
 
@@ -112,7 +112,7 @@ impl Pipeline {
         let before = self.at.get(document).copied();
         self.documents += usize::from(before.is_none());
         self.done += usize::from(is_done && before != Some(true));
-        // What is done stays so while its chunks are situated again.
+        // A finished document stays finished while its chunks get a new context.
         self.at.insert(document.clone(), is_done || before == Some(true));
     }
 
@@ -133,7 +133,7 @@ impl Pipeline {
                 self.say(format!("{source}: chunk {ordinal} lost records: {reason}"));
             }
             Progress::ChunkUnsituated { source, ordinal, reason, .. } => {
-                self.say_why(format!("{source}: chunk {ordinal} not situated"), reason);
+                self.say_why(format!("{source}: chunk {ordinal} has no context"), reason);
             }
             Progress::Finished { document, source, .. } => {
                 self.see(&document, true);
@@ -148,14 +148,14 @@ impl Pipeline {
                 self.say_why(format!("{source}: stopped"), reason);
             }
             Progress::Paused { service, reason, .. } => {
-                self.say_why("a model service is waited for".to_owned(), format!("{service}: {reason}"));
+                self.say_why("waiting for a model service".to_owned(), format!("{service}: {reason}"));
             }
-            Progress::Resumed { .. } => self.say("the model service answers again".to_owned()),
+            Progress::Resumed { .. } => self.say("the model service is available again".to_owned()),
         }
     }
 }
 
-/// Documents with their sources, for events about them; those that are gone are left out.
+/// Adds the sources of documents for events; documents that no longer exist are omitted.
 pub(crate) async fn named(
     snapshot: &dyn Snapshot,
     documents: &[DocumentId],
@@ -177,13 +177,13 @@ impl Ingest {
         let worker = Arc::clone(&ingest);
         tokio::spawn(async move {
             worker.work(workspace, Arc::new(opened), stop).await;
-            // Nobody waits any more where there is no receiver.
+            // There may be no receiver any more.
             let _ = ending.send(true);
         });
         ingest
     }
 
-    /// A worker that has ended before it began.
+    /// A worker that never runs.
     pub(crate) fn idle() -> Arc<Self> {
         let (_, ended) = watch::channel(true);
         let ingest = Self::ending_with(ended, Arc::default());
@@ -203,7 +203,7 @@ impl Ingest {
         }
     }
 
-    /// Something waits, or no longer does: look now.
+    /// The queue changed: check it now.
     pub(crate) fn wake(&self) {
         {
             let mut state = self.lock();
@@ -213,12 +213,12 @@ impl Ingest {
         self.events.poke();
     }
 
-    /// A document is durable and waits.
+    /// A document was added to the queue.
     pub(crate) fn accepted(&self, document: DocumentId, source: String) {
         self.events.add(&Progress::Accepted { document, source });
     }
 
-    /// Documents are out of the queue.
+    /// Documents were removed from the queue.
     pub(crate) fn cancelled(&self, documents: Vec<(DocumentId, String)>) {
         for (document, source) in documents {
             self.events.add(&Progress::Cancelled { document, source });
@@ -226,16 +226,16 @@ impl Ingest {
         self.wake();
     }
 
-    /// Documents are gone.
+    /// Documents were removed.
     pub(crate) fn removed(&self, documents: &[(DocumentId, String)]) {
         for (document, source) in documents {
             self.events.removed(document, source);
         }
-        // Descriptions that could not be summarised are left to the next run.
+        // The next run writes summaries that failed.
         self.wake();
     }
 
-    /// Something waits: look now, and afterwards try again what could not be situated of these documents.
+    /// Documents were queued again: check now, and later retry their failed chunk contexts.
     pub(crate) fn retry(&self, documents: Vec<(DocumentId, String)>) {
         for (document, source) in &documents {
             self.events.queued_again(document, source);
@@ -244,7 +244,7 @@ impl Ingest {
         self.wake();
     }
 
-    /// Ends the worker for good where there is nothing for it to do; whether it has ended.
+    /// Ends the worker for good if it has nothing to do; returns whether it has ended.
     pub(crate) fn close_if_idle(&self) -> bool {
         let mut state = self.lock();
         state.closed |= state.idle && !state.busy;
@@ -254,17 +254,17 @@ impl Ingest {
         state.closed
     }
 
-    /// How far it is.
+    /// The state of the current or latest run.
     pub(crate) fn pipeline(&self) -> Pipeline {
         self.lock().clone()
     }
 
-    /// Whether a run is under way.
+    /// Whether a run is in progress.
     pub(crate) fn is_busy(&self) -> bool {
         self.lock().busy
     }
 
-    /// Chunks that failed, lost records, or were not situated, since the workspace was opened.
+    /// Numbers of chunks that failed, lost records, or got no context since the workspace was opened.
     pub(crate) fn chunk_failures(&self) -> [u64; 3] {
         self.chunk_failures.each_ref().map(|count| count.load(Ordering::Relaxed))
     }
@@ -288,7 +288,7 @@ impl Ingest {
 
     /// Waits until the worker has ended.
     pub(crate) async fn stopped(&self) {
-        // An error means that it ended too.
+        // An error means that it has ended.
         let _ = self.ended.clone().wait_for(|ended| *ended).await;
     }
 
@@ -317,14 +317,14 @@ impl Ingest {
                 }
                 Ok(Waiting::Later | Waiting::Nothing) => None,
                 Err(error) => {
-                    tracing::error!(%workspace, error = chain(&error), "looking for work failed");
+                    tracing::error!(%workspace, error = chain(&error), "checking the queue failed");
                     Some(false)
                 }
             };
             if went_well == Some(true) {
-                // Only to note whether there is anything left; what is, is taken up after a rest.
+                // Only to note whether anything is left; it is processed after a pause.
                 if let Err(error) = self.waits(&opened).await {
-                    tracing::error!(%workspace, error = chain(&error), "looking for work failed");
+                    tracing::error!(%workspace, error = chain(&error), "checking the queue failed");
                 }
             }
             rest = match went_well {
@@ -342,7 +342,7 @@ impl Ingest {
         }
     }
 
-    /// Begins a run; `false` where it has ended for good meanwhile.
+    /// Starts a run; `false` if the worker has ended for good.
     fn begin(&self, opened: &Opened) -> bool {
         let started_at = Some(opened.indexing.clock.now());
         let mut state = self.lock();
@@ -369,7 +369,7 @@ impl Ingest {
         let (runtime, worker) = (Handle::current(), Arc::clone(&self));
         let run = in_background(move || {
             runtime.block_on(async {
-                // A run that is dropped leaves nothing half-written.
+                // Dropping a run leaves nothing half-written.
                 tokio::select! {
                     went_well = worker.run(&workspace, &opened) => went_well,
                     _ = stop.wait_for(|stop| *stop) => true,
@@ -382,12 +382,12 @@ impl Ingest {
         self.events.poke();
         went_well.unwrap_or_else(|error| {
             tracing::error!(%error, "indexing panicked");
-            self.events.run_failed("indexing panicked; the server's log says why".to_owned());
+            self.events.run_failed("indexing panicked; see the server's log".to_owned());
             false
         })
     }
 
-    /// One run; whether nothing of it has to be tried again.
+    /// Executes a run; returns whether nothing has to be retried.
     async fn run(&self, workspace: &WorkspaceId, opened: &Opened) -> bool {
         let show = |progress| {
             self.count(&progress);
@@ -395,7 +395,7 @@ impl Ingest {
             self.lock().show(progress);
         };
         let outcome = match index::run(&opened.indexing, &show, opened.gone.as_ref()).await {
-            // Whoever paused it said so for all that waits.
+            // A pause applies to everything that is queued.
             Ok(report) if !report.paused => self.situate(opened, &show).await.map(|()| report),
             outcome => outcome,
         };
@@ -411,18 +411,18 @@ impl Ingest {
                 let (said, went_well) = (end_of(&report), !report.is_partial());
                 if report.is_mostly_empty() {
                     let (empty, chunks) = (report.empty_chunks, report.extracted);
-                    tracing::warn!(%workspace, empty, chunks, "nothing was named in most chunks");
+                    tracing::warn!(%workspace, empty, chunks, "most chunks produced no entities");
                 }
                 match went_well {
                     true => tracing::info!(%workspace, said, "indexed"),
-                    false => tracing::warn!(%workspace, said, "indexing has to be tried again"),
+                    false => tracing::warn!(%workspace, said, "indexing is incomplete and will be retried"),
                 }
                 self.lock().say(said);
                 went_well
             }
             Err(error) => {
                 let reason = chain(&error);
-                tracing::warn!(%workspace, error = reason, "indexing has to be tried again");
+                tracing::warn!(%workspace, error = reason, "indexing failed and will be retried");
                 self.events.run_failed(reason.clone());
                 self.lock().say_why("indexing stopped".to_owned(), reason);
                 false
@@ -430,8 +430,8 @@ impl Ingest {
         }
     }
 
-    /// Tries again what could not be situated of documents that were queued again, as `graphloom retry` does. Where that
-    /// stops, the rest waits for the next run.
+    /// Retries the failed chunk contexts of documents that were queued again. If this stops early, the rest waits
+    /// for the next run.
     async fn situate(&self, opened: &Opened, show: ProgressSink<'_>) -> Result<(), IndexError> {
         let engine = &opened.indexing;
         let waiting = std::mem::take(&mut *self.again());
@@ -443,8 +443,8 @@ impl Ingest {
             let Unsituated { again, by_others } = index::unsituated(engine, &documents).await?;
             for (who, chunks) in by_others {
                 self.lock().say(format!(
-                    "{chunks} chunks were not situated by {who}, which `contextual` does not name now; `graphloom situate` \
-                     makes all chunks of a document as it says"
+                    "the context of {chunks} chunks by {who} failed and is not retried, since the setting `contextual` has \
+                     changed"
                 ));
             }
             index::situate(engine, &again, show).await
@@ -456,12 +456,12 @@ impl Ingest {
         outcome.map(|_| ())
     }
 
-    /// Whether there is something to do, and whether it may be done. Notes where there is nothing at all.
+    /// Whether there is work now. Records if there is none at all.
     async fn waits(&self, opened: &Opened) -> Result<Waiting, StoreError> {
         let before = self.lock().woken;
         let waiting = self.look(opened).await;
         let mut state = self.lock();
-        // Whoever brought something meanwhile, which it may not have seen, has woken it.
+        // A notification during the check may be about work the check did not see.
         state.idle = matches!(waiting, Ok(Waiting::Nothing)) && state.woken == before;
         waiting
     }
@@ -476,7 +476,7 @@ impl Ingest {
         if is_retried || !snapshot.claimable_jobs(engine.clock.now(), 1).await?.is_empty() {
             return Ok(Waiting::Work);
         }
-        // Leases of a process that was killed are void, though they have not expired.
+        // Leases of a killed process are void even before they expire.
         let left = index::queued(snapshot.as_ref()).await?;
         let is_queued = !left.is_empty();
         let jobs = snapshot.jobs(&left).await?;
@@ -495,13 +495,13 @@ impl Ingest {
 }
 
 fn end_of(report: &RunReport) -> String {
-    let mut said = format!("indexing ended: {} documents in the graph", report.finished);
+    let mut said = format!("indexing finished: {} documents in the graph", report.finished);
     for (count, what) in [
         (report.incomplete, "of them incomplete"),
-        (report.empty_chunks, "chunks in which nothing was named"),
+        (report.empty_chunks, "chunks without entities"),
         (report.failed, "stopped"),
         (report.cancelled, "cancelled"),
-        (report.stale, "descriptions without their summary"),
+        (report.stale, "descriptions without a summary"),
     ] {
         if count > 0 {
             said.push_str(&format!(", {count} {what}"));
@@ -542,7 +542,11 @@ mod tests {
         for is_done in [false, true] {
             pipeline.see(&document, is_done);
         }
-        assert_eq!((pipeline.documents, pipeline.done), (1, 1), "situating it again is no other document");
+        assert_eq!(
+            (pipeline.documents, pipeline.done),
+            (1, 1),
+            "a new context does not count as another document"
+        );
         for number in 0..2000 {
             pipeline.say(number.to_string());
         }

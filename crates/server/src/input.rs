@@ -1,4 +1,4 @@
-//! Reading what a request brings, with every fault answered in one form.
+//! Extractors for request input that report every error in one form.
 
 use std::sync::Arc;
 
@@ -28,7 +28,7 @@ impl<T: DeserializeOwned> FromRequest<App> for Json<T> {
     type Rejection = Problem;
 
     async fn from_request(request: Request, _: &App) -> Result<Self, Problem> {
-        // A page of another origin can send text and forms unasked, but not this kind.
+        // A page of another origin can send text and forms without permission, but not this content type.
         if !is_kind(request.headers(), "application/json") {
             let what = "the body must be JSON, sent with Content-Type: application/json";
             return Err(Problem::new(StatusCode::UNSUPPORTED_MEDIA_TYPE, what));
@@ -37,9 +37,9 @@ impl<T: DeserializeOwned> FromRequest<App> for Json<T> {
     }
 }
 
-/// A JSON body of whatever kind, as Ollama's clients send it: some name none, or octets.
+/// A JSON body with any content type, as Ollama clients send none or application/octet-stream.
 ///
-/// Only for routes that ask and change nothing: without a kind, any page of a browser can send one.
+/// Only for routes that do not change anything, since any web page can send such a request.
 pub(crate) struct AnyJson<T>(pub(crate) T);
 
 impl<T: DeserializeOwned> FromRequest<App> for AnyJson<T> {
@@ -50,7 +50,7 @@ impl<T: DeserializeOwned> FromRequest<App> for AnyJson<T> {
     }
 }
 
-/// The fields of a form.
+/// Form fields.
 pub(crate) struct Form<T>(pub(crate) T);
 
 impl<T: DeserializeOwned> FromRequest<App> for Form<T> {
@@ -74,7 +74,7 @@ impl<T: DeserializeOwned> FromRequest<App> for Form<T> {
     }
 }
 
-/// Parameters after the question mark.
+/// Query parameters.
 pub(crate) struct Params<T>(pub(crate) T);
 
 impl<T: DeserializeOwned + Send> FromRequestParts<App> for Params<T> {
@@ -88,7 +88,7 @@ impl<T: DeserializeOwned + Send> FromRequestParts<App> for Params<T> {
     }
 }
 
-/// The one parameter of a path.
+/// The single path parameter.
 pub(crate) struct Named(pub(crate) String);
 
 impl FromRequestParts<App> for Named {
@@ -114,8 +114,8 @@ impl FromRequestParts<App> for Existing {
     }
 }
 
-/// The workspace of the request, which is made once there is something to put into it: a request that is refused must not
-/// leave an empty one behind.
+/// The workspace of the request, created only when there is something to store, so that a rejected request does
+/// not leave an empty one behind.
 pub(crate) struct ToMake(pub(crate) WorkspaceId);
 
 impl FromRequestParts<App> for ToMake {
@@ -135,16 +135,16 @@ impl FromRequestParts<App> for Admitted {
 }
 
 fn admitted(parts: &Parts) -> Result<&Admitted, Problem> {
-    // Every route has its guard, which puts it there.
-    let missing = || Problem::forbidden("nobody was asked whether this is allowed");
+    // The guard of every route sets it.
+    let missing = || Problem::forbidden("the request did not pass the guard");
     parts.extensions.get::<Admitted>().ok_or_else(missing)
 }
 
-/// A value from a JSON object; an error says at which field it cannot be read.
+/// Parses a JSON object; an error names the field.
 fn parse<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, Problem> {
-    // Editors and consoles of Windows put a byte order mark before what they save.
+    // Windows editors and consoles put a byte order mark before the text.
     let bytes = bytes.strip_prefix(BYTE_ORDER_MARK).unwrap_or(bytes);
-    // A list would be taken for the fields of an object in their order.
+    // A list would be read as the fields of an object in order.
     if bytes.trim_ascii_start().first() != Some(&b'{') {
         let value: Value = serde_json::from_slice(bytes).map_err(|error| no_json(&error))?;
         let what = match value {
@@ -155,13 +155,13 @@ fn parse<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, Problem> {
             Value::String(_) => "text",
             Value::Object(_) => "an object",
         };
-        return Err(fault(vec![json!("body")], format!("{what} is given where an object is expected")));
+        return Err(fault(vec![json!("body")], format!("expected an object, got {what}")));
     }
     let mut reader = serde_json::Deserializer::from_slice(bytes);
     let value = match serde_path_to_error::deserialize(&mut reader) {
         Ok(value) => value,
         Err(error) if error.inner().classify() == Category::Data => return Err(misfit(error)),
-        // The reader also calls it a fault of the text where a value is of a kind that it does not look for.
+        // The parser reports a value of an unexpected type as a syntax error too.
         Err(_) => {
             let value: Value = serde_json::from_slice(bytes).map_err(|error| no_json(&error))?;
             return serde_path_to_error::deserialize(value).map_err(misfit);
@@ -171,17 +171,17 @@ fn parse<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, Problem> {
     Ok(value)
 }
 
-/// What some programs write before a text in UTF-8.
+/// The UTF-8 byte order mark.
 const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
 
-/// JSON whose values are not what the fields take.
+/// The problem for JSON whose values do not match the fields.
 fn misfit(error: serde_path_to_error::Error<serde_json::Error>) -> Problem {
     let mut loc = vec![json!("body")];
     for segment in error.path() {
         match segment {
             Segment::Seq { index } => loc.push(json!(index)),
             Segment::Map { key } => loc.push(json!(key)),
-            // The value of such a field stands at the field itself.
+            // The value belongs to the field itself.
             Segment::Enum { .. } | Segment::Unknown => {}
         }
     }
@@ -189,11 +189,11 @@ fn misfit(error: serde_path_to_error::Error<serde_json::Error>) -> Problem {
 }
 
 fn no_json(error: &serde_json::Error) -> Problem {
-    let (loc, msg) = (vec![json!("body")], format!("the body is no JSON: {error}"));
+    let (loc, msg) = (vec![json!("body")], format!("the body is not valid JSON: {error}"));
     Problem::faulty(Fault { kind: "json_invalid", loc, msg })
 }
 
-/// A fault at a place, or at the field below it that is missing.
+/// The problem at a location, or at a missing field below it.
 fn fault(mut loc: Vec<Value>, msg: String) -> Problem {
     let missing = msg.strip_prefix("missing field `").and_then(|rest| rest.split('`').next());
     let kind = if missing.is_some() { "missing" } else { "value_error" };
@@ -201,7 +201,7 @@ fn fault(mut loc: Vec<Value>, msg: String) -> Problem {
     Problem::faulty(Fault { kind, loc, msg })
 }
 
-/// The fault in what a form or the part after the question mark could not be read for: `...: field: reason`.
+/// The problem for a form or query string that cannot be parsed; `text` is `...: field: reason`.
 fn fault_of(place: &str, text: &str) -> Problem {
     let reason = text.split_once(": ").map_or(text, |(_, reason)| reason);
     let is_field = |name: &str| name.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_');
@@ -211,13 +211,13 @@ fn fault_of(place: &str, text: &str) -> Problem {
     }
 }
 
-/// The whole body. The guard has received it, within its limits of size and time, so only its temporary file can fail.
+/// The complete body. The guard has received it within its limits, so only reading its temporary file can fail.
 pub(crate) async fn read(request: Request) -> Result<Bytes, Problem> {
     let body = request.into_body().collect().await.map_err(|error| Problem::internal(&error))?;
     Ok(body.to_bytes())
 }
 
-/// Whether a body is said to be of this media type.
+/// Whether the body has this content type.
 pub(crate) fn is_kind(headers: &HeaderMap, kind: &str) -> bool {
     let given = headers.get(header::CONTENT_TYPE).and_then(|value| value.to_str().ok()).unwrap_or_default();
     given.split(';').next().unwrap_or_default().trim().eq_ignore_ascii_case(kind)

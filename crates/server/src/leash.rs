@@ -1,7 +1,7 @@
-//! Ends answers that are still being sent when they must end: the server stops, or whoever reads them may no longer.
+//! Ends responses in progress if the server stops or the caller loses its permission.
 //!
-//! A stream of values ends with one that says why, in the form of its protocol, so that no reader takes half of an answer for
-//! all of it. Anything else breaks off.
+//! A stream ends with a value that says why, in the form of its protocol, so that a client does not take a partial
+//! answer for a complete one. Other responses are cut off.
 
 use std::io;
 use std::pin::Pin;
@@ -23,27 +23,27 @@ use crate::guard::{LOCAL, shown};
 use crate::route::{Load, Route};
 use crate::wrapped::{Beside, Next, Wrapped};
 
-/// How often it is looked whether a reader may still read, where nothing is sent.
+/// How often the permission is checked while nothing is sent.
 const LOOK: Duration = Duration::from_secs(1);
-/// Media types of streams of values.
+/// Content types of streams.
 const EVENTS: &[u8] = b"text/event-stream";
 const LINES: &[u8] = b"application/x-ndjson";
 
-/// Who reads an answer, and with what it was let in.
+/// The caller of a response and its credentials.
 pub(crate) struct Reader {
     caller: Caller,
     credentials: HeaderMap,
 }
 
 impl Reader {
-    /// Of a request with these headers.
+    /// The caller of a request with these headers.
     pub(crate) fn of(caller: &Caller, headers: &HeaderMap) -> Self {
         let names = [header::AUTHORIZATION, HeaderName::from_static("x-api-key")];
         let kept = names.into_iter().filter_map(|name| Some((name.clone(), headers.get(&name)?.clone())));
         Self { caller: caller.clone(), credentials: kept.collect() }
     }
 
-    /// Whether it would be let in now as it was.
+    /// Whether the caller would still be authenticated the same way.
     fn may_read(&self, app: &App) -> bool {
         let Ok(access) = app.access.read() else { return false };
         match self.caller.name == LOCAL {
@@ -55,7 +55,7 @@ impl Reader {
     }
 }
 
-/// The response, whose body ends when it must.
+/// Wraps the response so that its body ends when it must.
 pub(crate) fn hold(app: &App, route: &Route, reader: Reader, response: Response) -> Response {
     let kind = response.headers().get(header::CONTENT_TYPE).map_or(&b""[..], HeaderValue::as_bytes);
     let form = match (kind, route.protocol(), route.load) {
@@ -68,7 +68,7 @@ pub(crate) fn hold(app: &App, route: &Route, reader: Reader, response: Response)
     };
     let mut cut = app.cut.clone();
     let time_is_over = Box::pin(async move {
-        // Without a sender the server is gone, and this with it.
+        // If there is no sender, the server is gone.
         let _ = cut.wait_for(|cut| *cut).await;
     });
     let mut look = tokio::time::interval_at(Instant::now() + LOOK, LOOK);
@@ -77,10 +77,10 @@ pub(crate) fn hold(app: &App, route: &Route, reader: Reader, response: Response)
     response.map(|body| Body::new(Wrapped::new(body, hold)))
 }
 
-/// How an answer says that it ends before its end.
+/// The form of a final value that reports an early end.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Form {
-    /// Events of OpenAI's protocol.
+    /// Events of the OpenAI protocol.
     OpenAi,
     /// Events of an answer.
     AnswerEvents,
@@ -88,11 +88,11 @@ enum Form {
     JobEvents,
     /// JSON lines.
     Lines,
-    /// It cannot.
+    /// There is none.
     Other,
 }
 
-/// Why an answer ends before its end.
+/// Why a response ends early.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Why {
     Stopping,
@@ -102,14 +102,14 @@ enum Why {
 impl Why {
     fn words(self) -> &'static str {
         match self {
-            Self::Stopping => "the server stops; ask again in a moment",
-            Self::NotAllowed => "the credential is no longer good",
+            Self::Stopping => "the server is stopping; try again in a moment",
+            Self::NotAllowed => "the credential is no longer valid",
         }
     }
 }
 
 impl Form {
-    /// The last bytes of the answer.
+    /// The last bytes of the response.
     fn end(self, why: Why) -> Option<String> {
         let (words, status) = match why {
             Why::Stopping => (why.words(), 503),
@@ -141,7 +141,7 @@ impl Form {
     }
 }
 
-/// What holds an answer.
+/// The wrapper's state.
 struct Hold {
     app: App,
     reader: Reader,
@@ -154,7 +154,7 @@ struct Hold {
 impl Hold {
     fn end(&mut self, body: &mut Body, why: Why) -> Next<Body> {
         self.has_ended = true;
-        // What is not sent yet is let go, and with it the turn.
+        // Drops unsent data, and the turn with it.
         *body = Body::empty();
         let end = self.form.end(why).map(|end| Ok(Frame::data(Bytes::from(end))));
         Poll::Ready(Some(end.unwrap_or_else(|| Err(axum::Error::new(io::Error::other(why.words()))))))
@@ -167,7 +167,7 @@ impl Beside<Body> for Hold {
             return Poll::Ready(None);
         }
         if let Poll::Ready(frame) = Pin::new(&mut *body).poll_frame(context) {
-            // Nothing is sent to who may no longer read, be it ready or not; an end is for everybody.
+            // Data is sent only to callers with permission; the end is sent in any case.
             let may_read = frame.is_none() || self.reader.may_read(&self.app);
             return if may_read { Poll::Ready(frame) } else { self.end(body, Why::NotAllowed) };
         }

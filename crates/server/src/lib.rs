@@ -1,12 +1,14 @@
-//! Graphloom's server: LightRAG's API over HTTP, with the indexing in the background, safe by default.
+//! Graphloom's HTTP server: LightRAG's API with background indexing, safe by default.
 //!
 //! ```text
 //! connection -accept (bounded)-> request -observe-> route -guard: credential, right, load, size-> handler -> engine
 //! ```
 //!
-//! It consumes the engine as a library and reaches stores and models through [`Host`]; only the program that starts it
-//! names concrete ones. Every route is a row of one table ([`routes`]) that says what it needs, and nothing but that table
-//! makes a route, so that none can be left open by accident.
+//! The server uses the engine as a library and reaches stores and models through [`Host`]; only the program
+//! that starts
+//! it names concrete ones. Every route is a row of one table ([`routes`]) that states its requirements. Routes
+//! are created
+//! from that table only, so none can be left open by accident.
 
 mod access;
 mod answering;

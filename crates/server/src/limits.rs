@@ -1,60 +1,60 @@
-//! How much the server takes on at once.
+//! Limits on concurrent work.
 
 use std::num::NonZeroU32;
 use std::time::Duration;
 
-/// Limits that keep one server answering whatever is sent to it. The defaults suit a machine of a few cores.
+/// Limits that keep a server responsive under any load. The defaults suit a machine with a few cores.
 #[derive(Debug, Clone)]
 pub struct Limits {
-    /// Connections open at once; further ones wait to be accepted.
+    /// Maximum open connections; further ones wait to be accepted.
     pub connections: usize,
-    /// Questions worked on at once.
+    /// Maximum questions in progress.
     pub questions: usize,
-    /// Uploads, texts and edits worked on at once; each may hold a document in memory.
+    /// Maximum uploads, texts and edits in progress; each may hold a document in memory.
     pub changes: usize,
-    /// Requests worked on at once that read all of a workspace, such as exports.
+    /// Maximum requests in progress that read a whole workspace, such as exports.
     pub wholes: usize,
-    /// Streams of events open at once.
+    /// Maximum open event streams.
     pub streams: usize,
-    /// Everything else at once.
+    /// Maximum other requests in progress.
     pub others: usize,
-    /// Logins at once, of which one address has at most a quarter.
+    /// Maximum logins in progress; one address gets at most a quarter.
     pub logins: usize,
-    /// Workspaces open at once.
+    /// Maximum open workspaces.
     pub workspaces: usize,
-    /// How long nobody asked for a workspace that may be closed to make room for another.
+    /// How long a workspace must be unused before it may be closed to make room for another.
     pub idle: Duration,
-    /// How long a request waits for its turn before the server asks it to come back. Where eight times as many wait as are worked
-    /// on, further ones are told so at once.
+    /// How long a request waits for its turn before it is rejected. If eight times as many wait as are in
+    /// progress, further ones are rejected immediately.
     pub turn: Duration,
-    /// Requests a minute of one key or user, of which a sixth may come at once; no limit where `None`. Programs of this
-    /// machine are not counted, unless they pass on what others ask.
+    /// Maximum requests per minute of one key or user, a sixth of which may come at once; `None` for no limit.
+    /// Programs on this machine are exempt, unless they forward requests of others.
     pub rate_of_caller: Option<NonZeroU32>,
-    /// The same of one address without a good credential.
+    /// Maximum requests per minute of one address without valid credentials.
     pub rate_of_stranger: Option<NonZeroU32>,
-    /// How long the head of a request may take to arrive.
+    /// Maximum time to receive the head of a request.
     pub head: Duration,
-    /// How long the body of a request may take to arrive; a file five times as long.
+    /// Maximum time to receive the body of a request; five times as long for a file.
     pub body: Duration,
-    /// In each time of this length a body brings at least 8 KiB, or ends.
+    /// Window in which a body must deliver at least 8 KiB or end.
     pub body_window: Duration,
-    /// How long the server still serves once it is asked to stop, while it says that it is not ready.
+    /// How long the server keeps serving after a stop request while it reports not ready.
     pub drain: Duration,
-    /// How long requests under way may take after that. Streams that are not done then end with an error.
+    /// How long running requests may take after that. Unfinished streams then end with an error.
     pub stop: Duration,
 }
 
-/// Body of a request that brings no documents, in bytes; more than the longest question with its history.
+/// Maximum body without documents, in bytes; above the longest question with its history.
 pub(crate) const MAX_BODY: usize = 1 << 20;
-/// Body of a request that brings texts, in bytes; they are accepted in one commit.
+/// Maximum body with texts, in bytes; the texts are accepted in one commit.
 pub(crate) const MAX_TEXTS_BODY: usize = 16 << 20;
-/// Body of a message of the Model Context Protocol, in bytes; it may hold one text.
+/// Maximum body of a Model Context Protocol message, in bytes; it may contain one text.
 pub(crate) const MAX_MCP_BODY: usize = 4 << 20;
-/// Texts of one request.
+/// Maximum texts per request.
 pub(crate) const MAX_TEXTS: usize = 256;
-/// Documents named in one request.
+/// Maximum document ids per request.
 pub(crate) const MAX_IDS: usize = 10_000;
-/// Body of a request that uploads one file of at most 50 MiB, in bytes.
+/// Maximum body with one uploaded file of up to 50 MiB, in bytes.
 pub(crate) const MAX_UPLOAD_BODY: usize = 51 << 20;
 
 impl Default for Limits {

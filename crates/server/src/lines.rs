@@ -1,7 +1,7 @@
-//! JSON values that are sent while they are made, as lines or as server-sent events.
+//! Streams JSON values as lines or server-sent events while they are produced.
 //!
-//! What is written waits in memory until it is sent, and pieces of text that wait are joined, so that a slow reader makes few
-//! long lines and never holds up the writer. What waits is therefore never more than the answer itself.
+//! Unsent values wait in memory, and adjacent pieces of text are joined. A slow client therefore gets fewer,
+//! longer lines and never blocks the writer, and the waiting data never exceeds the answer itself.
 
 use std::collections::VecDeque;
 use std::convert::Infallible;
@@ -15,24 +15,24 @@ use bytes::Bytes;
 use serde_json::Value;
 use tokio::sync::Notify;
 
-/// How values are told apart.
+/// How values are separated.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Framing {
-    /// Each on a line.
+    /// One value per line.
     Lines,
-    /// Each as the data of a server-sent event.
+    /// One server-sent event per value.
     Events,
-    /// Each as a server-sent event with its name, and a sign of life where nothing comes for a while.
+    /// One named server-sent event per value, with a heartbeat during pauses.
     Named {
-        /// The name of pieces of text.
+        /// Event name of pieces of text.
         text: &'static str,
-        /// How long nothing may come.
+        /// Maximum pause.
         heartbeat: Duration,
     },
-    /// Each as a server-sent event that names and counts itself, as OpenAI's responses do: its name is the member `type`,
-    /// its number from 0 `sequence_number`.
+    /// One server-sent event per value with name and number, as in OpenAI's responses: the name is the member
+    /// `type`, the number from 0 is `sequence_number`.
     Numbered {
-        /// The name of pieces of text.
+        /// Event name of pieces of text.
         text: &'static str,
     },
 }
@@ -55,7 +55,7 @@ impl Framing {
         })
     }
 
-    /// The name of pieces of text.
+    /// Event name of pieces of text.
     fn of_text(self) -> Option<&'static str> {
         match self {
             Self::Lines | Self::Events => None,
@@ -64,16 +64,16 @@ impl Framing {
     }
 }
 
-/// How often a stream of named events shows that it lives.
+/// Heartbeat interval of named event streams.
 pub(crate) const HEARTBEAT: Duration = Duration::from_secs(10);
 
-/// What OpenAI's protocol sends after the last value.
+/// Last value of OpenAI's protocol.
 const DONE: &str = "[DONE]";
 
-/// Makes the value of a piece of text.
+/// Builds the value for a piece of text.
 type TextValue = Box<dyn Fn(&str) -> Value + Send + Sync>;
 
-/// The writing end. The stream ends when the last one is dropped.
+/// The writing end. The stream ends when the last clone is dropped.
 pub(crate) struct Lines {
     shared: Arc<Shared>,
 }
@@ -88,7 +88,7 @@ struct Shared {
 #[derive(Default)]
 struct Queue {
     waiting: VecDeque<Item>,
-    /// How many were taken out.
+    /// Number of values taken out.
     taken: u64,
     ended: bool,
 }
@@ -101,7 +101,7 @@ enum Item {
 }
 
 impl Lines {
-    /// The writing end, and the answer that sends what is written.
+    /// The writing end, and the response that sends what is written.
     pub(crate) fn new(
         framing: Framing,
         text_value: impl Fn(&str) -> Value + Send + Sync + 'static,
@@ -115,22 +115,22 @@ impl Lines {
         });
         let mut response = Response::new(Body::from_stream(stream));
         response.headers_mut().insert(header::CONTENT_TYPE, HeaderValue::from_static(framing.content_type()));
-        // A proxy that collects the answer would take the point of it away.
+        // Tells proxies not to buffer the stream.
         response.headers_mut().insert("x-accel-buffering", HeaderValue::from_static("no"));
         (Self { shared }, response)
     }
 
-    /// One line.
+    /// Writes a line.
     pub(crate) fn line(&self, value: Value) {
         self.push(|waiting| waiting.push_back(Item::Line(value)));
     }
 
-    /// One event of this name.
+    /// Writes a named event.
     pub(crate) fn event(&self, name: &'static str, value: Value) {
         self.push(|waiting| waiting.push_back(Item::Event(name, value)));
     }
 
-    /// A piece of text; a line of its own, or joined with the piece that waits before it.
+    /// Writes a piece of text; joined with the previous one if that is still waiting.
     pub(crate) fn text(&self, text: &str) {
         if text.is_empty() {
             return;
@@ -143,7 +143,7 @@ impl Lines {
         });
     }
 
-    /// Says that nothing more comes, in the words of OpenAI's protocol.
+    /// Ends the stream with OpenAI's final value.
     pub(crate) fn done(&self) {
         self.push(|waiting| waiting.push_back(Item::Done));
     }
@@ -166,7 +166,7 @@ impl Shared {
         self.queue.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The next line with its end; `None` after the last.
+    /// The next line, terminated; `None` after the last.
     async fn next(&self) -> Option<Bytes> {
         loop {
             {

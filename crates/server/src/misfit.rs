@@ -1,13 +1,13 @@
-//! What does not fit into the fields of a request, in words of its sender: `serde` names the types of this program.
+//! Rewords `serde` errors about request fields, which name Rust types.
 
 use std::borrow::Cow;
 
-/// Longest text of a sender that is said back, in characters.
+/// Maximum characters of a sent text that are quoted.
 const MAX_SHOWN: usize = 60;
 
-/// What a reader of values says, in plain words: `expected usize` is a whole number for whoever sent a text.
+/// Rewords a `serde` error: `expected usize` becomes a whole number.
 ///
-/// Words that are not known stay as they are.
+/// Unknown messages are returned unchanged.
 pub(crate) fn in_plain_words(said: &str) -> String {
     let said = without_place(said);
     if let Some(words) = of_parameter(said) {
@@ -17,15 +17,15 @@ pub(crate) fn in_plain_words(said: &str) -> String {
     if let Some(found) =
         found.strip_prefix("invalid type: ").or_else(|| found.strip_prefix("invalid value: "))
     {
-        return format!("{} is given where {} is expected", shown(found), kind(expected));
+        return format!("expected {}, got {}", kind(expected), shown(found));
     }
     if let Some(found) = found.strip_prefix("invalid length ") {
-        return format!("{found} values are given where {} is expected", kind(expected));
+        return format!("expected {}, got {found} values", kind(expected));
     }
     said.to_owned()
 }
 
-/// Without the line and column, which say little of a body in one line; the place is told by its fields.
+/// Removes line and column, which are meaningless in a one-line body; the path names the field.
 fn without_place(said: &str) -> &str {
     let Some((words, place)) = said.rsplit_once(" at line ") else { return said };
     let is_place = |part: &str| part.bytes().all(|byte| byte.is_ascii_digit());
@@ -35,21 +35,21 @@ fn without_place(said: &str) -> &str {
     }
 }
 
-/// What is said of the text of a parameter or a form's field.
+/// Rewords an error about a query parameter or form field.
 fn of_parameter(said: &str) -> Option<&'static str> {
     Some(match said {
         "invalid digit found in string" | "cannot parse integer from empty string" => {
-            "a whole number from 0 is expected"
+            "expected a whole number from 0"
         }
         "number too large to fit in target type" => "the number is too large",
         "number too small to fit in target type" => "the number is too small",
-        "invalid float literal" | "cannot parse float from empty string" => "a number is expected",
-        "provided string was not `true` or `false`" => "true or false is expected",
+        "invalid float literal" | "cannot parse float from empty string" => "expected a number",
+        "provided string was not `true` or `false`" => "expected true or false",
         _ => return None,
     })
 }
 
-/// What was found.
+/// Describes the value that was found.
 fn shown(found: &str) -> Cow<'_, str> {
     match found {
         "null" | "unit value" | "Option value" => return "null".into(),
@@ -74,7 +74,7 @@ fn shown(found: &str) -> Cow<'_, str> {
     }
 }
 
-/// What a type stands for.
+/// Describes an expected type.
 fn kind(expected: &str) -> Cow<'_, str> {
     match expected {
         "u8" | "u16" | "u32" | "u64" | "u128" | "usize" => "a whole number from 0".into(),
@@ -101,7 +101,7 @@ mod tests {
     use super::*;
 
     #[derive(Debug, Deserialize)]
-    #[allow(dead_code, reason = "only what cannot be read of it matters")]
+    #[allow(dead_code, reason = "only its errors matter")]
     struct Asked {
         top: usize,
         name: Option<String>,
@@ -112,7 +112,7 @@ mod tests {
     }
 
     #[derive(Debug, Deserialize)]
-    #[allow(dead_code, reason = "only what cannot be read of it matters")]
+    #[allow(dead_code, reason = "only its errors matter")]
     struct Inner {
         mode: Mode,
     }
@@ -130,23 +130,23 @@ mod tests {
     #[test]
     fn types_of_this_program_are_told_as_what_is_to_be_sent() {
         for (json, words) in [
-            (r#"{"top": "3"}"#, "the text \"3\" is given where a whole number from 0 is expected"),
-            (r#"{"top": -1}"#, "the number -1 is given where a whole number from 0 is expected"),
-            (r#"{"top": 1.5}"#, "the number 1.5 is given where a whole number from 0 is expected"),
-            (r#"{"top": null}"#, "null is given where a whole number from 0 is expected"),
-            (r#"{"top": 1, "name": 7}"#, "the number 7 is given where text is expected"),
-            (r#"{"top": 1, "name": ["a"]}"#, "a list is given where text is expected"),
-            (r#"{"top": 1, "share": {}}"#, "an object is given where a number is expected"),
-            (r#"{"top": 1, "exact": "yes"}"#, "the text \"yes\" is given where true or false is expected"),
-            (r#"{"top": 1, "names": "a"}"#, "the text \"a\" is given where a list is expected"),
-            (r#"{"top": 1, "inner": 1}"#, "the number 1 is given where an object is expected"),
+            (r#"{"top": "3"}"#, "expected a whole number from 0, got the text \"3\""),
+            (r#"{"top": -1}"#, "expected a whole number from 0, got the number -1"),
+            (r#"{"top": 1.5}"#, "expected a whole number from 0, got the number 1.5"),
+            (r#"{"top": null}"#, "expected a whole number from 0, got null"),
+            (r#"{"top": 1, "name": 7}"#, "expected text, got the number 7"),
+            (r#"{"top": 1, "name": ["a"]}"#, "expected text, got a list"),
+            (r#"{"top": 1, "share": {}}"#, "expected a number, got an object"),
+            (r#"{"top": 1, "exact": "yes"}"#, "expected true or false, got the text \"yes\""),
+            (r#"{"top": 1, "names": "a"}"#, "expected a list, got the text \"a\""),
+            (r#"{"top": 1, "inner": 1}"#, "expected an object, got the number 1"),
             (r#"{"top": 1, "inner": {"mode": "far"}}"#, "unknown variant `far`, expected `near`"),
             (r#"{}"#, "missing field `top`"),
-            (r#"7"#, "the number 7 is given where an object is expected"),
+            (r#"7"#, "expected an object, got the number 7"),
         ] {
             assert_eq!(check_words::<Asked>(json), words, "{json}");
         }
-        assert_eq!(in_plain_words("invalid digit found in string"), "a whole number from 0 is expected");
+        assert_eq!(in_plain_words("invalid digit found in string"), "expected a whole number from 0");
         let long = format!("{{\"top\": \"{}\"}}", "x".repeat(1000));
         assert!(check_words::<Asked>(&long).len() < 200);
     }

@@ -1,4 +1,4 @@
-//! Around every request: its id, its line in the log, its counters, and headers that hold for every answer.
+//! Around every request: its id, log line, counters, and headers of every response.
 
 use axum::body::Body;
 use axum::extract::{MatchedPath, Request, State};
@@ -16,21 +16,21 @@ use crate::origin::Origin;
 use crate::routes;
 use crate::wrapped::{Beside, Wrapped};
 
-/// The id of a request, given by the caller or made here.
+/// The id of a request, set by the caller or generated.
 const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
-/// Longest id that is taken from a caller.
+/// Maximum length of a caller's id.
 const MAX_ID: usize = 64;
-/// What the route is called where there is none.
+/// The route's name if none matches.
 const NO_ROUTE: &str = "none";
 
-/// Routes that something asks every few seconds, whose lines would hide the others.
+/// Polled routes, whose log lines would hide the others.
 const PROBED: [&str; 3] = ["/livez", "/readyz", "/metrics"];
 
-/// Who tried to log in, for the log: whoever asks has no name before.
+/// The login name, for the log, since the caller has no other name yet.
 #[derive(Debug, Clone)]
 pub(crate) struct LoginName(pub(crate) String);
 
-/// Answers hold data and no pages, so no browser may run or frame anything of them.
+/// Responses are data, not pages, so a browser must not run or frame anything in them.
 const POLICY: &str = "default-src 'none'; frame-ancestors 'none'";
 
 pub(crate) async fn observe(State(app): State<App>, mut request: Request, next: Next) -> Response {
@@ -63,7 +63,7 @@ pub(crate) async fn observe(State(app): State<App>, mut request: Request, next: 
     let caller = caller.unwrap_or_default();
     let client = client.map_or_else(|| "unknown".to_owned(), |client| client.to_string());
     let (status, elapsed_ms) = (status.as_u16(), u64::try_from(elapsed.as_millis()).unwrap_or(u64::MAX));
-    // The address stands before everything that a stranger can choose, so that programs which read the log can trust it.
+    // The address comes before everything a client can choose, so that programs can parse the log safely.
     span.in_scope(|| match PROBED.contains(&route) {
         true => tracing::debug!(%client, status, workspace, caller, elapsed_ms, "answered"),
         false => tracing::info!(%client, status, workspace, caller, elapsed_ms, "answered"),
@@ -84,10 +84,10 @@ pub(crate) async fn observe(State(app): State<App>, mut request: Request, next: 
     response.map(|body| Body::new(Wrapped::new(body, serving)))
 }
 
-/// An answer is under way until its body is sent whole or given up.
+/// Lives until the body is sent or dropped.
 impl Beside<Body> for Serving {}
 
-/// The caller's id of a request where it can stand in a log, else one of our own.
+/// The caller's request id if it is safe to log, otherwise a generated one.
 fn id_of(request: &Request) -> String {
     let given = request.headers().get(REQUEST_ID).and_then(|value| value.to_str().ok());
     let fits = |id: &&str| {
@@ -100,7 +100,7 @@ fn id_of(request: &Request) -> String {
     }
 }
 
-/// The method's name as it is counted: strangers may send any word.
+/// The method's name for counters; clients may send any word.
 fn name_of(method: &Method) -> &'static str {
     match method.as_str() {
         "GET" => "GET",

@@ -1,4 +1,4 @@
-//! The description of the API (OpenAPI 3.1), made of the same table that makes the routes.
+//! The OpenAPI 3.1 description, generated from the same table as the routes.
 
 use std::collections::BTreeMap;
 
@@ -12,14 +12,14 @@ use crate::problem::ProblemBody;
 use crate::route::{Gives, Load, Method, Needs, Protocol, Route, SchemaOf, Takes, schema};
 use crate::routes::ROUTES;
 
-/// Where schemas stand that are used in several places.
+/// Location of schemas that are used in several places.
 const COMPONENTS: &str = "/components/schemas";
 
-/// What operations are about, in the order in which people look for them.
+/// Tags of operations, in display order.
 const TAGS: [&str; 9] =
     ["documents", "questions", "jobs", "graph", "workspace", "OpenAI", "Ollama", "MCP", "server"];
 
-/// The description as a JSON value. The same for every server of one release.
+/// The description as JSON; the same for every server of one release.
 pub fn document() -> Value {
     let settings = SchemaSettings::draft2020_12().with(|settings| {
         settings.definitions_path = COMPONENTS.into();
@@ -30,7 +30,7 @@ pub fn document() -> Value {
     let problem = json!({ "application/problem+json": { "schema": schema::<ProblemBody>(&mut generator) } });
     let mut responses = Map::from_iter([(
         ANY_PROBLEM.to_owned(),
-        json!({ "description": "Why there is no answer", "content": problem }),
+        json!({ "description": "Why the request failed", "content": problem }),
     )]);
     responses.extend(REFUSALS.map(|(status, why)| {
         (format!("{ANY_PROBLEM}{status}"), json!({ "description": why, "content": problem }))
@@ -45,8 +45,8 @@ pub fn document() -> Value {
         "info": {
             "title": "Graphloom",
             "version": env!("CARGO_PKG_VERSION"),
-            "description": "Documents in, cited answers out. Every path also exists below /w/{workspace}/, for one \
-                            workspace; the header LIGHTRAG-WORKSPACE names one too.",
+            "description": "Turns documents into a knowledge graph and answers questions with citations. To select a \
+                            workspace, prefix any path with /w/{workspace} or send the header LIGHTRAG-WORKSPACE.",
             "license": { "name": "MIT OR Apache-2.0" },
         },
         "tags": TAGS.map(|tag| json!({ "name": tag })),
@@ -62,10 +62,10 @@ pub fn document() -> Value {
     })
 }
 
-/// The largest whole number that every reader of JSON holds without loss.
+/// The largest integer that every JSON parser represents exactly.
 const LARGEST_NUMBER: u64 = (1 << 53) - 1;
 
-/// Says how large whole numbers may be where nothing smaller is said: no larger than what they are read into.
+/// Adds a maximum to integers without one: that of their Rust type, or [`LARGEST_NUMBER`].
 fn bounded(schema: &mut Schema) {
     let most = match schema.get("format").and_then(Value::as_str) {
         Some("uint8") => u64::from(u8::MAX),
@@ -79,34 +79,31 @@ fn bounded(schema: &mut Schema) {
     }
 }
 
-/// The name of the response that a problem of any status is.
+/// Name of the response for a problem with any status.
 const ANY_PROBLEM: &str = "Problem";
 
-/// Why a request is refused, by status.
+/// Descriptions of rejections by status.
 const REFUSALS: [(u16, &str); 14] = [
-    (
-        400,
-        "The request cannot be meant so, such as a name that cannot be taken or a header that is sent twice",
-    ),
+    (400, "The request is invalid, for example an invalid name or a duplicate header"),
     (401, "A credential is missing or wrong"),
-    (403, "The credential, the origin or the host does not reach so far"),
-    (404, "There is no such workspace, document, job, entity or model"),
-    (408, "The body took too long to arrive"),
-    (409, "It contradicts what is there"),
-    (413, "The body is too large, or brings too much"),
-    (415, "The body is of another kind than this route reads"),
-    (422, "A value cannot be taken; detail lists the faults where the request itself cannot be read"),
-    (429, "Too much at once, or too many requests; Retry-After says when to come again"),
-    (502, "A model service refused, or was not reached"),
+    (403, "The credential, origin or host has no permission"),
+    (404, "The workspace, document, job, entity or model does not exist"),
+    (408, "Receiving the body took too long"),
+    (409, "The request conflicts with the current state"),
+    (413, "The body is too large or contains too many items"),
+    (415, "The content type of the body is not supported"),
+    (422, "A value is invalid; if the request cannot be parsed, detail lists the errors"),
+    (429, "Too many requests; Retry-After says when to try again"),
+    (502, "A model service rejected the request or could not be reached"),
     (
         503,
-        "There is no room for another workspace, a budget or rate of a service is used up, or the server stops",
+        "Too many workspaces are open, a budget or rate limit of a model service is used up, or the server is stopping",
     ),
     (504, "A model service did not answer in time"),
-    (507, "The disk is full, or the workspace read-only; reading goes on"),
+    (507, "The disk is full or the workspace is read-only; reading still works"),
 ];
 
-/// The statuses with which a route can refuse; problems of the server itself can be of any other.
+/// The statuses with which a route rejects requests; internal problems may have others.
 fn refusals(route: &Route) -> Vec<u16> {
     let is_guarded = route.needs != Needs::Nothing;
     let in_workspace = matches!(route.needs, Needs::Workspace(_));
@@ -117,11 +114,11 @@ fn refusals(route: &Route) -> Vec<u16> {
     };
     let is_asked = route.load == Load::Question;
     let is_change = route.load == Load::Change;
-    // Ollama's clients name no kind, and forms are sent to log in.
+    // Ollama's clients send no content type, and logins are forms.
     let names_kind = has_body && route.protocol() != Some(Protocol::Ollama);
     let names_one = route.path.contains('{');
     let can = |status: u16| match status {
-        // A header that comes twice, or names a workspace that cannot be.
+        // A duplicate header, or an invalid workspace name.
         400 | 422 => true,
         401 => is_guarded || matches!(route.takes, Takes::Form(_)),
         403 => is_guarded,
@@ -132,7 +129,7 @@ fn refusals(route: &Route) -> Vec<u16> {
         429 => !crate::guard::PROBES.contains(&route.path),
         502 | 504 => is_asked,
         503 => in_workspace || asks_model,
-        // A large body waits on the disk too.
+        // A large body is buffered on disk too.
         507 => is_change || matches!(route.takes, Takes::File) || route.max_body > MAX_IN_MEMORY,
         _ => false,
     };
@@ -182,7 +179,7 @@ fn operation(route: &Route, generator: &mut SchemaGenerator) -> Value {
         parameters.push(json!({
             "name": "Last-Event-ID",
             "in": "header",
-            "description": "The id of the last event that came; the stream goes on behind it.",
+            "description": "The id of the last received event; the stream continues after it.",
             "schema": { "type": "string" },
         }));
     }
@@ -197,7 +194,7 @@ fn operation(route: &Route, generator: &mut SchemaGenerator) -> Value {
         parameters.push(json!({
             "name": "LIGHTRAG-WORKSPACE",
             "in": "header",
-            "description": "The workspace; the server's own where it is left out or empty.",
+            "description": "The workspace [default: the server's own].",
             "schema": { "type": "string", "pattern": "^([a-z0-9][a-z0-9_-]{0,63})?$" },
         }));
     }
@@ -215,7 +212,7 @@ fn answer(route: &Route, generator: &mut SchemaGenerator) -> Value {
     json!({ "description": "The answer", "content": content })
 }
 
-/// What an answer holds, by its media type.
+/// The content of a response by media type.
 fn content_of(gives: Gives, generator: &mut SchemaGenerator) -> Map<String, Value> {
     let content =
         |kind: &str, schema: Value| Map::from_iter([(kind.to_owned(), json!({ "schema": schema }))]);
@@ -231,7 +228,7 @@ fn content_of(gives: Gives, generator: &mut SchemaGenerator) -> Map<String, Valu
     }
 }
 
-/// An event of a stream, whose data is JSON of this schema, as OpenAPI 3.2 and tools that check streams describe one.
+/// The schema of a stream event whose data is JSON, in the style of OpenAPI 3.2.
 fn event_of(data: Value) -> Value {
     json!({
         "type": "object",
@@ -250,7 +247,7 @@ fn operation_id(route: &Route) -> String {
     std::iter::once(route.method.name()).chain(words).collect::<Vec<_>>().join("_")
 }
 
-/// What it is about: the first part of its path, or the protocol that the part stands for.
+/// The first part of the path, or the name of the protocol it stands for.
 fn tag(route: &Route) -> &'static str {
     match route.path.split('/').nth(1).unwrap_or_default() {
         "documents" | "chunks" => "documents",
@@ -272,7 +269,7 @@ fn parameters_of_path(path: &str) -> Vec<Value> {
         .collect()
 }
 
-/// The fields of a type as parameters after the question mark.
+/// The fields of a type as query parameters.
 fn parameters_of(of: SchemaOf, generator: &mut SchemaGenerator) -> Vec<Value> {
     let schema = of(generator);
     let schema = resolved(schema, generator);
@@ -289,7 +286,7 @@ fn parameters_of(of: SchemaOf, generator: &mut SchemaGenerator) -> Vec<Value> {
         .flatten()
         .map(|(name, field)| {
             let mut field = field.clone();
-            // Fields of a definition are bounded with it, but these leave it before.
+            // Fields of a definition are bounded with it, but these were taken out before.
             if let Ok(schema) = (&mut field).try_into() {
                 bounded(schema);
             }
@@ -298,7 +295,7 @@ fn parameters_of(of: SchemaOf, generator: &mut SchemaGenerator) -> Vec<Value> {
         .collect()
 }
 
-/// The definition that a reference leads to.
+/// The definition behind a reference.
 fn resolved(schema: Schema, generator: &SchemaGenerator) -> Value {
     let name = schema.get("$ref").and_then(Value::as_str).and_then(|at| at.rsplit('/').next());
     let found = name.and_then(|name| generator.definitions().get(name)).cloned();

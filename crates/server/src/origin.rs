@@ -1,13 +1,13 @@
-//! Where a request comes from: the machine itself, an address, or an address for which a trusted proxy asks.
+//! The origin of a request: this machine, an address, or a client behind a trusted proxy.
 
 use std::net::{IpAddr, Ipv6Addr};
 use std::str::FromStr;
 
 use axum::http::{HeaderMap, HeaderName};
 
-/// Entries of the way of a request that are read. No request passes more proxies.
+/// Maximum entries of a forwarding header that are read; no request passes more proxies.
 const MAX_HOPS: usize = 32;
-/// Headers that a proxy adds: a request with one of them was passed on.
+/// Headers that show that a proxy forwarded the request.
 const PASSED_ON: [&str; 8] = [
     "forwarded",
     "via",
@@ -26,9 +26,9 @@ pub struct Network {
     bits: u32,
 }
 
-/// Why something is no network.
+/// The error for an invalid network.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-#[error("it is neither an address nor a network such as 10.0.0.0/8")]
+#[error("expected an address or a network such as 10.0.0.0/8")]
 pub struct NotANetwork;
 
 impl FromStr for Network {
@@ -55,10 +55,10 @@ impl FromStr for Network {
 }
 
 impl Network {
-    /// Whether an address is in it.
+    /// Whether the network contains an address.
     fn contains(self, address: IpAddr) -> bool {
         let differ = |one: u128, other: u128, width: u32| {
-            // A shift by the whole width would overflow: a network of no bits contains everything.
+            // A shift by the whole width would overflow; a network with a prefix of 0 bits contains every address.
             (one ^ other).checked_shr(width - self.bits).unwrap_or(0) != 0
         };
         match (self.address.to_canonical(), address.to_canonical()) {
@@ -71,27 +71,27 @@ impl Network {
     }
 }
 
-/// Who a request comes from, as far as what it says can be believed.
+/// The sender of a request, as far as its headers can be trusted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Origin {
     from: From,
-    /// Whether the client spoke TLS, where a trusted proxy says so.
+    /// Whether the client used TLS, if a trusted proxy reports it.
     is_secure: Option<bool>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum From {
-    /// A program of this machine that asks for itself.
+    /// A program on this machine that sends its own request.
     Here,
     /// A client at an address.
     Client(IpAddr),
-    /// A peer at an address that passes something on, and is no trusted proxy, or does not say for whom.
+    /// A peer at this address forwards the request but is not trusted or does not name the client.
     Unknown(IpAddr),
 }
 
 impl Origin {
-    /// Where a request from this peer comes from. What its headers say about the way to the peer is believed of trusted
-    /// proxies alone; the client is the last address of the way that is none of them.
+    /// The origin of a request from this peer. Forwarding headers are trusted only from trusted proxies. The
+    /// client is the last address in the chain that is not a trusted proxy.
     pub(crate) fn of(peer: IpAddr, headers: &HeaderMap, trusted: &[Network]) -> Self {
         let peer = peer.to_canonical();
         let is_trusted = |address: IpAddr| trusted.iter().any(|network| network.contains(address));
@@ -111,7 +111,7 @@ impl Origin {
             [] if was_passed_on => From::Unknown(peer),
             [] if peer.is_loopback() => From::Here,
             [] => From::Client(peer),
-            // A proxy that sets one of two headers may let the other pass as the client wrote it.
+            // A proxy that sets one header may pass on the other as the client sent it.
             [first, others @ ..] if others.iter().all(|other| other == first) => {
                 first.unwrap_or(From::Unknown(peer))
             }
@@ -120,22 +120,22 @@ impl Origin {
         Self { from, is_secure: is_secure(headers) }
     }
 
-    /// Whether a program of this machine asks for itself.
+    /// Whether it is a program on this machine that sends its own request.
     pub(crate) fn is_here(self) -> bool {
         self.from == From::Here
     }
 
-    /// Whether the request was passed on for another client by a peer that is not a trusted proxy.
+    /// Whether an untrusted peer forwards the request.
     pub(crate) fn is_unknown(self) -> bool {
         matches!(self.from, From::Unknown(_))
     }
 
-    /// Whether the client spoke TLS; `None` where no trusted proxy says so.
+    /// Whether the client used TLS; `None` if no trusted proxy reports it.
     pub(crate) fn is_secure(self) -> Option<bool> {
         self.is_secure
     }
 
-    /// The address of the client, or of the peer where the client's is not known; for the log.
+    /// The client's address for the log, or the peer's if the client is unknown.
     pub(crate) fn client(self) -> IpAddr {
         match self.from {
             From::Here => IpAddr::V6(Ipv6Addr::LOCALHOST),
@@ -143,7 +143,8 @@ impl Origin {
         }
     }
 
-    /// The address that is counted. One household has many addresses of version 6, of which the first half is the same.
+    /// The address for rate limits. An IPv6 household has many addresses with the same first half, which count as
+    /// one.
     pub(crate) fn address(self) -> IpAddr {
         match self.client() {
             IpAddr::V6(address) if !address.is_loopback() => {
@@ -154,10 +155,10 @@ impl Origin {
     }
 }
 
-/// The addresses that a request came by, the nearest first; `None` for what is no address.
+/// The addresses a request passed, nearest first; `None` for an entry that is not an address.
 type Way = Vec<Option<IpAddr>>;
 
-/// The last address of a way that is no trusted proxy; `None` where that cannot be read.
+/// The last address that is not a trusted proxy; `None` if that entry cannot be parsed.
 fn client_of(peer: IpAddr, way: &Way, is_trusted: &impl Fn(IpAddr) -> bool) -> Option<From> {
     let mut stays_here = peer.is_loopback();
     let mut farthest = peer;
@@ -169,7 +170,7 @@ fn client_of(peer: IpAddr, way: &Way, is_trusted: &impl Fn(IpAddr) -> bool) -> O
         stays_here &= address.is_loopback();
         farthest = address;
     }
-    // All of them are trusted. A loopback address that another machine names is one of that machine.
+    // All are trusted. A loopback address named by another machine is that machine's.
     Some(if stays_here { From::Here } else { From::Client(farthest) })
 }
 
@@ -182,7 +183,7 @@ fn way_of_forwarded(headers: &HeaderMap) -> Option<Way> {
     way(headers, "forwarded", |entry| parameter(entry, "for"))
 }
 
-/// The entries of all lines of a header, the last first, of each what `address` finds in it.
+/// The entries of all lines of a header, last first, each mapped by `address`.
 fn way(headers: &HeaderMap, name: &'static str, address: impl Fn(&str) -> Option<&str>) -> Option<Way> {
     let lines: Vec<&str> = headers
         .get_all(HeaderName::from_static(name))
@@ -195,7 +196,7 @@ fn way(headers: &HeaderMap, name: &'static str, address: impl Fn(&str) -> Option
     (!lines.is_empty()).then_some(way)
 }
 
-/// An address with or without quotes, brackets and a port.
+/// Parses an address with or without quotes, brackets and port.
 fn address_of(text: &str) -> Option<IpAddr> {
     let text = text.trim().trim_matches('"');
     let bracketed = text.strip_prefix('[').and_then(|rest| rest.split_once(']')).map(|(address, _)| address);
@@ -210,7 +211,7 @@ fn parameter<'a>(entry: &'a str, wanted: &str) -> Option<&'a str> {
     })
 }
 
-/// What the nearest proxy says about TLS.
+/// Whether the nearest proxy reports TLS.
 fn is_secure(headers: &HeaderMap) -> Option<bool> {
     let last = |name: &str| headers.get_all(name).iter().next_back()?.to_str().ok()?.rsplit(',').next();
     let scheme = match last("x-forwarded-proto") {

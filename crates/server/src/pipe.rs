@@ -1,4 +1,4 @@
-//! What a thread writes and a reader takes: a body that is made while it is sent, with little of it in memory.
+//! A pipe from a thread to a response body, with a small buffer.
 
 use std::collections::VecDeque;
 use std::io::{self, Write};
@@ -9,9 +9,9 @@ use axum::body::Body;
 use bytes::Bytes;
 use tokio::sync::Notify;
 
-/// Bytes that wait to be sent before the writer waits too.
+/// Buffered bytes above which the writer blocks.
 const MAX_WAITING: usize = 512 << 10;
-/// Bytes that are sent at once.
+/// Bytes per chunk of the body.
 const PIECE: usize = 64 << 10;
 /// How often a reader may take nothing within a [`LOOK`] before it is given up: the writer holds a thread and a view of the
 /// store. Looks are counted and not the time between them, which passes on a machine that is overloaded or asleep as well.
@@ -19,14 +19,14 @@ const PATIENCE: u32 = 120;
 /// How long the writer waits before it looks again.
 const LOOK: Duration = Duration::from_secs(1);
 
-/// The writing end, for a thread that may block. What was written ends well only by [`PipeWriter::finish`]; a writer that is
-/// dropped breaks the body off, so that no half of one looks whole.
+/// The writing end, for a thread that may block. Only [`PipeWriter::finish`] ends the body regularly; dropping the
+/// writer breaks it off, so that a partial body cannot look complete.
 pub(crate) struct PipeWriter {
     shared: Arc<Shared>,
     piece: Vec<u8>,
 }
 
-/// The reading end, which lets the writer know when it is dropped.
+/// The reading end; dropping it notifies the writer.
 struct PipeReader(Arc<Shared>);
 
 struct Shared {
@@ -55,7 +55,7 @@ enum End {
     Broken,
 }
 
-/// The writing end, and the body that sends what is written.
+/// The writing end and the body.
 pub(crate) fn pipe() -> (PipeWriter, Body) {
     pipe_looking(LOOK)
 }
@@ -128,7 +128,7 @@ impl PipeReader {
                 match state.end {
                     End::NotYet => {}
                     End::Whole => return None,
-                    End::Broken => return Some(Err(io::Error::other("what was to be sent broke off"))),
+                    End::Broken => return Some(Err(io::Error::other("the writer stopped before the end"))),
                 }
             }
             self.0.added.notified().await;
@@ -141,7 +141,7 @@ impl Shared {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The first end counts.
+    /// Sets the end; the first call wins.
     fn end(&self, end: End) {
         let mut state = self.lock();
         if state.end == End::NotYet {
@@ -163,7 +163,7 @@ impl Shared {
             }
         }
         if state.left {
-            return Err(io::Error::new(io::ErrorKind::BrokenPipe, "the reader left"));
+            return Err(io::Error::new(io::ErrorKind::BrokenPipe, "the client disconnected"));
         }
         state.bytes += bytes.len();
         state.waiting.push_back(bytes);

@@ -1,14 +1,14 @@
-//! Where in a document a text stands.
+//! Places in documents.
 
 use graphloom_core::{Document, Span};
 use graphloom_engine::query::Citation;
 use schemars::JsonSchema;
 use serde::Serialize;
 
-/// A place that supports an answer.
+/// A cited place.
 #[derive(Debug, Serialize, JsonSchema)]
 pub(crate) struct CitationItem {
-    /// The number in the text.
+    /// The number in the answer.
     number: u32,
     #[serde(flatten)]
     place: PlaceItem,
@@ -21,21 +21,21 @@ pub(crate) struct PlaceItem {
     document: String,
     /// Its source.
     file_path: String,
-    /// First and last byte after it, in the document's text.
+    /// First byte and end byte (exclusive) in the document's text.
     span: [u64; 2],
     /// First and last line of the document's text, from 1.
     lines: [u32; 2],
-    /// Whether these are lines of the source file too.
+    /// Whether these are also the lines of the source file.
     lines_match_source: bool,
-    /// The pages, slides or sheets it stands on.
+    /// The pages, slides or sheets of the span.
     #[serde(skip_serializing_if = "Option::is_none")]
     place: Option<String>,
-    /// The text there, verbatim.
+    /// The text of the span, verbatim.
     quote: String,
 }
 
 impl PlaceItem {
-    /// A span of a document's text; `None` where it leaves the text or cuts a character.
+    /// The place of a span; `None` if it exceeds the text or splits a character.
     pub(crate) fn of(document: &Document, text: &str, span: Span) -> Option<Self> {
         let quote = span.slice(text)?.to_owned();
         let (first, last) = span.lines_in(text);

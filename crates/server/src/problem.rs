@@ -1,5 +1,5 @@
-//! Errors on the wire: `application/problem+json` (RFC 9457) with a `detail` that a person can read, as LightRAG's clients
-//! expect, and the remedy where one is known.
+//! Error responses: `application/problem+json` (RFC 9457) with a readable `detail`, as LightRAG clients expect,
+//! and a remedy if known.
 
 use std::time::Duration;
 
@@ -16,10 +16,10 @@ use serde_json::Value;
 use crate::host::HostError;
 use crate::route::Protocol;
 
-/// When a change may be tried again that another process was in the way of.
+/// When to retry a change that another process blocked.
 const BUSY_RETRY_AFTER: Duration = Duration::from_secs(5);
 
-/// Why a request got no answer.
+/// Why a request failed.
 #[derive(Debug)]
 pub(crate) struct Problem {
     status: StatusCode,
@@ -30,27 +30,27 @@ pub(crate) struct Problem {
     authenticate: bool,
 }
 
-/// What is sent of it.
+/// The body of the response.
 #[derive(Clone, Serialize, JsonSchema)]
 pub(crate) struct ProblemBody {
-    /// Always `about:blank`: the status says which kind it is.
+    /// Always `about:blank`: the status identifies the problem.
     #[serde(rename = "type")]
     kind: String,
-    /// The status in words.
+    /// The status as text.
     title: String,
-    /// The status.
+    /// The status code.
     status: u16,
-    /// What is wrong: a sentence, or where the request itself cannot be read, a list of its faults.
+    /// The error: a sentence, or a list of faults if the request cannot be parsed.
     detail: Detail,
-    /// What can be done about it.
+    /// What to do about it.
     #[serde(skip_serializing_if = "Option::is_none")]
     remedy: Option<String>,
-    /// The same where clients of another protocol look for it.
+    /// The error in the format of another protocol.
     #[serde(skip_serializing_if = "Option::is_none")]
     error: Option<ForeignError>,
 }
 
-/// A problem as another protocol tells it.
+/// The error in the format of another protocol.
 #[derive(Clone, Serialize, JsonSchema)]
 #[serde(untagged)]
 enum ForeignError {
@@ -58,15 +58,15 @@ enum ForeignError {
     Words(String),
     /// OpenAI's.
     Kind {
-        /// What is wrong.
+        /// The error.
         message: String,
-        /// Its kind, which follows from the status.
+        /// The kind of error, derived from the status.
         #[serde(rename = "type")]
         kind: String,
     },
 }
 
-/// What is wrong, in the two forms that LightRAG's clients read.
+/// The error, in one of two forms that LightRAG clients read.
 #[derive(Clone, Serialize, JsonSchema)]
 #[serde(untagged)]
 enum Detail {
@@ -74,30 +74,30 @@ enum Detail {
     Faults(Vec<Fault>),
 }
 
-/// A fault of what a request brings.
+/// An error in the request.
 #[derive(Debug, Clone, Serialize, JsonSchema)]
 pub(crate) struct Fault {
     /// `missing`, `json_invalid` or `value_error`.
     #[serde(rename = "type")]
     pub(crate) kind: &'static str,
-    /// Where it is: `body` or `query`, then names of fields and positions in lists.
+    /// Its location: `body` or `query`, then field names and list positions.
     #[schemars(with = "Vec<FaultPlace>")]
     pub(crate) loc: Vec<Value>,
-    /// What is wrong.
+    /// The error.
     pub(crate) msg: String,
 }
 
-/// A name, or a position in a list.
+/// A field name or a list position.
 #[derive(JsonSchema)]
 #[serde(untagged)]
-#[allow(dead_code, reason = "describes values that come as JSON already")]
+#[allow(dead_code, reason = "describes values that are already JSON")]
 enum FaultPlace {
     Name(String),
     Position(u64),
 }
 
 impl Problem {
-    /// A problem of this status.
+    /// A problem with this status.
     pub(crate) fn new(status: StatusCode, detail: impl Into<String>) -> Self {
         Self {
             status,
@@ -109,12 +109,12 @@ impl Problem {
         }
     }
 
-    /// The request is understood and its values cannot be taken.
+    /// The request can be parsed, but a value is invalid.
     pub(crate) fn invalid(detail: impl Into<String>) -> Self {
         Self::new(StatusCode::UNPROCESSABLE_ENTITY, detail)
     }
 
-    /// What a request brings cannot be read.
+    /// The request cannot be parsed.
     pub(crate) fn faulty(fault: Fault) -> Self {
         let parts =
             fault.loc.iter().map(|part| part.as_str().map_or_else(|| part.to_string(), str::to_owned));
@@ -122,12 +122,12 @@ impl Problem {
         Self { faults: vec![fault.clone()], ..Self::invalid(format!("{place}: {}", fault.msg)) }
     }
 
-    /// The request cannot be meant so.
+    /// The request is invalid.
     pub(crate) fn bad(detail: impl Into<String>) -> Self {
         Self::new(StatusCode::BAD_REQUEST, detail)
     }
 
-    /// The same as a bad request where it is about values that cannot be taken.
+    /// Turns an invalid value into a bad request.
     pub(crate) fn bad_where_invalid(mut self) -> Self {
         if self.status == StatusCode::UNPROCESSABLE_ENTITY {
             self.status = StatusCode::BAD_REQUEST;
@@ -135,22 +135,22 @@ impl Problem {
         self
     }
 
-    /// There is no such thing.
+    /// Something named in the request does not exist.
     pub(crate) fn not_found(detail: impl Into<String>) -> Self {
         Self::new(StatusCode::NOT_FOUND, detail)
     }
 
-    /// Whether it is that there is no such thing.
+    /// Whether something named in the request does not exist.
     pub(crate) fn is_not_found(&self) -> bool {
         self.status == StatusCode::NOT_FOUND
     }
 
-    /// It contradicts what is there.
+    /// The request conflicts with the current state.
     pub(crate) fn conflict(detail: impl Into<String>) -> Self {
         Self::new(StatusCode::CONFLICT, detail)
     }
 
-    /// Too large.
+    /// The body is too large.
     pub(crate) fn too_large(most: usize) -> Self {
         Self::new(StatusCode::PAYLOAD_TOO_LARGE, format!("the request body is larger than {most} bytes"))
     }
@@ -160,58 +160,58 @@ impl Problem {
         Self { authenticate: true, ..Self::new(StatusCode::UNAUTHORIZED, detail) }
     }
 
-    /// The credential does not reach so far.
+    /// The credential has no permission.
     pub(crate) fn forbidden(detail: impl Into<String>) -> Self {
         Self::new(StatusCode::FORBIDDEN, detail)
     }
 
-    /// Too much at once.
+    /// Too many requests.
     pub(crate) fn busy(detail: impl Into<String>, retry_after: Duration) -> Self {
         let retry_after = Some(retry_after);
         Self { retry_after, ..Self::new(StatusCode::TOO_MANY_REQUESTS, detail) }
     }
 
-    /// There is no room, and there will be.
+    /// Temporarily unavailable.
     pub(crate) fn unavailable(detail: impl Into<String>, retry_after: Duration) -> Self {
         let retry_after = Some(retry_after);
         Self { retry_after, ..Self::new(StatusCode::SERVICE_UNAVAILABLE, detail) }
     }
 
-    /// Something broke in here; the log says what, the wire does not.
+    /// An internal error; details go to the log, not to the client.
     pub(crate) fn internal(error: &dyn std::error::Error) -> Self {
         tracing::error!(error = chain(error), "a request failed");
-        let detail = "the server failed; its log says why, under the id of this request";
+        let detail = "internal server error; see the server's log under the id of this request";
         Self::new(StatusCode::INTERNAL_SERVER_ERROR, detail)
     }
 
-    /// Nothing can be written now, while reading goes on; the log says where.
+    /// Writing is impossible at the moment, but reading works; details go to the log.
     fn unwritable(error: &dyn std::error::Error, detail: &str) -> Self {
-        tracing::error!(error = chain(error), "a request could not write");
-        let remedy = "reading goes on; whoever runs the server has to make it writable again";
+        tracing::error!(error = chain(error), "a write failed");
+        let remedy = "reading still works; the administrator has to make the disk writable again";
         Self::new(StatusCode::INSUFFICIENT_STORAGE, detail).remedy(Some(remedy))
     }
 
-    /// The same with what can be done about it.
+    /// Adds a remedy.
     pub(crate) fn remedy(mut self, remedy: Option<impl Into<String>>) -> Self {
         self.remedy = remedy.map(Into::into);
         self
     }
 
-    /// The words, with the remedy, for answers whose status is sent already.
+    /// Error and remedy as one text, for responses whose status has been sent already.
     pub(crate) fn words(&self) -> String {
         match &self.remedy {
-            // Some details are whole sentences, as LightRAG's clients expect them.
+            // Some details are whole sentences, as LightRAG clients expect.
             Some(remedy) => format!("{}; {remedy}", self.detail.trim_end_matches('.')),
             None => self.detail.clone(),
         }
     }
 
-    /// The same as a piece of a stream by OpenAI's protocol.
+    /// The problem as a value in a stream of OpenAI's protocol.
     pub(crate) fn openai_error(&self) -> Value {
         serde_json::json!({ "error": { "message": self.words(), "type": "server_error" } })
     }
 
-    /// What is sent of it.
+    /// The body of the response.
     pub(crate) fn body(&self) -> ProblemBody {
         ProblemBody {
             kind: "about:blank".to_owned(),
@@ -227,14 +227,14 @@ impl Problem {
     }
 }
 
-/// What was said in a response, in case it is to be said otherwise.
+/// Keeps the problem with a response, in case its format changes.
 #[derive(Clone)]
 struct Said {
     body: ProblemBody,
     words: String,
 }
 
-/// The response, and where it is a problem, with the member in which clients of this protocol look for it.
+/// Adapts a problem response to the format of a protocol.
 pub(crate) fn in_words_of(protocol: Protocol, mut response: Response) -> Response {
     let Some(Said { body, words: message }) = response.extensions_mut().remove::<Said>() else {
         return response;
@@ -269,7 +269,7 @@ impl IntoResponse for Problem {
             headers.insert(header::WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
         }
         if let Some(after) = self.retry_after {
-            // At least a second, rounded up: nobody should come back too early.
+            // At least one second, rounded up, so that clients do not retry too early.
             let seconds = after.as_secs_f64().ceil().max(1.0) as u64;
             headers.insert(header::RETRY_AFTER, HeaderValue::from(seconds));
         }
@@ -284,15 +284,14 @@ impl From<StoreError> for Problem {
             StoreError::Conflict { .. } => Self::conflict(error.to_string()),
             StoreError::EmbeddingMismatch { .. } => Self::conflict(error.to_string()).remedy(remedy),
             StoreError::Busy { .. } => {
-                tracing::warn!(error = chain(&error), "a request could not write");
+                tracing::warn!(error = chain(&error), "a write failed");
                 Self::unavailable("another process is writing to the workspace", BUSY_RETRY_AFTER)
             }
             StoreError::DiskFull { .. } => Self::unwritable(&error, "the disk of the workspace is full"),
             StoreError::ReadOnly { .. } => Self::unwritable(&error, "the workspace is read-only"),
             StoreError::DiskFailed { .. } => {
                 tracing::error!(error = chain(&error), "the disk of a workspace failed");
-                let what =
-                    "the disk of the workspace failed to read or write; the server's log has the details";
+                let what = "reading or writing the disk of the workspace failed; see the server's log";
                 Self::new(StatusCode::INTERNAL_SERVER_ERROR, what).remedy(remedy)
             }
             // What is wrong with the files of a workspace is for whoever runs the server to mend.
@@ -314,8 +313,8 @@ impl From<ModelError> for Problem {
     }
 }
 
-/// Says to callers which model failed and how. What the provider said, and where the model is, is for whoever runs the
-/// server, and stands in its log.
+/// Reports which model failed and how. The provider's message and the model's address are only for the
+/// administrator, in the log.
 fn failed_model(role: Option<Role>, error: &ModelError) -> Problem {
     let (status, model, what) = match error {
         ModelError::Timeout { model, .. } => (StatusCode::GATEWAY_TIMEOUT, model, "did not answer in time"),
@@ -327,13 +326,13 @@ fn failed_model(role: Option<Role>, error: &ModelError) -> Problem {
         }
         ModelError::Unreachable { model, .. } => (StatusCode::BAD_GATEWAY, model, "could not be reached"),
         ModelError::Unauthorized { model, .. } => {
-            (StatusCode::BAD_GATEWAY, model, "refused the server's key")
+            (StatusCode::BAD_GATEWAY, model, "rejected the server's API key")
         }
         ModelError::Refused { model, .. } | ModelError::ShapeRefused { model, .. } => {
-            (StatusCode::BAD_GATEWAY, model, "refused the request")
+            (StatusCode::BAD_GATEWAY, model, "rejected the request")
         }
         ModelError::Malformed { model, .. } => {
-            (StatusCode::BAD_GATEWAY, model, "gave an answer that cannot be read")
+            (StatusCode::BAD_GATEWAY, model, "returned an invalid response")
         }
         ModelError::Server { model, .. } | ModelError::Local { model, .. } => {
             (StatusCode::BAD_GATEWAY, model, "failed")
@@ -343,7 +342,7 @@ fn failed_model(role: Option<Role>, error: &ModelError) -> Problem {
         Some(role) => format!("the {} model {model} {what}", role.name()),
         None => format!("model {model} {what}"),
     };
-    let remedy = "try again later; the server's log has the cause, under the id of this request";
+    let remedy = "try again later; the server's log has the cause under the id of this request";
     Problem::new(status, detail).remedy(Some(remedy))
 }
 
@@ -372,8 +371,7 @@ impl From<IndexError> for Problem {
             IndexError::Store(error) => error.into(),
             IndexError::Model(error) => error.into(),
             IndexError::OtherSettings(_) => {
-                let remedy = "start the server without these settings, or switch the workspace to them with \
-                              `graphloom work --switch`";
+                let remedy = "start the server without these settings, or switch the workspace to them";
                 Self::conflict(error.to_string()).remedy(Some(remedy))
             }
         }
@@ -381,7 +379,7 @@ impl From<IndexError> for Problem {
 }
 
 impl From<EditError> for Problem {
-    /// What cannot be edited is a bad request, as in LightRAG, whatever the reason.
+    /// As in LightRAG, every invalid edit is a bad request.
     fn from(error: EditError) -> Self {
         let detail = error.to_string();
         match error {
@@ -406,8 +404,10 @@ impl From<EditError> for Problem {
 
 impl From<HostError> for Problem {
     fn from(error: HostError) -> Self {
-        tracing::error!(error = error.message, "a workspace cannot be served");
-        Self::new(StatusCode::SERVICE_UNAVAILABLE, error.message).remedy(error.remedy)
+        tracing::error!(error = error.message, remedy = error.remedy, "a workspace cannot be served");
+        let remedy =
+            "the administrator has to repair the workspace or its configuration; see the server's log";
+        Self::new(StatusCode::SERVICE_UNAVAILABLE, error.message).remedy(Some(remedy))
     }
 }
 

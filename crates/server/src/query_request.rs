@@ -1,4 +1,4 @@
-//! A question as LightRAG's clients send it.
+//! A question in the format of LightRAG's clients.
 
 use graphloom_core::{ChatMessage, ChatRole, DocumentFilter};
 use graphloom_engine::query::{
@@ -13,30 +13,31 @@ use serde_json::Value;
 use crate::chat::MODES;
 use crate::problem::Problem;
 
-/// Weight of the shortest question that is searched for [LightRAG].
+/// Minimum weight of a question that is searched for [LightRAG].
 const MIN_WEIGHT: usize = 3;
 
-/// A question. Fields that are not known are ignored, as LightRAG does.
+/// A question. Unknown fields are ignored, as in LightRAG.
 #[derive(Debug, Clone, Deserialize, JsonSchema)]
 pub(crate) struct QueryRequest {
     /// The question.
     #[schemars(length(min = 1, max = MAX_QUESTION_CHARS))]
     pub(crate) query: String,
-    /// `local`, `global`, `hybrid`, `naive`, `mix` or `bypass` as in LightRAG, or ours: `auto`, `ppr`, `contextual`.
+    /// `local`, `global`, `hybrid`, `naive`, `mix` or `bypass` as in LightRAG, or Graphloom's `auto`, `ppr`,
+    /// `contextual`.
     #[serde(default = "mix")]
     #[schemars(schema_with = "mode_schema", default = "mix")]
     pub(crate) mode: Mode,
-    /// Whether the context alone is wanted.
+    /// Return only the context.
     only_need_context: Option<bool>,
-    /// Whether the prompt alone is wanted.
+    /// Return only the prompt.
     only_need_prompt: Option<bool>,
-    /// The form of answer asked of the model.
+    /// The form of the answer, as an instruction to the LLM.
     #[schemars(length(min = 1, max = MAX_RESPONSE_TYPE_CHARS))]
     response_type: Option<String>,
-    /// Entities or relations taken from each vector search.
+    /// Entities or relations to take from each vector search.
     #[schemars(range(min = 1, max = MAX_TOP_K))]
     top_k: Option<usize>,
-    /// Chunks taken from the vector search and kept.
+    /// Chunks to take from the vector search and keep.
     #[schemars(range(min = 1, max = MAX_TOP_K))]
     chunk_top_k: Option<usize>,
     /// Token budget of the entities.
@@ -48,49 +49,51 @@ pub(crate) struct QueryRequest {
     /// Token budget of the whole prompt.
     #[schemars(range(min = 1, max = MAX_BUDGET_TOKENS))]
     max_total_tokens: Option<u32>,
-    /// Themes to search with; none are looked for then.
+    /// Themes to search for; if set, no LLM is asked for keywords.
     #[serde(default)]
     #[schemars(length(max = MAX_GIVEN_KEYWORDS), inner(length(max = MAX_KEYWORD_CHARS)))]
     hl_keywords: Vec<String>,
-    /// Names to search with; none are looked for then.
+    /// Names to search for; if set, no LLM is asked for keywords.
     #[serde(default)]
     #[schemars(length(max = MAX_GIVEN_KEYWORDS), inner(length(max = MAX_KEYWORD_CHARS)))]
     ll_keywords: Vec<String>,
     /// The conversation so far, oldest first.
     #[schemars(length(max = MAX_HISTORY_MESSAGES))]
     conversation_history: Option<Vec<HistoryMessage>>,
-    /// What the answer model is asked to heed beside the question.
+    /// Instructions for the answer model; not used for the search.
     #[schemars(length(max = MAX_USER_PROMPT_CHARS))]
     user_prompt: Option<String>,
-    /// Whether instructions that hold for every question are left out.
+    /// Leave out the configured instructions for every question.
     disable_user_prompt_prefix: Option<bool>,
-    /// Whether passages are reranked, where there is a reranker.
+    /// Rerank the passages if a reranker is configured.
     enable_rerank: Option<bool>,
-    /// Whether the documents of the context are listed, and the answer ends with a list of those that it cites.
+    /// List the documents of the context, and end the answer with the list of cited ones.
     pub(crate) include_references: Option<bool>,
-    /// Whether that list holds their passages.
+    /// Include the passages in the list of documents.
     include_chunk_content: Option<bool>,
-    /// Whether a stream tells how far the search is, and at its end how long it took.
+    /// Report the progress of the search in a stream, and the total time at its end.
     pub(crate) include_progress: Option<bool>,
-    /// Whether the answer comes as it is made.
+    /// Stream the answer as it is generated.
     pub(crate) stream: Option<bool>,
-    /// Whether the verified places behind the numbers of the answer are given. Ours; on for `/query`, off for the stream.
+    /// Return the verified places behind the citation numbers. Graphloom only; default: on for `/query`, off for
+    /// the stream.
     pub(crate) include_citations: Option<bool>,
-    /// The documents that take part: an object with `documents`, `sources`, `meta`, `accepted_after`,
-    /// `accepted_before`, `status`. Ours.
+    /// Restrict the documents: an object with `documents`, `sources`, `meta`, `accepted_after`, `accepted_before`,
+    /// `status`. Graphloom only.
     #[schemars(with = "Option<Value>")]
     filter: Option<DocumentFilter>,
-    /// How modes `auto` and `ppr` walk the graph: an object of those options that are not to be as measured best. Ours.
+    /// Options for walking the graph in modes `auto` and `ppr`; options left out keep their tuned defaults.
+    /// Graphloom only.
     #[schemars(with = "Option<Value>")]
     walk: Option<WalkOptions>,
 }
 
-/// A message of the conversation. What clients send beside these two is not passed on.
+/// A message of the conversation. Other fields that clients send are ignored.
 #[derive(Debug, Clone, Deserialize, JsonSchema)]
 struct HistoryMessage {
     /// `user` or `assistant`.
     role: String,
-    /// What was said.
+    /// The text.
     #[schemars(length(max = MAX_MESSAGE_CHARS))]
     content: String,
 }
@@ -104,10 +107,10 @@ pub(crate) fn mode_schema(_: &mut schemars::SchemaGenerator) -> schemars::Schema
 }
 
 impl QueryRequest {
-    /// The question that it asks, checked.
+    /// The checked question.
     ///
-    /// - `prefix`: instructions that stand before those of every question.
-    /// - `stream`: whether the answer comes as it is made where the request does not say.
+    /// - `prefix`: configured instructions that precede those of every question.
+    /// - `stream`: whether to stream if the request does not say.
     pub(crate) fn question(self, prefix: &str, stream: bool) -> Result<Question, Problem> {
         let base = Question::default();
         let history = self.conversation_history.unwrap_or_default();
@@ -140,8 +143,8 @@ impl QueryRequest {
         };
         question.check()?;
         if question.mode != Mode::Bypass && weight(&question.text) < MIN_WEIGHT {
-            let what = "the question is too short to search for: at least 3 characters, where each Chinese, Japanese or \
-                        Korean one counts as 2";
+            let what = "the question is too short to search for: it needs at least 3 characters; a Chinese, Japanese or \
+                        Korean character counts as 2";
             return Err(Problem::invalid(what).remedy(Some("write more, or use mode bypass")));
         }
         question.prefix_user_prompt(prefix);
@@ -156,7 +159,7 @@ impl HistoryMessage {
             "assistant" => ChatRole::Assistant,
             "system" => ChatRole::System,
             other => {
-                let what = format!("the role of a message is {other:?}; it must be user or assistant");
+                let what = format!("unsupported role {other:?} of a message: use user or assistant");
                 return Err(Problem::invalid(what));
             }
         };
@@ -174,13 +177,14 @@ fn at_least_one<T: Default + PartialEq>(what: &str, value: Option<T>) -> Result<
 fn response_type(given: Option<String>) -> Result<Option<String>, Problem> {
     match given {
         Some(text) if text.trim().is_empty() => {
-            Err(Problem::invalid("response_type is empty").remedy(Some("leave it out for the usual form")))
+            Err(Problem::invalid("response_type is empty").remedy(Some("leave it out for the default form")))
         }
         given => Ok(given),
     }
 }
 
-/// Characters, where those of scripts whose words are one or two characters long count twice [LightRAG]; 3 stands for more.
+/// The number of characters, counting those of scripts with one- and two-character words twice [LightRAG]; at most
+/// 3.
 fn weight(text: &str) -> usize {
     let of = |character: char| match u32::from(character) {
         0x1100..=0x11ff | 0x2e80..=0x9fff | 0xa960..=0xa97f | 0xac00..=0xd7ff | 0xf900..=0xfaff => 2,

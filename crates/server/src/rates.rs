@@ -1,4 +1,4 @@
-//! How many requests one caller may send: a bucket of tokens for each key, user and address.
+//! Request rates: a token bucket for each key, user and address.
 
 use std::collections::HashMap;
 use std::net::IpAddr;
@@ -6,32 +6,32 @@ use std::num::NonZeroU32;
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-/// Who is counted.
+/// A caller whose requests are counted.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub(crate) enum Counted {
-    /// A key or user that was let in.
+    /// An authenticated key or user.
     Caller(String),
-    /// Whoever sends from an address, without a credential that is good.
+    /// An address without valid credentials.
     Address(IpAddr),
-    /// Everybody who came when too many others were remembered.
+    /// All callers that came when too many others were tracked.
     Others,
 }
 
-/// Callers that are remembered.
+/// Maximum tracked callers.
 const MAX_REMEMBERED: usize = 10_000;
-/// How often those are looked for that need not be.
+/// Minimum interval between removals of full buckets.
 const FORGET_EVERY: Duration = Duration::from_secs(1);
-/// How much of its time a caller may send at once: so much of a minute's requests.
+/// Bucket size: the requests of this fraction of a minute.
 const AT_ONCE: u32 = 6;
 
 /// The buckets of all callers.
 ///
-/// A bucket is the time at which it will be full again, which is all that need be kept.
+/// Each is stored as the time at which it will be full again.
 ///
 /// Source: ITU-T I.371, the generic cell rate algorithm in its form of virtual scheduling.
 #[derive(Debug)]
 pub(crate) struct Rates {
-    /// Requests a minute of a key or user, and of an address without a good credential; no limit where `None`.
+    /// Requests per minute of a key or user, and of an address without valid credentials; `None` for no limit.
     callers: Option<NonZeroU32>,
     strangers: Option<NonZeroU32>,
     buckets: Mutex<Buckets>,
@@ -40,17 +40,17 @@ pub(crate) struct Rates {
 #[derive(Debug, Default)]
 struct Buckets {
     full_at: HashMap<Counted, Instant>,
-    /// When those that are full were last forgotten.
+    /// When full buckets were last removed.
     forgot: Option<Instant>,
 }
 
 impl Rates {
-    /// Nobody has sent anything yet.
+    /// Creates empty buckets.
     pub(crate) fn new(callers: Option<NonZeroU32>, strangers: Option<NonZeroU32>) -> Self {
         Self { callers, strangers, buckets: Mutex::default() }
     }
 
-    /// Counts a request of somebody; an error says after how long the next one is taken. What is refused is not counted.
+    /// Counts a request; the error is the time until the next one is accepted. Rejected requests are not counted.
     pub(crate) fn count(&self, counted: Counted, now: Instant) -> Result<(), Duration> {
         let limit = match &counted {
             Counted::Caller(_) => self.callers,
@@ -73,13 +73,13 @@ impl Rates {
 }
 
 impl Buckets {
-    /// The caller where there is a place for it, else the place of all others.
+    /// The caller's bucket if there is room for one, otherwise the shared bucket.
     fn place_of(&mut self, counted: Counted, now: Instant) -> Counted {
         let is_full = |buckets: &Self| buckets.full_at.len() >= MAX_REMEMBERED;
         if !is_full(self) || self.full_at.contains_key(&counted) {
             return counted;
         }
-        // A flood of addresses must not have everything looked through for each of them.
+        // Limits the cost under a flood of addresses.
         if self.forgot.is_none_or(|forgot| now.saturating_duration_since(forgot) >= FORGET_EVERY) {
             self.full_at.retain(|_, full_at| *full_at > now);
             self.forgot = Some(now);

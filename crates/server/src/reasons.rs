@@ -1,17 +1,17 @@
-//! Why something of a document failed, as far as a caller may know: what a model service said can name hosts and accounts of
-//! whoever runs the server.
+//! Hides reasons of failures from callers who may only read: messages of model services can name hosts and
+//! accounts of the administrator.
 
 use serde_json::{Value, json};
 
 use crate::access::Right;
 use crate::guard::Admitted;
 
-/// Takes the place of a reason for callers that may only read.
-const WITHHELD: &str = "a model service or the store failed; whoever may write to the workspace sees why";
-/// Takes the place of the name of a model service.
+/// Replaces a reason.
+const WITHHELD: &str = "a model service or the store failed; the reason is visible with the right to write";
+/// Replaces the name of a model service.
 const SOME_SERVICE: &str = "a model service";
 
-/// How reasons are told to one caller: in full to those who may write.
+/// Whether to show reasons; only callers who may write see them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Reasons {
     InFull,
@@ -23,7 +23,7 @@ impl Reasons {
         if admitted.caller.grant.right >= Right::Write { Self::InFull } else { Self::Withheld }
     }
 
-    /// The reason, or what takes its place.
+    /// The reason, or its replacement.
     pub(crate) fn tell(self, reason: String) -> String {
         match self {
             Self::InFull => reason,
@@ -31,7 +31,7 @@ impl Reasons {
         }
     }
 
-    /// The data of an event, with its members `reason` and `service` told so.
+    /// Replaces the members `reason` and `service` of an event.
     pub(crate) fn tell_event(self, mut data: Value) -> Value {
         if self == Self::Withheld
             && let Some(fields) = data.as_object_mut()

@@ -1,4 +1,4 @@
-//! What a row of the route table says.
+//! The rows of the route table.
 
 use axum::routing::MethodRouter;
 use schemars::{JsonSchema, Schema, SchemaGenerator};
@@ -7,44 +7,44 @@ use crate::access::Right;
 use crate::app::App;
 use crate::limits::MAX_BODY;
 
-/// A protocol with a form of its own for problems.
+/// A protocol with its own format for errors.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Protocol {
     OpenAi,
     Ollama,
 }
 
-/// A route: where it is, what it needs, what goes in and out, and who answers.
+/// A route: path, requirements, input, output and handler.
 ///
-/// Nothing but such a row makes a route, and the guard reads what it needs from the same row.
+/// Routes are created only from such rows, and the guard reads the requirements from the same row.
 pub(crate) struct Route {
     /// The method.
     pub(crate) method: Method,
     /// The path, with parameters in braces.
     pub(crate) path: &'static str,
-    /// What a caller needs.
+    /// The required permission.
     pub(crate) needs: Needs,
-    /// What it takes of the server.
+    /// The load on the server.
     pub(crate) load: Load,
-    /// Whether it makes the workspace where that does not exist.
+    /// Whether it creates the workspace if that does not exist.
     pub(crate) makes: bool,
-    /// Largest body in bytes.
+    /// Maximum body in bytes.
     pub(crate) max_body: usize,
-    /// What it does, in a sentence.
+    /// Description, one sentence.
     pub(crate) about: &'static str,
-    /// What goes in.
+    /// Input.
     pub(crate) takes: Takes,
-    /// Parameters after the question mark, beside a body.
+    /// Query parameters besides a body.
     pub(crate) params: Option<SchemaOf>,
-    /// What comes out where all is well.
+    /// Output on success.
     pub(crate) gives: Gives,
-    /// What comes out instead where the request wants it so.
+    /// Alternative output that the request can ask for.
     pub(crate) or_gives: Option<Gives>,
-    /// Who answers.
+    /// Handler.
     pub(crate) mount: fn() -> MethodRouter<App>,
 }
 
-/// A method that is used.
+/// An HTTP method.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Method {
     /// GET.
@@ -56,7 +56,7 @@ pub(crate) enum Method {
 }
 
 impl Method {
-    /// Its name, in lower case.
+    /// The name in lower case.
     pub(crate) fn name(self) -> &'static str {
         match self {
             Self::Get => "get",
@@ -66,37 +66,37 @@ impl Method {
     }
 }
 
-/// What a caller needs.
+/// The permission a route requires.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Needs {
-    /// Nothing: it says nothing that is not for everybody.
+    /// None: the response contains only public information.
     Nothing,
-    /// Any credential; it is about no workspace.
+    /// Any credential; the route does not concern a workspace.
     Credential,
-    /// This right on the workspace of the request.
+    /// This right on the request's workspace.
     Workspace(Right),
 }
 
-/// What a request takes of the server, and so which limit it counts for.
+/// The load of a request, which selects the limit it counts against.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Load {
-    /// Nothing worth counting; answers also when everything else is full.
+    /// Negligible; answered even if all limits are reached.
     None,
-    /// A look at the store.
+    /// A short read of the store.
     Look,
-    /// A search, and mostly a model.
+    /// A search, usually with a model call.
     Question,
     /// A change.
     Change,
-    /// All of a workspace is read.
+    /// Reads a whole workspace.
     Whole,
-    /// Events are sent for as long as the reader stays.
+    /// Sends events while the client is connected.
     Stream,
-    /// A password is checked. Anybody may send one, so logins never take the place of other requests.
+    /// Checks a password. Anyone can send logins, so they have limits of their own.
     Login,
 }
 
-/// Makes the schema of a type.
+/// Generates the schema of a type.
 pub(crate) type SchemaOf = fn(&mut SchemaGenerator) -> Schema;
 
 /// The schema of `T`.
@@ -104,29 +104,29 @@ pub(crate) fn schema<T: JsonSchema>(generator: &mut SchemaGenerator) -> Schema {
     generator.subschema_for::<T>()
 }
 
-/// What a request brings beside its path.
+/// The input of a route besides path parameters.
 #[derive(Clone, Copy)]
 pub(crate) enum Takes {
     /// Nothing.
     Nothing,
-    /// Parameters after the question mark.
+    /// Query parameters.
     Query(SchemaOf),
     /// A JSON body.
     Json(SchemaOf),
-    /// A form, as of a login.
+    /// Form fields, for a login.
     Form(SchemaOf),
     /// A file in a multipart form, in the field `file`.
     File,
 }
 
-/// What an answer holds.
+/// The output of a route.
 #[derive(Clone, Copy)]
 pub(crate) enum Gives {
     /// JSON.
     Json(SchemaOf),
-    /// One JSON value a line, as they come.
+    /// One JSON value per line, streamed.
     Lines(SchemaOf),
-    /// Server-sent events, whose data is JSON.
+    /// Server-sent events with JSON data.
     Events(SchemaOf),
     /// Plain text.
     Text,
@@ -134,7 +134,7 @@ pub(crate) enum Gives {
     Media(&'static [&'static str]),
 }
 
-/// The protocol of the clients that ask below this path, also where there is no such route.
+/// The protocol of clients below this path, even if no route matches.
 pub(crate) fn protocol_of(path: &str) -> Option<Protocol> {
     let first = path.strip_prefix('/')?.split('/').next()?;
     match first {
@@ -145,7 +145,7 @@ pub(crate) fn protocol_of(path: &str) -> Option<Protocol> {
 }
 
 impl Route {
-    /// Something to read.
+    /// A GET route.
     pub(crate) const fn get(
         path: &'static str,
         about: &'static str,
@@ -154,7 +154,7 @@ impl Route {
         Self::new(Method::Get, path, about, mount)
     }
 
-    /// Something to ask or do.
+    /// A POST route.
     pub(crate) const fn post(
         path: &'static str,
         about: &'static str,
@@ -163,7 +163,7 @@ impl Route {
         Self::new(Method::Post, path, about, mount)
     }
 
-    /// Something to remove.
+    /// A DELETE route.
     pub(crate) const fn delete(
         path: &'static str,
         about: &'static str,
@@ -172,7 +172,7 @@ impl Route {
         Self::new(Method::Delete, path, about, mount)
     }
 
-    /// Needs the most until it says otherwise.
+    /// A route with the strictest requirements until set otherwise.
     const fn new(
         method: Method,
         path: &'static str,
@@ -186,69 +186,69 @@ impl Route {
         Self { method, path, needs, load, makes, max_body, about, takes, params, gives, or_gives, mount }
     }
 
-    /// Whether it speaks a protocol that is not LightRAG's.
+    /// Whether it belongs to another protocol than LightRAG's.
     pub(crate) fn is_foreign(&self) -> bool {
         self.protocol().is_some() || self.path == "/mcp"
     }
 
-    /// Whose clients ask here, where they are not LightRAG's or our own and have a form of their own for problems.
+    /// The protocol of its clients, if that has its own error format.
     pub(crate) fn protocol(&self) -> Option<Protocol> {
         protocol_of(self.path)
     }
 
-    /// What a caller needs.
+    /// Sets the required permission.
     pub(crate) const fn needs(mut self, needs: Needs) -> Self {
         self.needs = needs;
         self
     }
 
-    /// Needs the right to read the workspace.
+    /// Requires the right to read the workspace.
     pub(crate) const fn reads(self) -> Self {
         self.needs(Needs::Workspace(Right::Read))
     }
 
-    /// Changes the workspace: needs the right to write, and counts as a change.
+    /// Changes the workspace: requires the right to write and counts as a change.
     pub(crate) const fn writes(self) -> Self {
         self.needs(Needs::Workspace(Right::Write)).load(Load::Change)
     }
 
-    /// What it takes of the server.
+    /// Sets the load.
     pub(crate) const fn load(mut self, load: Load) -> Self {
         self.load = load;
         self
     }
 
-    /// Makes the workspace where that does not exist.
+    /// Creates the workspace if it does not exist.
     pub(crate) const fn makes(mut self) -> Self {
         self.makes = true;
         self
     }
 
-    /// Largest body in bytes.
+    /// Sets the maximum body.
     pub(crate) const fn max_body(mut self, bytes: usize) -> Self {
         self.max_body = bytes;
         self
     }
 
-    /// What goes in.
+    /// Sets the input.
     pub(crate) const fn takes(mut self, takes: Takes) -> Self {
         self.takes = takes;
         self
     }
 
-    /// Parameters after the question mark, beside a body.
+    /// Sets the query parameters.
     pub(crate) const fn params(mut self, params: SchemaOf) -> Self {
         self.params = Some(params);
         self
     }
 
-    /// What comes out.
+    /// Sets the output.
     pub(crate) const fn gives(mut self, gives: Gives) -> Self {
         self.gives = gives;
         self
     }
 
-    /// What comes out instead where the request wants it so.
+    /// Sets the alternative output.
     pub(crate) const fn or_gives(mut self, gives: Gives) -> Self {
         self.or_gives = Some(gives);
         self

@@ -1,4 +1,4 @@
-//! The server: binds, accepts, and stops cleanly.
+//! The server: binds, accepts connections, and stops cleanly.
 
 use std::convert::Infallible;
 use std::io;
@@ -31,70 +31,51 @@ use crate::quiet;
 use crate::routes;
 use crate::unread::watch as watch_body;
 
-/// How long accepting rests after it failed, as it does where there are no file handles left.
+/// Pause after accepting a connection failed, for example because no file handles were left.
 const ACCEPT_REST: Duration = Duration::from_millis(100);
-/// How long streams that are told to end may take to send why.
+/// Time for ended streams to send their final value.
 const LAST_WORDS: Duration = Duration::from_secs(1);
 
-/// How to serve.
+/// Settings of the server.
 #[derive(Debug, Clone)]
 pub struct ServerConfig {
-    /// Where to listen; port 0 takes a free one.
+    /// Address to listen on; port 0 picks a free one.
     pub address: SocketAddr,
-    /// The folder that holds who may do what.
+    /// The folder with the access file.
     pub data_dir: PathBuf,
-    /// The workspace of requests that name none; it is made where it does not exist.
+    /// The workspace of requests that do not name one; created if it does not exist.
     pub workspace: WorkspaceId,
-    /// Origins of web pages that may ask, such as `https://app.example`; none but the server's own by default.
+    /// Origins of web pages that may send requests, such as `https://app.example`, besides the server's own.
     pub cors_origins: Vec<String>,
-    /// Proxies that are believed about whom they ask for.
+    /// Proxies whose forwarded client addresses are trusted.
     pub trusted_proxies: Vec<Network>,
-    /// How much is taken on at once.
+    /// Limits on concurrent work.
     pub limits: Limits,
 }
 
-/// Why the server does not serve.
+/// Why the server cannot start.
 #[derive(Debug, thiserror::Error)]
 pub enum ServeError {
-    /// It would be open to everybody.
-    #[error("listening on {address} would let everybody on the network read and change everything")]
+    /// It would be open to everyone.
+    #[error("listening on {address} without keys or users would give everyone on the network full access")]
     Open {
-        /// Where it should listen.
+        /// The configured address.
         address: IpAddr,
     },
     /// The address cannot be used.
     #[error("listening on {address}")]
     Bind {
-        /// Where it should listen.
+        /// The configured address.
         address: SocketAddr,
         /// The cause.
         source: io::Error,
     },
-    /// Who may do what cannot be read.
-    #[error("reading who may do what")]
+    /// Keys and users cannot be read.
+    #[error("reading keys and users")]
     Access(#[from] AccessError),
-    /// Its workspace cannot be served.
+    /// Its workspace cannot be opened.
     #[error("opening the workspace")]
     Workspace(#[from] HostError),
-}
-
-impl ServeError {
-    /// What the user can do about it, where something can be said.
-    pub fn remedy(&self) -> Option<String> {
-        match self {
-            Self::Open { .. } => Some(
-                "make a key first with `graphloom key create NAME`, or a user with `graphloom user add NAME`; or leave \
-                 --host out to serve this machine alone"
-                    .to_owned(),
-            ),
-            Self::Bind { source, .. } if source.kind() == io::ErrorKind::AddrInUse => {
-                Some("another program listens there; choose another with --port".to_owned())
-            }
-            Self::Bind { .. } => None,
-            Self::Access(error) => error.remedy().map(str::to_owned),
-            Self::Workspace(error) => error.remedy.clone(),
-        }
-    }
 }
 
 /// A server that is bound and ready to run.
@@ -105,7 +86,7 @@ pub struct Server {
     phases: Phases,
 }
 
-/// Tells everything how far the server is with stopping.
+/// Signals the phases of stopping.
 struct Phases {
     drain: watch::Sender<bool>,
     stop: watch::Sender<bool>,
@@ -113,9 +94,9 @@ struct Phases {
 }
 
 impl Server {
-    /// Binds, and opens the default workspace. Other workspaces are opened once it runs.
+    /// Binds the address and opens the default workspace. Other workspaces are opened once the server runs.
     ///
-    /// An address that others than this machine reach is refused while there are neither keys nor users.
+    /// Rejects an address that other machines can reach if there are no keys or users.
     pub async fn bind(config: ServerConfig, host: Arc<dyn Host>) -> Result<Self, ServeError> {
         let ServerConfig { address, data_dir, workspace, cors_origins, trusted_proxies, limits } = config;
         let ((drain, draining), (stop, stopping), (cut, cutting)) =
@@ -141,7 +122,8 @@ impl Server {
         let listener = TcpListener::bind(address).await.map_err(bind)?;
         let address = listener.local_addr().map_err(bind)?;
         if let Err(problem) = app.spaces.get(&workspace, Missing::Create).await {
-            // A store that cannot be opened keeps nobody from the others; wrong configuration is said at once.
+            // A damaged store must not keep other workspaces from being served; a configuration error is reported
+            // now.
             if !app.spaces.is_store_unusable(&workspace) {
                 let (message, remedy) = (problem.words(), None);
                 return Err(ServeError::Workspace(HostError { message, remedy, is_of_store: false }));
@@ -151,19 +133,19 @@ impl Server {
         Ok(Self { listener, address, app, phases: Phases { drain, stop, cut } })
     }
 
-    /// Where it listens.
+    /// The address the server listens on.
     pub fn address(&self) -> SocketAddr {
         self.address
     }
 
-    /// Whether credentials are asked for.
+    /// Whether credentials are required.
     pub fn asks_for_credentials(&self) -> bool {
         self.app.access.read().map_or(true, |access| !access.is_empty())
     }
 
-    /// Serves until `stop` is done. Then it says that it is not ready and still serves for the time to drain; then nothing new
-    /// is accepted, what is under way is given a time, and the workers end between two commits. Streams that are not done by
-    /// then end with an error.
+    /// Serves until `stop` completes. Then the server reports not ready and keeps serving for the drain time.
+    /// After that it accepts nothing new, gives running requests time to finish, and stops the workers between two
+    /// commits. Streams that are unfinished by then end with an error.
     pub async fn run(self, stop: impl Future<Output = ()>) {
         let Self { listener, app, phases, .. } = self;
         let router = routes::router(&app);
@@ -180,12 +162,12 @@ impl Server {
         let drain = app.limits.drain;
         let mut stop = std::pin::pin!(async {
             stop.await;
-            // Everybody who listens is a worker, a probe or a connection; without any there is nobody to tell.
+            // There may be no receiver.
             let _ = phases.drain.send(true);
             tokio::time::sleep(drain).await;
         });
         loop {
-            // A connection takes its place before it is accepted, so that the rest waits in the system's own queue.
+            // A connection takes a permit before it is accepted, so that others wait in the system's queue.
             let accepted = async {
                 let place = Arc::clone(&connections).acquire_owned().await;
                 (place, listener.accept().await)
@@ -200,7 +182,7 @@ impl Server {
                     connect(stream, peer, held, router.clone(), &app, &graceful);
                 }
                 Err(error) => {
-                    tracing::warn!(%error, "a connection could not be accepted");
+                    tracing::warn!(%error, "accepting a connection failed");
                     tokio::time::sleep(ACCEPT_REST).await;
                 }
             }
@@ -212,15 +194,15 @@ impl Server {
             app.spaces.stopped().await;
         });
         if tokio::time::timeout(app.limits.stop, &mut ended).await.is_err() {
-            tracing::warn!("requests were still under way when the time to stop was over");
+            tracing::warn!("requests were still running when the stop timeout ended");
             let _ = phases.cut.send(true);
-            // What still goes on ends with the process.
+            // Anything still running ends with the process.
             let _ = tokio::time::timeout(LAST_WORDS, ended).await;
         }
     }
 }
 
-/// Serves one connection; `held` is let go with it.
+/// Serves one connection; drops `held` with it.
 fn connect<Place: Send + 'static>(
     stream: TcpStream,
     peer: SocketAddr,
@@ -230,7 +212,7 @@ fn connect<Place: Send + 'static>(
     graceful: &GracefulShutdown,
 ) {
     if let Err(error) = stream.set_nodelay(true) {
-        tracing::debug!(%error, "answers on a connection may be slower than they need be");
+        tracing::debug!(%error, "setting a connection option failed");
     }
     let shared = app.clone();
     let service = hyper::service::service_fn(move |mut request: hyper::Request<Incoming>| {
@@ -242,7 +224,7 @@ fn connect<Place: Send + 'static>(
         let (answering, draining) = (router.clone().oneshot(request), shared.draining.clone());
         async move {
             let mut response = answering.await?;
-            // Whoever keeps a connection must learn now that it is the last answer on it, and not with the next request.
+            // A client that reuses connections must learn now that this one closes.
             if !ended.get() || *draining.borrow() {
                 response.headers_mut().insert(header::CONNECTION, HeaderValue::from_static("close"));
             }
@@ -257,7 +239,7 @@ fn connect<Place: Send + 'static>(
     tokio::spawn(async move {
         let _held = held;
         if let Err(error) = connection.await {
-            // Mostly somebody who left.
+            // Usually the client disconnected.
             tracing::debug!(error = chain(&error), "a connection ended early");
         }
     });

@@ -1,46 +1,49 @@
-//! Names of documents that strangers give. They are stored, listed, logged and shown; none ever becomes a path.
+//! Checks document names from clients. They are stored, listed, logged and shown, but never used as a path.
 
 use crate::behind::SEPARATOR;
 use crate::problem::Problem;
 
-/// Longest name, in bytes.
+/// Maximum length of a name in bytes.
 const MAX_BYTES: usize = 1024;
-/// Longest name of a file, in bytes.
+/// Maximum length of a file name in bytes.
 const MAX_FILE_BYTES: usize = 255;
 
-/// A checked name of an uploaded file: one part, and nothing that could be taken for a path.
+/// Checks the name of an uploaded file: a single part that cannot be taken for a path.
 pub(crate) fn of_file(name: &str) -> Result<String, Problem> {
     let name = name.trim();
     if name.contains(['/', '\\']) || name.len() > MAX_FILE_BYTES {
-        return Err(refused(name, "a file name has no / or \\ and at most 255 bytes"));
+        return Err(refused(name, "a file name must not contain / or \\ and has at most 255 bytes"));
     }
     of_text(name)
 }
 
-/// A checked source of a text: a label, a relative path or an address.
+/// Checks the source of a text: a label, a relative path or a URL.
 pub(crate) fn of_text(name: &str) -> Result<String, Problem> {
     let name = name.trim();
     if name.is_empty() || name.len() > MAX_BYTES {
-        return Err(refused(name, "it has 1 to 1024 bytes"));
+        return Err(refused(name, "a name has 1 to 1024 bytes"));
     }
     if name.chars().any(is_deceptive) {
-        return Err(refused(name, "it has no control characters, and none that change how it reads"));
+        return Err(refused(
+            name,
+            "control characters and invisible or direction-changing characters are not allowed",
+        ));
     }
     if name.contains(SEPARATOR) || name.contains('\\') || name.starts_with('/') {
-        return Err(refused(name, "it has no \\, no <SEP>, and no / at its beginning"));
+        return Err(refused(name, "\\, <SEP> and a leading / are not allowed"));
     }
     if name.split('/').any(|part| matches!(part, "." | "..")) {
-        return Err(refused(name, "no part of it is . or .."));
+        return Err(refused(name, "the parts . and .. are not allowed"));
     }
     Ok(name.to_owned())
 }
 
 fn refused(name: &str, why: &str) -> Problem {
     let shown: String = name.chars().take(100).flat_map(char::escape_default).collect();
-    Problem::bad(format!("the name \"{shown}\" cannot be taken: {why}"))
+    Problem::bad(format!("invalid name \"{shown}\": {why}"))
 }
 
-/// Control characters, and those that turn the direction of writing or cannot be seen.
+/// Control characters, and characters that are invisible or change the writing direction.
 fn is_deceptive(character: char) -> bool {
     character.is_control()
         || matches!(

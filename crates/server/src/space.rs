@@ -1,4 +1,4 @@
-//! The workspaces that are open, each with its engines and its worker.
+//! The open workspaces with their engines and workers.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -27,36 +27,36 @@ pub(crate) struct Space {
     pub(crate) asking: Engine,
     /// Indexes and edits.
     pub(crate) indexing: Engine,
-    /// Instructions that stand before those of every question.
+    /// Instructions for the answer model that precede those of every question.
     pub(crate) user_prompt_prefix: String,
-    /// What models cost, as configured.
+    /// Configured prices of models.
     pub(crate) prices: Prices,
-    /// Whether vectors are made by a service.
+    /// Whether embedding calls a service.
     pub(crate) embeds_by_service: bool,
-    /// One at a time looks which sources are new and accepts them.
+    /// One request at a time checks which sources are new and accepts them.
     pub(crate) accepting: Semaphore,
-    /// The store's file; `None` where it is none.
+    /// The file of the store; `None` if it is not in a file.
     pub(crate) file: Option<PathBuf>,
     /// The model services that indexing waits for.
     pub(crate) pauses: Arc<Pauses>,
-    /// What was last counted in the store.
+    /// The latest counts of the store.
     last_read: Mutex<Option<LastRead>>,
-    /// What works on its documents.
+    /// The worker.
     pub(crate) ingest: Arc<Ingest>,
-    /// Whether the server stops.
+    /// Whether the server is stopping.
     pub(crate) stop: watch::Receiver<bool>,
-    /// When it was last asked for.
+    /// Time of the last request.
     used: Mutex<Instant>,
     /// Has its store give back the memory that it keeps.
     pub(crate) rest: Arc<dyn Fn() + Send + Sync>,
     /// Whether its store can be read and written.
     probe: Arc<dyn Fn() -> Result<(), StoreError> + Send + Sync>,
-    /// When that was last found out, and what is wrong.
+    /// Time and result of the last test.
     probed: tokio::sync::Mutex<Option<(Instant, Option<String>)>>,
 }
 
 impl Space {
-    /// What was last counted in the store.
+    /// The latest counts of the store.
     pub(crate) fn last_read(&self) -> std::sync::MutexGuard<'_, Option<LastRead>> {
         self.last_read.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -66,13 +66,13 @@ impl Space {
     }
 }
 
-/// How long the answer of a probe counts.
+/// How long the result of a test is reused.
 const PROBED_EVERY: Duration = Duration::from_secs(5);
-/// How long a probe may take.
+/// Time limit of a test.
 const PROBED_WITHIN: Duration = Duration::from_secs(5);
 
 impl Space {
-    /// What is wrong with its store; `None` where it can be read and written.
+    /// What is wrong with the store; `None` if it can be read and written.
     pub(crate) async fn fault(&self) -> Option<String> {
         if let Some(damage) = self.asking.store.fault() {
             return Some(damage);
@@ -88,20 +88,20 @@ impl Space {
         let fault = match tokio::time::timeout(PROBED_WITHIN, probing).await {
             Ok(Ok(Ok(()))) => None,
             Ok(Ok(Err(error))) => Some(Problem::from(error).words()),
-            Ok(Err(_)) => Some("looking at its store panicked; the server's log says why".to_owned()),
-            Err(_) => Some("its store does not answer".to_owned()),
+            Ok(Err(_)) => Some("testing its store panicked; see the server's log".to_owned()),
+            Err(_) => Some("its store does not respond".to_owned()),
         };
         *probed = Some((Instant::now(), fault.clone()));
         fault
     }
 }
 
-/// A workspace that cannot be used as it should.
+/// A workspace that is not usable.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub(crate) struct SpaceFault {
     /// Its name.
     pub(crate) workspace: WorkspaceId,
-    /// What is wrong.
+    /// The reason.
     pub(crate) reason: String,
 }
 
@@ -112,12 +112,12 @@ struct Unopened {
     is_of_store: bool,
 }
 
-/// The open workspaces. One is opened when it is first asked for, and closed where there is no room for another, nobody has
-/// asked for it for a while and nothing is to be done in it.
+/// The open workspaces. One is opened at its first request. It is closed if another needs its place, and it has
+/// been unused for a while and has nothing to index.
 pub(crate) struct Spaces {
     host: Arc<dyn Host>,
     open: Mutex<BTreeMap<WorkspaceId, Cell>>,
-    /// Those that could not be opened when they were last asked for.
+    /// Workspaces that failed to open at their last request.
     unopened: Mutex<BTreeMap<WorkspaceId, Unopened>>,
     most: usize,
     idle: Duration,
@@ -148,7 +148,7 @@ impl Spaces {
         Self { host, open, unopened, most, idle, indexing, watched, stop }
     }
 
-    /// The workspace of this name, opened where it is not.
+    /// Returns the workspace, opening it if necessary.
     pub(crate) async fn get(&self, id: &WorkspaceId, missing: Missing) -> Result<Arc<Space>, Problem> {
         let cell = {
             let mut open = self.open.lock().unwrap_or_else(PoisonError::into_inner);
@@ -170,11 +170,11 @@ impl Spaces {
         Ok(Arc::clone(space))
     }
 
-    /// Notes whether a workspace could be opened.
+    /// Records whether a workspace could be opened.
     fn note(&self, id: &WorkspaceId, error: Option<&HostError>) {
         let mut unopened = self.unopened();
         match error {
-            // A list of as many as can be open says enough.
+            // The list need not be longer than the number of workspaces that can be open.
             Some(_) if unopened.len() >= self.most && !unopened.contains_key(id) => {}
             Some(error) => {
                 let (reason, is_of_store) = (error.message.clone(), error.is_of_store);
@@ -190,17 +190,17 @@ impl Spaces {
         self.unopened.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Whether the store of a workspace was there and could not be opened.
+    /// Whether the store of a workspace exists but could not be opened.
     pub(crate) fn is_store_unusable(&self, id: &WorkspaceId) -> bool {
         self.unopened().get(id).is_some_and(|unopened| unopened.is_of_store)
     }
 
-    /// Why a workspace could not be opened when it was last asked for.
+    /// Why a workspace could not be opened at its last request.
     pub(crate) fn reason_unopened(&self, id: &WorkspaceId) -> Option<String> {
         self.unopened().get(id).map(|unopened| unopened.reason.clone())
     }
 
-    /// How many workspaces were opened or asked for in vain, and what is wrong with which of them, ascending.
+    /// The number of workspaces that were opened or failed to open, and the unusable ones, ascending.
     pub(crate) async fn faults(&self) -> (usize, Vec<SpaceFault>) {
         let unopened = self.unopened().clone();
         let mut known = unopened.len();
@@ -217,14 +217,14 @@ impl Spaces {
         (known, faults)
     }
 
-    /// Takes away what was asked for in vain, or else the workspace that nobody has used for longest.
+    /// Removes a failed entry, or closes the workspace that has been unused for longest.
     fn make_room(&self, open: &mut BTreeMap<WorkspaceId, Cell>) -> Result<(), Problem> {
         open.retain(|_, cell| cell.initialized() || Arc::strong_count(cell) > 1);
         if open.len() < self.most {
             return Ok(());
         }
-        // Who holds a cell is about to hold its workspace, and whoever reads it holds that: nobody does where there is one
-        // of each, and nobody can begin while all of them are locked.
+        // Requests hold a cell until they hold its workspace. If there is one reference to each, no request uses
+        // it, and none can start while both are locked.
         let unused = |cell: &Cell| {
             let space =
                 cell.get().filter(|space| Arc::strong_count(cell) == 1 && Arc::strong_count(space) == 1)?;
@@ -238,30 +238,32 @@ impl Spaces {
             open.get(id).and_then(|cell| cell.get()).is_some_and(|space| space.ingest.close_if_idle())
         });
         let Some((_, id)) = closed else {
-            let what = format!("{} workspaces are open, as many as one server takes", self.most);
+            let what = format!("too many open workspaces: the limit is {}", self.most);
             let seconds = self.idle.as_secs();
             let remedy = format!(
-                "come back later: one that nobody uses for {seconds} seconds and in which nothing is to be indexed makes \
-                 room; or serve some of them from another process"
+                "try again later: a workspace that is unused for {seconds} seconds and has nothing to index is closed to \
+                 make room; or serve some workspaces from another process"
             );
             return Err(Problem::unavailable(what, self.idle).remedy(Some(remedy)));
         };
-        tracing::info!(workspace = %id, "closed, for another is opened");
+        tracing::info!(workspace = %id, "closed to make room for another workspace");
         open.remove(&id);
         Ok(())
     }
 
-    /// Those that are open, ascending.
+    /// The open workspaces, ascending.
     pub(crate) fn opened(&self) -> Vec<Arc<Space>> {
         let open = self.open.lock().unwrap_or_else(PoisonError::into_inner);
         open.values().filter_map(|cell| cell.get().cloned()).collect()
     }
 
-    /// Opens every workspace that exists, so that what waits in them is worked on without anybody asking for it.
+    /// Opens all workspaces, so that their queued documents are indexed without a request.
     pub(crate) async fn open_all(&self) {
         let workspaces = match self.host.workspaces().await {
             Ok(workspaces) => workspaces,
-            Err(error) => return tracing::error!(%error, "workspaces cannot be listed; work in them waits"),
+            Err(error) => {
+                return tracing::error!(%error, "listing workspaces failed; their queued documents wait");
+            }
         };
         for workspace in workspaces {
             if let Err(problem) = self.get(&workspace, Missing::Leave).await {
@@ -270,7 +272,7 @@ impl Spaces {
         }
     }
 
-    /// Waits until nothing works on documents any more.
+    /// Waits until all workers have ended.
     pub(crate) async fn stopped(&self) {
         for space in self.opened() {
             space.ingest.stopped().await;

@@ -1,4 +1,4 @@
-//! Requests as spans of the traces that their callers are part of.
+//! Adds requests to the traces of their callers.
 
 use axum::http::{HeaderMap, StatusCode};
 use opentelemetry::global::get_text_map_propagator;
@@ -19,18 +19,18 @@ impl Extractor for Headers<'_> {
     }
 }
 
-/// Makes the span part of the caller's trace, where the headers name one. Before it is entered.
+/// Makes the span part of the caller's trace if the headers name one. Call before entering the span.
 pub(crate) fn begin(span: &Span, headers: &HeaderMap, method: &'static str, route: &'static str) {
     let context = get_text_map_propagator(|propagator| propagator.extract(&Headers(headers)));
     if let Err(error) = span.set_parent(context) {
-        tracing::debug!(%error, "a request is a trace of its own");
+        tracing::debug!(%error, "a request starts a new trace");
     }
     span.record("otel.kind", "server");
     span.set_attribute("http.request.method", method);
     span.set_attribute("http.route", route);
 }
 
-/// How it was answered.
+/// Records the response.
 pub(crate) fn end(span: &Span, status: StatusCode) {
     span.set_attribute("http.response.status_code", i64::from(status.as_u16()));
     if status.is_server_error() {

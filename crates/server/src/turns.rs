@@ -1,4 +1,4 @@
-//! Turns: how many requests of one kind are worked on, how many more may wait, and how they are shared among those who ask.
+//! Turns: limits how many requests of one kind run and wait, and shares them fairly among holders.
 
 use std::collections::{HashMap, VecDeque};
 use std::net::IpAddr;
@@ -8,42 +8,42 @@ use std::time::{Duration, Instant};
 use tokio::sync::oneshot;
 use tokio::time::timeout;
 
-/// Requests that may wait, for each that is worked on.
+/// Waiting requests allowed per running one.
 const WAITING_EACH: usize = 8;
-/// A holder leaves one turn and one place in this many to others, at least one of each where there are several.
+/// A holder leaves one turn and one waiting place in this many to others, at least one if there are several.
 const LEFT_TO_OTHERS: usize = 4;
-/// How long a turn is taken to last before any has ended.
+/// Estimated duration of a turn before any has ended.
 const FIRST_GUESS: Duration = Duration::from_secs(1);
-/// Weight of earlier turns against the latest in the mean of how long they last.
+/// Weight of earlier turns against the latest in the average duration.
 const MEAN_OF: u32 = 8;
-/// The longest time after which the server asks a refused caller to come back.
+/// Maximum time after which a rejected caller is asked to retry.
 const LONGEST_WAIT: Duration = Duration::from_secs(60);
 
-/// Who holds or wants a turn.
+/// The holder of a turn.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub(crate) enum Holder {
     /// A key or user.
     Credential(String),
-    /// An address without a good credential.
+    /// An address without valid credentials.
     Address(IpAddr),
-    /// The programs of this machine, where there are no credentials that tell them apart. They need no share: there are no
-    /// others.
+    /// Programs on this machine, if no credentials distinguish them. They are the only holder, so they need no
+    /// share.
     Machine,
 }
 
 /// The turns of one kind of request.
 ///
-/// A free turn goes to the holder who has the fewest, and among equals to whoever came first. No credential or address can
-/// have all of them, so that another one always finds some that are free, or soon will be.
+/// A free turn goes to the holder with the fewest turns, and among equals to the one that waited longest. No
+/// holder can have all turns, so others always find some that are free or soon will be.
 #[derive(Debug)]
 pub(crate) struct Turns(Arc<Shared>);
 
 #[derive(Debug)]
 struct Shared {
     most: usize,
-    /// The most turns of one holder.
+    /// Maximum turns of one holder.
     share: usize,
-    /// The most places of one holder among those who wait.
+    /// Maximum waiting places of one holder.
     waiting_share: usize,
     state: Mutex<State>,
 }
@@ -52,11 +52,11 @@ struct Shared {
 struct State {
     free: usize,
     held: HashMap<Holder, usize>,
-    /// Who waits, the first first.
+    /// Waiting requests, oldest first.
     waiting: VecDeque<Waiter>,
-    /// The number of the next who waits.
+    /// Number of the next waiting request.
     next: u64,
-    /// How long turns last, on average.
+    /// Average duration of a turn.
     lasts: Duration,
 }
 
@@ -67,7 +67,7 @@ struct Waiter {
     gets: oneshot::Sender<Turn>,
 }
 
-/// A turn, until it is dropped.
+/// A turn, released when dropped.
 #[derive(Debug)]
 pub(crate) struct Turn {
     shared: Arc<Shared>,
@@ -75,20 +75,20 @@ pub(crate) struct Turn {
     since: Instant,
 }
 
-/// A place among those who wait, until it is dropped.
+/// A waiting place, released when dropped.
 struct Place<'a> {
     shared: &'a Shared,
     number: u64,
 }
 
 impl Turns {
-    /// As many turns at once, at least one; a quarter of them is out of reach of any one credential or address.
+    /// At most `most` turns at once, at least one; a quarter of them is out of reach of any single holder.
     pub(crate) fn new(most: usize) -> Self {
         let most = most.max(1);
         Self::shared(most, most - (most / LEFT_TO_OTHERS).max(1))
     }
 
-    /// The same with this many turns for one credential or address, at least one.
+    /// The same, with at most `share` turns per holder, at least one.
     pub(crate) fn shared(most: usize, share: usize) -> Self {
         let (most, share) = (most.max(1), share.max(1));
         let state =
@@ -97,8 +97,8 @@ impl Turns {
         Self(Arc::new(Shared { most, share, waiting_share, state: Mutex::new(state) }))
     }
 
-    /// A turn that lasts as long as what is returned. Where none comes in time, or at once where too many wait already, after
-    /// how long it is worth coming back.
+    /// Takes a turn, which lasts until the result is dropped. Fails if none becomes free in time, or immediately
+    /// if too many requests wait; the error is the time after which to retry.
     pub(crate) async fn take(&self, holder: &Holder, patience: Duration) -> Result<Turn, Duration> {
         let shared = &self.0;
         let (place, turn) = {
@@ -166,7 +166,7 @@ impl Shared {
         *holder == Holder::Machine || state.held_by(holder) < self.share
     }
 
-    /// Who waits and gets the turn that became free.
+    /// The waiting request that gets the freed turn.
     fn next(self: &Arc<Self>, state: &mut State) -> Option<(oneshot::Sender<Turn>, Turn)> {
         let waiting = state.waiting.iter().enumerate();
         let may_begin = waiting.filter(|(_, waiter)| self.may_have_more(state, &waiter.holder));
@@ -175,7 +175,7 @@ impl Shared {
         Some((gets, begin(self, state, holder)))
     }
 
-    /// When whoever comes now would have got a turn.
+    /// The expected waiting time of a new request.
     fn worth_coming_back(&self, state: &State) -> Duration {
         let before = u32::try_from(state.waiting.len() + 1).unwrap_or(u32::MAX);
         let most = u32::try_from(self.most).unwrap_or(u32::MAX);
@@ -203,7 +203,7 @@ impl Drop for Turn {
             state.lasts = (state.lasts * (MEAN_OF - 1) + self.since.elapsed().min(LONGEST_WAIT)) / MEAN_OF;
             self.shared.next(&mut state)
         };
-        // Whoever left meanwhile gives the turn back, which hands it on; so nothing is locked here.
+        // A request that was cancelled meanwhile drops the turn, which passes it on; so no lock may be held here.
         if let Some((gets, turn)) = next {
             let _ = gets.send(turn);
         }

@@ -1,4 +1,4 @@
-//! Whether the body of a request was read to its end: a connection on which some of it may still come cannot be used again.
+//! Tracks whether a request body was read to its end; otherwise its connection cannot be reused.
 
 use std::pin::Pin;
 use std::sync::Arc;
@@ -13,12 +13,12 @@ use tokio::time::timeout;
 
 use crate::wrapped::{Beside, Next, Wrapped};
 
-/// How much of a body is read that nobody wants, so that its connection can be used again, in bytes.
+/// Maximum bytes of an unneeded body to read so that its connection can be reused.
 const MAX_DRAINED: u64 = 64 << 10;
-/// How long such a body may take to arrive.
+/// Maximum time to read such a body.
 const DRAIN_TIME: Duration = Duration::from_secs(2);
 
-/// Reads what is left of a body that is not wanted, where it is small and comes soon.
+/// Reads the rest of an unneeded body if it is small and arrives soon.
 pub(crate) async fn drain(mut body: Body) {
     if body.size_hint().lower() > MAX_DRAINED {
         return;
@@ -33,11 +33,11 @@ pub(crate) async fn drain(mut body: Body) {
             }
         }
     };
-    // Whether all of it came is seen by whoever watches the body.
+    // The watcher of the body sees whether it ended.
     let _ = timeout(DRAIN_TIME, draining).await;
 }
 
-/// Whether a body ended.
+/// Whether a body has ended.
 #[derive(Clone)]
 pub(crate) struct Ended(Arc<AtomicBool>);
 
@@ -48,7 +48,7 @@ impl Ended {
     }
 }
 
-/// The body, and what tells when it ended.
+/// The body, and a flag that is set when it ends.
 pub(crate) fn watch<B: HttpBody + Unpin>(body: B) -> (Wrapped<B, Ended>, Ended) {
     let ended = Ended(Arc::new(AtomicBool::new(body.is_end_stream())));
     (Wrapped::new(body, ended.clone()), ended)

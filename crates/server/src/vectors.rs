@@ -1,4 +1,4 @@
-//! Vectors of texts, by the embedder of a workspace.
+//! Embeds texts with the embedder of a workspace.
 
 use graphloom_core::{Batch, Call, CallOutcome, Purpose, Role};
 use schemars::JsonSchema;
@@ -9,41 +9,38 @@ use crate::chat::Tokens;
 use crate::problem::{Problem, chain};
 use crate::space::Space;
 
-/// Texts of one request.
+/// Maximum texts per request.
 const MAX_INPUTS: usize = 512;
 
-/// Texts to make vectors of, as clients of OpenAI and Ollama send them.
+/// Texts to embed, in the formats of OpenAI's and Ollama's clients.
 #[derive(Deserialize, JsonSchema)]
-#[serde(untagged, expecting = "text or a list of texts is expected")]
+#[serde(untagged, expecting = "expected text or a list of texts")]
 pub(crate) enum Input {
     One(#[schemars(length(min = 1))] String),
     Many(#[schemars(length(min = 1, max = MAX_INPUTS), inner(length(min = 1)))] Vec<String>),
-    /// Token ids, which mean something to one tokenizer alone.
+    /// Token ids, which depend on a specific tokenizer.
     #[schemars(skip)]
-    Tokens(#[allow(dead_code, reason = "read to be refused in words of their own")] Vec<u64>),
+    Tokens(#[allow(dead_code, reason = "parsed for a specific error message")] Vec<u64>),
     /// Lists of token ids.
     #[schemars(skip)]
-    ManyTokens(#[allow(dead_code, reason = "read to be refused in words of their own")] Vec<Vec<u64>>),
+    ManyTokens(#[allow(dead_code, reason = "parsed for a specific error message")] Vec<Vec<u64>>),
 }
 
 impl Input {
-    /// The texts, in their order.
+    /// The texts in order.
     pub(crate) fn texts(self) -> Result<Vec<String>, Problem> {
         match self {
             Self::One(text) => Ok(vec![text]),
             Self::Many(texts) => Ok(texts),
-            Self::Tokens(_) | Self::ManyTokens(_) => {
-                Err(Problem::invalid("token ids cannot be read").remedy(Some(
-                    "send the texts themselves; some clients do where they are told not to check the length of inputs",
-                )))
-            }
+            Self::Tokens(_) | Self::ManyTokens(_) => Err(Problem::invalid("token ids are not supported")
+                .remedy(Some("send texts; in some clients, switch off the check of input lengths"))),
         }
     }
 }
 
-/// Vectors with what they took.
+/// Vectors with their usage.
 pub(crate) struct Made {
-    /// One for each text, in order.
+    /// One per text, in order.
     pub(crate) vectors: Vec<Vec<f32>>,
     /// The embedder.
     pub(crate) model: String,
@@ -51,22 +48,25 @@ pub(crate) struct Made {
     pub(crate) usage: Tokens,
 }
 
-/// Vectors of `texts`, as of documents. `dimensions` other than the embedder's are refused. The call is in the ledger.
+/// Embeds `texts` as documents. Rejects `dimensions` other than the embedder's. The call is recorded in the
+/// ledger.
 pub(crate) async fn vectors(
     space: &Space,
     texts: &[String],
     dimensions: Option<u32>,
 ) -> Result<Made, Problem> {
     if texts.is_empty() || texts.len() > MAX_INPUTS || texts.iter().any(|text| text.trim().is_empty()) {
-        return Err(Problem::invalid(format!("input must be 1 to {MAX_INPUTS} texts, none of them empty")));
+        return Err(Problem::invalid(format!("input must be 1 to {MAX_INPUTS} texts that are not empty")));
     }
     let engine = &space.asking;
     let embedder = engine.models.embedder.as_ref();
     if let Some(wanted) = dimensions {
         let made = embedder.dimensions().await?;
         if wanted != made {
-            let what =
-                format!("dimensions: {} makes vectors of {made} numbers, not {wanted}", embedder.name());
+            let what = format!(
+                "dimensions: {} produces vectors with {made} dimensions, not {wanted}",
+                embedder.name()
+            );
             return Err(Problem::invalid(what).remedy(Some("leave it out")));
         }
     }
@@ -90,11 +90,11 @@ pub(crate) async fn vectors(
         rejects: 0,
     };
     let usage = Tokens::of(std::slice::from_ref(&call));
-    // Models in process make no requests; they are no calls in the ledger.
+    // Models in this process make no calls, so there is nothing to record.
     if attempts > 0
         && let Err(error) = engine.store.commit(Batch { append_calls: vec![call], ..Batch::default() }).await
     {
-        tracing::warn!(error = chain(&error), "what vectors cost was not stored");
+        tracing::warn!(error = chain(&error), "storing the cost of vectors failed");
     }
     Ok(Made { vectors: embedded?.vectors, model: embedder.name().to_owned(), usage })
 }

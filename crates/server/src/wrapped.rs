@@ -1,4 +1,4 @@
-//! A body that sends another one on, and does something beside it.
+//! Wraps a body to do something beside sending it.
 
 use std::pin::Pin;
 use std::task::{Context, Poll};
@@ -8,20 +8,20 @@ use hyper::body::{Body as HttpBody, Frame, SizeHint};
 /// The next frame of a body, or its end.
 pub(crate) type Next<B> = Poll<Option<Result<Frame<<B as HttpBody>::Data>, <B as HttpBody>::Error>>>;
 
-/// What is done beside a body. By default nothing but to live as long as it.
+/// The additional behaviour. By default it does nothing and lives as long as the body.
 pub(crate) trait Beside<B: HttpBody + Unpin> {
-    /// The next frame, mostly the body's own.
+    /// The next frame, usually the body's own.
     fn poll_frame(&mut self, body: &mut B, context: &mut Context<'_>) -> Next<B> {
         Pin::new(body).poll_frame(context)
     }
 
-    /// Whether nothing more comes, whatever the body has.
+    /// Whether the body has ended, even if the inner one has not.
     fn has_ended(&self) -> bool {
         false
     }
 }
 
-/// The body, and what is done beside it. Its length is the body's, so a body that is cut before its end breaks its connection.
+/// A body with additional behaviour. Its length is the inner body's, so ending it early breaks the connection.
 pub(crate) struct Wrapped<B, W> {
     body: B,
     beside: W,

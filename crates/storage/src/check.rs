@@ -1,4 +1,4 @@
-//! Verifies every invariant that the data of a workspace can show.
+//! Verifies the invariants of a workspace's data.
 
 use std::collections::{BTreeMap, BTreeSet};
 

@@ -1,4 +1,4 @@
-//! A store that fails on demand, to cut work at every call.
+//! A store that fails on demand, to interrupt work at any call.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 

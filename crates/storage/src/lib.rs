@@ -1,7 +1,7 @@
 //! Graphloom's stores: adapters behind the core's `Store` port.
 //!
-//! [`memory`] is the reference: the rules in their plainest form, for tests. Every other store must answer as it
-//! does. [`sqlite`] is the store of the product.
+//! [`memory`] is the reference: the simplest implementation of the rules, for tests. Every other store must behave
+//! the same. [`sqlite`] is the store of the product.
 
 pub mod check;
 #[cfg(any(test, feature = "conformance"))]
@@ -16,5 +16,5 @@ mod vector;
 mod words;
 pub mod workers;
 
-/// Target of events that tell what somebody waits for, where it can take long: for people who asked for no log.
+/// Target of events that report long waits, shown even to users who requested no log.
 pub const WAITING: &str = "graphloom::waiting";

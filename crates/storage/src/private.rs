@@ -1,4 +1,4 @@
-//! Files and folders that only their owner can read, whatever the umask of the process is.
+//! Creates files and folders that only their owner can read, whatever the process's umask.
 
 use std::fs::{self, DirBuilder, File, OpenOptions};
 use std::io;

@@ -1,4 +1,4 @@
-//! The rules of a batch that need no state, shared by every store.
+//! Rules of a batch that need no state, shared by all stores.
 
 use std::collections::{BTreeMap, BTreeSet};
 

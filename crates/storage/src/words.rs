@@ -1,4 +1,4 @@
-//! The words of a text as full-text search sees them, and the searchable text of each kind of entry.
+//! The words of a text for full-text search, and the searchable text of each kind of entry.
 
 use std::borrow::Cow;
 

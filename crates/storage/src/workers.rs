@@ -151,7 +151,7 @@ mod tests {
         assert!(!is_gone(dir.path(), worker.name()));
     }
 
-    /// Nobody, not even root, can make a folder there.
+    /// A path where no user, not even root, can create a folder.
     #[cfg(target_os = "linux")]
     #[test]
     fn where_nothing_can_be_written_only_those_who_read_get_a_worker() {

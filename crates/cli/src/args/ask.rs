@@ -7,91 +7,92 @@ use graphloom_engine::query::{ChunkPick, Mode, Question};
 
 use super::FilterArgs;
 
-/// `graphloom ask`.
 #[derive(Debug, Args)]
 pub(crate) struct AskArgs {
-    /// The question; all words together
+    /// The question; all words are joined
     #[arg(required_unless_present = "question_json", value_name = "QUESTION")]
     pub(crate) words: Vec<String>,
-    /// Take everything from a JSON object with the names of LightRAG's QueryParam; - for standard input; other flags win
+    /// Read all settings from a JSON object with the fields of LightRAG's QueryParam, or - for standard input;
+    /// other flags take precedence
     #[arg(long, value_name = "FILE")]
     pub(crate) question_json: Option<PathBuf>,
-    /// Which searches run [default: auto]
+    /// Retrieval mode [default: auto]
     #[arg(long, value_enum)]
     pub(crate) mode: Option<ModeArg>,
-    /// The conversation so far: a JSON list of objects with role (user, assistant) and content; - for standard input
+    /// The conversation so far: a JSON list of objects with role (user, assistant) and content, or - for standard
+    /// input
     #[arg(long, alias = "conversation-history", value_name = "FILE")]
     pub(crate) history: Option<PathBuf>,
-    /// What the answer model is asked to heed beside the question; not searched for
+    /// Additional instructions for the answer model; not used for the search
     #[arg(long, value_name = "TEXT")]
     pub(crate) user_prompt: Option<String>,
-    /// Leave out the configured user_prompt_prefix
+    /// Do not use the configured user_prompt_prefix
     #[arg(long, alias = "disable-user-prompt-prefix")]
     pub(crate) no_user_prompt_prefix: bool,
-    /// Themes to search with, separated by commas; none are looked for then
+    /// Themes to search for, separated by commas; skips the keyword model
     #[arg(long, value_name = "WORDS", value_delimiter = ',')]
     pub(crate) hl_keywords: Vec<String>,
-    /// Names and specifics to search with, separated by commas; none are looked for then
+    /// Names and details to search for, separated by commas; skips the keyword model
     #[arg(long, value_name = "WORDS", value_delimiter = ',')]
     pub(crate) ll_keywords: Vec<String>,
-    /// Entities or relations taken from each vector search
+    /// Entities or relations to take from each vector search
     #[arg(long, value_name = "N")]
     pub(crate) top_k: Option<usize>,
-    /// Chunks taken from the vector search and kept
+    /// Chunks to take from the vector search and keep
     #[arg(long, value_name = "N")]
     pub(crate) chunk_top_k: Option<usize>,
-    /// Lowest cosine of a hit, from -1 to 1
+    /// Minimum cosine of a hit, from -1 to 1
     #[arg(long, value_name = "COSINE", allow_negative_numbers = true)]
     pub(crate) threshold: Option<f32>,
-    /// Chunks considered behind each entity or relation
+    /// Source chunks to consider per entity or relation
     #[arg(long, value_name = "N")]
     pub(crate) related_chunks: Option<u32>,
-    /// How chunks behind entities and relations are picked
+    /// How to select the source chunks of entities and relations
     #[arg(long, value_enum)]
     pub(crate) chunk_pick: Option<ChunkPickArg>,
-    /// Token budget of the entities in the context
+    /// Token budget for entities in the context
     #[arg(long, value_name = "TOKENS")]
     pub(crate) max_entity_tokens: Option<u32>,
-    /// Token budget of the relations in the context
+    /// Token budget for relations in the context
     #[arg(long, value_name = "TOKENS")]
     pub(crate) max_relation_tokens: Option<u32>,
-    /// Token budget of the whole prompt
+    /// Token budget for the whole prompt
     #[arg(long, value_name = "TOKENS")]
     pub(crate) max_total_tokens: Option<u32>,
-    /// Leave the passages in the order of the search, though a reranker is configured
+    /// Do not rerank the passages even if a reranker is configured
     #[arg(long)]
     pub(crate) no_rerank: bool,
-    /// Print the answer as it is made; the default, except with --json
+    /// Print the answer as it is generated; the default, except with --json
     #[arg(long, overrides_with = "no_stream")]
     pub(crate) stream: bool,
-    /// Ask for the answer in one piece
+    /// Print the answer when it is complete
     #[arg(long, overrides_with = "stream")]
     pub(crate) no_stream: bool,
-    /// List the documents of the context too, cited or not
+    /// Also list the documents of the context, cited or not
     #[arg(long, alias = "include-references")]
     pub(crate) references: bool,
-    /// List their passages too
+    /// Also list their passages
     #[arg(long, alias = "include-chunk-content", requires = "references")]
     pub(crate) chunk_content: bool,
-    /// Print the words that each citation points to
+    /// Print the text that each citation points to
     #[arg(long)]
     pub(crate) quotes: bool,
-    /// With --json: also everything that was retrieved
+    /// With --json: also print the whole retrieval
     #[arg(long)]
     pub(crate) full: bool,
-    /// Ask the models again, and remember nothing of what they say
+    /// Bypass the cache: call the models again and do not cache their answers
     #[arg(long)]
     pub(crate) no_cache: bool,
-    /// Lowest score of a reranked passage, on the reranker's own scale
+    /// Minimum score of a reranked passage, on the reranker's own scale
     #[arg(long, value_name = "SCORE", conflicts_with = "no_rerank", allow_negative_numbers = true)]
     pub(crate) min_rerank_score: Option<f32>,
-    /// The form of answer asked of the model, such as "Single Paragraph" or "Bullet Points"
+    /// The form of the answer, as an instruction to the LLM, such as "Single Paragraph" or "Bullet Points"
     #[arg(long, value_name = "FORM")]
     pub(crate) response_type: Option<String>,
-    /// Print the context that a model would be given, and ask none
+    /// Print the context that the LLM would get, without calling it
     #[arg(long, alias = "only-need-context", conflicts_with = "prompt_only")]
     pub(crate) context_only: bool,
-    /// Print the whole prompt that a model would be given, and ask none
+    /// Print the whole prompt that the LLM would get, without calling it
     #[arg(long, alias = "only-need-prompt")]
     pub(crate) prompt_only: bool,
     #[command(flatten)]
@@ -99,7 +100,7 @@ pub(crate) struct AskArgs {
 }
 
 impl AskArgs {
-    /// `base` with everything that was said.
+    /// `base` with the values of the flags that were given.
     pub(crate) fn question(&self, base: Question) -> Question {
         let said = |words: &[String], base: Vec<String>| if words.is_empty() { base } else { words.to_vec() };
         Question {
@@ -131,39 +132,38 @@ impl AskArgs {
     }
 }
 
-/// `graphloom search`.
 #[derive(Debug, Args)]
 pub(crate) struct SearchArgs {
-    /// What to look for; all words together
+    /// What to search for; all words are joined
     #[arg(required = true, value_name = "WORDS")]
     pub(crate) words: Vec<String>,
-    /// Most passages, entities and relations
+    /// Maximum passages, entities and relations each
     #[arg(long, value_name = "N", default_value_t = 10)]
     pub(crate) top_k: usize,
     #[command(flatten)]
     pub(crate) filter: FilterArgs,
 }
 
-/// A mode, as typed.
+/// Retrieval mode.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum ModeArg {
-    /// A walk over the graph from passages by vector and words, facts, and names in the question.
+    /// Personalized PageRank from passages by vector and full text, relations, and entities named in the question.
     Auto,
-    /// A walk over the graph from passages and facts by vector, and names in the question.
+    /// Personalized PageRank from passages and relations by vector, and entities named in the question.
     Ppr,
     /// Chunks by vector.
     Naive,
-    /// Chunks by vector and words, best where chunks are situated in their documents.
+    /// Chunks by vector and full text; works best if chunks have a context.
     Contextual,
-    /// Entities by specifics, their relations and chunks.
+    /// Entities by names and details, with their relations and chunks.
     Local,
-    /// Relations by themes, their entities and chunks.
+    /// Relations by themes, with their entities and chunks.
     Global,
     /// Local and global.
     Hybrid,
     /// Hybrid and naive.
     Mix,
-    /// No search; the model answers alone.
+    /// No search; the LLM answers on its own.
     Bypass,
 }
 
@@ -183,12 +183,12 @@ impl From<ModeArg> for Mode {
     }
 }
 
-/// How chunks are picked, as typed.
+/// How to select chunks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum ChunkPickArg {
     /// By cosine with the question.
     Vector,
-    /// By polling, better ranked entities and relations more often.
+    /// By weighted polling: more from better-ranked entities and relations.
     Weight,
 }
 

@@ -1,4 +1,4 @@
-//! The command line of evaluations.
+//! Arguments of `graphloom eval`.
 
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
@@ -10,45 +10,44 @@ use graphloom_engine::money::Limit;
 
 use super::{Command, Global, ModeArg, key_value, limit};
 
-/// `graphloom eval`.
 #[derive(Debug, Subcommand)]
 pub(crate) enum EvalCommand {
-    /// Ask the questions of a set in several modes, and score what each finds
+    /// Ask the questions of a set in several modes and score the retrieved passages
     Retrieval(RetrievalArgs),
-    /// Show what got better or worse between two runs of `eval retrieval`, question by question
+    /// Compare two runs of `eval retrieval`, question by question
     Compare(CompareArgs),
-    /// Answer the questions of a set in several modes, and score the answers
+    /// Answer the questions of a set in several modes and score the answers
     Answers(AnswersArgs),
-    /// Tell from claims whether passages or model are to blame for wrong answers (RAGChecker)
+    /// Check the claims of answers to tell whether wrong answers come from retrieval or from the LLM (RAGChecker)
     Ragchecker(RagcheckerArgs),
-    /// Let a model compare the answers of two runs of `eval answers`, in both orders
+    /// Let an LLM compare the answers of two runs of `eval answers`, in both orders
     Pairwise(PairwiseArgs),
 }
 
-/// What is asked of which workspace, and where results are kept.
+/// The questions, the workspace, and where to write results.
 #[derive(Debug, Args)]
 pub(crate) struct AskedArgs {
     /// Folder of the question set
     #[arg(long, value_name = "DIR")]
     pub(crate) data: PathBuf,
-    /// Modes to ask in, separated by commas [default: auto, where no --arm is given]
+    /// Modes to evaluate, separated by commas [default: auto, unless --arm is given]
     #[arg(long, alias = "mode", value_delimiter = ',', value_name = "MODES",
         value_parser = Trimmed(EnumValueParser::<ModeArg>::new()))]
     pub(crate) modes: Vec<ModeArg>,
-    /// Another way of asking under a name of its own, with the fields of `ask --question-json`, such as
-    /// --arm 'wide={"mode": "mix", "top_k": 80}'; repeatable
+    /// A named variant with the fields of `ask --question-json`, such as --arm 'wide={"mode": "mix", "top_k":
+    /// 80}'; repeatable
     #[arg(long, value_name = "NAME=JSON", value_parser = key_value)]
     pub(crate) arm: Vec<(String, String)>,
     /// Ask only the first N questions
     #[arg(long, value_name = "N", value_parser = RangedU64ValueParser::<usize>::new().range(1..))]
     pub(crate) limit: Option<usize>,
-    /// Write the report as JSON, for `eval compare` and `eval pairwise`; results are kept beside it as they come
+    /// Write the report as JSON for `eval compare` and `eval pairwise`; results are saved beside it as they arrive
     #[arg(long, value_name = "FILE")]
     pub(crate) out: Option<PathBuf>,
-    /// Go on with a run that was stopped: ask only what has no result yet
+    /// Continue a stopped run: ask only questions without a result
     #[arg(long)]
     pub(crate) resume: bool,
-    /// Questions asked at once; with more than one they disturb each other's latency
+    /// Number of questions in flight; more than one distorts the latencies
     #[arg(long, value_name = "N", default_value_t = 1,
         value_parser = RangedU64ValueParser::<usize>::new().range(1..=64))]
     pub(crate) concurrency: usize,
@@ -56,36 +55,34 @@ pub(crate) struct AskedArgs {
     pub(crate) indexing: SetIndexing,
 }
 
-/// `graphloom eval retrieval`.
 #[derive(Debug, Args)]
 #[command(after_help = SET_HELP)]
 pub(crate) struct RetrievalArgs {
     #[command(flatten)]
     pub(crate) asked: AskedArgs,
-    /// Ranks at which recall, all-gold and nDCG are taken
+    /// Ranks at which to compute recall, all-gold and nDCG
     #[arg(long, value_name = "K", value_delimiter = ',', default_values_t = [2, 5, 10, 20],
         value_parser = Trimmed(RangedU64ValueParser::<usize>::new().range(1..=1000)))]
     pub(crate) k: Vec<usize>,
-    /// Write the report as a page with plots
+    /// Write the report as an HTML page with plots
     #[arg(long, value_name = "FILE")]
     pub(crate) html: Option<PathBuf>,
-    /// Ask each question N times again, with what models said remembered, and take the median as its latency
+    /// Ask each question N more times with a warm cache, and report the median latency
     #[arg(long, value_name = "N", default_value_t = 0,
         value_parser = RangedU64ValueParser::<usize>::new().range(..=100))]
     pub(crate) timed: usize,
 }
 
-/// `graphloom eval answers`.
 #[derive(Debug, Args)]
 #[command(after_help = SET_HELP)]
 pub(crate) struct AnswersArgs {
     #[command(flatten)]
     pub(crate) asked: AskedArgs,
-    /// The form of answer asked of the model, where an arm does not say another [default: a few words, as right answers of
-    /// question sets are]
+    /// Form of the answers, unless an arm sets its own [default: a few words, as in the gold answers of question
+    /// sets]
     #[arg(long, value_name = "FORM")]
     pub(crate) response_type: Option<String>,
-    /// Write the answers with their passages for `eval ragchecker`; takes one mode or arm
+    /// Write the answers and their passages for `eval ragchecker`; requires a single mode or arm
     #[arg(long, value_name = "FILE")]
     pub(crate) ragchecker: Option<PathBuf>,
 }
@@ -96,76 +93,73 @@ DIR holds corpus.jsonl with lines {\"id\", \"title\", \"text\"} and questions.js
 eval-DIR unless --workspace names one; what is indexed already is not indexed again. Without corpus.jsonl the questions are \
 asked of the documents of --workspace, and gold lists their sources. docs/reference/evaluation.md explains the figures.";
 
-/// `graphloom eval ragchecker`.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 FILE has the layout of RAGChecker: {\"results\": [{\"query_id\", \"query\", \"gt_answer\", \"response\", \"retrieved_context\": \
-[{\"doc_id\", \"text\"}]}]}; `eval answers --ragchecker FILE` writes one. Labels that it holds are taken as they are, and need no judge; \
-what is not judged is judged by the model of judge_llm, and what that says is kept, so that a run goes on where it was stopped.")]
+[{\"doc_id\", \"text\"}]}]}; `eval answers --ragchecker FILE` writes one. Labels in the file are used as they are; \
+claims without a label are judged by judge_llm. Verdicts are saved, so a stopped run continues where it ended.")]
 pub(crate) struct RagcheckerArgs {
-    /// Answers, judged or not
+    /// File with the answers, judged or not
     #[arg(value_name = "FILE")]
     pub(crate) file: PathBuf,
-    /// Write the answers with claims, labels and metrics, in the same layout
+    /// Write the answers with claims, labels and metrics in the same layout
     #[arg(long, value_name = "FILE")]
     pub(crate) out: Option<PathBuf>,
 }
 
-/// `graphloom eval pairwise`.
 #[derive(Debug, Args)]
 pub(crate) struct PairwiseArgs {
-    /// Report of `eval answers --out`
+    /// Report written by `eval answers --out`
     #[arg(value_name = "FIRST")]
     pub(crate) first: PathBuf,
-    /// Report of `eval answers --out` over the same set
+    /// Report written by `eval answers --out` over the same set
     #[arg(value_name = "SECOND")]
     pub(crate) second: PathBuf,
-    /// Compare this arm of FIRST with that of SECOND [default: the only arm of each]
+    /// Compare this arm of FIRST with that arm of SECOND [default: the only arm of each]
     #[arg(long, value_name = "FIRST=SECOND", value_parser = key_value)]
     pub(crate) arm: Option<(String, String)>,
     /// Compare only the first N questions
     #[arg(long, value_name = "N", value_parser = RangedU64ValueParser::<usize>::new().range(1..))]
     pub(crate) limit: Option<usize>,
-    /// Write the verdicts with the judge's reasons as JSON
+    /// Write the verdicts and the judge's reasons as JSON
     #[arg(long, value_name = "FILE")]
     pub(crate) out: Option<PathBuf>,
 }
 
-/// How the passages of a set come into a workspace.
+/// How the passages of a set are indexed.
 #[derive(Debug, Args)]
 pub(crate) struct SetIndexing {
-    /// Stop indexing before the call that might pass this: tokens such as 2M, or money such as 1.50
+    /// Stop indexing before exceeding this budget: tokens such as 2M, or money such as 1.50
     #[arg(long, value_name = "AMOUNT", value_parser = limit)]
     pub(crate) budget: Option<Limit>,
-    /// Remove documents of the workspace that are no passages of the set
+    /// Remove documents from the workspace that are not passages of the set
     #[arg(long, conflicts_with = "with_others")]
     pub(crate) prune: bool,
-    /// Let documents of the workspace that are no passages of the set take part
+    /// Keep documents in the workspace that are not passages of the set
     #[arg(long)]
     pub(crate) with_others: bool,
 }
 
-/// `graphloom eval compare`.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Exit codes: 0 nothing is significantly worse in SECOND; 3 a metric is significantly worse (p < .05 after Holm's correction); \
-1 and 2 as everywhere.")]
+1 and 2 as for every command.")]
 pub(crate) struct CompareArgs {
-    /// Report of `eval retrieval --out`, before
+    /// Earlier report, written by `eval retrieval --out`
     #[arg(value_name = "FIRST")]
     pub(crate) first: PathBuf,
-    /// Report of `eval retrieval --out`, after
+    /// Later report, written by `eval retrieval --out`
     #[arg(value_name = "SECOND")]
     pub(crate) second: PathBuf,
-    /// Compare this arm of FIRST with that of SECOND; repeatable [default: arms of the same name]
+    /// Compare this arm of FIRST with that arm of SECOND; repeatable [default: arms with the same name]
     #[arg(long, value_name = "FIRST=SECOND", value_parser = key_value)]
     pub(crate) arm: Vec<(String, String)>,
-    /// Questions listed of each arm and direction; --json gives all
+    /// Questions to list per arm and direction; --json lists all
     #[arg(long, value_name = "N", default_value_t = 10)]
     pub(crate) most: usize,
 }
 
-/// Reads a value of a list without the blanks around it: `2, 5` is `2,5`.
+/// Parses a list item without surrounding spaces: `2, 5` equals `2,5`.
 #[derive(Clone)]
 struct Trimmed<P>(P);
 
@@ -187,10 +181,10 @@ impl<P: TypedValueParser> TypedValueParser for Trimmed<P> {
     }
 }
 
-/// The flag that a workspace is said to come from which is named after a set.
+/// The flag reported as the origin of a workspace named after a set.
 pub(crate) const OWN_WORKSPACE: &str = "--data";
 
-/// The workspace that a set is indexed into where nobody names one, and the flag that says so.
+/// The workspace for a set if none is configured, and the flag it comes from.
 pub(crate) fn own_workspace(global: &Global, command: &Command) -> Option<(String, String)> {
     let Command::Eval(eval) = command else { return None };
     let data = match eval {
@@ -202,7 +196,7 @@ pub(crate) fn own_workspace(global: &Global, command: &Command) -> Option<(Strin
     (!named).then(|| (workspace_name(data), OWN_WORKSPACE.to_owned()))
 }
 
-/// `eval-` and the folder's name in the characters of workspaces.
+/// `eval-` and the folder's name, reduced to the characters allowed in workspace names.
 fn workspace_name(data: &Path) -> String {
     const MOST: usize = 64;
     let real = data.canonicalize();

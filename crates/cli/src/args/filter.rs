@@ -1,4 +1,4 @@
-//! Which documents are meant: the flags that every command with a filter shares.
+//! Flags that select documents, shared by all commands with a filter.
 
 use std::collections::BTreeSet;
 use std::str::FromStr;
@@ -14,30 +14,31 @@ use crate::documents;
 /// Conditions and documents; for commands that do not take documents as arguments.
 #[derive(Debug, Clone, Default, Args)]
 pub(crate) struct FilterArgs {
-    /// Only this document: source, id, or the beginning of an id; repeatable
+    /// Only this document: source, id, or the start of an id; repeatable
     #[arg(long, value_name = "DOC", help_heading = HEADING)]
     pub(crate) document: Vec<String>,
     #[command(flatten)]
     pub(crate) conditions: ConditionArgs,
 }
 
-/// Conditions on documents; all kinds that are given must hold.
+/// Conditions on documents; a document must meet all kinds of conditions that are given.
 #[derive(Debug, Clone, Default, Args)]
 pub(crate) struct ConditionArgs {
-    /// Only sources that match, such as 'reports/**' or '*.pdf'; of several one must
+    /// Only sources that match, such as 'reports/**' or '*.pdf'; repeatable, one must match
     #[arg(long, value_name = "GLOB", value_parser = pattern, help_heading = HEADING)]
     pub(crate) source: Vec<SourcePattern>,
-    /// Only documents with this metadata: key=value (of several values of a key one must hold), key!=value, 'key>=2020',
-    /// 'key<2024-05-31', key (present) or !key (missing)
+    /// Only documents with this metadata: key=value (repeated for the same key, one must match), key!=value,
+    /// 'key>=2020', 'key<2024-05-31', key (present) or !key (absent)
     #[arg(long = "meta", value_name = "CONDITION", value_parser = read::<MetaCondition>, help_heading = HEADING)]
     pub(crate) meta: Vec<MetaCondition>,
-    /// Only documents accepted on this day, month, year or time (UTC), or later
+    /// Only documents added at or after this day, month, year or time (UTC)
     #[arg(long, value_name = "DATE", value_parser = date, help_heading = HEADING)]
     pub(crate) after: Option<IsoDate>,
-    /// Only documents accepted on this day, month, year or time (UTC), or earlier
+    /// Only documents added at or before this day, month, year or time (UTC)
     #[arg(long, value_name = "DATE", value_parser = date, help_heading = HEADING)]
     pub(crate) before: Option<IsoDate>,
-    /// Only documents of this status: failed, incomplete, cancelled, indexing, waiting or ready; several separated by commas
+    /// Only documents with this status: failed, incomplete, cancelled, indexing, waiting or ready; several
+    /// separated by commas
     #[arg(long, value_name = "STATUS", value_parser = read::<StatusKind>, value_delimiter = ',', help_heading = HEADING)]
     pub(crate) status: Vec<StatusKind>,
 }
@@ -45,7 +46,7 @@ pub(crate) struct ConditionArgs {
 const HEADING: &str = "Which documents";
 
 impl FilterArgs {
-    /// The filter that was asked for; `None` where there is no condition.
+    /// The filter; `None` if there are no conditions.
     pub(crate) async fn resolve(
         &self,
         snapshot: &dyn Snapshot,
@@ -54,15 +55,16 @@ impl FilterArgs {
         self.conditions.resolve(&self.document, snapshot, here).await
     }
 
-    /// Whether any condition was given.
+    /// Whether there are no conditions.
     pub(crate) fn is_empty(&self) -> bool {
         self.document.is_empty() && self.conditions.is_empty()
     }
 }
 
 impl ConditionArgs {
-    /// These conditions on these documents, on all where none is named; `None` where there is no condition at all. A
-    /// document that does not exist is an error, as one named by mistake must not narrow a filter to nothing.
+    /// Combines these conditions with a list of documents; an empty list means all documents. Returns `None` if
+    /// there is no condition at all. An unknown document is an error: skipping it could leave a filter that
+    /// matches nothing.
     pub(crate) async fn resolve(
         &self,
         named: &[String],
@@ -86,7 +88,7 @@ impl ConditionArgs {
         Ok((!filter.is_empty()).then_some(filter))
     }
 
-    /// Whether any condition was given.
+    /// Whether there are no conditions.
     pub(crate) fn is_empty(&self) -> bool {
         let Self { source, meta, after, before, status } = self;
         source.is_empty() && meta.is_empty() && after.is_none() && before.is_none() && status.is_empty()
@@ -94,10 +96,10 @@ impl ConditionArgs {
 }
 
 fn with_remedy(error: FilterError) -> anyhow::Error {
-    crate::fault::Fault::usage(error.to_string()).help(error.remedy()).into()
+    crate::fault::Fault::usage(error.to_string()).help(crate::remedies::of_filter(&error)).into()
 }
 
-/// A pattern as typed; what a shell completes as `./a` is stored as `a`.
+/// Parses a pattern. A shell may complete `a` to `./a`; sources are stored without `./`.
 fn pattern(text: &str) -> Result<SourcePattern, String> {
     read(text.strip_prefix("./").unwrap_or(text))
 }

@@ -1,4 +1,4 @@
-//! `graphloom graph` and `graphloom export`.
+//! Arguments of `graphloom graph` and `graphloom export`.
 
 use std::path::PathBuf;
 
@@ -7,209 +7,207 @@ use graphloom_engine::export::{ExportFormat, ExportPart};
 
 use super::{FilterArgs, key_value};
 
-/// `graphloom graph`.
 #[derive(Debug, Args)]
 #[command(args_conflicts_with_subcommands = true, subcommand_negates_reqs = true)]
 #[command(after_help = "\
-`graphloom graph NAME` is short for `graphloom graph show NAME`. Names may be written in any case; the name of what was \
-merged or renamed leads to what it is now. Every edit is a decision: it holds for documents that come later too, \
-`history` lists it and `undo` takes it back.")]
+`graphloom graph NAME` is short for `graphloom graph show NAME`. Names ignore case; the old name of a merged or renamed \
+entity leads to the new one. Every edit is a decision: it also applies to documents added later, \
+`history` lists it and `undo` reverts it.")]
 pub(crate) struct GraphArgs {
-    /// The entity's name; all words together
+    /// Entity name; all words are joined
     #[arg(required = true, value_name = "ENTITY")]
     pub(crate) entity: Vec<String>,
-    /// The whole description, all relations and all passages, in place of what fits a screen
+    /// Show the whole description, all relations and all passages instead of what fits the screen
     #[arg(long)]
     pub(crate) all: bool,
     #[command(subcommand)]
     pub(crate) command: Option<GraphCommand>,
 }
 
-/// What to do with the graph.
 #[derive(Debug, Subcommand)]
 pub(crate) enum GraphCommand {
-    /// Show an entity with its relations and the passages behind it
+    /// Show an entity with its relations and source passages
     Show {
-        /// The entity's name; all words together
+        /// Entity name; all words are joined
         #[arg(required = true, value_name = "ENTITY")]
         entity: Vec<String>,
-        /// The whole description, all relations and all passages, in place of what fits a screen
+        /// Show the whole description, all relations and all passages instead of what fits the screen
         #[arg(long)]
         all: bool,
     },
-    /// List the names of entities: those that match a text, else the best connected
+    /// List entity names: those that match a text, or those with the most relations
     Labels {
-        /// A name or a part of one; all words together
+        /// Name or part of a name; all words are joined
         #[arg(value_name = "TEXT")]
         text: Vec<String>,
-        /// Most names [default: 50 with TEXT, at most 100; 300 without, at most 1000]
+        /// Maximum number of names [default: 50 with TEXT, at most 100; 300 without, at most 1000]
         #[arg(long, value_name = "N")]
         limit: Option<usize>,
-        /// All names, in their order
+        /// List all names in alphabetical order
         #[arg(long, conflicts_with_all = ["text", "limit"])]
         all: bool,
     },
-    /// Show the entities around one, or with * the best connected ones, and the relations among them
+    /// Show the entities around one entity and their relations, or with * those with the most relations
     Subgraph {
-        /// The entity's name, or *
+        /// Entity name, or *
         #[arg(value_name = "ENTITY", default_value = "*")]
         entity: String,
-        /// Relations away at most, up to 20
+        /// Maximum distance in relations, up to 20
         #[arg(long, value_name = "N", default_value_t = 3)]
         depth: u32,
-        /// Entities at most, up to 1000
+        /// Maximum number of entities, up to 1000
         #[arg(long, value_name = "N", default_value_t = 1000)]
         max_nodes: usize,
     },
-    /// Make an entity, or with --relation a relation between two
+    /// Create an entity, or with --relation a relation between two entities
     Create {
-        /// The new entity's name; with --relation the source's
+        /// Name of the new entity; with --relation, the source entity
         #[arg(value_name = "ENTITY")]
         name: String,
         #[command(flatten)]
         relation: RelationArgs,
-        /// Its type, such as Person
+        /// Entity type, such as Person
         #[arg(long = "type", value_name = "TYPE", conflicts_with = "relation")]
         kind: Option<String>,
-        /// What is to be known about it
+        /// Description
         #[arg(long, value_name = "TEXT")]
         description: String,
         #[command(flatten)]
         how: HowArgs,
     },
-    /// Change how an entity, or with --relation a relation, reads
+    /// Change an entity, or with --relation a relation
     Edit {
-        /// The entity; with --relation one end
+        /// Entity name; with --relation, one end of the relation
         #[arg(value_name = "ENTITY")]
         name: String,
         #[command(flatten)]
         relation: RelationArgs,
-        /// Its type
+        /// New type
         #[arg(long = "type", value_name = "TYPE", conflicts_with = "relation")]
         kind: Option<String>,
-        /// Its description, in place of what the documents say
+        /// New description, which replaces the one from the documents
         #[arg(long, value_name = "TEXT")]
         description: Option<String>,
         #[command(flatten)]
         how: HowArgs,
     },
-    /// Give an entity another name; documents that use the old one still lead to it
+    /// Rename an entity; documents that use the old name still lead to it
     Rename {
-        /// The entity
+        /// Entity name
         #[arg(value_name = "ENTITY")]
         name: String,
-        /// Its new name
+        /// New name
         #[arg(value_name = "NEW NAME")]
         to: String,
-        /// Merge the two where the new name is another entity's
+        /// If another entity already has the new name, merge the two
         #[arg(long)]
         merge: bool,
         #[command(flatten)]
         how: HowArgs,
     },
-    /// Make several entities one
+    /// Merge several entities into one
     Merge {
-        /// The entities
+        /// Entities to merge
         #[arg(required = true, value_name = "ENTITY")]
         sources: Vec<String>,
-        /// What they become: one of them, another entity, or a new name
+        /// Name of the merged entity: one of them, another entity, or a new name
         #[arg(long, value_name = "NAME")]
         into: String,
-        /// Its description, in place of all of theirs
+        /// Description of the merged entity, which replaces all others
         #[arg(long, value_name = "TEXT")]
         description: Option<String>,
-        /// Its type
+        /// Type of the merged entity
         #[arg(long = "type", value_name = "TYPE")]
         kind: Option<String>,
-        /// How a field comes about: description=concatenate (the default), keep_first or keep_last;
-        /// entity_type=majority (the default), keep_first or keep_last; repeatable
+        /// Rule for a field: description=concatenate (the default), keep_first or keep_last; entity_type=majority
+        /// (the default), keep_first or keep_last; repeatable
         #[arg(long, value_name = "FIELD=RULE", value_parser = key_value)]
         strategy: Vec<(String, String)>,
         #[command(flatten)]
         how: HowArgs,
     },
-    /// Say that some passages speak of another entity
+    /// Assign some passages of an entity to another entity
     Split {
-        /// The entity that loses them
+        /// Entity that loses the passages
         #[arg(value_name = "ENTITY")]
         name: String,
-        /// The entity that gains them: a new name, or an entity that exists
+        /// Entity that gets the passages: a new or an existing name
         #[arg(long, value_name = "NAME")]
         into: String,
-        /// A passage, by its id or the beginning of it; repeatable
+        /// A passage: its id or the start of it; repeatable
         #[arg(long, value_name = "ID")]
         chunk: Vec<String>,
-        /// All passages of a document that speak of the entity; repeatable
+        /// All passages of a document that mention the entity; repeatable
         #[arg(long, value_name = "DOC")]
         document: Vec<String>,
         #[command(flatten)]
         how: HowArgs,
     },
-    /// Take an entity with its relations, or with --relation one relation, out of the graph
+    /// Remove an entity and its relations from the graph, or with --relation one relation
     Delete {
-        /// The entity; with --relation one end
+        /// Entity name; with --relation, one end of the relation
         #[arg(value_name = "ENTITY")]
         name: String,
-        /// The other end of the relation
+        /// Other end of the relation
         #[arg(long, value_name = "ENTITY")]
         relation: Option<String>,
         #[command(flatten)]
         how: HowArgs,
     },
-    /// Say that two entities are not the same: merges that would make them one have no effect
+    /// Keep two entities apart: merges that would join them have no effect
     NotSame {
-        /// One
+        /// First entity
         #[arg(value_name = "ENTITY")]
         one: String,
-        /// The other
+        /// Second entity
         #[arg(value_name = "OTHER")]
         other: String,
         #[command(flatten)]
         how: HowArgs,
     },
-    /// Take a decision back; undoing an undo makes it hold again
+    /// Revert a decision; reverting an undo restores the decision
     Undo {
-        /// Its id or the beginning of it; the latest that holds where none is given
+        /// Decision id or the start of it [default: the latest decision in effect]
         #[arg(value_name = "DECISION")]
         decision: Option<String>,
         #[command(flatten)]
         how: HowArgs,
     },
-    /// List the decisions, latest first
+    /// List decisions, latest first
     History {
-        /// Most decisions
+        /// Maximum number of decisions
         #[arg(long, value_name = "N", default_value_t = 50)]
         limit: usize,
     },
-    /// Take in a ready graph: JSON with chunks, entities and relationships
+    /// Import a graph: JSON with chunks, entities and relationships
     Import {
-        /// The file, or - for standard input
+        /// File to import, or - for standard input
         #[arg(value_name = "FILE")]
         file: PathBuf,
-        /// The document it becomes; the file's path where unset
+        /// Source name of the document it becomes [default: the file's path]
         #[arg(long, value_name = "NAME")]
         name: Option<String>,
-        /// Metadata of the document; repeatable
+        /// Metadata for the document; repeatable
         #[arg(long, value_name = "KEY=VALUE", value_parser = key_value)]
         meta: Vec<(String, String)>,
     },
 }
 
-/// A relation in place of an entity.
+/// Selects a relation instead of an entity.
 #[derive(Debug, Args)]
 pub(crate) struct RelationArgs {
-    /// The relation with this entity, in place of the entity itself
+    /// The relation with this entity instead of the entity itself
     #[arg(long, value_name = "OTHER")]
     pub(crate) relation: Option<String>,
-    /// What the relation is about
+    /// Keywords of the relation
     #[arg(long, value_name = "WORD,WORD", value_delimiter = ',', requires = "relation")]
     pub(crate) keywords: Vec<String>,
-    /// How strong the relation is; 1 is one statement
+    /// Weight of the relation; one statement in a document counts 1
     #[arg(long, value_name = "NUMBER", requires = "relation", allow_negative_numbers = true)]
     pub(crate) weight: Option<f64>,
 }
 
-/// How an edit is made.
+/// How to apply an edit.
 #[derive(Debug, Args)]
 pub(crate) struct HowArgs {
     /// Show what would change, and change nothing
@@ -217,31 +215,30 @@ pub(crate) struct HowArgs {
     pub(crate) preview: bool,
 }
 
-/// `graphloom export`.
 #[derive(Debug, Args)]
 pub(crate) struct ExportArgs {
-    /// The format
+    /// Format
     #[arg(long, value_enum, default_value_t = FormatArg::Jsonl)]
     pub(crate) format: FormatArg,
     /// Only these parts, separated by commas
     #[arg(long, value_enum, value_name = "PARTS", value_delimiter = ',')]
     pub(crate) only: Vec<PartArg>,
-    /// File to write, or for several CSV tables a folder; standard output where unset
+    /// File to write, or for several CSV tables a folder [default: standard output]
     #[arg(short, long, value_name = "PATH")]
     pub(crate) output: Option<PathBuf>,
-    /// Replace files that exist
+    /// Overwrite existing files
     #[arg(long, requires = "output")]
     pub(crate) force: bool,
     #[command(flatten)]
     pub(crate) filter: FilterArgs,
 }
 
-/// A format, as typed.
+/// Export format.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum FormatArg {
-    /// One JSON object a line.
+    /// One JSON object per line.
     Jsonl,
-    /// Comma-separated values, a table for each part.
+    /// Comma-separated values, one table per part.
     Csv,
     /// XML for graph programs such as Gephi, yEd and NetworkX.
     Graphml,
@@ -260,14 +257,14 @@ impl From<FormatArg> for ExportFormat {
     }
 }
 
-/// A part, as typed.
+/// Part of the graph.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum PartArg {
     /// Entities.
     Entities,
     /// Relations.
     Relations,
-    /// Chunks, with what they speak of.
+    /// Chunks with the entities and relations they mention.
     Chunks,
 }
 

@@ -1,4 +1,5 @@
-//! What `--help` shows: commands in groups, the options of all commands once, and what is meant by words that are no command.
+//! The layout of `--help`: commands in groups, global options listed once, and hints for words that are not
+//! commands.
 
 use clap::builder::Styles;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
@@ -7,7 +8,7 @@ use clap::{Command, CommandFactory, FromArgMatches};
 use super::Cli;
 use crate::fault::{Fault, of_command_line};
 
-/// The commands of the help, in groups.
+/// Command groups in the help.
 const GROUPS: [(&str, &[&str]); 6] = [
     (
         "Documents",
@@ -48,29 +49,29 @@ const GROUPS: [(&str, &[&str]); 6] = [
     ),
 ];
 
-/// Words that people type and that are no command, with what does it.
+/// Words that people type by mistake, with a hint to the right command.
 const MEANT: [(&[&str], &str); 6] = [
     (
         &["chat", "talk"],
-        "`graphloom ask \"QUESTION\"` answers a question; `ask --history FILE` goes on from a conversation",
+        "`graphloom ask \"QUESTION\"` answers a question; `ask --history FILE` continues a conversation",
     ),
-    (&["init", "new", "create"], "nothing is to be set up: `graphloom add PATH` makes the workspace"),
+    (&["init", "new", "create"], "no setup is needed: `graphloom add PATH` creates the workspace"),
     (
         &["update", "sync", "refresh", "reindex"],
-        "`graphloom add PATH` again takes up what changed; `--watch` goes on doing so",
+        "run `graphloom add PATH` again to add what changed; `--watch` keeps doing so",
     ),
-    (&["start", "run", "server", "web", "ui"], "`graphloom serve` answers over HTTP until Ctrl-C"),
+    (&["start", "run", "server", "web", "ui"], "`graphloom serve` serves the HTTP API until Ctrl-C"),
     (
         &["backup", "restore", "save"],
-        "a workspace is one file: `graphloom status` names it, and a copy of it is a backup",
+        "a workspace is one file: `graphloom status` prints its path, and a copy of the file is a backup",
     ),
     (
         &["clear", "reset", "purge"],
-        "`graphloom rm DOC` removes documents; a workspace is removed with its file, which `graphloom status` names",
+        "`graphloom rm DOC` removes documents; to remove a workspace, delete its file, whose path `graphloom status` prints",
     ),
 ];
 
-/// The first line of the help of a command, before its own words; its own options, and where the others stand.
+/// Help template of a command; global options are only referred to.
 const OF_A_COMMAND: &str = "\
 {before-help}{about-with-newline}
 {usage-heading} {usage}
@@ -79,7 +80,7 @@ const OF_A_COMMAND: &str = "\
 
 Options of all commands, such as --workspace, --llm and --json: graphloom --help";
 
-/// The command line, as parsed and as shown.
+/// The command line with our help layout.
 pub(crate) fn command() -> Command {
     let command = Cli::command();
     let globals: Vec<clap::Arg> =
@@ -91,17 +92,15 @@ pub(crate) fn command() -> Command {
     command.help_template(template).mut_subcommands(|sub| with_hidden(sub, &globals))
 }
 
-/// Parses what was typed; help and the version end the process as clap does, and usage errors where they are not to be told as
-/// `json`.
+/// Parses the command line. Help and version exit the process as in clap; so do usage errors, unless `json` is
+/// set.
 ///
-/// An error for words that are no command and that are known to mean one.
+/// Returns an error for words in [`MEANT`], which are not commands.
 pub(crate) fn parse(json: bool) -> anyhow::Result<Cli> {
     match command().try_get_matches() {
         Ok(matches) => Ok(Cli::from_arg_matches(&matches).unwrap_or_else(|error| error.exit())),
         Err(error) => match meant(&error) {
-            Some((word, help)) => {
-                Err(Fault::usage(format!("there is no command \"{word}\"")).help(help).into())
-            }
+            Some((word, help)) => Err(Fault::usage(format!("unknown command \"{word}\"")).help(help).into()),
             None if json && error.use_stderr() => Err(of_command_line(&error).into()),
             None => error.exit(),
         },
@@ -117,14 +116,14 @@ fn meant(error: &clap::Error) -> Option<(String, &'static str)> {
     Some((word.clone(), help))
 }
 
-/// A command, and those inside it, that takes the options of all commands without listing them.
+/// Adds the hidden global options to a command and its subcommands.
 fn with_hidden(command: Command, globals: &[clap::Arg]) -> Command {
     let command = command.args(globals).mut_subcommands(|sub| with_hidden(sub, globals));
-    // Where commands are inside, the template of clap lists them.
+    // A command with subcommands keeps clap's template, which lists them.
     command.help_template(OF_A_COMMAND)
 }
 
-/// The groups as the help shows them, and the heading of the options.
+/// The command groups, followed by the heading of the global options.
 fn groups(command: &Command) -> String {
     let styles = Styles::default();
     let (bold, plain) =
@@ -137,7 +136,7 @@ fn groups(command: &Command) -> String {
         for name in names {
             let about = match command.find_subcommand(name).and_then(Command::get_about) {
                 Some(about) => about.to_string(),
-                None => "Print this, or the help of a command".to_owned(),
+                None => "Print this help or the help of a command".to_owned(),
             };
             text.push_str(&format!("  {literal}{name:<12}{end}{about}\n"));
         }

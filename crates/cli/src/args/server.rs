@@ -1,109 +1,106 @@
-//! The command line of the server, and of who may use it.
+//! Arguments of the server and of the commands that manage access to it.
 
 use clap::{Args, Subcommand, ValueEnum};
 use graphloom_core::WorkspaceId;
 use graphloom_server::{Grant, Right};
 
-/// `graphloom serve`.
 #[derive(Debug, Args)]
 #[command(after_help = "\
-One process answers requests and indexes what is added. It answers on this machine alone, without credentials, until \
-there is a key or a user; then it asks for one, and can be bound to other addresses. Requests name their workspace by the \
-header LIGHTRAG-WORKSPACE or a path below /w/NAME/; those that name none mean --workspace. Ctrl-C or SIGTERM ends it between \
+One process answers requests and indexes added documents. Without keys and users it accepts requests from this machine only, \
+without credentials. Once there is a key or a user, it requires one and can listen on other addresses. A request names its workspace \
+with the header LIGHTRAG-WORKSPACE or a path below /w/NAME/; other requests use --workspace. Ctrl-C or SIGTERM stops it between \
 two commits.")]
 pub(crate) struct ServeArgs {
     /// Address to listen on [default: 127.0.0.1]
     #[arg(long, value_name = "ADDRESS")]
     pub(crate) host: Option<String>,
-    /// Port to listen on; 0 takes a free one [default: 9621]
+    /// Port to listen on; 0 picks a free one [default: 9621]
     #[arg(long, value_name = "PORT")]
     pub(crate) port: Option<u16>,
-    /// Lets web pages of this origin ask, such as https://app.example; repeatable
+    /// Allow web pages of this origin to send requests, such as https://app.example; repeatable
     #[arg(long = "cors-origin", value_name = "ORIGIN")]
     pub(crate) cors_origins: Vec<String>,
-    /// Believes what the proxy at this address or network says about its clients, such as 10.0.0.0/8; repeatable
+    /// Trust the client address that the proxy at this address or network forwards, such as 10.0.0.0/8; repeatable
     #[arg(long = "trusted-proxy", value_name = "NETWORK")]
     pub(crate) trusted_proxies: Vec<String>,
-    /// Seconds to go on serving once asked to stop, while /readyz says 503, so that a balancer can look away [default: 0]
+    /// Seconds to keep serving after a stop request while /readyz returns 503, so that load balancers notice
+    /// [default: 0]
     #[arg(long, value_name = "SECONDS")]
     pub(crate) drain: Option<u64>,
 }
 
-/// `graphloom mcp`.
 #[derive(Debug, Args)]
 #[command(after_help = "\
-A client, such as an editor or a chat program, starts it as a server of its configuration and speaks to it on standard input \
-and output; the log goes to standard error. What is added is indexed while it runs. It needs no other server, and can run \
+The client, such as an editor or a chat program, starts this command from its configuration and talks to it on standard input \
+and output; the log goes to standard error. Added documents are indexed while it runs. It needs no other server and can run \
 beside one on the same data folder.")]
 pub(crate) struct McpArgs {
-    /// Offer only the tools that read, and index nothing
+    /// Offer only tools that read, and do not index
     #[arg(long)]
     pub(crate) read_only: bool,
 }
 
-/// `graphloom key`.
 #[derive(Debug, Subcommand)]
 pub(crate) enum KeyCommand {
-    /// Make a key for a program, and print it this once
+    /// Create a key and print it once
     Create {
-        /// What it is for
+        /// What the key is for
         name: String,
         #[command(flatten)]
         grant: GrantArgs,
     },
-    /// List keys, without their secrets
+    /// List keys without their secrets
     List,
-    /// Revoke a key; it is refused from then on
+    /// Revoke a key; the server rejects it from then on
     Revoke {
-        /// Its id, or its name
+        /// Id or name of the key
         #[arg(value_name = "KEY")]
         reference: String,
     },
 }
 
-/// `graphloom user`.
 #[derive(Debug, Subcommand)]
 pub(crate) enum UserCommand {
-    /// Make a user who logs in, or give one another password
+    /// Create a user who can log in, or set a new password
     ///
-    /// A user who is there keeps the right and the workspaces that are not said anew. To let one into every workspace again,
-    /// remove and add the user.
+    /// An existing user keeps role and workspaces unless you pass them. To allow all workspaces again, remove and
+    /// add the user.
     Add {
-        /// The name to log in with
+        /// Name to log in with
         name: String,
         #[command(flatten)]
         grant: GrantArgs,
-        /// Read the password from standard input; without it a random one is made and printed this once
+        /// Read the password from standard input [default: generate one and print it once]
         #[arg(long)]
         password_stdin: bool,
     },
     /// List users
     List,
-    /// Remove a user; what they logged in with is refused from then on
+    /// Remove a user; existing logins are rejected from then on
     Remove {
-        /// The name
+        /// Name of the user
         name: String,
     },
 }
 
-/// What a key or user is good for.
+/// Permissions of a key or user.
 #[derive(Debug, Args)]
 pub(crate) struct GrantArgs {
-    /// What may be done: read, write (also read), admin (also clear workspaces) [default: read]
+    /// Permission: read, write (includes read), admin (also clears workspaces) [default: read]
     #[arg(long, value_enum)]
     right: Option<RightArg>,
-    /// Only this workspace; repeatable; all, those to come too, where none is named
+    /// Only this workspace; repeatable [default: all workspaces, also future ones]
     #[arg(long = "only", value_name = "WORKSPACE", value_parser = workspace)]
     only: Vec<WorkspaceId>,
 }
 
 impl GrantArgs {
-    /// The grant of somebody new.
+    /// The permissions of a new key or user.
     pub(crate) fn grant(&self) -> Grant {
         self.over(None)
     }
 
-    /// The grant of somebody who holds one: of what is not said the old one stays.
+    /// The permissions of an existing user: fields that are not given keep their value.
     pub(crate) fn over(&self, held: Option<&Grant>) -> Grant {
         let right = match self.right {
             None => held.map_or(Right::Read, |held| held.right),
@@ -121,9 +118,9 @@ impl GrantArgs {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 enum RightArg {
-    /// Ask and look.
+    /// Ask questions and read.
     Read,
-    /// Also add, edit and remove.
+    /// Also add, edit and remove documents.
     Write,
     /// Also clear whole workspaces.
     Admin,

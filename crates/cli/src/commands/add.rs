@@ -19,27 +19,27 @@ use crate::fault::{Exit, Fault};
 use crate::interrupt::Interrupt;
 use crate::output::progress::ProgressView;
 use crate::output::render::{count, one_line, plain};
-use crate::wire;
+use crate::{remedies, wire};
 
-/// Bytes read before they are made durable; one larger file may exceed it.
+/// Bytes to read before committing; one larger file may exceed it.
 const MAX_BYTES_IN_FLIGHT: usize = 16 * 1024 * 1024;
 
-/// Documents made durable in one commit, at most.
+/// Maximum documents in one commit.
 const MAX_DOCUMENTS_IN_FLIGHT: usize = 256;
 
-/// Lines printed of each kind of remark; `--json` gives all.
+/// Maximum lines printed per kind of remark; `--json` prints all.
 const MOST_PRINTED: usize = 20;
 
-/// Adds what the paths lead to and works until it is in the graph.
+/// Adds the documents and indexes them.
 pub(crate) async fn run(app: &App, args: &AddArgs) -> anyhow::Result<Exit> {
     let from_stdin = args.paths.iter().filter(|path| is_stdin(path)).count();
     match (from_stdin, &args.name) {
         (0, Some(_)) => {
-            return Err(Fault::usage("--name names standard input, but - is not among the paths").into());
+            return Err(Fault::usage("--name is for standard input, but - is not among the paths").into());
         }
         (1.., None) => {
-            let fault = Fault::usage("standard input has no name under which to keep it");
-            return Err(fault.help("give it one, such as --name notes.md").into());
+            let fault = Fault::usage("standard input needs a source name");
+            return Err(fault.help("set one, such as --name notes.md").into());
         }
         (2.., Some(_)) => return Err(Fault::usage("standard input can be read only once").into()),
         _ => {}
@@ -76,7 +76,7 @@ pub(crate) async fn run(app: &App, args: &AddArgs) -> anyhow::Result<Exit> {
         match indexing::run(app, &indexing, &interrupt, &view).await {
             Ok(ran) => summary.run = ran,
             Err(error) => {
-                // What was accepted is on disk and stays, whatever ended the run.
+                // Accepted documents are on disk and stay, whatever the error.
                 summary.print(app)?;
                 return Err(error);
             }
@@ -89,7 +89,11 @@ pub(crate) async fn run(app: &App, args: &AddArgs) -> anyhow::Result<Exit> {
     }
     if summary.left_waiting {
         let paused = indexing.engine.store.snapshot().await?.queue().await?.is_paused();
-        app.output.note(if paused { indexing::PAUSED } else { "`graphloom work` works on what waits" });
+        app.output.note(if paused {
+            indexing::PAUSED
+        } else {
+            "`graphloom work` indexes the queued documents"
+        });
     }
     let exit = summary.exit();
     match (watch, exit) {
@@ -102,7 +106,7 @@ pub(crate) async fn run(app: &App, args: &AddArgs) -> anyhow::Result<Exit> {
     }
 }
 
-/// What is to be said of paths that lead to no document at all; `None` where one does.
+/// The summary if the paths lead to no document at all; else `None`.
 fn nothing_to_add(app: &App, args: &AddArgs) -> anyhow::Result<Option<Summary>> {
     let files = || Files::new(&args.paths, &app.here, &app.config.data_dir, files::is_supported);
     if !args.paths.iter().all(|path| is_file(path))
@@ -121,17 +125,17 @@ fn nothing_to_add(app: &App, args: &AddArgs) -> anyhow::Result<Option<Summary>> 
     Ok(Some(summary))
 }
 
-/// The folders and files to be watched; standard input and addresses are read once.
+/// The folders and files to watch; standard input and URLs are read once.
 fn watched(args: &AddArgs) -> anyhow::Result<Vec<PathBuf>> {
     let watched: Vec<PathBuf> = args.paths.iter().filter(|path| is_file(path)).cloned().collect();
     if watched.is_empty() {
-        let fault = Fault::usage("--watch has no folder or file to watch");
-        return Err(fault.help("name a folder; addresses and standard input are read once").into());
+        let fault = Fault::usage("--watch needs a folder or file to watch");
+        return Err(fault.help("name a folder; URLs and standard input are read only once").into());
     }
     Ok(watched)
 }
 
-/// Prints what adding would cost. Nothing is sent and nothing is stored.
+/// Prints the estimated cost of adding. Sends nothing and stores nothing.
 async fn estimate(app: &App, args: &AddArgs) -> anyhow::Result<Exit> {
     let engine = wire::estimating(app).await?;
     let interrupt = Interrupt::listen()?;
@@ -154,11 +158,11 @@ async fn estimate(app: &App, args: &AddArgs) -> anyhow::Result<Exit> {
     Ok(if summary.refused.is_empty() { Exit::Done } else { Exit::Partly })
 }
 
-/// Where sources go.
+/// What to do with sources.
 pub(super) enum Into<'a> {
-    /// They become documents.
+    /// Store them as documents.
     Store(&'a Engine, &'a TrackId),
-    /// They are counted, and nothing else.
+    /// Only count them for an estimate.
     Estimate(Box<Estimator<'a>>),
 }
 
@@ -170,7 +174,7 @@ impl Into<'_> {
         }
     }
 
-    /// What is too large to read.
+    /// Size limits for reading.
     fn limits(&self) -> ParseLimits {
         match self {
             Self::Store(engine, _) => engine.index.limits,
@@ -179,19 +183,19 @@ impl Into<'_> {
     }
 }
 
-/// What became of everything that was to be added.
+/// The outcome of an add.
 #[derive(Debug, Default, Serialize)]
 pub(super) struct Summary {
-    /// The name under which this run can be followed.
+    /// The name of the run.
     track: Option<TrackId>,
     accepted: u64,
     replaced: u64,
     unchanged: u64,
-    /// Known documents with failed chunks or stopped.
+    /// Already known documents that stopped or have failed chunks.
     unchanged_with_failures: Vec<String>,
-    /// Known documents that were taken out of the queue.
+    /// Already known documents that were cancelled.
     unchanged_cancelled: Vec<String>,
-    /// Whether the work is left to a later command.
+    /// Whether indexing is left to a later command.
     left_waiting: bool,
     refused: Vec<Remark>,
     skipped: Vec<Remark>,
@@ -199,12 +203,12 @@ pub(super) struct Summary {
     other_encodings: Vec<Remark>,
     partly_read: Vec<Remark>,
     pub(super) run: Ran,
-    /// Whether nothing is added, so that there is nothing to tell of single sources.
+    /// Whether this is an estimate; single sources are not reported then.
     #[serde(skip)]
     estimates: bool,
 }
 
-/// A source and what is to be said about it.
+/// A source and a remark about it.
 #[derive(Debug, Serialize)]
 struct Remark {
     source: String,
@@ -213,7 +217,7 @@ struct Remark {
     remedy: Option<String>,
 }
 
-/// A line of `--json`: what became of one source.
+/// A line of `--json` output: the outcome of one source.
 #[derive(Serialize)]
 #[serde(tag = "event", rename_all = "snake_case")]
 enum Line<'a> {
@@ -229,7 +233,7 @@ enum Line<'a> {
     Summary(&'a Summary),
 }
 
-/// Reads and accepts everything, a bounded number of bytes at a time, until done or interrupted.
+/// Reads and accepts all sources in bounded batches, until done or interrupted.
 async fn accept_all(
     app: &App,
     args: &AddArgs,
@@ -281,7 +285,7 @@ async fn accept_all(
     batch.accept(app, into, summary).await
 }
 
-/// Fetches a document from the web; what it is, its server says, else its name and content.
+/// Fetches a document from the web. Its format comes from the server, otherwise from its name and content.
 async fn fetch(
     app: &App,
     args: &AddArgs,
@@ -304,18 +308,18 @@ async fn fetch(
             Ok(())
         }
         Err(error) => {
-            let remedy = error.remedy().map(str::to_owned);
+            let remedy = remedies::of_fetch(&error).map(str::to_owned);
             summary.refuse(app, address.to_owned(), error.to_string(), remedy)
         }
     }
 }
 
-/// Whether a path leads to the disk.
+/// Whether a path is a file or folder on disk.
 fn is_file(path: &Path) -> bool {
     !is_stdin(path) && web_address(path).is_none()
 }
 
-/// A path that is an address of the web.
+/// The URL if a path is one.
 fn web_address(path: &Path) -> Option<&str> {
     path.to_str().filter(|text| web::is_web_address(text))
 }
@@ -328,7 +332,7 @@ pub(super) struct Batch {
 }
 
 impl Batch {
-    /// - `meta`: metadata of all of them.
+    /// - `meta`: metadata for all of them.
     pub(super) fn new(meta: &[(String, String)]) -> Self {
         Self { meta: meta.iter().cloned().collect(), sources: Vec::new(), bytes: 0 }
     }
@@ -363,12 +367,12 @@ impl Batch {
 }
 
 impl Summary {
-    /// Nothing yet, of the run of this name.
+    /// An empty summary for the run with this name.
     pub(super) fn of(track: &TrackId) -> Self {
         Self { track: Some(track.clone()), ..Self::default() }
     }
 
-    /// Takes up that a source could not be read.
+    /// Records that a source could not be read.
     pub(super) fn refuse(
         &mut self,
         app: &App,
@@ -379,7 +383,7 @@ impl Summary {
         self.take(app, source, Acceptance::Refused { reason, remedy })
     }
 
-    /// Takes up that something in a folder is no document.
+    /// Records that an entry of a folder is not a document.
     fn skip(&mut self, app: &App, source: String, reason: String) -> anyhow::Result<()> {
         if app.output.json && !self.estimates {
             app.output.json(&Line::Skipped { source: &source, reason: &reason })?;
@@ -456,7 +460,7 @@ impl Summary {
         }
         app.output.summary(parts.join(", "))?;
         if self.accepted + self.unchanged == 0 && self.refused.is_empty() && !self.run.has_worked() {
-            app.output.summary("nothing to add was found: hidden and ignored files are left out")?;
+            app.output.summary("nothing to add: hidden and ignored files are skipped")?;
         }
         print_remarks(app, "refused", self.refused.iter())?;
         print_skipped(app, &self.skipped)?;
@@ -468,21 +472,20 @@ impl Summary {
         self.run.print(app, "retry")?;
         if !self.unchanged_with_failures.is_empty() && self.run.failures.total == 0 {
             let number = count(self.unchanged_with_failures.len() as u64, "unchanged document");
-            app.output.summary(format_args!(
-                "{number} with earlier failures: `graphloom retry` tries them again"
-            ))?;
+            app.output
+                .summary(format_args!("{number} with earlier failures: `graphloom retry` retries them"))?;
         }
         if !self.unchanged_cancelled.is_empty() {
             let number = count(self.unchanged_cancelled.len() as u64, "unchanged document");
             app.output.summary(format_args!(
-                "{number} cancelled before: `graphloom retry --cancelled` takes them up again"
+                "{number} cancelled earlier: `graphloom retry --cancelled` queues them again"
             ))?;
         }
         Ok(())
     }
 }
 
-/// Files left out: one by one, but those whose kind is not read in one line.
+/// Prints skipped files: one per line, but all unsupported kinds in one line.
 fn print_skipped(app: &App, skipped: &[Remark]) -> anyhow::Result<()> {
     if app.output.quiet {
         return Ok(());
@@ -503,7 +506,7 @@ fn print_skipped(app: &App, skipped: &[Remark]) -> anyhow::Result<()> {
         kinds.sort_by_key(|(_, number)| std::cmp::Reverse(*number));
         let kinds: Vec<String> = kinds.into_iter().map(|(kind, number)| format!("{number} {kind}")).collect();
         app.output.line(format_args!(
-            "skipped: {} of kinds that are not supported: {}",
+            "skipped: {} of unsupported kinds: {}",
             count(alike.len() as u64, "file"),
             one_line(&kinds.join(", "), 300)
         ))?;

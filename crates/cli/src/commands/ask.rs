@@ -22,52 +22,51 @@ use crate::fault::{Exit, Fault};
 use crate::output::answer::AnswerWriter;
 use crate::output::render::{one_line, place, plain};
 use crate::output::terminal::wrapped;
+use crate::remedies;
 use crate::wire::{self, Asks};
 
-/// Characters of a quote printed for people; `--json` gives all.
+/// Maximum characters of a printed quote; `--json` prints all.
 const QUOTE_CHARACTERS: usize = 240;
 
-/// Bytes of a question or a history in JSON, at most; more than the longest that is taken.
+/// Maximum bytes of a question or history in JSON; above the longest accepted question.
 const MAX_JSON_BYTES: u64 = 4 << 20;
 
-/// What a history looks like.
-const HISTORY_SHAPE: &str = r#"it is a list such as [{"role": "user", "content": "Who ..."}, {"role": "assistant", "content": "..."}]"#;
+/// The expected form of a history, for error messages.
+const HISTORY_SHAPE: &str = r#"expected a list such as [{"role": "user", "content": "Who ..."}, {"role": "assistant", "content": "..."}]"#;
 
-/// What a question looks like.
-const QUESTION_SHAPE: &str = r#"it is an object such as {"query": "Who ...", "mode": "mix", "top_k": 40}"#;
+/// The expected form of a question, for error messages.
+const QUESTION_SHAPE: &str = r#"expected an object such as {"query": "Who ...", "mode": "mix", "top_k": 40}"#;
 
 #[derive(Serialize)]
 struct Answered<'a> {
     question: &'a str,
-    /// The question as it was searched for, where that is not how it was asked.
+    /// The question as it was searched for, if rewritten.
     standalone_question: Option<&'a str>,
     mode: Mode,
-    /// The answer's words.
     answer: &'a str,
-    /// What kind of answer it is.
     kind: AnswerKind,
     /// Whether the documents held anything to answer from.
     found: bool,
-    /// `null` for verbatim sentences chosen by rules.
+    /// `null` if rules chose verbatim sentences.
     model: Option<&'a str>,
     citations: &'a [Citation],
     dropped_citations: u32,
-    /// Bytes of the answer where words of the question stand; empty where a model answered.
+    /// Byte ranges of the answer with words of the question; empty if an LLM answered.
     matches: &'a [Span],
-    /// The documents of the context, where they were asked for.
+    /// The documents of the context, if requested.
     #[serde(skip_serializing_if = "Option::is_none")]
     references: Option<Vec<ListedDocument>>,
-    /// What did not go as asked for.
+    /// What could not be done as requested.
     notes: &'a [QueryNote],
-    /// What was retrieved, where it was asked for.
+    /// The retrieval, if requested.
     #[serde(skip_serializing_if = "Option::is_none")]
     retrieval: Option<&'a Retrieval>,
     calls: Vec<&'a Call>,
-    /// What was remembered and cost no call.
+    /// The kinds of results that came from the cache.
     cached: Vec<CacheKind>,
 }
 
-/// Answers, or prints what a model would be given.
+/// Answers, or prints the context or prompt.
 pub(crate) async fn run(app: &App, args: &AskArgs) -> anyhow::Result<Exit> {
     let mut question = question(app, args)?;
     let asks = match question.wanted() {
@@ -75,14 +74,14 @@ pub(crate) async fn run(app: &App, args: &AskArgs) -> anyhow::Result<Exit> {
         Wanted::Answer => Asks::Answer,
     };
     if args.min_rerank_score.is_some() && app.config.reranker.is_none() {
-        let fault = Fault::usage("--min-rerank-score needs a reranker and none is configured");
+        let fault = Fault::usage("--min-rerank-score needs a reranker, but none is configured");
         return Err(fault
-            .help("--set reranker=cohere:MODEL or --set reranker=jina:MODEL chooses one")
+            .help("set one with --set reranker=cohere:MODEL or --set reranker=jina:MODEL")
             .into());
     }
     if question.mode == Mode::Bypass && (question.filter.is_some() || !args.filter.is_empty()) {
-        let fault = Fault::usage("mode bypass searches no documents, so there is nothing to filter");
-        return Err(fault.help("choose another --mode, or leave the filter out").into());
+        let fault = Fault::usage("mode bypass does not search documents, so a filter has no effect");
+        return Err(fault.help("choose another --mode, or remove the filter").into());
     }
     let mut engine = wire::query_engine(app, asks).await?;
     let snapshot = engine.store.snapshot().await?;
@@ -110,7 +109,7 @@ pub(crate) async fn run(app: &App, args: &AskArgs) -> anyhow::Result<Exit> {
     }
 }
 
-/// The question as the flags, the files and the configuration say it.
+/// The question from flags, files and configuration.
 fn question(app: &App, args: &AskArgs) -> anyhow::Result<Question> {
     let is_stdin = |path: &Option<_>| path.as_deref() == Some(Path::new("-"));
     if is_stdin(&args.question_json) && is_stdin(&args.history) {
@@ -118,7 +117,7 @@ fn question(app: &App, args: &AskArgs) -> anyhow::Result<Question> {
     }
     let base = match &args.question_json {
         Some(path) => read_json("--question-json", path, QUESTION_SHAPE)?,
-        // People see the answer as it is made; programs get it when it is whole.
+        // People see the answer as it arrives; programs get it when it is complete.
         None => Question { stream: !app.output.json, ..Question::default() },
     };
     let mut question = args.question(base);
@@ -128,7 +127,7 @@ fn question(app: &App, args: &AskArgs) -> anyhow::Result<Question> {
     question.prefix_user_prompt(&app.config.user_prompt_prefix);
     if let Err(error) = question.check() {
         let fault = Fault::usage(error.to_string());
-        let remedy = error.remedy();
+        let remedy = remedies::of_query(&error);
         return Err(match remedy {
             Some(remedy) => fault.help(remedy),
             None => fault,
@@ -138,7 +137,7 @@ fn question(app: &App, args: &AskArgs) -> anyhow::Result<Question> {
     Ok(question)
 }
 
-/// The JSON of a file, or of standard input.
+/// Reads JSON from a file or standard input.
 fn read_json<T: DeserializeOwned>(flag: &str, path: &Path, shape: &str) -> anyhow::Result<T> {
     let mut text = Vec::new();
     let reading = || format!("reading {flag} {}", path.display());
@@ -207,7 +206,7 @@ async fn answer(
         None if app.output.json => print_json(app, args, question, retrieval, &answer),
         None => print_answer(app, args, question, retrieval, &answer, writer),
     };
-    // What was paid for is stored, whoever stopped reading.
+    // Paid results are stored even if printing failed.
     wire::record(app, engine, [&retrieval.spent, &answer.spent]).await;
     printed?;
     Ok(match answer.found || answer.kind == AnswerKind::Greeting {
@@ -216,7 +215,7 @@ async fn answer(
     })
 }
 
-/// Where the documents of the context can be opened: web pages, and files that are there.
+/// URLs of the documents in the context that can be opened: web pages, and files that exist.
 fn addresses(app: &App, retrieval: &Retrieval) -> BTreeMap<DocumentId, String> {
     let references = retrieval.references.iter();
     let with_address = references
@@ -305,7 +304,7 @@ fn print_sources(
             true | false => address,
         });
         let linked = output.link(address.as_deref(), &place);
-        // Verbatim words stand in the answer already.
+        // Without an LLM the quoted words are already in the answer.
         if !args.quotes && answer.model.is_none() {
             output.line(format_args!("{mark} {linked}"))?;
             continue;
@@ -322,21 +321,19 @@ fn print_sources(
         }
     }
     if answer.dropped_citations > 0 {
-        output.note(format_args!(
-            "citations that pointed to nothing and were dropped: {}",
-            answer.dropped_citations
-        ));
+        output.note(format_args!("dropped citations that point to nothing: {}", answer.dropped_citations));
     }
     if answer.spent.cached.contains(&CacheKind::Answer) {
-        output.note("the model gave this answer to the same prompt before; --no-cache asks it again");
+        output.note("cached answer to the same prompt; --no-cache asks the LLM again");
     }
     if answer.kind == AnswerKind::Empty {
         output.note("help: `graphloom add PATH` adds documents");
     }
     if answer.kind == AnswerKind::Answer && answer.model.is_none() {
-        output.note("answered without a language model: verbatim sentences from your documents");
+        output.note("answered without an LLM: verbatim sentences from your documents");
         if let Some(service) = app.config.unused_chat_key() {
-            output.note(format_args!("a key is set; --llm {}:MODEL lets a model answer", service.name()));
+            output
+                .note(format_args!("an API key is set; --llm {}:MODEL uses it for answers", service.name()));
         }
     }
     Ok(())

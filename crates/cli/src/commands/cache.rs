@@ -1,4 +1,4 @@
-//! `graphloom cache`: what models said to questions.
+//! `graphloom cache`: cached LLM answers and vectors of questions.
 
 use anyhow::Context;
 use graphloom_core::{Batch, CacheKind, CacheSize};
@@ -14,7 +14,7 @@ struct Cleared {
     cleared: Vec<CacheSize>,
 }
 
-/// Shows or forgets.
+/// Shows or clears the cache.
 pub(crate) async fn run(app: &App, command: &CacheCommand) -> anyhow::Result<Exit> {
     let store = wire::open_store(&app.config)?;
     let sizes = store.snapshot().await?.cache_sizes().await?;

@@ -1,4 +1,4 @@
-//! `graphloom cancel`: documents out of the queue.
+//! `graphloom cancel`: removes documents from the queue.
 
 use graphloom_core::{Document, DocumentId};
 use graphloom_engine::index;
@@ -12,11 +12,11 @@ use crate::{documents, wire};
 
 #[derive(Serialize)]
 struct Cancelled {
-    /// Taken out of the queue.
+    /// Removed from the queue.
     cancelled: Vec<Named>,
-    /// Whose re-extraction was given up.
+    /// Documents whose re-extraction was cancelled.
     kept: Vec<Named>,
-    /// Which were not in the queue.
+    /// Documents that were not in the queue.
     not_queued: Vec<Named>,
 }
 
@@ -26,7 +26,7 @@ struct Named {
     source: String,
 }
 
-/// Takes what is named out of the queue; nothing is where one of the documents is unknown.
+/// Removes documents from the queue; changes nothing if one of them is unknown.
 pub(crate) async fn run(app: &App, args: &CancelArgs) -> anyhow::Result<Exit> {
     let store = wire::open_store(&app.config)?;
     let snapshot = store.snapshot().await?;
@@ -56,7 +56,7 @@ pub(crate) async fn run(app: &App, args: &CancelArgs) -> anyhow::Result<Exit> {
     }
     let lines = [
         ("cancelled", &done.cancelled),
-        ("re-extraction given up of", &done.kept),
+        ("cancelled the re-extraction of", &done.kept),
         ("not in the queue:", &done.not_queued),
     ];
     for (what, documents) in lines {
@@ -68,7 +68,7 @@ pub(crate) async fn run(app: &App, args: &CancelArgs) -> anyhow::Result<Exit> {
         app.output.line("nothing waits")?;
     }
     if !done.cancelled.is_empty() {
-        app.output.note("`graphloom retry DOC` takes a document up again, `graphloom rm DOC` removes it");
+        app.output.note("`graphloom retry DOC` queues a document again, `graphloom rm DOC` removes it");
     }
     Ok(Exit::Done)
 }

@@ -1,4 +1,4 @@
-//! `graphloom check`: damage to the files of a store, and contradictions in it.
+//! `graphloom check`: damaged files and contradictions in a store.
 
 use graphloom_core::{Store, StoreError};
 use graphloom_storage::check::{Finding, check};
@@ -8,14 +8,14 @@ use crate::fault::Exit;
 use crate::output::render::{count, one_line, plain};
 use crate::wire;
 
-/// Prints every finding; exits with 1 if there is one.
+/// Prints every finding; exits with 1 if there are any.
 pub(crate) async fn run(app: &App) -> anyhow::Result<Exit> {
     let findings = findings(app).await?;
     print(app, &findings).await?;
     Ok(if findings.is_empty() { Exit::Done } else { Exit::Failed })
 }
 
-/// Everything that is damaged or contradicts itself in the workspace.
+/// All findings about the workspace.
 pub(crate) async fn findings(app: &App) -> anyhow::Result<Vec<Finding>> {
     wire::require_workspace(&app.config)?;
     let store = wire::open_or_create(&app.config)?;
@@ -26,9 +26,9 @@ pub(crate) async fn findings(app: &App) -> anyhow::Result<Vec<Finding>> {
     };
     match contradictions {
         Ok(found) => findings.extend(found),
-        // Rows that cannot be read are in the list already.
+        // The findings already list the rows that cannot be read.
         Err(error @ StoreError::Corrupt { .. }) if !findings.is_empty() => {
-            let what = format!("contradictions were not looked for, since not all can be read: {error}");
+            let what = format!("the search for contradictions stopped because a row cannot be read: {error}");
             findings.push(Finding { kind: "file", id: app.config.workspace.to_string(), what });
         }
         Err(error) => return Err(error.into()),
@@ -53,9 +53,8 @@ async fn print(app: &App, findings: &[Finding]) -> anyhow::Result<()> {
         }
         app.output.line(count(findings.len() as u64, "finding"))?;
         if findings.iter().any(|finding| !matches!(finding.kind, "projection")) {
-            app.output.note(
-                "help: `graphloom repair` mends what can be derived again and says what else is to be done",
-            );
+            app.output
+                .note("help: `graphloom repair` restores what can be derived again and reports the rest");
         }
     }
     Ok(())

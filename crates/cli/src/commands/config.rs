@@ -1,4 +1,4 @@
-//! `graphloom config show`: every key with its value and where it came from.
+//! `graphloom config show`: every key with its value and origin.
 
 use std::borrow::Cow;
 
@@ -50,7 +50,7 @@ pub(crate) fn run(app: &App, command: &ConfigCommand) -> anyhow::Result<Exit> {
     Ok(Exit::Done)
 }
 
-/// The value as it may be printed. An address may carry a password before its host, or a key in its query.
+/// The value with secrets masked. A URL may contain a password before the host or a key in the query.
 fn shown_value<'a>(key: &Key, value: &'a str) -> Cow<'a, str> {
     if key.secret {
         return Cow::Borrowed("(set, not shown)");

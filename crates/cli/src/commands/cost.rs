@@ -1,4 +1,4 @@
-//! `graphloom cost`: what model calls cost, out of the ledger.
+//! `graphloom cost`: costs of model calls from the ledger.
 
 use graphloom_engine::money::{CostGroup, Spending, Spent, spending};
 
@@ -8,10 +8,10 @@ use crate::fault::Exit;
 use crate::output::render::{count, plain};
 use crate::wire;
 
-/// Rows printed for people; `--json` gives all.
+/// Maximum rows printed; `--json` prints all.
 const MOST_PRINTED: usize = 50;
 
-/// Prints the sums of the ledger.
+/// Prints the totals of the ledger.
 pub(crate) async fn run(app: &App, args: &CostArgs) -> anyhow::Result<Exit> {
     let store = wire::open_store(&app.config)?;
     let by = args.by.iter().map(|by| (*by).into()).collect();
@@ -27,7 +27,7 @@ pub(crate) async fn run(app: &App, args: &CostArgs) -> anyhow::Result<Exit> {
 fn print(app: &App, spending: &Spending) -> anyhow::Result<()> {
     let output = &app.output;
     if spending.rows.is_empty() {
-        output.line("no model was called")?;
+        output.line("no model calls")?;
         return Ok(());
     }
     for row in spending.rows.iter().take(MOST_PRINTED) {

@@ -1,4 +1,4 @@
-//! `graphloom doctor`: whether everything that is configured works, and what to do where it does not.
+//! `graphloom doctor`: tests that the configuration, data folder and models work, with remedies.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -15,7 +15,7 @@ use crate::wire;
 use graphloom::providers::Providers;
 use graphloom::wording::Wording;
 
-/// Output tokens of the trial call; some services refuse fewer.
+/// Maximum output tokens of the trial call; some services reject fewer.
 const TRIAL_TOKENS: u32 = 16;
 
 #[derive(Serialize)]
@@ -49,7 +49,7 @@ impl Finding {
     }
 }
 
-/// Prints one line for each thing tried; exits with 1 if one fails.
+/// Prints one line per test; exits with 1 if one fails.
 pub(crate) async fn run(app: &App) -> anyhow::Result<Exit> {
     let mut findings = vec![configuration(app)];
     findings
@@ -90,7 +90,7 @@ fn configuration(app: &App) -> Finding {
     }
 }
 
-/// Own prompts and guidance, where there are any.
+/// Checks custom prompts and guidance, if configured.
 fn wording(app: &App) -> Option<Finding> {
     let folder = app.config.prompts_dir.as_deref();
     if folder.is_none() && app.config.entity_guidance.is_none() {
@@ -98,11 +98,11 @@ fn wording(app: &App) -> Option<Finding> {
     }
     let outcome = Wording::read(&app.config);
     let message = folder
-        .map_or("the guidance is read".to_owned(), |folder| format!("{} is in order", folder.display()));
+        .map_or("the guidance is readable".to_owned(), |folder| format!("{} is valid", folder.display()));
     Some(Finding::of("prompts", outcome.map(|_| message).map_err(Into::into)))
 }
 
-/// Tries to write a file, where the folder exists or in the first folder above that does.
+/// Writes a trial file into the folder, or into its nearest existing parent.
 fn writable(folder: &Path) -> anyhow::Result<String> {
     let existing = folder.ancestors().find(|it| it.is_dir() || it.as_os_str().is_empty()).unwrap_or(folder);
     let existing = if existing.as_os_str().is_empty() { Path::new(".") } else { existing };
@@ -110,14 +110,14 @@ fn writable(folder: &Path) -> anyhow::Result<String> {
     std::fs::write(&trial, "trial").with_context(|| format!("writing into {}", existing.display()))?;
     std::fs::remove_file(&trial).with_context(|| format!("removing {}", trial.display()))?;
     Ok(match existing == folder {
-        true => format!("{} can be written to", folder.display()),
-        false => format!("{} does not exist yet and can be made", folder.display()),
+        true => format!("{} is writable", folder.display()),
+        false => format!("{} does not exist yet and can be created", folder.display()),
     })
 }
 
 async fn workspace(app: &App) -> (Finding, Option<EmbeddingSpec>) {
     if !wire::workspace_file(&app.config).is_file() {
-        let message = format!("{} does not exist yet; `graphloom add PATH` makes it", app.config.workspace);
+        let message = format!("{} does not exist yet; `graphloom add PATH` creates it", app.config.workspace);
         return (Finding::new("workspace", Verdict::Ok, message), None);
     }
     let read = async {
@@ -140,7 +140,7 @@ async fn embedder(providers: &Providers<'_>, space: Option<&EmbeddingSpec>) -> a
     Ok(format!("{} works, {dimensions} dimensions", embedder.name()))
 }
 
-/// One small call to each configured model.
+/// Makes one small call to each configured model.
 async fn models(app: &App, providers: &Providers<'_>) -> Vec<Finding> {
     let mut findings = Vec::new();
     let mut tried: BTreeSet<String> = BTreeSet::new();
@@ -156,16 +156,16 @@ async fn models(app: &App, providers: &Providers<'_>) -> Vec<Finding> {
         .models
         .by_role()
         .into_iter()
-        // Without a judge nothing takes its place.
+        // There is no fallback for a judge.
         .filter(|(role, it)| it.is_none() && *role != Role::Judge)
         .map(|(role, _)| role.name())
         .collect();
     if !offline.is_empty() {
-        let message = format!("none for {}: rules and verbatim sentences are used", offline.join(", "));
+        let message = format!("none for {}: using rules and verbatim sentences", offline.join(", "));
         let remedy = match app.config.unused_chat_key() {
-            Some(service) => format!("a key is set; --llm {}:MODEL uses it", service.name()),
+            Some(service) => format!("an API key is set; --llm {}:MODEL uses it", service.name()),
             None => {
-                "--llm openai:MODEL, anthropic:MODEL, gemini:MODEL or ollama:MODEL chooses one".to_owned()
+                "choose one with --llm openai:MODEL, anthropic:MODEL, gemini:MODEL or ollama:MODEL".to_owned()
             }
         };
         findings.push(Finding { remedy: Some(remedy), ..Finding::new("model", Verdict::Ok, message) });
@@ -182,16 +182,16 @@ async fn trial(providers: &Providers<'_>, choice: &ModelChoice) -> anyhow::Resul
     };
     let (_, completion) = complete(model.as_ref(), request).await?;
     let tokens = completion.usage.prompt_tokens + completion.usage.completion_tokens;
-    Ok(format!("{choice} answers ({tokens} tokens spent on asking)"))
+    Ok(format!("{choice} answers (the test used {tokens} tokens)"))
 }
 
-/// One small call: of two passages the one that answers must score higher.
+/// Makes one small call: of two passages, the one with the answer must score higher.
 async fn reranker(providers: &Providers<'_>, choice: &RerankerChoice) -> anyhow::Result<String> {
     let reranker = providers.reranker(choice)?;
     let passages = ["Bread is baked from flour and water.", "Radium was discovered in 1898."];
     let reranking = reranker.rerank("When was radium discovered?", &passages.map(str::to_owned)).await?;
     match reranking.scores.as_slice() {
         [bread, radium] if radium > bread => Ok(format!("{choice} works")),
-        scores => anyhow::bail!("{choice} scores a passage that answers no higher than another: {scores:?}"),
+        scores => anyhow::bail!("{choice} does not score the passage with the answer highest: {scores:?}"),
     }
 }

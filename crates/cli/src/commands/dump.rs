@@ -9,7 +9,7 @@ use crate::args::DumpArgs;
 use crate::fault::Exit;
 use crate::wire;
 
-/// Prints the state on stdout and its hash on stderr; with `--hash` the hash alone, on stdout.
+/// Prints the state on stdout and its hash on stderr; with `--hash` only the hash, on stdout.
 pub(crate) async fn run(app: &App, args: &DumpArgs) -> anyhow::Result<Exit> {
     let store = wire::open_store(&app.config)?;
     let snapshot = store.snapshot().await?;

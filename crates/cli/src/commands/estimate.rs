@@ -1,4 +1,4 @@
-//! `graphloom add --estimate`: what adding would cost, with prices where they are known.
+//! `graphloom add --estimate`: the estimated cost of adding.
 
 use graphloom_engine::index::{
     Estimate, Expected, MoneyRange, PricedEstimate, PricedStep, PricedTotal, Range,
@@ -8,7 +8,7 @@ use serde::Serialize;
 use super::App;
 use crate::output::render::{count, plain};
 
-/// What is printed with `--json`.
+/// The `--json` output.
 #[derive(Debug, Serialize)]
 struct Printed {
     event: &'static str,
@@ -25,8 +25,8 @@ pub(super) fn print(app: &App, estimate: Estimate) -> anyhow::Result<()> {
     let output = &app.output;
     let mut parts = vec![format!("{} to add", count(printed.documents, "document"))];
     for (number, what) in [
-        (printed.waiting, "waiting from before"),
-        (printed.unchanged, "unchanged, at no cost"),
+        (printed.waiting, "already waiting"),
+        (printed.unchanged, "unchanged, free of charge"),
         (printed.refused, "refused"),
     ] {
         if number > 0 {
@@ -36,11 +36,11 @@ pub(super) fn print(app: &App, estimate: Estimate) -> anyhow::Result<()> {
     output.line(parts.join(", "))?;
     let reused = match printed.reused {
         0 => String::new(),
-        reused => format!(", {reused} of them already extracted or equal to another, at no cost"),
+        reused => format!(", {reused} of them already extracted or duplicates, free of charge"),
     };
     output.line(format_args!("{}{reused}", count(printed.chunks, "chunk")))?;
     if printed.steps.is_empty() {
-        output.line("no model of a service would be asked: it costs nothing")?;
+        output.line("free of charge: no model service would be called")?;
         return Ok(());
     }
     for PricedStep { expected, price } in &printed.steps {
@@ -68,7 +68,7 @@ pub(super) fn print(app: &App, estimate: Estimate) -> anyhow::Result<()> {
         range(*output_tokens),
     ))?;
     if !printed.unpriced.is_empty() {
-        output.note("prices are set with the key `prices`, such as --set prices=MODEL=INPUT/OUTPUT for a million tokens");
+        output.note("set prices per million tokens with --set prices=MODEL=INPUT/OUTPUT");
     }
     output.note("nothing was sent and nothing was stored");
     Ok(())

@@ -1,4 +1,4 @@
-//! `graphloom export`: the graph for other programs.
+//! `graphloom export`: exports the graph for other programs.
 
 use std::fs::{self, File};
 use std::io::{self, BufWriter, Write};
@@ -35,13 +35,13 @@ pub(crate) async fn run(app: &App, args: &ExportArgs) -> anyhow::Result<Exit> {
     };
     let tables = format == ExportFormat::Csv && parts.len() > 1;
     if args.output.is_none() && tables {
-        return Err(Fault::usage("several CSV tables do not fit one stream")
+        return Err(Fault::usage("standard output can hold only one CSV table")
             .help("name a folder with --output, or one table with --only entities")
             .into());
     }
     if args.output.is_none() && app.output.json && format != ExportFormat::JsonLines {
-        return Err(Fault::usage("with --json, standard output is for JSON")
-            .help("name a file with --output, or leave --json out")
+        return Err(Fault::usage("with --json, the export needs a file")
+            .help("name a file with --output, or remove --json")
             .into());
     }
     let store = wire::open_store(&app.config)?;
@@ -82,7 +82,8 @@ pub(crate) async fn run(app: &App, args: &ExportArgs) -> anyhow::Result<Exit> {
     Ok(Exit::Done)
 }
 
-/// What the conditions allow; an error where that is nothing, so that no empty file looks like an empty graph.
+/// The documents that match the conditions; fails if there are none, so that an empty file cannot look like an
+/// empty graph.
 async fn allowed(
     app: &App,
     args: &ExportArgs,
@@ -96,7 +97,7 @@ async fn allowed(
     Ok(allowed)
 }
 
-/// Writes beside the file first, so that a failure leaves no half of one.
+/// Writes to a temporary file first, so that a failure leaves no partial file.
 async fn write_file(
     snapshot: &dyn Snapshot,
     allowed: Option<Arc<Allowed>>,
@@ -113,7 +114,7 @@ async fn write_file(
         Ok(exported) => exported,
         Err(error) => {
             drop(out);
-            // What was written is of no use; the error says why.
+            // The partial file is useless; the error is reported.
             let _ = fs::remove_file(&partial);
             return Err(error.into());
         }

@@ -1,4 +1,4 @@
-//! Running the indexing pipeline with progress and Ctrl-C, as `add`, `retry` and `work` do.
+//! Runs the indexing pipeline with progress and Ctrl-C, for `add`, `retry`, `work` and others.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -21,54 +21,54 @@ use crate::output::progress::{Failures, ProgressView};
 use crate::output::render::{count, one_line, plain, thousands};
 use crate::wire::{self, Indexing};
 
-/// Failures printed in a summary; `graphloom status` lists all.
+/// Maximum failures printed in a summary; `graphloom status` lists all.
 const MOST_PRINTED: usize = 20;
 
-/// How often the ledger is read for the cost so far.
+/// How often the cost so far is read from the ledger.
 const COSTS_EVERY: Duration = Duration::from_secs(2);
 
-/// What is said after Ctrl-C.
-const GO_ON: &str = "stopped; run the same command to go on";
+/// Printed after Ctrl-C.
+const GO_ON: &str = "stopped; run the same command to continue";
 
-/// What is said where the workspace is paused.
+/// Printed if the workspace is paused.
 pub(crate) const PAUSED: &str =
-    "the workspace is paused: what waits goes on with `graphloom resume` and then `graphloom work`";
+    "the workspace is paused: run `graphloom resume` and then `graphloom work` to index the queued documents";
 
-/// What a run did.
+/// The outcome of a run.
 #[derive(Debug, Default, Serialize)]
 pub(crate) struct Ran {
-    /// The engine's report; nothing where it was interrupted.
+    /// The engine's report; `None` if interrupted.
     pub(crate) report: Option<RunReport>,
-    /// What failed while it ran.
+    /// Failures during the run.
     pub(crate) failures: Failures,
-    /// Whether Ctrl-C ended it.
+    /// Whether Ctrl-C stopped it.
     pub(crate) interrupted: bool,
-    /// What it might spend, and did; nothing where there was no budget.
+    /// The budget and the cost; `None` without a budget.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) budget: Option<OfBudget>,
 }
 
-/// A budget and what was spent of it.
+/// A budget and how much of it was used.
 #[derive(Debug, Serialize)]
 pub(crate) struct OfBudget {
-    /// The limit, as people read it.
+    /// The limit, formatted.
     pub(crate) limit: String,
-    /// The same unit.
+    /// The cost in the same unit.
     pub(crate) spent: String,
 }
 
-/// Says under which name a run can be followed.
+/// Prints the name under which the run can be followed.
 pub(crate) fn say_track(app: &App, track: &TrackId) -> anyhow::Result<()> {
     if app.output.json {
         return app.output.json(&serde_json::json!({ "event": "track", "track": track }));
     }
     if app.output.verbose {
-        app.output.note(format_args!("run {track}; `graphloom status --track {track}` shows how far it is"));
+        app.output.note(format_args!("run {track}; `graphloom status --track {track}` shows its progress"));
     }
     Ok(())
 }
 
-/// What a command that indexes works with. The worker's name is taken as long as this lives.
+/// The context of a command that indexes. Holds the worker's name while it lives.
 pub(crate) struct Session {
     pub(crate) worker: Worker,
     pub(crate) view: Arc<ProgressView>,
@@ -76,9 +76,9 @@ pub(crate) struct Session {
 }
 
 impl Session {
-    /// Registers this process as a worker and opens the workspace; makes it where it is missing.
+    /// Registers this process as a worker and opens the workspace; creates it if it does not exist.
     ///
-    /// - `limit`: what the run may spend on all of its models.
+    /// - `limit`: budget of the run for all its models.
     pub(crate) async fn begin(
         app: &App,
         limit: Option<Limit>,
@@ -87,7 +87,7 @@ impl Session {
         Self::begin_with(app, ProgressView::new(app.output), limit, build_with).await
     }
 
-    /// The same with a view of its own.
+    /// The same with a custom view.
     pub(crate) async fn begin_with(
         app: &App,
         view: ProgressView,
@@ -101,7 +101,7 @@ impl Session {
     }
 }
 
-/// Shows in `view` which model services are waited for.
+/// Shows in `view` when a run waits for a model service.
 fn listener(view: &Arc<ProgressView>) -> ServiceListener {
     let view = Arc::clone(view);
     Arc::new(move |notice| {
@@ -115,7 +115,7 @@ fn listener(view: &Arc<ProgressView>) -> ServiceListener {
     })
 }
 
-/// Works through all jobs, showing progress, until done or interrupted.
+/// Processes all queued jobs with progress, until done or interrupted.
 pub(crate) async fn run(
     app: &App,
     indexing: &Indexing,
@@ -129,7 +129,7 @@ pub(crate) async fn run(
     run_to_end(app, indexing, interrupt, view, index::run(&indexing.engine, &show, &gone)).await
 }
 
-/// Works on the documents that are to be asked about anew, as [`run`] does.
+/// Re-extracts documents, like [`run`].
 pub(crate) async fn renew(
     app: &App,
     indexing: &Indexing,
@@ -142,7 +142,7 @@ pub(crate) async fn renew(
     run_to_end(app, indexing, interrupt, view, index::renew(&indexing.engine, documents, &show)).await
 }
 
-/// Situates the chunks of documents in the graph anew, as [`run`] works.
+/// Recomputes the context of chunks of documents in the graph, like [`run`].
 pub(crate) async fn situate(
     app: &App,
     indexing: &Indexing,
@@ -185,8 +185,8 @@ async fn run_to_end(
     }
 }
 
-/// Shows what the calls of this run cost, as long as it is polled; returns only an error of the store. Waits for ever where no
-/// model or service is called.
+/// Shows the cost of this run while polled; returns only if the store fails. Waits forever if no model or service
+/// is called.
 async fn follow_costs(app: &App, indexing: &Indexing, view: &ProgressView) -> anyhow::Error {
     let engine = &indexing.engine;
     if engine.models.extract.is_none() && !wire::embeds_by_service(engine) {
@@ -223,7 +223,7 @@ async fn try_follow_costs(
     }
 }
 
-/// Money where every model has a price, else tokens.
+/// In money if every model has a price, else in tokens.
 fn cost_in_words(spent: &Spent) -> String {
     match spent.unpriced_calls {
         0 => format!("costs {}", spent.cost),
@@ -231,23 +231,23 @@ fn cost_in_words(spent: &Spent) -> String {
     }
 }
 
-/// How many extractions are empty, in words.
+/// Describes how many extractions are empty.
 pub(crate) fn nothing_named(empty: u64, all: u64) -> String {
     format!("in {empty} of {} no entity was named", count(all, "chunk"))
 }
 
 impl Ran {
-    /// What was spent when the first call did not fit the budget.
+    /// How much was spent when the budget stopped the run, or `None` if it did not.
     pub(crate) fn over_budget(&self) -> Option<&str> {
         self.report.as_ref()?.over_budget.as_deref()
     }
 
-    /// Whether it brought documents on.
+    /// Whether any document was finished or failed.
     pub(crate) fn has_worked(&self) -> bool {
         self.report.as_ref().is_some_and(|report| report.finished + report.failed > 0)
     }
 
-    /// Whether it brought a document into the graph.
+    /// Whether a document was added to the graph.
     pub(crate) fn has_finished(&self) -> bool {
         self.report.as_ref().is_some_and(|report| report.finished > 0)
     }
@@ -257,7 +257,7 @@ impl Ran {
         self.failures.total == 0 && self.report.as_ref().is_some_and(|report| *report == RunReport::default())
     }
 
-    /// How a command that did this should exit.
+    /// The exit code of a command with this outcome.
     pub(crate) fn exit(&self) -> Exit {
         let is = |what: fn(&RunReport) -> bool| self.report.as_ref().is_some_and(what);
         if self.interrupted {
@@ -273,7 +273,7 @@ impl Ran {
         }
     }
 
-    /// Says why it ended early, and how to go on.
+    /// Prints why the run ended early and how to continue.
     pub(crate) fn say_end(&self, app: &App) {
         if let Some(report) = self.report.as_ref().filter(|report| report.is_mostly_empty()) {
             app.output.warn(format_args!(
@@ -282,7 +282,8 @@ impl Ran {
                 match app.config.models.extract {
                     Some(_) =>
                         "the model may be too small for the prompt: try another with `graphloom re-extract`",
-                    None => "rules need sentences in a language they know: try a model with --llm",
+                    None =>
+                        "rules work only for sentences in the languages they support: try an LLM with --llm",
                 }
             ));
         }
@@ -291,7 +292,7 @@ impl Ran {
         }
         if let Some(what) = self.over_budget() {
             app.output.warn(format_args!(
-                "stopped by the budget: {what}; run the same command again, with a larger budget or none, to go on"
+                "stopped by the budget: {what}; to continue, run the same command with a larger budget or none"
             ));
         }
         if self.report.as_ref().is_some_and(|report| report.paused) {
@@ -299,9 +300,9 @@ impl Ran {
         }
     }
 
-    /// Prints what happened, for people.
+    /// Prints the outcome.
     ///
-    /// - `again`: the command that tries what failed again.
+    /// - `again`: the command that retries failures.
     pub(crate) fn print(&self, app: &App, again: &str) -> anyhow::Result<()> {
         let output: &Output = &app.output;
         let did = |report: &&RunReport| report.finished + report.failed + report.cancelled > 0;
@@ -325,7 +326,7 @@ impl Ran {
         if let Some(report) = self.report.as_ref().filter(|report| report.stale > 0 && !report.paused) {
             let reason = report.stale_reason.as_deref().unwrap_or("they were interrupted");
             output.trouble(format_args!(
-                "{} could not be summarised: {}; `graphloom retry` tries again",
+                "{} could not be summarized: {}; `graphloom retry` tries again",
                 count(report.stale, "description"),
                 one_line(reason, 300)
             ))?;
@@ -343,10 +344,10 @@ impl Ran {
             output.trouble(format_args!("and {more} more; `graphloom status` lists all"))?;
         }
         if self.failures.total > 0 {
-            output.trouble(format_args!("`graphloom {again}` tries what failed again"))?;
+            output.trouble(format_args!("`graphloom {again}` retries the failures"))?;
         }
         if let Some(OfBudget { limit, spent }) = &self.budget {
-            output.summary(format_args!("{spent} of the budget of {limit} spent"))?;
+            output.summary(format_args!("used {spent} of the budget of {limit}"))?;
         }
         Ok(())
     }

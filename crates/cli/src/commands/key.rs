@@ -1,4 +1,4 @@
-//! `graphloom key` and `graphloom user`: who may use the server.
+//! `graphloom key` and `graphloom user`: access to the server.
 
 use std::io::Read;
 
@@ -12,10 +12,10 @@ use crate::fault::Exit;
 use crate::output::render::plain;
 use crate::wire;
 
-/// Bytes of standard input that are read for a password.
+/// Maximum bytes read from standard input for a password.
 const MAX_INPUT: u64 = 4096;
 
-/// Makes, lists or revokes keys.
+/// Creates, lists or revokes keys.
 pub(crate) fn run(app: &App, command: &KeyCommand) -> anyhow::Result<Exit> {
     let file = AccessFile::of(&app.config.data_dir);
     let output = &app.output;
@@ -27,7 +27,7 @@ pub(crate) fn run(app: &App, command: &KeyCommand) -> anyhow::Result<Exit> {
             } else {
                 output.line(&key.secret)?;
                 output.note(format_args!(
-                    "this is the only time that it is shown; it {}. `graphloom key revoke {}` ends it",
+                    "the key is shown only once; it {}. `graphloom key revoke {}` revokes it",
                     reach(&grant.grant()),
                     key.id
                 ));
@@ -62,7 +62,7 @@ pub(crate) fn run(app: &App, command: &KeyCommand) -> anyhow::Result<Exit> {
     Ok(Exit::Done)
 }
 
-/// Makes, lists or removes users.
+/// Creates, lists or removes users.
 pub(crate) fn users(app: &App, command: &UserCommand) -> anyhow::Result<Exit> {
     let file = AccessFile::of(&app.config.data_dir);
     let output = &app.output;
@@ -70,7 +70,7 @@ pub(crate) fn users(app: &App, command: &UserCommand) -> anyhow::Result<Exit> {
         UserCommand::Add { name, grant, password_stdin } => {
             let password = if *password_stdin { given()? } else { random_password()? };
             let grant = file.change(|access| {
-                // Another password must not widen what the user may do.
+                // Setting a new password must not widen the permissions.
                 let held = access.users.iter().find(|user| user.name == *name).map(|user| user.grant.clone());
                 let grant = grant.over(held.as_ref());
                 access.put_user(name, &password, grant.clone(), wire::now())?;
@@ -81,10 +81,7 @@ pub(crate) fn users(app: &App, command: &UserCommand) -> anyhow::Result<Exit> {
                 output.json(&json!({ "user": name, "password": shown, "grant": grant }))?;
             } else if let Some(password) = shown {
                 output.line(password)?;
-                output.note(format_args!(
-                    "this is the only time that the password is shown; the user {}",
-                    reach(&grant)
-                ));
+                output.note(format_args!("the password is shown only once; the user {}", reach(&grant)));
             } else {
                 output.line(format_args!("the user {} {}", plain(name), reach(&grant)))?;
             }
@@ -118,7 +115,7 @@ fn given() -> anyhow::Result<String> {
     Ok(text.lines().next().unwrap_or_default().to_owned())
 }
 
-/// What a grant is good for, in words.
+/// Describes the permissions.
 fn reach(grant: &Grant) -> String {
     let may = grant.right.name();
     match &grant.workspaces {

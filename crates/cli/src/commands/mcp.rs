@@ -11,7 +11,7 @@ use crate::interrupt::Interrupt;
 use crate::wire;
 use crate::wire::serving::ServingHost;
 
-/// Serves one client until it leaves. Nothing but the protocol is printed.
+/// Serves one client until it disconnects. Stdout carries only the protocol.
 pub(crate) async fn run(app: &App, args: &McpArgs) -> anyhow::Result<Exit> {
     let config = &app.config;
     let interrupt = Interrupt::listen()?;

@@ -1,4 +1,4 @@
-//! One module per command, and what they have in common.
+//! One module per command, and the parts they share.
 
 mod add;
 mod ask;
@@ -52,27 +52,26 @@ use crate::serve_config::ServeConfig;
 use graphloom::project::Here;
 use graphloom::{ReaderProgram, Readers};
 
-/// What every command works with.
+/// The context of every command.
 #[derive(Clone)]
 pub(crate) struct App {
-    /// The checked configuration.
     pub(crate) config: Config,
     /// The part that is the server's.
     pub(crate) serve: ServeConfig,
-    /// The same as text, with origins.
+    /// The configuration as text, with origins.
     pub(crate) settings: Settings,
-    /// What it was read from.
+    /// The inputs of the configuration.
     pub(crate) surroundings: Surroundings,
-    /// How to print.
+    /// Output settings.
     pub(crate) output: Output,
-    /// Where paths are read from, and where names of sources begin.
+    /// The folders that paths and source names are relative to.
     pub(crate) here: Here,
-    /// What reads documents into text, with the memory that all readers share.
+    /// Reads documents into text, within a shared memory limit.
     pub(crate) readers: Readers,
 }
 
 impl App {
-    /// Where a document can be opened: the address of a web page, or of a file that is there.
+    /// The URL to open a document: that of a web page, or of a file that exists.
     pub(crate) fn address_of(&self, source: &str) -> Option<String> {
         if web::is_web_address(source) {
             return Some(source.to_owned());
@@ -86,8 +85,8 @@ impl App {
         Some(format!("file://{rooted}{}", percent_encoded(&path)))
     }
 
-    /// The flags that name the data folder and the workspace, as they were typed, for commands that are suggested; each behind a
-    /// blank.
+    /// The flags for data folder and workspace as they were typed, each preceded by a space, for suggested
+    /// commands.
     pub(crate) fn place_flags(&self) -> String {
         let flags = self.surroundings.flags.iter();
         let places = flags.filter(|(_, _, flag)| matches!(flag.as_str(), "--data-dir" | "--workspace"));
@@ -95,7 +94,7 @@ impl App {
     }
 }
 
-/// A path as an address writes it.
+/// Percent-encodes a path for a URL.
 fn percent_encoded(path: &str) -> String {
     let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-_.~/:".contains(&byte);
     let encode =
@@ -103,7 +102,7 @@ fn percent_encoded(path: &str) -> String {
     path.bytes().map(encode).collect()
 }
 
-/// A word as a shell reads it.
+/// Quotes a word for a shell.
 fn shell_word(text: &str) -> String {
     let is_plain = |c: char| c.is_alphanumeric() || "-_./:=+,@%".contains(c);
     if !text.is_empty() && text.chars().all(is_plain) {
@@ -130,7 +129,7 @@ pub(crate) fn run(cli: Cli) -> anyhow::Result<Exit> {
         return Ok(Exit::Done);
     }
     let serves = matches!(cli.command, Command::Serve(_) | Command::Mcp(_));
-    #[cfg_attr(not(feature = "otel"), expect(unused_mut, reason = "traces are one more"))]
+    #[cfg_attr(not(feature = "otel"), expect(unused_mut, reason = "traces add one"))]
     let mut told = vec![log(&cli.global, layers::set(&environment, "GRAPHLOOM_LOG"), serves)];
     #[cfg(feature = "otel")]
     let telemetry = crate::telemetry::Telemetry::start(&environment);
@@ -151,7 +150,7 @@ pub(crate) fn run(cli: Cli) -> anyhow::Result<Exit> {
     for warning in &settings.warnings {
         output.note(format_args!("warning: {warning}"));
     }
-    // Shown with --quiet too: what is warned about cannot be taken back.
+    // Shown even with --quiet: a sent key cannot be taken back.
     for warning in &settings.key_warnings {
         output.warn(format_args!("warning: {warning}"));
     }
@@ -161,7 +160,7 @@ pub(crate) fn run(cli: Cli) -> anyhow::Result<Exit> {
     let app = App { config, serve, settings, surroundings, output, here, readers };
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build().context("starting")?;
     let outcome = runtime.block_on(dispatch(&app, &cli.command));
-    // Blocking work that nobody waits for any more must not keep the process alive.
+    // Abandoned blocking work must not keep the process alive.
     runtime.shutdown_background();
     #[cfg(feature = "otel")]
     if let Some(telemetry) = telemetry {
@@ -210,7 +209,7 @@ async fn dispatch(app: &App, command: &Command) -> anyhow::Result<Exit> {
     }
 }
 
-/// The flags that are configuration, each as key, value and the flag as typed.
+/// The flags that set configuration: key, value, and the flag as typed.
 fn flags(global: &Global, command: &Command) -> Vec<(String, String, String)> {
     let data_dir = global.data_dir.as_ref().map(|path| path.display().to_string());
     let named = [
@@ -238,13 +237,13 @@ fn flags(global: &Global, command: &Command) -> Vec<(String, String, String)> {
     let named = named.filter_map(|(key, flag, value)| Some((key.to_owned(), value?, flag.to_owned())));
     let own_workspace =
         args::own_workspace(global, command).map(|(name, flag)| ("workspace".to_owned(), name, flag));
-    // Of a key said twice the last counts, as with other flags.
+    // If a key is set twice, the last wins, as for other flags.
     let others =
         global.set.iter().rev().map(|(key, value)| (key.clone(), value.clone(), format!("--set {key}")));
     named.chain(own_workspace).chain(others).collect()
 }
 
-/// How a command that builds the graph does so.
+/// The build options of a command that builds the graph.
 fn building(command: &Command) -> Option<&Building> {
     match command {
         Command::Add(args) => Some(&args.building),
@@ -282,16 +281,17 @@ fn building(command: &Command) -> Option<&Building> {
     }
 }
 
-/// Takes what is told of the work: lines for people, traces for machines.
+/// A layer that receives log events: lines for people, traces for machines.
 type Told = Box<dyn Layer<Registry> + Send + Sync>;
 
-/// Sends events to stderr: `GRAPHLOOM_LOG` says which, else `-v` and `-vv`; errors are printed anyway.
+/// Sends log events to stderr. `GRAPHLOOM_LOG` selects them, otherwise `-v` and `-vv`; errors are printed anyway.
 ///
-/// `serves` is whether it is a server: its requests are logged unless said otherwise, and with `--json` each event is a JSON
-/// value on a line. A command that logs nothing still tells in a plain line what it waits for, unless it is to be quiet.
+/// - `serves`: whether this is a server. A server logs its requests by default, and with `--json` each event is a
+///   JSON value on one line. Other commands print one plain line when they wait for something, unless `--quiet` is
+///   set.
 fn log(asked: &Global, wanted: Option<&str>, serves: bool) -> Told {
     let lines = tracing_subscriber::fmt::layer().with_writer(std::io::stderr).with_ansi(false);
-    // The library of MCP warns of each call that a client gets wrong, which is the client's matter, and answered there.
+    // The MCP library warns about each invalid call, which is reported to the client anyway.
     let filter = match (wanted, asked.verbose) {
         (Some(wanted), _) => EnvFilter::try_new(wanted).unwrap_or_else(|_| EnvFilter::new("warn")),
         (None, 0) if serves => EnvFilter::new("warn,rmcp=error,graphloom=info"),

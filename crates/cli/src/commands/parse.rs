@@ -1,4 +1,4 @@
-//! `graphloom parse`: what indexing would make of a model's answer.
+//! `graphloom parse`: shows how indexing reads an LLM's answer.
 
 use std::io;
 use std::path::Path;
@@ -13,12 +13,12 @@ use crate::args::ParseArgs;
 use crate::fault::Exit;
 use crate::output::Output;
 
-/// Longest answer that is read; several times what any model writes.
+/// Maximum size of an answer; several times what any model writes.
 const MAX_ANSWER_BYTES: usize = 16 << 20;
 
 #[derive(Serialize)]
 struct Parsed {
-    /// Whether the answer says that it ends.
+    /// Whether the answer has an end marker.
     complete: bool,
     records: Vec<Record>,
     rejects: Vec<Reject>,
@@ -29,7 +29,7 @@ struct Record {
     #[serde(flatten)]
     record: ParsedRecord,
     span: Span,
-    /// What was repaired; empty for a record that keeps to its form.
+    /// Repairs that were needed; empty for a well-formed record.
     repaired: Vec<Damage>,
 }
 
@@ -41,7 +41,7 @@ struct Reject {
     text: String,
 }
 
-/// Prints the records and rejects of the answer in the file, or on standard input.
+/// Prints the records and rejects of an answer from a file or standard input.
 pub(crate) fn run(output: Output, args: &ParseArgs) -> anyhow::Result<Exit> {
     let bytes = match args.file.as_deref().filter(|file| *file != Path::new("-")) {
         Some(file) => {
@@ -56,7 +56,7 @@ pub(crate) fn run(output: Output, args: &ParseArgs) -> anyhow::Result<Exit> {
     };
     let text = String::from_utf8_lossy(&bytes);
     if matches!(text, std::borrow::Cow::Owned(_)) {
-        output.note("note: the answer is not UTF-8; places count the text with its bad bytes replaced");
+        output.note("note: the answer is not UTF-8; positions count the text after replacing invalid bytes");
     }
     let parsed = parse(&text, args.cut);
     let rejects = parsed.rejects_of(0, &text).into_iter().map(|reject| Reject {

@@ -1,4 +1,4 @@
-//! `graphloom pause` and `graphloom resume`: whether a workspace is worked on.
+//! `graphloom pause` and `graphloom resume`: stop and continue indexing a workspace.
 
 use graphloom_core::QueueState;
 use graphloom_engine::index;
@@ -12,11 +12,11 @@ use crate::wire;
 struct Changed {
     #[serde(flatten)]
     queue: QueueState,
-    /// Documents that wait or are worked on.
+    /// Documents that are waiting or being indexed.
     waiting: usize,
 }
 
-/// Pauses all work on the workspace.
+/// Pauses indexing.
 pub(crate) async fn pause(app: &App) -> anyhow::Result<Exit> {
     let store = wire::open_store(&app.config)?;
     let queue = index::pause(store.as_ref(), wire::now()).await?;
@@ -24,14 +24,14 @@ pub(crate) async fn pause(app: &App) -> anyhow::Result<Exit> {
     if app.output.json {
         app.output.json(&Changed { queue, waiting })?;
     } else {
-        app.output.line("paused: no model is asked for documents any more")?;
+        app.output.line("paused: indexing makes no more model calls")?;
         app.output
-            .note("processes at work store what is in flight and end; `graphloom resume` lets work go on");
+            .note("running processes store results in flight and stop; `graphloom resume` resumes indexing");
     }
     Ok(Exit::Done)
 }
 
-/// Lets work go on.
+/// Resumes indexing.
 pub(crate) async fn resume(app: &App) -> anyhow::Result<Exit> {
     let store = wire::open_store(&app.config)?;
     let before = index::resume(store.as_ref()).await?;
@@ -40,9 +40,9 @@ pub(crate) async fn resume(app: &App) -> anyhow::Result<Exit> {
         app.output.json(&Changed { queue: QueueState::Running, waiting })?;
         return Ok(Exit::Done);
     }
-    app.output.line(if before.is_paused() { "resumed" } else { "it was not paused" })?;
+    app.output.line(if before.is_paused() { "resumed" } else { "the workspace was not paused" })?;
     if waiting > 0 {
-        app.output.note("`graphloom work` works on what waits");
+        app.output.note("`graphloom work` indexes the queued documents");
     }
     Ok(Exit::Done)
 }

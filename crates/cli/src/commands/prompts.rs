@@ -1,4 +1,4 @@
-//! `graphloom prompts`: what models are asked, and how to start own versions.
+//! `graphloom prompts`: lists, prints, exports and checks prompts.
 
 use std::path::Path;
 
@@ -18,13 +18,13 @@ struct Listed {
     name: &'static str,
     purpose: &'static str,
     variables: Vec<&'static str>,
-    /// What a version of it must hold.
+    /// Variables that a custom version must contain.
     needs: Vec<&'static str>,
-    /// The own version in use; `null` for ours.
+    /// The custom version in use; `null` for the built-in one.
     file: Option<String>,
 }
 
-/// Lists, prints, exports or checks prompts.
+/// Runs the subcommand.
 pub(crate) fn run(app: &App, command: &PromptsCommand) -> anyhow::Result<Exit> {
     match command {
         PromptsCommand::List => list(app),
@@ -108,8 +108,8 @@ fn export(app: &App, folder: &Path, names: &[String], force: bool) -> anyhow::Re
 
 fn check(app: &App, folder: Option<&Path>) -> anyhow::Result<Exit> {
     let Some(folder) = folder.or(app.config.prompts_dir.as_deref()) else {
-        return Err(Fault::usage("no folder of prompts is configured")
-            .help("name one, or set prompts_dir")
+        return Err(Fault::usage("no folder for prompts is configured")
+            .help("name a folder or set prompts_dir")
             .into());
     };
     let own = wording::read_folder(folder)?.1;
@@ -134,7 +134,7 @@ fn known(name: &str) -> anyhow::Result<Prompt> {
         let fault = Fault::usage(format!("no prompt {name:?}"));
         match nearest(name, ALL.iter().map(|prompt| prompt.name()), 1).first() {
             Some(near) => fault.help(format!("did you mean {near:?}?")),
-            None => fault.help("`graphloom prompts list` names all"),
+            None => fault.help("`graphloom prompts list` lists all prompts"),
         }
         .into()
     })

@@ -1,4 +1,4 @@
-//! `graphloom re-extract`: documents asked about anew, such as with another model.
+//! `graphloom re-extract`: extracts documents again, for example with another model.
 
 use graphloom_core::{DocumentId, TrackId};
 use graphloom_engine::index::{self, Estimator, RenewalPlan};
@@ -21,7 +21,7 @@ struct Summary {
     run: Ran,
 }
 
-/// Asks about the documents anew and works until the new extractions are in the graph.
+/// Extracts the documents again and updates the graph.
 pub(crate) async fn run(app: &App, args: &ReExtractArgs) -> anyhow::Result<Exit> {
     wire::require_workspace(&app.config)?;
     if args.estimate {
@@ -41,7 +41,7 @@ pub(crate) async fn run(app: &App, args: &ReExtractArgs) -> anyhow::Result<Exit>
         indexing::say_track(app, &track)?;
     }
     let what = format_args!(
-        "{} of {} to be read anew",
+        "{} of {} to extract again",
         count(plan.chunks, "chunk"),
         count(plan.renewed.len() as u64, "document")
     );
@@ -61,7 +61,7 @@ pub(crate) async fn run(app: &App, args: &ReExtractArgs) -> anyhow::Result<Exit>
     })
 }
 
-/// Prints what asking anew would cost. Nothing is sent and nothing is stored.
+/// Prints the estimated cost. Sends nothing and stores nothing.
 async fn estimate(app: &App, args: &ReExtractArgs) -> anyhow::Result<Exit> {
     let engine = wire::estimating(app).await?;
     let ids = named(app, &engine, args).await?;
@@ -71,7 +71,7 @@ async fn estimate(app: &App, args: &ReExtractArgs) -> anyhow::Result<Exit> {
     Ok(Exit::Done)
 }
 
-/// The documents that are named; of a source with a new version that is not yet in use, the one in use.
+/// The named documents. If a source has a staged version, the live one is used.
 async fn named(
     app: &App,
     engine: &graphloom_engine::Engine,
@@ -87,12 +87,9 @@ async fn named(
 fn print(app: &App, summary: &Summary) -> anyhow::Result<()> {
     let RenewalPlan { unchanged, busy, not_ready, .. } = &summary.plan;
     for (documents, what) in [
-        (unchanged, "extracted by this model already"),
-        (busy, "left to the process that re-extracts now"),
-        (
-            not_ready,
-            "not in the graph yet, and left as it is; `graphloom work` and `graphloom retry` bring it there",
-        ),
+        (unchanged, "already extracted by this model"),
+        (busy, "already being re-extracted by another process"),
+        (not_ready, "not in the graph yet; index with `graphloom work` or `graphloom retry` first"),
     ] {
         if !documents.is_empty() {
             app.output.line(format_args!("{} {what}", count(documents.len() as u64, "document")))?;

@@ -1,4 +1,4 @@
-//! `graphloom repair`: makes a workspace whole again that lost commits or whose files are damaged.
+//! `graphloom repair`: repairs a workspace with damaged files or missing commits.
 
 use std::path::PathBuf;
 
@@ -14,36 +14,36 @@ use crate::fault::{Exit, Fault, of_store};
 use crate::output::render::{count, one_line, plain};
 use crate::wire;
 
-/// Findings printed; `graphloom check` lists all.
+/// Maximum findings printed; `graphloom check` lists all.
 const MOST_PRINTED: usize = 20;
 
 #[derive(Serialize)]
 struct Repaired {
     event: &'static str,
-    /// What was committed and is no longer there; nothing where all of it is.
+    /// Missing commits, if any.
     lost: Option<Lost>,
-    /// The files as they were before.
+    /// Copies of the files from before the repair.
     copies: Vec<PathBuf>,
-    /// What was wrong with the files.
+    /// Damage found in the files.
     findings: Vec<Finding>,
-    /// What was done about it; nothing where nothing had to be.
+    /// What was repaired; `None` if nothing had to be.
     mended: Option<Mended>,
 }
 
 #[derive(Serialize)]
 struct Lost {
-    /// Where the store ends.
+    /// The last revision in the store.
     revision: u64,
     /// The last revision that was committed.
     committed: u64,
 }
 
-/// Repairs the workspace; exits with 3 where something stays lost.
+/// Repairs the workspace; exits with 3 if something stays lost.
 pub(crate) async fn run(app: &App, args: &RepairArgs) -> anyhow::Result<Exit> {
     wire::require_workspace(&app.config)?;
     let (folder, workspace) = (&app.config.data_dir, &app.config.workspace);
     let (lost, mut copies) = accept_loss(app, args)?;
-    // Where nothing was left, the next `add` makes the workspace again.
+    // If nothing is left, the next `add` creates the workspace again.
     let findings = match exists(folder, workspace) {
         true => findings(app).await?,
         false => Vec::new(),
@@ -55,13 +55,13 @@ pub(crate) async fn run(app: &App, args: &RepairArgs) -> anyhow::Result<Exit> {
         repair::forget_projections(folder, workspace)?;
         Some(Mended::default())
     } else {
-        app.output.note(format_args!("{}; copying what is whole", count(findings.len() as u64, "finding")));
+        app.output.note(format_args!("{}; copying intact data", count(findings.len() as u64, "finding")));
         if copies.is_empty() {
             copies = repair::keep_copy(folder, workspace)?;
         }
         let mended = repair::mend(folder, workspace).map_err(|error| match error {
             StoreError::Corrupt { .. } => anyhow::Error::from(
-                Fault::failed(error.to_string()).help("too much of it is damaged: restore a backup"),
+                Fault::failed(error.to_string()).help("too much is damaged: restore a backup"),
             ),
             other => other.into(),
         });
@@ -77,7 +77,7 @@ pub(crate) async fn run(app: &App, args: &RepairArgs) -> anyhow::Result<Exit> {
     if is_whole {
         return Ok(if is_lost { Exit::Partly } else { Exit::Done });
     }
-    // Derives the views that are missing, and asks again for what is.
+    // Derives missing views and asks again for missing extractions.
     let worked = work::run(app, &args.work).await?;
     let left = check::findings(app).await?;
     if !left.is_empty() {
@@ -85,18 +85,18 @@ pub(crate) async fn run(app: &App, args: &RepairArgs) -> anyhow::Result<Exit> {
             .first()
             .map_or_else(String::new, |finding| format!("{} {}: {}", finding.kind, finding.id, finding.what));
         let message =
-            format!("{} are left after the repair, first {first}", count(left.len() as u64, "finding"));
+            format!("{} remain after the repair, first {first}", count(left.len() as u64, "finding"));
         return Err(Fault::failed(message).help("run `graphloom repair` again, or restore a backup").into());
     }
     Ok(if is_lost { Exit::Partly } else { worked })
 }
 
-/// Goes on from what is there where commits are missing; what was lost, and the copies of the files.
+/// Accepts missing commits. Returns the loss and the copies of the files.
 fn accept_loss(app: &App, args: &RepairArgs) -> anyhow::Result<(Option<Lost>, Vec<PathBuf>)> {
     let (folder, workspace) = (&app.config.data_dir, &app.config.workspace);
     let Loss { found, committed } = match repair::loss(folder, workspace) {
         Ok(Some(loss)) => loss,
-        // A file that cannot be read is mended below.
+        // A file that cannot be read is repaired later.
         Ok(None) | Err(StoreError::Corrupt { .. }) => return Ok((None, Vec::new())),
         Err(error) => return Err(error.into()),
     };
@@ -105,8 +105,8 @@ fn accept_loss(app: &App, args: &RepairArgs) -> anyhow::Result<(Option<Lost>, Ve
             "workspace {workspace} ends at revision {found}, but revision {committed} was committed: {} commits are missing",
             committed.0 - found.0
         );
-        let help = "put back the file and its write-ahead log (-wal), or a newer backup; with --accept-loss the \
-                    workspace is kept as it is, and what was added since must be added again";
+        let help = "restore the file and its write-ahead log (-wal), or a newer backup; or use --accept-loss to continue with the \
+                    workspace as it is, and add again what was added since";
         return Err(Fault::failed(message).help(help).into());
     }
     let copies = repair::keep_copy(folder, workspace)?;
@@ -114,7 +114,7 @@ fn accept_loss(app: &App, args: &RepairArgs) -> anyhow::Result<(Option<Lost>, Ve
     Ok((Some(Lost { revision: found.0, committed: committed.0 }), copies))
 }
 
-/// What is wrong with the workspace; a file that cannot be opened is a finding too.
+/// Findings about the workspace; a file that cannot be opened counts as one.
 async fn findings(app: &App) -> anyhow::Result<Vec<Finding>> {
     match check::findings(app).await {
         Err(error) => {
@@ -144,11 +144,11 @@ fn print(app: &App, repaired: &Repaired) -> anyhow::Result<()> {
         app.output.line(format_args!("and {} more", repaired.findings.len() - MOST_PRINTED))?;
     }
     for copy in &repaired.copies {
-        app.output.line(format_args!("kept {}", copy.display()))?;
+        app.output.line(format_args!("copy kept: {}", copy.display()))?;
     }
     if let Some(Lost { revision, committed }) = &repaired.lost {
         app.output.line(format_args!(
-            "workspace {workspace} goes on from revision {revision}; lost are the {} commits up to {committed}: add again \
+            "workspace {workspace} continues from revision {revision}; the {} commits up to {committed} are lost: add again \
              what was added or changed since",
             committed - revision
         ))?;
@@ -170,7 +170,7 @@ fn print(app: &App, repaired: &Repaired) -> anyhow::Result<()> {
         ))?;
     }
     app.output.line(format_args!(
-        "{} to derive again, {} to work on, {} to ask about again; {} of the evidence lost",
+        "{} to derive again, {} to index, {} to extract again; {} of the evidence lost",
         count(mended.views_to_derive, "view"),
         count(mended.documents_to_work_on, "document"),
         count(mended.chunks_to_ask_again, "chunk"),

@@ -1,4 +1,5 @@
-//! `graphloom retry`: failed, damaged and unsituated chunks, and stopped and cancelled documents, again.
+//! `graphloom retry`: retries failed and damaged chunks, chunks without context, and stopped and cancelled
+//! documents.
 
 use graphloom_core::{DocumentFilter, DocumentId, DocumentStatus, Snapshot, TrackId, statuses_of};
 use graphloom_engine::index::{self, Unsituated};
@@ -19,12 +20,12 @@ struct Summary {
     queued_documents: u32,
     queued_chunks: u32,
     run: Ran,
-    /// What became of chunks that were not situated; nothing where there were none to try.
+    /// The outcome of retrying chunk contexts; `None` if there were none to retry.
     #[serde(skip_serializing_if = "Option::is_none")]
     situating: Option<Ran>,
 }
 
-/// Queues what failed and works until done.
+/// Queues failures again and indexes them.
 pub(crate) async fn run(app: &App, args: &RetryArgs) -> anyhow::Result<Exit> {
     wire::require_workspace(&app.config)?;
     let Session { worker, view, indexing } =
@@ -54,8 +55,8 @@ pub(crate) async fn run(app: &App, args: &RetryArgs) -> anyhow::Result<Exit> {
         let Unsituated { again, by_others } = index::unsituated(&indexing.engine, &ids).await?;
         for (who, chunks) in by_others {
             app.output.warn(format_args!(
-                "{} not situated by {}, which `contextual` does not name now; `graphloom situate` makes all chunks of a \
-                 document as it says",
+                "the context of {} by {} failed, which is not the method of `contextual` now; `graphloom situate` recomputes all \
+                 contexts of a document",
                 count(chunks, "chunk"),
                 plain(&who)
             ));
@@ -77,7 +78,7 @@ pub(crate) async fn run(app: &App, args: &RetryArgs) -> anyhow::Result<Exit> {
         ran.print(app, "retry")?;
         if let Some(situated) = &situating {
             let chunks = situated.report.as_ref().map_or(0, |report| report.situated);
-            app.output.line(format_args!("{} situated", count(chunks, "chunk")))?;
+            app.output.line(format_args!("{} got a context", count(chunks, "chunk")))?;
             situated.print(app, "retry")?;
         }
         situating.as_ref().unwrap_or(&ran).say_end(app);
@@ -85,8 +86,8 @@ pub(crate) async fn run(app: &App, args: &RetryArgs) -> anyhow::Result<Exit> {
     Ok(exit)
 }
 
-/// The documents that `filter` admits and that stopped or have failed or damaged chunks, whether merged already or not; and
-/// those that were `cancelled`, where they are meant.
+/// The documents that match `filter` and stopped or have failed or damaged chunks, merged or not; also cancelled
+/// ones if `cancelled` is set.
 async fn to_retry(
     snapshot: &dyn Snapshot,
     filter: DocumentFilter,
@@ -96,7 +97,7 @@ async fn to_retry(
     let ids: Vec<DocumentId> = admitted.into_iter().map(|document| document.id).collect();
     let statuses = statuses_of(snapshot, &ids).await?;
     let unfinished = |status: &DocumentStatus| match status {
-        // Of a document that is not merged yet only the chunks that are not well are queued.
+        // If a document is not merged yet, only its failed chunks are queued.
         DocumentStatus::Failed { .. }
         | DocumentStatus::Incomplete { .. }
         | DocumentStatus::Indexing { .. } => true,

@@ -1,4 +1,4 @@
-//! `graphloom rm`: documents and everything that came from them alone.
+//! `graphloom rm`: removes documents and everything derived only from them.
 
 use graphloom_core::{Document, DocumentId};
 use graphloom_engine::index;
@@ -13,12 +13,12 @@ use crate::{documents, wire};
 #[derive(Serialize)]
 struct Removed {
     documents: Vec<Document>,
-    /// What went with them; `null` where they were only listed.
+    /// What was removed; `null` for a dry run.
     removal: Option<index::Removal>,
 }
 
-/// Removes the documents in one commit; nothing is removed where one of them is unknown, and what conditions match only
-/// where that is said twice.
+/// Removes the documents in one commit. Removes nothing if one of them is unknown. Documents selected by
+/// conditions are removed only with `--yes`.
 pub(crate) async fn run(app: &App, args: &RmArgs) -> anyhow::Result<Exit> {
     let engine = wire::deleting_engine(app).await?;
     let snapshot = engine.store.snapshot().await?;
@@ -42,7 +42,7 @@ pub(crate) async fn run(app: &App, args: &RmArgs) -> anyhow::Result<Exit> {
         app.output.summary(format_args!("removed {} ({})", plain(&document.source), document.id))?;
     }
     app.output.summary(format_args!(
-        "{}, {}, {}, {} gone; {} entities and relations read differently now",
+        "{}, {}, {}, {} removed; {} entities and relations updated",
         count(removal.documents, "document"),
         count(removal.chunks, "chunk"),
         count(removal.entities, "entity"),
@@ -51,14 +51,14 @@ pub(crate) async fn run(app: &App, args: &RmArgs) -> anyhow::Result<Exit> {
     ))?;
     if removal.stale > 0 {
         app.output.warn(format_args!(
-            "{} could not be summarised again; `graphloom retry` does it",
+            "{} could not be summarized again; `graphloom retry` tries again",
             count(removal.stale, "description")
         ));
     }
     Ok(Exit::Done)
 }
 
-/// Lists what would be removed; where that was not asked for, removing it was not confirmed.
+/// Lists what would be removed. Without `--dry-run` this is an error, since the removal was not confirmed.
 fn only_list(app: &App, args: &RmArgs, documents: Vec<Document>) -> anyhow::Result<Exit> {
     let number = count(documents.len() as u64, "document");
     if app.output.json {
@@ -69,10 +69,10 @@ fn only_list(app: &App, args: &RmArgs, documents: Vec<Document>) -> anyhow::Resu
         }
     }
     if args.dry_run {
-        app.output.note(format_args!("{number} would be removed; nothing was"));
+        app.output.note(format_args!("{number} would be removed; nothing was removed"));
         return Ok(Exit::Done);
     }
     Err(Fault::usage(format!("nothing was removed: the conditions match {number}"))
-        .help("add --yes to remove them, or --dry-run to only see them")
+        .help("add --yes to remove them, or --dry-run to list them")
         .into())
 }

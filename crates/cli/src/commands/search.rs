@@ -1,4 +1,4 @@
-//! `graphloom search`: passages, entities and relations with scores; asks no language model.
+//! `graphloom search`: passages, entities and relations with scores, without an LLM.
 
 use std::ops::Range;
 
@@ -12,10 +12,10 @@ use crate::output::snippet::{Snippet, snippet};
 use crate::output::terminal::wrapped;
 use crate::wire::{self, Asks};
 
-/// Characters shown of a passage.
+/// Maximum characters of a passage.
 const PASSAGE_CHARACTERS: usize = 200;
 
-/// Prints what the words find.
+/// Prints the results.
 pub(crate) async fn run(app: &App, args: &SearchArgs) -> anyhow::Result<Exit> {
     let engine = wire::query_engine(app, Asks::Embedder).await?;
     let filter = args.filter.resolve(engine.store.snapshot().await?.as_ref(), &app.here).await?;
@@ -42,7 +42,7 @@ fn print(app: &App, hits: &SearchHits, words: &str) -> anyhow::Result<()> {
             let ends = chunk.text[..end].bytes().filter(|byte| *byte == b'\n').count();
             lines.0 + u32::try_from(ends).unwrap_or(0)
         };
-        // The line that matched, or all of the passage where it was found by its meaning.
+        // The matching line, or the whole passage if it was found by meaning.
         let lines = matches.first().map_or(*lines, |first| {
             let line = lines_before(first.start);
             (line, line)
@@ -63,7 +63,7 @@ fn print(app: &App, hits: &SearchHits, words: &str) -> anyhow::Result<()> {
             output.line(format_args!("  {score:.4}  {linked}  \"{shown}\""))?;
         }
     }
-    // What follows the score on the same line.
+    // Reserves room for the score on the same line.
     let room = output.columns.map_or(120, |columns| columns.saturating_sub(12));
     output.line(output.heading("entities"))?;
     for EntityHit { entity, score } in &hits.entities {
@@ -80,7 +80,7 @@ fn print(app: &App, hits: &SearchHits, words: &str) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Part of a passage on one line, its matching words highlighted.
+/// Part of a passage on one line with matching words highlighted.
 fn shown(app: &App, text: &str, range: &Range<usize>, matches: &[Range<usize>]) -> String {
     let flat = |part: &str| plain(part).replace(['\n', '\t'], " ");
     let mut shown = String::from(if range.start > 0 { "…" } else { "" });

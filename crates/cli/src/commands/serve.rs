@@ -1,4 +1,4 @@
-//! `graphloom serve`: the API over HTTP, and indexing in the background.
+//! `graphloom serve`: serves the HTTP API and indexes in the background.
 
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
@@ -15,7 +15,7 @@ use crate::interrupt::Interrupt;
 use crate::wire;
 use crate::wire::serving::ServingHost;
 
-/// Serves until it is asked to stop.
+/// Serves until a stop is requested.
 pub(crate) async fn run(app: &App) -> anyhow::Result<Exit> {
     let config = &app.config;
     let interrupt = Interrupt::listen()?;
@@ -39,17 +39,17 @@ pub(crate) async fn run(app: &App) -> anyhow::Result<Exit> {
     };
     let server = Server::bind(server_config, host).await?;
     if let Err(error) = tell(app, &server) {
-        // Whoever started it does not read what it prints; others ask it all the same.
-        tracing::warn!(%error, "where the server listens could not be printed");
+        // The server is useful even if nothing reads its stdout.
+        tracing::warn!(%error, "printing the server's address failed");
     }
     server.run(interrupt.wait()).await;
     Ok(Exit::Done)
 }
 
-/// Workspaces that are named when it starts.
+/// Maximum workspaces listed at startup.
 const MAX_NAMED: usize = 10;
 
-/// Says where it listens, for whom, what it serves, and what to do next.
+/// Prints the address, who has access, the workspaces, and the next steps.
 fn tell(app: &App, server: &Server) -> anyhow::Result<()> {
     let config = &app.config;
     let url = format!("http://{}", server.address());
@@ -77,8 +77,8 @@ fn tell(app: &App, server: &Server) -> anyhow::Result<()> {
     }
     app.output.line(format_args!("listening on {url}"))?;
     app.output.note(match asks_for_key {
-        true => "every request needs a key or a login",
-        false => "open to every program on this machine; `graphloom key create NAME` makes it ask for a key",
+        true => "every request needs an API key or a login",
+        false => "open to every program on this machine; `graphloom key create NAME` creates a key and restricts access to keys",
     });
     app.output.note(format_args!("data folder: {}", data_dir.display()));
     let named: Vec<&str> = workspaces.iter().take(MAX_NAMED).map(WorkspaceId::as_str).collect();
@@ -89,9 +89,9 @@ fn tell(app: &App, server: &Server) -> anyhow::Result<()> {
     app.output.note(format_args!("workspaces: {}{more}", named.join(", ")));
     let chosen: Vec<String> = models.iter().map(|(role, model)| format!("{role} {model}")).collect();
     app.output.note(match models.values().all(|model| model == "none") {
-        true => "language models: none; rules read documents and answers are verbatim sentences".to_owned(),
-        false => format!("language models: {}", chosen.join(", ")),
+        true => "LLMs: none; rules extract the graph and answers are verbatim sentences".to_owned(),
+        false => format!("LLMs: {}", chosen.join(", ")),
     });
-    app.output.note(format_args!("every route is at {url}/docs; Ctrl-C stops the server"));
+    app.output.note(format_args!("API documentation: {url}/docs; Ctrl-C stops the server"));
     Ok(())
 }

@@ -35,7 +35,7 @@ struct ShownChunk {
     extraction: ChunkExtraction,
 }
 
-/// Prints the document, all versions of it where there are two.
+/// Prints the document; if it has two versions, both.
 pub(crate) async fn run(app: &App, args: &ShowArgs) -> anyhow::Result<Exit> {
     let store = wire::open_store(&app.config)?;
     let snapshot = store.snapshot().await?;
@@ -55,7 +55,7 @@ pub(crate) async fn run(app: &App, args: &ShowArgs) -> anyhow::Result<Exit> {
     let chunks_of = snapshot.chunks_of(&ids).await?;
     for ((state, text), chunks) in states.into_iter().zip(texts).zip(chunks_of) {
         let Some(DocumentState { document, status, .. }) = state else {
-            return Err(Fault::failed(format!("{:?} was removed meanwhile", args.document)).into());
+            return Err(Fault::failed(format!("{:?} was removed in the meantime", args.document)).into());
         };
         let text = text.unwrap_or_default();
         let chunk_ids: Vec<_> = chunks.iter().map(|chunk| chunk.id.clone()).collect();
@@ -114,7 +114,7 @@ fn print(app: &App, shown: &Shown) -> anyhow::Result<()> {
             chunk.token_count,
             if section.is_empty() { String::new() } else { format!(", {}", one_line(&section, 120)) },
             match &chunk.extraction {
-                ChunkExtraction::Pending => ", not read yet".to_owned(),
+                ChunkExtraction::Pending => ", not extracted yet".to_owned(),
                 ChunkExtraction::Done { .. } => String::new(),
                 ChunkExtraction::Damaged { reason, attempts, .. } =>
                     format!(", damaged {attempts} times: {}", one_line(reason, 300)),

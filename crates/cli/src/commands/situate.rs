@@ -1,4 +1,4 @@
-//! `graphloom situate`: chunks of documents in the graph situated as the configuration says now.
+//! `graphloom situate`: recomputes the context of chunks in the graph after the configuration changed.
 
 use graphloom_core::{DocumentFilter, DocumentId, Visibility};
 use graphloom_engine::Engine;
@@ -21,7 +21,7 @@ struct Summary {
     run: Ran,
 }
 
-/// Situates what is not situated as configured, and embeds again what that changes.
+/// Recomputes outdated contexts and embeds the changed chunks again.
 pub(crate) async fn run(app: &App, args: &SituateArgs) -> anyhow::Result<Exit> {
     wire::require_workspace(&app.config)?;
     if args.estimate {
@@ -37,7 +37,7 @@ pub(crate) async fn run(app: &App, args: &SituateArgs) -> anyhow::Result<Exit> {
     let ids = named(app, &indexing.engine, args).await?;
     let plan = index::plan_situating(&indexing.engine, &ids, &wire::gone(&app.config)).await?;
     let what = format_args!(
-        "{} of {} to be situated otherwise",
+        "{} of {} need a new context",
         count(plan.chunks, "chunk"),
         count(plan.changed.len() as u64, "document")
     );
@@ -57,7 +57,7 @@ pub(crate) async fn run(app: &App, args: &SituateArgs) -> anyhow::Result<Exit> {
     })
 }
 
-/// The documents that are named, or all; of a source with a new version that is not yet in use, the one in use.
+/// The named documents, or all. If a source has a staged version, the live one is used.
 async fn named(app: &App, engine: &Engine, args: &SituateArgs) -> anyhow::Result<Vec<DocumentId>> {
     let snapshot = engine.store.snapshot().await?;
     let snapshot = snapshot.as_ref();
@@ -74,14 +74,14 @@ async fn named(app: &App, engine: &Engine, args: &SituateArgs) -> anyhow::Result
 
 fn print(app: &App, summary: &Summary) -> anyhow::Result<()> {
     let situated = summary.run.report.as_ref().map_or(0, |report| report.situated);
-    app.output.line(format_args!("{} situated otherwise than before", count(situated, "chunk")))?;
+    app.output.line(format_args!("{} got a new context", count(situated, "chunk")))?;
     let SituatingPlan { unchanged, busy, not_ready, .. } = &summary.plan;
     for (documents, what) in [
-        (unchanged, "situated like this already"),
-        (busy, "left to the process that works on it now"),
+        (unchanged, "up to date"),
+        (busy, "already in progress in another process"),
         (
             not_ready,
-            "not in the graph yet; `graphloom work` and `graphloom retry` situate it on the way there",
+            "not in the graph yet; `graphloom work` and `graphloom retry` add the context when they index it",
         ),
     ] {
         if !documents.is_empty() {

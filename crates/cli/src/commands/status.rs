@@ -17,10 +17,10 @@ use crate::fault::{Exit, Fault};
 use crate::output::render::{count, one_line, plain, status};
 use crate::{documents, wire};
 
-/// Documents listed for people where no number is asked for; `--json` gives all.
+/// Default maximum of documents listed; `--json` lists all.
 const MOST_PRINTED: usize = 50;
 
-/// Ledger rows read at once.
+/// Ledger rows per page.
 const CALL_PAGE: usize = 1000;
 
 #[derive(Serialize)]
@@ -35,18 +35,18 @@ struct Status {
     embedding: Option<EmbeddingSpec>,
     projections: Vec<Projection>,
     by_status: BTreeMap<&'static str, u64>,
-    /// How many documents meet the conditions.
+    /// Number of documents that match the conditions.
     matching: u64,
     documents: Vec<Listed>,
-    /// What `--next` takes for the page after this one.
+    /// The value of `--next` for the next page.
     next: Option<DocumentId>,
     calls: Vec<Spent>,
-    /// How many chunks are situated by whom.
+    /// Number of chunks with a context, by its author.
     situated: BTreeMap<String, u64>,
     rejects: BTreeMap<&'static str, u64>,
-    /// Extractions in which nothing was named.
+    /// Number of extractions without records.
     empty_extractions: u64,
-    /// The models and settings that the workspace is built with.
+    /// The models and settings the workspace is built with.
     settings: BTreeMap<String, String>,
 }
 
@@ -59,14 +59,14 @@ struct Listed {
     #[serde(flatten)]
     status: DocumentStatus,
     staged: bool,
-    /// What of it was not read, and the like.
+    /// Remarks, for example about parts that were not read.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     remarks: Vec<String>,
     failed_chunks: Vec<IllChunk>,
     damaged_chunks: Vec<IllChunk>,
-    /// Chunks whose situating failed.
+    /// Chunks whose context failed.
     unsituated_chunks: Vec<IllChunk>,
-    /// How far re-extracting it is.
+    /// Progress of a re-extraction.
     renewal: Option<RenewalState>,
 }
 
@@ -76,7 +76,7 @@ struct IllChunk {
     reason: String,
 }
 
-/// What one model cost in one role.
+/// Cost of one model in one role.
 #[derive(Serialize)]
 struct Spent {
     role: Role,
@@ -162,9 +162,9 @@ impl From<DocumentState> for Listed {
 }
 
 fn with_remedy(error: ListError) -> anyhow::Error {
-    match error.remedy() {
-        Some(remedy) => Fault::failed(format!("{:#}", anyhow::Error::from(error))).help(remedy).into(),
-        None => error.into(),
+    match error {
+        ListError::Gone(_) => Fault::failed(error.to_string()).help("start again with the first page").into(),
+        ListError::Store(_) => error.into(),
     }
 }
 
@@ -207,7 +207,7 @@ fn print(app: &App, args: &StatusArgs, shown: &Status) -> anyhow::Result<()> {
     let output = &app.output;
     output.line(format_args!("{} {}", output.heading("workspace"), shown.workspace))?;
     if shown.queue.is_paused() {
-        output.line("paused      no document is worked on; `graphloom resume` lets work go on")?;
+        output.line("paused      indexing is paused; `graphloom resume` resumes it")?;
     }
     output.line(format_args!("file        {} ({})", shown.file, bytes(shown.file_bytes)))?;
     let StoreCounts { documents, chunks, entities, relations, .. } = shown.counts;
@@ -230,7 +230,7 @@ fn print(app: &App, args: &StatusArgs, shown: &Status) -> anyhow::Result<()> {
     if !shown.situated.is_empty() {
         let by: Vec<String> =
             shown.situated.iter().map(|(by, number)| format!("{number} by {}", plain(by))).collect();
-        output.line(format_args!("situated    {} of {}", by.join(", "), count(chunks, "chunk")))?;
+        output.line(format_args!("context     {} of {}", by.join(", "), count(chunks, "chunk")))?;
     }
     for Projection { name, watermark, entries } in &shown.projections {
         let behind = shown.revision.0.saturating_sub(watermark.0);
@@ -240,7 +240,7 @@ fn print(app: &App, args: &StatusArgs, shown: &Status) -> anyhow::Result<()> {
     }
     if shown.counts.stale > 0 {
         output.line(format_args!(
-            "stale       {} to be made again from all their passages; `graphloom retry` does it",
+            "stale       {} to summarize again from all passages; `graphloom retry` does so",
             count(shown.counts.stale, "description")
         ))?;
     }
@@ -294,7 +294,7 @@ fn print(app: &App, args: &StatusArgs, shown: &Status) -> anyhow::Result<()> {
         for (what, chunks) in [
             ("failed", &listed.failed_chunks),
             ("damaged", &listed.damaged_chunks),
-            ("not situated", &listed.unsituated_chunks),
+            ("without context", &listed.unsituated_chunks),
         ] {
             for IllChunk { ordinal, reason } in chunks {
                 output.line(format_args!("    chunk {ordinal} {what}: {}", one_line(reason, 300)))?;
@@ -305,27 +305,26 @@ fn print(app: &App, args: &StatusArgs, shown: &Status) -> anyhow::Result<()> {
         }
     }
     if let Some(next) = &shown.next {
-        output.line(format_args!("  and more; --next {next} goes on, --limit lists more at once"))?;
+        output
+            .line(format_args!("  and more; --next {next} shows the next page, --limit sets its length"))?;
     }
     let ill = |it: &Listed| {
         !(it.failed_chunks.is_empty() && it.damaged_chunks.is_empty() && it.unsituated_chunks.is_empty())
     };
     if shown.documents.iter().any(ill) {
-        output.note(
-            "`graphloom retry` tries failed and damaged chunks, and those that are not situated, again",
-        );
+        output.note("`graphloom retry` retries failed and damaged chunks and those without context");
     }
     if shown.by_status.contains_key("cancelled") {
-        output.note("`graphloom retry --cancelled` takes cancelled documents up again");
+        output.note("`graphloom retry --cancelled` queues cancelled documents again");
     }
     let unfinished = ["indexing", "waiting"].iter().any(|name| shown.by_status.contains_key(name));
     if unfinished {
-        output.note("some documents are not finished: run `graphloom work` to go on");
+        output.note("some documents are not finished: run `graphloom work` to continue");
     }
     Ok(())
 }
 
-/// The models that build the graph, in words; `None` where the workspace stores none.
+/// The models that build the graph; `None` if the workspace has no stored settings.
 fn built_with(settings: &BTreeMap<String, String>) -> Option<String> {
     let extract = settings.get("extract_llm")?;
     let shown = |model: &str| if model == "none" { "rules".to_owned() } else { plain(model).to_string() };
@@ -335,11 +334,11 @@ fn built_with(settings: &BTreeMap<String, String>) -> Option<String> {
     })
 }
 
-/// Says how far re-extracting a document is, and what of it failed.
+/// Prints the progress and failures of a re-extraction.
 pub(super) fn print_renewal(app: &App, renewal: &RenewalState) -> anyhow::Result<()> {
     let RenewalState { model, chunks, extracted, failed_chunks } = renewal;
     app.output.line(format_args!(
-        "    re-extraction by {}: {extracted} of {}; `graphloom re-extract` goes on, `graphloom cancel` gives it up",
+        "    re-extraction by {}: {extracted} of {}; `graphloom re-extract` continues, `graphloom cancel` stops it",
         plain(model),
         count(*chunks, "chunk")
     ))?;

@@ -1,4 +1,4 @@
-//! `graphloom status --track`: what one run queued, and how far it is.
+//! `graphloom status --track`: the documents and progress of one run.
 
 use std::collections::BTreeMap;
 
@@ -12,16 +12,16 @@ use crate::fault::Exit;
 use crate::output::render::{count, one_line, plain, status};
 use crate::{documents, wire};
 
-/// Documents printed for people; `--json` gives all.
+/// Maximum documents printed; `--json` prints all.
 const MOST_PRINTED: usize = 50;
 
 #[derive(Serialize)]
 struct Tracked {
     track: TrackId,
-    /// Documents of the run that are there.
+    /// Documents of the run that still exist.
     total: usize,
     by_status: BTreeMap<&'static str, u64>,
-    /// Documents that nothing waits for any more.
+    /// Documents that are done, failed or cancelled.
     settled: usize,
     documents: Vec<Listed>,
 }
@@ -38,7 +38,7 @@ struct Listed {
     renewal: Option<RenewalState>,
 }
 
-/// Prints the documents of a run with their statuses.
+/// Prints the documents of a run with their status.
 pub(crate) async fn run(app: &App, track: &TrackId) -> anyhow::Result<Exit> {
     let store = wire::open_store(&app.config)?;
     let snapshot = store.snapshot().await?;
@@ -93,7 +93,7 @@ fn print(app: &App, tracked: &Tracked) -> anyhow::Result<()> {
         for (what, chunks) in [
             ("failed", &listed.failed_chunks),
             ("damaged", &listed.damaged_chunks),
-            ("not situated", &listed.unsituated_chunks),
+            ("without context", &listed.unsituated_chunks),
         ] {
             for (ordinal, reason) in chunks {
                 output.line(format_args!("    chunk {ordinal} {what}: {}", one_line(reason, 300)))?;

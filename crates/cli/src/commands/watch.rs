@@ -1,4 +1,4 @@
-//! `graphloom add --watch`: after adding, what changes in the folders is added too, until Ctrl-C.
+//! `graphloom add --watch`: adds changed files until Ctrl-C.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -22,14 +22,14 @@ use crate::output::progress::ProgressView;
 use crate::output::render::{count, one_line, plain};
 use crate::wire::{self, Indexing};
 
-/// Between two looks while something has not settled, and from an event to the look that it causes.
+/// Interval between snapshots while a change has not settled, and delay after an event.
 const LOOK_AGAIN: Duration = Duration::from_millis(250);
-/// Between two looks without any event: some file systems send none.
+/// Interval between snapshots without events, since some file systems send none.
 const LOOK_ANYWAY: Duration = Duration::from_secs(30);
-/// Documents read at once when those without a file are looked for.
+/// Documents per page when looking for deleted files.
 const PAGE: usize = 500;
 
-/// A line of `--json`.
+/// A line of `--json` output.
 #[derive(Serialize)]
 #[serde(tag = "event", rename_all = "snake_case")]
 enum Line<'a> {
@@ -38,34 +38,34 @@ enum Line<'a> {
     Trouble { what: &'a str },
 }
 
-/// Folders under watch. It begins before the first look, so that nothing falls between the two.
+/// Watched folders. Watching starts before the first snapshot, so that no change is missed.
 pub(super) struct Watch {
     paths: Vec<PathBuf>,
     folders: Folders,
     changed: Arc<Notify>,
-    /// What goes wrong, as it was told of last.
+    /// The last problem that was reported.
     trouble: Option<String>,
-    /// Whether the last look failed.
+    /// Whether the last snapshot failed.
     lost_sight: bool,
-    /// Watches while it lives.
+    /// Watches until dropped.
     _watcher: Option<RecommendedWatcher>,
 }
 
 impl Watch {
-    /// Begins to watch `paths`, folders and files that must exist.
+    /// Starts to watch `paths`, which must exist.
     pub(super) async fn begin(app: &App, paths: Vec<PathBuf>) -> anyhow::Result<Self> {
         let changed = Arc::new(Notify::new());
         let watcher = begin_events(app, &paths, &changed);
         let seen = look(app, &paths).await?.map_err(|what| {
-            Fault::failed(what).help("--watch needs folders and files that are there and may be read")
+            Fault::failed(what).help("--watch needs folders and files that exist and can be read")
         })?;
         let folders = Folders::new(seen);
         Ok(Self { paths, folders, changed, trouble: None, lost_sight: false, _watcher: watcher })
     }
 
-    /// Adds what changes until Ctrl-C, or until the budget ends it.
+    /// Adds changes until Ctrl-C or until the budget is used up.
     ///
-    /// What goes wrong with one file or one run is told, and tried again when something changes or at the next look.
+    /// A problem with one file or run is reported, and tried again after the next change or snapshot.
     pub(super) async fn run(
         mut self,
         app: &App,
@@ -81,7 +81,7 @@ impl Watch {
             app.output.json(&Line::Watching { paths: &self.paths, files })?;
         } else {
             let files = count(files as u64, "file");
-            app.output.note(format_args!("watching {files}; Ctrl-C ends it"));
+            app.output.note(format_args!("watching {files}; press Ctrl-C to stop"));
         }
         loop {
             let pause = if self.folders.is_moving() { LOOK_AGAIN } else { LOOK_ANYWAY };
@@ -100,7 +100,7 @@ impl Watch {
             };
             if std::mem::take(&mut self.lost_sight) {
                 self.trouble = None;
-                // A folder that came back may be another one than was watched.
+                // A folder that reappears may be a different one.
                 self._watcher = begin_events(app, &self.paths, &self.changed);
             }
             let changes = self.folders.look(&seen, Instant::now());
@@ -126,7 +126,7 @@ impl Watch {
         }
     }
 
-    /// Adds what changed, works on what waits, and leaves what is gone.
+    /// Adds changed files, indexes the queue, and handles deleted files.
     async fn take(
         &self,
         app: &App,
@@ -142,7 +142,7 @@ impl Watch {
         for (source, path) in changes.changed {
             match files::read(&path, most) {
                 Ok(bytes) => batch.push(source, bytes, None),
-                // It is gone again, which the next look tells.
+                // Deleted again; the next snapshot reports it.
                 Err(error) if error.kind() == std::io::ErrorKind::NotFound => {}
                 Err(error) => summary.refuse(app, source, files::reason(&error), None)?,
             }
@@ -159,13 +159,13 @@ impl Watch {
         summary.run.say_end(app);
         let exit = summary.exit();
         if exit != Exit::Interrupted {
-            // After the new ones: a file that was renamed costs no extraction.
+            // After new files, so that a renamed file reuses its extractions.
             self.leave(app, watching, changes.gone).await?;
         }
         Ok(exit)
     }
 
-    /// Removes the documents of files that are gone, or says that they stay.
+    /// Removes the documents of deleted files, or reports that they stay.
     async fn leave(&self, app: &App, watching: &Watching<'_>, gone: Vec<String>) -> anyhow::Result<()> {
         if gone.is_empty() {
             return Ok(());
@@ -187,10 +187,10 @@ impl Watch {
             if app.output.json {
                 app.output.json(&Line::Gone { source, removed })?;
             } else if removed {
-                app.output.line(format_args!("removed {}: its file is gone", plain(source)))?;
+                app.output.line(format_args!("removed {}: its file was deleted", plain(source)))?;
             } else {
                 app.output.line(format_args!(
-                    "{}: its file is gone; the document stays, `graphloom rm` or --prune removes it",
+                    "{}: its file was deleted; the document stays, `graphloom rm` or --prune removes it",
                     plain(source)
                 ))?;
             }
@@ -198,7 +198,7 @@ impl Watch {
         Ok(())
     }
 
-    /// Tells of something that goes wrong, once.
+    /// Reports a problem, once.
     fn in_trouble(&mut self, app: &App, what: String) -> anyhow::Result<()> {
         if self.trouble.as_ref() != Some(&what) {
             if app.output.json {
@@ -212,36 +212,36 @@ impl Watch {
     }
 }
 
-/// How what changes is added.
+/// Settings for adding changes.
 pub(super) struct Watching<'a> {
     pub(super) indexing: &'a Indexing,
     pub(super) track: &'a TrackId,
-    /// Metadata of everything that is added.
+    /// Metadata for all added documents.
     pub(super) meta: &'a [(String, String)],
-    /// Whether the documents of files that are gone are removed.
+    /// Whether to remove documents of deleted files.
     pub(super) prune: bool,
 }
 
-/// The events of changes; without them, where the system sends none, which is told.
+/// Starts a watcher for change events; if the system has none, reports that and returns `None`.
 fn begin_events(app: &App, paths: &[PathBuf], changed: &Arc<Notify>) -> Option<RecommendedWatcher> {
     watcher(paths, &app.here.folder, Arc::clone(changed))
         .inspect_err(|error| {
             app.output.warn(format_args!(
-                "the system sends no events of changes ({error}); looking every {} s instead",
+                "the system sends no change events ({error}); checking every {} s instead",
                 LOOK_ANYWAY.as_secs()
             ));
         })
         .ok()
 }
 
-/// Sends `changed` a notice of every change under `paths`.
+/// Notifies `changed` of every change under `paths`.
 fn watcher(
     paths: &[PathBuf],
     current_dir: &Path,
     changed: Arc<Notify>,
 ) -> notify::Result<RecommendedWatcher> {
     let mut watcher = notify::recommended_watcher(move |event: notify::Result<Event>| {
-        // That something was opened or read, by the looks themselves too, changes nothing.
+        // Opening and reading files, which the snapshots do too, is not a change.
         let is_change = event.map_or(true, |event| match event.kind {
             EventKind::Access(kind) => kind == AccessKind::Close(AccessMode::Write),
             EventKind::Any
@@ -259,14 +259,14 @@ fn watcher(
         if path.is_dir() {
             watcher.watch(&path, RecursiveMode::Recursive)?;
         } else if let Some(folder) = path.parent() {
-            // A file that is replaced by another is followed through its folder.
+            // Watches the folder of a file, to notice when the file is replaced.
             watcher.watch(folder, RecursiveMode::NonRecursive)?;
         }
     }
     Ok(watcher)
 }
 
-/// Looks at the files where looking may block.
+/// Takes a snapshot on a blocking thread.
 async fn look(app: &App, paths: &[PathBuf]) -> anyhow::Result<Result<Look, String>> {
     let (paths, here) = (paths.to_vec(), app.here.clone());
     let data_dir = app.config.data_dir.clone();
@@ -274,14 +274,14 @@ async fn look(app: &App, paths: &[PathBuf]) -> anyhow::Result<Result<Look, Strin
     tokio::task::spawn_blocking(looking).await.context("looking at the folders")
 }
 
-/// Whether documents wait that this process could work on.
+/// Whether documents are queued that this process could index.
 async fn waits(indexing: &Indexing) -> anyhow::Result<bool> {
     let snapshot = indexing.engine.store.snapshot().await?;
     let paused = snapshot.queue().await?.is_paused();
     Ok(!paused && !snapshot.claimable_jobs(wire::now(), 1).await?.is_empty())
 }
 
-/// Sources of documents in the store that lie in `paths` and whose file is not there.
+/// Sources of stored documents in `paths` whose file does not exist.
 async fn missing(app: &App, snapshot: &dyn Snapshot, paths: &[PathBuf]) -> anyhow::Result<Vec<String>> {
     let roots: Vec<PathBuf> =
         paths.iter().filter_map(|path| app.here.folder.join(path).canonicalize().ok()).collect();
@@ -302,7 +302,7 @@ async fn missing(app: &App, snapshot: &dyn Snapshot, paths: &[PathBuf]) -> anyho
         after = page.last().map(|document| document.id.clone());
         missing.extend(page.into_iter().filter(is_missing).map(|document| document.source));
         if is_last {
-            // Of a folder that went meanwhile nothing is known.
+            // If a folder disappeared in the meantime, its files are unknown.
             let are_there = roots.iter().all(|root| root.exists());
             missing.sort();
             return Ok(if are_there { missing } else { Vec::new() });

@@ -1,4 +1,4 @@
-//! `graphloom work`: everything that waits, without adding anything.
+//! `graphloom work`: indexes everything that is queued, without adding anything.
 
 use serde::Serialize;
 

@@ -1,4 +1,4 @@
-//! An answer for people: wrapped to the terminal, its citations numbered from 1 in order of appearance.
+//! Prints an answer for people: wrapped to the terminal, with citations numbered in order of appearance.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -10,14 +10,14 @@ use textwrap::core::{Word, display_width};
 use super::Output;
 use super::render::plain;
 
-/// Writes an answer as it comes, a sentence at a time, and gives each cited sentence the next number.
+/// Writes an answer as it arrives, sentence by sentence, and numbers its citations.
 ///
-/// A number stands for one place in one document. A number that points to nothing is left out, and so is the model's own
-/// closing list of references.
+/// A number stands for one place in one document. Citations that point to nothing are omitted, and so is the
+/// model's own closing list of references.
 pub(crate) struct AnswerWriter<'a> {
     output: Output,
     retrieval: &'a Retrieval,
-    /// Where the documents of the context can be opened.
+    /// URLs of documents in the context that can be opened.
     addresses: &'a BTreeMap<DocumentId, String>,
     text: String,
     written: usize,
@@ -28,7 +28,7 @@ pub(crate) struct AnswerWriter<'a> {
 }
 
 impl<'a> AnswerWriter<'a> {
-    /// - `addresses`: of the documents that can be opened, for links.
+    /// - `addresses`: URLs of documents that can be opened, for links.
     pub(crate) fn new(
         output: Output,
         retrieval: &'a Retrieval,
@@ -38,15 +38,15 @@ impl<'a> AnswerWriter<'a> {
         Self { output, retrieval, addresses, text, written: 0, numbered, matches: Vec::new(), flow }
     }
 
-    /// The next piece of the answer; returns what is to be printed now.
+    /// Takes the next piece of the answer; returns the text to print now.
     pub(crate) fn push(&mut self, delta: &str) -> String {
         self.text.push_str(delta);
         let end = whole_sentences(&self.text);
         self.write(end)
     }
 
-    /// What is left to print when the answer is whole, with a line end. An answer of which no piece was pushed is printed
-    /// whole, with the words of the question highlighted.
+    /// The rest of the answer to print, with a line end. If no piece was pushed, this is the whole answer with the
+    /// words of the question highlighted.
     pub(crate) fn finish(&mut self, answer: &Answer) -> String {
         if self.text.is_empty() {
             self.text.clone_from(&answer.text);
@@ -57,12 +57,12 @@ impl<'a> AnswerWriter<'a> {
         rest
     }
 
-    /// The citations behind the printed numbers, in their order; `None` where what was numbered could not be verified.
+    /// The citations behind the printed numbers, in order; `None` if a citation could not be verified.
     pub(crate) fn numbered<'c>(&self, citations: &'c [Citation]) -> Vec<Option<&'c Citation>> {
         let is_numbered = |citation: &Citation| self.numbered.iter().any(|cited| is_of(citation, cited));
         let find = |cited: &CitedSpan| {
             let exact = citations.iter().find(|citation| is_of(citation, cited));
-            // Sentences that are alike may be cited in each other's place.
+            // Identical sentences may be cited in place of each other.
             exact.or_else(|| {
                 let alike = |it: &&Citation| it.document == cited.document && !is_numbered(it);
                 citations.iter().find(alike)
@@ -84,7 +84,7 @@ impl<'a> AnswerWriter<'a> {
             }
             let numbers = self.numbers(cited);
             let before = self.written..range.start;
-            // Without a number, the blank before it goes too.
+            // Without a number, omit the blank before it.
             let before = match numbers.is_empty() {
                 true => before.start..before.start + text[before.clone()].trim_end_matches(' ').len(),
                 false => before,
@@ -99,7 +99,7 @@ impl<'a> AnswerWriter<'a> {
         out
     }
 
-    /// `[1]`, `[2]` for what a mark points to, each place once.
+    /// The markers `[1]`, `[2]` for the places a citation points to, each once.
     fn numbers(&mut self, cited: Vec<Option<CitedSpan>>) -> Vec<String> {
         let mut numbers: Vec<usize> = Vec::new();
         for cited in cited.into_iter().flatten() {
@@ -147,7 +147,7 @@ fn is_of(citation: &Citation, cited: &CitedSpan) -> bool {
     citation.document == cited.document && start <= cited.span.start && cited.span.end <= end
 }
 
-/// Where the last whole sentence or line of `text` ends, with the numbers behind it.
+/// The end of the last complete sentence or line of `text`, including citation numbers after it.
 fn whole_sentences(text: &str) -> usize {
     let mut end = 0;
     let mut after_end = false;
@@ -168,11 +168,11 @@ fn whole_sentences(text: &str) -> usize {
     end
 }
 
-/// Lines filled with words, which may come in pieces.
+/// Wraps text that may arrive in pieces.
 struct Flow {
     columns: Option<usize>,
     column: usize,
-    /// A word that may go on in the next piece.
+    /// A word that the next piece may continue.
     word: String,
     /// The blanks before it.
     blanks: String,

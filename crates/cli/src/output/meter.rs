@@ -1,4 +1,4 @@
-//! How far a list of equal steps is: a bar on a terminal, a line now and then elsewhere.
+//! Progress of a list of equal steps: a bar on a terminal, otherwise an occasional line.
 
 use std::time::{Duration, Instant};
 
@@ -6,10 +6,10 @@ use indicatif::{ProgressBar, ProgressStyle};
 
 use super::Output;
 
-/// Without a terminal a line is printed at most this often.
+/// Minimum interval between lines if there is no terminal.
 const PLAIN_INTERVAL: Duration = Duration::from_secs(10);
 
-/// Shows how many of so many steps are done.
+/// Shows how many steps are done.
 pub(crate) struct Meter {
     output: Output,
     what: String,
@@ -20,7 +20,7 @@ pub(crate) struct Meter {
 }
 
 impl Meter {
-    /// - `what`: what is done, such as `asking`.
+    /// - `what`: the activity, such as `asking`.
     pub(crate) fn new(output: Output, what: &str, all: usize) -> Self {
         let bar = output.bars.then(|| {
             let bar = ProgressBar::new(all as u64);
@@ -32,9 +32,9 @@ impl Meter {
         Self { output, what: what.to_owned(), all, done: 0, last_line: Instant::now(), bar }
     }
 
-    /// One more step is done.
+    /// Counts one more step.
     ///
-    /// - `last`: what it was.
+    /// - `last`: the outcome of the step.
     pub(crate) fn step(&mut self, last: &str) {
         self.done += 1;
         match &self.bar {

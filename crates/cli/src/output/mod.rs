@@ -1,4 +1,4 @@
-//! What is printed: data on stdout, everything else on stderr.
+//! Output: data on stdout, everything else on stderr.
 
 pub(crate) mod answer;
 pub(crate) mod meter;
@@ -17,33 +17,32 @@ use serde::Serialize;
 
 use crate::args::{ColorChoice, Global};
 
-/// A line on stderr. Unlike `eprintln!`, which panics where stderr is a pipe that nobody reads any more, it then does nothing:
-/// nothing is left to report to.
+/// Prints a line to stderr. If stderr is a closed pipe, does nothing; `eprintln!` would panic.
 pub(crate) fn tell(text: impl Display) {
     let _ = writeln!(io::stderr().lock(), "{text}");
 }
 
-/// How this run prints.
+/// Output settings of this run.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Output {
-    /// JSON on stdout instead of text.
+    /// Print JSON instead of text on stdout.
     pub(crate) json: bool,
-    /// No notes and no progress.
+    /// Print no notes and no progress.
     pub(crate) quiet: bool,
-    /// Remarks about what was done.
+    /// Print remarks about what was done.
     pub(crate) verbose: bool,
-    /// Colours on stdout.
+    /// Color stdout.
     color: bool,
-    /// Whether stdout is a terminal that makes links of addresses.
+    /// Whether stdout is a terminal that supports hyperlinks.
     links: bool,
-    /// Columns that text for people on stdout is wrapped to; `None` where nothing is known of the reader.
+    /// Width to wrap text on stdout to; `None` if unknown.
     pub(crate) columns: Option<usize>,
-    /// Whether stderr is a terminal that bars can be drawn on.
+    /// Whether stderr is a terminal that can show progress bars.
     pub(crate) bars: bool,
 }
 
 impl Output {
-    /// Decides from the flags, `NO_COLOR` (set and not empty), `COLUMNS` and the terminals.
+    /// Derives the settings from the flags, `NO_COLOR` (set and not empty), `COLUMNS` and the terminals.
     pub(crate) fn new(global: &Global, environment: &BTreeMap<String, String>) -> Self {
         let no_color = layers::set(environment, "NO_COLOR").is_some();
         let color = match global.color {
@@ -58,36 +57,36 @@ impl Output {
         Self { json, quiet, verbose, color: color && !json, links, columns, bars }
     }
 
-    /// The same for what is told on the way to one JSON value: it goes to stderr.
+    /// The same settings for messages while a single JSON value is produced: everything goes to stderr.
     pub(crate) fn aside(self) -> Self {
         Self { json: false, ..self }
     }
 
-    /// A line on stdout.
+    /// Prints a line to stdout.
     pub(crate) fn line(&self, text: impl Display) -> io::Result<()> {
         writeln!(io::stdout().lock(), "{text}")
     }
 
-    /// Text on stdout at once, without a line end.
+    /// Prints text to stdout without a line end, and flushes.
     pub(crate) fn stream(&self, text: &str) -> io::Result<()> {
         let mut stdout = io::stdout().lock();
         stdout.write_all(text.as_bytes())?;
         stdout.flush()
     }
 
-    /// A JSON value on one line of stdout.
+    /// Prints a JSON value on one line of stdout.
     pub(crate) fn json(&self, value: &impl Serialize) -> anyhow::Result<()> {
         let mut line = serde_json::to_vec(value)?;
         line.push(b'\n');
         Ok(io::stdout().lock().write_all(&line)?)
     }
 
-    /// A line on stdout about what was done; silent with `--quiet`.
+    /// Prints a line to stdout about what was done; silent with `--quiet`.
     pub(crate) fn summary(&self, text: impl Display) -> io::Result<()> {
         if self.quiet { Ok(()) } else { self.line(text) }
     }
 
-    /// A line about what went wrong: on stdout, with `--quiet` on stderr.
+    /// Prints a line about a problem to stdout, or to stderr with `--quiet`.
     pub(crate) fn trouble(&self, text: impl Display) -> io::Result<()> {
         if self.quiet {
             self.warn(text);
@@ -96,39 +95,39 @@ impl Output {
         self.line(text)
     }
 
-    /// A remark on stderr; silent with `--quiet`.
+    /// Prints a remark to stderr; silent with `--quiet`.
     pub(crate) fn note(&self, text: impl Display) {
         if !self.quiet {
             self.warn(text);
         }
     }
 
-    /// A line on stderr, even with `--quiet`.
+    /// Prints a line to stderr, even with `--quiet`.
     pub(crate) fn warn(&self, text: impl Display) {
         tell(text);
     }
 
-    /// A heading.
+    /// Styles a heading.
     pub(crate) fn heading(&self, text: &str) -> String {
         self.styled("1", text)
     }
 
-    /// Something of less weight.
+    /// Styles less important text.
     pub(crate) fn faint(&self, text: &str) -> String {
         self.styled("2", text)
     }
 
-    /// A citation number.
+    /// Styles a citation number.
     pub(crate) fn mark(&self, text: &str) -> String {
         self.styled("36", text)
     }
 
-    /// Words that were looked for.
+    /// Styles words that match a search.
     pub(crate) fn found(&self, text: &str) -> String {
         self.styled("1;33", text)
     }
 
-    /// `text` that leads to `address` where it is clicked, on terminals that know links.
+    /// Makes `text` a hyperlink to `address` on terminals that support it.
     pub(crate) fn link(&self, address: Option<&str>, text: &str) -> String {
         match address.filter(|_| self.links) {
             Some(address) => format!("\u{1b}]8;;{address}\u{1b}\\{text}\u{1b}]8;;\u{1b}\\"),

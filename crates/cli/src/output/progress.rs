@@ -1,4 +1,4 @@
-//! Progress of indexing: one line on a terminal, a line now and then elsewhere, JSON lines for programs.
+//! Progress of indexing: one line on a terminal, otherwise an occasional line, or JSON lines.
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
@@ -10,25 +10,25 @@ use super::render::{count, ill, one_line, plain, shortened_path};
 use super::tally::{Tally, stage_name};
 use super::{Output, terminal};
 
-/// Without a terminal a line is printed at most this often.
+/// Minimum interval between lines if there is no terminal.
 const PLAIN_INTERVAL: Duration = Duration::from_secs(10);
 
-/// Columns of a line where there is no terminal.
+/// Line width if there is no terminal.
 const PLAIN_COLUMNS: usize = 120;
 
-/// Columns of the bar and the time before the message, with one to spare.
+/// Width of the bar and the time before the message, plus one column.
 const BAR_COLUMNS: usize = 22;
 
-/// Steps of the bar, so that parts of documents move it.
+/// Steps of the bar; more than the documents, so that parts of a document move it.
 const BAR_STEPS: u64 = 1000;
 
-/// How often the time is drawn again while nothing happens.
+/// Redraw interval while nothing happens.
 const TICK: Duration = Duration::from_millis(250);
 
-/// Failures kept for the summary; the rest is counted, and `graphloom status` lists all.
+/// Failures kept for the summary. The rest is only counted; `graphloom status` lists all.
 const MOST_FAILURES: usize = 200;
 
-/// Shows progress as it comes and remembers what failed.
+/// Shows progress and collects failures.
 pub(crate) struct ProgressView {
     output: Output,
     state: Mutex<State>,
@@ -37,7 +37,7 @@ pub(crate) struct ProgressView {
 #[derive(Default)]
 struct State {
     bar: Option<ProgressBar>,
-    /// What the run did so far; nothing before it began.
+    /// Totals of the run; `None` before it starts.
     tally: Option<(Tally, Instant)>,
     last_line: Option<Instant>,
     failures: Vec<Failure>,
@@ -48,25 +48,24 @@ struct State {
 /// A chunk or a document that failed.
 #[derive(Debug, Clone, PartialEq, Eq, serde::Serialize)]
 pub(crate) struct Failure {
-    /// The document's source.
+    /// Source of the document.
     pub(crate) source: String,
-    /// The chunk's ordinal; `None` for the whole document.
+    /// Ordinal of the chunk; `None` if the whole document failed.
     pub(crate) chunk: Option<u32>,
-    /// Why.
     pub(crate) reason: String,
 }
 
-/// What failed while the view was shown.
+/// Failures of a run.
 #[derive(Debug, Default, serde::Serialize)]
 pub(crate) struct Failures {
-    /// The first of them.
+    /// The first failures.
     pub(crate) listed: Vec<Failure>,
-    /// All of them.
+    /// Number of all failures.
     pub(crate) total: u64,
 }
 
 impl ProgressView {
-    /// A view that prints as `output` says.
+    /// Creates a view that prints according to `output`.
     pub(crate) fn new(output: Output) -> Self {
         Self { output, state: Mutex::default() }
     }
@@ -75,10 +74,10 @@ impl ProgressView {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Tells that files are read, before any of them is worked on.
+    /// Shows that files are being read, before indexing starts.
     ///
-    /// - `files`: how many so far.
-    /// - `source`: the latest.
+    /// - `files`: number of files so far.
+    /// - `source`: the latest one.
     pub(crate) fn reading(&self, files: u64, source: &str) {
         let mut state = self.state();
         let line = |columns: usize| {
@@ -93,14 +92,14 @@ impl ProgressView {
         }
     }
 
-    /// From here on shows how many of `documents` are done.
+    /// Starts to show how many of `documents` are done.
     pub(crate) fn expect(&self, documents: usize) {
         let mut state = self.state();
         state.tally = Some((Tally::of(documents), Instant::now()));
         self.show_line(&mut state);
     }
 
-    /// Shows what the calls of the run cost so far, in words.
+    /// Shows the cost of the run so far.
     pub(crate) fn costs(&self, cost: String) {
         let mut state = self.state();
         if let Some((tally, _)) = &mut state.tally {
@@ -127,12 +126,12 @@ impl ProgressView {
         self.show_line(&mut state);
     }
 
-    /// Prints a line without tearing the bar.
+    /// Prints a line without breaking the bar.
     pub(crate) fn note(&self, text: &str) {
         self.tell(&self.state(), text);
     }
 
-    /// Takes the line away and returns what failed; an error where stdout broke on the way.
+    /// Removes the bar and returns the failures; fails if printing failed earlier.
     pub(crate) fn finish(&self) -> anyhow::Result<Failures> {
         let mut state = self.state();
         if let Some(bar) = state.bar.take() {
@@ -147,8 +146,8 @@ impl ProgressView {
         state.broken.take().map_or(Ok(failures), Err)
     }
 
-    /// Whether a person has to know before the end: that work waits for a service. The rest is in the summary, or with
-    /// `--verbose` told as it happens.
+    /// Whether an event is printed immediately: waiting for a service is. The rest is in the summary, or is
+    /// printed as it happens with `--verbose`.
     fn is_told_at_once(&self, progress: &Progress) -> bool {
         match progress {
             Progress::Paused { .. } | Progress::Resumed { .. } => self.output.bars || !self.output.json,
@@ -208,7 +207,7 @@ impl ProgressView {
     }
 }
 
-/// Columns beside the bar and the time.
+/// Width left beside the bar and the time.
 fn columns_of_message() -> usize {
     let columns = terminal::columns_of_stderr().unwrap_or(PLAIN_COLUMNS);
     columns.saturating_sub(BAR_COLUMNS)
@@ -253,7 +252,7 @@ fn describe(progress: &Progress) -> String {
             format!("{}: chunk {ordinal} damaged: {}", plain(source), one_line(reason, 300))
         }
         Progress::ChunkUnsituated { source, ordinal, reason, .. } => {
-            format!("{}: chunk {ordinal} not situated: {}", plain(source), one_line(reason, 300))
+            format!("{}: chunk {ordinal} has no context: {}", plain(source), one_line(reason, 300))
         }
         Progress::Finished { source, chunks, failed: 0, damaged: 0, unsituated: 0, .. } => {
             format!("{}: done, {}", plain(source), count(*chunks, "chunk"))
@@ -262,7 +261,7 @@ fn describe(progress: &Progress) -> String {
             format!("{}: done, {}", plain(source), ill(*failed, *damaged, *unsituated, *chunks))
         }
         Progress::Cancelled { source, .. } => format!("{}: cancelled", plain(source)),
-        Progress::Settled { done, total } => format!("descriptions: renewing {done} of {total}"),
+        Progress::Settled { done, total } => format!("descriptions: updating {done} of {total}"),
         Progress::Failed { source, reason, .. } => {
             format!("{}: failed: {}", plain(source), one_line(reason, 300))
         }
@@ -270,7 +269,7 @@ fn describe(progress: &Progress) -> String {
             let (service, seconds) = (plain(service), retry_in_ms.div_ceil(1000));
             format!("waiting for {service}, trying again in {seconds} s: {}", one_line(reason, 300))
         }
-        Progress::Resumed { service } => format!("{} answers again, going on", plain(service)),
+        Progress::Resumed { service } => format!("{} is available again, continuing", plain(service)),
     }
 }
 
@@ -293,6 +292,6 @@ mod tests {
             describe(&paused),
             "waiting for api.example, trying again in 5 s: model x failed (status 503): busy"
         );
-        assert_eq!(describe(&Progress::Resumed { service }), "api.example answers again, going on");
+        assert_eq!(describe(&Progress::Resumed { service }), "api.example is available again, continuing");
     }
 }

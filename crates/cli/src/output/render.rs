@@ -1,16 +1,16 @@
-//! Pieces of text that several commands print alike.
+//! Text formatting shared by several commands.
 
 use graphloom_core::{DocumentStatus, Place};
 
-/// Characters printed of a place; sheets may have any name.
+/// Maximum characters of a place; sheets can have long names.
 const MAX_PLACE_CHARS: usize = 100;
 
-/// Text from documents and models, safe for a terminal: control characters that could steer it become `�`.
+/// Makes text from documents and models safe for a terminal: control characters become `�`.
 pub(crate) fn plain(text: &str) -> String {
     text.chars().map(|c| if c.is_control() && c != '\n' && c != '\t' { '\u{fffd}' } else { c }).collect()
 }
 
-/// One line, as sentences are joined; runs of white space become one blank, and what is longer than `most` characters is cut with `…`.
+/// Joins lines as sentences, collapses white space, and cuts at `most` characters with `…`.
 pub(crate) fn one_line(text: &str, most: usize) -> String {
     let joined = plain(&graphloom_engine::text::one_line(text));
     match joined.char_indices().nth(most) {
@@ -19,8 +19,8 @@ pub(crate) fn one_line(text: &str, most: usize) -> String {
     }
 }
 
-/// A path in at most `most` characters: folders in the middle become `…`, the file's name stays whole. A name that has no room
-/// by itself loses its own middle.
+/// Shortens a path to `most` characters: folders in the middle become `…`, the file name stays whole. A file name
+/// that is too long by itself is cut in its middle.
 pub(crate) fn shortened_path(path: &str, most: usize) -> String {
     let path = plain(path).replace(['\n', '\t'], " ");
     let length = |text: &str| text.chars().count();
@@ -52,8 +52,8 @@ fn cut_in_the_middle(text: &str, most: usize) -> String {
     if most == 0 { String::new() } else { format!("{head}…{tail}") }
 }
 
-/// `path, p. 12` where the document has pages, slides or sheets; else `path:12` or `path:12-14`, or `path (text lines
-/// 12-14)` where the lines are not the file's own.
+/// `path, p. 12` if the document has pages, slides or sheets; otherwise `path:12` or `path:12-14`, or `path (text
+/// lines 12-14)` if the line numbers are not those of the file.
 pub(crate) fn place(
     source: &str,
     lines: (u32, u32),
@@ -68,7 +68,7 @@ pub(crate) fn place(
     if lines_match_source { format!("{source}:{range}") } else { format!("{source} (text lines {range})") }
 }
 
-/// A status in words.
+/// Describes a document's status.
 pub(crate) fn status(status: &DocumentStatus) -> String {
     match status {
         DocumentStatus::Waiting => "waiting".to_owned(),
@@ -108,7 +108,7 @@ pub(crate) fn count(number: impl Into<u64>, noun: &str) -> String {
     }
 }
 
-/// A large number in few characters: `950`, `12.3k`, `4.0M`.
+/// A number with a unit: `950`, `12.3k`, `4.0M`.
 pub(crate) fn thousands(number: u64) -> String {
     match number {
         0..=999 => number.to_string(),

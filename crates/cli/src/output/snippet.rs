@@ -1,25 +1,26 @@
-//! The place of a text where the words that were looked for stand closest together.
+//! Finds the part of a text where the searched words are closest together.
 
 use std::ops::Range;
 
-/// Characters of a word that must agree where it continues otherwise, as `paper` and `papers` do.
+/// Characters that two words must share at the start to count as the same, as `paper` and `papers` do.
 const LEAST_STEM: usize = 4;
-/// Letters that a word may have more than the other.
+/// Characters that one word may be longer than the other.
 const MOST_ENDING: usize = 3;
-/// How far before the first match a sentence or line may begin, in characters, to be shown from there.
+/// Maximum distance in characters from the start of the sentence or line to the first match, to start the snippet
+/// there.
 const LEAD: usize = 60;
 
-/// A part of a text with the words that match.
+/// A part of a text with matching words.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Snippet {
-    /// Its bytes in the text.
+    /// Byte range in the text.
     pub(crate) range: Range<usize>,
-    /// Bytes in the text of the words in it that match, in order.
+    /// Byte ranges of the matching words, in order.
     pub(crate) matches: Vec<Range<usize>>,
 }
 
-/// The part of `text`, at most `most` characters, that holds most different words of `wanted`; the first such part, from the
-/// beginning of its sentence where that is near. The beginning of `text` where none matches.
+/// The part of `text`, at most `most` characters, with the most distinct words of `wanted`; the first such part.
+/// It starts at its sentence if that is near. Without a match, the start of `text`.
 pub(crate) fn snippet(text: &str, wanted: &str, most: usize) -> Snippet {
     let wanted: Vec<String> = terms(wanted).into_iter().map(|range| wanted[range].to_lowercase()).collect();
     let wanted: Vec<&String> = wanted.iter().filter(|word| !is_common(word)).collect();
@@ -49,7 +50,7 @@ pub(crate) fn snippet(text: &str, wanted: &str, most: usize) -> Snippet {
     Snippet { range, matches }
 }
 
-/// Where the sentence or line of the byte `at` begins, or else the word [`LEAD`] characters before it.
+/// The start of the sentence or line around byte `at`, or of the word [`LEAD`] characters before it.
 fn sentence_start(text: &str, at: usize) -> usize {
     let mut previous = at;
     for (offset, c) in text[..at].char_indices().rev().take(LEAD) {
@@ -67,7 +68,7 @@ fn sentence_start(text: &str, at: usize) -> usize {
     previous
 }
 
-/// The words of a text; of scripts without blanks, each character.
+/// The words of a text; for scripts without spaces, each character.
 fn terms(text: &str) -> Vec<Range<usize>> {
     let mut terms: Vec<Range<usize>> = Vec::new();
     let mut open: Option<usize> = None;
@@ -99,7 +100,7 @@ fn is_same(wanted: &str, word: &str) -> bool {
             && long.strip_prefix(short).is_some_and(|ending| ending.chars().count() <= MOST_ENDING))
 }
 
-/// Words so frequent that a match says nothing of the place.
+/// Words so common that a match carries no information.
 fn is_common(word: &str) -> bool {
     const COMMON: &[&str] = &[
         "a", "an", "and", "are", "as", "at", "be", "by", "das", "der", "des", "did", "die", "do", "does",

@@ -1,4 +1,4 @@
-//! How far a run is, in one line: documents done of all, rate, time left, cost, failures and what is worked on now.
+//! Progress of a run in one line: documents done, rate, time left, cost, failures, and the current document.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -7,13 +7,13 @@ use graphloom_core::{DocumentId, Progress, Stage};
 
 use super::render::{count, shortened_path};
 
-/// A rate is told after this long; before, it would jump.
+/// No rate is shown before this time, since it would fluctuate.
 const RATE_AFTER: Duration = Duration::from_secs(2);
 
-/// What happened in a run so far.
+/// Totals of a run so far.
 #[derive(Debug, Default)]
 pub(crate) struct Tally {
-    /// Documents that were to be worked on when the run began.
+    /// Documents that were queued when the run started.
     expected: usize,
     done: usize,
     failed_documents: usize,
@@ -23,7 +23,7 @@ pub(crate) struct Tally {
     cost: Option<String>,
 }
 
-/// What was worked on last.
+/// The step in progress.
 #[derive(Debug)]
 struct Work {
     what: String,
@@ -31,12 +31,12 @@ struct Work {
 }
 
 impl Tally {
-    /// A run over this many documents.
+    /// An empty tally for a run over this many documents.
     pub(crate) fn of(documents: usize) -> Self {
         Self { expected: documents, ..Self::default() }
     }
 
-    /// Takes up one event.
+    /// Counts one event.
     pub(crate) fn take(&mut self, progress: &Progress) {
         match progress {
             Progress::Advanced { document, source, stage, done, total } => {
@@ -62,7 +62,7 @@ impl Tally {
         }
     }
 
-    /// What the calls of this run cost so far, in words.
+    /// Sets the cost of the run so far, formatted.
     pub(crate) fn costs(&mut self, cost: String) {
         self.cost = Some(cost);
     }
@@ -72,18 +72,18 @@ impl Tally {
         self.done += 1;
     }
 
-    /// Documents of the run; more than expected where others were added meanwhile.
+    /// Number of documents in the run; more than expected if others were added in the meantime.
     pub(crate) fn all(&self) -> usize {
         self.expected.max(self.done + self.open.len())
     }
 
-    /// Documents done, with parts of those that are worked on.
+    /// Documents done, counting a document in progress as a fraction.
     pub(crate) fn position(&self) -> f64 {
         self.done as f64 + self.open.values().sum::<f64>()
     }
 
-    /// `37 of 112 documents, 2.1/s, 36 s left, 2 failed  reading 3/12 docs/…/name.md`, in at most `columns`, but for the first
-    /// part, which is never cut.
+    /// `37 of 112 documents, 2.1/s, 36 s left, 2 failed  reading 3/12 docs/…/name.md`, at most `columns` wide. The
+    /// first part is never cut.
     pub(crate) fn line(&self, elapsed: Duration, columns: usize) -> String {
         let mut line = format!("{} of {}", self.done, count(self.all() as u64, "document"));
         let mut add = |part: String| {
@@ -111,7 +111,8 @@ impl Tally {
         }
         let room = columns.saturating_sub(line.chars().count() + 2);
         if let Some(Work { what, source }) = &self.work {
-            // The name of the file is shown whole or not at all; without room for both, it goes before the stage.
+            // The file name is shown whole or not at all. If there is no room for both, it takes precedence over
+            // the stage.
             let name = source.rsplit('/').next().unwrap_or_default().chars().count();
             let stage = what.chars().count();
             if room >= stage + name + 3 {
@@ -125,7 +126,7 @@ impl Tally {
     }
 }
 
-/// How much of a document's work is behind it; extraction is most of it.
+/// The fraction of a document's work that is done; extraction counts most.
 fn share(stage: Stage, done: u32, total: u32) -> f64 {
     let part = f64::from(done) / f64::from(total.max(1));
     match stage {
@@ -153,7 +154,7 @@ fn rate(each_second: f64) -> String {
     }
 }
 
-/// `36 s`, `4 min`, `1 h 20 min`, `3 days`.
+/// A duration: `36 s`, `4 min`, `1 h 20 min`, `3 days`.
 fn duration(time: Duration) -> String {
     let seconds = time.as_secs();
     match seconds {

@@ -1,14 +1,15 @@
-//! How wide the terminal is, and text wrapped to it.
+//! The width of the terminal, and wrapping text to it.
 
 use std::io::{self, IsTerminal};
 
 use terminal_size::{Width, terminal_size_of};
 use textwrap::{Options, WordSplitter, WrapAlgorithm, wrap};
 
-/// Columns that text is wrapped to at least and at most: longer lines are hard to read.
+/// Minimum and maximum width to wrap text to; longer lines are hard to read.
 const COLUMNS: std::ops::RangeInclusive<usize> = 20..=120;
 
-/// Columns of stdout: `told`, the value of the variable `COLUMNS`, else of the terminal; `None` where there is none.
+/// Width of stdout: `told`, the value of the variable `COLUMNS`, otherwise that of the terminal; `None` if
+/// unknown.
 pub(crate) fn columns_of_stdout(told: Option<&str>) -> Option<usize> {
     let told = told.and_then(|columns| columns.parse::<usize>().ok());
     let width = || {
@@ -21,13 +22,13 @@ pub(crate) fn columns_of_stdout(told: Option<&str>) -> Option<usize> {
     told.or_else(width).map(|columns| columns.clamp(*COLUMNS.start(), *COLUMNS.end()))
 }
 
-/// Columns of the terminal behind stderr.
+/// Width of the terminal behind stderr.
 pub(crate) fn columns_of_stderr() -> Option<usize> {
     terminal_size_of(io::stderr()).map(|(Width(columns), _)| usize::from(columns))
 }
 
-/// Lines of `text` that fit `columns`, each behind `indent`; no word is broken that fits a line. Colours and links take no
-/// room. Without `columns`, the lines that `text` has.
+/// Wraps `text` to lines of at most `columns`, each after `indent`. Words that fit a line are not broken. Colors
+/// and links take no space. Without `columns`, returns the lines of `text`.
 pub(crate) fn wrapped(text: &str, columns: Option<usize>, indent: &str) -> Vec<String> {
     let Some(columns) = columns else {
         return text.split('\n').map(|line| format!("{indent}{line}")).collect();

@@ -1,4 +1,4 @@
-//! What the server is served with: a workspace with its engines, and the readers.
+//! Provides the server with workspaces, engines and readers.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -16,25 +16,25 @@ use graphloom_storage::workers::Worker;
 use crate::commands::App;
 use crate::fault;
 
-/// How long a change waits while another process writes, before it is refused as one that can be tried again.
+/// How long a change waits while another process writes before it fails with an error that can be retried.
 const WRITE_PATIENCE: Duration = Duration::from_secs(30);
 
-/// Opens workspaces as they are configured, each with what is configured for it alone.
+/// Opens workspaces with their configuration, including settings for one workspace.
 pub(crate) struct ServingHost {
     app: App,
     worker: Arc<Worker>,
 }
 
 impl ServingHost {
-    /// - `worker`: this process, whose leases its runs hold.
+    /// - `worker`: this process; its runs hold leases under this name.
     pub(crate) fn new(app: &App, worker: Worker) -> Self {
         Self { app: app.clone(), worker: Arc::new(worker) }
     }
 
-    /// The configuration of a workspace.
+    /// The app of a workspace.
     fn app_of(&self, workspace: &WorkspaceId) -> anyhow::Result<App> {
         let mut surroundings = self.app.surroundings.clone();
-        // Of a key said twice the first counts.
+        // If a key is set twice, the first wins.
         let flag = ("workspace".to_owned(), workspace.to_string(), "the workspace of a request".to_owned());
         surroundings.flags.insert(0, flag);
         let (config, settings) = setup::configured(&mut surroundings)?;
@@ -57,7 +57,7 @@ impl ServingHost {
         let Engines { asking, indexing, store } =
             setup::engines(config, &app.settings, &own, &self.worker, patience, listener).await?;
         if let Err(error) = self.worker.try_again() {
-            tracing::debug!(%error, "the workspace is only read");
+            tracing::debug!(%error, "the workspace is read-only");
         }
         Ok(Some(Opened {
             user_prompt_prefix: config.user_prompt_prefix.clone(),
@@ -99,16 +99,16 @@ impl Host for ServingHost {
     }
 }
 
-/// A model service that is waited for is counted, and belongs into the log.
+/// Counts and logs the waits for model services.
 fn note(pauses: &Pauses, notice: ServiceNotice) {
     match notice {
         ServiceNotice::Paused { service, reason, .. } => {
             pauses.pause(&service);
-            tracing::warn!(service, reason, "a model service is down; indexing waits for it");
+            tracing::warn!(service, reason, "model service down; indexing waits");
         }
         ServiceNotice::Resumed { service } => {
             pauses.resume(&service);
-            tracing::info!(service, "a model service answers again");
+            tracing::info!(service, "model service available again");
         }
     }
 }

@@ -1,8 +1,8 @@
-//! What the decisions amount to: a pure function of the set of them.
+//! Applies decisions to the graph: a pure function of the set of decisions.
 //!
-//! Decisions that hold are played in their order over every record: a record starts at the key of its name, and each
-//! decision that names the key it is at by then moves it on or sets it aside. So a record that is indexed years later
-//! ends where it would have ended on the day, and the order of indexing leaves no trace.
+//! Decisions in effect are applied in order to every record. A record starts at the key of its name; each decision
+//! that names its current key moves it or sets it aside. So a record indexed years later ends at the same place,
+//! and the order of indexing does not matter.
 
 mod stated;
 mod walk;
@@ -14,19 +14,19 @@ use stated::{At, Stated, Statement};
 pub use stated::{DecidedEntity, DecidedRelation};
 use walk::{Act, End, Groups, Rule, Trace};
 
-/// Decisions read from the store at a time.
+/// Decisions per read.
 const PAGE: usize = 1000;
-/// The chunk of facts that no document states; sorts after every other.
+/// The chunk id of facts that no document states; sorts after all others.
 const DECIDED_CHUNK: &str = "decided";
 
-/// Decisions, ready to be applied.
+/// A set of decisions, ready to apply.
 #[derive(Debug, Clone, Default)]
 pub struct Decisions {
-    /// All of them, undone ones too, in their order.
+    /// All decisions in order, including undone ones.
     all: Vec<Decision>,
-    /// Which decision each undone one was undone by.
+    /// For each undone decision, the one that undid it.
     undone: BTreeMap<DecisionId, DecisionId>,
-    /// What moves or sets aside records, in order.
+    /// The rules that move or set aside records, in order.
     rules: Vec<Rule>,
     by_key: BTreeMap<EntityKey, Vec<usize>>,
     by_pair: BTreeMap<RelationKey, Vec<usize>>,
@@ -34,32 +34,32 @@ pub struct Decisions {
     relations: BTreeMap<RelationKey, DecidedRelation>,
 }
 
-/// Where an entity's record counts.
+/// The entity a mention counts for.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct MentionPlace {
-    /// What it counts for.
+    /// Key of the entity.
     pub key: EntityKey,
-    /// Whether it is kept out of the graph.
+    /// Whether the mention is kept out of the graph.
     pub set_aside: bool,
 }
 
-/// What differs between two sets of decisions.
+/// Differences between two sets of decisions.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Difference {
-    /// Keys whose stored mentions may have moved.
+    /// Keys whose stored mentions may move.
     pub mentions_of: BTreeSet<EntityKey>,
-    /// Keys whose stored facts may have moved.
+    /// Keys whose stored facts may move.
     pub facts_touching: BTreeSet<EntityKey>,
-    /// Entities decided otherwise.
+    /// Entities with different decisions.
     pub entities: BTreeSet<EntityKey>,
-    /// Entities with another decided name.
+    /// Entities with a different decided name.
     pub renamed: BTreeSet<EntityKey>,
-    /// Relations decided otherwise.
+    /// Relations with different decisions.
     pub relations: BTreeSet<RelationKey>,
 }
 
 impl Decisions {
-    /// All decisions of the store.
+    /// Reads all decisions of the store.
     pub async fn read(snapshot: &dyn Snapshot) -> Result<Self, StoreError> {
         let mut all: Vec<Decision> = Vec::new();
         loop {
@@ -73,7 +73,7 @@ impl Decisions {
         }
     }
 
-    /// What `all` amount to, in whatever order they come.
+    /// Builds the set from decisions in any order.
     pub fn new(mut all: Vec<Decision>) -> Self {
         all.sort_by(|one, other| (one.order, &one.id).cmp(&(other.order, &other.id)));
         all.dedup_by(|one, other| one.id == other.id);
@@ -94,64 +94,64 @@ impl Decisions {
         decisions
     }
 
-    /// These and further ones.
+    /// This set with further decisions.
     pub fn with(&self, more: &[Decision]) -> Self {
         Self::new(self.all.iter().chain(more).cloned().collect())
     }
 
-    /// All of them in order, undone ones too.
+    /// All decisions in order, including undone ones.
     pub fn all(&self) -> &[Decision] {
         &self.all
     }
 
-    /// Those that hold, in order, without those that only undo others.
+    /// The decisions in effect, in order, without undo decisions.
     pub fn holding(&self) -> impl Iterator<Item = &Decision> {
         self.all.iter().filter(|decision| {
             !matches!(decision.action, Action::Undo { .. }) && !self.undone.contains_key(&decision.id)
         })
     }
 
-    /// By which decision this one was undone; `None` for one that holds.
+    /// The decision that undid this one; `None` if it is in effect.
     pub fn undone_by(&self, id: &DecisionId) -> Option<&DecisionId> {
         self.undone.get(id)
     }
 
-    /// The place in the order of the next decision.
+    /// The order number of the next decision.
     pub fn next_order(&self) -> u64 {
         self.all.last().map_or(0, |last| last.order.saturating_add(1))
     }
 
-    /// Whether nothing was decided.
+    /// Whether there are no decisions.
     pub fn is_empty(&self) -> bool {
         self.all.is_empty()
     }
 
-    /// What was decided about an entity.
+    /// The decisions about an entity.
     pub fn entity(&self, key: &EntityKey) -> Option<&DecidedEntity> {
         self.entities.get(key)
     }
 
-    /// What was decided about a relation.
+    /// The decisions about a relation.
     pub fn relation(&self, key: &RelationKey) -> Option<&DecidedRelation> {
         self.relations.get(key)
     }
 
-    /// Entities that something was decided about, by key.
+    /// All entities with decisions, by key.
     pub fn entities(&self) -> impl Iterator<Item = (&EntityKey, &DecidedEntity)> {
         self.entities.iter()
     }
 
-    /// Relations that something was decided about, by key.
+    /// All relations with decisions, by key.
     pub fn relations(&self) -> impl Iterator<Item = (&RelationKey, &DecidedRelation)> {
         self.relations.iter()
     }
 
-    /// The key that an entity of this key is known under now.
+    /// The current key of the entity with this original key.
     pub fn resolve(&self, key: &EntityKey) -> EntityKey {
         self.place_mention(key, None).key
     }
 
-    /// The merge or rename that leads from `key` to where it is known now; `None` where nothing moved it.
+    /// The merge or rename that moved `key`; `None` if it was not moved.
     pub fn moved_by(&self, key: &EntityKey) -> Option<&DecisionId> {
         self.by_key.get(key)?.iter().map(|at| &self.rules[*at]).find_map(|rule| match &rule.act {
             Act::Move { .. } => Some(&rule.decision),
@@ -159,7 +159,8 @@ impl Decisions {
         })
     }
 
-    /// The verdict that holds one of `ones` and one of `others` apart, with the keys that were merged into either.
+    /// The decision that keeps one of `ones` apart from one of `others`, including keys that were merged into
+    /// them.
     pub fn apart(&self, ones: &BTreeSet<EntityKey>, others: &BTreeSet<EntityKey>) -> Option<&Decision> {
         let (ones, others) = (self.with_merged(ones), self.with_merged(others));
         self.holding().find(|decision| match &decision.action {
@@ -178,7 +179,7 @@ impl Decisions {
         all.into_iter().collect()
     }
 
-    /// These keys and those that lead to them.
+    /// These keys and all keys merged into them.
     fn with_merged(&self, keys: &BTreeSet<EntityKey>) -> BTreeSet<EntityKey> {
         let mut all = keys.clone();
         all.extend(self.by_key.keys().filter(|key| keys.contains(&self.resolve(key))).cloned());
@@ -187,8 +188,8 @@ impl Decisions {
 
     /// Where a mention counts.
     ///
-    /// - `key`: that of its name.
-    /// - `chunk`: where it was said; `None` passes splits by.
+    /// - `key`: the key of its name.
+    /// - `chunk`: its chunk; with `None`, splits do not apply.
     pub fn place_mention(&self, key: &EntityKey, chunk: Option<&ChunkId>) -> MentionPlace {
         let mut end = End { key: key.clone(), hidden: false };
         let mut at = 0;
@@ -199,8 +200,8 @@ impl Decisions {
         MentionPlace { key: end.key, set_aside: end.hidden }
     }
 
-    /// Where a fact counts. One whose ends have become one entity is set aside under the pair it was said about; one
-    /// that was said about an entity and itself is none.
+    /// Where a fact counts. If its two entities were merged, it is set aside under their original pair. Returns
+    /// `None` for a fact about an entity and itself.
     pub fn place_fact(&self, source: &EntityKey, target: &EntityKey, chunk: &ChunkId) -> Option<FactPlace> {
         let said = RelationKey::new(source.clone(), target.clone())?;
         let mut trace = Trace::new(source, target, 0);
@@ -216,7 +217,7 @@ impl Decisions {
         Some(FactPlace { relation, source_is_a, set_aside })
     }
 
-    /// What has to be looked at again where `other` holds in place of these.
+    /// What has to be derived again if `other` replaces this set.
     pub fn difference(&self, other: &Self) -> Difference {
         let rules = |decisions: &Self| decisions.rules.iter().cloned().collect::<BTreeSet<Rule>>();
         let (ours, theirs) = (rules(self), rules(other));
@@ -226,7 +227,7 @@ impl Decisions {
                 Act::Move { from, .. } => of_keys.extend(from.iter().cloned()),
                 Act::MoveIn { from, .. } => drop(of_keys.insert(from.clone())),
                 Act::Hide(key) | Act::Show(key) => drop(of_keys.insert(key.clone())),
-                // A record of the pair passes both its ends; one is enough to find it by.
+                // A record of the pair passes through both entities; one is enough to find it.
                 Act::HidePair(pair) | Act::ShowPair(pair) => drop(of_pairs.insert(pair.a().clone())),
             }
         }
@@ -234,7 +235,7 @@ impl Decisions {
         let mentions_of = closure(of_keys.clone(), &edges, false);
         let starts: BTreeSet<EntityKey> = of_keys.into_iter().chain(of_pairs).collect();
         let mut facts_touching = closure(starts.clone(), &edges, false);
-        // Facts whose ends became one stand under the pair they were said about.
+        // Facts whose entities were merged are stored under their original pair.
         facts_touching.extend(closure(starts, &edges, true));
         let name = |decided: Option<&DecidedEntity>| decided.and_then(|decided| decided.name.clone());
         let entities: BTreeSet<EntityKey> = (self.entities.keys().chain(other.entities.keys()))
@@ -267,7 +268,7 @@ impl Decisions {
         edges
     }
 
-    /// Writes the rules down and returns what people stated, each with the rule it comes after.
+    /// Collects the rules, and returns the statements people made, each with the number of rules before it.
     fn lay_down(&mut self, holding: &[&Decision]) -> Vec<Statement> {
         let verdicts: Vec<&RelationKey> = (holding.iter())
             .filter_map(|decision| match &decision.action {
@@ -352,7 +353,7 @@ impl Decisions {
         statements
     }
 
-    /// Which rules concern which keys and pairs.
+    /// Indexes the rules by the keys and pairs they concern.
     fn index(&mut self) {
         for (at, rule) in self.rules.iter().enumerate() {
             let mut of = |key: &EntityKey| self.by_key.entry(key.clone()).or_default().push(at);
@@ -367,7 +368,7 @@ impl Decisions {
         }
     }
 
-    /// Brings a statement to where it counts now; what was deleted since is gone for good.
+    /// Applies a statement where it counts now; a later deletion removes it for good.
     fn apply(&mut self, Statement { after, at, what }: Statement) {
         match at {
             At::Entity(key) => {
@@ -409,19 +410,19 @@ impl Decisions {
     }
 }
 
-/// Where a fact counts.
+/// The relation a fact counts for.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FactPlace {
     /// The pair.
     pub relation: RelationKey,
-    /// Whether the fact's source is the pair's `a` end.
+    /// Whether the fact's source is entity `a` of the pair.
     pub source_is_a: bool,
-    /// Whether it is kept out of the graph.
+    /// Whether the fact is kept out of the graph.
     pub set_aside: bool,
 }
 
-/// The later of two decisions is looked at first, so an undo is known to hold before what it undoes is looked at. An undo
-/// reaches earlier decisions only.
+/// Maps undone decisions to the decisions that undid them. Later decisions are processed first: an undo refers
+/// only to earlier decisions, so it is known to be in effect before its target is processed.
 fn undone(all: &[Decision]) -> BTreeMap<DecisionId, DecisionId> {
     let mut undone = BTreeMap::new();
     let mut seen = BTreeSet::new();
@@ -441,7 +442,7 @@ fn next(places: &[usize], from: usize) -> Option<usize> {
     places.get(places.partition_point(|at| *at < from)).copied()
 }
 
-/// All keys reachable over the edges, or with `backwards` all that reach, the starts included.
+/// All keys reachable over the edges, or with `backwards` all keys that reach the starts; includes the starts.
 fn closure(
     starts: BTreeSet<EntityKey>,
     edges: &[(EntityKey, EntityKey)],
@@ -511,7 +512,7 @@ mod tests {
         Decisions::new(decided.collect())
     }
 
-    /// Where a mention of each name in chunk `c` counts; `-` in front of one that is set aside.
+    /// Where a mention of each name in chunk `c` counts, with `-` in front if it is set aside.
     fn check_places(actions: Vec<Action>, names: &[&str]) -> Vec<String> {
         let decisions = decide(actions);
         let place = |name: &&str| {
@@ -530,7 +531,7 @@ mod tests {
     #[test]
     fn records_go_where_merges_renames_and_splits_take_them_in_their_order() {
         assert_eq!(check_places(vec![merge(&["A"], "B"), rename("B", "C")], &["A", "B", "C"]), ["C"; 3]);
-        // What is moved to B after B left stays there.
+        // A record that is moved to B after B was renamed stays there.
         assert_eq!(check_places(vec![rename("B", "C"), merge(&["A"], "B")], &["A", "B"]), ["B", "C"]);
         let split = |chunk: &str, into: &str| Action::SplitEntity {
             key: key("B"),
@@ -546,7 +547,7 @@ mod tests {
     fn a_deleted_entity_is_set_aside_until_it_is_created_again() {
         assert_eq!(check_places(vec![delete("A")], &["A", "B"]), ["-A", "B"]);
         assert_eq!(check_places(vec![delete("A"), create("A")], &["A"]), ["A"]);
-        // What was deleted under a name does not come back with what is renamed to it.
+        // A record deleted under a name stays deleted if another entity is renamed to that name.
         assert_eq!(check_places(vec![delete("A"), rename("B", "A")], &["A", "B"]), ["-A", "A"]);
     }
 

@@ -1,42 +1,42 @@
-//! What people stated: created and edited entities and relations, and what several statements come to.
+//! Statements of people: created and edited entities and relations, and their combined effect.
 
 use std::collections::BTreeSet;
 
 use crate::{EntityKey, Fact, RelationKey};
 
-/// What was decided about one entity of the graph.
+/// The combined decisions about one entity.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct DecidedEntity {
-    /// Whether it exists even if nothing mentions it.
+    /// Whether it exists even without mentions.
     pub created: bool,
     /// Its name.
     pub name: Option<String>,
     /// Its type.
     pub kind: Option<String>,
-    /// Its description, in place of all others.
+    /// Its description, which replaces all others.
     pub description: Option<String>,
-    /// Descriptions beside those of documents.
+    /// Additional descriptions besides those of documents.
     pub descriptions: BTreeSet<String>,
 }
 
-/// What was decided about one relation of the graph.
+/// The combined decisions about one relation.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct DecidedRelation {
-    /// What people stated, as facts of a chunk that does not exist.
+    /// Stated facts, stored under a chunk id that no document has.
     pub facts: Vec<Fact>,
-    /// Its keywords, in place of all others.
+    /// Its keywords, which replace all others.
     pub keywords: Option<Vec<String>>,
-    /// Its description, in place of all others.
+    /// Its description, which replaces all others.
     pub description: Option<String>,
-    /// Its weight, in place of the sum.
+    /// Its weight, which replaces the sum.
     pub weight: Option<f64>,
-    /// Keywords beside those of documents.
+    /// Additional keywords besides those of documents.
     pub more_keywords: BTreeSet<String>,
-    /// Descriptions beside those of documents.
+    /// Additional descriptions besides those of documents.
     pub descriptions: BTreeSet<String>,
 }
 
-/// Something people stated, and after how many rules.
+/// A statement and the number of rules before it.
 pub(super) struct Statement {
     pub(super) after: usize,
     pub(super) at: At,
@@ -56,7 +56,7 @@ pub(super) enum Stated {
 }
 
 impl DecidedEntity {
-    /// Statements come in order, so the latest stands. One that came through a merge describes and does not rule.
+    /// Statements are added in order, so the latest wins. After a merge, a statement only adds to the description.
     pub(super) fn add(&mut self, what: Stated, merged: bool) {
         match what {
             Stated::Created { name, kind, description } => {

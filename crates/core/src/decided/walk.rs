@@ -1,4 +1,4 @@
-//! How a record follows the decisions: from the key of its name to where it counts.
+//! Follows the decisions for a record: from the key of its name to where it counts.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -13,13 +13,13 @@ pub(super) struct Rule {
 
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Act {
-    /// Everything at these keys; edits come along in a rename and become descriptions in a merge.
+    /// Moves all records with these keys. With a rename, edits move along; with a merge, they become descriptions.
     Move {
         from: BTreeSet<EntityKey>,
         into: EntityKey,
         merges: bool,
     },
-    /// What these chunks say.
+    /// Moves the records of these chunks.
     MoveIn {
         from: EntityKey,
         chunks: BTreeSet<ChunkId>,
@@ -31,7 +31,7 @@ pub(super) enum Act {
     ShowPair(RelationKey),
 }
 
-/// One end of a record on its way.
+/// One entity of a record, while rules are applied.
 #[derive(Debug, Clone)]
 pub(super) struct End {
     pub(super) key: EntityKey,
@@ -55,12 +55,12 @@ impl End {
     }
 }
 
-/// A record of two ends on its way.
+/// A record with two entities, while rules are applied.
 pub(super) struct Trace {
     pub(super) source: End,
     target: End,
     hidden: bool,
-    /// Whether it came through a merge.
+    /// Whether it passed through a merge.
     pub(super) merged: bool,
     at: usize,
 }
@@ -79,7 +79,7 @@ impl Trace {
         self.hidden || self.source.hidden || self.target.hidden || self.source.key == self.target.key
     }
 
-    /// The next rule that concerns it.
+    /// The next rule that applies to it.
     pub(super) fn next(&mut self, decisions: &Decisions) -> Option<usize> {
         let of_pair = self.pair().and_then(|pair| decisions.next_of_pair(&pair, self.at));
         let of_source = decisions.next_of_key(&self.source.key, self.at);
@@ -107,7 +107,7 @@ impl Trace {
     }
 }
 
-/// Which keys have become one, while merges are played.
+/// Keys that were merged, while merges are applied.
 #[derive(Default)]
 pub(super) struct Groups(BTreeMap<EntityKey, BTreeSet<EntityKey>>);
 
@@ -118,7 +118,7 @@ impl Groups {
         group
     }
 
-    /// Puts what is at `from` to `into`, unless a verdict holds any two of them apart.
+    /// Merges `from` into `into`, unless a decision keeps any two of their keys apart.
     pub(super) fn join(&mut self, from: &EntityKey, into: &EntityKey, verdicts: &[&RelationKey]) -> bool {
         let (ours, theirs) = (self.of(from), self.of(into));
         let apart = verdicts.iter().any(|pair| {

@@ -1,11 +1,11 @@
-//! A graph as bytes, so that it can be kept and need not be built again.
+//! The file format of a link graph, so that it need not be rebuilt.
 //!
 //! ```text
 //! head     version, nodes                                     4 + 8 bytes, little-endian as all numbers
 //! names    kind (0 none, 1 chunk, 2 entity, 3 relation), then length and bytes, or the numbers of the ends
-//! orders   8 bytes a node
+//! orders   8 bytes per node
 //! rows     links of each node, 4 bytes; then the links, 4 bytes each
-//! hash     BLAKE3 of all before
+//! hash     BLAKE3 of everything before
 //! ```
 
 use std::io::{self, BufReader, BufWriter, Read, Write};
@@ -16,26 +16,26 @@ use hashbrown::HashTable;
 use super::{LinkGraph, Name, NodeNumber, Rows};
 use crate::{ChunkId, EntityKey};
 
-/// Raised when the format or the numbering changes.
+/// Incremented when the format or the numbering changes.
 const VERSION: u32 = 1;
-/// Numbers read at once.
+/// Numbers per read.
 const BLOCK: usize = 8 << 10;
-/// Bytes hashed at once.
+/// Bytes per hash update.
 const BUFFER: usize = 128 << 10;
 
-/// Why bytes are no graph.
+/// Why bytes are not a valid link graph.
 #[derive(Debug, thiserror::Error)]
 pub enum LinkFileError {
     /// They cannot be read.
-    #[error("reading a graph of links")]
+    #[error("reading a link graph")]
     Read(#[from] io::Error),
-    /// They are of another version, damaged or cut.
-    #[error("a graph of links is damaged: {0}")]
+    /// They have another version, or are damaged or truncated.
+    #[error("the link graph is damaged: {0}")]
     Damaged(&'static str),
 }
 
 impl LinkGraph {
-    /// Writes the graph; [`LinkGraph::read`] gives one that is equal and has the same numbers.
+    /// Writes the graph; [`LinkGraph::read`] restores an equal one with the same numbers.
     pub fn write(&self, out: impl Write) -> io::Result<()> {
         let mut out = BufWriter::with_capacity(BUFFER, Hashed { inner: out, hasher: blake3::Hasher::new() });
         out.write_all(&VERSION.to_le_bytes())?;
@@ -73,7 +73,7 @@ impl LinkGraph {
         out.inner.flush()
     }
 
-    /// Reads what [`LinkGraph::write`] wrote, `length` bytes.
+    /// Reads the `length` bytes written by [`LinkGraph::write`].
     pub fn read(input: impl Read, length: u64) -> Result<Self, LinkFileError> {
         let content = input.take(length.saturating_sub(blake3::OUT_LEN as u64));
         let hashed = Hashed { inner: content, hasher: blake3::Hasher::new() };
@@ -83,7 +83,7 @@ impl LinkGraph {
         }
         let nodes = u64::from(input.number()?) | u64::from(input.number()?) << 32;
         let nodes = usize::try_from(nodes).map_err(|_| LinkFileError::Damaged("too many nodes"))?;
-        // Room is made as nodes arrive: a number that is wrong must not take memory.
+        // Memory is allocated as nodes arrive, since a damaged count must not allocate too much.
         let (mut names, mut free, mut text) = (Vec::new(), Vec::new(), Vec::new());
         for number in 0..nodes {
             names.push(match input.byte()? {
@@ -109,13 +109,13 @@ impl LinkGraph {
         let links = usize::try_from(links).map_err(|_| LinkFileError::Damaged("too many links"))?;
         let neighbours = input.numbers(links)?;
         if input.0.read(&mut [0])? > 0 {
-            return Err(LinkFileError::Damaged("more than a graph"));
+            return Err(LinkFileError::Damaged("trailing bytes"));
         }
         let hashed = input.0.into_inner();
         let mut expected = [0; blake3::OUT_LEN];
         hashed.inner.into_inner().read_exact(&mut expected)?;
         if hashed.hasher.finalize() != expected {
-            return Err(LinkFileError::Damaged("its hash differs"));
+            return Err(LinkFileError::Damaged("wrong hash"));
         }
         let mut by_name = HashTable::with_capacity(nodes - free.len());
         for (number, name) in names.iter().enumerate() {
@@ -134,7 +134,7 @@ impl LinkGraph {
     }
 }
 
-/// Hashes what passes.
+/// Hashes the bytes that pass through.
 struct Hashed<T> {
     inner: T,
     hasher: blake3::Hasher,
@@ -175,7 +175,7 @@ impl<T: Read> Input<T> {
         Ok(u32::from_le_bytes(bytes))
     }
 
-    /// So many numbers; their room is made as they arrive.
+    /// Reads this many numbers; memory is allocated as they arrive.
     fn numbers(&mut self, count: usize) -> io::Result<Vec<u32>> {
         let (mut numbers, mut bytes) = (Vec::new(), vec![0; BLOCK * 4]);
         while numbers.len() < count {
@@ -191,9 +191,9 @@ impl<T: Read> Input<T> {
         let length = u64::from(self.number()?);
         bytes.clear();
         if self.0.by_ref().take(length).read_to_end(bytes)? as u64 != length {
-            return Err(LinkFileError::Damaged("cut inside a name"));
+            return Err(LinkFileError::Damaged("truncated within a name"));
         }
-        std::str::from_utf8(bytes).map_err(|_| LinkFileError::Damaged("a name is no text"))
+        std::str::from_utf8(bytes).map_err(|_| LinkFileError::Damaged("a name is not valid UTF-8"))
     }
 }
 

@@ -1,4 +1,4 @@
-//! Why an edit was not made, and what helps.
+//! Why an edit failed.
 
 use graphloom_core::{DecisionId, ModelError, StoreError};
 
@@ -128,42 +128,6 @@ impl EditError {
             | Self::NothingToUndo
             | Self::AlreadyUndone { .. }
             | Self::AlreadyDecided { .. } => true,
-        }
-    }
-
-    /// What the user can do about it, where something can be said.
-    pub fn remedy(&self) -> Option<String> {
-        match self {
-            Self::Store(error) => error.remedy(),
-            Self::Model(error) => error.remedy(),
-            Self::UnknownEntity { .. } => Some("`graphloom graph labels TEXT` finds names".to_owned()),
-            Self::UnknownRelation { source_name, .. } => {
-                Some(format!("`graphloom graph show {source_name:?}` lists its relations"))
-            }
-            Self::EntityExists { by: Some(by), .. } => {
-                Some(format!("`graphloom graph undo {by}` parts them again"))
-            }
-            Self::EntityExists { can_merge: true, .. } => Some("with --merge the two become one".to_owned()),
-            Self::EntityExists { known, .. } => Some(format!("`graphloom graph edit {known:?}` changes it")),
-            Self::RelationExists { source_name, target } => {
-                Some(format!("`graphloom graph edit {source_name:?} --relation {target:?}` changes it"))
-            }
-            Self::Apart { decision, .. } => {
-                Some(format!("`graphloom graph undo {decision}` takes the verdict back"))
-            }
-            Self::ForeignChunk { name, .. } => {
-                Some(format!("`graphloom graph show {name:?}` lists the passages behind it"))
-            }
-            Self::UnknownDecision { .. } | Self::NothingToUndo => {
-                Some("`graphloom graph history` lists the decisions".to_owned())
-            }
-            Self::AlreadyUndone { by, .. } => {
-                Some(format!("`graphloom graph undo {by}` makes it hold again"))
-            }
-            Self::OneEntity { .. }
-            | Self::BadValue { .. }
-            | Self::NothingToChange { .. }
-            | Self::AlreadyDecided { .. } => None,
         }
     }
 }

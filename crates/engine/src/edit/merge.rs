@@ -1,8 +1,8 @@
-//! Merging several entities into one: who stays, and how its description and type come about.
+//! Merging several entities into one: which one stays, and how its description and type are chosen.
 //!
-//! Source: LightRAG, `amerge_entities`. Ours differ in that a merge is a decision that can be undone and holds for later
-//! documents too, that the type is the majority of all mentions unless said otherwise, and that weights of relations that
-//! become one add up.
+//! Source: LightRAG, `amerge_entities`. Differences: a merge is a decision, which can be undone and also applies
+//! to later documents; the default type is the majority over all mentions; and the weights of relations that
+//! become one are added.
 
 use std::collections::BTreeSet;
 

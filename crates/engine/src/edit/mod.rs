@@ -1,7 +1,7 @@
-//! The graph as people edit it: every edit is a decision, and the views are derived again with it.
+//! Edits of the graph by people: every edit is a decision, and the affected views are derived again.
 //!
-//! A decision holds for what is in the graph and for what comes later; undoing it gives the graph that would have been
-//! without it. One edit is one commit.
+//! A decision applies to the current graph and to later documents; undoing it restores the graph as it would be
+//! without the decision. One edit is one commit.
 
 mod error;
 mod merge;
@@ -75,7 +75,7 @@ pub enum Edit {
         /// How the type comes about.
         kind: KindRule,
     },
-    /// What some chunks say of an entity is said of another.
+    /// Assigns what some chunks say about an entity to another entity.
     Split {
         /// The entity that loses them.
         name: String,

@@ -1,4 +1,4 @@
-//! From what a person asks for to the decision it is, checked against the graph.
+//! Turns a requested edit into a decision, checked against the graph.
 
 use std::collections::BTreeSet;
 

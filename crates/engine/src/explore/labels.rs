@@ -1,4 +1,4 @@
-//! The names of entities: all of them, the best connected, and those that match a text.
+//! Entity names: all, those with the most relations, or those that match a text.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};

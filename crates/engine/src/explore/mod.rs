@@ -1,4 +1,4 @@
-//! Looking around in the graph: its labels, and the neighbourhood of an entity.
+//! Explores the graph: entity names and neighbourhoods.
 
 mod labels;
 mod subgraph;

@@ -1,4 +1,4 @@
-//! The neighbourhood of an entity, or the best connected part of the graph, within limits.
+//! The neighbourhood of an entity, or the entities with the most relations, within limits.
 
 use std::collections::{BTreeMap, BTreeSet};
 

@@ -1,4 +1,4 @@
-//! Comma-separated values, a table with a header for each part.
+//! Comma-separated values, one table with a header per part.
 
 use std::borrow::Cow;
 use std::io::{self, Write};

@@ -1,4 +1,4 @@
-//! openCypher statements, one a line. Each stands alone and can be repeated: nothing is made twice.
+//! openCypher statements, one per line. Each is independent and idempotent.
 
 use std::io::{self, Write};
 

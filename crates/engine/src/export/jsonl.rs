@@ -1,4 +1,4 @@
-//! One JSON object a line, each with a `kind`.
+//! One JSON object per line, each with a `kind`.
 
 use std::io::{self, Write};
 

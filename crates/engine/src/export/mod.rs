@@ -1,7 +1,6 @@
-//! The graph for other programs: entities, relations and chunks, written as they are read.
+//! Exports the graph for other programs: entities, relations and chunks, streamed.
 //!
-//! Nothing is kept in memory but a page of rows, so the size of the graph does not matter. Documents that are being
-//! prepared are left out.
+//! Only a page of rows is in memory, so the size of the graph does not matter. Staged documents are left out.
 
 mod csv;
 mod cypher;

@@ -1,4 +1,4 @@
-//! Which names of a passage an answer left out: decides whether a chunk is asked about again, and for what.
+//! Finds names of a passage that an answer left out, to decide whether and for what to ask again.
 
 use std::collections::BTreeSet;
 
@@ -25,7 +25,7 @@ pub enum Coverage {
     Enough,
     /// These, most likely first, are in no record.
     Missed(Vec<String>),
-    /// Nobody can say: the passage's script tells no names from other words.
+    /// Unknown: the passage's script does not distinguish names from other words.
     Unknown,
 }
 

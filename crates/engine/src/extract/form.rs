@@ -1,4 +1,4 @@
-//! The form in which records are asked for: lines of tuples, or a JSON object of a given shape.
+//! The requested form of records: lines of tuples, or a JSON object with a schema.
 
 use std::sync::Arc;
 

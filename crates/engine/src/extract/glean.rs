@@ -1,4 +1,4 @@
-//! Asking about a chunk again: always, or where the first answer left names out.
+//! Gleaning: asking about a chunk again, always or if the first answer left out names.
 
 use std::collections::BTreeSet;
 use std::fmt;

@@ -1,4 +1,4 @@
-//! Takes out records that repeat an example of the prompt.
+//! Removes records that repeat an example of the prompt.
 
 use std::collections::BTreeSet;
 

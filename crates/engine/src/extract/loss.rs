@@ -1,7 +1,7 @@
-//! What of an answer was lost on its way: cut, unreadable, or short of a field.
+//! Detects what an answer lost: truncated, invalid, or incomplete records.
 //!
-//! A loss is told from a model's way of writing. Prose, a relation of an entity with itself, or a field that most records
-//! of the answer lack are no losses: asking again would bring the same.
+//! A loss is distinguished from a model's habit. Prose, a relation of an entity with itself, or a field missing in
+//! most records of the answer are not losses: asking again would give the same.
 
 use std::collections::BTreeMap;
 

@@ -1,4 +1,4 @@
-//! Records from chunks, by a model: one call, gleanings, one content-addressed extraction.
+//! Extracts records from chunks with an LLM: one call and its gleanings make one content-addressed extraction.
 
 mod coverage;
 mod form;

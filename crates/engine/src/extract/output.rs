@@ -1,4 +1,4 @@
-//! How long an answer may be, and how one that was cut is gone on with.
+//! Output limits of answers, and continuing an answer that was cut off.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! One description from many: joined while short, summarised as a memoised tree when long.
+//! Combines descriptions: joins them if short, summarizes them in a memoised tree if long.
 
 use std::collections::BTreeMap;
 

@@ -1,7 +1,7 @@
-//! The graph: derives entities and relations again where their evidence changed.
+//! The graph: derives entities and relations again if their evidence changed.
 //!
-//! While documents stream in, an entity with many mentions would be derived again for each of them, and its description
-//! summarised again. So what is costly is only counted then and marked stale, and derived once at the end.
+//! During indexing, an entity with many mentions would be derived, and its description summarized, for each new
+//! mention. So costly items are only counted and marked stale, and derived once at the end.
 
 #[cfg(test)]
 mod conformance;

@@ -1,4 +1,4 @@
-//! Finds what a change of the decisions moves: stored mentions and facts, each from where it counts to where it will.
+//! Finds the stored mentions and facts that a change of decisions moves.
 
 use std::collections::BTreeSet;
 

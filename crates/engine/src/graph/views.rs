@@ -1,7 +1,7 @@
 //! Entities and relations as pure functions of their mentions and facts.
 //!
-//! Every rule is free of order: sets, majorities with ties to the smallest, sums in canonical order. The inputs come
-//! sorted by (chunk, ordinal), and nothing here looks at arrival.
+//! Every rule is independent of order: sets, majorities with ties to the smallest, sums in canonical order. The
+//! inputs are sorted by (chunk, ordinal), and the order of arrival is not used.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -29,7 +29,7 @@ pub(crate) struct Draft<View> {
 ///
 /// - `mentions`, `facts`: those of `key` that count, sorted by (chunk, ordinal).
 /// - `degree`: its live relations.
-/// - `decided`: what a person said about it, which stands above what is said by the evidence.
+/// - `decided`: decisions about it, which take precedence over the evidence.
 pub(crate) fn derive_entity(
     key: &EntityKey,
     mentions: &[Mention],
@@ -80,7 +80,7 @@ pub(crate) fn derive_entity(
 
 /// The relation behind `facts`, sorted by (chunk, ordinal), those that people stated included; `None` without any.
 ///
-/// - `decided`: what a person said about it, which stands above what is said by the evidence.
+/// - `decided`: decisions about it, which take precedence over the evidence.
 pub(crate) fn derive_relation(
     key: &RelationKey,
     facts: &[Fact],

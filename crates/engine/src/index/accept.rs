@@ -1,4 +1,4 @@
-//! Accepting sources: read, parse, chunk, and make document and job durable in one commit.
+//! Accepts sources: reads, parses and chunks them, and stores documents and jobs in one commit.
 
 use std::collections::{BTreeMap, BTreeSet};
 

@@ -1,4 +1,4 @@
-//! Taking documents out of the queue, and pausing the whole of it.
+//! Removes documents from the queue, and pauses the queue.
 
 use std::collections::BTreeSet;
 

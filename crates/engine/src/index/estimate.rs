@@ -242,7 +242,7 @@ impl<'a> Estimator<'a> {
         Ok(acceptances)
     }
 
-    /// Adds what asking about these documents anew would cost. Those that are not in the graph are left out.
+    /// Adds the cost of re-extracting these documents. Documents that are not in the graph are ignored.
     pub async fn renew(&mut self, documents: &[DocumentId]) -> Result<(), IndexError> {
         let snapshot = self.engine.store.snapshot().await?;
         for id in documents {
@@ -346,7 +346,8 @@ impl<'a> Estimator<'a> {
         }
     }
 
-    /// Adds what situating the chunks of these documents anew would cost. Those that are not in the graph are left out.
+    /// Adds the cost of new contexts for the chunks of these documents. Documents that are not in the graph are
+    /// ignored.
     pub async fn situate(&mut self, documents: &[DocumentId]) -> Result<(), IndexError> {
         let snapshot = self.engine.store.snapshot().await?;
         for id in documents {
@@ -425,7 +426,7 @@ impl<'a> Estimator<'a> {
         output: Range,
         names: &BTreeSet<String>,
     ) -> Counts {
-        // Every pass sends what was said before.
+        // Every pass sends the earlier messages again.
         let pass = |passes: u64, answers: u64| (1..=passes).map(|n| input + n * answers).sum::<u64>();
         let glean_tokens = text_tokens([self.engine.prompts.body(EXTRACT_GLEAN)]);
         let whole = |passes: u64| Counts {

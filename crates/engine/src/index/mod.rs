@@ -148,9 +148,9 @@ pub struct RunReport {
     pub stale: u32,
     /// Why, of the first.
     pub stale_reason: Option<String>,
-    /// Documents that somebody took out of the queue while they were worked on.
+    /// Documents that were cancelled while in progress.
     pub cancelled: u32,
-    /// Whether somebody paused the queue; what waits is left to the next run after it is resumed.
+    /// Whether the queue was paused; queued documents wait for the next run after it is resumed.
     pub paused: bool,
     /// What was spent when the first call did not fit the budget; what waits for it is left to the next run.
     pub over_budget: Option<String>,

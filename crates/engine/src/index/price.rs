@@ -1,4 +1,4 @@
-//! What an estimate costs, with prices where they are known.
+//! The cost of an estimate, as far as prices are known.
 
 use std::collections::BTreeSet;
 

@@ -1,4 +1,4 @@
-//! How much a workspace may hold: what comes beyond that is refused.
+//! Limits on the content of a workspace: documents beyond them are rejected.
 
 use std::collections::BTreeSet;
 use std::fmt;

@@ -1,10 +1,11 @@
-//! A ready graph as a document: its chunks are the document's, its entities and relations are what is said of them.
+//! Imports a graph as a document: its chunks become the document's chunks, its entities and relations their
+//! records.
 //!
-//! So a graph that a person or a program made is evidence like any other: it merges with what documents say, is cited,
-//! replaced by its next version and removed with its document.
+//! So an imported graph is evidence like any other: it merges with what documents say, is cited, replaced by its
+//! next version, and removed with its document.
 //!
-//! Source: LightRAG, `insert_custom_kg`, whose shape this reads. Ours differ in that nothing is overwritten: descriptions of
-//! the same entity join those of documents.
+//! Source: LightRAG, `insert_custom_kg`, whose format this reads. Unlike there, nothing is overwritten:
+//! descriptions of the same entity are added to those of documents.
 
 use std::collections::BTreeMap;
 

@@ -1,4 +1,4 @@
-//! Removing documents: evidence and everything derived from it, in one commit; the records of large ones first, in slices.
+//! Removes documents and everything derived from them in one commit; records of large documents first, in slices.
 
 use graphloom_core::DocumentId;
 

@@ -1,4 +1,4 @@
-//! Asking about documents anew: another model's extractions take the place of the old ones, a document at a time.
+//! Re-extracts documents: another model's extractions replace the old ones, one document at a time.
 
 use std::collections::BTreeSet;
 
@@ -18,7 +18,7 @@ use crate::offline::RULES;
 /// Documents whose renewal is noted in one commit.
 const PAGE: usize = 64;
 
-/// What is to be asked anew.
+/// What to extract again.
 #[derive(Debug, Clone, Default, PartialEq, Eq, serde::Serialize)]
 pub struct RenewalPlan {
     /// Documents to be asked about, ascending.

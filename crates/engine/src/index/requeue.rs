@@ -1,4 +1,4 @@
-//! Queueing again what failed, stopped or was cancelled.
+//! Queues failed, stopped and cancelled documents again.
 
 use graphloom_core::{
     Batch, Chunk, ChunkExtraction, DocumentId, Job, JobState, Require, TrackId, VectorKind,

@@ -1,4 +1,4 @@
-//! Deriving again what merging left stale: entities of many mentions, and descriptions that need a summary.
+//! Derives stale views again: entities with many mentions, and descriptions that need a summary.
 
 use graphloom_core::{GraphKey, ModelError, Progress, ProgressSink, StoreError};
 
@@ -24,7 +24,7 @@ pub(super) struct Settled {
     pub(super) reason: Option<String>,
     /// What was spent when a call did not fit the budget.
     pub(super) over_budget: Option<String>,
-    /// Whether somebody paused the queue.
+    /// Whether the queue was paused.
     pub(super) paused: bool,
 }
 

@@ -19,7 +19,7 @@ pub struct DocumentState {
     pub damaged_chunks: Vec<(u32, String)>,
     /// Chunks whose situating failed: ordinal, reason.
     pub unsituated_chunks: Vec<(u32, String)>,
-    /// How far asking about it anew is; `None` where nobody does.
+    /// Progress of a re-extraction; `None` if there is none.
     pub renewal: Option<RenewalState>,
 }
 

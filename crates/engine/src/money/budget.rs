@@ -1,4 +1,4 @@
-//! A budget: calls are let through while what is spent, what is in flight and the call itself fit.
+//! A budget: admits a call if it fits together with the amount spent and the calls in flight.
 
 use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -17,7 +17,7 @@ use crate::text::Tokenizer;
 /// Tokens set aside for an answer to a request without an output limit of its own.
 pub const OUTPUT_RESERVE: u32 = 4096;
 
-/// A budget of money cannot pay for a model whose price nobody knows.
+/// The budget is in money, and the price of a model is unknown.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("no price is configured for {model}")]
 pub struct NoPrice {

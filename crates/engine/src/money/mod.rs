@@ -1,4 +1,4 @@
-//! What calls cost: tokens, prices, and a budget that no call passes.
+//! Costs of model calls: tokens, prices, and a budget that calls cannot exceed.
 
 mod budget;
 mod price;

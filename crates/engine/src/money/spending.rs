@@ -1,4 +1,4 @@
-//! What the ledger adds up to.
+//! Totals of the ledger.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -73,7 +73,7 @@ pub struct Spent {
     pub unpriced_calls: u64,
 }
 
-/// What tells groups of calls apart; `None` where nobody asked for it.
+/// The dimensions of a group of calls; `None` if not grouped by.
 #[derive(Debug, Default, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 pub struct CostGroup {
     /// The day, in UTC.

@@ -1,4 +1,4 @@
-//! Reads the members of a ZIP archive within bounds.
+//! Reads the members of a ZIP archive within limits.
 
 use std::io::{Cursor, Read};
 

@@ -1,4 +1,4 @@
-//! Why bytes could not be read, and what to do about it.
+//! Why bytes cannot be read, with remedies.
 
 use graphloom_core::Format;
 

@@ -1,4 +1,4 @@
-//! Tells what bytes are: by magic numbers, by the name's extension, by content.
+//! Detects the format of bytes: by magic numbers, file extension, or content.
 
 use graphloom_core::Format;
 

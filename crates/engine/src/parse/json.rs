@@ -1,4 +1,4 @@
-//! Reads JSON and JSON lines: one line a record, `name: Curie | born: 1867`.
+//! Reads JSON and JSON lines: one line per record, `name: Curie | born: 1867`.
 
 use std::borrow::Cow;
 

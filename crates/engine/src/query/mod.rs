@@ -639,12 +639,9 @@ impl QueryError {
             ),
             Self::NoAnswerModel => Some("configure an answer model, or choose another mode".to_owned()),
             Self::OtherEmbedder { .. } => {
-                Some("use the embedder the workspace was built with, or a new --workspace".to_owned())
+                Some("use the embedder the workspace was built with, or another workspace".to_owned())
             }
-            Self::NothingAllowed => Some(
-                "`graphloom status` with the same conditions lists what matches; loosen one of them"
-                    .to_owned(),
-            ),
+            Self::NothingAllowed => Some("loosen a condition of the filter".to_owned()),
             Self::Filter(error) => Some(error.remedy()),
             Self::Store(error) => error.remedy(),
             Self::Model { source, .. } => source.remedy(),

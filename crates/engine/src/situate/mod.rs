@@ -1,7 +1,8 @@
-//! Situating chunks: a few words that say where in its document a chunk stands, read by both indexes before the chunk's own.
+//! Writes the context of chunks: a few words about a chunk's place in its document, indexed before the chunk's own
+//! text.
 //!
-//! A chunk that says "its revenue grew by 3%" is found by neither word nor vector of the company. Source: Anthropic,
-//! "Introducing Contextual Retrieval", 2024. What differs from it is told in docs/methods/contextual.md.
+//! A chunk with "its revenue grew by 3%" is found neither by the name nor by the vector of the company. Source:
+//! Anthropic, "Introducing Contextual Retrieval", 2024. docs/methods/contextual.md lists the differences.
 
 mod part;
 

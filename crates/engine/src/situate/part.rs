@@ -1,4 +1,4 @@
-//! Parts of a document that a model reads with its chunks: the whole of it where it is short enough.
+//! The part of a document that a model reads with its chunks: the whole document if it is short enough.
 
 use std::ops::Range;
 

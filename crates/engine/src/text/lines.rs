@@ -1,4 +1,4 @@
-//! Reads the lines of a text: where one ends a sentence, and which are code.
+//! Classifies the lines of a text: which end a sentence, and which are code.
 
 use super::wrapped::{is_ideograph, without_quotation_marks};
 

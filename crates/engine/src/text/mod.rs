@@ -1,4 +1,4 @@
-//! Text: tokens, names, sentences, and what is cleaned away before anything is stored.
+//! Text: tokens, names, sentences, and cleaning before storage.
 
 mod key;
 mod lines;

@@ -1,4 +1,4 @@
-//! Drops what no text should hold, without moving a line.
+//! Removes characters that must not be stored, without moving a line.
 
 use std::borrow::Cow;
 

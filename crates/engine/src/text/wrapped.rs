@@ -1,4 +1,4 @@
-//! Puts lines together that belong together: wrapped sentences, quotations, words divided at line ends.
+//! Joins lines that belong together: wrapped sentences, quotations, hyphenated words.
 
 use std::borrow::Cow;
 use std::collections::HashSet;

@@ -1,11 +1,11 @@
-//! Which model: `provider:name` as people write it, and the services behind them.
+//! Model names as people write them, `provider:name`, and the services behind them.
 
 use std::fmt;
 
-/// A service over HTTP, with an address and mostly a key.
+/// A service reached over HTTP.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Service {
-    /// OpenAI, or whatever speaks its protocol.
+    /// OpenAI or a service with its protocol.
     OpenAi,
     /// Anthropic.
     Anthropic,
@@ -13,18 +13,18 @@ pub enum Service {
     Gemini,
     /// Ollama.
     Ollama,
-    /// Cohere, or whatever reranks like it.
+    /// Cohere or a service with its rerank protocol.
     Cohere,
-    /// Jina, or whatever reranks like it.
+    /// Jina or a service with its rerank protocol.
     Jina,
 }
 
 impl Service {
-    /// All of them, in the order of the documentation.
+    /// All services in the order of the documentation.
     pub const ALL: [Self; 6] =
         [Self::OpenAi, Self::Anthropic, Self::Gemini, Self::Ollama, Self::Cohere, Self::Jina];
 
-    /// What stands before the colon in a model's name.
+    /// The prefix before the colon in a model's name.
     pub fn name(self) -> &'static str {
         match self {
             Self::OpenAi => "openai",
@@ -36,7 +36,7 @@ impl Service {
         }
     }
 
-    /// The configuration key of its address.
+    /// The configuration key for the service's address.
     pub fn address_key(self) -> &'static str {
         match self {
             Self::OpenAi => "base_url",
@@ -48,7 +48,7 @@ impl Service {
         }
     }
 
-    /// The configuration key of its key, where it has one.
+    /// The configuration key for the service's API key, if it uses one.
     pub fn secret_key(self) -> Option<&'static str> {
         match self {
             Self::OpenAi => Some("api_key"),
@@ -60,7 +60,7 @@ impl Service {
         }
     }
 
-    /// Whether it has chat models.
+    /// Whether it offers chat models.
     pub fn chats(self) -> bool {
         match self {
             Self::OpenAi | Self::Anthropic | Self::Gemini | Self::Ollama => true,
@@ -73,7 +73,7 @@ impl Service {
     }
 }
 
-/// A chat model.
+/// A chat model and its service.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ModelChoice {
     /// A model of the OpenAI-compatible service.
@@ -87,10 +87,10 @@ pub enum ModelChoice {
 }
 
 impl ModelChoice {
-    /// What may be written.
+    /// The accepted forms, for error messages.
     pub const EXPECTED: &str = "none, openai:MODEL, anthropic:MODEL, gemini:MODEL or ollama:MODEL";
 
-    /// Reads `openai:MODEL` and the like.
+    /// Parses `openai:MODEL` and the like.
     pub fn parse(text: &str) -> Option<Self> {
         match named(text)? {
             (Service::OpenAi, name) => Some(Self::OpenAi(name)),
@@ -103,7 +103,7 @@ impl ModelChoice {
 }
 
 impl ModelChoice {
-    /// The service that has it.
+    /// The model's service.
     pub fn service(&self) -> Service {
         match self {
             Self::OpenAi(_) => Service::OpenAi,
@@ -125,12 +125,12 @@ impl fmt::Display for ModelChoice {
     }
 }
 
-/// What makes vectors.
+/// An embedder.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum EmbedderChoice {
-    /// The one inside the program.
+    /// The built-in embedder.
     Builtin,
-    /// A model folder of the model store.
+    /// A model in the model store.
     Local(String),
     /// A model of the OpenAI-compatible service.
     OpenAi(String),
@@ -141,10 +141,10 @@ pub enum EmbedderChoice {
 }
 
 impl EmbedderChoice {
-    /// What may be written.
+    /// The accepted forms, for error messages.
     pub const EXPECTED: &str = "builtin, local:NAME, openai:MODEL, gemini:MODEL or ollama:MODEL";
 
-    /// Reads `builtin`, `local:NAME`, `openai:MODEL` and the like.
+    /// Parses `builtin`, `local:NAME`, `openai:MODEL` and the like.
     pub fn parse(text: &str) -> Option<Self> {
         if text == "builtin" {
             return Some(Self::Builtin);
@@ -160,7 +160,7 @@ impl EmbedderChoice {
         }
     }
 
-    /// Whether it runs in this process, at no cost.
+    /// Whether it runs in this process, free of charge.
     pub fn is_in_process(&self) -> bool {
         match self {
             Self::Builtin | Self::Local(_) => true,
@@ -168,7 +168,7 @@ impl EmbedderChoice {
         }
     }
 
-    /// The service that has it; `None` for one in this process.
+    /// The embedder's service; `None` if it runs in this process.
     pub fn service(&self) -> Option<Service> {
         match self {
             Self::Builtin | Self::Local(_) => None,
@@ -178,10 +178,10 @@ impl EmbedderChoice {
         }
     }
 
-    /// The choice that makes vectors of the space of this name, as far as the name tells.
+    /// The embedder of a vector space, as far as the space's name identifies it.
     pub fn of_space(name: &str) -> Option<Self> {
         match Self::parse(name) {
-            // The store's name of a local model is followed by marks of its weights and prefixes.
+            // For a local model, the name in the store is followed by hashes of its weights and prefixes.
             Some(Self::Local(marked)) => marked.split('@').next().map(|name| Self::Local(name.to_owned())),
             Some(choice) => Some(choice),
             None => name.starts_with("builtin").then_some(Self::Builtin),
@@ -201,20 +201,20 @@ impl fmt::Display for EmbedderChoice {
     }
 }
 
-/// What puts passages in order.
+/// A reranker and its service.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum RerankerChoice {
-    /// A model of Cohere, or of whatever reranks like it.
+    /// A model of Cohere or a compatible service.
     Cohere(String),
-    /// A model of Jina, or of whatever reranks like it.
+    /// A model of Jina or a compatible service.
     Jina(String),
 }
 
 impl RerankerChoice {
-    /// What may be written.
+    /// The accepted forms, for error messages.
     pub const EXPECTED: &str = "none, cohere:MODEL or jina:MODEL";
 
-    /// Reads `cohere:MODEL` or `jina:MODEL`.
+    /// Parses `cohere:MODEL` or `jina:MODEL`.
     pub fn parse(text: &str) -> Option<Self> {
         match named(text)? {
             (Service::Cohere, name) => Some(Self::Cohere(name)),

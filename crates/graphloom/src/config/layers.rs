@@ -1,4 +1,4 @@
-//! Where values come from: flags, environment, `.env`, files, defaults; the first that has a value wins.
+//! Layers of configuration: flags, environment, `.env`, files, defaults. The first layer with a value wins.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -12,20 +12,20 @@ use crate::error::{Fault, Result};
 use crate::nearest::nearest;
 use crate::project::{DATA_DIR, Here, project_of};
 
-/// The file read in the current folder, before the user's own.
+/// Configuration file in the current folder; takes precedence over the user's own.
 pub const PROJECT_FILE: &str = "graphloom.toml";
 
-/// The file of variables of a folder.
+/// File with environment variables in a folder.
 const DOT_ENV: &str = ".env";
 /// Keys whose values are paths.
 const PATHS: [&str; 4] = ["data_dir", "models_dir", "prompts_dir", "entity_guidance_file"];
 
-/// The table of a file that holds one for each workspace.
+/// Table in a configuration file with one table per workspace.
 const WORKSPACES: &str = "workspaces";
-/// Keys that no workspace can have of its own.
+/// Keys that cannot be set per workspace.
 const WHERE_WORKSPACES_ARE: [&str; 2] = ["data_dir", "workspace"];
 
-/// Everything outside the program that configuration is read from.
+/// All inputs of the configuration.
 #[derive(Debug, Clone, Default)]
 pub struct Surroundings {
     /// Values from the command line: key, value, and the flag as typed.
@@ -34,15 +34,15 @@ pub struct Surroundings {
     pub environment: BTreeMap<String, String>,
     /// The current folder.
     pub current_dir: PathBuf,
-    /// The file named by `--config`; it replaces the project's and the user's.
+    /// The file named by `--config`; it replaces the project's and the user's file.
     pub config_file: Option<PathBuf>,
     /// Whether no file is read but [`config_file`](Self::config_file): no project's, and not the user's own.
     pub without_files: bool,
-    /// What the workspace was built with, by key; empty where it does not exist or nobody looked.
+    /// Settings stored in the workspace, by key; empty if it does not exist or was not opened.
     pub remembered: BTreeMap<String, String>,
 }
 
-/// Where a value came from.
+/// The origin of a value.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Origin {
     /// A flag, as typed.
@@ -57,9 +57,9 @@ pub enum Origin {
     Workspace(PathBuf, String),
     /// The project around the current folder.
     Above,
-    /// The workspace was built with it.
+    /// The settings the workspace was built with.
     Remembered,
-    /// Nobody said otherwise.
+    /// The default of the key.
     Default,
 }
 
@@ -72,13 +72,13 @@ impl fmt::Display for Origin {
             Self::File(path) => write!(f, "file {}", path.display()),
             Self::Workspace(path, name) => write!(f, "file {} [{WORKSPACES}.{name}]", path.display()),
             Self::Above => f.write_str("found above the current folder"),
-            Self::Remembered => f.write_str("the workspace's own"),
+            Self::Remembered => f.write_str("stored in the workspace"),
             Self::Default => f.write_str("default"),
         }
     }
 }
 
-/// A value as text, and where it came from.
+/// A value as text, with its origin.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Setting {
     /// The value.
@@ -87,28 +87,29 @@ pub struct Setting {
     pub origin: Origin,
 }
 
-/// The winning value of every key that has one.
+/// The effective value of every key that has one.
 #[derive(Debug, Clone, Default)]
 pub struct Settings {
     values: BTreeMap<&'static str, Setting>,
-    /// What looked wrong but does not stop anything, such as an unknown variable.
+    /// Problems that are not errors, such as an unknown variable.
     pub warnings: Vec<String>,
-    /// Keys of the user that would go where the current folder says; shown in any case.
+    /// Warnings about API keys of the user that would be sent to an address set by the current folder. Always
+    /// shown.
     pub key_warnings: Vec<String>,
-    /// The configuration file that came with the current folder, where it was read without being named.
+    /// The configuration file of the current folder, if it was read without being named.
     project_file: Option<PathBuf>,
-    /// The folder of the project, where it is above the current one.
+    /// The project folder, if it is above the current folder.
     project: Option<PathBuf>,
 }
 
 impl Settings {
-    /// The value of a key, if it has one.
+    /// The value of a key, if set.
     pub fn get(&self, key: &str) -> Option<&Setting> {
         self.values.get(key)
     }
 
-    /// Where paths are read from and names of sources begin: at the folder of the project where its workspaces are used, else
-    /// at the current one, which every path to other workspaces means.
+    /// The folder that paths and source names are relative to: the project folder if its workspaces are in use,
+    /// else the current folder.
     pub fn here(&self, current_dir: &Path) -> Here {
         let is_of_project = self.get("data_dir").is_some_and(|data_dir| match data_dir.origin {
             Origin::Above => true,
@@ -118,17 +119,17 @@ impl Settings {
         Here { folder: current_dir.to_owned(), root: root.unwrap_or_else(|| current_dir.to_owned()) }
     }
 
-    /// Whether a value came with the current folder rather than from the user.
+    /// Whether the value comes from the current folder rather than from the user.
     pub fn is_of_project(&self, setting: &Setting) -> bool {
         match &setting.origin {
-            // The workspace may have come with the folder, too.
+            // The workspace may be part of a downloaded folder, too.
             Origin::DotEnv(_) | Origin::Remembered => true,
             Origin::File(path) | Origin::Workspace(path, _) => Some(path) == self.project_file.as_ref(),
             Origin::Flag(_) | Origin::Environment(_) | Origin::Above | Origin::Default => false,
         }
     }
 
-    /// Takes what the workspace remembers of keys that nobody said.
+    /// Uses a setting stored in the workspace if the key is not set otherwise.
     pub(super) fn offer_remembered(&mut self, key: &'static Key, value: &str) {
         self.offer(key, value.to_owned(), Origin::Remembered);
     }
@@ -138,8 +139,8 @@ impl Settings {
     }
 }
 
-/// Reads all layers. Unknown keys in files and flags are errors; unknown variables are warnings, since another
-/// release may know them.
+/// Reads all layers. Unknown keys in files and flags are errors; unknown variables are only warnings, since
+/// another release may know them.
 pub fn read(surroundings: &Surroundings) -> Result<Settings> {
     let mut settings = Settings::default();
     for (name, value, flag) in &surroundings.flags {
@@ -150,7 +151,7 @@ pub fn read(surroundings: &Surroundings) -> Result<Settings> {
     let above =
         project_of(current_dir).filter(|project| *project != current_dir && !surroundings.without_files);
     settings.project = above.map(Path::to_owned);
-    // Its own files win over those of the project above.
+    // The current folder's own files take precedence over those of the project above.
     let nearest = |name: &str| match above {
         Some(project) if !current_dir.join(name).is_file() => project,
         _ => current_dir,
@@ -189,7 +190,7 @@ pub fn read(surroundings: &Surroundings) -> Result<Settings> {
     {
         file.read_paths_from(project);
     }
-    // What is said for the workspace alone wins over what is said for all, in whichever file it stands.
+    // Values for one workspace take precedence over general ones, whichever file they are in.
     let general = files.iter().flat_map(|file| &file.values).find(|(key, _)| key.name == "workspace");
     let chosen = settings.get("workspace").map(|setting| &setting.value).or(general.map(|(_, value)| value));
     let workspace = chosen
@@ -253,7 +254,7 @@ fn read_variables(
             .first()
             .map(|near| format!("; did you mean {near}?"))
             .unwrap_or_default();
-        settings.warnings.push(format!("unknown variable {variable} is ignored{hint}"));
+        settings.warnings.push(format!("ignoring unknown variable {variable}{hint}"));
     }
 }
 
@@ -264,7 +265,7 @@ fn dot_env(folder: &Path) -> Result<BTreeMap<String, String>> {
     }
     let read = || -> Result<_, dotenvy::Error> { dotenvy::from_path_iter(&path)?.collect() };
     read().map_err(|error| {
-        // The parser's message repeats the line, which may hold a key.
+        // The parser's message repeats the line, which may contain a key.
         let what = match error {
             dotenvy::Error::LineParse(_, at) => format!("a line is malformed at byte {at}"),
             other => other.to_string(),
@@ -281,17 +282,17 @@ fn user_config(environment: &BTreeMap<String, String>) -> Option<PathBuf> {
     Some(base.join("graphloom").join("config.toml"))
 }
 
-/// What a file says.
+/// The content of a configuration file.
 #[derive(Default)]
 struct FileValues {
-    /// For every workspace.
+    /// Values for every workspace.
     values: Vec<(&'static Key, String)>,
-    /// For one, by its name.
+    /// Values for one workspace, by its name.
     workspaces: BTreeMap<String, Vec<(&'static Key, String)>>,
 }
 
 impl FileValues {
-    /// Reads relative paths from the folder of the file.
+    /// Makes relative paths relative to the file's folder.
     fn read_paths_from(&mut self, folder: &Path) {
         let values = self.values.iter_mut().chain(self.workspaces.values_mut().flatten());
         for (_, value) in values.filter(|(key, _)| PATHS.contains(&key.name)) {
@@ -300,7 +301,7 @@ impl FileValues {
     }
 }
 
-/// A path that is read from a folder.
+/// Joins a path to a folder.
 fn from(folder: &Path, path: &str) -> String {
     folder.join(path).display().to_string()
 }
@@ -309,7 +310,7 @@ fn read_file(path: &Path) -> Result<FileValues> {
     let text = std::fs::read_to_string(path)
         .map_err(|error| Fault::usage(format!("reading configuration {}: {error}", path.display())))?;
     let mut table: toml::Table = toml::from_str(&text).map_err(|error| {
-        // Only the place and the reason: the parser's full message repeats the line, which may hold a key.
+        // Only the position and the reason: the parser's full message repeats the line, which may contain a key.
         let line = error.span().map_or(1, |span| 1 + text[..span.start].matches('\n').count());
         Fault::usage(format!("reading configuration {}: line {line}: {}", path.display(), error.message()))
     })?;
@@ -328,10 +329,8 @@ fn read_file(path: &Path) -> Result<FileValues> {
                 if let Some((key, _)) =
                     values.iter().find(|(key, _)| WHERE_WORKSPACES_ARE.contains(&key.name))
                 {
-                    let fault = Fault::usage(format!(
-                        "{} says which workspace is used, so {place} cannot set it",
-                        key.name
-                    ));
+                    let fault =
+                        Fault::usage(format!("{} selects the workspace, so {place} cannot set it", key.name));
                     return Err(fault.help("set it above the tables").into());
                 }
                 workspaces.insert(name, values);
@@ -339,7 +338,7 @@ fn read_file(path: &Path) -> Result<FileValues> {
         }
         Some(_) => {
             let fault = Fault::usage(format!("{WORKSPACES} in {place} must hold a table for each workspace"));
-            return Err(fault.help(format!("write [{WORKSPACES}.NAME], and its keys below")).into());
+            return Err(fault.help(format!("write [{WORKSPACES}.NAME] and the keys below it")).into());
         }
     }
     Ok(FileValues { values: values_of(table, &place)?, workspaces })
@@ -350,7 +349,7 @@ fn values_of(table: toml::Table, place: &str) -> Result<Vec<(&'static Key, Strin
         let key = known(&name, place)?;
         let value = as_text(&value).or_else(|| as_prices(&value)).ok_or_else(|| {
             Fault::usage(format!(
-                "{name} in {place} must be text, a number, a list of texts, or for prices a table of them"
+                "{name} in {place} must be text, a number, a list of texts, or for prices a table of texts"
             ))
         })?;
         Ok((key, value))
@@ -372,7 +371,7 @@ fn as_text(value: &toml::Value) -> Option<String> {
     }
 }
 
-/// A table of prices as the text that other layers would give: `[prices]` with a row for each model.
+/// Converts a `[prices]` table with one row per model to the text form of the other layers.
 fn as_prices(value: &toml::Value) -> Option<String> {
     let number = |value: &toml::Value| match value {
         toml::Value::Integer(number) => Some(number.to_string()),
@@ -464,7 +463,7 @@ mod tests {
         let folder = tempfile::tempdir().expect("a folder");
         for (text, expected) in [
             ("[workspaces.lab]\nlanguge = \"French\"", "unknown configuration key \"languge\""),
-            ("[workspaces.lab]\ndata_dir = \"x\"", "data_dir says which workspace is used"),
+            ("[workspaces.lab]\ndata_dir = \"x\"", "data_dir selects the workspace"),
             ("[workspaces.\"../x\"]\nllm = \"none\"", "../x"),
             ("workspaces = \"lab\"", "must hold a table for each workspace"),
             ("[workspaces]\nlab = 1", "must be a table of keys"),

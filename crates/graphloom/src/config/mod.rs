@@ -1,4 +1,5 @@
-//! Configuration: one typed value from flags, environment, `.env`, files and defaults, with the origin of each.
+//! Configuration: one typed, checked value from flags, environment, `.env`, files and defaults, with the origin of
+//! each.
 
 mod choice;
 pub mod keys;
@@ -22,108 +23,108 @@ pub use self::layers::{Origin, Setting, Settings, Surroundings};
 pub use self::per_minute::PerMinute;
 use crate::error::{Error, Fault, Result};
 
-/// Memory in which a document of ordinary size can be read and indexed, in MiB.
+/// Minimum for `memory_mb`, in MiB; enough to read and index a document of ordinary size.
 const LEAST_MEMORY_MB: u32 = 512;
-/// Longest name of a language.
+/// Maximum length of the name of a language.
 const MAX_LANGUAGE_CHARS: usize = 60;
 
-/// Everything that can be configured, checked.
+/// The checked configuration.
 #[derive(Debug, Clone)]
 pub struct Config {
-    /// The folder of the workspaces.
+    /// Folder of the workspaces.
     pub data_dir: PathBuf,
     /// The workspace.
     pub workspace: WorkspaceId,
-    /// The model of each role that has one.
+    /// Model of each role.
     pub models: RoleModels,
-    /// Where each service listens, as written.
+    /// Address of each service, as written.
     addresses: BTreeMap<Service, String>,
-    /// The keys of those that have one.
+    /// API keys of the services.
     api_keys: BTreeMap<Service, Secret>,
-    /// What makes vectors; `None` where nobody chose, so that a workspace keeps its own.
+    /// Embedder; `None` if not configured, so that the workspace's own is used.
     pub embedder: Option<EmbedderChoice>,
-    /// What puts passages in order for an answer, where anything does.
+    /// Reranker, if configured.
     pub reranker: Option<RerankerChoice>,
-    /// The folder of local models.
+    /// Folder of local models.
     pub models_dir: PathBuf,
     /// How texts are split.
     pub chunk: ChunkConfig,
-    /// What situates chunks in their documents.
+    /// Context to index with each chunk.
     pub contextual: Contextual,
-    /// When a chunk is asked about again.
+    /// When to ask again about a chunk.
     pub gleaning: Gleaning,
-    /// In which form extraction models answer.
+    /// Form of extraction answers.
     pub form: RecordForm,
-    /// Entity types; `None` for the engine's own.
+    /// Entity types; `None` for the built-in ones.
     pub entity_types: Option<Vec<String>>,
-    /// What the types mean, where somebody says it.
+    /// Instructions about the entity types.
     pub entity_guidance: Option<Guidance>,
-    /// The language of descriptions, summaries and answers; that of text or question where `None`.
+    /// Language of descriptions, summaries and answers; `None` for that of the text or question.
     pub language: Option<String>,
-    /// The folder of own prompts.
+    /// Folder of custom prompts.
     pub prompts_dir: Option<PathBuf>,
-    /// What tokens cost.
+    /// Prices of tokens.
     pub prices: Prices,
-    /// Instructions for the answer model that stand before those of every question.
+    /// Instructions for the answer model that precede the user prompt of every question.
     pub user_prompt_prefix: String,
-    /// Whether what models say to questions is remembered.
+    /// Whether keywords, answers and vectors of questions are cached.
     pub query_cache: bool,
-    /// Extraction calls in flight.
+    /// Maximum concurrent calls per model service.
     pub max_concurrent_calls: usize,
-    /// Documents worked on at once.
+    /// Maximum documents indexed at once.
     pub max_concurrent_documents: usize,
-    /// Memory that documents may take at once, in MiB.
+    /// Memory in MiB; readers get half of it.
     pub memory_mb: u32,
-    /// Most documents of a workspace.
+    /// Maximum documents per workspace.
     pub max_documents: Option<u64>,
-    /// MiB of a workspace's file from which on new documents are refused.
+    /// Size of a workspace's file in MiB beyond which new documents are rejected.
     pub max_workspace_mb: Option<u64>,
-    /// Most requests a minute.
+    /// Maximum requests per minute.
     pub requests_per_minute: PerMinute,
-    /// Most tokens a minute.
+    /// Maximum tokens per minute.
     pub tokens_per_minute: PerMinute,
     /// How long indexing waits for a service that is down.
     pub max_pause: Duration,
-    /// How long a model may take to begin its answer.
+    /// How long a model may take to start its answer.
     pub first_byte_timeout: Duration,
-    /// How long a model may be silent inside an answer.
+    /// How long a model may pause within an answer.
     pub idle_timeout: Duration,
 }
 
 impl Config {
-    /// Where a service listens, as written.
+    /// The address of a service, as written.
     pub fn address(&self, service: Service) -> &str {
         self.addresses.get(&service).map_or("", String::as_str)
     }
 
-    /// The key of a service.
+    /// The API key of a service.
     pub fn api_key(&self, service: Service) -> Option<&Secret> {
         self.api_keys.get(&service)
     }
 
-    /// A service with chat models whose key is set, though no role uses it.
+    /// A service with chat models whose key is set but which no role uses.
     pub fn unused_chat_key(&self) -> Option<Service> {
         Service::ALL.into_iter().find(|service| service.chats() && self.api_keys.contains_key(service))
     }
 }
 
-/// What entity types mean, and what to leave out.
+/// Instructions about the entity types.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Guidance {
-    /// In these words.
+    /// As text.
     Words(String),
-    /// In those of a file.
+    /// In a file.
     File(PathBuf),
 }
 
-/// What situates chunks in their documents.
+/// The context indexed with each chunk.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Contextual {
-    /// Nothing.
+    /// None.
     Off,
-    /// Titles and headings.
+    /// Title and headings.
     Headings,
-    /// The model of the role.
+    /// A sentence written by the context model.
     Model,
 }
 
@@ -140,12 +141,12 @@ pub struct RoleModels {
     pub summarize: Option<ModelChoice>,
     /// Answers.
     pub answer: Option<ModelChoice>,
-    /// Judges answers, for evaluations.
+    /// Judges answers for evaluations.
     pub judge: Option<ModelChoice>,
 }
 
 impl RoleModels {
-    /// Each role with its model, in order; that of situating only where it has one.
+    /// Each role with its model, in order; the context role only if it has a model.
     pub fn by_role(&self) -> Vec<(Role, Option<&ModelChoice>)> {
         let context = self.context.as_ref().map(|choice| (Role::Context, Some(choice)));
         let others = [
@@ -159,12 +160,12 @@ impl RoleModels {
     }
 }
 
-/// A value that is never printed.
+/// A secret whose value is never printed.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Secret(String);
 
 impl Secret {
-    /// The value, for the one place that sends it.
+    /// The value, for the place that sends it.
     pub fn reveal(&self) -> &str {
         &self.0
     }
@@ -176,15 +177,15 @@ impl fmt::Debug for Secret {
     }
 }
 
-/// Reads and checks everything.
+/// Reads and checks the configuration.
 pub fn load(surroundings: &Surroundings) -> Result<(Config, Settings)> {
     let mut settings = layers::read(surroundings)?;
     settings.key_warnings = key_warnings(&settings);
     Ok((check(&settings, surroundings)?, settings))
 }
 
-/// Keys that the user set and that would go to an address which came with the current folder: whoever made the folder,
-/// as of a repository that was cloned, would get them. Addresses on this machine take nothing away.
+/// Warnings for API keys of the user that would be sent to an address set by the current folder. A cloned
+/// repository could steal keys that way. Addresses on this machine are harmless.
 fn key_warnings(settings: &Settings) -> Vec<String> {
     let mut warnings = Vec::new();
     for service in Service::ALL {
@@ -193,8 +194,8 @@ fn key_warnings(settings: &Settings) -> Vec<String> {
         if settings.is_of_project(address) && !settings.is_of_project(key) && !is_loopback(&address.value) {
             let variable = keys::find(service.address_key()).map_or_else(String::new, keys::Key::variable);
             warnings.push(format!(
-                "your {} key ({}) would be sent to {}, an address that this folder sets ({}); if you trust it, set \
-                 {variable} in the environment, else remove it there",
+                "your {} key ({}) would be sent to {}, an address set by this folder ({}); if you trust it, set \
+                 {variable} in the environment, otherwise remove it from the folder",
                 service.name(),
                 key.origin,
                 host_of(&address.value),
@@ -205,10 +206,10 @@ fn key_warnings(settings: &Settings) -> Vec<String> {
     warnings
 }
 
-/// The host, and the port where one is named, of an address as written, without user and password.
+/// The host, and the port if given, of an address as written, without user and password.
 fn host_of(address: &str) -> &str {
     let rest = address.split_once("://").map_or(address, |(_, rest)| rest);
-    // What a browser or an HTTP library takes for the end of the host, a backslash included.
+    // Browsers and HTTP libraries end the host at any of these, the backslash included.
     let authority = rest.split(['/', '?', '#', '\\']).next().unwrap_or_default();
     authority.rsplit_once('@').map_or(authority, |(_, host)| host)
 }
@@ -321,7 +322,7 @@ pub fn invalid(key: &str, setting: &Setting, expected: &str) -> Error {
     Fault::usage(format!("{key} is {value:?} ({origin}) but must be {expected}")).into()
 }
 
-/// `None` where unset, `Some(None)` for `none`.
+/// `None` if unset, `Some(None)` for `none`.
 fn model(settings: &Settings, key: &str) -> Result<Option<Option<ModelChoice>>> {
     let Some(setting) = settings.get(key) else { return Ok(None) };
     if setting.value == "none" {
@@ -370,7 +371,7 @@ fn guidance(settings: &Settings) -> Result<Option<Guidance>> {
     }
 }
 
-/// A language goes into the middle of a sentence.
+/// A language is inserted into a sentence of a prompt, so its characters and length are limited.
 fn language(settings: &Settings) -> Result<Option<String>> {
     let Some(setting) = settings.get("language") else { return Ok(None) };
     let language = setting.value.trim();
@@ -433,7 +434,7 @@ fn models_dir(settings: &Settings, surroundings: &Surroundings) -> Result<PathBu
         .map(PathBuf::from)
         .or_else(|| layers::set(environment, "LOCALAPPDATA").map(PathBuf::from))
         .or_else(|| layers::set(environment, "HOME").map(|home| Path::new(home).join(".local/share")))
-        // Without a home there is still the data folder's neighbour.
+        // Without a home folder, use a folder beside the data folder.
         .unwrap_or_else(|| surroundings.current_dir.join(".graphloom"));
     Ok(base.join("graphloom").join("models"))
 }
@@ -530,7 +531,7 @@ mod tests {
         assert_eq!(check("GRAPHLOOM_GEMINI_API_KEY").as_deref(), Some("GRAPHLOOM_GEMINI_API_KEY"));
     }
 
-    /// The warnings about keys, with these lines in `.env`, this `graphloom.toml` and these variables.
+    /// The warnings about keys with these lines in `.env`, this `graphloom.toml` and these variables.
     fn check_key_warnings(dot_env: &str, file: &str, variables: &[(&str, &str)]) -> Vec<String> {
         let folder = tempfile::tempdir().expect("a folder");
         std::fs::write(folder.path().join(".env"), dot_env).expect("written");

@@ -1,13 +1,13 @@
-//! Limits per minute: one number for every service, and others for some.
+//! Limits per minute: one number for every service, and different ones for some.
 
 use std::collections::BTreeMap;
 
 use super::choice::Service;
 
-/// What a limit may be given for besides every service: the embedder alone.
+/// Name in a limit that stands for the embedder alone.
 const EMBED: &str = "embed";
 
-/// A limit per minute of each service, where it has one.
+/// A limit per minute for each service.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct PerMinute {
     every_service: Option<u32>,
@@ -16,11 +16,11 @@ pub struct PerMinute {
 }
 
 impl PerMinute {
-    /// What may be written.
-    pub const EXPECTED: &str = "a number of at least 1, or such numbers for some services and for the \
-                                       embedder, such as 500,anthropic=50,embed=3000";
+    /// The accepted forms, for error messages.
+    pub const EXPECTED: &str = "a number from 1 up, or one per service and for the embedder, \
+                                       such as 500,anthropic=50,embed=3000";
 
-    /// Reads `500`, `anthropic=50`, `500,anthropic=50,embed=3000`.
+    /// Parses `500`, `anthropic=50`, `500,anthropic=50,embed=3000`.
     pub fn parse(text: &str) -> Option<Self> {
         let mut limits = Self::default();
         for part in text.split(',').map(str::trim) {
@@ -49,7 +49,7 @@ impl PerMinute {
         self.of.get(&service).copied().or(self.every_service)
     }
 
-    /// The limit of the embedder alone, where it has one apart from its service's other models.
+    /// The separate limit of the embedder, if it has one.
     pub fn of_embedder(&self) -> Option<u32> {
         self.embed
     }

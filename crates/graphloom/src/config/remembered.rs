@@ -1,4 +1,4 @@
-//! What a workspace keeps of the configuration that it is built with, and answers for where nobody says otherwise.
+//! Settings that are stored in a workspace when it is built and used unless configured otherwise.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -12,19 +12,19 @@ use super::layers::{Origin, Settings};
 use super::{Config, Contextual, EmbedderChoice, ModelChoice, Service, keys};
 use crate::wording::Wording;
 
-/// Keys of models by role. What is said of all roles, the key `llm`, wins over what the workspace says of one.
+/// Model keys by role. The key `llm` takes precedence over the stored model of a role.
 const ROLES: [&str; 5] = ["extract_llm", "summarize_llm", "context_llm", "keywords_llm", "answer_llm"];
-/// Keys that decide how documents are cut and embedded, whoever reads them.
+/// Keys that decide how documents are split and embedded, with or without an LLM.
 const CUTTING: [&str; 4] = ["chunk_strategy", "chunk_tokens", "chunk_overlap", "contextual"];
 /// Keys that decide what the extraction model is asked.
 const EXTRACTING: [&str; 3] = ["gleaning", "structured_output", "entity_types"];
-/// The hash of the own prompts that build the graph. It is no key.
+/// Hash of the custom prompts that build the graph. Not a configuration key.
 const PROMPTS: &str = "prompts";
-/// What begins the names of prompts that a graph is not built with.
+/// Name prefixes of prompts that are not used to build the graph.
 const FOR_QUESTIONS: [&str; 5] = ["answer", "decompose", "filter", "judge", "keywords"];
 
-/// Takes what the workspace remembers of keys that nobody said. A file cannot make a workspace say anything else, such as
-/// where a key is or what may be spent.
+/// Uses settings stored in the workspace for keys that are not set otherwise. Only known keys are taken, so a
+/// workspace file cannot, for example, redirect an API key or change the budget.
 pub(super) fn offer(settings: &mut Settings, remembered: &BTreeMap<String, String>) {
     let says_model_of_all = settings.get("llm").is_some();
     let says_guidance = settings.get("entity_guidance_file").is_some();
@@ -115,7 +115,7 @@ fn used_services(config: &Config, embedder: Option<&EmbedderChoice>) -> Vec<Serv
     services
 }
 
-/// The hash of the own prompts that a graph is built with; `None` where there is none.
+/// The hash of the custom prompts that build the graph; `None` if there are none.
 fn hash_of_own(prompts: &Prompts) -> Option<String> {
     let builds = |prompt: &Prompt| !FOR_QUESTIONS.iter().any(|begin| prompt.name().starts_with(begin));
     let own: Vec<String> = ALL

@@ -1,4 +1,4 @@
-//! Chat models behind the Messages API.
+//! Chat models of the Messages API.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -17,34 +17,34 @@ use crate::endpoint::{ConfigError, Endpoint, KeyHeader};
 use crate::http::{Delivery, HttpClient, Target, encode};
 use crate::wire_lines::SseEvents;
 
-/// The version of the protocol that is spoken here.
+/// The protocol version in use.
 const VERSION: &str = "2023-06-01";
 
-/// The output limit of requests that name none, since the protocol wants one; every current model allows it.
+/// Output limit for requests without one, since the protocol requires it; every current model supports this value.
 const DEFAULT_MAX_TOKENS: u32 = 8192;
 
-/// What asks for JSON, since the protocol has no switch for an object of any shape.
+/// Added to requests for JSON, since the protocol has no option for a JSON object of any shape.
 const JSON_REQUEST: &str = "Answer with one JSON object and nothing else.";
 
-/// What the tool is said to do whose input is an answer of a given shape.
+/// Description of the tool whose input is the structured answer.
 const SHAPE_TOOL: &str = "Takes your whole answer.";
 
-/// A chat model to set up.
+/// Settings of a chat model.
 #[derive(Debug, Clone)]
 pub struct AnthropicChatConfig {
-    /// The server; its key is sent as `x-api-key`.
+    /// The server; the key is sent as `x-api-key`.
     pub endpoint: Endpoint,
-    /// The model as Anthropic calls it.
+    /// The model's name at Anthropic.
     pub model: String,
-    /// Temperature of requests that do not name one.
+    /// Temperature of requests that do not set one.
     pub temperature: Option<f32>,
 }
 
-/// A chat model behind the Messages API.
+/// A chat model of the Messages API.
 ///
-/// Instructions that come a second time are marked for the provider's prompt cache: whatever many requests begin with is
-/// read from it from the third on, and what comes once is not written into it, which would cost more than plain tokens. What
-/// a request says others begin with too is marked from the first on.
+/// Instructions that occur a second time are marked for the provider's prompt cache, so the third request reads
+/// them from it. Writing to the cache costs more than plain tokens, so instructions that occur once are not
+/// written. A prefix that the request declares as shared is marked from the first time on.
 #[derive(Debug)]
 pub struct AnthropicChat {
     http: Arc<HttpClient>,
@@ -57,7 +57,7 @@ pub struct AnthropicChat {
 }
 
 impl AnthropicChat {
-    /// Sets the model up; nothing is sent yet.
+    /// Creates the model; sends nothing yet.
     pub fn new(http: Arc<HttpClient>, config: AnthropicChatConfig) -> Result<Self, ConfigError> {
         let AnthropicChatConfig { endpoint, model, temperature } = config;
         let name = format!("{}:{model}", endpoint.label);
@@ -88,7 +88,7 @@ impl AnthropicChat {
         Body {
             model: &self.model,
             max_tokens: request.max_output_tokens.unwrap_or(DEFAULT_MAX_TOKENS),
-            // White space alone is refused.
+            // The API rejects stop texts of white space only.
             stop_sequences: request
                 .stop
                 .iter()
@@ -128,11 +128,14 @@ impl LanguageModel for AnthropicChat {
             let body = self.body(&request, cached);
             let bytes = encode(&body, self.name())?;
             match self.http.post(&self.target, bytes, cost, delivery).instrument(span.clone()).await {
-                // Once at most, since it is left out from then on.
+                // At most once, since later requests omit it.
                 Err(ModelError::Refused { what, .. })
                     if body.temperature.is_some() && what.contains("temperature") =>
                 {
-                    warn!(gen_ai.request.model = self.model, "the model refuses a temperature; sending none");
+                    warn!(
+                        gen_ai.request.model = self.model,
+                        "the model does not accept a temperature; omitting it"
+                    );
                     self.refuses_temperature.store(true, Ordering::Relaxed);
                 }
                 answer => break answer.map_err(|error| of_shape(&request, error))?,

@@ -6,5 +6,5 @@ mod wire;
 
 pub use self::chat::{AnthropicChat, AnthropicChatConfig};
 
-/// Where Anthropic listens.
+/// Default base URL.
 pub const ANTHROPIC_BASE_URL: &str = "https://api.anthropic.com/v1";

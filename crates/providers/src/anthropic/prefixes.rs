@@ -1,19 +1,19 @@
-//! Which instructions are sent again and again.
+//! Detects repeated instructions.
 
 use std::collections::VecDeque;
 use std::sync::{Mutex, PoisonError};
 
 use graphloom_core::{ChatMessage, ChatRole};
 
-/// Instructions remembered; a process has as many as it has kinds of prompts.
+/// Maximum instructions to keep; a process has one per kind of prompt.
 const MAX_PREFIXES: usize = 64;
 
-/// Hashes of the instructions of past requests, the least recently used first.
+/// Hashes of the instructions of past requests, least recently used first.
 #[derive(Debug, Default)]
 pub(super) struct Prefixes(Mutex<VecDeque<blake3::Hash>>);
 
 impl Prefixes {
-    /// Whether the instructions among `messages` were asked about before; they are from now on.
+    /// Whether the instructions in `messages` occurred before; records them.
     pub(super) fn come_again(&self, messages: &[ChatMessage]) -> bool {
         let mut hasher = blake3::Hasher::new();
         let mut any = false;

@@ -1,4 +1,4 @@
-//! What a message looks like on the wire, streamed and whole.
+//! Wire format of messages, streamed and whole.
 
 use graphloom_core::{ChatMessage, ChatRole, FinishReason, Schema, Usage};
 use serde::{Deserialize, Serialize};
@@ -18,7 +18,7 @@ pub(super) struct Body<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) temperature: Option<f32>,
     pub(super) stream: bool,
-    /// The one tool whose input is the answer, where a shape is asked for.
+    /// The single tool whose input is the structured answer.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub(super) tools: Vec<Tool<'a>>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -32,7 +32,7 @@ pub(super) struct Tool<'a> {
     pub(super) input_schema: Schema<'a>,
 }
 
-/// Makes the model use the tool, and once.
+/// Forces the model to call the tool once.
 #[derive(Debug, Serialize)]
 pub(super) struct ToolChoice<'a> {
     r#type: &'static str,
@@ -64,7 +64,7 @@ impl<'a> TextBlock<'a> {
     }
 }
 
-/// Marks the end of what is to be remembered.
+/// Marks the end of the cached prefix.
 #[derive(Debug, Serialize)]
 pub(super) struct CacheControl {
     r#type: &'static str,
@@ -84,7 +84,7 @@ enum Content<'a> {
 }
 
 impl<'a> Message<'a> {
-    /// - `shared`: bytes at its start that are to be remembered; 0 for none.
+    /// - `shared`: length in bytes of the prefix to cache; 0 for none.
     pub(super) fn of(message: &'a ChatMessage, shared: usize) -> Self {
         let role = match message.role {
             ChatRole::Assistant => "assistant",
@@ -100,7 +100,7 @@ impl<'a> Message<'a> {
     }
 }
 
-/// Reads both forms of an answer.
+/// Parses both forms of an answer.
 #[derive(Debug)]
 pub(super) struct AnthropicProtocol {
     form: Form,
@@ -153,12 +153,12 @@ fn read_event(data: &[u8], usage: &mut WireUsage, heard: &mut Heard) -> Result<(
         return Ok(());
     }
     let event: Event = serde_json::from_slice(data)
-        .map_err(|error| Unreadable::Malformed(format!("its JSON cannot be read: {error}")))?;
+        .map_err(|error| Unreadable::Malformed(format!("invalid JSON: {error}")))?;
     match event {
         Event::MessageStart { message } => message.read(usage, heard),
         Event::Message(message) => {
             message.read(usage, heard);
-            // A whole answer is complete by itself.
+            // A whole message is always complete.
             heard.ended = true;
         }
         Event::ContentBlockStart { content_block: part } | Event::ContentBlockDelta { delta: part } => {
@@ -187,7 +187,7 @@ fn finish(stop_reason: Option<&str>, heard: &mut Heard) {
     }
 }
 
-/// An event of a stream, or the whole message.
+/// A stream event or the whole message.
 #[derive(Debug, Deserialize)]
 #[serde(tag = "type", rename_all = "snake_case")]
 enum Event {
@@ -207,7 +207,7 @@ enum Event {
     MessageStop,
     Message(WireMessage),
     Error,
-    /// Pings, ends of blocks, and whatever is added to the protocol.
+    /// Pings, ends of blocks, and future event types.
     #[serde(other)]
     Other,
 }
@@ -234,13 +234,13 @@ impl WireMessage {
     }
 }
 
-/// A block or a piece of one; thoughts have other fields.
+/// A block or a part of one; thinking blocks have other fields.
 #[derive(Debug, Deserialize)]
 struct Part {
     text: Option<String>,
-    /// A piece of a tool's input.
+    /// Part of a tool's input.
     partial_json: Option<String>,
-    /// A tool's whole input; at the start of a streamed block it is empty and means nothing.
+    /// A tool's whole input; empty and meaningless at the start of a streamed block.
     input: Option<serde_json::Value>,
 }
 
@@ -252,7 +252,7 @@ struct MessageDelta {
 /// Counts so far; later ones replace earlier ones.
 #[derive(Debug, Default, Deserialize)]
 struct WireUsage {
-    /// Without what was read from the cache or written into it.
+    /// Without tokens read from or written to the cache.
     input_tokens: Option<u64>,
     cache_creation_input_tokens: Option<u64>,
     cache_read_input_tokens: Option<u64>,

@@ -14,21 +14,21 @@ use crate::endpoint::{ConfigError, Endpoint, KeyHeader};
 use crate::http::{Delivery, HttpClient, Target, encode};
 use crate::wire_lines::SseEvents;
 
-/// Stop texts that Gemini takes; more are refused.
+/// Maximum stop texts; the API rejects more.
 const MAX_STOPS: usize = 5;
 
-/// A chat model to set up.
+/// Settings of a chat model.
 #[derive(Debug, Clone)]
 pub struct GeminiChatConfig {
-    /// The server; its key is sent as `x-goog-api-key`.
+    /// The server; the key is sent as `x-goog-api-key`.
     pub endpoint: Endpoint,
-    /// The model as Google calls it.
+    /// The model's name at Google.
     pub model: String,
-    /// Temperature of requests that do not name one.
+    /// Temperature of requests that do not set one.
     pub temperature: Option<f32>,
 }
 
-/// A chat model of the Gemini API. Repeated beginnings of prompts are cached by the provider without a mark.
+/// A chat model of the Gemini API. The provider caches repeated prefixes of prompts automatically.
 #[derive(Debug)]
 pub struct GeminiChat {
     http: Arc<HttpClient>,
@@ -40,7 +40,7 @@ pub struct GeminiChat {
 }
 
 impl GeminiChat {
-    /// Sets the model up; nothing is sent yet.
+    /// Creates the model; sends nothing yet.
     pub fn new(http: Arc<HttpClient>, config: GeminiChatConfig) -> Result<Self, ConfigError> {
         let GeminiChatConfig { endpoint, model, temperature } = config;
         let name = format!("{}:{model}", endpoint.label);

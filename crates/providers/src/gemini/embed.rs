@@ -14,24 +14,24 @@ use crate::embed_batches::{Batcher, EmbedBatching, EmbedProtocol};
 use crate::endpoint::{ConfigError, Endpoint, KeyHeader};
 use crate::http::{HttpClient, encode};
 
-/// Most texts that one request may carry.
+/// Maximum texts per request.
 const MAX_BATCH_TEXTS: usize = 100;
 
-/// Longest text in tokens; the provider would cut a longer one without a word.
+/// Maximum text length in tokens; the provider would silently truncate a longer one.
 const MAX_INPUT_TOKENS: usize = 2048;
 
-/// An embedding model to set up.
+/// Settings of an embedding model.
 #[derive(Debug, Clone)]
 pub struct GeminiEmbedderConfig {
-    /// The server; its key is sent as `x-goog-api-key`.
+    /// The server; the key is sent as `x-goog-api-key`.
     pub endpoint: Endpoint,
-    /// The model as Google calls it.
+    /// The model's name at Google.
     pub model: String,
-    /// How texts become requests; bounded by what the provider accepts.
+    /// How texts are split into requests; limited by what the provider accepts.
     pub batching: EmbedBatching,
 }
 
-/// An embedding model of the Gemini API. It is told what a text is embedded for, unless it refuses to hear it.
+/// An embedding model of the Gemini API. The purpose is sent with each text, unless the model rejects it.
 #[derive(Debug)]
 pub struct GeminiEmbedder {
     protocol: GeminiEmbeddings,
@@ -39,7 +39,7 @@ pub struct GeminiEmbedder {
 }
 
 impl GeminiEmbedder {
-    /// Sets the model up; nothing is sent yet.
+    /// Creates the model; sends nothing yet.
     pub fn new(http: Arc<HttpClient>, config: GeminiEmbedderConfig) -> Result<Self, ConfigError> {
         let GeminiEmbedderConfig { endpoint, model, batching } = config;
         let name = format!("{}:{model}", endpoint.label);
@@ -73,7 +73,7 @@ impl Embedder for GeminiEmbedder {
 #[derive(Debug)]
 struct GeminiEmbeddings {
     resource: String,
-    /// Whether the model refused to be told the purpose.
+    /// Whether the model rejected the purpose.
     without_task: AtomicBool,
 }
 
@@ -125,8 +125,8 @@ impl EmbedProtocol for GeminiEmbeddings {
     }
 
     fn read(&self, body: &[u8], _: usize) -> Result<(Vec<Vec<f32>>, Usage), String> {
-        let read: Answer = serde_json::from_slice(body)
-            .map_err(|error| format!("its embeddings cannot be read: {error}"))?;
+        let read: Answer =
+            serde_json::from_slice(body).map_err(|error| format!("invalid embeddings: {error}"))?;
         let prompt_tokens = read.usage_metadata.and_then(|usage| usage.prompt_token_count).unwrap_or(0);
         let vectors = read.embeddings.into_iter().map(|embedding| embedding.values).collect();
         Ok((vectors, Usage { prompt_tokens, ..Usage::default() }))

@@ -7,7 +7,7 @@ mod wire;
 pub use self::chat::{GeminiChat, GeminiChatConfig};
 pub use self::embed::{GeminiEmbedder, GeminiEmbedderConfig};
 
-/// Where the Gemini API listens.
+/// Default base URL.
 pub const GEMINI_BASE_URL: &str = "https://generativelanguage.googleapis.com/v1beta";
 
 /// The header of the key.

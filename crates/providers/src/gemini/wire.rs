@@ -1,4 +1,4 @@
-//! What generated content looks like on the wire, streamed and whole: the same object, several times or once.
+//! Wire format of generated content: one object when whole, several when streamed.
 
 use graphloom_core::{FinishReason, Schema, Usage};
 use serde::{Deserialize, Serialize};
@@ -42,7 +42,7 @@ pub(super) struct GenerationConfig<'a> {
     pub(super) response_schema: Option<Schema<'a>>,
 }
 
-/// Reads both forms of an answer.
+/// Parses both forms of an answer.
 #[derive(Debug)]
 pub(super) enum GeminiProtocol {
     Streamed(SseEvents),
@@ -64,7 +64,7 @@ impl ChatProtocol for GeminiProtocol {
     }
 
     fn finish(&mut self, heard: &mut Heard) -> Result<(), Unreadable> {
-        // There is no end mark: an answer without a finish reason was cut.
+        // There is no end mark: an answer without a finish reason was cut off.
         match self {
             Self::Streamed(events) => match events.finish() {
                 Some(data) => read_answer(&data, heard),
@@ -80,7 +80,7 @@ fn read_answer(data: &[u8], heard: &mut Heard) -> Result<(), Unreadable> {
         return Ok(());
     }
     let answer: Answer = serde_json::from_slice(data)
-        .map_err(|error| Unreadable::Malformed(format!("its JSON cannot be read: {error}")))?;
+        .map_err(|error| Unreadable::Malformed(format!("invalid JSON: {error}")))?;
     if answer.error.is_some() {
         return Err(Unreadable::ProviderError(data.to_vec()));
     }
@@ -94,7 +94,7 @@ fn read_answer(data: &[u8], heard: &mut Heard) -> Result<(), Unreadable> {
     if let Some(reason) = answer.prompt_feedback.and_then(|feedback| feedback.block_reason) {
         return Err(Unreadable::Refused(format!("the prompt was blocked: {reason}")));
     }
-    // We ask for one candidate; the first is it.
+    // One candidate was requested.
     let Some(candidate) = answer.candidates.into_iter().next() else { return Ok(()) };
     let parts = candidate.content.map(|content| content.parts).unwrap_or_default();
     for part in parts.into_iter().filter(|part| !part.thought) {
@@ -129,7 +129,7 @@ struct Candidate {
 
 #[derive(Debug, Deserialize)]
 struct CandidateContent {
-    /// Missing where the output limit was spent on thoughts.
+    /// Missing if thinking used up the output limit.
     #[serde(default)]
     parts: Vec<CandidatePart>,
 }
@@ -147,7 +147,7 @@ struct PromptFeedback {
     block_reason: Option<String>,
 }
 
-/// Counts so far; thoughts are paid for as output and not among the candidates' tokens.
+/// Counts so far; thinking tokens are billed as output but not included in the candidates' tokens.
 #[derive(Debug, Default, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 struct UsageMetadata {

@@ -11,12 +11,12 @@ use super::Target;
 use super::failure::Failure;
 use super::limits::Admission;
 
-/// An answer with a success status; dropping it closes the connection and frees its place.
+/// A response with a success status; dropping it closes the connection and releases its slot.
 #[derive(Debug)]
 pub struct HttpAnswer {
     pub(super) target: Target,
     pub(super) response: reqwest::Response,
-    /// What was read already: the first chunk, or everything.
+    /// Data that was read already: the first chunk, or everything.
     pub(super) first: Option<Bytes>,
     pub(super) attempts: u32,
     pub(super) idle_timeout: Duration,
@@ -26,12 +26,12 @@ pub struct HttpAnswer {
 }
 
 impl HttpAnswer {
-    /// How many attempts it took.
+    /// Number of attempts.
     pub fn attempts(&self) -> u32 {
         self.attempts
     }
 
-    /// Whether the body says it is one JSON document.
+    /// Whether the body is declared to be a single JSON document.
     pub fn is_json(&self) -> bool {
         let content_type = self.response.headers().get(CONTENT_TYPE).and_then(|value| value.to_str().ok());
         content_type
@@ -55,7 +55,7 @@ impl HttpAnswer {
         Ok(chunk)
     }
 
-    /// Replaces what was expected of this call by what the provider counted, where it did.
+    /// Replaces the expected cost of this call by the usage the provider reported, if any.
     pub fn settle(&mut self, usage: Usage) {
         if usage.prompt_tokens + usage.completion_tokens > 0
             && let Some(admission) = self.admission.take()

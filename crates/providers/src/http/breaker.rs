@@ -1,4 +1,4 @@
-//! Pauses the calls to a service that answers nobody, and resumes them by a single probe.
+//! A circuit breaker: pauses calls to a service that is down, and probes it with single calls.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -8,38 +8,38 @@ use tokio::sync::Notify;
 
 use super::time::Pacer;
 
-/// Failed attempts in a row, of any calls, after which a service counts as down.
+/// Consecutive failed attempts, of any calls, after which a service counts as down.
 const FAILURES_TO_PAUSE: u32 = 8;
 
 /// The first pause; each failed probe doubles it.
 const FIRST_PAUSE: Duration = Duration::from_secs(5);
 
-/// The longest pause between two probes, unless the provider names a longer one.
+/// Maximum pause between two probes, unless the provider asks for a longer one.
 const LONGEST_PAUSE: Duration = Duration::from_secs(60);
 
-/// Failed probes after which a call gives up, since it may itself be what the service fails at.
+/// Failed probes after which a call gives up, since the call itself may cause the failure.
 const MAX_PROBES: u32 = 5;
 
-/// What a client has to say about its service.
+/// A notice about a service.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ServiceNotice {
     /// Calls wait.
     Paused {
         /// The service's host, with its port where it has one.
         service: String,
-        /// What went wrong last.
+        /// The last error.
         reason: String,
-        /// When it is tried again.
+        /// Time until the next probe.
         retry_in: Duration,
     },
-    /// It answers again, and calls go on.
+    /// The service is available again, and calls continue.
     Resumed {
         /// The service's host, with its port where it has one.
         service: String,
     },
 }
 
-/// Where notices go. Called between attempts; must not block.
+/// Receives notices. Called between attempts, so it must not block.
 pub type ServiceListener = Arc<dyn Fn(ServiceNotice) + Send + Sync>;
 
 /// The state of one service.
@@ -48,16 +48,16 @@ pub(super) struct Breaker {
     changed: Notify,
     time: Arc<dyn Pacer>,
     listener: Option<ServiceListener>,
-    /// Longest that one call waits for the service to come back; zero for not at all.
+    /// Maximum time that a call waits for the service; zero for none.
     max_pause: Duration,
 }
 
 #[derive(Debug, Default)]
 struct State {
     failures_in_a_row: u32,
-    /// Attempts that were answered, refusals included.
+    /// Attempts that got a response, including rejections.
     answers: u64,
-    /// Whether the service was ever reached; a service that never was is rather misnamed than down.
+    /// Whether the service was ever reached; otherwise its address is probably wrong.
     reached: bool,
     pause: Option<Pause>,
 }
@@ -70,12 +70,12 @@ struct Pause {
     error: ModelError,
 }
 
-/// One call's dealings with the breaker. Dropped while it is the probe, it leaves that place to another.
+/// The breaker state of one call. If it is dropped while it is the probe, another call can become the probe.
 #[derive(Debug)]
 pub(super) struct Patience {
     breaker: Arc<Breaker>,
     service: String,
-    /// Answers of the service when the call began.
+    /// Number of responses of the service when the call started.
     answers_before: u64,
     waiting_since: Option<Duration>,
     probes: u32,
@@ -85,11 +85,11 @@ pub(super) struct Patience {
 /// What a failed attempt means for its call.
 #[derive(Debug)]
 pub(super) enum Verdict {
-    /// The service is not known to be down: the call goes on as it would.
+    /// The service is not known to be down; the call continues normally.
     GoOn(ModelError),
-    /// The service is down and its calls wait; [`Patience::pass`] says when this one may go on.
+    /// The service is down and its calls wait; [`Patience::pass`] returns when this one may continue.
     Paused,
-    /// The service is down, and this call has waited as long as it may.
+    /// The service is down, and this call has waited for the maximum time.
     GiveUp(ModelError),
 }
 
@@ -98,7 +98,7 @@ impl Breaker {
         Self { state: Mutex::default(), changed: Notify::new(), time, listener, max_pause }
     }
 
-    /// What a new call to `service` starts with.
+    /// The state for a new call to `service`.
     pub(super) fn patience(self: &Arc<Self>, service: String) -> Patience {
         let answers_before = self.state().answers;
         let breaker = Arc::clone(self);
@@ -117,15 +117,16 @@ impl Breaker {
 }
 
 impl Patience {
-    /// Waits while the service is paused. The first to come after a pause is the probe, and the only one let through.
+    /// Waits while the service is paused. The first call after a pause becomes the probe, and only that one is let
+    /// through.
     ///
-    /// The error is what the service last said, where the call has waited as long as it may.
+    /// Returns the service's last error if the call has waited for the maximum time.
     pub(super) async fn pass(&mut self) -> Result<(), ModelError> {
         let breaker = Arc::clone(&self.breaker);
         loop {
             let changed = breaker.changed.notified();
             tokio::pin!(changed);
-            // Registered before the state is read, so that no change between the two is missed.
+            // Registered before reading the state, so that no change in between is missed.
             changed.as_mut().enable();
             let wait = {
                 let mut state = breaker.state();
@@ -150,7 +151,7 @@ impl Patience {
         }
     }
 
-    /// Whether a pause began since [`Patience::pass`], as while the call waited for its turn under a limit.
+    /// Whether a pause started after [`Patience::pass`], for example while the call waited for a rate limit.
     pub(super) fn must_wait(&self) -> bool {
         !self.probing && self.breaker.state().pause.is_some()
     }
@@ -160,7 +161,7 @@ impl Patience {
         self.breaker.state().reached
     }
 
-    /// Notes an attempt that was answered, with what was asked for or with a refusal.
+    /// Records an attempt that got a response, even a rejection.
     pub(super) fn answered(&mut self) {
         self.probing = false;
         let resumed = {
@@ -172,16 +173,16 @@ impl Patience {
         };
         if resumed {
             self.breaker.changed.notify_waiters();
-            tracing::info!(service = self.service, "the service answers again");
+            tracing::info!(service = self.service, "the service is available again");
             self.breaker.tell(ServiceNotice::Resumed { service: self.service.clone() });
         }
     }
 
-    /// Notes an attempt to which the service said "not now", or nothing.
+    /// Records an attempt that failed because the service was unavailable.
     ///
-    /// - `last`: whether the call has used up its retries. Where no other call was answered meanwhile, it is the service
-    ///   that fails and not the call.
-    /// - `named`: how long the provider asked to be left alone.
+    /// - `last`: whether the call has used up its retries. If no other call got a response in the meantime, the
+    ///   service is at fault and not the call.
+    /// - `named`: the wait that the provider asked for.
     pub(super) fn failed(&mut self, error: ModelError, last: bool, named: Option<Duration>) -> Verdict {
         let breaker = Arc::clone(&self.breaker);
         let probed = std::mem::take(&mut self.probing);
@@ -197,7 +198,7 @@ impl Patience {
             let is_down = state.failures_in_a_row >= FAILURES_TO_PAUSE || (last && nobody_is_answered);
             let length = match &state.pause {
                 Some(pause) if probed => Some((pause.length * 2).min(LONGEST_PAUSE)),
-                // An attempt that was under way when the pause began.
+                // The attempt was already in progress when the pause started.
                 Some(_) => None,
                 None if is_down => Some(FIRST_PAUSE),
                 None => return Verdict::GoOn(error),
@@ -220,7 +221,7 @@ impl Patience {
         if let Some(retry_in) = paused_for {
             breaker.changed.notify_waiters();
             let service = self.service.clone();
-            tracing::warn!(service, %error, retry_in_s = retry_in.as_secs(), "calls wait for the service");
+            tracing::warn!(service, %error, retry_in_s = retry_in.as_secs(), "service down; calls wait");
             breaker.tell(ServiceNotice::Paused { service, reason: error.to_string(), retry_in });
         }
         verdict
@@ -238,7 +239,7 @@ impl Drop for Patience {
     }
 }
 
-/// The same error, saying how long it was waited for something better.
+/// Adds to the error how long the call waited.
 fn after_waiting(mut error: ModelError, waited: Duration) -> ModelError {
     if waited.is_zero() {
         return error;
@@ -273,7 +274,7 @@ mod tests {
 
     use super::*;
 
-    /// A clock that moves when it is told; who sleeps by it sleeps until somebody else wakes it.
+    /// A manual clock; sleepers are woken only by others.
     #[derive(Debug, Default)]
     struct Hand(Mutex<Duration>);
 
@@ -366,7 +367,7 @@ mod tests {
             }
             other.answered();
         }
-        // This call failed to the last, but others were answered meanwhile: the fault is its own.
+        // This call failed repeatedly while others got responses, so the call is at fault.
         assert_eq!(check_failed(&mut one, true), "goes on");
         assert!(service.heard().is_empty());
     }

@@ -1,4 +1,4 @@
-//! What can go wrong with one attempt, whether another may help, and how the caller is told.
+//! Failures of single attempts: whether to retry, and the resulting error.
 
 use std::error::Error;
 use std::time::Duration;
@@ -9,27 +9,27 @@ use serde::Deserialize;
 
 use super::{Target, retry};
 
-/// Longest provider message shown.
+/// Maximum length of a provider's message in an error.
 pub(super) const MAX_MESSAGE_CHARS: usize = 300;
 
-/// Most bytes of an error answer that are read.
+/// Maximum bytes read of an error response.
 const MAX_ERROR_BYTES: usize = 64 << 10;
 
 /// Why one attempt failed.
 #[derive(Debug)]
 pub(super) enum Failure {
-    /// No connection, or it broke.
+    /// The connection failed or broke.
     Connection(String),
-    /// Nothing came for this long.
+    /// Nothing was received for this long.
     Silent(Duration),
-    /// The provider said no.
+    /// The provider returned an error.
     Status { status: u16, message: String, code: Option<String>, retry_after: Option<Duration> },
-    /// The answer is larger than allowed.
+    /// The response is too large.
     TooLarge { limit: usize },
 }
 
 impl Failure {
-    /// What `work` gives, or a failure if it takes longer than `limit`.
+    /// Runs `work`, or fails after `limit`.
     pub(super) async fn in_time<T>(
         limit: Duration,
         work: impl Future<Output = Result<T, reqwest::Error>>,
@@ -41,7 +41,7 @@ impl Failure {
         }
     }
 
-    /// Reads an answer whose status is no success.
+    /// Reads a response with an error status.
     pub(super) async fn from_response(mut response: reqwest::Response, idle: Duration) -> Self {
         let status = response.status().as_u16();
         let retry_after = retry::retry_after(response.headers());
@@ -62,7 +62,8 @@ impl Failure {
         Self::Status { status, message, code, retry_after: retry_after.or(in_body) }
     }
 
-    /// How long to wait before another attempt: `wait`, unless the provider named a time; `None` where none can help.
+    /// The wait before another attempt: `wait`, unless the provider asks for another; `None` if retrying is
+    /// useless.
     pub(super) fn retry_wait(&self, wait: Duration, max_retry_after: Duration) -> Option<Duration> {
         match self {
             Self::Connection(_) => Some(wait),
@@ -73,12 +74,12 @@ impl Failure {
                     None => Some(wait),
                 }
             }
-            // A silent model is mostly a busy one; asking twice at once would make it busier.
+            // A model that sends nothing is usually busy; a second request would add to the load.
             Self::Silent(_) | Self::Status { .. } | Self::TooLarge { .. } => None,
         }
     }
 
-    /// Whether the provider said no before it made anything.
+    /// Whether the provider rejected the request before generating anything.
     pub(super) fn is_refusal(&self) -> bool {
         match self {
             Self::Status { .. } => true,
@@ -86,8 +87,8 @@ impl Failure {
         }
     }
 
-    /// Whether this says that the service cannot answer anybody now. A connection that fails says so only of a service
-    /// that was reached before; otherwise its address is wrong.
+    /// Whether the service is currently unavailable for everyone. A failed connection counts only if the service
+    /// was reached before; otherwise its address is probably wrong.
     pub(super) fn is_not_now(&self, was_reached: bool) -> bool {
         match self {
             Self::Connection(_) => was_reached,
@@ -97,7 +98,7 @@ impl Failure {
         }
     }
 
-    /// How long the provider asked to be left alone.
+    /// The wait that the provider asked for.
     pub(super) fn named_wait(&self) -> Option<Duration> {
         match self {
             Self::Status { retry_after, .. } => *retry_after,
@@ -124,14 +125,14 @@ impl Failure {
     }
 }
 
-/// The error an answer with status 200 carries in its body, as gateways do when their upstream fails.
+/// An error in the body of a response with status 200, as gateways send if their upstream fails.
 pub(crate) fn provider_error(target: &Target, body: &[u8]) -> Option<ModelError> {
     let ProviderMessage { message, code, retry_after } = ProviderMessage::read_error_field(body)?;
     let status = code.as_deref().and_then(status_of_code);
     Some(status_error(target, status.unwrap_or(500), &message, code.as_deref(), retry_after))
 }
 
-/// The status that an error code inside a body stands for: the number itself, or Anthropic's name for it.
+/// The HTTP status of an error code in a body: a number, or Anthropic's name for it.
 fn status_of_code(code: &str) -> Option<u16> {
     Some(match code {
         "invalid_request_error" => 400,
@@ -159,7 +160,7 @@ fn status_error(
     let what = target.readable(message);
     match status {
         401 | 403 => ModelError::Unauthorized { model, what },
-        // Gemini's way to say that a key is wrong.
+        // Gemini's error for an invalid key.
         400 if code == Some("API_KEY_INVALID") => ModelError::Unauthorized { model, what },
         429 if is_retried(status, code) => {
             let millis = |wait: Duration| u64::try_from(wait.as_millis()).unwrap_or(u64::MAX);
@@ -170,7 +171,7 @@ fn status_error(
     }
 }
 
-/// Whether a later attempt can succeed. An exhausted budget answers 429 as well, but waiting does not refill it.
+/// Whether to retry. An exhausted quota has status 429 too, but waiting does not help.
 fn is_retried(status: u16, code: Option<&str>) -> bool {
     match status {
         429 => code != Some("insufficient_quota"),
@@ -180,7 +181,7 @@ fn is_retried(status: u16, code: Option<&str>) -> bool {
     }
 }
 
-/// The innermost cause of a network error, which is the part people can act on, without any URL.
+/// The innermost cause of a network error, which is the most useful part, without any URL.
 pub(super) fn cause_of(error: &reqwest::Error) -> String {
     let Some(mut cause) = error.source() else {
         return if error.is_timeout() { "timed out".to_owned() } else { "the connection failed".to_owned() };
@@ -191,7 +192,7 @@ pub(super) fn cause_of(error: &reqwest::Error) -> String {
     if error.is_connect() { format!("connecting: {cause}") } else { cause.to_string() }
 }
 
-/// What a provider says in an error answer.
+/// The error message of a provider.
 #[derive(Debug, Default, PartialEq)]
 struct ProviderMessage {
     message: String,
@@ -225,7 +226,7 @@ struct ErrorBody {
     detail: Option<String>,
 }
 
-/// An error body alone, or in a list, as Gemini sends it where a stream was asked for.
+/// An error body, or a list of them, as Gemini sends when streaming.
 #[derive(Deserialize)]
 #[serde(untagged)]
 enum ErrorBodies {
@@ -277,7 +278,7 @@ impl ProviderMessage {
     }
 }
 
-/// A duration as Gemini writes it, such as `34.5s`.
+/// Parses a duration in Gemini's format, such as `34.5s`.
 fn seconds(text: &str) -> Option<Duration> {
     Duration::try_from_secs_f64(text.strip_suffix('s')?.parse().ok()?).ok()
 }

@@ -1,4 +1,4 @@
-//! Limits on requests and tokens per minute, and the pause a provider asks for.
+//! Limits on requests and tokens per minute, and pauses that a provider asks for.
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -9,36 +9,36 @@ use tokio::sync::{Notify, Semaphore};
 
 use super::time::Pacer;
 
-/// How long an admission counts. Longer than a minute by what requests may be jolted on their way to the provider, whose
-/// minute it is.
+/// How long an admission counts: a minute plus the jitter of requests on their way to the provider, which does the
+/// counting.
 const WINDOW: Duration = Duration::from_millis(60_500);
 
-/// Output that is expected of a call without a limit on it.
+/// Expected output of a call without an output limit.
 const USUAL_OUTPUT_TOKENS: u64 = 2048;
 
-/// At most one part in this many of a minute's tokens is set aside for the output of one call. Without it a low limit
-/// and a high output limit would let one call through a minute, most of which ask for far less.
+/// At most one part in this many of a minute's tokens is reserved for the output of one call. Otherwise a low rate
+/// limit and a high output limit would admit a single call per minute, although most calls use far less.
 const OUTPUT_SHARE: u64 = 4;
 
-/// Largest factor by which a provider's count of prompt tokens is taken to differ from ours.
+/// Maximum assumed ratio between the provider's count of prompt tokens and ours.
 const MAX_COUNT_RATIO: f64 = 4.0;
 
-/// Prompts shorter than this say nothing about how a provider counts: what it adds to each outweighs them.
+/// Minimum prompt tokens for measuring this ratio; in shorter prompts the provider's fixed additions dominate.
 const MIN_COMPARED_TOKENS: u64 = 200;
 
-/// What one call is expected to use.
+/// The expected cost of a call.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct Cost {
     /// Prompt tokens, counted.
     pub(crate) prompt_tokens: u64,
-    /// The output limit of a call that has output.
+    /// Expected output.
     pub(crate) output: Output,
 }
 
-/// The output a call may have.
+/// The expected output of a call.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) enum Output {
-    /// None, as of embeddings.
+    /// None, for embeddings.
     #[default]
     None,
     /// At most this many tokens.
@@ -47,17 +47,17 @@ pub(crate) enum Output {
     Unknown,
 }
 
-/// The limits of one client: in no 60 seconds are more than so many requests or tokens admitted.
+/// The limits of one client: at most so many requests and tokens within any 60 seconds.
 ///
-/// - Tokens of the prompt count from admission on, those of the answer from its end on, and are set aside while it is
-///   being made; both are corrected by what the provider counted. What is used beyond what was set aside is charged to
-///   the window, so that later calls wait for it.
-/// - A call larger than the whole limit is admitted when nothing else is in the window.
-/// - Turns are given in the order of the calls.
+/// - Prompt tokens count from admission, answer tokens from the end of the answer; until then they are reserved. Both
+///   are corrected by the provider's usage. Usage beyond the reservation is charged to the window, so later calls
+///   wait.
+/// - A call larger than the whole limit is admitted if the window is empty.
+/// - Calls are admitted in order.
 #[derive(Debug)]
 pub(super) struct Limits {
     state: Mutex<State>,
-    /// One caller at a time waits for its turn; the others stand in line behind it.
+    /// One caller at a time waits for admission; the others queue behind it.
     turn: Semaphore,
     freed: Notify,
     time: Arc<dyn Pacer>,
@@ -68,7 +68,7 @@ struct State {
     requests: Option<Window>,
     tokens: Option<Window>,
     paused_until: Duration,
-    /// The provider's prompt tokens per one of ours, the largest seen.
+    /// Ratio of the provider's prompt tokens to ours; the largest seen.
     count_ratio: f64,
 }
 
@@ -93,12 +93,12 @@ impl Limits {
         }
     }
 
-    /// Whether tokens are limited at all; where not, nobody needs to count them.
+    /// Whether tokens are limited; if not, they need not be counted.
     pub(super) fn counts_tokens(&self) -> bool {
         self.state().tokens.is_some()
     }
 
-    /// Waits for the turn of one request of this cost.
+    /// Waits until a request with this cost is admitted.
     pub(super) async fn admit(self: &Arc<Self>, cost: Cost) -> Admission {
         // The semaphore is never closed.
         let _turn = self.turn.acquire().await;
@@ -112,13 +112,13 @@ impl Limits {
                     () = self.time.sleep(wait) => {}
                     () = self.freed.notified() => {}
                 },
-                // Calls under way hold everything; each ends or is dropped at last.
+                // Running calls hold all tokens; each ends or is dropped eventually.
                 None => self.freed.notified().await,
             }
         }
     }
 
-    /// Holds back every request for `wait` from now on.
+    /// Delays all requests by `wait`.
     pub(super) fn pause(&self, wait: Duration) {
         let until = self.time.now().saturating_add(wait);
         let mut state = self.state();
@@ -135,7 +135,7 @@ impl Limits {
     }
 }
 
-/// One admitted request. Dropped without [`Admission::settle`], what was set aside for its answer counts as used.
+/// An admitted request. If dropped without [`Admission::settle`], its reservation counts as used.
 #[derive(Debug)]
 pub(super) struct Admission {
     limits: Arc<Limits>,
@@ -143,14 +143,14 @@ pub(super) struct Admission {
 }
 
 impl Admission {
-    /// Replaces what was expected by what the provider counted.
+    /// Replaces the expected usage by that of the provider.
     pub(super) fn settle(mut self, usage: Usage) {
         if let Some(spent) = self.spent.take() {
             self.limits.settle(spent, Some(usage));
         }
     }
 
-    /// Gives back what was set aside for an answer that never began.
+    /// Releases the reservation of a call without an answer.
     pub(super) fn unanswered(mut self) {
         if let Some(spent) = self.spent.take() {
             let usage = Usage { prompt_tokens: spent.prompt_tokens, ..Usage::default() };
@@ -167,7 +167,7 @@ impl Drop for Admission {
     }
 }
 
-/// What one request holds of the token window.
+/// The part of the token window held by one request.
 #[derive(Debug, Clone, Copy)]
 struct Spent {
     entry: u64,
@@ -177,8 +177,8 @@ struct Spent {
 }
 
 impl State {
-    /// Admits a request now, or says how long to wait before asking again; `None` where only the end of another call
-    /// can help.
+    /// Admits a request now, or returns how long to wait before trying again; `None` if only the end of another
+    /// call helps.
     fn try_admit(&mut self, cost: Cost, now: Duration) -> Result<Spent, Option<Duration>> {
         let prompt_tokens = (cost.prompt_tokens as f64 * self.count_ratio).ceil() as u64;
         let mut output_tokens = 0;
@@ -197,7 +197,7 @@ impl State {
         waits.extend(self.requests.as_mut().and_then(|window| window.wait(1, now)));
         waits.extend(self.tokens.as_mut().and_then(|window| window.wait(prompt_tokens + output_tokens, now)));
         if !waits.is_empty() {
-            // `None` sorts first: it gives way to a known time, after which we look again.
+            // `None` sorts first, so a known wait takes precedence.
             return Err(waits.into_iter().max().flatten());
         }
         if let Some(window) = &mut self.requests {
@@ -218,7 +218,7 @@ impl State {
             return;
         };
         window.spend(usage.completion_tokens, now);
-        // Providers that count nothing leave the estimate standing.
+        // Keep the estimate if the provider does not report usage.
         if usage.prompt_tokens > 0 {
             window.correct(spent.entry, usage.prompt_tokens);
             if spent.counted_tokens >= MIN_COMPARED_TOKENS {
@@ -229,7 +229,7 @@ impl State {
     }
 }
 
-/// What was admitted during the last [`WINDOW`].
+/// Amounts admitted during the last [`WINDOW`].
 #[derive(Debug)]
 struct Window {
     limit: u64,
@@ -238,7 +238,7 @@ struct Window {
     next: u64,
     /// The sum of `spent`.
     sum: u64,
-    /// Set aside for calls under way.
+    /// Reserved for running calls.
     held: u64,
 }
 
@@ -247,7 +247,7 @@ impl Window {
         Self { limit, spent: VecDeque::new(), next: 0, sum: 0, held: 0 }
     }
 
-    /// How long until `amount` fits: `None` where it does now, `Some(None)` where no time is known.
+    /// The wait until `amount` fits: `None` if it fits now, `Some(None)` if the time is unknown.
     fn wait(&mut self, amount: u64, now: Duration) -> Option<Option<Duration>> {
         while let Some(&(_, at, spent)) = self.spent.front().filter(|(_, at, _)| *at + WINDOW <= now) {
             debug_assert!(at <= now);
@@ -274,7 +274,7 @@ impl Window {
         number
     }
 
-    /// Changes the amount of an entry that still counts.
+    /// Corrects the amount of an entry that still counts.
     fn correct(&mut self, number: u64, amount: u64) {
         if let Ok(at) = self.spent.binary_search_by_key(&number, |(number, _, _)| *number) {
             let entry = &mut self.spent[at];
@@ -305,7 +305,7 @@ mod tests {
         Usage { prompt_tokens, completion_tokens, ..Usage::default() }
     }
 
-    /// When each of the calls is admitted, in milliseconds, if each of `prompt` tokens comes as soon as it may.
+    /// Admission times in milliseconds of calls with `prompt` tokens, each sent as soon as admitted.
     fn check_times(rpm: Option<u32>, tpm: Option<u32>, prompts: &[u64]) -> Vec<u128> {
         let mut state = state(rpm, tpm);
         let mut now = Duration::ZERO;
@@ -356,7 +356,7 @@ mod tests {
         let mut state = state(None, Some(1_000));
         let first = state.try_admit(cost(200, Output::None), Duration::ZERO).expect("fits");
         state.settle(first, Some(usage(400, 400)), Duration::from_secs(5));
-        // From now on one of our tokens is taken for two of the provider's.
+        // From now on, one of our tokens counts as two of the provider's.
         let wait = state.try_admit(cost(101, Output::None), Duration::from_secs(5));
         assert_eq!(wait.expect_err("800 are used, 202 asked for"), Some(Duration::from_millis(55_500)));
         assert!(state.try_admit(cost(100, Output::None), Duration::from_secs(5)).is_ok());
@@ -387,8 +387,8 @@ mod tests {
         assert_eq!(wait.expect_err("paused"), Some(Duration::from_secs(8)));
     }
 
-    /// Runs calls (gap before, prompt, output, duration) one after another as soon as each may and returns the largest
-    /// number of requests and tokens that any 60 seconds hold.
+    /// Runs calls (gap before, prompt, output, duration) in sequence, each as soon as admitted, and returns the
+    /// maximum number of requests and tokens within any 60 seconds.
     fn busiest_minute(rpm: u32, tpm: u32, calls: &[(u64, u64, u64, u64)]) -> (u64, u64) {
         let mut state = state(Some(rpm), Some(tpm));
         let mut now = Duration::ZERO;

@@ -1,4 +1,4 @@
-//! The one HTTP layer under every provider: connection reuse, timeouts, retries, pauses, rate limits and redaction.
+//! The HTTP layer of all providers: connections, timeouts, retries, pauses, rate limits and redaction.
 
 mod answer;
 mod breaker;
@@ -35,36 +35,36 @@ use crate::secret::Secret;
 /// Timeouts, retries and limits of one [`HttpClient`].
 #[derive(Debug, Clone, PartialEq)]
 pub struct HttpConfig {
-    /// Longest wait for a connection.
+    /// Maximum wait for a connection.
     pub connect_timeout: Duration,
-    /// Longest wait for the first byte of an answer. A model that does not stream is silent until it is done, and
-    /// one that streams is silent while it is loaded and reads the prompt.
+    /// Maximum wait for the first byte of a response. A model that does not stream sends nothing until it is done,
+    /// and one that streams sends nothing while it loads and reads the prompt.
     pub first_byte_timeout: Duration,
-    /// Longest silence inside an answer. There is no limit on the whole: a long answer is not a broken one.
+    /// Maximum pause within a response. The total time is not limited, since a long answer is not an error.
     pub idle_timeout: Duration,
-    /// Most attempts per call, the first included.
+    /// Maximum attempts per call, including the first.
     pub max_attempts: u32,
-    /// Wait before the first retry; it doubles with each one.
+    /// Wait before the first retry; doubled for each further one.
     pub min_backoff: Duration,
-    /// Longest wait between retries where the provider names none.
+    /// Maximum wait between retries if the provider does not ask for one.
     pub max_backoff: Duration,
-    /// Longest `Retry-After` that is waited for; a longer one ends the call at once, or pauses the service where
-    /// `max_pause` has room for it.
+    /// Maximum `Retry-After` to wait for; a longer one fails the call immediately, or pauses the service if
+    /// `max_pause` allows.
     pub max_retry_after: Duration,
-    /// Longest that a call waits for a service that is down to come back. Zero where somebody waits for the answer:
-    /// then a call fails when its attempts are used up.
+    /// Maximum time that a call waits for a service that is down. Zero for interactive calls, which fail after
+    /// their last attempt.
     pub max_pause: Duration,
-    /// Seed of the jitter on every wait, so that runs are reproducible.
+    /// Seed of the jitter of waits, so that runs are reproducible.
     pub jitter_seed: u64,
-    /// Most calls in flight.
+    /// Maximum concurrent calls.
     pub max_concurrent: usize,
-    /// Limit on requests, where the provider has one.
+    /// Maximum requests per minute.
     pub requests_per_minute: Option<u32>,
-    /// Limit on tokens, where the provider has one; counted before a call, corrected by its usage after it.
+    /// Maximum tokens per minute; estimated before a call and corrected by its usage.
     pub tokens_per_minute: Option<u32>,
-    /// Largest answer read, in bytes after decompression.
+    /// Maximum size of a response in bytes after decompression.
     pub max_answer_bytes: usize,
-    /// Whether the system's proxy settings are followed. Loopback addresses are always reached directly.
+    /// Whether to use the system's proxy settings. Loopback addresses are always reached directly.
     pub system_proxy: bool,
 }
 
@@ -89,7 +89,7 @@ impl Default for HttpConfig {
     }
 }
 
-/// Where requests for one model go. Its `Debug` output shows no key.
+/// The destination of requests for one model. Its `Debug` output masks the key.
 #[derive(Clone)]
 pub struct Target {
     model: String,
@@ -103,45 +103,45 @@ impl Target {
         Self { model, url, headers, secrets }
     }
 
-    /// The same target with one more header, which is no secret.
+    /// Adds a header that is not secret.
     pub(crate) fn with_header(mut self, name: &'static str, value: &'static str) -> Self {
         self.headers.insert(HeaderName::from_static(name), HeaderValue::from_static(value));
         self
     }
 
-    /// The same target with one more parameter in its query.
+    /// Adds a query parameter.
     pub(crate) fn with_parameter(mut self, name: &str, value: &str) -> Self {
         self.url.query_pairs_mut().append_pair(name, value);
         self
     }
 
-    /// Host, and port where one is named.
+    /// Host, and port if given.
     fn service(&self) -> String {
         let host = self.url.host_str().unwrap_or_default();
         self.url.port().map_or_else(|| host.to_owned(), |port| format!("{host}:{port}"))
     }
 
-    /// The model's name, as errors and spans show it.
+    /// The model's name in errors and spans.
     pub fn model(&self) -> &str {
         &self.model
     }
 
-    /// The address as requests use it, credentials and query included.
+    /// The URL of requests, including credentials and query.
     pub(crate) fn address(&self) -> &Url {
         &self.url
     }
 
-    /// The address without credentials and query.
+    /// The URL without credentials and query.
     pub fn url(&self) -> Url {
         let mut url = self.url.clone();
-        // Both fail for URLs without a host only, and those are refused when a target is made.
+        // Both fail only for URLs without a host, which are rejected earlier.
         let _ = url.set_username("");
         let _ = url.set_password(None);
         url.set_query(None);
         url
     }
 
-    /// `text` on one line, without this target's secrets, cut to a readable length.
+    /// `text` on one line, without secrets, shortened.
     pub(crate) fn readable(&self, text: &str) -> String {
         let line = text.split_whitespace().collect::<Vec<_>>().join(" ");
         let masked = self.secrets.iter().fold(line, |line, secret| secret.mask_in(&line));
@@ -161,20 +161,20 @@ impl std::fmt::Debug for Target {
     }
 }
 
-/// Whether an answer is handed over as it arrives or when it is complete.
+/// Whether a response is passed on as it arrives or when complete.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Delivery {
-    /// From the first byte on; what breaks after it is the caller's to handle.
+    /// As it arrives; the caller handles a broken response.
     Streamed,
-    /// As a whole; an answer that breaks in the middle is asked for again.
+    /// Complete; a broken response is requested again.
     Whole,
 }
 
-/// A client that can be shared by every model of one provider, whose limits it then keeps together.
+/// A client shared by all models of one provider, which enforces the provider's limits.
 #[derive(Debug)]
 pub struct HttpClient {
     config: HttpConfig,
-    /// One pool per way out, made when first used, so that plain http never pays for TLS certificates.
+    /// One connection pool per route, created on demand, so that plain HTTP does not load TLS certificates.
     pools: Mutex<BTreeMap<Route, reqwest::Client>>,
     slots: Arc<Semaphore>,
     limits: Arc<Limits>,
@@ -190,17 +190,17 @@ struct Route {
 }
 
 impl HttpClient {
-    /// A client with `config`; connections are made by the first calls.
+    /// Creates a client; connections are opened on demand.
     pub fn new(config: HttpConfig) -> Self {
         Self::with_time(config, None, Arc::new(RealTime::start()))
     }
 
-    /// A client that tells when its service is down and when it is back.
+    /// Creates a client that reports when its service goes down or recovers.
     pub fn with_listener(config: HttpConfig, listener: ServiceListener) -> Self {
         Self::with_time(config, Some(listener), Arc::new(RealTime::start()))
     }
 
-    /// A client that waits by another clock.
+    /// Creates a client with another clock.
     pub fn with_time(config: HttpConfig, listener: Option<ServiceListener>, time: Arc<dyn Pacer>) -> Self {
         let (requests, tokens) = (config.requests_per_minute, config.tokens_per_minute);
         let limits = Arc::new(Limits::new(requests, tokens, time.clone()));
@@ -209,7 +209,7 @@ impl HttpClient {
         Self { config, pools: Mutex::default(), slots, limits, breaker, time, calls: AtomicU64::new(0) }
     }
 
-    /// What a request with these texts costs; nothing is counted where there is no limit on tokens.
+    /// The cost of a request with these texts; zero without a token limit, to avoid counting.
     pub(crate) fn cost<'a>(&self, texts: impl IntoIterator<Item = &'a str>, output: Output) -> Cost {
         if !self.limits.counts_tokens() {
             return Cost { prompt_tokens: 0, output };
@@ -218,13 +218,13 @@ impl HttpClient {
         Cost { prompt_tokens: tokens.sum(), output }
     }
 
-    /// Posts a JSON `body` and waits for the answer, retrying what may succeed on a second try.
+    /// Posts a JSON `body` and returns the response, with retries.
     ///
-    /// - Retried are connection errors, broken answers and the statuses 408, 429 and 5xx, at most
-    ///   [`HttpConfig::max_attempts`] times in all and never after the caller has seen a byte. A `Retry-After` header
-    ///   takes the place of the computed wait and holds back every other call of this client as well.
-    /// - Where the service fails call after call, all calls wait until one of them, the probe, is answered; none
-    ///   longer than [`HttpConfig::max_pause`].
+    /// - Connection errors, broken responses and the statuses 408, 429 and 5xx are retried, at most
+    ///   [`HttpConfig::max_attempts`] attempts in total and never after the caller has received data. A `Retry-After`
+    ///   header replaces the computed wait and delays all other calls of this client too.
+    /// - If the service fails repeatedly, all calls wait until one of them, the probe, gets a response, but no longer
+    ///   than [`HttpConfig::max_pause`].
     pub(crate) async fn post(
         &self,
         target: &Target,
@@ -369,7 +369,8 @@ impl HttpClient {
 
     fn build(&self, route: Route) -> Result<reqwest::Client, ConfigError> {
         let provider = Arc::new(rustls::crypto::ring::default_provider());
-        // A redirect would carry the key to another host, and turns a POST into a GET: it is reported instead.
+        // Redirects are reported instead of followed: they would send the key to another host and turn a POST into
+        // a GET.
         let mut builder = reqwest::Client::builder()
             .connect_timeout(self.config.connect_timeout)
             .redirect(reqwest::redirect::Policy::none())
@@ -379,7 +380,7 @@ impl HttpClient {
             builder = builder.no_proxy();
         }
         if route.tls {
-            // Fails where a provider is installed already, which then is the one the application wants.
+            // Fails if a provider is already installed, which is fine.
             let _ = rustls::crypto::CryptoProvider::install_default(provider.as_ref().clone());
         } else {
             let without_roots = rustls::ClientConfig::builder_with_provider(provider)
@@ -393,7 +394,7 @@ impl HttpClient {
     }
 }
 
-/// `body` as JSON.
+/// Serializes `body` as JSON.
 pub(crate) fn encode(body: &impl serde::Serialize, model: &str) -> Result<Bytes, ModelError> {
     serde_json::to_vec(body).map(Bytes::from).map_err(|error| ModelError::Local {
         model: model.to_owned(),
@@ -401,7 +402,7 @@ pub(crate) fn encode(body: &impl serde::Serialize, model: &str) -> Result<Bytes,
     })
 }
 
-/// Tokens that a provider puts around each message or text, at most.
+/// Maximum tokens that a provider adds to each message or text.
 const FRAME_TOKENS: u64 = 8;
 
 fn elapsed_ms(started: Instant) -> u64 {

@@ -1,13 +1,13 @@
-//! Reads how long a provider asks to be left alone.
+//! Parses how long a provider asks to wait.
 
 use std::time::Duration;
 
 use reqwest::header::{DATE, HeaderMap, RETRY_AFTER};
 
-/// The wait an answer names: `retry-after-ms`, or `Retry-After` in seconds or as an HTTP date.
+/// The wait in a response: `retry-after-ms`, or `Retry-After` in seconds or as an HTTP date.
 ///
-/// A date is measured against the answer's own `Date` header, so neither clock has to be right; without one it is
-/// not understood, and the caller's own wait applies.
+/// A date is relative to the response's own `Date` header, so clocks need not be right. Without that header it is
+/// ignored, and the caller's own wait applies.
 pub(super) fn retry_after(headers: &HeaderMap) -> Option<Duration> {
     let text = |value: &reqwest::header::HeaderValue| value.to_str().ok().map(|text| text.trim().to_owned());
     if let Some(millis) =
@@ -24,7 +24,7 @@ pub(super) fn retry_after(headers: &HeaderMap) -> Option<Duration> {
     Some(Duration::from_secs(then.saturating_sub(now)))
 }
 
-/// Seconds since 1970 of a date such as `Sun, 06 Nov 1994 08:49:37 GMT`, the one form servers may send.
+/// Seconds since 1970 of a date such as `Sun, 06 Nov 1994 08:49:37 GMT`, the only form servers may send.
 fn http_date(text: &str) -> Option<u64> {
     let (_, rest) = text.split_once(", ")?;
     let mut parts = rest.split(' ');

@@ -1,16 +1,16 @@
-//! Time as the HTTP layer sees it, so that waits can be tested without waiting.
+//! The clock of the HTTP layer, replaceable in tests.
 
 use std::time::{Duration, Instant};
 
 use async_trait::async_trait;
 
-/// A clock that never goes back, and waits by it.
+/// A monotonic clock with sleep.
 #[async_trait]
 pub trait Pacer: Send + Sync + std::fmt::Debug {
     /// Time since some fixed moment.
     fn now(&self) -> Duration;
 
-    /// Returns when `now` is at least this long later.
+    /// Returns when `now` has advanced by at least this much.
     async fn sleep(&self, wait: Duration);
 }
 

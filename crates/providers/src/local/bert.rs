@@ -6,18 +6,18 @@ use candle_nn::{LayerNorm, Linear, VarBuilder, layer_norm, linear};
 
 use super::folder::{Activation, BertConfig};
 
-/// An encoder in memory.
+/// A loaded encoder.
 #[derive(Debug)]
 pub(super) struct Bert {
     words: Tensor,
-    /// Position and segment embeddings, already added up.
+    /// Sum of position and segment embeddings.
     places: Tensor,
     norm: LayerNorm,
     layers: Vec<Layer>,
 }
 
 impl Bert {
-    /// Takes the weights out of `weights`, with or without a family prefix on their names.
+    /// Loads the weights; their names may have a prefix for the model family.
     pub(super) fn new(config: &BertConfig, weights: VarBuilder<'_>) -> Result<Self> {
         const WORDS: &str = "embeddings.word_embeddings.weight";
         let prefix = ["bert", "roberta"]

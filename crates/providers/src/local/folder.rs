@@ -1,4 +1,4 @@
-//! Reads a model folder's settings, as sentence-transformers lays them out.
+//! Reads the settings in a model folder with the layout of sentence-transformers.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -10,13 +10,13 @@ use serde::de::DeserializeOwned;
 /// The weights' file.
 pub(crate) const WEIGHTS_FILE: &str = "model.safetensors";
 
-/// Longest text in tokens where the folder does not say.
+/// Maximum text length in tokens if the folder does not specify it.
 const DEFAULT_MAX_TOKENS: usize = 256;
 
 /// Why a model folder cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub enum LocalError {
-    /// A file is not there.
+    /// A file is missing.
     #[error("the model folder {folder} has no {file}", folder = folder.display())]
     Missing {
         /// The folder.
@@ -29,34 +29,34 @@ pub enum LocalError {
     Read {
         /// The file.
         file: PathBuf,
-        /// Why not.
+        /// The cause.
         source: std::io::Error,
     },
-    /// A settings file is not understood.
+    /// A settings file is invalid.
     #[error("reading the settings in {file}", file = file.display())]
     Settings {
         /// The file.
         file: PathBuf,
-        /// Why not.
+        /// The cause.
         source: serde_json::Error,
     },
-    /// The model is of a kind that is not supported, or its files do not fit together.
+    /// The model's kind is not supported, or its files do not match.
     #[error("the model in {folder} cannot be used: {what}", folder = folder.display())]
     Unusable {
         /// The folder.
         folder: PathBuf,
-        /// What is wrong.
+        /// The reason.
         what: String,
     },
 }
 
 impl LocalError {
-    /// What the user can do about it.
+    /// A remedy.
     pub fn remedy(&self) -> &'static str {
         match self {
-            Self::Missing { .. } => "a model folder holds config.json, tokenizer.json and model.safetensors",
+            Self::Missing { .. } => "a model folder needs config.json, tokenizer.json and model.safetensors",
             Self::Read { .. } => "check that the file can be read",
-            Self::Settings { .. } => "fetch the model again; the file may be incomplete",
+            Self::Settings { .. } => "download the model again; the file may be incomplete",
             Self::Unusable { .. } => {
                 "choose a BERT, RoBERTa or XLM-RoBERTa sentence model with mean or first-token pooling, \
                  such as all-minilm-l6-v2"
@@ -65,7 +65,7 @@ impl LocalError {
     }
 }
 
-/// How a text's vector is made from its tokens'.
+/// How the vector of a text is computed from those of its tokens.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Pooling {
     Mean,
@@ -89,14 +89,14 @@ pub(crate) struct BertConfig {
     pub(crate) num_attention_heads: usize,
     pub(crate) intermediate_size: usize,
     pub(crate) max_position_embeddings: usize,
-    /// First position; the RoBERTa family begins after its padding id.
+    /// First position; the RoBERTa family starts after its padding id.
     pub(crate) position_offset: usize,
     pub(crate) type_vocab_size: usize,
     pub(crate) layer_norm_eps: f64,
     pub(crate) activation: Activation,
 }
 
-/// Everything a folder says about its model.
+/// The settings of a model folder.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct FolderConfig {
     pub(crate) bert: BertConfig,
@@ -132,11 +132,11 @@ impl FolderConfig {
         let tokenizer: Option<WireTokenizer> = settings(folder, "tokenizer_config.json")?;
         let declared = sentence.and_then(|config| config.max_seq_length).or_else(|| {
             let length = tokenizer.and_then(|config| config.model_max_length)?;
-            // Tokenizers without a limit say 1e30.
+            // Tokenizers without a limit have 1e30 here.
             (length >= 1.0 && length <= bert.max_position_embeddings as f64).then_some(length as usize)
         });
         let positions = bert.max_position_embeddings - bert.position_offset;
-        // Two places are for the marks around a text.
+        // Two positions are for the marks around a text.
         let max_tokens = declared.unwrap_or(DEFAULT_MAX_TOKENS).clamp(3, positions.max(3));
         let prompts =
             settings::<WirePrompts>(folder, "config_sentence_transformers.json")?.unwrap_or_default().prompts;
@@ -169,7 +169,7 @@ pub(crate) fn digest(folder: &Path, file: &str) -> Result<String, LocalError> {
     hash().map_err(|source| LocalError::Read { file: file.clone(), source })
 }
 
-/// The settings in a JSON file, `None` where there is no such file.
+/// Parses a JSON settings file; `None` if it does not exist.
 fn settings<T: DeserializeOwned>(folder: &Path, file: &str) -> Result<Option<T>, LocalError> {
     if !folder.join(file).is_file() {
         return Ok(None);
@@ -226,7 +226,7 @@ impl WireConfig {
             return Err(format!("hidden size {size} cannot be divided among {heads} attention heads"));
         }
         if self.max_position_embeddings <= position_offset {
-            return Err(format!("{} positions leave room for no text", self.max_position_embeddings));
+            return Err(format!("{} positions leave no room for text", self.max_position_embeddings));
         }
         Ok(BertConfig {
             vocab_size: self.vocab_size,
@@ -256,7 +256,7 @@ impl WireModule {
     }
 }
 
-/// Pooling by switches, of which exactly one may be on.
+/// Pooling as flags, exactly one of which may be true.
 #[derive(Debug, Deserialize)]
 #[serde(transparent)]
 struct WirePooling(BTreeMap<String, serde_json::Value>);

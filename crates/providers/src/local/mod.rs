@@ -19,29 +19,29 @@ pub use self::folder::LocalError;
 use self::folder::{FolderConfig, Pooling, WEIGHTS_FILE, read_file};
 use crate::embed_batches::{normalise, prefixed_name};
 
-/// Most tokens in one forward pass: more cost memory and gain no speed.
+/// Maximum tokens in one forward pass; more would use memory without gaining speed.
 const MAX_PASS_TOKENS: usize = 4096;
 
-/// Letters of the weights' checksum in the embedder's name.
+/// Characters of the weights' checksum in the embedder's name.
 const NAME_DIGEST_LEN: usize = 8;
 
-/// A model folder to open.
+/// Settings of a model folder.
 #[derive(Debug, Clone)]
 pub struct LocalConfig {
-    /// Where `config.json`, `tokenizer.json` and `model.safetensors` are.
+    /// Folder with `config.json`, `tokenizer.json` and `model.safetensors`.
     pub folder: PathBuf,
-    /// What the model is called.
+    /// Name of the model.
     pub name: String,
-    /// BLAKE3 checksum of the weights in hex, where a manifest knows it; computed otherwise.
+    /// BLAKE3 checksum of the weights in hex, from a manifest; computed if `None`.
     pub weights_digest: Option<String>,
-    /// Put before texts that are to be found; the folder's own prompt where `None`.
+    /// Prefix of documents; `None` for the folder's own prompt.
     pub document_prefix: Option<String>,
-    /// Put before texts that are to find; the folder's own prompt where `None`.
+    /// Prefix of queries; `None` for the folder's own prompt.
     pub query_prefix: Option<String>,
 }
 
 impl LocalConfig {
-    /// A folder as it is.
+    /// Default settings for a folder.
     pub fn new(name: impl Into<String>, folder: impl Into<PathBuf>) -> Self {
         Self {
             folder: folder.into(),
@@ -53,10 +53,10 @@ impl LocalConfig {
     }
 }
 
-/// A sentence embedder in this process.
+/// A sentence embedder that runs in this process.
 ///
-/// A text's vector depends on the text alone: only texts of the same token count share a forward pass, so nothing is
-/// padded and no neighbour matters.
+/// The vector of a text depends on that text only: texts share a forward pass only if they have the same number of
+/// tokens, so there is no padding.
 #[derive(Debug)]
 pub struct LocalEmbedder {
     name: String,
@@ -64,12 +64,12 @@ pub struct LocalEmbedder {
     config: FolderConfig,
     document_prefix: String,
     query_prefix: String,
-    /// Tokenizer and weights, read when the first text comes.
+    /// Tokenizer and weights, loaded with the first text.
     model: OnceCell<Arc<Loaded>>,
 }
 
 impl LocalEmbedder {
-    /// Checks the folder's settings and that its files are there; weights are read when first needed.
+    /// Checks the settings and that all files exist; weights are loaded on demand.
     pub fn open(config: LocalConfig) -> Result<Self, LocalError> {
         let LocalConfig { folder, name, weights_digest, document_prefix, query_prefix } = config;
         let settings = FolderConfig::read(&folder)?;
@@ -84,7 +84,7 @@ impl LocalEmbedder {
         Ok(Self { name, folder, config: settings, document_prefix, query_prefix, model: OnceCell::new() })
     }
 
-    /// Reads everything and embeds one text, so that a broken folder is found now. Blocks.
+    /// Loads everything and embeds one text, to detect a broken folder. Blocks.
     pub fn check(&self) -> Result<(), LocalError> {
         let unusable = |what: String| LocalError::Unusable { folder: self.folder.clone(), what };
         let loaded = Loaded::read(&self.folder, &self.config)?;
@@ -158,7 +158,7 @@ impl Embedder for LocalEmbedder {
     }
 }
 
-/// Groups of texts of one token count, with their places in the list.
+/// Groups texts with equal token counts, with their positions in the list.
 fn passes(tokens: Vec<Vec<u32>>) -> Vec<(Vec<usize>, Vec<Vec<u32>>)> {
     let mut ordered: Vec<(usize, Vec<u32>)> = tokens.into_iter().enumerate().collect();
     ordered.sort_by_key(|(place, ids)| (std::cmp::Reverse(ids.len()), *place));
@@ -177,7 +177,7 @@ fn passes(tokens: Vec<Vec<u32>>) -> Vec<(Vec<usize>, Vec<Vec<u32>>)> {
     passes
 }
 
-/// A model in memory.
+/// A loaded model.
 #[derive(Debug)]
 struct Loaded {
     tokenizer: Tokenizer,
@@ -209,7 +209,7 @@ impl Loaded {
         }
     }
 
-    /// One unit-length vector per row of `tokens`, which all have the same length.
+    /// One unit-length vector per row of `tokens`; all rows have the same length.
     fn forward(&self, tokens: &[Vec<u32>]) -> Result<Vec<Vec<f32>>, String> {
         let pooled = || -> candle_core::Result<Vec<Vec<f32>>> {
             let length = tokens.first().map_or(0, Vec::len);
@@ -222,7 +222,7 @@ impl Loaded {
         };
         let mut vectors = pooled().map_err(|error| error.to_string())?;
         let directed = vectors.iter_mut().all(|vector| normalise(vector));
-        if directed { Ok(vectors) } else { Err("a vector without a direction".to_owned()) }
+        if directed { Ok(vectors) } else { Err("a zero vector".to_owned()) }
     }
 }
 

@@ -1,4 +1,4 @@
-//! A tiny model folder with random weights, and what must hold for any model.
+//! A tiny model folder with random weights, and properties of any model.
 
 use std::collections::HashMap;
 use std::fs;
@@ -9,7 +9,7 @@ use super::*;
 const HIDDEN: usize = 8;
 const WORDS: [&str; 9] = ["[UNK]", "[CLS]", "[SEP]", "a", "man", "is", "eating", "food", "bread"];
 
-/// Writes a BERT of one layer whose weights come from a counter.
+/// Writes a single-layer BERT with weights from a counter.
 pub(crate) fn write_tiny_folder(folder: &Path) {
     let config = r#"{"model_type":"bert","vocab_size":9,"hidden_size":8,"num_hidden_layers":1,
         "num_attention_heads":2,"intermediate_size":16,"max_position_embeddings":12,"type_vocab_size":2}"#;
@@ -84,7 +84,7 @@ async fn vectors_have_unit_length_and_the_order_of_the_texts() {
         let length: f32 = vector.iter().map(|x| x * x).sum();
         assert!((length - 1.0).abs() < 1e-5);
     }
-    // Marks around each text are counted, and the long one is cut at the 12 positions of the model.
+    // The marks around each text count, and the long text is truncated to the model's 12 positions.
     assert_eq!(together.usage.prompt_tokens, 7 + 3 + 4 + 3 + 2 + 12);
 }
 

@@ -10,12 +10,12 @@ use super::ModelStoreError;
 
 const MANIFEST_FILE: &str = "graphloom-model.json";
 
-/// What a stored model consists of.
+/// The files of a stored model.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ModelManifest {
     /// The model's name in the store.
     pub name: String,
-    /// Where it came from: `folder`, or the package and version it was pulled as.
+    /// Its origin: `folder`, or the package and version it was downloaded from.
     pub source: String,
     /// Its files by path inside the folder.
     pub files: BTreeMap<String, FileEntry>,
@@ -31,7 +31,7 @@ pub struct FileEntry {
 }
 
 impl ModelManifest {
-    /// The manifest of those of `files` that `folder` has.
+    /// The manifest of those of `files` that exist in `folder`.
     pub(super) fn of(
         folder: &Path,
         name: &str,
@@ -45,7 +45,7 @@ impl ModelManifest {
         Ok(Self { name: name.to_owned(), source: source.to_owned(), files: entries })
     }
 
-    /// The manifest in `folder`, `None` where there is none.
+    /// Reads the manifest in `folder`; `None` if it does not exist.
     pub(super) fn read(folder: &Path) -> Result<Option<Self>, ModelStoreError> {
         let path = folder.join(MANIFEST_FILE);
         if !path.is_file() {
@@ -66,7 +66,7 @@ impl ModelManifest {
         fs::write(&path, json).map_err(|source| ModelStoreError::Io { what: "writing", path, source })
     }
 
-    /// Compares every file in `folder` with this list.
+    /// Compares every file in `folder` with the manifest.
     pub(super) fn verify(&self, folder: &Path) -> Result<(), ModelStoreError> {
         for (file, expected) in &self.files {
             let path = folder.join(file);

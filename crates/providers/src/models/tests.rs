@@ -50,7 +50,7 @@ fn a_changed_file_fails_verification() {
     fs::write(added.folder.join("tokenizer.json"), "{}").unwrap();
     assert_eq!(
         store.verify("tiny").unwrap_err().to_string(),
-        "tokenizer.json of the model tiny does not have its checksum"
+        "tokenizer.json of the model tiny has the wrong checksum"
     );
 }
 
@@ -70,7 +70,7 @@ fn broken_folders_and_names_leave_nothing_behind() {
 fn only_the_catalogue_can_be_pulled_and_only_with_python() {
     let (_dir, _, store) = tiny_and_store();
     let unknown = store.pull(OsStr::new("python3"), "gpt-7", &mut |_, _| {}).unwrap_err();
-    assert_eq!(unknown.to_string(), "no model gpt-7 is known to pull; known are: all-minilm-l6-v2");
+    assert_eq!(unknown.to_string(), "unknown model gpt-7; models to download: all-minilm-l6-v2");
     let missing = store.pull(OsStr::new("/no/such/python"), "all-minilm-l6-v2", &mut |_, _| {}).unwrap_err();
     assert!(missing.remedy().unwrap().starts_with("install Python 3"));
 }
@@ -97,7 +97,7 @@ mod scripted_python {
             folder: "p/model",
             checksums,
         };
-        // Another test's fork may hold the script open for a moment; the kernel then calls it busy.
+        // A concurrent fork of another test may hold the script open; executing it then fails temporarily.
         loop {
             match store.pull_entry(python.as_os_str(), &entry, &mut |_, _| {}) {
                 Err(ModelStoreError::Start { source, .. })
@@ -121,7 +121,7 @@ mod scripted_python {
     #[test]
     fn other_weights_than_the_pinned_ones_are_refused() {
         let refused = check_pull(UNPACKING, "00").unwrap_err();
-        assert_eq!(refused.to_string(), "model.safetensors of the model tiny does not have its checksum");
+        assert_eq!(refused.to_string(), "model.safetensors of the model tiny has the wrong checksum");
     }
 
     #[test]

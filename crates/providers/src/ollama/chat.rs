@@ -16,24 +16,24 @@ use crate::endpoint::{ConfigError, Endpoint};
 use crate::http::{Delivery, HttpClient, Target, encode};
 use crate::wire_lines::Lines;
 
-/// A chat model to set up.
+/// Settings of a chat model.
 #[derive(Debug, Clone)]
 pub struct OllamaChatConfig {
     /// The server.
     pub endpoint: Endpoint,
-    /// The model as Ollama calls it, such as `qwen3:8b`.
+    /// The model's name in Ollama, such as `qwen3:8b`.
     pub model: String,
-    /// Temperature of requests that do not name one.
+    /// Temperature of requests that do not set one.
     pub temperature: Option<f32>,
     /// Context length; see [`super::DEFAULT_CONTEXT_TOKENS`].
     pub context_tokens: u32,
-    /// Whether a thinking model may think first; the model's own habit where `None`.
+    /// Whether a thinking model may think; `None` for the model's default.
     pub think: Option<bool>,
 }
 
 /// A chat model of an Ollama server.
 ///
-/// The wire is always streamed: a local model is slow, and silence is the only sign that it hangs.
+/// Always streams: a local model is slow, and a pause in the stream is the only sign that it hangs.
 #[derive(Debug)]
 pub struct OllamaChat {
     http: Arc<HttpClient>,
@@ -42,7 +42,7 @@ pub struct OllamaChat {
 }
 
 impl OllamaChat {
-    /// Sets the model up; nothing is sent yet.
+    /// Creates the model; sends nothing yet.
     pub fn new(http: Arc<HttpClient>, config: OllamaChatConfig) -> Result<Self, ConfigError> {
         let target =
             config.endpoint.target("api/chat", &format!("{}:{}", config.endpoint.label, config.model))?;
@@ -153,7 +153,7 @@ fn read_line(line: &[u8], heard: &mut Heard) -> Result<(), Unreadable> {
         return Ok(());
     }
     let read: Line = serde_json::from_slice(line)
-        .map_err(|error| Unreadable::Malformed(format!("its JSON cannot be read: {error}")))?;
+        .map_err(|error| Unreadable::Malformed(format!("invalid JSON: {error}")))?;
     if read.error.is_some() {
         return Err(Unreadable::ProviderError(line.to_vec()));
     }

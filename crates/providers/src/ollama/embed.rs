@@ -11,18 +11,18 @@ use crate::embed_batches::{Batcher, EmbedBatching, EmbedProtocol};
 use crate::endpoint::{ConfigError, Endpoint};
 use crate::http::{HttpClient, encode};
 
-/// An embedding model to set up.
+/// Settings of an embedding model.
 #[derive(Debug, Clone)]
 pub struct OllamaEmbedderConfig {
     /// The server.
     pub endpoint: Endpoint,
-    /// The model as Ollama calls it, such as `nomic-embed-text`.
+    /// The model's name in Ollama, such as `nomic-embed-text`.
     pub model: String,
-    /// How texts become requests.
+    /// How texts are split into requests.
     pub batching: EmbedBatching,
 }
 
-/// An embedding model of an Ollama server. Texts longer than the model's context are cut by the server.
+/// An embedding model of an Ollama server. The server truncates texts longer than the model's context.
 #[derive(Debug)]
 pub struct OllamaEmbedder {
     protocol: OllamaEmbeddings,
@@ -30,7 +30,7 @@ pub struct OllamaEmbedder {
 }
 
 impl OllamaEmbedder {
-    /// Sets the model up; nothing is sent yet.
+    /// Creates the model; sends nothing yet.
     pub fn new(http: Arc<HttpClient>, config: OllamaEmbedderConfig) -> Result<Self, ConfigError> {
         let OllamaEmbedderConfig { endpoint, model, batching } = config;
         let name = format!("{}:{model}", endpoint.label);
@@ -79,8 +79,8 @@ impl EmbedProtocol for OllamaEmbeddings {
     }
 
     fn read(&self, body: &[u8], _: usize) -> Result<(Vec<Vec<f32>>, Usage), String> {
-        let read: EmbedAnswer = serde_json::from_slice(body)
-            .map_err(|error| format!("its embeddings cannot be read: {error}"))?;
+        let read: EmbedAnswer =
+            serde_json::from_slice(body).map_err(|error| format!("invalid embeddings: {error}"))?;
         let usage = Usage { prompt_tokens: read.prompt_eval_count.unwrap_or(0), ..Usage::default() };
         Ok((read.embeddings, usage))
     }

@@ -1,14 +1,14 @@
-//! Reads the forms `OLLAMA_HOST` comes in.
+//! Parses `OLLAMA_HOST`.
 
 use super::OLLAMA_BASE_URL;
 
 const DEFAULT_PORT: &str = "11434";
 
-/// The base URL that a value of `OLLAMA_HOST` means, as Ollama itself reads it.
+/// The base URL of a value of `OLLAMA_HOST`, with Ollama's rules.
 ///
-/// - Scheme, host and port may each be missing. With a scheme the port defaults to that of the scheme, without one
-///   to 11434.
-/// - Addresses a server binds to but nobody can connect to (`0.0.0.0`, `::`) become loopback.
+/// - Scheme, host and port are optional. With a scheme the port defaults to that of the scheme, otherwise to
+///   11434.
+/// - Addresses to which servers bind but clients cannot connect (`0.0.0.0`, `::`) become loopback.
 /// - An empty value means [`OLLAMA_BASE_URL`].
 pub fn base_url_from_host(value: &str) -> String {
     let value = value.trim().trim_matches(['"', '\'']).trim();
@@ -39,7 +39,7 @@ pub fn base_url_from_host(value: &str) -> String {
     format!("{}://{host}{port}{path}", scheme.unwrap_or("http"))
 }
 
-/// Host without brackets, and port, of an authority; a bare IPv6 address has no port.
+/// Host without brackets, and port; a bare IPv6 address has no port.
 fn host_and_port(authority: &str) -> (&str, Option<&str>) {
     if let Some((host, rest)) = authority.strip_prefix('[').and_then(|inner| inner.split_once(']')) {
         return (host, rest.strip_prefix(':').filter(|port| !port.is_empty()));

@@ -1,4 +1,4 @@
-//! Ollama's own protocol, which unlike its OpenAI-compatible one lets the context length be set per request.
+//! Ollama's native protocol, which, unlike its OpenAI-compatible one, can set the context length per request.
 
 mod chat;
 mod embed;
@@ -8,9 +8,9 @@ pub use self::chat::{OllamaChat, OllamaChatConfig};
 pub use self::embed::{OllamaEmbedder, OllamaEmbedderConfig};
 pub use self::host::base_url_from_host;
 
-/// Where Ollama listens when nobody says otherwise.
+/// Default base URL.
 pub const OLLAMA_BASE_URL: &str = "http://127.0.0.1:11434";
 
-/// Context length asked for by default. Ollama's own default is far smaller and cuts longer prompts silently; the
-/// query budget of 30000 tokens fits into this one.
+/// Default context length. Ollama's own default is far smaller and silently truncates longer prompts; the query
+/// budget of 30000 tokens fits into this one.
 pub const DEFAULT_CONTEXT_TOKENS: u32 = 32_768;

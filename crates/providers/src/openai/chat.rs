@@ -1,4 +1,4 @@
-//! Chat models behind OpenAI's protocol.
+//! Chat models with OpenAI's protocol.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -14,24 +14,24 @@ use crate::endpoint::{ConfigError, Endpoint};
 use crate::http::{Delivery, HttpClient, Target, encode};
 use crate::wire_lines::SseEvents;
 
-/// A chat model to set up.
+/// Settings of a chat model.
 #[derive(Debug, Clone)]
 pub struct OpenAiChatConfig {
     /// The server.
     pub endpoint: Endpoint,
-    /// The model as the server calls it.
+    /// The model's name on the server.
     pub model: String,
-    /// Temperature of requests that do not name one.
+    /// Temperature of requests that do not set one.
     pub temperature: Option<f32>,
-    /// Under which name the output limit is sent.
+    /// Name of the field for the output limit.
     pub output_limit_field: OutputLimitField,
 }
 
 /// The name of the output limit in requests.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum OutputLimitField {
-    /// `max_completion_tokens` for OpenAI and Azure, whose newer models refuse the other; `max_tokens` for everybody
-    /// else, because many servers silently ignore the newer name.
+    /// `max_completion_tokens` for OpenAI and Azure, whose newer models reject the other name; `max_tokens` for
+    /// all others, since many servers silently ignore the newer name.
     #[default]
     Auto,
     /// `max_tokens`.
@@ -40,7 +40,7 @@ pub enum OutputLimitField {
     MaxCompletionTokens,
 }
 
-/// A chat model behind OpenAI's protocol.
+/// A chat model with OpenAI's protocol.
 #[derive(Debug)]
 pub struct OpenAiChat {
     http: Arc<HttpClient>,
@@ -52,10 +52,10 @@ pub struct OpenAiChat {
     completion_field: bool,
 }
 
-/// Stop texts that OpenAI takes; more are refused.
+/// Maximum stop texts; OpenAI rejects more.
 const MAX_STOPS: usize = 4;
 
-/// Parameters this model has refused, which later requests leave out or rename.
+/// Parameters this model rejected; later requests omit or rename them.
 #[derive(Debug, Default)]
 struct Refused {
     limit_field: AtomicBool,
@@ -66,11 +66,11 @@ struct Refused {
 }
 
 impl Refused {
-    /// Notes the parameter that `message` names and the request carried; `false` if there is none.
+    /// Records the parameter that `message` mentions if the request contains it; `false` if there is none.
     fn learn(&self, message: &str, body: &ChatBody<'_>) -> bool {
         let sent = [
             ("stream_options", body.stream_options.is_some(), &self.stream_options),
-            // A shape is never given up in silence.
+            // A schema is never omitted silently.
             (
                 "response_format",
                 matches!(body.response_format, Some(ResponseFormat::JsonObject)),
@@ -86,7 +86,7 @@ impl Refused {
                 warn!(
                     gen_ai.request.model = body.model,
                     parameter = name,
-                    "the model refuses a parameter; sending without it"
+                    "the model does not accept a parameter; omitting it"
                 );
                 !refused.swap(true, Ordering::Relaxed)
             }
@@ -96,7 +96,7 @@ impl Refused {
 }
 
 impl OpenAiChat {
-    /// Sets the model up; nothing is sent yet.
+    /// Creates the model; sends nothing yet.
     pub fn new(http: Arc<HttpClient>, config: OpenAiChatConfig) -> Result<Self, ConfigError> {
         let OpenAiChatConfig { endpoint, model, temperature, output_limit_field } = config;
         let target = endpoint.target("chat/completions", &format!("{}:{model}", endpoint.label))?;
@@ -159,7 +159,7 @@ impl LanguageModel for OpenAiChat {
             let bytes = encode(&body, self.name())?;
             match self.http.post(&self.target, bytes, cost, delivery).instrument(span.clone()).await {
                 Ok(answer) => break answer,
-                // Each round learns one parameter for good, so there are at most as many as parameters.
+                // Each round removes one parameter permanently, so the number of rounds is limited.
                 Err(ModelError::Refused { what, .. }) if self.refused.learn(&what, &body) => {}
                 Err(error) => return Err(of_shape(&request, error)),
             }

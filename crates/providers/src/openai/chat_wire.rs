@@ -1,4 +1,4 @@
-//! What a chat completion looks like on the wire, streamed and whole.
+//! Wire format of chat completions, streamed and whole.
 
 use graphloom_core::{ChatMessage, FinishReason, Schema, Usage};
 use serde::{Deserialize, Serialize};
@@ -44,7 +44,7 @@ pub(super) struct StreamOptions {
     pub(super) include_usage: bool,
 }
 
-/// Reads both forms of an answer; servers that cannot stream send the whole one even when asked to.
+/// Parses both forms of an answer; servers that cannot stream send the whole form even if asked to stream.
 #[derive(Debug)]
 pub(super) enum OpenAiProtocol {
     Streamed(SseEvents),
@@ -73,7 +73,7 @@ impl ChatProtocol for OpenAiProtocol {
             },
             Self::Whole(body) => {
                 read_completion(body, heard)?;
-                // A whole answer is complete by itself; some servers leave the reason out.
+                // A whole answer is always complete; some servers omit the reason.
                 heard.ended = true;
                 Ok(())
             }
@@ -94,7 +94,7 @@ fn read_event(data: &[u8], heard: &mut Heard) -> Result<(), Unreadable> {
 
 fn read_completion(json: &[u8], heard: &mut Heard) -> Result<(), Unreadable> {
     let body: CompletionBody = serde_json::from_slice(json)
-        .map_err(|error| Unreadable::Malformed(format!("its JSON cannot be read: {error}")))?;
+        .map_err(|error| Unreadable::Malformed(format!("invalid JSON: {error}")))?;
     if body.error.is_some() {
         return Err(Unreadable::ProviderError(json.to_vec()));
     }
@@ -109,7 +109,7 @@ fn read_completion(json: &[u8], heard: &mut Heard) -> Result<(), Unreadable> {
             completion_tokens: usage.completion_tokens,
         };
     }
-    // We ask for one choice; the first is it.
+    // One choice was requested.
     let Some(choice) = body.choices.unwrap_or_default().into_iter().next() else { return Ok(()) };
     if let Some(content) = choice.delta.or(choice.message).and_then(|message| message.content) {
         content.append_to(&mut heard.text);
@@ -124,7 +124,7 @@ fn read_completion(json: &[u8], heard: &mut Heard) -> Result<(), Unreadable> {
     Ok(())
 }
 
-/// One event of a stream or a whole answer; every field may be missing.
+/// A stream event or a whole answer; all fields are optional.
 #[derive(Debug, Deserialize)]
 struct CompletionBody {
     choices: Option<Vec<Choice>>,
@@ -160,7 +160,7 @@ struct PromptTokens {
     cached_tokens: Option<u64>,
 }
 
-/// Text, or parts of which only some are text.
+/// Text, or parts, some of which are text.
 #[derive(Debug, Deserialize)]
 #[serde(untagged)]
 enum Content {

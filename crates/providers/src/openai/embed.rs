@@ -1,4 +1,4 @@
-//! Embedding models behind OpenAI's protocol.
+//! Embedding models with OpenAI's protocol.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -12,23 +12,23 @@ use crate::embed_batches::{Batcher, EmbedBatching, EmbedProtocol};
 use crate::endpoint::{ConfigError, Endpoint};
 use crate::http::{HttpClient, encode};
 
-/// An embedding model to set up.
+/// Settings of an embedding model.
 #[derive(Debug, Clone)]
 pub struct OpenAiEmbedderConfig {
     /// The server.
     pub endpoint: Endpoint,
-    /// The model as the server calls it.
+    /// The model's name on the server.
     pub model: String,
-    /// Asks for shorter vectors, where the model can cut its own; part of the name.
+    /// Requests shorter vectors from models that support it; part of the name.
     pub dimensions: Option<u32>,
-    /// How texts become requests.
+    /// How texts are split into requests.
     pub batching: EmbedBatching,
 }
 
-/// An embedding model behind OpenAI's protocol.
+/// An embedding model with OpenAI's protocol.
 ///
-/// Vectors travel as base64, which costs a tenth of the time of reading numbers from JSON; a server that refuses
-/// the format is asked for numbers from then on, and one that ignores it is understood.
+/// Requests vectors in base64, which takes a tenth of the time of parsing numbers from JSON. If a server rejects
+/// base64, numbers are requested from then on; a server that ignores the option works too.
 #[derive(Debug)]
 pub struct OpenAiEmbedder {
     protocol: OpenAiEmbeddings,
@@ -36,7 +36,7 @@ pub struct OpenAiEmbedder {
 }
 
 impl OpenAiEmbedder {
-    /// Sets the model up; nothing is sent yet.
+    /// Creates the model; sends nothing yet.
     pub fn new(http: Arc<HttpClient>, config: OpenAiEmbedderConfig) -> Result<Self, ConfigError> {
         let OpenAiEmbedderConfig { endpoint, model, dimensions, batching } = config;
         let name = match dimensions {
@@ -69,7 +69,7 @@ impl Embedder for OpenAiEmbedder {
 struct OpenAiEmbeddings {
     model: String,
     dimensions: Option<u32>,
-    /// Whether the server refused base64.
+    /// Whether the server rejected base64.
     as_numbers: AtomicBool,
 }
 
@@ -86,8 +86,8 @@ impl EmbedProtocol for OpenAiEmbeddings {
     }
 
     fn read(&self, body: &[u8], texts: usize) -> Result<(Vec<Vec<f32>>, Usage), String> {
-        let answer: EmbeddingAnswer = serde_json::from_slice(body)
-            .map_err(|error| format!("its embeddings cannot be read: {error}"))?;
+        let answer: EmbeddingAnswer =
+            serde_json::from_slice(body).map_err(|error| format!("invalid embeddings: {error}"))?;
         let usage = answer.usage.map_or(0, |usage| usage.prompt_tokens);
         let mut vectors = vec![Vec::new(); answer.data.len()];
         for (at, EmbeddingItem { index, embedding }) in answer.data.into_iter().enumerate() {

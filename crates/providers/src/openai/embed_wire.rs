@@ -1,4 +1,4 @@
-//! What embeddings look like on the wire: base64 of little-endian floats, or lists of numbers.
+//! Wire format of embeddings: base64 of little-endian floats, or lists of numbers.
 
 use std::fmt;
 
@@ -35,7 +35,7 @@ pub(super) struct EmbeddingUsage {
     pub(super) prompt_tokens: u64,
 }
 
-/// A vector read straight from either form, without a copy of the answer in between.
+/// A vector parsed directly from either form.
 #[derive(Debug, PartialEq)]
 pub(super) struct Floats(pub(super) Vec<f32>);
 
@@ -67,10 +67,10 @@ impl<'de> Visitor<'de> for FloatsVisitor {
     }
 }
 
-/// Most numbers reserved on a sender's word.
+/// Maximum numbers to reserve memory for in advance.
 const MAX_RESERVED: usize = 8192;
 
-/// Base64 read at once: 4096 letters are 3072 bytes are 768 floats, so no float spans two pieces.
+/// Base64 characters per step: 4096 characters are 3072 bytes, that is 768 floats, so no float spans two steps.
 const PIECE: usize = 4096;
 
 fn decode(text: &str) -> Result<Vec<f32>, String> {
@@ -80,7 +80,7 @@ fn decode(text: &str) -> Result<Vec<f32>, String> {
         let len = STANDARD.decode_slice(piece, &mut bytes).map_err(|error| error.to_string())?;
         let (words, rest) = bytes[..len].as_chunks::<4>();
         if !rest.is_empty() {
-            return Err("base64 that is no whole number of floats".to_owned());
+            return Err("the base64 data is not a whole number of floats".to_owned());
         }
         floats.extend(words.iter().map(|word| f32::from_le_bytes(*word)));
     }

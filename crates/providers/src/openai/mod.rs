@@ -1,4 +1,4 @@
-//! Servers that speak OpenAI's protocol: OpenAI, Azure, vLLM, llama.cpp, LM Studio, OpenRouter, DeepSeek and more.
+//! Servers with OpenAI's protocol: OpenAI, Azure, vLLM, llama.cpp, LM Studio, OpenRouter, DeepSeek and others.
 
 mod chat;
 mod chat_wire;
@@ -8,5 +8,5 @@ mod embed_wire;
 pub use self::chat::{OpenAiChat, OpenAiChatConfig, OutputLimitField};
 pub use self::embed::{OpenAiEmbedder, OpenAiEmbedderConfig};
 
-/// Where OpenAI itself listens.
+/// OpenAI's base URL.
 pub const OPENAI_BASE_URL: &str = "https://api.openai.com/v1";

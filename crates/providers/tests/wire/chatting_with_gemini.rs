@@ -106,7 +106,7 @@ async fn a_blocked_prompt_is_refused_for_good_and_a_blocked_answer_ends_otherwis
     let error = deltas(&chat(&server), false).await.1.unwrap_err();
     assert_eq!(
         error.to_string(),
-        "model gemini:gemini-x refused the request (status 200): the prompt was blocked: SAFETY"
+        "model gemini:gemini-x rejected the request (status 200): the prompt was blocked: SAFETY"
     );
     assert!(!error.is_transient());
     let server = ScriptedServer::replies([whole("x", "RECITATION")]);

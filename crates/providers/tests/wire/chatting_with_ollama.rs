@@ -68,7 +68,7 @@ async fn a_missing_model_is_refused_with_ollamas_words() {
     let error = deltas(&chat(&server), true).await.1.unwrap_err();
     assert_eq!(
         error.to_string(),
-        "model ollama:qwen3:8b refused the request (status 404): model 'qwen3:8b' not found"
+        "model ollama:qwen3:8b rejected the request (status 404): model 'qwen3:8b' not found"
     );
     assert!(!error.is_transient());
 }

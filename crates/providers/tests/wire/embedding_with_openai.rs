@@ -151,9 +151,9 @@ async fn vectors_that_cannot_be_right_are_refused() {
     let twice = r#"{"data":[{"index":0,"embedding":[1]},{"index":0,"embedding":[1]}]}"#;
     assert_eq!(check_refused(twice).await, "vector 0 of 2 twice or out of range");
     let uneven = r#"{"data":[{"embedding":[1,2]},{"embedding":[1]}]}"#;
-    assert_eq!(check_refused(uneven).await, "a vector of 1 numbers where 2 are usual");
+    assert_eq!(check_refused(uneven).await, "a vector with 1 dimensions, expected 2");
     let zero = r#"{"data":[{"embedding":[0,0]},{"embedding":[1,0]}]}"#;
-    assert_eq!(check_refused(zero).await, "a vector without a direction");
+    assert_eq!(check_refused(zero).await, "a zero vector");
     assert_eq!(check_refused(r#"{"error":"no"}"#).await, "model x:e failed (status 500): no");
 }
 

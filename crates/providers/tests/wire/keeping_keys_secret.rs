@@ -48,7 +48,7 @@ async fn a_key_the_provider_repeats_is_masked_everywhere() {
     let debugged = format!("{config:?}");
     let model = OpenAiChat::new(http(quick()), config).unwrap();
     let error = deltas(&model, false).await.1.unwrap_err();
-    assert_eq!(error.to_string(), "model x:m refused the key: *** failed; header *** and *** seen");
+    assert_eq!(error.to_string(), "model x:m rejected the API key: *** failed; header *** and *** seen");
 
     let traced = String::from_utf8(captured.0.lock().unwrap().clone()).unwrap();
     assert!(traced.contains("retrying"), "the subscriber saw nothing: {traced}");

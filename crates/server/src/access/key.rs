@@ -1,4 +1,4 @@
-//! Keys of programs: `glk_ID_SECRET`, 256 random bits, shown once.
+//! API keys: `glk_ID_SECRET`, 256 random bits, shown once.
 
 use base64::Engine as _;
 use base64::prelude::BASE64_URL_SAFE_NO_PAD;
@@ -7,38 +7,38 @@ use serde::{Deserialize, Serialize};
 
 use super::{Access, AccessError, Grant, check_name, hex, random};
 
-/// What every key begins with, so that people and scanners of leaked secrets know one.
+/// Prefix of every key, recognized by people and by scanners for leaked secrets.
 const PREFIX: &str = "glk_";
 
-/// A key as it is stored.
+/// A stored key.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct KeyRecord {
-    /// Tells keys apart; part of the key and no secret.
+    /// Id of the key; part of the key, not secret.
     pub id: String,
-    /// What it is for.
+    /// Purpose of the key.
     pub name: String,
-    /// BLAKE3 of the secret. A secret of 256 random bits cannot be guessed, so the hash need not be slow.
+    /// BLAKE3 hash of the secret. A secret of 256 random bits cannot be guessed, so a fast hash is enough.
     secret_hash: String,
-    /// What it is good for.
+    /// Permissions.
     pub grant: Grant,
-    /// When it was made.
+    /// Creation time.
     pub created_at: Timestamp,
-    /// When it was revoked.
+    /// Revocation time.
     pub revoked_at: Option<Timestamp>,
 }
 
 /// A new key.
 #[derive(Debug, Clone, Serialize)]
 pub struct NewKey {
-    /// Its id.
+    /// Id of the key.
     pub id: String,
-    /// The key itself; nobody can show it again.
+    /// The key itself; it cannot be shown again.
     #[serde(rename = "key")]
     pub secret: String,
 }
 
 impl Access {
-    /// Makes a key. Names need not be unique, ids are.
+    /// Creates a key. Names need not be unique, ids are.
     pub fn create_key(&mut self, name: &str, grant: Grant, now: Timestamp) -> Result<NewKey, AccessError> {
         check_name(name)?;
         self.ensure_token_secret()?;
@@ -55,7 +55,8 @@ impl Access {
         Ok(NewKey { secret: format!("{PREFIX}{id}_{secret}"), id })
     }
 
-    /// Revokes the key of this id, or all keys of this name, and says which; an error where none is left to revoke.
+    /// Revokes the key with this id, or all keys with this name, and returns their ids. Fails if there is none to
+    /// revoke.
     pub fn revoke_key(&mut self, reference: &str, now: Timestamp) -> Result<Vec<String>, AccessError> {
         let meant =
             |key: &&mut KeyRecord| key.revoked_at.is_none() && (key.id == reference || key.name == reference);
@@ -71,16 +72,16 @@ impl Access {
     }
 }
 
-/// Whether a bearer is meant as a key and not as a token.
+/// Whether a bearer credential is a key rather than a token.
 pub(super) fn looks_like_one(shown: &str) -> bool {
     shown.starts_with(PREFIX)
 }
 
-/// The key that is shown, unless it is revoked.
+/// The key that matches `shown`, unless it is revoked.
 pub(super) fn find<'a>(keys: &'a [KeyRecord], shown: &str) -> Option<&'a KeyRecord> {
     let (id, secret) = shown.strip_prefix(PREFIX)?.split_once('_')?;
     let hash = blake3::hash(secret.as_bytes());
-    // Hashes compare in constant time; the id is no secret.
+    // Hashes are compared in constant time; the id is not secret.
     let is_it = |key: &&KeyRecord| {
         key.id == id && blake3::Hash::from_hex(&key.secret_hash).is_ok_and(|known| known == hash)
     };

@@ -1,7 +1,7 @@
-//! Who may do what: keys, users and the tokens they log in to get, in one file of the data folder.
+//! Access control: keys, users and login tokens, in one file of the data folder.
 //!
-//! Secrets are random, shown once and stored as hashes. The file is read again whenever it changed, so that a key that is
-//! revoked is refused from then on, whichever process revoked it.
+//! Secrets are random, shown once and stored as hashes. The file is read again whenever it changes, so a revoked
+//! key is rejected immediately, whichever process revoked it.
 
 mod file;
 mod key;
@@ -21,26 +21,26 @@ pub use password::{MIN_PASSWORD_CHARS, UserRecord, random_password};
 pub(crate) use throttle::Throttle;
 pub(crate) use token::guest_token;
 
-/// Longest name of a key or user, in characters.
+/// Maximum length of the name of a key or user, in characters.
 pub(crate) const MAX_NAME_CHARS: usize = 100;
 
-/// How far a credential reaches; each includes the ones before.
+/// The permission level of a credential; each includes the previous ones.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Right {
-    /// Ask and look.
+    /// Ask questions and read.
     Read,
-    /// Also add, edit and remove.
+    /// Also add, edit and remove documents.
     Write,
     /// Also clear whole workspaces.
     Admin,
 }
 
 impl Right {
-    /// Every right, the least first.
+    /// Every level, lowest first.
     pub const ALL: [Self; 3] = [Self::Read, Self::Write, Self::Admin];
 
-    /// Its name in output and on the command line.
+    /// The name in output and on the command line.
     pub fn name(self) -> &'static str {
         match self {
             Self::Read => "read",
@@ -50,57 +50,57 @@ impl Right {
     }
 }
 
-/// What a credential is good for.
+/// The permissions of a credential.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Grant {
-    /// The workspaces; all, those to come included, where `None`.
+    /// The allowed workspaces; `None` for all, including future ones.
     pub workspaces: Option<BTreeSet<WorkspaceId>>,
-    /// What may be done there.
+    /// The permission level in them.
     pub right: Right,
 }
 
 impl Grant {
-    /// Everything everywhere.
+    /// Full access to every workspace.
     pub const ALL: Self = Self { workspaces: None, right: Right::Admin };
 
-    /// Whether it reaches a workspace.
+    /// Whether the workspace is allowed.
     pub fn reaches(&self, workspace: &WorkspaceId) -> bool {
         self.workspaces.as_ref().is_none_or(|workspaces| workspaces.contains(workspace))
     }
 }
 
-/// Who may do what, as the file says.
+/// The content of the access file.
 #[derive(Debug, Default, Serialize, Deserialize)]
 pub struct Access {
-    /// Signs tokens; made with the first key or user, so that no installation shares one.
+    /// Signs tokens. Created with the first key or user, so that no two installations share one.
     token_secret: Option<String>,
-    /// Keys, the oldest first, revoked ones included.
+    /// Keys, oldest first, including revoked ones.
     pub keys: Vec<KeyRecord>,
     /// Users by name.
     pub users: Vec<UserRecord>,
 }
 
-/// Who asks.
+/// The sender of a request.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Caller {
-    /// For logs: what it showed, never a secret.
+    /// Name for logs; never a secret.
     pub(crate) name: String,
-    /// What it may do.
+    /// Permissions.
     pub(crate) grant: Grant,
 }
 
-/// Why somebody was not let in.
+/// Why a request was not authenticated.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum NotLetIn {
-    /// Nothing was shown.
+    /// It has no credential.
     NoCredential,
     /// The key is unknown or revoked.
     BadKey,
-    /// The token is not ours, has expired, or its user is gone or has another password.
+    /// The token is not ours or expired, or its user was removed or has a new password.
     BadToken,
 }
 
-/// What a request shows of who asks.
+/// The credentials of a request.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Shown<'a> {
     /// `X-API-Key`.
@@ -110,13 +110,13 @@ pub(crate) struct Shown<'a> {
 }
 
 impl Access {
-    /// Whether there was never anybody to tell apart. A revoked key counts, and so does a user that was removed, whose trace
-    /// is the secret: taking the last one away must not open the doors.
+    /// Whether there were never any keys or users. Revoked keys count, and so do removed users, who leave the
+    /// token secret behind: removing the last one must not open the server to everyone.
     pub fn is_empty(&self) -> bool {
         self.token_secret.is_none() && self.keys.is_empty() && self.users.is_empty()
     }
 
-    /// Who shows this.
+    /// Authenticates the sender of a request.
     pub(crate) fn identify(&self, shown: Shown<'_>, now: Timestamp) -> Result<Caller, NotLetIn> {
         if let Some(key) = shown.key {
             return self.key(key).ok_or(NotLetIn::BadKey);
@@ -126,14 +126,14 @@ impl Access {
             return self.key(bearer).ok_or(NotLetIn::BadKey);
         }
         let Some(user) = token::holder(self, bearer, now) else {
-            // Clients of OpenAI send whatever key they were given as a bearer.
+            // OpenAI clients send any key as a bearer token.
             let is_token = token::looks_like_one(bearer);
             return Err(if is_token { NotLetIn::BadToken } else { NotLetIn::BadKey });
         };
         Ok(Caller { name: format!("user {}", user.name), grant: user.grant.clone() })
     }
 
-    /// A token in place of the one that is shown, where most of its time is over.
+    /// A new token to replace the current one, if it has used up most of its lifetime.
     pub(crate) fn renewed(&self, shown: Shown<'_>, now: Timestamp) -> Option<String> {
         match shown {
             Shown { key: None, bearer: Some(token) } => token::renewed(self, token, now),
@@ -146,7 +146,7 @@ impl Access {
         Some(Caller { name: format!("key {}", key.id), grant: key.grant.clone() })
     }
 
-    /// The secret that signs tokens, made where there is none.
+    /// Creates the secret that signs tokens if there is none.
     fn ensure_token_secret(&mut self) -> Result<(), AccessError> {
         if self.token_secret.is_none() {
             self.token_secret = Some(hex(&random::<32>()?));
@@ -155,7 +155,7 @@ impl Access {
     }
 }
 
-/// A checked name of a key or user: it is printed and logged.
+/// Checks the name of a key or user, since it is printed and logged.
 fn check_name(name: &str) -> Result<(), AccessError> {
     let fits = !name.is_empty() && name.chars().count() <= MAX_NAME_CHARS;
     if fits && name.trim() == name && !name.chars().any(char::is_control) {
@@ -164,14 +164,14 @@ fn check_name(name: &str) -> Result<(), AccessError> {
     Err(AccessError::Name { name: name.to_owned() })
 }
 
-/// Random bytes of the operating system.
+/// Random bytes from the operating system.
 pub(crate) fn random<const N: usize>() -> Result<[u8; N], AccessError> {
     let mut bytes = [0; N];
     getrandom::fill(&mut bytes).map_err(|error| AccessError::Random { what: error.to_string() })?;
     Ok(bytes)
 }
 
-/// Bytes as lower-case digits.
+/// Lower-case hexadecimal digits.
 pub(crate) fn hex(bytes: &[u8]) -> String {
     bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }

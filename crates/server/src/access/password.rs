@@ -11,31 +11,31 @@ use serde::{Deserialize, Serialize};
 
 use super::{Access, AccessError, Grant, check_name, random, token};
 
-/// Shortest password, in characters.
+/// Minimum length of a password, in characters.
 pub const MIN_PASSWORD_CHARS: usize = 8;
-/// Longest password, in bytes: hashing takes time for every byte.
+/// Maximum length of a password in bytes, since hashing takes time for each byte.
 pub(crate) const MAX_PASSWORD_BYTES: usize = 1024;
 
-/// A user as stored.
+/// A stored user.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct UserRecord {
-    /// The name to log in with.
+    /// The login name.
     pub name: String,
-    /// The password's Argon2id hash, with salt and parameters.
+    /// Argon2id hash of the password, with salt and parameters.
     pub(super) password_hash: String,
-    /// What the user may do.
+    /// Permissions.
     pub grant: Grant,
-    /// When it was made, or its password set.
+    /// When the user was created or the password set.
     pub created_at: Timestamp,
 }
 
-/// A password that nobody can guess: 144 random bits.
+/// A random password with 144 bits.
 pub fn random_password() -> Result<String, AccessError> {
     Ok(BASE64_URL_SAFE_NO_PAD.encode(random::<18>()?))
 }
 
 impl Access {
-    /// Makes a user, or gives one another password and grant; tokens of before are void then.
+    /// Creates a user, or sets a new password and permissions, which invalidates older tokens.
     pub fn put_user(
         &mut self,
         name: &str,
@@ -55,7 +55,7 @@ impl Access {
         Ok(())
     }
 
-    /// Removes a user; its tokens are void then.
+    /// Removes a user and invalidates the user's tokens.
     pub fn remove_user(&mut self, name: &str) -> Result<(), AccessError> {
         let before = self.users.len();
         self.users.retain(|user| user.name != name);
@@ -65,9 +65,9 @@ impl Access {
         }
     }
 
-    /// Whether this is the user's password. It takes as long where there is no such user. Slow on purpose.
+    /// Whether the password is correct. Slow on purpose, and equally slow for unknown users.
     pub(crate) fn check_password(&self, name: &str, password: &str) -> bool {
-        // Verified against where there is no user, so that the time says nothing.
+        // The hash to verify against for unknown users, so that the time does not reveal whether the user exists.
         static NOBODY: LazyLock<String> = LazyLock::new(|| hash("nobody").unwrap_or_default());
         let user = self.users.iter().find(|user| user.name == name);
         let stored = user.map_or(NOBODY.as_str(), |user| user.password_hash.as_str());
@@ -76,7 +76,7 @@ impl Access {
         matches && user.is_some()
     }
 
-    /// A token of a user that was let in.
+    /// A token for a user who has logged in.
     pub(crate) fn token_of(&self, name: &str, now: Timestamp) -> Option<String> {
         let user = self.users.iter().find(|user| user.name == name)?;
         token::sign(self, user, now)

@@ -1,5 +1,5 @@
-//! Slows down guessing passwords: a few wrong ones of an address make it wait, and a name that many addresses guess at is
-//! answered later, but never locked.
+//! Slows down password guessing. An address that fails several times must wait. Attempts at a name that many
+//! addresses try are delayed, but the name is never locked.
 
 use std::collections::{HashMap, VecDeque};
 use std::hash::Hash;
@@ -11,16 +11,16 @@ use std::time::{Duration, Instant};
 const MAX_ATTEMPTS: usize = 5;
 /// Attempts of one address at all names within the window.
 const MAX_ATTEMPTS_OF_ADDRESS: usize = 50;
-/// Attempts of all addresses at one name within the window, after which the next ones are slowed down.
+/// Attempts of all addresses at one name within the window before further ones are delayed.
 const FREE_ATTEMPTS_AT_NAME: usize = 20;
-/// How long an attempt at a name takes that many addresses guess at.
+/// Delay of an attempt at a name that many addresses try.
 const SLOW: Duration = Duration::from_secs(2);
 /// How long an attempt counts [LightRAG].
 const WINDOW: Duration = Duration::from_secs(300);
-/// Addresses, names, and pairs of them that are remembered, of each so many.
+/// Maximum number each of addresses, names and pairs to keep.
 const MAX_REMEMBERED: usize = 10_000;
 
-/// Attempts to log in within the window.
+/// Login attempts within the window.
 #[derive(Debug, Default)]
 pub(crate) struct Throttle {
     attempts: Mutex<Attempts>,
@@ -34,8 +34,8 @@ struct Attempts {
 }
 
 impl Throttle {
-    /// Counts an attempt before its password is looked at, so that many at once count too. Says how long the attempt is to
-    /// take; an error says after how long the address may try again.
+    /// Counts an attempt before the password is checked, so that concurrent attempts count too. Returns the delay
+    /// for this attempt, or as an error the time until the address may try again.
     pub(crate) fn begin(&self, from: IpAddr, name: &str, now: Instant) -> Result<Duration, Duration> {
         let mut attempts = self.lock();
         let Attempts { of_address, of_address_at_name, at_name } = &mut *attempts;
@@ -55,7 +55,7 @@ impl Throttle {
         Ok(if is_guessed_at { SLOW } else { Duration::ZERO })
     }
 
-    /// The password was right: what the address tried before at this name is forgotten.
+    /// Clears the attempts of an address at a name after a successful login.
     pub(crate) fn succeed(&self, from: IpAddr, name: &str) {
         let mut attempts = self.lock();
         attempts.of_address_at_name.forget(&(from, name.to_owned()));
@@ -68,14 +68,14 @@ impl Throttle {
     }
 }
 
-/// When each of many tried last, and the times before.
+/// Recent attempts per key.
 ///
-/// Where too many are remembered, the one who tried longest ago is forgotten: a flood of addresses must lock nobody out, and
-/// each of them has its own limits.
+/// If there are too many keys, the least recent one is dropped: a flood of addresses must not lock others out, and
+/// each address has its own limits.
 #[derive(Debug)]
 struct Counts<Key> {
     times: HashMap<Key, VecDeque<Instant>>,
-    /// Everyone in the order of trying, with repetitions.
+    /// Keys in the order of their attempts, with repetitions.
     order: VecDeque<(Instant, Key)>,
 }
 
@@ -86,7 +86,7 @@ impl<Key> Default for Counts<Key> {
 }
 
 impl<Key: Clone + Eq + Hash> Counts<Key> {
-    /// The attempts that count.
+    /// The attempts of a key that still count.
     fn within(&mut self, key: &Key, now: Instant) -> &VecDeque<Instant> {
         static NONE: VecDeque<Instant> = VecDeque::new();
         let Some(times) = self.times.get_mut(key) else { return &NONE };
@@ -94,7 +94,7 @@ impl<Key: Clone + Eq + Hash> Counts<Key> {
         times
     }
 
-    /// Adds an attempt; no more than the latest `most` of each are kept.
+    /// Adds an attempt; keeps only the latest `most` of each key.
     fn add(&mut self, key: Key, most: usize, now: Instant) {
         let times = self.times.entry(key.clone()).or_default();
         if times.len() >= most {
@@ -110,7 +110,7 @@ impl<Key: Clone + Eq + Hash> Counts<Key> {
             || is_over(&self.order)
         {
             let Some((at, key)) = self.order.pop_front() else { break };
-            // Who tried again since stands farther behind too.
+            // A key that tried again later has a later entry too.
             if self.times.get(&key).and_then(VecDeque::back).is_none_or(|last| *last <= at) {
                 self.times.remove(&key);
             }

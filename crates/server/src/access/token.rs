@@ -1,4 +1,5 @@
-//! Tokens of users: JSON Web Tokens signed with HMAC-SHA-256 and no other way, whatever their header says.
+//! Login tokens: JSON Web Tokens signed with HMAC-SHA-256. No other algorithm is accepted, whatever the header
+//! says.
 
 use base64::Engine as _;
 use base64::prelude::BASE64_URL_SAFE_NO_PAD;
@@ -10,9 +11,9 @@ use sha2::Sha256;
 
 use super::{Access, UserRecord};
 
-/// How long a token is good for, in seconds [LightRAG].
+/// Lifetime of a token in seconds [LightRAG].
 const LIFETIME_S: u64 = 48 * 3600;
-/// Longest token, in bytes; ours are far shorter.
+/// Maximum length of an accepted token in bytes; ours are far shorter.
 const MAX_TOKEN_BYTES: usize = 4096;
 /// The role of users in tokens.
 const USER: &str = "user";
@@ -23,13 +24,13 @@ struct Claims {
     role: String,
     iat: u64,
     exp: u64,
-    /// Of the password it was got with.
+    /// Identifies the password the user logged in with.
     epoch: String,
     #[serde(default)]
     metadata: serde_json::Value,
 }
 
-/// A token of this user; `None` where the installation has no secret, which it has with its first user.
+/// Creates a token for this user; `None` without a token secret, which is created with the first user.
 pub(super) fn sign(access: &Access, user: &UserRecord, now: Timestamp) -> Option<String> {
     let claims = Claims {
         sub: user.name.clone(),
@@ -42,12 +43,12 @@ pub(super) fn sign(access: &Access, user: &UserRecord, now: Timestamp) -> Option
     signed(access.token_secret.as_ref()?.as_bytes(), &claims)
 }
 
-/// The user whose token this is.
+/// The user of a valid token.
 pub(super) fn holder<'a>(access: &'a Access, token: &str, now: Timestamp) -> Option<&'a UserRecord> {
     checked(access, token, now).map(|(user, _)| user)
 }
 
-/// A new token for the user of this one, where more than half of its time is over [LightRAG].
+/// A new token for the same user if more than half of the lifetime is over [LightRAG].
 pub(super) fn renewed(access: &Access, token: &str, now: Timestamp) -> Option<String> {
     let (user, claims) = checked(access, token, now)?;
     let is_old = claims.exp.saturating_sub(now.0 / 1000) < LIFETIME_S / 2;
@@ -61,7 +62,7 @@ fn checked<'a>(access: &'a Access, token: &str, now: Timestamp) -> Option<(&'a U
     }
     let (message, signature) = token.rsplit_once('.')?;
     let signature = BASE64_URL_SAFE_NO_PAD.decode(signature).ok()?;
-    // Compares in constant time.
+    // Constant-time comparison.
     mac(secret, message)?.verify_slice(&signature).ok()?;
     let (_, payload) = message.split_once('.')?;
     let claims: Claims = serde_json::from_slice(&BASE64_URL_SAFE_NO_PAD.decode(payload).ok()?).ok()?;
@@ -70,12 +71,12 @@ fn checked<'a>(access: &'a Access, token: &str, now: Timestamp) -> Option<(&'a U
     is_good.then_some((user, claims))
 }
 
-/// Whether it has the three parts of a token, good or not.
+/// Whether it has the three parts of a token, valid or not.
 pub(super) fn looks_like_one(shown: &str) -> bool {
     shown.split('.').count() == 3
 }
 
-/// What LightRAG's clients want to see where nobody has to log in. It opens nothing: no check takes it.
+/// A token for LightRAG clients, which expect one even if no login is required. It grants nothing.
 pub(crate) fn guest_token(secret: &[u8; 32], now: Timestamp) -> String {
     let claims = Claims {
         sub: "guest".to_owned(),

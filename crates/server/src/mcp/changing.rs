@@ -1,4 +1,4 @@
-//! The tools that change a workspace: they add and remove documents.
+//! Tools that change a workspace: they add and remove documents.
 
 use std::sync::Arc;
 
@@ -19,8 +19,8 @@ pub(super) const ROWS: &[Row] = &[
     Row {
         name: "add_document",
         title: "Add a document",
-        about: "Adds a text as a document. It is stored when the answer comes and indexed in the background; get_source \
-                tells how far that is. A name that exists already is refused unless replace is true, which makes the \
+        about: "Adds a text as a document. It is stored when this returns and indexed in the background; get_source \
+                shows the progress. An existing name is rejected unless replace is true, which makes the \
                 text the new version of that document. An address as a name is a label: nothing is fetched.",
         right: Right::Write,
         load: Load::Change,
@@ -32,7 +32,7 @@ pub(super) const ROWS: &[Row] = &[
     Row {
         name: "forget_document",
         title: "Forget a document",
-        about: "Removes a document and everything that is known from it alone, for good. What other documents say too \
+        about: "Permanently removes a document and everything derived only from it. What other documents say too \
                 stays.",
         right: Right::Write,
         load: Load::Change,
@@ -46,25 +46,25 @@ pub(super) const ROWS: &[Row] = &[
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct AddInput {
-    /// The document's name: a label, a relative path or an address. Its ending tells how the text is read: .md, .html,
-    /// .csv, .json; else as plain text.
+    /// The document's name: a label, a relative path or a URL. Its extension selects the format: .md, .html, .csv,
+    /// .json; otherwise plain text.
     name: String,
     /// The text.
     text: String,
-    /// Whether it becomes the new version of a document of that name.
+    /// Whether to replace an existing document with this name.
     #[serde(default)]
     replace: bool,
 }
 
 #[derive(Serialize, JsonSchema)]
 struct AddOutput {
-    /// Ids of the documents of that name; of two the first is replaced by the second once that is indexed.
+    /// Ids of the documents with that name. If there are two, the second replaces the first once it is indexed.
     documents: Vec<String>,
-    /// The name under which it is kept.
+    /// The name it is stored under.
     file_path: String,
-    /// What became of it.
+    /// What happened.
     message: String,
-    /// Names the run that indexes it.
+    /// Id of the run that indexes it.
     track_id: String,
 }
 
@@ -92,17 +92,17 @@ struct ForgetInput {
 
 #[derive(Serialize, JsonSchema)]
 struct ForgetOutput {
-    /// The name of what was removed.
+    /// The name of the removed document.
     file_path: String,
-    /// Documents that were removed: one, or two where a new version was being indexed.
+    /// Number of removed documents: one, or two if a new version was being indexed.
     documents: u32,
-    /// Chunks that went with them.
+    /// Number of removed chunks.
     chunks: u32,
-    /// Entities that nothing speaks of any more.
+    /// Number of removed entities.
     entities: u32,
-    /// Relations that nothing speaks of any more.
+    /// Number of removed relations.
     relations: u32,
-    /// Entities and relations that read differently now.
+    /// Number of entities and relations whose text changed.
     changed: u32,
 }
 

@@ -1,4 +1,4 @@
-//! The tools that read: they search, answer, show sources and walk the graph.
+//! Tools that read: they search, answer, show sources and walk the graph.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -24,19 +24,19 @@ use crate::query_request::mode_schema;
 use crate::route::Load;
 use crate::routes::citations;
 
-/// Hits of each kind, at most.
+/// Maximum hits of each kind.
 const MAX_HITS: usize = 50;
-/// Bytes of a document in one answer, at most; about 16,000 tokens.
+/// Maximum bytes of a document per call; about 16,000 tokens.
 const MAX_TEXT: usize = 64 << 10;
-/// The same where it is not said.
+/// Default bytes of a document per call.
 const TEXT: usize = 16 << 10;
-/// Relations away, at most: further ones are a matter of asking again from there.
+/// Maximum distance in relations; call again from there to go further.
 const MAX_DEPTH: u32 = 3;
-/// Entities of a neighbourhood, at most.
+/// Maximum entities of a neighbourhood.
 const MAX_ENTITIES: usize = 200;
-/// Chunks whose sources are named behind one entity or relation.
+/// Maximum chunks whose sources are listed per entity or relation.
 const MAX_CHUNKS_BEHIND: usize = 10;
-/// Names that are offered where one is unknown.
+/// Maximum suggestions for an unknown name.
 const NEAR: usize = 5;
 
 pub(super) const ROWS: &[Row] = &[
@@ -44,7 +44,7 @@ pub(super) const ROWS: &[Row] = &[
         name: "search",
         title: "Search the documents",
         about: "Finds passages of the documents, and entities and relations of their knowledge graph, by words and by \
-                meaning, best first. Asks no language model. Use it to look for what the documents say about something.",
+                meaning, best first. Does not call an LLM. Use it to find what the documents say about a topic.",
         right: Right::Read,
         load: Load::Question,
         destroys: false,
@@ -56,7 +56,7 @@ pub(super) const ROWS: &[Row] = &[
         name: "ask",
         title: "Ask the documents",
         about: "Answers a question from the documents. Numbers in the answer are citations, each with its place in a \
-                document and the verbatim quote. Use it where an answer is wanted and not the passages themselves.",
+                document and the verbatim quote. Use it to get an answer rather than passages.",
         right: Right::Read,
         load: Load::Question,
         destroys: false,
@@ -67,7 +67,7 @@ pub(super) const ROWS: &[Row] = &[
     Row {
         name: "get_source",
         title: "Read a document",
-        about: "The text of a document, or of a part of it, with how far its indexing is. Takes the document or \
+        about: "The text of a document or of a part of it, and its indexing status. Takes the document or \
                 file_path of a hit or citation, and the first byte of its span to read from there.",
         right: Right::Read,
         load: Load::Look,
@@ -79,8 +79,8 @@ pub(super) const ROWS: &[Row] = &[
     Row {
         name: "graph_neighbors",
         title: "Walk the knowledge graph",
-        about: "The entities around an entity and the relations among them, with the documents that say so. * as the \
-                entity gives the best connected ones of the whole graph.",
+        about: "The entities around an entity and their relations, with the documents that state them. * as the \
+                entity returns the entities of the whole graph with the most relations.",
         right: Right::Read,
         load: Load::Look,
         destroys: false,
@@ -95,11 +95,11 @@ pub(super) const ROWS: &[Row] = &[
 struct SearchInput {
     /// What to look for: words, a name, or a question.
     query: String,
-    /// Hits of each kind, 1 to 50.
+    /// Maximum hits of each kind, 1 to 50.
     #[serde(default = "ten")]
     #[schemars(range(min = 1, max = 50))]
     limit: usize,
-    /// Only documents of which all of this holds.
+    /// Only documents that match this filter.
     #[schemars(schema_with = "filter_schema")]
     filter: Option<DocumentFilter>,
 }
@@ -126,16 +126,16 @@ struct Passage {
     file_path: String,
     /// Its title.
     title: String,
-    /// First byte, and the one after the last, in the document's text.
+    /// First byte and end byte (exclusive) in the document's text.
     span: [u64; 2],
     /// First and last line, from 1.
     lines: [u32; 2],
-    /// The pages, slides or sheets it stands on.
+    /// The pages, slides or sheets of the passage.
     #[serde(skip_serializing_if = "Option::is_none")]
     place: Option<String>,
     /// The text.
     text: String,
-    /// Compares only within one answer.
+    /// Comparable only within one response.
     score: f64,
 }
 
@@ -145,21 +145,21 @@ struct EntityItem {
     #[serde(rename = "type")]
     kind: String,
     description: String,
-    /// Relations away from where the walk began.
+    /// Distance in relations from the starting entity.
     #[serde(skip_serializing_if = "Option::is_none")]
     depth: Option<u32>,
-    /// Names of documents that speak of it.
+    /// Names of documents that mention it.
     #[serde(skip_serializing_if = "Option::is_none")]
     file_paths: Option<Vec<String>>,
 }
 
 #[derive(Serialize, JsonSchema)]
 struct RelationItem {
-    /// Names of its two ends; it has no direction.
+    /// Names of both entities; a relation has no direction.
     ends: [String; 2],
     keywords: Vec<String>,
     description: String,
-    /// Names of documents that say so.
+    /// Names of documents that state it.
     #[serde(skip_serializing_if = "Option::is_none")]
     file_paths: Option<Vec<String>>,
 }
@@ -206,13 +206,13 @@ async fn search(
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct AskInput {
-    /// The question, complete in itself.
+    /// The question, understandable on its own.
     question: String,
     /// How to search; auto suits most questions.
     #[serde(default = "auto")]
     #[schemars(schema_with = "mode_schema", default = "auto")]
     mode: Mode,
-    /// Only documents of which all of this holds.
+    /// Only documents that match this filter.
     #[schemars(schema_with = "filter_schema")]
     filter: Option<DocumentFilter>,
 }
@@ -223,28 +223,28 @@ fn auto() -> Mode {
 
 #[derive(Serialize, JsonSchema)]
 struct AskOutput {
-    /// The answer; numbers in brackets are those of the citations.
+    /// The answer; numbers in brackets refer to citations.
     answer: String,
-    /// Whether a language model wrote it; else it is made of sentences of the documents.
+    /// Whether an LLM wrote it; otherwise it consists of verbatim sentences.
     llm_generated: bool,
-    /// `answer`; `closest` where no sentence answers the question and the nearest passages are given; `overview` of all
-    /// documents; `not_found`; `empty` where there is no document; or `greeting`.
+    /// `answer`; `closest` if no sentence answers the question and the closest passages are returned; `overview`
+    /// of all documents; `not_found`; `empty` if there are no documents; or `greeting`.
     answer_kind: Option<String>,
-    /// The places behind the numbers, each verified against the document.
+    /// The cited places, each verified against the document.
     citations: Vec<CitationItem>,
-    /// The documents that were looked at.
+    /// The documents of the context.
     documents: Vec<Consulted>,
-    /// What did not go as asked for.
+    /// What could not be done as requested.
     notes: Vec<String>,
 }
 
 #[derive(Serialize, JsonSchema)]
 struct Consulted {
-    /// Its number in the answer.
+    /// Number in the answer.
     number: u32,
-    /// Its id.
+    /// Id of the document.
     document: String,
-    /// Its name.
+    /// Name of the document.
     file_path: String,
 }
 
@@ -280,7 +280,7 @@ async fn ask(
 struct SourceInput {
     /// The document's id or its name (file_path).
     document: String,
-    /// First byte to read, such as the beginning of a span; the beginning of the document where it is left out.
+    /// First byte to read, such as the start of a span [default: the start of the document].
     #[serde(default)]
     start: u64,
     /// Bytes to read, 1 to 65536.
@@ -301,22 +301,22 @@ struct SourceOutput {
     file_path: String,
     /// Its title.
     title: String,
-    /// What it was read as.
+    /// Format of the source.
     format: String,
-    /// How far its indexing is: waiting, indexing, ready, incomplete, failed or cancelled.
+    /// Indexing status: waiting, indexing, ready, incomplete, failed or cancelled.
     status: String,
-    /// Length of its whole text in bytes.
+    /// Length of the whole text in bytes.
     total_bytes: u64,
-    /// First byte, and the one after the last, of the text here.
+    /// First byte and end byte (exclusive) of the returned text.
     span: [u64; 2],
-    /// First and last line of the text here, from 1.
+    /// First and last line of the returned text, from 1.
     lines: [u32; 2],
-    /// The pages, slides or sheets it stands on.
+    /// The pages, slides or sheets of the returned text.
     #[serde(skip_serializing_if = "Option::is_none")]
     place: Option<String>,
     /// The text.
     text: String,
-    /// Where to read on; left out at the end.
+    /// Value of `start` to continue reading; absent at the end.
     #[serde(skip_serializing_if = "Option::is_none")]
     next_start: Option<u64>,
 }
@@ -336,7 +336,7 @@ async fn get_source(
     let text = snapshot.texts(ids).await?.into_iter().flatten().next().ok_or_else(gone)?;
     let start = usize::try_from(start).unwrap_or(usize::MAX);
     if start > text.len() {
-        let what = format!("start {start} is behind the end of the document at {}", text.len());
+        let what = format!("start {start} is beyond the end of the document at {}", text.len());
         return Err(Problem::invalid(what));
     }
     let (start, end) = part(&text, start, max_bytes);
@@ -356,7 +356,8 @@ async fn get_source(
     })
 }
 
-/// The part that begins at `start` or at the character around it, of at most `most` bytes but at least one character.
+/// The part that starts at `start`, or at the character around it, of at most `most` bytes but at least one
+/// character.
 fn part(text: &str, start: usize, most: usize) -> (usize, usize) {
     let start = text.floor_char_boundary(start);
     let end = text.floor_char_boundary(start.saturating_add(most).min(text.len()));
@@ -366,7 +367,7 @@ fn part(text: &str, start: usize, most: usize) -> (usize, usize) {
     }
 }
 
-/// The versions of the document of this id or name, the live one first.
+/// The versions of the document with this id or name, the live one first.
 pub(super) async fn find_documents(
     snapshot: &dyn Snapshot,
     reference: &str,
@@ -381,23 +382,23 @@ pub(super) async fn find_documents(
     Ok(versions)
 }
 
-/// No document is meant by this.
+/// The error for an unknown document.
 pub(super) fn unknown_document(reference: &str) -> Problem {
     let shown: String = reference.chars().take(100).flat_map(char::escape_default).collect();
-    Problem::not_found(format!("there is no document \"{shown}\""))
-        .remedy(Some("take the document or file_path of a hit of `search`"))
+    Problem::not_found(format!("no document \"{shown}\""))
+        .remedy(Some("use the document or file_path of a hit of `search`"))
 }
 
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct NeighborsInput {
-    /// The entity's name in any spelling that leads to it, or *.
+    /// Entity name, in any spelling that leads to it, or *.
     entity: String,
-    /// Relations away, 1 to 3.
+    /// Maximum distance in relations, 1 to 3.
     #[serde(default = "one")]
     #[schemars(range(min = 1, max = 3))]
     depth: u32,
-    /// Entities, 1 to 200; the best connected stay.
+    /// Maximum entities, 1 to 200; those with the most relations are kept.
     #[serde(default = "thirty")]
     #[schemars(range(min = 1, max = 200))]
     limit: usize,
@@ -413,11 +414,11 @@ fn thirty() -> usize {
 
 #[derive(Serialize, JsonSchema)]
 struct NeighborsOutput {
-    /// The entities, the nearest first.
+    /// The entities, nearest first.
     entities: Vec<EntityItem>,
-    /// The relations among them.
+    /// The relations between them.
     relations: Vec<RelationItem>,
-    /// Neighbours that were seen and left out; more may be behind them.
+    /// Number of neighbours left out; there may be more behind them.
     left_out: u64,
 }
 
@@ -457,16 +458,16 @@ async fn graph_neighbors(
     Ok(NeighborsOutput { entities: entities.collect(), relations, left_out: found.left_out })
 }
 
-/// No entity is meant by this, but perhaps one of these.
+/// The error for an unknown entity, with suggestions.
 async fn unknown_entity(snapshot: &dyn Snapshot, name: &str) -> Result<Problem, Problem> {
     let shown: String = name.chars().take(100).flat_map(char::escape_default).collect();
     let near = explore::search_labels(snapshot, name, NEAR).await?;
     let near: Vec<String> = near.into_iter().map(|label| label.name).collect();
     let remedy = match near.is_empty() {
-        true => "`search` finds entities by what is said about them".to_owned(),
-        false => format!("there are {}", near.join(", ")),
+        true => "`search` finds entities by their description".to_owned(),
+        false => format!("did you mean {}?", near.join(", ")),
     };
-    Ok(Problem::not_found(format!("there is no entity \"{shown}\"")).remedy(Some(remedy)))
+    Ok(Problem::not_found(format!("no entity \"{shown}\"")).remedy(Some(remedy)))
 }
 
 fn within(what: &str, value: usize, most: usize) -> Result<(), Problem> {
@@ -476,7 +477,7 @@ fn within(what: &str, value: usize, most: usize) -> Result<(), Problem> {
     }
 }
 
-/// A filter as its JSON is read, without what only an administrator of an index needs.
+/// The schema of a filter, without fields meant for administrators.
 fn filter_schema(_: &mut schemars::SchemaGenerator) -> schemars::Schema {
     let texts = |about: &str| json!({ "type": "array", "items": { "type": "string" }, "description": about });
     let date = |about: &str| json!({ "type": "string", "description": about });
@@ -487,8 +488,8 @@ fn filter_schema(_: &mut schemars::SchemaGenerator) -> schemars::Schema {
             "documents": texts("Ids of documents"),
             "sources": texts("Patterns of names, such as reports/*.md"),
             "meta": texts("Conditions on metadata, such as year=2024"),
-            "accepted_after": date("A date such as 2026-01-31: added then or later"),
-            "accepted_before": date("A date such as 2026-01-31: added then or earlier"),
+            "accepted_after": date("A date such as 2026-01-31: added at or after it"),
+            "accepted_before": date("A date such as 2026-01-31: added at or before it"),
         },
     })
 }

@@ -1,4 +1,4 @@
-//! What a row of the table of tools says, and how its work is run.
+//! The rows of the table of tools, and how a call runs.
 
 use std::future::Future;
 use std::sync::Arc;
@@ -23,30 +23,30 @@ use crate::route::Load;
 use crate::space::Space;
 use crate::turns::Turn;
 
-/// A tool: what it is called, what it needs, what goes in and out, and who answers.
+/// A tool: its name, requirements, input, output and handler.
 pub(super) struct Row {
-    /// Its name.
     pub(super) name: &'static str,
-    /// Its name for people.
+    /// Display name.
     pub(super) title: &'static str,
-    /// What it does and when to use it; models choose by it.
+    /// What it does and when to use it; models choose a tool by this text.
     pub(super) about: &'static str,
-    /// What a caller needs.
+    /// The required permission.
     pub(super) right: Right,
-    /// What a call takes of the server.
+    /// The load of a call on the server.
     pub(super) load: Load,
-    /// Whether something can be lost by it.
+    /// Whether it can destroy data.
     pub(super) destroys: bool,
-    /// What goes in.
+    /// Input schema.
     pub(super) takes: fn() -> Arc<JsonObject>,
-    /// What comes out where all is well.
+    /// Output schema.
     pub(super) gives: fn() -> Arc<JsonObject>,
-    /// Who answers.
+    /// Handler.
     pub(super) call: fn(Calling, JsonObject) -> BoxFuture<'static, Result<Value, Problem>>,
 }
 
 impl Row {
-    /// How it is listed. Nothing outside the workspace is reached by any tool, and calling one twice changes nothing more.
+    /// The description for clients. No tool reaches anything outside the workspace, and repeating a call has no
+    /// further effect.
     pub(super) fn tool(&self) -> Tool {
         let reads = self.right == Right::Read;
         let hints = ToolAnnotations::with_title(self.title)
@@ -61,7 +61,7 @@ impl Row {
     }
 }
 
-/// The schema of `T`, whole in itself.
+/// The self-contained schema of `T`.
 pub(super) fn schema_of<T: JsonSchema>() -> Arc<JsonObject> {
     let settings = SchemaSettings::draft2020_12().with(|settings| {
         settings.inline_subschemas = true;
@@ -72,30 +72,29 @@ pub(super) fn schema_of<T: JsonSchema>() -> Arc<JsonObject> {
     Arc::new(schema.as_object().cloned().unwrap_or_default())
 }
 
-/// Takes away formats such as `uint64`, which no standard knows and clients warn about.
+/// Removes formats such as `uint64`, which are not standard and make clients warn.
 fn without_rust_formats(schema: &mut Schema) {
     if schema.get("format").and_then(Value::as_str).is_some_and(|format| format.starts_with("uint")) {
         schema.remove("format");
     }
 }
 
-/// A call of a tool that was let in.
+/// A permitted call of a tool.
 pub(super) struct Calling {
-    /// What every request can reach.
     pub(super) app: App,
-    /// The workspace that it is about.
+    /// The workspace of the call.
     pub(super) workspace: WorkspaceId,
-    /// Held until its work is done, also where who asked has left.
+    /// Held until the work is done, even if the client disconnects.
     pub(super) _turns: Vec<Arc<Turn>>,
 }
 
 impl Calling {
-    /// The workspace, opened.
+    /// Opens the workspace.
     pub(super) async fn space(&self, missing: Missing) -> Result<Arc<Space>, Problem> {
         self.app.spaces.get(&self.workspace, missing).await
     }
 
-    /// What `work` makes of the arguments.
+    /// Parses the arguments and runs `work`.
     pub(super) fn answer<In, Out, Work, Working>(
         self,
         arguments: JsonObject,
@@ -111,7 +110,7 @@ impl Calling {
             let input: In = serde_path_to_error::deserialize(Value::Object(arguments)).map_err(|error| {
                 let (place, words) = (error.path().to_string(), in_plain_words(&error.inner().to_string()));
                 let place = if place == "." { String::new() } else { format!("{place}: ") };
-                Problem::invalid(format!("the arguments cannot be read: {place}{words}"))
+                Problem::invalid(format!("invalid arguments: {place}{words}"))
             })?;
             apart(async move || {
                 let calling = Arc::new(self);

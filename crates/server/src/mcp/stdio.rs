@@ -1,4 +1,4 @@
-//! The tools over standard input and output, for a client that starts the program.
+//! The tools over standard input and output, for a client that starts this program.
 
 use std::net::{IpAddr, Ipv4Addr};
 use std::path::PathBuf;
@@ -18,44 +18,32 @@ use crate::host::{Host, Missing};
 use crate::limits::{Limits, MAX_MCP_BODY};
 use crate::turns::Holder;
 
-/// How to serve one client.
+/// Settings for serving one client.
 #[derive(Debug, Clone)]
 pub struct McpConfig {
     /// The data folder.
     pub data_dir: PathBuf,
-    /// The workspace that the tools are about.
+    /// The workspace of the tools.
     pub workspace: WorkspaceId,
-    /// Whether only the tools that read are offered; nothing is indexed then either.
+    /// Offer only tools that read, and do not index.
     pub read_only: bool,
-    /// How much is taken on at once.
+    /// Limits on concurrent work.
     pub limits: Limits,
 }
 
-/// Why the tools could not be served.
+/// Why the tools cannot be served.
 #[derive(Debug, thiserror::Error)]
 pub enum McpError {
-    /// There is no randomness.
+    /// There are no random bytes.
     #[error("starting")]
     Access(#[from] AccessError),
-    /// Whoever started the program speaks something else.
+    /// The client uses another protocol.
     #[error("the client does not speak the Model Context Protocol on standard input")]
     Handshake(#[source] Box<ServerInitializeError>),
 }
 
-impl McpError {
-    /// What the user can do about it, where something can be said.
-    pub fn remedy(&self) -> Option<&'static str> {
-        match self {
-            Self::Access(error) => error.remedy(),
-            Self::Handshake(_) => Some(
-                "name `graphloom mcp` as the command of a server in a client's configuration; it is not typed by hand",
-            ),
-        }
-    }
-}
-
-/// Serves the tools on standard input and output until the client leaves or `stop` is done. What is added is indexed
-/// meanwhile; what is not indexed by then is left to the next process.
+/// Serves the tools on standard input and output until the client disconnects or `stop` completes. Indexes added
+/// documents meanwhile; the rest is left to the next process.
 pub async fn serve_mcp(
     config: McpConfig,
     host: Arc<dyn Host>,
@@ -79,7 +67,7 @@ pub async fn serve_mcp(
     });
     let (opening, opened) = (app.clone(), workspace.clone());
     tokio::spawn(async move {
-        // What waits in it is worked on, and the first call need not wait. One that is not there yet is no fault.
+        // Opening it now starts indexing what is queued and speeds up the first call. It may not exist yet.
         if let Err(problem) = opening.spaces.get(&opened, Missing::Leave).await {
             tracing::info!(why = problem.words(), "the workspace is not open yet");
         }
@@ -98,7 +86,7 @@ pub async fn serve_mcp(
                 }
                 Ok(())
             }
-            // Nobody was there, or left before saying anything.
+            // The client disconnected before the handshake.
             Err(ServerInitializeError::ConnectionClosed(_)) => Ok(()),
             Err(error) => Err(McpError::Handshake(Box::new(error))),
         }
@@ -107,10 +95,10 @@ pub async fn serve_mcp(
         served = serving => served,
         () = stop => Ok(()),
     };
-    // Everybody who listens is a worker; without any there is nobody to tell.
+    // There may be no receiver.
     let _ = stopping.send(true);
     if tokio::time::timeout(app.limits.stop, app.spaces.stopped()).await.is_err() {
-        tracing::warn!("indexing was still under way when the time to stop was over");
+        tracing::warn!("indexing was still running when the stop timeout ended");
     }
     served
 }

@@ -27,20 +27,20 @@ use state::{ProcessState, WorkspaceState};
 /// Upper bounds of the histograms, in seconds.
 const SECONDS: [f64; 12] = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 10.0, 30.0, 120.0];
 
-/// Panics of this process, wherever they were.
+/// Number of panics in this process.
 static PANICS: AtomicU64 = AtomicU64::new(0);
-/// Answers that were looked for among those that are remembered, and found.
+/// Number of answers found in the cache.
 static ANSWERS_REMEMBERED: AtomicU64 = AtomicU64::new(0);
-/// The same, and not found.
+/// Number of answers not found in the cache.
 static ANSWERS_NEW: AtomicU64 = AtomicU64::new(0);
 
-/// Counts a question to the answer model, whose answer was remembered or not.
+/// Counts a lookup of an answer in the cache.
 pub(crate) fn answer_looked_up(is_remembered: bool) {
     let count = if is_remembered { &ANSWERS_REMEMBERED } else { &ANSWERS_NEW };
     count.fetch_add(1, Ordering::Relaxed);
 }
 
-/// Counts panics from now on, beside what else happens at one.
+/// Starts counting panics; the previous panic hook still runs.
 fn count_panics() {
     static ONCE: Once = Once::new();
     ONCE.call_once(|| {
@@ -52,8 +52,8 @@ fn count_panics() {
     });
 }
 
-/// A request as it is counted. The route is the row's path, never the address that was asked for: that would let strangers
-/// make as many series as they like.
+/// Labels of a counted request. The route is the row's path rather than the requested path, since clients could
+/// otherwise create any number of series.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
 struct Answered {
     method: &'static str,
@@ -83,7 +83,7 @@ pub(crate) struct Metrics {
     started: Timestamp,
 }
 
-/// Counts something under way until it is dropped.
+/// Counts something in progress until dropped.
 pub(crate) struct UnderWay(Gauge<i64, AtomicI64>);
 
 impl UnderWay {
@@ -99,7 +99,7 @@ impl Drop for UnderWay {
     }
 }
 
-/// A request under way, until its answer is sent whole or given up.
+/// A request in progress, until its response is sent or dropped.
 pub(crate) struct Serving {
     metrics: Arc<Metrics>,
     route: &'static str,
@@ -108,12 +108,12 @@ pub(crate) struct Serving {
 }
 
 impl Serving {
-    /// How long it has taken so far.
+    /// Time since the start.
     pub(crate) fn elapsed(&self) -> Duration {
         self.started.elapsed()
     }
 
-    /// Its answer begins.
+    /// The response starts.
     pub(crate) fn answered(&self, method: &'static str, status: u16) {
         let Self { metrics, route, .. } = self;
         metrics.requests.get_or_create(&Answered { method, route, status }).inc();
@@ -132,19 +132,15 @@ impl Metrics {
         count_panics();
         let mut registry = Registry::with_prefix("graphloom");
         let requests = Family::<Answered, Counter>::default();
-        registry.register("http_requests", "Requests that were answered", requests.clone());
+        registry.register("http_requests", "Answered requests", requests.clone());
         let seconds = || Family::<Of, Histogram>::new_with_constructor(|| Histogram::new(SECONDS));
         let (first_byte, whole) = (seconds(), seconds());
-        let about = "Time until an answer began";
+        let about = "Time until the start of the response";
         registry.register("http_first_byte_seconds", about, first_byte.clone());
-        let about = "Time until an answer was sent whole or given up";
+        let about = "Time until the response was sent or dropped";
         registry.register("http_request_duration_seconds", about, whole.clone());
         let (in_flight, connections) = (Gauge::default(), Gauge::default());
-        registry.register(
-            "http_requests_in_flight",
-            "Requests whose answer is not sent yet",
-            in_flight.clone(),
-        );
+        registry.register("http_requests_in_flight", "Requests in progress", in_flight.clone());
         registry.register("http_connections", "Connections open", connections.clone());
         let build = Info::new([("version", env!("CARGO_PKG_VERSION"))]);
         registry.register("build", "The release", build);
@@ -153,18 +149,18 @@ impl Metrics {
         Arc::new(Self { registry, requests, first_byte, whole, in_flight, connections, models, started })
     }
 
-    /// A request begins.
+    /// A request starts.
     pub(crate) fn begin(self: &Arc<Self>, route: &'static str) -> Serving {
         let (metrics, started) = (Arc::clone(self), Instant::now());
         Serving { metrics, route, started, _under_way: UnderWay::new(&self.in_flight) }
     }
 
-    /// A connection.
+    /// A connection starts.
     pub(crate) fn connect(&self) -> UnderWay {
         UnderWay::new(&self.connections)
     }
 
-    /// All of it as text, with the state of the process and of workspaces.
+    /// All metrics as text, with the state of the process and of workspaces.
     fn write(
         &self,
         process: &ProcessState,
@@ -175,12 +171,12 @@ impl Metrics {
         let mut registry = Registry::with_prefix("graphloom");
         let panics = Counter::<u64>::default();
         panics.inc_by(PANICS.load(Ordering::Relaxed));
-        registry.register("panics", "Panics, each of which lost a request or a run", panics);
+        registry.register("panics", "Panics; each lost a request or a run", panics);
         let lookups = Family::<Looked, Counter>::default();
         for (result, count) in [("hit", &ANSWERS_REMEMBERED), ("miss", &ANSWERS_NEW)] {
             lookups.get_or_create(&Looked { result }).inc_by(count.load(Ordering::Relaxed));
         }
-        let about = "Questions to the answer model, by whether the answer was remembered";
+        let about = "Questions to the answer model by whether the answer was cached";
         registry.register("answer_cache_lookups", about, lookups);
         state::register(&mut registry, workspaces);
         encode_registry(&mut text, &registry)?;
@@ -192,7 +188,7 @@ impl Metrics {
     }
 }
 
-/// Everything that is counted, with the state of what is served.
+/// All metrics with the current state.
 pub(crate) async fn text(app: &App) -> Result<String, std::fmt::Error> {
     let mut workspaces = Vec::new();
     for space in app.spaces.opened() {
@@ -210,7 +206,7 @@ mod tests {
 
     use super::*;
 
-    /// The text of a server that has counted something of everything.
+    /// The text of a server with a value for every metric.
     fn check_text() -> String {
         let metrics = Metrics::new();
         let serving = metrics.begin("/query");
@@ -226,7 +222,7 @@ mod tests {
         metrics.write(&ProcessState::read(), &workspaces).expect("text")
     }
 
-    /// Names as they stand in samples, without the endings of histograms.
+    /// Metric names without the suffixes of histograms.
     fn exported() -> BTreeSet<String> {
         let text = check_text();
         let kinds = text.lines().filter_map(|line| line.strip_prefix("# TYPE ")?.split_once(' '));

@@ -1,4 +1,4 @@
-//! Counts what is asked of models, by wrapping them.
+//! Wraps models to count their calls.
 
 use std::collections::BTreeSet;
 use std::pin::Pin;
@@ -24,9 +24,9 @@ use prometheus_client::registry::Registry;
 
 use super::{Metrics, SECONDS};
 
-/// Models that have a label of their own; further ones share [`OTHER`].
+/// Models with a label of their own; further ones share [`OTHER`].
 const MAX_MODELS: usize = 64;
-/// The label of what has none of its own.
+/// The shared label.
 pub(super) const OTHER: &str = "other";
 
 #[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
@@ -47,7 +47,7 @@ struct RoleOf {
     role: &'static str,
 }
 
-/// What was asked of models.
+/// Counters of model calls.
 pub(super) struct ModelCounters {
     calls: Family<CallOf, Counter>,
     prompt_tokens: Family<ModelOf, Counter>,
@@ -71,14 +71,14 @@ impl ModelCounters {
         };
         registry.register(
             "model_calls",
-            "Calls of models, those in this process included",
+            "Model calls, including models in this process",
             counters.calls.clone(),
         );
         registry.register("model_prompt_tokens", "Tokens sent to models", counters.prompt_tokens.clone());
-        let about = "Of the tokens sent, those that came from the provider's prompt cache";
+        let about = "Tokens sent that the provider read from its prompt cache";
         registry.register("model_cached_prompt_tokens", about, counters.cached_prompt_tokens.clone());
         registry.register("model_completion_tokens", "Tokens received", counters.completion_tokens.clone());
-        let about = "What calls cost, in the currency of the configured prices";
+        let about = "Cost of calls in the currency of the configured prices";
         registry.register("model_cost", about, counters.cost.clone());
         registry.register("model_call_duration_seconds", "Time until a call ended", counters.seconds.clone());
         counters
@@ -95,7 +95,7 @@ impl ModelCounters {
     }
 }
 
-/// The same engine, whose models are counted.
+/// The engine with counted models.
 pub(crate) fn counted(mut engine: Engine, metrics: &Arc<Metrics>, prices: &Arc<Prices>) -> Engine {
     let asked = |role| Asked { metrics: Arc::clone(metrics), prices: Arc::clone(prices), role };
     let chat = |role, inner: Arc<dyn LanguageModel>| -> Arc<dyn LanguageModel> {
@@ -121,7 +121,7 @@ pub(crate) fn counted(mut engine: Engine, metrics: &Arc<Metrics>, prices: &Arc<P
     engine
 }
 
-/// What calls of one role are counted with.
+/// Labels of the calls of one role.
 struct Asked {
     metrics: Arc<Metrics>,
     prices: Arc<Prices>,
@@ -134,7 +134,7 @@ impl Asked {
     }
 }
 
-/// A call under way; one that is dropped was cancelled.
+/// A call in progress; dropping it counts as cancelled.
 pub(super) struct Tally {
     metrics: Arc<Metrics>,
     prices: Arc<Prices>,
@@ -156,7 +156,7 @@ impl Tally {
         }
     }
 
-    /// How it ended, and what it took.
+    /// Records the outcome and usage.
     pub(super) fn end(mut self, outcome: &'static str, usage: Usage) {
         self.has_ended = true;
         self.count(outcome, usage);

@@ -1,4 +1,4 @@
-//! The state that a scrape of the metrics reads: the process, and each open workspace.
+//! The state read at each scrape: the process and each open workspace.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -18,19 +18,18 @@ use crate::app::now;
 use crate::problem::chain;
 use crate::space::Space;
 
-/// Workspaces that have a label of their own, the first by name; further ones share the label `other`.
+/// Workspaces with a label of their own, first by name; further ones share the label `other`.
 pub(super) const MAX_WORKSPACES: usize = 100;
-/// How long what was counted in a store is shown though the store has changed since: counting reads an entry of an index for
-/// each document.
+/// How long counts of a store are reused although it changed: counting reads an index entry for each document.
 const COUNT_AGAIN: Duration = Duration::from_secs(10);
-/// Documents read at once while those are looked for of which chunks failed.
+/// Documents per page when looking for failed chunks.
 const SCAN: usize = 1000;
-/// Documents whose chunks are counted.
+/// Maximum documents whose chunks are counted.
 const MAX_ILL: usize = 10_000;
-/// Later than any lease ends, so that every open job counts as one that can be claimed.
+/// A time after every lease, so that all open jobs count as claimable.
 const LATER: Timestamp = Timestamp(1 << 60);
 
-/// What was last counted in a workspace's store.
+/// The latest counts of a workspace's store.
 #[derive(Clone)]
 pub(crate) struct LastRead {
     revision: Revision,
@@ -43,34 +42,34 @@ struct Counts {
     documents: BTreeMap<StatusKind, u64>,
     oldest: Option<Timestamp>,
     is_paused: bool,
-    /// Chunks that are failed, damaged or not situated now.
+    /// Chunks that are currently failed, damaged, or without context.
     ill_chunks: [u64; 3],
-    /// Extractions in which nothing was named.
+    /// Extractions without records.
     empty_extractions: u64,
 }
 
-/// How a workspace stands.
+/// The state of a workspace.
 pub(super) struct WorkspaceState {
     name: String,
     counts: Counts,
     is_busy: bool,
-    /// Bytes of the store's file and of its write-ahead log; `None` where it is no file.
+    /// Bytes of the store's file and of its write-ahead log; `None` if it is not in a file.
     bytes: Option<[u64; 2]>,
-    /// Model services that are waited for, and how often there was one.
+    /// Number of model services being waited for, and of waits so far.
     paused_services: usize,
     service_pauses: u64,
-    /// Chunks that failed, lost records, or were not situated.
+    /// Numbers of chunks that failed, lost records, or got no context.
     chunk_failures: [u64; 3],
     now: Timestamp,
 }
 
 impl WorkspaceState {
-    /// How it stands; where its store cannot be read, what was last known.
+    /// Reads the state; if the store cannot be read, the last known counts.
     pub(super) async fn of(space: &Space) -> Self {
         let counts = match counts(space).await {
             Ok(counts) => counts,
             Err(error) => {
-                tracing::warn!(workspace = %space.id, error = chain(&error), "a workspace cannot be counted");
+                tracing::warn!(workspace = %space.id, error = chain(&error), "counting a workspace failed");
                 space.last_read().as_ref().map(|read| read.counts.clone()).unwrap_or_default()
             }
         };
@@ -128,11 +127,11 @@ async fn counts(space: &Space) -> Result<Counts, StoreError> {
     Ok(counts)
 }
 
-/// Chunks that are failed, damaged or not situated now, of the first [`MAX_ILL`] documents that have some.
+/// Chunks that are failed, damaged or without context in the first [`MAX_ILL`] documents that have some.
 async fn ill_chunks(snapshot: &dyn Snapshot) -> Result<[u64; 3], StoreError> {
     let status = [StatusKind::Incomplete, StatusKind::Indexing, StatusKind::Failed, StatusKind::Cancelled];
     let counts = snapshot.status_counts().await?;
-    // Mostly there is none, and nothing is to be looked through.
+    // Usually there are none and nothing has to be scanned.
     if status.iter().all(|kind| counts.get(kind).copied().unwrap_or(0) == 0) {
         return Ok([0; 3]);
     }
@@ -156,7 +155,7 @@ async fn ill_chunks(snapshot: &dyn Snapshot) -> Result<[u64; 3], StoreError> {
     }
 }
 
-/// Bytes of a store's file and of its write-ahead log; 0 for one that is not there.
+/// Bytes of a store's file and of its write-ahead log; 0 if missing.
 fn sizes(file: &Path) -> [u64; 2] {
     let mut log = file.as_os_str().to_owned();
     log.push("-wal");
@@ -186,7 +185,7 @@ struct FailuresIn {
     kind: &'static str,
 }
 
-/// How a chunk can be ill.
+/// The kinds of chunk failures.
 const KINDS: [&str; 3] = ["failed", "damaged", "unsituated"];
 
 type Gauges<Labels> = Family<Labels, Gauge<i64, AtomicI64>>;
@@ -195,7 +194,7 @@ fn whole(number: impl TryInto<i64>) -> i64 {
     number.try_into().unwrap_or(i64::MAX)
 }
 
-/// Registers how the workspaces stand, which are sorted by name.
+/// Registers the state of the workspaces, sorted by name.
 pub(super) fn register(registry: &mut Registry, workspaces: &[WorkspaceState]) {
     let documents = Gauges::<DocumentsIn>::default();
     let (queued, paused, busy) = (Gauges::<In>::default(), Gauges::<In>::default(), Gauges::<In>::default());
@@ -235,23 +234,27 @@ pub(super) fn register(registry: &mut Registry, workspaces: &[WorkspaceState]) {
     }
     let open = Gauge::<i64, AtomicI64>::default();
     open.set(whole(workspaces.len()));
-    registry.register("workspaces_open", "Workspaces that are open", open);
+    registry.register("workspaces_open", "Open workspaces", open);
     registry.register("documents", "Documents by state", documents);
-    registry.register("queue_documents", "Documents that are not in the graph yet and will be", queued);
-    registry.register("queue_oldest_seconds", "How long the oldest of them has waited", oldest);
+    registry.register("queue_documents", "Documents waiting to be indexed", queued);
+    registry.register("queue_oldest_seconds", "How long the oldest document has waited", oldest);
     registry.register("queue_paused", "Whether the queue is paused", paused);
     registry.register("worker_busy", "Whether this process is indexing", busy);
     registry.register("store_size_bytes", "Bytes of the store's files", bytes);
     registry.register("services_paused", "Model services that indexing waits for", services);
-    registry.register("service_pauses", "How often indexing began to wait for a model service", pauses);
-    registry.register("chunk_failures", "Chunks that could not be indexed as they should", failures);
-    registry.register("chunks_ill", "Chunks that are failed, damaged or not situated now", ill);
-    registry.register("extractions_empty", "Extractions in which nothing was named", empty);
+    registry.register(
+        "service_pauses",
+        "Number of times that indexing started to wait for a model service",
+        pauses,
+    );
+    registry.register("chunk_failures", "Chunks that failed, lost records, or got no context", failures);
+    registry.register("chunks_ill", "Chunks that are currently failed, damaged or without context", ill);
+    registry.register("extractions_empty", "Extractions without entities", empty);
 }
 
-/// How the process stands.
+/// The state of the process.
 pub(super) struct ProcessState {
-    /// Bytes of memory; `None` where the system does not say.
+    /// Resident memory in bytes; `None` if unknown.
     resident_bytes: Option<u64>,
     /// Those of them that are in no file, so that the system cannot take them back.
     anonymous_bytes: Option<u64>,
@@ -281,6 +284,6 @@ impl ProcessState {
         }
         let began = Gauge::<f64, AtomicU64>::default();
         began.set(started.0 as f64 / 1000.0);
-        registry.register("process_start_time_seconds", "When the server began, in Unix time", began);
+        registry.register("process_start_time_seconds", "Start time of the server in Unix time", began);
     }
 }

@@ -1,4 +1,4 @@
-//! How a workspace is served, by the names under which LightRAG's pages show it.
+//! The configuration of a workspace, with the field names that LightRAG's pages show.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -12,17 +12,17 @@ use serde::Serialize;
 
 use crate::space::Space;
 
-/// What `summary_language` says where descriptions are in the language of the documents.
+/// Value of `summary_language` if descriptions use the language of the documents.
 const AS_WRITTEN: &str = "as written";
 
-/// How a workspace is served. Addresses of services and folders are not told.
+/// The configuration of a workspace, without addresses of services and folders.
 #[derive(Serialize, JsonSchema)]
 pub(super) struct Configuration {
     #[schemars(with = "String")]
     workspace: WorkspaceId,
-    /// Of the answer model.
+    /// Service of the answer model.
     llm_binding: Option<String>,
-    /// The answer model; `null` where answers are verbatim sentences.
+    /// The answer model; `null` if answers are verbatim sentences.
     llm_model: Option<String>,
     embedding_binding: Option<String>,
     embedding_model: Option<String>,
@@ -31,38 +31,38 @@ pub(super) struct Configuration {
     rerank_model: Option<String>,
     /// `extract`, `keyword`, `query` and `summarize`.
     role_llm_config: BTreeMap<&'static str, Role>,
-    /// Extraction calls in flight.
+    /// Maximum concurrent extraction calls.
     max_async: usize,
-    /// Documents worked on at once.
+    /// Maximum documents indexed at once.
     max_parallel_insert: usize,
-    /// What models said to questions is remembered.
+    /// Whether answers of LLMs to questions are cached.
     enable_llm_cache: bool,
-    /// Always `true`: no document is asked about twice.
+    /// Always `true`: stored extractions are reused.
     enable_llm_cache_for_extract: bool,
     /// Always `false`: pictures are not described.
     vlm_process_enable: bool,
-    /// The language that is asked for, or `as written`.
+    /// The configured language, or `as written`.
     summary_language: String,
-    /// Descriptions from which on they are summarised.
+    /// Number of descriptions from which an LLM summarizes them.
     force_llm_summary_on_merge: usize,
     summary_max_tokens: u32,
     summary_context_size: u32,
-    /// Of questions that do not say otherwise.
+    /// Default for questions.
     cosine_threshold: f32,
     min_rerank_score: f32,
     related_chunk_number: u32,
-    /// Entities of a part of the graph at most.
+    /// Maximum entities in a part of the graph.
     max_graph_nodes: usize,
 }
 
 /// The model of a role.
 #[derive(Serialize, JsonSchema)]
 struct Role {
-    /// Who serves it; `null` where the model's name does not say.
+    /// The service; `null` if the model's name does not contain it.
     binding: Option<String>,
-    /// `null` where rules do its work.
+    /// `null` if rules do its work.
     model: Option<String>,
-    /// Always `null`: addresses are not told.
+    /// Always `null`: addresses are not revealed.
     host: Option<String>,
     max_async: usize,
 }
@@ -112,7 +112,7 @@ impl Configuration {
     }
 }
 
-/// Who serves a model, and its name there: names of models of services are `service:model`.
+/// The service of a model and its name there: `service:model`.
 fn parts(name: Option<&str>) -> (Option<String>, Option<String>) {
     let Some(name) = name else { return (None, None) };
     match name.split_once(':') {

@@ -1,4 +1,4 @@
-//! Whether the server runs, what it is, and what it counts.
+//! Health, version and metrics of the server.
 
 use std::sync::LazyLock;
 
@@ -21,23 +21,23 @@ use crate::problem::Problem;
 use crate::route::{Gives, Load, Needs, Route, schema};
 use crate::space::SpaceFault;
 
-/// The release of LightRAG whose API this is, as its clients show it.
+/// The LightRAG release whose API this is, shown by its clients.
 pub(super) const API_VERSION: &str = "1.5";
 
 pub(super) const ROUTES: &[Route] = &[
     Route::get("/livez", "Whether the process answers", || get(livez)).needs(Needs::Nothing).load(Load::None),
     Route::get(
         "/readyz",
-        "Whether requests are taken: 503 while the server stops or no workspace works",
+        "Whether requests are accepted: 503 while the server is stopping or no workspace is usable",
         || get(readyz),
     )
     .needs(Needs::Nothing)
     .load(Load::None),
-    Route::get("/metrics", "Counters, in the text that Prometheus reads", || get(metrics))
+    Route::get("/metrics", "Metrics in the text format of Prometheus", || get(metrics))
         .needs(Needs::Credential)
         .load(Load::None)
         .gives(Gives::Media(&["application/openmetrics-text"])),
-    Route::get("/health", "The state of the server; more of it with a credential", || get(health))
+    Route::get("/health", "The state of the server; more details with a credential", || get(health))
         .needs(Needs::Nothing)
         .load(Load::None)
         .gives(Gives::Json(schema::<Health>)),
@@ -51,16 +51,16 @@ async fn livez() -> &'static str {
     "ok\n"
 }
 
-/// What does not work.
+/// The unusable workspaces.
 #[derive(Serialize)]
 struct Readiness {
-    /// `degraded` where some workspaces work, else `unready`.
+    /// `degraded` if some workspaces are usable, otherwise `unready`.
     status: &'static str,
-    /// Workspaces that were opened, or asked for in vain.
+    /// Number of workspaces that were opened or failed to open.
     workspaces: usize,
-    /// How many of them cannot be read or written.
+    /// Number of them that cannot be read or written.
     faulty: usize,
-    /// Those that the caller may read.
+    /// Details of those that the caller may read.
     faults: Vec<SpaceFault>,
 }
 
@@ -95,19 +95,19 @@ async fn openapi() -> Response {
     ([(header::CONTENT_TYPE, "application/json")], TEXT.clone()).into_response()
 }
 
-/// What everybody may know, and with a credential how the workspace of the request is served.
+/// Public information, and with a credential the configuration of the request's workspace.
 #[derive(Serialize, JsonSchema)]
 struct Health {
-    /// Always `healthy`: a server that is not does not answer.
+    /// Always `healthy`: an unhealthy server does not answer.
     status: &'static str,
-    /// Why the workspace cannot be read or written, where it cannot and the caller may read it.
+    /// Why the workspace cannot be read or written, if the caller may read it.
     #[serde(skip_serializing_if = "Option::is_none")]
     fault: Option<String>,
-    /// `enabled` where a login is asked for, else `disabled`.
+    /// `enabled` if a login is required, otherwise `disabled`.
     auth_mode: &'static str,
     /// The release.
     core_version: &'static str,
-    /// The release of LightRAG whose API this is.
+    /// The LightRAG release whose API this is.
     api_version: &'static str,
     webui_available: bool,
     workspace_available: bool,
@@ -115,13 +115,13 @@ struct Health {
     webui_title: Option<String>,
     webui_description: Option<String>,
     ai_content_notice_enabled: bool,
-    /// Whether documents of the workspace are being indexed; `false` without a right to read it.
+    /// Whether the workspace is being indexed; `false` without the right to read it.
     pipeline_busy: bool,
     pipeline_active: bool,
     /// Seconds since the start.
     #[serde(skip_serializing_if = "Option::is_none")]
     uptime_s: Option<u64>,
-    /// Which models answer, and with which limits.
+    /// Models and limits.
     #[serde(skip_serializing_if = "Option::is_none")]
     configuration: Option<Configuration>,
 }
@@ -134,7 +134,7 @@ async fn health(State(app): State<App>, admitted: Admitted) -> Result<axum::Json
     let space = match may_read {
         true => match app.spaces.get(&admitted.workspace, Missing::Leave).await {
             Ok(space) => Some(space),
-            // Whoever may know it learns that there is no such workspace; the server is well all the same.
+            // A permitted caller is told that the named workspace does not exist; the server itself is healthy.
             Err(problem) if problem.is_not_found() && admitted.names_workspace => return Err(problem),
             Err(_) => None,
         },

@@ -1,4 +1,4 @@
-//! Logging in, and whether that is asked for.
+//! Login, and whether one is required.
 
 use std::time::Instant;
 
@@ -18,47 +18,46 @@ use crate::origin::Origin;
 use crate::problem::Problem;
 use crate::route::{Gives, Load, Needs, Route, Takes, schema};
 
-/// Longest name at a login, in bytes; no user has a longer one.
+/// Maximum length of a login name in bytes; no user has a longer one.
 const MAX_NAME_BYTES: usize = 400;
-/// Characters of a name that stand in the log.
+/// Maximum characters of a name in the log.
 const MAX_NAME_CHARS: usize = 100;
-/// Largest form of a login, in bytes.
+/// Maximum size of a login form in bytes.
 const MAX_LOGIN_BODY: usize = 16 << 10;
 
 pub(super) const ROUTES: &[Route] = &[
-    Route::get("/auth-status", "Whether a login is asked for", || get(auth_status))
+    Route::get("/auth-status", "Whether a login is required", || get(auth_status))
         .needs(Needs::Nothing)
         .load(Load::None)
         .gives(Gives::Json(schema::<AuthStatus>)),
-    Route::post("/login", "A token for a name and a password", || post(named_login))
+    Route::post("/login", "Returns a token for a name and a password", || post(named_login))
         .needs(Needs::Nothing)
         .load(Load::Login)
         .max_body(MAX_LOGIN_BODY)
         .takes(Takes::Form(schema::<Login>))
         .gives(Gives::Json(schema::<AuthStatus>)),
-    Route::get("/ui/customization", "How LightRAG's pages are to look: as they come", || get(customization))
+    Route::get("/ui/customization", "Customization of LightRAG's pages: none", || get(customization))
         .needs(Needs::Nothing)
         .load(Load::None)
         .gives(Gives::Json(schema::<Customization>)),
-    Route::get("/auth/verify", "Whether the credential is good", || get(verify))
+    Route::get("/auth/verify", "Whether the credential is valid", || get(verify))
         .needs(Needs::Credential)
         .load(Load::None)
         .gives(Gives::Json(schema::<Verified>)),
 ];
 
-/// A name and a password.
 #[derive(Deserialize, JsonSchema)]
 struct Login {
     username: String,
     password: String,
 }
 
-/// Whether a login is asked for, and what to send where none is or it went well.
+/// Whether a login is required, and the token after a login or if none is required.
 #[derive(Serialize, JsonSchema)]
 struct AuthStatus {
     #[serde(skip_serializing_if = "Option::is_none")]
     auth_configured: Option<bool>,
-    /// `enabled` where users log in.
+    /// `enabled` if users log in.
     auth_mode: &'static str,
     #[serde(skip_serializing_if = "Option::is_none")]
     access_token: Option<String>,
@@ -89,14 +88,14 @@ impl AuthStatus {
         }
     }
 
-    /// Where nobody logs in: LightRAG's clients want a token all the same, and this one opens nothing.
+    /// Without logins, LightRAG clients still expect a token; this one grants nothing.
     fn guest(app: &App) -> Self {
         let message = Some("Authentication is disabled. Using guest access.");
         Self { message, ..Self::new("disabled", Some(guest_token(&app.guest_secret, now()))) }
     }
 }
 
-/// Says to LightRAG's pages that nothing of them is changed.
+/// Tells LightRAG's pages that they are not customized.
 #[derive(Serialize, JsonSchema)]
 struct Customization {
     customized: bool,
@@ -110,7 +109,8 @@ struct Brand {
 }
 
 async fn customization() -> axum::Json<Customization> {
-    let brand = Brand { title: "Graphloom", description: "Documents in, cited answers out" };
+    let brand =
+        Brand { title: "Graphloom", description: "Knowledge graphs and cited answers from your documents" };
     axum::Json(Customization { customized: false, brand })
 }
 
@@ -129,7 +129,7 @@ async fn auth_status(State(app): State<App>) -> Result<axum::Json<AuthStatus>, P
     Ok(axum::Json(AuthStatus { auth_configured: Some(has_users), ..status }))
 }
 
-/// Logs in, and tells the log whose name was given.
+/// Logs in, and passes the name to the log.
 async fn named_login(state: State<App>, origin: Extension<Origin>, Form(form): Form<Login>) -> Response {
     let name: String = form.username.chars().take(MAX_NAME_CHARS).collect();
     let mut response = login(state, origin, Form(form)).await.into_response();
@@ -151,11 +151,11 @@ async fn login(
     }
     let from = origin.address();
     let slow = app.throttle.begin(from, &username, Instant::now()).map_err(|wait| {
-        tracing::warn!(client = %origin.client(), "too many attempts to log in");
+        tracing::warn!(client = %origin.client(), "too many login attempts");
         Problem::busy("Too many failed login attempts. Please try again later.", wait)
     })?;
     tokio::time::sleep(slow).await;
-    // The semaphore is never closed; were it, nobody would be let in.
+    // The semaphore is never closed; if it were, all logins would fail.
     let _turn = app.passwords.acquire().await.map_err(|_| wrong())?;
     let (known, name) = (access.clone(), username.clone());
     let is_right = in_background(move || known.check_password(&name, &password)).await;

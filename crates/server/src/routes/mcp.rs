@@ -1,4 +1,4 @@
-//! The Model Context Protocol over HTTP: each message is a request, and no session is kept.
+//! The Model Context Protocol over HTTP. Each message is a request; there are no sessions.
 
 use std::sync::Arc;
 
@@ -24,7 +24,7 @@ use crate::route::{Gives, Load, Route, Takes, schema};
 
 pub(super) const ROUTES: &[Route] = &[Route::post(
     "/mcp",
-    "A message of the Model Context Protocol; writing tools are offered to those who may write",
+    "A message of the Model Context Protocol; tools that write require the right to write",
     || post(message),
 )
 .reads()
@@ -34,13 +34,13 @@ pub(super) const ROUTES: &[Route] = &[Route::post(
 .gives(Gives::Json(schema::<Value>))];
 
 async fn message(State(app): State<App>, admitted: Admitted, request: Request) -> Result<Response, Problem> {
-    // Asked for by the protocol whatever the credential is.
+    // Required by the protocol whatever the credential.
     check_origin(&app, &request)?;
     let (head, body) = request.into_parts();
     let body = read(Request::new(body)).await?;
     let Admitted { caller, workspace, holder, turn, .. } = admitted;
     let tools = Tools::new(app, caller, workspace, holder, turn);
-    // The guard has looked at the host already, and a session would be one more thing to bound and to guess.
+    // The guard has checked the host already. Sessions would have to be limited and could be guessed.
     let config = StreamableHttpServerConfig::default()
         .with_legacy_session_mode(false)
         .with_json_response(true)
@@ -60,7 +60,7 @@ async fn message(State(app): State<App>, admitted: Admitted, request: Request) -
 
 type Service = StreamableHttpService<Tools, NeverSessionManager>;
 
-/// The answer to one message.
+/// The response to one message.
 async fn one(service: &Service, head: &Parts, body: Bytes) -> Result<Response, Problem> {
     let mut forwarded = Request::builder().method(&head.method).uri(&head.uri);
     if let Some(headers) = forwarded.headers_mut() {
@@ -75,23 +75,23 @@ async fn one(service: &Service, head: &Parts, body: Bytes) -> Result<Response, P
     Ok(in_our_words(response).await)
 }
 
-/// Messages of one batch. Each is worked on after the one before.
+/// Maximum messages per batch; they are processed in order.
 const MAX_BATCH: usize = 32;
-/// The only revision that has batches, and the header that names a later one.
+/// The only protocol revision with batches.
 const BATCHES: &str = "2025-03-26";
 const REVISION: &str = "mcp-protocol-version";
 
-/// The answers to a list of messages, as a list in their order without those that need none.
+/// The responses to a list of messages in order; notifications have none.
 async fn batch(service: &Service, head: &Parts, body: &[u8]) -> Result<Response, Problem> {
     let Ok(messages) = serde_json::from_slice::<Vec<Value>>(body) else { return Ok(malformed(body)) };
     let revision = head.headers.get(REVISION).and_then(|value| value.to_str().ok());
     let refused = if let Some(revision) = revision.filter(|revision| *revision != BATCHES) {
         let shown: String = revision.chars().take(20).collect();
-        format!("revision {shown} of the protocol has no batches; send each message alone")
+        format!("protocol revision {shown} has no batches; send each message separately")
     } else if messages.is_empty() {
         "the batch is empty".to_owned()
     } else if messages.len() > MAX_BATCH {
-        format!("the batch holds {} messages; {MAX_BATCH} are taken at once", messages.len())
+        format!("too many messages in the batch: {}, the limit is {MAX_BATCH}", messages.len())
     } else if messages.iter().any(|message| message["method"] == "initialize") {
         "initialize cannot be part of a batch".to_owned()
     } else {
@@ -101,7 +101,7 @@ async fn batch(service: &Service, head: &Parts, body: &[u8]) -> Result<Response,
             if answer.status() == StatusCode::ACCEPTED {
                 continue;
             }
-            // What is no message is about the request, and holds for all of the batch.
+            // An error that is not a protocol message applies to the whole batch.
             if !is_kind(answer.headers(), "application/json") {
                 return Ok(answer);
             }
@@ -123,14 +123,16 @@ async fn batch(service: &Service, head: &Parts, body: &[u8]) -> Result<Response,
 const PARSE_ERROR: i32 = -32700;
 const INVALID_REQUEST: i32 = -32600;
 
-/// Says in the protocol's own form why a body is no message.
+/// The protocol's error for a body that is not a message.
 fn malformed(body: &[u8]) -> Response {
     match serde_json::from_slice::<Value>(body) {
-        Err(error) => rpc_error(PARSE_ERROR, &Value::Null, &format!("the message is no JSON: {error}")),
+        Err(error) => {
+            rpc_error(PARSE_ERROR, &Value::Null, &format!("the message is not valid JSON: {error}"))
+        }
         Ok(message) => {
             let id =
                 Some(&message["id"]).filter(|id| id.is_string() || id.is_number()).unwrap_or(&Value::Null);
-            let what = "the message is no request, notification or response of JSON-RPC 2.0";
+            let what = "the message is not a request, notification or response of JSON-RPC 2.0";
             rpc_error(INVALID_REQUEST, id, what)
         }
     }
@@ -141,7 +143,7 @@ fn rpc_error(code: i32, id: &Value, what: &str) -> Response {
     (StatusCode::BAD_REQUEST, axum::Json(error)).into_response()
 }
 
-/// Answers that are no message of the protocol are problems like those of every route.
+/// Turns errors that are not protocol messages into problems, as on every route.
 async fn in_our_words(
     response: axum::http::Response<http_body_util::combinators::BoxBody<Bytes, std::convert::Infallible>>,
 ) -> Response {

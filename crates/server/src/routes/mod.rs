@@ -1,4 +1,4 @@
-//! The table of all routes. A route exists by its row and in no other way.
+//! The table of all routes. Routes are created only from its rows.
 
 mod api_page;
 mod configuration;
@@ -34,7 +34,7 @@ use crate::observe::observe;
 use crate::problem::{Problem, in_words_of};
 use crate::route::{Route, protocol_of};
 
-/// Every route, by subject.
+/// All routes by subject.
 pub(crate) static ROUTES: LazyLock<Vec<&'static Route>> = LazyLock::new(|| {
     let tables = [
         health::ROUTES,
@@ -52,12 +52,12 @@ pub(crate) static ROUTES: LazyLock<Vec<&'static Route>> = LazyLock::new(|| {
     tables.flatten().collect()
 });
 
-/// The row's path where there is such a row.
+/// The path of the matching row.
 pub(crate) fn path_of(path: &str) -> Option<&'static str> {
     ROUTES.iter().find(|route| route.path == path).map(|route| route.path)
 }
 
-/// All routes, each behind its guard.
+/// All routes with their guards.
 pub(crate) fn router(app: &App) -> Router {
     let mut router = Router::new();
     for route in ROUTES.iter().copied() {
@@ -66,13 +66,13 @@ pub(crate) fn router(app: &App) -> Router {
     }
     let mut router = router
         .fallback(|uri: Uri| async move {
-            unmatched(&uri, Problem::not_found("no such route; /openapi.json lists all"))
+            unmatched(&uri, Problem::not_found("unknown route; /openapi.json lists all routes"))
         })
         .method_not_allowed_fallback(|uri: Uri| async move {
-            let what = "the route does not know this method";
+            let what = "the route does not support this method";
             unmatched(&uri, Problem::new(StatusCode::METHOD_NOT_ALLOWED, what))
         })
-        // The guard receives each body, as large as the route's row says.
+        // The guard limits each body as the route's row says.
         .layer(DefaultBodyLimit::disable())
         .layer(CatchPanicLayer::custom(|_: Box<dyn std::any::Any + Send>| panicked()))
         .layer(compress::layer());
@@ -82,7 +82,7 @@ pub(crate) fn router(app: &App) -> Router {
     router.layer(from_fn_with_state(app.clone(), observe)).with_state(app.clone())
 }
 
-/// The answer where no route matches, in the form that clients of the path's protocol read.
+/// The response if no route matches, in the error format of the path's protocol.
 fn unmatched(uri: &Uri, problem: Problem) -> Response {
     let response = problem.into_response();
     match protocol_of(uri.path()) {
@@ -91,7 +91,7 @@ fn unmatched(uri: &Uri, problem: Problem) -> Response {
     }
 }
 
-/// Lets pages of the configured origins ask; of none by default.
+/// Allows web pages of the configured origins to send requests; none by default.
 fn cors(app: &App) -> Option<tower_http::cors::CorsLayer> {
     use axum::http::{HeaderName, HeaderValue, Method, header};
     use tower_http::cors::{AllowOrigin, CorsLayer};
@@ -126,9 +126,9 @@ fn cors(app: &App) -> Option<tower_http::cors::CorsLayer> {
     )
 }
 
-/// A panic loses its request and nothing else.
+/// The response after a panic, which affects only its request.
 fn panicked() -> Response {
     tracing::error!("a request panicked");
-    let what = "the server failed; its log says why, under the id of this request";
+    let what = "internal server error; see the server's log under the id of this request";
     Problem::new(StatusCode::INTERNAL_SERVER_ERROR, what).into_response()
 }

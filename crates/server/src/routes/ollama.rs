@@ -1,4 +1,4 @@
-//! Ollama's protocol, as LightRAG emulates it: a mode may stand before the question, as in `/local Who ...?`.
+//! Ollama's protocol, as emulated by LightRAG: a question may start with a mode, as in `/local Who ...?`.
 
 use std::time::Instant;
 
@@ -22,27 +22,27 @@ use crate::route::{Gives, Load, Needs, Route, Takes, schema};
 use crate::space::Space;
 use crate::vectors::{Input, vectors};
 
-/// The release of Ollama whose protocol this is [LightRAG].
+/// The Ollama release whose protocol this is [LightRAG].
 const VERSION: &str = "0.9.3";
-/// Says, behind the name of a mode, that the context alone is wanted [LightRAG].
+/// Suffix of a mode that requests only the context [LightRAG].
 const CONTEXT: &str = "context";
 
 pub(super) const ROUTES: &[Route] = &[
-    Route::get("/api/version", "The release of Ollama whose protocol this is", || get(version))
+    Route::get("/api/version", "The Ollama release whose protocol this is", || get(version))
         .needs(Needs::Credential)
         .load(Load::None)
         .gives(Gives::Json(schema::<Version>)),
-    Route::get("/api/tags", "A model for each workspace and mode that the caller may ask", || get(tags))
+    Route::get("/api/tags", "A model for each workspace and mode the caller has access to", || get(tags))
         .needs(Needs::Credential)
         .gives(Gives::Json(schema::<Tags>)),
-    Route::get("/api/ps", "The same: all are ready", || get(tags))
+    Route::get("/api/ps", "The same list: all models are loaded", || get(tags))
         .needs(Needs::Credential)
         .gives(Gives::Json(schema::<Tags>)),
-    Route::post("/api/show", "What a model is", || post(show))
+    Route::post("/api/show", "Details of a model", || post(show))
         .needs(Needs::Credential)
         .takes(Takes::Json(schema::<ShowRequest>))
         .gives(Gives::Json(schema::<Value>)),
-    Route::post("/api/generate", "An answer of the answer model alone", || post(generate))
+    Route::post("/api/generate", "An answer of the LLM without documents", || post(generate))
         .needs(Needs::Credential)
         .load(Load::Question)
         .takes(Takes::Json(schema::<GenerateRequest>))
@@ -63,7 +63,7 @@ pub(super) const ROUTES: &[Route] = &[
     .load(Load::Question)
     .takes(Takes::Json(schema::<EmbedRequest>))
     .gives(Gives::Json(schema::<Embedded>)),
-    Route::post("/api/embeddings", "A vector of one text, as older clients ask for it", || post(embed_one))
+    Route::post("/api/embeddings", "A vector of one text, for older clients", || post(embed_one))
         .needs(Needs::Credential)
         .load(Load::Question)
         .takes(Takes::Json(schema::<EmbedOneRequest>))
@@ -99,27 +99,27 @@ struct ShowRequest {
     model: String,
 }
 
-/// What is asked of the answer model alone.
+/// A prompt for the answer model, without documents.
 #[derive(Deserialize, JsonSchema)]
 struct GenerateRequest {
     model: String,
-    /// Without one only whether the model is there is answered, as where a model is loaded.
+    /// Without a prompt, only checks that the model exists, as Ollama does to load it.
     prompt: Option<String>,
     system: Option<String>,
-    /// Not taken: an answer is text.
+    /// Not supported: an answer is text.
     format: Option<Value>,
-    /// Not taken, but for an empty list: only text is read.
+    /// Not supported; must be absent or empty.
     images: Option<Vec<Value>>,
-    /// On unless said otherwise.
+    /// Default: on.
     stream: Option<bool>,
     options: Option<Options>,
 }
 
-/// Of the options those that say where an answer ends. Others are ignored: models and their settings are those of the
+/// The supported options, which limit the answer. Others are ignored: models and their settings are those of the
 /// workspace.
 #[derive(Default, Deserialize, JsonSchema)]
 struct Options {
-    /// Longest answer in tokens; no limit where it is not positive.
+    /// Maximum tokens of the answer; no limit if not positive.
     num_predict: Option<i64>,
     /// Texts at which the answer ends.
     stop: Option<Stop>,
@@ -132,21 +132,21 @@ impl Options {
     }
 }
 
-/// Texts to make vectors of.
+/// Texts to embed.
 #[derive(Deserialize, JsonSchema)]
 struct EmbedRequest {
     /// `WORKSPACE`, `WORKSPACE:MODE`, or `graphloom` for the workspace of the request.
     model: String,
-    /// Without any only whether the model is there is answered, as where a model is loaded.
+    /// Without input, only checks that the model exists, as Ollama does to load it.
     input: Option<Input>,
-    /// Only as many as the embedder makes.
+    /// Must match the embedder, if set.
     dimensions: Option<u32>,
 }
 
 #[derive(Serialize, JsonSchema)]
 struct Embedded {
     model: String,
-    /// One for each text, in order.
+    /// One vector per text, in order.
     embeddings: Vec<Vec<f32>>,
     /// Nanoseconds.
     total_duration: u64,
@@ -155,11 +155,11 @@ struct Embedded {
     prompt_eval_count: u64,
 }
 
-/// A text to make a vector of.
+/// A text to embed.
 #[derive(Deserialize, JsonSchema)]
 struct EmbedOneRequest {
     model: String,
-    /// Without one only whether the model is there is answered.
+    /// Without a prompt, only checks that the model exists.
     prompt: Option<String>,
 }
 
@@ -168,17 +168,17 @@ struct EmbeddedOne {
     embedding: Vec<f32>,
 }
 
-/// A conversation. Fields that are not known are ignored.
+/// A conversation. Unknown fields are ignored.
 #[derive(Deserialize, JsonSchema)]
 struct OllamaChatRequest {
     /// `WORKSPACE:MODE`, `WORKSPACE`, or `graphloom` for the workspace of the request.
     model: String,
-    /// Without any only whether the model is there is answered, as where a model is loaded.
+    /// Without messages, only checks that the model exists, as Ollama does to load it.
     messages: Option<Vec<Message>>,
     system: Option<String>,
-    /// Not taken: an answer is text.
+    /// Not supported: an answer is text.
     format: Option<Value>,
-    /// On unless said otherwise.
+    /// Default: on.
     stream: Option<bool>,
     options: Option<Options>,
 }
@@ -202,7 +202,7 @@ async fn tags(State(app): State<App>, admitted: Admitted) -> Result<axum::Json<T
     Ok(axum::Json(Tags { models: names.into_iter().map(tag).collect() }))
 }
 
-/// Programs ask for these; a workspace has none of them.
+/// Programs read these fields, which do not apply to a workspace.
 fn details() -> Value {
     json!({
         "parent_model": "",
@@ -274,19 +274,19 @@ async fn chat(
     respond(admitted, space, question, form).await
 }
 
-/// Whether no more than text is asked for, about text; what a client would build on must not be left out in silence.
+/// Rejects options that ask for more than text, since a client may depend on them.
 fn check_options(format: Option<&Value>, images: Option<&[Value]>) -> Result<(), Problem> {
     if format.is_some_and(|format| !format.is_null() && *format != "") {
-        let what = "format: an answer is text, with its sources";
+        let what = "format: an answer is always text with its sources";
         return Err(Problem::invalid(what).remedy(Some("leave it out")));
     }
     match images.is_some_and(|images| !images.is_empty()) {
-        true => Err(Problem::invalid("images: only text can be read")),
+        true => Err(Problem::invalid("images: only text is supported")),
         false => Ok(()),
     }
 }
 
-/// A question with what stands before it: `/MODE`, `/MODEcontext`, each also with instructions as in `/MODE[...]`.
+/// A question with a prefix: `/MODE` or `/MODEcontext`, each optionally with instructions as in `/MODE[...]`.
 struct Prefixed<'a> {
     mode: Option<Mode>,
     context_only: bool,
@@ -319,7 +319,7 @@ impl<'a> Prefixed<'a> {
     }
 }
 
-/// Which of the two routes answers, and as whom.
+/// The response format of one of the two routes.
 #[derive(Clone)]
 struct Form {
     model: String,
@@ -337,7 +337,7 @@ impl Form {
         line
     }
 
-    /// The answer to nothing, with which clients have a model loaded.
+    /// The response to an empty request, with which clients load a model.
     fn loaded(&self) -> Response {
         let mut line = self.piece("");
         line["done"] = json!(true);
@@ -345,7 +345,7 @@ impl Form {
         axum::Json(line).into_response()
     }
 
-    /// The last line, with `text` where it is the only one.
+    /// The last line, with `text` if it is the only one.
     fn end(&self, text: &str, answered: &Answered, since: Instant) -> Value {
         let total = nanoseconds(since);
         let tokens = Tokens::of(&answered.calls);

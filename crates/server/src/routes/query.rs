@@ -1,4 +1,4 @@
-//! Questions: an answer, an answer as it is made, or what was found.
+//! Questions: a whole answer, a streamed answer, or only the retrieval.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Instant;
@@ -23,25 +23,23 @@ use crate::problem::Problem;
 use crate::query_request::QueryRequest;
 use crate::route::{Gives, Load, Route, Takes, schema};
 
-/// Chunks named behind one entity or relation.
+/// Maximum chunks listed per entity or relation.
 const MAX_CHUNKS_BEHIND: usize = 100;
 
 pub(super) const ROUTES: &[Route] = &[
-    Route::post("/query", "An answer, with the documents and places behind it", || post(answer))
+    Route::post("/query", "An answer with its documents and citations", || post(answer))
         .reads()
         .load(Load::Question)
         .takes(Takes::Json(schema::<QueryRequest>))
         .gives(Gives::Json(schema::<QueryResponse>)),
-    Route::post(
-        "/query/stream",
-        "An answer as it is made: references first, then pieces of the answer",
-        || post(stream),
-    )
+    Route::post("/query/stream", "A streamed answer: references first, then pieces of the answer", || {
+        post(stream)
+    })
     .reads()
     .load(Load::Question)
     .takes(Takes::Json(schema::<QueryRequest>))
     .gives(Gives::Lines(schema::<QueryLine>)),
-    Route::post("/query/data", "What was found: entities, relations, passages, references", || post(data))
+    Route::post("/query/data", "The retrieval: entities, relations, passages, references", || post(data))
         .reads()
         .load(Load::Question)
         .takes(Takes::Json(schema::<QueryRequest>))
@@ -51,36 +49,36 @@ pub(super) const ROUTES: &[Route] = &[
 /// An answer.
 #[derive(Debug, Serialize, JsonSchema)]
 struct QueryResponse {
-    /// The answer with a list of the documents that it cites, unless `include_references` is false; or the context or
-    /// prompt where that was asked for.
+    /// The answer with a list of the cited documents, unless `include_references` is false; or the context or
+    /// prompt if requested.
     response: String,
-    /// The documents of the context; `null` where they are not wanted.
+    /// The documents of the context; `null` if not requested.
     references: Option<Vec<AnswerReference>>,
-    /// Seconds it took.
+    /// Duration in seconds.
     response_time: Option<f64>,
-    /// Whether a model wrote it.
+    /// Whether an LLM wrote it.
     llm_generated: bool,
-    /// `answer`, `closest` where no sentence answers and the nearest passages are given, `overview`, `not_found`, `empty`
-    /// where there is no document, or `greeting`; `null` for a context or a prompt.
+    /// `answer`, `closest` if no sentence answers and the closest passages are returned, `overview`, `not_found`,
+    /// `empty` if there are no documents, or `greeting`; `null` for a context or prompt.
     answer_kind: Option<String>,
-    /// Bytes of the response where words of the question stand, as `[start, end]`; left out where a model wrote it.
+    /// Byte ranges `[start, end]` of the response with words of the question; absent if an LLM wrote it.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     matches: Vec<(u64, u64)>,
-    /// The places that the numbers in the answer point to, each verified against the bytes.
+    /// The places behind the citation numbers, each verified against the document's bytes.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<Vec<CitationItem>>")]
     citations: Option<Vec<CitationItem>>,
-    /// What did not go as asked for.
+    /// What could not be done as requested.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     notes: Vec<String>,
 }
 
-/// A document of the context of an answer that comes whole: there LightRAG writes `content` always.
+/// A document of the context of a whole answer, where LightRAG always includes `content`.
 #[derive(Debug, Serialize, JsonSchema)]
 struct AnswerReference {
     reference_id: String,
     file_path: String,
-    /// Its passages; `null` where they are not wanted.
+    /// Its passages; `null` if not requested.
     content: Option<Vec<String>>,
 }
 
@@ -96,37 +94,37 @@ impl From<ListedDocument> for AnswerReference {
 pub(super) struct ReferenceItem {
     reference_id: String,
     file_path: String,
-    /// Its passages, where they are wanted.
+    /// Its passages, if requested.
     #[serde(skip_serializing_if = "Option::is_none")]
     content: Option<Vec<String>>,
 }
 
-/// One line of a streamed answer; each holds one of these fields, and a whole answer in one line several.
+/// A line of a streamed answer; each line has one of these fields, and a whole answer in one line has several.
 #[derive(Debug, Serialize, JsonSchema)]
-#[allow(dead_code, reason = "describes lines that are written as they come")]
+#[allow(dead_code, reason = "describes lines that are written as they arrive")]
 struct QueryLine {
-    /// What is done now, by LightRAG's name for it.
+    /// The current step, by LightRAG's name.
     progress: Option<String>,
     /// The documents of the context.
     references: Option<Vec<ReferenceItem>>,
     /// A piece of the answer.
     response: Option<String>,
-    /// Whether a model wrote it; beside a whole answer.
+    /// Whether an LLM wrote it; with a whole answer.
     llm_generated: Option<bool>,
-    /// What kind of answer it is, as in `/query`; beside a whole answer, or behind a streamed one.
+    /// The kind of answer, as in `/query`; with a whole answer, or after a streamed one.
     answer_kind: Option<String>,
-    /// The verified places.
+    /// The verified citations.
     citations: Option<Vec<CitationItem>>,
-    /// Seconds it took.
+    /// Duration in seconds.
     response_time: Option<f64>,
-    /// Why there is no more.
+    /// The error that ended the stream.
     error: Option<String>,
 }
 
-/// What was found.
+/// The retrieval.
 #[derive(Debug, Serialize, JsonSchema)]
 struct QueryData {
-    /// `success`, or `failure` where nothing was found.
+    /// `success`, or `failure` if nothing was found.
     status: &'static str,
     message: String,
     /// `entities`, `relationships`, `chunks` and `references`.
@@ -178,7 +176,7 @@ async fn stream(
     let question = request.question(&space.user_prompt_prefix, true)?;
     check_answerable(&space.asking, &question)?;
     let (lines, response) = Lines::new(Framing::Lines, |text| json!({ "response": text }));
-    // It goes on where the reader leaves: what is asked of a model is paid for, and is remembered for the next time.
+    // Continues if the client disconnects: the LLM call is paid for, and its answer is cached.
     tokio::spawn(asked_apart(async move || {
         let _turn = admitted.turn;
         let engine = &space.asking;
@@ -193,7 +191,7 @@ async fn stream(
     Ok(response)
 }
 
-/// A question whose answer is written line by line.
+/// A question whose answer is streamed line by line.
 struct Asked<'a> {
     engine: &'a Engine,
     question: &'a Question,
@@ -247,7 +245,7 @@ impl Asked<'_> {
     }
 }
 
-/// What a search begins with, by the name that LightRAG's pages know.
+/// The first step of a search, by the name LightRAG's pages know.
 fn first_step(mode: Mode) -> Option<&'static str> {
     match mode {
         Mode::Local | Mode::Global | Mode::Hybrid | Mode::Mix => Some("extracting_keywords"),
@@ -256,7 +254,7 @@ fn first_step(mode: Mode) -> Option<&'static str> {
     }
 }
 
-/// What cannot be asked is a bad request of this route, as in LightRAG.
+/// As in LightRAG, an invalid question is a bad request on this route.
 async fn data(
     Existing(space): Existing,
     request: Result<Json<QueryRequest>, Problem>,
@@ -349,8 +347,8 @@ async fn find(engine: &Engine, question: &Question) -> Result<QueryData, Problem
     Ok(QueryData { status: "success", message, data, metadata })
 }
 
-/// What is behind the entities and relations that were found. With a filter only what the question found is named:
-/// everything else may be of documents that it leaves out.
+/// The chunks and sources of the retrieved entities and relations. With a filter, only retrieved chunks are
+/// listed, since others may belong to excluded documents.
 async fn behind(
     snapshot: &dyn Snapshot,
     question: &Question,
@@ -363,7 +361,7 @@ async fn behind(
     Behind::of(snapshot, entities.chain(relations).collect(), MAX_CHUNKS_BEHIND, among).await
 }
 
-/// The documents of the context, each as the answer takes them; `None` where they are not wanted.
+/// The documents of the context in the format of the response; `None` if not requested.
 pub(super) fn references<T: From<ListedDocument>>(
     question: &Question,
     retrieval: &Retrieval,
@@ -377,9 +375,9 @@ pub(crate) fn citations(answered: &Answered) -> Vec<CitationItem> {
 
 pub(super) fn notes(retrieval: &Retrieval) -> Vec<String> {
     let note = |note: &QueryNote| match note {
-        // What the provider said is for the log, which has it.
+        // The provider's message is only logged.
         QueryNote::NotReranked { reranker, .. } => {
-            format!("passages are in the order of the search, not reranked: {reranker} failed")
+            format!("passages are not reranked: {reranker} failed")
         }
         QueryNote::FactsNotFiltered { .. }
         | QueryNote::WalkOptionsUnused { .. }

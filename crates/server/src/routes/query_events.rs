@@ -1,4 +1,4 @@
-//! An answer as server-sent events: what it rests on, the text as it is made, each verified place, what it took, and an end.
+//! An answer as server-sent events: context, text as it is generated, citations, usage, and a final event.
 
 use std::sync::Arc;
 use std::time::Instant;
@@ -34,43 +34,43 @@ pub(super) const ROUTES: &[Route] = &[Route::post(
 .takes(Takes::Json(schema::<QueryRequest>))
 .gives(Gives::Events(schema::<AnswerEvent>))];
 
-/// An event of the stream; its name stands in the `event` field, and the data is one of these objects.
+/// An event of the stream; its name is in the `event` field, and the data is one of these objects.
 #[derive(Serialize, JsonSchema)]
 #[serde(untagged)]
-#[allow(dead_code, reason = "describes events that are written as they come")]
+#[allow(dead_code, reason = "describes events that are written as they arrive")]
 enum AnswerEvent {
     /// `context`, first.
     Context(ContextEvent),
-    /// `delta`: a piece of the answer. All of them joined are the answer.
+    /// `delta`: a piece of the answer. All pieces joined are the answer.
     Delta(Delta),
-    /// `citation`: a place that a number of the answer points to, verified against the bytes.
+    /// `citation`: a place behind a citation number, verified against the document's bytes.
     Citation(CitationItem),
-    /// `usage`: what the answer took.
+    /// `usage`: model usage of the answer.
     Usage(UsageEvent),
-    /// `done`, the last event where all went well.
+    /// `done`: the last event on success.
     Done(Done),
-    /// `error`, the last event where it did not.
+    /// `error`: the last event on failure.
     Error(ProblemBody),
 }
 
-/// What an answer rests on.
+/// The context of an answer.
 #[derive(Serialize, JsonSchema)]
 struct ContextEvent {
     #[schemars(with = "String")]
     mode: Mode,
-    /// The documents of the context; `null` where they are not wanted.
+    /// The documents of the context; `null` if not requested.
     references: Option<Vec<ReferenceItem>>,
-    /// Its passages, in the order of the context.
+    /// Its passages in order.
     chunks: Vec<ContextChunk>,
-    /// How many entities it describes.
+    /// Number of entities in it.
     entities: usize,
-    /// How many relations it describes.
+    /// Number of relations in it.
     relationships: usize,
-    /// Themes that were searched for.
+    /// Themes used in the search.
     high_level_keywords: Vec<String>,
-    /// Names that were searched for.
+    /// Names used in the search.
     low_level_keywords: Vec<String>,
-    /// What did not go as asked for.
+    /// What could not be done as requested.
     notes: Vec<String>,
 }
 
@@ -87,31 +87,31 @@ struct Delta {
     text: String,
 }
 
-/// What an answer took of the models.
+/// Model usage of an answer.
 #[derive(Serialize, JsonSchema)]
 struct UsageEvent {
     calls: usize,
     prompt_tokens: u64,
-    /// Of these, tokens that came from the provider's prompt cache.
+    /// Prompt tokens that the provider read from its cache.
     cached_prompt_tokens: u64,
     completion_tokens: u64,
-    /// In the currency of the prices; `null` where the price of a model is not configured.
+    /// In the currency of the prices; `null` if the price of a model is not configured.
     #[schemars(with = "Option<f64>")]
     cost: Option<Money>,
 }
 
-/// A whole answer.
+/// The complete answer.
 #[derive(Serialize, JsonSchema)]
 struct Done {
-    /// The answer, which is what all pieces join to.
+    /// The answer, equal to all pieces joined.
     response: String,
-    /// Whether a model wrote it.
+    /// Whether an LLM wrote it.
     llm_generated: bool,
-    /// What kind of answer it is, as in `/query`.
+    /// The kind of answer, as in `/query`.
     answer_kind: Option<String>,
-    /// How many places were given.
+    /// Number of citations.
     citations: usize,
-    /// Seconds it took.
+    /// Duration in seconds.
     response_time: f64,
 }
 

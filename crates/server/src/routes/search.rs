@@ -1,4 +1,4 @@
-//! What a text finds, without an answer and without asking a chat model.
+//! Searches without an answer and without an LLM.
 
 use axum::routing::post;
 use graphloom_core::DocumentFilter;
@@ -13,14 +13,14 @@ use crate::input::{Existing, Json};
 use crate::problem::Problem;
 use crate::route::{Gives, Load, Route, Takes, schema};
 
-/// Most hits of each kind.
+/// Maximum hits of each kind.
 const MAX_HITS: usize = 200;
-/// Longest text that is searched for, in bytes.
+/// Maximum length of a search text in bytes.
 const MAX_TEXT: usize = 65_536;
 
 pub(super) const ROUTES: &[Route] = &[Route::post(
     "/search",
-    "Passages, entities and relations that a text finds, with scores; asks no chat model",
+    "Passages, entities and relations that match a text, with scores; calls no LLM",
     || post(search),
 )
 .reads()
@@ -28,18 +28,17 @@ pub(super) const ROUTES: &[Route] = &[Route::post(
 .takes(Takes::Json(schema::<SearchRequest>))
 .gives(Gives::Json(schema::<Found>))];
 
-/// What to look for.
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct SearchRequest {
     /// The text.
     #[schemars(length(min = 1, max = MAX_QUESTION_CHARS))]
     query: String,
-    /// Most hits of each kind, 1 to 200.
+    /// Maximum hits of each kind, 1 to 200.
     #[serde(default = "ten")]
     #[schemars(range(min = 1, max = MAX_HITS))]
     top_k: usize,
-    /// The documents that take part, as for questions.
+    /// Restricts the documents, as for questions.
     #[schemars(with = "Option<Value>")]
     filter: Option<DocumentFilter>,
 }
@@ -48,7 +47,7 @@ fn ten() -> usize {
     10
 }
 
-/// What was found, best first. Scores compare only within one list.
+/// The results, best first. Scores are comparable only within one list.
 #[derive(Serialize, JsonSchema)]
 struct Found {
     passages: Vec<Passage>,
@@ -62,12 +61,12 @@ struct Passage {
     document: String,
     file_path: String,
     title: String,
-    /// First and last byte after it, in the document's text.
+    /// First byte and end byte (exclusive) in the document's text.
     span: [u64; 2],
     /// First and last line, from 1.
     lines: [u32; 2],
     lines_match_source: bool,
-    /// The pages, slides or sheets it stands on.
+    /// The pages, slides or sheets of the passage.
     #[serde(skip_serializing_if = "Option::is_none")]
     place: Option<String>,
     content: String,
@@ -97,10 +96,10 @@ async fn search(
     Json(SearchRequest { query, top_k, filter }): Json<SearchRequest>,
 ) -> Result<axum::Json<Found>, Problem> {
     if !(1..=MAX_HITS).contains(&top_k) {
-        return Err(Problem::invalid(format!("top_k is from 1 to {MAX_HITS}")));
+        return Err(Problem::invalid(format!("top_k must be from 1 to {MAX_HITS}")));
     }
     if query.len() > MAX_TEXT {
-        let what = format!("query: {} bytes are more than the {MAX_TEXT} that are taken", query.len());
+        let what = format!("query is too long: {} bytes, the limit is {MAX_TEXT}", query.len());
         return Err(Problem::invalid(what));
     }
     asked_apart(async move || {

@@ -1,4 +1,4 @@
-//! A workspace as a whole: what it cost, its graph for other programs, and the hash of its state.
+//! A workspace as a whole: costs, export of the graph, and the hash of its state.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;
@@ -22,32 +22,34 @@ use crate::problem::{Problem, chain};
 use crate::route::{Gives, Load, Route, Takes, schema};
 
 pub(super) const ROUTES: &[Route] = &[
-    Route::get("/cost", "What model calls cost, out of the ledger", || get(cost))
+    Route::get("/cost", "The costs of model calls from the ledger", || get(cost))
         .reads()
         .load(Load::Whole)
         .takes(Takes::Query(schema::<CostParams>))
         .gives(Gives::Json(schema::<Cost>)),
-    Route::get("/export", "The graph for other programs, sent as it is read", || get(export_graph))
+    Route::get("/export", "The graph in a format for other programs, streamed", || get(export_graph))
         .reads()
         .load(Load::Whole)
         .takes(Takes::Query(schema::<ExportParams>))
         .gives(Gives::Media(&["application/x-ndjson", "text/csv", "application/xml", "text/plain"])),
-    Route::get("/dump/hash", "The hash of the canonical state: equal where evidence and views are", || {
-        get(hash)
-    })
+    Route::get(
+        "/dump/hash",
+        "The hash of the canonical state, equal if evidence and views are equal",
+        || get(hash),
+    )
     .reads()
     .load(Load::Whole)
     .gives(Gives::Json(schema::<StateHash>)),
 ];
 
-/// What lists of names look like in the description of the API.
+/// Pattern of lists of names in the API description.
 const LIST_OF_BY: &str = "^(role|model|document|day)(,(role|model|document|day))*$";
 const LIST_OF_PARTS: &str = "^(entities|relations|chunks)(,(entities|relations|chunks))*$";
 
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct CostParams {
-    /// What to add up by: `role`, `model`, `document`, `day`, several separated by commas.
+    /// Dimensions to group by: `role`, `model`, `document`, `day`, several separated by commas.
     #[serde(default = "role_and_model")]
     #[schemars(regex(pattern = LIST_OF_BY))]
     by: String,
@@ -57,17 +59,17 @@ fn role_and_model() -> String {
     "role,model".to_owned()
 }
 
-/// The ledger, added up.
+/// Totals of the ledger.
 #[derive(Serialize, JsonSchema)]
 struct Cost {
-    /// Days in order, else the dearest first.
+    /// Days in order, otherwise highest cost first.
     rows: Vec<CostRow>,
     total: CostRow,
     /// Models without a configured price.
     unpriced: BTreeSet<String>,
 }
 
-/// What calls of one group cost together. What was not asked to add up by is left out.
+/// Total cost of the calls of one group. Dimensions that are not grouped by are absent.
 #[derive(Serialize, JsonSchema)]
 struct CostRow {
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -76,20 +78,20 @@ struct CostRow {
     role: Option<&'static str>,
     #[serde(skip_serializing_if = "Option::is_none")]
     model: Option<String>,
-    /// The document's source; its id where it is not there any more.
+    /// Source of the document; its id if it no longer exists.
     #[serde(skip_serializing_if = "Option::is_none")]
     document: Option<String>,
     calls: u64,
-    /// Of these, calls that were not answered.
+    /// Number of failed calls.
     failed: u64,
     prompt_tokens: u64,
-    /// Of these, tokens that came from the provider's prompt cache.
+    /// Prompt tokens that the provider read from its cache.
     cached_prompt_tokens: u64,
     completion_tokens: u64,
-    /// Of the models whose price is configured, in the currency of the prices.
+    /// Cost for models with a configured price, in the currency of the prices.
     #[schemars(with = "f64")]
     cost: graphloom_engine::money::Money,
-    /// Calls of models without a configured price.
+    /// Number of calls of models without a configured price.
     unpriced_calls: u64,
 }
 
@@ -112,14 +114,14 @@ impl From<Spent> for CostRow {
     }
 }
 
-/// In which form a graph is written.
+/// Export format.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 enum Format {
-    /// One JSON object a line.
+    /// One JSON object per line.
     #[default]
     Jsonl,
-    /// Comma-separated values, one table: `only` names it.
+    /// Comma-separated values, a single table selected by `only`.
     Csv,
     /// XML for graph programs.
     Graphml,
@@ -132,16 +134,16 @@ enum Format {
 struct ExportParams {
     #[serde(default)]
     format: Format,
-    /// `entities`, `relations`, `chunks`, several separated by commas; all where it is left out.
+    /// `entities`, `relations`, `chunks`, several separated by commas [default: all].
     #[schemars(regex(pattern = LIST_OF_PARTS))]
     only: Option<String>,
 }
 
 #[derive(Serialize, JsonSchema)]
 struct StateHash {
-    /// Two workspaces of equal hashes hold the same evidence and the same views.
+    /// Workspaces with equal hashes have the same evidence and the same views.
     hash: String,
-    /// Lines of the dump that was hashed.
+    /// Number of lines of the hashed dump.
     lines: u64,
 }
 
@@ -172,8 +174,8 @@ async fn export_graph(
         Some(only) => chosen("only", only, ExportPart::ALL.map(|part| (part.name(), part)))?,
     };
     if format == Format::Csv && parts.len() > 1 {
-        let what = "several tables of comma-separated values do not fit one answer";
-        return Err(Problem::invalid(what).remedy(Some("name one, such as only=entities")));
+        let what = "a response can contain only one CSV table";
+        return Err(Problem::invalid(what).remedy(Some("select one, such as only=entities")));
     }
     let (format, kind, ending) = match format {
         Format::Jsonl => (ExportFormat::JsonLines, "application/x-ndjson", "jsonl"),
@@ -181,27 +183,27 @@ async fn export_graph(
         Format::Graphml => (ExportFormat::GraphMl, "application/xml", "graphml"),
         Format::Cypher => (ExportFormat::Cypher, "text/plain; charset=utf-8", "cypher"),
     };
-    // A workspace's name is safe in a file's name and in a header.
+    // Workspace names are safe in file names and headers.
     let file = format!("attachment; filename=\"{}.{ending}\"", space.id);
     let (begun, begins) = oneshot::channel::<()>();
     let (mut out, body) = pipe();
     let writing = tokio::spawn(apart(async move || {
         let _turn = admitted.turn;
         let snapshot = space.indexing.store.snapshot().await?;
-        // Whoever asked may have left; then the first write says so.
+        // If the client has disconnected, the first write fails.
         let _ = begun.send(());
         if let Err(error) = write(snapshot.as_ref(), format, &parts, &mut out).await {
-            tracing::warn!(error = chain(&error), "an export ended early");
+            tracing::warn!(error = chain(&error), "an export failed");
             return Ok(());
         }
         if let Err(error) = out.finish() {
-            tracing::warn!(%error, "an export ended early");
+            tracing::warn!(%error, "an export failed");
         }
         Ok(())
     }));
     if begins.await.is_err() {
-        // It failed before the first byte, so there is still a status to say so.
-        let failed = || Problem::internal(&io::Error::other("an export did not begin"));
+        // It failed before the first byte, so the status can still be set.
+        let failed = || Problem::internal(&io::Error::other("an export did not start"));
         return Err(writing.await.ok().and_then(Result::err).unwrap_or_else(failed));
     }
     Ok(answer(body, kind, &file))
@@ -239,7 +241,7 @@ async fn hash(Existing(space): Existing) -> Result<axum::Json<StateHash>, Proble
     .await
 }
 
-/// What a list of names, separated by commas, chooses among `known`; in their order, each once.
+/// Parses a comma-separated list of names in `known`; the result is in the order of `known`, each once.
 fn chosen<T, const N: usize>(
     field: &str,
     names: &str,
@@ -249,14 +251,14 @@ fn chosen<T, const N: usize>(
     let mut by_name: BTreeMap<&str, bool> = known.iter().map(|(name, _)| (*name, false)).collect();
     for name in names.split(',').map(str::trim).filter(|name| !name.is_empty()) {
         let wanted = by_name.get_mut(name).ok_or_else(|| {
-            Problem::invalid(format!("{field} names {name:?}, which is none of {expected}"))
+            Problem::invalid(format!("unknown name {name:?} in {field}: expected {expected}"))
         })?;
         *wanted = true;
     }
     let wanted: Vec<T> =
         known.into_iter().filter(|(name, _)| by_name.get(name) == Some(&true)).map(|(_, it)| it).collect();
     match wanted.is_empty() {
-        true => Err(Problem::invalid(format!("{field} names none of {expected}"))),
+        true => Err(Problem::invalid(format!("{field} is empty: expected {expected}"))),
         false => Ok(wanted),
     }
 }

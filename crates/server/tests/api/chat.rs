@@ -158,10 +158,10 @@ async fn vectors_are_given_as_numbers_or_bytes() {
 async fn conversations_that_cannot_be_read_say_why() {
     let server = station().await;
     for (messages, why) in [
-        (json!([{ "role": "assistant", "content": "Hi" }]), "the last message must be the user's"),
-        (json!([{ "role": "user", "content": [{ "type": "image_url" }] }]), "only text can"),
-        (json!([{ "role": "user", "content": "Who?", "images": ["aGk="] }]), "only text can"),
-        (json!([{ "role": "user", "content": 7 }]), "text or a list of parts is expected"),
+        (json!([{ "role": "assistant", "content": "Hi" }]), "the last message must have the role user"),
+        (json!([{ "role": "user", "content": [{ "type": "image_url" }] }]), "only text is supported"),
+        (json!([{ "role": "user", "content": "Who?", "images": ["aGk="] }]), "only text is supported"),
+        (json!([{ "role": "user", "content": 7 }]), "expected text or a list of parts"),
         (user(""), "the question is empty"),
     ] {
         let ask = json!({ "model": "default", "messages": messages });

@@ -169,7 +169,7 @@ async fn every_text_is_counted_and_what_waits_is_found_by_its_run() {
     let (status, words, found) = add(&["Radium glows.", "Radon does not."]).await;
     assert_eq!((status, found), (json!("partial_success"), json!(2)));
     assert!(
-        words.starts_with("1 accepted; 1 known already with the same content and still waiting"),
+        words.starts_with("1 accepted; 1 already known with the same content and still waiting"),
         "{words}"
     );
     let jobs = server.get("/jobs").await.ok();
@@ -183,7 +183,7 @@ async fn every_text_is_counted_and_what_waits_is_found_by_its_run() {
         (json!("success"), json!(0)),
         "nothing is left to do, so the run has no documents"
     );
-    assert_eq!(words, "0 accepted; 1 known already with the same content");
+    assert_eq!(words, "0 accepted; 1 already known with the same content");
 }
 
 #[tokio::test]
@@ -220,8 +220,8 @@ async fn what_a_body_lacks_is_said_with_its_place_in_words_of_its_sender() {
     for (path, body, place, words) in [
         ("/query", r#"{"query": "Who?", "top_k": "3"}"#, json!(["body", "top_k"]), "a whole number"),
         ("/query", r#"{"query": "Who?", "mode": 5}"#, json!(["body", "mode"]), "the number 5"),
-        ("/query", r#"["Who?"]"#, json!(["body"]), "an object is expected"),
-        ("/graph/entities/merge", r#"["Heavy 1"]"#, json!(["body"]), "an object is expected"),
+        ("/query", r#"["Who?"]"#, json!(["body"]), "expected an object"),
+        ("/graph/entities/merge", r#"["Heavy 1"]"#, json!(["body"]), "expected an object"),
         ("/search", r#"{"query": "Who?", "limit": 0}"#, json!(["body", "limit"]), "unknown field `limit`"),
         (
             "/documents/paginated",

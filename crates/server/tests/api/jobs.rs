@@ -233,7 +233,7 @@ async fn what_a_service_said_is_for_those_who_may_write() {
         assert_eq!((full.status, told.status), (200, 200), "{path}");
         assert!(full.body.contains("as the test wants it"), "{path}: {full:?}");
         assert!(!told.body.contains("as the test wants it"), "{path}: {told:?}");
-        assert!(told.body.contains("whoever may write to the workspace sees why"), "{path}: {told:?}");
+        assert!(told.body.contains("the reason is visible with the right to write"), "{path}: {told:?}");
     }
 }
 

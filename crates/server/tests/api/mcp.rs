@@ -117,7 +117,7 @@ async fn what_a_client_adds_is_kept_and_what_it_forgets_is_gone() {
     assert_eq!((&forgotten["documents"], &forgotten["file_path"]), (&json!(1), &json!("station.md")));
     assert_eq!(server.get("/w/alpha/documents/status_counts").await.ok()["status_counts"]["all"], 0);
     let said = refused(&client, "forget_document", json!({ "document": "station.md" })).await;
-    assert!(said.contains("there is no document \"station.md\"; take the document"), "{said}");
+    assert!(said.contains("no document \"station.md\"; use the document"), "{said}");
 }
 
 #[tokio::test]
@@ -133,7 +133,7 @@ async fn a_key_that_may_read_is_offered_the_four_tools_that_read_and_no_other_wo
         ("forget_document", json!({ "document": "a.md" })),
     ] {
         let said = refused(&reading, tool, arguments).await;
-        assert!(said.contains("may read; this needs the right write"), "{said}");
+        assert!(said.contains("has the right read; this request needs write"), "{said}");
     }
     let writing = client(&server, "/w/alpha/mcp", Some(&writer), newest()).await;
     let tools = writing.list_all_tools().await.expect("tools");
@@ -196,14 +196,14 @@ async fn wrong_calls_are_results_that_say_what_is_wrong() {
         ("search", json!({ "query": "x", "limit": 0 }), "limit is 0; it must be from 1 to 50"),
         ("search", json!({ "query": "x", "top_k": 5 }), "unknown field `top_k`"),
         ("search", json!({ "query": "x", "filter": { "name": "a" } }), "unknown field `name`"),
-        ("ask", json!({ "question": 7 }), "question: the number 7 is given where text is expected"),
+        ("ask", json!({ "question": 7 }), "question: expected text, got the number 7"),
         ("ask", json!({ "question": "Who?", "mode": "best" }), "unknown variant `best`"),
         ("get_source", json!({ "document": "../etc/passwd" }), "no document"),
-        ("get_source", json!({ "document": "station.md", "start": 9999 }), "behind the end"),
+        ("get_source", json!({ "document": "station.md", "start": 9999 }), "beyond the end"),
         ("get_source", json!({ "document": "station.md", "start": -1 }), "start: the number -1"),
         ("graph_neighbors", json!({ "entity": "Weir Statoin" }), "no entity \"Weir Statoin\""),
         ("graph_neighbors", json!({ "entity": "*", "depth": 9 }), "from 1 to 3"),
-        ("add_document", json!({ "name": "../a.md", "text": "x" }), "no part of it is . or .."),
+        ("add_document", json!({ "name": "../a.md", "text": "x" }), "the parts . and .. are not allowed"),
         ("add_document", json!({ "name": "a.md", "text": " " }), "text cannot be empty"),
         ("forget_document", json!({ "document": "" }), "no document"),
     ] {
@@ -212,7 +212,7 @@ async fn wrong_calls_are_results_that_say_what_is_wrong() {
     }
     let unknown = CallToolRequestParams::new("drop_tables");
     let said = client.call_tool(unknown).await.expect_err("no such tool").to_string();
-    assert!(said.contains("there is no tool drop_tables; there are search"), "{said}");
+    assert!(said.contains("unknown tool drop_tables; the tools are search"), "{said}");
 }
 
 #[tokio::test]

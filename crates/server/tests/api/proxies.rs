@@ -50,7 +50,7 @@ async fn without_keys_what_a_proxy_passes_on_is_refused_and_told_which_option_to
         let refused = server.send(look().header(name, value)).await;
         assert!(refused.problem(403).contains("proxy"), "{refused:?}");
         let remedy = refused.json()["remedy"].to_string();
-        assert!(remedy.contains("--trusted-proxy") && remedy.contains("key create"), "{remedy}");
+        assert!(remedy.contains("trusted_proxies") && remedy.contains("API key"), "{remedy}");
     }
     let plain =
         format!("GET /graph/label/list HTTP/1.0\r\nhost: {}\r\nconnection: close\r\n\r\n", server.address);

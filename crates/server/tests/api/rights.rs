@@ -126,7 +126,7 @@ async fn a_key_of_another_workspace_or_of_too_few_rights_is_refused_and_the_righ
     for (method, path, needs, _) in routes() {
         let Some(needs) = needs else { continue };
         let answer = ask(&server, &method, &path, Some(&elsewhere)).await;
-        assert!(answer.problem(403).contains("not for workspace alpha"), "{method} {path}");
+        assert!(answer.problem(403).contains("no access to workspace alpha"), "{method} {path}");
         for (has, key) in &keys {
             let answer = ask(&server, &method, &path, Some(key)).await;
             let refused = [401, 403].contains(&answer.status);
@@ -221,7 +221,9 @@ async fn a_key_of_another_workspace_reaches_none_by_the_name_of_a_model() {
         let request = Request::new(&method, &path).json(body).header("x-api-key", &elsewhere);
         let answer = server.send(request.clone()).await;
         match method == "POST" || path.contains("alpha") {
-            true => assert!(answer.problem(403).contains("reaches no model \"alpha"), "{method} {path}"),
+            true => {
+                assert!(answer.problem(403).contains("has no access to model \"alpha"), "{method} {path}")
+            }
             // Lists name what the key reaches.
             false => {
                 assert!(answer.status == 200 && !answer.body.contains("alpha"), "{method} {path}: {answer:?}")

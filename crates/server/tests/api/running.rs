@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use graphloom_core::{StoreError, Timestamp, WorkspaceId};
-use graphloom_server::{AccessFile, Grant, Limits, Right, ServeError, Server, ServerConfig};
+use graphloom_server::{AccessError, AccessFile, Grant, Limits, Right, ServeError, Server, ServerConfig};
 use serde_json::json;
 use tokio::io::AsyncWriteExt;
 use tokio::net::TcpStream;
@@ -20,7 +20,6 @@ async fn an_address_of_the_network_is_refused_until_there_is_a_key() {
     let refused = Server::bind(config.clone(), Arc::new(MemoryHost::default())).await;
     let error = refused.err().expect("refused");
     assert!(matches!(error, ServeError::Open { .. }), "{error}");
-    assert!(error.remedy().is_some_and(|remedy| remedy.contains("graphloom key create")));
 
     let access = AccessFile::of(folder.path());
     let key = access.change(|access| access.create_key("k", Grant::ALL, Timestamp(1))).expect("a key");
@@ -35,8 +34,7 @@ async fn an_address_of_the_network_is_refused_until_there_is_a_key() {
     server.send(asked).await.problem(503);
     let config = config_of_loopback(server.folder.path());
     let refused = Server::bind(config, Arc::new(MemoryHost::default())).await.err().expect("refused");
-    assert!(matches!(refused, ServeError::Access(_)), "{refused}");
-    assert!(refused.remedy().is_some_and(|remedy| remedy.contains("put the file back")));
+    assert!(matches!(refused, ServeError::Access(AccessError::Gone { .. })), "{refused}");
 }
 
 fn config_of_loopback(folder: &std::path::Path) -> graphloom_server::ServerConfig {

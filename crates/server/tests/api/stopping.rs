@@ -104,7 +104,7 @@ async fn streams_that_are_cut_by_a_stop_end_with_an_error_in_their_form() {
         let ends = match path {
             "/query/events" => text.contains("event: error\ndata: {") && text.contains("\"status\":503"),
             "/v1/chat/completions" => text.contains("\"server_error\"") && text.contains("data: [DONE]"),
-            _ => text.contains("{\"error\":\"the server stops"),
+            _ => text.contains("{\"error\":\"the server is stopping"),
         };
         assert!(ends && text.trim_end().ends_with('0'), "{path}: {text}");
     }

@@ -1,4 +1,4 @@
-//! The cases about filters: what is read of documents that were asked for, and searches among some of them.
+//! Cases of filters: reading selected documents, and searching among some of them.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;

@@ -1,4 +1,4 @@
-//! Cases of the graph: its evidence, its views, and what people decided of it.
+//! Cases of the graph: evidence, views and decisions.
 
 use graphloom_core::{Batch, GraphKey, Span, Store, VectorKind};
 

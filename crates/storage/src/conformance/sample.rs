@@ -98,7 +98,7 @@ pub fn extraction(name: &str, answer: &str) -> Extraction {
     }
 }
 
-/// A chunk that is asked about anew.
+/// A chunk being re-extracted.
 pub fn renewal(chunk: &ChunkId, extraction: ChunkExtraction) -> Renewal {
     Renewal { chunk: chunk.clone(), model: "another".to_owned(), extraction }
 }

@@ -1,4 +1,4 @@
-//! Cases of vectors and of searches by vector and by words.
+//! Cases of vectors, vector search and full-text search.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;

@@ -1,4 +1,4 @@
-//! Cases of situations: what is said of a chunk's place in its document.
+//! Cases of situations, the contexts of chunks.
 
 use graphloom_core::{Batch, ChunkId, DocumentId, StatusKind, Store, StoreError, VectorKind};
 

@@ -1,4 +1,4 @@
-//! What cases do to a store and ask of it; each step panics where the store does not do it.
+//! Steps of cases; each panics if the store misbehaves.
 
 use graphloom_core::{
     Batch, Revision, Snapshot, Store, StoreCounts, StoreError, TextQuery, VectorKind, VectorQuery,

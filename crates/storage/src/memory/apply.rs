@@ -1,4 +1,4 @@
-//! Applies a batch to a state. A refused batch leaves the state half changed: the caller throws it away.
+//! Applies a batch to a state. A rejected batch leaves the state half changed; the caller discards it.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;

@@ -1,5 +1,5 @@
-//! The in-memory store: the reference the others are compared with. Every lookup is the plainest scan that is
-//! obviously right; nothing is indexed and nothing is durable.
+//! The in-memory store: the reference for other stores. Every lookup is a simple, obviously correct scan; nothing
+//! is indexed or durable.
 
 mod apply;
 mod snapshot;

@@ -1,4 +1,4 @@
-//! Remembered answers: a bounded table whose oldest rows go first.
+//! The cache of model results: a bounded table whose oldest rows are removed first.
 
 use graphloom_core::{CacheEntry, CacheKind, CacheSize, ContentHash, MAX_CACHE_BYTES, MAX_CACHE_ENTRIES};
 use rusqlite::{Connection, OptionalExtension, Result, params};
@@ -8,7 +8,7 @@ use super::rows;
 /// The value under a kind and a key.
 pub(super) fn find(conn: &Connection, (kind, key): &(CacheKind, ContentHash)) -> Result<Option<Vec<u8>>> {
     conn.prepare_cached(
-        // What is damaged is not remembered: whoever asks finds the answer again.
+        // A damaged row counts as missing; the caller computes the value again.
         "SELECT value FROM cache WHERE kind = ?1 AND key = ?2 AND row_sum('cache', id, kind, key, bytes, value) = sum",
     )?
         .query_row(params![code(*kind), key.as_str()], |row| row.get(0))

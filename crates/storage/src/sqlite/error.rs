@@ -1,4 +1,4 @@
-//! What SQLite's errors mean to a caller.
+//! Maps SQLite's errors to store errors.
 
 use std::io;
 use std::path::Path;

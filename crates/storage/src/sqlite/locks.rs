@@ -1,4 +1,4 @@
-//! Waiting for the write lock: who holds it, how long to wait, and when to say so.
+//! Waits for the write lock: who holds it, how long to wait, and when to report it.
 
 use std::fmt;
 use std::path::{Path, PathBuf};
@@ -165,7 +165,7 @@ impl fmt::Display for Holder {
     }
 }
 
-/// Who holds the write lock of the store at `path`; `None` where nobody does or the system does not say.
+/// The process that holds the write lock of the store at `path`; `None` if none does or it is unknown.
 ///
 /// The files are not opened for it: closing a file gives up every lock that this process holds on it.
 #[cfg(target_os = "linux")]

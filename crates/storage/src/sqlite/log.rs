@@ -1,4 +1,4 @@
-//! The write-ahead log: commits append to it, and it is copied into the file without anybody waiting for it.
+//! The write-ahead log: commits append to it, and it is copied to the file without blocking anyone.
 //!
 //! A log can be copied only up to the oldest snapshot that reads from it, and it starts again from its beginning only once
 //! it is copied wholly and no snapshot reads from it. So nothing here ever waits for a reader: what cannot be copied now is
@@ -241,7 +241,7 @@ impl Log {
         tracing::debug!(pages, "snapshots that are open keep the write-ahead log");
     }
 
-    /// Copies the log into the file and empties it, where nobody is in the way; whether it is empty.
+    /// Copies the log to the file and empties it if no reader prevents that; returns whether it is empty.
     fn is_empty_now(&self, conn: &Connection) -> bool {
         let pages = self.waiting.never_during(|| checkpoint(conn, "TRUNCATE"));
         pages.is_some_and(|pages| !pages.is_hindered && pages.log <= 0)

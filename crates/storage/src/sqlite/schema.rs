@@ -1,4 +1,4 @@
-//! How a file is created, opened, backed up and migrated.
+//! Creates, opens, backs up and migrates a file.
 
 mod migrations;
 #[cfg(test)]

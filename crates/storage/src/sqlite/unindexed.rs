@@ -47,7 +47,7 @@ impl Readers {
         Self(Arc::clone(readers.entry(path.to_owned()).or_default()))
     }
 
-    /// Waits until nobody else opens the store.
+    /// Waits until no other thread opens the store.
     pub(super) fn opening(&self) -> Opening<'_> {
         Opening { readers: self, number: self.0.lock().unwrap_or_else(PoisonError::into_inner) }
     }
@@ -59,7 +59,7 @@ impl Readers {
 }
 
 impl Opening<'_> {
-    /// Whether somebody reads without the index.
+    /// Whether a connection reads without the index.
     pub(super) fn is_read_unindexed(&self) -> bool {
         *self.number > 0
     }

@@ -1,4 +1,4 @@
-//! The one thread that writes: it takes waiting batches and commits them in groups, one disk flush each group.
+//! The single writer thread: commits waiting batches in groups, with one disk flush per group.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

@@ -1,4 +1,4 @@
-//! Why an answer came out as it did, in a few lines.
+//! Explains in a few lines how an answer was found.
 
 use std::collections::BTreeSet;
 
@@ -7,13 +7,14 @@ use graphloom_engine::query::{Arm, Citation, FoundChunk, PathStep, Retrieval};
 
 use crate::output::render::{count, one_line, place};
 
-/// Lines, at most.
+/// Maximum number of lines.
 const MOST_LINES: usize = 10;
 
-/// Steps told of one way through the graph.
+/// Maximum number of steps printed of a path through the graph.
 const MOST_STEPS: usize = 4;
 
-/// What was searched for, how much was found, and how each cited passage was come by: at most [`MOST_LINES`] lines.
+/// Lists the search words, the number of results, and how each cited passage was found, in at most [`MOST_LINES`]
+/// lines.
 ///
 /// - `numbered`: the citations in the order of their printed numbers.
 pub(super) fn explained(retrieval: &Retrieval, numbered: &[Option<&Citation>]) -> Vec<String> {
@@ -47,7 +48,7 @@ pub(super) fn explained(retrieval: &Retrieval, numbered: &[Option<&Citation>]) -
     lines
 }
 
-/// How the search came to the passage that a citation stands in.
+/// How the passage of a citation was found.
 fn way_to(retrieval: &Retrieval, citation: &Citation) -> String {
     let holds = |chunk: &Chunk| {
         let span = citation.span;
@@ -67,7 +68,7 @@ fn way_to(retrieval: &Retrieval, citation: &Citation) -> String {
     format!("{way}; passage {} of {}", rank + 1, retrieval.chunks.len())
 }
 
-/// The way of a walk through the graph to a passage.
+/// The path through the graph to a passage.
 fn walked(retrieval: &Retrieval, found: &FoundChunk) -> String {
     let path = retrieval.paths.iter().find(|path| path.chunk == found.chunk.id);
     let before = path.and_then(|path| path.steps.split_last()).map_or(&[][..], |(_, before)| before);

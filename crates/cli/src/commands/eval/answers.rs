@@ -1,4 +1,4 @@
-//! `graphloom eval answers`: every question answered in every arm, compared with the right answers.
+//! `graphloom eval answers`: answers every question with every arm and compares with the gold answers.
 
 use graphloom_eval::answering::{self, AnswerGroup, AnswerRow, AnswersReport, SHORT_ANSWER};
 use graphloom_eval::arm::Arm;
@@ -13,20 +13,20 @@ use crate::fault::{Exit, Fault};
 use crate::output::render::{count, one_line, plain};
 use crate::wire::Asks;
 
-/// Arms beside each other in a table.
+/// Arms per table.
 const ARMS_ABREAST: usize = 4;
 
-/// Who answers where no model does.
+/// Name of the answerer if there is no LLM.
 const BY_RULES: &str = "verbatim sentences";
 
-/// Questions whose failure is printed.
+/// Maximum failed questions printed.
 const MOST_FAILURES: usize = 3;
 
-/// Indexes what is missing, asks for answers, and prints their scores.
+/// Indexes missing passages, asks the questions, and prints the scores.
 pub(crate) async fn run(app: &App, args: &AnswersArgs) -> anyhow::Result<Exit> {
     let arms = arms(app, args)?;
     if args.ragchecker.is_some() && arms.len() > 1 {
-        let fault = Fault::usage(format!("--ragchecker takes the answers of one arm, not of {}", arms.len()));
+        let fault = Fault::usage(format!("--ragchecker needs exactly one arm, not {}", arms.len()));
         return Err(fault.help("name one mode or arm").into());
     }
     let options: AskOptions = asked::options(&args.asked);
@@ -41,7 +41,7 @@ pub(crate) async fn run(app: &App, args: &AnswersArgs) -> anyhow::Result<Exit> {
     let answerer = engine.models.answer.as_ref().map_or(BY_RULES, |model| model.name()).to_owned();
     if engine.models.answer.is_none() {
         app.output.note(
-            "no model answers: verbatim sentences are scored; --set answer_llm=openai:MODEL chooses one",
+            "no LLM is configured: scoring verbatim sentences; choose an LLM with --set answer_llm=openai:MODEL",
         );
     }
     let tasks = asking::tasks::<AnswerRow>(engine, &set, &questions, &arms, &options).await?;
@@ -57,7 +57,7 @@ pub(crate) async fn run(app: &App, args: &AnswersArgs) -> anyhow::Result<Exit> {
         write_json(out, &file)?;
         let answers = count(file.results.len() as u64, "answer");
         app.output.note(format_args!(
-            "{answers} for `graphloom eval ragchecker {}`; those without a right answer are left out",
+            "{answers} for `graphloom eval ragchecker {}`; those without a gold answer are left out",
             out.display()
         ));
     }
@@ -72,14 +72,12 @@ pub(crate) async fn run(app: &App, args: &AnswersArgs) -> anyhow::Result<Exit> {
     }
     if report.failed() > 0 {
         let failed = count(report.failed() as u64, "question");
-        app.output.warn(format_args!(
-            "warning: {failed} could not be asked and count as wrong; --resume asks them again"
-        ));
+        app.output.warn(format_args!("warning: {failed} failed, counted as wrong; --resume tries again"));
     }
     Ok(if *is_partial || report.failed() > 0 { Exit::Partly } else { Exit::Done })
 }
 
-/// The arms with the form of answer that is asked for.
+/// The arms with the requested form of answer.
 fn arms(app: &App, args: &AnswersArgs) -> anyhow::Result<Vec<Arm>> {
     let form = args.response_type.as_deref().unwrap_or(SHORT_ANSWER);
     let arms = asked::arms(&args.asked)?.into_iter().map(|arm| {
@@ -148,7 +146,7 @@ fn print(app: &App, report: &AnswersReport) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// How many answers of an arm are right and wrong, where the set says what is.
+/// Prints how many answers of an arm are right and wrong, if the set has gold answers.
 fn print_verdicts(app: &App, report: &AnswersReport, arm: &str) -> anyhow::Result<()> {
     let groups = report.verdicts(arm);
     if groups.is_empty() {

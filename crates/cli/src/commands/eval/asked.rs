@@ -1,4 +1,4 @@
-//! What `eval retrieval` and `eval answers` have in common: a set, arms, a workspace, and results that are kept.
+//! Shared by `eval retrieval` and `eval answers`: set, arms, workspace, and saved results.
 
 use std::collections::BTreeSet;
 use std::path::PathBuf;
@@ -23,22 +23,21 @@ use crate::output::meter::Meter;
 use crate::output::render::{count, one_line, plain};
 use crate::wire::{self, Asks};
 
-/// Sources looked up together.
+/// Sources per lookup.
 const SOURCES_AT_ONCE: usize = 500;
 
-/// Most arms of one run.
+/// Maximum arms of a run.
 const MAX_ARMS: usize = 100;
 
-/// A workspace that can be asked.
+/// A workspace ready for questions.
 pub(super) struct Ready {
-    /// What is asked.
     pub(super) engine: Engine,
-    /// Whether some passages are not in it, or lack a part.
+    /// Whether some passages are missing or incomplete.
     pub(super) is_partial: bool,
     interrupt: Interrupt,
 }
 
-/// The arms in the order of the command line: modes first.
+/// The arms in command-line order, modes first.
 pub(super) fn arms(args: &AskedArgs) -> anyhow::Result<Vec<Arm>> {
     let mut arms: Vec<Arm> = args.modes.iter().map(|mode| Arm::of_mode((*mode).into())).collect();
     for (name, json) in &args.arm {
@@ -51,17 +50,17 @@ pub(super) fn arms(args: &AskedArgs) -> anyhow::Result<Vec<Arm>> {
     for arm in &arms {
         arm.check().map_err(wrong_arm)?;
         if !names.insert(&arm.name) {
-            let fault = Fault::usage(format!("two arms have the name {}", plain(&arm.name)));
-            return Err(fault.help("give each --arm a name of its own").into());
+            let fault = Fault::usage(format!("two arms are named {}", plain(&arm.name)));
+            return Err(fault.help("give each --arm a unique name").into());
         }
     }
     if arms.len() > MAX_ARMS {
-        return Err(Fault::usage(format!("{} arms are more than {MAX_ARMS}", arms.len())).into());
+        return Err(Fault::usage(format!("too many arms: {}, the limit is {MAX_ARMS}", arms.len())).into());
     }
     Ok(arms)
 }
 
-/// Why something is no arm, with what one is.
+/// Adds the expected form to an error about an arm.
 pub(super) fn wrong_arm(error: ArmError) -> anyhow::Error {
     let error = anyhow::Error::from(error);
     Fault::usage(format!("{error:#}"))
@@ -69,7 +68,7 @@ pub(super) fn wrong_arm(error: ArmError) -> anyhow::Error {
         .into()
 }
 
-/// How to ask, as far as both commands say it.
+/// The options shared by both commands.
 pub(super) fn options(args: &AskedArgs) -> AskOptions {
     AskOptions {
         concurrency: args.concurrency,
@@ -80,7 +79,7 @@ pub(super) fn options(args: &AskedArgs) -> AskOptions {
     }
 }
 
-/// The set, with a word about what is odd about it.
+/// Reads the set and prints remarks about it.
 pub(super) fn read_set(app: &App, args: &AskedArgs) -> anyhow::Result<QuestionSet> {
     let is_own = app
         .settings
@@ -93,7 +92,7 @@ pub(super) fn read_set(app: &App, args: &AskedArgs) -> anyhow::Result<QuestionSe
     Ok(set)
 }
 
-/// Indexes what is missing and opens the workspace; or how to exit where indexing was stopped.
+/// Indexes missing passages and opens the workspace; or the exit code if indexing was stopped.
 pub(super) async fn prepare(
     app: &App,
     args: &AskedArgs,
@@ -120,26 +119,26 @@ pub(super) async fn prepare(
     Ok(Ok(Ready { engine, is_partial, interrupt }))
 }
 
-/// Refuses, or says, what would do nothing because the set has no passages of its own.
+/// Rejects or notes options that have no effect because the set has no passages of its own.
 fn nothing_to_index(app: &App, args: &AskedArgs) -> anyhow::Result<()> {
     let folder = args.data.display();
     if args.indexing.prune {
         let fault = Fault::usage(format!(
-            "--prune removes what is no passage of the set, and {folder} holds no {CORPUS_FILE}"
+            "--prune removes documents that are not passages of the set, but {folder} has no {CORPUS_FILE}"
         ));
-        return Err(fault.help("leave --prune out; `graphloom rm` removes documents").into());
+        return Err(fault.help("remove --prune; use `graphloom rm` to remove documents").into());
     }
     for (is_set, option) in
         [(args.indexing.with_others, "--with-others"), (args.indexing.budget.is_some(), "--budget")]
     {
         if is_set {
-            app.output.note(format_args!("{option} has no effect: {folder} holds no {CORPUS_FILE} to index"));
+            app.output.note(format_args!("{option} has no effect: {folder} has no {CORPUS_FILE} to index"));
         }
     }
     Ok(())
 }
 
-/// Says which documents the questions need that the workspace does not hold.
+/// Warns about documents that the questions need but the workspace does not have.
 async fn warn_of_missing(app: &App, set: &QuestionSet, engine: &Engine) -> anyhow::Result<()> {
     let snapshot = engine.store.snapshot().await?;
     let mut held = BTreeSet::new();
@@ -154,7 +153,7 @@ async fn warn_of_missing(app: &App, set: &QuestionSet, engine: &Engine) -> anyho
     Ok(())
 }
 
-/// The rows of all tasks, asked now or before, each kept as it comes; `None` where Ctrl-C came between.
+/// The rows of all tasks, new or saved. Each row is saved as it arrives. `None` after Ctrl-C.
 pub(super) async fn ask_all<R: Row>(
     app: &App,
     args: &AskedArgs,
@@ -170,15 +169,15 @@ pub(super) async fn ask_all<R: Row>(
     let Kept { rows: done, unreadable } = kept;
     if unreadable > 0 {
         let lines = count(unreadable as u64, "line");
-        app.output.note(format_args!("{lines} of {} not readable", path.display()));
+        app.output.note(format_args!("{lines} of {} cannot be read", path.display()));
     }
     let left = tasks.iter().filter(|task| !done.contains_key(&task.key)).count();
     if args.resume {
         let all = count(tasks.len() as u64, "question");
-        app.output.note(format_args!("{} of {all} asked before", tasks.len() - left));
+        app.output.note(format_args!("{} of {all} already asked", tasks.len() - left));
         if left == tasks.len() && !done.is_empty() {
             app.output.note(format_args!(
-                "{} holds results of another set, workspace or way of asking, which are not the same",
+                "{} has results only for another set, workspace or configuration, which cannot be reused",
                 path.display()
             ));
         }
@@ -192,18 +191,18 @@ pub(super) async fn ask_all<R: Row>(
     tokio::select! {
         rows = asking => Ok(Some(rows?)),
         () = ready.interrupt.wait() => {
-            app.output.warn("stopped; the same command with --resume goes on");
+            app.output.warn("stopped; run the same command with --resume to continue");
             Ok(None)
         }
     }
 }
 
-/// Where results are kept while they come, without --out.
+/// Where results are saved without --out.
 fn default_journal(app: &App, what: &str) -> PathBuf {
     app.config.data_dir.join("eval").join(format!("{}.{what}.rows.jsonl", app.config.workspace))
 }
 
-/// What was asked where.
+/// Describes the run for the report.
 pub(super) async fn info(
     app: &App,
     engine: &Engine,

@@ -1,8 +1,8 @@
-//! `graphloom eval compare`: what got better or worse between two runs.
+//! `graphloom eval compare`: differences between two runs.
 
 use std::path::Path;
 
-use graphloom_eval::compare::{self, ArmComparison, Change, Difference};
+use graphloom_eval::compare::{self, ArmComparison, Change, CompareError, Difference};
 use graphloom_eval::report::{KIND, RetrievalReport};
 
 use super::{columns, not_a, read_json};
@@ -11,11 +11,16 @@ use crate::commands::App;
 use crate::fault::{Exit, Fault};
 use crate::output::render::{count, one_line, plain};
 
-/// Compares and says by the exit code whether something is significantly worse.
+/// Compares two runs; the exit code tells whether a metric is significantly worse.
 pub(crate) fn run(app: &App, args: &CompareArgs) -> anyhow::Result<Exit> {
     let (first, second) = (read(&args.first)?, read(&args.second)?);
-    let comparison = compare::compare(&first, &second, &args.arm)
-        .map_err(|error| Fault::usage(error.to_string()).help(error.remedy()))?;
+    let comparison = compare::compare(&first, &second, &args.arm).map_err(|error| {
+        let remedy = match &error {
+            CompareError::NothingPaired { .. } => "pair arms with different names, such as --arm naive=auto",
+            error => error.remedy(),
+        };
+        Fault::usage(error.to_string()).help(remedy)
+    })?;
     if app.output.json {
         app.output.json(&comparison)?;
     } else {
@@ -24,7 +29,7 @@ pub(crate) fn run(app: &App, args: &CompareArgs) -> anyhow::Result<Exit> {
         }
         if !comparison.unpaired_arms.is_empty() {
             let arms = plain(&comparison.unpaired_arms.join(", "));
-            app.output.note(format_args!("arms in one run alone, not compared: {arms}"));
+            app.output.note(format_args!("arms in only one run, not compared: {arms}"));
         }
     }
     Ok(if comparison.is_worse { Exit::Partly } else { Exit::Done })
@@ -32,12 +37,12 @@ pub(crate) fn run(app: &App, args: &CompareArgs) -> anyhow::Result<Exit> {
 
 fn read(path: &Path) -> anyhow::Result<RetrievalReport> {
     const WHAT: &str = "report of `eval retrieval`";
-    const REMEDY: &str = "give the FILE of `graphloom eval retrieval --out FILE`";
+    const REMEDY: &str = "use the FILE written by `graphloom eval retrieval --out FILE`";
     let report: RetrievalReport = read_json(path, WHAT, REMEDY)?;
     match report.kind == KIND {
         true => Ok(report),
         false => {
-            let why = format!("it calls itself {:?}, not {KIND:?}", one_line(&report.kind, 60));
+            let why = format!("its kind is {:?}, not {KIND:?}", one_line(&report.kind, 60));
             Err(not_a(path, WHAT, &why, REMEDY))
         }
     }
@@ -52,7 +57,7 @@ fn print(app: &App, arm: &ArmComparison, most: usize) -> anyhow::Result<()> {
     output.line(output.heading(&format!("{name}: {}", count(arm.questions as u64, "question"))))?;
     if arm.unpaired_questions > 0 {
         let rows = count(arm.unpaired_questions as u64, "question");
-        output.line(format_args!("{rows} in one run alone, left out"))?;
+        output.line(format_args!("{rows} in only one run, left out"))?;
     }
     let head = ["", "before", "after", "difference (95%)", "p", "p adjusted", "better", "worse", ""];
     let mut rows = vec![head.map(str::to_owned).to_vec()];

@@ -1,4 +1,4 @@
-//! What `eval ragchecker` and `eval pairwise` have in common: a judge whose verdicts are kept.
+//! Shared by `eval ragchecker` and `eval pairwise`: a judge whose verdicts are saved.
 
 use std::future::Future;
 use std::path::Path;
@@ -16,10 +16,10 @@ use crate::output::meter::Meter;
 use crate::output::render::count;
 use crate::wire;
 
-/// Items that fail one after another before the run gives up.
+/// Consecutive failures after which the run stops.
 const MOST_FAILURES_IN_A_ROW: usize = 5;
 
-/// The configured judge with what it said before, kept beside `out` or in the data folder.
+/// The configured judge with its saved verdicts, stored beside `out` or in the data folder.
 pub(super) fn judge(app: &App, out: Option<&Path>) -> anyhow::Result<Judge> {
     let model = wire::judge(app)?;
     let prompts = Wording::read(&app.config)?.prompts;
@@ -31,9 +31,9 @@ pub(super) fn judge(app: &App, out: Option<&Path>) -> anyhow::Result<Judge> {
     Ok(Judge::new(model, prompts, journal, kept))
 }
 
-/// Judges every item, several at once, in order; `None` where Ctrl-C came between. What was judged by then is kept.
+/// Judges all items, several at once; results are in order. `None` after Ctrl-C; verdicts until then are saved.
 ///
-/// - `one`: judges one; why it failed, where it did.
+/// - `one`: judges one item; returns the error if it failed.
 pub(super) async fn judge_all<T, F>(
     app: &App,
     items: Vec<T>,
@@ -53,7 +53,7 @@ where
             failures = if error.is_some() { failures + 1 } else { 0 };
             match error {
                 Some(error) if failures == MOST_FAILURES_IN_A_ROW => {
-                    let what = format!("{MOST_FAILURES_IN_A_ROW} could not be judged one after another");
+                    let what = format!("{MOST_FAILURES_IN_A_ROW} items in a row could not be judged");
                     return Err(anyhow::Error::from(error).context(what));
                 }
                 error => judged.push((item, error)),
@@ -64,23 +64,23 @@ where
     tokio::select! {
         judged = judging => judged.map(Some),
         () = interrupt.wait() => {
-            app.output.warn("stopped; the same command goes on");
+            app.output.warn("stopped; run the same command to continue");
             Ok(None)
         }
     }
 }
 
-/// The error where nothing at all could be judged: there are no figures then. The reasons are named before.
+/// The error if every item failed, since there are no figures then. The reasons have been printed before.
 ///
-/// - `nouns`: what was to be judged, such as `4 pairs`.
-/// - `first`: why the first could not be.
+/// - `nouns`: the items, such as `4 pairs`.
+/// - `first`: the first error.
 pub(super) fn nothing_judged(nouns: &str, first: JudgeError) -> anyhow::Error {
     let help = remedy(&anyhow::Error::from(first));
-    let fault = Fault::failed(format!("nothing could be judged: {nouns} failed"));
-    fault.help(help.unwrap_or_else(|| "the same command tries again".to_owned())).into()
+    let fault = Fault::failed(format!("judging failed: {nouns} failed"));
+    fault.help(help.unwrap_or_else(|| "run the same command to try again".to_owned())).into()
 }
 
-/// Says what judging cost.
+/// Prints the cost of judging.
 pub(super) fn tell_spent(app: &App, judge: &Judge) {
     let JudgeSpent { calls, remembered, prompt_tokens, completion_tokens, .. } = judge.spent();
     let price = app.config.prices.of(judge.name()).map(|price| {
@@ -92,7 +92,7 @@ pub(super) fn tell_spent(app: &App, judge: &Judge) {
         format!(", {}", price.of(usage))
     });
     app.output.note(format_args!(
-        "judged by {}: {}, {prompt_tokens} tokens sent, {completion_tokens} received{}; {remembered} remembered",
+        "judged by {}: {}, {prompt_tokens} tokens sent, {completion_tokens} received{}; {remembered} cached",
         judge.name(),
         count(calls, "call"),
         price.unwrap_or_default()

@@ -1,4 +1,4 @@
-//! `graphloom eval`: what questions with known answers find.
+//! `graphloom eval`: evaluation on questions with known answers.
 
 mod answers;
 mod asked;
@@ -21,7 +21,7 @@ use super::App;
 use crate::args::EvalCommand;
 use crate::fault::{Exit, Fault};
 
-/// Does what the command says.
+/// Runs the command.
 pub(crate) async fn run(app: &App, command: &EvalCommand) -> anyhow::Result<Exit> {
     match command {
         EvalCommand::Retrieval(args) => retrieval::run(app, args).await,
@@ -32,7 +32,7 @@ pub(crate) async fn run(app: &App, command: &EvalCommand) -> anyhow::Result<Exit
     }
 }
 
-/// Writes a file in one step, so that a reader never sees half of it.
+/// Writes a file atomically, so that a reader never sees half of it.
 fn write_whole(path: &Path, content: &[u8]) -> anyhow::Result<()> {
     let writing = || format!("writing {}", path.display());
     let part = part_beside(path).with_context(writing)?;
@@ -40,7 +40,7 @@ fn write_whole(path: &Path, content: &[u8]) -> anyhow::Result<()> {
     std::fs::rename(&part, path).with_context(writing)
 }
 
-/// The file that is written before it is renamed to `path`, in a folder that is made where it is missing.
+/// The temporary file that is renamed to `path` when complete; creates the folder if needed.
 fn part_beside(path: &Path) -> std::io::Result<PathBuf> {
     if let Some(folder) = path.parent().filter(|folder| !folder.as_os_str().is_empty()) {
         std::fs::create_dir_all(folder)?;
@@ -50,18 +50,18 @@ fn part_beside(path: &Path) -> std::io::Result<PathBuf> {
     Ok(path.with_file_name(name))
 }
 
-/// Whether the files that these options name can be written, so that a run does not end in vain.
+/// Checks before a run that the output files can be written, so that the run is not wasted.
 fn can_write(outputs: &[(&str, Option<&Path>)]) -> anyhow::Result<()> {
     let named: Vec<(&str, &Path)> =
         outputs.iter().filter_map(|(option, path)| Some((*option, (*path)?))).collect();
     for (at, (option, path)) in named.iter().enumerate() {
         if path.is_dir() || path.file_name().is_none() {
             let fault = Fault::usage(format!("{option} {} is a folder", path.display()));
-            return Err(fault.help("name a file, which is made or replaced").into());
+            return Err(fault.help("name a file; it is created or overwritten").into());
         }
         if let Some((other, _)) = named[..at].iter().find(|(_, earlier)| earlier == path) {
             let fault = Fault::usage(format!("{other} and {option} both name {}", path.display()));
-            return Err(fault.help("name two files").into());
+            return Err(fault.help("use two different files").into());
         }
         let tried = part_beside(path).and_then(|part| {
             std::fs::write(&part, "")?;
@@ -72,7 +72,7 @@ fn can_write(outputs: &[(&str, Option<&Path>)]) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Writes a value as JSON for people to read too.
+/// Writes a value as indented JSON.
 fn write_json(path: &Path, value: &impl Serialize) -> anyhow::Result<()> {
     let mut json = serde_json::to_vec_pretty(value)?;
     json.push(b'\n');
@@ -86,25 +86,26 @@ fn journal_beside(path: &Path) -> std::path::PathBuf {
     path.with_file_name(name)
 }
 
-/// A JSON file of a bounded size.
+/// Reads a JSON file of limited size.
 ///
-/// - `what`: what it should be, and `remedy` how to get one.
+/// - `what`: the expected kind of file.
+/// - `remedy`: how to get such a file.
 fn read_json<T: DeserializeOwned>(path: &Path, what: &str, remedy: &str) -> anyhow::Result<T> {
     serde_json::from_slice(&read_bytes(path)?).map_err(|error| not_a(path, what, &error.to_string(), remedy))
 }
 
-/// A file of a bounded size.
+/// Reads a file of limited size.
 fn read_bytes(path: &Path) -> anyhow::Result<Vec<u8>> {
     let most = usize::try_from(MAX_FILE_BYTES).unwrap_or(usize::MAX);
     files::read(path, most).with_context(|| format!("reading {}", path.display()))
 }
 
-/// A file is something else than it should be.
+/// The error for a file of the wrong kind.
 fn not_a(path: &Path, what: &str, why: &str, remedy: &str) -> anyhow::Error {
-    Fault::usage(format!("{} is no {what}: {why}", path.display())).help(remedy).into()
+    Fault::usage(format!("{} is not a {what}: {why}", path.display())).help(remedy).into()
 }
 
-/// Rows of text in columns: the first to the left, the others to the right.
+/// Aligns rows of text in columns: the first left, the others right.
 fn columns(rows: &[Vec<String>]) -> Vec<String> {
     let count = rows.iter().map(Vec::len).max().unwrap_or(0);
     let width = |at: usize| {

@@ -1,4 +1,4 @@
-//! `graphloom eval pairwise`: which of two systems answers better, judged in both orders.
+//! `graphloom eval pairwise`: which of two runs answers better, judged in both orders.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -14,18 +14,17 @@ use crate::commands::App;
 use crate::fault::{Exit, Fault};
 use crate::output::render::{count, one_line, plain};
 
-/// Failures that are printed.
+/// Maximum failures printed.
 const MOST_FAILURES: usize = 3;
 
-/// Judges every pair and prints who won how often.
+/// Judges every pair and prints the number of wins.
 pub(crate) async fn run(app: &App, args: &PairwiseArgs) -> anyhow::Result<Exit> {
     let (first, second) = (read(&args.first)?, read(&args.second)?);
     if first.run.set_hash != second.run.set_hash {
         let (one, other) = (plain(&first.run.set), plain(&second.run.set));
-        let fault = Fault::usage(format!(
-            "the answers are to different sets: {one} and {other}, or to other questions"
-        ));
-        return Err(fault.help("compare answers to the same corpus.jsonl and questions.jsonl").into());
+        let fault =
+            Fault::usage(format!("the answers are for different sets or questions: {one} and {other}"));
+        return Err(fault.help("compare answers for the same corpus.jsonl and questions.jsonl").into());
     }
     let named = args.arm.as_ref();
     let one = arm_of(&first, &args.first, named.map(|(one, _)| one.as_str()))?;
@@ -33,7 +32,7 @@ pub(crate) async fn run(app: &App, args: &PairwiseArgs) -> anyhow::Result<Exit> 
     let mut pairs = pairs(&first, &one, &second, &other);
     pairs.truncate(args.limit.unwrap_or(usize::MAX));
     if pairs.is_empty() {
-        let fault = Fault::failed("no question was answered by both");
+        let fault = Fault::failed("no question was answered in both runs");
         return Err(fault.help("answer the same questions in both runs").into());
     }
     can_write(&[("--out", args.out.as_deref())])?;
@@ -74,13 +73,13 @@ pub(crate) async fn run(app: &App, args: &PairwiseArgs) -> anyhow::Result<Exit> 
     if report.failed > 0 {
         let failed = count(report.failed as u64, "pair");
         app.output.warn(format_args!(
-            "warning: {failed} could not be judged and left out; the same command tries again"
+            "warning: {failed} could not be judged, left out; run the same command to try again"
         ));
     }
     Ok(if report.failed > 0 { Exit::Partly } else { Exit::Done })
 }
 
-/// Names the first pairs that could not be judged, with the reasons.
+/// Prints the first failed pairs with the reasons.
 fn warn_failures(app: &App, report: &PairwiseReport) {
     for row in report.rows.iter().filter(|row| row.failed.is_some()).take(MOST_FAILURES) {
         let reason = one_line(row.failed.as_deref().unwrap_or_default(), 300);
@@ -90,18 +89,18 @@ fn warn_failures(app: &App, report: &PairwiseReport) {
 
 fn read(path: &Path) -> anyhow::Result<AnswersReport> {
     const WHAT: &str = "report of `eval answers`";
-    const REMEDY: &str = "give the FILE of `graphloom eval answers --out FILE`";
+    const REMEDY: &str = "use the FILE written by `graphloom eval answers --out FILE`";
     let report: AnswersReport = read_json(path, WHAT, REMEDY)?;
     match report.kind == KIND {
         true => Ok(report),
         false => {
-            let why = format!("it calls itself {:?}, not {KIND:?}", one_line(&report.kind, 60));
+            let why = format!("its kind is {:?}, not {KIND:?}", one_line(&report.kind, 60));
             Err(not_a(path, WHAT, &why, REMEDY))
         }
     }
 }
 
-/// The arm that was named, or the only one.
+/// The named arm, or the only one.
 fn arm_of(report: &AnswersReport, path: &Path, named: Option<&str>) -> anyhow::Result<String> {
     let arms: Vec<&str> = report.arms.iter().map(|arm| arm.name.as_str()).collect();
     let told = || plain(&arms.join(", "));
@@ -114,12 +113,12 @@ fn arm_of(report: &AnswersReport, path: &Path, named: Option<&str>) -> anyhow::R
         (None, [only]) => Ok((*only).to_owned()),
         (None, _) => {
             let fault = Fault::usage(format!("{} has several arms: {}", path.display(), told()));
-            Err(fault.help("name one of each file, such as --arm auto=mix").into())
+            Err(fault.help("choose one per file, such as --arm auto=mix").into())
         }
     }
 }
 
-/// The answers to the questions that both answered, in the order of the first.
+/// Answers to the questions answered in both runs, in the order of the first.
 fn pairs(first: &AnswersReport, one: &str, second: &AnswersReport, other: &str) -> Vec<Pair> {
     let answers: BTreeMap<&str, &str> = (second.rows.iter())
         .filter(|row| row.arm == other && row.failed.is_none())

@@ -1,4 +1,4 @@
-//! The passages of a question set become the documents of a workspace.
+//! Indexes the passages of a question set as documents of a workspace.
 
 use graphloom::BuildWith;
 use graphloom_core::{Document, DocumentId, DocumentStatus};
@@ -15,29 +15,29 @@ use crate::output::progress::ProgressView;
 use crate::output::render::{count, one_line, plain};
 use crate::wire;
 
-/// Passages made durable in one commit.
+/// Maximum passages in one commit.
 const ACCEPTED_AT_ONCE: usize = 256;
 
-/// Bytes made durable in one commit; one larger passage may exceed it.
+/// Maximum bytes in one commit; one larger passage may exceed it.
 const MAX_BYTES_AT_ONCE: usize = 16 << 20;
 
-/// Documents looked at together.
+/// Documents per page.
 const PAGE: usize = 500;
 
-/// Passages named in a message.
+/// Maximum passages named in a message.
 const MOST_NAMED: usize = 5;
 
-/// How far the passages came.
+/// The outcome of indexing the passages.
 pub(super) enum Indexed {
     /// All are in the graph.
     Whole,
-    /// The workspace is usable, but some passages are not in it or lack a part.
+    /// The workspace is usable, but some passages are missing or incomplete.
     Partly,
-    /// It was stopped before the end.
+    /// Indexing was stopped.
     Stopped(Exit),
 }
 
-/// Indexes the passages of `set` that are not in the workspace as they are, and nothing else.
+/// Indexes those passages of `set` that the workspace does not have in this version.
 pub(super) async fn index(
     app: &App,
     set: &QuestionSet,
@@ -81,7 +81,7 @@ pub(super) async fn index(
     if failures > 0 {
         let workspace = &app.config.workspace;
         app.output.warn(format_args!(
-            "warning: {} while indexing; `graphloom --workspace {workspace} status` lists them, `retry` tries again",
+            "warning: {} while indexing; `graphloom --workspace {workspace} status` lists them, `retry` retries them",
             count(failures, "failure")
         ));
     }
@@ -92,14 +92,14 @@ pub(super) async fn index(
     })
 }
 
-/// What became of the passages.
+/// The outcome of accepting the passages.
 #[derive(Default)]
 struct Accepted {
     new: u64,
-    /// What the run has to work on.
+    /// Number of passages to index.
     open: u64,
     unchanged: u64,
-    /// Known, but with chunks that failed.
+    /// Already known passages with failed chunks.
     ill: u64,
     refused: Vec<String>,
 }
@@ -141,7 +141,7 @@ impl Accepted {
         app.output.note(format_args!("workspace {workspace}: {}", parts.join(", ")));
         if self.ill > 0 {
             app.output.warn(format_args!(
-                "warning: {} there not whole; `graphloom --workspace {workspace} retry` tries again",
+                "warning: {} incomplete; `graphloom --workspace {workspace} retry` retries them",
                 count(self.ill, "passage")
             ));
         }
@@ -154,8 +154,8 @@ impl Accepted {
     }
 }
 
-/// Documents of the workspace that are no passages of the set would take places in every ranking: they are removed or
-/// let in as the arguments say, else it is an error. Returns how many were removed.
+/// Handles documents that are not passages of the set, since they would appear in every ranking: removes or keeps
+/// them as the arguments say, or fails. Returns how many were removed.
 async fn settle_others(
     app: &App,
     set: &QuestionSet,
@@ -173,15 +173,16 @@ async fn settle_others(
         "workspace {} holds {} that {} of {}, such as {}",
         app.config.workspace,
         count(others.len() as u64, "document"),
-        if others.len() == 1 { "is no passage" } else { "are no passages" },
+        if others.len() == 1 { "is not a passage" } else { "are not passages" },
         plain(&set.name),
         one_line(&first.source, 100)
     );
     if args.with_others {
-        app.output.note(format_args!("{held}; they take part"));
+        app.output.note(format_args!("{held}; they are searched too"));
         return Ok(0);
     }
-    let help = "name another --workspace; --prune removes these documents, --with-others lets them take part";
+    let help =
+        "use another --workspace, remove these documents with --prune, or keep them with --with-others";
     Err(Fault::usage(held).help(help).into())
 }
 

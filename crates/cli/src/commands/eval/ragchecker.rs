@@ -1,4 +1,4 @@
-//! `graphloom eval ragchecker`: claims of answers, judged, and what they say about passages and model.
+//! `graphloom eval ragchecker`: judges the claims of answers and derives metrics of retrieval and LLM.
 
 use graphloom_eval::ragchecker::{CheckedAnswer, CheckingFile, Grouped, LabelError, Metrics};
 use graphloom_eval::{asking, claims, stats};
@@ -11,7 +11,7 @@ use crate::commands::App;
 use crate::fault::{Exit, Fault};
 use crate::output::render::{count, one_line, plain};
 
-/// Failures that are printed.
+/// Maximum failures printed.
 const MOST_FAILURES: usize = 3;
 
 #[derive(Serialize)]
@@ -22,7 +22,7 @@ struct Summary<'a> {
     file: &'a CheckingFile,
 }
 
-/// Judges what is not judged, and prints the metrics.
+/// Judges claims without a label and prints the metrics.
 pub(crate) async fn run(app: &App, args: &RagcheckerArgs) -> anyhow::Result<Exit> {
     let remedy = "`graphloom eval answers --ragchecker FILE` writes one";
     let mut file = CheckingFile::of_json(&read_bytes(&args.file)?).map_err(|error| {
@@ -35,7 +35,7 @@ pub(crate) async fn run(app: &App, args: &RagcheckerArgs) -> anyhow::Result<Exit
         )
     })?;
     if file.results.is_empty() {
-        return Err(Fault::failed(format!("{} holds no answer", args.file.display())).help(remedy).into());
+        return Err(Fault::failed(format!("{} has no answers", args.file.display())).help(remedy).into());
     }
     let is_judged = |answer: &CheckedAnswer| match answer.metrics_of_labels() {
         Ok(_) => Ok(true),
@@ -50,7 +50,7 @@ pub(crate) async fn run(app: &App, args: &RagcheckerArgs) -> anyhow::Result<Exit
         is_whole &= is_judged(answer)?;
         if let Some(text) = answer.claims_of_nothing() {
             app.output.warn(format_args!(
-                "warning: answer {}: {text} is empty and has claims; they and their labels are taken as they are",
+                "warning: answer {}: {text} is empty but has claims; they and their labels are used as they are",
                 plain(&answer.query_id)
             ));
         }
@@ -99,20 +99,20 @@ pub(crate) async fn run(app: &App, args: &RagcheckerArgs) -> anyhow::Result<Exit
     if !failures.is_empty() {
         let failed = count(failures.len() as u64, "answer");
         app.output.warn(format_args!(
-            "warning: {failed} could not be judged and left out; the same command tries again"
+            "warning: {failed} could not be judged, left out; run the same command to try again"
         ));
     }
     Ok(if failures.is_empty() { Exit::Done } else { Exit::Partly })
 }
 
-/// Names the first answers that could not be judged, with the reasons.
+/// Prints the first failed answers with the reasons.
 fn warn_failures(app: &App, failures: &[String]) {
     for failure in failures.iter().take(MOST_FAILURES) {
         app.output.warn(format_args!("warning: {}", one_line(failure, 400)));
     }
 }
 
-/// The means in percent with their intervals, group by group.
+/// Prints the means in percent with confidence intervals, per group.
 fn print(app: &App, metrics: &[Metrics]) -> anyhow::Result<()> {
     let output = &app.output;
     output.line(output.heading(&count(metrics.len() as u64, "answer")))?;

@@ -1,4 +1,4 @@
-//! `graphloom eval retrieval`: every question in every arm, scored.
+//! `graphloom eval retrieval`: asks every question with every arm and scores the retrieved passages.
 
 use std::collections::BTreeSet;
 
@@ -16,13 +16,13 @@ use crate::fault::{Exit, Fault};
 use crate::output::render::{count, one_line, plain};
 use crate::wire::Asks;
 
-/// Arms beside each other in a table.
+/// Arms per table.
 const ARMS_ABREAST: usize = 4;
 
-/// Notes of questions that are printed.
+/// Maximum notes of questions printed.
 const MOST_NOTES: usize = 3;
 
-/// Indexes what is missing, asks, and prints the figures.
+/// Indexes missing passages, asks the questions, and prints the scores.
 pub(crate) async fn run(app: &App, args: &RetrievalArgs) -> anyhow::Result<Exit> {
     let arms = asked::arms(&args.asked)?;
     let ks: Vec<usize> = args.k.iter().copied().collect::<BTreeSet<_>>().into_iter().collect();
@@ -34,8 +34,8 @@ pub(crate) async fn run(app: &App, args: &RetrievalArgs) -> anyhow::Result<Exit>
     let set = asked::read_set(app, &args.asked)?;
     let questions = retrieval::asked(&set, &options);
     if questions.is_empty() {
-        let help = "give each question the ids of the passages it needs as gold";
-        return Err(Fault::failed("no question of the set says which passages it needs").help(help).into());
+        let help = "list the ids of the needed passages as gold of each question";
+        return Err(Fault::failed("no question of the set has gold passages").help(help).into());
     }
     let without = set.questions.iter().filter(|question| question.gold.is_empty()).count();
     if without > 0 {
@@ -115,7 +115,7 @@ fn print(app: &App, report: &RetrievalReport) -> anyhow::Result<()> {
     print_kinds(app, report)
 }
 
-/// One figure for each arm and type of question.
+/// Prints one metric for each arm and type of question.
 fn print_kinds(app: &App, report: &RetrievalReport) -> anyhow::Result<()> {
     let kinds = report.kinds();
     if kinds.is_empty() {
@@ -148,7 +148,7 @@ fn told(value: stats::Estimate) -> String {
     format!("{:.3} ({:.3}-{:.3})", value.mean, value.low, value.high)
 }
 
-/// Says what did not go as asked for, a few of each kind.
+/// Prints notes about requests that could not be met, a few of each kind.
 fn tell_notes(app: &App, report: &RetrievalReport) {
     let failed = report.rows.iter().filter_map(|row| Some((row, row.failed.as_ref()?)));
     for (row, reason) in failed.take(MOST_NOTES) {
@@ -158,9 +158,7 @@ fn tell_notes(app: &App, report: &RetrievalReport) {
     let failed = report.failed();
     if failed > 0 {
         let failed = count(failed as u64, "question");
-        app.output.warn(format_args!(
-            "warning: {failed} could not be asked and count as having found nothing; --resume asks them again"
-        ));
+        app.output.warn(format_args!("warning: {failed} failed, counted as misses; --resume tries again"));
     }
     let notes: BTreeSet<&String> = report.rows.iter().flat_map(|row| &row.notes).collect();
     for note in notes.into_iter().take(MOST_NOTES) {

@@ -15,7 +15,7 @@ use crate::fault::{Exit, Fault};
 use crate::output::render::{count, one_line, plain};
 use crate::wire;
 
-/// Relations and entities listed in a preview; `--json` gives all.
+/// Maximum relations and entities listed in a preview; `--json` prints all.
 const MOST_LISTED: usize = 20;
 
 #[derive(Serialize)]
@@ -25,7 +25,7 @@ struct Shown<'a> {
     edited: &'a Edited,
 }
 
-/// Makes the edit, or shows what it would do.
+/// Applies the edit or previews it.
 pub(super) async fn run(app: &App, command: &GraphCommand) -> anyhow::Result<Exit> {
     let engine = wire::deleting_engine(app).await?;
     let snapshot = engine.store.snapshot().await?;
@@ -49,14 +49,14 @@ pub(super) async fn run(app: &App, command: &GraphCommand) -> anyhow::Result<Exi
     }
     if edited.stale > 0 && !how.preview {
         app.output.warn(format_args!(
-            "{} could not be summarised; `graphloom retry` does it",
+            "{} could not be summarized; `graphloom retry` tries again",
             count(edited.stale, "description")
         ));
     }
     Ok(Exit::Done)
 }
 
-/// The edit that a command asks for; `None` for commands that edit nothing.
+/// The edit of a command; `None` for commands that do not edit.
 async fn edit_of<'a>(
     app: &App,
     snapshot: &dyn Snapshot,
@@ -128,7 +128,7 @@ async fn edit_of<'a>(
     }))
 }
 
-/// How the fields of a merged entity come about.
+/// The rules for the fields of a merged entity.
 fn rules(
     description: Option<&str>,
     kind: Option<&str>,
@@ -137,7 +137,7 @@ fn rules(
     let (mut of_description, mut of_kind) = (DescriptionRule::default(), KindRule::default());
     for (field, rule) in strategy {
         match (field.as_str(), rule.as_str()) {
-            // The distinct descriptions are what LightRAG's other rules for joining come to.
+            // LightRAG's other joining rules also produce the distinct descriptions.
             ("description", "concatenate" | "join_unique") => of_description = DescriptionRule::Concatenate,
             ("description", "keep_first") => of_description = DescriptionRule::KeepFirst,
             ("description", "keep_last") => of_description = DescriptionRule::KeepLast,
@@ -145,7 +145,7 @@ fn rules(
             ("entity_type" | "type", "keep_first") => of_kind = KindRule::KeepFirst,
             ("entity_type" | "type", "keep_last") => of_kind = KindRule::KeepLast,
             _ => {
-                return Err(Fault::usage(format!("no rule {field}={rule}"))
+                return Err(Fault::usage(format!("unknown rule {field}={rule}"))
                     .help(
                         "description takes concatenate, keep_first and keep_last; entity_type takes majority, \
                          keep_first and keep_last",
@@ -163,7 +163,7 @@ fn rules(
     Ok((of_description, of_kind))
 }
 
-/// The passages that are meant, of those that speak of the entity.
+/// The selected passages, among those that mention the entity.
 async fn chunks_of(
     app: &App,
     snapshot: &dyn Snapshot,
@@ -172,8 +172,8 @@ async fn chunks_of(
     references: &[String],
 ) -> anyhow::Result<Vec<ChunkId>> {
     if ids.is_empty() && references.is_empty() {
-        return Err(Fault::usage("no passages to split off")
-            .help("--chunk ID names one, --document DOC all of a document; `graphloom graph show` lists them")
+        return Err(Fault::usage("no passages selected")
+            .help("select one with --chunk ID or all of a document with --document DOC; `graphloom graph show` lists them")
             .into());
     }
     let Some(entity) = find_entity(snapshot, name).await? else {
@@ -194,7 +194,7 @@ async fn chunks_of(
             [] => chosen.extend([ChunkId::from_stored(id.as_str())]),
             several => {
                 let message = format!("{} passages have an id that begins with {id:?}", several.len());
-                return Err(Fault::failed(message).help("write more of the id").into());
+                return Err(Fault::failed(message).help("use a longer id").into());
             }
         }
     }
@@ -205,7 +205,7 @@ async fn chunks_of(
         let of_document = snapshot.chunks_of(&owners).await?.into_iter().flatten().map(|chunk| chunk.id);
         let meant: Vec<ChunkId> = of_document.filter(|chunk| speaking.contains(chunk)).collect();
         if meant.is_empty() {
-            let message = format!("{reference:?} says nothing of {:?}", entity.name);
+            let message = format!("{reference:?} does not mention {:?}", entity.name);
             return Err(Fault::failed(message).help("`graphloom graph show` lists the passages").into());
         }
         chosen.extend(meant);
@@ -248,7 +248,7 @@ fn print(app: &App, edited: &Edited, preview: bool) -> anyhow::Result<()> {
             output.line(format_args!("  and {more} more"))?;
         }
     } else {
-        output.note(format_args!("`graphloom graph undo {}` takes it back", edited.decision.id));
+        output.note(format_args!("`graphloom graph undo {}` reverts it", edited.decision.id));
     }
     Ok(())
 }

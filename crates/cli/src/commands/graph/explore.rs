@@ -11,12 +11,12 @@ use crate::fault::Exit;
 use crate::output::render::{count, one_line, plain};
 use crate::wire;
 
-/// Labels listed where no limit is given [LightRAG].
+/// Default number of labels [LightRAG].
 const POPULAR: usize = 300;
-/// Matches listed where no limit is given [LightRAG].
+/// Default number of matches [LightRAG].
 const MATCHES: usize = 50;
 
-/// Prints the labels that match, the best connected, or all.
+/// Prints matching labels, those with the most relations, or all.
 pub(super) async fn labels(app: &App, text: &str, limit: Option<usize>, all: bool) -> anyhow::Result<Exit> {
     let store = wire::open_store(&app.config)?;
     let snapshot = store.snapshot().await?;
@@ -75,7 +75,7 @@ fn print(app: &App, graph: &Subgraph) -> anyhow::Result<()> {
     for limit in &graph.truncated_by {
         let (what, flag) = match limit {
             Limit::Depth => ("are further away", "--depth"),
-            Limit::Nodes => ("found no room", "--max-nodes"),
+            Limit::Nodes => ("did not fit", "--max-nodes"),
         };
         output.line(format_args!("{} or more {what}; see {flag}", count(graph.left_out, "entity")))?;
     }

@@ -12,7 +12,7 @@ use crate::wire;
 struct Listed<'a> {
     #[serde(flatten)]
     decision: &'a Decision,
-    /// The decision that took it back.
+    /// The decision that reverted it.
     undone_by: Option<&'a DecisionId>,
 }
 
@@ -45,7 +45,7 @@ pub(super) async fn run(app: &App, limit: usize) -> anyhow::Result<Exit> {
     Ok(Exit::Done)
 }
 
-/// What was decided, for people.
+/// Describes a decision.
 pub(super) fn sentence(action: &Action) -> String {
     match action {
         Action::CreateEntity { name, .. } => format!("create {name:?}"),
@@ -65,7 +65,7 @@ pub(super) fn sentence(action: &Action) -> String {
         Action::SplitEntity { key, chunks, name, .. } => {
             format!("split {name:?} from {key} in {}", count(chunks.len() as u64, "passage"))
         }
-        Action::NotSame { pair } => format!("{} and {} are not the same", pair.a(), pair.b()),
+        Action::NotSame { pair } => format!("keep {} and {} apart", pair.a(), pair.b()),
         Action::CreateRelation { source_name, target_name, .. } => {
             format!("create relation {source_name:?} - {target_name:?}")
         }
@@ -75,7 +75,7 @@ pub(super) fn sentence(action: &Action) -> String {
     }
 }
 
-/// Date and time of day, UTC.
+/// Date and time in UTC.
 ///
 /// Source of the calendar: Howard Hinnant, "chrono-Compatible Low-Level Date Algorithms", days to civil.
 fn utc(time: Timestamp) -> String {

@@ -1,4 +1,4 @@
-//! `graphloom graph import`: a ready graph becomes a document.
+//! `graphloom graph import`: imports a graph as a document.
 
 use anyhow::Context;
 use graphloom::BuildWith;
@@ -15,7 +15,7 @@ use crate::fault::{Exit, Fault};
 use crate::interrupt::Interrupt;
 use crate::output::render::{count, plain};
 
-/// The largest file read.
+/// Maximum file size.
 const MAX_BYTES: u64 = 256 << 20;
 
 #[derive(Serialize)]
@@ -24,12 +24,12 @@ struct Summary {
     source: String,
     #[serde(flatten)]
     acceptance: Acceptance,
-    /// Entities and relations that name no chunk; their own words became chunks.
+    /// Entities and relations that name no chunk; their descriptions became chunks.
     without_chunk: usize,
     run: Ran,
 }
 
-/// Takes the graph in and works until it is there.
+/// Imports the graph and indexes it.
 pub(super) async fn run(
     app: &App,
     file: &Path,
@@ -41,8 +41,8 @@ pub(super) async fn run(
         (Some(name), _) => name.to_owned(),
         (None, false) => source_name(file, &app.here)?,
         (None, true) => {
-            let fault = Fault::usage("standard input has no name under which to keep it");
-            return Err(fault.help("give it one, such as --name people.json").into());
+            let fault = Fault::usage("standard input needs a source name");
+            return Err(fault.help("set one, such as --name people.json").into());
         }
     };
     let bytes = read(file, is_stdin)?;
@@ -79,7 +79,9 @@ fn read(file: &Path, is_stdin: bool) -> anyhow::Result<Vec<u8>> {
     }
     if bytes.len() as u64 > MAX_BYTES {
         let message = format!("{} has more than {} MiB", file.display(), MAX_BYTES >> 20);
-        return Err(Fault::failed(message).help("import it in parts, under a name each").into());
+        return Err(Fault::failed(message)
+            .help("split it into several files and import each under its own name")
+            .into());
     }
     Ok(bytes)
 }
@@ -96,7 +98,7 @@ fn print(app: &App, summary: &Summary) -> anyhow::Result<()> {
     }
     if summary.without_chunk > 0 {
         app.output.line(format_args!(
-            "{} without a chunk of its source_id; its own words were made one",
+            "{} without a chunk for its source_id; the description became a chunk",
             count(summary.without_chunk as u64, "record")
         ))?;
     }

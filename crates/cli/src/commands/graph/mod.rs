@@ -1,4 +1,4 @@
-//! `graphloom graph`: looking at the graph and editing it.
+//! `graphloom graph`: shows and edits the graph.
 
 mod edit;
 mod explore;
@@ -10,7 +10,7 @@ use super::App;
 use crate::args::{GraphArgs, GraphCommand};
 use crate::fault::Exit;
 
-/// Does what the arguments say; a name alone is shown.
+/// Runs the subcommand; a name alone shows the entity.
 pub(crate) async fn run(app: &App, args: &GraphArgs) -> anyhow::Result<Exit> {
     match &args.command {
         None => show::run(app, &args.entity.join(" "), args.all).await,

@@ -1,4 +1,4 @@
-//! `graphloom graph show`: an entity with its relations and the passages behind it.
+//! `graphloom graph show`: an entity with its relations and source passages.
 
 use std::collections::BTreeMap;
 
@@ -16,16 +16,16 @@ use crate::output::render::{count, one_line, place, plain};
 use crate::output::terminal::wrapped;
 use crate::wire;
 
-/// Passages shown behind an entity.
+/// Maximum passages shown.
 const MOST_PASSAGES: usize = 20;
 
-/// Entities named in place of an unknown one.
+/// Maximum suggestions for an unknown entity.
 const MOST_NEAR: usize = 5;
 
-/// Entities looked at for near matches, per page.
+/// Entities per page when searching for suggestions.
 const SCAN_PAGE: usize = 1000;
 
-/// How much of an entity is printed for people.
+/// How much of an entity to print.
 struct Most {
     description_characters: usize,
     relations: usize,
@@ -44,13 +44,13 @@ struct Shown {
     passages: Vec<Passage>,
 }
 
-/// What people decided about the entity.
+/// Decisions about the entity.
 #[derive(Serialize)]
 struct Decided {
     created: bool,
-    /// Fields that read as people decided.
+    /// Fields that were edited.
     edited: Vec<&'static str>,
-    /// What was merged into it or renamed to it.
+    /// Entities that were merged into it or renamed to it.
     merged: Vec<EntityKey>,
 }
 
@@ -72,7 +72,7 @@ impl Decided {
 
 #[derive(Serialize)]
 struct ShownRelation {
-    /// Display name of the other end.
+    /// Name of the other entity.
     with: String,
     #[serde(flatten)]
     relation: Relation,
@@ -89,9 +89,9 @@ struct Passage {
     quote: String,
 }
 
-/// Prints the entity of that name.
+/// Prints the entity with this name.
 ///
-/// - `all`: all of it, however much that is.
+/// - `all`: print everything, however long.
 pub(super) async fn run(app: &App, name: &str, all: bool) -> anyhow::Result<Exit> {
     let store = wire::open_store(&app.config)?;
     let snapshot = store.snapshot().await?;
@@ -107,7 +107,7 @@ pub(super) async fn run(app: &App, name: &str, all: bool) -> anyhow::Result<Exit
     Ok(Exit::Done)
 }
 
-/// The error of a name that no entity has, with names that may be meant.
+/// The error for an unknown entity, with suggestions.
 pub(super) async fn unknown(snapshot: &dyn Snapshot, name: &str) -> anyhow::Result<anyhow::Error> {
     let query = TextQuery { kind: VectorKind::Entity, text: name.to_owned(), limit: MOST_NEAR, within: None };
     let hits = snapshot.search_text(&query).await?;
@@ -119,7 +119,7 @@ pub(super) async fn unknown(snapshot: &dyn Snapshot, name: &str) -> anyhow::Resu
     }
     let fault = Fault::failed(format!("no entity {name:?}"));
     Ok(match near.is_empty() {
-        true => fault.help("`graphloom search WORDS` finds entities by meaning").into(),
+        true => fault.help("`graphloom search WORDS` searches entities by meaning").into(),
         false => fault.help(format!("did you mean {}?", plain(&near.join(", ")))).into(),
     })
 }
@@ -193,7 +193,7 @@ async fn passages(
     Ok(passages)
 }
 
-/// The line of `text` that holds the byte `at`.
+/// The line of `text` that contains byte `at`.
 fn line_around(text: &str, at: usize) -> &str {
     let bytes = text.as_bytes();
     let at = at.min(bytes.len());

@@ -1,4 +1,4 @@
-//! The marks of the tuple forms: what parts fields, what ends an answer, what tags a record, whole or damaged.
+//! The marks of the tuple forms, intact or damaged: field separators, the end of an answer, record tags.
 
 use std::ops::Range;
 

@@ -1,12 +1,12 @@
-//! Reads the records of a model's answer, whatever the model made of the form.
+//! Parses the records of a model's answer, however well it follows the requested form.
 //!
-//! [`parse`] is total: any text gives records and rejects, never an error and never a panic, in time linear in its length.
-//! It reads LightRAG's tuple lines, the older parenthesised form, JSON, JSON lines and elements. What keeps to a form is
-//! read by the letter; only what does not is repaired, and each record says what had to be. Nothing is ever made up: the
-//! words of every field stand in the answer, an entity without a type excepted, which is `Other`.
+//! [`parse`] is total: any text gives records and rejects, never an error or a panic, in time linear in its
+//! length. It accepts LightRAG's tuple lines, the older parenthesised form, JSON, JSON lines and elements.
+//! Well-formed text is parsed strictly; only the rest is repaired, and each record lists its repairs. Nothing is
+//! invented: the words of every field occur in the answer, except that an entity without a type gets `Other`.
 //!
-//! A repair looks at what stands before it and never at what follows the record. An answer that was cut therefore
-//! gives the same records as the whole one, up to the record that was cut.
+//! A repair depends only on text before it, never on text after the record. A truncated answer therefore gives the
+//! same records as the whole one, up to the truncated record.
 
 mod json;
 mod marks;

@@ -1,4 +1,4 @@
-//! Fields become records: names and types are cleaned, keywords parted, weights read.
+//! Turns fields into records: cleans names and types, splits keywords, parses weights.
 
 use graphloom_core::{EntityRecord, RejectReason, RelationRecord};
 

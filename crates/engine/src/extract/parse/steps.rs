@@ -1,4 +1,4 @@
-//! Counts the work of the parser in tests, so that they can say that it is linear without a clock.
+//! Counts the parser's work in tests, to show that it is linear without a clock.
 
 #[cfg(test)]
 thread_local! {

@@ -1,4 +1,4 @@
-//! Blocks of thoughts around and between records.
+//! Thinking blocks around and between records.
 
 /// Tags around a block of thoughts; the first pair is the one that models use in the middle of an answer too.
 pub(crate) const THOUGHT_BLOCKS: [(&str, &str); 4] = [

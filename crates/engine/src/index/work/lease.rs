@@ -1,4 +1,4 @@
-//! Who works on a document: claims by a lease that lasts for a time, and leases taken back.
+//! Claims documents with leases that expire, and takes over expired ones.
 
 use graphloom_core::{Batch, Job, Lease, Require, StoreError, Timestamp};
 

@@ -1,4 +1,4 @@
-//! Bringing a document to where it can be merged: its chunks embedded, and each asked about.
+//! Prepares a document for merging: embeds its chunks and extracts each of them.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -21,7 +21,7 @@ pub(in super::super) struct Ready {
     pub(in super::super) chunks: Vec<Chunk>,
     /// How many of them are merged.
     pub(in super::super) entered: usize,
-    /// The chunks that were asked about anew, where the document is in the graph already.
+    /// The chunks being re-extracted, if the document is already in the graph.
     pub(in super::super) renewed: Option<BTreeSet<ChunkId>>,
     /// Chunks whose situating failed.
     pub(in super::super) unsituated: u32,
@@ -40,7 +40,7 @@ impl Ready {
         Self { job, document, chunks, entered: 0, renewed: None, unsituated }
     }
 
-    /// Whether what is said of the chunk enters the graph with this merge.
+    /// Whether the chunk's records enter the graph with this merge.
     pub(super) fn brings(&self, chunk: &Chunk) -> bool {
         self.renewed.as_ref().is_none_or(|renewed| renewed.contains(&chunk.id))
     }

@@ -27,7 +27,7 @@ impl Run<'_> {
         self.count(|report| report.paused = true);
     }
 
-    /// Whether no more jobs are taken up: the budget does not reach, or somebody paused the queue.
+    /// Whether no more jobs are claimed: the budget is used up, or the queue was paused.
     pub(in super::super) fn is_stopping(&self) -> bool {
         self.report.lock().is_ok_and(|report| report.over_budget.is_some() || report.paused)
     }

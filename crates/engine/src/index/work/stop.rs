@@ -1,4 +1,4 @@
-//! Why a document does not get on, and what is recorded and told of it.
+//! Why a document does not progress, and how that is recorded and reported.
 
 use graphloom_core::{Batch, Document, Job, JobState, ModelError, Progress, Require, StoreError};
 
@@ -16,7 +16,7 @@ pub(in super::super) enum Stop {
     Failed(String),
     /// The budget does not reach; the next run goes on.
     OverBudget(String),
-    /// Somebody paused the queue; a run after it is resumed goes on.
+    /// The queue was paused; a run after it is resumed continues.
     Paused,
     /// The whole run ends.
     Fatal(IndexError),

@@ -1,4 +1,4 @@
-//! Finds the main content of a web page, and what of it is not its text.
+//! Finds the main content of a web page and the parts that are not text.
 
 use std::collections::HashSet;
 

@@ -1,4 +1,4 @@
-//! Looks at the tags of a page before it is built: how deep they nest, and which close themselves.
+//! Scans the tags of a page before it is parsed: nesting depth, and self-closing tags.
 
 use std::borrow::Cow;
 use std::collections::HashMap;

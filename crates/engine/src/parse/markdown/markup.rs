@@ -1,4 +1,4 @@
-//! Leaves out the tags and comments of HTML inside Markdown.
+//! Removes HTML tags and comments from Markdown.
 
 use crate::text::unescape;
 

@@ -1,4 +1,4 @@
-//! Reads Markdown into readable text, every line on the line of the source.
+//! Reads Markdown into readable text; every line stays on its line of the source.
 
 mod markup;
 

@@ -1,4 +1,4 @@
-//! Makes lines, paragraphs, headings and tables of glyphs that stand on a page.
+//! Reconstructs lines, paragraphs, headings and tables from the glyphs of a page.
 
 use std::collections::BTreeMap;
 

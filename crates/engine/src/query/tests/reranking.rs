@@ -100,7 +100,7 @@ async fn where_it_fails_the_order_stays_and_a_note_says_so() {
     assert_eq!(reranker, "test:reranker");
     assert_eq!(
         note.to_string(),
-        "passages are in the order of the search, not reranked: model test:reranker refused the key: no such key"
+        "passages are in the order of the search, not reranked: model test:reranker rejected the API key: no such key"
     );
     let call = retrieval.spent.calls.last().expect("a call");
     assert!(matches!(&call.outcome, CallOutcome::Failed { reason } if reason.contains("no such key")));

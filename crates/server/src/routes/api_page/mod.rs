@@ -1,4 +1,4 @@
-//! A page that shows the description of the API and can send requests. It loads nothing from other hosts.
+//! A page that shows the API description and can send requests. Loads nothing from other hosts.
 
 use axum::http::{HeaderValue, header};
 use axum::response::{IntoResponse, Redirect, Response};
@@ -7,11 +7,11 @@ use axum::routing::get;
 use crate::route::{Gives, Load, Needs, Route};
 
 pub(super) const ROUTES: &[Route] = &[
-    public("/", "Leads to that page", || get(begin), &["text/html"]),
-    public("/docs", "A page that shows this description and sends requests", || get(page), &["text/html"]),
-    public("/docs/start.js", "Starts that page", || get(start), &["text/javascript"]),
-    public("/docs/swagger-ui-bundle.js", "Draws that page", || get(bundle), &["text/javascript"]),
-    public("/docs/swagger-ui.css", "How that page looks", || get(style), &["text/css"]),
+    public("/", "Redirects to the API page", || get(begin), &["text/html"]),
+    public("/docs", "A page that shows this description and can send requests", || get(page), &["text/html"]),
+    public("/docs/start.js", "Script of the API page", || get(start), &["text/javascript"]),
+    public("/docs/swagger-ui-bundle.js", "Library of the API page", || get(bundle), &["text/javascript"]),
+    public("/docs/swagger-ui.css", "Style of the API page", || get(style), &["text/css"]),
 ];
 
 const fn public(
@@ -23,8 +23,8 @@ const fn public(
     Route::get(path, about, mount).needs(Needs::Nothing).load(Load::None).gives(Gives::Media(kinds))
 }
 
-/// Scripts and requests of this server alone; pages of the same server may show it in a frame, as LightRAG's do. Icons
-/// come as data.
+/// Allows scripts and requests of this server only. LightRAG's pages on the same server may show the page in a
+/// frame. Icons are data URLs.
 const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; \
                       connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'self'";
 
@@ -51,12 +51,12 @@ async fn style() -> Response {
     compressed("text/css; charset=utf-8", BYTES)
 }
 
-/// A file that is stored compressed, and sent so: every browser takes it.
+/// A file that is stored and sent compressed; every browser supports that.
 fn compressed(kind: &'static str, bytes: &'static [u8]) -> Response {
     let headers = [
         (header::CONTENT_TYPE, kind),
         (header::CONTENT_ENCODING, "gzip"),
-        // Another release may bring another file.
+        // Another release may have another file.
         (header::CACHE_CONTROL, "max-age=3600"),
     ];
     (headers, bytes).into_response()

@@ -1,4 +1,4 @@
-//! Adding documents: files, texts. They are durable when the answer comes, and indexed in the background.
+//! Adds files and texts. They are durable when the response is sent, and indexed in the background.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -26,9 +26,11 @@ use crate::space::Space;
 use crate::{file_name, source_name};
 
 pub(super) const ROUTES: &[Route] = &[
-    Route::post("/documents/upload", "Adds a file; with ?replace=true also one whose name is known", || {
-        post(upload)
-    })
+    Route::post(
+        "/documents/upload",
+        "Adds a file; with ?replace=true replaces a document with the same name",
+        || post(upload),
+    )
     .writes()
     .makes()
     .max_body(MAX_UPLOAD_BODY)
@@ -47,52 +49,52 @@ pub(super) const ROUTES: &[Route] = &[
         .max_body(MAX_TEXTS_BODY)
         .takes(Takes::Json(schema::<InsertTexts>))
         .gives(Gives::Json(schema::<Inserted>)),
-    Route::get("/documents/supported_file_types", "The endings of files that can be read", || get(supported))
-        .reads()
-        .gives(Gives::Json(schema::<Supported>)),
+    Route::get("/documents/supported_file_types", "The file extensions that are supported", || {
+        get(supported)
+    })
+    .reads()
+    .gives(Gives::Json(schema::<Supported>)),
 ];
 
-/// A text to add.
 #[derive(Deserialize, JsonSchema)]
 struct InsertText {
     /// The text.
     text: String,
-    /// Its name; one is made of its content where it is left out.
+    /// Its name; derived from the content if absent.
     file_source: Option<String>,
-    /// Whether it takes the place of the document of that name. Ours.
+    /// Whether to replace a document with this name. Graphloom only.
     #[serde(default)]
     replace: bool,
-    /// Not taken: chunking is configured for the workspace.
+    /// Not supported: chunking is configured for the workspace.
     chunking: Option<Value>,
 }
 
-/// Texts to add.
 #[derive(Deserialize, JsonSchema)]
 pub(super) struct InsertTexts {
     /// The texts.
     #[schemars(length(min = 1, max = MAX_TEXTS))]
     texts: Vec<String>,
-    /// Their names, as many as texts.
+    /// Their names, one per text.
     #[schemars(length(max = MAX_TEXTS))]
     file_sources: Option<Vec<String>>,
-    /// Whether they take the place of the documents of those names. Ours.
+    /// Whether to replace documents with these names. Graphloom only.
     #[serde(default)]
     replace: bool,
-    /// Not taken: chunking is configured for the workspace.
+    /// Not supported: chunking is configured for the workspace.
     chunking: Option<Value>,
 }
 
-/// What became of it.
+/// The outcome.
 #[derive(Debug, Serialize, JsonSchema)]
 pub(crate) struct Inserted {
-    /// `success`; `partial_success` where some of several were known already.
+    /// `success`, or `partial_success` if some of several were already known.
     status: &'static str,
     pub(crate) message: String,
-    /// Names the run, for `/documents/track_status`.
+    /// Id of the run, for `/documents/track_status`.
     pub(crate) track_id: String,
 }
 
-/// What can be read.
+/// The supported files.
 #[derive(Serialize, JsonSchema)]
 struct Supported {
     supported_extensions: Vec<String>,
@@ -101,7 +103,7 @@ struct Supported {
 
 #[derive(Deserialize, JsonSchema)]
 struct UploadParams {
-    /// Whether it takes the place of the document of that name. Ours.
+    /// Whether to replace a document with this name. Graphloom only.
     #[serde(default)]
     replace: bool,
 }
@@ -131,7 +133,7 @@ async fn upload(
     add(&app, &workspace, readings, replace, "upload").await
 }
 
-/// The workspace, where it exists.
+/// The workspace, if it exists.
 async fn existing(app: &App, workspace: &WorkspaceId) -> Result<Option<Arc<Space>>, Problem> {
     match app.spaces.get(workspace, Missing::Leave).await {
         Ok(space) => Ok(Some(space)),
@@ -140,15 +142,15 @@ async fn existing(app: &App, workspace: &WorkspaceId) -> Result<Option<Arc<Space
     }
 }
 
-/// What documents of a workspace may take to read, one that does not exist yet included.
+/// The read limits of a workspace, or of a new one.
 fn limits_of(space: Option<&Space>) -> ParseLimits {
     space.map_or_else(ParseLimits::default, |space| space.indexing.index.limits)
 }
 
-/// What helps where a name is known.
-const REPLACE: &str = "replace=true makes it a new version of that document";
+/// The remedy for a name that exists.
+const REPLACE: &str = "set replace=true to add it as a new version of that document";
 
-/// The file that a form brings, of a name that can be read.
+/// Receives a file with a supported name from a form.
 pub(super) async fn receive_file(
     app: &App,
     limits: ParseLimits,
@@ -157,20 +159,20 @@ pub(super) async fn receive_file(
     let (name, bytes) = file_of(request, app, limits.max_bytes).await?;
     let name = source_name::of_file(&name)?;
     if format_by_name(&name).is_none() {
-        let known = "GET /documents/supported_file_types lists the endings that can be read";
+        let known = "GET /documents/supported_file_types lists the supported file extensions";
         return Err(Problem::bad(format!("Unsupported file type: {name}")).remedy(Some(known)));
     }
     Ok(Source { name, bytes, format: None, meta: Default::default() })
 }
 
-/// The name and bytes of the field `file`.
+/// The name and content of the field `file`.
 async fn file_of(request: Request, app: &App, most: usize) -> Result<(String, Vec<u8>), Problem> {
     let mut form = Multipart::from_request(request, app).await.map_err(|error| {
         Problem::new(StatusCode::UNSUPPORTED_MEDIA_TYPE, error.body_text())
-            .remedy(Some("send the file as multipart/form-data, in the field `file`"))
+            .remedy(Some("send the file as multipart/form-data in the field `file`"))
     })?;
     let broken = |error: axum::extract::multipart::MultipartError| {
-        Problem::bad(format!("the form cannot be read: {}", error.body_text()))
+        Problem::bad(format!("invalid form: {}", error.body_text()))
     };
     let mut file: Option<(String, Vec<u8>)> = None;
     while let Some(mut field) = form.next_field().await.map_err(broken)? {
@@ -178,8 +180,8 @@ async fn file_of(request: Request, app: &App, most: usize) -> Result<(String, Ve
             continue;
         }
         if file.is_some() {
-            return Err(Problem::invalid("the form has several fields `file`")
-                .remedy(Some("send one file with each request")));
+            return Err(Problem::invalid("the form has more than one field `file`")
+                .remedy(Some("send one file per request")));
         }
         let disposition = field.headers().get(header::CONTENT_DISPOSITION).map(HeaderValue::as_bytes);
         let name = file_name::of(field.file_name(), disposition.unwrap_or_default())?;
@@ -215,14 +217,14 @@ async fn texts(
     add_texts(&app, &workspace, sources, named && !replace, "insert").await
 }
 
-/// The texts of a request, checked, and whether they have names of their own.
+/// The checked texts of a request, and whether they have names.
 pub(super) fn sources_of(request: InsertTexts) -> Result<(Vec<Source>, bool), Problem> {
     let InsertTexts { texts, file_sources, chunking, .. } = request;
     if texts.is_empty() {
         return Err(Problem::invalid("there are no texts"));
     }
     if texts.len() > MAX_TEXTS {
-        let what = format!("{} texts are more than the {MAX_TEXTS} that one request may bring", texts.len());
+        let what = format!("too many texts: {}, the limit per request is {MAX_TEXTS}", texts.len());
         return Err(Problem::new(StatusCode::PAYLOAD_TOO_LARGE, what));
     }
     let names = file_sources.unwrap_or_default();
@@ -238,21 +240,20 @@ pub(super) fn sources_of(request: InsertTexts) -> Result<(Vec<Source>, bool), Pr
         .collect::<Result<Vec<_>, _>>()?;
     let mut seen = std::collections::BTreeSet::new();
     if let Some(twice) = sources.iter().find(|source| named && !seen.insert(&source.name)) {
-        return Err(Problem::conflict(format!("two texts have the name {}", twice.name)));
+        return Err(Problem::conflict(format!("two texts are named {}", twice.name)));
     }
     Ok((sources, named))
 }
 
-/// A text as a source of this name, or of one made of its content; what it brings is checked.
+/// The checked text as a source with this name, or with one derived from its content.
 pub(crate) fn source_of(
     text: String,
     name: Option<&str>,
     chunking: Option<&Value>,
 ) -> Result<Source, Problem> {
     if chunking.is_some_and(|chunking| !chunking.is_null()) {
-        return Err(Problem::invalid("chunking cannot be chosen for one request").remedy(Some(
-            "chunk_strategy, chunk_tokens and chunk_overlap are configured for the workspace",
-        )));
+        return Err(Problem::invalid("chunking cannot be set per request")
+            .remedy(Some("configure chunk_strategy, chunk_tokens and chunk_overlap for the workspace")));
     }
     if text.trim().is_empty() {
         return Err(Problem::invalid("text cannot be empty or whitespace-only"));
@@ -261,7 +262,7 @@ pub(crate) fn source_of(
         Some(name) => source_name::of_text(name)?,
         None => format!("text-{}.txt", &ContentHash::of(text.as_bytes()).as_str()[..16]),
     };
-    // Whatever its name says, it is text: nothing here may reach the readers of other formats.
+    // Always plain text, whatever the name says: untrusted content must not reach the readers of other formats.
     let is_text = |format: &Format| {
         matches!(format, Format::Markdown | Format::Html | Format::Csv | Format::Json | Format::JsonLines)
     };
@@ -269,8 +270,8 @@ pub(crate) fn source_of(
     Ok(Source { name, bytes: text.into_bytes(), format, meta: Default::default() })
 }
 
-/// Adds texts in one commit, all or none, to a workspace that is made where it does not exist. Where `names_are_new`, a name
-/// that is known is refused.
+/// Adds texts in one commit, all or none; creates the workspace if it does not exist. With `names_are_new`, an
+/// existing name is an error.
 pub(crate) async fn add_texts(
     app: &App,
     workspace: &WorkspaceId,
@@ -283,7 +284,7 @@ pub(crate) async fn add_texts(
     add(app, workspace, readings, !names_are_new, what).await
 }
 
-/// Accepts all, or none where one of them cannot be read, or has the name of another document and may not replace it.
+/// Accepts all sources, or none if one cannot be read or has the name of a document that may not be replaced.
 async fn add(
     app: &App,
     workspace: &WorkspaceId,
@@ -302,7 +303,7 @@ async fn add(
     let is_large = readings.iter().map(text_bytes).sum::<usize>() > LARGE_BYTES;
     let accepting = async move || {
         let track = TrackId::of_run(what, now(), &hex(&unique));
-        // The semaphore is never closed; were it, the look below would still be right but for a race.
+        // The semaphore is never closed; even then, only a race would be possible.
         let _turn = space.accepting.acquire().await;
         if !replace {
             let names: Vec<String> = readings.iter().map(|reading| reading.name.clone()).collect();
@@ -333,7 +334,7 @@ fn text_bytes(reading: &Reading) -> usize {
     reading.outcome.as_ref().map_or(0, |document| document.text.len())
 }
 
-/// What became of all of them, in a status and in words; every one is counted once.
+/// The status and message for all sources; each is counted once.
 fn outcome_of(accepted: &[Acceptance]) -> (&'static str, String) {
     let (mut ours, mut new, mut twice, mut waiting, mut known) = (BTreeSet::new(), 0u32, 0u32, 0u32, 0u32);
     for acceptance in accepted {
@@ -355,14 +356,14 @@ fn outcome_of(accepted: &[Acceptance]) -> (&'static str, String) {
     }
     let mut said = vec![format!("{new} accepted")];
     for (count, what) in [
-        (twice, "given twice with the same content"),
-        (waiting, "known already with the same content and still waiting"),
-        (known, "known already with the same content"),
+        (twice, "duplicates within the request"),
+        (waiting, "already known with the same content and still waiting"),
+        (known, "already known with the same content"),
     ] {
         said.extend((count > 0).then(|| format!("{count} {what}")));
     }
     if new + waiting > 0 {
-        said.push("indexing goes on in the background".to_owned());
+        said.push("indexing continues in the background".to_owned());
     }
     let status = if new > 0 && twice + waiting + known > 0 { "partial_success" } else { "success" };
     (status, said.join("; "))

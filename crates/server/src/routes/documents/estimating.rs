@@ -1,4 +1,4 @@
-//! What adding documents would cost. Nothing is stored, and no model is asked.
+//! Estimates the cost of adding documents. Stores nothing and calls no model.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -22,37 +22,37 @@ use crate::route::{Gives, Route, Takes, schema};
 use crate::space::Space;
 
 pub(super) const ROUTES: &[Route] = &[
-    Route::post("/documents/upload/estimate", "What adding a file would cost", || post(of_file))
+    Route::post("/documents/upload/estimate", "Estimates the cost of adding a file", || post(of_file))
         .writes()
         .max_body(MAX_UPLOAD_BODY)
         .takes(Takes::File)
         .gives(Gives::Json(schema::<EstimateAnswer>)),
-    Route::post("/documents/texts/estimate", "What adding texts would cost", || post(of_texts))
+    Route::post("/documents/texts/estimate", "Estimates the cost of adding texts", || post(of_texts))
         .writes()
         .max_body(MAX_TEXTS_BODY)
         .takes(Takes::Json(schema::<InsertTexts>))
         .gives(Gives::Json(schema::<EstimateAnswer>)),
 ];
 
-/// What adding would cost. First questions are counted exactly; what depends on answers is a range.
+/// The estimated cost. First calls are counted exactly; calls that depend on answers are given as a range.
 #[derive(Serialize, JsonSchema)]
 struct EstimateAnswer {
-    /// Documents that would be new, or a new version.
+    /// New documents and new versions.
     documents: u32,
-    /// Documents that are there as they are; they cost nothing.
+    /// Documents that already exist with this content, which cost nothing.
     unchanged: u32,
-    /// What cannot be read, each with its reason.
+    /// Sources that cannot be read, with the reason.
     refused: Vec<RefusedItem>,
-    /// Documents accepted before that still wait; the same run works on them, so they are part of all sums.
+    /// Previously added documents that still wait. They belong to the same run, so all totals include them.
     waiting: u32,
     /// Chunks of the new and the waiting documents.
     chunks: u32,
-    /// Of those, chunks that cost no extraction.
+    /// Of those, chunks that need no extraction.
     reused: u32,
-    /// The calls, by what they are for.
+    /// The calls by purpose.
     steps: Vec<StepItem>,
     total: TotalItem,
-    /// Models without a configured price; their steps are in no sum of money.
+    /// Models without a configured price; their steps are missing in all sums of money.
     unpriced: BTreeSet<String>,
 }
 
@@ -64,7 +64,7 @@ struct RefusedItem {
     remedy: Option<String>,
 }
 
-/// Calls of one kind.
+/// The calls of one kind.
 #[derive(Serialize, JsonSchema)]
 struct StepItem {
     /// Such as `extract`, `summarize`, `embed chunks`.
@@ -80,11 +80,11 @@ struct TotalItem {
     calls: RangeItem,
     input_tokens: RangeItem,
     output_tokens: RangeItem,
-    /// `null` where the price of a model is not configured.
+    /// `null` if the price of a model is not configured.
     price: Option<PriceItem>,
 }
 
-/// From the least to the most that is likely.
+/// The likely minimum and maximum.
 #[derive(Serialize, JsonSchema)]
 struct RangeItem {
     low: u64,

@@ -1,4 +1,4 @@
-//! Which documents there are, and how far each is.
+//! Lists documents with their status.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -17,11 +17,11 @@ use crate::problem::Problem;
 use crate::reasons::Reasons;
 use crate::route::{Gives, Route, Takes, schema};
 
-/// Documents read at once while a page is looked for.
+/// Documents per read when looking for a page.
 const SCAN: usize = 500;
-/// Characters of a summary [LightRAG].
+/// Maximum characters of a summary [LightRAG].
 const SUMMARY_CHARS: usize = 250;
-/// Sizes of a page [LightRAG].
+/// Allowed page sizes [LightRAG].
 const PAGE_SIZES: std::ops::RangeInclusive<usize> = 10..=200;
 
 pub(super) const ROUTES: &[Route] = &[
@@ -31,7 +31,7 @@ pub(super) const ROUTES: &[Route] = &[
     .reads()
     .takes(Takes::Json(schema::<DocumentsRequest>))
     .gives(Gives::Json(schema::<PaginatedDocuments>)),
-    Route::get("/documents/status_counts", "How many documents have each status", || get(status_counts))
+    Route::get("/documents/status_counts", "The number of documents by status", || get(status_counts))
         .reads()
         .gives(Gives::Json(schema::<StatusCounts>)),
     Route::get("/documents/track_status/{track_id}", "The documents of one upload or insertion", || {
@@ -41,8 +41,8 @@ pub(super) const ROUTES: &[Route] = &[
     .gives(Gives::Json(schema::<TrackStatus>)),
 ];
 
-/// A status by LightRAG's names. Documents here are never `parsing`, `analyzing` or `preprocessed`: they are read before
-/// they are accepted.
+/// A status with LightRAG's name. `parsing`, `analyzing` and `preprocessed` never occur, since documents are read
+/// before they are accepted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 enum DocStatus {
@@ -78,7 +78,8 @@ impl DocStatus {
         }
     }
 
-    /// An incomplete document is in the graph and answers, so it counts as processed, with its fault as `error_msg`.
+    /// An incomplete document is in the graph and searchable, so it counts as processed, with its failure as
+    /// `error_msg`.
     fn of(status: StatusKind) -> Self {
         match status {
             StatusKind::Waiting => Self::Pending,
@@ -111,22 +112,22 @@ enum SortDirection {
     Desc,
 }
 
-/// Which page of which documents.
+/// Selects a page of documents.
 #[derive(Debug, Deserialize, JsonSchema)]
 struct DocumentsRequest {
-    /// One status; ignored where `status_filters` is given.
+    /// Only this status; ignored if `status_filters` is set.
     status_filter: Option<DocStatus>,
-    /// Any of these statuses.
+    /// Only these statuses.
     status_filters: Option<Vec<DocStatus>>,
-    /// From 1.
+    /// Page number, from 1.
     #[serde(default = "first")]
     #[schemars(range(min = 1))]
     page: usize,
-    /// 10 to 200.
+    /// Documents per page, 10 to 200.
     #[serde(default = "fifty")]
     #[schemars(range(min = 10, max = 200))]
     page_size: usize,
-    /// `created_at` and `updated_at` are both when it was accepted.
+    /// `created_at` and `updated_at` are both the time when it was added.
     #[serde(default)]
     sort_field: SortField,
     #[serde(default)]
@@ -145,9 +146,9 @@ fn fifty() -> usize {
 #[derive(Debug, Serialize, JsonSchema)]
 pub(super) struct DocumentItem {
     id: String,
-    /// How it begins.
+    /// The start of its text.
     content_summary: String,
-    /// Its length in bytes.
+    /// Length of its text in bytes.
     content_length: u64,
     status: DocStatus,
     created_at: String,
@@ -155,9 +156,9 @@ pub(super) struct DocumentItem {
     /// The latest run that queued it.
     track_id: Option<String>,
     chunks_count: Option<u32>,
-    /// Why it stopped, or what of it failed.
+    /// Why it stopped or which part failed.
     error_msg: Option<String>,
-    /// What of it was not read, and the like. Ours.
+    /// Remarks, for example about parts that were not read. Graphloom only.
     remarks: Vec<String>,
     metadata: BTreeMap<String, String>,
     file_path: String,
@@ -177,13 +178,13 @@ struct Pagination {
 struct PaginatedDocuments {
     documents: Vec<DocumentItem>,
     pagination: Pagination,
-    /// Of all documents, by status, and `all`.
+    /// Number of documents by status, and `all`.
     status_counts: BTreeMap<&'static str, u64>,
 }
 
 #[derive(Debug, Serialize, JsonSchema)]
 struct StatusCounts {
-    /// Of all documents, by status, and `all`.
+    /// Number of documents by status, and `all`.
     status_counts: BTreeMap<&'static str, u64>,
 }
 
@@ -202,7 +203,7 @@ async fn paginated(
 ) -> Result<axum::Json<PaginatedDocuments>, Problem> {
     let DocumentsRequest { page, page_size, sort_field, sort_direction, .. } = request;
     if page == 0 || !PAGE_SIZES.contains(&page_size) {
-        return Err(Problem::invalid("page is at least 1, and page_size from 10 to 200"));
+        return Err(Problem::invalid("page must be at least 1, and page_size from 10 to 200"));
     }
     let wanted = request.status_filters.or_else(|| request.status_filter.map(|status| vec![status]));
     apart(async move || {
@@ -260,7 +261,7 @@ async fn track_status(
     Ok(axum::Json(TrackStatus { track_id, total_count: documents.len(), documents, status_summary }))
 }
 
-/// Every status of LightRAG's, and all.
+/// Every LightRAG status, and `all`.
 fn by_name(counts: &BTreeMap<StatusKind, u64>) -> BTreeMap<&'static str, u64> {
     let mut by_name: BTreeMap<&'static str, u64> =
         DocStatus::ALL.into_iter().map(|status| (status.name(), 0)).collect();
@@ -271,7 +272,7 @@ fn by_name(counts: &BTreeMap<StatusKind, u64>) -> BTreeMap<&'static str, u64> {
     by_name
 }
 
-/// An order of documents.
+/// A sort order.
 #[derive(Debug, Clone, Copy)]
 struct Order {
     field: SortField,
@@ -279,8 +280,8 @@ struct Order {
 }
 
 impl Order {
-    /// The ids of a page, in order. The store reads in one direction of each order; a page of the other is counted from the
-    /// end, so its first pages cost as much as the last of the first.
+    /// The ids of a page, in order. The store reads each order in one direction. Pages of the other direction are
+    /// counted from the end, so its first pages cost as much as the last pages of the first direction.
     async fn page(
         self,
         snapshot: &dyn Snapshot,
@@ -336,7 +337,7 @@ impl Order {
     }
 }
 
-/// The documents of these ids, in order; those that are gone are left out.
+/// The documents with these ids, in order; missing ones are omitted.
 pub(super) async fn items(
     snapshot: &dyn Snapshot,
     ids: &[DocumentId],
@@ -344,7 +345,7 @@ pub(super) async fn items(
 ) -> Result<Vec<DocumentItem>, StoreError> {
     let states = index::states_of(snapshot, ids).await?;
     let tracks = snapshot.tracks_of(ids).await?;
-    // How a document begins stands in its first chunk; its whole text need not be read.
+    // The start of a document is in its first chunk, so the whole text is not read.
     let firsts: Vec<Option<ChunkId>> =
         snapshot.chunk_ids_of(ids).await?.into_iter().map(|chunks| chunks.into_iter().next()).collect();
     let known: Vec<ChunkId> = firsts.iter().flatten().cloned().collect();
@@ -362,7 +363,7 @@ pub(super) async fn items(
 fn item(state: DocumentState, track_id: Option<String>, begin: &str, reasons: Reasons) -> DocumentItem {
     let DocumentState { document, status, failed_chunks, damaged_chunks, unsituated_chunks, .. } = state;
     let told = |(ordinal, reason): &(u32, String)| (*ordinal, reasons.tell(reason.clone()));
-    // Which records were lost is no word of a service.
+    // Lost records are not a message of a model service, so they need not be hidden.
     let first = failed_chunks.first().map(told).or(damaged_chunks.first().cloned());
     let first = first.or(unsituated_chunks.first().map(told));
     let first = first.map(|(ordinal, reason)| format!("chunk {ordinal}: {reason}")).unwrap_or_default();

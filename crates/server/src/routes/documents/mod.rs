@@ -1,4 +1,4 @@
-//! Documents: adding, listing, and what works on them.
+//! Documents: adding, listing, reading and the queue.
 
 mod adding;
 mod estimating;

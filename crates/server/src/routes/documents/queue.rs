@@ -1,4 +1,4 @@
-//! What works on documents, and taking them away.
+//! The indexing queue and the removal of documents.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -23,36 +23,34 @@ use crate::reasons::Reasons;
 use crate::route::{Gives, Load, Needs, Route, Takes, schema};
 use crate::space::Space;
 
-/// Documents read at once while all are looked for.
+/// Documents per read when scanning all.
 const SCAN: usize = 1000;
 
 pub(super) const ROUTES: &[Route] = &[
-    Route::get("/documents/pipeline_status", "How far indexing is", || get(pipeline_status))
+    Route::get("/documents/pipeline_status", "The progress of indexing", || get(pipeline_status))
         .reads()
         .gives(Gives::Json(schema::<PipelineStatus>)),
-    Route::post("/documents/cancel_pipeline", "Takes everything out of the queue", || post(cancel))
+    Route::post("/documents/cancel_pipeline", "Removes all documents from the queue", || post(cancel))
         .writes()
         .gives(Gives::Json(schema::<Acknowledged>)),
     Route::post(
         "/documents/reprocess_failed",
-        "Queues again what failed, was damaged, not situated or cancelled",
+        "Queues failed, damaged and cancelled documents again, and chunks without context",
         || post(reprocess),
     )
     .writes()
     .gives(Gives::Json(schema::<Reprocessing>)),
-    Route::post(
-        "/documents/scan",
-        "Queues again what failed; there is no folder of the server to look through",
-        || post(scan),
-    )
+    Route::post("/documents/scan", "Queues failed documents again; the server has no folder to scan", || {
+        post(scan)
+    })
     .writes()
     .gives(Gives::Json(schema::<Reprocessing>)),
-    Route::post("/documents/clear_cache", "Forgets what models said to questions", || post(clear_cache))
+    Route::post("/documents/clear_cache", "Clears cached answers to questions", || post(clear_cache))
         .writes()
         .gives(Gives::Json(schema::<Acknowledged>)),
     Route::delete(
         "/documents/delete_document",
-        "Removes documents and all that came from them alone",
+        "Removes documents and everything derived only from them",
         || delete(delete_documents),
     )
     .writes()
@@ -64,45 +62,45 @@ pub(super) const ROUTES: &[Route] = &[
         .gives(Gives::Json(schema::<Acknowledged>)),
 ];
 
-/// How far indexing is.
+/// The progress of indexing.
 #[derive(Serialize, JsonSchema)]
 struct PipelineStatus {
-    /// Whether a run is under way in this server.
+    /// Whether this server is indexing.
     busy: bool,
     job_name: &'static str,
     job_start: Option<String>,
-    /// Documents of the run so far.
+    /// Documents in the run so far.
     docs: usize,
-    /// The same; documents are no batches here.
+    /// Same as `docs`, since documents are not processed in batches.
     batchs: usize,
-    /// Of these, those that are done.
+    /// Finished documents in the run.
     cur_batch: usize,
     latest_message: String,
     history_messages: Vec<String>,
-    /// Always empty: there are no caches that other processes must drop.
+    /// Always empty: other processes have no caches to update.
     update_status: std::collections::BTreeMap<String, Vec<bool>>,
-    /// Always `false`: what is cancelled leaves the queue at once.
+    /// Always `false`: cancelled documents leave the queue immediately.
     cancellation_requested: bool,
     cancellation_reason: Option<String>,
     cancellation_detail: Option<String>,
-    /// Always `false`: a removal is done when it is answered, and does not wait for indexing.
+    /// Always `false`: a removal is done when the response is sent.
     destructive_busy: bool,
-    /// Always 0: what is answered is queued.
+    /// Always 0: documents are queued when the response is sent.
     pending_enqueues: usize,
-    /// Always `false`: there is no folder of the server to look through.
+    /// Always `false`: the server has no folder to scan.
     scanning: bool,
     scanning_exclusive: bool,
-    /// Always `false`: a run that was killed leaves nothing to repair.
+    /// Always `false`: a killed run needs no repair.
     recovery_required: bool,
     recovery_kind: Option<String>,
     recovery_message: Option<String>,
-    /// Whether the queue is paused, as `graphloom pause` does.
+    /// Whether indexing is paused.
     paused: bool,
-    /// Extractions of the workspace in which nothing was named.
+    /// Extractions in the workspace without entities.
     empty_extractions: u64,
 }
 
-/// What was done.
+/// The outcome.
 #[derive(Serialize, JsonSchema)]
 struct Acknowledged {
     status: &'static str,
@@ -113,29 +111,29 @@ struct Acknowledged {
 struct Reprocessing {
     status: &'static str,
     message: String,
-    /// The run of a scan; empty after reprocessing, where documents keep the run that queued them first.
+    /// The run of a scan; empty after reprocessing, where documents keep their original run.
     track_id: String,
 }
 
-/// Which documents to remove.
+/// The documents to remove.
 #[derive(Deserialize, JsonSchema)]
 struct DeleteDocuments {
     /// Their ids.
     #[schemars(length(min = 1, max = MAX_IDS), inner(length(min = 1)))]
     doc_ids: Vec<String>,
-    /// Without effect: no files are kept.
+    /// No effect: files are not kept.
     #[serde(default)]
-    #[allow(dead_code, reason = "clients send it")]
+    #[allow(dead_code, reason = "LightRAG clients send it")]
     delete_file: bool,
-    /// Without effect: what a model said about a document goes with the document.
+    /// No effect: extractions are always removed with their document.
     #[serde(default)]
-    #[allow(dead_code, reason = "clients send it")]
+    #[allow(dead_code, reason = "LightRAG clients send it")]
     delete_llm_cache: bool,
 }
 
 #[derive(Serialize, JsonSchema)]
 struct Deleted {
-    /// `deletion_started`, as LightRAG says; it is done when the answer comes.
+    /// `deletion_started`, as in LightRAG, although the removal is already done.
     status: &'static str,
     message: String,
     doc_id: String,
@@ -187,7 +185,7 @@ async fn cancel(Existing(space): Existing) -> Result<axum::Json<Acknowledged>, P
         let out: Vec<DocumentId> = cancelled.cancelled.iter().chain(&cancelled.kept).cloned().collect();
         space.ingest.cancelled(named(store.snapshot().await?.as_ref(), &out).await?);
         let message = format!(
-            "{} documents are out of the queue; /documents/reprocess_failed queues them again",
+            "{} documents removed from the queue; /documents/reprocess_failed queues them again",
             cancelled.cancelled.len() + cancelled.kept.len()
         );
         Ok(axum::Json(Acknowledged { status: "cancellation_requested", message }))
@@ -197,7 +195,7 @@ async fn cancel(Existing(space): Existing) -> Result<axum::Json<Acknowledged>, P
 
 async fn reprocess(Existing(space): Existing) -> Result<axum::Json<Reprocessing>, Problem> {
     let queued = retry(space, None).await?;
-    let message = format!("{} documents and {} chunks are queued again", queued.documents, queued.chunks);
+    let message = format!("{} documents and {} chunks queued again", queued.documents, queued.chunks);
     Ok(axum::Json(Reprocessing { status: "reprocessing_started", message, track_id: String::new() }))
 }
 
@@ -205,12 +203,11 @@ async fn scan(Existing(space): Existing) -> Result<axum::Json<Reprocessing>, Pro
     let unique = random::<8>().map_err(|error| Problem::internal(&error))?;
     let track = TrackId::of_run("scan", now(), &hex(&unique));
     let queued = retry(space, Some(track.clone())).await?;
-    let message =
-        format!("{} documents that failed are queued again; new ones are uploaded", queued.documents);
+    let message = format!("{} failed documents queued again; upload new ones", queued.documents);
     Ok(axum::Json(Reprocessing { status: "scanning_started", message, track_id: track.to_string() }))
 }
 
-/// Queues again what failed, was damaged or cancelled, as of the run `track`.
+/// Queues failed, damaged and cancelled documents again, as part of the run `track`.
 async fn retry(space: Arc<Space>, track: Option<TrackId>) -> Result<Queued, Problem> {
     apart(async move || {
         let engine = &space.indexing;
@@ -233,7 +230,7 @@ async fn clear_cache(Existing(space): Existing) -> Result<axum::Json<Acknowledge
     let clear_caches: Vec<CacheKind> =
         store.snapshot().await?.cache_sizes().await?.into_iter().map(|size| size.kind).collect();
     store.commit(Batch { clear_caches, ..Batch::default() }).await?;
-    let message = "Successfully cleared what models said to questions".to_owned();
+    let message = "Successfully cleared cached answers".to_owned();
     Ok(axum::Json(Acknowledged { status: "success", message }))
 }
 
@@ -243,10 +240,10 @@ async fn delete_documents(
 ) -> Result<axum::Json<Deleted>, Problem> {
     let ids: Vec<String> = request.doc_ids.iter().map(|id| id.trim().to_owned()).collect();
     if ids.is_empty() || ids.iter().any(String::is_empty) {
-        return Err(Problem::invalid("doc_ids must name documents"));
+        return Err(Problem::invalid("doc_ids must not be empty"));
     }
     if ids.len() > MAX_IDS {
-        return Err(Problem::invalid(format!("doc_ids names more than {MAX_IDS} documents")));
+        return Err(Problem::invalid(format!("doc_ids must not have more than {MAX_IDS} ids")));
     }
     if ids.iter().collect::<BTreeSet<_>>().len() < ids.len() {
         return Err(Problem::invalid("Document IDs must be unique"));
@@ -259,7 +256,7 @@ async fn delete_documents(
         let unknown = documents.len() as u64 - u64::from(removal.documents);
         let mut message = format!("{} documents deleted", removal.documents);
         if unknown > 0 {
-            message.push_str(&format!("; {unknown} of the ids are of no document"));
+            message.push_str(&format!("; {unknown} ids are unknown"));
         }
         Ok(axum::Json(Deleted { status: "deletion_started", message, doc_id: ids.join(", ") }))
     })
@@ -275,13 +272,13 @@ async fn clear(Existing(space): Existing) -> Result<axum::Json<Acknowledged>, Pr
         let removal = index::delete(&space.indexing, &ids).await?;
         space.ingest.removed(&known);
         let message =
-            format!("{} documents deleted; edits of the graph stay and can be undone", removal.documents);
+            format!("{} documents deleted; graph edits are kept and can be undone", removal.documents);
         Ok(axum::Json(Acknowledged { status: "success", message }))
     })
     .await
 }
 
-/// Every document, with its source.
+/// All documents with their sources.
 async fn all(snapshot: &dyn Snapshot) -> Result<Vec<(DocumentId, String)>, StoreError> {
     let mut known: Vec<(DocumentId, String)> = Vec::new();
     loop {

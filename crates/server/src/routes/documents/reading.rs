@@ -1,4 +1,4 @@
-//! One document: what is known of it, its text, its chunks, and any span of it as citations name it.
+//! Reads one document: details, text, chunks, and spans as citations name them.
 
 use axum::response::{IntoResponse, Response};
 use axum::routing::get;
@@ -19,20 +19,22 @@ use crate::problem::Problem;
 use crate::reasons::Reasons;
 use crate::route::{Gives, Load, Route, Takes, schema};
 
-/// Most chunks of one page.
+/// Maximum chunks per page.
 const MAX_CHUNKS: usize = 100;
-/// Longest span that is quoted, in bytes.
+/// Maximum span of a quote, in bytes.
 const MAX_QUOTE: u64 = 1 << 20;
 
 pub(super) const ROUTES: &[Route] = &[
-    Route::get("/documents/{document_id}", "One document: its status, format, faults and names", || {
-        get(document)
-    })
+    Route::get(
+        "/documents/{document_id}",
+        "One document: status, format, failures and number of entities",
+        || get(document),
+    )
     .reads()
     .gives(Gives::Json(schema::<DocumentDetail>)),
     Route::get(
         "/documents/{document_id}/text",
-        "The text of a document, as citations count its bytes",
+        "The text of a document, whose bytes citations refer to",
         || get(text),
     )
     .reads()
@@ -43,46 +45,46 @@ pub(super) const ROUTES: &[Route] = &[
         .gives(Gives::Json(schema::<ChunkPage>)),
     Route::get(
         "/documents/{document_id}/passage",
-        "A span of a document as citations name it: lines, pages, verbatim quote",
+        "A span of a document: lines, pages, verbatim quote",
         || get(passage),
     )
     .reads()
     .takes(Takes::Query(schema::<PassageParams>))
     .gives(Gives::Json(schema::<PlaceItem>)),
-    Route::get("/chunks/{chunk_id}", "One chunk: its text, its place, and what it speaks of", || get(chunk))
+    Route::get("/chunks/{chunk_id}", "One chunk: text, place, entities and relations", || get(chunk))
         .reads()
         .gives(Gives::Json(schema::<ChunkDetail>)),
 ];
 
-/// What is known of a document.
+/// Details of a document.
 #[derive(Serialize, JsonSchema)]
 struct DocumentDetail {
     #[serde(flatten)]
     item: DocumentItem,
     title: String,
-    /// What it was read as.
+    /// Format of the source.
     format: &'static str,
-    /// The encoding that its bytes were read in.
+    /// Encoding of the source.
     encoding: String,
-    /// Whether line `n` of the text is line `n` of the source.
+    /// Whether line numbers of the text are those of the source file.
     lines_match_source: bool,
-    /// Where its pages, slides or sheets begin.
+    /// Start of its pages, slides or sheets.
     parts: Vec<PartItem>,
-    /// Whether it is a new version that is not yet in use.
+    /// Whether it is a new version that is not in use yet.
     staged: bool,
     /// Runs that queued it.
     track_ids: Vec<String>,
-    /// Entities that it speaks of.
+    /// Number of entities it mentions.
     entities: usize,
-    /// Relations that it states.
+    /// Number of relations it states.
     relations: usize,
     /// Chunks whose extraction failed.
     failed_chunks: Vec<ChunkFault>,
-    /// Chunks of whose extraction records were lost.
+    /// Chunks whose extraction lost records.
     damaged_chunks: Vec<ChunkFault>,
-    /// Chunks that could not be situated in it.
+    /// Chunks whose context failed.
     unsituated_chunks: Vec<ChunkFault>,
-    /// How far asking about it anew is.
+    /// Progress of a re-extraction.
     re_extraction: Option<ReExtraction>,
 }
 
@@ -95,21 +97,21 @@ struct PartItem {
     name: String,
 }
 
-/// What went wrong with a chunk.
+/// A failed chunk.
 #[derive(Serialize, JsonSchema)]
 struct ChunkFault {
-    /// Its position among the chunks, from 0.
+    /// Position among the chunks, from 0.
     ordinal: u32,
     reason: String,
 }
 
 #[derive(Serialize, JsonSchema)]
 struct ReExtraction {
-    /// Who is asked.
+    /// The model.
     model: String,
-    /// Chunks that are asked about.
+    /// Number of chunks to extract.
     chunks: u32,
-    /// Of these, chunks that are answered.
+    /// Number of chunks extracted so far.
     extracted: u32,
     /// Chunks that keep their old extraction.
     failed_chunks: Vec<ChunkFault>,
@@ -118,10 +120,10 @@ struct ReExtraction {
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct ChunksParams {
-    /// The position of the first one, from 0.
+    /// Position of the first chunk, from 0.
     #[serde(default)]
     from: usize,
-    /// 1 to 100.
+    /// Maximum chunks, 1 to 100.
     #[serde(default = "fifty")]
     #[schemars(range(min = 1, max = MAX_CHUNKS))]
     limit: usize,
@@ -134,9 +136,9 @@ fn fifty() -> usize {
 #[derive(Serialize, JsonSchema)]
 struct ChunkPage {
     chunks: Vec<ChunkItem>,
-    /// Of the document.
+    /// Number of chunks of the document.
     total_count: usize,
-    /// What `from` takes for the page after this one.
+    /// Value of `from` for the next page.
     next: Option<usize>,
 }
 
@@ -144,7 +146,7 @@ struct ChunkPage {
 #[derive(Serialize, JsonSchema)]
 struct ChunkItem {
     id: String,
-    /// Its position among the chunks, from 0.
+    /// Position among the chunks, from 0.
     ordinal: u32,
     #[serde(flatten)]
     place: PlaceItem,
@@ -152,15 +154,15 @@ struct ChunkItem {
     /// Headings above it, outermost first.
     breadcrumb: Vec<String>,
     extraction: Extraction,
-    /// Why it failed, or which records were lost.
+    /// Why it failed or which records were lost.
     #[serde(skip_serializing_if = "Option::is_none")]
     reason: Option<String>,
-    /// What says where in the document it stands; read by the indexes, never quoted.
+    /// The context indexed with the chunk; never quoted.
     #[serde(skip_serializing_if = "Option::is_none")]
     situation: Option<String>,
 }
 
-/// What became of asking what a chunk says.
+/// The state of a chunk's extraction.
 #[derive(Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 enum Extraction {
@@ -170,23 +172,23 @@ enum Extraction {
     Failed,
 }
 
-/// A chunk with what it speaks of.
+/// A chunk with its entities and relations.
 #[derive(Serialize, JsonSchema)]
 struct ChunkDetail {
     #[serde(flatten)]
     item: ChunkItem,
-    /// Names of the entities, in the order of their keys.
+    /// Names of the entities, ordered by key.
     entities: Vec<String>,
-    /// Names of both ends of the relations.
+    /// Names of both entities of each relation.
     relations: Vec<[String; 2]>,
 }
 
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct PassageParams {
-    /// The first byte.
+    /// First byte.
     start: u64,
-    /// The byte after the last.
+    /// End byte (exclusive).
     end: u64,
 }
 
@@ -244,7 +246,7 @@ async fn chunks(
     Params(ChunksParams { from, limit }): Params<ChunksParams>,
 ) -> Result<axum::Json<ChunkPage>, Problem> {
     if !(1..=MAX_CHUNKS).contains(&limit) {
-        return Err(Problem::invalid(format!("limit is from 1 to {MAX_CHUNKS}")));
+        return Err(Problem::invalid(format!("limit must be from 1 to {MAX_CHUNKS}")));
     }
     let reasons = Reasons::for_caller(&admitted);
     apart(async move || {
@@ -268,16 +270,18 @@ async fn passage(
     Params(PassageParams { start, end }): Params<PassageParams>,
 ) -> Result<axum::Json<PlaceItem>, Problem> {
     if start >= end || end - start > MAX_QUOTE {
-        let what = format!("a passage has from 1 to {MAX_QUOTE} bytes: from start to before end");
+        let what = format!("the span from start to end must have 1 to {MAX_QUOTE} bytes");
         return Err(Problem::invalid(what));
     }
     apart(async move || {
         let snapshot = space.indexing.store.snapshot().await?;
         let (document, text) = document_of(snapshot.as_ref(), &id).await?;
         let place = PlaceItem::of(&document, &text, Span { start, end }).ok_or_else(|| {
-            let what =
-                format!("bytes {start} to {end} leave the text of {} bytes or cut a character", text.len());
-            Problem::invalid(what).remedy(Some("take the span of a citation or of a chunk as it is"))
+            let what = format!(
+                "bytes {start} to {end} exceed the text of {} bytes or split a character",
+                text.len()
+            );
+            Problem::invalid(what).remedy(Some("use the span of a citation or a chunk unchanged"))
         })?;
         Ok(axum::Json(place))
     })
@@ -306,7 +310,8 @@ async fn chunk(
 }
 
 fn no_document(id: &str) -> Problem {
-    Problem::not_found(format!("no document {id}")).remedy(Some("POST /documents/paginated lists all"))
+    Problem::not_found(format!("no document {id}"))
+        .remedy(Some("POST /documents/paginated lists the documents"))
 }
 
 async fn document_of(snapshot: &dyn Snapshot, id: &str) -> Result<(Document, String), Problem> {
@@ -316,7 +321,7 @@ async fn document_of(snapshot: &dyn Snapshot, id: &str) -> Result<(Document, Str
     document.zip(text).ok_or_else(|| no_document(id))
 }
 
-/// Those of these chunks that are there, with their places in `text`, that of their document.
+/// The existing ones of these chunks, with their places in `text`, the text of their document.
 async fn chunk_items(
     snapshot: &dyn Snapshot,
     document: &Document,
@@ -363,7 +368,7 @@ impl ChunkItem {
     }
 }
 
-/// The names of entities, and those of both ends of relations.
+/// The names of entities, and of both entities of relations.
 async fn names(
     snapshot: &dyn Snapshot,
     keys: Vec<GraphKey>,

@@ -1,4 +1,4 @@
-//! What people decided about the graph, and taking it back.
+//! Lists and undoes decisions about the graph.
 
 use axum::routing::{get, post};
 use graphloom_core::{Decision, Decisions};
@@ -12,20 +12,18 @@ use crate::input::{Existing, Json, Params};
 use crate::problem::Problem;
 use crate::route::{Gives, Load, Route, Takes, schema};
 
-/// Most decisions of one page.
+/// Maximum decisions per page.
 const MAX_DECISIONS: usize = 1000;
 
 pub(super) const ROUTES: &[Route] = &[
-    Route::get("/graph/decisions", "Every edit of the graph, the latest first", || get(list))
+    Route::get("/graph/decisions", "The edits of the graph, latest first", || get(list))
         .reads()
         .load(Load::Look)
         .takes(Takes::Query(schema::<DecisionsParams>))
         .gives(Gives::Json(schema::<DecisionPage>)),
-    Route::post(
-        "/graph/decisions/undo",
-        "Takes an edit back: the one that is named, or the latest that holds",
-        || post(undo),
-    )
+    Route::post("/graph/decisions/undo", "Undoes an edit: the given one, or the latest in effect", || {
+        post(undo)
+    })
     .writes()
     .takes(Takes::Json(schema::<Undo>))
     .gives(Gives::Json(schema::<Undone>)),
@@ -34,10 +32,10 @@ pub(super) const ROUTES: &[Route] = &[
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct DecisionsParams {
-    /// How many of the latest to leave out.
+    /// Number of latest decisions to skip.
     #[serde(default)]
     skip: usize,
-    /// 1 to 1000.
+    /// Maximum decisions, 1 to 1000.
     #[serde(default = "fifty")]
     #[schemars(range(min = 1, max = MAX_DECISIONS))]
     limit: usize,
@@ -53,57 +51,58 @@ struct DecisionPage {
     total_count: usize,
 }
 
-/// Something that was decided.
+/// A decision.
 #[derive(Serialize, JsonSchema)]
 struct DecisionItem {
-    /// What `/graph/decisions/undo` takes.
+    /// Id for `/graph/decisions/undo`.
     id: String,
     made_at: String,
     /// Such as `edit_entity`, `merge_entities`, `undo`.
     action: &'static str,
-    /// What was decided, with the keys of the graph as it read then.
+    /// The decision, with entity keys at that time.
     details: Value,
-    /// The decision that took it back; it holds where there is none.
+    /// The decision that undid it; `null` if it is in effect.
     undone_by: Option<String>,
 }
 
-/// Which decision to take back: one of the two is said.
+/// The decision to undo; exactly one of the two fields is required.
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct Undo {
-    /// The id of a decision or the beginning of it.
+    /// The id of a decision or the start of it.
     decision: Option<String>,
-    /// `true` for the latest that holds.
+    /// `true` for the latest decision in effect.
     latest: Option<bool>,
 }
 
 impl Undo {
-    /// The id; `None` for the latest. Nothing is taken back by leaving something out.
+    /// The id; `None` for the latest. An empty request undoes nothing.
     fn wanted(self) -> Result<Option<String>, Problem> {
         match (self.decision, self.latest.unwrap_or(false)) {
             (Some(decision), false) => Ok(Some(decision)),
             (None, true) => Ok(None),
-            (Some(_), true) => Err(Problem::invalid("decision and latest cannot both be said")),
-            (None, false) => Err(Problem::invalid("no decision is named")
-                .remedy(Some("name its id in decision, or say \"latest\": true for the latest that holds"))),
+            (Some(_), true) => Err(Problem::invalid("decision and latest cannot both be set")),
+            (None, false) => Err(Problem::invalid("no decision given").remedy(Some(
+                "set decision to an id, or \"latest\": true for the latest decision in effect",
+            ))),
         }
     }
 }
 
-/// What taking a decision back did.
+/// The outcome of undoing a decision.
 #[derive(Serialize, JsonSchema)]
 struct Undone {
-    /// The decision that was taken back.
+    /// The decision that was undone.
     undone: String,
-    /// The decision that takes it back; undoing this one makes the other hold again.
+    /// The decision that undid it; undoing this one restores the other.
     decision: String,
-    /// Entities that are new or read differently.
+    /// New and changed entities.
     entities: Vec<String>,
-    /// Names of the ends of relations that are new or read differently, by their keys.
+    /// Both entities of new and changed relations.
     relations: Vec<[String; 2]>,
-    /// Keys of entities that are gone.
+    /// Keys of removed entities.
     removed_entities: Vec<String>,
-    /// Keys of both ends of relations that are gone.
+    /// Keys of both entities of removed relations.
     removed_relations: Vec<[String; 2]>,
 }
 
@@ -112,7 +111,7 @@ async fn list(
     Params(DecisionsParams { skip, limit }): Params<DecisionsParams>,
 ) -> Result<axum::Json<DecisionPage>, Problem> {
     if !(1..=MAX_DECISIONS).contains(&limit) {
-        return Err(Problem::invalid(format!("limit is from 1 to {MAX_DECISIONS}")));
+        return Err(Problem::invalid(format!("limit must be from 1 to {MAX_DECISIONS}")));
     }
     apart(async move || {
         let decisions = Decisions::read(space.indexing.store.snapshot().await?.as_ref()).await?;
@@ -121,7 +120,7 @@ async fn list(
             id: decision.id.to_string(),
             made_at: decision.made_at.to_iso(),
             action: decision.action.name(),
-            // Plain data is always JSON.
+            // Serializing plain data cannot fail.
             details: serde_json::to_value(&decision.action).unwrap_or_default(),
             undone_by: decisions.undone_by(&decision.id).map(ToString::to_string),
         };

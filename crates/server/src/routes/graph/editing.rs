@@ -1,5 +1,5 @@
-//! Edits of the graph, in LightRAG's shapes. Each is a decision that holds for later documents and can be undone; the answer
-//! names it.
+//! Edits of the graph in LightRAG's format. Each is a decision that also applies to later documents and can be
+//! undone; the response names it.
 
 use axum::routing::{delete, post};
 use graphloom_core::{Action, Decision, Entity, GraphKey, Relation, Snapshot, StoreError};
@@ -15,43 +15,45 @@ use crate::input::{Existing, Json};
 use crate::problem::Problem;
 use crate::route::{Gives, Route, Takes, schema};
 
-/// Chunks named behind what was edited.
+/// Maximum chunks listed per edited item.
 const MAX_CHUNKS_BEHIND: usize = 100;
-/// Entities that are merged at once.
+/// Maximum entities per merge.
 const MAX_MERGED: usize = 1000;
 
 pub(super) const ROUTES: &[Route] = &[
-    Route::post("/graph/entity/create", "Makes an entity", || post(create_entity))
+    Route::post("/graph/entity/create", "Creates an entity", || post(create_entity))
         .writes()
         .takes(Takes::Json(schema::<CreateEntity>))
         .gives(Gives::Json(schema::<EditAnswer>)),
-    Route::post("/graph/entity/edit", "Changes type or description of an entity, or its name", || {
+    Route::post("/graph/entity/edit", "Changes the type, description or name of an entity", || {
         post(edit_entity)
     })
     .writes()
     .takes(Takes::Json(schema::<EditEntity>))
     .gives(Gives::Json(schema::<EditAnswer>)),
-    Route::delete("/graph/entity/delete", "Takes an entity with its relations out of the graph", || {
+    Route::delete("/graph/entity/delete", "Removes an entity and its relations from the graph", || {
         delete(delete_entity)
     })
     .writes()
     .takes(Takes::Json(schema::<DeleteEntity>))
     .gives(Gives::Json(schema::<Deletion>)),
-    Route::post("/graph/entities/merge", "Makes several entities one", || post(merge))
+    Route::post("/graph/entities/merge", "Merges several entities into one", || post(merge))
         .writes()
         .takes(Takes::Json(schema::<MergeEntities>))
         .gives(Gives::Json(schema::<EditAnswer>)),
-    Route::post("/graph/relation/create", "Makes a relation between two entities", || post(create_relation))
-        .writes()
-        .takes(Takes::Json(schema::<CreateRelation>))
-        .gives(Gives::Json(schema::<EditAnswer>)),
-    Route::post("/graph/relation/edit", "Changes keywords, description or weight of a relation", || {
+    Route::post("/graph/relation/create", "Creates a relation between two entities", || {
+        post(create_relation)
+    })
+    .writes()
+    .takes(Takes::Json(schema::<CreateRelation>))
+    .gives(Gives::Json(schema::<EditAnswer>)),
+    Route::post("/graph/relation/edit", "Changes the keywords, description or weight of a relation", || {
         post(edit_relation)
     })
     .writes()
     .takes(Takes::Json(schema::<EditRelation>))
     .gives(Gives::Json(schema::<EditAnswer>)),
-    Route::delete("/graph/relation/delete", "Takes a relation out of the graph", || delete(delete_relation))
+    Route::delete("/graph/relation/delete", "Removes a relation from the graph", || delete(delete_relation))
         .writes()
         .takes(Takes::Json(schema::<DeleteRelation>))
         .gives(Gives::Json(schema::<Deletion>)),
@@ -61,7 +63,7 @@ pub(super) const ROUTES: &[Route] = &[
 struct CreateEntity {
     #[schemars(length(min = 1))]
     entity_name: String,
-    /// `description`, and `entity_type` where it is known.
+    /// `description`, and optionally `entity_type`.
     entity_data: Map<String, Value>,
 }
 
@@ -69,12 +71,12 @@ struct CreateEntity {
 struct EditEntity {
     #[schemars(length(min = 1))]
     entity_name: String,
-    /// `entity_type`, `description`, and `entity_name` for another name.
+    /// `entity_type`, `description`, and `entity_name` for a new name.
     updated_data: Map<String, Value>,
     /// Whether the name may change.
     #[serde(default)]
     allow_rename: bool,
-    /// Whether to merge where the new name is another entity's.
+    /// Whether to merge if another entity already has the new name.
     #[serde(default)]
     allow_merge: bool,
 }
@@ -89,7 +91,7 @@ struct DeleteEntity {
 struct MergeEntities {
     #[schemars(length(min = 1), inner(length(min = 1)))]
     entities_to_change: Vec<String>,
-    /// One of them, another entity, or a new one.
+    /// Name of the merged entity: one of them, another entity, or a new name.
     #[schemars(length(min = 1))]
     entity_to_change_into: String,
 }
@@ -122,17 +124,17 @@ struct DeleteRelation {
     target_entity: String,
 }
 
-/// What an edit did.
+/// The outcome of an edit.
 #[derive(Serialize, JsonSchema)]
 struct EditAnswer {
     status: &'static str,
     message: String,
-    /// The entity or relation as it reads now.
+    /// The current entity or relation.
     data: Value,
-    /// What became of a change of name.
+    /// The outcome of a renaming.
     #[serde(skip_serializing_if = "Option::is_none")]
     operation_summary: Option<Value>,
-    /// The decisions, the latest last, for undoing them.
+    /// The decisions, latest last; use them to undo the edit.
     decisions: Vec<String>,
 }
 
@@ -143,7 +145,7 @@ struct Deletion {
     message: String,
     status_code: u16,
     file_path: Option<String>,
-    /// The decision, for undoing it.
+    /// The decision; use it to undo the edit.
     decision: String,
 }
 
@@ -186,7 +188,7 @@ async fn edit_entity(
     apart(async move || {
         let engine = &space.indexing;
         let edit = match &new_name {
-            // One commit: where the type or description cannot be, the name stays too.
+            // One commit: if type or description is invalid, the name stays too.
             Some(to) => Edit::RenameEntity { name, to: to.clone(), merge: allow_merge, kind, description },
             None => Edit::EditEntity { name, kind, description },
         };
@@ -237,7 +239,7 @@ async fn merge(
     Json(MergeEntities { entities_to_change, entity_to_change_into }): Json<MergeEntities>,
 ) -> Result<axum::Json<EditAnswer>, Problem> {
     if entities_to_change.is_empty() || entities_to_change.len() > MAX_MERGED {
-        let what = format!("entities_to_change names 1 to {MAX_MERGED} entities");
+        let what = format!("entities_to_change must have 1 to {MAX_MERGED} names");
         return Err(Problem::invalid(what));
     }
     let sources = entities_to_change.iter().map(|name| named(name)).collect::<Result<Vec<_>, _>>()?;
@@ -312,7 +314,7 @@ async fn delete_relation(
     .await
 }
 
-/// As any edit, but what is not there is not found.
+/// The problem for an edit error; something unknown is not found (404).
 fn missing(error: EditError) -> Problem {
     let is_missing = matches!(error, EditError::UnknownEntity { .. } | EditError::UnknownRelation { .. });
     if is_missing { Problem::not_found(error.to_string()) } else { error.into() }
@@ -336,7 +338,7 @@ fn named(name: &str) -> Result<String, Problem> {
     }
 }
 
-/// The entity that an edit is about, in the shape of LightRAG's `get_entity_info`.
+/// The edited entity in the format of LightRAG's `get_entity_info`.
 async fn entity_of(engine: &Engine, edited: &Edited) -> Result<Value, Problem> {
     let Some(entity) = &edited.entity else { return Ok(Value::Null) };
     let snapshot = engine.store.snapshot().await?;
@@ -360,7 +362,7 @@ async fn entity_info(snapshot: &dyn Snapshot, entity: &Entity) -> Result<Value, 
     }))
 }
 
-/// A relation in the shape of LightRAG's `get_relation_info`; `null` where it is gone meanwhile.
+/// A relation in the format of LightRAG's `get_relation_info`; `null` if it no longer exists.
 async fn relation_of(engine: &Engine, source: &str, target: &str) -> Result<Value, Problem> {
     let snapshot = engine.store.snapshot().await?;
     let snapshot = snapshot.as_ref();
@@ -388,7 +390,7 @@ async fn relation_of(engine: &Engine, source: &str, target: &str) -> Result<Valu
     }))
 }
 
-/// The fields of an edit. Each is taken once; one that is left over at the end is not known, and refused.
+/// The fields of an edit. Each is taken once; a remaining one is unknown and rejected.
 struct Fields {
     of: &'static str,
     fields: Map<String, Value>,

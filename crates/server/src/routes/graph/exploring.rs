@@ -1,4 +1,4 @@
-//! Names of entities, and parts of the graph.
+//! Entity names and parts of the graph.
 
 use std::collections::BTreeMap;
 
@@ -18,24 +18,26 @@ use crate::input::{Existing, Params};
 use crate::problem::Problem;
 use crate::route::{Gives, Route, Takes, schema};
 
-/// Chunks named behind one entity or relation of a graph.
+/// Maximum chunks listed per entity or relation.
 const MAX_CHUNKS_BEHIND: usize = 10;
 
 pub(super) const ROUTES: &[Route] = &[
     Route::get("/graph/label/list", "The names of all entities", || get(list))
         .reads()
         .gives(Gives::Json(schema::<Vec<String>>)),
-    Route::get("/graph/label/popular", "The names of the best connected entities", || get(popular))
+    Route::get("/graph/label/popular", "The names of the entities with the most relations", || get(popular))
         .reads()
         .takes(Takes::Query(schema::<PopularParams>))
         .gives(Gives::Json(schema::<Vec<String>>)),
-    Route::get("/graph/label/search", "The names that a text matches, best first", || get(search))
+    Route::get("/graph/label/search", "The names that match a text, best first", || get(search))
         .reads()
         .takes(Takes::Query(schema::<SearchParams>))
         .gives(Gives::Json(schema::<Vec<String>>)),
-    Route::get("/graphs", "The neighbourhood of an entity, or with * the best connected part", || {
-        get(graphs)
-    })
+    Route::get(
+        "/graphs",
+        "The neighbourhood of an entity, or with * the entities with the most relations",
+        || get(graphs),
+    )
     .reads()
     .takes(Takes::Query(schema::<GraphParams>))
     .gives(Gives::Json(schema::<Graph>)),
@@ -47,7 +49,7 @@ pub(super) const ROUTES: &[Route] = &[
 
 #[derive(Deserialize, JsonSchema)]
 struct PopularParams {
-    /// 1 to 1000.
+    /// Maximum names, 1 to 1000.
     #[serde(default = "three_hundred")]
     #[schemars(range(min = 1, max = MAX_LABELS))]
     limit: usize,
@@ -55,9 +57,9 @@ struct PopularParams {
 
 #[derive(Deserialize, JsonSchema)]
 struct SearchParams {
-    /// What to look for.
+    /// The text to search for.
     q: String,
-    /// 1 to 100.
+    /// Maximum names, 1 to 100.
     #[serde(default = "fifty")]
     #[schemars(range(min = 1, max = MAX_MATCHES))]
     limit: usize,
@@ -65,13 +67,13 @@ struct SearchParams {
 
 #[derive(Deserialize, JsonSchema)]
 struct GraphParams {
-    /// An entity's name, or `*`.
+    /// Entity name, or `*`.
     label: String,
-    /// Relations away; at least 1.
+    /// Maximum distance in relations; at least 1.
     #[serde(default = "three")]
     #[schemars(range(min = 1))]
     max_depth: u32,
-    /// Entities; at least 1.
+    /// Maximum entities; at least 1.
     #[serde(default = "thousand")]
     #[schemars(range(min = 1))]
     max_nodes: usize,
@@ -109,7 +111,7 @@ struct Exists {
 struct Graph {
     nodes: Vec<Node>,
     edges: Vec<Edge>,
-    /// Whether something that hangs on it was left out.
+    /// Whether connected entities were left out.
     is_truncated: bool,
 }
 
@@ -185,10 +187,10 @@ async fn graphs(
     apart(async move || {
         let snapshot = space.asking.store.snapshot().await?;
         let snapshot = snapshot.as_ref();
-        // Larger wishes are granted as far as they go, as in LightRAG.
+        // As in LightRAG, larger values are reduced to the limit.
         let query =
             SubgraphQuery { label, max_depth: max_depth.min(MAX_DEPTH), max_nodes: max_nodes.min(MAX_NODES) };
-        // An entity that does not exist has no neighbourhood, as in LightRAG.
+        // As in LightRAG, an unknown entity has an empty neighbourhood.
         let found = explore::subgraph(snapshot, &query).await?.unwrap_or_default();
         let entities = found.nodes.iter().map(|node| GraphKey::Entity(node.entity.key.clone()));
         let relations = found.edges.iter().map(|edge| GraphKey::Relation(edge.key.clone()));

@@ -1,4 +1,4 @@
-//! The graph: looking around in it, and editing it.
+//! Routes that read and edit the graph.
 
 mod decisions;
 mod editing;

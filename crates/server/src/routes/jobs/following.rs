@@ -1,4 +1,4 @@
-//! Follows jobs: a stream of events that begins with how things stand, and ends with an event that says why.
+//! Follows jobs: an event stream that starts with the current state and ends with a final event that says why.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::convert::Infallible;
@@ -24,45 +24,46 @@ use crate::reasons::Reasons;
 use crate::space::Space;
 use crate::turns::Turn;
 
-/// How soon a reader should come back, in milliseconds.
+/// Reconnect delay for clients, in milliseconds.
 const RETRY_MS: u64 = 3000;
 
-/// Which jobs are followed.
+/// The jobs to follow.
 pub(super) enum Target {
-    /// All, for as long as the server runs.
+    /// All jobs, while the server runs.
     All,
-    /// Those that a run queued, until all are done.
+    /// The jobs of a run, until all are done.
     Track(TrackId),
-    /// One, until it is done.
+    /// One job, until it is done.
     One(DocumentId),
 }
 
-/// An event of the stream; its name stands in the `event` field, and the data is one of these objects.
+/// An event of the stream; its name is in the `event` field, and the data is one of these objects.
 #[derive(Serialize, JsonSchema)]
 #[serde(untagged)]
-#[allow(dead_code, reason = "describes events that are written as they come")]
+#[allow(dead_code, reason = "describes events that are written as they arrive")]
 pub(super) enum JobEvent {
-    /// `state`, at the beginning and after `missed`: how things stand. `accepted`, `queued`, `removed`, `advanced`, `chunk_failed`, `chunk_damaged`,
-    /// `chunk_unsituated`, `finished`, `settled`, `cancelled`, `failed`, `run_failed`, `paused`, `resumed`: what happened.
+    /// `state`, first and after `missed`: the current state. `accepted`, `queued`, `removed`, `advanced`,
+    /// `chunk_failed`, `chunk_damaged`, `chunk_unsituated`, `finished`, `settled`, `cancelled`, `failed`,
+    /// `run_failed`, `paused`, `resumed`: what happened.
     Happened(BTreeMap<String, Value>),
     /// `end`, the last event.
     End(Box<End>),
 }
 
-/// Why there are no further events.
+/// Why the stream ends.
 #[derive(Serialize, JsonSchema)]
 pub(super) struct End {
-    /// `done`, `failed` or `cancelled` as the worst of the jobs is, `removed` where none is left, `stopped` where the server stops,
-    /// `error` where the jobs cannot be read.
+    /// `done`, `failed` or `cancelled`, the worst of the jobs; `removed` if none is left; `stopped` if the server
+    /// is stopping; `error` if the jobs cannot be read.
     reason: &'static str,
-    /// Whether the work is taken up again by itself, after it failed.
+    /// Whether a failed job will be retried automatically.
     will_retry: bool,
-    /// How many jobs have each status.
+    /// Number of jobs by status.
     status_counts: BTreeMap<&'static str, u64>,
-    /// The job, where one is followed.
+    /// The job, if a single one is followed.
     #[serde(skip_serializing_if = "Option::is_none")]
     job: Option<JobItem>,
-    /// What went wrong.
+    /// The error.
     #[serde(skip_serializing_if = "Option::is_none")]
     message: Option<String>,
 }
@@ -73,19 +74,19 @@ impl End {
     }
 }
 
-/// A stream of events under way.
+/// An open event stream.
 pub(super) struct Feed {
     space: Arc<Space>,
     target: Target,
-    /// The documents that are followed; `None` for all.
+    /// The followed documents; `None` for all.
     followed: Option<BTreeSet<DocumentId>>,
-    /// The number of the last event that was looked at.
+    /// Number of the last event that was processed.
     seen: u64,
-    /// Documents that stopped while they were followed, with why.
+    /// Followed documents that stopped, with the reason.
     stopped: BTreeMap<DocumentId, String>,
-    /// Why everything stopped, where nothing was taken up since.
+    /// Why all work stopped, if none has resumed since.
     all_stopped: Option<String>,
-    /// Whether the store has to be looked at: something ended, or the queue changed.
+    /// Whether to read the store: something ended or the queue changed.
     look: bool,
     ready: VecDeque<Bytes>,
     ended: bool,
@@ -97,7 +98,7 @@ pub(super) struct Feed {
 }
 
 impl Feed {
-    /// The answer that sends the events after the one that `Last-Event-ID` names, or else how things stand and what comes.
+    /// The response: events after the one in `Last-Event-ID`, otherwise the current state and later events.
     pub(super) fn response(
         space: Arc<Space>,
         target: Target,
@@ -170,7 +171,7 @@ impl Feed {
         }
     }
 
-    /// Sends what happened; where nothing did looks whether that was all, and waits.
+    /// Sends new events; if there are none, checks whether the stream is complete, and waits.
     async fn advance(&mut self) {
         self.changed.borrow_and_update();
         let since = self.space.ingest.events.since(self.seen);
@@ -198,10 +199,10 @@ impl Feed {
             return self.finish(End::of("stopped"));
         }
         tokio::select! {
-            // It is part of the workspace, which is held, so this does not fail.
+            // The sender is part of the workspace, which is held, so this cannot fail.
             _ = self.changed.changed() => self.look |= self.space.ingest.events.last() == self.seen,
             _ = self.stop.wait_for(|stop| *stop) => {}
-            // Other processes may work on the same jobs, so the store is looked at as well.
+            // Other processes may work on the same jobs, so the store is checked too.
             () = tokio::time::sleep_until(self.next_beat) => {
                 self.next_beat = Instant::now() + HEARTBEAT;
                 self.look = true;
@@ -210,7 +211,7 @@ impl Feed {
         }
     }
 
-    /// Why that was all; `None` where more can come.
+    /// Why the stream is complete; `None` if more can come.
     async fn end(&mut self) -> Result<Option<End>, StoreError> {
         let snapshot = self.space.indexing.store.snapshot().await?;
         let snapshot = snapshot.as_ref();
@@ -244,7 +245,7 @@ impl Feed {
         Ok(Some(End { reason: worst, will_retry, status_counts: counts, job, message }))
     }
 
-    /// Whether an event is about what is followed.
+    /// Whether an event concerns a followed document.
     fn concerns(&self, event: &Event) -> bool {
         let Some(followed) = &self.followed else { return true };
         match &event.about {
@@ -263,7 +264,7 @@ impl Feed {
             (Some(Ending::Stopped(reason)), About::Everything) => {
                 self.all_stopped = Some(self.reasons.tell(reason.clone()));
             }
-            // It was taken up again, or never needs to be.
+            // Work resumed, or is finished.
             (Some(Ending::Over) | None, About::Document(document)) => {
                 self.stopped.remove(document);
                 self.all_stopped = None;
@@ -272,17 +273,17 @@ impl Feed {
         }
         let id = self.space.ingest.events.id(event.number);
         let data = match event.name.as_str() {
-            // Which records were lost is no word of a service.
+            // Lost records are not a message of a model service, so they need not be hidden.
             "chunk_damaged" => event.data.clone(),
             _ => self.reasons.tell_event(event.data.clone()),
         };
         self.ready.push_back(frame(&id, &event.name, &data));
     }
 
-    /// Some events are forgotten: says so, and how things stand in their place.
+    /// Reports that some events were dropped, and sends the current state instead.
     async fn say_missed(&mut self) {
         let id = self.space.ingest.events.id(self.seen);
-        let why = "events of meanwhile are no longer kept";
+        let why = "some events are no longer available";
         self.ready.push_back(frame(&id, "missed", &json!({ "message": why })));
         self.look = true;
         self.say_state().await;
@@ -328,8 +329,8 @@ impl Feed {
     }
 
     fn broken(&mut self, error: &StoreError) {
-        tracing::error!(error = chain(error), "jobs can no longer be followed");
-        let message = Some("the jobs cannot be read; the server's log says why".to_owned());
+        tracing::error!(error = chain(error), "following jobs failed");
+        let message = Some("the jobs cannot be read; see the server's log".to_owned());
         self.finish(End { message, ..End::of("error") });
     }
 
@@ -340,18 +341,18 @@ impl Feed {
     }
 }
 
-/// How a stream begins.
+/// How a stream starts.
 #[derive(Debug, Clone, Copy)]
 enum Begin {
-    /// With how things stand.
+    /// With the current state.
     Fresh,
-    /// Where it was left.
+    /// After the last received event.
     Again,
-    /// Where it was left is not known here.
+    /// The last received event is unknown.
     Lost,
 }
 
-/// The documents that are followed; `None` for all.
+/// The documents to follow; `None` for all.
 async fn documents_of(
     snapshot: &dyn Snapshot,
     target: &Target,
@@ -366,7 +367,7 @@ async fn documents_of(
     }
 }
 
-/// JSON holds no line ends, so it is one line of data.
+/// JSON contains no line breaks, so it fits on one data line.
 fn frame(id: &str, name: &str, data: &Value) -> Bytes {
     Bytes::from(format!("id: {id}\nevent: {name}\ndata: {data}\n\n"))
 }

@@ -1,4 +1,4 @@
-//! Jobs: what each document still needs, how far that is, and what happens meanwhile. A job has the id of its document.
+//! Jobs: the remaining work per document, its progress and its events. A job has the id of its document.
 
 mod following;
 
@@ -21,7 +21,7 @@ use crate::problem::Problem;
 use crate::reasons::Reasons;
 use crate::route::{Gives, Load, Route, Takes, schema};
 
-/// Most jobs of one page.
+/// Maximum jobs per page.
 const MAX_JOBS: usize = 200;
 
 pub(super) const ROUTES: &[Route] = &[
@@ -29,7 +29,7 @@ pub(super) const ROUTES: &[Route] = &[
         .reads()
         .takes(Takes::Query(schema::<JobsParams>))
         .gives(Gives::Json(schema::<JobPage>)),
-    Route::get("/jobs/events", "What happens to all jobs, or to those of one run until all are done", || {
+    Route::get("/jobs/events", "Events of all jobs, or of the jobs of one run until all are done", || {
         get(events)
     })
     .reads()
@@ -37,27 +37,23 @@ pub(super) const ROUTES: &[Route] = &[
     .takes(Takes::Query(schema::<EventsParams>))
     .gives(Gives::Events(schema::<JobEvent>)),
     Route::get("/jobs/{job_id}", "One job", || get(one)).reads().gives(Gives::Json(schema::<JobItem>)),
-    Route::get("/jobs/{job_id}/events", "What happens to one job, until it is done", || get(events_of_one))
+    Route::get("/jobs/{job_id}/events", "Events of one job until it is done", || get(events_of_one))
         .reads()
         .load(Load::Stream)
         .gives(Gives::Events(schema::<JobEvent>)),
-    Route::post("/jobs/{job_id}/cancel", "Takes one job out of the queue", || post(cancel))
+    Route::post("/jobs/{job_id}/cancel", "Removes one job from the queue", || post(cancel))
         .writes()
         .gives(Gives::Json(schema::<JobItem>)),
-    Route::post(
-        "/jobs/{job_id}/retry",
-        "Queues again what failed, was damaged or cancelled of one job",
-        || post(retry),
-    )
-    .writes()
-    .gives(Gives::Json(schema::<JobItem>)),
+    Route::post("/jobs/{job_id}/retry", "Queues one failed, damaged or cancelled job again", || post(retry))
+        .writes()
+        .gives(Gives::Json(schema::<JobItem>)),
 ];
 
-/// What a list of statuses looks like in the description of the API.
+/// Pattern of a list of statuses in the API description.
 const LIST_OF_STATUSES: &str = "^(waiting|indexing|ready|incomplete|failed|cancelled)\
                                 (,(waiting|indexing|ready|incomplete|failed|cancelled))*$";
 
-/// What one document still needs.
+/// The remaining work of one document.
 #[derive(Debug, Serialize, JsonSchema)]
 pub(super) struct JobItem {
     /// The id of the document.
@@ -65,22 +61,22 @@ pub(super) struct JobItem {
     file_path: String,
     /// `waiting`, `indexing`, `ready`, `incomplete`, `failed` or `cancelled`.
     status: &'static str,
-    /// Chunks, where they are counted already.
+    /// Number of chunks, if known.
     chunks: Option<u32>,
-    /// Of these, chunks that are asked about and answered.
+    /// Number of extracted chunks.
     extracted: Option<u32>,
-    /// Of these, chunks that failed.
+    /// Number of failed chunks.
     failed: u32,
-    /// Of these, chunks of which records were lost.
+    /// Number of chunks that lost records.
     damaged: u32,
-    /// Of these, chunks that are not situated.
+    /// Number of chunks without context.
     unsituated: u32,
     /// Why it stopped.
     reason: Option<String>,
-    /// How many times it was taken up.
+    /// Number of times it was started.
     attempts: u32,
     created_at: Option<String>,
-    /// Until when the process that works on it holds it.
+    /// Until when a process holds it.
     leased_until: Option<String>,
     /// The runs that queued it.
     track_ids: Vec<String>,
@@ -89,15 +85,15 @@ pub(super) struct JobItem {
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct JobsParams {
-    /// `waiting`, `indexing`, `ready`, `incomplete`, `failed`, `cancelled`, several separated by commas; all where it is left
-    /// out.
+    /// `waiting`, `indexing`, `ready`, `incomplete`, `failed`, `cancelled`, several separated by commas [default:
+    /// all].
     #[schemars(regex(pattern = LIST_OF_STATUSES))]
     status: Option<String>,
-    /// Those of this run alone.
+    /// Only jobs of this run.
     track_id: Option<String>,
-    /// The `next` of the page before.
+    /// Value of `next` from the previous page.
     after: Option<String>,
-    /// 1 to 200.
+    /// Maximum jobs, 1 to 200.
     #[serde(default = "fifty")]
     #[schemars(range(min = 1, max = MAX_JOBS))]
     limit: usize,
@@ -110,7 +106,7 @@ fn fifty() -> usize {
 #[derive(Serialize, JsonSchema)]
 struct JobPage {
     jobs: Vec<JobItem>,
-    /// What `after` takes for the page after this one.
+    /// Value of `after` for the next page.
     next: Option<String>,
     /// Whether the queue is paused.
     paused: bool,
@@ -119,7 +115,7 @@ struct JobPage {
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct EventsParams {
-    /// The jobs of this run alone, until all of them are done.
+    /// Only jobs of this run, until all are done.
     track_id: Option<String>,
 }
 
@@ -129,7 +125,7 @@ async fn list(
     Params(JobsParams { status, track_id, after, limit }): Params<JobsParams>,
 ) -> Result<axum::Json<JobPage>, Problem> {
     if !(1..=MAX_JOBS).contains(&limit) {
-        return Err(Problem::invalid(format!("limit is from 1 to {MAX_JOBS}")));
+        return Err(Problem::invalid(format!("limit must be from 1 to {MAX_JOBS}")));
     }
     let names =
         status.iter().flat_map(|names| names.split(',')).map(str::trim).filter(|name| !name.is_empty());
@@ -145,7 +141,7 @@ async fn list(
         if let Some(track) = track {
             let of_track = snapshot.documents_of_tracks(&[track]).await?.into_iter().flatten();
             filter.documents = of_track.take(MAX_FILTER_DOCUMENTS).collect();
-            // No name in a filter would mean all documents.
+            // A filter without documents would match all.
             if filter.documents.is_empty() {
                 return Ok(axum::Json(JobPage { jobs: Vec::new(), next: None, paused }));
             }
@@ -187,7 +183,7 @@ async fn events(
             let snapshot = space.indexing.store.snapshot().await?;
             let known = snapshot.documents_of_tracks(std::slice::from_ref(&track)).await?;
             if known.iter().all(Vec::is_empty) {
-                return Err(Problem::not_found(format!("no document of run {track}")));
+                return Err(Problem::not_found(format!("run {track} has no documents")));
             }
             Target::Track(track)
         }
@@ -233,7 +229,7 @@ async fn retry(Existing(space): Existing, Named(id): Named) -> Result<axum::Json
             .await?
             .ok_or_else(|| no_job(&id))?;
         let queued = index::retry(&space.indexing, std::slice::from_ref(&id), None).await?;
-        // What is not queued may still have chunks that could not be situated.
+        // A document that is not queued may still have chunks without context.
         if queued.documents > 0 || before.unsituated > 0 {
             space.ingest.retry(vec![(id.clone(), before.file_path)]);
         }
@@ -249,7 +245,7 @@ fn track_of(id: &str) -> Result<TrackId, Problem> {
 
 fn no_job(id: &DocumentId) -> Problem {
     Problem::not_found(format!("no job {id}"))
-        .remedy(Some("GET /jobs lists all; a job has the id of its document"))
+        .remedy(Some("GET /jobs lists the jobs; a job has the id of its document"))
 }
 
 async fn item_of(

@@ -19,7 +19,7 @@ use crate::route::{Gives, Load, Needs, Route, Takes, schema};
 
 pub(super) const ROUTES: &[Route] = &[Route::post(
     "/v1/chat/completions",
-    "An answer from the documents of the workspace that the model names",
+    "An answer from the documents of the workspace named by the model",
     || post(chat),
 )
 .needs(Needs::Credential)
@@ -28,7 +28,7 @@ pub(super) const ROUTES: &[Route] = &[Route::post(
 .gives(Gives::Json(schema::<Completion>))
 .or_gives(Gives::Events(schema::<CompletionChunk>))];
 
-/// A conversation. Fields that are not known, such as `temperature`, are ignored: models and their settings are those of the
+/// A conversation. Unknown fields such as `temperature` are ignored: models and their settings are those of the
 /// workspace.
 #[derive(Deserialize, JsonSchema)]
 struct ChatRequest {
@@ -36,50 +36,50 @@ struct ChatRequest {
     model: String,
     #[schemars(length(min = 1))]
     messages: Vec<Message>,
-    /// Whether the answer comes as it is made, as server-sent events.
+    /// Stream the answer as server-sent events.
     stream: Option<bool>,
     stream_options: Option<StreamOptions>,
-    /// Longest answer in tokens.
+    /// Maximum tokens of the answer.
     #[schemars(range(min = 1))]
     max_completion_tokens: Option<u32>,
-    /// The same by its older name.
+    /// Older name of `max_completion_tokens`.
     #[schemars(range(min = 1))]
     max_tokens: Option<u32>,
     /// Texts at which the answer ends.
     stop: Option<Stop>,
-    /// Only 1.
+    /// Must be 1.
     #[schemars(range(min = 1, max = 1))]
     n: Option<u32>,
-    /// Only `auto` or `none`: no tools are called.
+    /// Must be `auto` or `none`: tools are not called.
     tool_choice: Option<Value>,
-    /// Only of type `text`.
+    /// Must be of type `text`.
     response_format: Option<Value>,
-    /// Only false: there are no probabilities.
+    /// Must be false: there are no probabilities.
     logprobs: Option<bool>,
-    /// Only 0, for the same reason.
+    /// Must be 0: there are no probabilities.
     #[schemars(range(max = 0))]
     top_logprobs: Option<u32>,
 }
 
 impl ChatRequest {
-    /// Whether it asks for no more than text; what a client would build on must not be left out in silence.
+    /// Rejects options that ask for more than text, since a client may depend on them.
     fn check_options(&self) -> Result<(), Problem> {
         if self.n.is_some_and(|n| n != 1) {
-            return Err(Problem::invalid("there is one answer to a question; n must be 1"));
+            return Err(Problem::invalid("n must be 1: a question has one answer"));
         }
         let chosen = self.tool_choice.as_ref().filter(|choice| !choice.is_null());
         if chosen.is_some_and(|choice| *choice != "auto" && *choice != "none") {
-            return Err(Problem::invalid("tool_choice: no tools are called here")
-                .remedy(Some("leave it out, or say auto or none")));
+            return Err(Problem::invalid("tool_choice: tools are not supported")
+                .remedy(Some("leave it out, or use auto or none")));
         }
         let format = self.response_format.as_ref().filter(|format| !format.is_null());
         if format.is_some_and(|format| format["type"] != "text") {
-            return Err(Problem::invalid("response_format: an answer is text, with its sources")
-                .remedy(Some("leave it out, or say {\"type\": \"text\"}")));
+            return Err(Problem::invalid("response_format: an answer is always text with its sources")
+                .remedy(Some("leave it out, or use {\"type\": \"text\"}")));
         }
         if self.logprobs.unwrap_or(false) || self.top_logprobs.unwrap_or(0) > 0 {
             return Err(
-                Problem::invalid("logprobs: an answer has no probabilities").remedy(Some("leave it out"))
+                Problem::invalid("logprobs: probabilities are not available").remedy(Some("leave it out"))
             );
         }
         Ok(())
@@ -94,20 +94,20 @@ struct Completion {
     model: String,
     choices: Vec<Choice>,
     usage: Tokens,
-    /// What kind of answer it is, as in `/query`; an addition to OpenAI's API.
+    /// The kind of answer, as in `/query`; not part of OpenAI's API.
     answer_kind: Option<String>,
 }
 
-/// A piece of a streamed answer, or the reason why there is no more of it.
+/// A piece of a streamed answer, or the error that ended it.
 #[derive(Serialize, JsonSchema)]
 struct CompletionChunk {
     id: String,
     object: &'static str,
     created: u64,
     model: String,
-    /// One with a `delta`; none beside the usage at the end.
+    /// One choice with a `delta`; empty in the final usage chunk.
     choices: Vec<Value>,
-    /// What it took, in a last piece of its own where `stream_options` ask for it.
+    /// The usage, in a final chunk if requested by `stream_options`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     usage: Option<Tokens>,
 }
@@ -116,16 +116,16 @@ struct CompletionChunk {
 struct Choice {
     index: u32,
     message: AnswerMessage,
-    /// `length` where an output limit cut it.
+    /// `length` if an output limit cut it off.
     finish_reason: &'static str,
 }
 
 #[derive(Serialize, JsonSchema)]
 struct AnswerMessage {
     role: &'static str,
-    /// The answer, with its sources below; where no model wrote it a last line says so.
+    /// The answer followed by its sources; if no LLM wrote it, the last line says so.
     content: String,
-    /// The verified places behind the numbers in it.
+    /// The verified places behind the citation numbers.
     annotations: Vec<Value>,
 }
 

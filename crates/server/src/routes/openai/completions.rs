@@ -1,4 +1,4 @@
-//! Completions of a text, which older clients ask for: the text is a question.
+//! Text completions, for older clients: the text is a question.
 
 use axum::extract::State;
 use axum::response::Response;
@@ -20,7 +20,7 @@ use crate::vectors::Input;
 
 pub(super) const ROUTES: &[Route] = &[Route::post(
     "/v1/completions",
-    "An answer to a text without a conversation, as older clients ask for it",
+    "An answer to a text without a conversation, for older clients",
     || post(complete),
 )
 .needs(Needs::Credential)
@@ -29,51 +29,44 @@ pub(super) const ROUTES: &[Route] = &[Route::post(
 .gives(Gives::Json(schema::<TextCompletion>))
 .or_gives(Gives::Events(schema::<TextCompletion>))];
 
-/// A text. Fields that are not known, such as `temperature`, are ignored: models and their settings are those of the
-/// workspace.
+/// A text. Unknown fields such as `temperature` are ignored: models and their settings are those of the workspace.
 #[derive(Deserialize, JsonSchema)]
 struct CompletionRequest {
     /// `WORKSPACE:MODE`, `WORKSPACE`, or `graphloom` for the workspace of the request.
     model: String,
-    /// The question: one text, or a list of one.
+    /// The question: a text or a list with one text.
     prompt: Input,
-    /// Whether the answer comes as it is made, as server-sent events.
+    /// Stream the answer as server-sent events.
     stream: Option<bool>,
     stream_options: Option<StreamOptions>,
-    /// Longest answer in tokens; no limit where it is left out.
+    /// Maximum tokens of the answer [default: no limit].
     #[schemars(range(min = 1))]
     max_tokens: Option<u32>,
     /// Texts at which the answer ends.
     stop: Option<Stop>,
-    /// Only 1.
+    /// Must be 1.
     #[schemars(range(min = 1, max = 1))]
     n: Option<u32>,
-    /// Only 1.
+    /// Must be 1.
     #[schemars(range(min = 1, max = 1))]
     best_of: Option<u32>,
-    /// Only false: the answer does not repeat the question.
+    /// Must be false: an answer does not repeat the question.
     echo: Option<bool>,
-    /// Not taken: an answer does not lead to a given text.
+    /// Not supported: an answer cannot be fitted to a suffix.
     suffix: Option<String>,
-    /// Not taken: there are no probabilities.
+    /// Not supported: there are no probabilities.
     logprobs: Option<u32>,
 }
 
 impl CompletionRequest {
-    /// Whether it asks for no more than an answer; what a client would build on must not be left out in silence.
+    /// Rejects options that ask for more than an answer, since a client may depend on them.
     fn check_options(&self) -> Result<(), Problem> {
         let faults = [
-            (self.n.is_some_and(|n| n != 1), "there is one answer to a question; n must be 1"),
-            (
-                self.best_of.is_some_and(|best| best != 1),
-                "there is one answer to a question; best_of must be 1",
-            ),
-            (self.echo.unwrap_or(false), "echo: an answer does not repeat its question"),
-            (
-                self.suffix.as_ref().is_some_and(|suffix| !suffix.is_empty()),
-                "suffix: an answer does not lead to a given text",
-            ),
-            (self.logprobs.is_some(), "logprobs: an answer has no probabilities"),
+            (self.n.is_some_and(|n| n != 1), "n must be 1: a question has one answer"),
+            (self.best_of.is_some_and(|best| best != 1), "best_of must be 1: a question has one answer"),
+            (self.echo.unwrap_or(false), "echo: an answer does not repeat the question"),
+            (self.suffix.as_ref().is_some_and(|suffix| !suffix.is_empty()), "suffix: not supported"),
+            (self.logprobs.is_some(), "logprobs: probabilities are not available"),
         ];
         match faults.into_iter().find(|(is_fault, _)| *is_fault) {
             Some((_, what)) => Err(Problem::invalid(what).remedy(Some("leave it out"))),
@@ -89,9 +82,9 @@ struct TextCompletion {
     object: &'static str,
     created: u64,
     model: String,
-    /// One; none beside the usage at the end of a stream.
+    /// One choice; none in the final usage chunk of a stream.
     choices: Vec<TextChoice>,
-    /// What it took; of a stream in a last piece of its own where `stream_options` ask for it.
+    /// The usage; in a stream, in a final chunk if requested by `stream_options`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     usage: Option<Tokens>,
 }
@@ -99,11 +92,11 @@ struct TextCompletion {
 #[derive(Serialize, JsonSchema)]
 struct TextChoice {
     index: u32,
-    /// The answer, with its sources below; where no model wrote it a last line says so.
+    /// The answer followed by its sources; if no LLM wrote it, the last line says so.
     text: String,
     #[schemars(with = "Option<Value>")]
     logprobs: (),
-    /// `length` where an output limit cut it; `null` where more comes.
+    /// `length` if an output limit cut it off; `null` if more follows.
     finish_reason: Option<&'static str>,
 }
 
@@ -115,7 +108,7 @@ async fn complete(
     request.check_options()?;
     let texts = request.prompt.texts()?;
     let [text] = <[String; 1]>::try_from(texts)
-        .map_err(|_| Problem::invalid("prompt: one text is answered at a time"))?;
+        .map_err(|_| Problem::invalid("prompt: only one text per request is supported"))?;
     let wish = Wish {
         model: request.model,
         messages: vec![Message::new("user", Content::Text(text))],

@@ -1,4 +1,4 @@
-//! Vectors of texts.
+//! Embeds texts.
 
 use axum::extract::State;
 use axum::routing::post;
@@ -18,7 +18,7 @@ use crate::route::{Gives, Load, Needs, Route, Takes, schema};
 use crate::vectors::{Input, Made, vectors};
 
 pub(super) const ROUTES: &[Route] =
-    &[Route::post("/v1/embeddings", "Vectors of the embedder of the workspace that the model names", || {
+    &[Route::post("/v1/embeddings", "Vectors from the embedder of the workspace named by the model", || {
         post(embeddings)
     })
     .needs(Needs::Credential)
@@ -26,7 +26,7 @@ pub(super) const ROUTES: &[Route] =
     .takes(Takes::Json(schema::<EmbeddingRequest>))
     .gives(Gives::Json(schema::<Vectors>))];
 
-/// Texts to make vectors of.
+/// Texts to embed.
 #[derive(Deserialize, JsonSchema)]
 struct EmbeddingRequest {
     /// `WORKSPACE`, `WORKSPACE:MODE`, or `graphloom` for the workspace of the request.
@@ -34,7 +34,7 @@ struct EmbeddingRequest {
     input: Input,
     /// `float` or `base64`.
     encoding_format: Option<String>,
-    /// Only as many as the embedder makes.
+    /// Must match the embedder, if set.
     dimensions: Option<u32>,
 }
 

@@ -29,7 +29,7 @@ pub(super) const TABLES: [&[Route]; 5] =
     [MODELS, chat::ROUTES, completions::ROUTES, embeddings::ROUTES, responses::ROUTES];
 
 const MODELS: &[Route] = &[
-    Route::get("/v1/models", "A model for each workspace and mode that the caller may ask", || get(models))
+    Route::get("/v1/models", "A model for each workspace and mode the caller has access to", || get(models))
         .needs(Needs::Credential)
         .gives(Gives::Json(schema::<Models>)),
     Route::get("/v1/models/{model}", "One model", || get(model))
@@ -74,7 +74,7 @@ async fn model(
 
 #[derive(Deserialize, JsonSchema)]
 struct StreamOptions {
-    /// Whether the last event holds the tokens.
+    /// Whether the last event contains the usage.
     include_usage: Option<bool>,
 }
 
@@ -84,7 +84,7 @@ impl StreamOptions {
     }
 }
 
-/// What every piece of an answer begins with.
+/// The fields common to every piece of an answer.
 #[derive(Clone)]
 struct Head {
     id: String,
@@ -93,7 +93,7 @@ struct Head {
 }
 
 impl Head {
-    /// The head of a new answer, whose id begins with `prefix`.
+    /// The head of a new answer with an id that starts with `prefix`.
     fn new(prefix: &str, model: String) -> Result<Self, Problem> {
         Ok(Self { id: new_id(prefix)?, created: now().0 / 1000, model })
     }
@@ -104,14 +104,14 @@ fn new_id(prefix: &str) -> Result<String, Problem> {
     Ok(format!("{prefix}{}", hex(&unique)))
 }
 
-/// A question that a client asks of a model's name, checked.
+/// A checked question to a model.
 struct Prepared {
     space: Arc<Space>,
     question: Question,
     head: Head,
 }
 
-/// What a client asks for, whichever of the protocol's forms it comes in.
+/// A client's request, whichever form of the protocol it uses.
 struct Wish {
     model: String,
     messages: Vec<Message>,
@@ -121,8 +121,8 @@ struct Wish {
 }
 
 impl Prepared {
-    /// The question of a conversation, completed with the instructions that hold for every one of the workspace. The id of its
-    /// answer begins with `prefix`.
+    /// Prepares the question of a conversation, with the workspace's instructions for every question. The id of
+    /// the answer starts with `prefix`.
     async fn of(app: &App, admitted: &Admitted, wish: Wish, prefix: &str) -> Result<Self, Problem> {
         let Wish { model, messages, max_tokens, stop, stream } = wish;
         let Asked { space, mode } = asked(app, admitted, &model).await?;
@@ -136,7 +136,7 @@ impl Prepared {
         Ok(Self { space, question, head })
     }
 
-    /// The whole answer, as `form` makes it of what was answered and of the text with what stands below it.
+    /// The complete answer; `form` builds it from the result and the text with sources.
     async fn whole<Whole: Serialize + Send + 'static>(
         self,
         form: impl FnOnce(Head, &Answered, String) -> Whole + Send + 'static,
@@ -151,7 +151,7 @@ impl Prepared {
     }
 }
 
-/// The mode that a model's name says, or the default one.
+/// The mode in the model's name, or the default.
 fn mode_of(mode: Option<Mode>) -> Mode {
     mode.unwrap_or(Mode::Auto)
 }
@@ -160,19 +160,19 @@ fn finish(answered: &Answered) -> &'static str {
     if answered.cut { "length" } else { "stop" }
 }
 
-/// A number in an answer, and what it points to.
+/// A citation number in an answer and the document it points to.
 struct Mark<'a> {
-    /// Its characters in the answer.
+    /// Character range in the answer.
     start: usize,
     end: usize,
-    /// The document.
+    /// Title of the document.
     title: &'a str,
-    /// Its address where it is one, else one of ours.
+    /// The document's URL, or a URL of this server.
     url: String,
     quote: &'a str,
 }
 
-/// Where each number stands in the answer, and the document that it points to.
+/// All citation numbers in the answer with their documents.
 fn marks<'a>(text: &str, citations: &'a [Citation]) -> Vec<Mark<'a>> {
     let mark = |citation: &'a Citation| {
         let mark = format!("[{}]", citation.number);

@@ -1,4 +1,4 @@
-//! Responses, OpenAI's newer form of a chat completion.
+//! Responses, OpenAI's successor to chat completions.
 
 use axum::extract::State;
 use axum::response::Response as HttpResponse;
@@ -17,12 +17,12 @@ use crate::lines::{Framing, Lines};
 use crate::problem::Problem;
 use crate::route::{Gives, Load, Needs, Route, Takes, schema};
 
-/// The name of pieces of text.
+/// Event name of pieces of text.
 const DELTA: &str = "response.output_text.delta";
 
 pub(super) const ROUTES: &[Route] = &[Route::post(
     "/v1/responses",
-    "An answer from the documents of the workspace that the model names, as a response that is not kept",
+    "An answer from the documents of the workspace named by the model; responses are not stored",
     || post(respond),
 )
 .needs(Needs::Credential)
@@ -31,7 +31,7 @@ pub(super) const ROUTES: &[Route] = &[Route::post(
 .gives(Gives::Json(schema::<Value>))
 .or_gives(Gives::Events(schema::<Value>))];
 
-/// A conversation. Fields that are not known, such as `temperature` and `reasoning`, are ignored: models and their settings are
+/// A conversation. Unknown fields such as `temperature` and `reasoning` are ignored: models and their settings are
 /// those of the workspace.
 #[derive(Deserialize, JsonSchema)]
 struct ResponseRequest {
@@ -39,41 +39,41 @@ struct ResponseRequest {
     model: String,
     /// The question, or the conversation that ends with it.
     input: ResponseInput,
-    /// What the answer model is asked to heed.
+    /// Instructions for the answer model.
     instructions: Option<String>,
-    /// Whether the answer comes as it is made, as server-sent events.
+    /// Stream the answer as server-sent events.
     stream: Option<bool>,
-    /// Longest answer in tokens.
+    /// Maximum tokens of the answer.
     #[schemars(range(min = 1))]
     max_output_tokens: Option<u32>,
-    /// Given back as it is.
+    /// Returned unchanged.
     metadata: Option<Map<String, Value>>,
-    /// Only an empty list: no tools are called.
+    /// Must be empty: tools are not called.
     #[schemars(length(max = 0))]
     tools: Option<Vec<Value>>,
-    /// Only `auto` or `none`.
+    /// Must be `auto` or `none`.
     tool_choice: Option<Value>,
-    /// Only with a `format` of type `text`.
+    /// Must have a `format` of type `text`.
     text: Option<Value>,
-    /// Not taken: responses are not kept.
+    /// Not supported: responses are not stored.
     previous_response_id: Option<String>,
-    /// Not taken: responses are not kept.
+    /// Not supported: responses are not stored.
     conversation: Option<Value>,
-    /// Not taken: there are no stored prompts.
+    /// Not supported: there are no stored prompts.
     prompt: Option<Value>,
-    /// Only false: responses are not kept.
+    /// Must be false: responses are not stored.
     store: Option<bool>,
-    /// Only false.
+    /// Must be false.
     background: Option<bool>,
-    /// Only 0: there are no probabilities.
+    /// Must be 0: there are no probabilities.
     #[schemars(range(max = 0))]
     top_logprobs: Option<u32>,
-    /// What else to give, of which there are no probabilities (`message.output_text.logprobs`); the rest is ignored.
+    /// Additional output. Probabilities (`message.output_text.logprobs`) are rejected, the rest is ignored.
     include: Option<Vec<String>>,
 }
 
 #[derive(Deserialize, JsonSchema)]
-#[serde(untagged, expecting = "text or a list of messages is expected")]
+#[serde(untagged, expecting = "expected text or a list of messages")]
 enum ResponseInput {
     Text(String),
     Items(Vec<ResponseItem>),
@@ -82,7 +82,7 @@ enum ResponseInput {
 /// An item of a conversation.
 #[derive(Deserialize, JsonSchema)]
 struct ResponseItem {
-    /// Only `message`.
+    /// Must be `message`.
     #[serde(rename = "type")]
     kind: Option<String>,
     /// `system`, `developer`, `user` or `assistant`.
@@ -92,10 +92,10 @@ struct ResponseItem {
     content: Content,
 }
 
-const KEPT: &str = "responses are not kept here; send the whole conversation as input";
+const KEPT: &str = "responses are not stored; send the whole conversation as input";
 
 impl ResponseRequest {
-    /// Whether it asks for no more than text; what a client would build on must not be left out in silence.
+    /// Rejects options that ask for more than text, since a client may depend on them.
     fn check_options(&self) -> Result<(), Problem> {
         let is_given = |value: &Option<Value>| value.as_ref().is_some_and(|value| !value.is_null());
         let chosen = self.tool_choice.as_ref().filter(|choice| !choice.is_null());
@@ -103,18 +103,18 @@ impl ResponseRequest {
         let faults = [
             (
                 self.tools.as_ref().is_some_and(|tools| !tools.is_empty()),
-                "tools: no tools are called here",
+                "tools: tools are not supported",
                 "leave them out",
             ),
             (
                 chosen.is_some_and(|choice| *choice != "auto" && *choice != "none"),
-                "tool_choice: no tools are called here",
-                "leave it out, or say auto or none",
+                "tool_choice: tools are not supported",
+                "leave it out, or use auto or none",
             ),
             (
                 format.is_some_and(|kind| kind != "text"),
-                "text.format: an answer is text, with its sources",
-                "leave it out, or say {\"type\": \"text\"}",
+                "text.format: an answer is always text with its sources",
+                "leave it out, or use {\"type\": \"text\"}",
             ),
             (self.previous_response_id.is_some(), "previous_response_id: there is no earlier response", KEPT),
             (is_given(&self.conversation), "conversation: there are no stored conversations", KEPT),
@@ -123,16 +123,16 @@ impl ResponseRequest {
                 "prompt: there are no stored prompts",
                 "send it as instructions and input",
             ),
-            (self.store.unwrap_or(false), "store: responses are not kept here", "leave it out, or say false"),
+            (self.store.unwrap_or(false), "store: responses are not stored", "leave it out, or use false"),
             (
                 self.background.unwrap_or(false),
-                "background: responses are not kept here",
-                "leave it out, and read the answer as a stream where it takes long",
+                "background: responses are not stored",
+                "leave it out; use stream for long answers",
             ),
             (
                 self.top_logprobs.unwrap_or(0) > 0
                     || self.include.iter().flatten().any(|wanted| wanted.ends_with(".logprobs")),
-                "logprobs: an answer has no probabilities",
+                "logprobs: probabilities are not available",
                 "leave it out",
             ),
         ];
@@ -157,8 +157,9 @@ impl ResponseInput {
                             return Err(Problem::invalid("input: a message has no role"));
                         }
                         (other, _) => {
-                            let what =
-                                format!("input: an item of type {other:?} cannot be read; only messages can");
+                            let what = format!(
+                                "input: unsupported item of type {other:?}; only messages are supported"
+                            );
                             return Err(Problem::invalid(what).remedy(Some(KEPT)));
                         }
                     }
@@ -216,29 +217,29 @@ async fn respond(
     Ok(response)
 }
 
-/// What does not change while a response is made.
+/// The constant parts of a response.
 struct Form {
     head: Head,
-    /// The id of its message.
+    /// Id of the message.
     item: String,
     instructions: Option<String>,
     max_output_tokens: Option<u32>,
     metadata: Map<String, Value>,
 }
 
-/// How far a response is.
+/// The state of a response.
 enum Stage<'a> {
     UnderWay,
     Over {
         answered: &'a Answered,
-        /// The answer with what stands below.
+        /// The answer followed by its sources.
         text: &'a str,
     },
     Failed(&'a Problem),
 }
 
 impl Form {
-    /// The events before the text.
+    /// Writes the events before the text.
     fn begin(&self, events: &Lines) {
         let response = self.response(&Stage::UnderWay);
         events.event("response.created", json!({ "response": response }));
@@ -248,7 +249,7 @@ impl Form {
         events.event("response.content_part.added", self.at(json!({ "part": part("", Vec::new()) })));
     }
 
-    /// The events after it.
+    /// Writes the events after the text.
     fn end(&self, events: &Lines, answered: &Answered, text: &str) {
         let annotations = annotations(answered);
         for (index, annotation) in annotations.iter().enumerate() {
@@ -265,7 +266,7 @@ impl Form {
         events.event(name, json!({ "response": response }));
     }
 
-    /// Something about the text of the message.
+    /// Adds the position of the message's text to an event.
     fn at(&self, mut data: Value) -> Value {
         data["item_id"] = json!(self.item);
         data["output_index"] = json!(0);

@@ -1,4 +1,4 @@
-//! Chunks, what was extracted from each, and what situates it.
+//! Chunks with their extractions and situations.
 
 use std::collections::{BTreeMap, BTreeSet};
 

@@ -1,4 +1,4 @@
-//! Refuses batches that would leave entities and relations of which no evidence remains.
+//! Rejects batches that would leave entities and relations without evidence.
 
 use std::collections::BTreeSet;
 

@@ -1,4 +1,4 @@
-//! Vectors, and their places in the tree.
+//! Vectors and their positions in the tree.
 
 use graphloom_core::{VectorKind, VectorRow};
 use rusqlite::{Connection, OptionalExtension, params};

@@ -1,7 +1,7 @@
-//! Copies every row that has its checksum into a new file.
+//! Copies every row with a valid checksum to a new file.
 //!
-//! A new file has sound pages and indexes whatever was wrong with the old one, and the old one is only read. Where a
-//! table cannot be read to its end it is read from the other end too, so that one damaged page costs the rows on it.
+//! The new file has intact pages and indexes whatever was wrong with the old one, which is only read. If a table
+//! cannot be read to its end, it is also read from its end, so that one damaged page costs only its own rows.
 
 use std::collections::{BTreeMap, BTreeSet};
 

@@ -1,4 +1,4 @@
-//! What is done about rows that are missing: what can be derived again is marked or queued, what cannot is reported.
+//! Handles missing rows: marks or queues what can be derived again, and reports the rest.
 
 use std::collections::BTreeMap;
 

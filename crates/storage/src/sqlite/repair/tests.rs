@@ -1,4 +1,4 @@
-//! What is damaged is mended or named.
+//! Damage is repaired or reported.
 
 use graphloom_core::{Batch, Document, Snapshot, Store, WorkspaceId};
 use rusqlite::Connection;

@@ -1,4 +1,4 @@
-//! What goes on where the disk has no room.
+//! What still works on a full disk.
 
 use std::io::ErrorKind;
 

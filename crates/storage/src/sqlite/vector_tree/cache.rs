@@ -1,7 +1,7 @@
-//! Nodes that searches read lately.
+//! Recently read nodes.
 //!
-//! Reading a node out of the file costs many times what scoring its rows does, and the questions of a process, or the parts
-//! of one question, lead to much the same nodes.
+//! Reading a node from the file takes many times as long as scoring its rows, and questions of one process mostly
+//! lead to the same nodes.
 
 use std::sync::{Arc, Mutex, PoisonError};
 

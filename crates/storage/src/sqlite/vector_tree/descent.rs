@@ -1,4 +1,4 @@
-//! Ways down a tree.
+//! Paths down a tree.
 
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;

@@ -1,4 +1,4 @@
-//! Rows move to the nearest direction.
+//! Moves rows to the nearest direction.
 //!
 //! A row goes down to the leaf that is nearest when it comes. Directions move and nodes are split after that: of a million rows
 //! a third stood where a search did not look for them. What changes near a split is mended there. What came while there were few

@@ -1,4 +1,4 @@
-//! Does the steps of a history: one thread for each lane.
+//! Executes the steps of a history, with one thread per lane.
 
 mod crowd;
 mod edit;
@@ -23,11 +23,11 @@ use crate::report::Kind;
 use crate::weather::Spell;
 use crate::world::{Process, Ran, Role, World};
 
-/// What all lanes share.
+/// The state shared by all lanes.
 struct Lanes {
     meetings: BTreeMap<u32, Barrier>,
     workers: Mutex<Vec<Arc<Process>>>,
-    /// Whether crowds of readers are to go home.
+    /// Whether crowds of readers must stop.
     quiet: AtomicBool,
 }
 
@@ -35,13 +35,13 @@ struct Lanes {
 struct Lane<'a> {
     lanes: &'a Lanes,
     world: &'a World,
-    /// The source and version that this lane removed or replaced last.
+    /// The source and version that this lane last removed or replaced.
     gone: Option<(u32, u32)>,
-    /// The versions that this lane wrote last.
+    /// The latest version this lane wrote, per source.
     last: BTreeMap<u32, u32>,
 }
 
-/// Does all steps; the `work` processes that were started are waited for and judged.
+/// Executes all steps, then waits for the started `work` processes and judges them.
 pub(crate) fn all(world: &World, history: &History) {
     let meetings = history.steps.iter().filter_map(|step| match step.what {
         What::Meet(point) => Some((point, Barrier::new(history.meeting(point)))),
@@ -61,14 +61,14 @@ pub(crate) fn all(world: &World, history: &History) {
             });
         }
     });
-    // What is armed still may hit the processes that go on; the end of the history heals.
+    // Armed faults may still hit running processes until the end of the history.
     for process in lanes.workers.lock().unwrap_or_else(PoisonError::into_inner).iter() {
         let ran = world.wait(process);
         judge_and_note(world, Operation::Work, &ran);
     }
 }
 
-/// Judges the end of a command and notes what is wrong with it.
+/// Judges the end of a command and records findings.
 pub(crate) fn judge_and_note(world: &World, operation: Operation, ran: &Ran) -> Ended {
     if world.is_over() && ran.killed {
         return Ended::Unknown;
@@ -85,7 +85,7 @@ pub(crate) fn judge_and_note(world: &World, operation: Operation, ran: &Ran) -> 
 impl Lane<'_> {
     fn step(&mut self, step: &Step) {
         if let What::Meet(point) = step.what {
-            // Every lane comes, also when the history is over, so nobody waits for ever.
+            // Every lane arrives, even after the end of the history, so no lane waits forever.
             self.lanes.quiet.store(true, Ordering::Relaxed);
             if let Some(barrier) = self.lanes.meetings.get(&point) {
                 barrier.wait();
@@ -147,7 +147,7 @@ impl Lane<'_> {
         Ok(())
     }
 
-    /// The slot of the server that an operation goes through; `None` where it goes through a process of its own.
+    /// The slot of the server for an operation; `None` if it uses a process of its own.
     fn slot(&self, via: Via) -> Option<u32> {
         match via {
             Via::Server(slot) => self.world.server(slot).map(|_| slot),
@@ -155,7 +155,7 @@ impl Lane<'_> {
         }
     }
 
-    /// Notes an acknowledged write and how long it took, unless something held it up on purpose.
+    /// Records an acknowledged write and its duration, unless a fault delayed it.
     fn noted(&self, ended: Ended, from: Instant) {
         if ended != Ended::Done {
             return;

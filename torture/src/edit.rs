@@ -1,14 +1,14 @@
-//! Edits of the graph: as commands, as requests, and again from the decisions that they became.
+//! Edits of the graph: as commands, as requests, and replayed from the resulting decisions.
 //!
-//! Edits are about entities of the document that is never changed, and about entities that edits made. So whether one fits
-//! the graph depends on the edits before it alone, and a plain build takes the same ones.
+//! Edits concern entities of the document that is never changed, and entities created by edits. So whether an edit
+//! is valid depends only on earlier edits, and a plain build can replay them.
 
 use serde_json::{Value, json};
 
 use crate::history::Edit;
 use crate::text::NAMES;
 
-/// What an edited relation is about.
+/// Keywords of edited relations.
 const KEYWORDS: [&str; 2] = ["letters", "music"];
 
 /// A shared name.
@@ -16,7 +16,7 @@ fn name(number: u32) -> &'static str {
     NAMES[number as usize % NAMES.len()]
 }
 
-/// The two ends of a relation that the document states which is never changed.
+/// The two entities of a relation in the document that is never changed.
 fn pair(number: u32) -> (&'static str, &'static str) {
     let first = number as usize % (NAMES.len() - 1);
     (NAMES[first], NAMES[first + 1])
@@ -34,12 +34,12 @@ fn described(step: u32) -> String {
     format!("Described in step {step}.")
 }
 
-/// The weight that a step gives.
+/// The weight used by a step.
 fn weight(step: u32) -> f64 {
     f64::from(step % 7) + 0.5
 }
 
-/// The words behind `graphloom` of an edit that a step makes.
+/// The arguments of `graphloom` for an edit.
 pub(crate) fn command(edit: Edit, step: u32) -> Vec<String> {
     let weight = weight(step).to_string();
     let (renamed, described) = (renamed(step), described(step));
@@ -85,7 +85,7 @@ fn words(rest: &[&str]) -> Vec<String> {
     ["graph"].iter().chain(rest).map(|word| (*word).to_owned()).collect()
 }
 
-/// The request of an edit that a step makes: method, path and body.
+/// The request for an edit: method, path and body.
 pub(crate) fn request(edit: Edit, step: u32) -> (&'static str, &'static str, Value) {
     let weight = weight(step);
     let (renamed, described, keywords) = (renamed(step), described(step), KEYWORDS.join(","));
@@ -132,7 +132,7 @@ pub(crate) fn request(edit: Edit, step: u32) -> (&'static str, &'static str, Val
     }
 }
 
-/// The decisions that an answer names, of the command line with `--json` or of a server.
+/// The decisions in an answer of the command line with `--json` or of a server.
 pub(crate) fn decisions(answer: &str) -> Vec<String> {
     let answer: Value = serde_json::from_str(answer).unwrap_or_default();
     let list = answer["decisions"].as_array().into_iter().flatten();
@@ -140,12 +140,12 @@ pub(crate) fn decisions(answer: &str) -> Vec<String> {
     list.chain(one).filter_map(|id| id.as_str().map(str::to_owned)).collect()
 }
 
-/// The words behind `graphloom` that make a decision again; `None` for one that the suite does not make.
+/// The arguments of `graphloom` to replay a decision; `None` for decisions the suite does not make.
 pub(crate) fn of_decision(decision: &Value) -> Option<Vec<String>> {
     let name = |key: &Value| key.as_str().map(|key| key.replace('_', " "));
     let text = |field: &str| decision[field].as_str().map(str::to_owned);
     let mut words = vec!["graph".to_owned()];
-    // Fields that were left out are left out again.
+    // Omitted fields stay omitted.
     let option = |flag: &str, value: Option<String>| {
         value.into_iter().flat_map(|value| [format!("--{flag}"), value]).collect::<Vec<_>>()
     };

@@ -1,4 +1,4 @@
-//! The control file of the preloaded faults, and how the shim is compiled (Linux only).
+//! The control file of preloaded faults, and compiling the shim (Linux only).
 
 use std::fs::{self, File};
 use std::os::unix::fs::FileExt;
@@ -33,10 +33,10 @@ const STOP: i64 = 3;
 const DELAY: i64 = 4;
 const SHORT: i64 = 5;
 
-/// The kinds of faults that hits are counted by.
+/// The kinds of faults that are counted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Hit {
-    /// A write that did not fit.
+    /// A write exceeded the disk space.
     Full,
     /// A failing call.
     Error,
@@ -50,15 +50,15 @@ pub(crate) enum Hit {
     Delay,
 }
 
-/// The faults of one data folder. What is set holds at once in all processes.
+/// The faults of one data folder. Changes apply immediately to all processes.
 pub(crate) struct Control {
     path: PathBuf,
     file: File,
-    /// What each rule is armed with.
+    /// The fault each rule is armed with.
     armed: Mutex<[Option<Hit>; RULES as usize]>,
 }
 
-/// Compiles the shim into `folder`; why not, where it cannot be.
+/// Compiles the shim into `folder`; returns the reason if that fails.
 pub(crate) fn compile(folder: &Path) -> Result<PathBuf, String> {
     if !cfg!(target_os = "linux") {
         return Err("faults of the disk and the clock are injected on Linux alone".to_owned());
@@ -78,7 +78,7 @@ pub(crate) fn compile(folder: &Path) -> Result<PathBuf, String> {
 }
 
 impl Control {
-    /// A control file without faults.
+    /// Creates a control file without faults.
     pub(crate) fn create(path: &Path) -> std::io::Result<Self> {
         fs::write(path, vec![0; SLOTS * 8])?;
         let control = Self::open(path)?;
@@ -86,18 +86,18 @@ impl Control {
         Ok(control)
     }
 
-    /// A control file that exists.
+    /// Opens an existing control file.
     pub(crate) fn open(path: &Path) -> std::io::Result<Self> {
         let file = File::options().read(true).write(true).open(path)?;
         Ok(Self { path: path.to_owned(), file, armed: Mutex::default() })
     }
 
-    /// Where it is, for the environment of processes.
+    /// Path of the file, for the environment of processes.
     pub(crate) fn path(&self) -> &Path {
         &self.path
     }
 
-    /// Nothing fails any more, the clock is right.
+    /// Clears all faults and resets the clock.
     pub(crate) fn clear(&self) -> std::io::Result<()> {
         for rule in 0..RULES {
             self.set(FIRST_RULE + rule * RULE_SLOTS, 0)?;
@@ -107,7 +107,7 @@ impl Control {
         self.set(LOCK_CHANCE, 0)
     }
 
-    /// Sets the distance of the wall clock from the true time.
+    /// Sets the offset of the wall clock from the true time.
     pub(crate) fn clock(&self, offset_s: i64) -> std::io::Result<()> {
         self.set(CLOCK_OFFSET_NS, offset_s.saturating_mul(1_000_000_000))
     }
@@ -144,7 +144,7 @@ impl Control {
         self.set(at, 1)
     }
 
-    /// How often faults of each kind happened since the last call.
+    /// Number of faults by kind since the last call.
     pub(crate) fn take_hits(&self) -> std::io::Result<Vec<(Hit, u64)>> {
         let mut hits = Vec::new();
         let armed = self.armed.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
@@ -159,7 +159,7 @@ impl Control {
         Ok(hits)
     }
 
-    /// Whether rule `slot` happened since hits were last taken.
+    /// Whether rule `slot` was triggered since hits were last taken.
     pub(crate) fn has_hit(&self, slot: u32) -> bool {
         self.get(FIRST_HIT + u64::from(slot) % RULES).is_ok_and(|count| count > 0)
     }
@@ -185,7 +185,7 @@ fn operations(call: Call) -> i64 {
     }
 }
 
-/// The numbers of Linux.
+/// The error number on Linux.
 fn number(error: Errno) -> i64 {
     match error {
         Errno::NoSpace => 28,

@@ -6,25 +6,25 @@ use crate::history::{
 use crate::random::Random;
 use crate::text::Shape;
 
-/// Lanes that add, remove, edit and read; each has its own sources, so that the order of writes to one is known.
+/// Lanes that add, remove, edit and read. Each has its own sources, so the order of writes to a source is known.
 const WRITERS: u32 = 3;
 /// Sources of each lane.
 const SOURCES: u32 = 4;
 /// Steps of each writing lane.
 const STEPS: (u64, u64) = (8, 24);
-/// Wall clocks jump this far, in seconds: minutes, years, and to 1971. Linux sets no clock to before 1970.
+/// Jumps of the wall clock in seconds: minutes, years, and back to 1971. Linux does not allow times before 1970.
 const JUMPS: [i64; 7] = [-90, 3600, -86_400, 40_000_000, -1_200_000_000, -1_750_000_000, 8_000_000_000];
 
-/// A kind of fault that a run may be limited to.
+/// A kind of fault.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
 pub(crate) enum FaultKind {
     /// Processes are killed.
     Kills,
-    /// Processes are stopped and go on.
+    /// Processes are stopped and resumed.
     Stops,
-    /// The disk is full, or calls fail.
+    /// The disk is full, or system calls fail.
     Disk,
-    /// Locks are taken late.
+    /// Locks are delayed.
     Delays,
     /// The wall clock jumps.
     Clock,
@@ -45,7 +45,7 @@ pub(crate) const ALL_FAULTS: [FaultKind; 7] = [
     FaultKind::Pauses,
 ];
 
-/// The history of a seed, with faults of these kinds alone.
+/// The history of a seed with only these kinds of faults.
 pub(crate) fn random(seed: u64, faults: &[FaultKind]) -> History {
     let mut random = Random::new(seed);
     let mut steps = Steps::default();
@@ -109,10 +109,10 @@ pub(crate) fn random(seed: u64, faults: &[FaultKind]) -> History {
     History { name: "random".to_owned(), seed, settings, steps: steps.0 }
 }
 
-/// A write that nothing holds up on purpose takes longer than this only where something is wrong.
+/// Maximum duration of a write that no fault delays.
 pub(crate) const SLOWEST_WRITE_MS: u64 = 10_000;
 
-/// The lane of faults.
+/// The lane that injects faults.
 fn chaos(random: &mut Random, steps: &mut Steps, faults: &[FaultKind], servers: u32) {
     if faults.is_empty() {
         return;
@@ -183,7 +183,7 @@ fn chaos(random: &mut Random, steps: &mut Steps, faults: &[FaultKind], servers: 
     }
 }
 
-/// A server that was killed, or that gave up, is started again.
+/// Restarts servers that were killed or gave up.
 fn again(random: &mut Random, steps: &mut Steps, servers: u32) {
     for slot in 0..servers {
         if random.chance(80) {
@@ -222,7 +222,7 @@ fn disk(random: &mut Random) -> DiskFault {
     }
 }
 
-/// An edit; `made` are the steps of this lane that made an entity.
+/// A random edit; `made` are the steps of this lane that created an entity.
 fn edit(random: &mut Random, made: &[u32]) -> Edit {
     let name = random.below(12) as u32;
     match random.below(20) {
@@ -238,12 +238,12 @@ fn edit(random: &mut Random, made: &[u32]) -> Edit {
     }
 }
 
-/// Steps with numbers of their own.
+/// Steps with consecutive numbers.
 #[derive(Default)]
 pub(crate) struct Steps(pub(crate) Vec<Step>);
 
 impl Steps {
-    /// Adds a step to a lane; its number.
+    /// Adds a step to a lane and returns its number.
     pub(crate) fn add(&mut self, lane: u32, after_ms: u64, what: What) -> u32 {
         let id = self.0.len() as u32 + 1;
         self.0.push(Step { id, lane, after_ms, what });

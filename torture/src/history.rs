@@ -1,53 +1,53 @@
-//! A history: what is done in which order, by which lane, and which faults happen meanwhile.
+//! A history: the steps of each lane in order, and the faults during them.
 
 use serde::{Deserialize, Serialize};
 
 use crate::text::Shape;
 
-/// Everything that a run depends on, besides the moments at which the machine runs what.
+/// Everything a run depends on, except the scheduling of the machine.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(crate) struct History {
     /// The scenario it comes from, or `random`.
     pub(crate) name: String,
     /// The seed it was generated from.
     pub(crate) seed: u64,
-    /// What holds for all steps.
+    /// Settings of all steps.
     pub(crate) settings: Settings,
-    /// The steps; those of one lane run in this order, lanes run at the same time.
+    /// The steps. Those of one lane run in order; lanes run concurrently.
     pub(crate) steps: Vec<Step>,
 }
 
-/// What holds for all steps of a history.
+/// Settings of all steps of a history.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(crate) struct Settings {
-    /// Milliseconds that the model takes to answer; offline where `None`.
+    /// Response time of the model in milliseconds; `None` to run offline.
     pub(crate) model_ms: Option<u64>,
-    /// Whether the model's service also makes the vectors; the built-in embedder does where it is `false`.
+    /// Whether the model service also embeds; otherwise the built-in embedder is used.
     pub(crate) remote_vectors: bool,
     /// How the texts of versions are made.
     pub(crate) shape: Shape,
-    /// Whether the document that names all entities is added before the first step.
+    /// Whether to add the document with all entities before the first step.
     pub(crate) anchor: bool,
-    /// A write that takes longer is a failure, unless something held it up on purpose.
+    /// Maximum duration of a write that no fault delays.
     pub(crate) slowest_write_ms: u64,
-    /// The 99th of 100 such writes may take no longer.
+    /// Maximum 99th percentile of such writes.
     pub(crate) p99_write_ms: u64,
 }
 
 /// One step.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(crate) struct Step {
-    /// Its number, which is also the version that it writes; it stays when other steps are left out.
+    /// Its number, also the version it writes; it stays the same if other steps are removed.
     pub(crate) id: u32,
-    /// Who does it.
+    /// The lane that executes it.
     pub(crate) lane: u32,
     /// Milliseconds to wait before it.
     pub(crate) after_ms: u64,
-    /// What is done.
+    /// The operation.
     pub(crate) what: What,
 }
 
-/// What is done in a step.
+/// The operation of a step.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum What {
@@ -59,35 +59,35 @@ pub(crate) enum What {
     Edit { edit: Edit, via: Via },
     /// Reads without changing anything.
     Read { read: Read, via: Via },
-    /// Takes a source out of the queue, or everything that waits.
+    /// Cancels a source, or everything that waits.
     Cancel { source: Option<u32>, via: Via },
-    /// Asks a model again about sources that are in the graph.
+    /// Re-extracts sources in the graph.
     Renew { sources: Vec<u32>, by: By },
     /// Pauses the queue.
     Pause,
-    /// Lets the queue run again.
+    /// Resumes the queue.
     Resume,
-    /// Starts `graphloom work` and goes on.
+    /// Starts `graphloom work` and continues.
     Work,
     /// Starts a server, unless this one runs.
     Serve { slot: u32 },
     /// Kills a process with SIGKILL.
     Kill(Victim),
-    /// Stops a process and lets it go on after so many milliseconds.
+    /// Stops a process and resumes it after `ms` milliseconds.
     Stop { victim: Victim, ms: u64 },
-    /// The next calls of the model fail like this.
+    /// The next model calls fail this way.
     Model { fault: ModelFault, calls: u32 },
-    /// A fault of the disk or of the moment, until the next `heal`.
+    /// A fault of the disk or of timing, until the next `heal`.
     Disk(DiskFault),
-    /// The disk works again, the clock is right.
+    /// Clears faults of the disk and the clock.
     Heal,
-    /// The wall clock jumps to this distance from the true time.
+    /// Sets the offset of the wall clock from the true time.
     Clock { offset_s: i64 },
-    /// Waits until every lane that has this meeting point has come to it.
+    /// Waits until every lane with this meeting point has reached it.
     Meet(u32),
     /// Opens a new workspace with several processes at once.
     Open { workspace: u32, processes: u32 },
-    /// Questions from so many connections without pause, until the next meeting point of this lane.
+    /// Asks questions continuously from several connections until the next meeting point of this lane.
     Crowd { slot: u32, readers: u32, ms: u64 },
 }
 
@@ -95,19 +95,19 @@ pub(crate) enum What {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum Via {
-    /// A process of its own.
+    /// Through a process of its own.
     Cli,
-    /// The server of this slot; a process of its own where it does not run.
+    /// Through the server in this slot, or through a process of its own if the server is not running.
     Server(u32),
 }
 
-/// Which model is asked again.
+/// The model for a re-extraction.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum By {
-    /// The one that all processes are configured with.
+    /// The model all processes are configured with.
     First,
-    /// Another one.
+    /// Another model.
     Other,
 }
 
@@ -115,49 +115,49 @@ pub(crate) enum By {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum Edit {
-    /// Gives an entity another name.
+    /// Renames an entity.
     Rename { name: u32 },
-    /// Makes two entities one.
+    /// Merges two entities.
     Merge { from: u32, into: u32 },
-    /// Gives an entity another type and description.
+    /// Changes the type and description of an entity.
     Describe { name: u32 },
-    /// Takes an entity out of the graph.
+    /// Deletes an entity.
     Delete { name: u32 },
-    /// Makes an entity.
+    /// Creates an entity.
     Create,
-    /// Makes a relation between an entity and the one that an earlier step made.
+    /// Creates a relation between an entity and one that an earlier step created.
     Connect { name: u32, made: u32 },
     /// Changes a relation.
     Relate { pair: u32 },
-    /// Takes a relation out of the graph.
+    /// Deletes a relation.
     Part { pair: u32 },
-    /// Takes the latest edit back.
+    /// Undoes the latest edit.
     Undo,
 }
 
-/// A way to read.
+/// A read operation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum Read {
     /// Asks a question.
     Ask,
-    /// Searches for the canary that this lane removed last, or for a name.
+    /// Searches for the canary this lane last removed, or for a name.
     Search,
-    /// Prints the canonical state.
+    /// Dumps the canonical state.
     Dump,
-    /// Writes the graph for other programs.
+    /// Exports the graph.
     Export,
-    /// Prints the canonical state to a reader that takes so many milliseconds.
+    /// Dumps the canonical state to a reader that takes this many milliseconds.
     SlowDump(u64),
-    /// Reads the export of a server at 1 KB a second for so many milliseconds, and then the rest.
+    /// Reads the export of a server at 1 KB per second for this many milliseconds, then the rest.
     SlowExport(u64),
 }
 
-/// Which process a kill or a stop is for; nothing happens where none runs.
+/// The process to kill or stop; nothing happens if it is not running.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum Victim {
-    /// The server of a slot.
+    /// The server in a slot.
     Server(u32),
     /// One of the `graphloom work` processes.
     Worker(u32),
@@ -165,7 +165,7 @@ pub(crate) enum Victim {
     Command(u32),
 }
 
-/// How a call of the model fails.
+/// How a model call fails.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum ModelFault {
@@ -173,31 +173,31 @@ pub(crate) enum ModelFault {
     TooMany,
     /// Status 500.
     Broken,
-    /// Nothing comes for a while, then the connection ends.
+    /// No data for a while, then the connection closes.
     Stall,
-    /// The answer ends in the middle.
+    /// The answer is truncated.
     Cut,
-    /// Status 200 with something that is no answer.
+    /// Status 200 with an invalid answer.
     Garbage,
 }
 
-/// A fault of the disk, or of the moment of a write.
+/// A fault of the disk or of the timing of a write.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum DiskFault {
-    /// Only so many bytes more fit on the disk.
+    /// Only this many more bytes fit on the disk.
     Full { bytes: i64 },
-    /// Calls of this kind fail, after so many that work.
+    /// System calls of this kind fail, after `skip` successful ones.
     Error { call: Call, error: Errno, skip: u32, count: u32 },
-    /// Writes write half of what they are given.
+    /// Writes write half of their data.
     ShortWrites { skip: u32, count: u32 },
-    /// The process that makes this write is killed before it.
+    /// The process is killed before this write.
     KillAtWrite { skip: u32 },
-    /// The process that takes the write lock is stopped by itself as soon as it writes.
+    /// The process that takes the write lock stops itself at its next write.
     StopAtWrite { skip: u32, ms: u64 },
-    /// One process waits before it takes the write lock: between its snapshot and its commit.
+    /// A process waits before it takes the write lock, between its snapshot and its commit.
     DelayLock { step: u32, skip: u32, ms: u64 },
-    /// So many of 1,000 takings of the write lock wait up to so many milliseconds.
+    /// `of_1000` of 1,000 acquisitions of the write lock wait up to `ms` milliseconds.
     DelayLocks { of_1000: u32, ms: u64 },
 }
 
@@ -205,7 +205,7 @@ pub(crate) enum DiskFault {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum Call {
-    /// `write` and its kind.
+    /// `write` and similar calls.
     Write,
     /// `fsync`, `fdatasync`.
     Sync,
@@ -213,11 +213,11 @@ pub(crate) enum Call {
     Truncate,
     /// `open` for writing.
     Open,
-    /// `read` and its kind.
+    /// `read` and similar calls.
     Read,
 }
 
-/// What a failing call says.
+/// The error of a failing call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum Errno {
@@ -238,7 +238,7 @@ impl History {
         lanes
     }
 
-    /// Lanes that come to a meeting point.
+    /// Number of lanes with a meeting point.
     pub(crate) fn meeting(&self, point: u32) -> usize {
         let mut lanes: Vec<u32> =
             self.steps.iter().filter(|step| step.what == What::Meet(point)).map(|step| step.lane).collect();

@@ -1,12 +1,12 @@
-//! The little of HTTP that the suite needs: one request on one connection, and requests as a server reads them.
+//! A minimal HTTP implementation: one request per connection, and parsing requests in a server.
 
 use std::io::{self, BufRead, BufReader, Read, Write};
 use std::net::{SocketAddr, TcpStream};
 use std::time::Duration;
 
-/// How long a request may take; a server that needs longer stands still.
+/// Time limit of a request; a server that needs longer counts as hung.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(150);
-/// Most bytes of a body that the model server reads.
+/// Maximum body size that the model server reads.
 const MAX_BODY: usize = 16 << 20;
 
 /// An answer.
@@ -23,7 +23,7 @@ pub(crate) fn send(address: &str, method: &str, path: &str, body: &str) -> io::R
     send_and_read(address, (method, path), body, || false)
 }
 
-/// Sends a request and reads the whole answer: a KiB at a time as long as `pause` paused and returned `true`.
+/// Sends a request and reads the whole answer, one KiB at a time while `pause` returns `true`.
 pub(crate) fn send_and_read(
     address: &str,
     (method, path): (&str, &str),
@@ -34,7 +34,7 @@ pub(crate) fn send_and_read(
     let mut stream = TcpStream::connect_timeout(&to, Duration::from_secs(30))?;
     stream.set_read_timeout(Some(PATIENCE))?;
     stream.set_write_timeout(Some(PATIENCE))?;
-    // A server that ends a connection on which a body still comes resets it, and the rest of its answer is lost.
+    // A server that closes a connection while a body still arrives resets it, and the rest of its answer is lost.
     let body = match method {
         "GET" => "\r\n".to_owned(),
         _ => {
@@ -63,7 +63,7 @@ pub(crate) fn send_and_read(
     Ok(Answer { status, body: String::from_utf8_lossy(&bytes).into_owned() })
 }
 
-/// A reader that takes its time.
+/// A slow reader.
 struct Slow<P> {
     stream: TcpStream,
     pause: P,
@@ -76,7 +76,7 @@ impl<P: FnMut() -> bool> Read for Slow<P> {
     }
 }
 
-/// Reads a request: its path and its body.
+/// Reads a request; returns its path and body.
 pub(crate) fn receive(stream: &TcpStream) -> io::Result<(String, Vec<u8>)> {
     let mut reader = BufReader::new(stream);
     let mut line = String::new();
@@ -88,7 +88,7 @@ pub(crate) fn receive(stream: &TcpStream) -> io::Result<(String, Vec<u8>)> {
     Ok((path, body))
 }
 
-/// The length of the body, and whether it comes in chunks.
+/// The length of the body, and whether it is chunked.
 fn headers(reader: &mut impl BufRead) -> io::Result<(Option<usize>, bool)> {
     let (mut length, mut chunked) = (None, false);
     loop {

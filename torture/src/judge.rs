@@ -1,4 +1,4 @@
-//! Whether a command or an answer ended as it may, under the faults that were there.
+//! Judges whether a command or an answer ended as it may under the faults at the time.
 
 use std::time::{Duration, Instant};
 
@@ -8,23 +8,23 @@ use crate::report::Kind;
 use crate::weather::{Spell, Weather};
 use crate::world::{Ran, Role};
 
-/// How long a server may need to recover from a fault of the disk.
+/// Time for a server to recover from a disk fault.
 const RECOVERY: Duration = Duration::from_secs(5);
-/// Most characters of an output in a finding.
+/// Maximum characters of an output in a finding.
 const MAX_QUOTED: usize = 1500;
 
-/// Words that no user should see, whatever happens.
+/// Text that must never appear in output for users.
 const FORBIDDEN: [&str; 7] = [
     "panicked at",
     "database is locked",
     "no such savepoint",
     "times in a row",
     "another program",
-    "its log says why",
+    "internal server error",
     "constraint failed",
 ];
 
-/// Words by which an error names the fault of the disk that caused it.
+/// Text by which an error names the disk fault that caused it.
 const DISK_REASONS: [&str; 11] = [
     "No space left",
     "disk is full",
@@ -35,37 +35,37 @@ const DISK_REASONS: [&str; 11] = [
     "read-only",
     "readonly",
     "unable to open",
-    "failed to read or write",
-    // Where no file can be made, a reader has no lock, and what it read beside a change is given to nobody.
+    "reading or writing the disk",
+    // If no file can be created, a reader has no lock and discards what it read during a change.
     "changed it meanwhile",
 ];
 
-/// Why a worker leaves descriptions to the process that changes what they rest on.
+/// Why a worker leaves descriptions to the process that changes their inputs.
 const OVERTAKEN: &str = "other processes kept changing the graph";
 
-/// What SQLite calls a page that the disk fails to read; it knows no difference.
+/// SQLite's message for a page that could not be read; it does not distinguish the causes.
 const UNREADABLE: &str = "database disk image is malformed";
 
-/// What an operation is, which decides how it may end.
+/// The kind of operation, which determines how it may end.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Operation {
-    /// Adds documents; some may fail where the model does.
+    /// Adds documents; some may fail if the model does.
     Add,
-    /// Works on what waits.
+    /// Indexes queued documents.
     Work,
     /// Removes a document that may be missing.
     Remove {
-        /// Whether the model allows that it is missing.
+        /// Whether it may be missing according to the model.
         may_be_missing: bool,
     },
-    /// Edits the graph; what does not fit the graph is refused.
+    /// Edits the graph; an invalid edit is rejected.
     Edit,
-    /// Takes a document that may be missing out of the queue.
+    /// Cancels a document that may be missing.
     Cancel {
-        /// Whether the model allows that it is missing.
+        /// Whether it may be missing according to the model.
         may_be_missing: bool,
     },
-    /// Asks a model again about documents. Others may have removed one meanwhile, or have it in their hands.
+    /// Re-extracts documents. Other processes may have removed or claimed one.
     Renew,
     /// Changes the queue.
     Queue,
@@ -75,10 +75,10 @@ pub(crate) enum Operation {
     Serve,
 }
 
-/// What is wrong.
+/// A fault and its description.
 pub(crate) type Fault = (Kind, String);
 
-/// How a command ended, or what is wrong with that.
+/// How a command ended, or the fault.
 pub(crate) fn command(operation: Operation, ran: &Ran, weather: &Weather) -> Result<Ended, Fault> {
     let said = format!("{}\n{}", ran.stdout, ran.stderr);
     if let Some(words) = FORBIDDEN.into_iter().find(|words| said.contains(words)) {
@@ -95,16 +95,16 @@ pub(crate) fn command(operation: Operation, ran: &Ran, weather: &Weather) -> Res
         (Some(4), _) if operation == Operation::Read => Ok(Ended::Done),
         (Some(3), _) if matches!(operation, Operation::Add | Operation::Work) => {
             let model = weather.was(Spell::Model, ran.started, Duration::from_secs(60));
-            // What failed is listed by itself; what is accepted is reported document by document.
+            // Failures are listed separately; accepted documents are reported one by one.
             if model || disk || said.contains(OVERTAKEN) {
                 Ok(Ended::Unknown)
             } else {
                 Err((Kind::Exit, quoted(ran)))
             }
         }
-        // Some documents are in the hands of other processes, or not in the graph yet.
+        // Other processes hold some documents, or some are not in the graph yet.
         (Some(3), _) if matches!(operation, Operation::Renew) => Ok(Ended::Unknown),
-        // What was accepted is reported document by document; the rest goes on after the pause.
+        // Accepted documents are reported one by one; the rest continues after the pause.
         (Some(6), _)
             if matches!(operation, Operation::Add | Operation::Work | Operation::Renew)
                 && weather.was(Spell::Paused, ran.started, Duration::ZERO) =>
@@ -143,7 +143,7 @@ fn failed(operation: Operation, ran: &Ran, disk: bool, weather: &Weather) -> Res
     if refused {
         return Ok(Ended::Refused);
     }
-    // A full disk takes nothing away from readers.
+    // A full disk must not affect readers.
     let reads = operation == Operation::Read;
     let only_full = !weather.was(Spell::Disk, ran.started, Duration::ZERO);
     let names_reason = DISK_REASONS.into_iter().any(says)
@@ -159,7 +159,7 @@ fn failed(operation: Operation, ran: &Ran, disk: bool, weather: &Weather) -> Res
     Err((Kind::Exit, quoted(ran)))
 }
 
-/// How a request ended, or what is wrong with that. `alive` is whether its server still runs.
+/// How a request ended, or the fault. `alive` is whether its server is still running.
 pub(crate) fn answer(
     operation: Operation,
     what: &str,
@@ -171,7 +171,7 @@ pub(crate) fn answer(
     let answer = match answer {
         Ok(answer) => answer,
         Err(error) if alive => {
-            // A process that was killed is reaped a moment after its connections end.
+            // A killed process is reaped a moment after its connections close.
             let killed = weather.was(Spell::Kill, from, Duration::from_secs(1))
                 || weather.was(Spell::Disk, from, Duration::from_secs(1));
             return if killed {
@@ -194,7 +194,7 @@ pub(crate) fn answer(
         200 => Ok(Ended::Done),
         429 => Ok(Ended::Refused),
         400 | 404 | 409 | 422 if operation == Operation::Edit => Ok(Ended::Refused),
-        // The question is fine and the documents hold nothing, or the model fails.
+        // The documents contain no answer, or the model fails.
         500..=599 if disk && DISK_REASONS.into_iter().any(|reason| body.contains(reason)) => {
             Ok(Ended::Unknown)
         }

@@ -1,7 +1,8 @@
 //! The torture suite: random histories of the built program under kills, stops and faults, compared with a model.
 //!
-//! It drives the command line, servers and workers at once on one data folder, brings them to rest, and compares. It sends
-//! signals, so elsewhere than on Unix this library is empty. See `docs/explanation/reliability.md`.
+//! It runs commands, servers and workers concurrently on one data folder, brings them to rest, and compares the
+//! result with the model. It sends signals, so the library is empty on systems other than Unix. See
+//! `docs/explanation/reliability.md`.
 #![cfg(unix)]
 
 mod act;

@@ -1,49 +1,49 @@
-//! What must be in the store: for each source the versions that acknowledged and unacknowledged writes allow.
+//! The expected store: for each source, the versions allowed by acknowledged and unacknowledged writes.
 
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Versions of a source that may be in the store; `None` is that it is not there.
+/// Allowed versions of a source; `None` means absent.
 type Allowed = BTreeSet<Option<u32>>;
 
 /// The expected state.
 #[derive(Debug, Default, Clone)]
 pub(crate) struct Model {
     sources: BTreeMap<u32, Allowed>,
-    /// Decisions that were acknowledged, by id.
+    /// Ids of acknowledged decisions.
     pub(crate) decisions: BTreeSet<String>,
-    /// Sources of which something was taken out of the queue, and that no write touched since.
+    /// Sources that were cancelled and not written since.
     cancelled: BTreeSet<u32>,
-    /// How often documents were to be read again by each model.
+    /// Number of re-extractions by model.
     renewals: BTreeMap<&'static str, u64>,
 }
 
-/// How a write ended, as the one who made it knows.
+/// How a write ended, as known to its author.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Ended {
     /// It was acknowledged.
     Done,
-    /// It was refused, so it changed nothing.
+    /// It was rejected and changed nothing.
     Refused,
-    /// Its process was killed or failed: all of it happened or nothing.
+    /// Its process was killed or failed; it was applied completely or not at all.
     Unknown,
 }
 
-/// What is wrong with a source.
+/// A fault of a source.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Wrong {
-    /// An acknowledged version is not there.
+    /// An acknowledged version is missing.
     Lost,
-    /// Something is there that was removed or replaced.
+    /// A removed or replaced version is present.
     Ghost,
 }
 
 impl Model {
-    /// Notes that a version was written.
+    /// Records that a version was written.
     pub(crate) fn wrote(&mut self, source: u32, version: u32, ended: Ended) {
         self.note(source, Some(version), ended);
     }
 
-    /// Notes that a source was removed.
+    /// Records that a source was removed.
     pub(crate) fn removed(&mut self, source: u32, ended: Ended) {
         self.note(source, None, ended);
     }
@@ -62,22 +62,22 @@ impl Model {
         }
     }
 
-    /// Notes that what waited of a source was taken out of the queue.
+    /// Records that a source was cancelled.
     pub(crate) fn cancelled(&mut self, source: u32) {
         self.cancelled.insert(source);
     }
 
-    /// Sources that stay out of the queue until a retry.
+    /// Sources that stay cancelled until a retry.
     pub(crate) fn out_of_queue(&self) -> impl Iterator<Item = u32> {
         self.cancelled.iter().copied()
     }
 
-    /// Notes that a model is asked again.
+    /// Records a re-extraction.
     pub(crate) fn renews(&mut self, model: &'static str) {
         *self.renewals.entry(model).or_default() += 1;
     }
 
-    /// How often a model may have been asked again.
+    /// Number of re-extractions with a model.
     pub(crate) fn renewals(&self, model: &str) -> u64 {
         self.renewals.get(model).copied().unwrap_or(0)
     }
@@ -87,7 +87,7 @@ impl Model {
         self.sources.get(&source).is_none_or(|allowed| allowed.contains(&None))
     }
 
-    /// Compares with the versions that are there.
+    /// Compares with the versions in the store.
     pub(crate) fn compare(&self, there: &BTreeMap<u32, BTreeSet<u32>>) -> Vec<(u32, Wrong, String)> {
         let mut wrong = Vec::new();
         let none = BTreeSet::new();
@@ -99,7 +99,8 @@ impl Model {
                 _ => false,
             };
             if !fits {
-                // Where something was acknowledged and nothing allowed is there, it is lost, whatever else is there.
+                // If a write was acknowledged and no allowed version is present, it is lost, whatever else is
+                // present.
                 let has_one = versions.iter().any(|version| allowed.contains(&Some(*version)));
                 let kind = if has_one || allowed.contains(&None) { Wrong::Ghost } else { Wrong::Lost };
                 wrong.push((*source, kind, format!("there is {versions:?}, allowed is {allowed:?}")));

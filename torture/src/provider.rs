@@ -1,6 +1,6 @@
-//! A language model and an embedder on loopback that speaks OpenAI's protocol: every answer is a function of the prompt alone.
+//! A scripted LLM and embedder on loopback with OpenAI's protocol; every answer is a function of the prompt.
 //!
-//! It counts whole answers by prompt, to find calls that were paid for twice, and fails calls on request.
+//! Counts complete answers by prompt to find calls that were paid for twice, and fails calls on request.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::hash::{DefaultHasher, Hash, Hasher};
@@ -17,16 +17,16 @@ use crate::http;
 use crate::random::Random;
 use crate::text::{NAMES, THING, canaries, canary};
 
-/// The model that all processes are configured with.
+/// The model all processes are configured with.
 pub(crate) const MODEL: &str = "scripted";
-/// Another one, which says something else of the same passage.
+/// Another model, with different answers for the same passage.
 pub(crate) const OTHER_MODEL: &str = "scripted-other";
-/// Numbers of each vector.
+/// Dimensions of the vectors.
 const DIMENSIONS: usize = 32;
-/// How long a stalled call is silent before its connection ends.
+/// How long a stalled call sends nothing before its connection closes.
 const STALL: Duration = Duration::from_secs(3);
 
-/// The server; it serves as long as the program runs.
+/// The server; it runs until the program ends.
 #[derive(Clone)]
 pub(crate) struct Provider {
     address: String,
@@ -37,9 +37,9 @@ pub(crate) struct Provider {
 struct State {
     latency: Duration,
     faults: VecDeque<ModelFault>,
-    /// Whole answers to extraction prompts that name a canary, by model and hash of the prompt.
+    /// Number of complete answers to extraction prompts with a canary, by model and hash of the prompt.
     answered: BTreeMap<(String, u64), u64>,
-    /// When an extraction was last asked for.
+    /// Time of the last extraction request.
     last_extraction: Option<Instant>,
     calls: u64,
     in_flight: u64,
@@ -47,7 +47,7 @@ struct State {
 }
 
 impl Provider {
-    /// Starts a server at a port; 0 is any free one.
+    /// Starts a server on a port; 0 picks a free one.
     pub(crate) fn start(port: u16, latency: Duration) -> std::io::Result<Self> {
         let listener = TcpListener::bind(("127.0.0.1", port))?;
         let address = listener.local_addr()?.to_string();
@@ -57,53 +57,53 @@ impl Provider {
         thread::spawn(move || {
             for stream in listener.incoming().flatten() {
                 let provider = serving.clone();
-                // A client that went away ends its connection and nothing else.
+                // A client that disconnects affects only its own connection.
                 thread::spawn(move || provider.serve(&stream).ok());
             }
         });
         Ok(provider)
     }
 
-    /// Where it is.
+    /// Its URL.
     pub(crate) fn base_url(&self) -> String {
         format!("http://{}/v1", self.address)
     }
 
-    /// Forgets what was counted and answers at this pace from now on.
+    /// Resets the counters and sets the latency.
     pub(crate) fn reset(&self, latency: Duration) {
         *self.state() = State { latency, ..State::default() };
     }
 
-    /// Lets the next calls fail.
+    /// Makes the next calls fail.
     pub(crate) fn fail(&self, fault: ModelFault, calls: u32) {
         self.state().faults.extend((0..calls).map(|_| fault));
     }
 
-    /// Lets no further call fail, and answers at once.
+    /// Stops failing calls, and answers without delay.
     pub(crate) fn heal(&self) {
         let mut state = self.state();
         state.faults.clear();
         state.latency = Duration::ZERO;
     }
 
-    /// Calls that came so far, and those that are being answered now.
+    /// Number of calls so far, and of calls in progress.
     pub(crate) fn calls(&self) -> (u64, u64) {
         let state = self.state();
         (state.calls, state.in_flight)
     }
 
-    /// Extractions that were answered in whole more often than `allowed` for their model: how often above it.
+    /// Number of complete extraction answers beyond the `allowed` number for their model.
     pub(crate) fn paid_twice(&self, allowed: impl Fn(&str) -> u64) -> u64 {
         let state = self.state();
         state.answered.iter().map(|((model, _), times)| times.saturating_sub(allowed(model))).sum()
     }
 
-    /// When an extraction was last asked for.
+    /// Time of the last extraction request.
     pub(crate) fn last_extraction(&self) -> Option<Instant> {
         self.state().last_extraction
     }
 
-    /// Calls that failed, by kind.
+    /// Number of failed calls by kind.
     pub(crate) fn failed(&self) -> BTreeMap<ModelFault, u64> {
         self.state().failed.clone()
     }
@@ -112,7 +112,7 @@ impl Provider {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Answers one request after the other until the connection ends, as providers do.
+    /// Answers the requests of a connection until it closes.
     fn serve(&self, stream: &TcpStream) -> std::io::Result<()> {
         loop {
             let (path, body) = http::receive(stream)?;
@@ -130,7 +130,7 @@ impl Provider {
                 }
                 (state.latency, fault)
             };
-            // From half to one and a half of the latency, so that answers overtake each other.
+            // Between half and one and a half of the latency, so that answers overtake each other.
             thread::sleep(latency / 2 + latency * (hash(&body.to_string()) % 1000) as u32 / 1000);
             let answered = self.answer(stream, &path, &body, fault);
             self.state().in_flight -= 1;
@@ -194,7 +194,7 @@ fn prompt(body: &Value) -> String {
     messages(body).collect::<Vec<_>>().join("\n")
 }
 
-/// A vector for each text, a function of the text alone.
+/// A vector for each text, which depends on that text only.
 fn embeddings(body: &Value) -> String {
     let texts = match &body["input"] {
         Value::Array(texts) => texts.clone(),
@@ -257,7 +257,7 @@ fn reply(model: &str, prompt: &str, asked: &str, stream: bool) -> (&'static str,
     ("200 OK", "application/json", json!({ "choices": [choice], "usage": usage }).to_string())
 }
 
-/// The shared names and the canaries of a passage, each related to the next, in words that differ between models.
+/// The shared names and canaries of a passage, each related to the next, with wording that differs between models.
 fn extract(model: &str, passage: &str) -> String {
     let shared = NAMES.into_iter().filter(|name| passage.contains(name)).map(str::to_owned);
     let mut names: Vec<String> = shared.collect();
@@ -269,7 +269,7 @@ fn extract(model: &str, passage: &str) -> String {
     }
     let words = passage.split(|c: char| !c.is_alphanumeric());
     names.extend(words.filter(|word| word.starts_with(THING) && word.len() > THING.len()).map(str::to_owned));
-    // Descriptions differ from passage to passage, so that those of shared names have to be summarised.
+    // Descriptions differ between passages, so that those of shared names must be summarized.
     let place = format!("{:016x}", hash(passage));
     let entity = |name: &String| {
         format!("entity<|#|>{name}<|#|>Person<|#|>{name} is in passage {place}, as {model} says.")

@@ -1,4 +1,4 @@
-//! Random numbers that a seed determines (SplitMix64).
+//! Random numbers from a seed (SplitMix64).
 
 /// A stream of random numbers.
 pub(crate) struct Random(u64);
@@ -18,22 +18,22 @@ impl Random {
         mixed ^ (mixed >> 31)
     }
 
-    /// A number below `end`; 0 where `end` is 0.
+    /// A number below `end`; 0 if `end` is 0.
     pub(crate) fn below(&mut self, end: u64) -> u64 {
         self.next() % end.max(1)
     }
 
-    /// A number from `start` to `end`, without `end`.
+    /// A number from `start` to `end` (exclusive).
     pub(crate) fn within(&mut self, start: u64, end: u64) -> u64 {
         start + self.below(end.saturating_sub(start))
     }
 
-    /// True in `percent` of 100 cases.
+    /// True with a probability of `percent` percent.
     pub(crate) fn chance(&mut self, percent: u64) -> bool {
         self.below(100) < percent
     }
 
-    /// One item of a list that is not empty.
+    /// An item of a nonempty list.
     pub(crate) fn pick<T: Copy>(&mut self, items: &[T]) -> T {
         items[self.below(items.len() as u64) as usize]
     }

@@ -1,14 +1,14 @@
-//! Makes a failing history shorter, as long as it fails in the same way.
+//! Shortens a failing history while it still fails in the same way.
 
 use std::time::{Duration, Instant};
 
 use crate::history::{History, Step};
 use crate::report::Kind;
 
-/// How often a history is tried: faults that depend on timing do not come every time.
+/// Attempts per history, since faults that depend on timing do not always occur.
 const TRIES: u32 = 2;
 
-/// The shortest failing history that was found within the time, and whether any run after the first failed again.
+/// The shortest failing history found in time, and whether any run after the first failed again.
 pub(crate) fn reduce(
     history: &History,
     kind: Kind,

@@ -1,4 +1,4 @@
-//! What a run counted and found, and how it is printed.
+//! The counts and findings of a run, and how they are printed.
 
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -8,11 +8,11 @@ use serde::Serialize;
 /// A fault of the program.
 #[derive(Debug, Clone, Serialize)]
 pub(crate) struct Finding {
-    /// Which kind.
+    /// Kind of fault.
     pub(crate) kind: Kind,
-    /// The step that showed it, where one did.
+    /// The step that revealed it, if known.
     pub(crate) step: Option<u32>,
-    /// What was seen.
+    /// What was observed.
     pub(crate) what: String,
 }
 
@@ -20,27 +20,27 @@ pub(crate) struct Finding {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub(crate) enum Kind {
-    /// Something that was acknowledged is not there.
+    /// Something acknowledged is missing.
     Lost,
-    /// Something is there that was removed or replaced.
+    /// Something removed or replaced is present.
     Ghost,
-    /// `graphloom check` finds something.
+    /// `graphloom check` has findings.
     Check,
-    /// The state is not that of a plain build.
+    /// The state differs from that of a plain build.
     Hash,
-    /// Processes stand still although work waits.
+    /// Processes hang although work is queued.
     Standstill,
-    /// A command ended in a way that is not expected.
+    /// A command ended unexpectedly.
     Exit,
-    /// A message that no user should see.
+    /// A message that users must never see.
     Message,
-    /// The server answered in a way that is not expected.
+    /// An unexpected answer of the server.
     Answer,
     /// A process crashed.
     Crash,
     /// A write took too long.
     Slow,
-    /// A model was asked while the queue was paused.
+    /// A model was called while the queue was paused.
     Paused,
     /// More calls were paid for twice than kills and lost writes explain.
     PaidTwice,
@@ -48,47 +48,47 @@ pub(crate) enum Kind {
     Suite,
 }
 
-/// What was counted.
+/// The counters of a run.
 #[derive(Debug, Default, Clone, Serialize)]
 pub(crate) struct Tally {
-    /// Histories that ended.
+    /// Finished histories.
     pub(crate) histories: u64,
     /// Commands and requests.
     pub(crate) operations: u64,
     /// Processes that were killed.
     pub(crate) kills: u64,
-    /// Processes that were stopped and went on.
+    /// Processes that were stopped and resumed.
     pub(crate) stops: u64,
     /// Other faults, by kind.
     pub(crate) faults: BTreeMap<String, u64>,
     /// Writes that were acknowledged.
     pub(crate) acknowledged: u64,
-    /// Requests that the server refused because it was busy.
+    /// Requests that the server rejected as busy.
     pub(crate) busy: u64,
-    /// Acknowledged versions that are not there.
+    /// Missing acknowledged versions.
     pub(crate) lost: u64,
-    /// Removed or replaced things that are there.
+    /// Removed or replaced versions that are present.
     pub(crate) ghosts: u64,
     /// Model calls that were paid for again.
     pub(crate) paid_twice: u64,
-    /// Kills and failed writes, each of which may lose the calls in flight.
+    /// Kills and failed writes, each of which may lose calls in flight.
     pub(crate) calls_lost: u64,
-    /// How long writes took that nothing held up on purpose, in milliseconds.
+    /// Durations in milliseconds of writes that no fault delayed.
     #[serde(skip)]
     pub(crate) write_ms: Vec<u64>,
     /// The slowest of them.
     pub(crate) slowest_write_ms: u64,
-    /// The 99th of 100 of them.
+    /// The 99th percentile of them.
     pub(crate) p99_write_ms: u64,
 }
 
-/// The 99th of 100 of `ascending`; 0 where there are none.
+/// The 99th percentile of `ascending`; 0 if empty.
 pub(crate) fn p99(ascending: &[u64]) -> u64 {
     ascending.get(ascending.len() * 99 / 100).copied().unwrap_or(0)
 }
 
 impl Tally {
-    /// Adds what another history counted.
+    /// Adds the counters of another history.
     pub(crate) fn add(&mut self, other: &Self) {
         let Self { histories, operations, kills, stops, faults, acknowledged, busy, lost, ghosts, .. } =
             other;
@@ -141,7 +141,7 @@ impl Tally {
         ]);
         let width = rows.iter().map(|(name, _)| name.len()).max().unwrap_or(0);
         rows.iter().fold(String::new(), |mut table, (name, value)| {
-            // Writing to a string does not fail.
+            // Writing to a string cannot fail.
             let _ = writeln!(table, "{name:width$}  {value}");
             table
         })

@@ -1,4 +1,4 @@
-//! The state at rest: all faults end, everything that waits is worked on, and the store is compared with the model.
+//! The final check: ends all faults, indexes everything queued, and compares the store with the model.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -23,17 +23,17 @@ use crate::text;
 use crate::weather::Spell;
 use crate::world::{Ran, World};
 
-/// How long the number of documents that wait may stay the same.
+/// How long the number of waiting documents may stay the same.
 const UNTIL_STUCK: Duration = Duration::from_secs(60);
-/// How long a server may take to end.
+/// Time for a server to stop.
 const UNTIL_ENDED: Duration = Duration::from_secs(40);
-/// Calls in flight of one process.
+/// Concurrent calls of one process.
 const CALLS_IN_FLIGHT: u64 = 4;
-/// Most lines of a difference in a finding.
+/// Maximum lines of a difference in a finding.
 const MAX_LINES: usize = 24;
-/// Fewer writes than these say nothing about the slowest of 100.
+/// Minimum number of writes for a meaningful 99th percentile.
 const MIN_WRITES: usize = 100;
-/// Most files named in one command.
+/// Maximum files in one command.
 const MAX_FILES: usize = 200;
 
 /// Brings the world to rest and compares.
@@ -56,7 +56,7 @@ pub(crate) fn compare(world: &World, history: &History) -> io::Result<()> {
     if world.is_over() || !exists {
         return Ok(());
     }
-    // Documents are read once by the first model, and once more whenever a command asked for it.
+    // The first model extracts each document once, and again for each re-extraction.
     let once = |model: &str| u64::from(model == provider::MODEL);
     let paid_twice = world.setup.provider.paid_twice(|model| once(model) + world.model().renewals(model));
     count_paid_twice(world, history, paid_twice);
@@ -78,7 +78,7 @@ pub(crate) fn compare(world: &World, history: &History) -> io::Result<()> {
         drop(tally);
         world.find(kind, None, format!("{}: {what}", text::file(source)));
     }
-    // A search rebuilds what a fault left of the index of words; after it nothing may be wrong with that either.
+    // A search rebuilds damaged parts of the full-text index; afterwards it must be correct too.
     let searched = run(world, &["--json", "search", text::NAMES[0]])?;
     judge_and_note(world, Operation::Read, &searched);
     let check = run(world, &["check"])?;
@@ -88,7 +88,7 @@ pub(crate) fn compare(world: &World, history: &History) -> io::Result<()> {
     compare_with_plain_build(world, &there)
 }
 
-/// Compares the writes that nothing held up on purpose with the time that 99 of 100 may take.
+/// Compares the 99th percentile of undelayed writes with the limit.
 fn judge_pace(world: &World) {
     let mut write_ms = world.tally().write_ms.clone();
     write_ms.sort_unstable();
@@ -99,7 +99,7 @@ fn judge_pace(world: &World) {
     }
 }
 
-/// What was taken out of the queue must be so still, for nothing was queued again.
+/// Checks that cancelled sources still are, since nothing was queued again.
 fn look_for_cancelled(world: &World) -> io::Result<()> {
     let out: Vec<u32> = world.model().out_of_queue().collect();
     if out.is_empty() {
@@ -123,7 +123,7 @@ fn run(world: &World, arguments: &[&str]) -> io::Result<Ran> {
     world.run(0, arguments)
 }
 
-/// Documents by status; empty where nothing is there.
+/// Number of documents by status; empty if there are none.
 fn status(world: &World) -> io::Result<BTreeMap<String, u64>> {
     let ran = run(world, &["--json", "status"])?;
     judge_and_note(world, Operation::Read, &ran);
@@ -139,7 +139,7 @@ fn status(world: &World) -> io::Result<BTreeMap<String, u64>> {
     Ok(counts)
 }
 
-/// Works until every document is ready and read by the first model, beside the servers that still run.
+/// Indexes until every document is ready and extracted by the first model; running servers take part.
 fn settle(world: &World, history: &History) -> io::Result<()> {
     let resumed = run(world, &["resume"])?;
     judge_and_note(world, Operation::Queue, &resumed);
@@ -149,7 +149,7 @@ fn settle(world: &World, history: &History) -> io::Result<()> {
     let mut changed = Instant::now();
     loop {
         for server in world.all_servers() {
-            // It may rest after failures; this wakes it. What it answers is judged where documents are.
+            // Wakes a worker that pauses after failures. The documents are judged, not this answer.
             let _ = http::send(&server.address, "POST", "/documents/reprocess_failed", "{}");
         }
         let before = status(world)?;
@@ -179,7 +179,7 @@ fn settle(world: &World, history: &History) -> io::Result<()> {
     }
 }
 
-/// Asks the first model about everything that another one was asked about; whether all of it was read again.
+/// Re-extracts with the first model what another one extracted; returns whether all of it was done.
 fn renew(world: &World) -> io::Result<bool> {
     let ran = run(world, &["--json", "status"])?;
     judge_and_note(world, Operation::Read, &ran);
@@ -212,7 +212,7 @@ fn stop_servers(world: &World) {
     }
 }
 
-/// Every kill, and every write that failed, may lose the answers in flight, and nothing else may.
+/// Each kill and each failed write may lose the answers in flight; nothing else may.
 fn count_paid_twice(world: &World, history: &History, paid_twice: u64) {
     let mut tally = world.tally();
     tally.paid_twice += paid_twice;
@@ -224,7 +224,7 @@ fn count_paid_twice(world: &World, history: &History, paid_twice: u64) {
     }
 }
 
-/// The versions of each source that are there. Canaries of other versions, anywhere, are ghosts.
+/// The versions of each source in the store. Canaries of other versions are ghosts.
 fn read_state(world: &World) -> io::Result<BTreeMap<u32, BTreeSet<u32>>> {
     let chunks = run(world, &["export", "--only", "chunks"])?;
     judge_and_note(world, Operation::Read, &chunks);
@@ -249,7 +249,7 @@ fn read_state(world: &World) -> io::Result<BTreeMap<u32, BTreeSet<u32>>> {
     Ok(there)
 }
 
-/// Builds what remains in a fresh folder, makes the same decisions, and compares.
+/// Builds the remaining documents in a new folder, makes the same decisions, and compares.
 fn compare_with_plain_build(world: &World, there: &BTreeMap<u32, BTreeSet<u32>>) -> io::Result<()> {
     let plain = world.root.join("plain");
     fs::create_dir_all(plain.join("home"))?;
@@ -322,7 +322,7 @@ fn compare_with_plain_build(world: &World, there: &BTreeMap<u32, BTreeSet<u32>>)
     Ok(())
 }
 
-/// Lines that only one of two dumps has.
+/// Lines that occur in only one of two dumps.
 fn difference(ours: &str, plain: &str) -> String {
     let (of_ours, of_plain): (BTreeSet<&str>, BTreeSet<&str>) =
         (ours.lines().collect(), plain.lines().collect());

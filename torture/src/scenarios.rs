@@ -1,4 +1,4 @@
-//! Named histories, each built around one fault that was found once, or one promise.
+//! Named histories, each about one past fault or one guarantee.
 
 use crate::generate::{SLOWEST_WRITE_MS, Steps};
 use crate::history::{
@@ -13,7 +13,7 @@ pub(crate) struct Scenario {
     pub(crate) name: &'static str,
     /// What it shows, in a few words.
     pub(crate) about: &'static str,
-    /// About how many seconds it takes; a short run leaves long ones out.
+    /// Approximate duration in seconds; a short run skips long ones.
     pub(crate) seconds: u64,
     make: fn(&mut Random, &mut Steps) -> Settings,
 }
@@ -119,7 +119,7 @@ pub(crate) const SCENARIOS: [Scenario; 16] = [
 ];
 
 impl Scenario {
-    /// The scenario of a name.
+    /// Finds a scenario by name.
     pub(crate) fn find(name: &str) -> Option<&'static Self> {
         SCENARIOS.iter().find(|scenario| scenario.name == name)
     }
@@ -132,7 +132,7 @@ impl Scenario {
     }
 }
 
-/// How long 99 of 100 writes through a server may take while many read.
+/// Maximum 99th percentile of writes through a server while many read.
 const P99_WRITE_MS: u64 = 1000;
 
 fn offline() -> Settings {
@@ -154,7 +154,8 @@ fn shape(passages: u32, things: u32) -> Shape {
     Shape { passages, things }
 }
 
-/// Merging asks the service that extraction asks, and passages name many things, so that it takes longer than reading.
+/// Merging calls the same service as extraction, and passages name many things, so merging takes longer than
+/// extraction.
 fn rich(random: &mut Random) -> Settings {
     let ms = random.pick(&[20, 40, 60]);
     Settings { shape: shape(1, 6), remote_vectors: true, ..with_model(ms) }
@@ -181,7 +182,7 @@ fn staged_race(random: &mut Random, steps: &mut Steps) -> Settings {
     offline()
 }
 
-/// 400 documents of one passage each, accepted and waiting.
+/// 400 queued documents with one passage each.
 fn four_hundred(steps: &mut Steps) {
     steps.add(1, 0, What::Write { sources: (1..=400).collect(), via: Via::Cli, wait: false });
 }

@@ -1,4 +1,4 @@
-//! A history as a shell script that a person can read and run.
+//! Prints a history as a readable, executable shell script.
 
 use std::fmt::Write;
 
@@ -8,13 +8,13 @@ use crate::provider;
 use crate::report::Finding;
 use crate::text::{self, NAMES};
 
-/// Most lines of each finding in the script's head.
+/// Maximum lines of each finding in the header.
 const MAX_LINES: usize = 12;
 
-/// The script; `GRAPHLOOM` and `TORTURE` name the programs when it runs.
+/// The script. The variables `GRAPHLOOM` and `TORTURE` name the programs.
 pub(crate) fn script(history: &History, findings: &[Finding]) -> String {
     let mut out = String::new();
-    // Writing to a string does not fail.
+    // Writing to a string cannot fail.
     let _ = writeln!(out, "#!/usr/bin/env bash");
     let _ = writeln!(
         out,
@@ -111,7 +111,7 @@ fn lines(history: &History, step: &Step) -> Vec<String> {
         }
         What::Write { sources, via: Via::Cli, wait } => {
             let no_wait = if *wait { "" } else { " --no-wait" };
-            // Long runs of sources are written as a range.
+            // Long sequences of sources are written as a range.
             let list = match sources.as_slice() {
                 [first, .., last] if sources.len() > 8 && (last - first) as usize + 1 == sources.len() => {
                     format!("$(seq {first} {last})")

@@ -1,4 +1,4 @@
-//! What processes are doing: processor time, and the state and stack of every thread.
+//! The activity of processes: processor time, and the state and stack of every thread.
 
 use std::fmt::Write;
 use std::fs;
@@ -7,24 +7,24 @@ use std::sync::Arc;
 
 use crate::world::Process;
 
-/// Most bytes of the stacks of one process.
+/// Maximum bytes of the stacks of one process.
 const MAX_STACKS: usize = 40_000;
 
-/// Clock ticks that a process has used; `None` where that cannot be known.
+/// Clock ticks used by a process; `None` if unknown.
 pub(crate) fn ticks(pid: u32) -> Option<u64> {
     let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
-    // The name in parentheses may hold anything; fields 14 and 15 of the line are what counts.
+    // The name in parentheses may contain anything; fields 14 and 15 are needed.
     let fields: Vec<&str> = stat.rsplit_once(')')?.1.split_whitespace().collect();
     Some(fields.get(11)?.parse::<u64>().ok()? + fields.get(12)?.parse::<u64>().ok()?)
 }
 
-/// The state of every thread of these processes, with stacks where gdb is there.
+/// The state of every thread of these processes, with stacks if gdb is available.
 pub(crate) fn of(processes: &[Arc<Process>]) -> String {
     let mut text = String::new();
     for process in processes {
         let seconds = process.started.elapsed().as_secs();
         let used = ticks(process.pid).unwrap_or(0);
-        // Writing to a string does not fail.
+        // Writing to a string cannot fail.
         let _ = writeln!(text, "-- {} (pid {}, {seconds} s, {used} ticks)", process.what, process.pid);
         for thread in fs::read_dir(format!("/proc/{}/task", process.pid)).into_iter().flatten().flatten() {
             let read = |name: &str| fs::read_to_string(thread.path().join(name)).unwrap_or_default();

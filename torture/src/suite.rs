@@ -22,42 +22,42 @@ use crate::text::Shape;
 use crate::world::{Setup, World};
 use crate::{act, faults, reduce, rest, script, text, watch};
 
-/// Most failing histories that are reduced in one run.
+/// Maximum failing histories that are reduced in one run.
 const MAX_REDUCED: usize = 5;
-/// A scenario takes at most one part in this many of a run.
+/// Maximum share of a run for one scenario, as one part in this many.
 const SHARE: u64 = 6;
-/// How often a line of progress is printed where there is no terminal.
+/// Interval between progress lines if there is no terminal.
 const PROGRESS: Duration = Duration::from_secs(30);
 
-/// Tortures a built graphloom: random histories under kills, stops and faults, compared with a model.
+/// Tests a built graphloom with random histories under kills, stops and faults, compared with a model.
 #[derive(Parser)]
 #[command(name = "graphloom-torture", args_conflicts_with_subcommands = true)]
 struct Arguments {
     /// The program
     #[arg(long, value_name = "FILE", default_value = "target/debug/graphloom")]
     graphloom: PathBuf,
-    /// Where folders of histories and failures are written
+    /// Folder for histories and failures
     #[arg(long, value_name = "DIR", default_value = "target/torture")]
     folder: PathBuf,
-    /// How long new histories begin
+    /// Minutes during which new histories start
     #[arg(long, value_name = "MINUTES", default_value_t = 20.0)]
     minutes: f64,
-    /// The first seed; a new one each time where unset
+    /// The first seed [default: random]
     #[arg(long)]
     seed: Option<u64>,
-    /// Only this scenario, again and again with new seeds; `random` for random histories alone; repeatable
+    /// Only this scenario, repeated with new seeds; `random` for random histories only; repeatable
     #[arg(long, value_name = "NAME")]
     scenario: Vec<String>,
-    /// Only so many histories
+    /// Number of histories
     #[arg(long, value_name = "N")]
     histories: Option<u64>,
     /// Only these kinds of faults in random histories; repeatable
     #[arg(long, value_enum, value_name = "KIND")]
     only: Vec<FaultKind>,
-    /// Repeat the history of this file
+    /// Replay the history in this file
     #[arg(long, value_name = "FILE")]
     replay: Option<PathBuf>,
-    /// Minutes to spend on making one failing history shorter
+    /// Minutes to spend on shortening one failing history
     #[arg(long, value_name = "MINUTES", default_value_t = 3.0)]
     reduce: f64,
     /// Print the counts and findings as JSON
@@ -72,7 +72,7 @@ struct Arguments {
 
 #[derive(Subcommand)]
 enum Command {
-    /// What the scripts of failing histories use
+    /// Tools used by the scripts of failing histories
     #[command(subcommand)]
     Tool(Tool),
 }
@@ -81,9 +81,9 @@ enum Command {
 enum Tool {
     /// Prints the text of a version
     Text { source: u32, version: u32, passages: u32, things: u32 },
-    /// Compiles the shim into a folder, with a control file
+    /// Compiles the shim and creates a control file in a folder
     Shim { folder: PathBuf },
-    /// Serves the model until it is killed, and prints its address
+    /// Serves the model until killed, and prints its address
     Model {
         #[arg(long, default_value_t = 0)]
         port: u16,
@@ -102,20 +102,20 @@ enum Tool {
 enum Change {
     /// Arms a fault
     Arm { step: u32, fault: String },
-    /// Ends all faults
+    /// Clears all faults
     Heal,
-    /// Sets the distance of the wall clock from the true time
+    /// Sets the offset of the wall clock from the true time
     #[command(allow_negative_numbers = true)]
     Clock { offset_s: i64 },
 }
 
-/// How a history went.
+/// The result of a history.
 struct Outcome {
     findings: Vec<Finding>,
     tally: Tally,
 }
 
-/// Runs what the command line asks for; fails where a history failed.
+/// Runs the command line; fails if a history failed.
 pub fn main() -> ExitCode {
     let arguments = Arguments::parse();
     let ran = match &arguments.tool {
@@ -168,7 +168,7 @@ fn use_tool(tool: &Tool) -> io::Result<()> {
     }
 }
 
-/// Whether every history went well.
+/// Whether all histories passed.
 fn torture(arguments: &Arguments) -> io::Result<bool> {
     let binary = fs::canonicalize(&arguments.graphloom).map_err(|error| {
         let place = arguments.graphloom.display();
@@ -228,7 +228,7 @@ impl Run<'_> {
         Ok(failures.is_empty())
     }
 
-    /// The next history; `None` once the time is over.
+    /// The next history; `None` when the time is over.
     fn history(&self, number: u64) -> io::Result<Option<History>> {
         let arguments = self.arguments;
         if let Some(file) = &arguments.replay {
@@ -265,7 +265,7 @@ impl Run<'_> {
         }
     }
 
-    /// Runs a history in a fresh folder, which is left where something is wrong.
+    /// Runs a history in a new folder, which is kept if there are findings.
     fn one(&self, history: &History) -> io::Result<Outcome> {
         let world = World::create(&self.setup, "history", &history.settings)?;
         let done = AtomicBool::new(false);
@@ -289,7 +289,7 @@ impl Run<'_> {
         Ok(Outcome { findings, tally })
     }
 
-    /// Keeps what is needed to look into a failure and to repeat it; where.
+    /// Saves what is needed to investigate and replay a failure; returns the folder.
     fn keep(&self, history: &History, findings: &[Finding], shorten: bool) -> io::Result<PathBuf> {
         let place = self.folder.join(format!("{}-{}", history.name, history.seed));
         if place.exists() {
@@ -337,7 +337,7 @@ impl Run<'_> {
             seconds / 60,
             seconds % 60
         );
-        // Progress that cannot be shown is no failure.
+        // Failing to show progress is not an error.
         let _ = io::stderr().flush();
     }
 
@@ -376,7 +376,7 @@ fn write_history(place: &Path, history: &History) -> io::Result<()> {
     fs::write(place, text)
 }
 
-/// Adds the document that names all entities.
+/// Adds the document with all entities.
 fn begin(world: &World) -> io::Result<()> {
     if !world.settings.anchor {
         return Ok(());

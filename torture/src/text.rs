@@ -1,11 +1,11 @@
-//! The text of a version of a source: names that all documents share, and a canary word of this version alone.
+//! The text of a version of a source: names shared by all documents, and a canary word unique to this version.
 
 use serde::{Deserialize, Serialize};
 
 use crate::random::Random;
 
-/// Names that documents share; the anchor document holds all of them and a relation of each to the next, so that edits always
-/// find them.
+/// Names shared by all documents. The anchor document contains all of them, and a relation from each to the next,
+/// so that edits always find them.
 pub(crate) const NAMES: [&str; 12] = [
     "Anna Berg",
     "Carl Hofer",
@@ -24,12 +24,12 @@ pub(crate) const NAMES: [&str; 12] = [
 /// The source that is added first and never changed.
 pub(crate) const ANCHOR: u32 = 0;
 
-/// The file of a source, which is also its name in the store.
+/// The file of a source, which is also its source name.
 pub(crate) fn file(source: u32) -> String {
     format!("s{source}.md")
 }
 
-/// The source of a file name that [`file`] made.
+/// The source with this file name.
 pub(crate) fn source_of(file: &str) -> Option<u32> {
     file.strip_prefix('s')?.strip_suffix(".md")?.parse().ok()
 }
@@ -39,7 +39,7 @@ pub(crate) fn canary(source: u32, version: u32) -> String {
     format!("Canary{source}x{version}z")
 }
 
-/// Every canary in a text, in either case, as source and version.
+/// All canaries in a text, in upper or lower case, as source and version.
 pub(crate) fn canaries(text: &str) -> Vec<(u32, u32)> {
     let mut found = Vec::new();
     for (at, _) in text.match_indices(['C', 'c']) {
@@ -61,23 +61,23 @@ fn number(text: &str) -> Option<(u32, &str)> {
     Some((text[..end].parse().ok()?, &text[end..]))
 }
 
-/// How texts are made.
+/// The shape of texts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Shape {
     /// Passages of each version.
     pub(crate) passages: u32,
-    /// Things that each passage names and no other does; many make merges slow.
+    /// Things named by one passage only; many of them make merges slow.
     pub(crate) things: u32,
 }
 
-/// How a word begins that names a thing of one passage.
+/// Prefix of the names of such things.
 pub(crate) const THING: &str = "Thing";
 
-/// The text of a version. Every passage names the canary, so no two versions share one.
+/// The text of a version. Every passage contains the canary, so no two versions share a passage.
 pub(crate) fn text(source: u32, version: u32, Shape { passages, things }: Shape) -> String {
     if source == ANCHOR {
         let known = NAMES.iter().map(|name| format!("{name} is known here."));
-        // In words in which the rules see a relation as well as the model does.
+        // Wording in which both the rules and the model find a relation.
         let related = NAMES.windows(2).map(|pair| format!("{} met {}.", pair[0], pair[1]));
         return format!("{}\n", known.chain(related).collect::<Vec<_>>().join(" "));
     }

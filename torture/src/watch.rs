@@ -1,4 +1,4 @@
-//! Watches for processes that stand still: something runs, nothing ends, no model is asked, and no processor time is used.
+//! Detects hanging processes: something runs, nothing ends, no model is called, and no processor time is used.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
@@ -11,12 +11,12 @@ use crate::world::{Role, World};
 
 /// How long nothing may happen.
 const QUIET: Duration = Duration::from_secs(30);
-/// How long nothing may happen after calls of the model failed: processes wait before they ask again.
+/// How long nothing may happen after model calls failed, since processes wait before a retry.
 const QUIET_AFTER_MODEL_FAULTS: Duration = Duration::from_secs(90);
-/// Clock ticks a second that count as work; an idle server uses fewer.
+/// Clock ticks per second that count as work; an idle server uses fewer.
 const WORKING_TICKS: u64 = 4;
 
-/// What changes as long as anything goes on.
+/// The values that change while anything happens.
 #[derive(Clone, Copy, PartialEq, Eq)]
 struct Seen {
     ended: u64,
@@ -24,7 +24,7 @@ struct Seen {
     processes: usize,
 }
 
-/// Looks once a second until `done`; a standstill is a finding and ends the history.
+/// Checks once per second until `done`; a hang is a finding and ends the history.
 pub(crate) fn watch(world: &World, done: &AtomicBool) {
     let mut before: Option<(Seen, u64)> = None;
     let mut last_progress = Instant::now();

@@ -1,4 +1,4 @@
-//! Which kinds of faults were there when: what an operation may suffer depends on it.
+//! Records which kinds of faults were active when, since they determine what an operation may suffer.
 
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
@@ -10,39 +10,39 @@ pub(crate) enum Spell {
     Full,
     /// System calls fail.
     Disk,
-    /// Of these, reads fail.
+    /// Reads fail.
     Reads,
     /// Processes are stopped.
     Stopped,
-    /// Locks are taken late.
+    /// Locks are delayed.
     Delayed,
     /// A process was killed.
     Kill,
-    /// Calls of the model fail.
+    /// Model calls fail.
     Model,
     /// The queue is paused.
     Paused,
 }
 
-/// When each kind began and ended.
+/// Start and end of each kind of fault.
 #[derive(Debug, Default)]
 pub(crate) struct Weather {
     spells: Mutex<Vec<(Spell, Instant, Option<Instant>)>>,
 }
 
 impl Weather {
-    /// It begins.
+    /// A fault starts.
     pub(crate) fn begin(&self, spell: Spell) {
         self.with(|spells| spells.push((spell, Instant::now(), None)));
     }
 
-    /// It happened at this moment.
+    /// A fault happens at this moment.
     pub(crate) fn now(&self, spell: Spell) {
         let now = Instant::now();
         self.with(|spells| spells.push((spell, now, Some(now))));
     }
 
-    /// All of this kind end.
+    /// All faults of this kind end.
     pub(crate) fn end(&self, spell: Spell) {
         let now = Instant::now();
         self.with(|spells| {
@@ -52,7 +52,7 @@ impl Weather {
         });
     }
 
-    /// Whether it was there after `from`, or ended less than `after` before.
+    /// Whether it was active after `from`, or ended less than `after` before that.
     pub(crate) fn was(&self, spell: Spell, from: Instant, after: Duration) -> bool {
         self.with(|spells| {
             spells.iter().any(|(kind, _, end)| *kind == spell && end.is_none_or(|end| end + after >= from))

@@ -1,4 +1,4 @@
-//! Many readers at once.
+//! Many concurrent readers.
 
 use std::sync::atomic::Ordering;
 use std::thread;
@@ -12,7 +12,7 @@ use crate::report::Kind;
 use crate::text::NAMES;
 
 impl Lane<'_> {
-    /// Questions without pause, until the time is over or another lane comes to a meeting point.
+    /// Asks questions continuously until the time is over or another lane reaches a meeting point.
     pub(super) fn crowd(&self, slot: u32, readers: u32, how_long: Duration) {
         let world = self.world;
         let Some(server) = world.server(slot) else { return };

@@ -1,4 +1,4 @@
-//! Edits of the graph, as commands and as requests.
+//! Edits of the graph through commands and requests.
 
 use std::io;
 use std::time::Instant;

@@ -1,4 +1,4 @@
-//! What an export says while others write: one version of each document.
+//! Checks that an export during writes shows one version of each document.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use crate::text;
 
-/// Versions of each source in the chunks of an export, by the canaries of the source itself.
+/// Versions of each source in the chunks of an export, identified by the source's own canaries.
 pub(crate) fn versions(export: &str) -> BTreeMap<u32, BTreeSet<u32>> {
     let mut there: BTreeMap<u32, BTreeSet<u32>> = BTreeMap::new();
     for line in export.lines() {
@@ -21,7 +21,7 @@ pub(crate) fn versions(export: &str) -> BTreeMap<u32, BTreeSet<u32>> {
     there
 }
 
-/// The sources of which an export shows two versions, which no snapshot does.
+/// The sources with two versions in one export, which no snapshot has.
 pub(super) fn mixed(export: &str) -> Vec<String> {
     let mixed = versions(export).into_iter().filter(|(_, versions)| versions.len() > 1);
     mixed.map(|(source, versions)| format!("{}: {versions:?}", text::file(source))).collect()

@@ -1,4 +1,4 @@
-//! Kills, stops and faults of the disk.
+//! Kills, stops and disk faults.
 
 use std::io;
 use std::sync::Arc;
@@ -55,7 +55,7 @@ impl Lane<'_> {
         Ok(())
     }
 
-    /// Waits until a process has stopped itself, and lets it go on later.
+    /// Waits until a process has stopped itself, and resumes it later.
     fn wake_after(&self, step: u32, how_long: Duration) {
         let world = self.world;
         let Some(control) = &world.control else { return };

@@ -1,4 +1,4 @@
-//! What is done to the queue: cancelling, pausing, and asking again about documents.
+//! Operations on the queue: cancelling, pausing, and re-extracting.
 
 use std::io;
 use std::time::{Duration, Instant};
@@ -14,11 +14,11 @@ use crate::report::Kind;
 use crate::text;
 use crate::weather::Spell;
 
-/// How long after a pause was acknowledged calls may still begin: those that a worker had decided on before.
+/// How long after an acknowledged pause calls may still start, if a worker had already decided on them.
 const LAST_CALLS: Duration = Duration::from_secs(3);
 
 impl Lane<'_> {
-    /// Takes a source, or everything, out of the queue.
+    /// Cancels a source, or everything.
     pub(super) fn cancel(&mut self, step: u32, source: Option<u32>, via: Via) -> io::Result<()> {
         let world = self.world;
         let Some(source) = source else {
@@ -45,7 +45,7 @@ impl Lane<'_> {
         Ok(())
     }
 
-    /// Asks a model again about sources.
+    /// Re-extracts sources.
     pub(super) fn renew(&mut self, step: u32, sources: &[u32], by: By) -> io::Result<()> {
         let world = self.world;
         if world.settings.model_ms.is_none() {
@@ -76,7 +76,7 @@ impl Lane<'_> {
         Ok(())
     }
 
-    /// Lets the queue run again; no model may have been asked about a document meanwhile.
+    /// Resumes the queue; no model may have been called for a document in the meantime.
     pub(super) fn resume(&self, step: u32) -> io::Result<()> {
         let world = self.world;
         let paused_at = world.paused_at().take();

@@ -1,4 +1,4 @@
-//! Reading without changing anything.
+//! Read operations.
 
 use std::io::{self, Read as _};
 use std::process::Stdio;
@@ -15,7 +15,7 @@ use crate::judge::Operation;
 use crate::report::Kind;
 use crate::text::{self, NAMES};
 
-/// The whole graph, a JSON object a line.
+/// The whole graph as JSON lines.
 const EXPORT: &str = "/export?format=jsonl";
 
 impl Lane<'_> {
@@ -55,7 +55,7 @@ impl Lane<'_> {
                 world.find(Kind::Ghost, Some(step), what);
             }
         }
-        // The context repeats the question, which names the canary; all else holds what the store says.
+        // The context repeats the question, which contains the canary; everything else comes from the store.
         if read != Read::Ask
             && let Some((source, version)) = self.gone
             && text::canaries(&answer).contains(&(source, version))
@@ -72,12 +72,12 @@ impl Lane<'_> {
         Ok(ran.stdout)
     }
 
-    /// Reads an export at 1 KB a second, and after `how_long` as fast as it comes.
+    /// Reads an export at 1 KB per second for `how_long`, then at full speed.
     fn slow_export(&self, step: u32, slot: u32, how_long: Duration) -> String {
         let world = self.world;
         let until = Instant::now() + how_long;
         let pace = || {
-            // A slow reader is progress, not a standstill.
+            // A slow reader counts as progress.
             world.ended.fetch_add(1, Ordering::Relaxed);
             let is_slow = Instant::now() < until && !world.is_over();
             is_slow.then(|| thread::sleep(Duration::from_secs(1))).is_some()
@@ -86,7 +86,7 @@ impl Lane<'_> {
         self.request_by(step, slot, Operation::Read, EXPORT, send).1
     }
 
-    /// Prints the state into a pipe that is read slowly.
+    /// Dumps the state into a pipe that is read slowly.
     fn slow_dump(&self, step: u32, how_long: Duration) -> io::Result<()> {
         let world = self.world;
         let (mut reader, writer) = io::pipe()?;
@@ -97,7 +97,7 @@ impl Lane<'_> {
             if reader.read(&mut buffer)? == 0 {
                 break;
             }
-            // A slow reader is progress, not a standstill.
+            // A slow reader counts as progress.
             world.ended.fetch_add(1, Ordering::Relaxed);
             thread::sleep(Duration::from_millis(100));
         }

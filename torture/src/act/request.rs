@@ -12,11 +12,11 @@ use crate::http::{self, Answer};
 use crate::judge::{self, Operation};
 use crate::model::Ended;
 
-/// How often a request that is refused as busy is sent again.
+/// Retries of a request that is rejected as busy.
 const BUSY_RETRIES: u32 = 20;
 
 impl Lane<'_> {
-    /// Sends a request, again where the server is busy; how it ended, and the answer.
+    /// Sends a request, with retries if the server is busy; returns how it ended, and the answer.
     pub(super) fn request(
         &self,
         step: u32,
@@ -30,7 +30,8 @@ impl Lane<'_> {
         self.request_by(step, slot, operation, &format!("{method} {path}"), send)
     }
 
-    /// Sends a request in a way of its own, again where the server is busy; how it ended, and the answer.
+    /// Sends a request with a custom function, with retries if the server is busy; returns how it ended, and the
+    /// answer.
     pub(super) fn request_by(
         &self,
         step: u32,

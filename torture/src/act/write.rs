@@ -71,7 +71,8 @@ impl Lane<'_> {
             Via::Server(slot) if world.server(slot).is_some() => {
                 let Some(ids) = self.ids(step, slot, &text::file(source)) else { return Ok(()) };
                 if ids.is_empty() {
-                    // A version that was accepted while the list was read is another lane's; this source has one lane.
+                    // Each source belongs to one lane, so another version cannot have been added while the list
+                    // was read.
                     if !may_be_missing {
                         let what = format!(
                             "the server does not list {}, which was acknowledged",
@@ -100,7 +101,7 @@ impl Lane<'_> {
         Ok(())
     }
 
-    /// Ids of all documents of a source, as the server lists them; `None` where it does not.
+    /// Ids of all documents of a source, as listed by the server; `None` if it does not answer.
     fn ids(&self, step: u32, slot: u32, file: &str) -> Option<Vec<String>> {
         let mut ids = Vec::new();
         for page in 1.. {
@@ -118,7 +119,7 @@ impl Lane<'_> {
         Some(ids)
     }
 
-    /// Several processes write into a workspace that none of them finds yet.
+    /// Opens a new workspace from several processes at once.
     pub(super) fn open(&self, step: u32, workspace: u32, processes: u32) -> io::Result<()> {
         let world = self.world;
         let name = format!("new{workspace}x{step}");
@@ -153,7 +154,7 @@ impl Lane<'_> {
     }
 }
 
-/// The sources that `add --json` acknowledged.
+/// The sources acknowledged by `add --json`.
 fn acknowledged(ran: &Ran) -> Vec<String> {
     let lines = ran.stdout.lines().filter_map(|line| serde_json::from_str::<Value>(line).ok());
     lines

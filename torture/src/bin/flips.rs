@@ -1,7 +1,7 @@
-//! `graphloom-flips`: changes one bit of a workspace's files at a time and looks at what the program makes of it.
+//! `graphloom-flips`: flips single bits in a workspace's files and checks how the program reacts.
 //!
-//! Every change must be harmless or reported with what to do; the files are the store, its write-ahead log as `kill -9`
-//! leaves it, and the indexes beside it. What is reported is then repaired. See `docs/explanation/reliability.md`.
+//! Every flip must be harmless or reported with a remedy. The files are the store, its write-ahead log as left by
+//! `kill -9`, and the indexes beside it. Reported damage is then repaired. See `docs/explanation/reliability.md`.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -12,11 +12,11 @@ use std::time::Duration;
 
 use clap::Parser;
 
-/// Documents of the workspace.
+/// Number of documents in the workspace.
 const DOCUMENTS: usize = 24;
-/// How long the program may take to have written a log.
+/// Maximum time for the program to write a log.
 const LOG_TIMEOUT: Duration = Duration::from_secs(120);
-/// How often the program is killed until it leaves a log of which all is marked as committed.
+/// Maximum kills until the program leaves a log that is entirely marked as committed.
 const MAX_KILLS: usize = 20;
 /// The question whose hits are compared.
 const QUESTION: &str = "Who repaired the telescope in Kelm?";
@@ -26,10 +26,10 @@ struct Arguments {
     /// The program
     #[arg(long)]
     graphloom: PathBuf,
-    /// A folder for its files, which is emptied
+    /// Working folder; its content is deleted
     #[arg(long)]
     folder: PathBuf,
-    /// How many bits are changed, one after another
+    /// Number of bits to flip, one after another
     #[arg(long, default_value_t = 1000)]
     flips: u64,
     #[arg(long, default_value_t = 1)]
@@ -51,7 +51,7 @@ fn main() -> ExitCode {
     }
 }
 
-/// Which files are changed.
+/// The files to change.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Target {
     Store,
@@ -59,7 +59,7 @@ enum Target {
     Projections,
 }
 
-/// What became of a change.
+/// The effect of a flip.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Fate {
     Harmless,
@@ -71,7 +71,7 @@ enum Fate {
     Crashed,
 }
 
-/// What became of the repair.
+/// The effect of a repair.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Repair {
     AsBefore,
@@ -80,7 +80,7 @@ enum Repair {
     Wrong,
 }
 
-/// A workspace as it was before any change.
+/// The original workspace before any flip.
 struct Master {
     folder: PathBuf,
     hash: String,
@@ -119,7 +119,7 @@ impl Program<'_> {
     }
 
     fn master(&self, folder: PathBuf) -> io::Result<Master> {
-        // On a copy: reading empties the log.
+        // On a copy, since reading empties the log.
         let copy = self.scratch.join("master-copy");
         copy_folder(&folder, &copy)?;
         let hash = self.ok(&copy, &["dump", "--hash"])?;
@@ -175,7 +175,7 @@ fn run(arguments: &Arguments) -> io::Result<u64> {
     Ok(faults)
 }
 
-/// A workspace at rest, with its indexes.
+/// A workspace without running processes, with its indexes.
 fn at_rest(program: &Program<'_>, root: &Path) -> io::Result<Master> {
     let (folder, documents) = (root.join("rest"), root.join("documents"));
     write_documents(&documents, 0)?;
@@ -184,13 +184,13 @@ fn at_rest(program: &Program<'_>, root: &Path) -> io::Result<Master> {
     program.master(folder)
 }
 
-/// A workspace as `kill -9` leaves it: what was added last is in the log. A commit that the program had no time to mark
-/// was acknowledged to nobody and may be lost, so that its log cannot be judged.
+/// A workspace after `kill -9`, with the latest documents in its log. A commit that the program could not mark was
+/// not acknowledged and may be lost, so a log with such a commit cannot be used.
 fn killed(program: &Program<'_>, root: &Path) -> io::Result<Master> {
     for _ in 0..MAX_KILLS {
         let master = kill(program, root)?;
         let mark = |folder: &Path| fs::read(folder.join("default.graphloom-mark"));
-        // Reading the copy has raised its mark to where the log ends.
+        // Reading the copy has moved its mark to the end of the log.
         if mark(&master.folder)? == mark(&program.scratch.join("master-copy"))? {
             return Ok(master);
         }
@@ -266,7 +266,7 @@ fn files_of(target: Target, data: &Path) -> io::Result<Vec<PathBuf>> {
     })
 }
 
-/// Changes one bit of one of the files, each byte of all of them as likely as any other.
+/// Flips a random bit; every byte of the files has the same probability.
 fn flip(files: &[PathBuf], random: &mut Random) -> io::Result<(PathBuf, u64, u64)> {
     let mut place = random.below(files.iter().map(|file| file.metadata().map_or(0, |file| file.len())).sum());
     for file in files {
@@ -340,7 +340,7 @@ fn repaired(program: &Program<'_>, data: &Path, master: &Master) -> io::Result<(
     })
 }
 
-/// Whether a process ended by a signal or a panic, or a thread of it panicked.
+/// Whether a process ended by a signal or a panic, or one of its threads panicked.
 fn has_crashed(output: &Output) -> bool {
     output.status.code().is_none_or(|code| code == 101)
 }
@@ -398,7 +398,7 @@ fn walk(folder: &Path, visit: &mut dyn FnMut(&Path)) -> io::Result<()> {
     Ok(())
 }
 
-/// Numbers that follow from a seed (SplitMix64).
+/// Random numbers from a seed (SplitMix64).
 struct Random(u64);
 
 impl Random {

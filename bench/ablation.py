@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""What each choice of mode auto is worth: question sets, asked in the arms of arms.txt.
+"""Measures each design choice of mode auto: asks question sets with the arms of arms.txt.
 
 Runs `graphloom eval retrieval` over each set with the vectors of the harness's MiniLM, and prints recall@5 and recall@10 of
 every arm, and the difference of their mean over the sets from that of the first arm. Sets with real or replayed extractions (`*_train*`)
@@ -37,7 +37,7 @@ def main():
 
 
 def evaluate(arguments, name, arms, url):
-    """The report on one set: figures of each arm, by name."""
+    """The metrics of each arm on one set, by name."""
     out = arguments.work / f"{name}.json"
     command = [arguments.graphloom, "--data-dir", arguments.work, "--embedder", "openai:minilm"]
     command += ["--set", f"base_url={url}/v1", "--llm", "openai:replayed" if "train" in name else "none"]

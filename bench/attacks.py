@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Measures a server under attack: how much slower are ordinary requests, and who is refused?
+"""Measures a server under attack: how much slower are ordinary requests, and which are rejected?
 
     bench/attacks.py PROGRAM [--seconds N] [--rate N] [--rounds N] [--only NAME,...] [--json FILE]
 
@@ -47,15 +47,15 @@ import zlib
 sys.dont_write_bytecode = True
 from large import MIB, resident, sentence  # noqa: E402
 
-# What was asked for.
+# Options.
 MAX_RATIO = 3
 TICKS = os.sysconf("SC_CLK_TCK")
 DOCUMENTS = 60
 READY_LIMIT_S, REQUEST_LIMIT_S = 60, 60
-# How the ordinary requests are shared out, of 20.
+# Mix of the ordinary requests, out of 20.
 SHARES = ["question"] * 9 + ["search"] * 4 + ["look"] * 6 + ["write"]
 HOST = "127.0.0.1"
-# Where the attackers are, as a trusted proxy says it: with a key, and without one.
+# Addresses of the attackers in the headers of the trusted proxy: with a key, and without one.
 ATTACKER = "198.51.100.7"
 STRANGERS = [f"203.0.113.{n}" for n in range(1, 101)]
 
@@ -81,7 +81,7 @@ def upload(name: str, content: bytes, key: str) -> bytes:
 
 
 async def answer(reader: asyncio.StreamReader) -> int:
-    """The status of the next answer, which is read to its end."""
+    """The status of the next response, which is read to its end."""
     said = await reader.readuntil(b"\r\n\r\n")
     lines = said.decode("latin-1").lower().split("\r\n")
     fields = dict(line.split(": ", 1) for line in lines[1:] if ": " in line)
@@ -146,7 +146,7 @@ def ordinary(port: int, key: str, seed: int, rate: float, seconds: float, told) 
 
 
 def measured(port: int, key: str, seed: int, rate: float, seconds: float) -> list:
-    """In a process of its own, so that attackers and looks at memory take none of its time."""
+    """Runs in a separate process, so that attackers and memory measurements do not slow it down."""
     told = multiprocessing.Queue()
     process = multiprocessing.Process(target=ordinary, args=(port, key, seed, rate, seconds, told))
     process.start()
@@ -206,7 +206,7 @@ def archives(number: int) -> tuple[str, bytes]:
 
 
 async def stall(port: int, begin: bytes, statuses: collections.Counter) -> None:
-    """Begins a request again and again, and waits for what becomes of it."""
+    """Repeatedly starts a request and waits for its outcome."""
     while True:
         writer = None
         try:
@@ -222,7 +222,7 @@ async def stall(port: int, begin: bytes, statuses: collections.Counter) -> None:
 
 
 async def repeat(port: int, make, statuses: collections.Counter) -> None:
-    """Sends whole requests, each after the answer to the one before."""
+    """Sends complete requests, each after the response to the previous one."""
     while True:
         writer = None
         try:
@@ -236,12 +236,12 @@ async def repeat(port: int, make, statuses: collections.Counter) -> None:
         finally:
             if writer:
                 writer.close()
-        # Whoever is refused comes back, but not at once: the attack is on the server and not on the processors of the attacker.
+        # A rejected attacker retries after a pause, so that the attack loads the server rather than its own processor.
         await asyncio.sleep(0.05)
 
 
 def attackers(name: str, port: int, keys: dict, files: list) -> list:
-    """Coroutines that attack, each with the counter that they share."""
+    """Attacking coroutines with a shared counter."""
     form = "Content-Type: application/x-www-form-urlencoded"
     as_json = "Content-Type: application/json"
     match name:
@@ -269,7 +269,7 @@ def attackers(name: str, port: int, keys: dict, files: list) -> list:
 
             def send() -> bytes:
                 number = next(turn)
-                # A name of its own for each; the content differs in little, and is made only once.
+                # Each has a unique name; the content differs only slightly and is generated once.
                 title, content = files[number % len(files)]
                 return upload(f"{number}-{title}", content, keys["writer"])
 
@@ -344,7 +344,7 @@ class Serving:
 
 
 def prepare(program: str, folder: str) -> dict:
-    """Documents, keys of both sides, and a user; the keys by name."""
+    """Creates documents, keys for both sides, and a user; returns the keys by name."""
     rng = random.Random(7)
     os.makedirs(f"{folder}/docs")
     for number in range(DOCUMENTS):

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Measures what deleting costs: `graphloom rm` of one document and of many, out of one workspace.
+"""Measures the cost of `graphloom rm` for one document and for many, in one workspace.
 
     bench/deletes.py --graphloom BINARY --corpus CORPUS.jsonl [--many 100] [--repeats 7]
     bench/deletes.py --graphloom BINARY --data-dir DIR [--workspace NAME] [--many 100] [--repeats 7]

@@ -3,9 +3,9 @@
 
     bench/faults.py --harness FOLDER --graphloom BINARY [--corpus NAME] [--limit N] [--seeds N]
 
-Each case runs `add` against the harness's replay server with faults, lists what `status` says, then runs `retry` against the
-same server without faults. The dump must then be that of a run without any. Requests are all that reached the server,
-answers those it did not fail; both are compared with those of the run without faults.
+Each case runs `add` against the harness's replay server with faults, records the output of `status`, then runs `retry`
+against the same server without faults. The dump must then equal that of a run without faults. The numbers of requests that
+reached the server and of successful answers are compared with those of the run without faults.
 """
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ CASES = (
 
 
 class Workspace:
-    """A fresh folder with the passages, and the command in it."""
+    """A new folder with the passages, in which the command runs."""
 
     def __init__(self, binary: str, server: str, passages):
         self.binary, self.folder = binary, Path(tempfile.mkdtemp(prefix="graphloom-faults-"))
@@ -115,7 +115,7 @@ def main() -> None:
                 for seed in range(1, arguments.seeds + 1):
                     found = measure(replay, arguments.graphloom, passages, faults, seed)
                     same = found["hash"] == clean["hash"] and found["sound"]
-                    # Nothing tells an answer that ends after a full stop, unmarked, from one that was cut there.
+                    # An unmarked answer that ends with a full stop cannot be distinguished from one truncated there.
                     equal &= same or finish == "stop"
                     results.append({"case": label, "seed": seed, "clean": clean, "same": same, **found})
                     states = found["by_status"]

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Indexes passages with the `graphloom` command, records asked for as lines and as JSON held to a schema, and compares the graphs.
+"""Indexes passages with the `graphloom` command, with records requested as lines and as JSON with a schema, and compares the graphs.
 
     bench/forms.py --harness FOLDER --graphloom BINARY [--corpus NAME] [--limit N]
 
@@ -17,8 +17,8 @@ KINDS = ("entity", "relation", "mention", "fact")
 
 
 def graph(workspace: Workspace) -> set[str]:
-    """The graph's rows. Lines part keywords at commas and JSON keeps each as it is said, so they are compared parted; the
-    server writes white space of any kind as a space in lines, so it is compared as one."""
+    """The graph's rows, normalized: lines split keywords at commas and JSON does not, so all are split; lines replace any white
+    space by a space, so all white space is."""
     rows = set()
     for row in map(json.loads, workspace.run("dump").splitlines()):
         if row["kind"] in KINDS:

@@ -3,7 +3,7 @@
     python fuzz_api.py PROGRAM [--examples N] [--seed N]
 
 PROGRAM is a built graphloom. The server gets a temporary folder and is stopped at the end. Exits with schemathesis's code:
-0 where no answer is a 5xx, of another kind than described, or against its schema. Needs the package `schemathesis` (4.32
+0 if no response has status 5xx, an undocumented type, or violates its schema. Needs the package `schemathesis` (4.32
 was used); this file is also its module of hooks.
 """
 
@@ -17,7 +17,7 @@ import tempfile
 import time
 import urllib.request
 
-# What makes an answer wrong whatever was asked. Whether odd input is taken or refused is told by the tests of the server.
+# Checks that apply to any request. Whether unusual input is accepted or rejected is covered by the tests of the server.
 CHECKS = [
     "not_a_server_error",
     "status_code_conformance",
@@ -52,7 +52,7 @@ def main(program, examples, seed):
             environment = {**os.environ, "SCHEMATHESIS_HOOKS": "fuzz_api", "PYTHONPATH": os.path.dirname(__file__)}
             environment.update(FUZZ_URL=url, FUZZ_KEY=key)
             started = time.monotonic()
-            # What removes everything comes last, so that the others have something to be about.
+            # Operations that remove everything run last, so that the others have data.
             last = "delete_documents"
             code = subprocess.run([*command, "--exclude-operation-id", last], cwd=folder, env=environment).returncode
             code = subprocess.run([*command, "--include-operation-id", last], cwd=folder, env=environment).returncode or code
@@ -80,7 +80,7 @@ if os.environ.get("SCHEMATHESIS_HOOKS") == "fuzz_api" and __name__ == "fuzz_api"
     import jsonschema_rs
     import schemathesis
 
-    # Values that lead somewhere, for random ones hardly ever do.
+    # Existing values, since random ones rarely match.
     KNOWN = {
         "label": ["*", "Braidline", "Maren Oskoldt"],
         "name": ["Braidline", "Maren Oskoldt"],
@@ -129,14 +129,14 @@ if os.environ.get("SCHEMATHESIS_HOOKS") == "fuzz_api" and __name__ == "fuzz_api"
     }
     NAMES = asked("/graph/label/list")
     EDGES = [(edge["source"], edge["target"]) for edge in asked("/graphs?label=*&max_nodes=200")["edges"]]
-    # Edits to be taken back; each is asked for once or twice. This is read once for each run of schemathesis.
+    # Edits to undo, each once or twice. Evaluated once per run of schemathesis.
     for _ in range(20):
         entity = {"entity_name": f"Taken Back {time.time_ns()}", "entity_data": {"description": "A thing."}}
         asked("/graph/entity/create", entity)
     UNDONE = [decision["id"] for decision in asked("/graph/decisions?limit=20")["decisions"]]
 
     def with_known(fields):
-        """Half of the times some fields are replaced, the same ones for the same fields."""
+        """Replaces some fields in half of the cases, with equal values for equal fields."""
         if not isinstance(fields, dict):
             return fields
         dice = random.Random(repr(sorted(map(str, fields.items()))))
@@ -150,18 +150,18 @@ if os.environ.get("SCHEMATHESIS_HOOKS") == "fuzz_api" and __name__ == "fuzz_api"
         return with_known(body)
 
     def message(dice):
-        """One of the Model Context Protocol, which the description says is any JSON."""
+        """A message of the Model Context Protocol, which the description defines as any JSON."""
         tool, arguments = dice.choice(CALLS)
         method = dice.choice(["tools/call", "tools/list", "ping"])
         params = {"name": tool, "arguments": arguments} if method == "tools/call" else {}
         return {"jsonrpc": "2.0", "id": 1, "method": method, "params": params}
 
     def ends(dice, source, target, known):
-        """Two entities, between which there is a relation or most likely none."""
+        """Two entities, with a relation or more likely without."""
         return dict(zip((source, target), dice.choice(EDGES) if known else dice.sample(NAMES, 2)))
 
     RELATION = KNOWN["relation_data"][0]
-    # Whole bodies of what random fields hardly ever make sense of, even where some of them are known.
+    # Complete bodies for routes where random fields are rarely valid, even if some of them exist.
     BODIES = {
         "/mcp": message,
         "/query/events": lambda dice: {"query": KNOWN["query"][0], "mode": dice.choice(KNOWN["mode"])},
@@ -176,7 +176,7 @@ if os.environ.get("SCHEMATHESIS_HOOKS") == "fuzz_api" and __name__ == "fuzz_api"
     }
 
     def put_file(case, dice):
-        """A file with a name, which the description cannot ask for."""
+        """A file with a name, which the description cannot require."""
         boundary = "between-the-parts"
         head = f'--{boundary}\r\nContent-Disposition: form-data; name="file"; filename="note-{dice.randrange(10**9)}.md"'
         case.body = f"{head}\r\n\r\nBraidline is a product.\r\n--{boundary}--\r\n".encode()
@@ -184,7 +184,7 @@ if os.environ.get("SCHEMATHESIS_HOOKS") == "fuzz_api" and __name__ == "fuzz_api"
 
     @schemathesis.hook
     def map_case(context, case):
-        """Half of the times a request is an ordinary one."""
+        """Uses an ordinary request in half of the cases."""
         path, dice = case.operation.path, random.Random(repr((case.body, case.query)))
         if dice.random() < 0.5:
             return case
@@ -222,7 +222,7 @@ if os.environ.get("SCHEMATHESIS_HOOKS") == "fuzz_api" and __name__ == "fuzz_api"
 
     @schemathesis.check
     def every_line_is_as_described(context, response, case):
-        """The built-in check skips what comes as lines."""
+        """The built-in check skips JSON lines."""
         kind = response.headers.get("content-type", [""])[0].split(";")[0]
         if kind != "application/x-ndjson":
             return

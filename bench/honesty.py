@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""How honest are answers without a language model: right, partly right, wrong, wrongly refused, wrongly answered?
+"""How honest are answers without an LLM: right, partly right, wrong, wrongly refused, wrongly answered?
 
     bench/honesty.py --graphloom BINARY [--half development|held-out] [--set NAME...] [--details]
 
@@ -25,7 +25,7 @@ UNANSWERABLE = ("none-known", "none-unknown")
 
 
 def documents(folder: pathlib.Path) -> list[pathlib.Path]:
-    """What is indexed for a set; empty where it is not there."""
+    """The documents of a set; empty if the set does not exist."""
     listed = folder / "documents.txt"
     if not listed.exists():
         return [folder / "documents"]
@@ -47,7 +47,7 @@ def asked(graphloom: str, folder: pathlib.Path, work: pathlib.Path) -> list[dict
 
 
 def table(title: str, rows: list[dict]) -> str:
-    """Counts of verdicts, for all, for groups that are asked about together, and for each type and language."""
+    """Counts of verdicts: in total, for groups, and by type and language."""
     groups: dict[str, collections.Counter] = {"all": collections.Counter()}
     for row in rows:
         kind = row["type"]

@@ -1,14 +1,14 @@
 #!/usr/bin/env python3
-"""Retrieval of all kinds of text by the offline default: is `auto` as good as the better of its arms, words and vectors?
+"""Offline retrieval on all kinds of text: is `auto` as good as the better of its parts, full text and vectors?
 
     bench/kinds.py --graphloom BINARY [--keep FOLDER] [--questions FOLDER] [--sets NAME,NAME] [--arm NAME=JSON ...]
 
 The sets are the files of kinds/, the languages of languages.json and the question sets in --questions. A file of kinds/ holds news,
-manuals, documentation of code, tables, answers to common questions, minutes or letters, in English, German, Chinese or Japanese: a line
-`= TITLE` begins a document, a line `? QUESTION` below asks for that document. Files named heldout_ are for checking alone: no choice was
-made by them. Prints recall of each mode and of the words alone (`words`), and for each set `auto` less the better of `words` and `naive`
-with the 95% interval of that difference over the questions. Sets of less than 50 passages are compared at rank 1, others at rank 5. With
---keep, what is indexed is not indexed again.
+manuals, code documentation, tables, answers to common questions, minutes or letters, in English, German, Chinese or Japanese: a line
+`= TITLE` starts a document; a line `? QUESTION` below it is a question about that document. Files named heldout_ are only for
+validation and were not used for tuning. Prints the recall of each mode and of full text alone (`words`), and for each set the
+difference between `auto` and the better of `words` and `naive`, with its 95% interval over the questions. Sets of fewer than 50
+passages are compared at rank 1, others at rank 5. With --keep, indexed sets are not indexed again.
 """
 import argparse
 import json
@@ -21,7 +21,7 @@ import languages
 
 HERE = pathlib.Path(__file__).resolve().parent
 MODES = ("naive", "contextual", "mix", "auto")
-# A walk of no steps that begins at what the words find.
+# A walk without steps that starts at the full-text hits.
 WORDS = {"mode": "auto", "walk": {
     "damping": 0, "facts": 0, "names": 0, "direct": 0, "passage_words": 100, "passage_temperature": 100, "decompose": "off"}}
 RANKS = (1, 5, 10)

@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
-"""Retrieval of one small collection in several languages, by the offline default: does it find as well outside English?
+"""Offline retrieval on one small collection in several languages: does it work as well outside English?
 
     bench/languages.py --graphloom BINARY [--keep FOLDER]
 
-The same facts (films, who directed them, where those were born, companies and where they sit) are written in each language of
-languages.json: 64 documents, and 32 questions of two steps, of three, comparisons, and comparisons of two steps. They are made
-by templates, so the documents resemble each other more than real ones do; what is compared is the languages and the modes.
+The same facts (films, their directors, birthplaces, companies and their locations) are written in each language of
+languages.json: 64 documents, and 32 questions with two or three steps, comparisons, and two-step comparisons. They are
+generated from templates, so the documents are more alike than real ones; use the results to compare languages and modes.
 """
 import argparse
 import json
@@ -20,7 +20,7 @@ COUNT = 16
 
 
 def written(words: dict) -> tuple[list[dict], list[dict]]:
-    """The corpus and the questions of a language; who directed what is the same in all."""
+    """The corpus and the questions of a language; the facts are the same in all languages."""
     chance = random.Random(3)
     director, birthplace = list(range(COUNT)), list(range(COUNT))
     chance.shuffle(director)

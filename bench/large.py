@@ -38,7 +38,7 @@ def sentence(rng):
 
 
 def fill(size, piece):
-    """Pieces until there are `size` bytes."""
+    """Joins pieces until there are `size` bytes."""
     parts, length = [], 0
     while length < size:
         part = piece(len(parts))
@@ -108,7 +108,7 @@ KINDS = {"markdown": markdown, "html": html, "csv": table, "json": values}
 
 
 def resident(pid):
-    """Resident bytes of a process and of all below it."""
+    """Resident bytes of a process and its descendants."""
     total, below = 0, [pid]
     while below:
         one = below.pop()
@@ -214,7 +214,7 @@ def post(url, body, content_type):
 
 
 def idle(program, size, work, port):
-    """Memory of a server before, at most while, and after it took one document of every kind."""
+    """Memory of a server before, at its peak during, and after indexing one document of every kind."""
     folder = os.path.join(work, "served")
     server = subprocess.Popen([program, "--data-dir", folder, "--set", f"port={port}", "serve"],
                               stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)

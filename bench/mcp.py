@@ -14,14 +14,14 @@ import sys
 import tempfile
 from importlib.metadata import version
 
-# The folder of this file would hide the package of the same name.
+# This file's folder would shadow the package with the same name.
 sys.path = [path for path in sys.path if os.path.abspath(path or ".") != os.path.dirname(os.path.abspath(__file__))]
 from mcp import Client, StdioServerParameters  # noqa: E402
 
 STATION = "Tobias Renn succeeded Maren Oskoldt as director of Weir Station in 1995."
 READING = ["search", "ask", "get_source", "graph_neighbors"]
 ALL = [*READING, "add_document", "forget_document"]
-# How the client opens, and the revision that follows from it.
+# How the client connects, and the resulting protocol revision.
 MODES = {"auto": "2026-07-28", "legacy": "2025-11-25"}
 
 
@@ -59,7 +59,7 @@ async def check(server, mode, tools):
 
 
 def check_inspector(inspector, url):
-    """What the inspector prints is the result as it came."""
+    """The inspector prints the unmodified result."""
 
     def ask(*arguments):
         command = [inspector, "--cli", url, "--transport", "http", *arguments]

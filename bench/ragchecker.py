@@ -20,7 +20,7 @@ def main() -> int:
     args = parser.parse_args()
     stored = json.loads(args.labels.read_text(encoding="utf-8"))
     with tempfile.TemporaryDirectory() as folder:
-        # Without the stored metrics, so that none can be handed through.
+        # Remove the stored metrics, so that they cannot be copied.
         labels = {"results": [{k: v for k, v in answer.items() if k != "metrics"} for answer in stored["results"]]}
         bare, judged = Path(folder) / "labels.json", Path(folder) / "judged.json"
         bare.write_text(json.dumps(labels), encoding="utf-8")

@@ -1,44 +1,44 @@
 #!/bin/sh
 # Measures Graphloom and LightRAG side by side and prints the comparison.
 #
-#   bench/run.sh                       every step but the slow ones, then the table
+#   bench/run.sh                       all steps except the slow ones, then the table
 #   bench/run.sh STEP...               these steps, in this order
 #
 #   peers               both systems: lightrag, run, lightrag-smallops, smallops, then the table     (slow)
-#   lightrag            LightRAG on musique_train100: index (flush deferred), quality, latency
+#   lightrag            LightRAG on musique_train100: indexing (deferred flush), quality, latency
 #   lightrag-latency    its latency again, on the index of `lightrag`
-#   lightrag-smallops   cold start, one more document, one less, on that index
+#   lightrag-smallops   cold start, adding and removing a document, on that index
 #   lightrag-kill       kill -9 while indexing, 5 times                              (slow)
-#   lightrag-shipped    its indexing cost as shipped, 250 and 500 passages           (slow)
+#   lightrag-shipped    its indexing cost with default settings, 250 and 500 passages           (slow)
 #   run                 Graphloom on musique_train100: index, quality, latency
-#   gleaned             the same without latency, every chunk asked about twice
+#   gleaned             the same without latency, with one gleaning for every chunk
 #   latency             its latency again, on the index of `run`
-#   latency-cold        the same with nothing remembered between questions
-#   smallops            cold start, one more document, one less, on that index
+#   latency-cold        the same without the cache
+#   smallops            cold start, adding and removing a document, on that index
 #   scale               growth from 500 to 6,119 passages, small operations at each size
 #   kill                kill -9 while indexing, 20 times
 #   fault               provider faults while indexing
-#   faults              the same with the command, then `retry`: is the dump that of a run without faults?
-#   forms               records asked for as lines and as JSON held to a schema: is it one graph?
+#   faults              the same with the command, then `retry`: does the dump equal that of a run without faults?
+#   forms               records requested as lines and as JSON with a schema: are the graphs equal?
 #   ablation            recall of mode auto without each of its parts and with other constants, on all question sets (slow the first time)
-#   offline             the offline default's phrases and embedder on question sets: needs no harness
-#   languages           the same facts in five languages, offline: is each mode as good outside English? needs no harness
-#   kinds               all kinds of text, offline: is auto as good as the better of words and vectors alone? needs no harness
-#   honesty             answers without a language model, right and wrong, on texts and questions of bench/honesty: needs no harness
-#   filtered            retrieval with filters that allow 1 to 100% of musique_train100, offline: needs no harness
-#   scale-synthetic     synthetic stores of 10,000 and 100,000 chunks, and of what SCALE_CHUNKS says: needs no harness
-#   contention          one that writes beside 32 that read without a pause: how long do commits take? needs no harness
-#   contextual          recall with and without chunks situated by headings, offline: needs no harness
-#   large               large and odd documents: memory, time and disk of each, and of a server after them: needs no harness      (slow)
-#   attacks             a server under attack: how much slower are the requests of others, and who is refused? needs no harness
-#   deletes             `rm` of one document and of a hundred, out of 1,890: needs no harness
+#   offline             phrases and embedder of the offline default on question sets; needs no harness
+#   languages           the same facts in five languages, offline: does each mode work as well outside English? needs no harness
+#   kinds               all kinds of text, offline: is auto as good as the better of full text and vectors alone? needs no harness
+#   honesty             right and wrong answers without an LLM on the texts and questions of bench/honesty; needs no harness
+#   filtered            retrieval with filters that allow 1 to 100% of musique_train100, offline; needs no harness
+#   scale-synthetic     synthetic stores with 10,000 and 100,000 chunks, or SCALE_CHUNKS; needs no harness
+#   contention          one writer and 32 continuous readers: how long do commits take? needs no harness
+#   contextual          recall with and without chunk contexts by headings, offline; needs no harness
+#   large               large and odd documents: memory, time and disk of each, and of a server after them; needs no harness      (slow)
+#   attacks             a server under attack: how much slower are ordinary requests, and which are rejected? needs no harness
+#   deletes             `rm` of one document and of a hundred, out of 1,890; needs no harness
 #   offline-index       the offline default through the harness: indexing, quality
-#   ragchecker          RAGChecker's metrics from its own labels: are they the stored ones? needs no harness
-#   mcp                 the official Python client of the Model Context Protocol, in both transports, and, with npm, the inspector: needs no harness
-#   clients             the official Python clients of OpenAI and Ollama: needs no harness
-#   schemathesis        every operation of the API with odd and ordinary requests: is each answer as described? needs no harness
-#   serve               a server: throughput beside LightRAG's (needs the harness), latency at a rate, too much load, kill -9  (slow the first time)
-#   webui               LightRAG's own web pages in a browser, before LightRAG and before Graphloom: is each answer alike?
+#   ragchecker          RAGChecker's metrics from its own labels: do they equal the stored ones? needs no harness
+#   mcp                 the official Python client of the Model Context Protocol, in both transports, and, with npm, the inspector; needs no harness
+#   clients             the official Python clients of OpenAI and Ollama; needs no harness
+#   schemathesis        every operation of the API with unusual and ordinary requests: does each response match its description? needs no harness
+#   serve               a server: throughput compared with LightRAG (needs the harness), latency at a rate, overload, kill -9  (slow the first time)
+#   webui               LightRAG's own web pages in a browser, with LightRAG and with Graphloom: are the responses alike?
 #   table               the comparison, in Markdown
 #
 # GRAPHLOOM_BENCH_HARNESS  folder of the harness (default: ../shared/bench beside the repository)

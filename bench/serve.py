@@ -1,15 +1,15 @@
 #!/usr/bin/env python3
-"""Measures a server: its throughput beside LightRAG's, latency at a fixed rate, too much load, and kill -9.
+"""Measures a server: throughput compared with LightRAG, latency at a fixed rate, overload, and kill -9.
 
     bench/serve.py --graphloom BINARY --tools FOLDER --work FOLDER [--harness FOLDER] [--parts NAME,...] [--chunks N]
 
-FOLDER of --tools holds graphloom-bench-load and graphloom-bench-scale. What is built is kept in the folder of --work and
-found again. Parts:
+FOLDER of --tools holds graphloom-bench-load and graphloom-bench-scale. Built stores are kept in the folder
+of --work and reused. Parts:
 
-    compared   retrieval of 1,890 passages over HTTP by 8 connections, beside LightRAG's library call; needs the harness
-    steady     a synthetic store of N chunks, asked at a fixed rate: a latency counts from when its request was due
-    overload   the same at ten times the rate, or ten times what it carries where that is less, and back
-    killed     kill -9 while it is asked and while it indexes, and how soon it is ready again
+    compared   retrieval of 1,890 passages over HTTP with 8 connections, compared with LightRAG's library call; needs the harness
+    steady     a synthetic store with N chunks, queried at a fixed rate: latency counts from when a request was due
+    overload   the same at ten times the rate, or at ten times the sustainable rate if that is less, and back
+    killed     kill -9 while it answers and indexes, and how soon it is ready again
 """
 from __future__ import annotations
 
@@ -29,12 +29,12 @@ from pathlib import Path
 CORPUS = "musique_train100"
 CONNECTIONS = 8
 RATE = 200
-# Seconds of each part, and how often it is repeated.
+# Duration of each part in seconds, and number of repetitions.
 COMPARED_S, COMPARED_TIMES = 5, 3
 CARRIED_S, STEADY_S = 5, 30
 BEFORE_S, OVERLOAD_S, AFTER_S = 5, 10, 10
 KILLS, READY_LIMIT_S = 5, 60
-# What was asked for.
+# Options.
 TIMES_AS_MANY, MAX_PEAK_MB, MAX_P99_MS, MAX_RECOVERY_S, MAX_READY_S = 10, 200, 80, 5, 2
 EMBEDDER = "openai:clustered"
 
@@ -47,7 +47,7 @@ def http(url: str, body: dict | None = None, method: str | None = None) -> dict:
 
 
 class Serving:
-    """One server, as it is started by hand: with its log, on a port that it keeps when it is started again."""
+    """A server with its log; it keeps its port when restarted."""
 
     def __init__(self, binary: str, folder: Path, models: list[str]):
         with socket.socket() as free:
@@ -97,7 +97,7 @@ class Serving:
 
 
 class Vectors:
-    """Serves the vectors of a synthetic store by OpenAI's protocol, and has its questions."""
+    """Serves the vectors of a synthetic store over OpenAI's protocol, and provides its questions."""
 
     def __init__(self, tools: Path, chunks: int):
         command = [tools / "graphloom-bench-scale", "--chunks", str(chunks), "--serve", "--questions", "200"]
@@ -145,12 +145,12 @@ class Load:
 
 
 def not_well(phase: dict) -> dict:
-    """Answers other than 200, and requests without an answer."""
+    """Responses other than 200, and requests without a response."""
     return {**{status: n for status, n in phase["statuses"].items() if status != "200"}, **phase["errors"]}
 
 
 def p99(phase: dict) -> float:
-    """Of what was answered well, in ms; without end where nothing was."""
+    """Over successful requests, in ms; infinite if there are none."""
     return phase["latency_ms"].get("200", {}).get("p99", float("inf"))
 
 
@@ -162,7 +162,7 @@ def told(phase: dict) -> str:
 
 
 class Rows:
-    """Prints a row as soon as it is known, and keeps it."""
+    """Prints each row immediately, and keeps it."""
 
     def __init__(self):
         self.rows = []
@@ -176,7 +176,7 @@ class Rows:
 
 
 def indexed(graphloom: str, folder: Path, passages, server: str) -> list[str]:
-    """The passages as `graphloom add` indexes them, once; the models to serve them with."""
+    """Indexes the passages once with `graphloom add`; returns the options for serving them."""
     models = ["--llm", "openai:gpt-4o-mini", "--embedder", "openai:text-embedding-3-small", "--set", f"base_url={server}/v1"]
     if (folder / "indexed").exists():
         return models
@@ -221,7 +221,7 @@ def compared(graphloom: str, tools: Path, work: Path, harness: str, rows: Rows) 
                 if any("error" in result for result in said["results"]):
                     sys.exit("LightRAG failed to answer")
                 ours = load.closed(COMPARED_S)
-                # What is remembered of a question is remembered after the first turn, on both sides.
+                # After the first round, both systems have cached the questions.
                 if turn > 0:
                     figures["lightrag"].append(len(items) / said["wall_s"])
                     figures["graphloom"].append(ours["per_second"])
@@ -240,7 +240,7 @@ def compared(graphloom: str, tools: Path, work: Path, harness: str, rows: Rows) 
 
 
 def steady(load: Load, chunks: int, mode: str, rows: Rows) -> dict:
-    """What the server carries, and its latency at a rate that it can carry; the whole rate where that is possible."""
+    """The maximum throughput, and the latency at a sustainable rate, the requested one if possible."""
     load.closed(CARRIED_S)
     carried = load.closed(CARRIED_S)
     rate = RATE if carried["per_second"] > RATE else carried["per_second"] // 2
@@ -258,7 +258,7 @@ def steady(load: Load, chunks: int, mode: str, rows: Rows) -> dict:
 
 
 def recovery_s(report: dict, normal_ms: float) -> float:
-    """Seconds from the end of the overload until every later second is as before it."""
+    """Seconds from the end of the overload until all later seconds are as before it."""
     after = report["windows"][BEFORE_S + OVERLOAD_S :]
     as_before = [not not_well(window) and p99(window) <= normal_ms for window in after]
     return len(as_before) - next((n for n, well in enumerate(reversed(as_before)) if not well), len(as_before))
@@ -291,7 +291,7 @@ def overload(load: Load, serving: Serving, chunks: int, mode: str, measured: dic
 
 
 def killed(load: Load, serving: Serving, chunks: int, questions: list[str], rows: Rows) -> dict:
-    """Every document whose acceptance was answered must be indexed in the end."""
+    """Every document whose acceptance was confirmed must be indexed in the end."""
     times, first, accepted = [], [], []
     running = load.start("--connections", f"{CONNECTIONS}:{KILLS * 4}")
     for turn in range(KILLS):
@@ -299,7 +299,7 @@ def killed(load: Load, serving: Serving, chunks: int, questions: list[str], rows
         texts = [f"Kill {turn}, {n}: {question}" for n, question in enumerate(questions[:50])]
         sources = [f"kill-{turn}-{n}.md" for n in range(len(texts))]
         accepted.append(http(serving.url + "/documents/texts", {"texts": texts, "file_sources": sources})["track_id"])
-        # The worker has begun by then, and is not done.
+        # By then the worker has started and is not done.
         time.sleep(0.1)
         serving.kill()
         serving.start()

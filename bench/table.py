@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""Reads the harness's results and prints Graphloom beside LightRAG, in Markdown.
+"""Reads the harness's results and prints a comparison of Graphloom and LightRAG in Markdown.
 
     bench/table.py RESULTS_FOLDER [--corpus musique_train100]
 
 A ratio is LightRAG's cost divided by Graphloom's (for queries a second the other way round), so above 1 Graphloom is
-better. A table whose measurement is missing is left out, and named at the end.
+better. Tables without measurements are left out and listed at the end.
 """
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from pathlib import Path
 OURS, THEIRS = "graphloom", "lightrag_py"
 MODES = ("auto", "ppr", "naive", "local", "global", "hybrid", "mix")
 RECALLS = ("recall@2", "recall@5", "recall@10", "recall@20", "mrr")
-# What must be zero after a restart for the state to equal that of an undisturbed run.
+# Differences that must be zero after a restart.
 DIFFERENCES = (
     "documents_not_processed", "documents_missing", "extra_document_records", "chunks_without_vector",
     "vectors_without_chunk", "entities_missing_vs_clean", "entities_extra_vs_clean", "graph_entities_without_vector",
@@ -25,19 +25,19 @@ DIFFERENCES = (
     "vectors_without_graph_edge", "edge_weights_different", "entity_sources_different", "duplicate_entity_vectors",
 )  # fmt: skip
 
-# LightRAG notes every repeated insertion as a record of its own; documents, graph and vectors are not touched by it.
+# LightRAG records every repeated insertion separately; documents, graph and vectors are not affected.
 RECORDS = {"extra_document_records"}
 
 
 class Results:
-    """The result files, by name; remembers which were asked for and absent."""
+    """The result files by name; records which requested ones are missing."""
 
     def __init__(self, folder: Path):
         self.folder = folder
         self.absent: list[str] = []
 
     def get(self, *names: str) -> dict | None:
-        """The first of these files that is there."""
+        """The first of these files that exists."""
         for name in names:
             path = self.folder / f"{name}.json"
             if path.exists():
@@ -147,7 +147,7 @@ def indexing(corpus: str, ours: dict | None, theirs: dict | None) -> None:
         return
     heading(f"Indexing {(ours or theirs)['passages']:,} passages, {corpus}")
     server = lambda key: lambda side: side["server"].get(key)  # noqa: E731
-    # The later of two runs finds texts of the earlier one in the vector cache, and wall time includes the misses.
+    # The later of two runs reuses cached vectors of the earlier one; wall time includes the cache misses.
     shared = ("wall s", "of it embedding in the replay server, s")
     compare(
         [

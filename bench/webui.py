@@ -1,12 +1,12 @@
-"""Walks LightRAG's own web pages in a browser, served by LightRAG and in front of a graphloom server, and compares.
+"""Walks LightRAG's own web pages in a browser, served by LightRAG and by a proxy in front of a graphloom server, and compares the responses.
 
     python webui.py PROGRAM --harness FOLDER [--browser FILE] [--shots FOLDER] [--access open login key]
 
-PROGRAM is a built graphloom. Both servers get the same models (the harness's replay server) and the same documents, which
+PROGRAM is a built graphloom. Both servers use the same models (the harness's replay server) and the same documents, which
 are uploaded through the pages. Every request of the pages is recorded with its status, media type and the shape of its
-answer: names and types, all the way down. Ours must answer with the same status and type, and with every name that
-LightRAG's answer always has, of the same types; more names are fine. Exits with 1 where something differs that is not
-listed below. Needs the packages `lightrag-hku[api]`, which carries the pages, and `playwright`, and a Chromium.
+response: names and types at all levels. Graphloom must respond with the same status and media type, and with every name that
+LightRAG's response always has, with the same types; additional names are allowed. Exits with 1 if there is a difference that
+is not listed below. Needs the packages `lightrag-hku[api]`, which carries the pages, and `playwright`, and a Chromium.
 """
 
 import argparse
@@ -33,15 +33,15 @@ from playwright.sync_api import sync_playwright
 
 CORPUS = "musique_train100"
 DOCUMENTS = 6
-# How a server is kept: for everybody, for users who log in, for who has a key.
+# Access control of a server: open, login, or API key.
 ACCESS = ["open", "login", "key"]
 USER, PASSWORD = "ada", "correct horse battery"
 STARTS_WITHIN_S = 120
 INDEXED_WITHIN_S = 120
-# How long an element of a page may take to appear.
+# Time limit for an element to appear on a page.
 SHOWS_WITHIN_MS = 8000
 
-# Where answers may differ, by request and place in the answer, and why.
+# Allowed differences by request and location in the response, with the reason.
 EXPECTED = {
     r"GET /documents/pipeline_status 200 \.update_status\.": "there are no caches that other processes must drop",
     r"GET /documents/supported_file_types 200 \.engines\.": "LightRAG's own parsers",
@@ -75,7 +75,7 @@ def await_answer(url, process, log):
 
 
 class Served:
-    """A server in a folder of its own; `url` is where a browser finds the pages."""
+    """A server with its own folder; `url` is the address of the pages."""
 
     def __init__(self, folder):
         self.folder, self.process = Path(folder), None
@@ -144,7 +144,7 @@ class Graphloom(Served):
 
 
 def front(pages, behind):
-    """The pages at /webui/ and everything else passed on, on one origin, as a reverse proxy in front of a server does it."""
+    """A reverse proxy: serves the pages at /webui/ and forwards everything else, on one origin."""
 
     class Front(SimpleHTTPRequestHandler):
         def log_message(self, *_):
@@ -180,7 +180,7 @@ def front(pages, behind):
     return server
 
 
-# A shape is what a value may be: for each type that was seen, what is known of it.
+# A shape describes the possible values: for each observed type, its details.
 
 def shape(value):
     match value:
@@ -202,7 +202,7 @@ def shape(value):
 
 
 def both(one, other):
-    """The shape of what is of either shape."""
+    """The union of two shapes."""
     merged = {**one, **other}
     if "list" in one and "list" in other:
         merged["list"] = both(one["list"], other["list"])
@@ -217,7 +217,7 @@ def both(one, other):
 
 
 def missing(theirs, ours, place=""):
-    """What ours lacks or has otherwise, as pairs of a place and words. What theirs shows nothing of is not compared."""
+    """Differences of ours, as pairs of location and description. What theirs does not show is not compared."""
     if not theirs.keys() - {"null"} or not ours:
         return
     for kind in sorted(ours.keys() - theirs.keys()):
@@ -237,7 +237,7 @@ def missing(theirs, ours, place=""):
 
 
 class Recorder:
-    """What the pages ask, what they get, and what the console says."""
+    """Records requests, responses and console messages of the pages."""
 
     def __init__(self, context):
         self.asked, self.console, self.failed, self.arrived = {}, [], [], []
@@ -246,7 +246,7 @@ class Recorder:
         context.on("weberror", lambda error: self.console.append(str(error.error)))
 
     def settle(self):
-        """Reads what came since the last time: a handler of events may not wait for the rest of an answer."""
+        """Reads the responses since the last call; an event handler must not wait for the rest of a response."""
         arrived, self.arrived = self.arrived, []
         for response in arrived:
             url = urllib.parse.urlsplit(response.url)

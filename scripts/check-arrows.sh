@@ -1,10 +1,10 @@
 #!/usr/bin/env bash
-# Guards the shape of the workspace: dependencies point down only, and the lower crates reach the world only through ports.
+# Checks that dependencies between crates point down only, and that the lower crates do I/O only through ports.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 failures=0
 
-# A crate must not depend on anything whose name matches, however far down.
+# A crate must not depend on a matching crate, directly or indirectly.
 forbid() { # crate pattern why
     local found
     found=$(cargo tree --locked --offline -p "$1" -e normal --prefix none | awk '{ print $1 }' | sort -u | grep -Ex "$2" || true)
@@ -24,7 +24,7 @@ forbid graphloom-server 'graphloom(-(eval|storage|providers|cli))?|rusqlite|reqw
 
 forbid graphloom 'graphloom-(eval|server|cli)' 'the library knows no surface'
 
-# Files, network, environment, clock and tasks come in as arguments below the adapters; tests may use them.
+# Below the adapters, files, network, environment, clock and tasks are passed as arguments; tests may use them directly.
 world='std::(fs|env|net|process)\b|SystemTime|Instant::now|tokio::(spawn|fs|net)\b|thread_rng|rand::'
 while IFS= read -r file; do
     found=$(awk '/^#\[cfg\(test\)\]/ { exit } { print FILENAME ":" FNR ": " $0 }' "$file" | grep -E "$world" | grep -vE '^[^ ]+ +//' || true)

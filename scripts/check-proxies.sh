@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Runs the proxies of docs/how-to/proxy.md in front of the server, on this machine alone, and checks what comes through.
-# PORT is the first of eight ports that are used; GRAPHLOOM names the program.
+# Runs the proxies of docs/how-to/proxy.md in front of the server, on this machine only, and checks the forwarded requests.
+# PORT is the first of eight ports to use; GRAPHLOOM is the program.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 page=docs/how-to/proxy.md

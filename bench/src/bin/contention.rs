@@ -1,9 +1,10 @@
-//! Measures how long commits take while others read without a pause.
+//! Measures how long commits take while others read continuously.
 //!
-//! `graphloom-bench-contention [--readers 32] [--seconds 20] [--documents 2000] [--pause-ms 200] [--hold]`. Every reader
-//! takes a snapshot, searches it by vector and by words, reads the chunks it found, and begins again at once. One writer
-//! adds a document after every pause. With `--hold`, one more snapshot stays open all the time, as that of a dump whose
-//! reader is slow. Prints the times of the commits, the reads done, and the largest size of the write-ahead log.
+//! `graphloom-bench-contention [--readers 32] [--seconds 20] [--documents 2000] [--pause-ms 200] [--hold]`. Each
+//! reader repeatedly takes a snapshot, searches it by vector and full text, and reads the chunks it found. One
+//! writer adds a document after every pause. With `--hold`, one more snapshot stays open all the time, like that
+//! of a dump with a slow reader. Prints the durations of commits, the number of reads, and the maximum size of the
+//! write-ahead log.
 
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -19,10 +20,10 @@ use graphloom_core::{
 use graphloom_storage::sqlite::SqliteStore;
 
 const DIMENSIONS: usize = 256;
-/// Words that texts are made of.
+/// Number of words in texts.
 const VOCABULARY: u64 = 5000;
 const WORDS_A_TEXT: usize = 120;
-/// Documents of one commit while the store is built.
+/// Documents per commit while the store is built.
 const DOCUMENTS_A_COMMIT: usize = 200;
 /// Hits of a search.
 const HITS: usize = 20;
@@ -131,7 +132,7 @@ fn measure(arguments: &Arguments, folder: &Path) -> anyhow::Result<Measured> {
     Ok(Measured { commits_ms, reads: reads.load(Ordering::Relaxed), log_bytes })
 }
 
-/// What a question does to the store.
+/// The reads of one question.
 async fn read(store: &SqliteStore, random: &mut Random) -> anyhow::Result<()> {
     let snapshot = store.snapshot().await?;
     let query = VectorQuery {
@@ -204,7 +205,7 @@ fn vector(random: &mut Random) -> Vec<f32> {
     (0..DIMENSIONS).map(|_| random.below(2001) as f32 / 1000.0 - 1.0).collect()
 }
 
-/// Numbers that are the same in every run (xorshift).
+/// Random numbers that are equal in every run (xorshift).
 struct Random(u64);
 
 impl Random {

@@ -1,8 +1,8 @@
-//! Measures what situating chunks by title and headings changes, offline: recall of passages with and without it.
+//! Measures the effect of chunk contexts by title and headings, offline: recall of passages with and without them.
 //!
-//! `graphloom-bench-contextual --data DIR [--json]`, where DIR is one question set with `corpus.jsonl` and
-//! `questions.jsonl`. Every passage is a document, in three forms: its text alone under its title as file name, its title
-//! and text, and its title as a Markdown heading above the text.
+//! `graphloom-bench-contextual --data DIR [--json]`, where DIR is a question set with `corpus.jsonl` and
+//! `questions.jsonl`. Every passage becomes a document in three forms: its text with the title as file name only,
+//! its title and text, and its title as a Markdown heading above the text.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -21,23 +21,23 @@ use graphloom_storage::sqlite::SqliteStore;
 use serde::{Deserialize, Serialize};
 
 const USAGE: &str = "usage: graphloom-bench-contextual --data DIR [--json]";
-/// Documents accepted in one commit.
+/// Documents per commit.
 const ACCEPT_BATCH: usize = 256;
-/// Ranks up to which passages count.
+/// Ranks at which to compute recall.
 const RANKS: [usize; 3] = [5, 10, 20];
 const MODES: [(Mode, &str); 3] =
     [(Mode::Naive, "naive"), (Mode::Contextual, "contextual"), (Mode::Auto, "auto")];
 const FORMS: [Form; 3] = [Form::TextAlone, Form::TitleAndText, Form::Heading];
 
-/// What a document is made of.
+/// The form of a document.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 enum Form {
-    /// The text alone; only the file's name tells the title.
+    /// Only the text; the title is the file name.
     TextAlone,
     /// The title as first line.
     TitleAndText,
-    /// The title as Markdown heading.
+    /// The title as a Markdown heading.
     Heading,
 }
 
@@ -73,13 +73,13 @@ struct Asked {
     gold: Vec<String>,
 }
 
-/// What one form, situator and mode found.
+/// The result of one form, context and mode.
 #[derive(Serialize)]
 struct Row {
     form: Form,
     contextual: &'static str,
     mode: &'static str,
-    /// At each of the ranks.
+    /// Recall at each of the ranks.
     recall: [f64; 3],
 }
 
@@ -154,7 +154,7 @@ fn empty(folder: &Path) -> anyhow::Result<Engine> {
     ))
 }
 
-/// Indexes every passage as a document and returns the passage of each source.
+/// Indexes every passage as a document; returns the passage of each source.
 async fn index_all(
     engine: &Engine,
     form: Form,
@@ -172,7 +172,7 @@ async fn index_all(
     Ok(of_source)
 }
 
-/// The mean share of the questions' gold passages among the first of each number of ranks.
+/// Mean recall of the questions' gold passages at each rank.
 async fn recall(
     engine: &Engine,
     mode: Mode,

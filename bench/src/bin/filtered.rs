@@ -1,8 +1,9 @@
-//! Measures what a filter costs and saves: retrieval over one workspace with ever larger parts of it allowed.
+//! Measures the cost and benefit of filters: retrieval in one workspace with filters that allow more and more
+//! documents.
 //!
-//! `graphloom-bench-filtered --data DIR [--json]`, where DIR holds `corpus.jsonl` and `questions.jsonl`. The corpus is
-//! indexed by the rules and the built-in embedder into a temporary folder, each passage with a metadata key that deals
-//! passages out to 100 equal parts. Nothing but the file's own caches is warm: the filter is resolved for every question.
+//! `graphloom-bench-filtered --data DIR [--json]`, where DIR holds `corpus.jsonl` and `questions.jsonl`. The
+//! corpus is indexed offline into a temporary folder; a metadata key divides the passages into 100 equal parts.
+//! Only file system caches are warm: the filter is resolved for every question.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -20,11 +21,11 @@ use graphloom_providers::builtin::BuiltinEmbedder;
 use graphloom_storage::sqlite::SqliteStore;
 use serde::{Deserialize, Serialize};
 
-/// Sources accepted in one commit.
+/// Sources per commit.
 const ACCEPT_BATCH: usize = 64;
-/// Each question is asked so often, and the first time is not counted.
+/// Number of times each question is asked; the first is not counted.
 const PASSES: usize = 4;
-/// Conditions that admit so many of 100 parts; `None` is no filter.
+/// Conditions that admit increasing shares of the parts; `None` is no filter.
 const FILTERS: [Option<&str>; 6] =
     [None, Some("part=0"), Some("part<10"), Some("part<50"), Some("part<99"), Some("part")];
 const MODES: [(Mode, &str); 4] =
@@ -75,7 +76,7 @@ struct Asked {
     question: String,
 }
 
-/// What one filter and mode took.
+/// The durations of one filter and mode.
 #[derive(Serialize)]
 struct Row {
     filter: &'static str,

@@ -1,7 +1,7 @@
-//! Measures the offline default: which names its phrases cover, what its embedder finds, and what both cost; and how
-//! often a model's answer would be asked about again for names it left out.
+//! Measures the offline defaults: how many names the phrases cover, what the embedder finds, and what both cost;
+//! and how often a chunk would be asked about again because an LLM's answer left out names.
 //!
-//! `graphloom-bench-offline --data DIR [--json]`, where DIR holds one folder per question set with `corpus.jsonl`,
+//! `graphloom-bench-offline --data DIR [--json]`, where DIR has one folder per question set with `corpus.jsonl`,
 //! `questions.jsonl` and, for phrase coverage, `openie.jsonl`.
 
 use std::collections::BTreeMap;
@@ -16,7 +16,7 @@ use graphloom_engine::offline;
 use graphloom_providers::builtin::BuiltinEmbedder;
 use serde::{Deserialize, Serialize};
 
-/// Phrases of a passage that count towards coverage.
+/// Maximum phrases of a passage that count towards coverage.
 const MAX_PHRASES: usize = 20;
 
 fn main() -> anyhow::Result<()> {
@@ -73,17 +73,17 @@ struct NamedRow {
     triples: Vec<serde_json::Value>,
 }
 
-/// What was measured on one set.
+/// The result of one set.
 #[derive(Serialize)]
 struct SetResult {
     set: String,
     passages: usize,
     /// Share of the listed entities among the best phrases; `None` without a list.
     phrase_coverage: Option<f64>,
-    /// Share of the listed answers that would be asked about again: as they are, without every fourth and every second
-    /// name, and without any; `None` without a list.
+    /// Share of the listed answers that would be asked about again: unchanged, without every fourth name, without
+    /// every second name, and without any; `None` without a list.
     asked_again: Option<[f64; 4]>,
-    /// At 2, 5 and 10; `None` without questions.
+    /// Recall at 2, 5 and 10; `None` without questions.
     recall: Option<[f64; 3]>,
     phrases_ms: f64,
     extract_ms: f64,
@@ -94,7 +94,7 @@ fn measure(folder: &Path) -> anyhow::Result<SetResult> {
     let passages: Vec<Passage> = rows(&folder.join("corpus.jsonl"))?;
     let texts: Vec<String> =
         passages.iter().map(|passage| format!("{}\n{}", passage.title, passage.text)).collect();
-    // Models load on first use; that is not a cost of a passage.
+    // Models load on first use, which must not count as the cost of a passage.
     offline::extract("Warm up.");
     BuiltinEmbedder.vector(Purpose::Document, "warm up");
     let (phrases, phrases_ms) = timed(&texts, |text| {
@@ -120,7 +120,7 @@ fn measure(folder: &Path) -> anyhow::Result<SetResult> {
     })
 }
 
-/// The results of `work` over all texts, and milliseconds of CPU per text.
+/// The results of `work` over all texts, and CPU milliseconds per text.
 fn timed<T>(texts: &[String], work: impl Fn(&str) -> T) -> (Vec<T>, f64) {
     let (wall, cpu) = (Instant::now(), thread_cpu_ns());
     let results = texts.iter().map(|text| work(text)).collect();
@@ -131,7 +131,7 @@ fn timed<T>(texts: &[String], work: impl Fn(&str) -> T) -> (Vec<T>, f64) {
     (results, spent / texts.len().max(1) as f64)
 }
 
-/// CPU time of this thread, where the system tells it; wall time is taken elsewhere.
+/// CPU time of this thread if the system provides it; otherwise wall time is used.
 fn thread_cpu_ns() -> Option<u64> {
     fs::read_to_string("/proc/thread-self/schedstat").ok()?.split(' ').next()?.parse().ok()
 }
@@ -155,7 +155,7 @@ fn coverage(
     Ok((all > 0).then(|| covered as f64 / all as f64))
 }
 
-/// Of the listed answers with all their names, and with some taken away.
+/// For the listed answers with all names, and with some removed.
 fn asked_again(
     list: &Path,
     ids: &BTreeMap<&str, usize>,

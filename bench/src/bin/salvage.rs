@@ -1,13 +1,13 @@
-//! Measures what the parser of extraction answers makes of recorded ones.
+//! Measures how well the parser handles recorded extraction answers.
 //!
-//! `graphloom-bench-salvage --responses FILE [--json] [--sample N]`, where FILE holds one answer a line: `source`,
-//! `prompt_kind` and `response`. Answers whose kind begins with `extract` are read.
+//! `graphloom-bench-salvage --responses FILE [--json] [--sample N]`, where FILE has one answer per line: `source`,
+//! `prompt_kind` and `response`. Answers whose kind starts with `extract` are read.
 //!
-//! Pieces are told apart here by rules of their own, so that the parser is not its own judge: a piece that keeps to the
-//! grammar to the letter is *well-formed*; one that holds a tag and a delimiter is *damaged*. Well-formed ones must come
-//! out field by field as they stand. A damaged one is *salvaged* if a record comes out of it. A field is *invented* if its
-//! words do not stand in the record's bytes. Each answer is also cut at 16 places, where only the record that is cut may be
-//! lost.
+//! Pieces are classified by rules of this program, so that the parser does not judge itself: a piece that follows
+//! the grammar exactly is *well-formed*; a piece with a tag and a delimiter is *damaged*. Well-formed pieces must
+//! be parsed field by field without change. A damaged piece is *salvaged* if it yields a record. A field is
+//! *invented* if its words do not occur in the record's bytes. Each answer is also truncated at 16 positions,
+//! where only the truncated record may be lost.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -29,24 +29,24 @@ struct Row {
     response: String,
 }
 
-/// Places at which each answer is cut to see what that loses.
+/// Number of positions at which each answer is truncated.
 const CUTS: usize = 16;
 
-/// Counts of one source, one kind of damage, or all.
+/// Counts for one source, one kind of damage, or all.
 #[derive(Debug, Default, Serialize)]
 struct Counts {
     answers: u64,
     with_records: u64,
     well_formed: u64,
     kept: u64,
-    /// Well-formed by the grammar, but joining an entity with itself or naming nothing.
+    /// Well-formed, but relating an entity to itself or without a name.
     meaningless: u64,
     damaged: u64,
     salvaged: u64,
     invented: u64,
     records: u64,
     rejects: u64,
-    /// Answers cut short, and those that then gave other records before the cut.
+    /// Truncated answers, and those that then gave other records before the truncation.
     cuts: u64,
     cuts_with_loss: u64,
 }
@@ -55,16 +55,16 @@ struct Counts {
 struct Report {
     all: Counts,
     by_source: BTreeMap<String, Counts>,
-    /// Damaged pieces by the parser's name for what it repaired, or by why it rejected them.
+    /// Damaged pieces by the parser's name for the repair, or for the reason of the rejection.
     repaired: BTreeMap<&'static str, u64>,
     not_salvaged: BTreeMap<&'static str, u64>,
     rejects: BTreeMap<&'static str, u64>,
-    /// What went wrong, for people.
+    /// Descriptions of failures.
     lost: Vec<String>,
     invented: Vec<String>,
 }
 
-/// A damaged piece with what became of it, for judging by eye.
+/// A damaged piece and its outcome, for manual inspection.
 struct Judged {
     source: String,
     piece: String,
@@ -207,11 +207,11 @@ fn overlapping<'f>(found: &'f [Found], span: &Range<usize>) -> impl Iterator<Ite
     found.iter().filter(move |found| found.span.start < span.end && span.start < found.span.end)
 }
 
-/// A stretch of an answer, between line ends, `##` and completion marks.
+/// A piece of an answer, between line ends, `##` and completion marks.
 enum Piece {
-    /// Keeps to a form by the letter; `None` where what it says means nothing.
+    /// Follows a form exactly; `None` if it has no meaning.
     WellFormed { span: Range<usize>, record: Option<ParsedRecord> },
-    /// Holds a tag or a parenthesis, and something like a delimiter.
+    /// Has a tag or a parenthesis, and something like a delimiter.
     Damaged { span: Range<usize> },
     /// Anything else.
     Other,
@@ -255,7 +255,7 @@ fn looks_like_a_record(piece: &str) -> bool {
             || piece.contains('('))
 }
 
-/// What a piece that keeps to one of the two tuple forms says.
+/// Parses a piece that follows one of the two tuple forms exactly.
 fn well_formed(piece: &str) -> Option<Option<ParsedRecord>> {
     let (fields, old): (Vec<&str>, bool) = match piece
         .strip_prefix('(')
@@ -330,8 +330,8 @@ fn list(text: &str) -> Vec<String> {
     text.split(',').map(str::trim).filter(|word| !word.is_empty()).map(str::to_owned).collect()
 }
 
-/// Fields of a record whose words do not stand in its piece of the answer. White space, quotes, full width, character
-/// references and emphasis do not count; the type `Other` of an entity without one does not either.
+/// Fields of a record whose words do not occur in its piece of the answer. Ignores white space, quotes, full
+/// width, character references, emphasis, and the type `Other` of an entity without one.
 fn invented(found: &Found, piece: &str) -> Vec<String> {
     let said = fold(piece);
     let stands = |field: &str| said.contains(&fold(field));
@@ -367,7 +367,7 @@ fn fold(text: &str) -> String {
 }
 
 fn print_sample(mut judged: Vec<Judged>, count: usize) {
-    // A fixed shuffle, so that a sample can be looked at again.
+    // A fixed shuffle, so that a sample can be repeated.
     let mut state = 0x9e37_79b9_7f4a_7c15_u64;
     for i in (1..judged.len()).rev() {
         state ^= state << 13;

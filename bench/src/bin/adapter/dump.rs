@@ -1,4 +1,4 @@
-//! Reads the whole state of a workspace for the consistency checks.
+//! Reads the whole state of a workspace for consistency checks.
 
 use std::collections::BTreeMap;
 
@@ -8,10 +8,10 @@ use graphloom_engine::index::{DocumentState, states_of};
 use crate::passage_of;
 use crate::protocol::Dump;
 
-/// Rows read at a time.
+/// Rows per read.
 const PAGE: usize = 1000;
 
-/// Documents by the name of their status.
+/// Number of documents by status.
 pub(crate) async fn statuses(snapshot: &dyn Snapshot) -> Result<BTreeMap<&'static str, usize>, StoreError> {
     let mut counts = BTreeMap::new();
     for state in states(snapshot).await? {
@@ -115,7 +115,7 @@ async fn states(snapshot: &dyn Snapshot) -> Result<Vec<DocumentState>, StoreErro
     Ok(found)
 }
 
-/// The harness calls a finished document `processed`.
+/// The harness's name for a status; a finished document is `processed`.
 fn status_name(status: &DocumentStatus) -> &'static str {
     match status {
         DocumentStatus::Waiting => "waiting",

@@ -1,7 +1,7 @@
-//! Graphloom behind the harness protocol, so that it can be measured side by side with other systems.
+//! Implements the harness protocol for Graphloom, to measure it side by side with other systems.
 //!
-//! Reads one JSON request a line on stdin and writes one JSON reply a line on stdout. A passage becomes a source
-//! named `<id>.txt`, so that what retrieval returns maps back to passages.
+//! Reads one JSON request per line on stdin and writes one JSON reply per line on stdout. A passage becomes a
+//! source named `<id>.txt`, so that retrieved sources map back to passages.
 
 mod dump;
 mod protocol;
@@ -16,7 +16,7 @@ use serde_json::{Value, json};
 use crate::protocol::{Reply, Request};
 use crate::system::System;
 
-/// Threads that run futures; the process is measured, so it is kept small.
+/// Threads that run futures; few, since this process is measured.
 const WORKERS: usize = 2;
 
 fn main() -> anyhow::Result<()> {
@@ -52,7 +52,7 @@ fn passage_of(source: &str) -> &str {
     source.strip_suffix(".txt").unwrap_or(source)
 }
 
-/// `None` where the operation is unknown.
+/// Handles a request; `None` if the operation is unknown.
 async fn handle(system: &mut Option<System>, request: Request) -> anyhow::Result<Option<Reply>> {
     let started = Instant::now();
     if let Request::Open { workdir, server, options } = request {

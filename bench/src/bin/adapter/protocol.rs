@@ -1,4 +1,4 @@
-//! The harness protocol: one JSON request a line on stdin, one JSON reply a line on stdout.
+//! The harness protocol: one JSON request per line on stdin, one JSON reply per line on stdout.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -15,10 +15,10 @@ pub(crate) enum Request {
         workdir: PathBuf,
         /// The replay server; its OpenAI-compatible base is `<server>/v1`.
         server: String,
-        /// What differs from the defaults.
+        /// Differences from the defaults.
         options: Option<Options>,
     },
-    /// Indexes passages and answers when all are in the graph.
+    /// Indexes passages; replies when all are in the graph.
     Index {
         /// The passages, one document each.
         passages: Vec<Passage>,
@@ -27,26 +27,26 @@ pub(crate) enum Request {
     Query {
         /// The questions.
         items: Vec<Item>,
-        /// Questions in flight.
+        /// Concurrent questions.
         #[serde(default = "one")]
         concurrency: usize,
-        /// Passages returned per question.
+        /// Number of passages to return per question.
         #[serde(default = "twenty")]
         top_k: usize,
     },
     /// Answers one question.
     Answer {
-        /// The words.
+        /// The text.
         question: String,
-        /// The mode; `mix` where absent.
+        /// The mode; default `mix`.
         mode: Option<String>,
     },
-    /// Removes one passage's document.
+    /// Removes the document of a passage.
     Delete {
         /// The passage.
         id: String,
     },
-    /// Works again on what is waiting or failed.
+    /// Processes waiting and failed documents again.
     Retry,
     /// The whole state.
     Dump,
@@ -57,31 +57,31 @@ pub(crate) enum Request {
     Unsupported,
 }
 
-/// What a measurement may change.
+/// Options of a measurement.
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub(crate) struct Options {
-    /// Rules and the built-in embedder instead of the replay server.
+    /// Use rules and the built-in embedder instead of the replay server.
     pub(crate) offline: bool,
-    /// Nothing is remembered from one question to the next: keywords and vectors are asked for every time.
+    /// Disable the cache, so that keywords and vectors are requested every time.
     pub(crate) cold: bool,
-    /// Extraction calls in flight.
+    /// Concurrent extraction calls.
     pub(crate) concurrency: Option<usize>,
-    /// Documents worked on at once.
+    /// Documents indexed at once.
     pub(crate) documents: Option<usize>,
-    /// When chunks are asked about again: `"auto"`, or a number of passes.
+    /// When to ask again about a chunk: `"auto"`, or a number of passes.
     pub(crate) gleaning: Option<Passes>,
-    /// Most tokens of a chunk.
+    /// Maximum tokens per chunk.
     pub(crate) chunk_tokens: Option<u32>,
 }
 
-/// How often chunks are asked about again.
+/// How often to ask again about a chunk.
 #[derive(Debug, Clone, Copy, Deserialize)]
 #[serde(untagged)]
 pub(crate) enum Passes {
-    /// So often.
+    /// This many times.
     Number(u32),
-    /// As the answers need it.
+    /// As needed.
     Word(Auto),
 }
 
@@ -96,55 +96,55 @@ pub(crate) enum Auto {
 /// A passage to index.
 #[derive(Debug, Deserialize)]
 pub(crate) struct Passage {
-    /// Its name in questions and results.
+    /// Its id in questions and results.
     pub(crate) id: String,
-    /// Its words.
+    /// Its text.
     pub(crate) text: String,
 }
 
 /// A question to retrieve for.
 #[derive(Debug, Clone, Deserialize)]
 pub(crate) struct Item {
-    /// Its name in results.
+    /// Its id in results.
     pub(crate) id: String,
-    /// The words.
+    /// The text.
     pub(crate) question: String,
     /// The mode.
     pub(crate) mode: String,
 }
 
-/// What a question found.
+/// The retrieval for a question.
 #[derive(Debug, Serialize)]
 pub(crate) struct Found {
     /// The question.
     pub(crate) id: String,
-    /// The mode that ran.
+    /// The mode that was used.
     pub(crate) mode: String,
-    /// Passages, best first, each once.
+    /// Passages, best first, without duplicates.
     pub(crate) passages: Vec<String>,
-    /// Time of the retrieval alone.
+    /// Duration of the retrieval.
     pub(crate) latency_s: f64,
-    /// Why it found nothing.
+    /// The error.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) error: Option<String>,
 }
 
-/// What a request was answered with; `ok`, `wall_s` and `error` are added around it.
+/// The reply to a request; `ok`, `wall_s` and `error` are added.
 #[derive(Debug, Serialize)]
 #[serde(untagged)]
 pub(crate) enum Reply {
     /// The workspace is open.
     Opened {
-        /// The modes that can be asked.
+        /// The supported modes.
         modes: &'static [&'static str],
         /// The release.
         version: &'static str,
-        /// Time until it was open.
+        /// Time to open it.
         load_s: f64,
     },
     /// Documents by status.
     Statuses {
-        /// How many documents have each.
+        /// Number of documents by status.
         statuses: BTreeMap<&'static str, usize>,
     },
     /// Retrievals in the order of the questions.
@@ -154,35 +154,35 @@ pub(crate) enum Reply {
     },
     /// An answer.
     Answered {
-        /// The words.
+        /// The text.
         answer: String,
     },
     /// The whole state.
     Dumped(Box<Dump>),
-    /// Nothing to say.
+    /// No content.
     Done {},
 }
 
-/// The state as the consistency checks read it.
+/// The state for consistency checks.
 #[derive(Debug, Default, Serialize)]
 pub(crate) struct Dump {
-    /// Passage to status; `processed` where it is ready.
+    /// Status of each passage; `processed` if ready.
     pub(crate) docs: BTreeMap<String, &'static str>,
-    /// Passage to the reason it stopped.
+    /// Why a passage stopped.
     pub(crate) doc_errors: BTreeMap<String, String>,
-    /// Chunk to passage.
+    /// The passage of each chunk.
     pub(crate) chunks: BTreeMap<String, String>,
-    /// Chunks that have a vector.
+    /// Chunks with a vector.
     pub(crate) chunk_vectors: Vec<String>,
     /// Entity keys.
     pub(crate) entities: Vec<String>,
-    /// Entities that have a vector.
+    /// Entities with a vector.
     pub(crate) entity_vectors: Vec<String>,
-    /// Relation, ends tab-separated and ascending, to weight.
+    /// Weight of each relation; the key has both entities in ascending order, separated by a tab.
     pub(crate) edges: BTreeMap<String, f64>,
-    /// Relations that have a vector.
+    /// Relations with a vector.
     pub(crate) edge_vectors: Vec<String>,
-    /// Entity to the chunks that mention it.
+    /// The chunks that mention each entity.
     pub(crate) entity_sources: BTreeMap<String, Vec<String>>,
 }
 

@@ -1,4 +1,4 @@
-//! One open workspace and the operations of the harness on it.
+//! An open workspace and the harness's operations on it.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
@@ -29,7 +29,7 @@ use crate::protocol::{Auto, Dump, Found, Item, Options, Passage, Passes};
 /// The modes the harness may ask for.
 pub(crate) const MODES: &[&str] = &["auto", "ppr", "naive", "local", "global", "hybrid", "mix"];
 
-/// Sources accepted in one commit; bounds the memory of a large corpus.
+/// Sources per commit; limits the memory for a large corpus.
 const ACCEPT_BATCH: usize = 64;
 const CHAT_MODEL: &str = "gpt-4o-mini";
 const EMBEDDING_MODEL: &str = "text-embedding-3-small";
@@ -42,7 +42,7 @@ pub(crate) struct System {
 }
 
 impl System {
-    /// Opens the workspace in `workdir`; models are those of the replay server, or rules where `offline` is set.
+    /// Opens the workspace in `workdir` with the models of the replay server, or with rules if `offline` is set.
     pub(crate) async fn open(workdir: &Path, server: &str, options: &Options) -> anyhow::Result<Self> {
         let store = SqliteStore::open(workdir, WorkspaceId::default()).context("opening the workspace")?;
         let store = Arc::new(store);
@@ -65,7 +65,7 @@ impl System {
         Ok(Self { engine: Arc::new(engine), store, cold: options.cold })
     }
 
-    /// Accepts all passages, works until no job is left, and counts documents by status.
+    /// Accepts all passages, indexes until no job is left, and counts documents by status.
     pub(crate) async fn index(
         &self,
         passages: Vec<Passage>,
@@ -83,14 +83,14 @@ impl System {
         self.work().await
     }
 
-    /// Queues what failed again and works until no job is left.
+    /// Queues failures again and indexes until no job is left.
     pub(crate) async fn retry(&self) -> anyhow::Result<BTreeMap<&'static str, usize>> {
         let ids = dump::document_ids(self.engine.store.snapshot().await?.as_ref()).await?;
         index::retry(&self.engine, &ids, None).await?;
         self.work().await
     }
 
-    /// Retrieves for every question, `concurrency` at a time, and times each retrieval.
+    /// Retrieves for every question, `concurrency` at a time, and measures each retrieval.
     pub(crate) async fn query(
         &self,
         items: Vec<Item>,
@@ -145,9 +145,9 @@ impl System {
     }
 
     async fn work(&self) -> anyhow::Result<BTreeMap<&'static str, usize>> {
-        // A killed process leaves claims in this worker's own name, which a run takes back by itself.
+        // A killed process leaves leases in this worker's name, which a run takes over.
         index::run(&self.engine, &|_| {}, &|_| false).await?;
-        // As `graphloom add` ends.
+        // As at the end of `graphloom add`.
         self.store.catch_up()?;
         Ok(dump::statuses(self.engine.store.snapshot().await?.as_ref()).await?)
     }
@@ -156,12 +156,12 @@ impl System {
 /// How long indexing waits for a service that is down, as `graphloom add` does.
 const MAX_PAUSE: Duration = Duration::from_secs(900);
 
-/// Rules in every role and the built-in embedder.
+/// Rules for every role, and the built-in embedder.
 fn offline() -> Models {
     Models::offline(Arc::new(BuiltinEmbedder))
 }
 
-/// The replay server in every role.
+/// The replay server for every role.
 fn replayed(server: &str) -> anyhow::Result<Models> {
     let config = HttpConfig { max_pause: MAX_PAUSE, ..HttpConfig::default() };
     let http = Arc::new(HttpClient::new(config));

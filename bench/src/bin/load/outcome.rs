@@ -1,53 +1,53 @@
-//! What became of each request, and what all of them amount to.
+//! The outcome of each request, and totals.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
 
 use serde::Serialize;
 
-/// What became of one request.
+/// The outcome of a request.
 pub(crate) struct Outcome {
-    /// When it should have been sent, from the beginning.
+    /// When it was due, from the start.
     pub(crate) due: Duration,
-    /// How much later than that it was sent.
+    /// Delay from then until it was sent.
     pub(crate) late: Duration,
-    /// From when it was due to the last byte of its answer.
+    /// Time from when it was due to the last byte of the response.
     pub(crate) latency: Duration,
     pub(crate) said: Said,
 }
 
-/// What the server said.
+/// The response of the server.
 pub(crate) enum Said {
     Status {
         status: u16,
-        /// Seconds after which to come again.
+        /// The value of Retry-After, in seconds.
         retry_after: Option<u64>,
     },
     Nothing(Fault),
 }
 
-/// Why there is no answer.
+/// Why there is no response.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum Fault {
-    /// Nobody listened.
+    /// The connection was refused.
     Refused,
-    /// The connection ended before the answer did.
+    /// The connection closed before the end of the response.
     Broken,
-    /// It took too long.
+    /// It timed out.
     Slow,
-    /// Too many others were under way.
+    /// Too many others were in progress.
     NotSent,
 }
 
 impl Outcome {
-    /// It was due while too many others were under way.
+    /// A request that was due while too many others were in progress.
     pub(crate) fn not_sent(due: Duration) -> Self {
         Self { due, late: Duration::ZERO, latency: Duration::ZERO, said: Said::Nothing(Fault::NotSent) }
     }
 }
 
-/// What requests that were due within some time amount to.
+/// Totals of requests that were due within some time.
 #[derive(Default, Serialize)]
 struct Sum {
     requests: usize,
@@ -55,13 +55,13 @@ struct Sum {
     errors: BTreeMap<Fault, usize>,
     /// By status.
     latency_ms: BTreeMap<u16, Latency>,
-    /// Refusals with 429 that do not say when to come again.
+    /// Responses with status 429 without Retry-After.
     without_retry_after: usize,
-    /// How much later than due requests were sent; large values are this program's own fault.
+    /// Delays until requests were sent; large values mean that this program was too slow.
     late_ms: Option<Latency>,
 }
 
-/// Milliseconds; a percentile is the smallest value that so many of all are not above.
+/// In milliseconds; a percentile is the smallest value that at least so many are not above.
 #[derive(Serialize)]
 struct Latency {
     p50: f64,
@@ -70,19 +70,19 @@ struct Latency {
     max: f64,
 }
 
-/// What is printed.
+/// The printed report.
 #[derive(Serialize)]
 pub(crate) struct Report {
-    /// Requests answered with 200, by the time from the beginning to the last of them.
+    /// Rate of responses with status 200, from the start to the last one.
     per_second: f64,
-    /// By the phase in which requests were due.
+    /// By phase in which requests were due.
     phases: Vec<Sum>,
-    /// By the second.
+    /// By second.
     windows: Vec<Sum>,
 }
 
 impl Report {
-    /// Of a run whose phases end at these times, from the beginning.
+    /// The report of a run whose phases end at these times, from the start.
     pub(crate) fn of(outcomes: &[Outcome], phase_ends: &[Duration]) -> Self {
         let last_phase = phase_ends.len().saturating_sub(1);
         let phase = |outcome: &Outcome| phase_ends.partition_point(|end| *end <= outcome.due).min(last_phase);
@@ -98,7 +98,7 @@ impl Report {
     }
 }
 
-/// The sums of all that have the same number, up to the largest.
+/// The totals by number, up to the largest.
 fn sums(outcomes: &[Outcome], number: impl Fn(&Outcome) -> usize) -> Vec<Sum> {
     let mut parts: BTreeMap<usize, Vec<&Outcome>> = BTreeMap::new();
     for outcome in outcomes {
@@ -134,7 +134,7 @@ impl Sum {
 }
 
 impl Latency {
-    /// `None` of nothing.
+    /// `None` if there are no values.
     fn of(mut values: Vec<Duration>) -> Option<Self> {
         values.sort_unstable();
         let max = *values.last()?;

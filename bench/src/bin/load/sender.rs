@@ -1,4 +1,4 @@
-//! One request and its answer, over a connection that is kept.
+//! A request and its response on a persistent connection.
 
 use std::net::SocketAddr;
 use std::time::Duration;
@@ -14,13 +14,13 @@ use tokio::time::{Instant, timeout};
 
 use crate::outcome::{Fault, Outcome, Said};
 
-/// How long an answer may take.
+/// Maximum duration of a response.
 const MAX_WAIT: Duration = Duration::from_secs(30);
 
-/// A connection that no request is under way on.
+/// An idle connection.
 pub(crate) type Connection = SendRequest<Full<Bytes>>;
 
-/// What is sent, and where to.
+/// The requests and their destination.
 pub(crate) struct Sender {
     pub(crate) address: SocketAddr,
     pub(crate) url: Uri,
@@ -29,8 +29,8 @@ pub(crate) struct Sender {
 }
 
 impl Sender {
-    /// Posts the body of this number, and gives the connection back where it can be used again. Latency counts from when
-    /// the request was due, or from now.
+    /// Posts a body and returns the connection if it can be reused. Latency counts from when the request was due,
+    /// or from now.
     pub(crate) async fn send(
         &self,
         number: usize,
@@ -79,7 +79,7 @@ impl Sender {
         let stream = TcpStream::connect(self.address).await.map_err(|_| Fault::Refused)?;
         stream.set_nodelay(true).map_err(|_| Fault::Broken)?;
         let (sender, connection) = handshake(TokioIo::new(stream)).await.map_err(|_| Fault::Broken)?;
-        // What breaks it is told to the request under way.
+        // Errors of the connection are reported by the request in progress.
         tokio::spawn(async move { drop(connection.await) });
         Ok(sender)
     }

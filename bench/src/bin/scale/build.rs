@@ -1,4 +1,4 @@
-//! Builds the store of a world through the product's commits, and goes on where an earlier run was cut short.
+//! Builds the store of a world with the product's commits, and continues where an earlier run stopped.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -16,14 +16,14 @@ use graphloom_engine::text::entity_key;
 use crate::Arguments;
 use crate::world::{CHUNKS_A_DOCUMENT, DIMENSIONS, Stated, TOPIC, World, name};
 
-/// Documents, and entities or relations, of one commit.
+/// Documents, entities or relations per commit.
 const DOCUMENTS_A_COMMIT: usize = 1000;
 const VIEWS_A_COMMIT: usize = 10_000;
-/// Parts that documents are dealt out to by their metadata.
+/// Number of parts into which metadata divides the documents.
 pub(crate) const PARTS: usize = 100;
 const DESCRIPTION: &str = "is told of in the chronicle of its town";
 
-/// Seconds that building took, over all runs that it took; the file is there when it began.
+/// Seconds spent building, over all runs; the file exists from the start.
 pub(crate) struct Stopwatch {
     file: PathBuf,
     before: f64,
@@ -35,14 +35,14 @@ impl Stopwatch {
         folder.join("build_seconds")
     }
 
-    /// Goes on from what earlier runs took.
+    /// Continues from the time of earlier runs.
     pub(crate) fn start(folder: &Path) -> anyhow::Result<Self> {
         let (file, started) = (Self::file(folder), Instant::now());
         let before = if file.exists() { std::fs::read_to_string(&file)?.trim().parse()? } else { 0.0 };
         Ok(Self { file, before, started })
     }
 
-    /// Writes down what it took so far.
+    /// Saves the time so far.
     pub(crate) fn note(&self) -> anyhow::Result<f64> {
         let seconds = self.before + self.started.elapsed().as_secs_f64();
         std::fs::write(&self.file, format!("{seconds:.1}"))?;
@@ -55,7 +55,7 @@ impl Stopwatch {
     }
 }
 
-/// Puts everything that the store does not hold yet; relations have vectors in the topics up to their share.
+/// Puts everything the store does not have yet; a share of the relations has vectors.
 pub(crate) async fn build(
     world: &World,
     store: &dyn Store,
@@ -138,11 +138,11 @@ pub(crate) async fn build(
     Ok(())
 }
 
-/// What the facts of all chunks amount to.
+/// The views of the facts of all chunks.
 struct Views {
-    /// By number: mentions and relations.
+    /// Number of mentions and relations of each entity.
     entities: BTreeMap<usize, (u32, u32)>,
-    /// A pair for each fact, sorted.
+    /// One pair per fact, sorted.
     relations: Vec<(usize, usize)>,
 }
 
@@ -182,7 +182,7 @@ fn vector(world: &World, kind: VectorKind, id: &str, topic: usize, text: &str) -
     VectorRow { entry, vector: world.vector(topic, text) }
 }
 
-/// The document of this number as its chunks' texts make it, with its job, chunks, extractions, records and vectors.
+/// The document with this number: with its job, chunks, extractions, records and vectors.
 fn put_document(world: &World, number: usize, graph: bool, batch: &mut Batch) -> anyhow::Result<()> {
     let numbers = number * CHUNKS_A_DOCUMENT..(number + 1) * CHUNKS_A_DOCUMENT;
     let texts: Vec<String> = numbers.clone().map(|chunk| world.text(chunk)).collect();

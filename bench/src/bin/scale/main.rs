@@ -1,5 +1,5 @@
-//! Measures how cost grows with size: a synthetic store of any number of chunks, built through the product's commits, asked
-//! and changed by the product.
+//! Measures how costs grow with size: builds a synthetic store with any number of chunks through the product's
+//! commits, then queries and changes it with the product.
 //!
 //! `graphloom-bench-scale --chunks N --folder DIR [--questions N] [--relation-vectors SHARE] [--no-graph]
 //! [--shuffled] [--add N] [--embedder NAME] [--build | --json]`. The folder is kept: a second run goes on where the first one was cut short, and
@@ -25,28 +25,28 @@ use world::World;
 
 const USAGE: &str = "usage: graphloom-bench-scale --chunks N --folder DIR [--questions N] \
      [--relation-vectors SHARE] [--no-graph] [--shuffled] [--add N] [--embedder NAME] [--build | --json | --serve]";
-/// The file of a folder whose store is whole.
+/// The file that marks a folder with a complete store.
 const BUILT: &str = "built";
-/// What the embedder is called in a store, unless said otherwise.
+/// The default name of the embedder in a store.
 const EMBEDDER: &str = "bench:clustered";
 
 pub(crate) struct Arguments {
     pub(crate) chunks: usize,
     pub(crate) folder: PathBuf,
-    /// Questions asked in each mode.
+    /// Questions per mode.
     pub(crate) questions: usize,
-    /// Share of the relations that have vectors.
+    /// Share of relations with vectors.
     pub(crate) relation_vectors: f64,
-    /// Whether chunks have records, and there are entities and relations.
+    /// Whether chunks have records, so that there are entities and relations.
     pub(crate) graph: bool,
     pub(crate) shuffled: bool,
-    /// Documents added and removed one by one.
+    /// Documents to add and remove one by one.
     pub(crate) add: usize,
     embedder: String,
     json: bool,
-    /// Whether the store is built, if need be, and not measured.
+    /// Only build the store, if needed, without measuring.
     build_only: bool,
-    /// Whether vectors are served, and no store is touched.
+    /// Only serve vectors, without a store.
     serves: bool,
     /// Set in the process that builds.
     builds: bool,

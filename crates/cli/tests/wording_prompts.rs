@@ -68,7 +68,7 @@ fn what_is_wrong_with_a_prompt_stops_the_command_before_anything_is_made() {
             "extract_system.md",
             "Records!",
             "extract_system.md:1: <|COMPLETE|> is missing",
-            "write <|COMPLETE|>",
+            "insert <|COMPLETE|>",
         ),
         (
             "summarize.md",

@@ -302,7 +302,7 @@ pub(crate) mod tests {
         let error = numbers(&judge(Script::of(&["?", "<think>[1]</think> [\"a\"]"]), folder.path()))
             .expect_err("unreadable");
         let expected = "invalid verdict from judge test:script: invalid type: string \"a\", expected u32 at line 1 \
-                        column 4; it said \"<think>[1]</think> [\\\"a\\\"]\"";
+                        column 4; the answer was \"<think>[1]</think> [\\\"a\\\"]\"";
         assert_eq!(error.to_string(), expected);
     }
 }

@@ -41,7 +41,7 @@ async fn a_completion_answers_with_its_sources_and_a_stream_gives_the_same_text(
     let content = message["content"].as_str().expect("text");
     assert!(
         content.contains("Tobias Renn")
-            && content.contains("Sources:\n[1] station.md, line 1\n\nAnswered without a language model"),
+            && content.contains("Sources:\n[1] station.md, line 1\n\nAnswered without an LLM"),
         "{content}"
     );
     let annotation = &message["annotations"][0]["url_citation"];

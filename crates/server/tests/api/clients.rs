@@ -217,7 +217,7 @@ async fn an_answer_ends_where_the_client_wants_it_and_says_why() {
     let many = json!({ "model": "default", "messages": messages, "stop": vec!["a"; 17] });
     assert!(server.post("/v1/chat/completions", many).await.problem(422).contains("16"));
     let none = json!({ "model": "default", "messages": messages, "max_tokens": 0 });
-    assert!(server.post("/v1/chat/completions", none).await.problem(422).contains("at least 1 token"));
+    assert!(server.post("/v1/chat/completions", none).await.problem(422).contains("must be at least 1"));
 }
 
 #[tokio::test]

@@ -106,7 +106,7 @@ async fn what_a_client_adds_is_kept_and_what_it_forgets_is_gone() {
     assert_eq!(ok(&client, "get_source", source).await["text"], STATION);
 
     let said = refused(&client, "add_document", add).await;
-    assert!(said.contains("station.md exists already; replace=true"), "{said}");
+    assert!(said.contains("station.md exists already; set replace=true"), "{said}");
     let newer = json!({ "name": "station.md", "text": "Ada Quill directs Weir Station.", "replace": true });
     let added = ok(&client, "add_document", newer).await;
     server.wait_for("/w/alpha", added["track_id"].as_str().expect("a track")).await;
@@ -200,7 +200,11 @@ async fn wrong_calls_are_results_that_say_what_is_wrong() {
         ("ask", json!({ "question": "Who?", "mode": "best" }), "unknown variant `best`"),
         ("get_source", json!({ "document": "../etc/passwd" }), "no document"),
         ("get_source", json!({ "document": "station.md", "start": 9999 }), "beyond the end"),
-        ("get_source", json!({ "document": "station.md", "start": -1 }), "start: the number -1"),
+        (
+            "get_source",
+            json!({ "document": "station.md", "start": -1 }),
+            "start: expected a whole number from 0, got the number -1",
+        ),
         ("graph_neighbors", json!({ "entity": "Weir Statoin" }), "no entity \"Weir Statoin\""),
         ("graph_neighbors", json!({ "entity": "*", "depth": 9 }), "from 1 to 3"),
         ("add_document", json!({ "name": "../a.md", "text": "x" }), "the parts . and .. are not allowed"),
@@ -284,7 +288,7 @@ async fn a_batch_is_answered_as_a_list_where_the_revision_has_batches() {
         (json!([ping("a")]), Some("2025-06-18"), "has no batches"),
         (json!([]), None, "empty"),
         (json!([first]), None, "initialize cannot be part"),
-        (Value::Array(vec![ping("a"); 33]), None, "33 messages; 32"),
+        (Value::Array(vec![ping("a"); 33]), None, "33, the limit is 32"),
     ] {
         let refused = server.send(batch(messages, revision)).await;
         assert_eq!(refused.status, 400, "{refused:?}");

@@ -111,9 +111,9 @@ async fn one_key_leaves_turns_to_others_and_its_own_further_questions_wait() {
     // However slow the machine is, nobody who waits is sent away.
     let turn = Duration::from_secs(3600);
     let server = Running::start_with(Limits { questions: 4, turn, ..Limits::default() }).await;
-    let (ada, bob) = (server.key(Right::Write, &[]), server.key(Right::Read, &[]));
-    let text = Request::post("/documents/text", json!({ "text": "Radium glows." })).header("x-api-key", &ada);
-    assert_eq!(server.send(text).await.status, 200);
+    // Before there are vectors a search asks no embedder, and nothing holds it.
+    server.add("", "radium.txt", "Radium glows.").await;
+    let (ada, bob) = (server.key(Right::Read, &[]), server.key(Right::Read, &[]));
     let search =
         |key: &str, query: &str| Request::post("/search", json!({ "query": query })).header("x-api-key", key);
     let mut held = Vec::new();

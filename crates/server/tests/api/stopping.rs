@@ -136,7 +136,7 @@ async fn a_stream_ends_with_the_key_that_opened_it() {
     server.access().change(|access| access.revoke_key(&reader.id, Timestamp(2))).expect("revoked");
     assert_eq!(server.send(add("Polonium glows.")).await.status, 200);
     let text = read_rest(&mut stream).await;
-    assert!(text.contains("event: end") && text.contains("no longer good"), "{text}");
+    assert!(text.contains("event: end") && text.contains("no longer valid"), "{text}");
     assert!(!text.contains("secret-name"), "{text}");
     let again: Value = server.send(follow).await.json();
     assert_eq!(again["status"], 403);

@@ -214,7 +214,7 @@ async fn an_encoded_body_is_refused_as_it_cannot_be_read() {
     let server = Running::start().await;
     for encoding in ["gzip", "br", "gzip, identity", "x"] {
         let request = raw("/query", "{}").header("content-encoding", encoding);
-        assert!(server.send(request).await.problem(415).contains("encoded"));
+        assert!(server.send(request).await.problem(415).contains("Content-Encoding"));
     }
     let request = raw("/search", r#"{"query": "Who?"}"#).header("content-encoding", "identity");
     assert_eq!(server.send(request).await.status, 200);

@@ -82,7 +82,7 @@ pub(crate) async fn for_holder<T>(holder: Holder, handled: impl Future<Output = 
     HOLDER.scope(holder, handled).await
 }
 
-/// The same in the background, for what takes long and has no answer that somebody waits for.
+/// The same in the background, for what takes long and has no answer that a client waits for.
 pub(crate) async fn apart_in_background<T, Work, Running>(work: Work) -> Result<T, Problem>
 where
     T: Send + 'static,

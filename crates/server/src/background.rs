@@ -1,7 +1,7 @@
 //! Runs work that may take long on threads that give way to everything else.
 //!
 //! A small machine has one or two processors. What indexes, reads documents or checks passwords would take them from
-//! the requests that somebody waits for; at a lower priority it gets what they leave.
+//! the requests that clients wait for; at a lower priority it gets what they leave.
 
 use std::io;
 use std::thread::Builder;

@@ -63,7 +63,7 @@ const MEANT: [(&[&str], &str); 6] = [
     (&["start", "run", "server", "web", "ui"], "`graphloom serve` serves the HTTP API until Ctrl-C"),
     (
         &["backup", "restore", "save"],
-        "a workspace is one file: `graphloom status` prints its path, and a copy of the file is a backup",
+        "a workspace is one file: `graphloom status` prints its path; copy the file while nothing uses it",
     ),
     (
         &["clear", "reset", "purge"],

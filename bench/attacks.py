@@ -3,14 +3,14 @@
 
     bench/attacks.py PROGRAM [--seconds N] [--rate N] [--rounds N] [--only NAME,...] [--json FILE]
 
-Each attack meets several servers, one a round, with keys and the same documents. Ordinary requests of one key come at a fixed rate,
-first alone and then under the attack: questions, searches, looks, and one in twenty adds a text. A latency counts from when its
-request was due. The attackers come from elsewhere, as a trusted proxy on loopback says: with a key of another workspace, or without
-one from 100 addresses. Attackers run at the lowest priority, because real ones run on other machines.
+Each attack runs against several servers, one per round, with keys and the same documents. Ordinary requests of one key are sent at a
+fixed rate, first alone and then during the attack: questions, searches, reads, and one in twenty adds a text. Latency counts from
+when a request was due. A trusted proxy on loopback presents the attackers as other machines: with a key of another workspace, or
+without a key from 100 addresses. Attackers run at the lowest priority, because real ones run on other machines.
 
-Machines have other things to do, so a figure is the median of its rounds, and the rounds of all attacks take turns. A ratio is of a
-round's own two phases, which are seconds apart. The share of the processors that other programs had, or the machine's host took
-(steal), stands beside them: where it is large, the figures say little. Attacks:
+Other programs also use the machine, so a figure is the median of its rounds, and the rounds of all attacks alternate. A ratio compares
+the two phases of one round, which are seconds apart. The share of processor time used by other programs or taken by the machine's host
+(steal) is reported too: where it is large, the figures say little. Attacks:
 
     uploads     64 uploads that stop after their first line
     questions   64 questions of one key that stop after their first byte

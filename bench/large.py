@@ -2,12 +2,12 @@
 
 usage: large.py PROGRAM [--sizes 12,24,49] [--only NAME,...] [--port PORT] [PATH...]
 
-Each document is made from a fixed seed and added to a workspace of its own by PROGRAM. Memory is that of the program and of
-its readers together, looked at 20 times a second. At the end a server takes one document of every kind, and what it holds and does
-once it rests is looked at: resident memory, the part that is its own (RssAnon), the part that the system can take back and
-read again from files (RssFile), and the processor time of 30 idle seconds. Names for --only: markdown, html, csv, json, odd or one of
-the odd documents, server, paths. Each PATH, a file or a folder, is measured as one more document; its store is all that lies in the
-data folder, and its text what the readers made of it.
+Each document is generated from a fixed seed and added to a new workspace by PROGRAM. Memory is that of the program and its
+readers together, sampled 20 times per second. At the end a server indexes one document of every kind and is measured when it
+is idle: resident memory, its own part (RssAnon), the part that the system can take back and read again from files (RssFile), and
+the processor time of 30 idle seconds. Names for --only: markdown, html, csv, json, odd or one of the odd documents, server, paths.
+Each PATH, a file or a folder, is measured as one more document; its store is everything in the data folder, and its text is the
+output of the readers.
 """
 
 import argparse

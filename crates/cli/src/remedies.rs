@@ -163,7 +163,17 @@ fn of_access(error: &AccessError) -> Option<&'static str> {
             "restore the file, or create a new key with `graphloom key create NAME`; to serve this machine without keys, \
              delete access.keyed beside it",
         ),
-        AccessError::File { .. } | AccessError::Random { .. } | AccessError::Name { .. } => None,
+        AccessError::File { source, .. } => match source.kind() {
+            io::ErrorKind::PermissionDenied | io::ErrorKind::ReadOnlyFilesystem => Some(
+                "run the command as the owner of the data folder, make the folder writable, or use another data \
+                 folder with --data-dir",
+            ),
+            io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => {
+                Some("free space on the disk of the data folder")
+            }
+            _ => None,
+        },
+        AccessError::Random { .. } | AccessError::Name { .. } => None,
         AccessError::Password => None,
     }
 }

@@ -17,12 +17,12 @@ use tokio::sync::Semaphore;
 
 /// Maximum documents read at once, if memory allows.
 const READERS: usize = 4;
-/// Processor time that one document may take, in seconds, where the system can limit it.
+/// Limit of processor time for one document, in seconds, if the system can limit it.
 const MAX_PROCESSOR_S: u64 = 120;
-/// Longest time that one document may take. A reader gives way to others, so on a busy machine it takes longer than its
-/// processor time.
+/// Time limit for one document. A reader runs at low priority, so on a busy machine it takes longer than its processor
+/// time.
 const MAX_TIME: Duration = Duration::from_secs(600);
-/// Bytes of a document of a simple format that is read without a process of its own.
+/// Maximum size of a document that is read without a child process, if its format is simple.
 const MAX_BYTES_IN_PROCESS: usize = 1024 * 1024;
 /// Minimum memory of a reader, in MiB.
 const LEAST_MEMORY_MIB: u32 = 256;
@@ -224,7 +224,7 @@ fn ask(
         child.kill()?;
     }
     let ended = child.wait()?;
-    // The pipe is closed now, so it ends too.
+    // The reader has exited, so the pipe is closed and the writer ends.
     let _ = writer.join();
     Ok(match answer {
         Ok(Ok(outcome)) => Ok(outcome),
@@ -234,7 +234,7 @@ fn ask(
     })
 }
 
-/// Whether the system ended it because it used all of its processor time.
+/// Returns whether the system ended the process because it used all of its processor time.
 #[cfg(unix)]
 fn has_used_its_time(ended: ExitStatus) -> bool {
     /// The number of SIGXCPU on Linux, macOS and the BSDs; MIPS has another.
@@ -247,7 +247,7 @@ fn has_used_its_time(_: ExitStatus) -> bool {
     false
 }
 
-/// What a reader says: its head, and the text as it is.
+/// Parses a reader's output: the head, then the text.
 fn read_answer(output: impl Read, most: usize) -> io::Result<Outcome> {
     let mut output = BufReader::new(output);
     let mut head = Vec::new();
@@ -269,7 +269,7 @@ impl Broken {
         match self {
             Self::Crashed => crashed(),
             Self::Late => Refusal {
-                reason: format!("reading it took more than {MAX_PROCESSOR_S} seconds"),
+                reason: format!("reading took more than {MAX_PROCESSOR_S} seconds"),
                 remedy: Some("split it into smaller files, or save it in a simpler form".to_owned()),
             },
         }
@@ -354,9 +354,9 @@ mod tests {
 
     #[test]
     fn a_reader_that_never_ends_is_stopped() {
-        let late = "reading it took more than 120 seconds";
+        let late = "reading took more than 120 seconds";
         assert_eq!(check_reader("while :; do :; done", Duration::from_millis(50)), late);
-        // As the system ends one that used its processor time.
+        // The signal that the system sends to a reader that has used its processor time.
         assert_eq!(check_reader("kill -XCPU $$", Duration::from_secs(60)), late);
     }
 

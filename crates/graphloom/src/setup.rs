@@ -338,16 +338,22 @@ pub async fn engines(
     let indexing = RoleModels { keywords: None, answer: None, ..models };
     let (asking, indexing) = (impatient.chat_models(&asking)?, patient.chat_models(&indexing)?);
     let reranker = reranker(config)?;
+    let chosen = match (&own.embedder, &config.embedder) {
+        (Some(embedder), _) => Some(embedder.clone()),
+        (None, Some(choice)) => Some(impatient.embedder(choice)?),
+        (None, None) => None,
+    };
     let store = open_or_create(config, patience)?;
     let space = store.snapshot().await?.embedding().await?;
-    let embedder = |providers: &Providers<'_>| match &own.embedder {
-        Some(embedder) => of_space(embedder.clone(), space.as_ref()),
-        None => providers.embedder_of(space.as_ref()),
+    let embedding = match chosen {
+        Some(embedder) => of_space(embedder, space.as_ref())?,
+        None => impatient.embedder_of(space.as_ref())?,
     };
-    let embedding = embedder(&impatient)?;
     // A model in this process takes its memory once.
     let indexing_embedding = match EmbedderChoice::of_space(embedding.name()) {
-        Some(choice) if !choice.is_in_process() => embedder(&patient)?,
+        Some(choice) if !choice.is_in_process() && own.embedder.is_none() => {
+            patient.embedder_of(space.as_ref())?
+        }
         _ => embedding.clone(),
     };
     let part = |chat, embedder| Parts {

@@ -128,6 +128,9 @@ async fn a_wrong_setting_is_an_error_with_a_remedy_and_makes_no_workspace() {
     let error = open(folder.path()).llm("openai").build().await.err().expect("no model");
     assert!(error.to_string().contains("openai:MODEL"), "{error}");
     assert_eq!(std::fs::read_dir(folder.path()).expect("a folder").count(), 0);
+    let error = open(folder.path()).embedder("local:nosuch").build().await.err().expect("no such model");
+    assert!(error.to_string().contains("local:nosuch"), "{error}");
+    assert!(!folder.path().join("notes.graphloom").exists());
 }
 
 #[test]

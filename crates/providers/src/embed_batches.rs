@@ -151,7 +151,7 @@ impl Batcher {
                     gen_ai.request.model = self.name,
                     tokens = ends.len(),
                     max_input_tokens,
-                    "text cut for embedding"
+                    "text truncated for embedding"
                 );
                 match kept.copied() {
                     Some(kept) => sent.truncate(kept),

@@ -26,8 +26,8 @@ static ANSWERING: LazyLock<io::Result<Runtime>> = LazyLock::new(|| {
     Builder::new_multi_thread().worker_threads(threads()).thread_name("answering").enable_all().build()
 });
 
-/// The turns of questions on those threads: one fewer, so that a thread is free to line up whoever comes. With as many, who
-/// comes would wait in the order of coming before it is in the line.
+/// The turns of questions on those threads. There is one turn fewer than threads, so that a thread is always free to put
+/// new questions in line; otherwise they would be served in order of arrival.
 static ANSWERED_AT_ONCE: LazyLock<Arc<Turns>> = LazyLock::new(|| {
     let at_once = threads() - 1;
     Arc::new(Turns::shared(at_once, at_once))
@@ -37,7 +37,7 @@ fn threads() -> usize {
     available_parallelism().map_or(THREADS, |processors| processors.get() + THREADS_THAT_WAIT)
 }
 
-/// What `work` gives. It goes on to its end where whoever asked for it leaves.
+/// Runs `work` to its end, even if the client disconnects.
 ///
 /// The guard's turns limit how many run at once.
 pub(crate) async fn apart<T, Work, Running>(work: Work) -> Result<T, Problem>
@@ -55,9 +55,9 @@ where
     unless_it_panicked(done.await)
 }
 
-/// The same for a question, which mostly computes and reads, or waits for a model: as many as there are processors, and few
-/// more, are worked on at a time, and who waits for a model takes no thread. Among those that could be worked on, the one whose
-/// caller has the fewest at work comes first; the caller is that of the request that this is called in.
+/// Runs a question, which mostly computes and reads, or waits for a model. About as many run at a time as there
+/// are processors; a question that waits for a model does not occupy a thread. Of the questions that are ready, the one
+/// whose caller has the fewest running comes first. The caller is that of the current request.
 pub(crate) fn asked_apart<T, Work, Running>(work: Work) -> impl Future<Output = Result<T, Problem>> + Send
 where
     T: Send + 'static,

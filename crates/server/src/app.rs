@@ -38,9 +38,9 @@ pub(crate) struct Inner {
     pub(crate) rates: Rates,
     /// Counters.
     pub(crate) metrics: Arc<Metrics>,
-    /// Whether something goes on.
+    /// Whether the server is busy.
     pub(crate) activity: Arc<Activity>,
-    /// Signs tokens that open nothing.
+    /// Signs guest tokens, which grant nothing.
     pub(crate) guest_secret: [u8; 32],
     /// The workspace of requests that do not name one.
     pub(crate) default_workspace: WorkspaceId,

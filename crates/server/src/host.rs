@@ -58,9 +58,9 @@ pub struct Opened {
     pub pauses: Arc<Pauses>,
     /// Updates the full-text index; called on a thread that may block.
     pub catch_up: Arc<dyn Fn() -> Result<(), StoreError> + Send + Sync>,
-    /// Has the store give back the memory that it keeps for what comes next; called where it may block.
+    /// Releases memory that the store keeps for later use; called on a thread that may block.
     pub rest: Arc<dyn Fn() + Send + Sync>,
-    /// Whether the store can be read and written; called where it may block.
+    /// Tests whether the store can be read and written; called on a thread that may block.
     pub probe: Arc<dyn Fn() -> Result<(), StoreError> + Send + Sync>,
 }
 

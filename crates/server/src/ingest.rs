@@ -165,7 +165,7 @@ pub(crate) async fn named(
 }
 
 impl Ingest {
-    /// Starts the worker; it ends when `stop` says so.
+    /// Starts the worker; it ends when `stop` is set.
     pub(crate) fn start(
         workspace: WorkspaceId,
         opened: Opened,
@@ -357,8 +357,8 @@ impl Ingest {
         true
     }
 
-    /// One run in the background, so that what it computes does not hold up requests; whether nothing of it has to be tried
-    /// again.
+    /// Executes a run in the background, so that its computing does not block requests; returns whether nothing has to
+    /// be retried.
     async fn run_apart(
         self: Arc<Self>,
         workspace: &WorkspaceId,
@@ -402,9 +402,13 @@ impl Ingest {
         let catch_up = Arc::clone(&opened.catch_up);
         match in_background(move || catch_up()).await {
             Ok(Ok(())) => {}
-            // They are caches: a search does it where this failed, and says why it cannot.
-            Ok(Err(error)) => tracing::warn!(%workspace, error = chain(&error), "indexes are not up to date"),
-            Err(error) => tracing::warn!(%workspace, error = chain(&error), "indexes are not up to date"),
+            // The index is a cache; if updating it failed here, the next search updates it and reports errors.
+            Ok(Err(error)) => {
+                tracing::warn!(%workspace, error = chain(&error), "updating the full-text index failed")
+            }
+            Err(error) => {
+                tracing::warn!(%workspace, error = chain(&error), "updating the full-text index failed")
+            }
         }
         match outcome {
             Ok(report) => {

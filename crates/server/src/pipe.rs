@@ -13,8 +13,8 @@ use tokio::sync::Notify;
 const MAX_WAITING: usize = 512 << 10;
 /// Bytes per chunk of the body.
 const PIECE: usize = 64 << 10;
-/// How often a reader may take nothing within a [`LOOK`] before it is given up: the writer holds a thread and a view of the
-/// store. Looks are counted and not the time between them, which passes on a machine that is overloaded or asleep as well.
+/// How many [`LOOK`]s in a row a client may read nothing before the pipe breaks, since the writer holds a thread and a
+/// snapshot. Looks are counted instead of time, because time also passes on a machine that is overloaded or asleep.
 const PATIENCE: u32 = 120;
 /// How long the writer waits before it looks again.
 const LOOK: Duration = Duration::from_secs(1);
@@ -159,7 +159,7 @@ impl Shared {
             state = self.taken.wait_timeout(state, self.look).unwrap_or_else(PoisonError::into_inner).0;
             in_vain = if state.taken == before { in_vain + 1 } else { 0 };
             if in_vain >= PATIENCE {
-                return Err(io::Error::new(io::ErrorKind::TimedOut, "the reader took nothing for too long"));
+                return Err(io::Error::new(io::ErrorKind::TimedOut, "the client read nothing for too long"));
             }
         }
         if state.left {

@@ -47,9 +47,9 @@ pub(crate) struct Space {
     pub(crate) stop: watch::Receiver<bool>,
     /// Time of the last request.
     used: Mutex<Instant>,
-    /// Has its store give back the memory that it keeps.
+    /// Releases memory that the store keeps for later use.
     pub(crate) rest: Arc<dyn Fn() + Send + Sync>,
-    /// Whether its store can be read and written.
+    /// Tests whether the store can be read and written.
     probe: Arc<dyn Fn() -> Result<(), StoreError> + Send + Sync>,
     /// Time and result of the last test.
     probed: tokio::sync::Mutex<Option<(Instant, Option<String>)>>,
@@ -126,13 +126,13 @@ pub(crate) struct Spaces {
     stop: watch::Receiver<bool>,
 }
 
-/// What learns of everything that goes on in the workspaces.
+/// State that is updated by everything that happens in the workspaces.
 pub(crate) struct Watched {
     pub(crate) metrics: Arc<Metrics>,
     pub(crate) activity: Arc<Activity>,
 }
 
-/// A workspace that is open, or that somebody opens.
+/// A workspace that is open or being opened.
 type Cell = Arc<OnceCell<Arc<Space>>>;
 
 impl Spaces {

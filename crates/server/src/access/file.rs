@@ -68,30 +68,6 @@ pub enum AccessError {
     },
 }
 
-impl AccessError {
-    /// What the user can do about it, where something can be said.
-    pub fn remedy(&self) -> Option<&'static str> {
-        match self {
-            Self::UnknownKey { .. } => Some("`graphloom key list` lists all keys"),
-            Self::UnknownUser { .. } => Some("`graphloom user list` lists all users"),
-            Self::Gone { .. } => Some(
-                "put the file back, or make a new key with `graphloom key create NAME`; to serve this machine without \
-                 keys, delete access.keyed beside it",
-            ),
-            Self::File { source, .. } => match source.kind() {
-                io::ErrorKind::PermissionDenied | io::ErrorKind::ReadOnlyFilesystem => Some(
-                    "run it as the user that owns the data folder, or make the folder writable; --data-dir names another",
-                ),
-                io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => {
-                    Some("make room on the disk of the data folder")
-                }
-                _ => None,
-            },
-            Self::Random { .. } | Self::Name { .. } | Self::Password => None,
-        }
-    }
-}
-
 /// Keys and users of a data folder.
 #[derive(Debug)]
 pub struct AccessFile {

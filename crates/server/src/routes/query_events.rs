@@ -127,13 +127,13 @@ async fn events(
     let (lines, response) = Lines::new(framing, |text| json!({ "text": text }));
     let lines = Arc::new(lines);
     let ending = Arc::clone(&lines);
-    // It goes on where the reader leaves: what is asked of a model is paid for, and is remembered for the next time.
+    // Continues if the client disconnects: the LLM call is paid for, and its answer is cached.
     let asked = asked_apart(async move || {
         let _turn = admitted.turn;
         write(&space.asking, &space.prices, &question, &lines, started).await
     });
     tokio::spawn(async move {
-        // A panic is a problem too, so that there is always a last event.
+        // A panic becomes a problem too, so that there is always a last event.
         if let Err(problem) = asked.await {
             ending.event("error", json!(problem.body()));
         }

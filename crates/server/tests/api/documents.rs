@@ -234,7 +234,7 @@ async fn what_a_body_lacks_is_said_with_its_place_in_words_of_its_sender() {
         let said = answer.problem(422);
         assert!(said.contains(words), "{body}: {said}");
         assert!(
-            !said.contains("struct") && !said.contains("usize") && !said.contains("no JSON"),
+            !said.contains("struct") && !said.contains("usize") && !said.contains("not valid JSON"),
             "{body}: {said}"
         );
         assert_eq!(answer.json()["detail"][0]["loc"], place, "{body}");

@@ -15,7 +15,8 @@ forbid() { # crate pattern why
 }
 
 forbid graphloom-tokens 'graphloom(-(core|engine|eval|storage|providers|server|cli))?|tokio|rusqlite|reqwest|tantivy' 'the tokenizer stands alone'
-forbid graphloom-core 'graphloom(-(engine|eval|storage|providers|server|cli))?|tokio|rusqlite|reqwest|tantivy' 'core has no I/O and no runtime'
+forbid graphloom-cluster 'graphloom(-(core|engine|eval|storage|providers|server|cli|tokens))?|tokio|rusqlite|reqwest|tantivy' 'clustering is pure functions of its arguments'
+forbid graphloom-core 'graphloom(-(cluster|engine|eval|storage|providers|server|cli))?|tokio|rusqlite|reqwest|tantivy' 'core has no I/O and no runtime'
 forbid graphloom-engine 'graphloom(-(eval|storage|providers|server|cli))?|rusqlite|reqwest|tantivy' 'the engine knows ports, not adapters'
 forbid graphloom-eval 'graphloom(-(storage|providers|server|cli))?|rusqlite|reqwest|tantivy' 'evaluation consumes the engine, not adapters'
 forbid graphloom-storage 'graphloom(-(engine|eval|providers|server|cli))?|reqwest' 'storage knows core alone'
@@ -32,7 +33,7 @@ while IFS= read -r file; do
         failures=$((failures + 1))
         printf '%s\n  reaches the world without a port\n' "$found" >&2
     fi
-done < <(find crates/core/src crates/engine/src crates/tokens/src -name '*.rs' ! -name tests.rs ! -path '*/tests/*' | sort)
+done < <(find crates/cluster/src crates/core/src crates/engine/src crates/tokens/src -name '*.rs' ! -name tests.rs ! -path '*/tests/*' | sort)
 
 if ((failures > 0)); then
     echo "check-arrows: $failures checks failed" >&2

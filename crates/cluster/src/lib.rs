@@ -1,18 +1,29 @@
-//! Groups of like things, as pure functions: communities of a graph.
+//! Groups of like things, as pure functions: communities of a graph, and clusters and trees of vectors.
 //!
 //! Nothing here does I/O, starts a thread, reads a clock or asks for randomness, and no result depends on the order
 //! of the input. So equal input gives equal output, whatever its history:
 //!
 //! - [`hierarchy`] divides a [`Graph`] into communities in levels.
 //! - [`leiden`] gives one level of it, and [`modularity`] says how good a partition is.
+//! - [`tree`] joins vectors ([`Points`]) to nodes by average linkage, layer by layer.
+//! - [`soft_clusters`] divides vectors as RAPTOR does: a vector may be in several clusters.
 
 mod gather;
 mod graph;
 mod hierarchy;
 mod leiden;
+mod mixture;
+mod neighbors;
 mod network;
+mod points;
 mod priority;
+mod reduce;
+mod soft;
+mod tree;
 
 pub use graph::{Edge, Graph, GraphError, modularity};
 pub use hierarchy::{Community, CommunityId, Hierarchy, HierarchySettings, hierarchy};
 pub use leiden::{LeidenSettings, leiden};
+pub use points::{Points, PointsError};
+pub use soft::{MAX_SOFT_LAYERS, SoftSettings, soft_clusters};
+pub use tree::{Tree, TreeNode, TreeSettings, tree};

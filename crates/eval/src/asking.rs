@@ -6,9 +6,9 @@ use std::time::Instant;
 
 use futures::{StreamExt, stream};
 use graphloom_core::{Call, ContentHash, DocumentId, Snapshot, StoreCounts, StoreError};
-use graphloom_engine::Engine;
 use graphloom_engine::prompt::{Prompt, Prompts};
-use graphloom_engine::query::{self, QueryError, Spent};
+use graphloom_engine::query::QueryError;
+use graphloom_engine::{Engine, chain};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
@@ -207,7 +207,7 @@ pub async fn ask_all<R: Row>(
                 if failures == MOST_FAILURES_IN_A_ROW {
                     return Err(AskError::AllFail { arm: task.arm.name.clone(), source: error });
                 }
-                let row = R::failed(task, told(&error));
+                let row = R::failed(task, chain(&error));
                 // Results consisting only of failures are meaningless.
                 all_failed = (failures == rows.len() + 1).then(|| (task.arm.name.clone(), error));
                 rows.push(row);
@@ -220,13 +220,6 @@ pub async fn ask_all<R: Row>(
     }
 }
 
-/// Stores the cost and cache entries of a question, as `ask` does; the result does not depend on it.
-pub(crate) async fn record<'a>(engine: &Engine, spent: impl IntoIterator<Item = &'a Spent>) {
-    if let Err(error) = query::record(engine, spent).await {
-        tracing::warn!(%error, "storing the cost of a question failed");
-    }
-}
-
 /// Milliseconds since `began`.
 pub(crate) fn elapsed_ms(began: Instant) -> f64 {
     began.elapsed().as_secs_f64() * 1e3
@@ -236,16 +229,4 @@ pub(crate) fn elapsed_ms(began: Instant) -> f64 {
 pub(crate) fn spent_on(calls: &[Call]) -> (u64, u64, u64) {
     let sum = |value: fn(&Call) -> u64| calls.iter().map(value).sum();
     (sum(|call| call.duration_ms), sum(|call| call.prompt_tokens), sum(|call| call.completion_tokens))
-}
-
-/// An error with its causes on one line.
-pub fn told(error: &dyn std::error::Error) -> String {
-    let mut told = error.to_string();
-    let mut cause = error.source();
-    while let Some(error) = cause {
-        told.push_str(": ");
-        told.push_str(&error.to_string());
-        cause = error.source();
-    }
-    told
 }

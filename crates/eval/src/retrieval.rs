@@ -8,7 +8,7 @@ use graphloom_engine::prompt::{DECOMPOSE, FILTER_FACTS, KEYWORDS, KEYWORDS_FOLLO
 use graphloom_engine::query::{self, QueryError, Retrieval};
 use serde::{Deserialize, Serialize};
 
-use crate::asking::{AskOptions, MAX_TIMED, Row, Task, elapsed_ms, record, spent_on};
+use crate::asking::{AskOptions, MAX_TIMED, Row, Task, elapsed_ms, spent_on};
 use crate::set::{QuestionSet, SetQuestion};
 use crate::stats;
 
@@ -68,8 +68,7 @@ impl Row for RetrievalRow {
         let began = Instant::now();
         let retrieval = query::retrieve(engine, &question).await?;
         let mut latency_ms = elapsed_ms(began);
-        record(engine, [&retrieval.spent]).await;
-        let calls = &retrieval.spent.calls;
+        let calls = &retrieval.cost.calls;
         let (model_ms, prompt_tokens, completion_tokens) = spent_on(calls);
         let mut own_latency_ms = without_models(latency_ms, model_ms);
         if options.timed > 0 {
@@ -80,8 +79,7 @@ impl Row for RetrievalRow {
                 let took = elapsed_ms(began);
                 times.push(took);
                 // Without a cache, models are called every time.
-                own_times.push(without_models(took, spent_on(&again.spent.calls).0));
-                record(engine, [&again.spent]).await;
+                own_times.push(without_models(took, spent_on(&again.cost.calls).0));
             }
             latency_ms = stats::quantile(&times, 0.5);
             own_latency_ms = stats::quantile(&own_times, 0.5);

@@ -61,9 +61,7 @@ impl<'a> Ask<'a> {
     /// What is found, without an answer.
     pub async fn retrieve(self) -> Result<Retrieval> {
         let engine = self.graph.engine();
-        let retrieval = query::retrieve(engine, &self.question).await?;
-        self.graph.record(&[&retrieval.spent]).await;
-        Ok(retrieval)
+        Ok(query::retrieve(engine, &self.question).await?)
     }
 
     /// The answer, with its text handed to `on_delta` piece by piece as it is written.
@@ -75,9 +73,7 @@ impl<'a> Ask<'a> {
     async fn answer(self, on_delta: &mut (dyn FnMut(&str) + Send)) -> Result<Answer> {
         let engine = self.graph.engine();
         let retrieval = query::retrieve(engine, &self.question).await?;
-        let answer = query::answer(engine, &self.question, &retrieval, on_delta).await?;
-        self.graph.record(&[&retrieval.spent, &answer.spent]).await;
-        Ok(answer)
+        Ok(query::answer(engine, &self.question, &retrieval, on_delta).await?)
     }
 }
 
@@ -111,18 +107,7 @@ impl<'a> IntoFuture for Search<'a> {
     fn into_future(self) -> Self::IntoFuture {
         Box::pin(async move {
             let Self { graph, words, limit, filter } = self;
-            let hits = query::search(graph.engine(), &words, limit, filter.as_ref()).await?;
-            graph.record(&[&hits.spent]).await;
-            Ok(hits)
+            Ok(query::search(graph.engine(), &words, limit, filter.as_ref()).await?)
         })
-    }
-}
-
-impl Graphloom {
-    /// Stores what a question cost. The answer does not depend on it, so a failure is only logged.
-    async fn record(&self, spent: &[&query::Spent]) {
-        if let Err(error) = query::record(self.engine(), spent.iter().copied()).await {
-            tracing::warn!(%error, "what a question cost was not stored");
-        }
     }
 }

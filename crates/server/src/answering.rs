@@ -1,4 +1,4 @@
-//! Produces answers in the requested form and records their cost.
+//! Produces answers in the requested form.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -6,15 +6,13 @@ use std::sync::Arc;
 
 use graphloom_core::{CacheKind, Call, Span};
 use graphloom_engine::Engine;
-use graphloom_engine::query::{
-    self, AnswerKind, Citation, Mode, QueryError, Question, Retrieval, Spent, Wanted,
-};
+use graphloom_engine::query::{self, AnswerKind, Citation, Mode, QueryError, Question, Retrieval, Wanted};
 
 use crate::apart::asked_apart;
 use crate::guard::Admitted;
 use crate::lines::Lines;
 use crate::metrics::answer_looked_up;
-use crate::problem::{Problem, chain};
+use crate::problem::Problem;
 use crate::space::Space;
 
 /// An answered question.
@@ -114,14 +112,14 @@ pub(crate) fn write_answer(
 }
 
 /// Answers from a retrieval, or returns the context or prompt if requested. The text is passed to `on_delta` as it
-/// is generated. Records the cost.
+/// is generated.
 pub(crate) async fn answer_from(
     engine: &Engine,
     question: &Question,
     retrieval: &Retrieval,
     on_delta: &mut (dyn FnMut(&str) + Send),
 ) -> Result<Answered, Problem> {
-    let mut calls = retrieval.spent.calls.clone();
+    let mut calls = retrieval.cost.calls.clone();
     let text = match question.wanted() {
         Wanted::Context => retrieval.context.clone(),
         Wanted::Prompt => {
@@ -138,13 +136,12 @@ pub(crate) async fn answer_from(
             if are_quoted {
                 answer.text = without_images(&answer.text).into_owned();
             }
-            record(engine, [&retrieval.spent, &answer.spent]).await;
             let by_model = answer.model.is_some();
-            let is_remembered = answer.spent.cached.contains(&CacheKind::Answer);
-            if engine.caches.is_on() && (is_remembered || !answer.spent.calls.is_empty()) {
+            let is_remembered = answer.cost.cached.contains(&CacheKind::Answer);
+            if engine.caches.is_on() && (is_remembered || !answer.cost.calls.is_empty()) {
                 answer_looked_up(is_remembered);
             }
-            calls.extend(answer.spent.calls);
+            calls.extend(answer.cost.calls);
             // Answers of other kinds say themselves that they are passages.
             let verbatim = answer.kind == AnswerKind::Answer && !by_model;
             return Ok(Answered {
@@ -160,7 +157,6 @@ pub(crate) async fn answer_from(
         }
     };
     on_delta(&text);
-    record(engine, [&retrieval.spent]).await;
     Ok(Answered {
         text,
         kind: None,
@@ -179,12 +175,5 @@ pub(crate) fn check_answerable(engine: &Engine, question: &Question) -> Result<(
     match needs_model && engine.models.answer.is_none() {
         true => Err(QueryError::NoAnswerModel.into()),
         false => Ok(()),
-    }
-}
-
-/// Records the cost of a question. The answer does not depend on it, so a failure is only logged.
-pub(crate) async fn record<const N: usize>(engine: &Engine, spent: [&Spent; N]) {
-    if let Err(error) = query::record(engine, spent).await {
-        tracing::warn!(error = chain(&error), "storing the cost of a question failed");
     }
 }

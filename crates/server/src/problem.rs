@@ -6,6 +6,7 @@ use std::time::Duration;
 use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use graphloom_core::{ModelError, Role, StoreError};
+pub(crate) use graphloom_engine::chain;
 use graphloom_engine::edit::EditError;
 use graphloom_engine::index::IndexError;
 use graphloom_engine::query::QueryError;
@@ -409,15 +410,4 @@ impl From<HostError> for Problem {
             "the administrator has to repair the workspace or its configuration; see the server's log";
         Self::new(StatusCode::SERVICE_UNAVAILABLE, error.message).remedy(Some(remedy))
     }
-}
-
-/// An error with its causes.
-pub(crate) fn chain(error: &dyn std::error::Error) -> String {
-    let mut text = error.to_string();
-    let mut cause = error.source();
-    while let Some(error) = cause {
-        text = format!("{text}: {error}");
-        cause = error.source();
-    }
-    text
 }

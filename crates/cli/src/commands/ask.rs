@@ -103,7 +103,7 @@ pub(crate) async fn run(app: &App, args: &AskArgs) -> anyhow::Result<Exit> {
         Wanted::Answer => answer(app, args, &engine, &question, &retrieval).await,
         Wanted::Context | Wanted::Prompt => {
             let printed = print_prompt(app, &engine, &question, &retrieval);
-            wire::record(app, &engine, [&retrieval.spent]).await;
+            wire::warn_if_unstored(app, &[&retrieval.cost]);
             printed
         }
     }
@@ -206,8 +206,7 @@ async fn answer(
         None if app.output.json => print_json(app, args, question, retrieval, &answer),
         None => print_answer(app, args, question, retrieval, &answer, writer),
     };
-    // Paid results are stored even if printing failed.
-    wire::record(app, engine, [&retrieval.spent, &answer.spent]).await;
+    wire::warn_if_unstored(app, &[&retrieval.cost, &answer.cost]);
     printed?;
     Ok(match answer.found || answer.kind == AnswerKind::Greeting {
         true => Exit::Done,
@@ -244,8 +243,8 @@ fn print_json(
         references: query::references(question, retrieval),
         notes: &retrieval.notes,
         retrieval: args.full.then_some(retrieval),
-        calls: retrieval.spent.calls.iter().chain(&answer.spent.calls).collect(),
-        cached: retrieval.spent.cached.iter().chain(&answer.spent.cached).copied().collect(),
+        calls: retrieval.cost.calls.iter().chain(&answer.cost.calls).collect(),
+        cached: retrieval.cost.cached.iter().chain(&answer.cost.cached).copied().collect(),
     })
 }
 
@@ -323,7 +322,7 @@ fn print_sources(
     if answer.dropped_citations > 0 {
         output.note(format_args!("dropped citations that point to nothing: {}", answer.dropped_citations));
     }
-    if answer.spent.cached.contains(&CacheKind::Answer) {
+    if answer.cost.cached.contains(&CacheKind::Answer) {
         output.note("cached answer to the same prompt; --no-cache asks the LLM again");
     }
     if answer.kind == AnswerKind::Empty {

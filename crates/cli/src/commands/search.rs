@@ -28,7 +28,7 @@ pub(crate) async fn run(app: &App, args: &SearchArgs) -> anyhow::Result<Exit> {
     } else {
         print(app, &hits, &args.words.join(" "))
     };
-    wire::record(app, &engine, [&hits.spent]).await;
+    wire::warn_if_unstored(app, &[&hits.cost]);
     printed?;
     Ok(if empty { Exit::NothingFound } else { Exit::Done })
 }

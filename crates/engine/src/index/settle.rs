@@ -3,10 +3,10 @@
 use graphloom_core::{GraphKey, ModelError, Progress, ProgressSink, StoreError};
 
 use super::IndexError;
-use super::work::{chain, needs_a_person};
-use crate::Engine;
+use super::work::needs_a_person;
 use crate::commit::GraphChanges;
 use crate::graph::{Derivation, GraphChange, Summaries};
+use crate::{Engine, chain};
 
 /// Stale marks read at a time.
 const PAGE: usize = 1000;

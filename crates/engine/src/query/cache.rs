@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use graphloom_core::{CacheKind, ChatRequest, ContentHash, StoreError};
 
-use super::Spent;
+use super::QueryCost;
 use super::seen::Resolved;
 use crate::Engine;
 use crate::text::Tokenizer;
@@ -81,13 +81,13 @@ impl QueryCaches {
     }
 }
 
-/// What is remembered under each key, and `None` for all where `wanted` is not set; what is found is noted in `spent`.
+/// What is remembered under each key, and `None` for all where `wanted` is not set; what is found is noted in `cost`.
 pub(super) async fn find(
     engine: &Engine,
     kind: CacheKind,
     keys: &[ContentHash],
     wanted: bool,
-    spent: &mut Spent,
+    cost: &mut QueryCost,
 ) -> Result<Vec<Option<Arc<[u8]>>>, StoreError> {
     let caches = &engine.caches;
     if caches.off || !wanted {
@@ -111,13 +111,13 @@ pub(super) async fn find(
         }
     }
     if found.iter().any(Option::is_some) {
-        spent.hit(kind);
+        cost.hit(kind);
     }
     Ok(found)
 }
 
-/// Remembers a value in this process and, where it was paid for, keeps it in `spent` for the store.
-pub(super) fn remember(engine: &Engine, fresh: Fresh, wanted: bool, spent: &mut Spent) {
+/// Remembers a value in this process and, where it was paid for, keeps it in `cost` for the store.
+pub(super) fn remember(engine: &Engine, fresh: Fresh, wanted: bool, cost: &mut QueryCost) {
     let caches = &engine.caches;
     if caches.off || !wanted {
         return;
@@ -125,7 +125,7 @@ pub(super) fn remember(engine: &Engine, fresh: Fresh, wanted: bool, spent: &mut 
     let Fresh { kind, key, value, paid } = fresh;
     lock(&caches.memory.values).put((kind, key.clone()), value.as_slice().into(), MAX_VALUES);
     if paid {
-        spent.keep(kind, key, value);
+        cost.keep(kind, key, value);
     }
 }
 

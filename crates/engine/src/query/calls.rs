@@ -1,26 +1,29 @@
-//! What a question costs: ledger rows, and what is remembered so that it need not be paid for again.
+//! What a question costs: its rows in the ledger, and the cache entries that save the next call.
 
 use graphloom_core::{
-    Batch, CacheEntry, CacheKind, Call, CallOutcome, Completion, ContentHash, FinishReason, Role, StoreError,
-    Timestamp, Usage,
+    Batch, CacheEntry, CacheKind, Call, CallOutcome, Completion, ContentHash, FinishReason, Role, Timestamp,
+    Usage,
 };
 use serde::Serialize;
 
-use crate::Engine;
+use crate::{Engine, chain};
 
-/// What a question cost, and what of it is to be stored by [`record`].
+/// What a question cost.
 #[derive(Debug, Clone, Default, PartialEq, Serialize)]
-pub struct Spent {
+pub struct QueryCost {
     /// One ledger row for each call of a model, failed ones included. What was remembered has none: it was not asked.
     pub calls: Vec<Call>,
     /// What was remembered, in the order it was needed, each kind once.
     pub cached: Vec<CacheKind>,
-    /// What is to be remembered.
+    /// Why ledger and cache do not have it, such as a full disk; `None` if they do.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub unstored: Option<String>,
+    /// Cache entries that are not stored yet.
     #[serde(skip)]
     entries: Vec<CacheEntry>,
 }
 
-impl Spent {
+impl QueryCost {
     /// Notes that something was remembered.
     pub(super) fn hit(&mut self, kind: CacheKind) {
         if !self.cached.contains(&kind) {
@@ -28,35 +31,26 @@ impl Spent {
         }
     }
 
-    /// Keeps a value for [`record`] to store.
+    /// Keeps a value for [`QueryCost::store`].
     pub(super) fn keep(&mut self, kind: CacheKind, key: ContentHash, value: Vec<u8>) {
         self.entries.push(CacheEntry { kind, key, value });
     }
-}
 
-/// Stores what questions cost and what is to be remembered of them, in one commit; nothing where there is nothing.
-///
-/// For what [`retrieve`](super::retrieve), [`answer`](super::answer) and [`search`](super::search) return, each once;
-/// where they fail they did it themselves. No answer depends on it, so where it fails the answer still stands.
-pub async fn record<'a>(
-    engine: &Engine,
-    spent: impl IntoIterator<Item = &'a Spent>,
-) -> Result<(), StoreError> {
-    let mut batch = Batch::default();
-    for spent in spent {
-        batch.append_calls.extend(spent.calls.iter().cloned());
-        batch.put_cached.extend(spent.entries.iter().cloned());
-    }
-    if !batch.is_empty() {
-        engine.store.commit(batch).await?;
-    }
-    Ok(())
-}
-
-/// The same for a question that failed: its own error is what counts.
-pub(super) async fn record_failed<'a>(engine: &Engine, spent: impl IntoIterator<Item = &'a Spent>) {
-    if let Err(error) = record(engine, spent).await {
-        tracing::warn!(%error, "the calls of a failed question are not in the ledger");
+    /// Stores the calls in the ledger and the entries in the cache, in one commit; nothing if there are none.
+    ///
+    /// To be called once, whether the question succeeded or not: its calls are paid for. If the store fails, the result
+    /// of the question stands, and `unstored` says why.
+    pub(super) async fn store(&mut self, engine: &Engine) {
+        let put_cached = std::mem::take(&mut self.entries);
+        let batch = Batch { append_calls: self.calls.clone(), put_cached, ..Batch::default() };
+        if batch.is_empty() {
+            return;
+        }
+        if let Err(error) = engine.store.commit(batch).await {
+            let reason = chain(&error);
+            tracing::warn!(error = reason, "storing the cost of a question failed");
+            self.unstored = Some(reason);
+        }
     }
 }
 

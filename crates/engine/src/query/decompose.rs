@@ -4,7 +4,7 @@ use graphloom_core::{ChatMessage, ChatRequest, LanguageModel};
 use serde::Serialize;
 use serde_json::Value;
 
-use super::calls::Spent;
+use super::calls::QueryCost;
 use super::keywords::{Understood, object_in, respond, standalone_in};
 use super::question::MAX_QUESTION_CHARS;
 use super::trust::WalkTrust;
@@ -74,13 +74,13 @@ pub(super) async fn by_model(
     model: &dyn LanguageModel,
     question: &Question,
     said: &[ChatMessage],
-    spent: &mut Spent,
+    cost: &mut QueryCost,
 ) -> Result<Understood, QueryError> {
     let text = question.text.trim();
     let messages = prompts::decompose(&engine.prompts, &history::transcript(said), text);
     let request = ChatRequest { messages, json_object: true, ..ChatRequest::default() };
     let is_worth = |response: &str| read(response).is_some();
-    let response = respond(engine, model, request, is_worth, question.cache, spent).await?;
+    let response = respond(engine, model, request, is_worth, question.cache, cost).await?;
     let read = read(&response);
     if read.is_none() {
         tracing::warn!(model = model.name(), "the model took no question apart; rules do");

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use graphloom_core::{CacheKind, ContentHash, EmbeddingSpec, ModelError, Purpose, Role};
 
 use super::cache::{self, Fresh};
-use super::calls::{Spent, Timer};
+use super::calls::{QueryCost, Timer};
 use super::plan::Plan;
 use super::{ChunkPick, Keywords, QueryError, Question};
 use crate::Engine;
@@ -32,7 +32,7 @@ pub(super) async fn embed(
     keywords: &Keywords,
     parts: &[String],
     space: &EmbeddingSpec,
-    spent: &mut Spent,
+    cost: &mut QueryCost,
 ) -> Result<QueryVectors, QueryError> {
     let low_level = (plan.local && !keywords.low_level.is_empty()).then(|| keywords.low_level.join(", "));
     let high_level = (plan.global && !keywords.high_level.is_empty()).then(|| keywords.high_level.join(", "));
@@ -42,7 +42,7 @@ pub(super) async fn embed(
     let whole = by_question.then(|| question.text.trim().to_owned());
     let wanted = [&whole, &low_level, &high_level].into_iter().flatten().chain(parts);
     let wanted: Vec<String> = wanted.cloned().collect();
-    let mut vectors = vectors_of(engine, &wanted, space, question.cache, spent).await?.into_iter();
+    let mut vectors = vectors_of(engine, &wanted, space, question.cache, cost).await?.into_iter();
     Ok(QueryVectors {
         question: whole.and_then(|_| vectors.next()),
         low_level: low_level.and_then(|_| vectors.next()),
@@ -58,11 +58,11 @@ pub(super) async fn vectors_of(
     texts: &[String],
     space: &EmbeddingSpec,
     caches: bool,
-    spent: &mut Spent,
+    cost: &mut QueryCost,
 ) -> Result<Vec<Arc<[f32]>>, QueryError> {
     let embedder = engine.models.embedder.as_ref();
     let keys: Vec<ContentHash> = texts.iter().map(|text| cache::vector_key(embedder.name(), text)).collect();
-    let known = cache::find(engine, CacheKind::Vector, &keys, caches, spent).await?;
+    let known = cache::find(engine, CacheKind::Vector, &keys, caches, cost).await?;
     let mut vectors: BTreeMap<String, Arc<[f32]>> =
         texts.iter().zip(known).filter_map(|(text, value)| Some((text.clone(), decode(&value?)))).collect();
     let mut missing: Vec<String> = Vec::new();
@@ -76,20 +76,20 @@ pub(super) async fn vectors_of(
         let embeddings = match embedder.embed(Purpose::Query, &missing).await {
             Ok(embeddings) => embeddings,
             Err(error) => {
-                spent.calls.push(timer.failed(error.to_string()));
+                cost.calls.push(timer.failed(error.to_string()));
                 return Err(error.into());
             }
         };
         // Models in process make no requests; they are no calls in the ledger, and cost too little to be stored.
         let paid = embeddings.attempts > 0;
         if paid {
-            spent.calls.push(timer.counted(embeddings.usage, embeddings.attempts));
+            cost.calls.push(timer.counted(embeddings.usage, embeddings.attempts));
         }
         for (text, vector) in missing.into_iter().zip(embeddings.vectors) {
             let (key, value) = (cache::vector_key(embedder.name(), &text), encode(&vector));
             if vector.len() == space.dimensions as usize {
                 let fresh = Fresh { kind: CacheKind::Vector, key, value, paid };
-                cache::remember(engine, fresh, caches, spent);
+                cache::remember(engine, fresh, caches, cost);
             }
             vectors.insert(text, vector.into());
         }

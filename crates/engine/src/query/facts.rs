@@ -4,7 +4,7 @@
 
 use graphloom_core::{ChatRequest, LanguageModel, Relation, RelationKey};
 
-use super::calls::Spent;
+use super::calls::QueryCost;
 use super::embed::QueryVectors;
 use super::keywords::{object_in, respond};
 use super::plan::{Plan, Prior};
@@ -22,7 +22,7 @@ pub(super) async fn chosen(
     plan: Plan,
     vectors: &QueryVectors,
     seen: &mut Seen<'_>,
-    spent: &mut Spent,
+    cost: &mut QueryCost,
     notes: &mut Vec<QueryNote>,
 ) -> Result<Option<Vec<(RelationKey, f64)>>, QueryError> {
     let wanted = question.walk.filter_facts && plan.walk == Some(Prior::Vector);
@@ -49,7 +49,7 @@ pub(super) async fn chosen(
     if facts.is_empty() {
         return Ok(Some(facts));
     }
-    match ask(engine, model, question, &lines.join("\n"), facts.len(), spent).await? {
+    match ask(engine, model, question, &lines.join("\n"), facts.len(), cost).await? {
         Some(relevant) => {
             let mut place = 0;
             facts.retain(|_| {
@@ -75,12 +75,12 @@ async fn ask(
     question: &Question,
     facts: &str,
     count: usize,
-    spent: &mut Spent,
+    cost: &mut QueryCost,
 ) -> Result<Option<Vec<usize>>, QueryError> {
     let messages = prompts::filter_facts(&engine.prompts, question.text.trim(), facts);
     let request = ChatRequest { messages, json_object: true, ..ChatRequest::default() };
     let is_worth = |response: &str| read(response, count).is_some();
-    let response = respond(engine, model, request, is_worth, question.cache, spent).await?;
+    let response = respond(engine, model, request, is_worth, question.cache, cost).await?;
     Ok(read(&response, count))
 }
 

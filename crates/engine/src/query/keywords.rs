@@ -4,7 +4,7 @@ use graphloom_core::{CacheKind, ChatMessage, ChatRequest, FinishReason, Language
 use serde_json::Value;
 
 use super::cache::{self, Fresh};
-use super::calls::{Spent, Timer};
+use super::calls::{QueryCost, Timer};
 use super::plan::Plan;
 use super::question::MAX_QUESTION_CHARS;
 use super::think::without_thinking;
@@ -34,7 +34,7 @@ pub(super) async fn find(
     engine: &Engine,
     question: &Question,
     plan: Plan,
-    spent: &mut Spent,
+    cost: &mut QueryCost,
 ) -> Result<Understood, QueryError> {
     let said = history::before_follow_up(question);
     let text = question.text.trim();
@@ -45,9 +45,9 @@ pub(super) async fn find(
     let model = engine.models.keywords.as_deref();
     let mut understood = match model {
         Some(model) if taken_apart == Decompose::Model => {
-            decompose::by_model(engine, model, question, said, spent).await?
+            decompose::by_model(engine, model, question, said, cost).await?
         }
-        Some(model) if has_to_ask => by_model(engine, model, question, said, spent).await?,
+        Some(model) if has_to_ask => by_model(engine, model, question, said, cost).await?,
         Some(_) | None => by_rules(text, said, has_to_ask && plan.needs_keywords()),
     };
     if understood.route.is_none() && taken_apart != Decompose::Off {
@@ -75,7 +75,7 @@ async fn by_model(
     model: &dyn LanguageModel,
     question: &Question,
     said: &[ChatMessage],
-    spent: &mut Spent,
+    cost: &mut QueryCost,
 ) -> Result<Understood, QueryError> {
     let text = question.text.trim();
     let messages = match said {
@@ -87,7 +87,7 @@ async fn by_model(
         let (high_level, low_level) = read(response);
         !(high_level.is_empty() && low_level.is_empty())
     };
-    let response = respond(engine, model, request, names_any, question.cache, spent).await?;
+    let response = respond(engine, model, request, names_any, question.cache, cost).await?;
     let (high_level, low_level) = read(&response);
     if high_level.is_empty() && low_level.is_empty() {
         tracing::warn!(model = model.name(), "the model named no keywords");
@@ -104,11 +104,11 @@ pub(super) async fn respond(
     request: ChatRequest,
     is_worth: impl Fn(&str) -> bool,
     caches: bool,
-    spent: &mut Spent,
+    cost: &mut QueryCost,
 ) -> Result<String, QueryError> {
     let kind = CacheKind::Keywords;
     let key = cache::request_key(kind, model.name(), &request);
-    let known = cache::find(engine, kind, std::slice::from_ref(&key), caches, spent).await?;
+    let known = cache::find(engine, kind, std::slice::from_ref(&key), caches, cost).await?;
     if let Some(value) = known.into_iter().next().flatten() {
         return Ok(String::from_utf8_lossy(&value).into_owned());
     }
@@ -116,14 +116,14 @@ pub(super) async fn respond(
     let (response, completion) = match graphloom_core::complete(model, request).await {
         Ok(answered) => answered,
         Err(error) => {
-            spent.calls.push(timer.failed(error.to_string()));
+            cost.calls.push(timer.failed(error.to_string()));
             return Err(error.into());
         }
     };
-    spent.calls.push(timer.completed(completion));
+    cost.calls.push(timer.completed(completion));
     if completion.finish == FinishReason::Stop && is_worth(&response) {
         let value = without_thinking(&response).into_bytes();
-        cache::remember(engine, Fresh { kind, key, value, paid: true }, caches, spent);
+        cache::remember(engine, Fresh { kind, key, value, paid: true }, caches, cost);
     }
     Ok(response)
 }

@@ -8,7 +8,7 @@ use graphloom_core::{
 };
 use serde::Serialize;
 
-use super::calls::{Spent, record_failed};
+use super::QueryCost;
 use super::fuse::reciprocal_ranks;
 use super::seen::Workspace;
 use super::{QueryError, Question, embed, truncate};
@@ -29,9 +29,9 @@ pub struct SearchHits {
     pub entities: Vec<EntityHit>,
     /// Relations, best first.
     pub relations: Vec<RelationHit>,
-    /// What it cost; for [`record`](super::record).
+    /// What it cost.
     #[serde(flatten)]
-    pub spent: Spent,
+    pub cost: QueryCost,
 }
 
 /// A passage with its score.
@@ -75,7 +75,8 @@ pub struct RelationHit {
 
 /// The passages, entities and relations that `text` finds, at most `limit` of each: full text and vectors, fused by
 /// reciprocal rank. No chat model is asked. Vectors take part where the workspace has any. With a `filter` only what the
-/// documents it admits say, as in [`Question::filter`].
+/// documents it admits say, as in [`Question::filter`]. The call of the embedder is stored in the ledger, also if a later step
+/// fails.
 #[tracing::instrument(skip_all, fields(limit))]
 pub async fn search(
     engine: &Engine,
@@ -87,16 +88,11 @@ pub async fn search(
     if text.is_empty() {
         return Err(QueryError::Empty);
     }
-    let mut spent = Spent::default();
-    match look_up(engine, text, limit, filter, &mut spent).await {
-        Ok(hits) => Ok(SearchHits { spent, ..hits }),
-        Err(error) => {
-            record_failed(engine, [&spent]).await;
-            let error = error.with_role(&spent);
-            error.log();
-            Err(error)
-        }
-    }
+    let mut cost = QueryCost::default();
+    let found = look_up(engine, text, limit, filter, &mut cost).await;
+    cost.store(engine).await;
+    let hits = found.map_err(|error| error.logged(&cost))?;
+    Ok(SearchHits { cost, ..hits })
 }
 
 async fn look_up(
@@ -104,13 +100,13 @@ async fn look_up(
     text: &str,
     limit: usize,
     filter: Option<&DocumentFilter>,
-    spent: &mut Spent,
+    cost: &mut QueryCost,
 ) -> Result<SearchHits, QueryError> {
     let Workspace { space, mut seen, .. } = Workspace::look(engine, filter, true).await?;
     let mut vector = None;
     if let Some(space) = space {
         embed::check_space(engine, &space)?;
-        vector = embed::vectors_of(engine, &[text.to_owned()], &space, true, spent).await?.pop();
+        vector = embed::vectors_of(engine, &[text.to_owned()], &space, true, cost).await?.pop();
     }
     let snapshot = engine.store.snapshot().await?;
     seen.renew(snapshot.as_ref()).await?;
@@ -121,7 +117,7 @@ async fn look_up(
         passages: lookup.passages().await?,
         entities: lookup.entities().await?,
         relations: lookup.relations().await?,
-        spent: Spent::default(),
+        cost: QueryCost::default(),
     })
 }
 

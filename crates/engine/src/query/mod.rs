@@ -51,7 +51,7 @@ use graphloom_core::{
 use serde::{Deserialize, Serialize};
 
 pub use cache::QueryCaches;
-pub use calls::{Spent, record};
+pub use calls::QueryCost;
 pub use cite::{CitedSpan, Mark, marks, without_references};
 pub use decompose::{QuestionForm, Route};
 pub use lookup::{EntityHit, PassageHit, RelationHit, SearchHits, search};
@@ -67,7 +67,6 @@ pub use walk_options::{Decompose, MAX_WALK_SEEDS, WalkOptions};
 
 use crate::Engine;
 use crate::scope::Scope;
-use calls::record_failed;
 use context::LineCounter;
 use plan::Plan;
 use seen::Workspace;
@@ -76,24 +75,19 @@ use stops::Written;
 /// What `question` finds: entities, relations and passages within their budgets, and the context made of them.
 ///
 /// Nothing found, an empty workspace included, is an empty retrieval and no error. Mode bypass finds nothing. A question
-/// that follows a conversation is searched for as it would be asked without it. Where it fails after models were asked,
-/// their calls are in the ledger.
+/// that follows a conversation is searched for as it would be asked without it. The model calls are stored in the
+/// ledger, also if a later step fails.
 #[tracing::instrument(skip_all, fields(mode = ?question.mode))]
 pub async fn retrieve(engine: &Engine, question: &Question) -> Result<Retrieval, QueryError> {
     question.check().inspect_err(QueryError::log)?;
-    let mut spent = Spent::default();
-    match find(engine, question, &mut spent).await {
-        Ok(retrieval) => Ok(Retrieval { spent, ..retrieval }),
-        Err(error) => {
-            record_failed(engine, [&spent]).await;
-            let error = error.with_role(&spent);
-            error.log();
-            Err(error)
-        }
-    }
+    let mut cost = QueryCost::default();
+    let found = find(engine, question, &mut cost).await;
+    cost.store(engine).await;
+    let retrieval = found.map_err(|error| error.logged(&cost))?;
+    Ok(Retrieval { cost, ..retrieval })
 }
 
-async fn find(engine: &Engine, question: &Question, spent: &mut Spent) -> Result<Retrieval, QueryError> {
+async fn find(engine: &Engine, question: &Question, cost: &mut QueryCost) -> Result<Retrieval, QueryError> {
     let plan = Plan::of(question.mode);
     let filter = question.filter.as_ref().filter(|_| plan.searches());
     let Workspace { revision, space, mut seen } =
@@ -111,7 +105,7 @@ async fn find(engine: &Engine, question: &Question, spent: &mut Spent) -> Result
     let Some(space) = space.filter(|_| plan.searches()) else { return Ok(retrieval) };
     embed::check_space(engine, &space)?;
 
-    let understood = keywords::find(engine, question, plan, spent).await?;
+    let understood = keywords::find(engine, question, plan, cost).await?;
     retrieval.keywords = understood.keywords;
     retrieval.standalone_question = understood.standalone;
     let asked = match &retrieval.standalone_question {
@@ -120,8 +114,8 @@ async fn find(engine: &Engine, question: &Question, spent: &mut Spent) -> Result
     };
     retrieval.route = understood.route;
     let parts = retrieval.route.as_ref().map_or(&[][..], |route| &route.parts);
-    let vectors = embed::embed(engine, &asked, plan, &retrieval.keywords, parts, &space, spent).await?;
-    let facts = facts::chosen(engine, &asked, plan, &vectors, &mut seen, spent, &mut retrieval.notes).await?;
+    let vectors = embed::embed(engine, &asked, plan, &retrieval.keywords, parts, &space, cost).await?;
+    let facts = facts::chosen(engine, &asked, plan, &vectors, &mut seen, cost, &mut retrieval.notes).await?;
 
     let held = engine.store.snapshot().await?;
     let snapshot = held.as_ref();
@@ -144,7 +138,7 @@ async fn find(engine: &Engine, question: &Question, spent: &mut Spent) -> Result
     drop(held);
 
     if let Some(reranker) = reranker {
-        passages = rerank::rerank(engine, reranker, &asked, passages, spent, &mut retrieval.notes).await;
+        passages = rerank::rerank(engine, reranker, &asked, passages, cost, &mut retrieval.notes).await;
     }
     let found = passages.len();
     let passages =
@@ -172,8 +166,8 @@ async fn find(engine: &Engine, question: &Question, spent: &mut Spent) -> Result
 /// got a context and says that it does not know still counts as having found something: its words are not judged.
 /// Numbers in the text that point to nothing stay in the text, so that it equals what was streamed, and are counted.
 ///
-/// What the model said to the same prompt before is the answer again; its citations are verified anew. Where it fails,
-/// the calls of retrieval and answer are in the ledger.
+/// What the model said to the same prompt before is the answer again; its citations are verified again. The model call
+/// is stored in the ledger, also if it or a later step fails.
 #[tracing::instrument(skip_all, fields(mode = ?retrieval.mode))]
 pub async fn answer(
     engine: &Engine,
@@ -181,23 +175,18 @@ pub async fn answer(
     retrieval: &Retrieval,
     on_delta: &mut (dyn FnMut(&str) + Send),
 ) -> Result<Answer, QueryError> {
-    let mut spent = Spent::default();
-    match make_answer(engine, question, retrieval, &mut spent, on_delta).await {
-        Ok(answer) => Ok(Answer { spent, ..answer }),
-        Err(error) => {
-            record_failed(engine, [&retrieval.spent, &spent]).await;
-            let error = error.with_role(&spent);
-            error.log();
-            Err(error)
-        }
-    }
+    let mut cost = QueryCost::default();
+    let answered = make_answer(engine, question, retrieval, &mut cost, on_delta).await;
+    cost.store(engine).await;
+    let answer = answered.map_err(|error| error.logged(&cost))?;
+    Ok(Answer { cost, ..answer })
 }
 
 async fn make_answer(
     engine: &Engine,
     question: &Question,
     retrieval: &Retrieval,
-    spent: &mut Spent,
+    cost: &mut QueryCost,
     on_delta: &mut (dyn FnMut(&str) + Send),
 ) -> Result<Answer, QueryError> {
     let asks_documents = Plan::of(retrieval.mode).searches();
@@ -211,7 +200,7 @@ async fn make_answer(
         return verbatim::not_found(engine, question, retrieval, on_delta).await;
     }
     let messages = prompt_of(engine, question, retrieval);
-    let Written { text, cut } = respond::by_model(engine, model, question, messages, spent, on_delta).await?;
+    let Written { text, cut } = respond::by_model(engine, model, question, messages, cost, on_delta).await?;
     let picks = if asks_documents { cite::resolve(&text, retrieval) } else { Vec::new() };
     let unresolved = picks.iter().filter(|pick| pick.is_none()).count();
     let picks: Vec<cite::Pick> = picks.into_iter().flatten().collect();
@@ -222,8 +211,8 @@ async fn make_answer(
     }
     let model = Some(model.name().to_owned());
     let kind = AnswerKind::Answer;
-    let (found, matches, spent) = (true, Vec::new(), Spent::default());
-    Ok(Answer { text, kind, cut, found, model, citations, dropped_citations, matches, spent })
+    let (found, matches, cost) = (true, Vec::new(), QueryCost::default());
+    Ok(Answer { text, kind, cut, found, model, citations, dropped_citations, matches, cost })
 }
 
 /// The messages that [`answer`] sends to the answer model.
@@ -271,9 +260,9 @@ pub struct Retrieval {
     pub context: String,
     /// What did not go as asked for and has to be shown with the answer.
     pub notes: Vec<QueryNote>,
-    /// What it cost; for [`record`].
+    /// What it cost.
     #[serde(flatten)]
-    pub spent: Spent,
+    pub cost: QueryCost,
 }
 
 /// Something that did not go as asked for, though there is an answer.
@@ -446,9 +435,9 @@ pub struct Answer {
     pub dropped_citations: u32,
     /// Bytes of `text` where words of the question stand, ascending and disjoint; empty where a model answered.
     pub matches: Vec<Span>,
-    /// What it cost; for [`record`].
+    /// What it cost.
     #[serde(flatten)]
-    pub spent: Spent,
+    pub cost: QueryCost,
 }
 
 /// A place in a document that supports an answer.
@@ -568,7 +557,7 @@ impl Retrieval {
             references: Vec::new(),
             context: String::new(),
             notes: Vec::new(),
-            spent: Spent::default(),
+            cost: QueryCost::default(),
         }
     }
 
@@ -596,14 +585,16 @@ impl QueryNote {
 }
 
 impl QueryError {
-    /// The same with what the model was asked for, which its last call says.
-    fn with_role(self, spent: &Spent) -> Self {
-        match self {
+    /// The same with what the model was asked for, which its last call says; logged.
+    fn logged(self, cost: &QueryCost) -> Self {
+        let error = match self {
             Self::Model { role: None, source } => {
-                Self::Model { role: spent.calls.last().map(|call| call.role), source }
+                Self::Model { role: cost.calls.last().map(|call| call.role), source }
             }
             other => other,
-        }
+        };
+        error.log();
+        error
     }
 
     /// Whether it says that the question cannot be asked as it is meant; otherwise something failed or is not set up.

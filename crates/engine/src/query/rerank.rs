@@ -2,7 +2,7 @@
 
 use graphloom_core::{ModelError, Reranker, Role, indexed_text};
 
-use super::calls::{Spent, Timer};
+use super::calls::{QueryCost, Timer};
 use super::chunks::Passage;
 use super::{QueryNote, Question};
 use crate::Engine;
@@ -36,13 +36,13 @@ pub(super) async fn rerank(
     reranker: &dyn Reranker,
     question: &Question,
     mut passages: Vec<Passage>,
-    spent: &mut Spent,
+    cost: &mut QueryCost,
     notes: &mut Vec<QueryNote>,
 ) -> Vec<Passage> {
     // One passage alone is in order.
     let is_needed = passages.len() > 1 || (!passages.is_empty() && question.min_rerank_score != 0.0);
     if is_needed {
-        match scores(engine, reranker, question, &passages, spent).await {
+        match scores(engine, reranker, question, &passages, cost).await {
             Ok(scores) => sort(&mut passages, &scores, question.min_rerank_score),
             Err(error) => {
                 tracing::warn!(model = reranker.name(), %error, "the reranker failed; passages keep their order");
@@ -66,7 +66,7 @@ async fn scores(
     reranker: &dyn Reranker,
     question: &Question,
     passages: &[Passage],
-    spent: &mut Spent,
+    cost: &mut QueryCost,
 ) -> Result<Vec<f32>, ModelError> {
     let mut pieces: Vec<String> = Vec::new();
     let mut counts = Vec::with_capacity(passages.len());
@@ -81,13 +81,13 @@ async fn scores(
     let reranking = match reranker.rerank(question.text.trim(), &pieces).await {
         Ok(reranking) => reranking,
         Err(error) => {
-            spent.calls.push(timer.failed(error.to_string()));
+            cost.calls.push(timer.failed(error.to_string()));
             return Err(error);
         }
     };
     // Models in process make no requests; they are no calls in the ledger.
     if reranking.attempts > 0 {
-        spent.calls.push(timer.counted(reranking.usage, reranking.attempts));
+        cost.calls.push(timer.counted(reranking.usage, reranking.attempts));
     }
     if reranking.scores.len() != pieces.len() {
         let what = format!("{} scores came for {} passages", reranking.scores.len(), pieces.len());

@@ -7,7 +7,7 @@ use graphloom_core::{
 };
 
 use super::cache::{self, Fresh};
-use super::calls::{Spent, Timer};
+use super::calls::{QueryCost, Timer};
 use super::plan::Plan;
 use super::stops::{StopFilter, Written};
 use super::think::{ThinkFilter, without_thinking};
@@ -44,7 +44,7 @@ pub(super) async fn by_model(
     model: &dyn LanguageModel,
     question: &Question,
     messages: Vec<ChatMessage>,
-    spent: &mut Spent,
+    cost: &mut QueryCost,
     on_delta: &mut (dyn FnMut(&str) + Send),
 ) -> Result<Written, QueryError> {
     let request = ChatRequest {
@@ -56,7 +56,7 @@ pub(super) async fn by_model(
     };
     let kind = CacheKind::Answer;
     let key = cache::request_key(kind, model.name(), &request);
-    let known = cache::find(engine, kind, std::slice::from_ref(&key), question.cache, spent).await?;
+    let known = cache::find(engine, kind, std::slice::from_ref(&key), question.cache, cost).await?;
     if let Some(value) = known.into_iter().next().flatten() {
         let text = String::from_utf8_lossy(&value).into_owned();
         on_delta(&text);
@@ -71,11 +71,11 @@ pub(super) async fn by_model(
     let (text, completion) = match answered {
         Ok(answered) => answered,
         Err(error) => {
-            spent.calls.push(timer.failed(error.to_string()));
+            cost.calls.push(timer.failed(error.to_string()));
             return Err(error.into());
         }
     };
-    spent.calls.push(timer.completed(completion));
+    cost.calls.push(timer.completed(completion));
     let cut = completion.finish == FinishReason::Length;
     let may_be_empty = !question.stop.is_empty() || (cut && question.max_output_tokens.is_some());
     if text.trim().is_empty() && !may_be_empty {
@@ -84,7 +84,7 @@ pub(super) async fn by_model(
     }
     if completion.finish == FinishReason::Stop {
         let value = text.clone().into_bytes();
-        cache::remember(engine, Fresh { kind, key, value, paid: true }, question.cache, spent);
+        cache::remember(engine, Fresh { kind, key, value, paid: true }, question.cache, cost);
     }
     Ok(Written { text, cut })
 }

@@ -5,7 +5,7 @@ use std::ops::Range;
 use graphloom_core::Span;
 use serde::{Deserialize, Serialize};
 
-use super::calls::Spent;
+use super::calls::QueryCost;
 use super::cite::{self, Cited, Pick};
 use super::seen::Workspace;
 use super::stops::{self, Written};
@@ -149,7 +149,7 @@ fn plain(
         citations: Vec::new(),
         dropped_citations: 0,
         matches: Vec::new(),
-        spent: Spent::default(),
+        cost: QueryCost::default(),
     }
 }
 
@@ -169,8 +169,8 @@ async fn written(
     let (citations, dropped_citations) = cite::verify(engine, cited, &picks).await?;
     let matches = draft.matches.iter().filter(|range| range.end <= text.len());
     let matches = matches.map(|range| Span::new(range.start, range.end)).collect();
-    let (found, model, spent) = (true, None, Spent::default());
-    Ok(Answer { text, kind, cut, found, model, citations, dropped_citations, matches, spent })
+    let (found, model, cost) = (true, None, QueryCost::default());
+    Ok(Answer { text, kind, cut, found, model, citations, dropped_citations, matches, cost })
 }
 
 /// An answer that is being written.

@@ -15,7 +15,7 @@ use serde_json::json;
 
 use super::row::{Calling, Row, schema_of};
 use crate::access::Right;
-use crate::answering::{answer_from, record};
+use crate::answering::answer_from;
 use crate::behind::Behind;
 use crate::host::Missing;
 use crate::place::CitationItem;
@@ -170,9 +170,7 @@ async fn search(
 ) -> Result<SearchOutput, Problem> {
     within("limit", limit, MAX_HITS)?;
     let space = calling.space(Missing::Leave).await?;
-    let engine = &space.asking;
-    let hits = query::search(engine, &query, limit, filter.as_ref()).await?;
-    record(engine, [&hits.spent]).await;
+    let hits = query::search(&space.asking, &query, limit, filter.as_ref()).await?;
     let passages = hits.passages.into_iter().map(|hit| Passage {
         document: hit.chunk.document.to_string(),
         file_path: hit.source,

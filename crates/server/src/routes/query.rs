@@ -12,7 +12,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::{Value, json};
 
-use crate::answering::{Answered, answer_from, check_answerable, record};
+use crate::answering::{Answered, answer_from, check_answerable};
 use crate::apart::asked_apart;
 use crate::behind::Behind;
 use crate::guard::Admitted;
@@ -270,7 +270,6 @@ async fn data(
 
 async fn find(engine: &Engine, question: &Question) -> Result<QueryData, Problem> {
     let retrieval = query::retrieve(engine, question).await?;
-    record(engine, [&retrieval.spent]).await;
     if retrieval.context.is_empty() && question.mode != Mode::Bypass {
         let metadata = json!({ "failure_reason": "no_results", "mode": question.mode });
         let message = "Query returned no results".to_owned();

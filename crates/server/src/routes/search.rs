@@ -7,7 +7,6 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::answering::record;
 use crate::apart::asked_apart;
 use crate::input::{Existing, Json};
 use crate::problem::Problem;
@@ -103,9 +102,7 @@ async fn search(
         return Err(Problem::invalid(what));
     }
     asked_apart(async move || {
-        let engine = &space.asking;
-        let hits = query::search(engine, &query, top_k, filter.as_ref()).await?;
-        record(engine, [&hits.spent]).await;
+        let hits = query::search(&space.asking, &query, top_k, filter.as_ref()).await?;
         Ok(axum::Json(hits.into()))
     })
     .await

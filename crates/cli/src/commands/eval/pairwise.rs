@@ -3,9 +3,10 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
+use graphloom_engine::chain;
+use graphloom_eval::answer;
 use graphloom_eval::answering::{AnswersReport, KIND};
 use graphloom_eval::pairwise::{self, CriterionSummary, Pair, PairVerdict, PairwiseReport};
-use graphloom_eval::{answer, asking};
 
 use super::judging::{judge, judge_all, nothing_judged, tell_spent};
 use super::{can_write, columns, not_a, read_json, write_json};
@@ -50,7 +51,7 @@ pub(crate) async fn run(app: &App, args: &PairwiseArgs) -> anyhow::Result<Exit> 
     };
     let (mut rows, mut first_error) = (Vec::with_capacity(judged.len()), None);
     for ((pair, verdict), error) in judged {
-        let why = error.as_ref().map(|error| asking::told(error));
+        let why = error.as_ref().map(|error| chain(error));
         rows.push(verdict.unwrap_or_else(|| PairVerdict::without(&pair, why)));
         first_error = first_error.or(error);
     }

@@ -1,7 +1,8 @@
 //! `graphloom eval ragchecker`: judges the claims of answers and derives metrics of retrieval and LLM.
 
+use graphloom_engine::chain;
 use graphloom_eval::ragchecker::{CheckedAnswer, CheckingFile, Grouped, LabelError, Metrics};
-use graphloom_eval::{asking, claims, stats};
+use graphloom_eval::{claims, stats};
 use serde::Serialize;
 
 use super::judging::{judge, judge_all, nothing_judged, tell_spent};
@@ -69,7 +70,7 @@ pub(crate) async fn run(app: &App, args: &RagcheckerArgs) -> anyhow::Result<Exit
         };
         for (answer, error) in judged {
             if let Some(error) = error {
-                failures.push(format!("answer {}: {}", plain(&answer.query_id), asking::told(&error)));
+                failures.push(format!("answer {}: {}", plain(&answer.query_id), chain(&error)));
                 first_error = first_error.or(Some(error));
             }
             file.results.push(answer);

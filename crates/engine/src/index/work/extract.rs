@@ -10,7 +10,8 @@ use graphloom_core::{
 
 use super::Run;
 use super::arriving::Arriving;
-use super::stop::{Stop, chain, needs_a_person};
+use super::stop::{Stop, needs_a_person};
+use crate::chain;
 use crate::extract::{Extracted, extract_by_model, extraction_key};
 
 /// Times a chunk is tried whose answers are damaged again and again; then the best of them counts as the answer.

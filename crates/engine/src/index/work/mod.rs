@@ -25,7 +25,7 @@ use graphloom_core::{Batch, ProgressSink};
 pub use extract::MAX_DAMAGED_ATTEMPTS;
 pub(super) use lease::release_leases;
 pub(super) use prepare::{Ready, chunk_texts};
-pub(super) use stop::{chain, needs_a_person};
+pub(super) use stop::needs_a_person;
 
 use super::settle::settle;
 use super::{IndexError, RunReport, require_settings};

@@ -4,6 +4,7 @@ use graphloom_core::{Batch, Document, Job, JobState, ModelError, Progress, Requi
 
 use super::step::is_renewal;
 use super::{Ready, Run};
+use crate::chain;
 use crate::index::IndexError;
 
 /// Why a document did not get on.
@@ -112,15 +113,4 @@ pub(in super::super) fn needs_a_person(error: &ModelError) -> bool {
         | ModelError::OverBudget { .. }
         | ModelError::Malformed { .. } => false,
     }
-}
-
-/// An error with its causes, for people.
-pub(in super::super) fn chain(error: &dyn std::error::Error) -> String {
-    let mut text = error.to_string();
-    let mut cause = error.source();
-    while let Some(error) = cause {
-        text = format!("{text}: {error}");
-        cause = error.source();
-    }
-    text
 }

@@ -30,7 +30,7 @@ async fn a_models_answer_is_streamed_without_thoughts_and_its_numbers_are_verifi
     );
     assert_eq!(answer.dropped_citations, 1);
     assert_eq!(answer.model.as_deref(), Some("test:answers"));
-    assert_eq!((answer.spent.calls.len(), answer.spent.calls[0].prompt_tokens), (1, 10));
+    assert_eq!((answer.cost.calls.len(), answer.cost.calls[0].prompt_tokens), (1, 10));
 }
 
 #[tokio::test]
@@ -96,7 +96,7 @@ async fn without_a_model_verbatim_sentences_answer_each_with_its_number() {
     let retrieval = found(&world, &asked).await;
     let (answer, streamed) = answered(&world, &asked, &retrieval).await;
     assert_eq!(answer.text, streamed);
-    assert!(answer.found && answer.model.is_none() && answer.spent.calls.is_empty());
+    assert!(answer.found && answer.model.is_none() && answer.cost.calls.is_empty());
     assert_eq!(answer.kind, AnswerKind::Answer);
     let words: Vec<&str> = answer.matches.iter().filter_map(|span| span.slice(&answer.text)).collect();
     assert!(words.contains(&"taught") && words.contains(&"mathematics"), "{words:?}");

@@ -31,7 +31,7 @@ async fn one_call_makes_the_question_stand_alone_and_finds_its_keywords() {
     assert_eq!(retrieval.keywords.low_level, ["Ada Lovelace"]);
     let texts = world.embedder.texts.lock().expect("unpoisoned").clone();
     assert_eq!(texts, [["Who taught Ada Lovelace mathematics?", "Ada Lovelace", "education"]]);
-    let roles: Vec<Role> = retrieval.spent.calls.iter().map(|call| call.role).collect();
+    let roles: Vec<Role> = retrieval.cost.calls.iter().map(|call| call.role).collect();
     assert_eq!((roles, model.calls()), (vec![Role::Keywords, Role::Embed], 1));
 
     let (answer, _) = answered(&world, &asked, &retrieval).await;

@@ -1,12 +1,13 @@
 //! What is remembered between questions, and that it is never out of date.
 
 use std::collections::BTreeMap;
+use std::sync::atomic::Ordering;
 
 use graphloom_core::{CacheKind, CallOutcome, ContentHash, DocumentId, Role};
 use proptest::prelude::*;
 
 use super::super::{
-    Answer, Mode, QueryCaches, QueryError, Question, Retrieval, answer, prompt_of, record, retrieve,
+    Answer, Mode, QueryCaches, QueryError, Question, Retrieval, answer, prompt_of, retrieve, search,
 };
 use super::world::{LONDON, World};
 use super::{answered, found, question};
@@ -17,18 +18,18 @@ fn asked() -> Question {
     Question { text: "Who taught Ada Lovelace?".to_owned(), mode: Mode::Mix, ..Question::default() }
 }
 
-/// Asks, answers and stores what it cost, as another process would that opened the workspace anew.
+/// Asks and answers, as another process would that has just opened the workspace.
 async fn ask_anew(world: &mut World, question: &Question) -> (Retrieval, Answer) {
     world.engine.caches = QueryCaches::default();
     let retrieval = found(world, question).await;
     let (answer, streamed) = answered(world, question, &retrieval).await;
     assert_eq!(answer.text, streamed);
-    record(&world.engine, [&retrieval.spent, &answer.spent]).await.expect("stored");
+    assert_eq!((&retrieval.cost.unstored, &answer.cost.unstored), (&None, &None));
     (retrieval, answer)
 }
 
 fn is_remembered(answer: &Answer) -> bool {
-    answer.spent.cached.contains(&CacheKind::Answer)
+    answer.cost.cached.contains(&CacheKind::Answer)
 }
 
 #[tokio::test]
@@ -37,14 +38,14 @@ async fn a_repeated_question_costs_no_call_in_another_process() {
     world.finding_keywords(&[KEYWORDS]);
     world.answering(&[&["<think>Hm.</think>Mary ", "Somerville taught her [1]."]]);
     let (first, first_answer) = ask_anew(&mut world, &asked()).await;
-    assert_eq!((first.spent.calls.len(), first_answer.spent.calls.len()), (2, 1));
-    assert!(first.spent.cached.is_empty() && first_answer.spent.cached.is_empty());
+    assert_eq!((first.cost.calls.len(), first_answer.cost.calls.len()), (2, 1));
+    assert!(first.cost.cached.is_empty() && first_answer.cost.cached.is_empty());
 
     let streaming = Question { stream: true, ..asked() };
     let (again, again_answer) = ask_anew(&mut world, &streaming).await;
-    assert!(again.spent.calls.is_empty() && again_answer.spent.calls.is_empty());
-    assert_eq!(again.spent.cached, [CacheKind::Keywords, CacheKind::Vector]);
-    assert_eq!(again_answer.spent.cached, [CacheKind::Answer]);
+    assert!(again.cost.calls.is_empty() && again_answer.cost.calls.is_empty());
+    assert_eq!(again.cost.cached, [CacheKind::Keywords, CacheKind::Vector]);
+    assert_eq!(again_answer.cost.cached, [CacheKind::Answer]);
     assert_eq!(again_answer.text, "Mary Somerville taught her [1].");
     assert_eq!((again.context, again.keywords), (first.context, first.keywords));
     assert_eq!(again_answer.citations, first_answer.citations);
@@ -123,32 +124,49 @@ async fn a_question_without_the_cache_takes_and_leaves_nothing() {
     assert!(is_remembered(&ask_anew(&mut world, &asked()).await.1));
     world.engine.caches = QueryCaches::off();
     world.finding_keywords(&[KEYWORDS]);
-    assert!(found(&world, &asked()).await.spent.cached.is_empty());
+    assert!(found(&world, &asked()).await.cost.cached.is_empty());
+}
+
+/// The ledger: what each model was asked for, and whether it failed.
+async fn ledger(world: &World) -> Vec<(Role, bool)> {
+    let view = world.engine.store.snapshot().await.expect("a snapshot");
+    let calls = view.scan_calls(0, 9).await.expect("calls");
+    calls.iter().map(|call| (call.role, matches!(call.outcome, CallOutcome::Failed { .. }))).collect()
 }
 
 #[tokio::test]
-async fn a_failed_call_leaves_a_row_in_the_ledger_and_what_was_paid_before_it_is_kept() {
+async fn each_step_stores_its_calls_before_the_next_one_can_fail() {
     let mut world = World::library().await;
     world.failing_keywords();
     let failed = retrieve(&world.engine, &asked()).await;
-    assert!(matches!(failed, Err(QueryError::Model { role: Some(_), .. })));
+    assert!(matches!(failed, Err(QueryError::Model { role: Some(Role::Keywords), .. })));
+    let mut rows = vec![(Role::Keywords, true)];
+    assert_eq!(ledger(&world).await, rows);
+
     world.finding_keywords(&[KEYWORDS]);
+    world.embedder.fails.store(true, Ordering::Relaxed);
+    let failed = retrieve(&world.engine, &asked()).await;
+    assert!(matches!(failed, Err(QueryError::Model { role: Some(Role::Embed), .. })));
+    rows.extend([(Role::Keywords, false), (Role::Embed, true)]);
+    assert_eq!(ledger(&world).await, rows);
+    assert!(search(&world.engine, "Ada", 5, None).await.is_err());
+    rows.push((Role::Embed, true));
+    assert_eq!(ledger(&world).await, rows);
+
+    // The keywords of the question that failed are not asked for again, by another process either.
+    world.engine.caches = QueryCaches::default();
+    world.embedder.fails.store(false, Ordering::Relaxed);
     world.failing_answers();
     let retrieval = found(&world, &asked()).await;
+    rows.push((Role::Embed, false));
+    assert_eq!(ledger(&world).await, rows);
     let failed = answer(&world.engine, &asked(), &retrieval, &mut |_| {}).await;
-    assert!(matches!(failed, Err(QueryError::Model { role: Some(_), .. })));
+    assert!(matches!(failed, Err(QueryError::Model { role: Some(Role::Answer), .. })));
+    rows.push((Role::Answer, true));
+    assert_eq!(ledger(&world).await, rows);
 
-    let view = world.engine.store.snapshot().await.expect("a snapshot");
-    let calls = view.scan_calls(0, 9).await.expect("calls");
-    let rows: Vec<(Role, bool)> =
-        calls.iter().map(|call| (call.role, matches!(call.outcome, CallOutcome::Failed { .. }))).collect();
-    assert_eq!(
-        rows,
-        [(Role::Keywords, true), (Role::Keywords, false), (Role::Embed, false), (Role::Answer, true)]
-    );
     world.engine.caches = QueryCaches::default();
-    let again = found(&world, &asked()).await;
-    assert!(again.spent.calls.is_empty());
+    assert!(found(&world, &asked()).await.cost.calls.is_empty());
 }
 
 #[tokio::test]
@@ -164,7 +182,7 @@ async fn an_answer_of_thoughts_alone_is_an_error_and_not_remembered() {
 }
 
 #[tokio::test]
-async fn an_answer_stands_though_nothing_can_be_stored() {
+async fn a_question_is_answered_though_nothing_can_be_stored_and_says_so() {
     let mut world = World::empty();
     world.document("london.md", &LONDON);
     world.commit().await;
@@ -172,9 +190,19 @@ async fn an_answer_stands_though_nothing_can_be_stored() {
     world.answering(&[&["Mary Somerville [1]."]]);
     let asked = question(Mode::Naive, "Who taught Ada Lovelace?", &[], &[]);
     let retrieval = found(&world, &asked).await;
-    let (answer, _) = answered(&world, &asked, &retrieval).await;
-    assert!(record(&world.engine, [&retrieval.spent, &answer.spent]).await.is_err());
-    assert_eq!(answer.citations.len(), 1);
+    let (first, _) = answered(&world, &asked, &retrieval).await;
+    assert_eq!(first.citations.len(), 1);
+    let hits = search(&world.engine, "Somerville", 5, None).await.expect("searching succeeds");
+    for cost in [&retrieval.cost, &first.cost, &hits.cost] {
+        assert_eq!((cost.calls.len(), cost.unstored.as_deref()), (1, Some("committing: read-only")));
+    }
+    // What cost nothing has nothing to store.
+    let again = found(&world, &asked).await;
+    assert_eq!((again.cost.calls.len(), again.cost.unstored), (0, None));
+    // Of two failures, that of the model is the one that is told.
+    world.failing_answers();
+    let failed = answer(&world.engine, &asked, &retrieval, &mut |_| {}).await;
+    assert!(matches!(failed, Err(QueryError::Model { role: Some(Role::Answer), .. })));
 }
 
 /// Something that happens to the workspace between two questions.

@@ -34,7 +34,7 @@ async fn passages_come_in_the_rerankers_order_with_its_scores() {
     let (query, pieces) = reranker.asked.lock().expect("unpoisoned")[0].clone();
     assert_eq!((query.as_str(), pieces.len()), ("Great Exhibition in London", 2));
     assert_eq!(retrieval.references[0].source, "ada.md");
-    let call = retrieval.spent.calls.last().expect("a call");
+    let call = retrieval.cost.calls.last().expect("a call");
     assert_eq!((call.role, call.model.as_str(), call.prompt_tokens), (Role::Rerank, "test:reranker", 5));
 }
 
@@ -102,7 +102,7 @@ async fn where_it_fails_the_order_stays_and_a_note_says_so() {
         note.to_string(),
         "passages are in the order of the search, not reranked: model test:reranker rejected the API key: no such key"
     );
-    let call = retrieval.spent.calls.last().expect("a call");
+    let call = retrieval.cost.calls.last().expect("a call");
     assert!(matches!(&call.outcome, CallOutcome::Failed { reason } if reason.contains("no such key")));
 }
 

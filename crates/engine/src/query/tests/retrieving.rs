@@ -99,7 +99,7 @@ async fn bypass_finds_nothing_and_asks_nobody() {
     let world = World::library().await;
     let retrieval = found(&world, &question(Mode::Bypass, "Ada Lovelace?", &[], &[])).await;
     assert_eq!(outline(&retrieval), "");
-    assert!(retrieval.spent.calls.is_empty() && world.embedder.texts.lock().expect("unpoisoned").is_empty());
+    assert!(retrieval.cost.calls.is_empty() && world.embedder.texts.lock().expect("unpoisoned").is_empty());
 }
 
 #[tokio::test]
@@ -109,7 +109,7 @@ async fn an_empty_workspace_gives_an_empty_retrieval_and_asks_no_model() {
     for mode in [Mode::Naive, Mode::Local, Mode::Global, Mode::Hybrid, Mode::Mix, Mode::Bypass] {
         let asked = Question { text: "Ada?".to_owned(), mode, ..Question::default() };
         let retrieval = found(&world, &asked).await;
-        assert!(retrieval.context.is_empty() && retrieval.spent.calls.is_empty());
+        assert!(retrieval.context.is_empty() && retrieval.cost.calls.is_empty());
     }
     assert_eq!(keywords.calls(), 0);
 }
@@ -144,16 +144,18 @@ async fn keywords_and_question_are_embedded_in_one_call_and_a_repeated_question_
     let asked = Question { text: " Who taught Ada? ".to_owned(), mode: Mode::Mix, ..Question::default() };
     let first = found(&world, &asked).await;
     assert_eq!(
-        first.spent.calls.iter().map(|call| call.role).collect::<Vec<_>>(),
+        first.cost.calls.iter().map(|call| call.role).collect::<Vec<_>>(),
         [Role::Keywords, Role::Embed]
     );
     let texts = ["Who taught Ada?", "Ada", "education, art"].map(str::to_owned).to_vec();
     assert_eq!(*world.embedder.texts.lock().expect("unpoisoned"), std::slice::from_ref(&texts));
 
     let mut again = found(&world, &asked).await;
-    assert!(again.spent.calls.is_empty());
-    assert_eq!(again.spent.cached, [CacheKind::Keywords, CacheKind::Vector]);
-    again.spent = first.spent.clone();
+    assert!(again.cost.calls.is_empty());
+    assert_eq!(again.cost.cached, [CacheKind::Keywords, CacheKind::Vector]);
+    again.cost = first.cost.clone();
+    // Storing the calls of the first was a commit.
+    again.revision = first.revision;
     assert_eq!(again, first);
     assert_eq!(model.calls(), 1);
     assert_eq!(*world.embedder.texts.lock().expect("unpoisoned"), [texts]);
@@ -337,7 +339,7 @@ async fn a_walk_needs_no_keywords_and_so_asks_no_model_for_them() {
         };
         let retrieval = found(&world, &asked).await;
         assert_eq!(retrieval.chunks.first().map(|found| found.chunk.text.as_str()), Some(ADA[0]));
-        assert!(retrieval.spent.calls.iter().all(|call| call.role != Role::Keywords));
+        assert!(retrieval.cost.calls.iter().all(|call| call.role != Role::Keywords));
     }
     assert_eq!(keywords.calls(), 0);
 }

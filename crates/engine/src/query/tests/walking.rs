@@ -88,7 +88,7 @@ async fn one_call_takes_a_follow_up_apart_and_makes_it_stand_alone() {
     let route = retrieval.route.expect("auto says how it went about it");
     assert_eq!((route.form, route.model.as_deref()), (QuestionForm::Steps, Some("test:keywords")));
     assert_eq!(route.parts, ["Who wrote the notes?", "Who taught Ada Lovelace?"]);
-    let roles: Vec<Role> = retrieval.spent.calls.iter().map(|call| call.role).collect();
+    let roles: Vec<Role> = retrieval.cost.calls.iter().map(|call| call.role).collect();
     assert_eq!((roles, model.calls()), (vec![Role::Keywords, Role::Embed], 1));
     let prompt = &model.requests()[0].messages[1].content;
     assert!(

@@ -1,7 +1,7 @@
 //! A small library with a hand-made graph, an embedder that hashes words, and models that say what they are told.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
-use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 
 use async_trait::async_trait;
@@ -291,6 +291,8 @@ pub(super) const LONDON: [&str; 2] = [
 pub(super) struct WordHashes {
     /// Texts embedded so far.
     pub(super) texts: Mutex<Vec<Vec<String>>>,
+    /// Whether every request fails.
+    pub(super) fails: AtomicBool,
 }
 
 #[async_trait]
@@ -305,6 +307,9 @@ impl Embedder for WordHashes {
 
     async fn embed(&self, _: Purpose, texts: &[String]) -> Result<Embeddings, ModelError> {
         self.texts.lock().expect("no test panics here").push(texts.to_vec());
+        if self.fails.load(Ordering::Relaxed) {
+            return Err(ModelError::Timeout { model: Embedder::name(self).to_owned(), idle_ms: 5 });
+        }
         let vectors = texts.iter().map(|text| word_hashes(text)).collect();
         Ok(Embeddings { vectors, usage: Usage { prompt_tokens: 7, ..Usage::default() }, attempts: 1 })
     }

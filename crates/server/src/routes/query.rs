@@ -232,9 +232,11 @@ impl Asked<'_> {
         self.progress("generating_response");
         let answered = answer_from(engine, question, &retrieval, &mut |piece| lines.text(piece)).await?;
         lines.text(&answered.reference_list(question));
+        let mut last = json!({ "answer_kind": answered.kind_name() });
         if self.wants_citations {
-            lines.line(json!({ "citations": citations(&answered), "answer_kind": answered.kind_name() }));
+            last["citations"] = json!(citations(&answered));
         }
+        lines.line(last);
         Ok(())
     }
 

@@ -50,6 +50,7 @@ async fn a_completion_answers_with_its_sources_and_a_stream_gives_the_same_text(
     let marked: String = content.chars().skip(start).take(end - start).collect();
     assert_eq!(marked, "[1]");
     assert_eq!(answer["usage"], json!({ "prompt_tokens": 0, "completion_tokens": 0, "total_tokens": 0 }));
+    assert_eq!(answer["answer_kind"], "answer");
 
     let mut streamed = ask;
     streamed["stream"] = json!(true);
@@ -60,7 +61,8 @@ async fn a_completion_answers_with_its_sources_and_a_stream_gives_the_same_text(
         events.iter().filter_map(|event| event["choices"][0]["delta"]["content"].as_str()).collect();
     assert_eq!(joined, content);
     let [.., finish, usage] = events.as_slice() else { panic!("{events:?}") };
-    assert_eq!(finish["choices"][0]["finish_reason"], "stop");
+    let end = (&finish["choices"][0]["finish_reason"], &finish["answer_kind"]);
+    assert_eq!(end, (&json!("stop"), &json!("answer")));
     assert!(usage["usage"]["total_tokens"].is_number() && usage["choices"] == json!([]), "{usage}");
     assert!(events.iter().all(|event| event["id"] == finish["id"]), "{events:?}");
 }

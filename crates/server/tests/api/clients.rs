@@ -1,5 +1,7 @@
 //! What clients of OpenAI and Ollama send, as it was recorded from them, and what they read of the answers.
 
+use std::collections::BTreeSet;
+
 use serde_json::{Value, json};
 
 use crate::jobs::events as events_of;
@@ -179,6 +181,43 @@ async fn a_text_is_completed_with_an_answer_whole_or_in_pieces() {
         let said = server.post("/v1/completions", ask).await.problem(422);
         assert!(said.contains(why), "{field}: {said}");
     }
+}
+
+/// The kinds that the values of an answer name, whatever frames them.
+fn kinds_in(body: &str) -> Vec<Value> {
+    let values = body.lines().map(|line| line.strip_prefix("data: ").unwrap_or(line));
+    let values = values.filter_map(|line| serde_json::from_str::<Value>(line).ok());
+    let kinds =
+        values.flat_map(|value| [value["answer_kind"].clone(), value["response"]["answer_kind"].clone()]);
+    kinds.filter(|kind| !kind.is_null()).collect()
+}
+
+#[tokio::test]
+async fn every_form_of_an_answer_names_its_kind_once() {
+    let server = station().await;
+    let mut kinds = BTreeSet::new();
+    for text in [QUESTION, "Hello!", "What are the documents about?", "Who painted the Zanzibar ceiling?"] {
+        let query = json!({ "query": text, "mode": "naive" });
+        let kind = server.post("/query", query.clone()).await.ok()["answer_kind"].clone();
+        kinds.insert(kind.to_string());
+        let messages = json!([{ "role": "user", "content": text }]);
+        for (path, ask) in [
+            ("/v1/chat/completions", json!({ "model": "default:naive", "messages": messages })),
+            ("/v1/completions", json!({ "model": "default:naive", "prompt": text })),
+            ("/v1/responses", json!({ "model": "default:naive", "input": text })),
+            ("/api/chat", json!({ "model": "default:naive", "messages": messages })),
+            ("/query/stream", query.clone()),
+            ("/query/events", query.clone()),
+        ] {
+            for stream in [false, true] {
+                let mut ask = ask.clone();
+                ask["stream"] = json!(stream);
+                let answer = server.post(path, ask).await;
+                assert_eq!(kinds_in(&answer.body), std::slice::from_ref(&kind), "{path}: {answer:?}");
+            }
+        }
+    }
+    assert_eq!(kinds.len(), 4, "{kinds:?}");
 }
 
 #[tokio::test]

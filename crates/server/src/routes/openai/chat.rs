@@ -110,6 +110,9 @@ struct CompletionChunk {
     /// The usage, in a final chunk if requested by `stream_options`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     usage: Option<Tokens>,
+    /// The kind of answer, as in `/query`, in the chunk with the `finish_reason`; not part of OpenAI's API.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    answer_kind: Option<String>,
 }
 
 #[derive(Serialize, JsonSchema)]
@@ -149,9 +152,8 @@ async fn chat(
     let Prepared { space, question, head } = prepared;
     let with_usage = StreamOptions::with_usage(request.stream_options);
     let piece = head.clone();
-    let (lines, response) =
-        Lines::new(Framing::Events, move |text| piece.chunk(json!({ "content": text }), None));
-    lines.line(head.chunk(json!({ "role": "assistant", "content": "" }), None));
+    let (lines, response) = Lines::new(Framing::Events, move |text| piece.chunk(json!({ "content": text })));
+    lines.line(head.chunk(json!({ "role": "assistant", "content": "" })));
     write_answer(admitted, space, question, lines, move |lines, question, answered| {
         match answered {
             Ok(answered) => {
@@ -161,7 +163,7 @@ async fn chat(
                     true => json!({}),
                     false => json!({ "annotations": annotations }),
                 };
-                lines.line(head.chunk(delta, Some(finish(&answered))));
+                lines.line(head.last_chunk(delta, &answered));
                 if with_usage {
                     lines.line(head.usage(Tokens::of(&answered.calls)));
                 }
@@ -191,24 +193,31 @@ impl Head {
         }
     }
 
-    fn chunk(&self, delta: Value, finish_reason: Option<&str>) -> Value {
-        let choice = json!({ "index": 0, "delta": delta, "finish_reason": finish_reason });
-        self.with_choices(vec![choice], None)
+    fn chunk(&self, delta: Value) -> Value {
+        let choice = json!({ "index": 0, "delta": delta, "finish_reason": null });
+        json!(CompletionChunk { choices: vec![choice], ..self.empty_chunk() })
+    }
+
+    fn last_chunk(&self, delta: Value, answered: &Answered) -> Value {
+        let choice = json!({ "index": 0, "delta": delta, "finish_reason": finish(answered) });
+        let answer_kind = answered.kind_name();
+        json!(CompletionChunk { choices: vec![choice], answer_kind, ..self.empty_chunk() })
     }
 
     fn usage(&self, tokens: Tokens) -> Value {
-        self.with_choices(Vec::new(), Some(tokens))
+        json!(CompletionChunk { usage: Some(tokens), ..self.empty_chunk() })
     }
 
-    fn with_choices(&self, choices: Vec<Value>, usage: Option<Tokens>) -> Value {
-        json!(CompletionChunk {
+    fn empty_chunk(&self) -> CompletionChunk {
+        CompletionChunk {
             id: self.id.clone(),
             object: "chat.completion.chunk",
             created: self.created,
             model: self.model.clone(),
-            choices,
-            usage,
-        })
+            choices: Vec::new(),
+            usage: None,
+            answer_kind: None,
+        }
     }
 }
 

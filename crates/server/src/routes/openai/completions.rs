@@ -87,6 +87,10 @@ struct TextCompletion {
     /// The usage; in a stream, in a final chunk if requested by `stream_options`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     usage: Option<Tokens>,
+    /// The kind of answer, as in `/query`; in a stream, in the piece with the `finish_reason`. Not part of OpenAI's
+    /// API.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    answer_kind: Option<String>,
 }
 
 #[derive(Serialize, JsonSchema)]
@@ -98,6 +102,12 @@ struct TextChoice {
     logprobs: (),
     /// `length` if an output limit cut it off; `null` if more follows.
     finish_reason: Option<&'static str>,
+}
+
+impl TextChoice {
+    fn new(text: &str, finish_reason: Option<&'static str>) -> Self {
+        Self { index: 0, text: text.to_owned(), logprobs: (), finish_reason }
+    }
 }
 
 async fn complete(
@@ -119,22 +129,23 @@ async fn complete(
     let prepared = Prepared::of(&app, &admitted, wish, "cmpl-").await?;
     if !prepared.question.stream {
         let whole = |head: Head, answered: &Answered, text: String| {
-            head.text(Some((&text, Some(finish(answered)))), Some(Tokens::of(&answered.calls)))
+            let usage = Some(Tokens::of(&answered.calls));
+            TextCompletion { usage, ..head.last_text(&text, answered) }
         };
         return prepared.whole(whole).await;
     }
     let Prepared { space, question, head } = prepared;
     let with_usage = StreamOptions::with_usage(request.stream_options);
     let piece = head.clone();
-    let (lines, response) =
-        Lines::new(Framing::Events, move |text| json!(piece.text(Some((text, None)), None)));
+    let (lines, response) = Lines::new(Framing::Events, move |text| json!(piece.text(text)));
     write_answer(admitted, space, question, lines, move |lines, question, answered| {
         match answered {
             Ok(answered) => {
                 lines.text(&below(question, &answered));
-                lines.line(json!(head.text(Some(("", Some(finish(&answered)))), None)));
+                lines.line(json!(head.last_text("", &answered)));
                 if with_usage {
-                    lines.line(json!(head.text(None, Some(Tokens::of(&answered.calls)))));
+                    let usage = Some(Tokens::of(&answered.calls));
+                    lines.line(json!(TextCompletion { usage, ..head.no_text() }));
                 }
             }
             Err(problem) => lines.line(problem.openai_error()),
@@ -145,20 +156,24 @@ async fn complete(
 }
 
 impl Head {
-    fn text(&self, piece: Option<(&str, Option<&'static str>)>, usage: Option<Tokens>) -> TextCompletion {
-        let choice = piece.map(|(text, finish_reason)| TextChoice {
-            index: 0,
-            text: text.to_owned(),
-            logprobs: (),
-            finish_reason,
-        });
+    fn text(&self, text: &str) -> TextCompletion {
+        TextCompletion { choices: vec![TextChoice::new(text, None)], ..self.no_text() }
+    }
+
+    fn last_text(&self, text: &str, answered: &Answered) -> TextCompletion {
+        let choices = vec![TextChoice::new(text, Some(finish(answered)))];
+        TextCompletion { choices, answer_kind: answered.kind_name(), ..self.no_text() }
+    }
+
+    fn no_text(&self) -> TextCompletion {
         TextCompletion {
             id: self.id.clone(),
             object: "text_completion",
             created: self.created,
             model: self.model.clone(),
-            choices: choice.into_iter().collect(),
-            usage,
+            choices: Vec::new(),
+            usage: None,
+            answer_kind: None,
         }
     }
 }

@@ -305,6 +305,7 @@ impl Form {
             "truncation": "disabled",
             "usage": null,
             "user": null,
+            "answer_kind": null,
         });
         match state {
             Stage::UnderWay => {}
@@ -316,6 +317,7 @@ impl Form {
                 }
                 response["output"] = json!([self.message(status, vec![part(text, annotations(answered))])]);
                 response["usage"] = usage(answered);
+                response["answer_kind"] = json!(answered.kind_name());
             }
             Stage::Failed(problem) => {
                 response["status"] = json!("failed");

@@ -62,7 +62,8 @@ pub(crate) struct Global {
     #[arg(long, global = true, value_name = "MODEL", help_heading = "Global options")]
     pub(crate) embedder: Option<String>,
     /// Set any other configuration key; repeatable; `graphloom config show` lists the keys
-    #[arg(long = "set", global = true, value_name = "KEY=VALUE", value_parser = key_value, help_heading = "Global options")]
+    // Not global for clap, which would keep only the list of the innermost command; see `help::command`.
+    #[arg(long = "set", value_name = "KEY=VALUE", value_parser = key_value, help_heading = "Global options")]
     pub(crate) set: Vec<(String, String)>,
     /// Read this configuration file instead of ./graphloom.toml and the user configuration
     #[arg(long, global = true, value_name = "FILE", help_heading = "Global options")]

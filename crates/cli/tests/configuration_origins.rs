@@ -3,7 +3,7 @@
 mod common;
 
 use common::Graphloom;
-use serde_json::Value;
+use serde_json::{Value, json};
 
 fn check_origin(graphloom: &Graphloom, arguments: &[&str], key: &str) -> (String, String) {
     let arguments: Vec<&str> = arguments.iter().copied().chain(["config", "show", "--origin"]).collect();
@@ -27,6 +27,26 @@ fn flags_win_over_variables_over_dotenv_over_files_over_defaults() {
     assert_eq!(check_origin(&graphloom, &[], "workspace").1, "environment GRAPHLOOM_WORKSPACE");
     let flagged = check_origin(&graphloom, &["--workspace", "flag"], "workspace");
     assert_eq!(flagged, ("flag".to_owned(), "flag --workspace".to_owned()));
+}
+
+#[test]
+fn settings_before_and_after_a_command_all_count_and_the_last_of_a_key_wins() {
+    let graphloom = Graphloom::new();
+    let before = ["--set", "workspace=first", "--set", "chunk_tokens=700", "config"];
+    let between = ["--set", "workspace=second", "--set", "max_documents=8", "show"];
+    let after = ["--origin", "--set", "max_concurrent_calls=9", "--set", "workspace=last"];
+    let shown = graphloom.json(&[&before[..], &between, &after].concat());
+    for (key, value) in [
+        ("chunk_tokens", "700"),
+        ("max_documents", "8"),
+        ("max_concurrent_calls", "9"),
+        ("workspace", "last"),
+    ] {
+        let row = shown.as_array().expect("a list").iter().find(|row| row["key"] == key).expect("known");
+        assert_eq!((&row["value"], &row["origin"]), (&json!(value), &json!(format!("flag --set {key}"))));
+    }
+    graphloom.run(&["--set", "workspace=first", "status", "--set", "embeder=builtin"]).exits(2);
+    graphloom.run(&["--set", "embeder=builtin", "status", "--set", "workspace=first"]).exits(2);
 }
 
 #[test]

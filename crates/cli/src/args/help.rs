@@ -3,7 +3,7 @@
 
 use clap::builder::Styles;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
-use clap::{Command, CommandFactory, FromArgMatches};
+use clap::{ArgMatches, Command, CommandFactory, FromArgMatches};
 
 use super::Cli;
 use crate::fault::{Fault, of_command_line};
@@ -80,11 +80,14 @@ const OF_A_COMMAND: &str = "\
 
 Options of all commands, such as --workspace, --llm and --json: graphloom --help";
 
-/// The command line with our help layout.
+/// The option of every command that may be given at several places, each of which counts.
+const SET: &str = "set";
+
+/// The command line with our help layout. Options of all commands are taken by each.
 pub(crate) fn command() -> Command {
     let command = Cli::command();
-    let globals: Vec<clap::Arg> =
-        command.get_arguments().filter(|arg| arg.is_global_set()).map(|arg| arg.clone().hide(true)).collect();
+    let globals = command.get_arguments().filter(|arg| arg.is_global_set() || arg.get_id() == SET);
+    let globals: Vec<clap::Arg> = globals.map(|arg| arg.clone().hide(true)).collect();
     let template = format!(
         "{{before-help}}{{about-with-newline}}\n{{usage-heading}} {{usage}}\n\n{}{{options}}{{after-help}}",
         groups(&command)
@@ -98,13 +101,24 @@ pub(crate) fn command() -> Command {
 /// Returns an error for words in [`MEANT`], which are not commands.
 pub(crate) fn parse(json: bool) -> anyhow::Result<Cli> {
     match command().try_get_matches() {
-        Ok(matches) => Ok(Cli::from_arg_matches(&matches).unwrap_or_else(|error| error.exit())),
+        Ok(matches) => {
+            let mut cli = Cli::from_arg_matches(&matches).unwrap_or_else(|error| error.exit());
+            cli.global.set = settings(&matches);
+            Ok(cli)
+        }
         Err(error) => match meant(&error) {
             Some((word, help)) => Err(Fault::usage(format!("unknown command \"{word}\"")).help(help).into()),
             None if json && error.use_stderr() => Err(of_command_line(&error).into()),
             None => error.exit(),
         },
     }
+}
+
+/// The values of `--set` before and after each command, in the order they were typed.
+fn settings(matches: &ArgMatches) -> Vec<(String, String)> {
+    let own = matches.try_get_many(SET).ok().flatten().into_iter().flatten().cloned();
+    let of_command = matches.subcommand().map(|(_, matches)| settings(matches));
+    own.chain(of_command.into_iter().flatten()).collect()
 }
 
 fn meant(error: &clap::Error) -> Option<(String, &'static str)> {

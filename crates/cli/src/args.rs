@@ -373,6 +373,9 @@ pub(crate) enum CacheCommand {
         /// Vectors of questions and of their keywords
         #[arg(long)]
         vectors: bool,
+        /// Texts that LLMs wrote for derived layers, such as reports
+        #[arg(long)]
+        nodes: bool,
     },
 }
 

@@ -85,12 +85,14 @@ impl Allowed {
         &self.documents
     }
 
-    /// Whether the entry is allowed: a chunk of these documents, or an entity or relation with evidence in them.
+    /// Whether the entry is allowed: a chunk of these documents, or an entity or relation with evidence in them. No
+    /// node of a layer is, since its text was written from all documents.
     pub fn admits(&self, kind: VectorKind, id: &str) -> bool {
         match kind {
             VectorKind::Chunk => self.chunks.contains(id),
             VectorKind::Entity => self.entities.contains_key(id),
             VectorKind::Relation => self.relations.contains(id),
+            VectorKind::Node => false,
         }
     }
 
@@ -100,6 +102,7 @@ impl Allowed {
             VectorKind::Chunk => self.chunks.len(),
             VectorKind::Entity => self.entities.len(),
             VectorKind::Relation => self.relations.len(),
+            VectorKind::Node => 0,
         }
     }
 
@@ -109,6 +112,7 @@ impl Allowed {
             VectorKind::Chunk => Box::new(self.chunks.iter().map(String::as_str)),
             VectorKind::Entity => Box::new(self.entities.keys().map(String::as_str)),
             VectorKind::Relation => Box::new(self.relations.iter().map(String::as_str)),
+            VectorKind::Node => Box::new(std::iter::empty()),
         }
     }
 

@@ -4,8 +4,9 @@ use std::collections::BTreeMap;
 
 use crate::{
     CacheEntry, CacheKind, Call, Chunk, ChunkExtraction, ChunkId, Decision, Document, DocumentId,
-    EmbeddingSpec, Entity, EntityKey, Extraction, Fact, GraphKey, Job, Mention, QueueState, Relation,
-    RelationKey, Renewal, Revision, Situation, Summary, TrackId, VectorEntry, VectorKind,
+    EmbeddingSpec, Entity, EntityKey, Extraction, Fact, GraphKey, Job, Layer, LayerName, LayerNode, Mention,
+    NodeKey, QueueState, Relation, RelationKey, Renewal, Revision, Situation, Summary, TrackId, VectorEntry,
+    VectorKind,
 };
 
 /// Changes that are applied together or not at all.
@@ -73,6 +74,16 @@ pub struct Batch {
     /// Whether an entity or relation is stale: its counts are current, but its description is not, and must be
     /// derived again.
     pub set_stale: Vec<(GraphKey, bool)>,
+    /// Layers to remove with their nodes.
+    pub remove_layers: Vec<LayerName>,
+    /// Layers to put, by name.
+    pub put_layers: Vec<Layer>,
+    /// Nodes to remove with their vectors, and with the nodes that have them as members. Removing a chunk or an
+    /// entity removes the nodes of which it is a member in the same way.
+    pub remove_nodes: Vec<NodeKey>,
+    /// Nodes of existing layers to put, by key. Their members must exist once all of these are put; full-text search
+    /// uses them immediately.
+    pub put_nodes: Vec<LayerNode>,
     /// Vectors to put, by kind and id.
     pub put_vectors: Vec<VectorRow>,
     /// Ledger rows to append.
@@ -130,6 +141,14 @@ pub enum Require {
     },
     /// The workspace has exactly these settings; empty if none are stored.
     SettingsAre(BTreeMap<String, String>),
+    /// The layer is exactly this; `None` if there is none. Every change of a layer that is being derived is a
+    /// compare-and-swap with this condition.
+    LayerIs {
+        /// Its name.
+        name: LayerName,
+        /// The layer.
+        layer: Option<Layer>,
+    },
     /// No commit after this revision touched the graph ([`Batch::touches_graph`]), so views derived from a
     /// snapshot at this revision are still valid.
     GraphUnchangedSince(Revision),

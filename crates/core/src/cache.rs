@@ -1,4 +1,4 @@
-//! The cache of model results for questions, so that none is paid for twice.
+//! The cache of model results for questions and layers, so that none is paid for twice.
 
 use serde::{Deserialize, Serialize};
 
@@ -20,11 +20,13 @@ pub enum CacheKind {
     Answer,
     /// The vector of a search text.
     Vector,
+    /// The text that a model wrote for a node of a layer.
+    Node,
 }
 
 impl CacheKind {
     /// All kinds, in order.
-    pub const ALL: [Self; 3] = [Self::Keywords, Self::Answer, Self::Vector];
+    pub const ALL: [Self; 4] = [Self::Keywords, Self::Answer, Self::Vector, Self::Node];
 
     /// The name in output.
     pub fn name(self) -> &'static str {
@@ -32,6 +34,7 @@ impl CacheKind {
             Self::Keywords => "keywords",
             Self::Answer => "answer",
             Self::Vector => "vector",
+            Self::Node => "node",
         }
     }
 }

@@ -1,13 +1,14 @@
 //! The canonical dump of a workspace: sorted, stable, and independent of times and the order of work.
 
+use std::collections::BTreeSet;
 use std::io::Write;
 
 use serde::Serialize;
 use serde_json::{Value, json};
 
 use crate::{
-    Chunk, ChunkExtraction, Decisions, Document, EntityKey, Extraction, GraphKey, JobState, RelationKey,
-    Situation, SituationOutcome, Snapshot, StoreError, VectorKind,
+    Chunk, ChunkExtraction, Decisions, Document, EntityKey, Extraction, GraphKey, JobState, LayerName,
+    NodeKey, RelationKey, Situation, SituationOutcome, Snapshot, StoreError, VectorEntry, VectorKind,
 };
 
 /// Rows per read.
@@ -36,9 +37,9 @@ pub enum DumpError {
 /// Writes the canonical state as JSON lines, each with a `kind`, and returns its hash.
 ///
 /// Omits everything that depends on when and how often work was done: times, the ledger, leases, finished jobs,
-/// runs, and whether the queue is paused. Vectors are represented by the hash of the embedded text, since their
-/// digits depend on the embedder. Extractions are represented by their records, since the wording of an answer
-/// does not matter.
+/// runs, whether the queue is paused, and layers that are not [current](crate::Layer::is_current). Vectors are
+/// represented by the hash of the embedded text, since their digits depend on the embedder. Extractions are
+/// represented by their records, since the wording of an answer does not matter.
 pub async fn write_dump(
     snapshot: &dyn Snapshot,
     out: &mut (dyn Write + Send),
@@ -55,7 +56,8 @@ pub async fn write_dump(
     dump_decisions(snapshot, &mut dump).await?;
     dump_views(snapshot, &mut dump).await?;
     dump_stale(snapshot, &mut dump).await?;
-    dump_vectors(snapshot, &mut dump).await?;
+    let layers = dump_layers(snapshot, &mut dump).await?;
+    dump_vectors(snapshot, &layers, &mut dump).await?;
     Ok(DumpHash { hash: dump.hasher.finalize().to_hex()[..32].to_owned(), lines: dump.lines })
 }
 
@@ -283,12 +285,42 @@ async fn dump_stale(snapshot: &dyn Snapshot, dump: &mut Dump<'_>) -> Result<(), 
     }
 }
 
-async fn dump_vectors(snapshot: &dyn Snapshot, dump: &mut Dump<'_>) -> Result<(), DumpError> {
-    for kind in [VectorKind::Chunk, VectorKind::Entity, VectorKind::Relation] {
+/// Returns the layers that are current. Others depend on when they were derived.
+async fn dump_layers(snapshot: &dyn Snapshot, dump: &mut Dump<'_>) -> Result<BTreeSet<LayerName>, DumpError> {
+    let mut current = BTreeSet::new();
+    for layer in snapshot.layers().await? {
+        if !layer.is_current(snapshot.graph_revision()) {
+            continue;
+        }
+        dump.line(&json!({ "kind": "layer", "name": layer.name, "settings": layer.settings }))?;
+        let mut after: Option<NodeKey> = None;
+        loop {
+            let page = snapshot.scan_nodes(&layer.name, None, after.as_ref(), PAGE).await?;
+            for node in &page {
+                dump.row("node", node)?;
+            }
+            let Some(last) = page.last().filter(|_| page.len() == PAGE) else { break };
+            after = Some(last.key.clone());
+        }
+        current.insert(layer.name);
+    }
+    Ok(current)
+}
+
+/// - `layers`: those whose nodes are part of the state.
+async fn dump_vectors(
+    snapshot: &dyn Snapshot,
+    layers: &BTreeSet<LayerName>,
+    dump: &mut Dump<'_>,
+) -> Result<(), DumpError> {
+    for kind in VectorKind::ALL {
         let mut after: Option<String> = None;
         loop {
             let page = snapshot.scan_vectors(kind, after.as_deref(), PAGE).await?;
-            for entry in &page {
+            let counts = |entry: &&VectorEntry| {
+                kind != VectorKind::Node || layers.contains(&NodeKey::from_stored(&*entry.id).layer())
+            };
+            for entry in page.iter().filter(counts) {
                 dump.line(
                     &json!({ "kind": "vector", "of": entry.kind, "id": entry.id, "text": entry.inputs_hash }),
                 )?;

@@ -4,7 +4,7 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-use crate::Timestamp;
+use crate::{Member, Timestamp};
 
 /// Bytes of the hash in an identifier; with 128 bits, collisions are not a concern for any corpus.
 const ID_BYTES: usize = 16;
@@ -64,6 +64,14 @@ string_id!(
 string_id!(
     /// One memoised summary: hash of its sorted inputs, prompt and model.
     SummaryKey
+);
+string_id!(
+    /// The name of a layer, such as `communities`.
+    LayerName
+);
+string_id!(
+    /// One node of a layer: hash of layer, level and sorted members. Begins with the name of the layer.
+    NodeKey
 );
 string_id!(
     /// One decision: hash of its position in the order and its action.
@@ -181,6 +189,43 @@ impl SummaryKey {
     /// The key of a summary of `parts`: prompt, model and inputs in canonical order.
     pub fn new(parts: &[&str]) -> Self {
         Self(hash_strs(parts))
+    }
+}
+
+/// The error for an invalid name of a layer.
+#[derive(Debug, thiserror::Error, PartialEq, Eq)]
+#[error("layer name {0:?} must be 1 to 64 of the characters a-z, 0-9 and '_', starting with a letter")]
+pub struct InvalidLayerName(pub String);
+
+impl LayerName {
+    /// A checked name, `[a-z][a-z0-9_]{0,63}`.
+    pub fn new(name: &str) -> Result<Self, InvalidLayerName> {
+        let ok = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '_';
+        let starts_well = name.starts_with(|c: char| c.is_ascii_lowercase());
+        if starts_well && name.len() <= 64 && name.chars().all(ok) {
+            Ok(Self(name.to_owned()))
+        } else {
+            Err(InvalidLayerName(name.to_owned()))
+        }
+    }
+}
+
+impl NodeKey {
+    /// The key of the node of this layer, level and members; members sorted and unique.
+    pub fn new(layer: &LayerName, level: u32, members: &[Member]) -> Self {
+        let mut hasher = PartsHasher::default();
+        hasher.push_bytes(&level.to_be_bytes());
+        for member in members {
+            hasher.push(member.kind());
+            hasher.push(member.id());
+        }
+        Self(format!("{layer}-{}", hasher.hex()))
+    }
+
+    /// The layer that the key begins with.
+    pub fn layer(&self) -> LayerName {
+        let (layer, _) = self.0.rsplit_once('-').unwrap_or_default();
+        LayerName(layer.to_owned())
     }
 }
 

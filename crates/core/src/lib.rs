@@ -20,6 +20,7 @@ mod filter;
 mod graph;
 mod id;
 mod job;
+mod layer;
 mod ledger;
 mod links;
 mod model;
@@ -47,10 +48,12 @@ pub use filter::{
 };
 pub use graph::{Entity, Fact, GraphKey, Mention, Relation, Summary};
 pub use id::{
-    ChunkId, ContentHash, DecisionId, DocumentId, EntityKey, ExtractionKey, InvalidTrackId,
-    InvalidWorkspaceId, PartsHasher, RelationKey, Revision, SituationKey, SummaryKey, TrackId, WorkspaceId,
+    ChunkId, ContentHash, DecisionId, DocumentId, EntityKey, ExtractionKey, InvalidLayerName, InvalidTrackId,
+    InvalidWorkspaceId, LayerName, NodeKey, PartsHasher, RelationKey, Revision, SituationKey, SummaryKey,
+    TrackId, WorkspaceId,
 };
 pub use job::{DocumentStatus, Job, JobState, Lease, QueueState, StatusKind};
+pub use layer::{Layer, LayerNode, Member};
 pub use ledger::{Call, CallOutcome, Role};
 pub use links::{LinkFileError, LinkGraph, LinkGraphBuilder, Node, NodeNumber};
 pub use model::{

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::DocumentId;
+use crate::{DocumentId, LayerName};
 
 /// Receives progress events. Called from the indexing future, so it must not block.
 pub type ProgressSink<'a> = &'a (dyn Fn(Progress) + Send + Sync);
@@ -98,6 +98,15 @@ pub enum Progress {
         /// Number done.
         done: u32,
         /// Number of stale ones.
+        total: u32,
+    },
+    /// Nodes of a layer were derived.
+    Derived {
+        /// The layer.
+        layer: LayerName,
+        /// Number of nodes done.
+        done: u32,
+        /// Number of nodes.
         total: u32,
     },
     /// A document was removed from the queue while in progress; paid results are stored.

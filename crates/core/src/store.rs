@@ -10,8 +10,9 @@ use serde::{Deserialize, Serialize};
 use crate::{
     Allowed, Batch, CacheKind, CacheSize, Call, Chunk, ChunkExtraction, ChunkId, ContentHash, Decision,
     DecisionId, Document, DocumentId, Entity, EntityKey, Extraction, ExtractionKey, Fact, GraphKey, Job,
-    LinkGraph, Mention, QueueState, RejectReason, Relation, RelationKey, Renewal, Revision, Situation,
-    SituationKey, StatusKind, Summary, Timestamp, TrackId, WorkspaceId,
+    Layer, LayerName, LayerNode, LinkGraph, Member, Mention, NodeKey, QueueState, RejectReason, Relation,
+    RelationKey, Renewal, Revision, Situation, SituationKey, StatusKind, Summary, Timestamp, TrackId,
+    WorkspaceId,
 };
 
 /// The evidence and views of one workspace.
@@ -183,6 +184,18 @@ pub trait Snapshot: Send + Sync {
     /// The stored summaries of each item, by key.
     async fn summaries(&self, keys: &[GraphKey]) -> Result<Vec<Vec<Summary>>, StoreError>;
 
+    /// All layers by name. Unpaged, since there are only as many as there are kinds of derived views.
+    async fn layers(&self) -> Result<Vec<Layer>, StoreError>;
+
+    /// Nodes of layers by key.
+    async fn nodes(&self, keys: &[NodeKey]) -> Result<Vec<Option<LayerNode>>, StoreError>;
+
+    /// The nodes that have each of these as a member, by key.
+    async fn nodes_of(&self, members: &[Member]) -> Result<Vec<Vec<NodeKey>>, StoreError>;
+
+    /// Number of a layer's nodes by level; no entry for 0.
+    async fn node_counts(&self, layer: &LayerName) -> Result<BTreeMap<u32, u64>, StoreError>;
+
     /// For each query vector, the nearest entries of `kind` by cosine: highest score first, ties by ascending id,
     /// at most `limit`, none below `min_score`. Exact, unless the store documents a number of entries above which
     /// it is approximate.
@@ -304,6 +317,15 @@ pub trait Snapshot: Send + Sync {
         limit: usize,
     ) -> Result<Vec<(GraphKey, Summary)>, StoreError>;
 
+    /// Nodes of one level of a layer by key, or those of all levels.
+    async fn scan_nodes(
+        &self,
+        layer: &LayerName,
+        level: Option<u32>,
+        after: Option<&NodeKey>,
+        limit: usize,
+    ) -> Result<Vec<LayerNode>, StoreError>;
+
     /// Entities and relations that are stale, by key ([`Batch::set_stale`]).
     async fn scan_stale(&self, after: Option<&GraphKey>, limit: usize) -> Result<Vec<GraphKey>, StoreError>;
 
@@ -350,6 +372,10 @@ pub struct StoreCounts {
     pub entity_vectors: u64,
     /// Relation vectors.
     pub relation_vectors: u64,
+    /// Nodes of layers.
+    pub nodes: u64,
+    /// Node vectors.
+    pub node_vectors: u64,
     /// Ledger rows.
     pub calls: u64,
     /// Entities and relations that are stale.
@@ -409,6 +435,13 @@ pub enum VectorKind {
     Entity,
     /// A relation; ids are printed [`RelationKey`]s.
     Relation,
+    /// A node of a layer; ids are [`NodeKey`]s.
+    Node,
+}
+
+impl VectorKind {
+    /// All kinds, in order.
+    pub const ALL: [Self; 4] = [Self::Chunk, Self::Entity, Self::Relation, Self::Node];
 }
 
 /// The identity of a vector.
@@ -443,8 +476,8 @@ pub type TextKind = VectorKind;
 /// A full-text search.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TextQuery {
-    /// Kind of entries: chunk texts with their situating texts; entity names and descriptions; or the entities,
-    /// keywords and descriptions of relations.
+    /// Kind of entries: chunk texts with their situating texts; entity names and descriptions; the entities,
+    /// keywords and descriptions of relations; or titles and texts of nodes.
     pub kind: TextKind,
     /// The words.
     pub text: String,

@@ -127,6 +127,7 @@ impl EventLog {
             | Progress::Finished { .. }
             | Progress::Failed { .. }
             | Progress::Settled { .. }
+            | Progress::Derived { .. }
             | Progress::Paused { .. }
             | Progress::Resumed { .. } => Bearing::None,
         };
@@ -243,7 +244,7 @@ fn about(progress: &Progress) -> (About, Option<Ending>) {
             (of(document), Some(Ending::Over))
         }
         Progress::Failed { document, reason, .. } => (of(document), Some(Ending::Stopped(reason.clone()))),
-        Progress::Settled { .. } => (About::None, None),
+        Progress::Settled { .. } | Progress::Derived { .. } => (About::None, None),
         Progress::Paused { .. } | Progress::Resumed { .. } => (About::Everything, None),
     }
 }

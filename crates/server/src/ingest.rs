@@ -118,7 +118,7 @@ impl Pipeline {
 
     fn show(&mut self, progress: Progress) {
         match progress {
-            Progress::Accepted { .. } | Progress::Settled { .. } => {}
+            Progress::Accepted { .. } | Progress::Settled { .. } | Progress::Derived { .. } => {}
             Progress::Advanced { document, source, done, total, .. } => {
                 let is_new = !self.at.contains_key(&document);
                 self.see(&document, false);
@@ -280,6 +280,7 @@ impl Ingest {
             | Progress::Cancelled { .. }
             | Progress::Failed { .. }
             | Progress::Settled { .. }
+            | Progress::Derived { .. }
             | Progress::Paused { .. }
             | Progress::Resumed { .. } => return,
         };

@@ -1,5 +1,7 @@
 //! Verifies the invariants of a workspace's data.
 
+mod layers;
+
 use std::collections::{BTreeMap, BTreeSet};
 
 use graphloom_core::{
@@ -43,6 +45,7 @@ pub async fn check(snapshot: &dyn Snapshot) -> Result<Vec<Finding>, StoreError> 
     check_vectors(snapshot, &documents, &chunks, &evidence, &mut findings).await?;
     check_summaries(snapshot, &evidence, &mut findings).await?;
     check_stale(snapshot, &evidence, &mut findings).await?;
+    layers::check_layers(snapshot, &mut findings).await?;
     for projection in snapshot.projections().await? {
         let behind = snapshot.revision().0.saturating_sub(projection.watermark.0);
         if projection.watermark > Revision(0) && behind > 0 && projection.entries > 0 {

@@ -4,7 +4,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use graphloom_core::{
     Action, Batch, ChunkExtraction, ChunkId, Document, DocumentId, EmbeddingSpec, EntityKey, GraphKey, Job,
-    Lease, QueueState, RelationKey, StoreError, Timestamp, VectorKind,
+    Layer, LayerName, LayerNode, Lease, Member, NodeKey, QueueState, RelationKey, StoreError, Timestamp,
+    VectorKind,
 };
 
 /// The largest number a store keeps: SQL integers are signed.
@@ -73,6 +74,21 @@ pub(crate) fn check(batch: &Batch) -> Result<(), StoreError> {
         check_relation(&relation.key)?;
         check_weight(&relation.key, relation.weight)?;
     }
+    for layer in &batch.put_layers {
+        if LayerName::new(layer.name.as_str()).is_err() || layer.watermark.0 > MAX_NUMBER {
+            return Err(invalid(format!("layer {:?} has no valid name or revision", layer.name.as_str())));
+        }
+        check_lease(layer.lease.as_ref())?;
+    }
+    for node in &batch.put_nodes {
+        let ordered = node.members.is_sorted_by(|one, next| one < next);
+        if node.members.is_empty()
+            || !ordered
+            || node.key != NodeKey::new(&node.layer, node.level, &node.members)
+        {
+            return Err(invalid(format!("the key of node {} is not that of its members", node.key)));
+        }
+    }
     for row in &batch.put_vectors {
         if row.kind() == VectorKind::Relation && RelationKey::parse(&row.entry.id).is_none() {
             return Err(invalid(format!("vector id {:?} is no relation key", row.entry.id)));
@@ -114,6 +130,25 @@ pub(crate) fn ghost(key: &GraphKey) -> StoreError {
         GraphKey::Relation(key) => format!("relation {} - {}", key.a(), key.b()),
     };
     invalid(format!("{what} loses its last evidence and is neither removed nor derived again"))
+}
+
+/// Compares a layer with the one that a batch requires.
+pub(crate) fn require_layer(
+    name: &LayerName,
+    expected: Option<&Layer>,
+    stored: Option<&Layer>,
+) -> Result<(), StoreError> {
+    if expected == stored { Ok(()) } else { Err(conflict(format!("layer {name} changed"))) }
+}
+
+/// The refusal of a node whose layer does not exist.
+pub(crate) fn unknown_layer(node: &LayerNode) -> StoreError {
+    invalid(format!("{} is of layer {}, which does not exist", node.key, node.layer))
+}
+
+/// The refusal of a node with a member that does not exist.
+pub(crate) fn unknown_member(node: &LayerNode, member: &Member) -> StoreError {
+    invalid(format!("{} has {} {} as a member, which does not exist", node.key, member.kind(), member.id()))
 }
 
 /// Refuses vectors that do not fit the workspace's space.

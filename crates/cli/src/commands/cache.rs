@@ -1,4 +1,4 @@
-//! `graphloom cache`: cached LLM answers and vectors of questions.
+//! `graphloom cache`: cached LLM answers, vectors of questions, and texts of layers.
 
 use anyhow::Context;
 use graphloom_core::{Batch, CacheKind, CacheSize};
@@ -26,12 +26,13 @@ pub(crate) async fn run(app: &App, command: &CacheCommand) -> anyhow::Result<Exi
                 print(app, &sizes)?;
             }
         }
-        CacheCommand::Clear { keywords, answers, vectors } => {
-            let all = !(*keywords || *answers || *vectors);
+        CacheCommand::Clear { keywords, answers, vectors, nodes } => {
+            let all = !(*keywords || *answers || *vectors || *nodes);
             let named = |kind| match kind {
                 CacheKind::Keywords => *keywords,
                 CacheKind::Answer => *answers,
                 CacheKind::Vector => *vectors,
+                CacheKind::Node => *nodes,
             };
             let cleared: Vec<CacheSize> = sizes.into_iter().filter(|size| all || named(size.kind)).collect();
             let clear_caches = cleared.iter().map(|size| size.kind).collect();

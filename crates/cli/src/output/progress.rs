@@ -157,7 +157,10 @@ impl ProgressView {
             | Progress::Finished { .. }
             | Progress::Cancelled { .. }
             | Progress::Failed { .. } => self.output.verbose && !self.output.json,
-            Progress::Accepted { .. } | Progress::Advanced { .. } | Progress::Settled { .. } => false,
+            Progress::Accepted { .. }
+            | Progress::Advanced { .. }
+            | Progress::Settled { .. }
+            | Progress::Derived { .. } => false,
         }
     }
 
@@ -229,6 +232,7 @@ impl State {
             | Progress::Finished { .. }
             | Progress::Cancelled { .. }
             | Progress::Settled { .. }
+            | Progress::Derived { .. }
             | Progress::Paused { .. }
             | Progress::Resumed { .. } => return,
         };
@@ -262,6 +266,7 @@ fn describe(progress: &Progress) -> String {
         }
         Progress::Cancelled { source, .. } => format!("{}: cancelled", plain(source)),
         Progress::Settled { done, total } => format!("descriptions: updating {done} of {total}"),
+        Progress::Derived { layer, done, total } => format!("{layer}: {done} of {total}"),
         Progress::Failed { source, reason, .. } => {
             format!("{}: failed: {}", plain(source), one_line(reason, 300))
         }

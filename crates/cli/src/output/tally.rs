@@ -58,6 +58,10 @@ impl Tally {
                 let what = format!("summarizing {done}/{total}");
                 self.work = Some(Work { what, source: String::new() });
             }
+            Progress::Derived { layer, done, total } => {
+                let what = format!("deriving {done}/{total}");
+                self.work = Some(Work { what, source: layer.to_string() });
+            }
             Progress::Accepted { .. } | Progress::Paused { .. } | Progress::Resumed { .. } => {}
         }
     }

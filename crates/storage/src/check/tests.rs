@@ -1,4 +1,4 @@
-use graphloom_core::{Batch, Span, Store, WorkspaceId};
+use graphloom_core::{Batch, Member, Span, Store, WorkspaceId};
 
 use super::*;
 use crate::conformance::{block_on, sample};
@@ -173,6 +173,43 @@ fn missing_and_stray_vectors_and_summaries_are_found() {
             "chunk there is a vector of it, but it does not exist",
             "relation there is a vector of it, but it does not exist",
             "summary what it summarises does not exist"
+        ]
+    );
+}
+
+#[test]
+fn nodes_without_members_or_vectors_are_found() {
+    let layered = |batch: &mut Batch| {
+        let node = sample::node("themes", 0, [Member::Entity(sample::key("ADA"))], "Ada");
+        batch.put_layers = vec![sample::layer("themes", 1, true)];
+        batch.put_vectors.push(sample::vector(VectorKind::Node, node.key.as_str(), &[1.0; 3]));
+        batch.put_nodes = vec![node];
+    };
+    assert_eq!(check_change(layered), [""; 0]);
+    let broken = |batch: &mut Batch| {
+        layered(batch);
+        batch.put_layers[0].watermark = Revision(9);
+        batch.put_vectors.pop();
+    };
+    assert_eq!(
+        check_change(broken),
+        [
+            "layer it was derived from a revision that was never committed",
+            "node it has no vector, so no search by meaning finds it"
+        ]
+    );
+    let folder = tempfile::tempdir().expect("a folder");
+    let store = SqliteStore::open(folder.path(), WorkspaceId::default()).expect("a store");
+    let mut batch = sound();
+    layered(&mut batch);
+    block_on(store.commit(batch)).expect("the batch is accepted");
+    assert_eq!(findings_of(&store), [""; 0]);
+    sqlite::execute(folder.path(), "UPDATE node_members SET member = 'EVE'");
+    assert_eq!(
+        findings_of(&store),
+        [
+            "node its key is not the hash of its layer, level and members",
+            "node its member entity EVE does not exist"
         ]
     );
 }

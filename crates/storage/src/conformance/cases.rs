@@ -23,6 +23,12 @@ pub use super::graph::{
     stale_marks_are_set_cleared_and_go_with_what_they_mark, summaries_are_replaced_as_a_whole,
     what_is_set_aside_is_kept_and_counts_for_nothing,
 };
+pub use super::layers::{
+    a_node_goes_with_any_of_its_members, layers_and_nodes_are_removed_with_what_is_built_on_them,
+    nodes_need_their_layer_their_members_and_their_own_key,
+    nodes_of_layers_are_found_by_key_member_level_vector_and_words,
+    only_current_layers_are_part_of_the_canonical_state,
+};
 use super::sample;
 pub use super::searches::{
     an_old_snapshot_searches_its_own_vectors, changed_descriptions_are_found_by_their_new_words,
@@ -577,7 +583,12 @@ pub async fn remembered_answers_are_replaced_and_forgotten_by_kind(store: &dyn S
     let size = |kind, entries, bytes| CacheSize { kind, entries, bytes };
     assert_eq!(
         get(after.cache_sizes().await),
-        [size(keywords, 0, 0), size(answer, 1, 5), size(CacheKind::Vector, 0, 0)]
+        [
+            size(keywords, 0, 0),
+            size(answer, 1, 5),
+            size(CacheKind::Vector, 0, 0),
+            size(CacheKind::Node, 0, 0)
+        ]
     );
     // Remembering is no change of the graph, so no merge has to be repeated for it.
     assert_eq!(after.graph_revision(), graph_revision);

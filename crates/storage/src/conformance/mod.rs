@@ -7,6 +7,7 @@
 pub mod cases;
 pub mod filters;
 pub mod graph;
+pub mod layers;
 pub mod random;
 pub mod sample;
 pub mod searches;
@@ -100,6 +101,11 @@ macro_rules! conformance_tests {
             rejects_are_counted_while_their_extraction_lives,
             extractions_without_records_are_counted_while_they_live,
             chunks_are_listed_and_counted_without_their_text,
+            nodes_of_layers_are_found_by_key_member_level_vector_and_words,
+            a_node_goes_with_any_of_its_members,
+            layers_and_nodes_are_removed_with_what_is_built_on_them,
+            nodes_need_their_layer_their_members_and_their_own_key,
+            only_current_layers_are_part_of_the_canonical_state,
             searches_within_documents_count_nothing_else,
             selecting_by_filter_equals_asking_every_document,
         );

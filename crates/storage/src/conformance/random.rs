@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use graphloom_core::{
     Allowed, Batch, CacheEntry, CacheKind, Call, CallOutcome, ChunkExtraction, ContentHash, GraphKey, Job,
-    JobState, Lease, QueueState, Require, Revision, Role, SituationKey, Snapshot, Span, Store, StoreError,
-    TextQuery, Timestamp, VectorKind, VectorQuery, WorkspaceId,
+    JobState, LayerName, LayerNode, Lease, Member, QueueState, Require, Revision, Role, SituationKey,
+    Snapshot, Span, Store, StoreError, TextQuery, Timestamp, VectorKind, VectorQuery, WorkspaceId,
 };
 use proptest::prelude::*;
 use proptest::test_runner::{Config, TestRunner};
@@ -22,7 +22,7 @@ const PAGE: usize = 2;
 const DOCUMENTS: u8 = 4;
 const CHUNKS: u32 = 3;
 const ENTITIES: [&str; 4] = ["ADA", "BOB", "Ç", "D\u{1}D"];
-const KINDS: [VectorKind; 3] = [VectorKind::Chunk, VectorKind::Entity, VectorKind::Relation];
+const LAYERS: [&str; 2] = ["themes", "tree"];
 /// Every document's text; three chunks of it overlap.
 const TEXT: &str = "Ada met Bob in Zürich, 東京 and Rome.";
 
@@ -52,7 +52,12 @@ enum Change {
     RemoveRelation { ends: (usize, usize) },
     Summaries { ends: (usize, usize), names: Vec<u8> },
     Stale { ends: (usize, usize), is_stale: bool },
+    Layer { layer: usize, watermark: u8, complete: bool },
+    RemoveLayer { layer: usize },
+    Node { node: Numbered, said: u8 },
+    RemoveNode { node: Numbered },
     Vector { kind: usize, ends: (usize, usize), document: u8, values: [i8; 3] },
+    NodeVector { node: Numbered, values: [i8; 3] },
     Call { said: u8 },
     Remember { kind: usize, key: u8, said: u8 },
     Forget { kind: usize },
@@ -60,8 +65,12 @@ enum Change {
     RequireJob { document: u8, state: u8, lease: Option<u8>, created_at: u8 },
     RequireExtraction { document: u8, ordinal: u32, extraction: u8 },
     RequireGraph { revision: u64 },
+    RequireLayer { layer: usize, known: Option<(u8, bool)> },
     RequireSource { document: u8, known: Vec<(u8, bool, u8)> },
 }
+
+/// A layer and one of its nodes: of an entity, a chunk, or both of these nodes and another entity.
+type Numbered = (usize, u8);
 
 /// Applies random histories to the store that `open` makes and to the reference.
 ///
@@ -152,9 +161,9 @@ fn outcome(result: Result<Revision, StoreError>) -> Result<Revision, &'static st
 fn change() -> impl Strategy<Value = Change> {
     use Change::{
         Activate, Call, Chunk, Clear, Decision, Document, Embedding, EndRenewal, EndSituation, Entity,
-        Extraction, Fact, Forget, Job, Mention, Queue, Relation, Remember, Remove, RemoveEntity,
-        RemoveRelation, Renewal, RequireExtraction, RequireGraph, RequireJob, RequireSource, SetExtraction,
-        Situation, Stale, Summaries, Track, Vector,
+        Extraction, Fact, Forget, Job, Layer, Mention, Node, NodeVector, Queue, Relation, Remember, Remove,
+        RemoveEntity, RemoveLayer, RemoveNode, RemoveRelation, Renewal, RequireExtraction, RequireGraph,
+        RequireJob, RequireLayer, RequireSource, SetExtraction, Situation, Stale, Summaries, Track, Vector,
     };
     let document = 0..DOCUMENTS;
     let place = (0..DOCUMENTS, 0..CHUNKS);
@@ -162,6 +171,8 @@ fn change() -> impl Strategy<Value = Change> {
     let entity = 0..ENTITIES.len();
     let ends = (0..ENTITIES.len(), 1..ENTITIES.len());
     let number = 0..3u32;
+    let layer = 0..LAYERS.len();
+    let node = (0..LAYERS.len(), 0..8u8);
     let lease = prop::option::of(0..3u8);
     prop_oneof![
         2 => (document.clone(), any::<bool>(), 0..3u8)
@@ -201,17 +212,26 @@ fn change() -> impl Strategy<Value = Change> {
         2 => (ends.clone(), prop::collection::vec(0..4u8, 0..3))
             .prop_map(|(ends, names)| Summaries { ends, names }),
         2 => (ends.clone(), any::<bool>()).prop_map(|(ends, is_stale)| Stale { ends, is_stale }),
+        2 => (layer.clone(), 0..9u8, any::<bool>())
+            .prop_map(|(layer, watermark, complete)| Layer { layer, watermark, complete }),
+        1 => layer.prop_map(|layer| RemoveLayer { layer }),
+        5 => (node.clone(), any::<u8>()).prop_map(|(node, said)| Node { node, said }),
+        1 => node.clone().prop_map(|node| RemoveNode { node }),
+        2 => (node, prop::array::uniform3(-2..3i8))
+            .prop_map(|(node, values)| NodeVector { node, values }),
         8 => (0..3usize, ends, document.clone(), prop::array::uniform3(-2..3i8))
             .prop_map(|(kind, ends, document, values)| Vector { kind, ends, document, values }),
         1 => any::<u8>().prop_map(|said| Call { said }),
-        2 => (0..3usize, 0..3u8, any::<u8>()).prop_map(|(kind, key, said)| Remember { kind, key, said }),
-        1 => (0..3usize).prop_map(|kind| Forget { kind }),
+        2 => (0..CacheKind::ALL.len(), 0..3u8, any::<u8>()).prop_map(|(kind, key, said)| Remember { kind, key, said }),
+        1 => (0..CacheKind::ALL.len()).prop_map(|kind| Forget { kind }),
         1 => (3..5u32).prop_map(|dimensions| Embedding { dimensions }),
         1 => (document.clone(), 0..5u8, lease, 0..9u8)
             .prop_map(|(document, state, lease, created_at)| RequireJob { document, state, lease, created_at }),
         1 => (required, 0..9u8).prop_map(|((document, ordinal), extraction)| {
             RequireExtraction { document, ordinal, extraction }
         }),
+        1 => (0..LAYERS.len(), prop::option::of((0..9u8, any::<bool>())))
+            .prop_map(|(layer, known)| RequireLayer { layer, known }),
         1 => (0..9u64).prop_map(|revision| RequireGraph { revision }),
         1 => (document.clone(), prop::collection::vec((document, any::<bool>(), 0..3u8), 0..3))
             .prop_map(|(document, known)| RequireSource { document, known }),
@@ -308,16 +328,38 @@ fn batch(changes: &[Change]) -> Batch {
                 batch.set_stale.push((key, is_stale));
             }
             Change::Vector { kind, ends, document, values } => {
-                let id = match KINDS[kind] {
+                let kind = VectorKind::ALL[kind];
+                let id = match kind {
                     VectorKind::Chunk => chunk(document, ends.0 as u32 % CHUNKS, 0).id.to_string(),
                     VectorKind::Entity => ENTITIES[ends.0].to_owned(),
                     VectorKind::Relation => {
                         let (one, other) = names(ends);
                         sample::pair(one, other).to_string()
                     }
+                    VectorKind::Node => node((0, document)).key.to_string(),
                 };
-                batch.put_vectors.push(sample::vector(KINDS[kind], &id, &values.map(f32::from)));
+                batch.put_vectors.push(sample::vector(kind, &id, &values.map(f32::from)));
             }
+            Change::NodeVector { node: number, values } => {
+                let key = node(number).key;
+                batch.put_vectors.push(sample::vector(
+                    VectorKind::Node,
+                    key.as_str(),
+                    &values.map(f32::from),
+                ));
+            }
+            Change::Layer { layer, watermark, complete } => {
+                batch.put_layers.push(sample::layer(LAYERS[layer], u64::from(watermark), complete));
+            }
+            Change::RemoveLayer { layer } => {
+                batch.remove_layers.push(LayerName::from_stored(LAYERS[layer]));
+            }
+            Change::Node { node: number, said } => {
+                let mut node = node(number);
+                node.text = format!("Written of {said} in Rome");
+                batch.put_nodes.push(node);
+            }
+            Change::RemoveNode { node: number } => batch.remove_nodes.push(node(number).key),
             Change::Call { said } => batch.append_calls.push(call(said)),
             Change::Remember { kind, key, said } => {
                 let value = vec![said; usize::from(said)];
@@ -334,6 +376,11 @@ fn batch(changes: &[Change]) -> Batch {
             }
             Change::RequireGraph { revision } => {
                 batch.require.push(Require::GraphUnchangedSince(Revision(revision)));
+            }
+            Change::RequireLayer { layer, known } => {
+                let name = LayerName::from_stored(LAYERS[layer]);
+                let layer = known.map(|(at, complete)| sample::layer(LAYERS[layer], u64::from(at), complete));
+                batch.require.push(Require::LayerIs { name, layer });
             }
             Change::RequireSource { document: number, known } => {
                 let source = document(number, false, 0).document.source;
@@ -365,6 +412,21 @@ fn chunk(document_number: u8, ordinal: u32, extraction: u8) -> graphloom_core::C
     let mut chunk = sample::chunk(&new, ordinal, span);
     chunk.extraction = state(extraction);
     chunk
+}
+
+fn node((layer, number): Numbered) -> LayerNode {
+    let entity = |at: u8| Member::Entity(sample::key(ENTITIES[usize::from(at)]));
+    let members = match number {
+        0..4 => vec![entity(number)],
+        4 | 5 => vec![Member::Chunk(chunk(number - 4, 1, 0).id)],
+        6 => [0, 4]
+            .map(|number| Member::Node(node((layer, number)).key))
+            .into_iter()
+            .chain([entity(3)])
+            .collect(),
+        _ => vec![Member::Node(node((0, 6)).key), entity(2)],
+    };
+    LayerNode::new(&LayerName::from_stored(LAYERS[layer]), u32::from(number / 4), members)
 }
 
 fn state(extraction: u8) -> ChunkExtraction {
@@ -533,6 +595,19 @@ async fn compare(found: &dyn Snapshot, expected: &dyn Snapshot) {
     same!(found, expected, chunks_behind(&graph, Some(allowed.as_ref()), 2));
     same!(found, expected, summaries(&graph));
     same!(found, expected, links());
+    let nodes: Vec<LayerNode> =
+        (0..LAYERS.len()).flat_map(|layer| (0..8).map(move |number| node((layer, number)))).collect();
+    let keys: Vec<_> = nodes.iter().map(|node| node.key.clone()).collect();
+    let members: Vec<Member> = nodes.iter().flat_map(|node| node.members.clone()).collect();
+    same!(found, expected, layers());
+    same!(found, expected, nodes(&keys));
+    same!(found, expected, nodes_of(&members));
+    for name in LAYERS.map(LayerName::from_stored) {
+        same!(found, expected, node_counts(&name));
+        for level in [None, Some(0), Some(1)] {
+            same_pages!(found, expected, scan_nodes(&name, level), row => &row.key);
+        }
+    }
     compare_searches(found, expected).await;
 
     same!(found, expected, documents_where(&mut |_| true));
@@ -552,7 +627,7 @@ async fn compare(found: &dyn Snapshot, expected: &dyn Snapshot) {
     same_pages!(found, expected, scan_relations(), row => &row.key);
     same_pages!(found, expected, scan_summaries(), row => (&row.0, row.1.key.as_str()));
     same_pages!(found, expected, scan_stale(), row => row);
-    for kind in KINDS {
+    for kind in VectorKind::ALL {
         same_pages!(found, expected, scan_vectors(kind), row => row.id.as_str());
     }
     for skip in 0..4 {
@@ -571,7 +646,7 @@ async fn allowed(view: &dyn Snapshot) -> Arc<Allowed> {
 }
 
 async fn compare_searches(found: &dyn Snapshot, expected: &dyn Snapshot) {
-    for kind in KINDS {
+    for kind in VectorKind::ALL {
         for (limit, min_score) in [(1, -1.0), (2, 0.0), (3, 0.7), (99, -1.0)] {
             let vectors = vec![vec![1.0, 0.0, 0.0], vec![0.3, -0.8, 0.1], vec![0.0, 0.0, 0.0]];
             let mut query = VectorQuery { kind, vectors, limit, min_score, within: None };
@@ -587,7 +662,7 @@ async fn compare_searches(found: &dyn Snapshot, expected: &dyn Snapshot) {
 
 /// The same entries must be found; scores may differ in what they are computed from.
 async fn compare_text(found: &dyn Snapshot, expected: &dyn Snapshot) {
-    for kind in KINDS {
+    for kind in VectorKind::ALL {
         for (text, within) in [
             ("Bob", false),
             ("Bob", true),

@@ -4,11 +4,12 @@ use std::collections::BTreeMap;
 
 use graphloom_core::{
     Action, Batch, Chunk, ChunkExtraction, ChunkId, ContentHash, Decision, Document, DocumentId,
-    EmbeddingSpec, Entity, EntityKey, Extraction, ExtractionKey, Fact, Format, Job, JobState, Mention,
-    NewDocument, Part, PartMark, Records, Reject, RejectReason, Relation, RelationKey, RelationRecord,
-    Renewal, Situation, SituationKey, SituationOutcome, Span, Summary, SummaryKey, Timestamp, TrackId,
-    VectorEntry, VectorKind, VectorRow, Visibility,
+    EmbeddingSpec, Entity, EntityKey, Extraction, ExtractionKey, Fact, Format, Job, JobState, Layer,
+    LayerName, LayerNode, Lease, Member, Mention, NewDocument, Part, PartMark, Records, Reject, RejectReason,
+    Relation, RelationKey, RelationRecord, Renewal, Revision, Situation, SituationKey, SituationOutcome,
+    Span, Summary, SummaryKey, Timestamp, TrackId, VectorEntry, VectorKind, VectorRow, Visibility,
 };
+use serde_json::json;
 
 /// A live document of `source` with this text.
 pub fn document(source: &str, text: &str) -> NewDocument {
@@ -193,6 +194,28 @@ pub fn decision(order: u64, entity: &str, description: &str) -> Decision {
 /// A summary.
 pub fn summary(name: &str) -> Summary {
     Summary { key: SummaryKey::new(&[name]), text: format!("about {name}") }
+}
+
+/// A layer that was derived from a revision.
+pub fn layer(name: &str, watermark: u64, complete: bool) -> Layer {
+    Layer {
+        name: LayerName::from_stored(name),
+        settings: ContentHash::of(name.as_bytes()),
+        watermark: Revision(watermark),
+        complete,
+        lease: complete.then(|| Lease { owner: "worker 1".to_owned(), expires_at: Timestamp(9) }),
+        details: json!({ "failed": 1 }),
+    }
+}
+
+/// A node of a layer with a title.
+pub fn node<const N: usize>(layer: &str, level: u32, members: [Member; N], title: &str) -> LayerNode {
+    let mut node = LayerNode::new(&LayerName::from_stored(layer), level, members.to_vec());
+    node.title = title.to_owned();
+    node.text = format!("This is about {title}.");
+    node.details = json!({ "rating": 7.5, "findings": [{ "summary": "Ä \"quoted\" one" }] });
+    node.inputs_hash = ContentHash::of(title.as_bytes());
+    node
 }
 
 /// A vector.

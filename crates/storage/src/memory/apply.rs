@@ -5,7 +5,8 @@ use std::sync::Arc;
 
 use graphloom_core::{
     Batch, CacheEntry, CacheKind, Chunk, ChunkExtraction, ChunkId, DocumentId, ExtractionKey, GraphKey,
-    MAX_CACHE_BYTES, MAX_CACHE_ENTRIES, NewDocument, Require, Revision, StoreError, VectorKind, Visibility,
+    LayerNode, MAX_CACHE_BYTES, MAX_CACHE_ENTRIES, Member, NewDocument, Require, Revision, StoreError,
+    VectorKind, Visibility,
 };
 
 use super::{Remembered, State, StoredVector};
@@ -126,6 +127,7 @@ pub(super) fn apply(state: &mut State, batch: Batch) -> Result<(), StoreError> {
     for key in batch.remove_entities {
         Arc::make_mut(&mut state.entities).remove(&key);
         Arc::make_mut(&mut state.vectors).remove(&(VectorKind::Entity, key.as_str().to_owned()));
+        remove_nodes_of(state, [Member::Entity(key.clone())].into());
         forget(state, &GraphKey::Entity(key));
     }
     for entity in batch.put_entities {
@@ -155,6 +157,17 @@ pub(super) fn apply(state: &mut State, batch: Batch) -> Result<(), StoreError> {
     if let Some(ghost) = at_risk.iter().find(|key| has_view(state, key) && !has_evidence(state, key)) {
         return Err(rules::ghost(ghost));
     }
+    for layer in batch.remove_layers {
+        let of_layer = state.nodes.values().filter(|node| node.layer == layer);
+        let nodes = of_layer.map(|node| Member::Node(node.key.clone())).collect();
+        remove_nodes(state, nodes);
+        Arc::make_mut(&mut state.layers).remove(&layer);
+    }
+    for layer in batch.put_layers {
+        Arc::make_mut(&mut state.layers).insert(layer.name.clone(), layer);
+    }
+    remove_nodes(state, batch.remove_nodes.into_iter().map(Member::Node).collect());
+    put_nodes(state, batch.put_nodes)?;
     for row in batch.put_vectors {
         let stored = StoredVector { inputs_hash: row.entry.inputs_hash, data: vector::encode(&row.vector) };
         Arc::make_mut(&mut state.vectors).insert((row.entry.kind, row.entry.id), stored);
@@ -203,6 +216,9 @@ fn check_require(state: &State, require: &Require) -> Result<(), StoreError> {
             Err(conflict(format!("the graph changed at {} after {revision}", state.graph_revision)))
         }
         Require::GraphUnchangedSince(_) => Ok(()),
+        Require::LayerIs { name, layer } => {
+            rules::require_layer(name, layer.as_ref(), state.layers.get(name))
+        }
         Require::SettingsAre(settings) => rules::require_settings(settings, &state.settings),
         Require::SourceIs { source, documents } => {
             let stored = state.documents.values().filter(|document| document.source == *source);
@@ -278,9 +294,10 @@ fn remove_documents(state: &mut State, documents: &[DocumentId]) {
     Arc::make_mut(&mut state.situations).retain(|id, _| !chunks.contains(id));
     clear_graph(state, &chunks);
     let table = Arc::make_mut(&mut state.vectors);
-    for chunk in chunks {
+    for chunk in &chunks {
         table.remove(&(VectorKind::Chunk, chunk.as_str().to_owned()));
     }
+    remove_nodes_of(state, chunks.into_iter().map(Member::Chunk).collect());
     for id in documents {
         Arc::make_mut(&mut state.documents).remove(id);
         Arc::make_mut(&mut state.texts).remove(id);
@@ -347,6 +364,43 @@ fn forget(state: &mut State, key: &GraphKey) {
 
 fn remove_summaries(state: &mut State, owner: &GraphKey) {
     Arc::make_mut(&mut state.summaries).retain(|(of, _), _| of != owner);
+}
+
+/// Removes the nodes that have one of these as a member, and those that have one of them.
+fn remove_nodes_of(state: &mut State, members: BTreeSet<Member>) {
+    let has_one = |node: &&LayerNode| node.members.iter().any(|member| members.contains(member));
+    let nodes: BTreeSet<Member> =
+        state.nodes.values().filter(has_one).map(|node| Member::Node(node.key.clone())).collect();
+    if !nodes.is_empty() {
+        remove_nodes(state, nodes);
+    }
+}
+
+fn remove_nodes(state: &mut State, nodes: BTreeSet<Member>) {
+    let removed = |id: &str| nodes.iter().any(|node| node.id() == id);
+    Arc::make_mut(&mut state.nodes).retain(|key, _| !removed(key.as_str()));
+    Arc::make_mut(&mut state.vectors).retain(|(kind, id), _| *kind != VectorKind::Node || !removed(id));
+    remove_nodes_of(state, nodes);
+}
+
+fn put_nodes(state: &mut State, nodes: Vec<LayerNode>) -> Result<(), StoreError> {
+    for node in &nodes {
+        Arc::make_mut(&mut state.nodes).insert(node.key.clone(), node.clone());
+    }
+    for node in &nodes {
+        if !state.layers.contains_key(&node.layer) {
+            return Err(rules::unknown_layer(node));
+        }
+        let exists = |member: &&Member| match member {
+            Member::Chunk(id) => state.chunks.contains_key(id),
+            Member::Entity(key) => state.entities.contains_key(key),
+            Member::Node(key) => state.nodes.contains_key(key),
+        };
+        if let Some(missing) = node.members.iter().find(|member| !exists(member)) {
+            return Err(rules::unknown_member(node, missing));
+        }
+    }
+    Ok(())
 }
 
 fn unknown_document(id: &DocumentId) -> StoreError {

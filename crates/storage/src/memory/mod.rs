@@ -10,9 +10,9 @@ use std::sync::{Arc, Mutex, PoisonError};
 use async_trait::async_trait;
 use graphloom_core::{
     Batch, CacheKind, Call, Chunk, ChunkId, ContentHash, Decision, DecisionId, Document, DocumentId,
-    EmbeddingSpec, Entity, EntityKey, Extraction, ExtractionKey, Fact, GraphKey, GraphTurn, Job, Mention,
-    QueueState, Relation, RelationKey, Renewal, Revision, Situation, Snapshot, Store, StoreError, SummaryKey,
-    TrackId, VectorKind, WorkspaceId,
+    EmbeddingSpec, Entity, EntityKey, Extraction, ExtractionKey, Fact, GraphKey, GraphTurn, Job, Layer,
+    LayerName, LayerNode, Mention, NodeKey, QueueState, Relation, RelationKey, Renewal, Revision, Situation,
+    Snapshot, Store, StoreError, SummaryKey, TrackId, VectorKind, WorkspaceId,
 };
 
 /// A store in memory, gone with its last handle. Snapshots cost one reference count.
@@ -85,6 +85,8 @@ struct State {
     relations: Table<RelationKey, Relation>,
     summaries: Table<(GraphKey, SummaryKey), String>,
     stale: Table<GraphKey, ()>,
+    layers: Table<LayerName, Layer>,
+    nodes: Table<NodeKey, LayerNode>,
     vectors: Table<(VectorKind, String), StoredVector>,
     calls: Arc<Vec<Call>>,
     cache: Table<(CacheKind, ContentHash), Remembered>,

@@ -8,9 +8,10 @@ use async_trait::async_trait;
 use graphloom_core::{
     Allowed, CacheKind, CacheSize, Call, Chunk, ChunkCounts, ChunkExtraction, ChunkId, ContentHash, Decision,
     DecisionId, Document, DocumentId, EmbeddingSpec, Entity, EntityKey, Extraction, ExtractionKey, Fact,
-    GraphKey, Job, LinkGraph, Mention, Projection, QueueState, RejectReason, Relation, RelationKey, Renewal,
-    Revision, Situation, SituationKey, Snapshot, StatusKind, StoreCounts, StoreError, Summary, SummaryKey,
-    TextQuery, Timestamp, TrackId, VectorEntry, VectorHit, VectorKind, VectorQuery, Visibility, indexed_text,
+    GraphKey, Job, Layer, LayerName, LayerNode, LinkGraph, Member, Mention, NodeKey, Projection, QueueState,
+    RejectReason, Relation, RelationKey, Renewal, Revision, Situation, SituationKey, Snapshot, StatusKind,
+    StoreCounts, StoreError, Summary, SummaryKey, TextQuery, Timestamp, TrackId, VectorEntry, VectorHit,
+    VectorKind, VectorQuery, Visibility, indexed_text,
 };
 
 use super::State;
@@ -29,7 +30,7 @@ impl MemorySnapshot {
             VectorKind::Chunk => {
                 self.0.chunks.get(&ChunkId::from_stored(id)).is_some_and(|chunk| self.is_live(chunk))
             }
-            VectorKind::Entity | VectorKind::Relation => true,
+            VectorKind::Entity | VectorKind::Relation | VectorKind::Node => true,
         }
     }
 
@@ -50,6 +51,9 @@ impl MemorySnapshot {
             }
             VectorKind::Relation => {
                 state.relations.values().map(|r| (r.key.to_string(), words::relation_text(r))).collect()
+            }
+            VectorKind::Node => {
+                state.nodes.values().map(|node| (node.key.to_string(), node.indexed_text())).collect()
             }
         }
     }
@@ -80,6 +84,8 @@ impl Snapshot for MemorySnapshot {
             chunk_vectors: vectors(VectorKind::Chunk),
             entity_vectors: vectors(VectorKind::Entity),
             relation_vectors: vectors(VectorKind::Relation),
+            nodes: state.nodes.len() as u64,
+            node_vectors: vectors(VectorKind::Node),
             calls: state.calls.len() as u64,
             stale: state.stale.len() as u64,
         })
@@ -326,6 +332,30 @@ impl Snapshot for MemorySnapshot {
         Ok(keys.iter().map(of).collect())
     }
 
+    async fn layers(&self) -> Result<Vec<Layer>, StoreError> {
+        Ok(self.0.layers.values().cloned().collect())
+    }
+
+    async fn nodes(&self, keys: &[NodeKey]) -> Result<Vec<Option<LayerNode>>, StoreError> {
+        Ok(lookup(&self.0.nodes, keys))
+    }
+
+    async fn nodes_of(&self, members: &[Member]) -> Result<Vec<Vec<NodeKey>>, StoreError> {
+        let of = |member: &Member| {
+            let having = self.0.nodes.values().filter(|node| node.members.contains(member));
+            having.map(|node| node.key.clone()).collect()
+        };
+        Ok(members.iter().map(of).collect())
+    }
+
+    async fn node_counts(&self, layer: &LayerName) -> Result<BTreeMap<u32, u64>, StoreError> {
+        let mut counts = BTreeMap::new();
+        for node in self.0.nodes.values().filter(|node| node.layer == *layer) {
+            *counts.entry(node.level).or_default() += 1;
+        }
+        Ok(counts)
+    }
+
     async fn search_vectors(&self, query: &VectorQuery) -> Result<Vec<Vec<VectorHit>>, StoreError> {
         let Some(space) = &self.0.embedding else { return Ok(vec![Vec::new(); query.vectors.len()]) };
         rules::check_query(space, &query.vectors)?;
@@ -503,6 +533,19 @@ impl Snapshot for MemorySnapshot {
         Ok(rows
             .map(|((owner, key), text)| (owner.clone(), Summary { key: key.clone(), text: text.clone() }))
             .collect())
+    }
+
+    async fn scan_nodes(
+        &self,
+        layer: &LayerName,
+        level: Option<u32>,
+        after: Option<&NodeKey>,
+        limit: usize,
+    ) -> Result<Vec<LayerNode>, StoreError> {
+        let rows = self.0.nodes.range((lower(after), Bound::Unbounded)).map(|(_, node)| node);
+        let wanted =
+            |node: &&LayerNode| node.layer == *layer && level.is_none_or(|level| node.level == level);
+        Ok(rows.filter(wanted).take(limit).cloned().collect())
     }
 
     async fn scan_stale(&self, after: Option<&GraphKey>, limit: usize) -> Result<Vec<GraphKey>, StoreError> {

@@ -4,6 +4,7 @@ mod chunks;
 mod documents;
 mod ghosts;
 mod graph;
+mod layers;
 mod vectors;
 
 use std::collections::BTreeMap;
@@ -15,6 +16,7 @@ pub(super) use chunks::{count_records, count_rejects};
 use chunks::{put_chunks, put_situations};
 use documents::{document, put_document, put_job, remove_document, touch_chunks_of, unknown_document};
 use graph::{put_graph, put_views};
+use layers::put_layers;
 use vectors::put_vectors;
 
 use super::cache;
@@ -77,6 +79,7 @@ pub(super) fn apply(conn: &Connection, trees: TreeLimits, batch: &Batch) -> Resu
     put_graph(conn, batch, &mut touched)?;
     put_views(conn, trees, batch, &mut touched).during("putting entities and relations")?;
     ghosts::refuse(conn, &at_risk)?;
+    put_layers(conn, trees, batch, &mut touched)?;
     put_vectors(conn, trees, &batch.put_vectors, &mut touched).during("putting vectors")?;
     for call in &batch.append_calls {
         append_call(conn, call).during("appending to the ledger")?;
@@ -105,6 +108,10 @@ fn check_require(conn: &Connection, graph_revision: Revision, require: &Require)
             Err(conflict(format!("the graph changed at {graph_revision} after {revision}")))
         }
         Require::GraphUnchangedSince(_) => Ok(()),
+        Require::LayerIs { name, layer } => {
+            let stored = super::layers::layer(conn, name).during("reading a layer")?;
+            rules::require_layer(name, layer.as_ref(), stored.as_ref())
+        }
         Require::SettingsAre(settings) => {
             let stored = rows::settings(conn).during("reading the settings of the workspace")?;
             rules::require_settings(settings, &stored)

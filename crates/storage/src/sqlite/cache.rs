@@ -64,5 +64,6 @@ fn code(kind: CacheKind) -> u8 {
         CacheKind::Keywords => 0,
         CacheKind::Answer => 1,
         CacheKind::Vector => 2,
+        CacheKind::Node => 3,
     }
 }

@@ -38,7 +38,7 @@ use self::statistics::{KEPT_REMOVED, Statistics, Tidy};
 use self::within::Within;
 use super::changes::{self, Mark};
 use super::error::{Condition, Context, backend};
-use super::{Reader, read, rows, scan};
+use super::{Reader, layers, read, rows, scan};
 use crate::words;
 
 /// Memory of the index writer; tantivy's least.
@@ -54,7 +54,7 @@ const PROBE_BYTES: usize = 1 << 20;
 /// Rows read at once when rebuilding.
 const REBUILD_PAGE: usize = 1000;
 /// Raised when the words or the fields change, so that older indexes are rebuilt.
-pub(super) const FORMAT: u32 = 3;
+pub(super) const FORMAT: u32 = 4;
 
 /// The field that names a hit.
 const KEY: &str = "key";
@@ -118,7 +118,7 @@ struct Fields {
     key: Field,
     kind: Field,
     /// The words, in a field for each kind, so that each kind has its own statistics.
-    words: [Field; 3],
+    words: [Field; VectorKind::ALL.len()],
 }
 
 /// Why the index did not answer.
@@ -576,6 +576,15 @@ impl Update {
             let Some(last) = page.last() else { break };
             after = Some(last.key.clone());
         }
+        let mut after = None;
+        loop {
+            let page = layers::all_nodes(conn, after.as_ref(), REBUILD_PAGE).during("reading nodes")?;
+            for node in &page {
+                self.add(rows::kind_code(VectorKind::Node), node.key.as_str(), &node.indexed_text())?;
+            }
+            let Some(last) = page.last() else { break };
+            after = Some(last.key.clone());
+        }
         Ok(())
     }
 
@@ -663,7 +672,7 @@ fn schema() -> (Schema, Fields) {
         uid: schema.add_text_field("uid", STRING),
         key: schema.add_text_field(KEY, TextOptions::default() | FAST),
         kind: schema.add_text_field("kind", STRING),
-        words: ["chunk", "entity", "relation"].map(|name| schema.add_text_field(name, words.clone())),
+        words: ["chunk", "entity", "relation", "node"].map(|name| schema.add_text_field(name, words.clone())),
     };
     (schema.build(), fields)
 }

@@ -9,6 +9,7 @@ mod changes;
 mod descriptions;
 mod error;
 mod full_text;
+mod layers;
 mod links;
 mod locks;
 mod log;

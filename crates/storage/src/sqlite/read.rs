@@ -4,15 +4,15 @@ use std::collections::{BTreeMap, HashSet};
 
 use graphloom_core::{
     Allowed, Chunk, ChunkCounts, ChunkExtraction, ChunkId, ContentHash, Document, DocumentId, DocumentStatus,
-    Entity, EntityKey, Extraction, ExtractionKey, Fact, GraphKey, Job, Mention, QueueState, RejectReason,
-    Relation, RelationKey, Renewal, Situation, SituationKey, StatusKind, StoreCounts, Summary, SummaryKey,
-    Timestamp, TrackId, VectorKind, indexed_text,
+    Entity, EntityKey, Extraction, ExtractionKey, Fact, GraphKey, Job, Mention, NodeKey, QueueState,
+    RejectReason, Relation, RelationKey, Renewal, Situation, SituationKey, StatusKind, StoreCounts, Summary,
+    SummaryKey, Timestamp, TrackId, VectorKind, indexed_text,
 };
 use rusqlite::{CachedStatement, Connection, OptionalExtension, Params, Result, Row, params};
 
 use super::descriptions::Descriptions;
 use super::text::{self, Slicer};
-use super::{rows, vectors};
+use super::{layers, rows, vectors};
 use crate::{vector, words};
 
 /// The rows of a query.
@@ -52,6 +52,8 @@ pub(super) fn counts(conn: &Connection) -> Result<StoreCounts> {
         chunk_vectors: vectors(VectorKind::Chunk)?,
         entity_vectors: vectors(VectorKind::Entity)?,
         relation_vectors: vectors(VectorKind::Relation)?,
+        nodes: count("nodes")?,
+        node_vectors: vectors(VectorKind::Node)?,
         calls: count("calls")?,
         stale: count("stale")?,
     })
@@ -464,6 +466,7 @@ pub(super) fn has_text(conn: &Connection, kind: VectorKind, id: &str) -> Result<
             let Some((a, b)) = id.split_once('\t') else { return Ok(false) };
             conn.prepare_cached("SELECT 1 FROM relations WHERE a = ?1 AND b = ?2")?.exists([a, b])
         }
+        VectorKind::Node => conn.prepare_cached("SELECT 1 FROM nodes WHERE key = ?1")?.exists([id]),
     }
 }
 
@@ -479,6 +482,9 @@ pub(super) fn searchable(conn: &Connection, kind: u8, id: &str) -> Result<Option
     }
     if kind == rows::kind_code(VectorKind::Entity) {
         return Ok(entity(conn, &EntityKey::from_stored(id))?.map(|entity| words::entity_text(&entity)));
+    }
+    if kind == rows::kind_code(VectorKind::Node) {
+        return Ok(layers::node(conn, &NodeKey::from_stored(id))?.map(|node| node.indexed_text()));
     }
     let Some(key) = RelationKey::parse(id) else { return Ok(None) };
     Ok(relation(conn, &key)?.map(|relation| words::relation_text(&relation)))

@@ -378,6 +378,7 @@ pub(super) fn kind_code(kind: VectorKind) -> u8 {
         VectorKind::Chunk => 0,
         VectorKind::Entity => 1,
         VectorKind::Relation => 2,
+        VectorKind::Node => 3,
     }
 }
 
@@ -420,7 +421,7 @@ pub(super) fn signed(value: u64) -> i64 {
     i64::try_from(value).unwrap_or(i64::MAX)
 }
 
-fn json<T: DeserializeOwned>(row: &Row<'_>, at: usize) -> Result<T> {
+pub(super) fn json<T: DeserializeOwned>(row: &Row<'_>, at: usize) -> Result<T> {
     serde_json::from_str(row.get_ref(at)?.as_str()?).map_err(|e| from_sql(at, e))
 }
 
@@ -428,7 +429,7 @@ pub(super) fn to_json<T: Serialize>(value: &T) -> Result<String> {
     serde_json::to_string(value).map_err(to_sql)
 }
 
-fn unreadable(at: usize, what: String) -> Error {
+pub(super) fn unreadable(at: usize, what: String) -> Error {
     Error::FromSqlConversionFailure(at, Type::Null, format!("unknown {what}").into())
 }
 

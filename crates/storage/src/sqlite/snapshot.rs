@@ -7,16 +7,17 @@ use async_trait::async_trait;
 use graphloom_core::{
     Allowed, CacheKind, CacheSize, Call, Chunk, ChunkCounts, ChunkExtraction, ChunkId, ContentHash, Decision,
     DecisionId, Document, DocumentId, EmbeddingSpec, Entity, EntityKey, Extraction, ExtractionKey, Fact,
-    Found, GraphKey, Job, LinkGraph, Mention, Projection, QueueState, RejectReason, Relation, RelationKey,
-    Renewal, Revision, Situation, SituationKey, Snapshot, StatusKind, StoreCounts, StoreError, Summary,
-    TextQuery, Timestamp, TrackId, VectorEntry, VectorHit, VectorKind, VectorQuery,
+    Found, GraphKey, Job, Layer, LayerName, LayerNode, LinkGraph, Member, Mention, NodeKey, Projection,
+    QueueState, RejectReason, Relation, RelationKey, Renewal, Revision, Situation, SituationKey, Snapshot,
+    StatusKind, StoreCounts, StoreError, Summary, TextQuery, Timestamp, TrackId, VectorEntry, VectorHit,
+    VectorKind, VectorQuery,
 };
 use rusqlite::Connection;
 
 use super::descriptions::Descriptions;
 use super::error::Context;
 use super::text::Slicer;
-use super::{Reader, Shared, cache, changes, full_text, read, rows, scan};
+use super::{Reader, Shared, cache, changes, full_text, layers, read, rows, scan};
 use crate::rules;
 
 pub(super) struct SqliteSnapshot {
@@ -261,6 +262,22 @@ impl Snapshot for SqliteSnapshot {
         self.each("reading summaries", keys, read::summaries)
     }
 
+    async fn layers(&self) -> Result<Vec<Layer>, StoreError> {
+        self.read("reading layers", layers::layers)
+    }
+
+    async fn nodes(&self, keys: &[NodeKey]) -> Result<Vec<Option<LayerNode>>, StoreError> {
+        self.each("reading nodes", keys, layers::node)
+    }
+
+    async fn nodes_of(&self, members: &[Member]) -> Result<Vec<Vec<NodeKey>>, StoreError> {
+        self.each("reading nodes by member", members, layers::nodes_of)
+    }
+
+    async fn node_counts(&self, layer: &LayerName) -> Result<BTreeMap<u32, u64>, StoreError> {
+        self.read("counting nodes", |conn| layers::node_counts(conn, layer))
+    }
+
     async fn search_vectors(&self, query: &VectorQuery) -> Result<Vec<Vec<VectorHit>>, StoreError> {
         self.nearest(query)
     }
@@ -417,6 +434,16 @@ impl Snapshot for SqliteSnapshot {
         limit: usize,
     ) -> Result<Vec<(GraphKey, Summary)>, StoreError> {
         self.read("scanning summaries", |conn| scan::summaries(conn, after, limit))
+    }
+
+    async fn scan_nodes(
+        &self,
+        layer: &LayerName,
+        level: Option<u32>,
+        after: Option<&NodeKey>,
+        limit: usize,
+    ) -> Result<Vec<LayerNode>, StoreError> {
+        self.read("scanning nodes", |conn| layers::nodes_of_layer(conn, layer, level, after, limit))
     }
 
     async fn scan_stale(&self, after: Option<&GraphKey>, limit: usize) -> Result<Vec<GraphKey>, StoreError> {

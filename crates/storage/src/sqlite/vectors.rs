@@ -44,13 +44,14 @@ pub(super) struct Vectors {
     chunks: RwLock<Index>,
     entities: RwLock<Index>,
     relations: RwLock<Index>,
+    layers: RwLock<Index>,
 }
 
 impl Vectors {
     pub(super) fn new(limits: TreeLimits) -> Self {
         let nodes = NodeCache::new(limits.cache_bytes);
-        let (chunks, entities, relations) = Default::default();
-        Self { limits, nodes, chunks, entities, relations }
+        let (chunks, entities, relations, layers) = Default::default();
+        Self { limits, nodes, chunks, entities, relations, layers }
     }
 
     /// Answers each query vector with the snapshot's nearest entries.
@@ -59,6 +60,7 @@ impl Vectors {
             VectorKind::Chunk => &self.chunks,
             VectorKind::Entity => &self.entities,
             VectorKind::Relation => &self.relations,
+            VectorKind::Node => &self.layers,
         };
         let units: Vec<Vec<f32>> = query.vectors.iter().map(|vector| vector::to_unit(vector)).collect();
         if query.limit == 0 {
@@ -464,7 +466,7 @@ fn find(conn: &Connection, kind: VectorKind, key: &str) -> Result<Option<(i64, V
         .optional()?;
     let may_be_found = match kind {
         VectorKind::Chunk => found.is_some() && conn.prepare_cached(LIVE_CHUNK)?.exists([key])?,
-        VectorKind::Entity | VectorKind::Relation => true,
+        VectorKind::Entity | VectorKind::Relation | VectorKind::Node => true,
     };
     Ok(found.filter(|_| may_be_found))
 }

@@ -1,9 +1,10 @@
 //! Documents and their jobs.
 
-use graphloom_core::{DocumentId, Job, NewDocument, StoreError, VectorKind, Visibility};
+use graphloom_core::{ChunkId, DocumentId, Job, Member, NewDocument, StoreError, VectorKind, Visibility};
 use rusqlite::{Connection, OptionalExtension, params};
 
 use super::chunks::release;
+use super::layers::remove_nodes_of;
 use super::vectors::remove_vector;
 use crate::rules::invalid;
 use crate::sqlite::changes::{LINKS, TEXT, Touched, VECTOR, touch};
@@ -57,6 +58,7 @@ pub(super) fn remove_document(
     conn.prepare_cached("DELETE FROM documents WHERE id = ?1")?.execute([number])?;
     for (chunk, _) in &chunks {
         remove_vector(conn, trees, VectorKind::Chunk, chunk)?;
+        remove_nodes_of(conn, trees, &Member::Chunk(ChunkId::from_stored(&**chunk)), touched)?;
         touch(touched, VectorKind::Chunk, chunk, VECTOR | TEXT | LINKS);
     }
     let named = chunks.into_iter().filter_map(|(_, extraction)| extraction);

@@ -1,12 +1,13 @@
 //! The graph: mentions and facts as evidence, entities and relations as views of it.
 
 use graphloom_core::{
-    Batch, ChunkId, Entity, EntityKey, Fact, GraphKey, Mention, Relation, RelationKey, StoreError, Summary,
-    VectorKind,
+    Batch, ChunkId, Entity, EntityKey, Fact, GraphKey, Member, Mention, Relation, RelationKey, StoreError,
+    Summary, VectorKind,
 };
 use rusqlite::{Connection, params};
 
 use super::chunks::chunk_number;
+use super::layers::remove_nodes_of;
 use super::vectors::remove_vector;
 use crate::sqlite::changes::{LINKS, TEXT, Touched, VECTOR, touch};
 use crate::sqlite::descriptions::{Descriptions, View};
@@ -148,6 +149,7 @@ fn remove_entity(
 ) -> rusqlite::Result<()> {
     conn.prepare_cached("DELETE FROM entities WHERE key = ?1")?.execute([key.as_str()])?;
     remove_vector(conn, trees, VectorKind::Entity, key.as_str())?;
+    remove_nodes_of(conn, trees, &Member::Entity(key.clone()), touched)?;
     touch(touched, VectorKind::Entity, key.as_str(), VECTOR | TEXT);
     forget(conn, &GraphKey::Entity(key.clone()))
 }

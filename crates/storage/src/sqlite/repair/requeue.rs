@@ -46,6 +46,14 @@ const REMOVE_HALF_VECTORS: &str = "
     DELETE FROM vector_data WHERE slot NOT IN (SELECT slot FROM vectors);
 ";
 
+/// Nodes of layers are derived again: one that is missing, or a member of one, is missed by what is built on it.
+const EMPTY_LAYERS: &str = "
+    DELETE FROM node_members;
+    DELETE FROM nodes;
+    DELETE FROM vectors WHERE kind = 3;
+    UPDATE layers SET complete = 0;
+";
+
 /// Marks every entity and relation whose row is missing or does not count what its evidence amounts to. A row that is
 /// missing gets an empty one, and every entity the number of its relations: deriving again counts on from that.
 const MARK_STALE: &str = "
@@ -94,6 +102,9 @@ pub(super) fn requeue(conn: &Connection, missing: &Missing) -> Result<Mended> {
     ask_again(conn, &mut mended)?;
     merge_again(conn, missing)?;
     conn.execute_batch(REMOVE_UNSTATED)?;
+    if !(missing.rows.is_empty() && missing.unreadable.is_empty()) {
+        conn.execute_batch(EMPTY_LAYERS)?;
+    }
     conn.execute_batch(REMOVE_HALF_VECTORS)?;
     conn.execute_batch(
         "UPDATE jobs SET state = 0 WHERE state IN (1, 2) AND document IN (
@@ -135,6 +146,7 @@ fn report_lost(missing: &Missing, mended: &mut Mended) {
                 "a chunk that is asked about again is damaged",
                 "start `graphloom re-extract` again",
             ),
+            "layers" => ("layer", row.text("name"), "a derived layer is damaged", "derive it again"),
             "calls" => {
                 ("call", row.text("model"), "a row of the ledger is damaged", "costs are counted without it")
             }

@@ -30,6 +30,7 @@ pub(super) const MIGRATIONS: &[Migration] = &[
     add_settings,
     count_empty_extractions,
     pack_rows,
+    add_layers,
 ];
 
 /// Version 1.
@@ -372,6 +373,34 @@ fn pack_rows(conn: &Connection) -> rusqlite::Result<()> {
         update.execute(rusqlite::params![slot, vector::of_codes(&sparse_codes(&stored))])?;
     }
     vector_tree::pack_leaves(conn)
+}
+
+/// Derived views over the whole workspace. The vectors of their nodes are of kind 3.
+fn add_layers(conn: &Connection) -> rusqlite::Result<()> {
+    conn.execute_batch(
+        "
+        -- Details: JSON of the deriver.
+        CREATE TABLE layers (
+            name TEXT PRIMARY KEY, settings TEXT NOT NULL, watermark INTEGER NOT NULL, complete INTEGER NOT NULL,
+            owner TEXT, expires_at INTEGER, details TEXT NOT NULL
+        ) WITHOUT ROWID;
+
+        CREATE TABLE nodes (
+            id INTEGER PRIMARY KEY, key TEXT NOT NULL UNIQUE, layer TEXT NOT NULL REFERENCES layers,
+            level INTEGER NOT NULL, title TEXT NOT NULL, text TEXT NOT NULL, details TEXT NOT NULL,
+            inputs_hash TEXT NOT NULL
+        );
+        CREATE INDEX nodes_by_level ON nodes (layer, level, key);
+        CREATE INDEX nodes_by_layer ON nodes (layer, key);
+
+        -- Kind: 0 chunk, 1 entity, 3 node.
+        CREATE TABLE node_members (
+            node INTEGER NOT NULL REFERENCES nodes ON DELETE CASCADE, kind INTEGER NOT NULL, member TEXT NOT NULL,
+            PRIMARY KEY (node, kind, member)
+        ) WITHOUT ROWID;
+        CREATE INDEX nodes_by_member ON node_members (kind, member);
+        ",
+    )
 }
 
 /// The numbers of a sparse vector as versions 16 to 18 stored them: zero, how many numbers in two bytes, then for each that is not

@@ -2,11 +2,14 @@
 
 use std::collections::BTreeMap;
 
-use graphloom_core::{ContentHash, Entity, EntityKey, Extraction, Records, VectorKind, WorkspaceId};
+use graphloom_core::{
+    ContentHash, Entity, EntityKey, Extraction, Member, Records, Store, VectorKind, WorkspaceId,
+};
 
 use super::migrations::create_version_1;
 use super::*;
-use crate::sqlite::{Patience, read, rows, settings_of};
+use crate::conformance::{block_on, sample};
+use crate::sqlite::{Patience, SqliteStore, read, rows, settings_of};
 use crate::vector;
 
 fn create_old(conn: &Connection) -> rusqlite::Result<()> {
@@ -284,6 +287,27 @@ fn hashes_and_sparse_vectors_of_an_older_file_are_packed_and_read_as_before() {
     let bytes = conn.query_row("SELECT sum(length(inputs_hash)) FROM entities", [], |row| row.get(0));
     assert_eq!(bytes, Ok(hash.as_str().len() as i64 / 2 + 3));
     assert_eq!(sums::damaged_rows(&conn).expect("compared"), []);
+}
+
+#[test]
+fn an_older_file_gets_layers() {
+    let dir = tempfile::tempdir().expect("a folder");
+    let path = dir.path().join("w.graphloom");
+    drop(check_open(&path, &MIGRATIONS[..19]).expect("an older file"));
+    let store = SqliteStore::open(dir.path(), WorkspaceId::new("w").expect("a name")).expect("migrated");
+    let mut batch = sample::indexed("a", "Ada met Bob", "ADA", "BOB");
+    let node = sample::node("themes", 0, [Member::Entity(sample::key("ADA"))], "Ada");
+    batch.put_layers = vec![sample::layer("themes", 1, true)];
+    batch.put_vectors.push(sample::vector(VectorKind::Node, node.key.as_str(), &[1.0, 0.0, 0.0]));
+    batch.put_nodes = vec![node.clone()];
+    let nodes = block_on(async {
+        assert_eq!(store.snapshot().await?.layers().await?, []);
+        store.commit(batch).await?;
+        store.snapshot().await?.nodes(std::slice::from_ref(&node.key)).await
+    });
+    assert_eq!(nodes.expect("read"), [Some(node)]);
+    assert_eq!(store.verify().expect("compared"), []);
+    assert!(dir.path().join("w.graphloom.v19.backup").exists());
 }
 
 #[test]

@@ -165,7 +165,7 @@ pub(super) fn remove(conn: &Connection, limits: TreeLimits, kind: VectorKind, sl
 
 /// Counts the vectors of a file that has no trees yet, and makes those that are due.
 pub(super) fn plant_all(conn: &Connection, limits: TreeLimits) -> Result<()> {
-    for kind in [VectorKind::Chunk, VectorKind::Entity, VectorKind::Relation] {
+    for kind in VectorKind::ALL {
         let mut count = conn.prepare("SELECT count(*), min(slot) FROM vectors WHERE kind = ?1")?;
         let (vectors, slot): (u64, Option<i64>) =
             count.query_row([rows::kind_code(kind)], |row| Ok((rows::unsigned(row, 0)?, row.get(1)?)))?;
@@ -182,7 +182,7 @@ pub(super) fn plant_all(conn: &Connection, limits: TreeLimits) -> Result<()> {
 
 /// Packs the leaves of trees of sparse vectors, which a file of an older release does not have packed.
 pub(super) fn pack_leaves(conn: &Connection) -> Result<()> {
-    for kind in [VectorKind::Chunk, VectorKind::Entity, VectorKind::Relation] {
+    for kind in VectorKind::ALL {
         let Some(root) = root(conn, kind)? else { continue };
         let mut select = conn.prepare(
             "SELECT x.data FROM vectors v JOIN vector_data x ON x.slot = v.slot WHERE v.kind = ?1 LIMIT 1",
@@ -222,7 +222,7 @@ fn plant(conn: &Connection, limits: TreeLimits, kind: VectorKind, data: &[u8]) -
 /// look first, and are not compared.
 pub(super) fn contradictions(conn: &Connection) -> Result<Vec<String>> {
     let mut found = Vec::new();
-    for kind in [VectorKind::Chunk, VectorKind::Entity, VectorKind::Relation] {
+    for kind in VectorKind::ALL {
         let mut count = conn.prepare("SELECT count(*) FROM vectors WHERE kind = ?1")?;
         let vectors = count.query_row([rows::kind_code(kind)], |row| rows::unsigned(row, 0))?;
         let tree = Tree::read(conn, kind)?;

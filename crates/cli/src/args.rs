@@ -15,7 +15,7 @@ use graphloom_core::TrackId;
 use graphloom_engine::index::DocumentSort;
 use graphloom_engine::money::Limit;
 
-pub(crate) use ask::{AskArgs, ModeArg, SearchArgs};
+pub(crate) use ask::{AskArgs, SearchArgs, mode_parser};
 pub(crate) use eval::{
     AnswersArgs, AskedArgs, CompareArgs, EvalCommand, OWN_WORKSPACE, PairwiseArgs, RagcheckerArgs,
     RetrievalArgs, SetIndexing, own_workspace,

@@ -56,8 +56,7 @@ pub enum ArmError {
 impl Arm {
     /// The arm for a mode with default settings, named after the mode.
     pub fn of_mode(mode: Mode) -> Self {
-        let name = serde_json::to_value(mode).ok().and_then(|name| name.as_str().map(str::to_owned));
-        Self { name: name.unwrap_or_default(), question: Question { mode, ..Question::default() } }
+        Self { name: mode.name().to_owned(), question: Question { mode, ..Question::default() } }
     }
 
     /// An arm whose fields are set by a JSON object such as `{"mode": "ppr", "top_k": 60}`; other fields have

@@ -28,39 +28,6 @@ const MAX_SHOWN: usize = 100;
 /// Ollama's tag for the default version; ignored.
 const LATEST: &str = "latest";
 
-/// Every mode, the default first.
-pub(crate) const MODES: [Mode; 9] = [
-    Mode::Auto,
-    Mode::Ppr,
-    Mode::Mix,
-    Mode::Hybrid,
-    Mode::Local,
-    Mode::Global,
-    Mode::Naive,
-    Mode::Contextual,
-    Mode::Bypass,
-];
-
-/// The name of a mode.
-pub(crate) fn name_of(mode: Mode) -> &'static str {
-    match mode {
-        Mode::Auto => "auto",
-        Mode::Ppr => "ppr",
-        Mode::Mix => "mix",
-        Mode::Hybrid => "hybrid",
-        Mode::Local => "local",
-        Mode::Global => "global",
-        Mode::Naive => "naive",
-        Mode::Contextual => "contextual",
-        Mode::Bypass => "bypass",
-    }
-}
-
-/// The mode with this name.
-pub(crate) fn mode_named(name: &str) -> Option<Mode> {
-    MODES.into_iter().find(|mode| name_of(*mode) == name)
-}
-
 /// A workspace and an optional mode, from a model name.
 pub(crate) struct Asked {
     /// The workspace.
@@ -75,7 +42,7 @@ pub(crate) async fn asked(app: &App, admitted: &Admitted, model: &str) -> Result
     let (name, tag) = model.split_once(':').unwrap_or((model, LATEST));
     let mode = match tag {
         LATEST => None,
-        mode => match mode_named(mode) {
+        mode => match Mode::named(mode) {
             Some(mode) => Some(mode),
             None => return Err(unknown(app, admitted, model).await),
         },
@@ -126,7 +93,7 @@ async fn known_models(app: &App, admitted: &Admitted) -> String {
     let known: Vec<String> = match app.host.workspaces().await {
         Ok(workspaces) => {
             let reached = workspaces.into_iter().filter(|workspace| is_model(admitted, workspace));
-            reached.take(MAX_NAMED).map(|workspace| format!("{workspace}:{}", name_of(MODES[0]))).collect()
+            reached.take(MAX_NAMED).map(|workspace| format!("{workspace}:{}", Mode::ALL[0].name())).collect()
         }
         Err(_) => Vec::new(),
     };
@@ -141,7 +108,9 @@ async fn known_models(app: &App, admitted: &Admitted) -> String {
 pub(crate) async fn model_names(app: &App, admitted: &Admitted) -> Result<Vec<String>, Problem> {
     let workspaces = app.host.workspaces().await?;
     let reached = workspaces.into_iter().filter(|workspace| is_model(admitted, workspace));
-    Ok(reached.flat_map(|workspace| MODES.map(|mode| format!("{workspace}:{}", name_of(mode)))).collect())
+    Ok(reached
+        .flat_map(|workspace| Mode::ALL.iter().map(move |mode| format!("{workspace}:{}", mode.name())))
+        .collect())
 }
 
 /// A message, common to both protocols.
@@ -394,14 +363,6 @@ mod tests {
         ] {
             let said = check_question(json).expect_err(json);
             assert!(said.contains(why), "{said}");
-        }
-    }
-
-    #[test]
-    fn every_mode_has_a_name_that_leads_back() {
-        for mode in MODES {
-            assert_eq!(mode_named(name_of(mode)), Some(mode));
-            assert_eq!(serde_json::to_value(mode).expect("JSON"), name_of(mode));
         }
     }
 

@@ -10,7 +10,6 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::Value;
 
-use crate::chat::MODES;
 use crate::problem::Problem;
 
 /// Minimum weight of a question that is searched for [LightRAG].
@@ -103,7 +102,7 @@ fn mix() -> Mode {
 }
 
 pub(crate) fn mode_schema(_: &mut schemars::SchemaGenerator) -> schemars::Schema {
-    schemars::json_schema!({ "type": "string", "enum": MODES })
+    schemars::json_schema!({ "type": "string", "enum": Mode::ALL })
 }
 
 impl QueryRequest {

@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 
+use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use clap::{Args, ValueEnum};
 use graphloom_engine::query::{ChunkPick, Mode, Question};
 
@@ -17,8 +18,8 @@ pub(crate) struct AskArgs {
     #[arg(long, value_name = "FILE")]
     pub(crate) question_json: Option<PathBuf>,
     /// Retrieval mode [default: auto]
-    #[arg(long, value_enum)]
-    pub(crate) mode: Option<ModeArg>,
+    #[arg(long, value_parser = mode_parser())]
+    pub(crate) mode: Option<Mode>,
     /// The conversation so far: a JSON list of objects with role (user, assistant) and content, or - for standard
     /// input
     #[arg(long, alias = "conversation-history", value_name = "FILE")]
@@ -105,7 +106,7 @@ impl AskArgs {
         let said = |words: &[String], base: Vec<String>| if words.is_empty() { base } else { words.to_vec() };
         Question {
             text: if self.words.is_empty() { base.text } else { self.words.join(" ") },
-            mode: self.mode.map_or(base.mode, Mode::from),
+            mode: self.mode.unwrap_or(base.mode),
             only_need_context: (base.only_need_context && !self.prompt_only) || self.context_only,
             only_need_prompt: (base.only_need_prompt && !self.context_only) || self.prompt_only,
             response_type: self.response_type.clone().unwrap_or(base.response_type),
@@ -144,43 +145,10 @@ pub(crate) struct SearchArgs {
     pub(crate) filter: FilterArgs,
 }
 
-/// Retrieval mode.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub(crate) enum ModeArg {
-    /// Personalized PageRank from passages by vector and full text, relations, and entities named in the question.
-    Auto,
-    /// Personalized PageRank from passages and relations by vector, and entities named in the question.
-    Ppr,
-    /// Chunks by vector.
-    Naive,
-    /// Chunks by vector and full text; works best if chunks have a context.
-    Contextual,
-    /// Entities by names and details, with their relations and chunks.
-    Local,
-    /// Relations by themes, with their entities and chunks.
-    Global,
-    /// Local and global.
-    Hybrid,
-    /// Hybrid and naive.
-    Mix,
-    /// No search; the LLM answers on its own.
-    Bypass,
-}
-
-impl From<ModeArg> for Mode {
-    fn from(mode: ModeArg) -> Self {
-        match mode {
-            ModeArg::Auto => Self::Auto,
-            ModeArg::Ppr => Self::Ppr,
-            ModeArg::Naive => Self::Naive,
-            ModeArg::Contextual => Self::Contextual,
-            ModeArg::Local => Self::Local,
-            ModeArg::Global => Self::Global,
-            ModeArg::Hybrid => Self::Hybrid,
-            ModeArg::Mix => Self::Mix,
-            ModeArg::Bypass => Self::Bypass,
-        }
-    }
+/// Parses a mode by its name; help and shell completion list all modes.
+pub(crate) fn mode_parser() -> impl TypedValueParser<Value = Mode> {
+    let names = Mode::ALL.iter().map(|mode| PossibleValue::new(mode.name()).help(mode.summary()));
+    PossibleValuesParser::new(names).try_map(|name| Mode::named(&name).ok_or("unknown mode"))
 }
 
 /// How to select chunks.

@@ -3,12 +3,13 @@
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 
-use clap::builder::{EnumValueParser, PossibleValue, RangedU64ValueParser, TypedValueParser};
+use clap::builder::{PossibleValue, RangedU64ValueParser, TypedValueParser};
 use clap::error::Error;
 use clap::{Arg, Args, Subcommand};
 use graphloom_engine::money::Limit;
+use graphloom_engine::query::Mode;
 
-use super::{Command, Global, ModeArg, key_value, limit};
+use super::{Command, Global, key_value, limit, mode_parser};
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum EvalCommand {
@@ -32,8 +33,8 @@ pub(crate) struct AskedArgs {
     pub(crate) data: PathBuf,
     /// Modes to evaluate, separated by commas [default: auto, unless --arm is given]
     #[arg(long, alias = "mode", value_delimiter = ',', value_name = "MODES",
-        value_parser = Trimmed(EnumValueParser::<ModeArg>::new()))]
-    pub(crate) modes: Vec<ModeArg>,
+        value_parser = Trimmed(mode_parser()))]
+    pub(crate) modes: Vec<Mode>,
     /// A named variant with the fields of `ask --question-json`, such as --arm 'wide={"mode": "mix", "top_k":
     /// 80}'; repeatable
     #[arg(long, value_name = "NAME=JSON", value_parser = key_value)]

@@ -55,10 +55,11 @@ pub use calls::QueryCost;
 pub use cite::{CitedSpan, Mark, marks, without_references};
 pub use decompose::{QuestionForm, Route};
 pub use lookup::{EntityHit, PassageHit, RelationHit, SearchHits, search};
+pub use plan::Mode;
 pub use question::{
     ChunkPick, MAX_BUDGET_TOKENS, MAX_GIVEN_KEYWORDS, MAX_HISTORY_MESSAGES, MAX_KEYWORD_CHARS,
     MAX_MESSAGE_CHARS, MAX_QUESTION_CHARS, MAX_REQUEST_CHARS, MAX_RESPONSE_TYPE_CHARS, MAX_STOP_CHARS,
-    MAX_STOPS, MAX_TOP_K, MAX_USER_PROMPT_CHARS, Mode, Question, Wanted,
+    MAX_STOPS, MAX_TOP_K, MAX_USER_PROMPT_CHARS, Question, Wanted,
 };
 pub use references::{ListedDocument, references};
 pub use trust::WalkTrust;

@@ -3,7 +3,7 @@
 use graphloom_core::{ChatMessage, ChatRole, DocumentFilter};
 use serde::{Deserialize, Serialize};
 
-use super::{QueryError, WalkOptions};
+use super::{Mode, QueryError, WalkOptions};
 
 /// Longest question, in characters.
 pub const MAX_QUESTION_CHARS: usize = 65_536;
@@ -40,31 +40,6 @@ pub const MAX_STOPS: usize = 16;
 
 /// Longest text at which an answer ends, in characters.
 pub const MAX_STOP_CHARS: usize = 256;
-
-/// Which searches run and how the answer is made.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Mode {
-    /// A walk over the graph from passages near by vector and by words, from facts near, and from entities named.
-    /// The default.
-    Auto,
-    /// A walk over the graph from passages and facts near by vector, and from entities named (HippoRAG 2).
-    Ppr,
-    /// Chunks by vector.
-    Naive,
-    /// Chunks by vector and by words, of chunks that are situated in their documents (Contextual Retrieval).
-    Contextual,
-    /// Low-level keywords to entities, their relations and chunks.
-    Local,
-    /// High-level keywords to relations, their entities and chunks.
-    Global,
-    /// Local and global, round-robin.
-    Hybrid,
-    /// Hybrid and naive, round-robin. LightRAG's default.
-    Mix,
-    /// No search; the model answers alone.
-    Bypass,
-}
 
 /// How chunks behind entities and relations are picked.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]

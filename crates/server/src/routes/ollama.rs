@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 use crate::answering::{Answered, ask, check_answerable, write_answer};
 use crate::apart::asked_apart;
 use crate::app::{App, now};
-use crate::chat::{Asked, Message, Stop, Tokens, asked, below, limit, mode_named, model_names, question_of};
+use crate::chat::{Asked, Message, Stop, Tokens, asked, below, limit, model_names, question_of};
 use crate::guard::Admitted;
 use crate::input::AnyJson;
 use crate::lines::{Framing, Lines};
@@ -309,7 +309,7 @@ impl<'a> Prefixed<'a> {
             Some(name) => (name, true),
             None => (word, false),
         };
-        let mode = mode_named(name);
+        let mode = Mode::named(name);
         let is_known = mode.is_some() || (name.is_empty() && (context_only || user_prompt.is_some()));
         let ends = question.is_empty() || question.starts_with(char::is_whitespace) || user_prompt.is_some();
         if !is_known || !ends {

@@ -39,7 +39,7 @@ pub(super) struct Ready {
 
 /// The arms in command-line order, modes first.
 pub(super) fn arms(args: &AskedArgs) -> anyhow::Result<Vec<Arm>> {
-    let mut arms: Vec<Arm> = args.modes.iter().map(|mode| Arm::of_mode((*mode).into())).collect();
+    let mut arms: Vec<Arm> = args.modes.iter().map(|mode| Arm::of_mode(*mode)).collect();
     for (name, json) in &args.arm {
         arms.push(Arm::of_json(name, json).map_err(wrong_arm)?);
     }

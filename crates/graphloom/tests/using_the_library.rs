@@ -8,7 +8,7 @@ use graphloom::model::{
     ChatEvent, ChatRequest, ChatStream, Completion, FinishReason, LanguageModel, ModelError, Usage,
     async_trait, stream_of,
 };
-use graphloom::{Builder, DocumentFilter, Error, Graphloom, Progress};
+use graphloom::{Builder, DocumentFilter, Edit, Error, Graphloom, Progress};
 
 fn open(folder: &Path) -> Builder {
     Graphloom::open(folder.join("notes.graphloom"))
@@ -151,4 +151,39 @@ fn every_example_runs() {
         let (said, wrong) = (String::from_utf8_lossy(&ran.stdout), String::from_utf8_lossy(&ran.stderr));
         assert!(ran.status.success() && said.contains(says), "{name}: {said}{wrong}");
     }
+}
+
+/// Runs something as a task, which moves between threads.
+async fn spawned<T: Send + 'static>(task: impl Future<Output = T> + Send + 'static) -> T {
+    tokio::spawn(task).await.expect("neither panicked nor cancelled")
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn every_call_can_be_a_task_of_its_own() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let file = folder.path().join("harbour.txt");
+    std::fs::write(&file, "Nils Quant leads the harbour of Ostmark.").expect("written");
+    let graph = Arc::new(spawned(open(folder.path()).build()).await.expect("opened"));
+    let own = || Arc::clone(&graph);
+
+    let (one, two, three) = (own(), own(), own());
+    let text =
+        spawned(async move { one.add_text("bridge.txt", "Clara Voss designed the Lind bridge.").await });
+    let path = spawned(async move { two.add_path(file).await });
+    let (text, path) = tokio::join!(text, path);
+    assert_eq!(text.expect("added").accepted.len() + path.expect("added").accepted.len(), 2);
+    spawned(async move { three.resume().await }).await.expect("nothing is left");
+
+    let (one, two, three) = (own(), own(), own());
+    let answer = spawned(async move { one.ask("Who designed the Lind bridge?").await });
+    let streamed = spawned(async move { two.ask("Who designed the Lind bridge?").stream(|_| ()).await });
+    let hits = spawned(async move { three.search("harbour").await });
+    let (answer, streamed, hits) = tokio::join!(answer, streamed, hits);
+    assert_eq!(answer.expect("answered").text, streamed.expect("answered").text);
+    assert!(!hits.expect("found").passages.is_empty());
+
+    let (one, two) = (own(), own());
+    let edit = Edit::DeleteEntity { name: "Lind Bridge".to_owned() };
+    spawned(async move { one.edit(&edit).await }).await.expect("deleted");
+    assert!(spawned(async move { two.delete("bridge.txt").await }).await.expect("deleted").is_some());
 }

@@ -204,3 +204,13 @@ impl Default for IndexConfig {
         }
     }
 }
+
+/// Compiles only if the work on documents can move between threads, as a task of a server does.
+#[cfg(test)]
+const _: fn(&crate::Engine, &[DocumentId]) = |engine, documents| {
+    fn movable(_: impl Future + Send) {}
+    movable(run(engine, &|_| (), &|_| false));
+    movable(renew(engine, documents, &|_| ()));
+    movable(situate(engine, documents, &|_| ()));
+    movable(delete(engine, documents));
+};

@@ -80,7 +80,8 @@ pub async fn situate(
 ) -> Result<RunReport, IndexError> {
     let run = Run::new(engine, progress);
     let at_once = engine.index.max_concurrent_documents.max(1);
-    let outcome = stream::iter(documents)
+    // Owned ids: with borrowed ones the compiler does not see that the future is `Send`.
+    let outcome = stream::iter(documents.to_vec())
         .map(|id| run.situate_anew(id))
         .buffer_unordered(at_once)
         .try_for_each(|()| std::future::ready(Ok(())))
@@ -186,8 +187,8 @@ pub(super) async fn wanted_of(
 }
 
 impl Run<'_> {
-    async fn situate_anew(&self, id: &DocumentId) -> Result<(), IndexError> {
-        let Some(Target { mut job, document, chunks }) = self.claim_merged(id).await? else { return Ok(()) };
+    async fn situate_anew(&self, id: DocumentId) -> Result<(), IndexError> {
+        let Some(Target { mut job, document, chunks }) = self.claim_merged(&id).await? else { return Ok(()) };
         let situated = async {
             if let Some(stop) = self.halt(&job).await? {
                 return Err(stop);
@@ -196,7 +197,7 @@ impl Run<'_> {
             let mut batch = situated.batch;
             let changed: BTreeSet<&ChunkId> = situated.changed.iter().collect();
             let changed = chunks.iter().filter(|chunk| changed.contains(&chunk.id));
-            embed(self.engine, chunk_texts(changed, &situated.texts), Some(id), &mut batch).await?;
+            embed(self.engine, chunk_texts(changed, &situated.texts), Some(&id), &mut batch).await?;
             batch.require.push(Require::JobIs(job.clone()));
             batch.put_jobs.push(Job { lease: None, ..job.clone() });
             self.engine.store.commit(batch).await?;
@@ -204,7 +205,7 @@ impl Run<'_> {
         };
         match situated.await {
             Ok(()) => {
-                let unsituated = self.unsituated(id).await?;
+                let unsituated = self.unsituated(&id).await?;
                 let (document, source, chunks) = (document.id, document.source, chunks.len() as u32);
                 self.tell(Progress::Finished { document, source, chunks, failed: 0, damaged: 0, unsituated });
                 Ok(())

@@ -49,6 +49,8 @@ const DOCUMENTS_UNTIL_SETTLED: usize = 16_384;
 /// - A model that nothing but a person can bring to answer (wrong key, nothing listening) ends the run with an error.
 ///   What was committed stays.
 /// - Dropping the future cancels it; nothing is half-written.
+///
+/// The future is `Send`, so a run can be a task of its own.
 pub async fn run(
     engine: &Engine,
     progress: ProgressSink<'_>,
@@ -62,7 +64,8 @@ pub async fn run(
     let jobs = stream::unfold((), |()| async { run.claim().await.transpose().map(|jobs| (jobs, ())) })
         .map_ok(|jobs| stream::iter(jobs.into_iter().map(Ok::<_, IndexError>)))
         .try_flatten();
-    run.work_through(jobs, |job| run.prepare(job)).await
+    // In a box, for the compiler does not see that the bare stream is `Send`.
+    run.work_through(jobs.boxed(), |job| run.prepare(job)).await
 }
 
 /// One run's view of the world.

@@ -79,13 +79,11 @@ fn exit_of(cause: &(dyn std::error::Error + 'static)) -> Option<Exit> {
     if let Some(IndexError::OtherSettings(_)) = cause.downcast_ref() {
         return Some(Exit::Usage);
     }
-    let of_fault = |fault: &Fault| if fault.is_usage() { Exit::Usage } else { Exit::Failed };
     if let Some(fault) = cause.downcast_ref::<Fault>() {
-        return Some(of_fault(fault));
+        return Some(if fault.is_usage() { Exit::Usage } else { Exit::Failed });
     }
     match cause.downcast_ref::<graphloom::Error>()? {
-        graphloom::Error::Fault(fault) => Some(of_fault(fault)),
-        graphloom::Error::Index(IndexError::OtherSettings(_)) => Some(Exit::Usage),
+        error if error.is_usage() => Some(Exit::Usage),
         graphloom::Error::Query(QueryError::NothingAllowed) => Some(Exit::NothingFound),
         _ => None,
     }

@@ -13,6 +13,7 @@ use graphloom_eval::set::{CORPUS_FILE, SetError};
 use graphloom_providers::models::ModelStoreError;
 use graphloom_providers::web::FetchError;
 use graphloom_server::{AccessError, McpError, ServeError};
+use graphloom_storage::sqlite::repair::{LostEvidence, LostKind};
 
 /// If a command's models or settings differ from the workspace's.
 const OTHER_SETTINGS: &str = "remove them to keep the workspace's own (`graphloom config show --origin` shows where each is set); \
@@ -68,6 +69,10 @@ pub(crate) fn of(cause: &(dyn Error + 'static)) -> Option<String> {
 fn of_library(error: &graphloom::Error) -> Option<String> {
     use graphloom::Error;
     match error {
+        Error::UnknownKey { nearest: None, .. } => Some("`graphloom config show` lists all keys".to_owned()),
+        Error::UnknownPrompt { nearest: None, .. } => {
+            Some("`graphloom prompts list` names all prompts".to_owned())
+        }
         Error::NoWorkspace { .. } => {
             Some("`graphloom add PATH` creates it; --data-dir selects another folder".to_owned())
         }
@@ -232,6 +237,25 @@ pub(crate) fn of_filter(error: &FilterError) -> String {
             "give the documents a common key with --meta, and filter by that".to_owned()
         }
         _ => error.remedy(),
+    }
+}
+
+/// What to do about evidence that a repair could not save.
+pub(crate) fn of_lost(lost: &LostEvidence) -> &'static str {
+    match (lost.kind, lost.id.as_str()) {
+        (LostKind::Document, _) => "add this source again",
+        (LostKind::Decision, _) => "make this edit again",
+        (LostKind::Situation, _) => "run `graphloom situate` again",
+        (LostKind::Renewal, _) => "run `graphloom re-extract` again",
+        (LostKind::Layer, _) => "derive it again",
+        (LostKind::Call, _) | (LostKind::Table, "calls") => "costs are counted without it",
+        (LostKind::State, _) => {
+            "compare the embedding model that `graphloom status` shows with your configuration"
+        }
+        (LostKind::Table, "decisions") => "compare them with the copy",
+        (LostKind::Table, _) => {
+            "compare `graphloom status` with what you added, and add again what is missing"
+        }
     }
 }
 

@@ -21,6 +21,24 @@ pub enum Error {
     /// A setting, an argument or a file is wrong, or something is missing.
     #[error(transparent)]
     Fault(#[from] Fault),
+    /// No configuration key has this name.
+    #[error("unknown configuration key {name:?} ({origin})")]
+    UnknownKey {
+        /// The name.
+        name: String,
+        /// Where it stands: a flag or a file.
+        origin: String,
+        /// The key with the most similar name, if one is similar.
+        nearest: Option<&'static str>,
+    },
+    /// A file in the folder of custom prompts has the name of no prompt.
+    #[error("no prompt has the file name {}", .path.display())]
+    UnknownPrompt {
+        /// The file.
+        path: std::path::PathBuf,
+        /// The prompt with the most similar name, if one is similar.
+        nearest: Option<&'static str>,
+    },
     /// The workspace does not exist.
     #[error("no workspace {workspace} in {}", .folder.display())]
     NoWorkspace {
@@ -84,10 +102,23 @@ impl Error {
         }
     }
 
+    /// Whether a setting, an argument or a file is wrong; otherwise something failed.
+    pub fn is_usage(&self) -> bool {
+        match self {
+            Self::Fault(fault) => fault.is_usage,
+            Self::UnknownKey { .. } | Self::UnknownPrompt { .. } => true,
+            Self::Index(IndexError::OtherSettings(_)) => true,
+            Self::While { source, .. } => source.is_usage(),
+            _ => false,
+        }
+    }
+
     /// What helps, in a sentence for people; `None` if nothing is known to.
     pub fn remedy(&self) -> Option<String> {
         match self {
             Self::Fault(fault) => fault.help.clone(),
+            Self::UnknownKey { nearest, .. } => nearest.map(|key| format!("did you mean {key:?}?")),
+            Self::UnknownPrompt { nearest, .. } => nearest.map(|name| format!("did you mean {name}.md?")),
             Self::NoWorkspace { .. } => {
                 Some("add a document to make it, or choose another folder".to_owned())
             }

@@ -89,13 +89,8 @@ pub fn read_folder(folder: &Path) -> Result<(Prompts, Vec<(Prompt, PathBuf)>)> {
         }
         let stem = name.strip_suffix(".md").unwrap_or(&name);
         let Some(prompt) = Prompt::find(stem).filter(|_| name.ends_with(".md")) else {
-            let names = ALL.iter().map(|prompt| prompt.name());
-            let help = match nearest(stem, names, 1).first() {
-                Some(near) => format!("did you mean {near}.md?"),
-                None => "`graphloom prompts list` names all prompts".to_owned(),
-            };
-            let what = format!("no prompt has the file name {}", path.display());
-            return Err(Fault::usage(what).help(help).into());
+            let nearest = nearest(stem, ALL.iter().map(|prompt| prompt.name()), 1).first().copied();
+            return Err(Error::UnknownPrompt { path, nearest });
         };
         let text = read_text(&path).map_err(|error| unreadable("prompt", &path, &error))?;
         prompts.replace(prompt, &text).map_err(|PromptError { line, what, remedy }| {

@@ -123,7 +123,7 @@ async fn a_filter_decides_before_anything_is_found() {
 async fn a_wrong_setting_is_an_error_with_a_remedy_and_makes_no_workspace() {
     let folder = tempfile::tempdir().expect("a folder");
     let error = open(folder.path()).setting("chunk_token", "600").build().await.err().expect("no such key");
-    assert!(matches!(&error, Error::Fault(fault) if fault.is_usage()), "{error:?}");
+    assert!(matches!(&error, Error::UnknownKey { .. }) && error.is_usage(), "{error:?}");
     assert_eq!(error.remedy().as_deref(), Some("did you mean \"chunk_tokens\"?"));
     let error = open(folder.path()).llm("openai").build().await.err().expect("no model");
     assert!(error.to_string().contains("openai:MODEL"), "{error}");

@@ -6,13 +6,14 @@ use graphloom_core::StoreError;
 use graphloom_storage::check::Finding;
 use graphloom_storage::sqlite::exists;
 use graphloom_storage::sqlite::repair::{self, Loss, Mended};
-use serde::Serialize;
+use serde::{Serialize, Serializer};
+use serde_json::Value;
 
 use super::{App, check, work};
 use crate::args::RepairArgs;
 use crate::fault::{Exit, Fault, of_store};
 use crate::output::render::{count, one_line, plain};
-use crate::wire;
+use crate::{remedies, wire};
 
 /// Maximum findings printed; `graphloom check` lists all.
 const MOST_PRINTED: usize = 20;
@@ -27,6 +28,7 @@ struct Repaired {
     /// Damage found in the files.
     findings: Vec<Finding>,
     /// What was repaired; `None` if nothing had to be.
+    #[serde(serialize_with = "with_remedies")]
     mended: Option<Mended>,
 }
 
@@ -130,6 +132,16 @@ async fn findings(app: &App) -> anyhow::Result<Vec<Finding>> {
     }
 }
 
+/// What was repaired as JSON, with what to do about each loss.
+fn with_remedies<S: Serializer>(mended: &Option<Mended>, serializer: S) -> Result<S::Ok, S::Error> {
+    let mut shown = serde_json::json!(mended);
+    let lost = mended.iter().flat_map(|mended| &mended.lost);
+    for (shown, lost) in shown.get_mut("lost").and_then(Value::as_array_mut).into_iter().flatten().zip(lost) {
+        shown["remedy"] = remedies::of_lost(lost).into();
+    }
+    shown.serialize(serializer)
+}
+
 fn print(app: &App, repaired: &Repaired) -> anyhow::Result<()> {
     let workspace = &app.config.workspace;
     for finding in repaired.findings.iter().take(MOST_PRINTED) {
@@ -163,10 +175,10 @@ fn print(app: &App, repaired: &Repaired) -> anyhow::Result<()> {
         let id = plain(&lost.id);
         app.output.line(format_args!(
             "lost {} {}: {}; {}",
-            lost.kind,
+            lost.kind.name(),
             one_line(&id, 200),
             lost.what,
-            lost.remedy
+            remedies::of_lost(lost)
         ))?;
     }
     app.output.line(format_args!(

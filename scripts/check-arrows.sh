@@ -16,6 +16,7 @@ forbid() { # crate pattern why
 
 forbid graphloom-tokens 'graphloom(-(core|engine|eval|storage|providers|server|cli))?|tokio|rusqlite|reqwest|tantivy' 'the tokenizer stands alone'
 forbid graphloom-cluster 'graphloom(-(core|engine|eval|storage|providers|server|cli|tokens))?|tokio|rusqlite|reqwest|tantivy' 'clustering is pure functions of its arguments'
+forbid graphloom-minilm 'graphloom(-(core|cluster|engine|eval|storage|providers|server|cli|tokens))?|tokio|rusqlite|reqwest|tantivy' 'a model is texts to vectors, without a runtime'
 forbid graphloom-core 'graphloom(-(cluster|engine|eval|storage|providers|server|cli))?|tokio|rusqlite|reqwest|tantivy' 'core has no I/O and no runtime'
 forbid graphloom-engine 'graphloom(-(eval|storage|providers|server|cli))?|rusqlite|reqwest|tantivy' 'the engine knows ports, not adapters'
 forbid graphloom-eval 'graphloom(-(storage|providers|server|cli))?|rusqlite|reqwest|tantivy' 'evaluation consumes the engine, not adapters'

@@ -8,7 +8,7 @@ use graphloom_engine::edit::EditError;
 use graphloom_engine::index::IndexError;
 use graphloom_engine::query::QueryError;
 use graphloom_providers::ConfigError;
-use graphloom_providers::local::LocalError;
+use graphloom_providers::local::FolderError;
 use graphloom_providers::models::ModelStoreError;
 
 /// What this crate returns.
@@ -83,7 +83,7 @@ pub enum Error {
     ModelConfig(#[from] ConfigError),
     /// A local model cannot be read.
     #[error(transparent)]
-    LocalModel(#[from] LocalError),
+    LocalModel(#[from] FolderError),
     /// The store of local models failed.
     #[error(transparent)]
     ModelStore(#[from] ModelStoreError),

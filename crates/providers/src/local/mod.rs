@@ -1,26 +1,16 @@
-//! Sentence embeddings in this process, from a BERT-family model folder.
+//! Sentence embeddings in this process, from a BERT model folder.
 
-mod bert;
-mod folder;
-
-use std::path::PathBuf;
+use std::fs::File;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use candle_core::{DType, Device, Tensor};
-use candle_nn::VarBuilder;
-use futures::{StreamExt, TryStreamExt, stream};
 use graphloom_core::{Embedder, Embeddings, ModelError, Purpose, Usage};
-use tokenizers::{Tokenizer, TruncationParams};
+pub use graphloom_minilm::FolderError;
+use graphloom_minilm::{Model, Settings, WEIGHTS_FILE};
 use tokio::sync::OnceCell;
 
-use self::bert::Bert;
-pub use self::folder::LocalError;
-use self::folder::{FolderConfig, Pooling, WEIGHTS_FILE, read_file};
-use crate::embed_batches::{normalise, prefixed_name};
-
-/// Maximum tokens in one forward pass; more would use memory without gaining speed.
-const MAX_PASS_TOKENS: usize = 4096;
+use crate::embed_batches::prefixed_name;
 
 /// Characters of the weights' checksum in the embedder's name.
 const NAME_DIGEST_LEN: usize = 8;
@@ -53,53 +43,48 @@ impl LocalConfig {
     }
 }
 
-/// A sentence embedder that runs in this process.
+/// A sentence embedder that runs in this process, on all cores.
 ///
-/// The vector of a text depends on that text only: texts share a forward pass only if they have the same number of
-/// tokens, so there is no padding.
+/// The vector of a text depends on that text only, not on the texts beside it.
 #[derive(Debug)]
 pub struct LocalEmbedder {
     name: String,
     folder: PathBuf,
-    config: FolderConfig,
+    settings: Settings,
     document_prefix: String,
     query_prefix: String,
     /// Tokenizer and weights, loaded with the first text.
-    model: OnceCell<Arc<Loaded>>,
+    model: OnceCell<Arc<Model>>,
 }
 
 impl LocalEmbedder {
     /// Checks the settings and that all files exist; weights are loaded on demand.
-    pub fn open(config: LocalConfig) -> Result<Self, LocalError> {
+    pub fn open(config: LocalConfig) -> Result<Self, FolderError> {
         let LocalConfig { folder, name, weights_digest, document_prefix, query_prefix } = config;
-        let settings = FolderConfig::read(&folder)?;
+        let settings = Settings::read(&folder)?;
         let digest = match weights_digest {
             Some(digest) => digest,
-            None => folder::digest(&folder, WEIGHTS_FILE)?,
+            None => digest_of_weights(&folder)?,
         };
-        let document_prefix = document_prefix.unwrap_or_else(|| settings.document_prompt.clone());
-        let query_prefix = query_prefix.unwrap_or_else(|| settings.query_prompt.clone());
+        let document_prefix = document_prefix.unwrap_or_else(|| settings.document_prompt().to_owned());
+        let query_prefix = query_prefix.unwrap_or_else(|| settings.query_prompt().to_owned());
         let short = &digest[..digest.len().min(NAME_DIGEST_LEN)];
         let name = prefixed_name(format!("local:{name}@{short}"), &document_prefix, &query_prefix);
-        Ok(Self { name, folder, config: settings, document_prefix, query_prefix, model: OnceCell::new() })
+        Ok(Self { name, folder, settings, document_prefix, query_prefix, model: OnceCell::new() })
     }
 
     /// Loads everything and embeds one text, to detect a broken folder. Blocks.
-    pub fn check(&self) -> Result<(), LocalError> {
-        let unusable = |what: String| LocalError::Unusable { folder: self.folder.clone(), what };
-        let loaded = Loaded::read(&self.folder, &self.config)?;
-        let tokens = loaded.tokenize("check").map_err(unusable)?;
-        let vectors = loaded.forward(&[tokens]).map_err(unusable)?;
-        let usable = vectors.first().is_some_and(|vector| vector.len() == self.config.bert.hidden_size);
-        if usable { Ok(()) } else { Err(unusable("it gives no vector".to_owned())) }
+    pub fn check(&self) -> Result<(), FolderError> {
+        let unusable = |what: String| FolderError::Unusable { folder: self.folder.clone(), what };
+        let model = Model::read(&self.folder, &self.settings)?;
+        embed(&model, "", &["check".to_owned()]).map(|_| ()).map_err(unusable)
     }
 
-    async fn loaded(&self) -> Result<Arc<Loaded>, ModelError> {
+    async fn model(&self) -> Result<Arc<Model>, ModelError> {
         let load = async || {
-            let (folder, config) = (self.folder.clone(), self.config.clone());
-            let read =
-                self.blocking(move || Loaded::read(&folder, &config).map_err(|error| error.to_string()));
-            read.await.map(Arc::new)
+            let (folder, settings) = (self.folder.clone(), self.settings.clone());
+            let read = move || Model::read(&folder, &settings).map_err(|error| error.to_string());
+            self.blocking(read).await.map(Arc::new)
         };
         self.model.get_or_try_init(load).await.cloned()
     }
@@ -122,108 +107,42 @@ impl Embedder for LocalEmbedder {
     }
 
     async fn dimensions(&self) -> Result<u32, ModelError> {
-        Ok(u32::try_from(self.config.bert.hidden_size).unwrap_or(u32::MAX))
+        Ok(u32::try_from(self.settings.dimensions()).unwrap_or(u32::MAX))
     }
 
     async fn embed(&self, purpose: Purpose, texts: &[String]) -> Result<Embeddings, ModelError> {
-        let loaded = self.loaded().await?;
+        let model = self.model().await?;
         let prefix = match purpose {
-            Purpose::Document => &self.document_prefix,
-            Purpose::Query => &self.query_prefix,
+            Purpose::Document => self.document_prefix.clone(),
+            Purpose::Query => self.query_prefix.clone(),
         };
-        let prefixed: Vec<String> = texts.iter().map(|text| format!("{prefix}{text}")).collect();
-        let tokenizer = Arc::clone(&loaded);
-        let tokens = self
-            .blocking(move || {
-                prefixed.iter().map(|text| tokenizer.tokenize(text)).collect::<Result<Vec<_>, _>>()
-            })
-            .await?;
-        let prompt_tokens = tokens.iter().map(|ids| u64::try_from(ids.len()).unwrap_or(u64::MAX)).sum();
-        let threads = std::thread::available_parallelism().map_or(1, usize::from);
-        let passes: Vec<Vec<(usize, Vec<f32>)>> = stream::iter(passes(tokens))
-            .map(|(places, batch)| {
-                let loaded = Arc::clone(&loaded);
-                self.blocking(move || {
-                    loaded.forward(&batch).map(|vectors| places.into_iter().zip(vectors).collect())
-                })
-            })
-            .buffered(threads)
-            .try_collect()
-            .await?;
-        let mut vectors = vec![Vec::new(); texts.len()];
-        for (place, vector) in passes.into_iter().flatten() {
-            vectors[place] = vector;
-        }
+        let texts = texts.to_vec();
+        let (vectors, prompt_tokens) = self.blocking(move || embed(&model, &prefix, &texts)).await?;
         Ok(Embeddings { vectors, usage: Usage { prompt_tokens, ..Usage::default() }, attempts: 0 })
     }
 }
 
-/// Groups texts with equal token counts, with their positions in the list.
-fn passes(tokens: Vec<Vec<u32>>) -> Vec<(Vec<usize>, Vec<Vec<u32>>)> {
-    let mut ordered: Vec<(usize, Vec<u32>)> = tokens.into_iter().enumerate().collect();
-    ordered.sort_by_key(|(place, ids)| (std::cmp::Reverse(ids.len()), *place));
-    let mut passes: Vec<(Vec<usize>, Vec<Vec<u32>>)> = Vec::new();
-    for (place, ids) in ordered {
-        match passes.last_mut() {
-            Some((places, batch))
-                if batch[0].len() == ids.len() && (batch.len() + 1) * ids.len() <= MAX_PASS_TOKENS =>
-            {
-                places.push(place);
-                batch.push(ids);
-            }
-            _ => passes.push((vec![place], vec![ids])),
-        }
+/// One unit-length vector per text, and the number of tokens. Blocks.
+fn embed(model: &Model, prefix: &str, texts: &[String]) -> Result<(Vec<Vec<f32>>, u64), String> {
+    let tokens: Vec<Vec<u32>> = texts.iter().map(|text| model.tokens(&format!("{prefix}{text}"))).collect();
+    let threads = std::thread::available_parallelism().map_or(1, usize::from);
+    let vectors = model.embed(&tokens, threads);
+    let directed = |vector: &Vec<f32>| vector.iter().any(|x| *x != 0.0);
+    if !vectors.iter().all(directed) {
+        return Err("a zero vector".to_owned());
     }
-    passes
+    Ok((vectors, tokens.iter().map(|ids| ids.len() as u64).sum()))
 }
 
-/// A loaded model.
-#[derive(Debug)]
-struct Loaded {
-    tokenizer: Tokenizer,
-    bert: Bert,
-    pooling: Pooling,
-}
-
-impl Loaded {
-    fn read(folder: &std::path::Path, config: &FolderConfig) -> Result<Self, LocalError> {
-        let unusable = |what: String| LocalError::Unusable { folder: folder.to_owned(), what };
-        let tokenizer = read_file(folder, "tokenizer.json")?;
-        let mut tokenizer = Tokenizer::from_bytes(tokenizer).map_err(|error| unusable(error.to_string()))?;
-        let truncation = TruncationParams { max_length: config.max_tokens, ..TruncationParams::default() };
-        tokenizer.with_truncation(Some(truncation)).map_err(|error| unusable(error.to_string()))?;
-        tokenizer.with_padding(None);
-        let weights = read_file(folder, WEIGHTS_FILE)?;
-        let bert = VarBuilder::from_buffered_safetensors(weights, DType::F32, &Device::Cpu)
-            .and_then(|weights| Bert::new(&config.bert, weights))
-            .map_err(|error| unusable(error.to_string()))?;
-        Ok(Self { tokenizer, bert, pooling: config.pooling })
-    }
-
-    fn tokenize(&self, text: &str) -> Result<Vec<u32>, String> {
-        let encoding = self.tokenizer.encode_fast(text, true).map_err(|error| error.to_string())?;
-        if encoding.is_empty() {
-            Err("the tokenizer gives no token".to_owned())
-        } else {
-            Ok(encoding.get_ids().to_vec())
-        }
-    }
-
-    /// One unit-length vector per row of `tokens`; all rows have the same length.
-    fn forward(&self, tokens: &[Vec<u32>]) -> Result<Vec<Vec<f32>>, String> {
-        let pooled = || -> candle_core::Result<Vec<Vec<f32>>> {
-            let length = tokens.first().map_or(0, Vec::len);
-            let ids = Tensor::from_vec(tokens.concat(), (tokens.len(), length), &Device::Cpu)?;
-            let hidden = self.bert.forward(&ids)?;
-            match self.pooling {
-                Pooling::Mean => hidden.mean(1)?.to_vec2(),
-                Pooling::FirstToken => hidden.narrow(1, 0, 1)?.squeeze(1)?.to_vec2(),
-            }
-        };
-        let mut vectors = pooled().map_err(|error| error.to_string())?;
-        let directed = vectors.iter_mut().all(|vector| normalise(vector));
-        if directed { Ok(vectors) } else { Err("a zero vector".to_owned()) }
-    }
+/// The BLAKE3 checksum of the weights, in hex.
+fn digest_of_weights(folder: &Path) -> Result<String, FolderError> {
+    let file = folder.join(WEIGHTS_FILE);
+    let hash = || -> std::io::Result<String> {
+        let mut hasher = blake3::Hasher::new();
+        hasher.update_reader(File::open(&file)?)?;
+        Ok(hasher.finalize().to_hex().to_string())
+    };
+    hash().map_err(|source| FolderError::Read { file: file.clone(), source })
 }
 
 #[cfg(test)]

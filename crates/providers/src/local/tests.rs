@@ -1,6 +1,5 @@
 //! A tiny model folder with random weights, and properties of any model.
 
-use std::collections::HashMap;
 use std::fs;
 use std::path::Path;
 
@@ -17,10 +16,10 @@ pub(crate) fn write_tiny_folder(folder: &Path) {
     let vocab: serde_json::Map<_, _> =
         WORDS.iter().zip(0..).map(|(word, id)| ((*word).to_owned(), id.into())).collect();
     let tokenizer = serde_json::json!({
-        "version": "1.0", "truncation": null, "padding": null, "added_tokens": [], "normalizer": {"type": "Lowercase"},
-        "pre_tokenizer": {"type": "Whitespace"}, "decoder": null,
+        "version": "1.0", "truncation": null, "padding": null, "added_tokens": [], "normalizer": {"type": "BertNormalizer"},
+        "pre_tokenizer": {"type": "BertPreTokenizer"}, "decoder": null,
         "post_processor": {"type": "BertProcessing", "sep": ["[SEP]", 2], "cls": ["[CLS]", 1]},
-        "model": {"type": "WordLevel", "vocab": vocab, "unk_token": "[UNK]"},
+        "model": {"type": "WordPiece", "vocab": vocab, "unk_token": "[UNK]"},
     });
     fs::write(folder.join("tokenizer.json"), tokenizer.to_string()).unwrap();
     let (h, wide) = (HIDDEN, 2 * HIDDEN);
@@ -51,14 +50,16 @@ pub(crate) fn write_tiny_folder(folder: &Path) {
         state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
         f32::from((state >> 16) as u16) / 32_768.0 - 1.0
     };
-    let tensors: HashMap<String, Tensor> = shapes
-        .into_iter()
-        .map(|(name, shape)| {
-            let values: Vec<f32> = (0..shape.iter().product()).map(|_| next()).collect();
-            (name, Tensor::from_vec(values, shape, &Device::Cpu).unwrap())
-        })
-        .collect();
-    candle_core::safetensors::save(&tensors, folder.join(WEIGHTS_FILE)).unwrap();
+    let (mut header, mut bytes) = (serde_json::Map::new(), Vec::new());
+    for (name, shape) in shapes {
+        let start = bytes.len();
+        (0..shape.iter().product()).for_each(|_| bytes.extend(next().to_le_bytes()));
+        let entry = serde_json::json!({"dtype": "F32", "shape": shape, "data_offsets": [start, bytes.len()]});
+        header.insert(name, entry);
+    }
+    let header = serde_json::to_vec(&header).unwrap();
+    let weights = [(header.len() as u64).to_le_bytes().as_slice(), &header, &bytes].concat();
+    fs::write(folder.join(WEIGHTS_FILE), weights).unwrap();
 }
 
 fn tiny() -> (tempfile::TempDir, LocalEmbedder) {

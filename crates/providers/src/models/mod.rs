@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 
 pub use self::manifest::{FileEntry, ModelManifest};
 pub use self::pull::{CATALOGUE, CatalogueEntry};
-use crate::local::{LocalConfig, LocalEmbedder, LocalError};
+use crate::local::{FolderError, LocalConfig, LocalEmbedder};
 
 /// Maximum length of a model name.
 const MAX_NAME_LEN: usize = 64;
@@ -180,7 +180,7 @@ pub enum ModelStoreError {
         /// The folder.
         folder: PathBuf,
         /// The cause.
-        source: LocalError,
+        source: FolderError,
     },
     /// A file was changed.
     #[error("{file} of the model {name} has the wrong checksum")]

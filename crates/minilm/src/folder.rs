@@ -7,15 +7,15 @@ use std::path::{Path, PathBuf};
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 
-/// The weights' file.
-pub(crate) const WEIGHTS_FILE: &str = "model.safetensors";
+/// Name of the file of weights.
+pub const WEIGHTS_FILE: &str = "model.safetensors";
 
 /// Maximum text length in tokens if the folder does not specify it.
 const DEFAULT_MAX_TOKENS: usize = 256;
 
 /// Why a model folder cannot be used.
 #[derive(Debug, thiserror::Error)]
-pub enum LocalError {
+pub enum FolderError {
     /// A file is missing.
     #[error("the model folder {folder} has no {file}", folder = folder.display())]
     Missing {
@@ -50,7 +50,7 @@ pub enum LocalError {
     },
 }
 
-impl LocalError {
+impl FolderError {
     /// A remedy.
     pub fn remedy(&self) -> &'static str {
         match self {
@@ -58,8 +58,8 @@ impl LocalError {
             Self::Read { .. } => "check that the file can be read",
             Self::Settings { .. } => "download the model again; the file may be incomplete",
             Self::Unusable { .. } => {
-                "choose a BERT, RoBERTa or XLM-RoBERTa sentence model with mean or first-token pooling, \
-                 such as all-minilm-l6-v2"
+                "choose a BERT sentence model with a WordPiece vocabulary and mean or first-token pooling, such as \
+                 all-minilm-l6-v2"
             }
         }
     }
@@ -92,29 +92,30 @@ pub(crate) struct BertConfig {
     /// First position; the RoBERTa family starts after its padding id.
     pub(crate) position_offset: usize,
     pub(crate) type_vocab_size: usize,
-    pub(crate) layer_norm_eps: f64,
+    pub(crate) layer_norm_eps: f32,
     pub(crate) activation: Activation,
 }
 
 /// The settings of a model folder.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) struct FolderConfig {
+pub struct Settings {
     pub(crate) bert: BertConfig,
     pub(crate) pooling: Pooling,
     pub(crate) max_tokens: usize,
-    pub(crate) document_prompt: String,
-    pub(crate) query_prompt: String,
+    document_prompt: String,
+    query_prompt: String,
 }
 
-impl FolderConfig {
-    pub(crate) fn read(folder: &Path) -> Result<Self, LocalError> {
-        let refuse = |what: String| LocalError::Unusable { folder: folder.to_owned(), what };
+impl Settings {
+    /// Reads the settings in `folder` and checks that the model is supported and that its files exist.
+    pub fn read(folder: &Path) -> Result<Self, FolderError> {
+        let refuse = |what: String| FolderError::Unusable { folder: folder.to_owned(), what };
         for file in [WEIGHTS_FILE, "tokenizer.json"] {
             if !folder.join(file).is_file() {
-                return Err(LocalError::Missing { folder: folder.to_owned(), file: file.to_owned() });
+                return Err(FolderError::Missing { folder: folder.to_owned(), file: file.to_owned() });
             }
         }
-        let missing = || LocalError::Missing { folder: folder.to_owned(), file: "config.json".to_owned() };
+        let missing = || FolderError::Missing { folder: folder.to_owned(), file: "config.json".to_owned() };
         let bert = settings::<WireConfig>(folder, "config.json")?.ok_or_else(missing)?;
         let bert = bert.check().map_err(refuse)?;
         let modules: Vec<WireModule> = settings(folder, "modules.json")?.unwrap_or_default();
@@ -136,8 +137,7 @@ impl FolderConfig {
             (length >= 1.0 && length <= bert.max_position_embeddings as f64).then_some(length as usize)
         });
         let positions = bert.max_position_embeddings - bert.position_offset;
-        // Two positions are for the marks around a text.
-        let max_tokens = declared.unwrap_or(DEFAULT_MAX_TOKENS).clamp(3, positions.max(3));
+        let max_tokens = declared.unwrap_or(DEFAULT_MAX_TOKENS).clamp(3, positions);
         let prompts =
             settings::<WirePrompts>(folder, "config_sentence_transformers.json")?.unwrap_or_default().prompts;
         let prompt =
@@ -150,33 +150,37 @@ impl FolderConfig {
             query_prompt: prompt(&["query"]),
         })
     }
+
+    /// Length of the vectors.
+    pub fn dimensions(&self) -> usize {
+        self.bert.hidden_size
+    }
+
+    /// What the model expects before a document; often empty.
+    pub fn document_prompt(&self) -> &str {
+        &self.document_prompt
+    }
+
+    /// What the model expects before a query; often empty.
+    pub fn query_prompt(&self) -> &str {
+        &self.query_prompt
+    }
 }
 
 /// The bytes of a file in the folder.
-pub(crate) fn read_file(folder: &Path, file: &str) -> Result<Vec<u8>, LocalError> {
+pub(crate) fn read_file(folder: &Path, file: &str) -> Result<Vec<u8>, FolderError> {
     let file = folder.join(file);
-    fs::read(&file).map_err(|source| LocalError::Read { file, source })
-}
-
-/// The BLAKE3 checksum of a file in the folder, in hex.
-pub(crate) fn digest(folder: &Path, file: &str) -> Result<String, LocalError> {
-    let file = folder.join(file);
-    let hash = || -> std::io::Result<String> {
-        let mut hasher = blake3::Hasher::new();
-        hasher.update_reader(fs::File::open(&file)?)?;
-        Ok(hasher.finalize().to_hex().to_string())
-    };
-    hash().map_err(|source| LocalError::Read { file: file.clone(), source })
+    fs::read(&file).map_err(|source| FolderError::Read { file, source })
 }
 
 /// Parses a JSON settings file; `None` if it does not exist.
-fn settings<T: DeserializeOwned>(folder: &Path, file: &str) -> Result<Option<T>, LocalError> {
+fn settings<T: DeserializeOwned>(folder: &Path, file: &str) -> Result<Option<T>, FolderError> {
     if !folder.join(file).is_file() {
         return Ok(None);
     }
     let bytes = read_file(folder, file)?;
     let read = serde_json::from_slice(&bytes);
-    read.map(Some).map_err(|source| LocalError::Settings { file: folder.join(file), source })
+    read.map(Some).map_err(|source| FolderError::Settings { file: folder.join(file), source })
 }
 
 #[derive(Debug, Deserialize)]
@@ -192,7 +196,7 @@ struct WireConfig {
     #[serde(default)]
     type_vocab_size: usize,
     #[serde(default = "default_eps")]
-    layer_norm_eps: f64,
+    layer_norm_eps: f32,
     #[serde(default)]
     hidden_act: Option<String>,
     #[serde(default)]
@@ -201,7 +205,7 @@ struct WireConfig {
     position_embedding_type: Option<String>,
 }
 
-fn default_eps() -> f64 {
+fn default_eps() -> f32 {
     1e-12
 }
 
@@ -209,7 +213,7 @@ impl WireConfig {
     fn check(self) -> Result<BertConfig, String> {
         let position_offset = match self.model_type.as_str() {
             "bert" | "" => 0,
-            "roberta" | "xlm-roberta" | "camembert" => self.pad_token_id.unwrap_or(1) + 1,
+            "roberta" | "xlm-roberta" | "camembert" => self.pad_token_id.unwrap_or(1).saturating_add(1),
             other => return Err(format!("models of type {other} are not supported")),
         };
         let activation = match self.hidden_act.as_deref() {
@@ -225,8 +229,12 @@ impl WireConfig {
             let (size, heads) = (self.hidden_size, self.num_attention_heads);
             return Err(format!("hidden size {size} cannot be divided among {heads} attention heads"));
         }
-        if self.max_position_embeddings <= position_offset {
+        // Two positions are for the marks around a text.
+        if self.max_position_embeddings < position_offset.saturating_add(3) {
             return Err(format!("{} positions leave no room for text", self.max_position_embeddings));
+        }
+        if self.hidden_size == 0 || self.intermediate_size == 0 || self.vocab_size == 0 {
+            return Err("its sizes must be positive".to_owned());
         }
         Ok(BertConfig {
             vocab_size: self.vocab_size,

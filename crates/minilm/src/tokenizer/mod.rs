@@ -1,0 +1,121 @@
+//! Texts as token ids, by the settings in a model's `tokenizer.json`.
+
+mod bert;
+mod wordpiece;
+
+use serde::Deserialize;
+use serde_json::Value;
+
+use self::bert::Normalizer;
+use self::wordpiece::WordPiece;
+
+/// A tokenizer for BERT models.
+#[derive(Debug)]
+pub(crate) struct Tokenizer {
+    normalizer: Normalizer,
+    words: WordPiece,
+    /// Texts that are one token wherever they occur, such as `[SEP]`.
+    marks: Vec<(String, u32)>,
+    /// Ids before and after every text.
+    around: (Vec<u32>, Vec<u32>),
+}
+
+#[derive(Deserialize)]
+struct Wire {
+    #[serde(default)]
+    added_tokens: Vec<WireMark>,
+    normalizer: Option<Value>,
+    pre_tokenizer: Option<Value>,
+    post_processor: Option<Value>,
+    model: Value,
+}
+
+#[derive(Deserialize)]
+struct WireMark {
+    id: u32,
+    content: String,
+}
+
+impl Tokenizer {
+    /// Reads the settings; an error is a sentence part that says what is wrong or not supported.
+    pub(crate) fn read(json: &[u8]) -> Result<Self, String> {
+        let wire: Wire =
+            serde_json::from_slice(json).map_err(|error| format!("its tokenizer is invalid: {error}"))?;
+        match kind(&wire.pre_tokenizer) {
+            "BertPreTokenizer" => {}
+            other => return Err(format!("its tokenizer splits words by {other}, which is not supported")),
+        }
+        let marks = wire.added_tokens.into_iter().filter(|mark| !mark.content.is_empty());
+        Ok(Self {
+            normalizer: Normalizer::read(wire.normalizer.as_ref())?,
+            words: WordPiece::read(wire.model)?,
+            marks: marks.map(|mark| (mark.content, mark.id)).collect(),
+            around: around(wire.post_processor.as_ref())?,
+        })
+    }
+
+    /// All ids are below this.
+    pub(crate) fn id_limit(&self) -> usize {
+        let ids = self.marks.iter().map(|(_, id)| id).chain(&self.around.0).chain(&self.around.1);
+        self.words.id_limit().max(ids.map(|id| *id as usize + 1).max().unwrap_or(0))
+    }
+
+    /// The ids of a text with the marks around it; long texts are cut to `max_tokens`.
+    pub(crate) fn encode(&self, text: &str, max_tokens: usize) -> Vec<u32> {
+        let (before, after) = &self.around;
+        let most = max_tokens.saturating_sub(after.len());
+        let mut ids = before.clone();
+        let mut rest = text;
+        while !rest.is_empty() && ids.len() < most {
+            let marks = self.marks.iter().filter_map(|(mark, id)| Some((rest.find(mark)?, mark.len(), *id)));
+            let mark = marks.min_by_key(|(at, length, _)| (*at, std::cmp::Reverse(*length)));
+            let (plain, id, after) = match mark {
+                Some((at, length, id)) => (&rest[..at], Some(id), &rest[at + length..]),
+                None => (rest, None, ""),
+            };
+            self.normalizer.words(plain, &mut |word| {
+                self.words.encode(word, &mut ids);
+                ids.len() < most
+            });
+            ids.extend(id);
+            rest = after;
+        }
+        ids.truncate(most);
+        ids.extend(after);
+        ids
+    }
+}
+
+fn kind(step: &Option<Value>) -> &str {
+    step.as_ref().and_then(|step| step["type"].as_str()).unwrap_or("nothing")
+}
+
+/// The ids before and after a text.
+fn around(step: Option<&Value>) -> Result<(Vec<u32>, Vec<u32>), String> {
+    let invalid = || "its tokenizer has invalid marks around texts".to_owned();
+    let id = |value: &Value| value.as_u64().and_then(|id| u32::try_from(id).ok()).ok_or_else(invalid);
+    let Some(step) = step.filter(|step| !step.is_null()) else { return Ok((Vec::new(), Vec::new())) };
+    match step["type"].as_str() {
+        Some("BertProcessing" | "RobertaProcessing") => {
+            Ok((vec![id(&step["cls"][1])?], vec![id(&step["sep"][1])?]))
+        }
+        Some("TemplateProcessing") => {
+            let (mut before, mut after, mut seen) = (Vec::new(), Vec::new(), false);
+            for piece in step["single"].as_array().ok_or_else(invalid)? {
+                let Some(name) = piece["SpecialToken"]["id"].as_str() else {
+                    seen = true;
+                    continue;
+                };
+                let ids = step["special_tokens"][name]["ids"].as_array().ok_or_else(invalid)?;
+                for value in ids {
+                    if seen { after.push(id(value)?) } else { before.push(id(value)?) }
+                }
+            }
+            Ok((before, after))
+        }
+        other => Err(format!(
+            "its tokenizer marks texts by {}, which is not supported",
+            other.unwrap_or("nothing")
+        )),
+    }
+}

@@ -1,0 +1,151 @@
+//! Reads single tensors from a file in the safetensors format, so that the file is never in memory as a whole.
+
+use std::collections::BTreeMap;
+use std::fs::File;
+use std::io::{Read, Seek, SeekFrom};
+
+use serde::Deserialize;
+
+/// Maximum length of the header in bytes; that of the format's own library.
+const MAX_HEADER: u64 = 100_000_000;
+
+/// An open file of weights.
+#[derive(Debug)]
+pub(crate) struct Weights {
+    file: File,
+    tensors: BTreeMap<String, Tensor>,
+    /// Where the tensors' bytes start.
+    start: u64,
+    end: u64,
+}
+
+#[derive(Debug, Clone, Deserialize)]
+struct Tensor {
+    dtype: String,
+    shape: Vec<usize>,
+    data_offsets: (u64, u64),
+}
+
+impl Weights {
+    /// Reads the header. An error is a sentence part that says what is wrong.
+    pub(crate) fn open(mut file: File) -> Result<Self, String> {
+        let end = file.metadata().map_err(|error| error.to_string())?.len();
+        let mut length = [0; 8];
+        file.read_exact(&mut length).map_err(|_| "the weights have no header".to_owned())?;
+        let length = u64::from_le_bytes(length);
+        if length > MAX_HEADER || length + 8 > end {
+            return Err("the weights have an invalid header".to_owned());
+        }
+        let mut header = vec![0; length as usize];
+        file.read_exact(&mut header).map_err(|error| error.to_string())?;
+        let entries: BTreeMap<String, serde_json::Value> = serde_json::from_slice(&header)
+            .map_err(|error| format!("the weights have an invalid header: {error}"))?;
+        let tensors = entries
+            .into_iter()
+            .filter(|(name, _)| name != "__metadata__")
+            .map(|(name, entry)| match serde_json::from_value(entry) {
+                Ok(tensor) => Ok((name, tensor)),
+                Err(error) => Err(format!("the weights have an invalid entry {name}: {error}")),
+            })
+            .collect::<Result<_, _>>()?;
+        Ok(Self { file, tensors, start: length + 8, end })
+    }
+
+    pub(crate) fn contains(&self, name: &str) -> bool {
+        self.tensors.contains_key(name)
+    }
+
+    /// The values of a tensor in row-major order; numbers of 16 bits are widened.
+    pub(crate) fn read(&mut self, name: &str, shape: &[usize]) -> Result<Vec<f32>, String> {
+        let missing = || format!("the weights have no tensor {name}");
+        let tensor = self.tensors.get(name).cloned().ok_or_else(missing)?;
+        if tensor.shape != shape {
+            return Err(format!("the tensor {name} has shape {:?}, expected {shape:?}", tensor.shape));
+        }
+        let (widen, size): (fn(&[u8]) -> f32, usize) = match tensor.dtype.as_str() {
+            "F32" => (|bytes| f32::from_le_bytes([bytes[0], bytes[1], bytes[2], bytes[3]]), 4),
+            "F16" => (|bytes| widen_half(u16::from_le_bytes([bytes[0], bytes[1]])), 2),
+            "BF16" => (|bytes| f32::from_bits(u32::from(u16::from_le_bytes([bytes[0], bytes[1]])) << 16), 2),
+            other => {
+                return Err(format!(
+                    "the tensor {name} has values of type {other}, expected F32, F16 or BF16"
+                ));
+            }
+        };
+        let bytes = shape.iter().try_fold(size, |bytes, length| bytes.checked_mul(*length));
+        let wrong = || format!("the tensor {name} is cut or has a wrong length");
+        let bytes = bytes.ok_or_else(wrong)?;
+        let (from, to) = tensor.data_offsets;
+        let inside = self.start.checked_add(to).is_some_and(|end| end <= self.end);
+        if !inside || to.checked_sub(from) != Some(bytes as u64) {
+            return Err(wrong());
+        }
+        let fail = |error: std::io::Error| format!("reading the tensor {name}: {error}");
+        self.file.seek(SeekFrom::Start(self.start + from)).map_err(fail)?;
+        let mut out = Vec::with_capacity(bytes / size);
+        let mut buffer = vec![0; bytes.min(1 << 16)];
+        let mut left = bytes;
+        while left > 0 {
+            let part = &mut buffer[..left.min(1 << 16)];
+            self.file.read_exact(part).map_err(fail)?;
+            out.extend(part.chunks_exact(size).map(widen));
+            left -= part.len();
+        }
+        Ok(out)
+    }
+}
+
+/// A number of IEEE 754's 16-bit format.
+fn widen_half(half: u16) -> f32 {
+    let (sign, exponent, fraction) =
+        (u32::from(half >> 15), u32::from(half >> 10 & 31), u32::from(half & 1023));
+    let magnitude = match exponent {
+        0 => fraction as f32 / 16_777_216.0,
+        31 => f32::from_bits(0x7f80_0000 | fraction << 13),
+        _ => f32::from_bits((exponent + 112) << 23 | fraction << 13),
+    };
+    if sign == 1 { -magnitude } else { magnitude }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::Write;
+
+    use super::*;
+
+    fn check_read(header: &str, bytes: &[u8], shape: &[usize]) -> Result<Vec<f32>, String> {
+        let mut file = tempfile::tempfile().unwrap();
+        file.write_all(&(header.len() as u64).to_le_bytes()).unwrap();
+        file.write_all(header.as_bytes()).unwrap();
+        file.write_all(bytes).unwrap();
+        file.rewind().unwrap();
+        Weights::open(file)?.read("x", shape)
+    }
+
+    #[test]
+    fn numbers_of_16_bits_are_widened() {
+        let halves = [0x3c00u16, 0xc000, 0x0001, 0x7bff].map(u16::to_le_bytes).concat();
+        let header = r#"{"x":{"dtype":"F16","shape":[2,2],"data_offsets":[0,8]},"__metadata__":{"a":"b"}}"#;
+        assert_eq!(check_read(header, &halves, &[2, 2]).unwrap(), [1.0, -2.0, 2f32.powi(-24), 65504.0]);
+        let brains = [0x3f80u16, 0xc0a0].map(u16::to_le_bytes).concat();
+        let header = r#"{"x":{"dtype":"BF16","shape":[2],"data_offsets":[0,4]}}"#;
+        assert_eq!(check_read(header, &brains, &[2]).unwrap(), [1.0, -5.0]);
+    }
+
+    #[test]
+    fn files_that_are_cut_or_lie_are_refused() {
+        let header = r#"{"x":{"dtype":"F32","shape":[2],"data_offsets":[0,8]}}"#;
+        assert_eq!(check_read(header, &[0; 8], &[2]).unwrap(), [0.0, 0.0]);
+        assert_eq!(
+            check_read(header, &[0; 7], &[2]).unwrap_err(),
+            "the tensor x is cut or has a wrong length"
+        );
+        assert!(check_read(header, &[0; 8], &[3]).unwrap_err().contains("has shape [2], expected [3]"));
+        for offsets in ["[8,0]", "[0,4]", "[18446744073709551615,18446744073709551615]"] {
+            let header = header.replace("[0,8]", offsets);
+            assert!(check_read(&header, &[0; 8], &[2]).is_err(), "{offsets}");
+        }
+        assert!(check_read("{", &[], &[2]).is_err());
+        assert!(check_read(r#"{"x":{}}"#, &[], &[2]).is_err());
+    }
+}

@@ -7,7 +7,7 @@ use graphloom_core::Records;
 use crate::offline::{Phrase, PhraseKind, phrases};
 
 /// The name of these rules in extraction keys; a change of the rules, or of the phrases they rest on, changes it.
-pub(super) const COVERAGE_RULES: &str = "coverage-v1";
+pub(super) const COVERAGE_RULES: &str = "coverage-v2";
 /// Names an answer must have left out for the chunk to be asked about again.
 ///
 /// Measured with this and [`MIN_MISSED_PERCENT`] on GPT-3.5's answers about 1,890 passages: 7% of them are asked about

@@ -14,10 +14,11 @@ pub(super) fn dates_and_quantities(text: &str, tokens: &[Token<'_>]) -> Vec<(Ran
     let mut found = Vec::new();
     let mut at = 0;
     while at < tokens.len() {
-        let (length, kind) = date(&tokens[at..]).map_or_else(
-            || (quantity(&tokens[at..]), PhraseKind::Quantity),
-            |length| (length, PhraseKind::Date),
-        );
+        let (length, kind) = date(&tokens[at..], at.checked_sub(1).map(|before| &tokens[before]))
+            .map_or_else(
+                || (quantity(&tokens[at..]), PhraseKind::Quantity),
+                |length| (length, PhraseKind::Date),
+            );
         if length == 0 {
             at += 1;
             continue;
@@ -41,7 +42,7 @@ pub(super) fn dates_and_quantities(text: &str, tokens: &[Token<'_>]) -> Vec<(Ran
 }
 
 /// Words of the date that begins here.
-fn date(tokens: &[Token<'_>]) -> Option<usize> {
+fn date(tokens: &[Token<'_>], before: Option<&Token<'_>>) -> Option<usize> {
     let word = |i: usize| tokens.get(i).filter(|token| i == 0 || matches!(token.gap, " " | ", " | " of "));
     let month = |i: usize| {
         word(i).is_some_and(|token| is_month(&token.lower) && (token.lower != "may" || token.is_capital()))
@@ -56,7 +57,7 @@ fn date(tokens: &[Token<'_>]) -> Option<usize> {
         };
         // `march` and `may` are words of their own, and `Jan` is a name.
         let named = tokens.get(1).is_some_and(|next| next.is_capital() && next.gap == " ");
-        let bare = length == 1 && (named || !tokens[0].is_capital());
+        let bare = length == 1 && (named || !tokens[0].is_capital() || is_verb(tokens, before));
         return (!bare).then_some(length);
     }
     if day(0) && month(1) {
@@ -76,6 +77,16 @@ fn date(tokens: &[Token<'_>]) -> Option<usize> {
     let decade = first.lower.strip_suffix('s').is_some_and(is_year);
     let counted = has_no_spaces(first.text) && is_year(digits(first.text));
     (is_year(&first.lower) || decade || counted).then_some(1)
+}
+
+/// Whether a lone `May` or `March` is a verb: a month has a small word such as `in` before it.
+fn is_verb(tokens: &[Token<'_>], before: Option<&Token<'_>>) -> bool {
+    const OF_TIME: [&str; 17] = [
+        "in", "since", "until", "till", "by", "of", "last", "next", "this", "early", "late", "during",
+        "from", "to", "before", "after", "and",
+    ];
+    let timed = tokens[0].gap == " " && before.is_some_and(|word| OF_TIME.contains(&word.lower.as_str()));
+    matches!(tokens[0].lower.as_str(), "may" | "march") && !timed
 }
 
 /// The digits that a word begins with.

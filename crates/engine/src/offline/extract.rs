@@ -1,21 +1,24 @@
 //! Makes entity and relation records from a text by rules.
 
-use std::collections::BTreeSet;
+use std::borrow::Cow;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 
 use graphloom_core::{EntityRecord, Records, RelationRecord};
 use harper_brill::UPOS;
+use unicode_segmentation::UnicodeSegmentation;
 
+use super::han;
 use super::kind::entity_type;
 use super::languages::Language;
-use super::lexicon::is_generic;
+use super::lexicon::{is_generic, is_opener, is_unnamed};
 use super::phrase::{Phrase, PhraseKind, phrases};
 use super::scripts::has_no_spaces;
 use super::token::{Token, tokens};
 use crate::text::{Tokenizer, entity_key, one_line, sentences};
 
 /// The name under which records made by these rules are kept; a change of the rules changes it.
-pub const RULES: &str = "rules-v4";
+pub const RULES: &str = "rules-v5";
 /// Sentences of an entity's description, at most.
 pub const MAX_DESCRIPTION_SENTENCES: usize = 4;
 /// Relations made from one sentence, at most; those of names come first.
@@ -29,6 +32,8 @@ const MIN_ENTITIES: usize = 12;
 const TOKENS_PER_ENTITY: usize = 9;
 /// Most words between two names that are taken for what connects them.
 const MAX_CONNECTING_WORDS: usize = 6;
+/// Tokens of a text from which a common noun must stand twice to be an entity.
+const MIN_LONG_TOKENS: usize = 200;
 /// Keywords of a relation, at most.
 const MAX_KEYWORDS: usize = 4;
 /// Common nouns related with the subject of a sentence that relates it with no name or date.
@@ -44,26 +49,58 @@ const MAX_COMMON_OBJECTS: usize = 2;
 ///   languages than English so is a sentence with at most one name, and not at its beginning.
 pub fn extract(text: &str) -> Records {
     let tokens = Tokenizer.count(text) as usize;
+    let language = Language::of(text);
     let mut kept = phrases(text);
+    let words = counts(text, tokens, language);
+    kept.retain(|phrase| is_entity(text, &words, phrase, language));
     kept.truncate(MIN_ENTITIES + tokens / TOKENS_PER_ENTITY);
     let sentences: Vec<Range<usize>> = sentences(text);
     let folded: Vec<String> = sentences.iter().map(|range| fold(&one_line(&text[range.clone()]))).collect();
+    let cased: Vec<String> =
+        sentences.iter().map(|range| spaced(&one_line(&text[range.clone()]), |c| c)).collect();
     let names: Vec<String> = kept.iter().map(|phrase| fold(&phrase.text)).collect();
-    let mentions: Vec<Vec<Mention>> = folded.iter().map(|sentence| mentions(sentence, &names)).collect();
+    let mentions: Vec<Vec<Mention>> =
+        folded.iter().zip(&cased).map(|(folded, cased)| mentions(folded, cased, &names, &kept)).collect();
+    let relations = relations(text, language, &sentences, &folded, &mentions, &kept);
+    let related: BTreeSet<&str> =
+        relations.iter().flat_map(|relation| [relation.source.as_str(), relation.target.as_str()]).collect();
     let entities = kept
         .iter()
         .enumerate()
+        .filter(|(_, phrase)| phrase.kind <= PhraseKind::Quoted || related.contains(phrase.text.as_str()))
         .map(|(i, phrase)| EntityRecord {
             name: phrase.text.clone(),
             kind: entity_type(text, phrase).to_owned(),
             description: description(text, &sentences, &mentions, i, phrase),
         })
         .collect();
-    Records {
-        entities,
-        relations: relations(text, &sentences, &folded, &mentions, &kept),
-        themes: Vec::new(),
+    Records { entities, relations, themes: Vec::new() }
+}
+
+/// Whether a phrase names what a person would look for: no common noun such as `time`, in a long text no single one that
+/// comes up once, and of Chinese, which is cut without a dictionary, what stands twice and is not cut from a longer word.
+fn is_entity(text: &str, words: &BTreeMap<String, u32>, phrase: &Phrase, language: Language) -> bool {
+    let lower = phrase.text.to_lowercase();
+    match phrase.kind {
+        PhraseKind::Heading => !is_unnamed(&lower),
+        PhraseKind::NounPhrase if language == Language::Chinese => han::is_word(text, &phrase.text),
+        PhraseKind::NounPhrase => {
+            let once = words.get(&lower).is_some_and(|&count| count == 1);
+            !(once || lower.split(' ').all(is_unnamed))
+        }
+        PhraseKind::Name | PhraseKind::Quoted | PhraseKind::Date | PhraseKind::Quantity => true,
     }
+}
+
+/// How often each word in small letters stands in a long English text; empty for others.
+fn counts(text: &str, tokens: usize, language: Language) -> BTreeMap<String, u32> {
+    let mut counts = BTreeMap::new();
+    if tokens >= MIN_LONG_TOKENS && language == Language::English {
+        for word in text.unicode_words() {
+            *counts.entry(word.to_lowercase()).or_default() += 1;
+        }
+    }
+    counts
 }
 
 /// An entity named in a sentence.
@@ -73,25 +110,38 @@ struct Mention {
     range: Range<usize>,
 }
 
-/// Small letters, single spaces, one kind of apostrophe, a space at both ends.
+/// Small letters, but for the few that are of another length than the capital, and as [`spaced`].
 fn fold(text: &str) -> String {
-    let mut folded = String::with_capacity(text.len() + 2);
-    folded.push(' ');
-    for word in text.split_whitespace() {
-        folded.extend(word.chars().flat_map(char::to_lowercase).map(|c| if c == '’' { '\'' } else { c }));
-        folded.push(' ');
-    }
-    folded
+    spaced(text, |c| {
+        let mut letters = c.to_lowercase();
+        letters
+            .next()
+            .filter(|small| small.len_utf8() == c.len_utf8() && letters.next().is_none())
+            .unwrap_or(c)
+    })
 }
 
-/// Where the names stand in a folded sentence: each at its first whole-word place, in order of place.
-fn mentions(sentence: &str, names: &[String]) -> Vec<Mention> {
+/// Single spaces, one kind of apostrophe, a space at both ends.
+fn spaced(text: &str, letter: impl Fn(char) -> char) -> String {
+    let mut spaced = String::with_capacity(text.len() + 2);
+    spaced.push(' ');
+    for word in text.split_whitespace() {
+        spaced.extend(word.chars().map(|c| if c == '’' { '\'' } else { letter(c) }));
+        spaced.push(' ');
+    }
+    spaced
+}
+
+/// Where the names stand in a sentence: each at its first whole-word place, in order of place. Those that are also small
+/// words, such as `US`, stand only where they are written so.
+fn mentions(folded: &str, cased: &str, names: &[String], kept: &[Phrase]) -> Vec<Mention> {
     let mut found: Vec<Mention> = names
         .iter()
         .enumerate()
         .filter_map(|(entity, name)| {
             let name = name.trim();
-            let at = find_word(sentence, name)?;
+            let at =
+                if is_opener(name) { find_word(cased, &kept[entity].text) } else { find_word(folded, name) }?;
             Some(Mention { entity, range: at..at + name.len() })
         })
         .collect();
@@ -123,28 +173,35 @@ fn description(
     entity: usize,
     phrase: &Phrase,
 ) -> String {
-    let mut parts: Vec<&str> = Vec::new();
+    let mut parts: Vec<String> = Vec::new();
     let mut length = 0;
     // Sentences that say more than the name itself.
     let telling = sentences.iter().zip(mentions).filter(|(range, named)| {
         named.iter().any(|mention| mention.entity == entity) && range.len() > phrase.range.len() + 4
     });
     for (range, _) in telling {
-        let sentence = &text[range.clone()];
+        let sentence = without_marks(&text[range.clone()]);
         if parts.len() == MAX_DESCRIPTION_SENTENCES
             || (length > 0 && length + sentence.len() > MAX_DESCRIPTION_BYTES)
         {
             break;
         }
         let end = sentence.floor_char_boundary(sentence.len().min(MAX_DESCRIPTION_BYTES));
-        parts.push(&sentence[..end]);
+        parts.push(sentence[..end].to_owned());
         length += end;
     }
     if parts.is_empty() { phrase.text.clone() } else { parts.join(" ") }
 }
 
+/// A sentence verbatim, or on one line where marks of quotation stand in it.
+fn without_marks(sentence: &str) -> Cow<'_, str> {
+    let quoted = sentence.lines().skip(1).any(|line| line.trim_start().starts_with('>'));
+    if quoted { one_line(sentence).into() } else { sentence.into() }
+}
+
 fn relations(
     text: &str,
+    language: Language,
     sentences: &[Range<usize>],
     folded: &[String],
     mentions: &[Vec<Mention>],
@@ -154,7 +211,6 @@ fn relations(
         kept.iter().map(|phrase| entity_key(&phrase.text)).collect();
     let mut related = BTreeSet::new();
     let mut records = Vec::new();
-    let language = Language::of(text);
     let mut subject = None;
     for ((range, folded), named) in sentences.iter().zip(folded).zip(mentions) {
         let named = outermost(named);
@@ -169,7 +225,7 @@ fn relations(
         let goes_on = words.first().is_some_and(|word| language.is_pronoun(&word.lower)) || about_other();
         subject = subject.filter(|_| goes_on).or(own);
         let Some(subject) = subject else { continue };
-        let sentence = &text[range.clone()];
+        let sentence = without_marks(&text[range.clone()]);
         let end = sentence.floor_char_boundary(sentence.len().min(MAX_DESCRIPTION_BYTES));
         for object in objects(subject, &named, kept) {
             let pair = (subject.min(object), subject.max(object));
@@ -338,6 +394,53 @@ mod tests {
         let names: Vec<String> = (b'A'..=b'Z').map(name).collect();
         let records = extract(&format!("They met {}.", names.join(", ")));
         assert_eq!(records.relations.len(), MAX_RELATIONS_PER_SENTENCE);
+    }
+
+    fn named(text: &str) -> Vec<String> {
+        extract(text).entities.into_iter().map(|entity| entity.name).collect()
+    }
+
+    #[test]
+    fn common_nouns_dates_and_numbers_without_a_relation_are_no_entities() {
+        let names = named("Clara Voss taught Otto Brandt in 1990 on a stone bridge with 300 lamps.");
+        assert_eq!(names, ["Clara Voss", "Otto Brandt", "1990"]);
+        let names = named("Clara Voss knew the time. She was a kind woman.");
+        assert_eq!(names, ["Clara Voss"]);
+        let names = named("Klara Voss lehrte in Brünn. Es war eine lange Zeit.");
+        assert!(!names.contains(&"Zeit".to_owned()), "{names:?}");
+    }
+
+    #[test]
+    fn a_common_noun_comes_up_twice_in_a_long_text() {
+        let text = "Clara Voss mended the pump. Clara Voss sold the wagon and the pump. ";
+        assert!(named(text).contains(&"wagon".to_owned()));
+        let long = format!("{text}{}", "They went on and on. ".repeat(MIN_LONG_TOKENS / 4));
+        let names = named(&long);
+        assert!(names.contains(&"pump".to_owned()) && !names.contains(&"wagon".to_owned()), "{names:?}");
+    }
+
+    #[test]
+    fn a_name_that_is_a_small_word_stands_only_where_it_is_written_so() {
+        let related = related("Clara Voss joined the WHO in Basel. Otto Brandt knew the man who sang.");
+        assert!(!related.contains(&("Otto Brandt".to_owned(), "WHO".to_owned())), "{related:?}");
+        assert!(related.contains(&("Clara Voss".to_owned(), "WHO".to_owned())), "{related:?}");
+    }
+
+    #[test]
+    fn pieces_of_chinese_are_entities_where_they_are_words() {
+        let names = named("系统不断演进。架构不断演进。缓存保存结果。缓存可以清空。");
+        assert!(!names.iter().any(|name| name == "断演进"), "{names:?}");
+        let once = named("缓存保存结果，队列等待。缓存可以清空。");
+        assert!(!once.iter().any(|name| name == "队列等待"), "{once:?}");
+    }
+
+    #[test]
+    fn what_is_said_in_a_quoted_block_has_no_marks() {
+        let records =
+            extract("> The old bridge at Ostrava was built by Hana\n> Dvorakova in Brno, who was known.");
+        let said = "bridge at Ostrava was built by Hana Dvorakova in Brno, who was known.";
+        assert!(records.relations.iter().all(|relation| relation.description.ends_with(said)), "{records:?}");
+        assert!(!records.relations.is_empty());
     }
 
     #[test]

@@ -16,6 +16,9 @@ const MAX_PIECE_CHARS: usize = 8;
 /// The same where its last characters tell that it is the name of a place, body or event.
 const MAX_NAME_CHARS: usize = 18;
 
+/// Times that what is taken for a word stands in a text, at least.
+const MIN_PLACES: usize = 2;
+
 /// Characters of a known name that is cut out, at most.
 pub(super) const MAX_KNOWN_CHARS: usize = 16;
 
@@ -52,11 +55,23 @@ const MARKERS: &str = "的 了 在 是 和 与 及 也 有 为 以 于 等 不 �
     顾问 员工 职员 先生 女士 小姐 夫人 皇帝 国王 女王 将军 上将 中将 少将 专家 学者 教师 讲师 主任 主编 \
     主教 牧师 法官 检察官 大臣 议员 代表";
 
+/// Markers behind which a measure word stands, and measure words: `这段代码`.
+const COUNTING: &str = "这那此每某几一两";
+const MEASURES: &str = "个段种行条项些次位块份组类句件张场群批";
+
+/// Last characters of what is taken for a word that are often words of their own behind it: `编译器会`, `模块中`.
+const TAILS: [char; 12] = ['会', '中', '里', '上', '下', '时', '后', '前', '内', '能', '要', '可'];
+
+/// Characters that bind words and begin or end few.
+const BINDING: &str = "的了在是和与與及也以于於这這那我你他她它之或但就被把从從到由该該此每一个個种種";
+
 /// Words that say what sort of thing something is: no names alone, yet part of many.
 const GENERIC: &str = "公司 企业 总部 城市 城镇 影片 电影 本片 作品 奖项 个人 学校 学生 老师 朋友 同事 家庭 面积 人口 海拔 \
     位置 北方 南方 东方 西方 北部 南部 东部 西部 中部 东北部 东南部 西北部 西南部 境内 地区 附近 一带 \
     电视剧 剧情片 故事 大桥 时间 世界 国家 社会 历史 文化 父母 父亲 母亲 儿子 女儿 妻子 丈夫 兄弟 姐妹 哥哥 \
-    弟弟 姐姐 妹妹 祖父 祖母 长子 次子 家乡 故乡 籍贯 祖籍 人士 代表作 出生地 男 女";
+    弟弟 姐姐 妹妹 祖父 祖母 长子 次子 家乡 故乡 籍贯 祖籍 人士 代表作 出生地 男 女 \
+    不过 例如 比如 注意 示例 例子 总结 情况 问题 方式 内容 部分 结果 东西 办法 方面 过程 原因 目的 事情 步骤 章节 本章 本节 小节 \
+    上面 下面 前面 后面 意味";
 
 /// What is done, and is a marker but before [`OF_BODIES`], where it tells what a body or person is for.
 const DEEDS: &str = "设计 管理 研究 开发 投资 出版 制作 展览 收藏 应用 工作 生活 生产 发展 建设 销售 经营 教育 服务 合作 发行 运输 领导 创作 演出 \
@@ -187,6 +202,33 @@ pub(super) fn pieces(run: &str, counted: bool, known: &HashSet<&str>) -> Vec<Pie
     found
 }
 
+/// Bytes of `piece` without a last character that is a word of its own: without it `piece` stands in `text` at least as often.
+pub(super) fn without_tail(text: &str, piece: &str) -> usize {
+    let stem = piece.strip_suffix(TAILS).filter(|stem| stem.chars().count() >= 2);
+    let alone = |stem: &&str| {
+        let with = text.matches(piece).count();
+        text.matches(stem).count() >= 2 * with
+    };
+    stem.filter(alone).map_or(piece.len(), str::len)
+}
+
+/// Whether `piece` is a word of `text`: it stands there at least [`MIN_PLACES`] times, and not always as part of one longer word.
+///
+/// On either side of a word stands, somewhere, something else: a mark, a character that only binds, or another character than elsewhere.
+pub(super) fn is_word(text: &str, piece: &str) -> bool {
+    if !piece.starts_with(is_ideograph) {
+        return true;
+    }
+    let places: Vec<usize> = text.match_indices(piece).map(|(at, _)| at).collect();
+    let is_free = |neighbours: Vec<Option<char>>| {
+        let bound = |c: &Option<char>| c.is_some_and(|c| is_ideograph(c) && !BINDING.contains(c));
+        neighbours.iter().any(|c| !bound(c) || *c != neighbours[0])
+    };
+    places.len() >= MIN_PLACES
+        && is_free(places.iter().map(|&at| text[..at].chars().next_back()).collect())
+        && is_free(places.iter().map(|&at| text[at + piece.len()..].chars().next()).collect())
+}
+
 /// A run by characters, in simplified ones for looking up.
 struct Text<'a> {
     run: &'a str,
@@ -268,10 +310,12 @@ impl<'a> Text<'a> {
             return;
         }
         let mut start = range.start;
+        let counted = behind.is_some_and(|word| COUNTING.contains(word)) && range.len() > 2;
+        start += usize::from(counted && MEASURES.contains(self.chars[start]));
         for at in range.start + 2..range.end.saturating_sub(1) {
             // `浙江省杭州市` is two places; `市长` is none.
             let divides = matches!(self.chars[at], '省' | '市' | '县');
-            let goes_on = "长委会场民区府立政级内属价值面境外中辖镇图人".contains(self.chars[at + 1]);
+            let goes_on = "长委会场民区府立政级内属价值面境外中辖镇图人略去".contains(self.chars[at + 1]);
             if divides && !goes_on && at >= start + 2 {
                 found.push(Piece { range: self.places[start]..self.places[at + 1], is_name: true });
                 start = at + 1;
@@ -321,6 +365,21 @@ mod tests {
         check_pieces("全长三千二百米", &[], &[]);
         check_pieces("由工程师林书豪设计", &["林书豪"], &[]);
         check_pieces("陈国栋在建筑设计院工作", &["陈国栋", "建筑设计院"], &[]);
+    }
+
+    #[test]
+    fn a_measure_word_is_no_part_of_what_it_counts() {
+        check_pieces("这段代码", &[], &["代码"]);
+        check_pieces("这条约", &[], &["条约"]);
+    }
+
+    #[test]
+    fn a_word_stands_twice_and_not_only_in_a_longer_one() {
+        assert!(is_word("缓存的大小。清空缓存。", "缓存"));
+        assert!(!is_word("清空缓存。", "缓存"));
+        assert!(!is_word("不断演进。又不断演进。", "断演进"));
+        assert_eq!(without_tail("编译器会报错。编译器很快。", "编译器会"), "编译器".len());
+        assert_eq!(without_tail("委员会决定。委员会同意。", "委员会"), "委员会".len());
     }
 
     #[test]

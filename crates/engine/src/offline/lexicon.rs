@@ -13,7 +13,7 @@ static STOP_WORDS: LazyLock<HashSet<&'static str>> = LazyLock::new(|| {
      under over between among through during before after against toward towards upon up down out off as not no \
      only also too very just same such own other another any some each every all both either neither one ones s t \
      d ll m re ve etc eg ie via per because while although though until unless since however therefore thus hence \
-     whether whereas yes let's i'm it's that's there's"
+     whether whereas yes let's i'm it's that's there's cannot"
         .split_whitespace()
         .collect()
 });
@@ -30,6 +30,26 @@ static GENERIC_WORDS: LazyLock<HashSet<&'static str>> = LazyLock::new(|| {
         .split_whitespace()
         .collect()
 });
+
+/// Common nouns, English and German, that nobody would look up, beside those too common in questions.
+static UNNAMED_WORDS: LazyLock<HashSet<&'static str>> = LazyLock::new(|| {
+    "hand hands head heads face faces eye eyes arm arms foot feet heart voice voices side sides end ends back front top \
+     bottom boy boys girl girls child children fellow fellows gentleman gentlemen lady someone everyone nobody everybody \
+     something nothing anything moment moments minute minutes hour hours morning evening afternoon night nights week \
+     weeks month months today yesterday door doors room rooms bed chair table light word words lot bit deal matter fact \
+     course chance reason idea turn rest sort sense others anyone line lines step steps list item items note look use \
+     mind life world home money body want doubt surprise length glance page section chapter figure everything while half pair set piece pieces \
+     zeit mal weise art ding dinge mann frau leute menschen mensch kind kinder teil teile seite ende anfang tag tage jahr \
+     jahre woche monat stunde minute uhr hand hände kopf auge augen gesicht fall frage antwort grund beispiel stelle wort \
+     worte zahl anzahl menge"
+        .split_whitespace()
+        .collect()
+});
+
+/// Whether a common noun in small letters is too general to be an entity.
+pub(super) fn is_unnamed(word: &str) -> bool {
+    is_generic(word) || UNNAMED_WORDS.contains(word)
+}
 
 /// Whether a word, in any case, says little or nothing about what a text is about.
 pub fn is_small_word(word: &str) -> bool {

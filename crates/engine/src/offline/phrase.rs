@@ -10,7 +10,7 @@ use super::languages::Language;
 use super::lexicon::{is_connector, is_month, is_name_abbreviation, is_opener};
 use super::reading::{Common, Reading, Sentence, heading_range, quoted};
 use super::scripts;
-use super::token::{Shape, Token};
+use super::token::{Shape, Token, opens};
 use crate::text::{clean_name, entity_key, one_line, sentences};
 
 /// Most words of one name.
@@ -54,7 +54,9 @@ pub enum PhraseKind {
 /// - Names come before dates, dates before quantities and common nouns; repetition and an early place count.
 /// - Texts without capitals have noun phrases only; texts in other languages than English no common nouns in small
 ///   letters; scripts without spaces are cut where the script changes or at function words.
-/// - Small words of the text's language neither are names nor begin one.
+/// - Small words of the text's language neither are names nor begin one, nor do contractions. A capital at the start of a
+///   sentence, or of what is said in it, makes a name only of a word that is capital elsewhere or that the tagger does not
+///   know; so does one in an English heading.
 pub fn phrases(text: &str) -> Vec<Phrase> {
     let sentences: Vec<Sentence<'_>> =
         sentences(text).into_iter().map(|range| Sentence::read(text, range)).collect();
@@ -62,6 +64,10 @@ pub fn phrases(text: &str) -> Vec<Phrase> {
     let mut runs = scripts::runs(text, reading.language, &reading.known).into_iter().peekable();
     let mut found = Found { text, by_key: BTreeMap::new(), words: 0 };
     for sentence in &sentences {
+        if sentence.caption {
+            while runs.next_if(|run| run.range.start < sentence.range.end).is_some() {}
+            continue;
+        }
         let quoted = quoted(text, &sentence.range);
         let inside = reading.inside(text, sentence, &quoted);
         let is_inside = |range: &Range<usize>| inside.iter().any(|known| holds(known, range));
@@ -105,7 +111,7 @@ fn names(text: &str, sentence: &Sentence<'_>, reading: &Reading<'_>) -> Vec<(Ran
     let mut found = Vec::new();
     let mut at = 0;
     while at < tokens.len() {
-        if !starts_name(tokens, at, sentence.heading, reading) {
+        if !starts_name(text, sentence, at, reading) {
             at += 1;
             continue;
         }
@@ -143,7 +149,7 @@ fn kind_of_name(
     if reading.language == Language::English || heading || run.len() > 1 || first.shape != Shape::Capital {
         return Some(PhraseKind::Name);
     }
-    let opens = run.start == 0 || tokens[run.start - 1].gap.ends_with([':', '"', '«', '„']);
+    let opens = opens(tokens, run.start) || first.gap.contains(':');
     let may_be_common = opens || reading.language.capitalises_nouns();
     if may_be_common && reading.small.contains(first.lower.as_str()) {
         return None;
@@ -177,34 +183,65 @@ fn is_counted(tokens: &[Token<'_>], at: usize, language: Language) -> bool {
             || (adjective(at - 1) && follows(at - 1) && (determines(at - 2) || after(at - 2))))
 }
 
-fn starts_name(tokens: &[Token<'_>], at: usize, heading: bool, reading: &Reading<'_>) -> bool {
+fn starts_name(text: &str, sentence: &Sentence<'_>, at: usize, reading: &Reading<'_>) -> bool {
+    let tokens = &sentence.tokens;
     let token = &tokens[at];
+    let is_english = reading.language == Language::English;
     if token.shape == Shape::Digit {
         // `2018 Winter Olympics`, `29th Berlin Festival`; but `a 2018 American film`, and days before months.
         let counted = at > 0 && matches!(tokens[at - 1].lower.as_str(), "a" | "an" | "in");
         let next = tokens.get(at + 1).filter(|next| next.is_capital() && next.gap == " ");
-        return reading.language == Language::English
+        return is_english
             && token.text.len() >= 2
             && !(counted && is_year(token.text))
             && next.is_some_and(|next| !is_month(&next.lower) && !is_opener(&next.lower));
     }
-    let next = tokens.get(at + 1).filter(|next| next.is_capital() && joins(next.gap));
-    // Acronyms such as `IT` and `WHO` are no small words.
-    let opener = token.shape == Shape::Capital && reading.is_opener(&token.lower);
+    let next =
+        tokens.get(at + 1).filter(|next| next.is_capital() && joins(next.gap) && !next.is_contraction());
+    let opener = reading.is_opener(&token.lower) && !is_acronym(tokens, at, is_english);
     // `die Regie von La Strada`
-    let titled =
-        reading.language != Language::English && at > 0 && next.is_some() && is_connector(&token.lower);
-    if !token.is_capital() || (opener && !titled) || is_part_of_date(tokens, at) {
+    let titled = !is_english && at > 0 && next.is_some() && is_connector(&token.lower);
+    if !token.is_capital() || token.is_contraction() || (opener && !titled) || is_part_of_date(tokens, at) {
         return false;
     }
-    if at > 0 || heading || token.shape != Shape::Capital || reading.language != Language::English {
+    if !is_english || token.shape != Shape::Capital || reading.capitals.contains(token.lower.as_str()) {
         return true;
     }
-    // At the start of a sentence a capital proves nothing about a word the tagger knows.
-    let common = token.known && token.tag != UPOS::PROPN;
-    !common
-        || reading.capitals.contains(token.lower.as_str())
-        || next.is_some_and(|_| token.tag != UPOS::VERB && !is_part_of_date(tokens, at + 1))
+    let head = matches!(token.tag, UPOS::NOUN | UPOS::ADJ | UPOS::PROPN);
+    let compound = next.is_some_and(|_| head && !is_part_of_date(tokens, at + 1));
+    if sentence.heading {
+        // In `How to Build a Bridge` every word is capital; in `Notes on velora and Ada Byron` names alone.
+        let has_small = tokens.iter().any(|token| token.shape == Shape::Lower && token.is_content());
+        return has_small && (at > 0 || compound);
+    }
+    if !opens(tokens, at) {
+        return true;
+    }
+    // The tagger does not know `Hallo` either.
+    let exclaimed = text[token.end..].starts_with('!');
+    let proper = if token.known { token.tag == UPOS::PROPN } else { !exclaimed };
+    (proper && !reading.small.contains(token.lower.as_str())) || compound
+}
+
+/// Whether a small word in capitals is the name of a country, body or trade, and no emphasis: `the US`, `WHO guidelines`.
+fn is_acronym(tokens: &[Token<'_>], at: usize, is_english: bool) -> bool {
+    let token = &tokens[at];
+    let before = at.checked_sub(1).map(|before| &tokens[before]);
+    let next = tokens.get(at + 1);
+    let shouted = |token: &Token<'_>| token.shape == Shape::Upper;
+    let follows = before
+        .is_some_and(|word| token.gap == " " && matches!(word.lower.as_str(), "the" | "in" | "of" | "from"));
+    let modifies = next.is_some_and(|next| {
+        let noun = matches!(next.tag, UPOS::NOUN | UPOS::PROPN | UPOS::ADJ) && next.is_content();
+        next.gap == "-" || (next.gap == " " && noun) || next.gap.ends_with("s ")
+    });
+    // `AT&T`
+    let bound = token.shape == Shape::Upper && next.is_some_and(|next| next.gap == "&");
+    bound
+        || matches!(token.text, "US" | "WHO" | "IT")
+            && !before.is_some_and(shouted)
+            && !next.is_some_and(shouted)
+            && (!is_english || follows || modifies)
 }
 
 /// Whether a capital word is a month: the names of `Jan Hus` and `April March` are not.
@@ -231,7 +268,7 @@ fn name_goes_on(tokens: &[Token<'_>], at: usize, reading: &Reading<'_>) -> usize
         return 0;
     }
     if token.is_capital() {
-        return usize::from(!is_part_of_date(tokens, at));
+        return usize::from(!is_part_of_date(tokens, at) && !token.is_contraction());
     }
     if token.shape == Shape::Digit {
         let dated = reading.language != Language::English && is_year(token.text);
@@ -264,6 +301,9 @@ fn joins(gap: &str) -> bool {
 
 fn push_name(text: &str, tokens: &[Token<'_>], found: &mut Vec<(Range<usize>, PhraseKind)>) {
     let (Some(first), Some(last)) = (tokens.first(), tokens.last()) else { return };
+    if tokens.len() == 1 && first.text.chars().count() == 1 {
+        return;
+    }
     found.push((first.start..with_stop(text, last), PhraseKind::Name));
     // What possessives join is also two names: `Germany's Angela Merkel`.
     let mut start = 0;
@@ -292,6 +332,7 @@ fn noun_phrases(tokens: &[Token<'_>], reading: &Reading<'_>) -> Vec<Range<usize>
         matches!(token.tag, UPOS::NOUN | UPOS::PROPN | UPOS::ADJ)
             && is_small
             && token.shape != Shape::Digit
+            && !token.is_contraction()
             && !scripts::has_no_spaces(token.text)
     };
     let mut found = Vec::new();
@@ -477,6 +518,87 @@ mod tests {
             .map(|phrase| phrase.text.as_str())
             .collect();
         assert_eq!(names, ["Ada"]);
+    }
+
+    #[track_caller]
+    fn check_names(text: &str, expected: &[&str]) {
+        let found = phrases(text);
+        let names: Vec<&str> = found
+            .iter()
+            .filter(|phrase| phrase.kind == PhraseKind::Name)
+            .map(|phrase| phrase.text.as_str())
+            .collect();
+        assert_eq!(names, expected, "{found:?}");
+    }
+
+    #[test]
+    fn contractions_are_no_phrases() {
+        let text = "Today we'll meet Ada and it's fine. She said We'll go, and don't, you'll see.";
+        check_names(text, &["Ada"]);
+        assert!(phrases(text).iter().all(|phrase| !phrase.text.contains('\'')), "{:?}", phrases(text));
+        check_names("Then O’Brien met Ada, and they’ll stay.", &["O'Brien", "Ada"]);
+    }
+
+    #[test]
+    fn a_capital_at_a_start_needs_another_inside_a_sentence() {
+        check_names("Using it is easy. Guests met Ada.", &["Ada"]);
+        check_names("'Business is slow,' she told Ada. Then 'Humbug! Nephew, go.'", &["Ada"]);
+        check_names(
+            "Business, he wrote, is the capital of Ada. They went to Business.",
+            &["Business", "Ada"],
+        );
+        check_names("Will you see Ada? May I see Bo? Ada and I met.", &["Ada", "Bo"]);
+    }
+
+    #[test]
+    fn a_heading_in_title_case_names_only_what_the_text_names() {
+        check_names("Building Better Bridges for Ada\n\nThey were built by a friend of Ada.", &["Ada"]);
+    }
+
+    #[test]
+    fn small_words_in_capitals_are_emphasis_or_acronyms() {
+        check_names("He said that YOU must tell US, and WHO knows.", &[]);
+        check_names("They moved to the US and asked the WHO.", &["US", "WHO"]);
+        check_names("ALL of it IS in the AGREEMENT THAT YOU HAVE MADE with Ada.", &["Ada"]);
+    }
+
+    #[test]
+    fn a_single_letter_is_no_name() {
+        check_names("They saw X and Ada with Vitamin C.", &["Ada", "Vitamin C"]);
+    }
+
+    #[test]
+    fn what_somebody_says_is_no_title() {
+        let quotations = |text: &str| -> Vec<String> {
+            let found = phrases(text).into_iter().filter(|phrase| phrase.kind == PhraseKind::Quoted);
+            found.map(|phrase| phrase.text).collect()
+        };
+        assert_eq!(
+            quotations("\"Nobody comes,\" said Ada. \"Go away!\" They sang \"a song of rain\"."),
+            ["a song of rain"]
+        );
+        assert_eq!(
+            quotations("„Niemand kommt“, sagte Ada. Sie sangen „das Lied vom Regen“."),
+            ["das Lied vom Regen"]
+        );
+        assert_eq!(quotations("他说：“没有人来”。她写了《雨歌》。"), ["雨歌"]);
+        assert_eq!(quotations("「誰も来ない」と言った。「雨の歌」を歌った。"), ["雨の歌"]);
+    }
+
+    #[test]
+    fn a_line_of_speech_or_a_path_is_no_heading() {
+        for line in ["'Yes, my friend.'", "Filename: src/main.rs", "文件名：src/main.rs"] {
+            let found = phrases(&format!("{line}\n\nThey met Ada."));
+            assert!(found.iter().all(|phrase| phrase.kind != PhraseKind::Heading), "{found:?}");
+        }
+    }
+
+    #[test]
+    fn a_lone_may_is_a_month_behind_a_word_of_time() {
+        let dates =
+            |text: &str| phrases(text).iter().filter(|phrase| phrase.kind == PhraseKind::Date).count();
+        assert_eq!(dates("May we come? They may. In the end May came."), 0);
+        assert_eq!(dates("They came in May and left on 3 May 1920."), 2);
     }
 
     #[test]

@@ -6,7 +6,7 @@ use std::ops::Range;
 use super::han::MAX_KNOWN_CHARS;
 use super::languages::Language;
 use super::lexicon::{is_connector, is_opener};
-use super::token::{Shape, Token, is_foreign, tokens};
+use super::token::{Shape, Token, is_foreign, opens, tokens};
 
 /// Headings, and quotations, whose words are no names of their own, at most.
 const MAX_KNOWN: usize = 16;
@@ -30,7 +30,7 @@ pub(super) const QUOTES: [(&str, &str); 8] = [
 pub(super) struct Reading<'a> {
     pub(super) language: Language,
     pub(super) common: Common,
-    /// Words that are capital somewhere other than at the start of a sentence.
+    /// Words that are capital somewhere inside a sentence, headings left aside.
     pub(super) capitals: BTreeSet<&'a str>,
     /// Words that are written in small letters somewhere.
     pub(super) small: BTreeSet<&'a str>,
@@ -62,7 +62,8 @@ impl<'a> Reading<'a> {
         };
         let (mut capitals, mut small) = (BTreeSet::new(), BTreeSet::new());
         for sentence in sentences.iter().filter(|sentence| !sentence.heading) {
-            let inside = sentence.tokens.iter().skip(1);
+            let tokens = &sentence.tokens;
+            let inside = (0..tokens.len()).filter(|&at| !opens(tokens, at)).map(|at| &tokens[at]);
             capitals.extend(inside.filter(|token| token.is_capital()).map(|token| token.lower.as_str()));
             let lower = sentence.tokens.iter().filter(|token| token.shape == Shape::Lower);
             small.extend(lower.map(|token| token.lower.as_str()));
@@ -120,6 +121,8 @@ pub(super) struct Sentence<'a> {
     pub(super) range: Range<usize>,
     pub(super) tokens: Vec<Token<'a>>,
     pub(super) heading: bool,
+    /// Whether it is a line that gives the place of a file or page, as above a listing.
+    pub(super) caption: bool,
 }
 
 impl<'a> Sentence<'a> {
@@ -127,16 +130,24 @@ impl<'a> Sentence<'a> {
         let tokens = tokens(text, range.clone());
         let alone =
             text[range.end..].starts_with(['\n', '\r']) || text[..range.start].ends_with(['\n', '\r']);
-        let stopped = text[range.clone()].ends_with(['.', '!', '?', ':', ';', ',', '。', '！', '？']);
+        let closers = ['"', '”', '’', '\'', '»', '“', '」', '』', '_', '*'];
+        let bare = text[range.clone()].trim_end_matches(closers);
+        let stopped = bare.ends_with(['.', '!', '?', ':', ';', ',', '。', '！', '？', '：', '，']);
         let starts_line = text[..range.start].trim_end_matches([' ', '\t']).is_empty()
             || text[..range.start].trim_end_matches([' ', '\t']).ends_with(['\n', '\r']);
-        let heading = alone
+        let short = alone
             && starts_line
             && !text[range.clone()].contains(['\n', '\r', '|'])
-            && !stopped
             && (1..=MAX_HEADING_WORDS).contains(&tokens.len());
-        Self { range, tokens, heading }
+        let caption = short && holds_path(bare);
+        Self { range, tokens, heading: short && !stopped && !caption, caption }
     }
+}
+
+/// Whether a line names a path or an address.
+fn holds_path(line: &str) -> bool {
+    let mut words = line.split(|c: char| c.is_whitespace() || matches!(c, ':' | '：'));
+    words.any(|word| word.contains('/') && (word.contains('.') || word.starts_with("//")))
 }
 
 /// The heading without marks in front and a bracket behind.
@@ -149,7 +160,58 @@ pub(super) fn heading_range(text: &str, range: &Range<usize>) -> Range<usize> {
     start..start + bare[..end].trim_end_matches(['*', '#', ' ']).len()
 }
 
-/// What stands in quotation marks, where it is short.
+/// Verbs beside what somebody says.
+const SPEECH: &str = "said says say saying asked asks replied replies answered answers cried cries exclaimed shouted whispered muttered \
+    murmured returned added continued repeated remarked observed inquired demanded growled pursued told tells \
+    thought wondered explained insisted laughed sighed yelled screamed begged interrupted \
+    sagte sagt sagten fragte fragt antwortete rief schrie meinte erklärte flüsterte murmelte erwiderte entgegnete \
+    dit demanda répondit cria déclara dijo preguntó respondió disse chiese rispose zei vroeg";
+/// The same where words are written without spaces: before a quotation, and behind it.
+const SPEECH_BEFORE: [&str; 10] = ["说", "說", "道", "问", "問", "喊", "答", "讲", "叫", "表示"];
+const SPEECH_BEHIND: [&str; 16] = [
+    "と言",
+    "といっ",
+    "という声",
+    "と話",
+    "と述べ",
+    "と語",
+    "と答",
+    "と叫",
+    "と聞",
+    "と尋ね",
+    "说",
+    "說",
+    "道",
+    "问",
+    "問",
+    "喊",
+];
+
+/// Whether a quotation is what somebody says, and no title or term: by a verb of speech beside it or by its last mark.
+fn is_spoken(before: &str, inner: &str, behind: &str) -> bool {
+    const WORDS_BEHIND: usize = 3;
+    let is_verb = |word: &str| SPEECH.split_whitespace().any(|verb| verb.eq_ignore_ascii_case(word));
+    let last = before.trim_end().trim_end_matches([',', ':', '：', '，']);
+    let verb_before = (last.len() < before.trim_end().len()
+        && last.rsplit(|c: char| !c.is_alphanumeric()).take(2).any(is_verb))
+        || SPEECH_BEFORE.iter().any(|verb| last.ends_with(verb) && last.len() < before.len());
+    let clause = behind.trim_start_matches([',', ' ']);
+    let clause = clause.split(['.', ',', ';', '"', '“']).next().unwrap_or_default();
+    let verb_behind = clause
+        .split(|c: char| !c.is_alphanumeric())
+        .filter(|word| !word.is_empty())
+        .take(WORDS_BEHIND)
+        .any(is_verb)
+        || SPEECH_BEHIND.iter().any(|verb| behind.trim_start_matches(['，', '、']).starts_with(verb));
+    let inner = inner.trim();
+    let capitals =
+        inner.split_whitespace().all(|word| !word.starts_with(char::is_lowercase) || word.len() <= 4);
+    let exclaims = inner.ends_with(['!', '?', '…']) && !(capitals && inner.contains(' '));
+    let goes_on = inner.ends_with(',') && !capitals;
+    exclaims || goes_on || inner.ends_with(['。', '！', '？', '，', '、']) || verb_before || verb_behind
+}
+
+/// What stands in quotation marks, where it is short and is a title or a term rather than speech.
 pub(super) fn quoted(text: &str, sentence: &Range<usize>) -> Vec<Range<usize>> {
     let slice = &text[sentence.clone()];
     let mut found = Vec::new();
@@ -159,13 +221,15 @@ pub(super) fn quoted(text: &str, sentence: &Range<usize>) -> Vec<Range<usize>> {
             let Some(length) = slice[start..].find(close) else { break };
             let inner = &slice[start..start + length];
             let bare = inner.trim_matches(|c: char| c.is_whitespace() || c == ',' || c == '.');
-            if !bare.is_empty() && bare.len() <= MAX_QUOTED_BYTES {
+            let end = start + length + close.len();
+            let is_title = !is_spoken(&slice[..start - open.len()], inner, &slice[end..]);
+            if !bare.is_empty() && bare.len() <= MAX_QUOTED_BYTES && is_title {
                 let lead = inner.len()
                     - inner.trim_start_matches(|c: char| c.is_whitespace() || c == ',' || c == '.').len();
                 let start = sentence.start + start + lead;
                 found.push(start..start + bare.len());
             }
-            from = start + length + close.len();
+            from = end;
         }
     }
     found

@@ -51,9 +51,13 @@ pub(super) fn runs(text: &str, language: Language, known: &HashSet<&str>) -> Vec
             }
             Script::Ideograph => {
                 let counted = text[..range.start].ends_with(|c: char| c.is_numeric());
-                found.extend(han::pieces(run, counted, known).into_iter().map(|piece| Run {
-                    range: range.start + piece.range.start..range.start + piece.range.end,
-                    is_name: piece.is_name,
+                found.extend(han::pieces(run, counted, known).into_iter().map(|piece| {
+                    let length = han::without_tail(text, &run[piece.range.clone()]);
+                    let start = range.start + piece.range.start;
+                    Run {
+                        range: start..start + length,
+                        is_name: piece.is_name && length == piece.range.len(),
+                    }
                 }));
             }
             Script::Hangul => found.extend(

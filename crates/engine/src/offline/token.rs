@@ -7,12 +7,15 @@ use std::sync::LazyLock;
 use harper_brill::{BrillTagger, FreqDict, Tagger, UPOS, brill_tagger};
 use unicode_segmentation::UnicodeSegmentation;
 
-use super::lexicon::is_stop_word;
+use super::lexicon::{is_name_abbreviation, is_stop_word};
 
 /// Longest run of words tagged at once; the tagger's time grows with the run, and memory with it.
 const MAX_TAGGED_WORDS: usize = 256;
 /// Share of unknown small words from which a text is taken for another language than English.
 const FOREIGN_SHARE: f32 = 0.5;
+
+/// Words in capitals, one after the other with a small word among them, from which they are emphasis.
+const MIN_SHOUTED_WORDS: usize = 4;
 
 /// How a word is written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -60,9 +63,49 @@ impl Token<'_> {
     pub(super) fn is_content(&self) -> bool {
         !is_stop_word(&self.lower)
     }
+
+    /// Whether the word is a verb shortened with what stands before it, or an elided small word with the word behind it:
+    /// `we'll`, `don't`, `l'eau`. `O'Brien` and `L'Aquila` are not.
+    pub(super) fn is_contraction(&self) -> bool {
+        const SHORTENED: [&str; 5] = ["ll", "ve", "re", "d", "m"];
+        const NEGATED: [&str; 24] = [
+            "do", "does", "did", "is", "are", "was", "were", "has", "have", "had", "ca", "wo", "could",
+            "would", "should", "might", "must", "may", "need", "ought", "dare", "sha", "ai", "a",
+        ];
+        const ELIDED: [&str; 16] = [
+            "l", "d", "j", "c", "n", "m", "t", "s", "qu", "un", "dell", "all", "nell", "sull", "dall",
+            "quell",
+        ];
+        const APOSTROPHES: [char; 2] = ['\'', '’'];
+        let Some((before, behind)) = self.lower.rsplit_once(APOSTROPHES) else { return false };
+        let negates = behind == "t" && before.strip_suffix('n').is_some_and(|verb| NEGATED.contains(&verb));
+        let elides = matches!(self.shape, Shape::Lower | Shape::Capital)
+            && self.lower.split_once(APOSTROPHES).is_some_and(|(article, _)| ELIDED.contains(&article))
+            && self.text.rsplit(APOSTROPHES).next().is_some_and(|word| word.starts_with(char::is_lowercase));
+        SHORTENED.contains(&behind) || negates || elides
+    }
 }
 
-/// Tags the words of one sentence. All capitals carry nothing, so such sentences are read in small letters.
+/// Whether a capital says nothing about a word, because it begins a sentence or what is said in it.
+pub(super) fn opens(tokens: &[Token<'_>], at: usize) -> bool {
+    const QUOTES: [char; 9] = ['"', '“', '„', '«', '‘', '‚', '「', '『', '\''];
+    if at == 0 {
+        return true;
+    }
+    let before = tokens[at].gap.trim_end_matches(['(', '[', '_', '*']);
+    let previous = &tokens[at - 1];
+    let ends = before.contains(['!', '?', '…'])
+        || (before.starts_with(". ")
+            && previous.text.chars().count() > 1
+            && !previous.text.contains('.')
+            && !is_name_abbreviation(&previous.lower));
+    let quotes = before
+        .strip_suffix(QUOTES)
+        .is_some_and(|rest| rest.is_empty() || !rest.ends_with(char::is_alphanumeric));
+    ends || (quotes && before.len() > 1)
+}
+
+/// Tags the words of one sentence. Capitals throughout carry nothing, so such stretches are read in small letters.
 pub(super) fn tokens(text: &str, sentence: Range<usize>) -> Vec<Token<'_>> {
     let offset = sentence.start;
     let slice = &text[sentence];
@@ -82,15 +125,26 @@ pub(super) fn tokens(text: &str, sentence: Range<usize>) -> Vec<Token<'_>> {
         });
         gap_start = at + bare.len();
     }
-    let letters = found.iter().filter(|token| token.shape != Shape::Digit).count();
-    let shouted = found.iter().filter(|token| token.shape == Shape::Upper).count();
-    if letters >= 4 && shouted == letters {
-        for token in &mut found {
-            token.shape = if token.shape == Shape::Digit { Shape::Digit } else { Shape::Lower };
-        }
-    }
+    lower_shouted(&mut found);
     tag(&mut found);
     found
+}
+
+/// Reads in small letters what is written in capitals: whole sentences, and stretches with small words in them.
+fn lower_shouted(tokens: &mut [Token<'_>]) {
+    let total = tokens.iter().filter(|token| token.shape != Shape::Digit).count();
+    let is_upper = |token: &Token<'_>| token.shape == Shape::Upper || token.text == "I" || token.text == "A";
+    for stretch in tokens.chunk_by_mut(|a, b| {
+        let goes_on = |token: &Token<'_>| is_upper(token) || token.shape == Shape::Digit;
+        goes_on(a) && goes_on(b) && matches!(b.gap.trim(), "" | ",")
+    }) {
+        let shouted = stretch.iter().filter(|token| token.shape != Shape::Digit).count();
+        let has_small = stretch.iter().any(|token| is_stop_word(&token.lower));
+        if shouted >= MIN_SHOUTED_WORDS && is_upper(&stretch[0]) && (has_small || shouted == total) {
+            let words = stretch.iter_mut().filter(|token| token.shape != Shape::Digit);
+            words.for_each(|token| token.shape = Shape::Lower);
+        }
+    }
 }
 
 /// What stands between two words; where a line ends in a sentence that goes on, a blank.
@@ -154,4 +208,41 @@ fn without_possessive(word: &str) -> &str {
         .find_map(|ending| word.strip_suffix(ending))
         .filter(|bare| !bare.is_empty())
         .unwrap_or(word)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn contractions_are_told_from_names_with_an_apostrophe() {
+        let text =
+            "we'll don't Don’t they’ve he'd I'm l'eau d'une qu'il l'Aquila O'Brien D'Angelo boy's bridge";
+        let found = tokens(text, 0..text.len());
+        let contracted: Vec<&str> =
+            found.iter().filter(|token| token.is_contraction()).map(|token| token.text).collect();
+        assert_eq!(
+            contracted,
+            ["we'll", "don't", "Don’t", "they’ve", "he'd", "I'm", "l'eau", "d'une", "qu'il"]
+        );
+    }
+
+    #[test]
+    fn sentences_and_speech_open_with_a_capital() {
+        let text =
+            "Then Ada said: 'Good day,' and \"Humbug\" to Mr. Voss! But Bo's friend (\"Old Joe\") slept";
+        let found = tokens(text, 0..text.len());
+        let opening: Vec<&str> =
+            (0..found.len()).filter(|&at| opens(&found, at)).map(|at| found[at].text).collect();
+        assert_eq!(opening, ["Then", "Good", "Humbug", "But", "Old"]);
+    }
+
+    #[test]
+    fn stretches_in_capitals_are_read_in_small_letters() {
+        let text = "Ada of the BBC: YOU AGREE THAT THE BANK pays IBM and SAP";
+        let found = tokens(text, 0..text.len());
+        let capital: Vec<&str> =
+            found.iter().filter(|token| token.is_capital()).map(|token| token.text).collect();
+        assert_eq!(capital, ["Ada", "BBC", "IBM", "SAP"]);
+    }
 }

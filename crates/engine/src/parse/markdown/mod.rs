@@ -204,8 +204,8 @@ impl<'a> Writer<'a> {
             }
             TagEnd::Item => self.mark = None,
             TagEnd::Table => self.table = None,
-            TagEnd::TableHead => self.end_row(range.start, true),
-            TagEnd::TableRow => self.end_row(range.start, false),
+            TagEnd::TableHead => self.end_row(range, true),
+            TagEnd::TableRow => self.end_row(range, false),
             TagEnd::Image => self.end_picture(range.start),
             TagEnd::HtmlBlock => {
                 let pieces = std::mem::take(&mut self.html);
@@ -309,14 +309,19 @@ impl<'a> Writer<'a> {
         }
     }
 
-    fn end_row(&mut self, start: usize, is_header: bool) {
+    fn end_row(&mut self, range: std::ops::Range<usize>, is_header: bool) {
         let Some(table) = &mut self.table else { return };
-        let row: Vec<String> = std::mem::take(&mut table.row)
+        let mut row: Vec<String> = std::mem::take(&mut table.row)
             .iter()
             .map(|cell| cell.split_whitespace().collect::<Vec<_>>().join(" "))
             .collect();
         if is_header {
             table.header = row.iter().map(|cell| label(cell)).collect();
+        } else {
+            let further = cells(&self.source[range.clone()]).skip(table.header.len());
+            row.extend(
+                further.map(|cell| parse(cell.trim()).text.split_whitespace().collect::<Vec<_>>().join(" ")),
+            );
         }
         let cells = row.iter().enumerate().filter(|(_, cell)| !cell.is_empty());
         let cells = cells.map(|(column, cell)| match table.header.get(column) {
@@ -325,7 +330,7 @@ impl<'a> Writer<'a> {
         });
         let line = cells.collect::<Vec<_>>().join(" | ");
         if !line.is_empty() {
-            self.out.go_to(start);
+            self.out.go_to(range.start);
             self.write_mark();
             self.out.push(&line);
         }
@@ -415,6 +420,19 @@ fn title_of(line: &str) -> Option<String> {
     let value = line.strip_prefix("title")?.trim_start().strip_prefix([':', '='])?;
     let value = value.trim().trim_matches(['"', '\'']).trim();
     (!value.is_empty()).then(|| value.to_owned())
+}
+
+/// The cells of a row as it is written. The parser drops those beyond the columns of the header.
+fn cells(row: &str) -> impl Iterator<Item = &str> {
+    let row = row.trim();
+    let row = row.strip_prefix('|').unwrap_or(row);
+    let row = row.strip_suffix('|').filter(|rest| !rest.ends_with('\\')).unwrap_or(row);
+    let mut escaped = false;
+    row.split(move |c: char| {
+        let divides = c == '|' && !escaped;
+        escaped = c == '\\' && !escaped;
+        divides
+    })
 }
 
 #[cfg(test)]
@@ -526,6 +544,14 @@ mod tests {
         check_markdown(
             "| Item | *Cost* |\n|---|--:|\n| Pipes<br>old | 12 |\n| Valves | |\n\nEnd",
             "Item | Cost\n\nItem: Pipes old | Cost: 12\nItem: Valves\n\nEnd",
+        );
+    }
+
+    #[test]
+    fn cells_beyond_the_header_are_kept() {
+        check_markdown(
+            "| Item | Cost |\n|---|---|\n| Pipes | 12 | *old* | a \\| b |\n| Valves |\n",
+            "Item | Cost\n\nItem: Pipes | Cost: 12 | old | a | b\nItem: Valves",
         );
     }
 

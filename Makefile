@@ -25,6 +25,7 @@ docs: ## Runs the command blocks of the documents and follows their links
 	scripts/check-docs.sh
 
 nextest: ## All tests, offline
+	@scripts/install-postgres.sh
 	@cargo nextest --version >/dev/null 2>&1 || cargo install cargo-nextest --locked
 	cargo nextest run --workspace --locked
 	cargo test --doc --workspace --locked --quiet

@@ -601,6 +601,14 @@ pub enum StoreError {
         /// The missing file.
         path: String,
     },
+    /// The database server cannot be reached. Whether a commit that failed this way was applied is unknown: read again.
+    #[error("{database} is not available: {what}")]
+    Unavailable {
+        /// Its address, without a password.
+        database: String,
+        /// The operation and the cause.
+        what: String,
+    },
     /// The disk or the database failed.
     #[error("{operation}")]
     Backend {
@@ -620,7 +628,7 @@ impl StoreError {
     /// Whether the same call can succeed later without any change.
     pub fn is_transient(&self) -> bool {
         match self {
-            Self::Conflict { .. } | Self::Busy { .. } => true,
+            Self::Conflict { .. } | Self::Busy { .. } | Self::Unavailable { .. } => true,
             Self::DiskFull { .. }
             | Self::ReadOnly { .. }
             | Self::DiskFailed { .. }
@@ -659,6 +667,9 @@ impl StoreError {
             }
             Self::DiskFailed { .. } => {
                 Some("check the system's log for disk errors, and try again".to_owned())
+            }
+            Self::Unavailable { .. } => {
+                Some("check that the database runs and that its address, user and password are right".to_owned())
             }
             Self::Conflict { .. } | Self::Invalid { .. } | Self::Backend { .. } => None,
         }

@@ -288,6 +288,10 @@ impl From<StoreError> for Problem {
                 tracing::warn!(error = chain(&error), "a write failed");
                 Self::unavailable("another process is writing to the workspace", BUSY_RETRY_AFTER)
             }
+            StoreError::Unavailable { .. } => {
+                tracing::error!(error = chain(&error), "the database is not available");
+                Self::unavailable("the database is not available", BUSY_RETRY_AFTER)
+            }
             StoreError::DiskFull { .. } => Self::unwritable(&error, "the disk of the workspace is full"),
             StoreError::ReadOnly { .. } => Self::unwritable(&error, "the workspace is read-only"),
             StoreError::DiskFailed { .. } => {

@@ -10,11 +10,10 @@ pub mod conformance;
 pub mod faulty;
 pub mod memory;
 pub mod private;
-mod rules;
 pub mod sqlite;
-mod vector;
-mod words;
 pub mod workers;
+
+use graphloom_rules::{batch as rules, vector, words};
 
 /// Target of events that report long waits, shown even to users who requested no log.
 pub const WAITING: &str = "graphloom::waiting";

@@ -118,6 +118,9 @@ pub(super) fn repeated(error: &StoreError) -> StoreError {
         StoreError::Corrupt { path, what } => StoreError::Corrupt { path: path.clone(), what: what.clone() },
         StoreError::Lost { path, what } => StoreError::Lost { path: path.clone(), what: what.clone() },
         StoreError::Gone { path } => StoreError::Gone { path: path.clone() },
+        StoreError::Unavailable { database, what } => {
+            StoreError::Unavailable { database: database.clone(), what: what.clone() }
+        }
         StoreError::Backend { operation, source } => backend(operation.clone(), source.to_string()),
         StoreError::Conflict { .. }
         | StoreError::Invalid { .. }

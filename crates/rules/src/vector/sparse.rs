@@ -22,7 +22,7 @@ const MAX_ONES: u32 = 40;
 const MAX_SIZE: u32 = 512;
 
 /// Appends the form of `codes` to what is `written`; `None` for lists that are too long for it.
-pub(crate) fn write(codes: &[i16], written: Vec<u8>) -> Option<Vec<u8>> {
+pub fn write(codes: &[i16], written: Vec<u8>) -> Option<Vec<u8>> {
     let length = u16::try_from(codes.len()).ok()?;
     let (mut entries, mut next) = (Vec::new(), 0);
     for (at, &code) in codes.iter().enumerate().filter(|(_, code)| **code != 0) {
@@ -50,7 +50,7 @@ fn best_low(numbers: impl Iterator<Item = u32> + Clone) -> u32 {
 }
 
 /// How many numbers there are, zeros included.
-pub(crate) fn length(packed: &[u8]) -> usize {
+pub fn length(packed: &[u8]) -> usize {
     match packed {
         [low, high, _, ..] => usize::from(u16::from_le_bytes([*low, *high])),
         _ => 0,
@@ -58,7 +58,7 @@ pub(crate) fn length(packed: &[u8]) -> usize {
 }
 
 /// The numbers that are not zero, by place. What damaged bytes say of places that there are not is left out.
-pub(crate) fn entries(packed: &[u8]) -> impl Iterator<Item = (usize, i16)> {
+pub fn entries(packed: &[u8]) -> impl Iterator<Item = (usize, i16)> {
     let length = length(packed);
     let low = packed.get(HEADER - 1).copied().unwrap_or(0);
     let (gap_low, size_low) = (u32::from(low & 15), u32::from(low >> 4));

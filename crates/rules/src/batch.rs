@@ -12,7 +12,7 @@ use graphloom_core::{
 const MAX_NUMBER: u64 = i64::MAX as u64;
 
 /// Refuses a batch that is wrong whatever the store holds.
-pub(crate) fn check(batch: &Batch) -> Result<(), StoreError> {
+pub fn check(batch: &Batch) -> Result<(), StoreError> {
     if let Some(spec) = &batch.embedding
         && spec.dimensions == 0
     {
@@ -108,7 +108,7 @@ pub(crate) fn check(batch: &Batch) -> Result<(), StoreError> {
 
 /// Of the entities and relations that lose evidence to a batch, those that it leaves as they are. They may be left only
 /// while other evidence remains.
-pub(crate) fn left_as_they_are(batch: &Batch, mut losing: BTreeSet<GraphKey>) -> BTreeSet<GraphKey> {
+pub fn left_as_they_are(batch: &Batch, mut losing: BTreeSet<GraphKey>) -> BTreeSet<GraphKey> {
     if losing.is_empty() {
         return losing;
     }
@@ -124,7 +124,7 @@ pub(crate) fn left_as_they_are(batch: &Batch, mut losing: BTreeSet<GraphKey>) ->
 }
 
 /// The refusal of a batch that takes the last evidence of an entity or relation and leaves its view.
-pub(crate) fn ghost(key: &GraphKey) -> StoreError {
+pub fn ghost(key: &GraphKey) -> StoreError {
     let what = match key {
         GraphKey::Entity(key) => format!("entity {key}"),
         GraphKey::Relation(key) => format!("relation {} - {}", key.a(), key.b()),
@@ -133,7 +133,7 @@ pub(crate) fn ghost(key: &GraphKey) -> StoreError {
 }
 
 /// Compares a layer with the one that a batch requires.
-pub(crate) fn require_layer(
+pub fn require_layer(
     name: &LayerName,
     expected: Option<&Layer>,
     stored: Option<&Layer>,
@@ -142,17 +142,17 @@ pub(crate) fn require_layer(
 }
 
 /// The refusal of a node whose layer does not exist.
-pub(crate) fn unknown_layer(node: &LayerNode) -> StoreError {
+pub fn unknown_layer(node: &LayerNode) -> StoreError {
     invalid(format!("{} is of layer {}, which does not exist", node.key, node.layer))
 }
 
 /// The refusal of a node with a member that does not exist.
-pub(crate) fn unknown_member(node: &LayerNode, member: &Member) -> StoreError {
+pub fn unknown_member(node: &LayerNode, member: &Member) -> StoreError {
     invalid(format!("{} has {} {} as a member, which does not exist", node.key, member.kind(), member.id()))
 }
 
 /// Refuses vectors that do not fit the workspace's space.
-pub(crate) fn check_dimensions(batch: &Batch, space: Option<&EmbeddingSpec>) -> Result<(), StoreError> {
+pub fn check_dimensions(batch: &Batch, space: Option<&EmbeddingSpec>) -> Result<(), StoreError> {
     let Some(first) = batch.put_vectors.first() else { return Ok(()) };
     let Some(space) = space else {
         return Err(invalid(format!("the vector of {} comes before the embedding space", first.entry.id)));
@@ -170,12 +170,12 @@ pub(crate) fn check_dimensions(batch: &Batch, space: Option<&EmbeddingSpec>) -> 
 }
 
 /// The refusal of a second, different embedding space.
-pub(crate) fn embedding_mismatch(expected: &EmbeddingSpec, found: &EmbeddingSpec) -> StoreError {
+pub fn embedding_mismatch(expected: &EmbeddingSpec, found: &EmbeddingSpec) -> StoreError {
     StoreError::EmbeddingMismatch { expected: describe(expected), found: describe(found) }
 }
 
 /// Refuses query vectors that do not fit the workspace's space.
-pub(crate) fn check_query(space: &EmbeddingSpec, vectors: &[Vec<f32>]) -> Result<(), StoreError> {
+pub fn check_query(space: &EmbeddingSpec, vectors: &[Vec<f32>]) -> Result<(), StoreError> {
     match vectors.iter().find(|vector| vector.len() != space.dimensions as usize) {
         Some(vector) => Err(StoreError::EmbeddingMismatch {
             expected: describe(space),
@@ -186,7 +186,7 @@ pub(crate) fn check_query(space: &EmbeddingSpec, vectors: &[Vec<f32>]) -> Result
 }
 
 /// [`Require::JobIs`](graphloom_core::Require::JobIs), where `stored` is the document's job.
-pub(crate) fn require_job(job: &Job, stored: Option<&Job>) -> Result<(), StoreError> {
+pub fn require_job(job: &Job, stored: Option<&Job>) -> Result<(), StoreError> {
     match stored {
         Some(stored) if stored == job => Ok(()),
         Some(_) => Err(conflict(format!("the job of {} has changed", job.document))),
@@ -195,7 +195,7 @@ pub(crate) fn require_job(job: &Job, stored: Option<&Job>) -> Result<(), StoreEr
 }
 
 /// [`Require::ExtractionIs`](graphloom_core::Require::ExtractionIs), where `stored` became of the chunk's extraction.
-pub(crate) fn require_extraction(
+pub fn require_extraction(
     chunk: &ChunkId,
     extraction: &ChunkExtraction,
     stored: Option<&ChunkExtraction>,
@@ -208,7 +208,7 @@ pub(crate) fn require_extraction(
 }
 
 /// [`Require::SettingsAre`](graphloom_core::Require::SettingsAre), where `stored` are those of the workspace.
-pub(crate) fn require_settings(
+pub fn require_settings(
     settings: &BTreeMap<String, String>,
     stored: &BTreeMap<String, String>,
 ) -> Result<(), StoreError> {
@@ -219,11 +219,7 @@ pub(crate) fn require_settings(
 }
 
 /// [`Require::SourceIs`](graphloom_core::Require::SourceIs), where `stored` are the documents of the source.
-pub(crate) fn require_source(
-    source: &str,
-    documents: &[Document],
-    stored: &[&Document],
-) -> Result<(), StoreError> {
+pub fn require_source(source: &str, documents: &[Document], stored: &[&Document]) -> Result<(), StoreError> {
     let changed = |id: &DocumentId, how: &str| Err(conflict(format!("{id} of source {source:?} {how}")));
     for document in documents {
         match stored.iter().find(|stored| stored.id == document.id) {
@@ -239,15 +235,17 @@ pub(crate) fn require_source(
 }
 
 /// The error of a chunk that is known as another document's.
-pub(crate) fn of_another_document(chunk: &ChunkId) -> StoreError {
+pub fn of_another_document(chunk: &ChunkId) -> StoreError {
     invalid(format!("{chunk} is a chunk of another document"))
 }
 
-pub(crate) fn invalid(what: String) -> StoreError {
+/// The refusal of a batch that breaks a rule.
+pub fn invalid(what: String) -> StoreError {
     StoreError::Invalid { what }
 }
 
-pub(crate) fn conflict(what: String) -> StoreError {
+/// The refusal of a batch whose precondition does not hold.
+pub fn conflict(what: String) -> StoreError {
     StoreError::Conflict { what }
 }
 

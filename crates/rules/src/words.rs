@@ -16,7 +16,7 @@ use unicode_normalization::char::{
 ///   (`U.S.A.` is `usa`).
 /// - A folded word of the letters a to z alone is cut to its English stem, so that all ways to write it share it.
 /// - Scripts written without spaces give every character and every pair of neighbours, so that any word of them is found.
-pub(crate) fn for_each_word(text: &str, mut emit: impl FnMut(&str)) {
+pub fn for_each_word(text: &str, mut emit: impl FnMut(&str)) {
     let stemmer = Stemmer::create(Algorithm::English);
     let mut finish = |word: &mut String| {
         if word.bytes().all(|byte| byte.is_ascii_alphabetic()) && !word.is_empty() {
@@ -59,19 +59,32 @@ pub(crate) fn for_each_word(text: &str, mut emit: impl FnMut(&str)) {
 }
 
 /// The words of a text, in order.
-pub(crate) fn words(text: &str) -> Vec<String> {
+pub fn words(text: &str) -> Vec<String> {
     let mut words = Vec::new();
     for_each_word(text, |word| words.push(word.to_owned()));
     words
 }
 
+/// The number of words of a text as scores know it: exact up to 40, above to four significant bits beyond the first 24.
+/// This is what the full-text index of the embedded store keeps in one byte.
+pub fn rounded_length(words: u32) -> u32 {
+    const EXACT: u32 = 40;
+    const FREE: u32 = 24;
+    if words < EXACT {
+        return words;
+    }
+    let beyond = words - FREE;
+    let low_bits = beyond.ilog2() - 3;
+    FREE + (beyond >> low_bits << low_bits)
+}
+
 /// What full-text search sees of an entity.
-pub(crate) fn entity_text(entity: &Entity) -> String {
+pub fn entity_text(entity: &Entity) -> String {
     format!("{}\n{}", entity.name, entity.description)
 }
 
 /// What full-text search sees of a relation.
-pub(crate) fn relation_text(relation: &Relation) -> String {
+pub fn relation_text(relation: &Relation) -> String {
     let key = &relation.key;
     format!("{}\n{}\n{}\n{}", key.a(), key.b(), relation.keywords.join("\n"), relation.description)
 }

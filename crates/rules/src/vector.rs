@@ -1,7 +1,7 @@
 //! The stored form of a vector and the score of a pair; every store rounds and scores with these, so that all of
 //! them give the same hits.
 
-pub(crate) mod sparse;
+pub mod sparse;
 
 use std::borrow::Cow;
 use std::cmp::Ordering;
@@ -9,7 +9,7 @@ use std::cmp::Ordering;
 use graphloom_core::VectorHit;
 
 /// Scales to unit length; a vector of zeros stays as it is.
-pub(crate) fn to_unit(vector: &[f32]) -> Vec<f32> {
+pub fn to_unit(vector: &[f32]) -> Vec<f32> {
     let norm = vector.iter().map(|&x| f64::from(x) * f64::from(x)).sum::<f64>().sqrt();
     if norm == 0.0 {
         return vector.to_vec();
@@ -20,7 +20,7 @@ pub(crate) fn to_unit(vector: &[f32]) -> Vec<f32> {
 /// Largest code of a stored number; its rounded quarter still fits a byte beside its sign.
 const MAX_CODE: f32 = 509.0;
 /// Added to the coarse part of a code, so that stored bytes have no sign.
-pub(crate) const ZERO: u8 = 128;
+pub const ZERO: u8 = 128;
 
 /// The first byte of a vector of which only the numbers that are not zero are stored. No other vector begins with it: a coarse
 /// part is -127 at least.
@@ -36,26 +36,26 @@ const WHOLE_SHARE: usize = 5;
 /// what separates neighbours, and the coarse parts serve the scan as they are. Half precision would take 8/5 of this.
 ///
 /// Where that is much shorter, as for the hashed words of a name, the numbers that are not zero are stored alone ([`sparse`]).
-pub(crate) fn encode(vector: &[f32]) -> Vec<u8> {
+pub fn encode(vector: &[f32]) -> Vec<u8> {
     of_codes(&codes(vector))
 }
 
 /// The whole numbers of a vector.
-pub(crate) fn codes(vector: &[f32]) -> Vec<i16> {
+pub fn codes(vector: &[f32]) -> Vec<i16> {
     let largest = vector.iter().fold(0.0f32, |largest, x| largest.max(x.abs()));
     let scale = if largest > 0.0 { MAX_CODE / largest } else { 0.0 };
     vector.iter().map(|&x| (x * scale).round() as i16).collect()
 }
 
 /// The stored form of a vector of these whole numbers.
-pub(crate) fn of_codes(codes: &[i16]) -> Vec<u8> {
+pub fn of_codes(codes: &[i16]) -> Vec<u8> {
     let all = codes.len() + codes.len().div_ceil(4);
     let is_short = |sparse: &Vec<u8>| sparse.len() * WHOLE_SHARE < all * SPARSE_SHARE;
     sparse::write(codes, vec![SPARSE]).filter(is_short).unwrap_or_else(|| whole(codes))
 }
 
 /// The form with every number.
-pub(crate) fn whole(codes: &[i16]) -> Vec<u8> {
+pub fn whole(codes: &[i16]) -> Vec<u8> {
     let mut stored: Vec<u8> = codes.iter().map(|&code| coarse_byte(code)).collect();
     stored.extend(codes.chunks(4).map(|four| {
         let bits = four.iter().enumerate().map(|(at, &code)| (fine(code) + 2) << (2 * at));
@@ -78,7 +78,7 @@ fn fine(code: i16) -> i16 {
 }
 
 /// The numbers of a stored vector.
-pub(crate) fn dimensions(stored: &[u8]) -> usize {
+pub fn dimensions(stored: &[u8]) -> usize {
     match stored {
         [SPARSE, packed @ ..] => sparse::length(packed),
         all => all.len() * 4 / 5,
@@ -86,22 +86,22 @@ pub(crate) fn dimensions(stored: &[u8]) -> usize {
 }
 
 /// Whether a stored vector is one of few numbers.
-pub(crate) fn is_sparse(stored: &[u8]) -> bool {
+pub fn is_sparse(stored: &[u8]) -> bool {
     stored.first() == Some(&SPARSE)
 }
 
 /// A stored vector as the scan reads it.
-pub(crate) struct Coarse<'a> {
+pub struct Coarse<'a> {
     /// The coarse part of each number, plus [`ZERO`].
-    pub(crate) codes: Cow<'a, [u8]>,
+    pub codes: Cow<'a, [u8]>,
     /// What a coarse part of 1 stands for.
-    pub(crate) scale: f32,
+    pub scale: f32,
     /// Length of the difference between the vector and its coarse parts.
-    pub(crate) residual: f32,
+    pub residual: f32,
 }
 
 /// Reads the coarse parts of what [`encode`] wrote.
-pub(crate) fn read_coarse(stored: &[u8]) -> Coarse<'_> {
+pub fn read_coarse(stored: &[u8]) -> Coarse<'_> {
     let (mut squares, mut left) = (0i64, 0i64);
     let mut add = |code: i32, fine: i32| {
         squares += i64::from(code * code);
@@ -124,7 +124,7 @@ pub(crate) fn read_coarse(stored: &[u8]) -> Coarse<'_> {
 }
 
 /// Reads what [`encode`] wrote into `out`.
-pub(crate) fn decode_into(stored: &[u8], out: &mut Vec<f32>) {
+pub fn decode_into(stored: &[u8], out: &mut Vec<f32>) {
     let mut squares = 0i64;
     out.clear();
     if let [SPARSE, packed @ ..] = stored {
@@ -146,7 +146,7 @@ pub(crate) fn decode_into(stored: &[u8], out: &mut Vec<f32>) {
 }
 
 /// Reads what [`encode`] wrote.
-pub(crate) fn decode(stored: &[u8]) -> Vec<f32> {
+pub fn decode(stored: &[u8]) -> Vec<f32> {
     let mut out = Vec::new();
     decode_into(stored, &mut out);
     out
@@ -169,7 +169,7 @@ fn for_each_code(codes: &[u8], fine: &[u8], mut each: impl FnMut(i32, i32)) {
 
 /// Cosine of a unit query and a stored vector. The order of the additions is fixed, so that equal vectors score
 /// equal everywhere.
-pub(crate) fn cosine(unit_query: &[f32], stored: &[f32]) -> f32 {
+pub fn cosine(unit_query: &[f32], stored: &[f32]) -> f32 {
     const LANES: usize = 8;
     let mut sums = [0.0f32; LANES];
     let (query, query_rest) = unit_query.as_chunks::<LANES>();
@@ -184,12 +184,12 @@ pub(crate) fn cosine(unit_query: &[f32], stored: &[f32]) -> f32 {
 }
 
 /// The order of hits: highest score first, ties by ascending id.
-pub(crate) fn compare(x: &VectorHit, y: &VectorHit) -> Ordering {
+pub fn compare(x: &VectorHit, y: &VectorHit) -> Ordering {
     y.score.total_cmp(&x.score).then_with(|| x.id.cmp(&y.id))
 }
 
 /// The first hits, in their order.
-pub(crate) fn rank(hits: &mut Vec<VectorHit>, limit: usize) {
+pub fn rank(hits: &mut Vec<VectorHit>, limit: usize) {
     hits.sort_by(compare);
     hits.truncate(limit);
 }

@@ -1,0 +1,117 @@
+//! Situations, decisions, mentions and facts.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use graphloom_core::{Batch, ChunkId, Situation};
+
+use super::{Touched, require_all};
+use crate::error::Fault;
+use crate::rows;
+use crate::session::Session;
+
+pub(super) async fn apply(session: &Session, batch: &Batch, touched: &mut Touched) -> Result<(), Fault> {
+    put_situations(session, batch, touched).await?;
+    put_decisions(session, batch).await?;
+    clear(session, &batch.clear_graph_of).await?;
+    let mentions = batch.put_mentions.iter().map(|mention| mention.chunk.as_str());
+    let chunks: BTreeSet<&str> =
+        mentions.chain(batch.put_facts.iter().map(|fact| fact.chunk.as_str())).collect();
+    require_all(session, "chunks", "id", &chunks).await?;
+    put_mentions(session, batch).await?;
+    put_facts(session, batch).await
+}
+
+async fn put_situations(session: &Session, batch: &Batch, touched: &mut Touched) -> Result<(), Fault> {
+    if !batch.remove_situations.is_empty() {
+        let ids: Vec<&str> = batch.remove_situations.iter().map(ChunkId::as_str).collect();
+        session.run("DELETE FROM situations WHERE workspace_id = $1 AND chunk = ANY($2)", &[&ids]).await?;
+        touched.chunks.extend(ids.into_iter().map(str::to_owned));
+    }
+    if batch.put_situations.is_empty() {
+        return Ok(());
+    }
+    let situations: BTreeMap<&str, &Situation> =
+        batch.put_situations.iter().map(|situation| (situation.chunk.as_str(), situation)).collect();
+    require_all(session, "chunks", "id", &situations.keys().copied().collect()).await?;
+    let ids: Vec<&str> = situations.keys().copied().collect();
+    let keys: Vec<&str> = situations.values().map(|situation| situation.key.as_str()).collect();
+    let authors: Vec<&str> = situations.values().map(|situation| situation.by.as_str()).collect();
+    let failed: Vec<bool> = situations.values().map(|situation| situation.failure().is_some()).collect();
+    let bodies = situations.values().map(rows::body).collect::<Result<Vec<_>, _>>()?;
+    let sql = "INSERT INTO situations \
+            SELECT $1, * FROM unnest($2::text[], $3::text[], $4::text[], $5::bool[], $6::text[]) \
+        ON CONFLICT (workspace_id, chunk) DO UPDATE SET key = EXCLUDED.key, author = EXCLUDED.author, \
+            failed = EXCLUDED.failed, body = EXCLUDED.body";
+    session.run(sql, &[&ids, &keys, &authors, &failed, &bodies]).await?;
+    touched.chunks.extend(ids.into_iter().map(str::to_owned));
+    Ok(())
+}
+
+async fn put_decisions(session: &Session, batch: &Batch) -> Result<(), Fault> {
+    if batch.put_decisions.is_empty() {
+        return Ok(());
+    }
+    let decisions: BTreeMap<(i64, &str), _> = (batch.put_decisions.iter())
+        .map(|decision| ((decision.order as i64, decision.id.as_str()), decision))
+        .collect();
+    let places: Vec<i64> = decisions.keys().map(|(place, _)| *place).collect();
+    let ids: Vec<&str> = decisions.keys().map(|(_, id)| *id).collect();
+    let bodies = decisions.values().map(rows::body).collect::<Result<Vec<_>, _>>()?;
+    let sql = "INSERT INTO decisions SELECT $1, * FROM unnest($2::int8[], $3::text[], $4::text[]) \
+        ON CONFLICT (workspace_id, place, id) DO UPDATE SET body = EXCLUDED.body";
+    session.run(sql, &[&places, &ids, &bodies]).await?;
+    Ok(())
+}
+
+async fn clear(session: &Session, chunks: &[ChunkId]) -> Result<(), Fault> {
+    if chunks.is_empty() {
+        return Ok(());
+    }
+    let chunks: Vec<&str> = chunks.iter().map(ChunkId::as_str).collect();
+    for table in ["mentions", "facts"] {
+        let sql = format!("DELETE FROM {table} WHERE workspace_id = $1 AND chunk = ANY($2)");
+        session.run(&sql, &[&chunks]).await?;
+    }
+    Ok(())
+}
+
+async fn put_mentions(session: &Session, batch: &Batch) -> Result<(), Fault> {
+    if batch.put_mentions.is_empty() {
+        return Ok(());
+    }
+    let mentions: BTreeMap<(&str, i64), _> = (batch.put_mentions.iter())
+        .map(|mention| ((mention.chunk.as_str(), i64::from(mention.ordinal)), mention))
+        .collect();
+    let chunks: Vec<&str> = mentions.keys().map(|(chunk, _)| *chunk).collect();
+    let ordinals: Vec<i64> = mentions.keys().map(|(_, ordinal)| *ordinal).collect();
+    let entities: Vec<&str> = mentions.values().map(|mention| mention.entity.as_str()).collect();
+    let aside: Vec<bool> = mentions.values().map(|mention| mention.set_aside).collect();
+    let bodies = mentions.values().map(rows::body).collect::<Result<Vec<_>, _>>()?;
+    let sql = "INSERT INTO mentions \
+            SELECT $1, * FROM unnest($2::text[], $3::int8[], $4::text[], $5::bool[], $6::text[]) \
+        ON CONFLICT (workspace_id, chunk, ordinal) DO UPDATE SET entity = EXCLUDED.entity, \
+            set_aside = EXCLUDED.set_aside, body = EXCLUDED.body";
+    session.run(sql, &[&chunks, &ordinals, &entities, &aside, &bodies]).await?;
+    Ok(())
+}
+
+async fn put_facts(session: &Session, batch: &Batch) -> Result<(), Fault> {
+    if batch.put_facts.is_empty() {
+        return Ok(());
+    }
+    let facts: BTreeMap<(&str, i64), _> =
+        batch.put_facts.iter().map(|fact| ((fact.chunk.as_str(), i64::from(fact.ordinal)), fact)).collect();
+    let chunks: Vec<&str> = facts.keys().map(|(chunk, _)| *chunk).collect();
+    let ordinals: Vec<i64> = facts.keys().map(|(_, ordinal)| *ordinal).collect();
+    let a: Vec<&str> = facts.values().map(|fact| fact.relation.a().as_str()).collect();
+    let b: Vec<&str> = facts.values().map(|fact| fact.relation.b().as_str()).collect();
+    let aside: Vec<bool> = facts.values().map(|fact| fact.set_aside).collect();
+    let weights: Vec<f64> = facts.values().map(|fact| fact.weight).collect();
+    let bodies = facts.values().map(rows::body).collect::<Result<Vec<_>, _>>()?;
+    let sql = "INSERT INTO facts SELECT $1, * FROM unnest($2::text[], $3::int8[], $4::text[], $5::text[], $6::bool[], \
+            $7::float8[], $8::text[]) \
+        ON CONFLICT (workspace_id, chunk, ordinal) DO UPDATE SET a = EXCLUDED.a, b = EXCLUDED.b, \
+            set_aside = EXCLUDED.set_aside, weight = EXCLUDED.weight, body = EXCLUDED.body";
+    session.run(sql, &[&chunks, &ordinals, &a, &b, &aside, &weights, &bodies]).await?;
+    Ok(())
+}

@@ -1,0 +1,342 @@
+//! Databases: addresses, encryption, pools of connections, and the workspaces of each.
+
+use std::collections::BTreeMap;
+use std::future::Future;
+use std::sync::Arc;
+use std::sync::mpsc::sync_channel;
+use std::time::{Duration, Instant};
+
+use deadpool_postgres::{
+    Hook, HookError, Manager, ManagerConfig, Pool, RecyclingMethod, Runtime as PoolRuntime,
+};
+use graphloom_core::{StoreError, WorkspaceId};
+use rustls::pki_types::CertificateDer;
+use rustls::pki_types::pem::PemObject;
+use tokio::runtime::{Builder, Runtime};
+use tokio_postgres::config::{Host, SslMode};
+use tokio_postgres_rustls::MakeRustlsConnect;
+
+use crate::error::Fault;
+use crate::session::Session;
+use crate::store::PostgresStore;
+use crate::{migrate, rows};
+
+/// Connections of one process for snapshots, commits, and turns to change a graph.
+const MAX_READERS: usize = 16;
+const MAX_WRITERS: usize = 8;
+const MAX_TURNS: usize = 8;
+/// How long a connection is waited for when all are in use, and how long opening one may take.
+const MAX_WAIT: Duration = Duration::from_secs(30);
+const MAX_CONNECT: Duration = Duration::from_secs(10);
+/// How long to try again when the database restarts or the connection breaks.
+const PATIENCE: Duration = Duration::from_secs(60);
+/// Between two tries: the first pause, and the longest.
+const PAUSES: (Duration, Duration) = (Duration::from_millis(20), Duration::from_secs(1));
+/// Settings of every connection. A statement that takes longer is cancelled; a snapshot that nothing reads from for so long
+/// is ended, since it keeps the database from reusing space.
+const SESSION: &str = "SET statement_timeout = '300s'; SET lock_timeout = '300s'; \
+    SET idle_in_transaction_session_timeout = '600s'; SET client_min_messages = 'warning'; SET jit = off";
+
+/// Whether a location is the address of a database rather than a folder.
+pub fn is_url(location: &str) -> bool {
+    location.starts_with("postgres://") || location.starts_with("postgresql://")
+}
+
+/// A database with workspaces. Clones share connections, which end with the last clone, store and snapshot.
+#[derive(Clone)]
+pub struct Database {
+    pub(crate) shared: Arc<Shared>,
+}
+
+pub(crate) struct Shared {
+    /// `None` only while it is dropped.
+    runtime: Option<Runtime>,
+    /// Without user and password.
+    pub(crate) name: String,
+    pub(crate) readers: Pool,
+    pub(crate) writers: Pool,
+    pub(crate) turns: Pool,
+}
+
+impl Drop for Shared {
+    fn drop(&mut self) {
+        // The last holder may be a task, where waiting for the threads is not allowed.
+        if let Some(runtime) = self.runtime.take() {
+            runtime.shutdown_background();
+        }
+    }
+}
+
+impl Database {
+    /// Opens the database at `postgres://[user[:password]@]host[:port]/database[?option=value]` and brings its tables up to
+    /// date, creating them where missing.
+    ///
+    /// Encryption is chosen by `sslmode`: `disable`, `prefer` (default), `require`, `verify-ca` or `verify-full`. Wherever
+    /// it is used, the server's certificate and name are verified against the system's authorities, or those in the file
+    /// that `sslrootcert` names.
+    pub fn open(url: &str) -> Result<Self, StoreError> {
+        let address = Address::parse(url)?;
+        let name = address.name();
+        let failed = |what: &str, source: Box<dyn std::error::Error + Send + Sync>| StoreError::Backend {
+            operation: format!("{what} for {name}"),
+            source,
+        };
+        let runtime = Builder::new_multi_thread()
+            .worker_threads(2)
+            .thread_name("graphloom-postgres")
+            .enable_all()
+            .build()
+            .map_err(|e| failed("starting the threads", Box::new(e)))?;
+        let tls = address.tls().map_err(|e| failed("reading certificates", e))?;
+        let pool = |size| {
+            let config = ManagerConfig { recycling_method: RecyclingMethod::Fast };
+            let setup = Hook::async_fn(|client, _| {
+                Box::pin(async move { client.batch_execute(SESSION).await.map_err(HookError::Backend) })
+            });
+            let manager = Manager::from_config(address.config.clone(), tls.clone(), config);
+            Pool::builder(manager)
+                .max_size(size)
+                .wait_timeout(Some(MAX_WAIT))
+                .create_timeout(Some(MAX_CONNECT))
+                .post_create(setup)
+                .runtime(PoolRuntime::Tokio1)
+                .build()
+                .map_err(|e| failed("preparing connections", Box::new(e)))
+        };
+        let (readers, writers, turns) = (pool(MAX_READERS)?, pool(MAX_WRITERS)?, pool(MAX_TURNS)?);
+        let shared = Shared { runtime: Some(runtime), name, readers, writers, turns };
+        let database = Self { shared: Arc::new(shared) };
+        database.wait("opening", |shared| async move { migrate::migrate(&shared).await })?;
+        Ok(database)
+    }
+
+    /// The address without user and password.
+    pub fn name(&self) -> &str {
+        &self.shared.name
+    }
+
+    /// The workspaces, by name.
+    pub fn list(&self) -> Result<Vec<WorkspaceId>, StoreError> {
+        self.wait("listing workspaces", |shared| async move {
+            let client = shared.readers.get().await?;
+            let found = client.query("SELECT name FROM workspaces ORDER BY name", &[]).await?;
+            found
+                .iter()
+                .map(|row| rows::get(row, 0).map(|name: String| WorkspaceId::from_stored(name)))
+                .collect()
+        })
+    }
+
+    /// Whether there is such a workspace.
+    pub fn exists(&self, workspace: &WorkspaceId) -> Result<bool, StoreError> {
+        Ok(self.row(workspace, false)?.is_some())
+    }
+
+    /// The settings that a workspace is built with; empty where it does not exist or stores none.
+    pub fn settings_of(&self, workspace: &WorkspaceId) -> Result<BTreeMap<String, String>, StoreError> {
+        let name = workspace.to_string();
+        self.wait("reading settings", move |shared| {
+            let name = name.clone();
+            async move {
+                let client = shared.readers.get().await?;
+                let row =
+                    client.query_opt("SELECT settings FROM workspaces WHERE name = $1", &[&name]).await?;
+                row.map_or_else(|| Ok(BTreeMap::new()), |row| rows::parse(rows::get(&row, 0)?))
+            }
+        })
+    }
+
+    /// The store of a workspace, which is created where missing.
+    pub fn open_or_create(&self, workspace: WorkspaceId) -> Result<PostgresStore, StoreError> {
+        let row = self.row(&workspace, true)?;
+        let missing = || StoreError::Gone { path: format!("workspace {workspace} of {}", self.shared.name) };
+        let row = row.ok_or_else(missing)?;
+        Ok(PostgresStore::start(Arc::clone(&self.shared), workspace, row))
+    }
+
+    /// Deletes a workspace with everything in it; nothing if there is none. Stores of it that are open refuse commits from
+    /// then on.
+    pub fn delete(&self, workspace: &WorkspaceId) -> Result<(), StoreError> {
+        let Some(row) = self.row(workspace, false)? else { return Ok(()) };
+        self.wait("deleting a workspace", move |shared| async move {
+            let session = Session::write(&shared, row).await?;
+            session.run("DELETE FROM workspaces WHERE id = $1", &[]).await?;
+            for table in migrate::TABLES {
+                session.run(&format!("DELETE FROM {table} WHERE workspace_id = $1"), &[]).await?;
+            }
+            session.commit().await
+        })
+    }
+
+    /// The number of a workspace.
+    fn row(&self, workspace: &WorkspaceId, create: bool) -> Result<Option<i64>, StoreError> {
+        let name = workspace.to_string();
+        self.wait("opening a workspace", move |shared| {
+            let name = name.clone();
+            async move {
+                let client = shared.writers.get().await?;
+                let find = "SELECT id FROM workspaces WHERE name = $1";
+                let mut row = client.query_opt(find, &[&name]).await?;
+                if row.is_none() && create {
+                    let insert = "INSERT INTO workspaces (name) VALUES ($1) ON CONFLICT DO NOTHING";
+                    client.execute(insert, &[&name]).await?;
+                    row = client.query_opt(find, &[&name]).await?;
+                }
+                row.map(|row| rows::get(&row, 0)).transpose()
+            }
+        })
+    }
+
+    /// Runs a step on the database's threads and blocks until it is done.
+    fn wait<T, F>(
+        &self,
+        operation: &'static str,
+        step: impl Fn(Arc<Shared>) -> F + Send + Sync + 'static,
+    ) -> Result<T, StoreError>
+    where
+        T: Send + 'static,
+        F: Future<Output = Result<T, Fault>> + Send,
+    {
+        let shared = Arc::clone(&self.shared);
+        let (reply, answer) = sync_channel(1);
+        self.shared.handle().spawn(async move {
+            let done = shared.patiently(operation, || step(Arc::clone(&shared))).await;
+            let _ = reply.send(done);
+        });
+        answer.recv().unwrap_or_else(|_| Err(self.shared.stopped(operation)))
+    }
+}
+
+impl Shared {
+    pub(crate) fn handle(&self) -> &tokio::runtime::Handle {
+        match &self.runtime {
+            Some(runtime) => runtime.handle(),
+            None => unreachable!("the runtime lives as long as what is shared"),
+        }
+    }
+
+    /// Runs a step on the database's threads. Dropping the future does not stop the step.
+    pub(crate) async fn run<T: Send + 'static>(
+        &self,
+        operation: &'static str,
+        step: impl Future<Output = Result<T, StoreError>> + Send + 'static,
+    ) -> Result<T, StoreError> {
+        self.handle().spawn(step).await.unwrap_or_else(|_| Err(self.stopped(operation)))
+    }
+
+    /// Repeats a step while the database restarts, moves or breaks connections.
+    pub(crate) async fn patiently<T, F>(
+        &self,
+        operation: &str,
+        mut step: impl FnMut() -> F,
+    ) -> Result<T, StoreError>
+    where
+        F: Future<Output = Result<T, Fault>>,
+    {
+        let until = Instant::now() + PATIENCE;
+        let (mut pause, longest) = PAUSES;
+        loop {
+            match step().await {
+                Err(fault) if fault.is_passing() && Instant::now() < until => {
+                    tracing::debug!(operation, ?fault, "the database is not ready");
+                    tokio::time::sleep(pause).await;
+                    pause = (pause * 2).min(longest);
+                }
+                done => return done.map_err(|fault| fault.into_store(operation, &self.name)),
+            }
+        }
+    }
+
+    fn stopped(&self, operation: &str) -> StoreError {
+        StoreError::Backend {
+            operation: format!("{operation} in {}", self.name),
+            source: "the task of the database has stopped".into(),
+        }
+    }
+}
+
+/// A parsed address.
+struct Address {
+    config: tokio_postgres::Config,
+    /// File of the certificate authorities; the system's where absent.
+    authorities: Option<String>,
+}
+
+impl Address {
+    fn parse(url: &str) -> Result<Self, StoreError> {
+        let (base, options) = url.split_once('?').unwrap_or((url, ""));
+        let (mut authorities, mut kept) = (None, Vec::new());
+        for option in options.split('&').filter(|option| !option.is_empty()) {
+            match option.split_once('=') {
+                Some(("sslrootcert", path)) => authorities = Some(path.replace("%2F", "/")),
+                // Certificates and names are always verified.
+                Some(("sslmode", "verify-ca" | "verify-full")) => kept.push("sslmode=require"),
+                _ => kept.push(option),
+            }
+        }
+        let address = if kept.is_empty() { base.to_owned() } else { format!("{base}?{}", kept.join("&")) };
+        let config: tokio_postgres::Config = address.parse().map_err(|error| StoreError::Backend {
+            operation: "reading the address of the database".to_owned(),
+            source: Box::new(error),
+        })?;
+        let mut config = config;
+        config.application_name("graphloom").connect_timeout(MAX_CONNECT);
+        // A peer that vanished is noticed, not waited for.
+        config.keepalives_idle(Duration::from_secs(30)).tcp_user_timeout(Duration::from_secs(60));
+        Ok(Self { config, authorities })
+    }
+
+    fn name(&self) -> String {
+        let host = |host: &Host| match host {
+            Host::Tcp(name) => name.clone(),
+            Host::Unix(path) => path.display().to_string(),
+        };
+        let hosts: Vec<String> = self.config.get_hosts().iter().map(host).collect();
+        let ports: Vec<String> = self.config.get_ports().iter().map(|port| format!(":{port}")).collect();
+        format!(
+            "postgres://{}{}/{}",
+            hosts.join(","),
+            ports.join(","),
+            self.config.get_dbname().unwrap_or_default()
+        )
+    }
+
+    fn tls(&self) -> Result<MakeRustlsConnect, Box<dyn std::error::Error + Send + Sync>> {
+        let mut roots = rustls::RootCertStore::empty();
+        if let Some(path) = &self.authorities {
+            for certificate in CertificateDer::pem_file_iter(path)? {
+                roots.add(certificate?)?;
+            }
+        } else if self.config.get_ssl_mode() != SslMode::Disable {
+            roots.add_parsable_certificates(rustls_native_certs::load_native_certs().certs);
+        }
+        let provider = Arc::new(rustls::crypto::ring::default_provider());
+        let config = rustls::ClientConfig::builder_with_provider(provider)
+            .with_safe_default_protocol_versions()?
+            .with_root_certificates(roots)
+            .with_no_client_auth();
+        Ok(MakeRustlsConnect::new(config))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_address_is_shown_without_user_and_password() {
+        let address = Address::parse("postgres://ada:secret@db.example:5433/notes?sslmode=verify-full")
+            .expect("an address");
+        assert_eq!(address.name(), "postgres://db.example:5433/notes");
+        assert_eq!(address.config.get_ssl_mode(), SslMode::Require);
+    }
+
+    #[test]
+    fn certificate_authorities_come_from_a_file_of_ones_own() {
+        let address = Address::parse("postgres://db/notes?sslrootcert=/etc/none.pem&sslmode=require")
+            .expect("an address");
+        assert_eq!(address.authorities.as_deref(), Some("/etc/none.pem"));
+        assert!(address.tls().is_err());
+        assert!(Address::parse("postgres://db/notes?sslmode=sometimes").is_err());
+    }
+}

@@ -1,0 +1,99 @@
+//! The versions of the tables.
+
+use std::sync::Arc;
+
+use graphloom_core::StoreError;
+
+use crate::connect::Shared;
+use crate::error::Fault;
+use crate::rows;
+
+/// What makes each version from the one before, from version 1.
+const MIGRATIONS: [&str; 1] = [include_str!("../migrations/0001_tables.sql")];
+
+/// The tables that hold rows of workspaces.
+pub(crate) const TABLES: [&str; 25] = [
+    "commits",
+    "documents",
+    "texts",
+    "jobs",
+    "tracks",
+    "chunks",
+    "renewals",
+    "situations",
+    "extractions",
+    "mentions",
+    "facts",
+    "decisions",
+    "entities",
+    "relations",
+    "summaries",
+    "stale",
+    "vectors",
+    "entries",
+    "postings",
+    "totals",
+    "calls",
+    "cache",
+    "layers",
+    "nodes",
+    "members",
+];
+
+/// The oldest supported server, as `server_version_num` says it.
+const OLDEST_SERVER: i32 = 160_000;
+/// The lock that one migration at a time holds.
+const LOCK: i64 = 0x6772_6170_686c_6f6f;
+
+/// Brings the tables up to date in one transaction; other processes wait meanwhile. Newer tables are refused.
+pub(crate) async fn migrate(shared: &Arc<Shared>) -> Result<(), Fault> {
+    let mut client = shared.writers.get().await?;
+    let server = "SELECT current_setting('server_version_num')::int, current_setting('server_version')";
+    let server = client.query_one(server, &[]).await?;
+    if rows::get::<i32>(&server, 0)? < OLDEST_SERVER {
+        let found: String = rows::get(&server, 1)?;
+        return Err(unsupported(shared, format!("it is PostgreSQL {found}; version 16 or later is needed")));
+    }
+    let exists = client.query_one("SELECT to_regclass('graphloom_schema') IS NOT NULL", &[]).await?;
+    if rows::get(&exists, 0)? && version(&client).await? == MIGRATIONS.len() as i32 {
+        return Ok(());
+    }
+    let transaction = client.transaction().await?;
+    transaction.execute("SELECT pg_advisory_xact_lock($1)", &[&LOCK]).await?;
+    let versions = "CREATE TABLE IF NOT EXISTS graphloom_schema \
+        (version integer PRIMARY KEY, applied_at timestamptz NOT NULL DEFAULT now())";
+    transaction.batch_execute(versions).await?;
+    let found = version(&transaction).await?;
+    if found > MIGRATIONS.len() as i32 {
+        return Err(Fault::Refused(StoreError::Newer {
+            path: shared.name.clone(),
+            found: found as u32,
+            supported: MIGRATIONS.len() as u32,
+        }));
+    }
+    for (number, sql) in (1..).zip(MIGRATIONS).skip(found as usize) {
+        transaction.batch_execute(sql).await?;
+        transaction.execute("INSERT INTO graphloom_schema (version) VALUES ($1)", &[&number]).await?;
+    }
+    let vector = "SELECT extversion FROM pg_extension WHERE extname = 'vector'";
+    let vector = transaction.query_opt(vector, &[]).await?;
+    let vector: String = vector.map_or_else(|| Ok(String::new()), |row| rows::get(&row, 0))?;
+    let numbers: Vec<u32> = vector.split('.').filter_map(|number| number.parse().ok()).collect();
+    if numbers.as_slice() < [0, 8].as_slice() {
+        return Err(unsupported(
+            shared,
+            format!("its pgvector is {vector:?}; version 0.8 or later is needed"),
+        ));
+    }
+    transaction.commit().await?;
+    Ok(())
+}
+
+async fn version(client: &impl deadpool_postgres::GenericClient) -> Result<i32, Fault> {
+    let row = client.query_one("SELECT coalesce(max(version), 0) FROM graphloom_schema", &[]).await?;
+    rows::get(&row, 0)
+}
+
+fn unsupported(shared: &Shared, what: String) -> Fault {
+    Fault::Refused(StoreError::Backend { operation: format!("opening {}", shared.name), source: what.into() })
+}

@@ -1,0 +1,151 @@
+//! Searches by vector and by words.
+
+use std::collections::BTreeSet;
+
+use graphloom_core::{Allowed, TextQuery, VectorHit, VectorKind, VectorQuery};
+use graphloom_rules::{vector, words};
+
+use crate::error::Fault;
+use crate::halfvec::HalfVec;
+use crate::rows::{self, get};
+use crate::session::{Arguments, Session};
+use crate::words::kept;
+
+/// Hits fetched beyond the limit, since the database's scores are rounded.
+const MARGIN: usize = 32;
+/// What the database's arithmetic, in single precision, may move a score by.
+const ROUNDING: f32 = 3e-5;
+/// BM25 [Robertson, Zaragoza 2009], as in the embedded store.
+const K1: f32 = 1.2;
+const B: f32 = 0.75;
+
+/// What a search is restricted to, as conditions on rows `x` with an `id`.
+struct Within {
+    conditions: String,
+    ids: Vec<String>,
+}
+
+impl Within {
+    /// `argument`: the number of the argument with the ids.
+    fn of(kind: VectorKind, within: Option<&Allowed>, argument: usize) -> Self {
+        let is_chunk = kind == VectorKind::Chunk;
+        let mut conditions = String::new();
+        let mut ids = Vec::new();
+        if is_chunk {
+            let restricted =
+                within.map(|_| format!(" AND c.document = ANY(${argument})")).unwrap_or_default();
+            conditions.push_str(&format!(
+                " AND EXISTS (SELECT FROM chunks c WHERE c.workspace_id = $1 AND c.id = x.id AND c.live{restricted})"
+            ));
+        } else if within.is_some() {
+            conditions.push_str(&format!(" AND x.id = ANY(${argument})"));
+        }
+        if let Some(allowed) = within {
+            ids = match kind {
+                VectorKind::Chunk => allowed.documents().iter().map(ToString::to_string).collect(),
+                VectorKind::Entity | VectorKind::Relation | VectorKind::Node => {
+                    allowed.ids(kind).map(str::to_owned).collect()
+                }
+            };
+        }
+        Self { conditions, ids }
+    }
+}
+
+/// The nearest entries for each vector of the query, scored exactly as in every other store.
+pub(crate) async fn nearest(session: &Session, query: &VectorQuery) -> Result<Vec<Vec<VectorHit>>, Fault> {
+    let mut found = Vec::new();
+    for vector in &query.vectors {
+        found.push(nearest_to(session, query, vector).await?);
+    }
+    Ok(found)
+}
+
+/// The database ranks by scores of the rounded vector, and what may be among the best is scored here.
+async fn nearest_to(session: &Session, query: &VectorQuery, vector: &[f32]) -> Result<Vec<VectorHit>, Fault> {
+    if query.limit == 0 {
+        return Ok(Vec::new());
+    }
+    let unit = vector::to_unit(vector);
+    let (rounded, residual) = HalfVec::rounded(&unit);
+    let slack = residual + ROUNDING;
+    let within = Within::of(query.kind, query.within.as_deref(), 5);
+    let conditions = &within.conditions;
+    let sql = format!(
+        "SELECT x.id, x.codes, (CASE WHEN x.length = 0 THEN 0 ELSE -(x.codes <#> $3) / x.length END)::float4 AS score \
+         FROM vectors x WHERE x.workspace_id = $1 AND x.kind = $2{conditions} ORDER BY score DESC, x.id LIMIT $4"
+    );
+    let kind = rows::kind_code(query.kind);
+    let mut fetched = query.limit.saturating_add(MARGIN);
+    loop {
+        let limit = rows::limit(fetched);
+        let mut arguments: Vec<&(dyn tokio_postgres::types::ToSql + Sync)> = vec![&kind, &rounded, &limit];
+        if query.within.is_some() {
+            arguments.push(&within.ids);
+        }
+        let found = session.rows(&sql, &arguments).await?;
+        let mut hits = Vec::with_capacity(found.len());
+        for row in &found {
+            let stored = vector::decode(&vector::of_codes(&get::<HalfVec>(row, 1)?.to_codes()));
+            hits.push(VectorHit { id: get(row, 0)?, score: vector::cosine(&unit, &stored) });
+        }
+        vector::rank(&mut hits, query.limit);
+        // No entry that was not fetched scores more than this.
+        let left =
+            found.last().filter(|_| found.len() >= fetched).map(|row| get::<f32>(row, 2)).transpose()?;
+        let least = hits.get(query.limit - 1).map_or(query.min_score, |hit| hit.score.max(query.min_score));
+        if left.is_none_or(|left| left + slack < least) {
+            hits.retain(|hit| hit.score >= query.min_score);
+            return Ok(hits);
+        }
+        fetched = fetched.saturating_mul(4);
+    }
+}
+
+/// The best matches by BM25. Numbers are single precision and added up in the order of the words, as in the embedded
+/// store.
+pub(crate) async fn matching(session: &Session, query: &TextQuery) -> Result<Vec<VectorHit>, Fault> {
+    let all: BTreeSet<String> = words::words(&query.text).iter().map(|word| kept(word).to_owned()).collect();
+    let all: Vec<String> = all.into_iter().collect();
+    let kind = rows::kind_code(query.kind);
+    if all.is_empty() || query.limit == 0 {
+        return Ok(Vec::new());
+    }
+    let sql = "SELECT entries, words FROM totals WHERE workspace_id = $1 AND kind = $2";
+    let totals = session.rows(sql, &[&kind]).await?;
+    let Some(totals) = totals.first() else { return Ok(Vec::new()) };
+    let (entries, total) = (get::<i64>(totals, 0)?, get::<i64>(totals, 1)?);
+    let mean = total as f32 / entries as f32;
+    let sql = "SELECT word, count(*) FROM postings WHERE workspace_id = $1 AND kind = $2 AND word = ANY($3) \
+        GROUP BY word ORDER BY word";
+    let (mut known, mut weights) = (Vec::new(), Vec::new());
+    for row in session.rows(sql, &[&kind, &all]).await? {
+        let holding: i64 = get(&row, 1)?;
+        let rarity = (1.0 + ((entries - holding) as f32 + 0.5) / (holding as f32 + 0.5)).ln();
+        known.push(get::<String>(&row, 0)?);
+        weights.push(rarity * (1.0 + K1));
+    }
+    let within = Within::of(query.kind, query.within.as_deref(), 10);
+    // The words of chunks are those of live ones already.
+    let conditions = if query.within.is_some() { within.conditions.as_str() } else { "" };
+    let sql = format!(
+        "SELECT x.id, sum(w.weight * (x.count::float4 / (x.count::float4 + $6 * ($7 + $8 * x.length::float4 / $5))) \
+            ORDER BY w.place) AS score \
+         FROM unnest($3::text[], $4::float4[]) WITH ORDINALITY AS w (word, weight, place) \
+         JOIN postings x ON x.workspace_id = $1 AND x.kind = $2 AND x.word = w.word{conditions} \
+         GROUP BY x.id ORDER BY score DESC, x.id LIMIT $9"
+    );
+    let limit = rows::limit(query.limit);
+    let (k1, rest, b) = (K1, 1.0 - B, B);
+    let mut arguments: Vec<&(dyn tokio_postgres::types::ToSql + Sync)> =
+        vec![&kind, &known, &weights, &mean, &k1, &rest, &b, &limit];
+    if query.within.is_some() {
+        arguments.push(&within.ids);
+    }
+    scored(session, &sql, &arguments).await
+}
+
+async fn scored(session: &Session, sql: &str, arguments: &Arguments<'_>) -> Result<Vec<VectorHit>, Fault> {
+    let found = session.rows(sql, arguments).await?;
+    found.iter().map(|row| Ok(VectorHit { id: get(row, 0)?, score: get(row, 1)? })).collect()
+}

@@ -1,0 +1,154 @@
+//! The store of one workspace.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use async_trait::async_trait;
+use deadpool_postgres::Object;
+use graphloom_core::{Batch, GraphTurn, Revision, Snapshot, Store, StoreError, WorkspaceId};
+use graphloom_rules::batch::conflict;
+use tokio::runtime::Handle;
+use tokio::sync::{Mutex, OwnedMutexGuard, mpsc, oneshot};
+use tokio_postgres::error::SqlState;
+
+use crate::apply;
+use crate::connect::Shared;
+use crate::error::Fault;
+use crate::links::Links;
+use crate::session::Session;
+use crate::snapshot::PostgresSnapshot;
+
+/// Commits that wait behind the one in progress; further callers wait to be queued.
+const MAX_QUEUED: usize = 64;
+/// How long the turn to change the graph is waited for.
+const TURN_PATIENCE: Duration = Duration::from_secs(300);
+/// The class of locks that are turns; the object is the workspace.
+const TURN_CLASS: i32 = 0x6772_6170;
+
+/// A workspace in a PostgreSQL database.
+///
+/// Commits of one store are applied one after another by a task of its own. A commit whose connection breaks is tried again
+/// until its outcome is known: each carries a token that the database keeps, so it is never applied twice.
+pub struct PostgresStore {
+    shared: Arc<Shared>,
+    workspace: WorkspaceId,
+    row: i64,
+    writer: mpsc::Sender<Queued>,
+    /// Those of this process that wait for the turn.
+    turn: Arc<Mutex<()>>,
+    links: Arc<Links>,
+}
+
+struct Queued {
+    batch: Batch,
+    reply: oneshot::Sender<Result<Revision, StoreError>>,
+}
+
+impl PostgresStore {
+    pub(crate) fn start(shared: Arc<Shared>, workspace: WorkspaceId, row: i64) -> Self {
+        let (writer, mut queue) = mpsc::channel::<Queued>(MAX_QUEUED);
+        let writing = Arc::clone(&shared);
+        shared.handle().spawn(async move {
+            while let Some(Queued { batch, reply }) = queue.recv().await {
+                let _ = reply.send(commit(&writing, row, &batch).await);
+            }
+        });
+        Self { shared, workspace, row, writer, turn: Arc::default(), links: Arc::default() }
+    }
+
+    fn closed(&self) -> StoreError {
+        StoreError::Backend {
+            operation: format!("committing to {}", self.shared.name),
+            source: "the task that writes has stopped".into(),
+        }
+    }
+}
+
+#[async_trait]
+impl Store for PostgresStore {
+    fn workspace(&self) -> &WorkspaceId {
+        &self.workspace
+    }
+
+    async fn snapshot(&self) -> Result<Box<dyn Snapshot>, StoreError> {
+        let (shared, links, row) = (Arc::clone(&self.shared), Arc::clone(&self.links), self.row);
+        let step = async move {
+            let begin = || async { PostgresSnapshot::begin(&shared, Arc::clone(&links), row).await };
+            shared.patiently("taking a snapshot", begin).await
+        };
+        Ok(Box::new(self.shared.run("taking a snapshot", step).await?))
+    }
+
+    async fn commit(&self, batch: Batch) -> Result<Revision, StoreError> {
+        let (reply, answer) = oneshot::channel();
+        self.writer.send(Queued { batch, reply }).await.map_err(|_| self.closed())?;
+        answer.await.map_err(|_| self.closed())?
+    }
+
+    fn fault(&self) -> Option<String> {
+        None
+    }
+
+    async fn graph_turn(&self) -> Result<GraphTurn, StoreError> {
+        let (shared, turn, row) = (Arc::clone(&self.shared), Arc::clone(&self.turn), self.row);
+        let take = async move {
+            let timeout = tokio::time::timeout(TURN_PATIENCE, turn.lock_owned());
+            let guard = timeout.await.map_err(|_| late())?;
+            let client =
+                shared.patiently("waiting for the turn to change the graph", || lock(&shared, row)).await?;
+            Ok(Turn { client: Some(client), guard: Some(guard), runtime: shared.handle().clone(), row })
+        };
+        Ok(Box::new(self.shared.run("waiting for the turn to change the graph", take).await?))
+    }
+}
+
+/// Applies a batch, again where the connection breaks, and at most once.
+async fn commit(shared: &Arc<Shared>, row: i64, batch: &Batch) -> Result<Revision, StoreError> {
+    graphloom_rules::batch::check(batch)?;
+    // Given by the first try that reaches the database.
+    let token = Mutex::new(None);
+    let attempt = || async {
+        let session = Session::write(shared, row).await?;
+        let mut token = token.lock().await;
+        let revision = apply::apply(&session, batch, &mut token).await?;
+        session.commit().await?;
+        Ok(revision)
+    };
+    shared.patiently("committing", attempt).await
+}
+
+/// Waits for the lock that is the turn. Its holder is a connection; if that breaks, the database releases it.
+async fn lock(shared: &Arc<Shared>, row: i64) -> Result<Object, Fault> {
+    let client = shared.turns.get().await?;
+    match client.execute("SELECT pg_advisory_lock($1, $2)", &[&TURN_CLASS, &(row as i32)]).await {
+        Ok(_) => Ok(client),
+        Err(error) if error.code() == Some(&SqlState::LOCK_NOT_AVAILABLE) => Err(Fault::Refused(late())),
+        Err(error) => Err(Fault::Database(error)),
+    }
+}
+
+fn late() -> StoreError {
+    let waited = TURN_PATIENCE.as_secs();
+    conflict(format!("other processes kept the turn to change the graph for {waited} s"))
+}
+
+/// The turn to change the graph.
+struct Turn {
+    client: Option<Object>,
+    guard: Option<OwnedMutexGuard<()>>,
+    runtime: Handle,
+    row: i64,
+}
+
+impl Drop for Turn {
+    fn drop(&mut self) {
+        let (Some(client), guard, row) = (self.client.take(), self.guard.take(), self.row) else { return };
+        self.runtime.spawn(async move {
+            let unlock = "SELECT pg_advisory_unlock($1, $2)";
+            if client.execute(unlock, &[&TURN_CLASS, &(row as i32)]).await.is_err() {
+                drop(Object::take(client));
+            }
+            drop(guard);
+        });
+    }
+}

@@ -1,0 +1,134 @@
+//! Keeps the words of what can be searched.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use graphloom_core::{Entity, LayerNode, RelationKey, Situation, VectorKind, indexed_text};
+use graphloom_rules::words;
+
+use crate::error::Fault;
+use crate::rows::{self, get};
+use crate::session::Session;
+
+/// Bytes of a word in the index. What is longer is no word that a person types, and an index entry cannot hold it.
+const MAX_WORD_BYTES: usize = 512;
+
+/// A word as the index keeps it.
+pub(crate) fn kept(word: &str) -> &str {
+    &word[..word.floor_char_boundary(MAX_WORD_BYTES)]
+}
+
+/// Brings the words of these entries up to date with their rows; those without a row, and chunks that are not live, have
+/// none.
+pub(crate) async fn update(session: &Session, kind: VectorKind, ids: &BTreeSet<String>) -> Result<(), Fault> {
+    if ids.is_empty() {
+        return Ok(());
+    }
+    let ids: Vec<&str> = ids.iter().map(String::as_str).collect();
+    let code = rows::kind_code(kind);
+    session
+        .run("DELETE FROM postings WHERE workspace_id = $1 AND kind = $2 AND id = ANY($3)", &[&code, &ids])
+        .await?;
+    let sql = "DELETE FROM entries WHERE workspace_id = $1 AND kind = $2 AND id = ANY($3) RETURNING length";
+    let (mut entries, mut total) = (0, 0);
+    for row in session.rows(sql, &[&code, &ids]).await? {
+        entries -= 1;
+        total -= get::<i64>(&row, 0)?;
+    }
+    let texts = texts(session, kind, &ids).await?;
+    let index = tokio::task::block_in_place(|| Index::of(texts.iter()));
+    entries += index.ids.len() as i64;
+    total += index.lengths.iter().sum::<i64>();
+    let sql = "INSERT INTO entries SELECT $1, $2, * FROM unnest($3::text[], $4::int8[])";
+    session.run(sql, &[&code, &index.ids, &index.lengths]).await?;
+    let sql = "INSERT INTO postings \
+        SELECT $1, $2, p.word, e.id, p.count, e.length \
+        FROM unnest($3::text[], $4::int4[], $5::int4[]) AS p (word, count, entry) \
+        JOIN unnest($6::text[], $7::int8[]) WITH ORDINALITY AS e (id, length, number) ON e.number = p.entry";
+    session.run(sql, &[&code, &index.words, &index.counts, &index.of, &index.ids, &index.lengths]).await?;
+    let sql = "INSERT INTO totals VALUES ($1, $2, $3, $4) ON CONFLICT (workspace_id, kind) \
+        DO UPDATE SET entries = totals.entries + EXCLUDED.entries, words = totals.words + EXCLUDED.words";
+    session.run(sql, &[&code, &entries, &total]).await?;
+    Ok(())
+}
+
+/// The searchable texts that there are, by id.
+async fn texts(session: &Session, kind: VectorKind, ids: &[&str]) -> Result<BTreeMap<String, String>, Fault> {
+    let mut texts = BTreeMap::new();
+    match kind {
+        VectorKind::Chunk => {
+            let chunk = rows::CHUNK;
+            let sql = format!(
+                "SELECT {chunk}, s.body FROM chunks c \
+                 LEFT JOIN situations s ON s.workspace_id = $1 AND s.chunk = c.id \
+                 WHERE c.workspace_id = $1 AND c.id = ANY($2) AND c.live"
+            );
+            for row in session.rows(&sql, &[&ids]).await? {
+                let chunk = rows::chunk(&row)?;
+                let situation: Option<Situation> =
+                    get::<Option<&str>>(&row, 3)?.map(rows::parse).transpose()?;
+                let situating = situation.as_ref().and_then(Situation::text);
+                texts.insert(chunk.id.to_string(), indexed_text(situating, &chunk.text).into_owned());
+            }
+        }
+        VectorKind::Entity => {
+            let sql = "SELECT body FROM entities WHERE workspace_id = $1 AND key = ANY($2)";
+            for row in session.rows(sql, &[&ids]).await? {
+                let entity: Entity = rows::parsed(&row, 0)?;
+                texts.insert(entity.key.to_string(), words::entity_text(&entity));
+            }
+        }
+        VectorKind::Node => {
+            let sql = "SELECT body FROM nodes WHERE workspace_id = $1 AND key = ANY($2)";
+            for row in session.rows(sql, &[&ids]).await? {
+                let node: LayerNode = rows::parsed(&row, 0)?;
+                texts.insert(node.key.to_string(), node.indexed_text());
+            }
+        }
+        VectorKind::Relation => {
+            let pairs: Vec<RelationKey> = ids.iter().filter_map(|id| RelationKey::parse(id)).collect();
+            let a: Vec<&str> = pairs.iter().map(|pair| pair.a().as_str()).collect();
+            let b: Vec<&str> = pairs.iter().map(|pair| pair.b().as_str()).collect();
+            let sql = "SELECT r.body, r.weight FROM unnest($2::text[], $3::text[]) AS k (a, b) \
+                JOIN relations r ON r.workspace_id = $1 AND r.a = k.a AND r.b = k.b";
+            for row in session.rows(sql, &[&a, &b]).await? {
+                let relation = rows::relation(&row)?;
+                texts.insert(relation.key.to_string(), words::relation_text(&relation));
+            }
+        }
+    }
+    Ok(texts)
+}
+
+/// Columns of entries, and of their words with the number of the entry, from 1.
+#[derive(Default)]
+struct Index<'a> {
+    ids: Vec<&'a str>,
+    lengths: Vec<i64>,
+    words: Vec<String>,
+    counts: Vec<i32>,
+    of: Vec<i32>,
+}
+
+impl<'a> Index<'a> {
+    fn of(texts: impl Iterator<Item = (&'a String, &'a String)>) -> Self {
+        let mut index = Self::default();
+        for (number, (id, text)) in (1..).zip(texts) {
+            let (mut counts, mut length) = (BTreeMap::<String, i32>::new(), 0);
+            words::for_each_word(text, |word| {
+                length += 1;
+                match counts.get_mut(kept(word)) {
+                    Some(count) => *count += 1,
+                    None => drop(counts.insert(kept(word).to_owned(), 1)),
+                }
+            });
+            index.ids.push(id);
+            index.lengths.push(i64::from(words::rounded_length(length)));
+            for (word, count) in counts {
+                index.words.push(word);
+                index.counts.push(count);
+                index.of.push(number);
+            }
+        }
+        index
+    }
+}

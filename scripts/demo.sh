@@ -40,6 +40,9 @@ ask() {
 mkdir -p "$demo"
 rm -rf "$demo/data"
 
+say "Building the web UI"
+scripts/build-web.sh >"$demo/web.log" 2>&1 || echo "   not built ($(grep -m 1 '^error' "$demo/web.log" || echo "see $demo/web.log")); everything else works without it"
+
 say "Building the release binary (the first time takes some minutes)"
 build
 
@@ -67,4 +70,5 @@ ask "Who built the instrument that the Hearthmoth grew out of?"
 ask "Who was the first customer of Braidline?"
 
 say "Done, without a key and without a language model; embedder: $GRAPHLOOM_EMBEDDER"
+echo "Open the web UI: $binary --config $GRAPHLOOM_CONFIG serve"
 echo "Try next: $binary --config $GRAPHLOOM_CONFIG graph \"Braidline\", or the questions of samples/questions.md"

@@ -1,6 +1,6 @@
-//! Takes the page of the API out of the archive that carries it. Entries of a ZIP archive are compressed as those of gzip are,
-//! so they become gzip files as they are, which is how browsers take them.
+//! Embeds the web UI, where it was built, and the page of the API.
 
+use std::fmt::Write;
 use std::io::{Cursor, Read};
 use std::path::Path;
 use std::{env, fs};
@@ -8,15 +8,54 @@ use std::{env, fs};
 use utoipa_swagger_ui_vendored::SWAGGER_UI_VENDORED;
 use zip::{CompressionMethod, ZipArchive};
 
-/// What the page needs of the archive.
-const FILES: [&str; 2] = ["swagger-ui.css", "swagger-ui-bundle.js"];
+/// The built web UI: `index.html`, and `assets/` with a `.br` and a `.gz` form of each file.
+const UI: &str = "ui/dist";
+/// What the page of the API needs of the archive that carries it.
+const API_PAGE: [&str; 2] = ["swagger-ui.css", "swagger-ui-bundle.js"];
 
 #[allow(clippy::disallowed_macros, reason = "this is how cargo is told")]
 fn main() {
     println!("cargo::rerun-if-changed=build.rs");
-    let folder = env::var_os("OUT_DIR").expect("cargo names a folder");
+    // The folder is always there; its content appears when the UI is built.
+    println!("cargo::rerun-if-changed=ui");
+    let out = env::var_os("OUT_DIR").expect("cargo names a folder");
+    let manifest = env::var_os("CARGO_MANIFEST_DIR").expect("cargo names a folder");
+    let ui = table_of_ui(&Path::new(&manifest).join(UI));
+    fs::write(Path::new(&out).join("ui.rs"), ui).expect("a folder that can be written");
+    unpack_api_page(Path::new(&out));
+}
+
+/// The page and the table of assets as Rust code; without a build, no page and an empty table.
+fn table_of_ui(folder: &Path) -> String {
+    let page = folder.join("index.html");
+    if !page.is_file() {
+        return "const PAGE: Option<&str> = None;\nconst ASSETS: &[Asset] = &[];\n".to_owned();
+    }
+    let assets = fs::read_dir(folder.join("assets")).expect("a built UI has assets");
+    let names = assets.map(|entry| entry.expect("a folder that can be read").file_name());
+    let mut names: Vec<String> = names
+        .filter_map(|name| name.to_str().and_then(|name| name.strip_suffix(".br")).map(str::to_owned))
+        .collect();
+    names.sort();
+    let mut table =
+        format!("const PAGE: Option<&str> = Some(include_str!({page:?}));\nconst ASSETS: &[Asset] = &[\n");
+    for name in names {
+        let [brotli, gzip] =
+            ["br", "gz"].map(|ending| folder.join("assets").join(format!("{name}.{ending}")));
+        writeln!(
+            table,
+            "Asset {{ name: {name:?}, brotli: include_bytes!({brotli:?}), gzip: include_bytes!({gzip:?}) }},"
+        )
+        .expect("text can be written");
+    }
+    table + "];\n"
+}
+
+/// Takes the page of the API out of the archive that carries it. Entries of a ZIP archive are compressed as those of gzip are,
+/// so they become gzip files as they are, which is how browsers take them.
+fn unpack_api_page(out: &Path) {
     let mut archive = ZipArchive::new(Cursor::new(SWAGGER_UI_VENDORED)).expect("an archive");
-    for name in FILES {
+    for name in API_PAGE {
         let ending = format!("/dist/{name}");
         let index = (0..archive.len())
             .find(|index| matches!(archive.name_for_index(*index), Some(Ok(name)) if name.ends_with(&ending)))
@@ -26,7 +65,7 @@ fn main() {
         let mut bytes = Vec::new();
         entry.read_to_end(&mut bytes).expect("an entry that can be read");
         assert_eq!(method, CompressionMethod::Deflated, "{name}");
-        let file = Path::new(&folder).join(format!("{name}.gz"));
+        let file = out.join(format!("{name}.gz"));
         fs::write(file, gzip(&bytes, crc, size)).expect("a folder that can be written");
     }
 }

@@ -1,6 +1,6 @@
 //! A question in the format of LightRAG's clients.
 
-use graphloom_core::{ChatMessage, ChatRole, DocumentFilter};
+use graphloom_core::{ChatMessage, ChatRole, DocumentFilter, MAX_FILTER_CONDITIONS, MAX_FILTER_DOCUMENTS};
 use graphloom_engine::query::{
     MAX_BUDGET_TOKENS, MAX_GIVEN_KEYWORDS, MAX_HISTORY_MESSAGES, MAX_KEYWORD_CHARS, MAX_MESSAGE_CHARS,
     MAX_QUESTION_CHARS, MAX_RESPONSE_TYPE_CHARS, MAX_TOP_K, MAX_USER_PROMPT_CHARS, Mode, Question,
@@ -77,14 +77,36 @@ pub(crate) struct QueryRequest {
     /// Return the verified places behind the citation numbers. Graphloom only; default: on for `/query`, off for
     /// the stream.
     pub(crate) include_citations: Option<bool>,
-    /// Restrict the documents: an object with `documents`, `sources`, `meta`, `accepted_after`, `accepted_before`,
-    /// `status`. Graphloom only.
-    #[schemars(with = "Option<Value>")]
+    /// Restrict the documents. Graphloom only.
+    #[schemars(with = "Option<FilterItem>")]
     filter: Option<DocumentFilter>,
     /// Options for walking the graph in modes `auto` and `ppr`; options left out keep their tuned defaults.
     /// Graphloom only.
     #[schemars(with = "Option<Value>")]
     walk: Option<WalkOptions>,
+}
+
+/// Conditions on documents, all of which must hold: the schema of [`DocumentFilter`].
+#[derive(JsonSchema)]
+#[allow(dead_code, reason = "describes what is read as the type of the core")]
+#[schemars(deny_unknown_fields)]
+pub(crate) struct FilterItem {
+    /// Only documents with these ids.
+    #[schemars(length(max = MAX_FILTER_DOCUMENTS), default)]
+    documents: Vec<String>,
+    /// Only sources that match one of these patterns, such as `*.pdf`.
+    #[schemars(length(max = MAX_FILTER_CONDITIONS), default)]
+    sources: Vec<String>,
+    /// Conditions on metadata, such as `author=Ada` or `year>=2020`.
+    #[schemars(length(max = MAX_FILTER_CONDITIONS), default)]
+    meta: Vec<String>,
+    /// Only documents added on this date or later.
+    accepted_after: Option<String>,
+    /// Only documents added on this date or earlier.
+    accepted_before: Option<String>,
+    /// `waiting`, `indexing`, `ready`, `incomplete`, `failed` or `cancelled`.
+    #[schemars(default)]
+    status: Vec<String>,
 }
 
 /// A message of the conversation. Other fields that clients send are ignored.

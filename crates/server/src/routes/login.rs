@@ -1,5 +1,6 @@
 //! Login, and whether one is required.
 
+use std::collections::BTreeSet;
 use std::time::Instant;
 
 use axum::extract::{Extension, State};
@@ -9,9 +10,10 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::health::API_VERSION;
-use crate::access::{AccessError, guest_token};
+use crate::access::{AccessError, Caller, guest_token};
 use crate::app::{App, now};
 use crate::background::in_background;
+use crate::guard::Admitted;
 use crate::input::Form;
 use crate::observe::LoginName;
 use crate::origin::Origin;
@@ -114,13 +116,22 @@ async fn customization() -> axum::Json<Customization> {
     axum::Json(Customization { customized: false, brand })
 }
 
+/// A valid credential, and what it allows.
 #[derive(Serialize, JsonSchema)]
 struct Verified {
     status: &'static str,
+    /// The caller as the log names it, such as `user ada`; `local` if there are no keys and users. Graphloom only.
+    name: String,
+    /// `read`, `write` or `admin`. Graphloom only.
+    right: &'static str,
+    /// The workspaces it is limited to; `null` for all. Graphloom only.
+    workspaces: Option<BTreeSet<String>>,
 }
 
-async fn verify() -> axum::Json<Verified> {
-    axum::Json(Verified { status: "ok" })
+async fn verify(admitted: Admitted) -> axum::Json<Verified> {
+    let Caller { name, grant } = admitted.caller;
+    let workspaces = grant.workspaces.map(|names| names.iter().map(ToString::to_string).collect());
+    axum::Json(Verified { status: "ok", name, right: grant.right.name(), workspaces })
 }
 
 async fn auth_status(State(app): State<App>) -> Result<axum::Json<AuthStatus>, Problem> {

@@ -11,8 +11,10 @@ mod mcp;
 mod ollama;
 mod openai;
 mod query;
+mod query_data;
 mod query_events;
 mod search;
+mod ui;
 mod workspace;
 
 pub(crate) use documents::{Inserted, add_texts, source_of};
@@ -38,9 +40,11 @@ use crate::route::{Route, protocol_of};
 pub(crate) static ROUTES: LazyLock<Vec<&'static Route>> = LazyLock::new(|| {
     let tables = [
         health::ROUTES,
+        ui::ROUTES,
         api_page::ROUTES,
         login::ROUTES,
         query::ROUTES,
+        query_data::ROUTES,
         query_events::ROUTES,
         search::ROUTES,
         workspace::ROUTES,

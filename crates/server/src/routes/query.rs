@@ -1,20 +1,17 @@
-//! Questions: a whole answer, a streamed answer, or only the retrieval.
+//! Questions: a whole or a streamed answer.
 
-use std::collections::{BTreeMap, BTreeSet};
 use std::time::Instant;
 
-use axum::response::{IntoResponse, Response};
+use axum::response::Response;
 use axum::routing::post;
-use graphloom_core::{ChunkId, GraphKey, Snapshot, StoreError};
 use graphloom_engine::Engine;
 use graphloom_engine::query::{self, ListedDocument, Mode, QueryNote, Question, Retrieval, Wanted};
 use schemars::JsonSchema;
 use serde::Serialize;
-use serde_json::{Value, json};
+use serde_json::json;
 
 use crate::answering::{Answered, answer_from, check_answerable};
 use crate::apart::asked_apart;
-use crate::behind::Behind;
 use crate::guard::Admitted;
 use crate::input::{Existing, Json};
 use crate::lines::{Framing, Lines};
@@ -22,9 +19,6 @@ use crate::place::CitationItem;
 use crate::problem::Problem;
 use crate::query_request::QueryRequest;
 use crate::route::{Gives, Load, Route, Takes, schema};
-
-/// Maximum chunks listed per entity or relation.
-const MAX_CHUNKS_BEHIND: usize = 100;
 
 pub(super) const ROUTES: &[Route] = &[
     Route::post("/query", "An answer with its documents and citations", || post(answer))
@@ -39,11 +33,6 @@ pub(super) const ROUTES: &[Route] = &[
     .load(Load::Question)
     .takes(Takes::Json(schema::<QueryRequest>))
     .gives(Gives::Lines(schema::<QueryLine>)),
-    Route::post("/query/data", "The retrieval: entities, relations, passages, references", || post(data))
-        .reads()
-        .load(Load::Question)
-        .takes(Takes::Json(schema::<QueryRequest>))
-        .gives(Gives::Json(schema::<QueryData>)),
 ];
 
 /// An answer.
@@ -119,17 +108,6 @@ struct QueryLine {
     response_time: Option<f64>,
     /// The error that ended the stream.
     error: Option<String>,
-}
-
-/// The retrieval.
-#[derive(Debug, Serialize, JsonSchema)]
-struct QueryData {
-    /// `success`, or `failure` if nothing was found.
-    status: &'static str,
-    message: String,
-    /// `entities`, `relationships`, `chunks` and `references`.
-    data: Value,
-    metadata: Value,
 }
 
 impl From<ListedDocument> for ReferenceItem {
@@ -254,112 +232,6 @@ fn first_step(mode: Mode) -> Option<&'static str> {
         Mode::Auto | Mode::Ppr | Mode::Naive | Mode::Contextual => Some("retrieving_chunks"),
         Mode::Bypass => None,
     }
-}
-
-/// As in LightRAG, an invalid question is a bad request on this route.
-async fn data(
-    Existing(space): Existing,
-    request: Result<Json<QueryRequest>, Problem>,
-) -> Result<Response, Problem> {
-    let found = async {
-        let Json(request) = request?;
-        let mut question = request.question(&space.user_prompt_prefix, false)?;
-        question.include_references = true;
-        asked_apart(async move || find(&space.asking, &question).await).await
-    };
-    found.await.map(|found| axum::Json(found).into_response()).map_err(Problem::bad_where_invalid)
-}
-
-async fn find(engine: &Engine, question: &Question) -> Result<QueryData, Problem> {
-    let retrieval = query::retrieve(engine, question).await?;
-    if retrieval.context.is_empty() && question.mode != Mode::Bypass {
-        let metadata = json!({ "failure_reason": "no_results", "mode": question.mode });
-        let message = "Query returned no results".to_owned();
-        return Ok(QueryData { status: "failure", message, data: json!({}), metadata });
-    }
-    let snapshot = engine.store.snapshot().await?;
-    let behind = behind(snapshot.as_ref(), question, &retrieval).await?;
-    drop(snapshot);
-    let entities: Vec<Value> = retrieval
-        .entities
-        .iter()
-        .map(|found| {
-            let (source_id, file_path) = behind.get(&GraphKey::Entity(found.entity.key.clone()));
-            json!({
-                "entity_name": found.entity.name,
-                "entity_type": found.entity.kind,
-                "description": found.entity.description,
-                "source_id": source_id,
-                "file_path": file_path,
-            })
-        })
-        .collect();
-    let relationships: Vec<Value> = retrieval
-        .relations
-        .iter()
-        .map(|found| {
-            let (source_id, file_path) = behind.get(&GraphKey::Relation(found.relation.key.clone()));
-            json!({
-                "src_id": found.ends[0],
-                "tgt_id": found.ends[1],
-                "description": found.relation.description,
-                "keywords": found.relation.keywords.join(","),
-                "weight": found.relation.weight,
-                "source_id": source_id,
-                "file_path": file_path,
-            })
-        })
-        .collect();
-    let source_of: BTreeMap<u32, &str> =
-        retrieval.references.iter().map(|reference| (reference.number, reference.source.as_str())).collect();
-    let chunks: Vec<Value> = retrieval
-        .chunks
-        .iter()
-        .map(|found| {
-            json!({
-                "reference_id": found.reference.to_string(),
-                "content": found.chunk.text,
-                "file_path": source_of.get(&found.reference),
-                "chunk_id": found.chunk.id,
-            })
-        })
-        .collect();
-    let keywords = &retrieval.keywords;
-    let metadata = json!({
-        "query_mode": question.mode,
-        "keywords": { "high_level": keywords.high_level, "low_level": keywords.low_level },
-        "processing_info": {
-            "entities_after_truncation": entities.len(),
-            "relations_after_truncation": relationships.len(),
-            "final_chunks_count": chunks.len(),
-        },
-        "route": retrieval.route,
-        "paths": retrieval.paths,
-        "notes": notes(&retrieval),
-    });
-    let references = references::<ReferenceItem>(question, &retrieval);
-    let data = json!({
-        "entities": entities,
-        "relationships": relationships,
-        "chunks": chunks,
-        "references": references,
-    });
-    let message = "Query processed successfully".to_owned();
-    Ok(QueryData { status: "success", message, data, metadata })
-}
-
-/// The chunks and sources of the retrieved entities and relations. With a filter, only retrieved chunks are
-/// listed, since others may belong to excluded documents.
-async fn behind(
-    snapshot: &dyn Snapshot,
-    question: &Question,
-    retrieval: &Retrieval,
-) -> Result<Behind, StoreError> {
-    let entities = retrieval.entities.iter().map(|found| GraphKey::Entity(found.entity.key.clone()));
-    let relations = retrieval.relations.iter().map(|found| GraphKey::Relation(found.relation.key.clone()));
-    let found: BTreeSet<ChunkId> = retrieval.chunks.iter().map(|found| found.chunk.id.clone()).collect();
-    let among = question.filter.as_ref().map(|_| &found);
-    Behind::of(snapshot, entities.chain(relations).collect(), MAX_CHUNKS_BEHIND, among).await
 }
 
 /// The documents of the context in the format of the response; `None` if not requested.

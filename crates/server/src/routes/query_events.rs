@@ -14,7 +14,7 @@ use serde::Serialize;
 use serde_json::json;
 
 use super::query::{ReferenceItem, notes, references, seconds};
-use crate::answering::{answer_from, check_answerable};
+use crate::answering::{Answered, answer_from, check_answerable};
 use crate::apart::asked_apart;
 use crate::guard::Admitted;
 use crate::input::{Existing, Json};
@@ -111,8 +111,21 @@ struct Done {
     answer_kind: Option<String>,
     /// Number of citations.
     citations: usize,
+    /// The citation numbers in the answer, in order, and what they point to.
+    marks: Vec<MarkItem>,
     /// Duration in seconds.
     response_time: f64,
+}
+
+/// Citation numbers in an answer, such as `[1]` or `[1, 2]`.
+#[derive(Serialize, JsonSchema)]
+struct MarkItem {
+    /// First byte in the answer, that of the bracket.
+    start: usize,
+    /// End byte (exclusive).
+    end: usize,
+    /// For each number its position among the `citation` events, from 0; `null` if it points to nothing.
+    citations: Vec<Option<usize>>,
 }
 
 async fn events(
@@ -159,9 +172,42 @@ async fn write(
     lines.event("usage", json!(usage(&answered.calls, prices)));
     let (citations, response_time) = (answered.citations.len(), seconds(started));
     let (answer_kind, llm_generated) = (answered.kind_name(), answered.by_model);
+    let marks = marks(&answered, &retrieval);
     let response = answered.text + &listed;
-    lines.event("done", json!(Done { response, llm_generated, answer_kind, citations, response_time }));
+    lines
+        .event("done", json!(Done { response, llm_generated, answer_kind, citations, marks, response_time }));
     Ok(())
+}
+
+/// What the numbers of the answer point to. The sentences of a verbatim answer are the quotes themselves; an LLM's
+/// are resolved.
+fn marks(answered: &Answered, retrieval: &Retrieval) -> Vec<MarkItem> {
+    let citations = &answered.citations;
+    let resolved = |cited: &Option<query::CitedSpan>| {
+        let query::CitedSpan { number, document, span } = cited.as_ref()?;
+        citations.iter().position(|citation| {
+            citation.number == *number && citation.document == *document && citation.span == *span
+        })
+    };
+    let quoted = |number: u32, before: &str| {
+        citations
+            .iter()
+            .position(|citation| citation.number == number && before.ends_with(&one_line(&citation.quote)))
+    };
+    let item = |mark: query::Mark| {
+        let (start, end) = (mark.range.start, mark.range.end);
+        let before = one_line(&answered.text[..start]);
+        let numbers = answered.text[start..end].split(|other: char| !other.is_ascii_digit());
+        let numbers = numbers.filter(|number| !number.is_empty()).map(|number| number.parse().unwrap_or(0));
+        let found = |(number, cited)| quoted(number, &before).or_else(|| resolved(cited));
+        MarkItem { start, end, citations: numbers.zip(&mark.cited).map(found).collect() }
+    };
+    query::marks(&answered.text, retrieval).into_iter().map(item).collect()
+}
+
+/// A text with single spaces for all white space.
+fn one_line(text: &str) -> String {
+    text.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
 fn context(question: &Question, retrieval: &Retrieval) -> ContextEvent {

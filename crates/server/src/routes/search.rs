@@ -5,11 +5,11 @@ use graphloom_core::DocumentFilter;
 use graphloom_engine::query::{self, EntityHit, MAX_QUESTION_CHARS, PassageHit, RelationHit, SearchHits};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
 
 use crate::apart::asked_apart;
 use crate::input::{Existing, Json};
 use crate::problem::Problem;
+use crate::query_request::FilterItem;
 use crate::route::{Gives, Load, Route, Takes, schema};
 
 /// Maximum hits of each kind.
@@ -38,7 +38,7 @@ struct SearchRequest {
     #[schemars(range(min = 1, max = MAX_HITS))]
     top_k: usize,
     /// Restricts the documents, as for questions.
-    #[schemars(with = "Option<Value>")]
+    #[schemars(with = "Option<FilterItem>")]
     filter: Option<DocumentFilter>,
 }
 

@@ -35,7 +35,8 @@ async fn a_user_logs_in_for_a_token_that_ends_with_the_user() {
     assert_eq!(token["token_type"], "bearer");
     let bearer = format!("Bearer {}", token["access_token"].as_str().expect("a token"));
     let verify = Request::get("/auth/verify").header("authorization", &bearer);
-    assert_eq!(server.send(verify.clone()).await.ok(), json!({ "status": "ok" }));
+    let verified = json!({ "status": "ok", "name": "user ada", "right": "read", "workspaces": null });
+    assert_eq!(server.send(verify.clone()).await.ok(), verified);
     let clear = Request::new("DELETE", "/documents").header("authorization", &bearer);
     server.send(clear).await.problem(403);
 

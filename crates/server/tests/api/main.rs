@@ -17,4 +17,5 @@ mod rights;
 mod running;
 mod stopping;
 mod support;
+mod ui;
 mod workspace;

@@ -85,6 +85,13 @@ async fn events_tell_of_an_answer_from_its_context_to_its_end() {
         assert_eq!(last.data["response"], whole["response"]);
         let citations: Vec<Value> = named("citation").into_iter().cloned().collect();
         assert_eq!(json!(citations), whole["citations"]);
+        let marks = last.data["marks"].as_array().expect("marks");
+        assert!(!marks.is_empty(), "{last:?}");
+        for mark in marks {
+            let [start, end] = ["start", "end"].map(|at| mark[at].as_u64().expect("a byte") as usize);
+            let cited = mark["citations"][0].as_u64().expect("a citation") as usize;
+            assert_eq!(joined[start..end], format!("[{}]", citations[cited]["number"]));
+        }
         assert_eq!(
             named("usage"),
             [&json!({ "calls": 0, "prompt_tokens": 0, "cached_prompt_tokens": 0,
@@ -107,6 +114,18 @@ async fn an_answer_that_fails_ends_with_an_error_and_nothing_after() {
 }
 
 #[tokio::test]
+async fn the_numbers_of_closest_passages_point_to_the_passages() {
+    let server = station().await;
+    let events = events(
+        &server.post("/query/events", json!({ "query": "Which town was Maren Oskoldt born in?" })).await,
+    );
+    let done = &events.last().expect("an end").data;
+    assert_eq!(done["answer_kind"], "closest", "{events:?}");
+    let marks = done["marks"].as_array().expect("marks");
+    assert!(!marks.is_empty() && marks.iter().all(|mark| mark["citations"][0].is_u64()), "{done}");
+}
+
+#[tokio::test]
 async fn what_was_found_is_given_with_where_it_is_from() {
     let server = station().await;
     let found = server
@@ -120,7 +139,12 @@ async fn what_was_found_is_given_with_where_it_is_from() {
     assert_eq!(station["file_path"], "station.md");
     assert!(station["source_id"].as_str().expect("ids").starts_with("chunk-"), "{station}");
     assert!(found["data"]["relationships"][0]["src_id"].is_string(), "{found}");
-    assert_eq!(found["data"]["chunks"][0]["reference_id"], "1");
+    let chunk = &found["data"]["chunks"][0];
+    assert_eq!(chunk["reference_id"], "1");
+    let document = chunk["document"].as_str().expect("an id");
+    let [start, end] = [0, 1].map(|at| &chunk["span"][at]);
+    let passage = server.get(&format!("/documents/{document}/passage?start={start}&end={end}")).await.ok();
+    assert_eq!(passage["quote"], chunk["content"]);
     assert_eq!(found["data"]["references"][0]["file_path"], "station.md");
     assert_eq!(found["metadata"]["route"], json!(null));
 

@@ -108,7 +108,13 @@ async fn every_route_refuses_who_shows_nothing_or_what_was_revoked() {
         "/login",
         "/openapi.json",
         "/readyz",
+        "/ui",
+        "/ui/",
+        "/ui/assets/t",
         "/ui/customization",
+        "/ui/t",
+        "/ui/t/t",
+        "/ui/t/t/t",
     ];
     assert_eq!(open.iter().map(String::as_str).collect::<Vec<_>>(), expected);
 }

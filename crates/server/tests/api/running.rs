@@ -274,13 +274,6 @@ async fn a_header_that_can_mean_only_one_thing_is_not_sent_twice() {
 }
 
 #[tokio::test]
-async fn whoever_looks_for_a_page_is_led_to_it() {
-    let server = Running::start().await;
-    let answer = server.get("/").await;
-    assert_eq!((answer.status, answer.headers["location"].as_str()), (307, "/docs"));
-}
-
-#[tokio::test]
 async fn a_workspace_that_cannot_be_opened_keeps_nobody_from_the_others_and_probes_tell() {
     let folder = tempfile::tempdir().expect("a folder");
     let broken = WorkspaceId::new("broken").expect("a name");

@@ -1,13 +1,12 @@
 //! A page that shows the API description and can send requests. Loads nothing from other hosts.
 
 use axum::http::{HeaderValue, header};
-use axum::response::{IntoResponse, Redirect, Response};
+use axum::response::{IntoResponse, Response};
 use axum::routing::get;
 
 use crate::route::{Gives, Load, Needs, Route};
 
 pub(super) const ROUTES: &[Route] = &[
-    public("/", "Redirects to the API page", || get(begin), &["text/html"]),
     public("/docs", "A page that shows this description and can send requests", || get(page), &["text/html"]),
     public("/docs/start.js", "Script of the API page", || get(start), &["text/javascript"]),
     public("/docs/swagger-ui-bundle.js", "Library of the API page", || get(bundle), &["text/javascript"]),
@@ -27,10 +26,6 @@ const fn public(
 /// frame. Icons are data URLs.
 const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; \
                       connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'self'";
-
-async fn begin() -> Redirect {
-    Redirect::temporary("/docs")
-}
 
 async fn page() -> Response {
     let policy = (header::CONTENT_SECURITY_POLICY, HeaderValue::from_static(POLICY));

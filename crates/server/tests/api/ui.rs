@@ -1,0 +1,42 @@
+//! The pages of the web UI, as the server sends them.
+
+use crate::support::Running;
+
+#[tokio::test]
+async fn whoever_looks_for_a_page_is_led_to_the_ui_of_the_same_workspace() {
+    let server = Running::start().await;
+    for path in ["/", "/ui", "/w/alpha/", "/w/alpha/ui"] {
+        let answer = server.get(path).await;
+        assert_eq!((answer.status, answer.headers["location"].as_str()), (307, "ui/"), "{path}");
+    }
+}
+
+#[tokio::test]
+async fn every_path_of_the_ui_is_one_page_that_knows_where_the_ui_begins() {
+    let server = Running::start().await;
+    let first = server.get("/ui/").await;
+    for (path, base) in [
+        ("/ui/", "./"),
+        ("/ui/documents", "./"),
+        ("/w/alpha/ui/documents/doc-1", "../"),
+        ("/ui/graph/entity/Ada%2FLovelace", "../../"),
+    ] {
+        let answer = server.get(path).await;
+        assert_eq!(answer.status, 200, "{path}");
+        let head = format!("<base href=\"{base}\"");
+        assert!(answer.body.contains(&head), "{path}: {}", answer.body);
+        assert_eq!(answer.body.replacen(base, "./", 1), first.body, "{path}");
+    }
+}
+
+#[tokio::test]
+async fn the_page_may_load_from_its_own_server_only_and_nothing_inline() {
+    let server = Running::start().await;
+    let answer = server.get("/ui/").await;
+    let policy = &answer.headers["content-security-policy"];
+    assert!(policy.starts_with("default-src 'none'; script-src 'self'; style-src 'self';"), "{policy}");
+    assert!(!policy.contains("unsafe") && !policy.contains("http"), "{policy}");
+    assert_eq!(answer.headers["cache-control"], "no-cache");
+    assert!(!answer.body.contains("<style") && !answer.body.contains(" style="), "{}", answer.body);
+    server.get("/ui/assets/unknown.js").await.problem(404);
+}

@@ -1,0 +1,21 @@
+// Prints the brotli size of the first load (the page, and the scripts and styles it names) and fails above the limit.
+import { readFileSync, readdirSync, statSync } from 'node:fs';
+import { join } from 'node:path';
+
+const LIMIT_KB = 200;
+const dist = join(import.meta.dirname, '../../crates/server/ui/dist');
+
+const page = readFileSync(join(dist, 'index.html'), 'utf8');
+const first = new Set([...page.matchAll(/assets\/([^"]+)"/g)].map(([, name]) => `${name}.br`));
+let total = page.length;
+for (const name of readdirSync(join(dist, 'assets')).sort()) {
+  if (!name.endsWith('.br')) continue;
+  const { size } = statSync(join(dist, 'assets', name));
+  if (first.has(name)) total += size;
+  console.log(
+    `${(size / 1000).toFixed(1).padStart(8)} kB  ${first.has(name) ? 'first load' : 'later     '}  ${name.slice(0, -3)}`,
+  );
+}
+const kb = total / 1000;
+console.log(`${kb.toFixed(1).padStart(8)} kB  first load, brotli; the limit is ${LIMIT_KB} kB`);
+if (kb > LIMIT_KB) process.exit(1);

@@ -40,7 +40,7 @@ interface ChipProps extends React.ComponentProps<'button'> {
   onOpen: (citation: Schemas['CitationItem']) => void;
 }
 
-function Chip({ citation, isOpen, onOpen, ...rest }: ChipProps) {
+function Chip({ citation, isOpen, onOpen, onClick, ...rest }: ChipProps) {
   const t = useTexts(texts);
   const { number, file_path } = citation;
   return (
@@ -50,7 +50,10 @@ function Chip({ citation, isOpen, onOpen, ...rest }: ChipProps) {
       className={styles.chip}
       aria-label={t('source', { number, name: file_path })}
       aria-pressed={isOpen}
-      onClick={() => onOpen(citation)}
+      onClick={event => {
+        onClick?.(event);
+        onOpen(citation);
+      }}
     >
       {number}
     </button>

@@ -22,7 +22,7 @@ check: web ## Formatting, lints and the shape of the workspace
 	scripts/check-arrows.sh
 	cargo fmt --all --check
 	cargo clippy --workspace --all-targets --locked -- -D warnings
-	cargo package --quiet --package graphloom-server --list --allow-dirty | grep -q '^ui/dist/index.html$$'
+	cargo package --quiet --package graphloom-server --list --allow-dirty | grep '^ui/dist/index.html$$' >/dev/null
 	cargo package --quiet --workspace --exclude graphloom-bench --exclude graphloom-torture --locked --offline --no-verify --allow-dirty
 
 docs: ## Runs the command blocks of the documents and follows their links

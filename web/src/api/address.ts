@@ -25,5 +25,10 @@ export function addressOf(base: string): Address {
 
 /** The address of the UI in another workspace. */
 export function uiOf(address: Address, workspace: string): string {
-  return `${address.server}w/${encodeURIComponent(workspace)}/ui/`;
+  return `${apiOf(address, workspace)}ui/`;
+}
+
+/** Base of the API's routes in another workspace, with a slash at the end. */
+export function apiOf(address: Address, workspace: string): string {
+  return `${address.server}w/${encodeURIComponent(workspace)}/`;
 }

@@ -1,4 +1,4 @@
-import { addressOf } from './address';
+import { addressOf, apiOf } from './address';
 import { credential } from './credential';
 import { Problem, problemFrom } from './problem';
 import type { components, paths } from './schema';
@@ -35,6 +35,8 @@ interface Options<P extends keyof paths, M extends Method> {
   query?: QueryValues<P, M>;
   body?: Body<P, M>;
   signal?: AbortSignal;
+  /** Another workspace than that of the page. */
+  workspace?: string;
 }
 
 interface Plain {
@@ -42,6 +44,7 @@ interface Plain {
   query?: unknown;
   body?: unknown;
   signal?: AbortSignal | undefined;
+  workspace?: string | undefined;
   headers?: Record<string, string>;
 }
 
@@ -77,17 +80,18 @@ export async function getBytes<P extends With<'get'>>(
   return new Uint8Array(await (await send('GET', path, options)).arrayBuffer());
 }
 
-/** Adds a file. */
+/** Adds a file; a workspace that does not exist begins with it. */
 export async function upload(
   file: File,
   replace: boolean,
   signal?: AbortSignal,
+  workspace?: string,
 ): Promise<Schemas['Inserted']> {
   const body = new FormData();
   body.append('file', file, file.name);
   const query = replace ? { replace: true } : undefined;
   return (await json(
-    await send('POST', '/documents/upload', { query, body, signal }),
+    await send('POST', '/documents/upload', { query, body, signal, workspace }),
   )) as Schemas['Inserted'];
 }
 
@@ -161,10 +165,11 @@ async function send(method: string, path: string, options: Plain): Promise<Respo
 }
 
 /** The URL of a route, with its path parameters filled in. */
-function urlOf(path: string, { path: values, query }: Plain): string {
+function urlOf(path: string, { path: values, query, workspace }: Plain): string {
   const given = new Map(entriesOf(values));
   const filled = path.replace(/\{(\w+)\}/g, (_, name: string) => encodeURIComponent(textOf(given.get(name))));
-  const url = new URL(filled.slice(1), address.api);
+  const base = workspace === undefined ? address.api : apiOf(address, workspace);
+  const url = new URL(filled.slice(1), base);
   for (const [name, value] of entriesOf(query)) {
     if (value !== undefined && value !== null) url.searchParams.set(name, textOf(value));
   }

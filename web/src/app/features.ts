@@ -1,5 +1,5 @@
 import { type ComponentType, lazy } from 'react';
-import { AskIcon, DocumentsIcon } from '../design/icons';
+import { ActivityIcon, AskIcon, DocumentsIcon, SettingsIcon } from '../design/icons';
 import AskPage from '../features/ask/page';
 import type texts from './texts';
 
@@ -22,5 +22,17 @@ export const FEATURES: Feature[] = [
     name: 'documents',
     Icon: DocumentsIcon,
     Page: lazy(() => import('../features/documents/page')),
+  },
+  {
+    path: '/activity',
+    name: 'activity',
+    Icon: ActivityIcon,
+    Page: lazy(() => import('../features/activity/page')),
+  },
+  {
+    path: '/settings',
+    name: 'settings',
+    Icon: SettingsIcon,
+    Page: lazy(() => import('../features/settings/page')),
   },
 ];

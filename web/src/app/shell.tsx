@@ -7,6 +7,7 @@ import { Logo, PreferencesIcon } from '../design/icons';
 import { Menu, MenuChoice, MenuItem, MenuLine } from '../design/menu';
 import { Skeleton } from '../design/state';
 import { Toasts } from '../design/toast';
+import { Commands } from '../features/commands/commands';
 import { AddingTray } from '../features/documents/adding-tray';
 import { DropZone } from '../features/documents/drop-zone';
 import { LANGUAGES, type Language, setLanguage, useLanguage, useTexts } from '../i18n/text';
@@ -48,6 +49,7 @@ export function Shell({ children }: { children: ReactNode }) {
           <Suspense fallback={<Skeleton />}>{children}</Suspense>
         </div>
       </main>
+      <Commands />
       <Toasts />
       <AddingTray />
       {rights?.canWrite !== false && <DropZone />}

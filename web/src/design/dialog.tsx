@@ -20,7 +20,11 @@ export function Dialog({ title, onClose, children, actions }: Props) {
   const t = useTexts(texts);
   const dialog = useRef<HTMLDialogElement>(null);
   const heading = useId();
-  useEffect(() => dialog.current?.showModal(), []);
+  useEffect(() => {
+    dialog.current?.showModal();
+    // Who opens a dialog that asks for a text wants to type it.
+    dialog.current?.querySelector<HTMLElement>('input:not([type]), input[type=text], textarea')?.focus();
+  }, []);
   return (
     <dialog ref={dialog} className={styles.dialog} aria-labelledby={heading} onClose={onClose}>
       <div className={styles.head}>

@@ -80,6 +80,23 @@ export const LinkIcon = icon(
   <path d="M6.8 9.2a2.4 2.4 0 0 0 3.4 0l2.2-2.2A2.4 2.4 0 0 0 9 3.6l-.8.8M9.2 6.8a2.4 2.4 0 0 0-3.4 0L3.6 9A2.4 2.4 0 0 0 7 12.4l.8-.8" />,
 );
 
+export const ActivityIcon = icon(<path d="M1.8 8.4h2.9l2-5.2 2.8 9.6 2-5.4.6 1h2.1" />);
+export const SettingsIcon = icon(
+  <>
+    <path d="M2.2 4.6h5.4M11.4 4.6h2.4M2.2 11.4h2.4M8.4 11.4h5.4" />
+    <circle cx="9.5" cy="4.6" r="1.9" />
+    <circle cx="6.5" cy="11.4" r="1.9" />
+  </>,
+);
+export const ConnectIcon = icon(<path d="M6 1.8v3.4M10 1.8v3.4M4 5.2h8v2.6a4 4 0 0 1-8 0zM8 11.8v2.4" />);
+export const WorkspaceIcon = icon(<path d="M8 1.9 14 5 8 8.1 2 5zM2.2 8 8 11l5.8-3M2.2 11 8 14l5.8-3" />);
+export const SearchIcon = icon(
+  <path d="M7 11.6a4.6 4.6 0 1 0 0-9.2 4.6 4.6 0 0 0 0 9.2zM10.4 10.4l3.4 3.4" />,
+);
+export const CoinsIcon = icon(
+  <path d="M2.4 4.4c0-1 1.9-1.9 4.2-1.9s4.2.9 4.2 1.9-1.9 1.9-4.2 1.9-4.2-.9-4.2-1.9zM2.4 4.4v3.8c0 1 1.9 1.9 4.2 1.9M5.2 11.8c0 1 1.9 1.9 4.2 1.9s4.2-.9 4.2-1.9V8.2c0-1-1.9-1.9-4.2-1.9" />,
+);
+
 /** The mark of the product: threads that cross. */
 export function Logo({ size = 20 }: { size?: number }) {
   return (

@@ -1,4 +1,4 @@
-import type { ReactNode, Ref } from 'react';
+import type { ReactNode, Ref, UIEventHandler } from 'react';
 
 interface Props {
   /** What scrolls, for people who do not see it. */
@@ -6,6 +6,7 @@ interface Props {
   className?: string | undefined;
   role?: 'region' | 'log';
   ref?: Ref<HTMLDivElement>;
+  onScroll?: UIEventHandler<HTMLDivElement>;
   children: ReactNode;
 }
 

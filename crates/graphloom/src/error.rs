@@ -135,7 +135,8 @@ impl Error {
             Self::Index(IndexError::OtherSettings(_)) => {
                 Some("leave them out to go on as before, or switch the workspace to them".to_owned())
             }
-            Self::Edit(_) | Self::ModelConfig(_) | Self::LocalModel(_) | Self::Io(_) => None,
+            Self::LocalModel(error) => Some(error.remedy().to_owned()),
+            Self::Edit(_) | Self::ModelConfig(_) | Self::Io(_) => None,
         }
     }
 }

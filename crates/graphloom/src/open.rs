@@ -93,7 +93,7 @@ impl Builder {
         self
     }
 
-    /// The embedder: `builtin`, `local:NAME`, `openai:MODEL`, `gemini:MODEL` or `ollama:MODEL`.
+    /// The embedder: `builtin`, `static:NAME`, `local:NAME`, `openai:MODEL`, `gemini:MODEL` or `ollama:MODEL`.
     pub fn embedder(self, name: impl Into<String>) -> Self {
         self.setting("embedder", name)
     }

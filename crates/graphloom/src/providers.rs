@@ -11,7 +11,7 @@ use graphloom_providers::gemini::{
     GEMINI_BASE_URL, GeminiChat, GeminiChatConfig, GeminiEmbedder, GeminiEmbedderConfig,
 };
 use graphloom_providers::http::{HttpClient, HttpConfig, ServiceListener};
-use graphloom_providers::local::LocalEmbedder;
+use graphloom_providers::local::{LocalEmbedder, StaticEmbedder};
 use graphloom_providers::ollama::{
     DEFAULT_CONTEXT_TOKENS, OllamaChat, OllamaChatConfig, OllamaEmbedder, OllamaEmbedderConfig,
     base_url_from_host,
@@ -146,6 +146,10 @@ impl<'a> Providers<'a> {
             EmbedderChoice::Local(name) => {
                 let model = model_store(self.config).open(name).doing(setting_up)?;
                 Arc::new(LocalEmbedder::open(model.config()).doing(setting_up)?)
+            }
+            EmbedderChoice::Static(name) => {
+                let model = model_store(self.config).open(name).doing(setting_up)?;
+                Arc::new(StaticEmbedder::open(model.config()).doing(setting_up)?)
             }
             EmbedderChoice::OpenAi(model) => {
                 let config = OpenAiEmbedderConfig {

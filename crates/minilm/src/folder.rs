@@ -32,6 +32,20 @@ pub enum FolderError {
         /// The cause.
         source: std::io::Error,
     },
+    /// The model has not been distilled.
+    #[error("the model in {folder} has no table of tokens", folder = folder.display())]
+    NoTable {
+        /// The folder.
+        folder: PathBuf,
+    },
+    /// A file cannot be written.
+    #[error("writing {file}", file = file.display())]
+    Write {
+        /// The file.
+        file: PathBuf,
+        /// The cause.
+        source: std::io::Error,
+    },
     /// A settings file is invalid.
     #[error("reading the settings in {file}", file = file.display())]
     Settings {
@@ -56,6 +70,8 @@ impl FolderError {
         match self {
             Self::Missing { .. } => "a model folder needs config.json, tokenizer.json and model.safetensors",
             Self::Read { .. } => "check that the file can be read",
+            Self::NoTable { .. } => "add or download the model again, which makes its table",
+            Self::Write { .. } => "check that the folder can be written to and has room",
             Self::Settings { .. } => "download the model again; the file may be incomplete",
             Self::Unusable { .. } => {
                 "choose a BERT sentence model with a WordPiece vocabulary and mean or first-token pooling, such as \

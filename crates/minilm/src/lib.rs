@@ -2,6 +2,7 @@
 //!
 //! - [`Settings`] reads the settings of a model folder with the layout of sentence-transformers.
 //! - [`Model`] loads the folder's tokenizer and weights and turns texts into unit-length vectors.
+//! - [`distil`] writes a table of the vectors of all tokens, and [`TokenTable`] turns texts into vectors with it alone.
 
 #![cfg_attr(test, allow(clippy::unwrap_used))]
 
@@ -10,8 +11,10 @@ mod folder;
 mod matrix;
 mod model;
 mod pointwise;
+mod table;
 mod tokenizer;
 mod weights;
 
 pub use folder::{FolderError, Settings, WEIGHTS_FILE};
 pub use model::Model;
+pub use table::{TABLE_FILE, TokenTable, distil, table_dimensions};

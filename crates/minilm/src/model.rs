@@ -44,6 +44,10 @@ impl Model {
         })
     }
 
+    pub(crate) fn tokenizer(&self) -> &Tokenizer {
+        &self.tokenizer
+    }
+
     /// The token ids of a text, with the marks around it, cut to the model's maximum.
     pub fn tokens(&self, text: &str) -> Vec<u32> {
         self.tokenizer.encode(text, self.max_tokens)
@@ -100,11 +104,11 @@ fn passes(texts: &[Vec<u32>]) -> Vec<Vec<usize>> {
 }
 
 /// Scales a vector to length 1, or sets it to zero if it has no direction.
-fn normalize(vector: &mut [f32]) {
+pub(crate) fn normalize(vector: &mut [f32]) {
     let length = vector.iter().map(|x| x * x).sum::<f32>().sqrt();
     let scale = if length.is_normal() { length.recip() } else { 0.0 };
     vector.iter_mut().for_each(|x| *x = if scale == 0.0 { 0.0 } else { *x * scale });
 }
 
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::fs::File;
-use std::io::{Read, Seek, SeekFrom};
+use std::io::{Read, Seek, SeekFrom, Write};
 
 use serde::Deserialize;
 
@@ -95,6 +95,23 @@ impl Weights {
     }
 }
 
+/// Writes a file with one tensor.
+pub(crate) fn write_tensor(
+    file: &mut File,
+    name: &str,
+    shape: &[usize],
+    values: &[f32],
+) -> std::io::Result<()> {
+    let entry = serde_json::json!({"dtype": "F32", "shape": shape, "data_offsets": [0, values.len() * 4]});
+    let header = serde_json::json!({ name: entry }).to_string();
+    let bytes = values.iter().flat_map(|value| value.to_le_bytes());
+    let mut all = (header.len() as u64).to_le_bytes().to_vec();
+    all.extend(header.into_bytes());
+    all.extend(bytes);
+    file.write_all(&all)?;
+    file.sync_all()
+}
+
 /// A number of IEEE 754's 16-bit format.
 fn widen_half(half: u16) -> f32 {
     let (sign, exponent, fraction) =
@@ -109,8 +126,6 @@ fn widen_half(half: u16) -> f32 {
 
 #[cfg(test)]
 mod tests {
-    use std::io::Write;
-
     use super::*;
 
     fn check_read(header: &str, bytes: &[u8], shape: &[usize]) -> Result<Vec<f32>, String> {

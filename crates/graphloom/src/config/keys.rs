@@ -70,7 +70,7 @@ pub const KEYS: &[Key] = &[
     key(
         "embedder",
         Some("builtin"),
-        "builtin, local:NAME, openai:MODEL, gemini:MODEL or ollama:MODEL; default: the one the workspace was built with, or builtin",
+        "builtin, static:NAME, local:NAME, openai:MODEL, gemini:MODEL or ollama:MODEL; default: the one the workspace was built with, or builtin",
     ),
     key("reranker", Some("none"), "reranker for the passages of an answer: none, cohere:MODEL or jina:MODEL"),
     key(

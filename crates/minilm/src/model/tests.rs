@@ -152,6 +152,13 @@ fn erf(x: f64) -> f64 {
     2.0 / std::f64::consts::PI.sqrt() * sum
 }
 
+/// A folder with a small model.
+pub(crate) fn small_folder() -> tempfile::TempDir {
+    let folder = tempfile::tempdir().unwrap();
+    write_folder(folder.path(), "mean_tokens");
+    folder
+}
+
 fn small_model(pooling: &str) -> (tempfile::TempDir, Model, Tensors) {
     let folder = tempfile::tempdir().unwrap();
     let tensors = write_folder(folder.path(), pooling);

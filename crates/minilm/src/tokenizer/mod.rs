@@ -63,8 +63,32 @@ impl Tokenizer {
     /// The ids of a text with the marks around it; long texts are cut to `max_tokens`.
     pub(crate) fn encode(&self, text: &str, max_tokens: usize) -> Vec<u32> {
         let (before, after) = &self.around;
-        let most = max_tokens.saturating_sub(after.len());
         let mut ids = before.clone();
+        self.append(text, max_tokens.saturating_sub(after.len()), &mut ids);
+        ids.extend(after);
+        ids
+    }
+
+    /// The ids of a whole text without the marks around it.
+    pub(crate) fn plain(&self, text: &str) -> Vec<u32> {
+        let mut ids = Vec::new();
+        self.append(text, usize::MAX, &mut ids);
+        ids
+    }
+
+    /// One id with the marks around it.
+    pub(crate) fn mark(&self, id: u32) -> Vec<u32> {
+        self.around.0.iter().chain(&[id]).chain(&self.around.1).copied().collect()
+    }
+
+    /// The rank of each of `tokens` ids by frequency, from 2. Vocabularies list tokens by falling frequency, after marks
+    /// and unused places in brackets.
+    pub(crate) fn ranks(&self, tokens: usize) -> impl Iterator<Item = usize> {
+        let first = self.words.brackets();
+        (0..tokens).map(move |id| id.saturating_sub(first).max(2))
+    }
+
+    fn append(&self, text: &str, most: usize, ids: &mut Vec<u32>) {
         let mut rest = text;
         while !rest.is_empty() && ids.len() < most {
             let marks = self.marks.iter().filter_map(|(mark, id)| Some((rest.find(mark)?, mark.len(), *id)));
@@ -74,15 +98,13 @@ impl Tokenizer {
                 None => (rest, None, ""),
             };
             self.normalizer.words(plain, &mut |word| {
-                self.words.encode(word, &mut ids);
+                self.words.encode(word, ids);
                 ids.len() < most
             });
             ids.extend(id);
             rest = after;
         }
         ids.truncate(most);
-        ids.extend(after);
-        ids
     }
 }
 

@@ -70,6 +70,14 @@ impl WordPiece {
         self.starts.values().map(|id| *id as usize + 1).max().unwrap_or(0)
     }
 
+    /// How many tokens are in brackets, which marks and unused places are.
+    pub(super) fn brackets(&self) -> usize {
+        self.starts
+            .keys()
+            .filter(|piece| piece.len() > 2 && piece.starts_with('[') && piece.ends_with(']'))
+            .count()
+    }
+
     /// Appends the ids of a word's pieces, or the unknown id if it cannot be divided.
     pub(super) fn encode(&self, word: &str, ids: &mut Vec<u32>) {
         let first = ids.len();

@@ -1,5 +1,7 @@
 //! Sentence embeddings in this process, from a BERT model folder.
 
+mod table;
+
 use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -10,6 +12,7 @@ pub use graphloom_minilm::FolderError;
 use graphloom_minilm::{Model, Settings, WEIGHTS_FILE};
 use tokio::sync::OnceCell;
 
+pub use self::table::StaticEmbedder;
 use crate::embed_batches::prefixed_name;
 
 /// Characters of the weights' checksum in the embedder's name.
@@ -60,15 +63,11 @@ pub struct LocalEmbedder {
 impl LocalEmbedder {
     /// Checks the settings and that all files exist; weights are loaded on demand.
     pub fn open(config: LocalConfig) -> Result<Self, FolderError> {
-        let LocalConfig { folder, name, weights_digest, document_prefix, query_prefix } = config;
-        let settings = Settings::read(&folder)?;
-        let digest = match weights_digest {
-            Some(digest) => digest,
-            None => digest_of_weights(&folder)?,
-        };
+        let settings = Settings::read(&config.folder)?;
+        let short = short_digest(&config)?;
+        let LocalConfig { folder, name, document_prefix, query_prefix, .. } = config;
         let document_prefix = document_prefix.unwrap_or_else(|| settings.document_prompt().to_owned());
         let query_prefix = query_prefix.unwrap_or_else(|| settings.query_prompt().to_owned());
-        let short = &digest[..digest.len().min(NAME_DIGEST_LEN)];
         let name = prefixed_name(format!("local:{name}@{short}"), &document_prefix, &query_prefix);
         Ok(Self { name, folder, settings, document_prefix, query_prefix, model: OnceCell::new() })
     }
@@ -84,19 +83,9 @@ impl LocalEmbedder {
         let load = async || {
             let (folder, settings) = (self.folder.clone(), self.settings.clone());
             let read = move || Model::read(&folder, &settings).map_err(|error| error.to_string());
-            self.blocking(read).await.map(Arc::new)
+            blocking(&self.name, read).await.map(Arc::new)
         };
         self.model.get_or_try_init(load).await.cloned()
-    }
-
-    async fn blocking<T: Send + 'static>(
-        &self,
-        work: impl FnOnce() -> Result<T, String> + Send + 'static,
-    ) -> Result<T, ModelError> {
-        let result = tokio::task::spawn_blocking(work).await;
-        result
-            .unwrap_or_else(|error| Err(error.to_string()))
-            .map_err(|what| ModelError::Local { model: self.name.clone(), what })
     }
 }
 
@@ -117,7 +106,7 @@ impl Embedder for LocalEmbedder {
             Purpose::Query => self.query_prefix.clone(),
         };
         let texts = texts.to_vec();
-        let (vectors, prompt_tokens) = self.blocking(move || embed(&model, &prefix, &texts)).await?;
+        let (vectors, prompt_tokens) = blocking(&self.name, move || embed(&model, &prefix, &texts)).await?;
         Ok(Embeddings { vectors, usage: Usage { prompt_tokens, ..Usage::default() }, attempts: 0 })
     }
 }
@@ -132,6 +121,27 @@ fn embed(model: &Model, prefix: &str, texts: &[String]) -> Result<(Vec<Vec<f32>>
         return Err("a zero vector".to_owned());
     }
     Ok((vectors, tokens.iter().map(|ids| ids.len() as u64).sum()))
+}
+
+/// Runs blocking work of the embedder `name`.
+async fn blocking<T: Send + 'static>(
+    name: &str,
+    work: impl FnOnce() -> Result<T, String> + Send + 'static,
+) -> Result<T, ModelError> {
+    let result = tokio::task::spawn_blocking(work).await;
+    result
+        .unwrap_or_else(|error| Err(error.to_string()))
+        .map_err(|what| ModelError::Local { model: name.to_owned(), what })
+}
+
+/// The start of the weights' checksum, which is part of the embedder's name.
+fn short_digest(config: &LocalConfig) -> Result<String, FolderError> {
+    let mut digest = match &config.weights_digest {
+        Some(digest) => digest.clone(),
+        None => digest_of_weights(&config.folder)?,
+    };
+    digest.truncate(NAME_DIGEST_LEN);
+    Ok(digest)
 }
 
 /// The BLAKE3 checksum of the weights, in hex.

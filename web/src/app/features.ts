@@ -1,5 +1,5 @@
 import { type ComponentType, lazy } from 'react';
-import { ActivityIcon, AskIcon, DocumentsIcon, SettingsIcon } from '../design/icons';
+import { ActivityIcon, AskIcon, DocumentsIcon, SettingsIcon, WhyIcon } from '../design/icons';
 import AskPage from '../features/ask/page';
 import type texts from './texts';
 
@@ -23,6 +23,7 @@ export const FEATURES: Feature[] = [
     Icon: DocumentsIcon,
     Page: lazy(() => import('../features/documents/page')),
   },
+  { path: '/graph', name: 'graph', Icon: WhyIcon, Page: lazy(() => import('../features/graph/page')) },
   {
     path: '/activity',
     name: 'activity',

@@ -1,5 +1,5 @@
 import { Link } from 'wouter';
-import type { Schemas } from '../../api/client';
+import { type Schemas, address } from '../../api/client';
 import { problemOf } from '../../api/problem';
 import { Button, buttonClass } from '../../design/button';
 import { BackIcon, CloseIcon, CopyIcon, QuestionIcon } from '../../design/icons';
@@ -47,7 +47,7 @@ export function SourcePane({ passage, onClose, onBack }: Props) {
           {place !== '' && <div className={styles.place}>{place}</div>}
         </div>
         {passage.quote !== undefined && <CopyQuote quote={passage.quote} />}
-        <Link href={hrefOf(passage)} className={buttonClass('quiet')}>
+        <Link href={`~${address.ui}${hrefOf(passage)}`} className={buttonClass('quiet')}>
           {t('openDocument')}
         </Link>
         <Button look="quiet" label={t('close')} onClick={onClose}>

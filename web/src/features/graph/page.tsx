@@ -1,0 +1,24 @@
+import { useSearch } from 'wouter';
+import { shownIn } from './address';
+import { Explore } from './explore';
+import { MergePage } from './merge-page';
+import { StartPage } from './start-page';
+import { useEditing } from './use-graph';
+
+/** The graph: a search to start from, the surroundings of an entity, and two entities side by side to merge. */
+export default function GraphPage() {
+  const shown = shownIn(new URLSearchParams(useSearch()));
+  const editing = useEditing();
+  if (shown.entity === undefined) return <StartPage shown={shown} editing={editing} />;
+  if (shown.merge !== undefined) {
+    return (
+      <MergePage
+        key={`${shown.entity}\n${shown.merge}`}
+        shown={shown}
+        name={shown.entity}
+        editing={editing}
+      />
+    );
+  }
+  return <Explore key={shown.entity} shown={shown} name={shown.entity} editing={editing} />;
+}

@@ -1,6 +1,7 @@
 //! Command-line arguments.
 
 mod ask;
+mod derive;
 mod eval;
 mod filter;
 mod graph;
@@ -16,6 +17,7 @@ use graphloom_engine::index::DocumentSort;
 use graphloom_engine::money::Limit;
 
 pub(crate) use ask::{AskArgs, SearchArgs, mode_parser};
+pub(crate) use derive::{CommunitiesArgs, DeriveArgs, LayerArg};
 pub(crate) use eval::{
     AnswersArgs, AskedArgs, CompareArgs, EvalCommand, OWN_WORKSPACE, PairwiseArgs, RagcheckerArgs,
     RetrievalArgs, SetIndexing, own_workspace,
@@ -119,6 +121,10 @@ pub(crate) enum Command {
     Rm(RmArgs),
     /// Show and edit the graph
     Graph(GraphArgs),
+    /// Derive a view of the whole graph, such as communities with reports
+    Derive(DeriveArgs),
+    /// List the communities of the graph, or show the report of one
+    Communities(CommunitiesArgs),
     /// Export entities, relations and chunks for other programs
     Export(ExportArgs),
     /// Retry failed chunks and documents

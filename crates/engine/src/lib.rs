@@ -9,6 +9,7 @@ pub mod chunk;
 mod commit;
 #[cfg(test)]
 mod conformance;
+pub mod derive;
 pub mod edit;
 pub mod explore;
 pub mod export;

@@ -35,6 +35,8 @@ prompts! {
     ANSWER_NAIVE = "answer_naive",
     /// Carries the user's own instructions into an answer.
     ANSWER_USER_PROMPT = "answer_user_prompt",
+    /// Writes the report of a community.
+    COMMUNITY_REPORT = "community_report",
     /// Carries the document that a passage is situated in.
     CONTEXT_DOCUMENT = "context_document",
     /// Asks where in its document a passage stands.

@@ -11,6 +11,7 @@ use graphloom_core::{
     RelationKey, Store, WorkspaceId,
 };
 use graphloom_engine::Engine;
+use graphloom_engine::derive::{Communities, derive};
 use graphloom_engine::edit::decide;
 use graphloom_engine::index::{self, Acceptance};
 use graphloom_engine::situate::Situator;
@@ -93,7 +94,9 @@ async fn decided_build(
     if !actions.is_empty() {
         decide(&engine, actions).await.expect("deciding works");
     }
-    build(engine, documents).await
+    build(engine.clone(), documents).await;
+    derive_communities(&engine).await;
+    dump(engine.store.as_ref()).await
 }
 
 #[derive(Debug, Clone)]
@@ -103,6 +106,8 @@ enum Step {
     /// Take a document out of the queue, if it is there; before the end it is queued again.
     Cancel(u8),
     Run,
+    /// Derive communities of what is in the graph.
+    Derive,
     /// Decide something; a split takes the chunk of this number, of those there are.
     Decide(Action, usize),
     /// Undo the decision of this number, of those there are.
@@ -172,6 +177,7 @@ fn step() -> impl Strategy<Value = Step> {
         2 => (0..5u8).prop_map(Step::Delete),
         1 => (0..5u8).prop_map(Step::Cancel),
         2 => Just(Step::Run),
+        1 => Just(Step::Derive),
         3 => (0..40u8).prop_map(Step::Interrupt),
         1 => any::<bool>().prop_map(Step::Situate),
         3 => (1..4usize, 1..40usize).prop_map(|(chunks, records)| Step::Slice { chunks, records }),
@@ -198,6 +204,14 @@ async fn interrupt(engine: &Engine, polls: u8) {
 
 fn situator(by_headings: bool) -> Situator {
     if by_headings { Situator::Headings } else { Situator::Off }
+}
+
+/// Brings the communities up to date, with reports by rules.
+async fn derive_communities(engine: &Engine) {
+    let mut rules = engine.clone();
+    rules.models.summarize = None;
+    let derived = derive(&rules, &Communities, &|_| {}, &|_| true).await.expect("the store works");
+    assert!(derived.current, "{derived:?}");
 }
 
 /// Situates everything in the graph as the engine does.
@@ -234,6 +248,7 @@ async fn play(store: Arc<dyn Store>, reader: Reader, steps: &[Step]) {
             Step::Run => {
                 run(&engine).await;
             }
+            Step::Derive => derive_communities(&engine).await,
             Step::Interrupt(polls) => interrupt(&engine, *polls).await,
             Step::Slice { chunks, records } => {
                 engine.index.max_merge_chunks = *chunks;
@@ -264,6 +279,7 @@ async fn play(store: Arc<dyn Store>, reader: Reader, steps: &[Step]) {
     run(&engine).await;
     // What was prepared under another option is situated as this one says, too.
     situate(&engine).await;
+    derive_communities(&engine).await;
     let found = dump(engine.store.as_ref()).await;
     let holding = decisions(&engine).await.holding().map(|decision| decision.action.clone()).collect();
     assert_eq!(found, decided_build(reader, &remaining, holding, situator(by_headings)).await);

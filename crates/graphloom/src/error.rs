@@ -4,6 +4,7 @@ use std::fmt;
 use std::io;
 
 use graphloom_core::{ModelError, StoreError, WorkspaceId};
+use graphloom_engine::derive::DeriveError;
 use graphloom_engine::edit::EditError;
 use graphloom_engine::index::IndexError;
 use graphloom_engine::query::QueryError;
@@ -69,6 +70,9 @@ pub enum Error {
     /// Indexing failed.
     #[error(transparent)]
     Index(#[from] IndexError),
+    /// Deriving a layer failed.
+    #[error(transparent)]
+    Derive(#[from] DeriveError),
     /// A question failed.
     #[error(transparent)]
     Query(#[from] QueryError),
@@ -96,7 +100,9 @@ impl Error {
     /// The store's error, if it is one.
     pub fn store(&self) -> Option<&StoreError> {
         match self {
-            Self::Store(error) | Self::Index(IndexError::Store(error)) => Some(error),
+            Self::Store(error)
+            | Self::Index(IndexError::Store(error))
+            | Self::Derive(DeriveError::Store { source: error, .. }) => Some(error),
             Self::While { source, .. } => source.store(),
             _ => None,
         }
@@ -126,8 +132,13 @@ impl Error {
                 Some("choose no embedder to use the workspace's own, or choose a new workspace".to_owned())
             }
             Self::While { source, .. } => source.remedy(),
-            Self::Store(error) | Self::Index(IndexError::Store(error)) => error.remedy(),
-            Self::Model(error) | Self::Index(IndexError::Model(error)) => error.remedy(),
+            Self::Store(error)
+            | Self::Index(IndexError::Store(error))
+            | Self::Derive(DeriveError::Store { source: error, .. }) => error.remedy(),
+            Self::Model(error)
+            | Self::Index(IndexError::Model(error))
+            | Self::Derive(DeriveError::Model { source: error, .. }) => error.remedy(),
+            Self::Derive(DeriveError::Busy { .. }) => Some("wait until the other process is done".to_owned()),
             Self::Query(error) => error.remedy(),
             Self::Edit(EditError::Store(error)) => error.remedy(),
             Self::Edit(EditError::Model(error)) => error.remedy(),

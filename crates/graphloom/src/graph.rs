@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use graphloom_core::{Document, DocumentFilter, DocumentId, Entity, StatusKind};
 use graphloom_engine::Engine;
+use graphloom_engine::derive::{self, CommunityEntry, CommunityReport, Derived, LayerKind};
 use graphloom_engine::edit::{self, Edit, Edited};
 use graphloom_engine::index::{self, Removal};
 use graphloom_storage::workers::Worker;
@@ -14,7 +15,7 @@ use crate::files::source_name;
 use crate::open::OnProgress;
 use crate::project::Here;
 use crate::reading::Readers;
-use crate::setup::Engines;
+use crate::setup::{self, Engines};
 
 /// An open workspace: documents in, cited answers out. [`open`](Self::open) opens one.
 ///
@@ -71,6 +72,30 @@ impl Graphloom {
             return Ok(None);
         }
         Ok(Some(index::delete(&self.engines.indexing, &ids).await?))
+    }
+
+    /// Brings a layer, such as the communities, up to date with the graph.
+    ///
+    /// Reports whose entities and relations did not change are kept, so only what changed costs LLM calls.
+    pub async fn derive(&self, layer: LayerKind) -> Result<Derived> {
+        let progress = &*self.on_progress;
+        let gone = setup::gone(&self.config);
+        Ok(derive::derive(&self.engines.indexing, layer.deriver(), &|step| progress(step), &gone).await?)
+    }
+
+    /// The communities of a level that have a report, best rated first; level 0 is the coarsest.
+    pub async fn communities(&self, level: u32) -> Result<Vec<CommunityEntry>> {
+        let snapshot = self.engine().store.snapshot().await?;
+        Ok(derive::communities(snapshot.as_ref(), level).await?)
+    }
+
+    /// The community of an id with its report; `None` if there is none.
+    pub async fn community(&self, id: &str) -> Result<Option<CommunityReport>> {
+        let snapshot = self.engine().store.snapshot().await?;
+        match derive::find_communities(snapshot.as_ref(), id).await?.as_slice() {
+            [key] => Ok(derive::community(snapshot.as_ref(), key).await?),
+            _ => Ok(None),
+        }
     }
 
     /// What is in the workspace.

@@ -31,6 +31,9 @@ pub use graphloom_core::{
     Progress, Reranker, Revision, SourcePattern, Span, StatusKind, Store, StoreError,
 };
 pub use graphloom_engine::Engine;
+pub use graphloom_engine::derive::{
+    CommunityEntry, CommunityReport, Derived, LayerKind, Quote, QuotedFinding,
+};
 pub use graphloom_engine::edit::{Edit, Edited};
 pub use graphloom_engine::index::{Removal, RunReport};
 pub use graphloom_engine::money::Limit;

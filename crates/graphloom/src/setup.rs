@@ -412,6 +412,7 @@ impl Parts<'_> {
         let Self { store, chat, embedder, own, wording } = self;
         let mut index = IndexConfig {
             chunk: config.chunk.clone(),
+            layers: config.derive.clone(),
             quota: quota(config),
             max_concurrent_calls: config.max_concurrent_calls,
             max_concurrent_documents: config.max_concurrent_documents,

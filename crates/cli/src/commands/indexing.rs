@@ -331,6 +331,16 @@ impl Ran {
                 one_line(reason, 300)
             ))?;
         }
+        for derived in self.report.iter().flat_map(|report| &report.derived).filter(|it| it.failed > 0) {
+            let reason = derived.reason.as_deref().unwrap_or("they were interrupted");
+            output.trouble(format_args!(
+                "{} of {} could not be written: {}; `graphloom derive {}` tries again",
+                count(derived.failed, "node"),
+                derived.layer,
+                one_line(reason, 300),
+                derived.layer
+            ))?;
+        }
         for failure in self.failures.listed.iter().take(MOST_PRINTED) {
             let what = failure.chunk.map(|ordinal| format!(" chunk {ordinal}")).unwrap_or_default();
             output.trouble(format_args!(

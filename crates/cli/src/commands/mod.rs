@@ -5,9 +5,11 @@ mod ask;
 mod cache;
 mod cancel;
 mod check;
+mod communities;
 mod completions;
 mod config;
 mod cost;
+mod derive;
 mod doctor;
 mod dump;
 mod estimate;
@@ -182,6 +184,8 @@ async fn dispatch(app: &App, command: &Command) -> anyhow::Result<Exit> {
         Command::Show(args) => show::run(app, args).await,
         Command::Rm(args) => rm::run(app, args).await,
         Command::Graph(args) => graph::run(app, args).await,
+        Command::Derive(args) => derive::run(app, args).await,
+        Command::Communities(args) => communities::run(app, args).await,
         Command::Export(args) => export::run(app, args).await,
         Command::Retry(args) => retry::run(app, args).await,
         Command::Cache(command) => cache::run(app, command).await,
@@ -276,6 +280,8 @@ fn building(command: &Command) -> Option<&Building> {
         | Command::Prompts(_)
         | Command::Completions(_)
         | Command::Parse(_)
+        | Command::Derive(_)
+        | Command::Communities(_)
         | Command::Export(_)
         | Command::ReadSource => None,
     }

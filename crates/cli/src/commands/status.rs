@@ -7,6 +7,7 @@ use graphloom_core::{
     Call, CallOutcome, DocumentId, DocumentStatus, EmbeddingSpec, Projection, QueueState, Revision, Role,
     Snapshot, StoreCounts, Timestamp, Visibility,
 };
+use graphloom_engine::derive::{LayerStatus, layer_states};
 use graphloom_engine::index::{DocumentState, ListError, Listing, RenewalState, count_by_status, list};
 use serde::Serialize;
 
@@ -46,6 +47,8 @@ struct Status {
     rejects: BTreeMap<&'static str, u64>,
     /// Number of extractions without records.
     empty_extractions: u64,
+    /// Derived layers.
+    layers: Vec<LayerStatus>,
     /// The models and settings the workspace is built with.
     settings: BTreeMap<String, String>,
 }
@@ -132,6 +135,7 @@ async fn read(app: &App, args: &StatusArgs, snapshot: &dyn Snapshot) -> anyhow::
         calls: spent(snapshot).await?,
         situated: snapshot.situation_counts().await?,
         empty_extractions: snapshot.empty_extractions().await?,
+        layers: layer_states(snapshot).await?,
         settings: snapshot.settings().await?,
         rejects: rejects.into_iter().map(|(reason, number)| (reason.name(), number)).collect(),
     })
@@ -237,6 +241,15 @@ fn print(app: &App, args: &StatusArgs, shown: &Status) -> anyhow::Result<()> {
         let state =
             if behind == 0 { "up to date".to_owned() } else { format!("{} behind", count(behind, "commit")) };
         output.line(format_args!("index       {name}: {}, {state}", count(*entries, "row")))?;
+    }
+    for LayerStatus { layer, current, levels, failed } in &shown.layers {
+        let state = match (current, failed) {
+            (true, _) => "up to date".to_owned(),
+            (false, 0) => format!("out of date; `graphloom derive {layer}` updates it"),
+            (false, failed) => format!("{failed} failed; `graphloom derive {layer}` tries again"),
+        };
+        let levels = levels.iter().map(ToString::to_string).collect::<Vec<_>>().join(" + ");
+        output.line(format_args!("layer       {layer}: {levels}, {state}"))?;
     }
     if shown.counts.stale > 0 {
         output.line(format_args!(

@@ -34,9 +34,11 @@ pub use requeue::{Queued, retry};
 pub use settings::{BuildSettings, OtherSetting, require_settings, switch_settings};
 pub use situate::{SituatingPlan, Unsituated, plan_situating, situate, unsituated};
 pub use status::{DocumentState, RenewalState, states_of};
+pub(crate) use work::needs_a_person;
 pub use work::{MAX_DAMAGED_ATTEMPTS, run};
 
 use crate::chunk::ChunkConfig;
+use crate::derive::{Derived, LayerKind};
 use crate::extract::ExtractSpec;
 use crate::parse::ParseLimits;
 
@@ -63,6 +65,8 @@ pub struct IndexConfig {
     /// Chunks of a document from whose texts rules make entities and relations; later ones are found by their words and
     /// vectors only. Models read all.
     pub max_rule_chunks: u32,
+    /// Layers that a [`run`] brings up to date once the graph has settled.
+    pub layers: Vec<LayerKind>,
     /// How much the workspace may hold.
     pub quota: Quota,
     /// How long a claim on a job lasts without renewal.
@@ -148,6 +152,8 @@ pub struct RunReport {
     pub stale: u32,
     /// Why, of the first.
     pub stale_reason: Option<String>,
+    /// What became of the layers.
+    pub derived: Vec<Derived>,
     /// Documents that were cancelled while in progress.
     pub cancelled: u32,
     /// Whether the queue was paused; queued documents wait for the next run after it is resumed.
@@ -168,7 +174,7 @@ impl RunReport {
 
     /// Whether the next run has something to do again.
     pub fn is_partial(&self) -> bool {
-        self.failed > 0 || self.stale > 0
+        self.failed > 0 || self.stale > 0 || self.derived.iter().any(|layer| layer.failed > 0)
     }
 }
 
@@ -197,6 +203,7 @@ impl Default for IndexConfig {
             max_merge_chunks: 128,
             max_merge_records: 4096,
             max_rule_chunks: 4000,
+            layers: Vec::new(),
             quota: Quota::default(),
             lease_ms: 600_000,
             worker: "worker".to_owned(),

@@ -296,7 +296,7 @@ fn code_end(text: &str, start: usize) -> usize {
 }
 
 /// Share of common words: their number squared by the product of both sizes, so 1 for equal sets and 0 for disjoint.
-fn likeness(one: &BTreeSet<String>, other: &BTreeSet<String>) -> f64 {
+pub(crate) fn likeness(one: &BTreeSet<String>, other: &BTreeSet<String>) -> f64 {
     let common = one.intersection(other).count() as f64;
     if common == 0.0 { 0.0 } else { common * common / (one.len() as f64 * other.len() as f64) }
 }
@@ -308,7 +308,7 @@ struct Sentence {
 }
 
 /// Words that carry content, lower-case and stemmed.
-struct ContentWords {
+pub(crate) struct ContentWords {
     stemmer: Stemmer,
 }
 
@@ -323,7 +323,7 @@ const STOP_WORDS: &[&str] = &[
 ];
 
 impl ContentWords {
-    fn new() -> Self {
+    pub(crate) fn new() -> Self {
         Self { stemmer: Stemmer::create(Algorithm::English) }
     }
 
@@ -332,7 +332,7 @@ impl ContentWords {
         text::sentences_and_code(text).into_iter().map(sentence).collect()
     }
 
-    fn of(&self, text: &str) -> BTreeSet<String> {
+    pub(crate) fn of(&self, text: &str) -> BTreeSet<String> {
         text.unicode_words()
             .map(str::to_lowercase)
             .filter(|word| STOP_WORDS.binary_search(&word.as_str()).is_err())

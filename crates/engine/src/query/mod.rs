@@ -53,6 +53,7 @@ use serde::{Deserialize, Serialize};
 pub use cache::QueryCaches;
 pub use calls::QueryCost;
 pub use cite::{CitedSpan, Mark, marks, without_references};
+pub(crate) use cite::{ContentWords, likeness};
 pub use decompose::{QuestionForm, Route};
 pub use lookup::{EntityHit, PassageHit, RelationHit, SearchHits, search};
 pub use plan::Mode;

@@ -90,6 +90,7 @@ pub const KEYS: &[Key] = &[
         Some("off"),
         "context to index with each chunk: off, headings (title and headings) or model",
     ),
+    key("derive", Some("none"), "layers to derive after indexing: none or communities"),
     key(
         "gleaning",
         Some("auto"),

@@ -15,6 +15,7 @@ use std::time::Duration;
 
 use graphloom_core::{Role, WorkspaceId};
 use graphloom_engine::chunk::{ChunkConfig, ChunkStrategy};
+use graphloom_engine::derive::LayerKind;
 use graphloom_engine::extract::{Gleaning, RecordForm};
 use graphloom_engine::money::Prices;
 
@@ -51,6 +52,8 @@ pub struct Config {
     pub chunk: ChunkConfig,
     /// Context to index with each chunk.
     pub contextual: Contextual,
+    /// Layers to derive after indexing.
+    pub derive: Vec<LayerKind>,
     /// When to ask again about a chunk.
     pub gleaning: Gleaning,
     /// Form of extraction answers.
@@ -292,6 +295,7 @@ fn check(settings: &Settings, surroundings: &Surroundings) -> Result<Config> {
         models_dir: models_dir(settings, surroundings)?,
         chunk: ChunkConfig { strategy: strategy(settings)?, max_chunk_tokens, overlap_tokens },
         contextual,
+        derive: derived_layers(settings)?,
         gleaning: gleaning(settings)?,
         form: form(settings)?,
         entity_types: (!types.is_empty()).then_some(types),
@@ -347,6 +351,14 @@ fn contextual(settings: &Settings) -> Result<Contextual> {
         "model" => Ok(Contextual::Model),
         _ => Err(invalid("contextual", setting, "off, headings or model")),
     }
+}
+
+fn derived_layers(settings: &Settings) -> Result<Vec<LayerKind>> {
+    let Some(setting) = settings.get("derive").filter(|setting| setting.value != "none") else {
+        return Ok(Vec::new());
+    };
+    let kind = LayerKind::ALL.into_iter().find(|kind| kind.name() == setting.value);
+    Ok(vec![kind.ok_or_else(|| invalid("derive", setting, "none or communities"))?])
 }
 
 fn form(settings: &Settings) -> Result<RecordForm> {

@@ -149,3 +149,27 @@ async fn weights_stay_within_what_can_be_added_up() {
     let merge = json!({ "entities_to_change": ["Tobias Renn"], "entity_to_change_into": "Maren Oskoldt" });
     server.post("/graph/entities/merge", merge).await.ok();
 }
+
+#[tokio::test]
+async fn communities_are_listed_and_shown_with_the_sentences_behind_their_reports() {
+    let server = town().await;
+    let none = server.get("/communities").await.ok();
+    assert_eq!(none, json!({ "current": false, "levels": [], "communities": [] }));
+    server.derive_communities().await;
+    let listed = server.get("/communities?level=0&limit=1").await.ok();
+    assert_eq!(listed["current"], json!(true), "{listed}");
+    let community = &listed["communities"][0];
+    assert_eq!(community["by"], json!("rules"));
+    let id = community["id"].as_str().expect("an id");
+    let report = server.get(&format!("/communities/{id}")).await.ok();
+    assert_eq!(report["title"], community["title"]);
+    let reference = &report["findings"][0]["references"][0];
+    assert_eq!((&reference["source"], &reference["lines"]), (&json!("town.md"), &json!([1, 1])));
+    let quote = reference["quote"].as_str().expect("a quote");
+    assert!(quote.ends_with("lives in Weirholm."), "{quote}");
+    assert!(names(&report["members"]).contains(&"WEIRHOLM"), "{report}");
+    server.get("/communities?limit=0").await.problem(422);
+    server.get("/communities/communities-none").await.problem(404);
+    server.add("", "more.md", "Ada Vell lives in Weirholm.").await;
+    assert_eq!(server.get("/communities").await.ok()["current"], json!(false));
+}

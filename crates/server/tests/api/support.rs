@@ -10,6 +10,7 @@ use async_trait::async_trait;
 use graphloom_core::{
     Clock, Embedder, Embeddings, ModelError, Purpose, Store, StoreError, Timestamp, WorkspaceId,
 };
+use graphloom_engine::derive::{Communities, derive};
 use graphloom_engine::index::{self, Reading, Source};
 use graphloom_engine::money::Prices;
 use graphloom_engine::parse::ParseLimits;
@@ -192,6 +193,14 @@ impl Running {
             let _ = stopped.await;
         }));
         Self { address, folder, host, stop: Some(stop), ended }
+    }
+
+    /// Derives the communities of the default workspace, as another process does.
+    pub(crate) async fn derive_communities(&self) {
+        let store = self.host.stores.lock().expect("a lock")[&WorkspaceId::default()].clone();
+        let engine = engine(store, Arc::clone(&self.host.gate));
+        let derived = derive(&engine, &Communities, &|_| {}, &|_| true).await.expect("derived");
+        assert!(derived.current, "{derived:?}");
     }
 
     /// Pauses the queue of the default workspace, as another process does.

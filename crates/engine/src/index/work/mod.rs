@@ -25,11 +25,12 @@ use graphloom_core::{Batch, ProgressSink};
 pub use extract::MAX_DAMAGED_ATTEMPTS;
 pub(super) use lease::release_leases;
 pub(super) use prepare::{Ready, chunk_texts};
-pub(super) use stop::needs_a_person;
+pub(crate) use stop::needs_a_person;
 
 use super::settle::settle;
 use super::{IndexError, RunReport, require_settings};
 use crate::Engine;
+use crate::derive::{DeriveError, derive};
 use pace::Pace;
 use permits::Permits;
 
@@ -65,7 +66,36 @@ pub async fn run(
         .map_ok(|jobs| stream::iter(jobs.into_iter().map(Ok::<_, IndexError>)))
         .try_flatten();
     // In a box, for the compiler does not see that the bare stream is `Send`.
-    run.work_through(jobs.boxed(), |job| run.prepare(job)).await
+    let mut report = run.work_through(jobs.boxed(), |job| run.prepare(job)).await?;
+    derive_layers(engine, progress, gone, &mut report).await?;
+    Ok(report)
+}
+
+/// Brings the layers up to date that the engine derives after indexing.
+async fn derive_layers(
+    engine: &Engine,
+    progress: ProgressSink<'_>,
+    gone: &(dyn Fn(&str) -> bool + Send + Sync),
+    report: &mut RunReport,
+) -> Result<(), IndexError> {
+    for kind in &engine.index.layers {
+        if report.paused || report.over_budget.is_some() {
+            break;
+        }
+        match derive(engine, kind.deriver(), progress, gone).await {
+            Ok(derived) => {
+                report.paused |= derived.paused;
+                report.over_budget.clone_from(&derived.over_budget);
+                report.derived.push(derived);
+            }
+            Err(DeriveError::Busy { layer, owner }) => {
+                tracing::info!(%layer, owner, "another process derives the layer");
+            }
+            Err(DeriveError::Store { source, .. }) => return Err(source.into()),
+            Err(DeriveError::Model { source, .. }) => return Err(source.into()),
+        }
+    }
+    Ok(())
 }
 
 /// One run's view of the world.

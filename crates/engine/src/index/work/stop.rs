@@ -100,7 +100,7 @@ impl Run<'_> {
 }
 
 /// Whether every further call would fail the same way until a person changes something.
-pub(in super::super) fn needs_a_person(error: &ModelError) -> bool {
+pub(crate) fn needs_a_person(error: &ModelError) -> bool {
     match error {
         ModelError::Unauthorized { .. }
         | ModelError::Unreachable { .. }

@@ -1,0 +1,168 @@
+//! `graphloom communities`: communities of the graph and their reports.
+
+use graphloom_engine::derive::{
+    Communities, CommunityEntry, CommunityReport, LayerStatus, communities, community, find_communities,
+    layer_states,
+};
+use serde::Serialize;
+
+use super::App;
+use crate::args::CommunitiesArgs;
+use crate::fault::{Exit, Fault};
+use crate::output::render::{count, one_line, plain};
+use crate::wire;
+
+/// Characters of a summary in a list.
+const SUMMARY_CHARS: usize = 300;
+
+#[derive(Serialize)]
+struct Listed {
+    /// `None` if communities were never derived.
+    layer: Option<LayerStatus>,
+    level: u32,
+    /// Communities of the level.
+    total: usize,
+    communities: Vec<CommunityEntry>,
+}
+
+/// Lists the communities of a level, or prints the report of one.
+pub(crate) async fn run(app: &App, args: &CommunitiesArgs) -> anyhow::Result<Exit> {
+    let store = wire::open_store(&app.config)?;
+    let snapshot = store.snapshot().await?;
+    let snapshot = snapshot.as_ref();
+    let layers = layer_states(snapshot).await?;
+    let layer = layers.into_iter().find(|layer| layer.layer == Communities::name());
+    match &layer {
+        None => app.output.note("no communities yet; `graphloom derive communities` finds them"),
+        Some(layer) if !layer.current => {
+            app.output.note("the communities are out of date; `graphloom derive communities` updates them");
+        }
+        Some(_) => {}
+    }
+    if let Some(id) = &args.community {
+        let report = match find_communities(snapshot, id).await?.as_slice() {
+            [] => None,
+            [key] => community(snapshot, key).await?,
+            _ => {
+                let fault =
+                    Fault::usage(format!("more than one community has an id that starts with {id:?}"));
+                return Err(fault.help("write more of the id").into());
+            }
+        };
+        let Some(report) = report else {
+            let fault = Fault::failed(format!("no community {id:?}"));
+            return Err(fault.help("`graphloom communities` lists them").into());
+        };
+        if app.output.json {
+            app.output.json(&report)?
+        } else {
+            print_report(app, &report)?
+        }
+        return Ok(Exit::Done);
+    }
+    let level = args.level.unwrap_or(0);
+    let mut entries = communities(snapshot, level).await?;
+    let total = entries.len();
+    entries.truncate(args.limit);
+    let listed = Listed { layer, level, total, communities: entries };
+    if app.output.json {
+        app.output.json(&listed)?
+    } else {
+        print_list(app, &listed)?
+    }
+    Ok(Exit::Done)
+}
+
+fn print_list(app: &App, listed: &Listed) -> anyhow::Result<()> {
+    let output = &app.output;
+    let Some(layer) = &listed.layer else { return Ok(()) };
+    let levels: Vec<String> = (0..)
+        .zip(&layer.levels)
+        .map(|(level, number): (u32, _)| format!("{number} on level {level}"))
+        .collect();
+    output.line(format_args!("{} {}", output.heading("communities"), levels.join(", ")))?;
+    for entry in &listed.communities {
+        output.line("")?;
+        output.line(format_args!(
+            "{} {}",
+            output.heading(&one_line(&entry.title, 200)),
+            output.faint(entry.id.as_str())
+        ))?;
+        output.line(format_args!(
+            "rating {}, {}, {}, written by {}",
+            entry.rating,
+            count(u64::from(entry.entities), "entity"),
+            count(u64::from(entry.relations), "relation"),
+            plain(&entry.by)
+        ))?;
+        output.line(one_line(&entry.summary, SUMMARY_CHARS))?;
+    }
+    let more = listed.total - listed.communities.len();
+    if more > 0 {
+        output.note(format_args!("{more} more; --limit sets how many are listed"));
+    }
+    Ok(())
+}
+
+fn print_report(app: &App, report: &CommunityReport) -> anyhow::Result<()> {
+    let output = &app.output;
+    let entry = &report.entry;
+    output.line(format_args!(
+        "{} {}",
+        output.heading(&one_line(&entry.title, 200)),
+        output.faint(entry.id.as_str())
+    ))?;
+    output.line(format_args!(
+        "level {}, {}, {}, written by {}",
+        entry.level,
+        count(u64::from(entry.entities), "entity"),
+        count(u64::from(entry.relations), "relation"),
+        plain(&entry.by)
+    ))?;
+    output.line(format_args!("rating {}: {}", entry.rating, one_line(&report.rating_reason, 1000)))?;
+    output.line("")?;
+    output.line(one_line(&entry.summary, 10_000))?;
+    for finding in &report.findings {
+        output.line("")?;
+        output.line(format_args!("- {}", output.heading(&one_line(&finding.summary, 2000))))?;
+        let is_quote = finding.references.iter().any(|reference| reference.quote == finding.explanation);
+        if !(is_quote || finding.explanation.is_empty()) {
+            output.line(format_args!("  {}", one_line(&finding.explanation, 10_000)))?;
+        }
+        for reference in &finding.references {
+            let (first, last) = reference.lines;
+            let lines = if first == last { format!("{first}") } else { format!("{first}-{last}") };
+            output.line(format_args!(
+                "  {} \"{}\"",
+                output.faint(&format!("{}:{lines}", plain(&reference.source))),
+                one_line(&reference.quote, 400)
+            ))?;
+        }
+    }
+    output.line("")?;
+    if let Some(parent) = &report.parent {
+        output.line(format_args!(
+            "part of    {} {}",
+            one_line(&parent.title, 120),
+            output.faint(parent.id.as_str())
+        ))?;
+    }
+    for part in &report.parts {
+        output.line(format_args!(
+            "part       {} {}",
+            one_line(&part.title, 120),
+            output.faint(part.id.as_str())
+        ))?;
+    }
+    if !report.members.is_empty() {
+        let members: Vec<String> = report.members.iter().map(|key| plain(key.as_str()).to_string()).collect();
+        output.line(format_args!("entities   {}", members.join(", ")))?;
+    }
+    if report.dropped_references > 0 {
+        output.note(format_args!(
+            "{} of the report led to no sentence and were dropped",
+            count(u64::from(report.dropped_references), "reference")
+        ));
+    }
+    Ok(())
+}

@@ -1,0 +1,88 @@
+//! `graphloom derive`: brings a layer up to date with the graph.
+
+use graphloom::BuildWith;
+use graphloom_engine::derive::{self, Communities, Derived};
+use serde::Serialize;
+
+use super::App;
+use super::indexing::{OfBudget, Session};
+use crate::args::{DeriveArgs, LayerArg};
+use crate::fault::Exit;
+use crate::interrupt::Interrupt;
+use crate::output::render::{count, one_line};
+use crate::wire;
+
+#[derive(Serialize)]
+struct Summary {
+    event: &'static str,
+    #[serde(flatten)]
+    derived: Option<Derived>,
+    interrupted: bool,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    budget: Option<OfBudget>,
+}
+
+/// Derives a layer from the whole graph.
+pub(crate) async fn run(app: &App, args: &DeriveArgs) -> anyhow::Result<Exit> {
+    wire::require_workspace(&app.config)?;
+    let Session { worker: _worker, view, indexing } =
+        Session::begin(app, args.budget, BuildWith::Once).await?;
+    let deriver = match args.layer {
+        LayerArg::Communities => Communities,
+    };
+    let interrupt = Interrupt::listen()?;
+    let show = |progress| view.show(progress);
+    let gone = wire::gone(&app.config);
+    let outcome = tokio::select! {
+        outcome = derive::derive(&indexing.engine, &deriver, &show, &gone) => Some(outcome),
+        () = interrupt.wait() => None,
+    };
+    view.finish()?;
+    let budget = indexing.budget.as_ref();
+    let budget = budget.map(|budget| OfBudget { limit: budget.limit().to_string(), spent: budget.spent() });
+    let (derived, interrupted) = match outcome {
+        Some(outcome) => (Some(outcome?), false),
+        None => (None, true),
+    };
+    let summary = Summary { event: "summary", derived, interrupted, budget };
+    if app.output.json {
+        app.output.json(&summary)?;
+    } else {
+        print(app, &summary)?;
+    }
+    Ok(match &summary.derived {
+        None => Exit::Interrupted,
+        Some(derived) if derived.paused => Exit::Paused,
+        Some(derived) if derived.over_budget.is_some() => Exit::OverBudget,
+        Some(derived) if !derived.current => Exit::Partly,
+        Some(_) => Exit::Done,
+    })
+}
+
+fn print(app: &App, summary: &Summary) -> anyhow::Result<()> {
+    let Some(derived) = &summary.derived else {
+        app.output.note("stopped; run the same command to continue");
+        return Ok(());
+    };
+    let Derived { layer, nodes, written, kept, removed, failed, .. } = derived;
+    let parts = [(*written, "written"), (*kept, "unchanged"), (*removed, "removed"), (*failed, "failed")];
+    let parts: Vec<String> = parts
+        .iter()
+        .filter(|(number, _)| *number > 0)
+        .map(|(number, what)| format!("{number} {what}"))
+        .collect();
+    let parts = if parts.is_empty() { String::new() } else { format!(": {}", parts.join(", ")) };
+    app.output.line(format_args!("{layer}: {}{parts}", count(*nodes, "node")))?;
+    if let Some(reason) = &derived.reason {
+        app.output.note(format_args!("failed: {}; run the same command to try again", one_line(reason, 300)));
+    }
+    if let Some(spent) = &derived.over_budget {
+        app.output.note(format_args!("stopped by the budget: {}", one_line(spent, 300)));
+    }
+    if derived.paused {
+        app.output.note("the workspace is paused: run `graphloom resume` and then this command again");
+    } else if !derived.current && derived.failed == 0 && derived.over_budget.is_none() {
+        app.output.note("other processes kept changing the graph; run the same command when they are done");
+    }
+    Ok(())
+}

@@ -1,0 +1,195 @@
+//! Communities of the entity graph, in levels, each with a report.
+//!
+//! Source: Edge et al., "From Local to Global: A Graph RAG Approach to Query-Focused Summarization", 2024, sections
+//! 3.1.3 and 3.1.4. docs/explanation/communities.md lists the differences.
+
+use std::collections::BTreeMap;
+
+use async_trait::async_trait;
+use graphloom_cluster::{Edge, Graph, Hierarchy, HierarchySettings, hierarchy};
+use graphloom_core::{
+    ContentHash, EntityKey, LayerName, LayerNode, Member, NodeKey, RelationKey, Snapshot, StoreError,
+};
+
+use super::report::{self, Material};
+use super::{Deriver, LayerKind, Written};
+use crate::Engine;
+use crate::prompt::COMMUNITY_REPORT;
+
+/// A community with more entities is divided [GraphRAG].
+pub const MAX_COMMUNITY_SIZE: usize = 10;
+/// Most tokens of the data that a report is written from [GraphRAG].
+pub const MAX_REPORT_CONTEXT_TOKENS: u32 = 8_000;
+/// Rows read from the store at a time.
+const PAGE: usize = 1000;
+/// Number of the algorithm; another one derives all communities again.
+const VERSION: &str = "1";
+
+/// The layer `communities`.
+///
+/// A node is a community of at least two entities. Its members are the communities it is divided into, and the
+/// entities that are in none of these. Level 0 is the coarsest.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Communities;
+
+impl Communities {
+    /// The name of the layer.
+    pub fn name() -> LayerName {
+        LayerName::from_stored(LayerKind::Communities.name())
+    }
+}
+
+#[async_trait]
+impl Deriver for Communities {
+    fn layer(&self) -> LayerName {
+        Self::name()
+    }
+
+    fn settings(&self, engine: &Engine) -> ContentHash {
+        let model = engine.models.summarize.as_deref().map_or("", |model| model.name());
+        let prompt = engine.prompts.body(COMMUNITY_REPORT);
+        let language = engine.prompts.chosen_language().unwrap_or_default();
+        ContentHash::of_parts(&[VERSION, model, prompt, language])
+    }
+
+    async fn plan(&self, _: &Engine, snapshot: &dyn Snapshot) -> Result<Vec<LayerNode>, StoreError> {
+        let (names, edges) = graph_of(snapshot).await?;
+        let graph = Graph::new(&names, &edges).map_err(|error| StoreError::Backend {
+            operation: "dividing the graph into communities".to_owned(),
+            source: Box::new(error),
+        })?;
+        let settings =
+            HierarchySettings { max_community_size: MAX_COMMUNITY_SIZE, ..HierarchySettings::default() };
+        Ok(nodes_of(&Self::name(), &hierarchy(&graph, &settings), graph.names()))
+    }
+
+    async fn write(
+        &self,
+        engine: &Engine,
+        snapshot: &dyn Snapshot,
+        node: LayerNode,
+        parts: &[LayerNode],
+        stored: Option<&LayerNode>,
+    ) -> Result<Written, StoreError> {
+        let material = Material::read(engine, snapshot, &node, parts).await?;
+        report::write(engine, snapshot, node, material, stored).await
+    }
+}
+
+/// All entities, and the relations between them as edges. A relation whose weight a decision set to 0 is none.
+async fn graph_of(snapshot: &dyn Snapshot) -> Result<(Vec<String>, Vec<Edge>), StoreError> {
+    let mut names: Vec<String> = Vec::new();
+    let mut after: Option<EntityKey> = None;
+    loop {
+        let page = snapshot.scan_entities(after.as_ref(), PAGE).await?;
+        names.extend(page.iter().map(|entity| entity.key.to_string()));
+        let Some(last) = page.last().filter(|_| page.len() == PAGE) else { break };
+        after = Some(last.key.clone());
+    }
+    let positions: BTreeMap<&str, usize> =
+        names.iter().enumerate().map(|(position, name)| (name.as_str(), position)).collect();
+    let mut edges = Vec::new();
+    let mut after: Option<RelationKey> = None;
+    loop {
+        let page = snapshot.scan_relations(after.as_ref(), PAGE).await?;
+        for relation in page.iter().filter(|relation| relation.weight > 0.0) {
+            let [a, b] = relation.key.ends().map(|end| positions.get(end.as_str()).copied());
+            if let (Some(a), Some(b)) = (a, b) {
+                edges.push(Edge::new(a, b, relation.weight));
+            }
+        }
+        let Some(last) = page.last().filter(|_| page.len() == PAGE) else { break };
+        after = Some(last.key.clone());
+    }
+    Ok((names, edges))
+}
+
+/// The communities of at least two entities as nodes, parts before what they are parts of.
+fn nodes_of(layer: &LayerName, hierarchy: &Hierarchy, names: &[String]) -> Vec<LayerNode> {
+    let communities = &hierarchy.communities;
+    let mut keys: Vec<Option<NodeKey>> = vec![None; communities.len()];
+    let mut nodes = Vec::new();
+    // Children follow their parents in the list.
+    for (position, community) in communities.iter().enumerate().rev() {
+        if community.members.len() < 2 {
+            continue;
+        }
+        let entity = |member: &u32| Member::Entity(EntityKey::from_stored(&*names[*member as usize]));
+        let members: Vec<Member> = match community.children.is_empty() {
+            true => community.members.iter().map(entity).collect(),
+            false => community
+                .children
+                .iter()
+                .flat_map(|child| match &keys[*child] {
+                    Some(key) => vec![Member::Node(key.clone())],
+                    None => communities[*child].members.iter().map(entity).collect(),
+                })
+                .collect(),
+        };
+        let node = LayerNode::new(layer, community.level, members);
+        keys[position] = Some(node.key.clone());
+        nodes.push(node);
+    }
+    nodes
+}
+
+/// All entities of a community, those of its parts included, ascending.
+pub(crate) async fn entities_of(
+    snapshot: &dyn Snapshot,
+    members: &[Member],
+) -> Result<Vec<EntityKey>, StoreError> {
+    let mut entities = Vec::new();
+    let mut open: Vec<NodeKey> = Vec::new();
+    let mut sort = |members: &[Member], open: &mut Vec<NodeKey>| {
+        for member in members {
+            match member {
+                Member::Entity(key) => entities.push(key.clone()),
+                Member::Node(key) => open.push(key.clone()),
+                Member::Chunk(_) => {}
+            }
+        }
+    };
+    sort(members, &mut open);
+    while !open.is_empty() {
+        let nodes = snapshot.nodes(&open).await?;
+        open.clear();
+        for node in nodes.into_iter().flatten() {
+            sort(&node.members, &mut open);
+        }
+    }
+    entities.sort_unstable();
+    Ok(entities)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Members of each community, its level before them; communities of a chain of triangles.
+    #[test]
+    fn communities_of_one_entity_become_members_of_the_community_above() {
+        // A hub with eleven leaves: the hub's part has ten entities, two leaves are alone below the root.
+        let names: Vec<String> = (0..12).map(|number| format!("N{number:02}")).collect();
+        let edges: Vec<Edge> = (1..12).map(|leaf| Edge::new(0, leaf, 1.0)).collect();
+        let graph = Graph::new(&names, &edges).expect("a graph");
+        let settings = HierarchySettings::default();
+        let nodes = nodes_of(&Communities::name(), &hierarchy(&graph, &settings), graph.names());
+        let root = nodes.last().expect("a root");
+        assert_eq!(root.level, 0);
+        let inner = root.members.iter().filter(|member| matches!(member, Member::Node(_))).count();
+        let alone = root.members.iter().filter(|member| matches!(member, Member::Entity(_))).count();
+        assert!(inner >= 1 && alone >= 1, "{nodes:?}");
+        let below: usize = nodes.iter().filter(|node| node.level > 0).map(|node| node.members.len()).sum();
+        assert_eq!(below + alone, names.len(), "every entity is in exactly one leaf or alone");
+    }
+
+    #[test]
+    fn entities_without_relations_are_no_communities() {
+        let names = ["A", "B", "C"].map(str::to_owned);
+        let graph = Graph::new(&names, &[Edge::new(0, 1, 1.0)]).expect("a graph");
+        let nodes =
+            nodes_of(&Communities::name(), &hierarchy(&graph, &HierarchySettings::default()), graph.names());
+        let members = ["A", "B"].map(|key| Member::Entity(EntityKey::from_stored(key)));
+        assert_eq!(nodes.iter().map(|node| node.members.as_slice()).collect::<Vec<_>>(), [&members[..]]);
+    }
+}

@@ -1,0 +1,510 @@
+//! Reports of communities: written by a model, or extracted by rules, with references to the documents.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use graphloom_core::{
+    CacheEntry, CacheKind, Call, CallOutcome, ChatMessage, ChatRequest, Chunk, ChunkId, ContentHash,
+    DocumentId, GraphKey, LanguageModel, LayerNode, ModelError, Role, Snapshot, Span, StoreError,
+};
+use serde::{Deserialize, Serialize};
+
+use super::Written;
+pub(super) use super::material::Material;
+use super::material::Source;
+use crate::Engine;
+use crate::extract::{after_thinking, ask};
+use crate::prompt::COMMUNITY_REPORT;
+use crate::query::{ContentWords, likeness};
+use crate::text::{one_line, sentences};
+
+/// The author of a report that rules extracted.
+pub const RULES: &str = "rules";
+/// Output limits: the first, and that of a second attempt if the answer was cut off.
+const OUTPUT_TOKENS: [u32; 2] = [4_096, 8_192];
+/// Most findings of a report; more are dropped.
+const MAX_FINDINGS: usize = 10;
+/// Most references of a finding.
+const MAX_REFERENCES: usize = 8;
+/// Findings of a report that rules extract.
+const EXTRACTED_FINDINGS: usize = 5;
+/// Most characters of an entity's description in a summary by rules.
+const MAX_DESCRIPTION_CHARS: usize = 300;
+/// Most characters of a title.
+const MAX_TITLE_CHARS: usize = 200;
+/// The highest rating.
+const MAX_RATING: f64 = 10.0;
+
+/// A report about a community: the details of its node.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Report {
+    /// Its author: a model's name, or `rules` for sentences of the documents.
+    pub by: String,
+    /// What the community is about.
+    pub summary: String,
+    /// From 0 to 10, how much the community matters.
+    pub rating: f64,
+    /// Why.
+    pub rating_reason: String,
+    /// The most important first.
+    pub findings: Vec<Finding>,
+    /// References of the author that lead nowhere.
+    pub dropped_references: u32,
+    /// What it was written from.
+    pub source: ReportSource,
+    /// Entities of the community, those of its parts included.
+    pub entities: u32,
+    /// Relations between them.
+    pub relations: u32,
+    /// Of these, relations that neither the author nor the author of a part's report was shown.
+    pub omitted_relations: u32,
+}
+
+/// What a report was written from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ReportSource {
+    /// Entities and relations.
+    Graph,
+    /// The reports of the community's parts, and the relations between the parts.
+    Reports,
+}
+
+/// One insight of a report.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Finding {
+    /// In one sentence.
+    pub summary: String,
+    /// In a few sentences.
+    pub explanation: String,
+    /// Sentences of the documents that support it.
+    pub references: Vec<Reference>,
+}
+
+/// A sentence of a document.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+pub struct Reference {
+    /// The document.
+    pub document: DocumentId,
+    /// The chunk that holds the sentence.
+    pub chunk: ChunkId,
+    /// Where in the document's text.
+    pub span: Span,
+}
+
+impl Report {
+    /// The report of a node; `None` if the node has none.
+    pub fn of(node: &LayerNode) -> Option<Self> {
+        serde_json::from_value(node.details.clone()).ok()
+    }
+
+    /// Summary and findings as one text.
+    fn text(&self) -> String {
+        let mut text = self.summary.clone();
+        for finding in &self.findings {
+            text.push_str(&format!("\n\n- {} {}", finding.summary, finding.explanation));
+        }
+        text
+    }
+
+    fn put_into(self, mut node: LayerNode, title: &str, inputs_hash: ContentHash) -> LayerNode {
+        node.title = one_line(title).chars().take(MAX_TITLE_CHARS).collect();
+        node.text = self.text();
+        node.details = serde_json::to_value(self).unwrap_or_default();
+        node.inputs_hash = inputs_hash;
+        node
+    }
+}
+
+/// Writes the report of `node`, or keeps the stored one if it was written from the same material.
+pub(super) async fn write(
+    engine: &Engine,
+    snapshot: &dyn Snapshot,
+    node: LayerNode,
+    material: Material,
+    stored: Option<&LayerNode>,
+) -> Result<Written, StoreError> {
+    let Some(model) = engine.models.summarize.as_deref() else {
+        let inputs = ContentHash::of_parts(&[RULES, &material.text, material.evidence.as_str()]);
+        if stored.is_some_and(|stored| stored.inputs_hash == inputs) {
+            return Ok(Written::Kept);
+        }
+        let (title, report) = extract(snapshot, &material).await?;
+        let node = report.put_into(node, &title, inputs);
+        return Ok(Written::New { node, paid: None, calls: Vec::new() });
+    };
+    let language = engine.prompts.language("the language of the data", ", names as in the data");
+    let variables = [("context", material.text.as_str()), ("language", language.as_str())];
+    let messages = engine.prompts.messages(COMMUNITY_REPORT, &variables);
+    let key = request_key(model, &messages);
+    let inputs = ContentHash::of_parts(&[key.as_str(), material.evidence.as_str()]);
+    if stored.is_some_and(|stored| stored.inputs_hash == inputs) {
+        return Ok(Written::Kept);
+    }
+    let known = snapshot.cached(&[(CacheKind::Node, key.clone())]).await?.pop().flatten();
+    let known = known.and_then(|value| Some((Draft::parse(std::str::from_utf8(&value).ok()?)?, None)));
+    let (draft, paid, calls) = match known {
+        Some((draft, paid)) => (draft, paid, Vec::new()),
+        None => match ask_for_report(engine, model, messages).await {
+            (Ok((answer, draft)), calls) => {
+                let paid = CacheEntry { kind: CacheKind::Node, key, value: answer.into_bytes() };
+                (draft, Some(paid), calls)
+            }
+            (Err(error), calls) => return Ok(Written::Failed { error, calls }),
+        },
+    };
+    let title = draft.title.clone();
+    let report = draft.resolve(snapshot, &material, model.name()).await?;
+    Ok(Written::New { node: report.put_into(node, &title, inputs), paid, calls })
+}
+
+/// The key that a model's answer is kept under.
+fn request_key(model: &dyn LanguageModel, messages: &[ChatMessage]) -> ContentHash {
+    let mut parts = vec![model.name()];
+    parts.extend(messages.iter().map(|message| message.content.as_str()));
+    ContentHash::of_parts(&parts)
+}
+
+/// The answer and what it says, and the ledger's rows.
+async fn ask_for_report(
+    engine: &Engine,
+    model: &dyn LanguageModel,
+    messages: Vec<ChatMessage>,
+) -> (Result<(String, Draft), ModelError>, Vec<Call>) {
+    let mut calls = Vec::new();
+    for limit in OUTPUT_TOKENS {
+        let request = ChatRequest {
+            messages: messages.clone(),
+            max_output_tokens: Some(limit),
+            temperature: Some(0.0),
+            json_object: true,
+            ..ChatRequest::default()
+        };
+        let (answer, call) = ask(model, request, Role::Summarize, None, engine.clock.as_ref()).await;
+        let is_cut = call.outcome == CallOutcome::Truncated;
+        if call.attempts > 0 {
+            calls.push(call);
+        }
+        match answer {
+            Ok(answer) => match Draft::parse(&answer) {
+                Some(draft) => return (Ok((answer, draft)), calls),
+                None if is_cut => {}
+                None => break,
+            },
+            Err(error) => return (Err(error), calls),
+        }
+    }
+    let what = "the answer is not a report".to_owned();
+    (Err(ModelError::Malformed { model: model.name().to_owned(), what }), calls)
+}
+
+/// A report as a model wrote it.
+#[derive(Debug, Default, PartialEq, Deserialize)]
+#[serde(default)]
+struct Draft {
+    title: String,
+    summary: String,
+    rating: Rating,
+    rating_reason: String,
+    findings: Vec<DraftFinding>,
+}
+
+#[derive(Debug, Default, PartialEq, Deserialize)]
+#[serde(default)]
+struct DraftFinding {
+    summary: String,
+    explanation: String,
+}
+
+/// Models write numbers as numbers and as texts.
+#[derive(Debug, PartialEq, Deserialize)]
+#[serde(untagged)]
+enum Rating {
+    Number(f64),
+    Text(String),
+}
+
+impl Default for Rating {
+    fn default() -> Self {
+        Self::Number(0.0)
+    }
+}
+
+impl Rating {
+    /// From 0 to 10, with one digit after the point.
+    fn value(&self) -> f64 {
+        let value = match self {
+            Self::Number(number) => *number,
+            Self::Text(text) => text.trim().parse().unwrap_or(0.0),
+        };
+        let value = if value.is_finite() { value.clamp(0.0, MAX_RATING) } else { 0.0 };
+        (value * 10.0).round() / 10.0
+    }
+}
+
+impl Draft {
+    /// Reads the JSON object of an answer, whatever stands around it; `None` without title and summary.
+    fn parse(answer: &str) -> Option<Self> {
+        let answer = after_thinking(answer).1;
+        let object = answer.get(answer.find('{')?..=answer.rfind('}')?)?;
+        let draft: Self = serde_json::from_str(object).ok()?;
+        (!draft.title.trim().is_empty() && !draft.summary.trim().is_empty()).then_some(draft)
+    }
+
+    /// The report, with references resolved to sentences of the documents.
+    async fn resolve(
+        self,
+        snapshot: &dyn Snapshot,
+        material: &Material,
+        by: &str,
+    ) -> Result<Report, StoreError> {
+        let mut resolver = Resolver::new(snapshot, material);
+        let (mut findings, mut dropped) = (Vec::new(), 0);
+        for finding in self.findings.into_iter().take(MAX_FINDINGS) {
+            let (summary, mut marks) = without_marks(&finding.summary);
+            let (explanation, more) = without_marks(&finding.explanation);
+            marks.extend(more);
+            if summary.is_empty() && explanation.is_empty() {
+                continue;
+            }
+            let claim = format!("{summary} {explanation}");
+            let mut references = Vec::new();
+            for mark in marks {
+                match resolver.find(&mark, &claim).await? {
+                    Some(reference) if references.contains(&reference) => {}
+                    Some(reference) if references.len() < MAX_REFERENCES => references.push(reference),
+                    Some(_) | None => dropped += 1,
+                }
+            }
+            findings.push(Finding { summary, explanation, references });
+        }
+        Ok(Report {
+            by: by.to_owned(),
+            summary: without_marks(&self.summary).0,
+            rating: self.rating.value(),
+            rating_reason: without_marks(&self.rating_reason).0,
+            findings,
+            dropped_references: dropped,
+            source: material.source,
+            entities: material.entities,
+            relations: material.relations,
+            omitted_relations: material.omitted_relations,
+        })
+    }
+}
+
+/// The text without ids in brackets, and the ids.
+fn without_marks(text: &str) -> (String, Vec<String>) {
+    let (mut kept, mut marks) = (String::new(), Vec::new());
+    let mut rest = text;
+    while let Some(open) = rest.find('[') {
+        let close = rest[open..].find(']').map(|length| open + length);
+        let ids = close.and_then(|close| ids(&rest[open + 1..close]));
+        match (close, ids) {
+            (Some(close), Some(ids)) => {
+                kept.push_str(rest[..open].trim_end());
+                marks.extend(ids);
+                rest = &rest[close + 1..];
+            }
+            _ => {
+                kept.push_str(&rest[..=open]);
+                rest = &rest[open + 1..];
+            }
+        }
+    }
+    kept.push_str(rest);
+    (one_line(kept.trim()), marks)
+}
+
+/// A list of ids such as `E2, R7`; `None` if it is anything else.
+fn ids(list: &str) -> Option<Vec<String>> {
+    let id = |item: &str| {
+        let item = item.trim();
+        let number = item.strip_prefix(['E', 'R', 'C'])?;
+        let is_number = !number.is_empty() && number.bytes().all(|byte| byte.is_ascii_digit());
+        is_number.then(|| item.to_owned())
+    };
+    list.split([',', ';']).map(id).collect()
+}
+
+/// Finds the sentences of documents behind ids, and keeps the chunks it has read.
+struct Resolver<'a> {
+    snapshot: &'a dyn Snapshot,
+    material: &'a Material,
+    words: ContentWords,
+    chunks: BTreeMap<ChunkId, Option<Chunk>>,
+}
+
+impl<'a> Resolver<'a> {
+    fn new(snapshot: &'a dyn Snapshot, material: &'a Material) -> Self {
+        Self { snapshot, material, words: ContentWords::new(), chunks: BTreeMap::new() }
+    }
+
+    /// The sentence behind an id that shares most words with `claim`; `None` if there is no such id or sentence.
+    async fn find(&mut self, id: &str, claim: &str) -> Result<Option<Reference>, StoreError> {
+        let material = self.material;
+        match material.sources.get(id) {
+            None => Ok(None),
+            Some(Source::Item(key)) => {
+                let claim = self.words.of(claim);
+                self.best_sentence(key, &claim).await
+            }
+            Some(Source::Part(part)) => {
+                let references = Report::of(&material.parts[*part]).map(|report| report.findings);
+                let references: BTreeSet<Reference> =
+                    references.into_iter().flatten().flat_map(|finding| finding.references).collect();
+                let claim = self.words.of(claim);
+                let mut best: Option<(f64, Reference)> = None;
+                for reference in references {
+                    let Some(chunk) = self.chunk(&reference.chunk).await? else { continue };
+                    let start = reference.span.start.saturating_sub(chunk.span.start) as usize;
+                    let end = reference.span.end.saturating_sub(chunk.span.start) as usize;
+                    let Some(sentence) = chunk.text.get(start..end).map(str::to_owned) else { continue };
+                    let score = likeness(&claim, &self.words.of(&sentence));
+                    if score > best.as_ref().map_or(0.0, |(score, _)| *score) {
+                        best = Some((score, reference));
+                    }
+                }
+                Ok(best.map(|(_, reference)| reference))
+            }
+        }
+    }
+
+    /// The sentence of the chunks behind an entity or relation that shares most words with `claim`.
+    async fn best_sentence(
+        &mut self,
+        key: &GraphKey,
+        claim: &BTreeSet<String>,
+    ) -> Result<Option<Reference>, StoreError> {
+        let material = self.material;
+        let mut best: Option<(f64, Reference)> = None;
+        for id in material.chunks.get(key).map_or(&[][..], Vec::as_slice) {
+            let Some(chunk) = self.chunk(id).await?.cloned() else { continue };
+            for range in sentences(&chunk.text) {
+                let score = likeness(claim, &self.words.of(&chunk.text[range.clone()]));
+                if score > best.as_ref().map_or(0.0, |(score, _)| *score) {
+                    let span = chunk.span.within(Span::new(range.start, range.end));
+                    let (document, chunk) = (chunk.document.clone(), chunk.id.clone());
+                    best = Some((score, Reference { document, chunk, span }));
+                }
+            }
+        }
+        Ok(best.map(|(_, reference)| reference))
+    }
+
+    async fn chunk(&mut self, id: &ChunkId) -> Result<Option<&Chunk>, StoreError> {
+        if !self.chunks.contains_key(id) {
+            let chunk = self.snapshot.chunks(std::slice::from_ref(id)).await?.pop().flatten();
+            self.chunks.insert(id.clone(), chunk);
+        }
+        Ok(self.chunks.get(id).and_then(Option::as_ref))
+    }
+
+    async fn quote(&mut self, reference: &Reference) -> Result<String, StoreError> {
+        let Some(chunk) = self.chunk(&reference.chunk).await? else { return Ok(String::new()) };
+        let start = reference.span.start.saturating_sub(chunk.span.start) as usize;
+        let end = reference.span.end.saturating_sub(chunk.span.start) as usize;
+        Ok(one_line(chunk.text.get(start..end).unwrap_or_default()))
+    }
+}
+
+/// Title and report by rules: the leading entities' descriptions, and sentences of the documents about the leading
+/// relations.
+///
+/// The rating is the binary logarithm of the number of relations plus one, so that it depends on the community alone.
+async fn extract(snapshot: &dyn Snapshot, material: &Material) -> Result<(String, Report), StoreError> {
+    let names: Vec<&str> = material.leading.iter().map(|entity| entity.name.as_str()).collect();
+    let described = material.leading.iter().filter_map(|entity| {
+        // Descriptions of several passages stand on lines of their own.
+        let line = entity.description.lines().next()?;
+        let first = sentences(line).into_iter().next()?;
+        let description = one_line(&line[first]);
+        Some(format!(
+            "{}: {}",
+            entity.name,
+            description.chars().take(MAX_DESCRIPTION_CHARS).collect::<String>()
+        ))
+    });
+    let summary = described.collect::<Vec<_>>().join(" ");
+    let mut findings = Vec::new();
+    match material.source {
+        ReportSource::Graph => {
+            let mut resolver = Resolver::new(snapshot, material);
+            for relation in &material.leading_relations {
+                let [a, b] = relation.key.ends().map(|end| material.name_of(end));
+                let claim = resolver.words.of(&format!("{a} {b} {}", relation.description));
+                let key = GraphKey::Relation(relation.key.clone());
+                let Some(reference) = resolver.best_sentence(&key, &claim).await? else { continue };
+                if findings.iter().any(|finding: &Finding| finding.references.contains(&reference)) {
+                    continue;
+                }
+                let explanation = resolver.quote(&reference).await?;
+                let summary = match relation.keywords.is_empty() {
+                    true => format!("{a} and {b}."),
+                    false => format!("{a} and {b}: {}.", relation.keywords.join(", ")),
+                };
+                findings.push(Finding { summary, explanation, references: vec![reference] });
+                if findings.len() == EXTRACTED_FINDINGS {
+                    break;
+                }
+            }
+        }
+        ReportSource::Reports => {
+            let reports = material.parts.iter().filter_map(Report::of);
+            let mut firsts: Vec<(f64, Finding)> = reports
+                .filter_map(|report| Some((report.rating, report.findings.into_iter().next()?)))
+                .collect();
+            firsts.sort_by(|one, other| other.0.total_cmp(&one.0));
+            findings.extend(firsts.into_iter().take(EXTRACTED_FINDINGS).map(|(_, finding)| finding));
+        }
+    }
+    let rating = f64::from(material.relations + 1).log2().min(MAX_RATING);
+    let report = Report {
+        by: RULES.to_owned(),
+        summary,
+        rating: (rating * 10.0).round() / 10.0,
+        rating_reason: format!(
+            "Rated by its size: {} entities and {} relations.",
+            material.entities, material.relations
+        ),
+        findings,
+        dropped_references: 0,
+        source: material.source,
+        entities: material.entities,
+        relations: material.relations,
+        omitted_relations: material.omitted_relations,
+    };
+    Ok((names.join(", "), report))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_report_is_read_whatever_stands_around_its_json() {
+        let answer = "<think>hm</think>\nHere it is:\n```json\n{\"title\": \"Ada\", \"summary\": \"S.\", \
+                      \"rating\": \"7.25\", \"findings\": [{\"summary\": \"F\"}], \"more\": 1}\n```";
+        let draft = Draft::parse(answer).expect("a report");
+        assert_eq!((draft.title.as_str(), draft.rating.value()), ("Ada", 7.3));
+        assert_eq!(draft.findings, [DraftFinding { summary: "F".to_owned(), explanation: String::new() }]);
+        for bad in ["", "no", "{", "}{", "{\"title\": \"Ada\"}", "{\"title\": \" \", \"summary\": \"S\"}"] {
+            assert_eq!(Draft::parse(bad), None, "{bad}");
+        }
+    }
+
+    #[test]
+    fn ratings_stay_within_their_bounds() {
+        let value =
+            |rating: &str| Draft::parse(&format!(r#"{{"title":"T","summary":"S","rating":{rating}}}"#));
+        let value = |rating: &str| value(rating).expect("a report").rating.value();
+        assert_eq!(["11", "-3", "\"x\"", "\"NaN\"", "4.44"].map(value), [10.0, 0.0, 0.0, 0.0, 4.4]);
+    }
+
+    #[test]
+    fn marks_are_taken_out_of_a_text_and_other_brackets_stay() {
+        let (text, marks) = without_marks("Ada wrote notes [E1, R2]. See [sic] and a[1] [R3]. [");
+        assert_eq!(text, "Ada wrote notes. See [sic] and a[1]. [");
+        assert_eq!(marks, ["E1", "R2", "R3"]);
+        assert_eq!(without_marks("[E]").0, "[E]");
+    }
+}

@@ -1,4 +1,5 @@
 import { createElement, type ReactNode, memo, useMemo } from 'react';
+import { Wide } from '../design/wide';
 import styles from './markdown.module.css';
 import { type Block, type Cell, type Inline, type Range, parseMarkdown, split } from './parse';
 
@@ -45,9 +46,11 @@ function blockNode(block: Block, context: Context): ReactNode {
       return <p key={key}>{inlineNodes(block.children, context)}</p>;
     case 'code':
       return (
-        <pre key={key}>
-          <code>{atomNode(block, block.text, context)}</code>
-        </pre>
+        <Wide key={key} kind="code" className={styles.scroll}>
+          <pre>
+            <code>{atomNode(block, block.text, context)}</code>
+          </pre>
+        </Wide>
       );
     case 'quote':
       return <blockquote key={key}>{block.blocks.map(inner => blockNode(inner, context))}</blockquote>;
@@ -75,7 +78,7 @@ function blockNode(block: Block, context: Context): ReactNode {
     }
     case 'table':
       return (
-        <div key={key} className={styles.scroll}>
+        <Wide key={key} kind="table" className={styles.scroll}>
           <table>
             <thead>
               <tr>{block.header.map((cell, column) => cellNode('th', cell, column, context))}</tr>
@@ -86,7 +89,7 @@ function blockNode(block: Block, context: Context): ReactNode {
               ))}
             </tbody>
           </table>
-        </div>
+        </Wide>
       );
   }
 }

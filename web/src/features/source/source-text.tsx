@@ -1,6 +1,7 @@
 import { type ReactNode, useEffect, useMemo, useRef, useState } from 'react';
 import type { Schemas } from '../../api/client';
 import { Button } from '../../design/button';
+import { Wide } from '../../design/wide';
 import { useTexts } from '../../i18n/text';
 import { Markdown } from '../../markdown/markdown';
 import { type Range, split } from '../../markdown/parse';
@@ -72,7 +73,7 @@ function SectionText({ format, text, mark }: { format: string; text: string; mar
     return <Markdown source={text} ranges={ranges} show={(_, piece) => <Marked>{piece}</Marked>} />;
   if (rows) {
     return (
-      <div className={styles.scroll}>
+      <Wide kind="table" className={styles.scroll}>
         <table className={styles.table}>
           <thead>
             <tr>
@@ -103,11 +104,18 @@ function SectionText({ format, text, mark }: { format: string; text: string; mar
             ))}
           </tbody>
         </table>
-      </div>
+      </Wide>
+    );
+  }
+  if (view === 'code') {
+    return (
+      <Wide kind="code" className={styles.code}>
+        {markedText(text, 0, ranges)}
+      </Wide>
     );
   }
   return (
-    <div className={view === 'code' ? styles.code : styles.plain} dir="auto">
+    <div className={styles.plain} dir="auto">
       {markedText(text, 0, ranges)}
     </div>
   );

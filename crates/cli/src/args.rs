@@ -53,6 +53,9 @@ pub(crate) struct Global {
     /// Folder of the workspaces [default: .graphloom in the current folder or the nearest parent that has one]
     #[arg(long, global = true, value_name = "DIR", help_heading = "Global options")]
     pub(crate) data_dir: Option<PathBuf>,
+    /// Database with the workspaces, postgres://USER:PASSWORD@HOST/DATABASE [default: files in the data folder]
+    #[arg(long, global = true, value_name = "URL", help_heading = "Global options")]
+    pub(crate) store: Option<String>,
     /// Workspace in the data folder [default: default]
     #[arg(long, global = true, value_name = "NAME", help_heading = "Global options")]
     pub(crate) workspace: Option<String>,

@@ -7,17 +7,18 @@ use std::sync::Arc;
 use graphloom::BuildWith;
 use graphloom::config::{Config, RoleModels};
 use graphloom::providers::Providers;
+use graphloom::stores::OpenStore;
 use graphloom_core::{LanguageModel, Reranker, Store, TrackId};
 use graphloom_engine::Engine;
 use graphloom_engine::money::Limit;
 use graphloom_engine::query::QueryCost;
 use graphloom_providers::http::ServiceListener;
-use graphloom_storage::sqlite::{Patience, SqliteStore};
+use graphloom_storage::sqlite::Patience;
 use graphloom_storage::workers::Worker;
 
 pub(crate) use graphloom::setup::{
-    Indexing, embeds_by_service, gone, model_store, now, register_server, register_worker, require_workspace,
-    workspace_file,
+    Indexing, embeds_by_service, exists, gone, model_store, now, register_server, register_worker,
+    require_workspace, workspace_file,
 };
 
 use crate::commands::App;
@@ -40,7 +41,7 @@ pub(crate) fn open_store(config: &Config) -> anyhow::Result<Arc<dyn Store>> {
 }
 
 /// The workspace's store, made if it is missing. A write waits as long as others write: it says so, and Ctrl-C ends it.
-pub(crate) fn open_or_create(config: &Config) -> anyhow::Result<Arc<SqliteStore>> {
+pub(crate) fn open_or_create(config: &Config) -> anyhow::Result<Arc<OpenStore>> {
     Ok(graphloom::setup::open_or_create(config, Patience::Endless)?)
 }
 

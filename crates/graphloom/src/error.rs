@@ -41,12 +41,12 @@ pub enum Error {
         nearest: Option<&'static str>,
     },
     /// The workspace does not exist.
-    #[error("no workspace {workspace} in {}", .folder.display())]
+    #[error("no workspace {workspace} in {place}")]
     NoWorkspace {
         /// The workspace.
         workspace: WorkspaceId,
-        /// The folder in which it was looked for.
-        folder: std::path::PathBuf,
+        /// The folder or database in which it was looked for.
+        place: String,
     },
     /// The workspace's vectors are of another embedder than the configured one.
     #[error("the workspace was embedded with {theirs}, not with {ours}")]

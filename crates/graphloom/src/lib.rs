@@ -14,6 +14,7 @@ pub mod project;
 pub mod providers;
 pub mod reading;
 pub mod setup;
+pub mod stores;
 pub mod wording;
 
 pub use add::{Added, Refused};

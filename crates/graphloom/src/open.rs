@@ -169,9 +169,13 @@ impl Builder {
             Some(folder) => folder.canonicalize()?,
             None => std::env::current_dir()?,
         };
-        let environment: BTreeMap<String, String> = std::env::vars_os()
+        let mut environment: BTreeMap<String, String> = std::env::vars_os()
             .filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)))
             .collect();
+        if self.project.is_none() {
+            // The path says where the workspace is, unless the program names a database itself.
+            environment.remove("GRAPHLOOM_STORE");
+        }
         let mut surroundings = Surroundings {
             flags,
             environment,

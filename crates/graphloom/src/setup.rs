@@ -16,7 +16,7 @@ use graphloom_providers::http::ServiceListener;
 use graphloom_providers::models::ModelStore;
 use graphloom_storage::memory::MemoryStore;
 use graphloom_storage::private;
-use graphloom_storage::sqlite::{self, Patience, SqliteStore};
+use graphloom_storage::sqlite::Patience;
 use graphloom_storage::workers::{self, Worker};
 
 use crate::clock::SystemClock;
@@ -24,23 +24,34 @@ use crate::config::{Config, Contextual, EmbedderChoice, RoleModels, Settings, Su
 use crate::error::{Doing, Error, Fault, Result};
 use crate::project::DATA_DIR;
 use crate::providers::{ChatModels, Providers};
+use crate::stores::{OpenStore, Workspaces};
 use crate::wording::Wording;
 
-/// The file of the configured workspace.
-pub fn workspace_file(config: &Config) -> PathBuf {
-    config.data_dir.join(format!("{}.graphloom", config.workspace))
+/// The file of the configured workspace; `None` if it is in a database.
+pub fn workspace_file(config: &Config) -> Option<PathBuf> {
+    let file = || config.data_dir.join(format!("{}.graphloom", config.workspace));
+    config.store.is_none().then(file)
+}
+
+/// Whether the configured workspace exists and can be opened without making anything.
+pub fn exists(config: &Config) -> Result<bool> {
+    match workspace_file(config) {
+        Some(file) => Ok(file.is_file()),
+        None => Workspaces::of(config)?.exists(&config.workspace),
+    }
 }
 
 /// An error if the workspace does not exist yet.
 pub fn require_workspace(config: &Config) -> Result<()> {
-    if sqlite::exists(&config.data_dir, &config.workspace) {
+    let workspaces = Workspaces::of(config)?;
+    if workspaces.exists(&config.workspace)? {
         return Ok(());
     }
-    Err(Error::NoWorkspace { workspace: config.workspace.clone(), folder: config.data_dir.clone() })
+    Err(Error::NoWorkspace { workspace: config.workspace.clone(), place: workspaces.place() })
 }
 
 /// The workspace's store; an error if it does not exist. A write waits for other processes that write.
-pub fn open_store(config: &Config) -> Result<Arc<SqliteStore>> {
+pub fn open_store(config: &Config) -> Result<Arc<OpenStore>> {
     require_workspace(config)?;
     open_or_create(config, Patience::Endless)
 }
@@ -48,11 +59,10 @@ pub fn open_store(config: &Config) -> Result<Arc<SqliteStore>> {
 /// The workspace's store, made if it is missing.
 ///
 /// - `patience`: how long a write waits for other processes that write.
-pub fn open_or_create(config: &Config, patience: Patience) -> Result<Arc<SqliteStore>> {
+pub fn open_or_create(config: &Config, patience: Patience) -> Result<Arc<OpenStore>> {
     make_data_dir(config)?;
-    let store = SqliteStore::open_patiently(&config.data_dir, config.workspace.clone(), patience)
-        .doing(|| format!("opening workspace {}", config.workspace))?;
-    Ok(Arc::new(store))
+    let opened = Workspaces::of(config).and_then(|workspaces| workspaces.open(&config.workspace, patience));
+    opened.doing(|| format!("opening workspace {}", config.workspace))
 }
 
 /// Makes the data folder if it is missing. A folder that holds nothing but workspaces tells git to leave it alone.
@@ -74,13 +84,13 @@ fn make_data_dir(config: &Config) -> Result<()> {
 /// Registers this process as a worker; makes the data folder if it is missing.
 pub fn register_worker(config: &Config) -> Result<Worker> {
     make_data_dir(config)?;
-    Ok(Worker::register(&config.data_dir)?)
+    Ok(Worker::register(&config.data_dir, &host(config))?)
 }
 
 /// Registers this process as a worker that answers questions too, and does so if nothing can be written.
 pub fn register_server(config: &Config) -> Result<Worker> {
     make_data_dir(config)?;
-    Ok(Worker::register_if_writable(&config.data_dir)?)
+    Ok(Worker::register_if_writable(&config.data_dir, &host(config))?)
 }
 
 /// The current time.
@@ -88,10 +98,16 @@ pub fn now() -> Timestamp {
     SystemClock.now()
 }
 
-/// A function that tells whether a worker's process has exited.
+/// What names of workers begin with, so that those of other hosts in the same database are told apart.
+fn host(config: &Config) -> String {
+    if config.store.is_some() { workers::host_of(&config.data_dir) } else { String::new() }
+}
+
+/// A function that tells whether a worker's process has exited. It is not known of workers of other hosts, whose leases
+/// expire.
 pub fn gone(config: &Config) -> impl Fn(&str) -> bool + Send + Sync + use<> {
-    let folder = config.data_dir.clone();
-    move |name| workers::is_gone(&folder, name)
+    let (folder, host) = (config.data_dir.clone(), host(config));
+    move |name| name.starts_with(&host) && workers::is_gone(&folder, name)
 }
 
 /// The configuration in `surroundings`, completed by the settings stored in the workspace.
@@ -103,7 +119,8 @@ pub fn gone(config: &Config) -> impl Fn(&str) -> bool + Send + Sync + use<> {
 pub fn configured(surroundings: &mut Surroundings) -> Result<(Config, Settings)> {
     surroundings.remembered.clear();
     let (config, settings) = crate::config::load(surroundings)?;
-    match sqlite::settings_of(&config.data_dir, &config.workspace) {
+    let workspaces = Workspaces::of(&config);
+    match workspaces.and_then(|workspaces| workspaces.settings_of(&config.workspace)) {
         Ok(remembered) if remembered.is_empty() => Ok((config, settings)),
         Ok(remembered) => {
             surroundings.remembered = remembered;
@@ -135,7 +152,7 @@ pub struct Indexing {
     pub budget: Option<Arc<Budget>>,
     /// What the workspace was switched to.
     pub switched: Vec<OtherSetting>,
-    store: Arc<SqliteStore>,
+    store: Arc<OpenStore>,
 }
 
 /// An engine that indexes; makes the workspace if it is missing.
@@ -199,7 +216,7 @@ pub async fn estimating(config: &Config, settings: &Settings) -> Result<Engine> 
     require_context_model(config)?;
     let providers = Providers::new(config);
     let chat = providers.chat_models(&roles)?;
-    let store: Arc<dyn Store> = match workspace_file(config).is_file() {
+    let store: Arc<dyn Store> = match exists(config)? {
         true => open_or_create(config, Patience::Endless)?,
         false => Arc::new(MemoryStore::new(config.workspace.clone())),
     };
@@ -313,7 +330,7 @@ pub struct Engines {
     /// Indexes. It waits for services that are down.
     pub indexing: Engine,
     /// The store of both.
-    pub store: Arc<SqliteStore>,
+    pub store: Arc<OpenStore>,
 }
 
 /// Both engines over the workspace, which is made if it is missing.
@@ -446,13 +463,16 @@ impl Parts<'_> {
 
 /// The limits of the workspace. Its size is that of its file and write-ahead log.
 fn quota(config: &Config) -> Quota {
-    let file = workspace_file(config);
-    let log = file.with_extension("graphloom-wal");
     let bytes = |path: &Path| std::fs::metadata(path).map_or(0, |metadata| metadata.len());
+    let stored_bytes = workspace_file(config).map(|file| {
+        let log = file.with_extension("graphloom-wal");
+        let stored: Arc<dyn Fn() -> u64 + Send + Sync> = Arc::new(move || bytes(&file) + bytes(&log));
+        stored
+    });
     Quota {
         max_documents: config.max_documents,
         max_bytes: config.max_workspace_mb.map(|most| most.saturating_mul(1 << 20)),
-        stored_bytes: Some(Arc::new(move || bytes(&file) + bytes(&log))),
+        stored_bytes,
     }
 }
 

@@ -29,9 +29,13 @@ const MAX_TURNS: usize = 8;
 const MAX_WAIT: Duration = Duration::from_secs(30);
 const MAX_CONNECT: Duration = Duration::from_secs(10);
 /// How long to try again when the database restarts or the connection breaks.
-const PATIENCE: Duration = Duration::from_secs(60);
+pub(crate) const PATIENCE: Duration = Duration::from_secs(60);
+/// The same while it is opened: an address may be wrong.
+const OPENING_PATIENCE: Duration = Duration::from_secs(3);
 /// Between two tries: the first pause, and the longest.
 const PAUSES: (Duration, Duration) = (Duration::from_millis(20), Duration::from_secs(1));
+/// Idle time after which a connection may be closed.
+const MAX_IDLE: Duration = Duration::from_secs(60);
 /// Settings of every connection. A statement that takes longer is cancelled; a snapshot that nothing reads from for so long
 /// is ended, since it keeps the database from reusing space.
 const SESSION: &str = "SET statement_timeout = '300s'; SET lock_timeout = '300s'; \
@@ -106,7 +110,10 @@ impl Database {
         let (readers, writers, turns) = (pool(MAX_READERS)?, pool(MAX_WRITERS)?, pool(MAX_TURNS)?);
         let shared = Shared { runtime: Some(runtime), name, readers, writers, turns };
         let database = Self { shared: Arc::new(shared) };
-        database.wait("opening", |shared| async move { migrate::migrate(&shared).await })?;
+        let opened = Arc::clone(&database.shared);
+        database.shared.wait("opening", async move {
+            opened.patiently("opening", OPENING_PATIENCE, || migrate::migrate(&opened)).await
+        })?;
         Ok(database)
     }
 
@@ -198,12 +205,9 @@ impl Database {
         F: Future<Output = Result<T, Fault>> + Send,
     {
         let shared = Arc::clone(&self.shared);
-        let (reply, answer) = sync_channel(1);
-        self.shared.handle().spawn(async move {
-            let done = shared.patiently(operation, || step(Arc::clone(&shared))).await;
-            let _ = reply.send(done);
-        });
-        answer.recv().unwrap_or_else(|_| Err(self.shared.stopped(operation)))
+        let patient =
+            async move { shared.patiently(operation, PATIENCE, || step(Arc::clone(&shared))).await };
+        self.shared.wait(operation, patient)
     }
 }
 
@@ -212,6 +216,26 @@ impl Shared {
         match &self.runtime {
             Some(runtime) => runtime.handle(),
             None => unreachable!("the runtime lives as long as what is shared"),
+        }
+    }
+
+    /// Runs a step on the database's threads and blocks until it is done.
+    pub(crate) fn wait<T: Send + 'static>(
+        &self,
+        operation: &'static str,
+        step: impl Future<Output = Result<T, StoreError>> + Send + 'static,
+    ) -> Result<T, StoreError> {
+        let (reply, answer) = sync_channel(1);
+        self.handle().spawn(async move {
+            let _ = reply.send(step.await);
+        });
+        answer.recv().unwrap_or_else(|_| Err(self.stopped(operation)))
+    }
+
+    /// Closes connections that nothing used for a minute.
+    pub(crate) fn close_idle(&self) {
+        for pool in [&self.readers, &self.writers, &self.turns] {
+            pool.retain(|_, metrics| metrics.last_used() < MAX_IDLE);
         }
     }
 
@@ -228,12 +252,13 @@ impl Shared {
     pub(crate) async fn patiently<T, F>(
         &self,
         operation: &str,
+        patience: Duration,
         mut step: impl FnMut() -> F,
     ) -> Result<T, StoreError>
     where
         F: Future<Output = Result<T, Fault>>,
     {
-        let until = Instant::now() + PATIENCE;
+        let until = Instant::now() + patience;
         let (mut pause, longest) = PAUSES;
         loop {
             match step().await {

@@ -12,7 +12,7 @@ use tokio::sync::{Mutex, OwnedMutexGuard, mpsc, oneshot};
 use tokio_postgres::error::SqlState;
 
 use crate::apply;
-use crate::connect::Shared;
+use crate::connect::{PATIENCE, Shared};
 use crate::error::Fault;
 use crate::links::Links;
 use crate::session::Session;
@@ -56,6 +56,23 @@ impl PostgresStore {
         Self { shared, workspace, row, writer, turn: Arc::default(), links: Arc::default() }
     }
 
+    /// Whether the workspace can be read and, for all that can be known without a commit, written. Tries once.
+    pub fn probe(&self) -> Result<(), StoreError> {
+        let (shared, row) = (Arc::clone(&self.shared), self.row);
+        self.shared.wait("probing", async move {
+            let probed = async {
+                let session = Session::write(&shared, row).await?;
+                session.run("SELECT FROM workspaces WHERE id = $1", &[]).await.map(drop)
+            };
+            probed.await.map_err(|fault: Fault| fault.into_store("probing", &shared.name))
+        })
+    }
+
+    /// Closes connections that are not in use.
+    pub fn rest(&self) {
+        self.shared.close_idle();
+    }
+
     fn closed(&self) -> StoreError {
         StoreError::Backend {
             operation: format!("committing to {}", self.shared.name),
@@ -74,7 +91,7 @@ impl Store for PostgresStore {
         let (shared, links, row) = (Arc::clone(&self.shared), Arc::clone(&self.links), self.row);
         let step = async move {
             let begin = || async { PostgresSnapshot::begin(&shared, Arc::clone(&links), row).await };
-            shared.patiently("taking a snapshot", begin).await
+            shared.patiently("taking a snapshot", PATIENCE, begin).await
         };
         Ok(Box::new(self.shared.run("taking a snapshot", step).await?))
     }
@@ -94,8 +111,9 @@ impl Store for PostgresStore {
         let take = async move {
             let timeout = tokio::time::timeout(TURN_PATIENCE, turn.lock_owned());
             let guard = timeout.await.map_err(|_| late())?;
-            let client =
-                shared.patiently("waiting for the turn to change the graph", || lock(&shared, row)).await?;
+            let client = shared
+                .patiently("waiting for the turn to change the graph", PATIENCE, || lock(&shared, row))
+                .await?;
             Ok(Turn { client: Some(client), guard: Some(guard), runtime: shared.handle().clone(), row })
         };
         Ok(Box::new(self.shared.run("waiting for the turn to change the graph", take).await?))
@@ -114,7 +132,7 @@ async fn commit(shared: &Arc<Shared>, row: i64, batch: &Batch) -> Result<Revisio
         session.commit().await?;
         Ok(revision)
     };
-    shared.patiently("committing", attempt).await
+    shared.patiently("committing", PATIENCE, attempt).await
 }
 
 /// Waits for the lock that is the turn. Its holder is a connection; if that breaks, the database releases it.

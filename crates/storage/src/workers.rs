@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use graphloom_core::StoreError;
+use graphloom_core::{ContentHash, StoreError};
 
 use crate::private;
 use crate::sqlite::unwritable_folder;
@@ -25,21 +25,21 @@ pub struct Worker {
 }
 
 impl Worker {
-    /// Registers this process under a name that no other worker of `data_dir` has.
+    /// Registers this process under a name that begins with `host` and that no other worker of `data_dir` has.
     ///
     /// # Errors
     ///
     /// [`StoreError::ReadOnly`] and [`StoreError::DiskFull`] where the folder cannot be written.
-    pub fn register(data_dir: &Path) -> Result<Self, StoreError> {
-        let worker = Self::unregistered(data_dir);
+    pub fn register(data_dir: &Path, host: &str) -> Result<Self, StoreError> {
+        let worker = Self::unregistered(data_dir, host);
         worker.try_again()?;
         Ok(worker)
     }
 
     /// The same for a process that also reads: where the folder cannot be written, nobody can hold a lease, and the worker
     /// is registered by a later [`try_again`](Self::try_again).
-    pub fn register_if_writable(data_dir: &Path) -> Result<Self, StoreError> {
-        let worker = Self::unregistered(data_dir);
+    pub fn register_if_writable(data_dir: &Path, host: &str) -> Result<Self, StoreError> {
+        let worker = Self::unregistered(data_dir, host);
         match worker.try_again() {
             Err(error @ (StoreError::ReadOnly { .. } | StoreError::DiskFull { .. })) => {
                 tracing::warn!(%error, "nothing can be indexed for now");
@@ -49,9 +49,9 @@ impl Worker {
         Ok(worker)
     }
 
-    fn unregistered(data_dir: &Path) -> Self {
+    fn unregistered(data_dir: &Path, host: &str) -> Self {
         let nanos = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |age| age.as_nanos());
-        let name = format!("{}-{nanos}", std::process::id());
+        let name = format!("{host}{}-{nanos}", std::process::id());
         Self { name, folder: data_dir.join(FOLDER), lock: Mutex::default() }
     }
 
@@ -97,6 +97,17 @@ impl Drop for Worker {
     }
 }
 
+/// A name for this host and data folder that no other host has. Where the host has no name, it is that of this process
+/// alone.
+pub fn host_of(data_dir: &Path) -> String {
+    let name = std::fs::read_to_string("/proc/sys/kernel/hostname").ok();
+    let name = name.or_else(|| std::env::var("HOSTNAME").ok()).or_else(|| std::env::var("COMPUTERNAME").ok());
+    let name = name.unwrap_or_else(|| std::process::id().to_string());
+    let folder = std::path::absolute(data_dir).unwrap_or_else(|_| data_dir.to_owned());
+    let hash = ContentHash::of_parts(&[name.trim(), &folder.to_string_lossy()]);
+    format!("{}-", &hash.as_str()[..8])
+}
+
 /// Whether the worker of this name has ended. `false` where that cannot be found out, for its lease expires anyway.
 pub fn is_gone(data_dir: &Path, worker: &str) -> bool {
     let path = data_dir.join(FOLDER).join(worker);
@@ -131,7 +142,7 @@ mod tests {
     #[test]
     fn a_worker_is_gone_once_it_ends_and_unknown_ones_are_gone() {
         let dir = tempfile::tempdir().expect("a temporary folder");
-        let worker = Worker::register(dir.path()).expect("a lock");
+        let worker = Worker::register(dir.path(), "").expect("a lock");
         let name = worker.name().to_owned();
         assert!(!is_gone(dir.path(), &name));
         drop(worker);
@@ -143,8 +154,8 @@ mod tests {
         let dir = tempfile::tempdir().expect("a temporary folder");
         let in_the_way = dir.path().join(FOLDER);
         std::fs::write(&in_the_way, "").expect("written");
-        let worker = Worker::unregistered(dir.path());
-        assert!(worker.try_again().is_err() && Worker::register(dir.path()).is_err());
+        let worker = Worker::unregistered(dir.path(), "");
+        assert!(worker.try_again().is_err() && Worker::register(dir.path(), "").is_err());
         std::fs::remove_file(in_the_way).expect("removed");
         worker.try_again().expect("registered");
         worker.try_again().expect("registered already");
@@ -156,12 +167,12 @@ mod tests {
     #[test]
     fn where_nothing_can_be_written_only_those_who_read_get_a_worker() {
         let folder = Path::new("/sys");
-        let refused = Worker::register(folder).map(drop);
+        let refused = Worker::register(folder, "").map(drop);
         assert!(
             matches!(&refused, Err(error @ StoreError::ReadOnly { .. }) if error.remedy().is_some()),
             "{refused:?}"
         );
-        let worker = Worker::register_if_writable(folder).expect("it reads");
+        let worker = Worker::register_if_writable(folder, "").expect("it reads");
         assert!(is_gone(folder, worker.name()));
     }
 }

@@ -48,7 +48,7 @@ pub(crate) async fn run(app: &App, args: &AddArgs) -> anyhow::Result<Exit> {
         return estimate(app, args).await;
     }
     if !args.watch
-        && !wire::workspace_file(&app.config).is_file()
+        && !wire::exists(&app.config)?
         && let Some(summary) = nothing_to_add(app, args)?
     {
         // No workspace is made for nothing.

@@ -116,9 +116,14 @@ fn writable(folder: &Path) -> anyhow::Result<String> {
 }
 
 async fn workspace(app: &App) -> (Finding, Option<EmbeddingSpec>) {
-    if !wire::workspace_file(&app.config).is_file() {
-        let message = format!("{} does not exist yet; `graphloom add PATH` creates it", app.config.workspace);
-        return (Finding::new("workspace", Verdict::Ok, message), None);
+    match wire::exists(&app.config) {
+        Ok(true) => {}
+        Ok(false) => {
+            let message =
+                format!("{} does not exist yet; `graphloom add PATH` creates it", app.config.workspace);
+            return (Finding::new("workspace", Verdict::Ok, message), None);
+        }
+        Err(error) => return (Finding::of("workspace", Err(error.into())), None),
     }
     let read = async {
         let store = wire::open_store(&app.config)?;

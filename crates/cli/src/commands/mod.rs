@@ -218,6 +218,7 @@ fn flags(global: &Global, command: &Command) -> Vec<(String, String, String)> {
     let data_dir = global.data_dir.as_ref().map(|path| path.display().to_string());
     let named = [
         ("data_dir", "--data-dir", data_dir),
+        ("store", "--store", global.store.clone()),
         ("workspace", "--workspace", global.workspace.clone()),
         ("llm", "--llm", global.llm.clone()),
         ("embedder", "--embedder", global.embedder.clone()),

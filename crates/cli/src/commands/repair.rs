@@ -42,6 +42,10 @@ struct Lost {
 
 /// Repairs the workspace; exits with 3 if something stays lost.
 pub(crate) async fn run(app: &App, args: &RepairArgs) -> anyhow::Result<Exit> {
+    if app.config.store.is_some() {
+        let fault = Fault::usage("repair is for workspace files, and store keeps workspaces in a database");
+        return Err(fault.help("restore a backup of the database").into());
+    }
     wire::require_workspace(&app.config)?;
     let (folder, workspace) = (&app.config.data_dir, &app.config.workspace);
     let (lost, mut copies) = accept_loss(app, args)?;

@@ -4,9 +4,9 @@ use std::collections::BTreeMap;
 use std::net::SocketAddr;
 use std::sync::Arc;
 
+use graphloom::stores::Workspaces;
 use graphloom_core::{Role, WorkspaceId};
 use graphloom_server::{Limits, Server, ServerConfig};
-use graphloom_storage::sqlite::list_workspaces;
 use serde_json::json;
 
 use super::App;
@@ -55,7 +55,8 @@ fn tell(app: &App, server: &Server) -> anyhow::Result<()> {
     let url = format!("http://{}", server.address());
     let asks_for_key = server.asks_for_credentials();
     let data_dir = std::path::absolute(&config.data_dir).unwrap_or_else(|_| config.data_dir.clone());
-    let workspaces = list_workspaces(&config.data_dir)?;
+    let stores = Workspaces::of(config)?;
+    let workspaces = stores.list()?;
     let models: BTreeMap<&str, String> = config
         .models
         .by_role()
@@ -81,6 +82,9 @@ fn tell(app: &App, server: &Server) -> anyhow::Result<()> {
         false => "open to every program on this machine; `graphloom key create NAME` creates a key and restricts access to keys",
     });
     app.output.note(format_args!("data folder: {}", data_dir.display()));
+    if config.store.is_some() {
+        app.output.note(format_args!("database: {}", stores.place()));
+    }
     let named: Vec<&str> = workspaces.iter().take(MAX_NAMED).map(WorkspaceId::as_str).collect();
     let more = match workspaces.len().saturating_sub(MAX_NAMED) {
         0 => String::new(),

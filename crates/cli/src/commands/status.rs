@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use graphloom::files::bytes;
+use graphloom::stores::Workspaces;
 use graphloom_core::{
     Call, CallOutcome, DocumentId, DocumentStatus, EmbeddingSpec, Projection, QueueState, Revision, Role,
     Snapshot, StoreCounts, Timestamp, Visibility,
@@ -28,7 +29,8 @@ const CALL_PAGE: usize = 1000;
 struct Status {
     workspace: String,
     file: String,
-    file_bytes: u64,
+    /// `None` in a database.
+    file_bytes: Option<u64>,
     revision: Revision,
     #[serde(flatten)]
     queue: QueueState,
@@ -121,8 +123,11 @@ async fn read(app: &App, args: &StatusArgs, snapshot: &dyn Snapshot) -> anyhow::
     let rejects = snapshot.reject_counts().await?;
     Ok(Status {
         workspace: app.config.workspace.to_string(),
-        file_bytes: std::fs::metadata(&file).map_or(0, |metadata| metadata.len()),
-        file: file.display().to_string(),
+        file_bytes: file.as_ref().and_then(|file| file.metadata().ok()).map(|metadata| metadata.len()),
+        file: match &file {
+            Some(file) => file.display().to_string(),
+            None => Workspaces::of(&app.config)?.place(),
+        },
         revision: snapshot.revision(),
         queue: snapshot.queue().await?,
         counts: snapshot.counts().await?,
@@ -213,7 +218,10 @@ fn print(app: &App, args: &StatusArgs, shown: &Status) -> anyhow::Result<()> {
     if shown.queue.is_paused() {
         output.line("paused      indexing is paused; `graphloom resume` resumes it")?;
     }
-    output.line(format_args!("file        {} ({})", shown.file, bytes(shown.file_bytes)))?;
+    match shown.file_bytes {
+        Some(size) => output.line(format_args!("file        {} ({})", shown.file, bytes(size)))?,
+        None => output.line(format_args!("database    {}", shown.file))?,
+    }
     let StoreCounts { documents, chunks, entities, relations, .. } = shown.counts;
     output.line(format_args!(
         "holds       {}, {}, {}, {}",

@@ -5,12 +5,13 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use graphloom::setup::{self, Engines, OwnModels, embeds_by_service, gone, workspace_file};
+use graphloom::stores::Workspaces;
 use graphloom_core::WorkspaceId;
 use graphloom_engine::index::{Reading, Source};
 use graphloom_engine::parse::ParseLimits;
 use graphloom_providers::http::ServiceNotice;
 use graphloom_server::{Host, HostError, Missing, Opened, Pauses};
-use graphloom_storage::sqlite::{Patience, exists, list_workspaces};
+use graphloom_storage::sqlite::Patience;
 use graphloom_storage::workers::Worker;
 
 use crate::commands::App;
@@ -44,8 +45,12 @@ impl ServingHost {
     async fn opened(&self, workspace: &WorkspaceId, missing: Missing) -> anyhow::Result<Option<Opened>> {
         let app = &self.app_of(workspace)?;
         let config = &app.config;
-        if missing == Missing::Leave && !exists(&config.data_dir, &config.workspace) {
-            return Ok(None);
+        if missing == Missing::Leave {
+            let config = config.clone();
+            let exists = move || Workspaces::of(&config)?.exists(&config.workspace);
+            if !tokio::task::spawn_blocking(exists).await?? {
+                return Ok(None);
+            }
         }
         let pauses = Arc::new(Pauses::default());
         let listener = {
@@ -66,7 +71,7 @@ impl ServingHost {
             asking,
             indexing,
             gone: Arc::new(gone(config)),
-            file: Some(workspace_file(config)),
+            file: workspace_file(config),
             pauses,
             probe: Arc::new({
                 let (store, worker) = (store.clone(), Arc::clone(&self.worker));
@@ -87,7 +92,9 @@ impl ServingHost {
 #[async_trait]
 impl Host for ServingHost {
     async fn workspaces(&self) -> Result<Vec<WorkspaceId>, HostError> {
-        list_workspaces(&self.app.config.data_dir).map_err(|error| said(&error.into()))
+        let config = self.app.config.clone();
+        let listed = tokio::task::spawn_blocking(move || Workspaces::of(&config)?.list()).await;
+        listed.map_err(|error| said(&error.into()))?.map_err(|error| said(&error.into()))
     }
 
     async fn open(&self, workspace: &WorkspaceId, missing: Missing) -> Result<Option<Opened>, HostError> {

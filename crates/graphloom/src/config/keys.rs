@@ -31,7 +31,12 @@ pub const OTHER_VARIABLES: [&str; 2] = ["GRAPHLOOM_CONFIG", "GRAPHLOOM_LOG"];
 /// All keys in the order of `config show`.
 pub const KEYS: &[Key] = &[
     key("data_dir", Some(".graphloom"), "folder of the workspaces; default: the project's .graphloom folder"),
-    key("workspace", Some("default"), "workspace in the data folder"),
+    secret(
+        "store",
+        &[],
+        "postgres://USER:PASSWORD@HOST/DATABASE to keep the workspaces in a PostgreSQL database; default: files in data_dir",
+    ),
+    key("workspace", Some("default"), "workspace in the data folder or database"),
     key(
         "llm",
         Some("none"),

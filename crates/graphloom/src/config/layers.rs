@@ -23,7 +23,7 @@ const PATHS: [&str; 4] = ["data_dir", "models_dir", "prompts_dir", "entity_guida
 /// Table in a configuration file with one table per workspace.
 const WORKSPACES: &str = "workspaces";
 /// Keys that cannot be set per workspace.
-const WHERE_WORKSPACES_ARE: [&str; 2] = ["data_dir", "workspace"];
+const WHERE_WORKSPACES_ARE: [&str; 3] = ["data_dir", "store", "workspace"];
 
 /// All inputs of the configuration.
 #[derive(Debug, Clone, Default)]

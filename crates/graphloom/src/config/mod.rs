@@ -34,6 +34,8 @@ const MAX_LANGUAGE_CHARS: usize = 60;
 pub struct Config {
     /// Folder of the workspaces.
     pub data_dir: PathBuf,
+    /// Address of the database with the workspaces; `None` where they are files of `data_dir`.
+    pub store: Option<Secret>,
     /// The workspace.
     pub workspace: WorkspaceId,
     /// Model of each role.
@@ -226,6 +228,21 @@ fn is_loopback(address: &str) -> bool {
     name == "localhost" || name.parse().is_ok_and(|ip: std::net::IpAddr| ip.is_loopback())
 }
 
+/// The address of the database with the workspaces. It may hold a password, so no message shows it.
+fn store(settings: &Settings) -> Result<Option<Secret>> {
+    let Some(setting) = settings.get("store") else { return Ok(None) };
+    if !graphloom_postgres::is_url(&setting.value) {
+        let origin = &setting.origin;
+        let fault = Fault::usage(format!("store ({origin}) is not the address of a database"));
+        return Err(fault.help("write it as postgres://USER:PASSWORD@HOST/DATABASE").into());
+    }
+    if settings.get("max_workspace_mb").is_some() {
+        let fault = Fault::usage("max_workspace_mb limits files, and store keeps workspaces in a database");
+        return Err(fault.help("use max_documents, or a limit of the database").into());
+    }
+    Ok(Some(Secret(setting.value.clone())))
+}
+
 fn check(settings: &Settings, surroundings: &Surroundings) -> Result<Config> {
     let text = |key: &str| settings.get(key).map(|setting| setting.value.clone()).unwrap_or_default();
     let llm: Option<ModelChoice> = model(settings, "llm")?.flatten();
@@ -286,6 +303,7 @@ fn check(settings: &Settings, surroundings: &Surroundings) -> Result<Config> {
         .collect();
     Ok(Config {
         data_dir: PathBuf::from(text("data_dir")),
+        store: store(settings)?,
         workspace,
         models,
         addresses,

@@ -33,6 +33,8 @@ pub(crate) const NEW_TOKEN: &str = "x-new-token";
 const POLLED: [&str; 3] = ["/health", "/documents/paginated", "/documents/pipeline_status"];
 /// Cheap routes for monitoring, which may share an address with other clients.
 pub(crate) const PROBES: [&str; 2] = ["/livez", "/readyz"];
+/// Files that a browser loads dozens of at once, before its user can log in.
+const UI_FILES: &str = "/ui/assets/{file}";
 
 /// The caller of every request if there are no credentials. No key or user can have this name.
 pub(crate) const LOCAL: &str = "local";
@@ -253,7 +255,7 @@ fn check_rate(
     caller: Option<&Caller>,
 ) -> Result<(), Problem> {
     let Some(origin) = origin_of(request) else { return Ok(()) };
-    if PROBES.contains(&route.path) {
+    if PROBES.contains(&route.path) || route.path == UI_FILES {
         return Ok(());
     }
     let (counted, what) = match caller {

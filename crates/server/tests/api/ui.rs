@@ -1,6 +1,10 @@
 //! The pages of the web UI, as the server sends them.
 
-use crate::support::Running;
+use std::num::NonZeroU32;
+
+use graphloom_server::{Limits, Right};
+
+use crate::support::{Request, Running};
 
 #[tokio::test]
 async fn whoever_looks_for_a_page_is_led_to_the_ui_of_the_same_workspace() {
@@ -39,4 +43,17 @@ async fn the_page_may_load_from_its_own_server_only_and_nothing_inline() {
     assert_eq!(answer.headers["cache-control"], "no-cache");
     assert!(!answer.body.contains("<style") && !answer.body.contains(" style="), "{}", answer.body);
     server.get("/ui/assets/unknown.js").await.problem(404);
+}
+
+#[tokio::test]
+async fn a_browser_that_has_not_logged_in_loads_all_files_of_the_ui_at_once() {
+    let limits = Limits { rate_of_stranger: NonZeroU32::new(1), ..Limits::default() };
+    let server = Running::start_behind_a_proxy(limits).await;
+    server.key(Right::Read, &[]);
+    let load = |path: &str| server.send(Request::get(path).header("x-forwarded-for", "192.0.2.1"));
+    assert_eq!(load("/ui/").await.status, 200);
+    for _ in 0..40 {
+        load("/ui/assets/unknown.js").await.problem(404);
+    }
+    load("/ui/").await.problem(429);
 }

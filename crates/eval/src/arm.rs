@@ -94,7 +94,7 @@ impl Arm {
         if !self.question.history.is_empty() {
             return Err(ArmError::OwnWords { name: name(), field: "history" });
         }
-        if self.question.mode == Mode::Bypass {
+        if !self.question.mode.searches() {
             return Err(ArmError::Bypass { name: name() });
         }
         self.ask("?", 1).check().map_err(|source| ArmError::Range { name: name(), source })

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use graphloom_core::{CacheKind, Call, Span};
 use graphloom_engine::Engine;
-use graphloom_engine::query::{self, AnswerKind, Citation, Mode, QueryError, Question, Retrieval, Wanted};
+use graphloom_engine::query::{self, AnswerKind, Citation, QueryError, Question, Retrieval, Wanted};
 
 use crate::apart::asked_apart;
 use crate::guard::Admitted;
@@ -171,7 +171,7 @@ pub(crate) async fn answer_from(
 
 /// Checks whether the question can be answered at all, before a stream starts and the status can no longer be set.
 pub(crate) fn check_answerable(engine: &Engine, question: &Question) -> Result<(), Problem> {
-    let needs_model = question.mode == Mode::Bypass && question.wanted() == Wanted::Answer;
+    let needs_model = question.mode.needs_answer_model() && question.wanted() == Wanted::Answer;
     match needs_model && engine.models.answer.is_none() {
         true => Err(QueryError::NoAnswerModel.into()),
         false => Ok(()),

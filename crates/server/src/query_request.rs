@@ -163,7 +163,7 @@ impl QueryRequest {
             ..base
         };
         question.check()?;
-        if question.mode != Mode::Bypass && weight(&question.text) < MIN_WEIGHT {
+        if question.mode.searches() && weight(&question.text) < MIN_WEIGHT {
             let what = "the question is too short to search for: it needs at least 3 characters; a Chinese, Japanese or \
                         Korean character counts as 2";
             return Err(Problem::invalid(what).remedy(Some("write more, or use mode bypass")));

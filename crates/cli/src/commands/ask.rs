@@ -79,8 +79,11 @@ pub(crate) async fn run(app: &App, args: &AskArgs) -> anyhow::Result<Exit> {
             .help("set one with --set reranker=cohere:MODEL or --set reranker=jina:MODEL")
             .into());
     }
-    if question.mode == Mode::Bypass && (question.filter.is_some() || !args.filter.is_empty()) {
-        let fault = Fault::usage("mode bypass does not search documents, so a filter has no effect");
+    if !question.mode.searches() && (question.filter.is_some() || !args.filter.is_empty()) {
+        let fault = Fault::usage(format!(
+            "mode {} does not search documents, so a filter has no effect",
+            question.mode.name()
+        ));
         return Err(fault.help("choose another --mode, or remove the filter").into());
     }
     let mut engine = wire::query_engine(app, asks).await?;
@@ -161,7 +164,7 @@ fn print_prompt(
     question: &Question,
     retrieval: &Retrieval,
 ) -> anyhow::Result<Exit> {
-    let found = !retrieval.context.is_empty() || retrieval.mode == Mode::Bypass;
+    let found = !retrieval.context.is_empty() || !retrieval.mode.searches();
     if question.wanted() == Wanted::Prompt {
         let messages = query::prompt_of(engine, question, retrieval);
         if app.output.json {

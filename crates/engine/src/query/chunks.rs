@@ -38,22 +38,17 @@ pub(super) struct Passage {
     pub(super) situating: Option<String>,
 }
 
-/// The chunks of a walk, or of vectors and words, as they are; else those of the vector search, of the entities and of the relations, taking
-/// turns.
+/// The chunks that the operators found; if keywords led to entities and relations, those behind these take turns with them.
 pub(super) async fn collect(
     scope: &Scope<'_>,
     question: &Question,
     plan: Plan,
     vectors: &QueryVectors,
-    hits: Vec<(ChunkId, f32)>,
+    hits: Vec<Candidate>,
     graph: &Truncated,
 ) -> Result<Vec<Candidate>, QueryError> {
-    let found = |arm: Arm| move |(id, score)| Candidate { id, arm, score: Some(score) };
-    if plan.walk.is_some() {
-        return Ok(hits.into_iter().map(found(Arm::Walk)).collect());
-    }
-    if plan.fused {
-        return Ok(hits.into_iter().map(found(Arm::Fused)).collect());
+    if !plan.needs_keywords() {
+        return Ok(hits);
     }
     let keys: Vec<GraphKey> = (graph.entities.iter().map(|found| GraphKey::Entity(found.entity.key.clone())))
         .chain(graph.relations.iter().map(|found| GraphKey::Relation(found.relation.key.clone())))
@@ -70,11 +65,10 @@ pub(super) async fn collect(
         let chosen: BTreeSet<ChunkId> = of_entities.iter().cloned().collect();
         of_relations = pick(&Sources::of_relations(behind_relations, &chosen), question, &similarities);
     }
-    let by_vector = hits.into_iter().map(found(Arm::Vector)).collect();
     let by_graph = |ids: Vec<ChunkId>, arm: Arm| {
         ids.into_iter().map(|id| Candidate { id, arm, score: None }).collect::<Vec<_>>()
     };
-    let lists = vec![by_vector, by_graph(of_entities, Arm::Entity), by_graph(of_relations, Arm::Relation)];
+    let lists = vec![hits, by_graph(of_entities, Arm::Entity), by_graph(of_relations, Arm::Relation)];
     Ok(round_robin(lists, |candidate| candidate.id.clone()))
 }
 

@@ -7,7 +7,7 @@ use graphloom_core::{CacheKind, ContentHash, EmbeddingSpec, ModelError, Purpose,
 
 use super::cache::{self, Fresh};
 use super::calls::{QueryCost, Timer};
-use super::plan::Plan;
+use super::plan::{Operator, Plan};
 use super::{ChunkPick, Keywords, QueryError, Question};
 use crate::Engine;
 
@@ -34,11 +34,13 @@ pub(super) async fn embed(
     space: &EmbeddingSpec,
     cost: &mut QueryCost,
 ) -> Result<QueryVectors, QueryError> {
-    let low_level = (plan.local && !keywords.low_level.is_empty()).then(|| keywords.low_level.join(", "));
-    let high_level = (plan.global && !keywords.high_level.is_empty()).then(|| keywords.high_level.join(", "));
+    let low_level = (plan.has(Operator::Entities) && !keywords.low_level.is_empty())
+        .then(|| keywords.low_level.join(", "));
+    let high_level = (plan.has(Operator::Relations) && !keywords.high_level.is_empty())
+        .then(|| keywords.high_level.join(", "));
     let picks_by_question =
         question.chunk_pick == ChunkPick::Vector && (low_level.is_some() || high_level.is_some());
-    let by_question = plan.naive || plan.fused || plan.walk.is_some() || picks_by_question;
+    let by_question = plan.operators.iter().any(|operator| operator.reads_question()) || picks_by_question;
     let whole = by_question.then(|| question.text.trim().to_owned());
     let wanted = [&whole, &low_level, &high_level].into_iter().flatten().chain(parts);
     let wanted: Vec<String> = wanted.cloned().collect();

@@ -25,7 +25,7 @@ pub(super) async fn chosen(
     cost: &mut QueryCost,
     notes: &mut Vec<QueryNote>,
 ) -> Result<Option<Vec<(RelationKey, f64)>>, QueryError> {
-    let wanted = question.walk.filter_facts && plan.walk == Some(Prior::Vector);
+    let wanted = question.walk.filter_facts && plan.page_rank() == Some(Prior::Vector);
     let (Some(model), Some(vector)) =
         (engine.models.keywords.as_deref().filter(|_| wanted), &vectors.question)
     else {

@@ -2,19 +2,46 @@
 
 use serde::{Deserialize, Serialize};
 
-/// What a mode does.
+/// What a mode does: which operators run, how their results become one list, and how the answer is made.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Plan {
-    /// Low-level keywords to entities.
-    pub(super) local: bool,
-    /// High-level keywords to relations.
-    pub(super) global: bool,
-    /// The question to chunks.
-    pub(super) naive: bool,
-    /// The question to chunks by vector and by words.
-    pub(super) fused: bool,
-    /// PageRank from what matches the question, to chunks; alone.
-    pub(super) walk: Option<Prior>,
+    /// The searches, in the order in which their results take turns.
+    pub(super) operators: &'static [Operator],
+    /// How the results of several operators become one list.
+    pub(super) fusion: Fusion,
+    /// How the answer is made.
+    pub(super) answer: AnswerStrategy,
+}
+
+/// A search that a plan consists of; each has its file in `search/`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Operator {
+    /// The question to chunks by vector.
+    Dense,
+    /// The question to chunks by vector and by words, their ranks weighted.
+    Fused,
+    /// Low-level keywords to entities, and on to their relations and chunks.
+    Entities,
+    /// High-level keywords to relations, and on to their entities and chunks.
+    Relations,
+    /// PageRank from what matches the question, to chunks.
+    PageRank(Prior),
+}
+
+/// How the results of several operators become one list.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Fusion {
+    /// They take turns [LightRAG]; what one operator found stays as it is.
+    TakeTurns,
+}
+
+/// How an answer is made from what was found.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum AnswerStrategy {
+    /// One call reads the whole context.
+    Single,
+    /// The documents are not asked: the LLM answers on its own.
+    None,
 }
 
 /// What says which passages PageRank starts from.
@@ -26,10 +53,8 @@ pub(super) enum Prior {
     VectorAndWords,
 }
 
-const NOTHING: Plan = Plan { local: false, global: false, naive: false, fused: false, walk: None };
-
 macro_rules! modes {
-    ($($mode:ident $name:literal $summary:literal $plan:expr;)*) => {
+    ($($mode:ident $name:literal $summary:literal [$($operator:expr),*] $fusion:ident $answer:ident;)*) => {
         /// Which searches run and how the answer is made.
         ///
         /// `local`, `global`, `hybrid`, `naive`, `mix` and `bypass` are LightRAG's modes.
@@ -56,7 +81,13 @@ macro_rules! modes {
         impl Plan {
             /// The plan of a mode.
             pub(super) fn of(mode: Mode) -> Self {
-                match mode { $(Mode::$mode => $plan),* }
+                match mode {
+                    $(Mode::$mode => Self {
+                        operators: &[$($operator),*],
+                        fusion: Fusion::$fusion,
+                        answer: AnswerStrategy::$answer,
+                    }),*
+                }
             }
         }
     };
@@ -64,23 +95,23 @@ macro_rules! modes {
 
 modes! {
     Auto "auto" "Personalized PageRank from passages by vector and full text, relations, and entities named in the question."
-        Plan { walk: Some(Prior::VectorAndWords), ..NOTHING };
+        [Operator::PageRank(Prior::VectorAndWords)] TakeTurns Single;
     Ppr "ppr" "Personalized PageRank from passages and relations by vector, and entities named in the question (HippoRAG 2)."
-        Plan { walk: Some(Prior::Vector), ..NOTHING };
+        [Operator::PageRank(Prior::Vector)] TakeTurns Single;
     Mix "mix" "Hybrid and naive."
-        Plan { local: true, global: true, naive: true, ..NOTHING };
+        [Operator::Dense, Operator::Entities, Operator::Relations] TakeTurns Single;
     Hybrid "hybrid" "Local and global."
-        Plan { local: true, global: true, ..NOTHING };
+        [Operator::Entities, Operator::Relations] TakeTurns Single;
     Local "local" "Entities by names and details, with their relations and chunks."
-        Plan { local: true, ..NOTHING };
+        [Operator::Entities] TakeTurns Single;
     Global "global" "Relations by themes, with their entities and chunks."
-        Plan { global: true, ..NOTHING };
+        [Operator::Relations] TakeTurns Single;
     Naive "naive" "Chunks by vector."
-        Plan { naive: true, ..NOTHING };
+        [Operator::Dense] TakeTurns Single;
     Contextual "contextual" "Chunks by vector and full text; works best if chunks have a context (Contextual Retrieval)."
-        Plan { fused: true, ..NOTHING };
+        [Operator::Fused] TakeTurns Single;
     Bypass "bypass" "No search; the LLM answers on its own."
-        NOTHING;
+        [] TakeTurns None;
 }
 
 impl Mode {
@@ -88,27 +119,73 @@ impl Mode {
     pub fn named(name: &str) -> Option<Self> {
         Self::ALL.iter().copied().find(|mode| mode.name() == name)
     }
+
+    /// Whether it searches the documents; else the LLM answers on its own.
+    pub fn searches(self) -> bool {
+        Plan::of(self).searches()
+    }
+
+    /// Whether it searches with keywords.
+    pub fn needs_keywords(self) -> bool {
+        Plan::of(self).needs_keywords()
+    }
+
+    /// Whether it cannot answer without an answer model.
+    pub fn needs_answer_model(self) -> bool {
+        Plan::of(self).answer == AnswerStrategy::None
+    }
+}
+
+impl Operator {
+    /// Whether it searches with the vector of the question.
+    pub(super) fn reads_question(self) -> bool {
+        match self {
+            Self::Dense | Self::Fused | Self::PageRank(_) => true,
+            Self::Entities | Self::Relations => false,
+        }
+    }
+
+    /// Whether it searches the graph.
+    fn reads_graph(self) -> bool {
+        match self {
+            Self::Entities | Self::Relations | Self::PageRank(_) => true,
+            Self::Dense | Self::Fused => false,
+        }
+    }
 }
 
 impl Plan {
-    /// Whether keywords are needed.
+    /// Whether this operator runs.
+    pub(super) fn has(self, operator: Operator) -> bool {
+        self.operators.contains(&operator)
+    }
+
+    /// What PageRank starts from, if it runs.
+    pub(super) fn page_rank(self) -> Option<Prior> {
+        self.operators.iter().find_map(|operator| match operator {
+            Operator::PageRank(prior) => Some(*prior),
+            Operator::Dense | Operator::Fused | Operator::Entities | Operator::Relations => None,
+        })
+    }
+
+    /// Whether keywords are needed, for entities and relations and the chunks behind them.
     pub(super) fn needs_keywords(self) -> bool {
-        self.local || self.global
+        self.has(Operator::Entities) || self.has(Operator::Relations)
     }
 
     /// Whether the question is taken apart into what can be looked for on its own.
     pub(super) fn decomposes(self) -> bool {
-        self.walk == Some(Prior::VectorAndWords)
+        self.page_rank() == Some(Prior::VectorAndWords)
     }
 
     /// Whether the graph is searched.
     pub(super) fn searches_graph(self) -> bool {
-        self.needs_keywords() || self.walk.is_some()
+        self.operators.iter().any(|operator| operator.reads_graph())
     }
 
     /// Whether anything is searched; else the model answers alone.
     pub(super) fn searches(self) -> bool {
-        self.searches_graph() || self.naive || self.fused
+        self.answer != AnswerStrategy::None
     }
 }
 
@@ -123,5 +200,12 @@ mod tests {
             assert_eq!(serde_json::to_value(mode).expect("JSON"), mode.name());
         }
         assert_eq!(Mode::named("best"), None);
+    }
+
+    #[test]
+    fn a_mode_answers_from_the_documents_exactly_if_it_has_operators() {
+        for mode in Mode::ALL.iter().copied() {
+            assert_eq!(mode.searches(), !Plan::of(mode).operators.is_empty(), "{}", mode.name());
+        }
     }
 }

@@ -100,8 +100,9 @@ impl WalkOptions {
     /// where there is none.
     pub(super) fn unused(&self, plan: Plan, has_model: bool) -> Vec<&'static str> {
         let default = Self::default();
-        let (walks, by_words) = (plan.walk.is_some(), plan.walk == Some(Prior::VectorAndWords));
-        let filters = plan.walk == Some(Prior::Vector) && has_model;
+        let prior = plan.page_rank();
+        let (walks, by_words) = (prior.is_some(), prior == Some(Prior::VectorAndWords));
+        let filters = prior == Some(Prior::Vector) && has_model;
         let takes_apart = by_words && (has_model || self.decompose != Decompose::Model);
         let options = [
             ("damping", self.damping != default.damping, walks),

@@ -227,10 +227,10 @@ impl Asked<'_> {
 
 /// The first step of a search, by the name LightRAG's pages know.
 fn first_step(mode: Mode) -> Option<&'static str> {
-    match mode {
-        Mode::Local | Mode::Global | Mode::Hybrid | Mode::Mix => Some("extracting_keywords"),
-        Mode::Auto | Mode::Ppr | Mode::Naive | Mode::Contextual => Some("retrieving_chunks"),
-        Mode::Bypass => None,
+    match (mode.needs_keywords(), mode.searches()) {
+        (true, _) => Some("extracting_keywords"),
+        (false, true) => Some("retrieving_chunks"),
+        (false, false) => None,
     }
 }
 

@@ -219,7 +219,7 @@ async fn data(
 
 async fn find(engine: &Engine, question: &Question) -> Result<QueryData, Problem> {
     let retrieval = query::retrieve(engine, question).await?;
-    if retrieval.context.is_empty() && question.mode != Mode::Bypass {
+    if retrieval.context.is_empty() && question.mode.searches() {
         let (failure_reason, mode) = (Some("no_results"), Some(question.mode));
         return Ok(QueryData {
             status: "failure",

@@ -9,63 +9,90 @@ mod walked;
 
 use graphloom_core::{ChunkId, Relation, RelationKey};
 
+use super::chunks::Candidate;
 use super::embed::QueryVectors;
 use super::fuse::round_robin;
-use super::plan::Plan;
+use super::plan::{Fusion, Operator, Plan};
 use super::trust::WalkTrust;
-use super::{ChunkPath, FoundEntity, QueryError, Question};
+use super::{Arm, ChunkPath, FoundEntity, QueryError, Question};
 use crate::scope::Scope;
 
 pub(super) use walked::near_facts;
 
-/// What the searches of a plan found, each list best first.
+/// What the operators of a plan found, each list best first.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Hits {
     /// Entities, each once.
     pub(super) entities: Vec<FoundEntity>,
     /// Relations with their cosine, each once.
     pub(super) relations: Vec<(Relation, Option<f32>)>,
-    /// Chunks found by their own vectors, with their cosine, by vectors and words, with their fused score, or by a walk, with
-    /// their PageRank, or with weighted reciprocal ranks where other rankings count beside it.
-    pub(super) chunks: Vec<(ChunkId, f32)>,
-    /// How a walk came to the first of the chunks.
+    /// Chunks, each once.
+    pub(super) chunks: Vec<Candidate>,
+    /// How PageRank came to the first of the chunks.
     pub(super) paths: Vec<ChunkPath>,
-    /// How far mode auto trusted its walk.
+    /// How far mode auto trusted PageRank.
     pub(super) trust: Option<WalkTrust>,
 }
 
-/// Runs the searches that the plan asks for and that there are vectors for. A walk begins at `facts` where they were chosen.
+/// Runs the operators of the plan that there are vectors for, and makes one result of theirs. PageRank begins at `facts`
+/// if they were chosen.
 pub(super) async fn search(
     scope: &Scope<'_>,
     question: &Question,
     plan: Plan,
     vectors: &QueryVectors,
-    facts: Option<Vec<(RelationKey, f64)>>,
+    mut facts: Option<Vec<(RelationKey, f64)>>,
 ) -> Result<Hits, QueryError> {
-    if let Some(prior) = plan.walk {
-        return walked::search(scope, question, prior, vectors, facts).await;
+    let mut found = Vec::new();
+    for operator in plan.operators {
+        found.push(match (operator, vectors) {
+            (Operator::PageRank(prior), _) => {
+                walked::search(scope, question, *prior, vectors, facts.take()).await?
+            }
+            (Operator::Fused, QueryVectors { question: Some(vector), .. }) => {
+                of_chunks(Arm::Fused, fused::search(scope, question, vector).await?)
+            }
+            (Operator::Dense, QueryVectors { question: Some(vector), .. }) => {
+                of_chunks(Arm::Vector, naive::search(scope, question, vector).await?)
+            }
+            (Operator::Entities, QueryVectors { low_level: Some(vector), .. }) => {
+                local::search(scope, question, vector).await?
+            }
+            (Operator::Relations, QueryVectors { high_level: Some(vector), .. }) => {
+                global::search(scope, question, vector).await?
+            }
+            (Operator::Fused | Operator::Dense | Operator::Entities | Operator::Relations, _) => {
+                Hits::default()
+            }
+        });
     }
-    if let (true, Some(vector)) = (plan.fused, &vectors.question) {
-        let chunks = fused::search(scope, question, vector).await?;
-        return Ok(Hits { chunks, ..Hits::default() });
+    Ok(fused_by(plan.fusion, found))
+}
+
+fn of_chunks(arm: Arm, chunks: Vec<(ChunkId, f32)>) -> Hits {
+    let chunks = chunks.into_iter().map(|(id, score)| Candidate { id, arm, score: Some(score) });
+    Hits { chunks: chunks.collect(), ..Hits::default() }
+}
+
+fn fused_by(fusion: Fusion, mut found: Vec<Hits>) -> Hits {
+    if found.len() == 1 {
+        return found.remove(0);
     }
-    let local = match &vectors.low_level {
-        Some(vector) => local::search(scope, question, vector).await?,
-        None => Hits::default(),
-    };
-    let global = match &vectors.high_level {
-        Some(vector) => global::search(scope, question, vector).await?,
-        None => Hits::default(),
-    };
-    let chunks = match &vectors.question {
-        Some(vector) if plan.naive => naive::search(scope, question, vector).await?,
-        Some(_) | None => Vec::new(),
-    };
-    Ok(Hits {
-        entities: round_robin(vec![local.entities, global.entities], |found| found.entity.key.clone()),
-        relations: round_robin(vec![local.relations, global.relations], |(relation, _)| relation.key.clone()),
-        chunks,
-        paths: Vec::new(),
-        trust: None,
-    })
+    let (mut entities, mut relations, mut chunks) = (Vec::new(), Vec::new(), Vec::new());
+    let mut all = Hits::default();
+    for hits in found {
+        entities.push(hits.entities);
+        relations.push(hits.relations);
+        chunks.push(hits.chunks);
+        all.paths.extend(hits.paths);
+        all.trust = all.trust.or(hits.trust);
+    }
+    match fusion {
+        Fusion::TakeTurns => Hits {
+            entities: round_robin(entities, |found| found.entity.key.clone()),
+            relations: round_robin(relations, |(relation, _)| relation.key.clone()),
+            chunks: round_robin(chunks, |candidate| candidate.id.clone()),
+            ..all
+        },
+    }
 }

@@ -12,12 +12,13 @@ use graphloom_core::{
 
 use super::{Hits, synonyms};
 use crate::offline::{self, KnownName};
+use crate::query::chunks::Candidate;
 use crate::query::embed::QueryVectors;
 use crate::query::fuse::weighted_ranks;
 use crate::query::plan::Prior;
 use crate::query::trust::WalkTrust;
 use crate::query::walk::{Ground, Reach, Walk, walk};
-use crate::query::{ChunkPath, FoundEntity, PathStep, QueryError, Question, WalkOptions};
+use crate::query::{Arm, ChunkPath, FoundEntity, PathStep, QueryError, Question, WalkOptions};
 use crate::scope::Scope;
 use crate::text::entity_key;
 
@@ -90,7 +91,8 @@ pub(super) async fn search(
         .chain(facts.into_iter().map(|(fact, _)| PathStep::Relation(fact)));
     let steps = began.chain(paths.iter().flat_map(|path| path.steps.iter().cloned()));
     let (entities, relations) = found_on(scope, question, &graph, &reach, steps).await?;
-    let chunks = chunks.into_iter().map(|(id, score)| (id, score as f32)).collect();
+    let candidate = |(id, score): (ChunkId, f64)| Candidate { id, arm: Arm::Walk, score: Some(score as f32) };
+    let chunks = chunks.into_iter().map(candidate).collect();
     Ok(Hits { entities, relations, chunks, paths, trust })
 }
 

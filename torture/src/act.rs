@@ -18,10 +18,10 @@ use std::time::{Duration, Instant};
 
 use crate::history::{History, Step, Via, What};
 use crate::judge::{self, Operation};
-use crate::model::Ended;
+use crate::model::WriteEnd;
 use crate::report::Kind;
 use crate::weather::Spell;
-use crate::world::{Process, Ran, Role, World};
+use crate::world::{Process, ProcessEnd, Role, World};
 
 /// The state shared by all lanes.
 struct Lanes {
@@ -69,15 +69,15 @@ pub(crate) fn all(world: &World, history: &History) {
 }
 
 /// Judges the end of a command and records findings.
-pub(crate) fn judge_and_note(world: &World, operation: Operation, ran: &Ran) -> Ended {
+pub(crate) fn judge_and_note(world: &World, operation: Operation, ran: &ProcessEnd) -> WriteEnd {
     if world.is_over() && ran.killed {
-        return Ended::Unknown;
+        return WriteEnd::Unknown;
     }
     match judge::command(operation, ran, &world.weather) {
         Ok(ended) => ended,
         Err((kind, what)) => {
             world.find(kind, Some(ran.step), what);
-            Ended::Unknown
+            WriteEnd::Unknown
         }
     }
 }
@@ -156,8 +156,8 @@ impl Lane<'_> {
     }
 
     /// Records an acknowledged write and its duration, unless a fault delayed it.
-    fn noted(&self, ended: Ended, from: Instant) {
-        if ended != Ended::Done {
+    fn noted(&self, ended: WriteEnd, from: Instant) {
+        if ended != WriteEnd::Done {
             return;
         }
         let world = self.world;

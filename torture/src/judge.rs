@@ -3,10 +3,10 @@
 use std::time::{Duration, Instant};
 
 use crate::http::Answer;
-use crate::model::Ended;
+use crate::model::WriteEnd;
 use crate::report::Kind;
 use crate::weather::{Spell, Weather};
-use crate::world::{Ran, Role};
+use crate::world::{ProcessEnd, Role};
 
 /// Time for a server to recover from a disk fault.
 const RECOVERY: Duration = Duration::from_secs(5);
@@ -79,7 +79,7 @@ pub(crate) enum Operation {
 pub(crate) type Fault = (Kind, String);
 
 /// How a command ended, or the fault.
-pub(crate) fn command(operation: Operation, ran: &Ran, weather: &Weather) -> Result<Ended, Fault> {
+pub(crate) fn command(operation: Operation, ran: &ProcessEnd, weather: &Weather) -> Result<WriteEnd, Fault> {
     let said = format!("{}\n{}", ran.stdout, ran.stderr);
     if let Some(words) = FORBIDDEN.into_iter().find(|words| said.contains(words)) {
         let kind = if words == "panicked at" { Kind::Crash } else { Kind::Message };
@@ -88,35 +88,35 @@ pub(crate) fn command(operation: Operation, ran: &Ran, weather: &Weather) -> Res
     let disk = was_disk(weather, ran.started, Duration::ZERO);
     match (ran.code, ran.signal) {
         (_, Some(9)) if ran.killed || weather.was(Spell::Disk, ran.started, Duration::ZERO) => {
-            Ok(Ended::Unknown)
+            Ok(WriteEnd::Unknown)
         }
         (_, Some(signal)) => Err((Kind::Crash, format!("ended by signal {signal}: {}", quoted(ran)))),
-        (Some(0), _) => Ok(Ended::Done),
-        (Some(4), _) if operation == Operation::Read => Ok(Ended::Done),
+        (Some(0), _) => Ok(WriteEnd::Done),
+        (Some(4), _) if operation == Operation::Read => Ok(WriteEnd::Done),
         (Some(3), _) if matches!(operation, Operation::Add | Operation::Work) => {
             let model = weather.was(Spell::Model, ran.started, Duration::from_secs(60));
             // Failures are listed separately; accepted documents are reported one by one.
             if model || disk || said.contains(OVERTAKEN) {
-                Ok(Ended::Unknown)
+                Ok(WriteEnd::Unknown)
             } else {
                 Err((Kind::Exit, quoted(ran)))
             }
         }
         // Other processes hold some documents, or some are not in the graph yet.
-        (Some(3), _) if matches!(operation, Operation::Renew) => Ok(Ended::Unknown),
+        (Some(3), _) if matches!(operation, Operation::Renew) => Ok(WriteEnd::Unknown),
         // Accepted documents are reported one by one; the rest continues after the pause.
         (Some(6), _)
             if matches!(operation, Operation::Add | Operation::Work | Operation::Renew)
                 && weather.was(Spell::Paused, ran.started, Duration::ZERO) =>
         {
-            Ok(Ended::Unknown)
+            Ok(WriteEnd::Unknown)
         }
         (Some(1), _) => failed(operation, ran, disk, weather),
         _ => Err((Kind::Exit, quoted(ran))),
     }
 }
 
-fn failed(operation: Operation, ran: &Ran, disk: bool, weather: &Weather) -> Result<Ended, Fault> {
+fn failed(operation: Operation, ran: &ProcessEnd, disk: bool, weather: &Weather) -> Result<WriteEnd, Fault> {
     let says = |part: &str| ran.stderr.contains(part);
     if !says("error: ") && !says("\"error\":") {
         return Err((Kind::Exit, format!("fails without an error: {}", quoted(ran))));
@@ -141,7 +141,7 @@ fn failed(operation: Operation, ran: &Ran, disk: bool, weather: &Weather) -> Res
         Operation::Add | Operation::Work | Operation::Read | Operation::Queue | Operation::Serve => false,
     };
     if refused {
-        return Ok(Ended::Refused);
+        return Ok(WriteEnd::Refused);
     }
     // A full disk must not affect readers.
     let reads = operation == Operation::Read;
@@ -150,11 +150,11 @@ fn failed(operation: Operation, ran: &Ran, disk: bool, weather: &Weather) -> Res
         || weather.was(Spell::Reads, ran.started, Duration::ZERO) && says(UNREADABLE);
     let beside_a_change = says("changed it meanwhile");
     if disk && (!(reads && only_full) || beside_a_change) && names_reason {
-        return Ok(Ended::Unknown);
+        return Ok(WriteEnd::Unknown);
     }
     let model = weather.was(Spell::Model, ran.started, Duration::from_secs(60));
     if model && says("model") {
-        return Ok(Ended::Unknown);
+        return Ok(WriteEnd::Unknown);
     }
     Err((Kind::Exit, quoted(ran)))
 }
@@ -167,7 +167,7 @@ pub(crate) fn answer(
     from: Instant,
     alive: bool,
     weather: &Weather,
-) -> Result<Ended, Fault> {
+) -> Result<WriteEnd, Fault> {
     let answer = match answer {
         Ok(answer) => answer,
         Err(error) if alive => {
@@ -175,12 +175,12 @@ pub(crate) fn answer(
             let killed = weather.was(Spell::Kill, from, Duration::from_secs(1))
                 || weather.was(Spell::Disk, from, Duration::from_secs(1));
             return if killed {
-                Ok(Ended::Unknown)
+                Ok(WriteEnd::Unknown)
             } else {
                 Err((Kind::Answer, format!("{what}: no answer though the server runs: {error}")))
             };
         }
-        Err(_) => return Ok(Ended::Unknown),
+        Err(_) => return Ok(WriteEnd::Unknown),
     };
     let disk = was_disk(weather, from, RECOVERY);
     let body: String = answer.body.chars().take(MAX_QUOTED).collect();
@@ -191,17 +191,17 @@ pub(crate) fn answer(
         return Err((Kind::Message, format!("{what}: {} says {words:?}: {body}", answer.status)));
     }
     match answer.status {
-        200 => Ok(Ended::Done),
-        429 => Ok(Ended::Refused),
-        400 | 404 | 409 | 422 if operation == Operation::Edit => Ok(Ended::Refused),
+        200 => Ok(WriteEnd::Done),
+        429 => Ok(WriteEnd::Refused),
+        400 | 404 | 409 | 422 if operation == Operation::Edit => Ok(WriteEnd::Refused),
         // The documents contain no answer, or the model fails.
         500..=599 if disk && DISK_REASONS.into_iter().any(|reason| body.contains(reason)) => {
-            Ok(Ended::Unknown)
+            Ok(WriteEnd::Unknown)
         }
         500..=599 if weather.was(Spell::Reads, from, RECOVERY) && body.contains(UNREADABLE) => {
-            Ok(Ended::Unknown)
+            Ok(WriteEnd::Unknown)
         }
-        502 | 503 if weather.was(Spell::Model, from, Duration::from_secs(60)) => Ok(Ended::Unknown),
+        502 | 503 if weather.was(Spell::Model, from, Duration::from_secs(60)) => Ok(WriteEnd::Unknown),
         _ => Err(fault()),
     }
 }
@@ -211,7 +211,7 @@ fn was_disk(weather: &Weather, from: Instant, after: Duration) -> bool {
 }
 
 /// A command with the end of its outputs.
-pub(crate) fn quoted(ran: &Ran) -> String {
+pub(crate) fn quoted(ran: &ProcessEnd) -> String {
     let end = |text: &str| {
         let skip = text.chars().count().saturating_sub(MAX_QUOTED);
         text.chars().skip(skip).collect::<String>()
@@ -231,13 +231,18 @@ pub(crate) fn quoted(ran: &Ran) -> String {
 mod tests {
     use super::*;
 
-    fn check_command(operation: Operation, code: i32, stderr: &str, spells: &[Spell]) -> Result<Ended, Kind> {
+    fn check_command(
+        operation: Operation,
+        code: i32,
+        stderr: &str,
+        spells: &[Spell],
+    ) -> Result<WriteEnd, Kind> {
         let weather = Weather::default();
         let started = Instant::now();
         for spell in spells {
             weather.begin(*spell);
         }
-        let ran = Ran {
+        let ran = ProcessEnd {
             what: "graphloom".to_owned(),
             role: Role::Command,
             step: 1,
@@ -255,7 +260,7 @@ mod tests {
     #[test]
     fn a_fault_of_the_disk_excuses_a_write_that_names_it() {
         let full = "error: committing: database or disk is full";
-        assert_eq!(check_command(Operation::Add, 1, full, &[Spell::Full]), Ok(Ended::Unknown));
+        assert_eq!(check_command(Operation::Add, 1, full, &[Spell::Full]), Ok(WriteEnd::Unknown));
         assert_eq!(check_command(Operation::Add, 1, full, &[]), Err(Kind::Exit));
         assert_eq!(check_command(Operation::Read, 1, full, &[Spell::Full]), Err(Kind::Exit));
         assert_eq!(check_command(Operation::Add, 1, "error: nothing said", &[Spell::Full]), Err(Kind::Exit));
@@ -265,13 +270,13 @@ mod tests {
     fn a_store_may_be_called_damaged_only_while_reads_fail() {
         let damaged = "error: opening workspace default: database disk image is malformed";
         let weather = [Spell::Reads, Spell::Disk];
-        assert_eq!(check_command(Operation::Read, 1, damaged, &weather), Ok(Ended::Unknown));
+        assert_eq!(check_command(Operation::Read, 1, damaged, &weather), Ok(WriteEnd::Unknown));
         assert_eq!(check_command(Operation::Read, 1, damaged, &[Spell::Disk]), Err(Kind::Exit));
     }
 
     #[test]
     fn only_a_pause_lets_work_end_as_paused() {
-        assert_eq!(check_command(Operation::Work, 6, "", &[Spell::Paused]), Ok(Ended::Unknown));
+        assert_eq!(check_command(Operation::Work, 6, "", &[Spell::Paused]), Ok(WriteEnd::Unknown));
         assert_eq!(check_command(Operation::Work, 6, "", &[]), Err(Kind::Exit));
         assert_eq!(check_command(Operation::Read, 6, "", &[Spell::Paused]), Err(Kind::Exit));
     }
@@ -288,7 +293,7 @@ mod tests {
     fn a_removal_may_find_nothing_only_where_nothing_may_be_there() {
         let missing = "error: no document \"s1.md\"";
         let remove = |may_be_missing| Operation::Remove { may_be_missing };
-        assert_eq!(check_command(remove(true), 1, missing, &[]), Ok(Ended::Refused));
+        assert_eq!(check_command(remove(true), 1, missing, &[]), Ok(WriteEnd::Refused));
         assert_eq!(check_command(remove(false), 1, missing, &[]), Err(Kind::Exit));
     }
 }

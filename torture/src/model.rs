@@ -3,12 +3,12 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Allowed versions of a source; `None` means absent.
-type Allowed = BTreeSet<Option<u32>>;
+type AllowedVersions = BTreeSet<Option<u32>>;
 
 /// The expected state.
 #[derive(Debug, Default, Clone)]
 pub(crate) struct Model {
-    sources: BTreeMap<u32, Allowed>,
+    sources: BTreeMap<u32, AllowedVersions>,
     /// Ids of acknowledged decisions.
     pub(crate) decisions: BTreeSet<String>,
     /// Sources that were cancelled and not written since.
@@ -19,7 +19,7 @@ pub(crate) struct Model {
 
 /// How a write ended, as known to its author.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Ended {
+pub(crate) enum WriteEnd {
     /// It was acknowledged.
     Done,
     /// It was rejected and changed nothing.
@@ -39,26 +39,26 @@ pub(crate) enum Wrong {
 
 impl Model {
     /// Records that a version was written.
-    pub(crate) fn wrote(&mut self, source: u32, version: u32, ended: Ended) {
+    pub(crate) fn wrote(&mut self, source: u32, version: u32, ended: WriteEnd) {
         self.note(source, Some(version), ended);
     }
 
     /// Records that a source was removed.
-    pub(crate) fn removed(&mut self, source: u32, ended: Ended) {
+    pub(crate) fn removed(&mut self, source: u32, ended: WriteEnd) {
         self.note(source, None, ended);
     }
 
-    fn note(&mut self, source: u32, now: Option<u32>, ended: Ended) {
-        let allowed = self.sources.entry(source).or_insert_with(|| Allowed::from([None]));
-        if ended != Ended::Refused {
+    fn note(&mut self, source: u32, now: Option<u32>, ended: WriteEnd) {
+        let allowed = self.sources.entry(source).or_insert_with(|| AllowedVersions::from([None]));
+        if ended != WriteEnd::Refused {
             self.cancelled.remove(&source);
         }
         match ended {
-            Ended::Done => *allowed = Allowed::from([now]),
-            Ended::Unknown => {
+            WriteEnd::Done => *allowed = AllowedVersions::from([now]),
+            WriteEnd::Unknown => {
                 allowed.insert(now);
             }
-            Ended::Refused => {}
+            WriteEnd::Refused => {}
         }
     }
 
@@ -119,7 +119,7 @@ impl Model {
 mod tests {
     use super::*;
 
-    fn check_model(steps: &[(Option<u32>, Ended)], there: &[u32]) -> Option<Wrong> {
+    fn check_model(steps: &[(Option<u32>, WriteEnd)], there: &[u32]) -> Option<Wrong> {
         let mut model = Model::default();
         for (now, ended) in steps {
             model.note(1, *now, *ended);
@@ -130,16 +130,22 @@ mod tests {
 
     #[test]
     fn what_was_acknowledged_must_be_there() {
-        assert_eq!(check_model(&[(Some(1), Ended::Done)], &[1]), None);
-        assert_eq!(check_model(&[(Some(1), Ended::Done)], &[]), Some(Wrong::Lost));
-        assert_eq!(check_model(&[(Some(1), Ended::Done), (Some(2), Ended::Done)], &[1]), Some(Wrong::Lost));
+        assert_eq!(check_model(&[(Some(1), WriteEnd::Done)], &[1]), None);
+        assert_eq!(check_model(&[(Some(1), WriteEnd::Done)], &[]), Some(Wrong::Lost));
+        assert_eq!(
+            check_model(&[(Some(1), WriteEnd::Done), (Some(2), WriteEnd::Done)], &[1]),
+            Some(Wrong::Lost)
+        );
     }
 
     #[test]
     fn what_was_removed_must_be_gone() {
-        assert_eq!(check_model(&[(Some(1), Ended::Done), (None, Ended::Done)], &[1]), Some(Wrong::Ghost));
         assert_eq!(
-            check_model(&[(Some(1), Ended::Done), (Some(2), Ended::Done)], &[1, 2]),
+            check_model(&[(Some(1), WriteEnd::Done), (None, WriteEnd::Done)], &[1]),
+            Some(Wrong::Ghost)
+        );
+        assert_eq!(
+            check_model(&[(Some(1), WriteEnd::Done), (Some(2), WriteEnd::Done)], &[1, 2]),
             Some(Wrong::Ghost)
         );
     }
@@ -147,21 +153,21 @@ mod tests {
     #[test]
     fn what_was_cancelled_stays_out_of_the_queue_until_it_is_written_again() {
         let mut model = Model::default();
-        model.wrote(1, 1, Ended::Done);
+        model.wrote(1, 1, WriteEnd::Done);
         model.cancelled(1);
-        model.wrote(1, 2, Ended::Refused);
+        model.wrote(1, 2, WriteEnd::Refused);
         assert_eq!(model.out_of_queue().collect::<Vec<_>>(), [1]);
-        model.wrote(1, 3, Ended::Unknown);
+        model.wrote(1, 3, WriteEnd::Unknown);
         assert_eq!(model.out_of_queue().count(), 0);
     }
 
     #[test]
     fn an_unknown_end_allows_both() {
-        let steps = [(Some(1), Ended::Done), (Some(2), Ended::Unknown)];
+        let steps = [(Some(1), WriteEnd::Done), (Some(2), WriteEnd::Unknown)];
         assert_eq!(check_model(&steps, &[1]), None);
         assert_eq!(check_model(&steps, &[2]), None);
         assert_eq!(check_model(&steps, &[]), Some(Wrong::Lost));
-        assert_eq!(check_model(&[(Some(1), Ended::Done), (None, Ended::Unknown)], &[]), None);
-        assert_eq!(check_model(&[(Some(1), Ended::Done), (Some(2), Ended::Refused)], &[1]), None);
+        assert_eq!(check_model(&[(Some(1), WriteEnd::Done), (None, WriteEnd::Unknown)], &[]), None);
+        assert_eq!(check_model(&[(Some(1), WriteEnd::Done), (Some(2), WriteEnd::Refused)], &[1]), None);
     }
 }

@@ -15,13 +15,13 @@ use crate::edit;
 use crate::history::{History, What};
 use crate::http;
 use crate::judge::{self, Operation};
-use crate::model::{Ended, Wrong};
+use crate::model::{WriteEnd, Wrong};
 use crate::provider;
 use crate::report::{self, Kind};
 use crate::stacks;
 use crate::text;
 use crate::weather::Spell;
-use crate::world::{Ran, World};
+use crate::world::{ProcessEnd, World};
 
 /// How long the number of waiting documents may stay the same.
 const UNTIL_STUCK: Duration = Duration::from_secs(60);
@@ -119,7 +119,7 @@ fn look_for_cancelled(world: &World) -> io::Result<()> {
     Ok(())
 }
 
-fn run(world: &World, arguments: &[&str]) -> io::Result<Ran> {
+fn run(world: &World, arguments: &[&str]) -> io::Result<ProcessEnd> {
     world.run(0, arguments)
 }
 
@@ -192,7 +192,7 @@ fn renew(world: &World) -> io::Result<bool> {
     let arguments: Vec<&str> = ["--json", "re-extract"].into_iter().chain(sources).collect();
     world.model().renews(provider::MODEL);
     let ran = run(world, &arguments)?;
-    Ok(judge_and_note(world, Operation::Renew, &ran) == Ended::Done)
+    Ok(judge_and_note(world, Operation::Renew, &ran) == WriteEnd::Done)
 }
 
 fn stop_servers(world: &World) {
@@ -302,7 +302,7 @@ fn compare_with_plain_build(world: &World, there: &BTreeMap<u32, BTreeSet<u32>>)
         }
     }
     let ours = run(world, &["dump", "--hash"])?;
-    if judge_and_note(world, Operation::Read, &ours) != Ended::Done {
+    if judge_and_note(world, Operation::Read, &ours) != WriteEnd::Done {
         return Ok(());
     }
     let theirs = command(&["dump", "--hash"])?;

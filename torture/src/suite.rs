@@ -14,7 +14,7 @@ use serde_json::json;
 use crate::generate::{self, FaultKind};
 use crate::history::{DiskFault, History};
 use crate::judge::Operation;
-use crate::model::Ended;
+use crate::model::WriteEnd;
 use crate::provider::Provider;
 use crate::report::{Finding, Kind, Tally};
 use crate::scenarios::{SCENARIOS, Scenario};
@@ -384,7 +384,7 @@ fn begin(world: &World) -> io::Result<()> {
     let file = text::file(text::ANCHOR);
     fs::write(world.root.join(&file), text::text(text::ANCHOR, 0, world.settings.shape))?;
     let ran = world.run(0, &["add", &file])?;
-    if act::judge_and_note(world, Operation::Add, &ran) != Ended::Done {
+    if act::judge_and_note(world, Operation::Add, &ran) != WriteEnd::Done {
         world.over.store(true, Ordering::Relaxed);
     }
     Ok(())

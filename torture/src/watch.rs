@@ -18,7 +18,7 @@ const WORKING_TICKS: u64 = 4;
 
 /// The values that change while anything happens.
 #[derive(Clone, Copy, PartialEq, Eq)]
-struct Seen {
+struct WatchedValues {
     ended: u64,
     calls: u64,
     processes: usize,
@@ -26,7 +26,7 @@ struct Seen {
 
 /// Checks once per second until `done`; a hang is a finding and ends the history.
 pub(crate) fn watch(world: &World, done: &AtomicBool) {
-    let mut before: Option<(Seen, u64)> = None;
+    let mut before: Option<(WatchedValues, u64)> = None;
     let mut last_progress = Instant::now();
     while !done.load(Ordering::Relaxed) {
         for _ in 0..20 {
@@ -37,7 +37,8 @@ pub(crate) fn watch(world: &World, done: &AtomicBool) {
         }
         let running = world.running();
         let (calls, in_flight) = world.setup.provider.calls();
-        let seen = Seen { ended: world.ended.load(Ordering::Relaxed), calls, processes: running.len() };
+        let seen =
+            WatchedValues { ended: world.ended.load(Ordering::Relaxed), calls, processes: running.len() };
         let ticks = running.iter().filter_map(|process| stacks::ticks(process.pid)).sum();
         let works =
             before.is_none_or(|(past, past_ticks)| past != seen || ticks >= past_ticks + WORKING_TICKS);

@@ -100,7 +100,7 @@ pub(crate) struct Process {
 }
 
 /// How a process ended.
-pub(crate) struct Ran {
+pub(crate) struct ProcessEnd {
     pub(crate) what: String,
     pub(crate) role: Role,
     pub(crate) step: u32,
@@ -289,7 +289,7 @@ impl World {
     }
 
     /// Waits for the end of a process; one that stands still is a finding, and is killed.
-    pub(crate) fn wait(&self, process: &Process) -> Ran {
+    pub(crate) fn wait(&self, process: &Process) -> ProcessEnd {
         let mut rest = Duration::from_millis(1);
         let status = loop {
             if let Some(status) = process.poll() {
@@ -312,7 +312,7 @@ impl World {
         };
         self.ended.fetch_add(1, Ordering::Relaxed);
         let read = |path: &Path| fs::read(path).map(|bytes| String::from_utf8_lossy(&bytes).into_owned());
-        Ran {
+        ProcessEnd {
             what: process.what.clone(),
             role: process.role,
             step: process.step,
@@ -327,7 +327,7 @@ impl World {
     }
 
     /// Runs a command to its end.
-    pub(crate) fn run(&self, step: u32, arguments: &[&str]) -> io::Result<Ran> {
+    pub(crate) fn run(&self, step: u32, arguments: &[&str]) -> io::Result<ProcessEnd> {
         let process = self.start(Role::Command, step, arguments)?;
         Ok(self.wait(&process))
     }
@@ -343,7 +343,7 @@ impl World {
     }
 
     /// Starts a server; the way it ended where it ended before it listened.
-    pub(crate) fn serve(&self, slot: u32, step: u32) -> io::Result<Option<Ran>> {
+    pub(crate) fn serve(&self, slot: u32, step: u32) -> io::Result<Option<ProcessEnd>> {
         let process = self.start(Role::Server, step, &["--json", "serve", "--port", "0"])?;
         let address = loop {
             let said = fs::read_to_string(&process.stdout).unwrap_or_default();

@@ -43,7 +43,7 @@ fn main() -> anyhow::Result<()> {
     let folder = std::env::temp_dir().join(format!("graphloom-bench-contention-{}", std::process::id()));
     let measured = measure(&arguments, &folder);
     std::fs::remove_dir_all(&folder).with_context(|| format!("removing {}", folder.display()))?;
-    let Measured { mut commits_ms, reads, log_bytes } = measured?;
+    let Timings { mut commits_ms, reads, log_bytes } = measured?;
     commits_ms.sort_by(f64::total_cmp);
     let at = |share: f64| commits_ms[((commits_ms.len() - 1) as f64 * share) as usize];
     println!(
@@ -76,13 +76,13 @@ fn arguments() -> anyhow::Result<Arguments> {
     Ok(parsed)
 }
 
-struct Measured {
+struct Timings {
     commits_ms: Vec<f64>,
     reads: u64,
     log_bytes: u64,
 }
 
-fn measure(arguments: &Arguments, folder: &Path) -> anyhow::Result<Measured> {
+fn measure(arguments: &Arguments, folder: &Path) -> anyhow::Result<Timings> {
     let store = SqliteStore::open(folder, WorkspaceId::default())?;
     for first in (0..arguments.documents).step_by(DOCUMENTS_A_COMMIT) {
         let mut batch = Batch::default();
@@ -129,7 +129,7 @@ fn measure(arguments: &Arguments, folder: &Path) -> anyhow::Result<Measured> {
         anyhow::Ok(())
     })?;
     drop(held);
-    Ok(Measured { commits_ms, reads: reads.load(Ordering::Relaxed), log_bytes })
+    Ok(Timings { commits_ms, reads: reads.load(Ordering::Relaxed), log_bytes })
 }
 
 /// The reads of one question.

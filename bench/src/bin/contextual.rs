@@ -68,7 +68,7 @@ struct Passage {
 }
 
 #[derive(Deserialize)]
-struct Asked {
+struct QuestionResult {
     question: String,
     gold: Vec<String>,
 }
@@ -87,7 +87,7 @@ struct Row {
 async fn main() -> anyhow::Result<()> {
     let (data, json) = arguments()?;
     let passages: Vec<Passage> = rows(&data.join("corpus.jsonl"))?;
-    let questions: Vec<Asked> = rows(&data.join("questions.jsonl"))?;
+    let questions: Vec<QuestionResult> = rows(&data.join("questions.jsonl"))?;
     let folder = std::env::temp_dir().join(format!("graphloom-contextual-{}", std::process::id()));
     let outcome = measure(&passages, &questions, &folder).await;
     if folder.exists() {
@@ -118,7 +118,11 @@ fn arguments() -> anyhow::Result<(PathBuf, bool)> {
     Ok((data.context(USAGE)?, json))
 }
 
-async fn measure(passages: &[Passage], questions: &[Asked], folder: &Path) -> anyhow::Result<Vec<Row>> {
+async fn measure(
+    passages: &[Passage],
+    questions: &[QuestionResult],
+    folder: &Path,
+) -> anyhow::Result<Vec<Row>> {
     let mut measured = Vec::new();
     for (number, form) in FORMS.into_iter().enumerate() {
         let mut engine = empty(&folder.join(number.to_string()))?;
@@ -176,11 +180,11 @@ async fn index_all(
 async fn recall(
     engine: &Engine,
     mode: Mode,
-    questions: &[Asked],
+    questions: &[QuestionResult],
     of_source: &BTreeMap<String, String>,
 ) -> anyhow::Result<[f64; 3]> {
     let mut sums = [0.0; 3];
-    for Asked { question, gold } in questions {
+    for QuestionResult { question, gold } in questions {
         let question = Question { text: question.clone(), mode, ..Question::default() };
         let found = query::retrieve(engine, &question).await?;
         let sources: BTreeMap<u32, &str> =

@@ -72,7 +72,7 @@ struct Passage {
 }
 
 #[derive(Deserialize)]
-struct Asked {
+struct QuestionResult {
     question: String,
 }
 
@@ -88,7 +88,7 @@ struct Row {
 
 async fn measure(data: &Path, folder: &Path) -> anyhow::Result<Vec<Row>> {
     let engine = indexed(rows(&data.join("corpus.jsonl"))?, folder).await?;
-    let questions: Vec<Asked> = rows(&data.join("questions.jsonl"))?;
+    let questions: Vec<QuestionResult> = rows(&data.join("questions.jsonl"))?;
     let mut measured = Vec::new();
     for (mode, name) in MODES {
         for condition in FILTERS {
@@ -98,7 +98,7 @@ async fn measure(data: &Path, folder: &Path) -> anyhow::Result<Vec<Row>> {
             let filter = condition.map(|_| filter);
             let mut taken = Vec::new();
             for pass in 0..PASSES {
-                for Asked { question } in &questions {
+                for QuestionResult { question } in &questions {
                     let question = Question {
                         text: question.clone(),
                         mode,

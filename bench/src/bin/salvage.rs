@@ -65,7 +65,7 @@ struct Report {
 }
 
 /// A damaged piece and its outcome, for manual inspection.
-struct Judged {
+struct PieceOutcome {
     source: String,
     piece: String,
     outcome: String,
@@ -107,7 +107,7 @@ fn arguments() -> anyhow::Result<(PathBuf, bool, Option<usize>)> {
     Ok((path.context(USAGE)?, json, sample))
 }
 
-fn measure(row: &Row, report: &mut Report, judged: &mut Vec<Judged>) {
+fn measure(row: &Row, report: &mut Report, judged: &mut Vec<PieceOutcome>) {
     let text = &row.response;
     let parsed = parse(text, false);
     let pieces = pieces(text);
@@ -176,7 +176,11 @@ fn measure(row: &Row, report: &mut Report, judged: &mut Vec<Judged>) {
                         .collect::<Vec<_>>()
                         .join("\n     "),
                 };
-                judged.push(Judged { source: row.source.clone(), piece: text[span].to_owned(), outcome });
+                judged.push(PieceOutcome {
+                    source: row.source.clone(),
+                    piece: text[span].to_owned(),
+                    outcome,
+                });
             }
         }
     }
@@ -366,7 +370,7 @@ fn fold(text: &str) -> String {
         .collect()
 }
 
-fn print_sample(mut judged: Vec<Judged>, count: usize) {
+fn print_sample(mut judged: Vec<PieceOutcome>, count: usize) {
     // A fixed shuffle, so that a sample can be repeated.
     let mut state = 0x9e37_79b9_7f4a_7c15_u64;
     for i in (1..judged.len()).rev() {
@@ -375,7 +379,7 @@ fn print_sample(mut judged: Vec<Judged>, count: usize) {
         state ^= state << 17;
         judged.swap(i, (state % (i as u64 + 1)) as usize);
     }
-    for (number, Judged { source, piece, outcome }) in judged.into_iter().take(count).enumerate() {
+    for (number, PieceOutcome { source, piece, outcome }) in judged.into_iter().take(count).enumerate() {
         println!("{:>3}. [{source}] {piece}\n  => {outcome}", number + 1);
     }
 }

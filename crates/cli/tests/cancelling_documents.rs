@@ -4,7 +4,7 @@ mod common;
 
 use std::process::Stdio;
 
-use common::Ran;
+use common::CommandResult;
 use common::model::{ScriptedModel, with_things};
 use serde_json::json;
 
@@ -28,7 +28,7 @@ fn a_process_at_work_leaves_what_is_cancelled_and_nothing_is_paid_twice() {
     assert_eq!(done["cancelled"].as_array().map(Vec::len), Some(4));
     // The question in flight is asked again, for its connection broke, and its answer is kept.
     model.release();
-    Ran::of(&add, child.wait_with_output().expect("ends")).exits(0).says("4 documents cancelled");
+    CommandResult::of(&add, child.wait_with_output().expect("ends")).exits(0).says("4 documents cancelled");
     assert_eq!(model.asked().len(), 1, "no other question was sent");
     assert_eq!(graphloom.json(&["status"])["by_status"], json!({ "cancelled": 4 }));
     graphloom.run(&["check"]).exits(0);

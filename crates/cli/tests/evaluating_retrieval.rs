@@ -4,7 +4,7 @@ mod common;
 
 use std::fs;
 
-use common::{Graphloom, Ran};
+use common::{CommandResult, Graphloom};
 use serde_json::Value;
 
 const CORPUS: &str = r#"{"id": "p1", "title": "Ada Lovelace", "text": "Ada Lovelace wrote the first program for the Analytical Engine."}
@@ -26,7 +26,7 @@ fn with_set() -> Graphloom {
     graphloom
 }
 
-fn retrieval(graphloom: &Graphloom, more: &[&str]) -> Ran {
+fn retrieval(graphloom: &Graphloom, more: &[&str]) -> CommandResult {
     graphloom.run(&[&["eval", "retrieval", "--data", "docs-set", "--k", "1,2"], more].concat())
 }
 

@@ -31,7 +31,7 @@ fn said(address: &str) -> [String; 4] {
 }
 
 /// Runs with the model's flags after the arguments.
-fn run_with(graphloom: &Graphloom, address: &str, arguments: &[&str]) -> common::Ran {
+fn run_with(graphloom: &Graphloom, address: &str, arguments: &[&str]) -> common::CommandResult {
     let said = said(address);
     let all: Vec<&str> = arguments.iter().copied().chain(said.iter().map(String::as_str)).collect();
     graphloom.run(&all)

@@ -6,7 +6,7 @@ mod common;
 use std::process::{Command, Stdio};
 
 use common::model::ScriptedModel;
-use common::{Graphloom, Ran};
+use common::{CommandResult, Graphloom};
 
 const MODEL: [&str; 4] = ["--llm", "openai:scripted", "--set", "gleaning=0"];
 
@@ -29,7 +29,7 @@ fn an_interrupted_add_says_how_to_go_on_and_goes_on() {
     let sent = Command::new("kill").args(["-INT", &child.id().to_string()]).status().expect("kill runs");
     assert!(sent.success());
     let output = child.wait_with_output().expect("ends");
-    Ran::of(&add, output).exits(130).says("stopped; run the same command to continue");
+    CommandResult::of(&add, output).exits(130).says("stopped; run the same command to continue");
 
     model.release();
     graphloom.run(&add).exits(0).says("12 unchanged");

@@ -6,7 +6,7 @@ use std::io::Write;
 use std::process::Stdio;
 
 use common::model::ScriptedModel;
-use common::{Graphloom, Ran};
+use common::{CommandResult, Graphloom};
 use serde_json::{Value, json};
 
 const ANSWER: &str = "Here you are:\n\
@@ -15,12 +15,12 @@ const ANSWER: &str = "Here you are:\n\
     relation<|#|>Ada Voss<|#|>Ada Voss<|#|>self<|#|>Herself.\n\
     entity<|#|>Kelm<|#|>Location<|#|>A to";
 
-fn check_parse(graphloom: &Graphloom, arguments: &[&str], answer: &[u8]) -> Ran {
+fn check_parse(graphloom: &Graphloom, arguments: &[&str], answer: &[u8]) -> CommandResult {
     let mut command = graphloom.command(arguments);
     let mut child =
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("runs");
     child.stdin.take().expect("a pipe").write_all(answer).expect("written");
-    Ran::of(arguments, child.wait_with_output().expect("ends"))
+    CommandResult::of(arguments, child.wait_with_output().expect("ends"))
 }
 
 #[test]

@@ -4,7 +4,7 @@ mod common;
 
 use std::process::Stdio;
 
-use common::Ran;
+use common::CommandResult;
 use common::model::{ScriptedModel, with_things};
 use serde_json::json;
 
@@ -19,7 +19,7 @@ fn a_process_at_work_stores_what_is_in_flight_and_ends_and_the_work_goes_on_late
     model.wait_for_held();
     graphloom.run(&["pause"]).exits(0).says("paused");
     model.release();
-    Ran::of(&add, child.wait_with_output().expect("ends")).exits(6).says("the workspace is paused");
+    CommandResult::of(&add, child.wait_with_output().expect("ends")).exits(6).says("the workspace is paused");
     assert_eq!(model.asked().len(), 1, "no other question was sent");
     assert_eq!(graphloom.json(&["status"])["queue"], "paused");
     graphloom.run(&["status"]).exits(0).says("`graphloom resume` resumes it");

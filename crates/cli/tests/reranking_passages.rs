@@ -3,7 +3,7 @@
 mod common;
 
 use common::Graphloom;
-use graphloom_providers::testing::{Recorded, Reply, ScriptedServer};
+use graphloom_providers::testing::{ReceivedRequest, Reply, ScriptedServer};
 use serde_json::{Value, json};
 
 /// Two documents, and a reranker that likes passages about tea.
@@ -17,7 +17,7 @@ fn library(server: &ScriptedServer) -> Graphloom {
     graphloom
 }
 
-fn liking_tea(request: &Recorded) -> Reply {
+fn liking_tea(request: &ReceivedRequest) -> Reply {
     let documents = request.json()["documents"].as_array().cloned().unwrap_or_default();
     let about_tea = |text: &Value| {
         text.as_str()

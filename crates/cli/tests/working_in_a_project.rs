@@ -5,13 +5,16 @@ mod common;
 
 use std::process::Command;
 
-use common::{Graphloom, Ran};
+use common::{CommandResult, Graphloom};
 use serde_json::Value;
 
 /// Runs in a folder inside the project.
-fn run_in(graphloom: &Graphloom, folder: &str, arguments: &[&str]) -> Ran {
+fn run_in(graphloom: &Graphloom, folder: &str, arguments: &[&str]) -> CommandResult {
     let mut command: Command = graphloom.command(arguments);
-    Ran::of(arguments, command.current_dir(graphloom.path(folder)).output().expect("the program runs"))
+    CommandResult::of(
+        arguments,
+        command.current_dir(graphloom.path(folder)).output().expect("the program runs"),
+    )
 }
 
 #[test]

@@ -61,7 +61,7 @@ impl PartialEq for LinkGraph {
         let other_number = |number: NodeNumber| match self.node(number)? {
             Node::Chunk(id) => other.chunk(id),
             Node::Entity(key) => other.entity(key),
-            Node::Relation(a, b) => other.find(&Wanted::Relation(other.entity(a)?, other.entity(b)?)),
+            Node::Relation(a, b) => other.find(&NodeName::Relation(other.entity(a)?, other.entity(b)?)),
         };
         let equal = |&number: &NodeNumber| {
             let Some(twin) = other_number(number) else { return false };
@@ -85,13 +85,13 @@ enum Name {
 
 /// A name to look up.
 #[derive(Clone, Copy)]
-enum Wanted<'a> {
+enum NodeName<'a> {
     Chunk(&'a ChunkId),
     Entity(&'a EntityKey),
     Relation(NodeNumber, NodeNumber),
 }
 
-impl Wanted<'_> {
+impl NodeName<'_> {
     fn is(self, name: Option<&Option<Name>>) -> bool {
         match (self, name) {
             (Self::Chunk(wanted), Some(Some(Name::Chunk(known)))) => wanted == known,
@@ -153,18 +153,18 @@ impl LinkGraph {
 
     /// The chunk's number; `None` if it has no links.
     pub fn chunk(&self, id: &ChunkId) -> Option<NodeNumber> {
-        self.find(&Wanted::Chunk(id))
+        self.find(&NodeName::Chunk(id))
     }
 
     /// The entity's number; `None` if no chunk leads to it.
     pub fn entity(&self, key: &EntityKey) -> Option<NodeNumber> {
-        self.find(&Wanted::Entity(key))
+        self.find(&NodeName::Entity(key))
     }
 
     /// The relation's number; `None` if no chunk leads to it.
     pub fn relation(&self, key: &RelationKey) -> Option<NodeNumber> {
         let (a, b) = (self.entity(key.a())?, self.entity(key.b())?);
-        self.find(&Wanted::Relation(a, b))
+        self.find(&NodeName::Relation(a, b))
     }
 
     /// The item behind a number; `None` if the node was removed.
@@ -195,7 +195,7 @@ impl LinkGraph {
         if keys.is_empty() && self.chunk(chunk).is_none() {
             return;
         }
-        let chunk = self.number(Wanted::Chunk(chunk));
+        let chunk = self.number(NodeName::Chunk(chunk));
         let mut wanted: BTreeSet<NodeNumber> = BTreeSet::new();
         for key in keys {
             let (node, ends) = self.graph_node(key);
@@ -218,15 +218,15 @@ impl LinkGraph {
         }
     }
 
-    fn find(&self, wanted: &Wanted<'_>) -> Option<NodeNumber> {
+    fn find(&self, wanted: &NodeName<'_>) -> Option<NodeNumber> {
         self.find_at(self.order_of(*wanted), *wanted)
     }
 
-    fn find_at(&self, order: u64, wanted: Wanted<'_>) -> Option<NodeNumber> {
+    fn find_at(&self, order: u64, wanted: NodeName<'_>) -> Option<NodeNumber> {
         self.by_name.find(order, |&number| wanted.is(self.names.get(number as usize))).copied()
     }
 
-    fn number(&mut self, wanted: Wanted<'_>) -> NodeNumber {
+    fn number(&mut self, wanted: NodeName<'_>) -> NodeNumber {
         let order = self.order_of(wanted);
         if let Some(number) = self.find_at(order, wanted) {
             return number;
@@ -248,11 +248,11 @@ impl LinkGraph {
     }
 
     /// The order of a node: the hash of its name, so that it does not depend on history.
-    fn order_of(&self, wanted: Wanted<'_>) -> u64 {
+    fn order_of(&self, wanted: NodeName<'_>) -> u64 {
         let hash = match wanted {
-            Wanted::Chunk(id) => blake3::hash(id.as_str().as_bytes()),
-            Wanted::Entity(key) => blake3::hash(key.as_str().as_bytes()),
-            Wanted::Relation(a, b) => {
+            NodeName::Chunk(id) => blake3::hash(id.as_str().as_bytes()),
+            NodeName::Entity(key) => blake3::hash(key.as_str().as_bytes()),
+            NodeName::Relation(a, b) => {
                 let ends = [self.order(a).to_le_bytes(), self.order(b).to_le_bytes()];
                 blake3::hash(ends.as_flattened())
             }
@@ -265,10 +265,10 @@ impl LinkGraph {
     /// The number of an entity or relation, and those of a relation's entities.
     fn graph_node(&mut self, key: &GraphKey) -> (NodeNumber, Option<[NodeNumber; 2]>) {
         match key {
-            GraphKey::Entity(key) => (self.number(Wanted::Entity(key)), None),
+            GraphKey::Entity(key) => (self.number(NodeName::Entity(key)), None),
             GraphKey::Relation(key) => {
-                let ends = key.ends().map(|end| self.number(Wanted::Entity(end)));
-                (self.number(Wanted::Relation(ends[0], ends[1])), Some(ends))
+                let ends = key.ends().map(|end| self.number(NodeName::Entity(end)));
+                (self.number(NodeName::Relation(ends[0], ends[1])), Some(ends))
             }
         }
     }
@@ -345,7 +345,7 @@ impl LinkGraphBuilder {
         if keys.is_empty() {
             return;
         }
-        let chunk = self.graph.number(Wanted::Chunk(chunk));
+        let chunk = self.graph.number(NodeName::Chunk(chunk));
         for key in keys {
             let known = self.graph.names.len();
             let (node, ends) = self.graph.graph_node(key);

@@ -25,13 +25,13 @@ const SPEAKING: usize = 10;
 const DELETED: usize = 12;
 
 /// A store in which another process changes the graph right before so many changes of it.
-struct Contended {
+struct ContendedStore {
     store: MemoryStore,
     left: AtomicU32,
 }
 
 #[async_trait]
-impl Store for Contended {
+impl Store for ContendedStore {
     fn workspace(&self) -> &WorkspaceId {
         self.store.workspace()
     }
@@ -115,12 +115,12 @@ impl Store for Merging {
 
 /// An embedder that can be switched off.
 #[derive(Default)]
-struct Switched {
+struct SwitchableEmbedder {
     off: AtomicBool,
 }
 
 #[async_trait]
-impl Embedder for Switched {
+impl Embedder for SwitchableEmbedder {
     fn name(&self) -> &str {
         WordEmbedder.name()
     }
@@ -140,17 +140,17 @@ impl Embedder for Switched {
 /// A workspace where an entity is described by a summary, and what was paid in it.
 struct World {
     engine: Engine,
-    store: Arc<Contended>,
+    store: Arc<ContendedStore>,
     model: Arc<ReadingModel>,
-    embedder: Arc<Switched>,
+    embedder: Arc<SwitchableEmbedder>,
     documents: Vec<DocumentId>,
 }
 
 impl World {
     async fn new() -> Self {
         let memory = MemoryStore::new(WorkspaceId::default());
-        let store = Arc::new(Contended { store: memory, left: AtomicU32::new(0) });
-        let (model, embedder) = (Arc::new(ReadingModel::default()), Arc::new(Switched::default()));
+        let store = Arc::new(ContendedStore { store: memory, left: AtomicU32::new(0) });
+        let (model, embedder) = (Arc::new(ReadingModel::default()), Arc::new(SwitchableEmbedder::default()));
         let mut engine = engine(store.clone(), model.clone());
         engine.models.embedder = embedder.clone();
         let mut documents = Vec::new();

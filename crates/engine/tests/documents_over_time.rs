@@ -77,7 +77,7 @@ enum Meddle {
 }
 
 /// A model in the middle of whose `at`-th answer, from 1, somebody does something.
-struct Meddled {
+struct MeddlingModel {
     inner: ReadingModel,
     store: Arc<dyn Store>,
     asked: AtomicU32,
@@ -85,7 +85,7 @@ struct Meddled {
     meddle: Meddle,
 }
 
-impl Meddled {
+impl MeddlingModel {
     fn new(store: &Arc<dyn Store>, at: u32, meddle: Meddle) -> Arc<Self> {
         let (inner, asked) = (ReadingModel::default(), AtomicU32::new(0));
         Arc::new(Self { inner, store: store.clone(), asked, at, meddle })
@@ -93,7 +93,7 @@ impl Meddled {
 }
 
 #[async_trait]
-impl LanguageModel for Meddled {
+impl LanguageModel for MeddlingModel {
     fn name(&self) -> &str {
         self.inner.name()
     }
@@ -116,12 +116,12 @@ impl LanguageModel for Meddled {
 }
 
 /// Calls its model by another name, under which its answers are others' answers.
-struct Renamed {
+struct RenamedModel {
     inner: ReadingModel,
     name: &'static str,
 }
 
-impl Renamed {
+impl RenamedModel {
     fn new(inner: ReadingModel) -> Arc<Self> {
         Arc::new(Self { inner, name: "test-second" })
     }
@@ -132,7 +132,7 @@ impl Renamed {
 }
 
 #[async_trait]
-impl LanguageModel for Renamed {
+impl LanguageModel for RenamedModel {
     fn name(&self) -> &str {
         self.name
     }
@@ -158,7 +158,7 @@ async fn plain(documents: &[(&str, &str)]) -> String {
 #[tokio::test]
 async fn a_cancelled_document_keeps_what_was_paid_for_and_comes_back_by_retry() {
     for store in stores() {
-        let model = Meddled::new(&store.store, 2, Meddle::CancelAll);
+        let model = MeddlingModel::new(&store.store, 2, Meddle::CancelAll);
         let engine = small(store.store.clone(), model.clone());
         let document = add(&engine, "a.txt", LONG).await;
         let report = run(&engine).await;
@@ -212,7 +212,7 @@ async fn a_cancelled_new_version_leaves_the_old_one_in_use() {
 #[tokio::test]
 async fn a_paused_queue_sends_nothing_more_and_goes_on_when_it_is_resumed() {
     for store in stores() {
-        let model = Meddled::new(&store.store, 2, Meddle::Pause);
+        let model = MeddlingModel::new(&store.store, 2, Meddle::Pause);
         let engine = small(store.store.clone(), model.clone());
         let document = add(&engine, "a.txt", LONG).await;
         let other = add(&engine, "b.txt", "Gil knows Hal.").await;
@@ -243,7 +243,7 @@ async fn mixed(documents: &BTreeMap<&str, &str>, second: &[&str]) -> String {
         add(&first, name, text).await;
     }
     run(&first).await;
-    let other = small(store.clone(), Renamed::new(ReadingModel::default()));
+    let other = small(store.clone(), RenamedModel::new(ReadingModel::default()));
     for (name, text) in documents.iter().filter(|(name, _)| second.contains(name)) {
         add(&other, name, text).await;
     }
@@ -273,7 +273,7 @@ async fn a_re_extracted_document_is_what_a_plain_build_with_that_model_makes() {
             ids.insert(*name, add(&first, name, text).await);
         }
         run(&first).await;
-        let model = Renamed::new(ReadingModel::default());
+        let model = RenamedModel::new(ReadingModel::default());
         let second = small(store.store.clone(), model.clone());
         let (plan, report) = renew(&second, &[ids["a.txt"].clone()]).await;
         assert_eq!((plan.renewed.len(), plan.chunks, report.finished), (1, 3, 1));
@@ -319,7 +319,7 @@ async fn a_chunk_whose_re_extraction_fails_keeps_what_was_said_and_is_asked_alon
     let first = small(store.clone(), Arc::new(ReadingModel::default()));
     let id = add(&first, "a.txt", LONG).await;
     run(&first).await;
-    let failing = Renamed::new(ReadingModel { refuses: Some("Fay"), ..ReadingModel::default() });
+    let failing = RenamedModel::new(ReadingModel { refuses: Some("Fay"), ..ReadingModel::default() });
     let (_, report) = renew(&small(store.clone(), failing), std::slice::from_ref(&id)).await;
     assert_eq!(report.failed_chunks, 1);
     let listed = state(store.as_ref(), &id).await;
@@ -328,7 +328,7 @@ async fn a_chunk_whose_re_extraction_fails_keeps_what_was_said_and_is_asked_alon
     assert_eq!((renewal.model.as_str(), renewal.failed_chunks[0].0), ("test-second", 2));
     assert!(dump(store.as_ref()).await.contains("EVE"), "what was said of the chunk still counts");
 
-    let model = Renamed::new(ReadingModel::default());
+    let model = RenamedModel::new(ReadingModel::default());
     let (plan, _) = renew(&small(store.clone(), model.clone()), &[id]).await;
     assert_eq!((plan.chunks, model.extractions()), (1, 1));
     assert_eq!(dump(store.as_ref()).await, mixed(&documents, &["a.txt"]).await);
@@ -343,7 +343,7 @@ async fn a_re_extraction_that_stops_costs_nothing_twice_and_cancelling_it_leaves
     let before = dump(store.as_ref()).await;
 
     // A pause in the middle of the second answer.
-    struct Pausing(Arc<Renamed>, Arc<dyn Store>, AtomicU32);
+    struct Pausing(Arc<RenamedModel>, Arc<dyn Store>, AtomicU32);
     #[async_trait]
     impl LanguageModel for Pausing {
         fn name(&self) -> &str {
@@ -357,7 +357,7 @@ async fn a_re_extraction_that_stops_costs_nothing_twice_and_cancelling_it_leaves
             self.0.chat(request).await
         }
     }
-    let model = Renamed::new(ReadingModel::default());
+    let model = RenamedModel::new(ReadingModel::default());
     let pausing = Arc::new(Pausing(model.clone(), store.clone(), AtomicU32::new(0)));
     let second = small(store.clone(), pausing);
     let (_, report) = renew(&second, std::slice::from_ref(&id)).await;
@@ -387,7 +387,7 @@ async fn an_estimate_of_asking_anew_is_what_it_asks() {
     let first = small(store.clone(), Arc::new(ReadingModel::default()));
     let id = add(&first, "a.txt", LONG).await;
     run(&first).await;
-    let model = Renamed::new(ReadingModel::default());
+    let model = RenamedModel::new(ReadingModel::default());
     let second = small(store.clone(), model.clone());
     let mut estimator = index::Estimator::new(&second, false);
     estimator.renew(std::slice::from_ref(&id)).await.expect("the store works");
@@ -399,13 +399,16 @@ async fn an_estimate_of_asking_anew_is_what_it_asks() {
 }
 
 /// A store in memory and one on disk, with its folder.
-struct Held {
+struct StorePair {
     store: Arc<dyn Store>,
     _folder: Option<tempfile::TempDir>,
 }
 
-fn stores() -> [Held; 2] {
+fn stores() -> [StorePair; 2] {
     let folder = tempfile::tempdir().expect("a temporary folder");
     let on_disk = SqliteStore::open(folder.path(), WorkspaceId::default()).expect("a new store");
-    [Held { store: memory(), _folder: None }, Held { store: Arc::new(on_disk), _folder: Some(folder) }]
+    [
+        StorePair { store: memory(), _folder: None },
+        StorePair { store: Arc::new(on_disk), _folder: Some(folder) },
+    ]
 }

@@ -16,14 +16,14 @@ use support::{ReadingModel, engine, source};
 
 /// Counts the tokens and calls it is sent.
 #[derive(Default)]
-struct Counted {
+struct CountingModel {
     model: ReadingModel,
     calls: AtomicU64,
     tokens: AtomicU64,
 }
 
 #[async_trait]
-impl LanguageModel for Counted {
+impl LanguageModel for CountingModel {
     fn name(&self) -> &str {
         self.model.name()
     }
@@ -41,10 +41,10 @@ const TEXTS: [(&str, &str); 3] = [
     ("c.txt", "Ilse Brandt knows Maren Oskoldt."),
 ];
 
-fn world(gleaning: Gleaning) -> (Engine, Arc<Counted>) {
+fn world(gleaning: Gleaning) -> (Engine, Arc<CountingModel>) {
     let store = Arc::new(MemoryStore::new(WorkspaceId::default()));
     let mut engine = engine(store, Arc::default());
-    let model = Arc::new(Counted::default());
+    let model = Arc::new(CountingModel::default());
     engine.models.extract = Some(model.clone());
     engine.index.extract.gleaning = gleaning;
     (engine, model)

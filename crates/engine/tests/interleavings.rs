@@ -180,13 +180,13 @@ impl Drop for TakenTurn {
 }
 
 /// A store where others go on before every read and before and after every commit.
-struct Interleaved {
+struct InterleavedStore {
     store: Arc<dyn Store>,
     turn: Arc<Turn>,
 }
 
 #[async_trait]
-impl Store for Interleaved {
+impl Store for InterleavedStore {
     fn workspace(&self) -> &WorkspaceId {
         self.store.workspace()
     }
@@ -457,7 +457,7 @@ async fn act(engine: &Engine, step: &Step) {
 fn play(history: &History, store: Arc<dyn Store>) {
     let mut random = Random(history.order);
     let model = Slow::new(history.order, true);
-    let interleaved: Arc<dyn Store> = Arc::new(Interleaved { store, turn: Arc::default() });
+    let interleaved: Arc<dyn Store> = Arc::new(InterleavedStore { store, turn: Arc::default() });
     let actors = history.actors.iter().enumerate().map(|(at, steps)| {
         let engine = new_engine(interleaved.clone(), &format!("worker {at}"), &model);
         let steps = steps.clone();

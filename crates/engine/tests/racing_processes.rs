@@ -21,13 +21,13 @@ use graphloom_storage::sqlite::SqliteStore;
 use support::{ReadingModel, engine, source};
 
 /// A store before whose next commit, or turn to change the graph, another process does something.
-struct Overtaken {
+struct OvertakenStore {
     store: Arc<dyn Store>,
     meanwhile: Mutex<Option<Box<dyn FnOnce() + Send>>>,
 }
 
 #[async_trait]
-impl Store for Overtaken {
+impl Store for OvertakenStore {
     fn workspace(&self) -> &WorkspaceId {
         self.store.workspace()
     }
@@ -54,7 +54,7 @@ impl Store for Overtaken {
     }
 }
 
-impl Overtaken {
+impl OvertakenStore {
     fn is_overtaken(&self) {
         let meanwhile = self.meanwhile.lock().unwrap_or_else(PoisonError::into_inner).take();
         if let Some(meanwhile) = meanwhile {
@@ -67,7 +67,7 @@ impl Overtaken {
 struct Race {
     one: Engine,
     other: Engine,
-    overtaken: Arc<Overtaken>,
+    overtaken: Arc<OvertakenStore>,
     _folder: Option<tempfile::TempDir>,
 }
 
@@ -83,7 +83,7 @@ impl Race {
     }
 
     fn over(store: Arc<dyn Store>, folder: Option<tempfile::TempDir>) -> Self {
-        let overtaken = Arc::new(Overtaken { store: store.clone(), meanwhile: Mutex::default() });
+        let overtaken = Arc::new(OvertakenStore { store: store.clone(), meanwhile: Mutex::default() });
         let mut one = engine(overtaken.clone(), Arc::new(ReadingModel::default()));
         one.index.worker = "one".to_owned();
         let mut other = engine(store, Arc::new(ReadingModel::default()));

@@ -18,7 +18,7 @@ pub struct Journal {
 
 /// The content of a journal when it was opened.
 #[derive(Debug)]
-pub struct Kept<T> {
+pub struct JournalContent<T> {
     /// The rows; if a key occurs several times, the last one.
     pub rows: BTreeMap<ContentHash, T>,
     /// Number of invalid lines, for example the end of a killed run.
@@ -64,7 +64,10 @@ impl Journal {
     /// Opens the journal at `path`; creates it if it does not exist.
     ///
     /// - `keep`: whether to keep and return existing rows; otherwise the journal starts empty.
-    pub fn open<T: DeserializeOwned>(path: &Path, keep: bool) -> Result<(Self, Kept<T>), JournalError> {
+    pub fn open<T: DeserializeOwned>(
+        path: &Path,
+        keep: bool,
+    ) -> Result<(Self, JournalContent<T>), JournalError> {
         let failed = |source| JournalError::Io { path: path.to_owned(), source };
         if let Some(folder) = path.parent().filter(|folder| !folder.as_os_str().is_empty()) {
             std::fs::create_dir_all(folder).map_err(failed)?;
@@ -77,7 +80,7 @@ impl Journal {
             Err(TryLockError::WouldBlock) => return Err(JournalError::Busy { path: path.to_owned() }),
             Err(TryLockError::Error(source)) => return Err(failed(source)),
         }
-        let mut kept = Kept { rows: BTreeMap::new(), unreadable: 0 };
+        let mut kept = JournalContent { rows: BTreeMap::new(), unreadable: 0 };
         if keep {
             read_into(&file, &mut kept).map_err(failed)?;
         } else {
@@ -103,7 +106,7 @@ impl Journal {
     }
 }
 
-fn read_into<T: DeserializeOwned>(file: &File, kept: &mut Kept<T>) -> io::Result<()> {
+fn read_into<T: DeserializeOwned>(file: &File, kept: &mut JournalContent<T>) -> io::Result<()> {
     for line in BufReader::new(file).split(b'\n') {
         let line = line?;
         if line.iter().all(u8::is_ascii_whitespace) {

@@ -8,7 +8,7 @@ use graphloom_engine::prompt::{Prompt, Prompts};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
-use crate::journal::{Journal, JournalError, Kept};
+use crate::journal::{Journal, JournalContent, JournalError};
 
 /// Maximum attempts per verdict.
 const MAX_ATTEMPTS: usize = 2;
@@ -84,7 +84,7 @@ impl Judge {
         model: Arc<dyn LanguageModel>,
         prompts: Prompts,
         journal: Journal,
-        kept: Kept<String>,
+        kept: JournalContent<String>,
     ) -> Self {
         let memory = Memory { said: kept.rows, journal, spent: JudgeSpent::default() };
         Self { model, prompts, memory: Mutex::new(memory) }

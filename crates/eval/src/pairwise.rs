@@ -240,14 +240,14 @@ impl CriterionSummary {
 /// since a custom prompt may use them.
 #[derive(Deserialize)]
 #[serde(try_from = "BTreeMap<String, Value>")]
-struct Said([SaidOne; 4]);
+struct Verdicts4([CriterionVerdict; 4]);
 
-struct SaidOne {
+struct CriterionVerdict {
     reason: String,
     winner: String,
 }
 
-impl TryFrom<BTreeMap<String, Value>> for Said {
+impl TryFrom<BTreeMap<String, Value>> for Verdicts4 {
     type Error = String;
 
     fn try_from(said: BTreeMap<String, Value>) -> Result<Self, String> {
@@ -263,7 +263,10 @@ impl TryFrom<BTreeMap<String, Value>> for Said {
             let said = said.as_object().ok_or_else(|| format!("{name} is not a JSON object"))?;
             let text = |names: &[&str]| member(said.iter(), names).and_then(Value::as_str).map(str::to_owned);
             let winner = text(&["winner"]).ok_or_else(|| format!("{name} has no winner"))?;
-            Ok::<_, String>(SaidOne { reason: text(&["reason", "explanation"]).unwrap_or_default(), winner })
+            Ok::<_, String>(CriterionVerdict {
+                reason: text(&["reason", "explanation"]).unwrap_or_default(),
+                winner,
+            })
         };
         let [comprehensiveness, diversity, empowerment, overall] = Criterion::ALL.map(one);
         Ok(Self([comprehensiveness?, diversity?, empowerment?, overall?]))
@@ -286,8 +289,8 @@ async fn one_order(
     second: &str,
 ) -> Result<[(Winner, String); 4], JudgeError> {
     let read = |said: &str| {
-        let Said([comprehensiveness, diversity, empowerment, overall]) = json_in(said, '{')?;
-        let read = |said: SaidOne| Ok::<_, String>((winner_of(&said.winner)?, said.reason));
+        let Verdicts4([comprehensiveness, diversity, empowerment, overall]) = json_in(said, '{')?;
+        let read = |said: CriterionVerdict| Ok::<_, String>((winner_of(&said.winner)?, said.reason));
         Ok([read(comprehensiveness)?, read(diversity)?, read(empowerment)?, read(overall)?])
     };
     judge.ask(JUDGE_PAIRWISE, &[("question", question), ("first", first), ("second", second)], read).await
@@ -389,7 +392,7 @@ mod tests {
             (r#"{"comprehensiveness": "Tie"}"#, "comprehensiveness is not a JSON object"),
             (r#"{"comprehensiveness": {"reason": "x"}}"#, "comprehensiveness has no winner"),
         ] {
-            assert_eq!(json_in::<Said>(said, '{').err().as_deref(), Some(expected));
+            assert_eq!(json_in::<Verdicts4>(said, '{').err().as_deref(), Some(expected));
         }
     }
 

@@ -20,7 +20,7 @@ pub struct CheckingFile {
     pub results: Vec<CheckedAnswer>,
     /// Means over all answers with metrics, in percent with one decimal.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub metrics: Option<Grouped>,
+    pub metrics: Option<MetricGroups>,
 }
 
 /// An answer, its passages, and its judgements so far.
@@ -178,7 +178,7 @@ pub struct Metrics {
 
 /// The metrics by subject.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
-pub struct Grouped {
+pub struct MetricGroups {
     /// The answer as a whole.
     pub overall: Overall,
     /// Metrics of the retrieval.
@@ -264,7 +264,7 @@ impl CheckingFile {
         #[derive(Deserialize)]
         struct Form {
             results: Vec<Value>,
-            metrics: Option<Grouped>,
+            metrics: Option<MetricGroups>,
         }
         let Form { results, metrics } = serde_json::from_slice(json)?;
         let results = results.into_iter().enumerate().map(|(at, answer)| {
@@ -434,7 +434,7 @@ impl Metrics {
     }
 }
 
-impl Grouped {
+impl MetricGroups {
     /// The means of `metrics` in percent, rounded to one decimal; `None` if empty.
     pub fn of(metrics: &[Metrics]) -> Option<Self> {
         if metrics.is_empty() {
@@ -534,9 +534,9 @@ mod tests {
         };
         assert_eq!(metrics, expected);
         let nothing = Metrics { hallucination: 1.0, ..Metrics::default() };
-        let half = Grouped::of(&[metrics, nothing]).expect("two");
+        let half = MetricGroups::of(&[metrics, nothing]).expect("two");
         assert_eq!((half.overall.precision, half.generator.hallucination), (20.0, 60.0));
-        assert_eq!(Grouped::of(&[]), None);
+        assert_eq!(MetricGroups::of(&[]), None);
     }
 
     #[test]

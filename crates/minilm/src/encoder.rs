@@ -3,7 +3,7 @@
 //! Source: Devlin et al., "BERT: Pre-training of Deep Bidirectional Transformers", NAACL 2019.
 
 use crate::folder::{Activation, BertConfig, Pooling};
-use crate::matrix::{Packed, Rows, Scratch, multiply};
+use crate::matrix::{PackedMatrix, Rows, Scratch, multiply};
 use crate::pointwise::{Norm, activate, softmax};
 use crate::weights::Weights;
 
@@ -23,11 +23,11 @@ pub(crate) struct Encoder {
 #[derive(Debug)]
 struct Layer {
     /// Query, key and value side by side; queries are scaled by the root of the head's size.
-    attention_input: Packed,
-    attention_output: Packed,
+    attention_input: PackedMatrix,
+    attention_output: PackedMatrix,
     attention_norm: Norm,
-    widen: Packed,
-    narrow: Packed,
+    widen: PackedMatrix,
+    narrow: PackedMatrix,
     norm: Norm,
 }
 
@@ -42,8 +42,8 @@ pub(crate) struct Space {
     change: Vec<f32>,
     wide: Vec<f32>,
     scores: Vec<f32>,
-    keys: Packed,
-    values: Packed,
+    keys: PackedMatrix,
+    values: PackedMatrix,
     scratch: Scratch,
 }
 
@@ -184,7 +184,7 @@ impl Layer {
         }
         let attention_input = pack(&weights, &biases, hidden);
         drop(weights);
-        let mut layer = |part: &str, from: usize, to: usize| -> Result<Packed, String> {
+        let mut layer = |part: &str, from: usize, to: usize| -> Result<PackedMatrix, String> {
             let (weights, bias) = reader.dense(&format!("{name}.{part}"), from, to)?;
             Ok(pack(&weights, &bias, from))
         };
@@ -197,8 +197,8 @@ impl Layer {
     }
 }
 
-fn pack(weights: &[f32], bias: &[f32], inputs: usize) -> Packed {
-    Packed::layer(Rows::dense(weights, inputs), bias)
+fn pack(weights: &[f32], bias: &[f32], inputs: usize) -> PackedMatrix {
+    PackedMatrix::layer(Rows::dense(weights, inputs), bias)
 }
 
 /// Reads weights whose names have a common prefix.

@@ -42,7 +42,7 @@ impl<'a> Rows<'a> {
 
 /// The right side of a product, with a bias for each of its columns.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Packed {
+pub(crate) struct PackedMatrix {
     inner: usize,
     columns: usize,
     /// By panel, then by row.
@@ -51,7 +51,7 @@ pub(crate) struct Packed {
     bias: Vec<Line>,
 }
 
-impl Packed {
+impl PackedMatrix {
     /// A dense layer: `weights` has a row for each output.
     pub(crate) fn layer(weights: Rows<'_>, bias: &[f32]) -> Self {
         let mut packed = Self::default();
@@ -107,7 +107,7 @@ pub(crate) struct Scratch {
 /// Writes `left · right + bias` to `out`, whose rows are `stride` apart.
 pub(crate) fn multiply(
     left: Rows<'_>,
-    right: &Packed,
+    right: &PackedMatrix,
     out: &mut [f32],
     stride: usize,
     scratch: &mut Scratch,
@@ -117,7 +117,7 @@ pub(crate) fn multiply(
 
 struct Multiply<'a> {
     left: Rows<'a>,
-    right: &'a Packed,
+    right: &'a PackedMatrix,
     out: &'a mut [f32],
     stride: usize,
     scratch: &'a mut Scratch,
@@ -258,7 +258,7 @@ mod tests {
     fn check_product(m: usize, k: usize, n: usize) {
         let (left, right, bias) = (numbers(m * (k + 3), 1), numbers(n * k, 2), numbers(n, 3));
         let (mut out, mut scratch) = (vec![7.0; m * (n + 1)], Scratch::default());
-        let packed = Packed::layer(rows(&right, k, n, k), &bias);
+        let packed = PackedMatrix::layer(rows(&right, k, n, k), &bias);
         multiply(rows(&left, k + 3, m, k), &packed, &mut out, n + 1, &mut scratch);
         for i in 0..m {
             for j in 0..n {
@@ -282,10 +282,10 @@ mod tests {
     fn a_packed_matrix_equals_its_packed_transpose() {
         let values = numbers(5 * 40, 4);
         let transpose: Vec<f32> = (0..200).map(|i| values[i % 5 * 40 + i / 5]).collect();
-        let (mut straight, mut turned) = (Packed::default(), Packed::default());
+        let (mut straight, mut turned) = (PackedMatrix::default(), PackedMatrix::default());
         straight.set(rows(&values, 40, 5, 40));
         turned.set_transposed(rows(&transpose, 5, 40, 5));
-        let lines = |packed: &Packed| packed.lines.iter().map(|line| line.0).collect::<Vec<_>>();
+        let lines = |packed: &PackedMatrix| packed.lines.iter().map(|line| line.0).collect::<Vec<_>>();
         assert_eq!(lines(&straight), lines(&turned));
     }
 }

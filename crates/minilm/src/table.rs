@@ -12,7 +12,7 @@ use std::fs::{self, File};
 use std::path::Path;
 
 use crate::folder::{FolderError, Settings, read_file};
-use crate::matrix::{Packed, Rows, Scratch, multiply};
+use crate::matrix::{PackedMatrix, Rows, Scratch, multiply};
 use crate::model::{Model, normalize};
 use crate::tokenizer::Tokenizer;
 use crate::weights::{Weights, write_tensor};
@@ -124,7 +124,7 @@ fn components(values: &mut [f32], size: usize, to: usize) -> Vec<f32> {
     }
     let turned: Vec<f32> = (0..values.len()).map(|i| values[i % rows * size + i / rows]).collect();
     let (mut packed, mut scratch, mut products) =
-        (Packed::default(), Scratch::default(), vec![0.0; size * size]);
+        (PackedMatrix::default(), Scratch::default(), vec![0.0; size * size]);
     packed.set(Rows::dense(values, size));
     multiply(Rows::dense(&turned, rows), &packed, &mut products, size, &mut scratch);
     let covariance = products.iter().map(|x| f64::from(*x) / rows as f64).collect();

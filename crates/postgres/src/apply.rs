@@ -21,7 +21,7 @@ const KEPT_TOKENS: i64 = 10_000;
 
 /// What changed that searches read, to be brought up to date at the end.
 #[derive(Default)]
-struct Touched {
+struct SearchChanges {
     /// Chunks whose searchable text changed, or that are gone.
     chunks: BTreeSet<String>,
     /// Entities and relations that are put or removed.
@@ -88,7 +88,7 @@ pub(crate) async fn apply(
     }
     rules::check_dimensions(batch, state.embedding.as_ref())?;
 
-    let mut touched = Touched::default();
+    let mut touched = SearchChanges::default();
     let at_risk = views::at_risk(session, batch).await?;
     documents::apply(session, batch, &mut touched).await?;
     chunks::apply(session, batch, &mut touched).await?;

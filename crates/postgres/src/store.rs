@@ -33,23 +33,23 @@ pub struct PostgresStore {
     shared: Arc<Shared>,
     workspace: WorkspaceId,
     row: i64,
-    writer: mpsc::Sender<Queued>,
+    writer: mpsc::Sender<CommitRequest>,
     /// Those of this process that wait for the turn.
     turn: Arc<Mutex<()>>,
     links: Arc<Links>,
 }
 
-struct Queued {
+struct CommitRequest {
     batch: Batch,
     reply: oneshot::Sender<Result<Revision, StoreError>>,
 }
 
 impl PostgresStore {
     pub(crate) fn start(shared: Arc<Shared>, workspace: WorkspaceId, row: i64) -> Self {
-        let (writer, mut queue) = mpsc::channel::<Queued>(MAX_QUEUED);
+        let (writer, mut queue) = mpsc::channel::<CommitRequest>(MAX_QUEUED);
         let writing = Arc::clone(&shared);
         shared.handle().spawn(async move {
-            while let Some(Queued { batch, reply }) = queue.recv().await {
+            while let Some(CommitRequest { batch, reply }) = queue.recv().await {
                 let _ = reply.send(commit(&writing, row, &batch).await);
             }
         });
@@ -98,7 +98,7 @@ impl Store for PostgresStore {
 
     async fn commit(&self, batch: Batch) -> Result<Revision, StoreError> {
         let (reply, answer) = oneshot::channel();
-        self.writer.send(Queued { batch, reply }).await.map_err(|_| self.closed())?;
+        self.writer.send(CommitRequest { batch, reply }).await.map_err(|_| self.closed())?;
         answer.await.map_err(|_| self.closed())?
     }
 

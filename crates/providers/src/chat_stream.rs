@@ -12,7 +12,7 @@ use crate::http::{Cost, HttpAnswer, HttpClient, Output, Target, provider_error};
 
 /// The parts of an answer that were read so far.
 #[derive(Debug, Default)]
-pub(crate) struct Heard {
+pub(crate) struct PartialAnswer {
     /// Text not passed on yet.
     pub(crate) text: String,
     pub(crate) finish: Option<FinishReason>,
@@ -62,10 +62,10 @@ pub(crate) fn of_shape(request: &ChatRequest, error: ModelError) -> ModelError {
 /// The parser of a chat protocol.
 pub(crate) trait ChatProtocol: Send + 'static {
     /// Parses `chunk` into `heard`.
-    fn read(&mut self, chunk: &[u8], heard: &mut Heard) -> Result<(), Unreadable>;
+    fn read(&mut self, chunk: &[u8], heard: &mut PartialAnswer) -> Result<(), Unreadable>;
 
     /// Parses the remaining bytes at the end.
-    fn finish(&mut self, heard: &mut Heard) -> Result<(), Unreadable>;
+    fn finish(&mut self, heard: &mut PartialAnswer) -> Result<(), Unreadable>;
 }
 
 /// The span of one model call; usage and outcome are recorded at its end.
@@ -103,8 +103,16 @@ pub(crate) fn chat_events(
     span: Span,
     started: Instant,
 ) -> ChatStream {
-    let reader =
-        Reader { answer, target, protocol, as_made, heard: Heard::default(), over: false, span, started };
+    let reader = Reader {
+        answer,
+        target,
+        protocol,
+        as_made,
+        heard: PartialAnswer::default(),
+        over: false,
+        span,
+        started,
+    };
     stream::unfold(Some(reader), |reader| async move {
         let mut reader = reader?;
         match reader.next_event().await {
@@ -124,7 +132,7 @@ struct Reader<P> {
     target: Target,
     protocol: P,
     as_made: bool,
-    heard: Heard,
+    heard: PartialAnswer,
     /// Whether the bytes have ended.
     over: bool,
     span: Span,

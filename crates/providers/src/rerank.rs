@@ -127,7 +127,7 @@ struct Body<'a> {
 
 #[derive(Debug, Deserialize)]
 struct Answer {
-    results: Vec<Scored>,
+    results: Vec<RerankRow>,
     /// Jina's usage.
     usage: Option<JinaUsage>,
     /// Cohere's usage.
@@ -135,7 +135,7 @@ struct Answer {
 }
 
 #[derive(Debug, Deserialize)]
-struct Scored {
+struct RerankRow {
     index: usize,
     #[serde(alias = "score")]
     relevance_score: f32,
@@ -162,7 +162,7 @@ struct CohereTokens {
 fn read(body: &[u8], passages: usize) -> Result<(Vec<f32>, Usage), String> {
     let answer: Answer = serde_json::from_slice(body).map_err(|error| format!("invalid scores: {error}"))?;
     let mut scores = vec![None; passages];
-    for Scored { index, relevance_score } in &answer.results {
+    for RerankRow { index, relevance_score } in &answer.results {
         match scores.get_mut(*index) {
             Some(place @ None) if relevance_score.is_finite() => *place = Some(*relevance_score),
             Some(None) => return Err(format!("score {relevance_score} of passage {index}")),

@@ -14,7 +14,7 @@ use serde_json::{Value, json};
 
 /// A received request.
 #[derive(Debug, Clone, Default, PartialEq)]
-pub struct Recorded {
+pub struct ReceivedRequest {
     /// The path with its query.
     pub path: String,
     /// Headers by lower-case name.
@@ -23,7 +23,7 @@ pub struct Recorded {
     pub body: String,
 }
 
-impl Recorded {
+impl ReceivedRequest {
     /// The body as JSON; `null` if it is not JSON.
     pub fn json(&self) -> Value {
         serde_json::from_str(&self.body).unwrap_or_default()
@@ -102,7 +102,7 @@ impl Reply {
     }
 }
 
-type Script = dyn Fn(usize, &Recorded) -> Reply + Send + Sync;
+type Script = dyn Fn(usize, &ReceivedRequest) -> Reply + Send + Sync;
 
 /// A server that responds by a script and records requests. Dropping it closes every connection.
 pub struct ScriptedServer {
@@ -112,7 +112,7 @@ pub struct ScriptedServer {
 
 struct Shared {
     script: Box<Script>,
-    recorded: Mutex<Vec<Recorded>>,
+    recorded: Mutex<Vec<ReceivedRequest>>,
     connections: AtomicUsize,
     open: Mutex<Vec<TcpStream>>,
     stopped: AtomicBool,
@@ -121,7 +121,7 @@ struct Shared {
 
 impl ScriptedServer {
     /// Starts a server; `script` gets the number of the request, from 0, and the request.
-    pub fn start(script: impl Fn(usize, &Recorded) -> Reply + Send + Sync + 'static) -> Self {
+    pub fn start(script: impl Fn(usize, &ReceivedRequest) -> Reply + Send + Sync + 'static) -> Self {
         let listener = TcpListener::bind(("127.0.0.1", 0)).expect("loopback has a free port");
         let address = listener.local_addr().expect("a bound listener has an address");
         let shared = Arc::new(Shared {
@@ -152,7 +152,7 @@ impl ScriptedServer {
     }
 
     /// Every request so far, in order.
-    pub fn recorded(&self) -> Vec<Recorded> {
+    pub fn recorded(&self) -> Vec<ReceivedRequest> {
         locked(&self.shared.recorded).clone()
     }
 
@@ -258,7 +258,7 @@ fn locked<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-fn read_request(reader: &mut BufReader<&TcpStream>) -> std::io::Result<Option<Recorded>> {
+fn read_request(reader: &mut BufReader<&TcpStream>) -> std::io::Result<Option<ReceivedRequest>> {
     let mut line = String::new();
     if reader.read_line(&mut line)? == 0 {
         return Ok(None);
@@ -274,7 +274,7 @@ fn read_request(reader: &mut BufReader<&TcpStream>) -> std::io::Result<Option<Re
     let length = headers.get("content-length").and_then(|length| length.parse().ok()).unwrap_or(0);
     let mut body = vec![0; length];
     reader.read_exact(&mut body)?;
-    Ok(Some(Recorded { path, headers, body: String::from_utf8_lossy(&body).into_owned() }))
+    Ok(Some(ReceivedRequest { path, headers, body: String::from_utf8_lossy(&body).into_owned() }))
 }
 
 /// An OpenAI-compatible model on a [`ScriptedServer`]: scripted chat answers, and embeddings that count letters.
@@ -326,16 +326,16 @@ impl ScriptedOpenAi {
     }
 
     /// Every chat request so far.
-    pub fn chats(&self) -> Vec<Recorded> {
+    pub fn chats(&self) -> Vec<ReceivedRequest> {
         self.recorded("/v1/chat/completions")
     }
 
     /// Every embedding request so far.
-    pub fn embeddings(&self) -> Vec<Recorded> {
+    pub fn embeddings(&self) -> Vec<ReceivedRequest> {
         self.recorded("/v1/embeddings")
     }
 
-    fn recorded(&self, path: &str) -> Vec<Recorded> {
+    fn recorded(&self, path: &str) -> Vec<ReceivedRequest> {
         self.server.recorded().into_iter().filter(|request| request.path == path).collect()
     }
 }

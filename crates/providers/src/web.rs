@@ -38,7 +38,7 @@ impl Default for FetchConfig {
 
 /// A fetched document.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Fetched {
+pub struct WebDocument {
     /// Its bytes.
     pub bytes: Vec<u8>,
     /// The content type sent by the server, such as `text/html; charset=utf-8`.
@@ -128,17 +128,17 @@ pub fn canonical_address(address: &str) -> Result<String, FetchError> {
 /// Fetches a document, following redirects within the limits. Every address on the way is checked: names are
 /// resolved once, and the connection uses the checked address. Proxies are not used, since behind one it is
 /// unknown where a name leads.
-pub async fn fetch(address: &str, config: &FetchConfig) -> Result<Fetched, FetchError> {
+pub async fn fetch(address: &str, config: &FetchConfig) -> Result<WebDocument, FetchError> {
     let seconds = config.total_timeout.as_secs();
-    let allowed: Allowed = if config.allow_private { |_| true } else { is_public };
+    let allowed: AddressTest = if config.allow_private { |_| true } else { is_public };
     let fetched = tokio::time::timeout(config.total_timeout, follow(parsed(address)?, config, allowed)).await;
     fetched.unwrap_or(Err(FetchError::TimedOut { seconds }))
 }
 
 /// Whether connecting to an address is allowed.
-type Allowed = fn(IpAddr) -> bool;
+type AddressTest = fn(IpAddr) -> bool;
 
-async fn follow(mut url: Url, config: &FetchConfig, allowed: Allowed) -> Result<Fetched, FetchError> {
+async fn follow(mut url: Url, config: &FetchConfig, allowed: AddressTest) -> Result<WebDocument, FetchError> {
     let client = client(config, allowed)?;
     for _ in 0..=config.max_redirects {
         check_host(&url, allowed)?;
@@ -168,7 +168,7 @@ async fn follow(mut url: Url, config: &FetchConfig, allowed: Allowed) -> Result<
             }
             bytes.extend_from_slice(&piece);
         }
-        return Ok(Fetched { bytes, media_type });
+        return Ok(WebDocument { bytes, media_type });
     }
     Err(FetchError::Redirects { max: config.max_redirects })
 }
@@ -185,7 +185,7 @@ fn parsed(address: &str) -> Result<Url, FetchError> {
     Ok(url)
 }
 
-fn client(config: &FetchConfig, allowed: Allowed) -> Result<reqwest::Client, FetchError> {
+fn client(config: &FetchConfig, allowed: AddressTest) -> Result<reqwest::Client, FetchError> {
     // Fails if a provider is already installed, which is fine.
     let _ = rustls::crypto::CryptoProvider::install_default(rustls::crypto::ring::default_provider());
     reqwest::Client::builder()
@@ -199,7 +199,7 @@ fn client(config: &FetchConfig, allowed: Allowed) -> Result<reqwest::Client, Fet
 }
 
 /// Rejects forbidden numeric addresses; the [`Guard`] checks names.
-fn check_host(url: &Url, allowed: Allowed) -> Result<(), FetchError> {
+fn check_host(url: &Url, allowed: AddressTest) -> Result<(), FetchError> {
     let host = url.host_str().unwrap_or_default();
     let number: Option<IpAddr> = host.trim_matches(['[', ']']).parse().ok();
     match number {
@@ -210,7 +210,7 @@ fn check_host(url: &Url, allowed: Allowed) -> Result<(), FetchError> {
 
 /// Resolves names to allowed addresses only.
 struct Guard {
-    allowed: Allowed,
+    allowed: AddressTest,
 }
 
 /// The error for a name that resolves to the local network.
@@ -303,7 +303,10 @@ mod tests {
     use super::*;
     use crate::testing::{Reply, ScriptedServer};
 
-    fn check_fetch(replies: Vec<Reply>, change: impl Fn(&mut FetchConfig)) -> Result<Fetched, FetchError> {
+    fn check_fetch(
+        replies: Vec<Reply>,
+        change: impl Fn(&mut FetchConfig),
+    ) -> Result<WebDocument, FetchError> {
         let server = ScriptedServer::replies(replies);
         let mut config = FetchConfig { allow_private: true, ..FetchConfig::default() };
         change(&mut config);
@@ -357,7 +360,7 @@ mod tests {
     fn a_redirect_into_the_network_is_refused_wherever_it_is_written() {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
         // The only address that counts as public in this test.
-        let allowed: Allowed = |address| address == IpAddr::V4(Ipv4Addr::LOCALHOST);
+        let allowed: AddressTest = |address| address == IpAddr::V4(Ipv4Addr::LOCALHOST);
         for (inside, host) in [
             ("http://127.0.0.2:PORT/", "127.0.0.2"),
             ("//127.0.0.2:PORT/", "127.0.0.2"),

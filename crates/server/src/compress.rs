@@ -22,11 +22,11 @@ const WITH_TOKEN: [&str; 2] = ["/login", "/auth-status"];
 #[derive(Clone, Copy)]
 struct Compressible;
 
-type Marked = fn(StatusCode, Version, &HeaderMap, &Extensions) -> bool;
+type MarkTest = fn(StatusCode, Version, &HeaderMap, &Extensions) -> bool;
 
 /// Compresses marked responses at the fastest level.
-pub(crate) fn layer() -> CompressionLayer<And<SizeAbove, Marked>> {
-    let is_marked: Marked = |_, _, _, extensions| extensions.get::<Compressible>().is_some();
+pub(crate) fn layer() -> CompressionLayer<And<SizeAbove, MarkTest>> {
+    let is_marked: MarkTest = |_, _, _, extensions| extensions.get::<Compressible>().is_some();
     CompressionLayer::new()
         .quality(CompressionLevel::Fastest)
         .compress_when(SizeAbove::new(MIN_BYTES).and(is_marked))

@@ -18,13 +18,13 @@ const BATCH: usize = 256;
 pub(crate) struct EventLog {
     /// Distinguishes this log from those of other processes, which number their events from 1 too.
     name: String,
-    kept: Mutex<Kept>,
+    kept: Mutex<Backlog>,
     /// Incremented at every change, including new events.
     changed: watch::Sender<u64>,
 }
 
 #[derive(Default)]
-struct Kept {
+struct Backlog {
     /// The number of the latest event.
     last: u64,
     events: VecDeque<Arc<Event>>,
@@ -34,13 +34,13 @@ struct Kept {
 }
 
 /// The content of an event.
-struct Happened {
+struct EventContent {
     name: String,
     about: About,
     data: Value,
 }
 
-impl Happened {
+impl EventContent {
     fn of(name: &str, document: &DocumentId, source: &str) -> Self {
         let data = json!({ "document": document, "source": source });
         Self { name: name.to_owned(), about: About::Document(document.clone()), data }
@@ -131,7 +131,7 @@ impl EventLog {
             | Progress::Paused { .. }
             | Progress::Resumed { .. } => Bearing::None,
         };
-        self.push(Happened { name, about, data }, bearing, ends);
+        self.push(EventContent { name, about, data }, bearing, ends);
     }
 
     /// A run starts; events about queued documents are valid again.
@@ -141,23 +141,23 @@ impl EventLog {
 
     /// A document is queued again.
     pub(crate) fn queued_again(&self, document: &DocumentId, source: &str) {
-        self.push(Happened::of("queued", document, source), Bearing::Begins, None);
+        self.push(EventContent::of("queued", document, source), Bearing::Begins, None);
     }
 
     /// A document was removed.
     pub(crate) fn removed(&self, document: &DocumentId, source: &str) {
-        self.push(Happened::of(REMOVED, document, source), Bearing::Closes, Some(Ending::Over));
+        self.push(EventContent::of(REMOVED, document, source), Bearing::Closes, Some(Ending::Over));
     }
 
     /// A run ended early and will be repeated.
     pub(crate) fn run_failed(&self, reason: String) {
         let data = json!({ "reason": reason });
-        let happened = Happened { name: "run_failed".to_owned(), about: About::Everything, data };
+        let happened = EventContent { name: "run_failed".to_owned(), about: About::Everything, data };
         self.push(happened, Bearing::None, Some(Ending::Stopped(reason)));
     }
 
-    fn push(&self, happened: Happened, bearing: Bearing, ends: Option<Ending>) {
-        let Happened { name, about, data } = happened;
+    fn push(&self, happened: EventContent, bearing: Bearing, ends: Option<Ending>) {
+        let EventContent { name, about, data } = happened;
         {
             let mut kept = self.lock();
             let number = kept.last + 1;
@@ -226,7 +226,7 @@ impl EventLog {
         number.parse().ok().filter(|number| name == self.name && *number <= self.last())
     }
 
-    fn lock(&self) -> std::sync::MutexGuard<'_, Kept> {
+    fn lock(&self) -> std::sync::MutexGuard<'_, Backlog> {
         self.kept.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -10,7 +10,7 @@ use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
 use graphloom_core::WorkspaceId;
 
-use crate::access::{Access, Caller, Grant, NotLetIn, Right, Shown};
+use crate::access::{Access, AccessRefusal, Caller, Credentials, Grant, Right};
 use crate::apart::for_holder;
 use crate::app::{App, now};
 use crate::compress;
@@ -273,27 +273,27 @@ fn check_rate(
     })
 }
 
-pub(crate) fn shown(headers: &HeaderMap) -> Shown<'_> {
+pub(crate) fn shown(headers: &HeaderMap) -> Credentials<'_> {
     let bearer = text(headers, header::AUTHORIZATION.as_str()).and_then(bearer_of);
-    Shown { key: text(headers, "x-api-key").filter(|key| !key.is_empty()), bearer }
+    Credentials { key: text(headers, "x-api-key").filter(|key| !key.is_empty()), bearer }
 }
 
 /// Uses the wording and status on which LightRAG clients prompt for a key (403) or a login (401). Clients of other
 /// protocols always get 401.
-fn refuse(access: &Access, route: &'static Route, not: NotLetIn) -> Problem {
+fn refuse(access: &Access, route: &'static Route, not: AccessRefusal) -> Problem {
     let has_users = !access.users.is_empty();
     let key_problem = |detail: &str| match has_users || route.is_foreign() {
         true => Problem::unauthorized(detail),
         false => Problem::forbidden(detail),
     };
     match not {
-        NotLetIn::NoCredential if has_users => {
+        AccessRefusal::NoCredential if has_users => {
             Problem::unauthorized("No credentials provided. Please login.")
         }
-        NotLetIn::NoCredential => key_problem("API Key required"),
-        NotLetIn::BadKey => key_problem("Invalid API Key"),
-        NotLetIn::BadToken if has_users => Problem::unauthorized("Invalid token. Please login again."),
-        NotLetIn::BadToken => key_problem("API Key required"),
+        AccessRefusal::NoCredential => key_problem("API Key required"),
+        AccessRefusal::BadKey => key_problem("Invalid API Key"),
+        AccessRefusal::BadToken if has_users => Problem::unauthorized("Invalid token. Please login again."),
+        AccessRefusal::BadToken => key_problem("API Key required"),
     }
     .remedy(Some(
         "send an API key as X-API-Key or as Authorization: Bearer; the server's administrator creates keys",

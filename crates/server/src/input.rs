@@ -89,9 +89,9 @@ impl<T: DeserializeOwned + Send> FromRequestParts<App> for Params<T> {
 }
 
 /// The single path parameter.
-pub(crate) struct Named(pub(crate) String);
+pub(crate) struct PathName(pub(crate) String);
 
-impl FromRequestParts<App> for Named {
+impl FromRequestParts<App> for PathName {
     type Rejection = Problem;
 
     async fn from_request_parts(parts: &mut Parts, app: &App) -> Result<Self, Problem> {

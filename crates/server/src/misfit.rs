@@ -102,7 +102,7 @@ mod tests {
 
     #[derive(Debug, Deserialize)]
     #[allow(dead_code, reason = "only its errors matter")]
-    struct Asked {
+    struct Sample {
         top: usize,
         name: Option<String>,
         share: Option<f64>,
@@ -144,10 +144,10 @@ mod tests {
             (r#"{}"#, "missing field `top`"),
             (r#"7"#, "expected an object, got the number 7"),
         ] {
-            assert_eq!(check_words::<Asked>(json), words, "{json}");
+            assert_eq!(check_words::<Sample>(json), words, "{json}");
         }
         assert_eq!(in_plain_words("invalid digit found in string"), "expected a whole number from 0");
         let long = format!("{{\"top\": \"{}\"}}", "x".repeat(1000));
-        assert!(check_words::<Asked>(&long).len() < 200);
+        assert!(check_words::<Sample>(&long).len() < 200);
     }
 }

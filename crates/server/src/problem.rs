@@ -230,14 +230,14 @@ impl Problem {
 
 /// Keeps the problem with a response, in case its format changes.
 #[derive(Clone)]
-struct Said {
+struct ProblemCopy {
     body: ProblemBody,
     words: String,
 }
 
 /// Adapts a problem response to the format of a protocol.
 pub(crate) fn in_words_of(protocol: Protocol, mut response: Response) -> Response {
-    let Some(Said { body, words: message }) = response.extensions_mut().remove::<Said>() else {
+    let Some(ProblemCopy { body, words: message }) = response.extensions_mut().remove::<ProblemCopy>() else {
         return response;
     };
     let error = match protocol {
@@ -261,7 +261,7 @@ fn openai_kind(status: StatusCode) -> &'static str {
 
 impl IntoResponse for Problem {
     fn into_response(self) -> Response {
-        let said = Said { body: self.body(), words: self.words() };
+        let said = ProblemCopy { body: self.body(), words: self.words() };
         let mut response = (self.status, axum::Json(&said.body)).into_response();
         response.extensions_mut().insert(said);
         let headers = response.headers_mut();

@@ -107,7 +107,7 @@ pub(crate) struct SpaceFault {
 
 /// Why a workspace could not be opened.
 #[derive(Debug, Clone)]
-struct Unopened {
+struct OpenFailure {
     reason: String,
     is_of_store: bool,
 }
@@ -118,7 +118,7 @@ pub(crate) struct Spaces {
     host: Arc<dyn Host>,
     open: Mutex<BTreeMap<WorkspaceId, Cell>>,
     /// Workspaces that failed to open at their last request.
-    unopened: Mutex<BTreeMap<WorkspaceId, Unopened>>,
+    unopened: Mutex<BTreeMap<WorkspaceId, OpenFailure>>,
     most: usize,
     idle: Duration,
     indexing: Indexing,
@@ -178,7 +178,7 @@ impl Spaces {
             Some(_) if unopened.len() >= self.most && !unopened.contains_key(id) => {}
             Some(error) => {
                 let (reason, is_of_store) = (error.message.clone(), error.is_of_store);
-                unopened.insert(id.clone(), Unopened { reason, is_of_store });
+                unopened.insert(id.clone(), OpenFailure { reason, is_of_store });
             }
             None => {
                 unopened.remove(id);
@@ -186,7 +186,7 @@ impl Spaces {
         }
     }
 
-    fn unopened(&self) -> std::sync::MutexGuard<'_, BTreeMap<WorkspaceId, Unopened>> {
+    fn unopened(&self) -> std::sync::MutexGuard<'_, BTreeMap<WorkspaceId, OpenFailure>> {
         self.unopened.lock().unwrap_or_else(PoisonError::into_inner)
     }
 

@@ -39,7 +39,7 @@ impl Input {
 }
 
 /// Vectors with their usage.
-pub(crate) struct Made {
+pub(crate) struct EmbeddingResult {
     /// One per text, in order.
     pub(crate) vectors: Vec<Vec<f32>>,
     /// The embedder.
@@ -54,7 +54,7 @@ pub(crate) async fn vectors(
     space: &Space,
     texts: &[String],
     dimensions: Option<u32>,
-) -> Result<Made, Problem> {
+) -> Result<EmbeddingResult, Problem> {
     if texts.is_empty() || texts.len() > MAX_INPUTS || texts.iter().any(|text| text.trim().is_empty()) {
         return Err(Problem::invalid(format!("input must be 1 to {MAX_INPUTS} texts that are not empty")));
     }
@@ -96,5 +96,5 @@ pub(crate) async fn vectors(
     {
         tracing::warn!(error = chain(&error), "storing the cost of vectors failed");
     }
-    Ok(Made { vectors: embedded?.vectors, model: embedder.name().to_owned(), usage })
+    Ok(EmbeddingResult { vectors: embedded?.vectors, model: embedder.name().to_owned(), usage })
 }

@@ -7,7 +7,7 @@ use super::{Lane, judge_and_note};
 use crate::edit;
 use crate::history::{Edit, Via};
 use crate::judge::Operation;
-use crate::model::Ended;
+use crate::model::WriteEnd;
 
 impl Lane<'_> {
     pub(super) fn edit(&mut self, step: u32, edit: Edit, via: Via) -> io::Result<()> {
@@ -26,7 +26,7 @@ impl Lane<'_> {
             }
         };
         self.noted(ended, from);
-        if ended == Ended::Done {
+        if ended == WriteEnd::Done {
             world.model().decisions.extend(edit::decisions(&answer));
         }
         Ok(())

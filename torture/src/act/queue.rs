@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use super::{Lane, judge_and_note};
 use crate::history::{By, Via};
 use crate::judge::Operation;
-use crate::model::Ended;
+use crate::model::WriteEnd;
 use crate::provider;
 use crate::report::Kind;
 use crate::text;
@@ -39,7 +39,7 @@ impl Lane<'_> {
         let ended = judge_and_note(world, operation, &ran);
         let told: Value = serde_json::from_str(&ran.stdout).unwrap_or_default();
         let is_out = told["cancelled"].as_array().is_some_and(|list| !list.is_empty());
-        if ended == Ended::Done && is_out {
+        if ended == WriteEnd::Done && is_out {
             world.model().cancelled(source);
         }
         Ok(())
@@ -70,7 +70,7 @@ impl Lane<'_> {
         let world = self.world;
         world.weather.begin(Spell::Paused);
         let ran = world.run(step, &["pause"])?;
-        if judge_and_note(world, Operation::Queue, &ran) == Ended::Done {
+        if judge_and_note(world, Operation::Queue, &ran) == WriteEnd::Done {
             *world.paused_at() = Some(Instant::now());
         }
         Ok(())
@@ -94,7 +94,7 @@ impl Lane<'_> {
             world.find(Kind::Paused, Some(step), what);
         }
         let ran = world.run(step, &["resume"])?;
-        if judge_and_note(world, Operation::Queue, &ran) == Ended::Done {
+        if judge_and_note(world, Operation::Queue, &ran) == WriteEnd::Done {
             world.weather.end(Spell::Paused);
         }
         Ok(())

@@ -10,7 +10,7 @@ use serde_json::Value;
 use super::Lane;
 use crate::http::{self, Answer};
 use crate::judge::{self, Operation};
-use crate::model::Ended;
+use crate::model::WriteEnd;
 
 /// Retries of a request that is rejected as busy.
 const BUSY_RETRIES: u32 = 20;
@@ -24,7 +24,7 @@ impl Lane<'_> {
         operation: Operation,
         (method, path): (&str, &str),
         body: &Value,
-    ) -> (Ended, String) {
+    ) -> (WriteEnd, String) {
         let body = body.to_string();
         let send = |address: &str| http::send(address, method, path, &body);
         self.request_by(step, slot, operation, &format!("{method} {path}"), send)
@@ -39,9 +39,9 @@ impl Lane<'_> {
         operation: Operation,
         what: &str,
         send: impl Fn(&str) -> io::Result<Answer>,
-    ) -> (Ended, String) {
+    ) -> (WriteEnd, String) {
         let world = self.world;
-        let Some(server) = world.server(slot) else { return (Ended::Refused, String::new()) };
+        let Some(server) = world.server(slot) else { return (WriteEnd::Refused, String::new()) };
         let mut retries = 0;
         loop {
             let from = Instant::now();
@@ -52,10 +52,10 @@ impl Lane<'_> {
             let ended = judge::answer(operation, what, &answer, from, alive, &world.weather);
             let ended = match ended {
                 Ok(ended) => ended,
-                Err(_) if world.is_over() => Ended::Unknown,
+                Err(_) if world.is_over() => WriteEnd::Unknown,
                 Err((kind, what)) => {
                     world.find(kind, Some(step), what);
-                    Ended::Unknown
+                    WriteEnd::Unknown
                 }
             };
             let busy = answer.as_ref().is_ok_and(|answer| answer.status == 429);

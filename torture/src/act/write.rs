@@ -8,10 +8,10 @@ use serde_json::{Value, json};
 use super::{Lane, judge_and_note};
 use crate::history::Via;
 use crate::judge::Operation;
-use crate::model::Ended;
+use crate::model::WriteEnd;
 use crate::report::Kind;
 use crate::text::{self, NAMES};
-use crate::world::{Ran, Role};
+use crate::world::{ProcessEnd, Role};
 
 impl Lane<'_> {
     pub(super) fn write(&mut self, version: u32, sources: &[u32], via: Via, wait: bool) -> io::Result<()> {
@@ -44,20 +44,20 @@ impl Lane<'_> {
         let ended = judge_and_note(world, Operation::Add, &ran);
         if !wait && sources.len() == 1 {
             self.noted(ended, from);
-        } else if ended == Ended::Done {
+        } else if ended == WriteEnd::Done {
             world.tally().acknowledged += sources.len() as u64;
         }
         let told = acknowledged(&ran);
         for (source, file) in sources.iter().zip(&files) {
-            let of_source = if told.contains(file) { Ended::Done } else { ended };
+            let of_source = if told.contains(file) { WriteEnd::Done } else { ended };
             self.wrote(*source, version, of_source);
         }
         Ok(())
     }
 
-    fn wrote(&mut self, source: u32, version: u32, ended: Ended) {
+    fn wrote(&mut self, source: u32, version: u32, ended: WriteEnd) {
         self.world.model().wrote(source, version, ended);
-        if ended == Ended::Done {
+        if ended == WriteEnd::Done {
             self.last.insert(source, version);
         }
     }
@@ -93,7 +93,7 @@ impl Lane<'_> {
         };
         self.noted(ended, from);
         world.model().removed(source, ended);
-        if ended == Ended::Done
+        if ended == WriteEnd::Done
             && let Some(version) = self.last.remove(&source)
         {
             self.gone = Some((source, version));
@@ -108,7 +108,7 @@ impl Lane<'_> {
             let body = json!({ "page": page, "page_size": 200 });
             let (ended, answer) =
                 self.request(step, slot, Operation::Read, ("POST", "/documents/paginated"), &body);
-            let list: Value = serde_json::from_str(&answer).ok().filter(|_| ended == Ended::Done)?;
+            let list: Value = serde_json::from_str(&answer).ok().filter(|_| ended == WriteEnd::Done)?;
             let documents = list["documents"].as_array().cloned().unwrap_or_default();
             let of_source = documents.iter().filter(|document| document["file_path"] == file);
             ids.extend(of_source.filter_map(|document| document["id"].as_str().map(str::to_owned)));
@@ -136,7 +136,7 @@ impl Lane<'_> {
         let mut expected = 0;
         for process in &started {
             let ran = world.wait(process);
-            expected += u64::from(judge_and_note(world, Operation::Add, &ran) == Ended::Done);
+            expected += u64::from(judge_and_note(world, Operation::Add, &ran) == WriteEnd::Done);
         }
         if expected > 0 {
             let ran = world.run(step, &["--workspace", &name, "--json", "status"])?;
@@ -155,7 +155,7 @@ impl Lane<'_> {
 }
 
 /// The sources acknowledged by `add --json`.
-fn acknowledged(ran: &Ran) -> Vec<String> {
+fn acknowledged(ran: &ProcessEnd) -> Vec<String> {
     let lines = ran.stdout.lines().filter_map(|line| serde_json::from_str::<Value>(line).ok());
     lines
         .filter(|line| {

@@ -115,7 +115,7 @@ pub(crate) struct Item {
 
 /// The retrieval for a question.
 #[derive(Debug, Serialize)]
-pub(crate) struct Found {
+pub(crate) struct AdapterHits {
     /// The question.
     pub(crate) id: String,
     /// The mode that was used.
@@ -150,7 +150,7 @@ pub(crate) enum Reply {
     /// Retrievals in the order of the questions.
     Results {
         /// One per question.
-        results: Vec<Found>,
+        results: Vec<AdapterHits>,
     },
     /// An answer.
     Answered {

@@ -24,7 +24,7 @@ use graphloom_storage::sqlite::SqliteStore;
 
 use crate::dump;
 use crate::passage_of;
-use crate::protocol::{Auto, Dump, Found, Item, Options, Passage, Passes};
+use crate::protocol::{AdapterHits, Auto, Dump, Item, Options, Passage, Passes};
 
 /// The modes the harness may ask for.
 pub(crate) const MODES: &[&str] = &["auto", "ppr", "naive", "local", "global", "hybrid", "mix"];
@@ -96,7 +96,7 @@ impl System {
         items: Vec<Item>,
         concurrency: usize,
         top_k: usize,
-    ) -> anyhow::Result<Vec<Found>> {
+    ) -> anyhow::Result<Vec<AdapterHits>> {
         let tasks = stream::iter(items).map(|item| {
             let engine = match self.cold {
                 true => Arc::new(Engine { caches: QueryCaches::default(), ..Engine::clone(&self.engine) }),
@@ -107,7 +107,13 @@ impl System {
                 let found = retrieve(&engine, &item, top_k).await;
                 let latency_s = started.elapsed().as_secs_f64();
                 let error = found.as_ref().err().map(|error| format!("{error:#}"));
-                Found { id: item.id, mode: item.mode, passages: found.unwrap_or_default(), latency_s, error }
+                AdapterHits {
+                    id: item.id,
+                    mode: item.mode,
+                    passages: found.unwrap_or_default(),
+                    latency_s,
+                    error,
+                }
             })
         });
         let mut tasks = tasks.buffered(concurrency.max(1));

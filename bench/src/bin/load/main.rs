@@ -23,7 +23,7 @@ use hyper::{HeaderMap, Uri};
 use tokio::task::JoinSet;
 use tokio::time::{Instant, sleep_until};
 
-use outcome::{Fault, Outcome, Report, Said};
+use outcome::{Fault, Outcome, Report, ResponseOutcome};
 use sender::{Connection, Sender};
 
 const USAGE: &str = "usage: graphloom-bench-load --url http://127.0.0.1:PORT/PATH --bodies FILE \
@@ -132,10 +132,10 @@ fn due_times(phases: &[(f64, Duration)]) -> impl Iterator<Item = Duration> {
     })
 }
 
-type Sent = (Outcome, Option<Connection>);
+type Exchange = (Outcome, Option<Connection>);
 
 fn keep(
-    done: Result<Sent, tokio::task::JoinError>,
+    done: Result<Exchange, tokio::task::JoinError>,
     idle: &mut Vec<Connection>,
     outcomes: &mut Vec<Outcome>,
 ) -> anyhow::Result<()> {
@@ -162,7 +162,7 @@ async fn over_connections(
                     break;
                 }
                 let (outcome, kept) = sender.send(number, connection, started, None).await;
-                if matches!(outcome.said, Said::Nothing(Fault::Refused | Fault::Broken)) {
+                if matches!(outcome.said, ResponseOutcome::Nothing(Fault::Refused | Fault::Broken)) {
                     tokio::time::sleep(REST).await;
                 }
                 outcomes.push(outcome);

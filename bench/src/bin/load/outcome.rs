@@ -13,11 +13,11 @@ pub(crate) struct Outcome {
     pub(crate) late: Duration,
     /// Time from when it was due to the last byte of the response.
     pub(crate) latency: Duration,
-    pub(crate) said: Said,
+    pub(crate) said: ResponseOutcome,
 }
 
 /// The response of the server.
-pub(crate) enum Said {
+pub(crate) enum ResponseOutcome {
     Status {
         status: u16,
         /// The value of Retry-After, in seconds.
@@ -43,7 +43,12 @@ pub(crate) enum Fault {
 impl Outcome {
     /// A request that was due while too many others were in progress.
     pub(crate) fn not_sent(due: Duration) -> Self {
-        Self { due, late: Duration::ZERO, latency: Duration::ZERO, said: Said::Nothing(Fault::NotSent) }
+        Self {
+            due,
+            late: Duration::ZERO,
+            latency: Duration::ZERO,
+            said: ResponseOutcome::Nothing(Fault::NotSent),
+        }
     }
 }
 
@@ -87,8 +92,11 @@ impl Report {
         let last_phase = phase_ends.len().saturating_sub(1);
         let phase = |outcome: &Outcome| phase_ends.partition_point(|end| *end <= outcome.due).min(last_phase);
         let second = |outcome: &Outcome| usize::try_from(outcome.due.as_secs()).unwrap_or(usize::MAX);
-        let well =
-            || outcomes.iter().filter(|outcome| matches!(outcome.said, Said::Status { status: 200, .. }));
+        let well = || {
+            outcomes
+                .iter()
+                .filter(|outcome| matches!(outcome.said, ResponseOutcome::Status { status: 200, .. }))
+        };
         let last = well().map(|outcome| outcome.due + outcome.latency).max();
         Self {
             per_second: last.map_or(0.0, |last| well().count() as f64 / last.as_secs_f64()),
@@ -115,14 +123,14 @@ impl Sum {
         let mut late = Vec::new();
         for outcome in outcomes {
             match outcome.said {
-                Said::Status { status, retry_after } => {
+                ResponseOutcome::Status { status, retry_after } => {
                     *sum.statuses.entry(status).or_default() += 1;
                     latencies.entry(status).or_default().push(outcome.latency);
                     sum.without_retry_after += usize::from(status == 429 && retry_after.is_none());
                 }
-                Said::Nothing(fault) => *sum.errors.entry(fault).or_default() += 1,
+                ResponseOutcome::Nothing(fault) => *sum.errors.entry(fault).or_default() += 1,
             }
-            if !matches!(outcome.said, Said::Nothing(Fault::NotSent)) {
+            if !matches!(outcome.said, ResponseOutcome::Nothing(Fault::NotSent)) {
                 late.push(outcome.late);
             }
         }
@@ -166,7 +174,8 @@ mod tests {
 
     #[test]
     fn what_was_not_sent_is_counted_in_its_phase_and_has_no_latency() {
-        let (second, status) = (Duration::from_secs(1), |status| Said::Status { status, retry_after: None });
+        let (second, status) =
+            (Duration::from_secs(1), |status| ResponseOutcome::Status { status, retry_after: None });
         let answered = |due, said| Outcome { due, late: Duration::ZERO, latency: second, said };
         let outcomes = [
             answered(Duration::ZERO, status(200)),

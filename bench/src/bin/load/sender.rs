@@ -12,7 +12,7 @@ use hyper_util::rt::TokioIo;
 use tokio::net::TcpStream;
 use tokio::time::{Instant, timeout};
 
-use crate::outcome::{Fault, Outcome, Said};
+use crate::outcome::{Fault, Outcome, ResponseOutcome};
 
 /// Maximum duration of a response.
 const MAX_WAIT: Duration = Duration::from_secs(30);
@@ -48,7 +48,7 @@ impl Sender {
         let latency = started.elapsed().saturating_sub(due);
         let (said, connection) = match answered {
             Ok((said, connection)) => (said, Some(connection)),
-            Err(fault) => (Said::Nothing(fault), None),
+            Err(fault) => (ResponseOutcome::Nothing(fault), None),
         };
         (Outcome { due, late, latency, said }, connection)
     }
@@ -57,7 +57,7 @@ impl Sender {
         &self,
         number: usize,
         connection: Option<Connection>,
-    ) -> Result<(Said, Connection), Fault> {
+    ) -> Result<(ResponseOutcome, Connection), Fault> {
         let mut connection = match connection.filter(|connection| !connection.is_closed()) {
             Some(connection) => connection,
             None => self.connect().await?,
@@ -72,7 +72,7 @@ impl Sender {
         while let Some(frame) = body.frame().await {
             frame.map_err(broken)?;
         }
-        Ok((Said::Status { status, retry_after }, connection))
+        Ok((ResponseOutcome::Status { status, retry_after }, connection))
     }
 
     async fn connect(&self) -> Result<Connection, Fault> {

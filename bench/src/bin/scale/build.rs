@@ -14,7 +14,7 @@ use graphloom_core::{
 use graphloom_engine::text::entity_key;
 
 use crate::Arguments;
-use crate::world::{CHUNKS_A_DOCUMENT, DIMENSIONS, Stated, TOPIC, World, name};
+use crate::world::{CHUNKS_A_DOCUMENT, DIMENSIONS, StatedRelation, TOPIC, World, name};
 
 /// Documents, entities or relations per commit.
 const DOCUMENTS_A_COMMIT: usize = 1000;
@@ -165,7 +165,7 @@ impl Views {
     }
 }
 
-fn mentioned(facts: &[Stated]) -> Vec<usize> {
+fn mentioned(facts: &[StatedRelation]) -> Vec<usize> {
     let mut entities: Vec<usize> = facts.iter().flat_map(|&(from, _, to)| [from, to]).collect();
     entities.sort_unstable();
     entities.dedup();
@@ -242,7 +242,7 @@ fn put_document(world: &World, number: usize, graph: bool, batch: &mut Batch) ->
     Ok(())
 }
 
-fn put_records(chunk: ChunkId, facts: &[Stated], batch: &mut Batch) -> anyhow::Result<()> {
+fn put_records(chunk: ChunkId, facts: &[StatedRelation], batch: &mut Batch) -> anyhow::Result<()> {
     for (ordinal, entity) in mentioned(facts).into_iter().enumerate() {
         batch.put_mentions.push(Mention {
             chunk: chunk.clone(),
@@ -273,7 +273,7 @@ fn put_records(chunk: ChunkId, facts: &[Stated], batch: &mut Batch) -> anyhow::R
     Ok(())
 }
 
-fn said(key: ExtractionKey, facts: &[Stated]) -> Extraction {
+fn said(key: ExtractionKey, facts: &[StatedRelation]) -> Extraction {
     let entities = mentioned(facts).into_iter().map(|entity| EntityRecord {
         name: name(entity),
         kind: "UNKNOWN".to_owned(),

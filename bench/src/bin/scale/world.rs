@@ -44,7 +44,7 @@ pub(crate) struct World {
 }
 
 /// One stated relation: from, verb, to.
-pub(crate) type Stated = (usize, &'static str, usize);
+pub(crate) type StatedRelation = (usize, &'static str, usize);
 
 impl World {
     pub(crate) fn topics(&self) -> usize {
@@ -66,11 +66,11 @@ impl World {
     }
 
     /// What the chunk states, about entities of its topic first.
-    pub(crate) fn facts(&self, chunk: usize) -> Vec<Stated> {
+    pub(crate) fn facts(&self, chunk: usize) -> Vec<StatedRelation> {
         self.stated(chunk, 0.85)
     }
 
-    fn stated(&self, chunk: usize, own_share: f64) -> Vec<Stated> {
+    fn stated(&self, chunk: usize, own_share: f64) -> Vec<StatedRelation> {
         let topic = self.topic(chunk);
         let mut dice = Dice::new(&("facts", chunk));
         let mut entity = |own: bool| match own || dice.unit() < own_share {
@@ -140,7 +140,7 @@ impl Embedder for World {
 }
 
 /// A sentence for each fact.
-fn told(chunk: usize, facts: Vec<Stated>) -> String {
+fn told(chunk: usize, facts: Vec<StatedRelation>) -> String {
     let mut dice = Dice::new(&("words", chunk));
     let sentences = facts.into_iter().map(|(from, verb, to)| {
         // Zipf's law: the word of rank r comes with a frequency of about 1/r.

@@ -33,7 +33,7 @@ pub(crate) struct AskedArgs {
     pub(crate) data: PathBuf,
     /// Modes to evaluate, separated by commas [default: auto, unless --arm is given]
     #[arg(long, alias = "mode", value_delimiter = ',', value_name = "MODES",
-        value_parser = Trimmed(mode_parser()))]
+        value_parser = TrimSpaces(mode_parser()))]
     pub(crate) modes: Vec<Mode>,
     /// A named variant with the fields of `ask --question-json`, such as --arm 'wide={"mode": "mix", "top_k":
     /// 80}'; repeatable
@@ -63,7 +63,7 @@ pub(crate) struct RetrievalArgs {
     pub(crate) asked: AskedArgs,
     /// Ranks at which to compute recall, all-gold and nDCG
     #[arg(long, value_name = "K", value_delimiter = ',', default_values_t = [2, 5, 10, 20],
-        value_parser = Trimmed(RangedU64ValueParser::<usize>::new().range(1..=1000)))]
+        value_parser = TrimSpaces(RangedU64ValueParser::<usize>::new().range(1..=1000)))]
     pub(crate) k: Vec<usize>,
     /// Write the report as an HTML page with plots
     #[arg(long, value_name = "FILE")]
@@ -162,9 +162,9 @@ pub(crate) struct CompareArgs {
 
 /// Parses a list item without surrounding spaces: `2, 5` equals `2,5`.
 #[derive(Clone)]
-struct Trimmed<P>(P);
+struct TrimSpaces<P>(P);
 
-impl<P: TypedValueParser> TypedValueParser for Trimmed<P> {
+impl<P: TypedValueParser> TypedValueParser for TrimSpaces<P> {
     type Value = P::Value;
 
     fn parse_ref(

@@ -11,7 +11,7 @@ use std::collections::BTreeMap;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use super::indexing::{Ran, Session};
+use super::indexing::{RunOutcome, Session};
 use super::watch::{Watch, Watching};
 use super::{App, estimate, indexing};
 use crate::args::AddArgs;
@@ -202,7 +202,7 @@ pub(super) struct Summary {
     same_content: Vec<Remark>,
     other_encodings: Vec<Remark>,
     partly_read: Vec<Remark>,
-    pub(super) run: Ran,
+    pub(super) run: RunOutcome,
     /// Whether this is an estimate; single sources are not reported then.
     #[serde(skip)]
     estimates: bool,

@@ -38,7 +38,7 @@ const HISTORY_SHAPE: &str = r#"expected a list such as [{"role": "user", "conten
 const QUESTION_SHAPE: &str = r#"expected an object such as {"query": "Who ...", "mode": "mix", "top_k": 40}"#;
 
 #[derive(Serialize)]
-struct Answered<'a> {
+struct AnswerOutput<'a> {
     question: &'a str,
     /// The question as it was searched for, if rewritten.
     standalone_question: Option<&'a str>,
@@ -232,7 +232,7 @@ fn print_json(
     retrieval: &Retrieval,
     answer: &Answer,
 ) -> anyhow::Result<()> {
-    app.output.json(&Answered {
+    app.output.json(&AnswerOutput {
         question: &question.text,
         standalone_question: retrieval.standalone_question.as_deref(),
         mode: question.mode,

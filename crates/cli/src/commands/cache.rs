@@ -10,7 +10,7 @@ use crate::fault::Exit;
 use crate::wire;
 
 #[derive(Serialize)]
-struct Cleared {
+struct ClearOutput {
     cleared: Vec<CacheSize>,
 }
 
@@ -38,7 +38,7 @@ pub(crate) async fn run(app: &App, command: &CacheCommand) -> anyhow::Result<Exi
             let clear_caches = cleared.iter().map(|size| size.kind).collect();
             store.commit(Batch { clear_caches, ..Batch::default() }).await.context("clearing the cache")?;
             if app.output.json {
-                app.output.json(&Cleared { cleared })?;
+                app.output.json(&ClearOutput { cleared })?;
             } else {
                 app.output.note("forgotten:");
                 print(app, &cleared)?;

@@ -11,17 +11,17 @@ use crate::output::render::plain;
 use crate::{documents, wire};
 
 #[derive(Serialize)]
-struct Cancelled {
+struct CancelOutput {
     /// Removed from the queue.
-    cancelled: Vec<Named>,
+    cancelled: Vec<DocumentName>,
     /// Documents whose re-extraction was cancelled.
-    kept: Vec<Named>,
+    kept: Vec<DocumentName>,
     /// Documents that were not in the queue.
-    not_queued: Vec<Named>,
+    not_queued: Vec<DocumentName>,
 }
 
 #[derive(Serialize)]
-struct Named {
+struct DocumentName {
     id: DocumentId,
     source: String,
 }
@@ -41,11 +41,11 @@ pub(crate) async fn run(app: &App, args: &CancelArgs) -> anyhow::Result<Exit> {
     let named = |ids: Vec<DocumentId>| {
         let of = |id: DocumentId| {
             let source = names.iter().find(|document| document.id == id)?.source.clone();
-            Some(Named { id, source })
+            Some(DocumentName { id, source })
         };
         ids.into_iter().filter_map(of).collect()
     };
-    let done = Cancelled {
+    let done = CancelOutput {
         cancelled: named(done.cancelled),
         kept: named(done.kept),
         not_queued: named(done.not_queued),

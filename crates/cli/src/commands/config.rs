@@ -12,7 +12,7 @@ use crate::fault::Exit;
 use graphloom::config::keys::{KEYS, Key};
 
 #[derive(Serialize)]
-struct Shown<'a> {
+struct SettingRow<'a> {
     key: &'a str,
     value: Option<Cow<'a, str>>,
     origin: Option<String>,
@@ -25,7 +25,7 @@ pub(crate) fn run(app: &App, command: &ConfigCommand) -> anyhow::Result<Exit> {
     let ConfigCommand::Show { origin: with_origin } = command;
     let shown = KEYS.iter().map(|key| {
         let setting = app.settings.get(key.name);
-        Shown {
+        SettingRow {
             key: key.name,
             value: setting.map(|setting| shown_value(key, &setting.value)),
             origin: setting.map(|setting| setting.origin.to_string()),

@@ -10,7 +10,7 @@ use crate::output::render::{count, plain};
 
 /// The `--json` output.
 #[derive(Debug, Serialize)]
-struct Printed {
+struct EstimateOutput {
     event: &'static str,
     #[serde(flatten)]
     estimate: PricedEstimate,
@@ -20,7 +20,7 @@ struct Printed {
 pub(super) fn print(app: &App, estimate: Estimate) -> anyhow::Result<()> {
     let printed = estimate.priced(&app.config.prices);
     if app.output.json {
-        return app.output.json(&Printed { event: "estimate", estimate: printed });
+        return app.output.json(&EstimateOutput { event: "estimate", estimate: printed });
     }
     let output = &app.output;
     let mut parts = vec![format!("{} to add", count(printed.documents, "document"))];

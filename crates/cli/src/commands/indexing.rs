@@ -36,7 +36,7 @@ pub(crate) const PAUSED: &str =
 
 /// The outcome of a run.
 #[derive(Debug, Default, Serialize)]
-pub(crate) struct Ran {
+pub(crate) struct RunOutcome {
     /// The engine's report; `None` if interrupted.
     pub(crate) report: Option<RunReport>,
     /// Failures during the run.
@@ -121,7 +121,7 @@ pub(crate) async fn run(
     indexing: &Indexing,
     interrupt: &Interrupt,
     view: &ProgressView,
-) -> anyhow::Result<Ran> {
+) -> anyhow::Result<RunOutcome> {
     let show = |progress| view.show(progress);
     let gone = wire::gone(&app.config);
     let waiting = indexing.engine.store.snapshot().await?.claimable_jobs(wire::now(), usize::MAX).await?;
@@ -136,7 +136,7 @@ pub(crate) async fn renew(
     interrupt: &Interrupt,
     view: &ProgressView,
     documents: &[DocumentId],
-) -> anyhow::Result<Ran> {
+) -> anyhow::Result<RunOutcome> {
     let show = |progress| view.show(progress);
     view.expect(documents.len());
     run_to_end(app, indexing, interrupt, view, index::renew(&indexing.engine, documents, &show)).await
@@ -149,7 +149,7 @@ pub(crate) async fn situate(
     interrupt: &Interrupt,
     view: &ProgressView,
     documents: &[DocumentId],
-) -> anyhow::Result<Ran> {
+) -> anyhow::Result<RunOutcome> {
     let show = |progress| view.show(progress);
     view.expect(documents.len());
     run_to_end(app, indexing, interrupt, view, index::situate(&indexing.engine, documents, &show)).await
@@ -161,7 +161,7 @@ async fn run_to_end(
     interrupt: &Interrupt,
     view: &ProgressView,
     work: impl Future<Output = Result<RunReport, IndexError>>,
-) -> anyhow::Result<Ran> {
+) -> anyhow::Result<RunOutcome> {
     let outcome = tokio::select! {
         outcome = work => Some(outcome),
         () = interrupt.wait() => None,
@@ -178,10 +178,10 @@ async fn run_to_end(
     match outcome {
         Some(Ok(report)) => {
             indexing.catch_up().await;
-            Ok(Ran { report: Some(report), failures, interrupted: false, budget })
+            Ok(RunOutcome { report: Some(report), failures, interrupted: false, budget })
         }
         Some(Err(error)) => Err(error.into()),
-        None => Ok(Ran { report: None, failures, interrupted: true, budget }),
+        None => Ok(RunOutcome { report: None, failures, interrupted: true, budget }),
     }
 }
 
@@ -236,7 +236,7 @@ pub(crate) fn nothing_named(empty: u64, all: u64) -> String {
     format!("in {empty} of {} no entity was named", count(all, "chunk"))
 }
 
-impl Ran {
+impl RunOutcome {
     /// How much was spent when the budget stopped the run, or `None` if it did not.
     pub(crate) fn over_budget(&self) -> Option<&str> {
         self.report.as_ref()?.over_budget.as_deref()

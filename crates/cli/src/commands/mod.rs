@@ -289,14 +289,14 @@ fn building(command: &Command) -> Option<&Building> {
 }
 
 /// A layer that receives log events: lines for people, traces for machines.
-type Told = Box<dyn Layer<Registry> + Send + Sync>;
+type LogLayer = Box<dyn Layer<Registry> + Send + Sync>;
 
 /// Sends log events to stderr. `GRAPHLOOM_LOG` selects them, otherwise `-v` and `-vv`; errors are printed anyway.
 ///
 /// - `serves`: whether this is a server. A server logs its requests by default, and with `--json` each event is a
 ///   JSON value on one line. Other commands print one plain line when they wait for something, unless `--quiet` is
 ///   set.
-fn log(asked: &Global, wanted: Option<&str>, serves: bool) -> Told {
+fn log(asked: &Global, wanted: Option<&str>, serves: bool) -> LogLayer {
     let lines = tracing_subscriber::fmt::layer().with_writer(std::io::stderr).with_ansi(false);
     // The MCP library warns about each invalid call, which is reported to the client anyway.
     let filter = match (wanted, asked.verbose) {

@@ -15,7 +15,7 @@ use crate::fault::{Exit, Fault};
 use crate::wire;
 
 #[derive(Serialize)]
-struct Shown<'a> {
+struct ModelRow<'a> {
     /// The value for `--embedder`.
     embedder: String,
     /// The value that uses the table distilled from it.
@@ -25,7 +25,7 @@ struct Shown<'a> {
     bytes: u64,
 }
 
-impl<'a> From<&'a StoredModel> for Shown<'a> {
+impl<'a> From<&'a StoredModel> for ModelRow<'a> {
     fn from(model: &'a StoredModel) -> Self {
         Self {
             embedder: format!("local:{}", model.manifest.name),
@@ -104,7 +104,7 @@ fn folder_name(folder: &Path) -> anyhow::Result<String> {
 }
 
 fn added(app: &App, model: &StoredModel) -> anyhow::Result<()> {
-    let shown = Shown::from(model);
+    let shown = ModelRow::from(model);
     if app.output.json {
         return app.output.json(&shown);
     }
@@ -116,7 +116,7 @@ fn added(app: &App, model: &StoredModel) -> anyhow::Result<()> {
 }
 
 fn list(app: &App, models: &[StoredModel]) -> anyhow::Result<()> {
-    let shown: Vec<Shown<'_>> = models.iter().map(Shown::from).collect();
+    let shown: Vec<ModelRow<'_>> = models.iter().map(ModelRow::from).collect();
     if app.output.json {
         return app.output.json(&shown);
     }

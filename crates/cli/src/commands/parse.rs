@@ -17,7 +17,7 @@ use crate::output::Output;
 const MAX_ANSWER_BYTES: usize = 16 << 20;
 
 #[derive(Serialize)]
-struct Parsed {
+struct ParseOutput {
     /// Whether the answer has an end marker.
     complete: bool,
     records: Vec<Record>,
@@ -71,7 +71,7 @@ pub(crate) fn run(output: Output, args: &ParseArgs) -> anyhow::Result<Exit> {
         span: Span::new(found.span.start, found.span.end),
         repaired: found.damage.into_iter().collect(),
     });
-    let shown = Parsed { complete: parsed.complete, records: records.collect(), rejects };
+    let shown = ParseOutput { complete: parsed.complete, records: records.collect(), rejects };
     if output.json {
         output.json(&shown)?;
     } else {

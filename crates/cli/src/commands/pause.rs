@@ -9,7 +9,7 @@ use crate::fault::Exit;
 use crate::wire;
 
 #[derive(Serialize)]
-struct Changed {
+struct PauseOutput {
     #[serde(flatten)]
     queue: QueueState,
     /// Documents that are waiting or being indexed.
@@ -22,7 +22,7 @@ pub(crate) async fn pause(app: &App) -> anyhow::Result<Exit> {
     let queue = index::pause(store.as_ref(), wire::now()).await?;
     let waiting = index::queued(store.snapshot().await?.as_ref()).await?.len();
     if app.output.json {
-        app.output.json(&Changed { queue, waiting })?;
+        app.output.json(&PauseOutput { queue, waiting })?;
     } else {
         app.output.line("paused: indexing makes no more model calls")?;
         app.output
@@ -37,7 +37,7 @@ pub(crate) async fn resume(app: &App) -> anyhow::Result<Exit> {
     let before = index::resume(store.as_ref()).await?;
     let waiting = index::queued(store.snapshot().await?.as_ref()).await?.len();
     if app.output.json {
-        app.output.json(&Changed { queue: QueueState::Running, waiting })?;
+        app.output.json(&PauseOutput { queue: QueueState::Running, waiting })?;
         return Ok(Exit::Done);
     }
     app.output.line(if before.is_paused() { "resumed" } else { "the workspace was not paused" })?;

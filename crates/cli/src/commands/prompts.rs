@@ -14,7 +14,7 @@ use crate::output::render::count;
 use graphloom::wording::{self, Wording};
 
 #[derive(Serialize)]
-struct Listed {
+struct PromptRow {
     name: &'static str,
     purpose: &'static str,
     variables: Vec<&'static str>,
@@ -39,7 +39,7 @@ fn list(app: &App) -> anyhow::Result<Exit> {
         Some(folder) => wording::read_folder(folder)?.1,
         None => Vec::new(),
     };
-    let listed = ALL.iter().map(|prompt| Listed {
+    let listed = ALL.iter().map(|prompt| PromptRow {
         name: prompt.name(),
         purpose: prompt.purpose(),
         variables: prompt.variables().collect(),
@@ -50,7 +50,7 @@ fn list(app: &App) -> anyhow::Result<Exit> {
         app.output.json(&listed.collect::<Vec<_>>())?;
         return Ok(Exit::Done);
     }
-    for Listed { name, purpose, file, .. } in listed {
+    for PromptRow { name, purpose, file, .. } in listed {
         let origin = file.unwrap_or_else(|| "built in".to_owned());
         app.output.line(format_args!("{name:<18} {purpose} {}", app.output.faint(&format!("({origin})"))))?;
     }

@@ -4,7 +4,7 @@ use graphloom_core::{DocumentId, TrackId};
 use graphloom_engine::index::{self, Estimator, RenewalPlan};
 use serde::Serialize;
 
-use super::indexing::{Ran, Session};
+use super::indexing::{RunOutcome, Session};
 use super::{App, estimate, indexing};
 use crate::args::ReExtractArgs;
 use crate::fault::{Exit, Fault};
@@ -18,7 +18,7 @@ struct Summary {
     track: TrackId,
     #[serde(flatten)]
     plan: RenewalPlan,
-    run: Ran,
+    run: RunOutcome,
 }
 
 /// Extracts the documents again and updates the graph.

@@ -19,10 +19,10 @@ use crate::{remedies, wire};
 const MOST_PRINTED: usize = 20;
 
 #[derive(Serialize)]
-struct Repaired {
+struct RepairOutput {
     event: &'static str,
     /// Missing commits, if any.
-    lost: Option<Lost>,
+    lost: Option<LossRow>,
     /// Copies of the files from before the repair.
     copies: Vec<PathBuf>,
     /// Damage found in the files.
@@ -33,7 +33,7 @@ struct Repaired {
 }
 
 #[derive(Serialize)]
-struct Lost {
+struct LossRow {
     /// The last revision in the store.
     revision: u64,
     /// The last revision that was committed.
@@ -75,7 +75,7 @@ pub(crate) async fn run(app: &App, args: &RepairArgs) -> anyhow::Result<Exit> {
     };
     let is_lost = lost.is_some() || mended.as_ref().is_some_and(|mended| !mended.lost.is_empty());
     let is_whole = mended.is_none();
-    let repaired = Repaired { event: "repaired", lost, copies, findings, mended };
+    let repaired = RepairOutput { event: "repaired", lost, copies, findings, mended };
     match app.output.json {
         true => app.output.json(&repaired)?,
         false => print(app, &repaired)?,
@@ -98,7 +98,7 @@ pub(crate) async fn run(app: &App, args: &RepairArgs) -> anyhow::Result<Exit> {
 }
 
 /// Accepts missing commits. Returns the loss and the copies of the files.
-fn accept_loss(app: &App, args: &RepairArgs) -> anyhow::Result<(Option<Lost>, Vec<PathBuf>)> {
+fn accept_loss(app: &App, args: &RepairArgs) -> anyhow::Result<(Option<LossRow>, Vec<PathBuf>)> {
     let (folder, workspace) = (&app.config.data_dir, &app.config.workspace);
     let Loss { found, committed } = match repair::loss(folder, workspace) {
         Ok(Some(loss)) => loss,
@@ -117,7 +117,7 @@ fn accept_loss(app: &App, args: &RepairArgs) -> anyhow::Result<(Option<Lost>, Ve
     }
     let copies = repair::keep_copy(folder, workspace)?;
     repair::accept_loss(folder, workspace)?;
-    Ok((Some(Lost { revision: found.0, committed: committed.0 }), copies))
+    Ok((Some(LossRow { revision: found.0, committed: committed.0 }), copies))
 }
 
 /// Findings about the workspace; a file that cannot be opened counts as one.
@@ -146,7 +146,7 @@ fn with_remedies<S: Serializer>(mended: &Option<Mended>, serializer: S) -> Resul
     shown.serialize(serializer)
 }
 
-fn print(app: &App, repaired: &Repaired) -> anyhow::Result<()> {
+fn print(app: &App, repaired: &RepairOutput) -> anyhow::Result<()> {
     let workspace = &app.config.workspace;
     for finding in repaired.findings.iter().take(MOST_PRINTED) {
         app.output.line(format_args!(
@@ -162,7 +162,7 @@ fn print(app: &App, repaired: &Repaired) -> anyhow::Result<()> {
     for copy in &repaired.copies {
         app.output.line(format_args!("copy kept: {}", copy.display()))?;
     }
-    if let Some(Lost { revision, committed }) = &repaired.lost {
+    if let Some(LossRow { revision, committed }) = &repaired.lost {
         app.output.line(format_args!(
             "workspace {workspace} continues from revision {revision}; the {} commits up to {committed} are lost: add again \
              what was added or changed since",

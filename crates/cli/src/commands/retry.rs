@@ -5,7 +5,7 @@ use graphloom_core::{DocumentFilter, DocumentId, DocumentStatus, Snapshot, Track
 use graphloom_engine::index::{self, Unsituated};
 use serde::Serialize;
 
-use super::indexing::{Ran, Session};
+use super::indexing::{RunOutcome, Session};
 use super::{App, indexing};
 use crate::args::RetryArgs;
 use crate::fault::Exit;
@@ -19,10 +19,10 @@ struct Summary {
     track: TrackId,
     queued_documents: u32,
     queued_chunks: u32,
-    run: Ran,
+    run: RunOutcome,
     /// The outcome of retrying chunk contexts; `None` if there were none to retry.
     #[serde(skip_serializing_if = "Option::is_none")]
-    situating: Option<Ran>,
+    situating: Option<RunOutcome>,
 }
 
 /// Queues failures again and indexes them.

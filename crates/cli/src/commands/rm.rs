@@ -11,7 +11,7 @@ use crate::output::render::{count, plain};
 use crate::{documents, wire};
 
 #[derive(Serialize)]
-struct Removed {
+struct RemoveOutput {
     documents: Vec<Document>,
     /// What was removed; `null` for a dry run.
     removal: Option<index::Removal>,
@@ -33,7 +33,7 @@ pub(crate) async fn run(app: &App, args: &RmArgs) -> anyhow::Result<Exit> {
     }
     let ids: Vec<DocumentId> = found.iter().map(|document| document.id.clone()).collect();
     let removal = index::delete(&engine, &ids).await?;
-    let removed = Removed { documents: found, removal: Some(removal) };
+    let removed = RemoveOutput { documents: found, removal: Some(removal) };
     if app.output.json {
         app.output.json(&removed)?;
         return Ok(Exit::Done);
@@ -62,7 +62,7 @@ pub(crate) async fn run(app: &App, args: &RmArgs) -> anyhow::Result<Exit> {
 fn only_list(app: &App, args: &RmArgs, documents: Vec<Document>) -> anyhow::Result<Exit> {
     let number = count(documents.len() as u64, "document");
     if app.output.json {
-        app.output.json(&Removed { documents, removal: None })?;
+        app.output.json(&RemoveOutput { documents, removal: None })?;
     } else {
         for document in &documents {
             app.output.line(format_args!("would remove {} ({})", plain(&document.source), document.id))?;

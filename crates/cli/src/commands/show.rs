@@ -14,7 +14,7 @@ use crate::output::render::{one_line, place, plain, status};
 use crate::{documents, wire};
 
 #[derive(Serialize)]
-struct Shown {
+struct DocumentOutput {
     document: Document,
     #[serde(flatten)]
     status: DocumentStatus,
@@ -73,15 +73,15 @@ pub(crate) async fn run(app: &App, args: &ShowArgs) -> anyhow::Result<Exit> {
         });
         let chunks: Vec<ShownChunk> = chunks.collect();
         let relations = keys.len() - entities;
-        let shown = Shown { document, status, entities, relations, chunks };
+        let shown = DocumentOutput { document, status, entities, relations, chunks };
         if app.output.json { app.output.json(&shown)? } else { print(app, &shown)? }
     }
     Ok(Exit::Done)
 }
 
-fn print(app: &App, shown: &Shown) -> anyhow::Result<()> {
+fn print(app: &App, shown: &DocumentOutput) -> anyhow::Result<()> {
     let output = &app.output;
-    let Shown { document, entities, relations, chunks, .. } = shown;
+    let DocumentOutput { document, entities, relations, chunks, .. } = shown;
     output.line(format_args!(
         "{} {}",
         output.heading(&plain(&document.source)),

@@ -5,7 +5,7 @@ use graphloom_engine::Engine;
 use graphloom_engine::index::{self, Estimator, SituatingPlan};
 use serde::Serialize;
 
-use super::indexing::{Ran, Session};
+use super::indexing::{RunOutcome, Session};
 use super::{App, estimate, indexing};
 use crate::args::SituateArgs;
 use crate::fault::Exit;
@@ -18,7 +18,7 @@ struct Summary {
     event: &'static str,
     #[serde(flatten)]
     plan: SituatingPlan,
-    run: Ran,
+    run: RunOutcome,
 }
 
 /// Recomputes outdated contexts and embeds the changed chunks again.

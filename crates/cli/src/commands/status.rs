@@ -40,10 +40,10 @@ struct Status {
     by_status: BTreeMap<&'static str, u64>,
     /// Number of documents that match the conditions.
     matching: u64,
-    documents: Vec<Listed>,
+    documents: Vec<DocumentRow>,
     /// The value of `--next` for the next page.
     next: Option<DocumentId>,
-    calls: Vec<Spent>,
+    calls: Vec<ModelCost>,
     /// Number of chunks with a context, by its author.
     situated: BTreeMap<String, u64>,
     rejects: BTreeMap<&'static str, u64>,
@@ -56,7 +56,7 @@ struct Status {
 }
 
 #[derive(Serialize)]
-struct Listed {
+struct DocumentRow {
     id: DocumentId,
     source: String,
     added_at: Timestamp,
@@ -83,7 +83,7 @@ struct IllChunk {
 
 /// Cost of one model in one role.
 #[derive(Serialize)]
-struct Spent {
+struct ModelCost {
     role: Role,
     model: String,
     calls: u64,
@@ -135,7 +135,7 @@ async fn read(app: &App, args: &StatusArgs, snapshot: &dyn Snapshot) -> anyhow::
         projections: snapshot.projections().await?,
         matching: by_status.values().sum(),
         by_status: by_status.into_iter().map(|(status, number)| (status.name(), number)).collect(),
-        documents: documents.into_iter().map(Listed::from).collect(),
+        documents: documents.into_iter().map(DocumentRow::from).collect(),
         next,
         calls: spent(snapshot).await?,
         situated: snapshot.situation_counts().await?,
@@ -150,7 +150,7 @@ fn ill_chunks(chunks: Vec<(u32, String)>) -> Vec<IllChunk> {
     chunks.into_iter().map(|(ordinal, reason)| IllChunk { ordinal, reason }).collect()
 }
 
-impl From<DocumentState> for Listed {
+impl From<DocumentState> for DocumentRow {
     fn from(
         DocumentState { document, status, failed_chunks, damaged_chunks, unsituated_chunks, renewal }: DocumentState,
     ) -> Self {
@@ -177,8 +177,8 @@ fn with_remedy(error: ListError) -> anyhow::Error {
     }
 }
 
-async fn spent(snapshot: &dyn Snapshot) -> anyhow::Result<Vec<Spent>> {
-    let mut by_model: BTreeMap<(Role, String), Spent> = BTreeMap::new();
+async fn spent(snapshot: &dyn Snapshot) -> anyhow::Result<Vec<ModelCost>> {
+    let mut by_model: BTreeMap<(Role, String), ModelCost> = BTreeMap::new();
     let mut read = 0;
     loop {
         let page = snapshot.scan_calls(read, CALL_PAGE).await?;
@@ -187,7 +187,7 @@ async fn spent(snapshot: &dyn Snapshot) -> anyhow::Result<Vec<Spent>> {
         for call in page {
             let Call { role, model, prompt_tokens, cached_prompt_tokens, .. } = call;
             let Call { completion_tokens, duration_ms, outcome, rejects, .. } = call;
-            let spent = by_model.entry((role, model.clone())).or_insert(Spent {
+            let spent = by_model.entry((role, model.clone())).or_insert(ModelCost {
                 role,
                 model,
                 calls: 0,
@@ -329,7 +329,7 @@ fn print(app: &App, args: &StatusArgs, shown: &Status) -> anyhow::Result<()> {
         output
             .line(format_args!("  and more; --next {next} shows the next page, --limit sets its length"))?;
     }
-    let ill = |it: &Listed| {
+    let ill = |it: &DocumentRow| {
         !(it.failed_chunks.is_empty() && it.damaged_chunks.is_empty() && it.unsituated_chunks.is_empty())
     };
     if shown.documents.iter().any(ill) {

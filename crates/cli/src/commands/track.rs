@@ -16,18 +16,18 @@ use crate::{documents, wire};
 const MOST_PRINTED: usize = 50;
 
 #[derive(Serialize)]
-struct Tracked {
+struct TrackOutput {
     track: TrackId,
     /// Documents of the run that still exist.
     total: usize,
     by_status: BTreeMap<&'static str, u64>,
     /// Documents that are done, failed or cancelled.
     settled: usize,
-    documents: Vec<Listed>,
+    documents: Vec<DocumentRow>,
 }
 
 #[derive(Serialize)]
-struct Listed {
+struct DocumentRow {
     id: DocumentId,
     source: String,
     #[serde(flatten)]
@@ -51,12 +51,12 @@ pub(crate) async fn run(app: &App, track: &TrackId) -> anyhow::Result<Exit> {
         let DocumentState { unsituated_chunks, renewal, .. } = state;
         *by_status.entry(status.kind().name()).or_default() += 1;
         let (id, source) = (document.id, document.source);
-        Listed { id, source, status, failed_chunks, damaged_chunks, unsituated_chunks, renewal }
+        DocumentRow { id, source, status, failed_chunks, damaged_chunks, unsituated_chunks, renewal }
     });
-    let mut documents: Vec<Listed> = listed.collect();
+    let mut documents: Vec<DocumentRow> = listed.collect();
     documents.sort_by(|a, b| (&a.source, &a.id).cmp(&(&b.source, &b.id)));
     let settled = documents.iter().filter(|listed| is_settled(listed)).count();
-    let tracked = Tracked { track: track.clone(), total: documents.len(), by_status, settled, documents };
+    let tracked = TrackOutput { track: track.clone(), total: documents.len(), by_status, settled, documents };
     if app.output.json {
         app.output.json(&tracked)?
     } else {
@@ -65,7 +65,7 @@ pub(crate) async fn run(app: &App, track: &TrackId) -> anyhow::Result<Exit> {
     Ok(Exit::Done)
 }
 
-fn is_settled(listed: &Listed) -> bool {
+fn is_settled(listed: &DocumentRow) -> bool {
     match listed.status {
         DocumentStatus::Waiting | DocumentStatus::Indexing { .. } => false,
         DocumentStatus::Ready { .. }
@@ -77,7 +77,7 @@ fn is_settled(listed: &Listed) -> bool {
     }
 }
 
-fn print(app: &App, tracked: &Tracked) -> anyhow::Result<()> {
+fn print(app: &App, tracked: &TrackOutput) -> anyhow::Result<()> {
     let output = &app.output;
     output.line(format_args!("{} {}", output.heading("run"), tracked.track))?;
     let by_status: Vec<String> =

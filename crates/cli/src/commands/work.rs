@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use super::indexing::{Ran, Session};
+use super::indexing::{RunOutcome, Session};
 use super::{App, indexing};
 use crate::args::WorkArgs;
 use crate::fault::Exit;
@@ -12,7 +12,7 @@ use crate::wire;
 #[derive(Serialize)]
 struct Summary {
     event: &'static str,
-    run: Ran,
+    run: RunOutcome,
 }
 
 /// Works until nothing is left that this process can take.

@@ -47,17 +47,17 @@ impl Graphloom {
         command
     }
 
-    pub(crate) fn run(&self, arguments: &[&str]) -> Ran {
-        Ran::of(arguments, self.command(arguments).output().expect("the program runs"))
+    pub(crate) fn run(&self, arguments: &[&str]) -> CommandResult {
+        CommandResult::of(arguments, self.command(arguments).output().expect("the program runs"))
     }
 
     /// Runs with this on standard input.
-    pub(crate) fn run_with_input(&self, arguments: &[&str], input: &str) -> Ran {
+    pub(crate) fn run_with_input(&self, arguments: &[&str], input: &str) -> CommandResult {
         let mut command = self.command(arguments);
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
         let mut child = command.spawn().expect("the program runs");
         child.stdin.take().expect("a pipe").write_all(input.as_bytes()).expect("written");
-        Ran::of(arguments, child.wait_with_output().expect("it ends"))
+        CommandResult::of(arguments, child.wait_with_output().expect("it ends"))
     }
 
     /// Runs and expects exit code 0; returns stdout.
@@ -78,14 +78,14 @@ impl Graphloom {
 }
 
 /// How a command went.
-pub(crate) struct Ran {
+pub(crate) struct CommandResult {
     pub(crate) what: String,
     pub(crate) code: Option<i32>,
     pub(crate) stdout: String,
     pub(crate) stderr: String,
 }
 
-impl Ran {
+impl CommandResult {
     pub(crate) fn of(arguments: &[&str], output: Output) -> Self {
         Self {
             what: arguments.join(" "),

@@ -37,7 +37,8 @@ pub enum LinkFileError {
 impl LinkGraph {
     /// Writes the graph; [`LinkGraph::read`] restores an equal one with the same numbers.
     pub fn write(&self, out: impl Write) -> io::Result<()> {
-        let mut out = BufWriter::with_capacity(BUFFER, Hashed { inner: out, hasher: blake3::Hasher::new() });
+        let mut out =
+            BufWriter::with_capacity(BUFFER, HashingWriter { inner: out, hasher: blake3::Hasher::new() });
         out.write_all(&VERSION.to_le_bytes())?;
         out.write_all(&(self.names.len() as u64).to_le_bytes())?;
         for name in self.names.iter() {
@@ -76,7 +77,7 @@ impl LinkGraph {
     /// Reads the `length` bytes written by [`LinkGraph::write`].
     pub fn read(input: impl Read, length: u64) -> Result<Self, LinkFileError> {
         let content = input.take(length.saturating_sub(blake3::OUT_LEN as u64));
-        let hashed = Hashed { inner: content, hasher: blake3::Hasher::new() };
+        let hashed = HashingWriter { inner: content, hasher: blake3::Hasher::new() };
         let mut input = Input(BufReader::with_capacity(BUFFER, hashed));
         if input.number()? != VERSION {
             return Err(LinkFileError::Damaged("another version"));
@@ -135,12 +136,12 @@ impl LinkGraph {
 }
 
 /// Hashes the bytes that pass through.
-struct Hashed<T> {
+struct HashingWriter<T> {
     inner: T,
     hasher: blake3::Hasher,
 }
 
-impl<T: Write> Write for Hashed<T> {
+impl<T: Write> Write for HashingWriter<T> {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         let written = self.inner.write(bytes)?;
         self.hasher.update(&bytes[..written]);
@@ -152,7 +153,7 @@ impl<T: Write> Write for Hashed<T> {
     }
 }
 
-impl<T: Read> Read for Hashed<T> {
+impl<T: Read> Read for HashingWriter<T> {
     fn read(&mut self, bytes: &mut [u8]) -> io::Result<usize> {
         let read = self.inner.read(bytes)?;
         self.hasher.update(&bytes[..read]);

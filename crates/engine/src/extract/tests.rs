@@ -20,10 +20,10 @@ impl Clock for StoppedClock {
 }
 
 /// Gives its answers in order and keeps what it was asked; `None` fails, and an answer that ends in `…` is cut there.
-struct Scripted(Mutex<Vec<Option<&'static str>>>, Mutex<Vec<ChatRequest>>);
+struct ScriptedAnswers(Mutex<Vec<Option<&'static str>>>, Mutex<Vec<ChatRequest>>);
 
 #[async_trait]
-impl LanguageModel for Scripted {
+impl LanguageModel for ScriptedAnswers {
     fn name(&self) -> &str {
         "scripted"
     }
@@ -66,7 +66,7 @@ fn check_extraction(answers: &[Option<&'static str>]) -> (Result<Vec<(String, St
 }
 
 fn run_extraction(answers: &[Option<&'static str>], gleaning: u32) -> (Extracted, Vec<ChatRequest>) {
-    let model = Scripted(Mutex::new(answers.to_vec()), Mutex::default());
+    let model = ScriptedAnswers(Mutex::new(answers.to_vec()), Mutex::default());
     let (chunk, spec) = (
         chunk("Ada works in Kelm.", &[]),
         ExtractSpec { gleaning: Gleaning::Passes(gleaning), ..ExtractSpec::default() },
@@ -232,7 +232,7 @@ fn everything_that_changes_the_answer_changes_the_key() {
 }
 
 fn run_shaped(answers: &[Option<&'static str>]) -> (Extracted, Vec<ChatRequest>) {
-    let model = Scripted(Mutex::new(answers.to_vec()), Mutex::default());
+    let model = ScriptedAnswers(Mutex::new(answers.to_vec()), Mutex::default());
     let chunk = chunk("Ada works in Kelm.", &[]);
     let spec =
         ExtractSpec { gleaning: Gleaning::Passes(0), form: RecordForm::Shaped, ..ExtractSpec::default() };
@@ -297,7 +297,7 @@ fn examples_of_an_own_prompt_are_no_records_either() {
     let own = "Write so:\nentity<|#|>Zeno Volt<|#|>Person<|#|>Invented the lamp.\n<|COMPLETE|>";
     prompts.replace(EXTRACT_SYSTEM, own).expect("a version");
     let answer = "entity<|#|>Zeno Volt<|#|>Person<|#|>Invented the lamp.\nentity<|#|>Ada<|#|>Person<|#|>Works.\n<|COMPLETE|>";
-    let model = Scripted(Mutex::new(vec![Some(answer)]), Mutex::default());
+    let model = ScriptedAnswers(Mutex::new(vec![Some(answer)]), Mutex::default());
     let (chunk, spec) = (
         chunk("Ada works in Kelm.", &[]),
         ExtractSpec { gleaning: Gleaning::Passes(0), ..ExtractSpec::default() },

@@ -5,12 +5,16 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use graphloom_core::{Batch, Chunk, ChunkExtraction, ChunkId, ExtractionKey};
 use graphloom_rules::batch::{invalid, of_another_document};
 
-use super::{Touched, documents, require_all, unknown};
+use super::{SearchChanges, documents, require_all, unknown};
 use crate::error::Fault;
 use crate::rows::{self, get};
 use crate::session::Session;
 
-pub(super) async fn apply(session: &Session, batch: &Batch, touched: &mut Touched) -> Result<(), Fault> {
+pub(super) async fn apply(
+    session: &Session,
+    batch: &Batch,
+    touched: &mut SearchChanges,
+) -> Result<(), Fault> {
     put(session, batch, touched).await?;
     put_extractions(session, batch).await?;
     let mut released = BTreeSet::new();
@@ -24,7 +28,7 @@ fn key_of(extraction: &ChunkExtraction) -> Option<&str> {
     extraction.key().map(ExtractionKey::as_str)
 }
 
-async fn put(session: &Session, batch: &Batch, touched: &mut Touched) -> Result<(), Fault> {
+async fn put(session: &Session, batch: &Batch, touched: &mut SearchChanges) -> Result<(), Fault> {
     if batch.put_chunks.is_empty() {
         return Ok(());
     }

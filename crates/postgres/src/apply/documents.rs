@@ -5,12 +5,16 @@ use std::collections::{BTreeMap, BTreeSet};
 use graphloom_core::{Batch, DocumentId, NewDocument, Visibility};
 use graphloom_rules::batch::invalid;
 
-use super::{Touched, chunks, layers, require_all, unknown};
+use super::{SearchChanges, chunks, layers, require_all, unknown};
 use crate::error::Fault;
 use crate::rows::{self, get};
 use crate::session::Session;
 
-pub(super) async fn apply(session: &Session, batch: &Batch, touched: &mut Touched) -> Result<(), Fault> {
+pub(super) async fn apply(
+    session: &Session,
+    batch: &Batch,
+    touched: &mut SearchChanges,
+) -> Result<(), Fault> {
     remove(session, &batch.remove_documents, touched).await?;
     put(session, &batch.put_documents, touched).await?;
     activate(session, &batch.activate_documents, touched).await?;
@@ -18,7 +22,11 @@ pub(super) async fn apply(session: &Session, batch: &Batch, touched: &mut Touche
     put_tracks(session, batch).await
 }
 
-async fn remove(session: &Session, documents: &[DocumentId], touched: &mut Touched) -> Result<(), Fault> {
+async fn remove(
+    session: &Session,
+    documents: &[DocumentId],
+    touched: &mut SearchChanges,
+) -> Result<(), Fault> {
     if documents.is_empty() {
         return Ok(());
     }
@@ -51,7 +59,7 @@ async fn remove(session: &Session, documents: &[DocumentId], touched: &mut Touch
     Ok(())
 }
 
-async fn put(session: &Session, new: &[NewDocument], touched: &mut Touched) -> Result<(), Fault> {
+async fn put(session: &Session, new: &[NewDocument], touched: &mut SearchChanges) -> Result<(), Fault> {
     if new.is_empty() {
         return Ok(());
     }
@@ -83,7 +91,11 @@ async fn put(session: &Session, new: &[NewDocument], touched: &mut Touched) -> R
     show_chunks(session, &ids, touched).await
 }
 
-async fn activate(session: &Session, documents: &[DocumentId], touched: &mut Touched) -> Result<(), Fault> {
+async fn activate(
+    session: &Session,
+    documents: &[DocumentId],
+    touched: &mut SearchChanges,
+) -> Result<(), Fault> {
     if documents.is_empty() {
         return Ok(());
     }
@@ -96,7 +108,11 @@ async fn activate(session: &Session, documents: &[DocumentId], touched: &mut Tou
 }
 
 /// Makes the chunks of these documents as visible as they are.
-async fn show_chunks(session: &Session, documents: &[&str], touched: &mut Touched) -> Result<(), Fault> {
+async fn show_chunks(
+    session: &Session,
+    documents: &[&str],
+    touched: &mut SearchChanges,
+) -> Result<(), Fault> {
     let sql = "UPDATE chunks c SET live = d.live FROM documents d \
         WHERE c.workspace_id = $1 AND c.document = ANY($2) \
             AND d.workspace_id = $1 AND d.id = c.document AND c.live <> d.live \

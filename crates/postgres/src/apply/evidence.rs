@@ -4,12 +4,16 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use graphloom_core::{Batch, ChunkId, Situation};
 
-use super::{Touched, require_all};
+use super::{SearchChanges, require_all};
 use crate::error::Fault;
 use crate::rows;
 use crate::session::Session;
 
-pub(super) async fn apply(session: &Session, batch: &Batch, touched: &mut Touched) -> Result<(), Fault> {
+pub(super) async fn apply(
+    session: &Session,
+    batch: &Batch,
+    touched: &mut SearchChanges,
+) -> Result<(), Fault> {
     put_situations(session, batch, touched).await?;
     put_decisions(session, batch).await?;
     clear(session, &batch.clear_graph_of).await?;
@@ -21,7 +25,7 @@ pub(super) async fn apply(session: &Session, batch: &Batch, touched: &mut Touche
     put_facts(session, batch).await
 }
 
-async fn put_situations(session: &Session, batch: &Batch, touched: &mut Touched) -> Result<(), Fault> {
+async fn put_situations(session: &Session, batch: &Batch, touched: &mut SearchChanges) -> Result<(), Fault> {
     if !batch.remove_situations.is_empty() {
         let ids: Vec<&str> = batch.remove_situations.iter().map(ChunkId::as_str).collect();
         session.run("DELETE FROM situations WHERE workspace_id = $1 AND chunk = ANY($2)", &[&ids]).await?;

@@ -5,12 +5,16 @@ use std::collections::{BTreeMap, BTreeSet};
 use graphloom_core::{Batch, Layer, LayerName, LayerNode, Member, NodeKey};
 use graphloom_rules::batch as rules;
 
-use super::Touched;
+use super::SearchChanges;
 use crate::error::Fault;
 use crate::rows::{self, get};
 use crate::session::Session;
 
-pub(super) async fn apply(session: &Session, batch: &Batch, touched: &mut Touched) -> Result<(), Fault> {
+pub(super) async fn apply(
+    session: &Session,
+    batch: &Batch,
+    touched: &mut SearchChanges,
+) -> Result<(), Fault> {
     remove_layers(session, &batch.remove_layers, touched).await?;
     put_layers(session, &batch.put_layers).await?;
     let nodes = batch.remove_nodes.iter().map(NodeKey::to_string).collect();
@@ -18,7 +22,11 @@ pub(super) async fn apply(session: &Session, batch: &Batch, touched: &mut Touche
     put_nodes(session, &batch.put_nodes, touched).await
 }
 
-async fn remove_layers(session: &Session, layers: &[LayerName], touched: &mut Touched) -> Result<(), Fault> {
+async fn remove_layers(
+    session: &Session,
+    layers: &[LayerName],
+    touched: &mut SearchChanges,
+) -> Result<(), Fault> {
     if layers.is_empty() {
         return Ok(());
     }
@@ -36,7 +44,7 @@ pub(super) async fn remove_nodes_of(
     session: &Session,
     kind: i16,
     members: &[String],
-    touched: &mut Touched,
+    touched: &mut SearchChanges,
 ) -> Result<(), Fault> {
     let sql = "SELECT DISTINCT node FROM members WHERE workspace_id = $1 AND kind = $2 AND member = ANY($3)";
     let nodes = session.rows(sql, &[&kind, &members]).await?;
@@ -48,7 +56,7 @@ pub(super) async fn remove_nodes_of(
 async fn remove_nodes(
     session: &Session,
     nodes: BTreeSet<String>,
-    touched: &mut Touched,
+    touched: &mut SearchChanges,
 ) -> Result<(), Fault> {
     if nodes.is_empty() {
         return Ok(());
@@ -81,7 +89,7 @@ async fn put_layers(session: &Session, layers: &[Layer]) -> Result<(), Fault> {
     Ok(())
 }
 
-async fn put_nodes(session: &Session, nodes: &[LayerNode], touched: &mut Touched) -> Result<(), Fault> {
+async fn put_nodes(session: &Session, nodes: &[LayerNode], touched: &mut SearchChanges) -> Result<(), Fault> {
     if nodes.is_empty() {
         return Ok(());
     }

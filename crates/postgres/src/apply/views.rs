@@ -7,7 +7,7 @@ use graphloom_core::{
 };
 use graphloom_rules::{batch as rules, vector};
 
-use super::{Touched, layers};
+use super::{SearchChanges, layers};
 use crate::error::Fault;
 use crate::halfvec::HalfVec;
 use crate::rows;
@@ -26,7 +26,11 @@ const HAS_EVIDENCE: &str = "CASE WHEN k.kind = 0 THEN \
         OR EXISTS (SELECT FROM facts f WHERE f.workspace_id = $1 AND f.b = k.a AND NOT f.set_aside) \
     ELSE EXISTS (SELECT FROM facts f WHERE f.workspace_id = $1 AND f.a = k.a AND f.b = k.b AND NOT f.set_aside) END";
 
-pub(super) async fn apply(session: &Session, batch: &Batch, touched: &mut Touched) -> Result<(), Fault> {
+pub(super) async fn apply(
+    session: &Session,
+    batch: &Batch,
+    touched: &mut SearchChanges,
+) -> Result<(), Fault> {
     remove_entities(session, &batch.remove_entities, touched).await?;
     put_entities(session, &batch.put_entities, touched).await?;
     remove_relations(session, &batch.remove_relations, touched).await?;
@@ -113,7 +117,11 @@ async fn remove_of<'a>(
     Ok(())
 }
 
-async fn remove_entities(session: &Session, keys: &[EntityKey], touched: &mut Touched) -> Result<(), Fault> {
+async fn remove_entities(
+    session: &Session,
+    keys: &[EntityKey],
+    touched: &mut SearchChanges,
+) -> Result<(), Fault> {
     if keys.is_empty() {
         return Ok(());
     }
@@ -126,7 +134,11 @@ async fn remove_entities(session: &Session, keys: &[EntityKey], touched: &mut To
     Ok(())
 }
 
-async fn put_entities(session: &Session, entities: &[Entity], touched: &mut Touched) -> Result<(), Fault> {
+async fn put_entities(
+    session: &Session,
+    entities: &[Entity],
+    touched: &mut SearchChanges,
+) -> Result<(), Fault> {
     if entities.is_empty() {
         return Ok(());
     }
@@ -145,7 +157,7 @@ async fn put_entities(session: &Session, entities: &[Entity], touched: &mut Touc
 async fn remove_relations(
     session: &Session,
     keys: &[RelationKey],
-    touched: &mut Touched,
+    touched: &mut SearchChanges,
 ) -> Result<(), Fault> {
     if keys.is_empty() {
         return Ok(());
@@ -164,7 +176,7 @@ async fn remove_relations(
 async fn put_relations(
     session: &Session,
     relations: &[Relation],
-    touched: &mut Touched,
+    touched: &mut SearchChanges,
 ) -> Result<(), Fault> {
     if relations.is_empty() {
         return Ok(());

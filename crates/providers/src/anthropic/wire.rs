@@ -3,7 +3,7 @@
 use graphloom_core::{ChatMessage, ChatRole, FinishReason, Schema, Usage};
 use serde::{Deserialize, Serialize};
 
-use crate::chat_stream::{ChatProtocol, Heard, Unreadable};
+use crate::chat_stream::{ChatProtocol, PartialAnswer, Unreadable};
 use crate::wire_lines::SseEvents;
 
 #[derive(Debug, Serialize)]
@@ -124,7 +124,7 @@ impl AnthropicProtocol {
 }
 
 impl ChatProtocol for AnthropicProtocol {
-    fn read(&mut self, chunk: &[u8], heard: &mut Heard) -> Result<(), Unreadable> {
+    fn read(&mut self, chunk: &[u8], heard: &mut PartialAnswer) -> Result<(), Unreadable> {
         match &mut self.form {
             Form::Streamed(events) => {
                 events.push(chunk);
@@ -137,7 +137,7 @@ impl ChatProtocol for AnthropicProtocol {
         Ok(())
     }
 
-    fn finish(&mut self, heard: &mut Heard) -> Result<(), Unreadable> {
+    fn finish(&mut self, heard: &mut PartialAnswer) -> Result<(), Unreadable> {
         match &mut self.form {
             Form::Streamed(events) => match events.finish() {
                 Some(data) => read_event(&data, &mut self.usage, heard),
@@ -148,7 +148,7 @@ impl ChatProtocol for AnthropicProtocol {
     }
 }
 
-fn read_event(data: &[u8], usage: &mut WireUsage, heard: &mut Heard) -> Result<(), Unreadable> {
+fn read_event(data: &[u8], usage: &mut WireUsage, heard: &mut PartialAnswer) -> Result<(), Unreadable> {
     if data.trim_ascii().is_empty() {
         return Ok(());
     }
@@ -177,7 +177,7 @@ fn read_event(data: &[u8], usage: &mut WireUsage, heard: &mut Heard) -> Result<(
     Ok(())
 }
 
-fn finish(stop_reason: Option<&str>, heard: &mut Heard) {
+fn finish(stop_reason: Option<&str>, heard: &mut PartialAnswer) {
     if let Some(reason) = stop_reason {
         heard.finish = Some(match reason {
             "end_turn" | "stop_sequence" | "tool_use" => FinishReason::Stop,
@@ -221,7 +221,7 @@ struct WireMessage {
 }
 
 impl WireMessage {
-    fn read(self, usage: &mut WireUsage, heard: &mut Heard) {
+    fn read(self, usage: &mut WireUsage, heard: &mut PartialAnswer) {
         for part in self.content {
             heard.text.push_str(part.text.as_deref().unwrap_or_default());
             if let Some(input) = part.input {

@@ -3,7 +3,7 @@
 use graphloom_core::{FinishReason, Schema, Usage};
 use serde::{Deserialize, Serialize};
 
-use crate::chat_stream::{ChatProtocol, Heard, Unreadable};
+use crate::chat_stream::{ChatProtocol, PartialAnswer, Unreadable};
 use crate::wire_lines::SseEvents;
 
 #[derive(Debug, Serialize)]
@@ -50,7 +50,7 @@ pub(super) enum GeminiProtocol {
 }
 
 impl ChatProtocol for GeminiProtocol {
-    fn read(&mut self, chunk: &[u8], heard: &mut Heard) -> Result<(), Unreadable> {
+    fn read(&mut self, chunk: &[u8], heard: &mut PartialAnswer) -> Result<(), Unreadable> {
         match self {
             Self::Streamed(events) => {
                 events.push(chunk);
@@ -63,7 +63,7 @@ impl ChatProtocol for GeminiProtocol {
         Ok(())
     }
 
-    fn finish(&mut self, heard: &mut Heard) -> Result<(), Unreadable> {
+    fn finish(&mut self, heard: &mut PartialAnswer) -> Result<(), Unreadable> {
         // There is no end mark: an answer without a finish reason was cut off.
         match self {
             Self::Streamed(events) => match events.finish() {
@@ -75,7 +75,7 @@ impl ChatProtocol for GeminiProtocol {
     }
 }
 
-fn read_answer(data: &[u8], heard: &mut Heard) -> Result<(), Unreadable> {
+fn read_answer(data: &[u8], heard: &mut PartialAnswer) -> Result<(), Unreadable> {
     if data.trim_ascii().is_empty() {
         return Ok(());
     }

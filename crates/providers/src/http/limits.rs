@@ -125,7 +125,7 @@ impl Limits {
         state.paused_until = state.paused_until.max(until);
     }
 
-    fn settle(&self, spent: Spent, usage: Option<Usage>) {
+    fn settle(&self, spent: TokenHold, usage: Option<Usage>) {
         self.state().settle(spent, usage, self.time.now());
         self.freed.notify_one();
     }
@@ -139,7 +139,7 @@ impl Limits {
 #[derive(Debug)]
 pub(super) struct Admission {
     limits: Arc<Limits>,
-    spent: Option<Spent>,
+    spent: Option<TokenHold>,
 }
 
 impl Admission {
@@ -169,7 +169,7 @@ impl Drop for Admission {
 
 /// The part of the token window held by one request.
 #[derive(Debug, Clone, Copy)]
-struct Spent {
+struct TokenHold {
     entry: u64,
     counted_tokens: u64,
     prompt_tokens: u64,
@@ -179,7 +179,7 @@ struct Spent {
 impl State {
     /// Admits a request now, or returns how long to wait before trying again; `None` if only the end of another
     /// call helps.
-    fn try_admit(&mut self, cost: Cost, now: Duration) -> Result<Spent, Option<Duration>> {
+    fn try_admit(&mut self, cost: Cost, now: Duration) -> Result<TokenHold, Option<Duration>> {
         let prompt_tokens = (cost.prompt_tokens as f64 * self.count_ratio).ceil() as u64;
         let mut output_tokens = 0;
         if let Some(window) = &self.tokens {
@@ -207,10 +207,10 @@ impl State {
             window.held += output_tokens;
             window.spend(prompt_tokens, now)
         });
-        Ok(Spent { entry, counted_tokens: cost.prompt_tokens, prompt_tokens, output_tokens })
+        Ok(TokenHold { entry, counted_tokens: cost.prompt_tokens, prompt_tokens, output_tokens })
     }
 
-    fn settle(&mut self, spent: Spent, usage: Option<Usage>, now: Duration) {
+    fn settle(&mut self, spent: TokenHold, usage: Option<Usage>, now: Duration) {
         let Some(window) = &mut self.tokens else { return };
         window.held = window.held.saturating_sub(spent.output_tokens);
         let Some(usage) = usage else {
@@ -392,7 +392,7 @@ mod tests {
     fn busiest_minute(rpm: u32, tpm: u32, calls: &[(u64, u64, u64, u64)]) -> (u64, u64) {
         let mut state = state(Some(rpm), Some(tpm));
         let mut now = Duration::ZERO;
-        let mut under_way: BTreeMap<(Duration, usize), (Spent, Usage)> = BTreeMap::new();
+        let mut under_way: BTreeMap<(Duration, usize), (TokenHold, Usage)> = BTreeMap::new();
         let mut events: Vec<(Duration, u64, u64)> = Vec::new();
         for (number, &(gap, prompt, output, duration)) in calls.iter().enumerate() {
             let mut wake = now + Duration::from_millis(gap);

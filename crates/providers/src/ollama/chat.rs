@@ -11,7 +11,9 @@ use graphloom_core::{
 use serde::{Deserialize, Serialize};
 use tracing::Instrument;
 
-use crate::chat_stream::{ChatProtocol, Heard, Unreadable, call_span, chat_events, cost_of, of_shape};
+use crate::chat_stream::{
+    ChatProtocol, PartialAnswer, Unreadable, call_span, chat_events, cost_of, of_shape,
+};
 use crate::endpoint::{ConfigError, Endpoint};
 use crate::http::{Delivery, HttpClient, Target, encode};
 use crate::wire_lines::Lines;
@@ -119,7 +121,7 @@ struct Options<'a> {
 struct OllamaProtocol(Lines);
 
 impl ChatProtocol for OllamaProtocol {
-    fn read(&mut self, chunk: &[u8], heard: &mut Heard) -> Result<(), Unreadable> {
+    fn read(&mut self, chunk: &[u8], heard: &mut PartialAnswer) -> Result<(), Unreadable> {
         self.0.push(chunk);
         while let Some(line) = self.0.next() {
             read_line(&line, heard)?;
@@ -127,7 +129,7 @@ impl ChatProtocol for OllamaProtocol {
         Ok(())
     }
 
-    fn finish(&mut self, heard: &mut Heard) -> Result<(), Unreadable> {
+    fn finish(&mut self, heard: &mut PartialAnswer) -> Result<(), Unreadable> {
         read_line(&self.0.rest(), heard)
     }
 }
@@ -148,7 +150,7 @@ struct Message {
     content: Option<String>,
 }
 
-fn read_line(line: &[u8], heard: &mut Heard) -> Result<(), Unreadable> {
+fn read_line(line: &[u8], heard: &mut PartialAnswer) -> Result<(), Unreadable> {
     if line.trim_ascii().is_empty() {
         return Ok(());
     }

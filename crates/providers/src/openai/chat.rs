@@ -48,7 +48,7 @@ pub struct OpenAiChat {
     label: String,
     model: String,
     temperature: Option<f32>,
-    refused: Refused,
+    refused: RejectedParameters,
     completion_field: bool,
 }
 
@@ -57,7 +57,7 @@ const MAX_STOPS: usize = 4;
 
 /// Parameters this model rejected; later requests omit or rename them.
 #[derive(Debug, Default)]
-struct Refused {
+struct RejectedParameters {
     limit_field: AtomicBool,
     stop: AtomicBool,
     temperature: AtomicBool,
@@ -65,7 +65,7 @@ struct Refused {
     response_format: AtomicBool,
 }
 
-impl Refused {
+impl RejectedParameters {
     /// Records the parameter that `message` mentions if the request contains it; `false` if there is none.
     fn learn(&self, message: &str, body: &ChatBody<'_>) -> bool {
         let sent = [
@@ -108,7 +108,7 @@ impl OpenAiChat {
             OutputLimitField::MaxTokens => false,
             OutputLimitField::MaxCompletionTokens => true,
         };
-        let refused = Refused::default();
+        let refused = RejectedParameters::default();
         Ok(Self { http, target, label: endpoint.label, model, temperature, refused, completion_field })
     }
 

@@ -3,7 +3,7 @@
 use graphloom_core::{ChatMessage, FinishReason, Schema, Usage};
 use serde::{Deserialize, Serialize};
 
-use crate::chat_stream::{ChatProtocol, Heard, Unreadable};
+use crate::chat_stream::{ChatProtocol, PartialAnswer, Unreadable};
 use crate::wire_lines::SseEvents;
 
 #[derive(Debug, Serialize)]
@@ -52,7 +52,7 @@ pub(super) enum OpenAiProtocol {
 }
 
 impl ChatProtocol for OpenAiProtocol {
-    fn read(&mut self, chunk: &[u8], heard: &mut Heard) -> Result<(), Unreadable> {
+    fn read(&mut self, chunk: &[u8], heard: &mut PartialAnswer) -> Result<(), Unreadable> {
         match self {
             Self::Streamed(events) => {
                 events.push(chunk);
@@ -65,7 +65,7 @@ impl ChatProtocol for OpenAiProtocol {
         Ok(())
     }
 
-    fn finish(&mut self, heard: &mut Heard) -> Result<(), Unreadable> {
+    fn finish(&mut self, heard: &mut PartialAnswer) -> Result<(), Unreadable> {
         match self {
             Self::Streamed(events) => match events.finish() {
                 Some(data) => read_event(&data, heard),
@@ -81,7 +81,7 @@ impl ChatProtocol for OpenAiProtocol {
     }
 }
 
-fn read_event(data: &[u8], heard: &mut Heard) -> Result<(), Unreadable> {
+fn read_event(data: &[u8], heard: &mut PartialAnswer) -> Result<(), Unreadable> {
     match data.trim_ascii() {
         [] => Ok(()),
         b"[DONE]" => {
@@ -92,7 +92,7 @@ fn read_event(data: &[u8], heard: &mut Heard) -> Result<(), Unreadable> {
     }
 }
 
-fn read_completion(json: &[u8], heard: &mut Heard) -> Result<(), Unreadable> {
+fn read_completion(json: &[u8], heard: &mut PartialAnswer) -> Result<(), Unreadable> {
     let body: CompletionBody = serde_json::from_slice(json)
         .map_err(|error| Unreadable::Malformed(format!("invalid JSON: {error}")))?;
     if body.error.is_some() {
@@ -190,7 +190,7 @@ mod tests {
     use super::*;
 
     fn check_event(json: &str) -> String {
-        let mut heard = Heard::default();
+        let mut heard = PartialAnswer::default();
         match read_event(json.as_bytes(), &mut heard) {
             Ok(()) => format!("{:?} {:?} {}", heard.text, heard.finish, heard.ended),
             Err(unreadable) => format!("{unreadable:?}").split('(').next().unwrap_or_default().to_owned(),

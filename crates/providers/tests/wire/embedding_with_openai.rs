@@ -7,7 +7,7 @@ use crate::common::{endpoint, http, quick};
 use graphloom_core::{Embedder, ModelError, Purpose};
 use graphloom_providers::openai::{OpenAiEmbedder, OpenAiEmbedderConfig};
 use graphloom_providers::testing::{
-    OpenAiScript, Recorded, Reply, ScriptedOpenAi, ScriptedServer, base64_of, letter_counts,
+    OpenAiScript, ReceivedRequest, Reply, ScriptedOpenAi, ScriptedServer, base64_of, letter_counts,
 };
 use graphloom_providers::{EmbedBatching, Endpoint};
 
@@ -35,7 +35,7 @@ fn assert_close(found: &[Vec<f32>], texts: &[String]) {
     }
 }
 
-fn inputs(request: &Recorded) -> Vec<String> {
+fn inputs(request: &ReceivedRequest) -> Vec<String> {
     serde_json::from_value(request.json()["input"].clone()).unwrap()
 }
 
@@ -60,7 +60,7 @@ async fn the_dimension_is_probed_once() {
     assert_eq!(server.embeddings().len(), 1);
 }
 
-fn in_numbers_only(request: &Recorded) -> Reply {
+fn in_numbers_only(request: &ReceivedRequest) -> Reply {
     if request.json()["encoding_format"] == "base64" {
         return Reply::json(400, r#"{"error":{"message":"encoding_format must be float"}}"#);
     }

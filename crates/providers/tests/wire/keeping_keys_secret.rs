@@ -9,9 +9,9 @@ use graphloom_providers::testing::{Reply, ScriptedServer};
 use graphloom_providers::{Endpoint, Secret};
 
 #[derive(Clone, Default)]
-struct Captured(Arc<Mutex<Vec<u8>>>);
+struct LogBuffer(Arc<Mutex<Vec<u8>>>);
 
-impl Write for Captured {
+impl Write for LogBuffer {
     fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
         self.0.lock().unwrap().extend_from_slice(bytes);
         Ok(bytes.len())
@@ -24,7 +24,7 @@ impl Write for Captured {
 
 #[tokio::test]
 async fn a_key_the_provider_repeats_is_masked_everywhere() {
-    let captured = Captured::default();
+    let captured = LogBuffer::default();
     let writer = captured.clone();
     let subscriber = tracing_subscriber::fmt()
         .with_max_level(tracing::Level::TRACE)

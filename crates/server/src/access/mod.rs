@@ -91,7 +91,7 @@ pub(crate) struct Caller {
 
 /// Why a request was not authenticated.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum NotLetIn {
+pub(crate) enum AccessRefusal {
     /// It has no credential.
     NoCredential,
     /// The key is unknown or revoked.
@@ -102,7 +102,7 @@ pub(crate) enum NotLetIn {
 
 /// The credentials of a request.
 #[derive(Debug, Clone, Copy, Default)]
-pub(crate) struct Shown<'a> {
+pub(crate) struct Credentials<'a> {
     /// `X-API-Key`.
     pub(crate) key: Option<&'a str>,
     /// `Authorization: Bearer`; a token or a key.
@@ -117,27 +117,27 @@ impl Access {
     }
 
     /// Authenticates the sender of a request.
-    pub(crate) fn identify(&self, shown: Shown<'_>, now: Timestamp) -> Result<Caller, NotLetIn> {
+    pub(crate) fn identify(&self, shown: Credentials<'_>, now: Timestamp) -> Result<Caller, AccessRefusal> {
         if let Some(key) = shown.key {
-            return self.key(key).ok_or(NotLetIn::BadKey);
+            return self.key(key).ok_or(AccessRefusal::BadKey);
         }
-        let Some(bearer) = shown.bearer else { return Err(NotLetIn::NoCredential) };
+        let Some(bearer) = shown.bearer else { return Err(AccessRefusal::NoCredential) };
         if key::looks_like_one(bearer) {
-            return self.key(bearer).ok_or(NotLetIn::BadKey);
+            return self.key(bearer).ok_or(AccessRefusal::BadKey);
         }
         let Some(user) = token::holder(self, bearer, now) else {
             // OpenAI clients send any key as a bearer token.
             let is_token = token::looks_like_one(bearer);
-            return Err(if is_token { NotLetIn::BadToken } else { NotLetIn::BadKey });
+            return Err(if is_token { AccessRefusal::BadToken } else { AccessRefusal::BadKey });
         };
         Ok(Caller { name: format!("user {}", user.name), grant: user.grant.clone() })
     }
 
     /// A new token to replace the current one, if it has used up most of its lifetime.
-    pub(crate) fn renewed(&self, shown: Shown<'_>, now: Timestamp) -> Option<String> {
+    pub(crate) fn renewed(&self, shown: Credentials<'_>, now: Timestamp) -> Option<String> {
         match shown {
-            Shown { key: None, bearer: Some(token) } => token::renewed(self, token, now),
-            Shown { key: Some(_), .. } | Shown { bearer: None, .. } => None,
+            Credentials { key: None, bearer: Some(token) } => token::renewed(self, token, now),
+            Credentials { key: Some(_), .. } | Credentials { bearer: None, .. } => None,
         }
     }
 
@@ -197,9 +197,9 @@ mod tests {
         assert!(secret.len() >= 43 && !stored.contains(secret), "{stored}");
 
         for shown in [
-            Shown { key: Some(&key.secret), bearer: None },
-            Shown { key: None, bearer: Some(&key.secret) },
-            Shown { key: Some(&key.secret), bearer: Some("a guest's token") },
+            Credentials { key: Some(&key.secret), bearer: None },
+            Credentials { key: None, bearer: Some(&key.secret) },
+            Credentials { key: Some(&key.secret), bearer: Some("a guest's token") },
         ] {
             assert_eq!(access.identify(shown, NOW).expect("let in").grant, reading("alpha"));
         }
@@ -207,13 +207,13 @@ mod tests {
         let other = access.create_key("other", Grant::ALL, NOW).expect("random bytes");
         let mixed = format!("glk_{}_{secret}", other.id);
         for wrong in ["", "glk_", "glk__", &almost, &mixed, "glk_000000000000_AAAA"] {
-            let shown = Shown { key: Some(wrong), bearer: None };
-            assert_eq!(access.identify(shown, NOW), Err(NotLetIn::BadKey), "{wrong}");
+            let shown = Credentials { key: Some(wrong), bearer: None };
+            assert_eq!(access.identify(shown, NOW), Err(AccessRefusal::BadKey), "{wrong}");
         }
 
         access.revoke_key("notes", NOW).expect("known");
-        let shown = Shown { key: Some(&key.secret), bearer: None };
-        assert_eq!(access.identify(shown, NOW), Err(NotLetIn::BadKey));
+        let shown = Credentials { key: Some(&key.secret), bearer: None };
+        assert_eq!(access.identify(shown, NOW), Err(AccessRefusal::BadKey));
         assert!(!access.is_empty(), "revoking keys must not open the doors");
         assert!(access.revoke_key("notes", NOW).is_err());
     }
@@ -226,11 +226,11 @@ mod tests {
         assert!(!access.check_password("ada", "correct horse ") && !access.check_password("bob", ""));
         let token = access.token_of("ada", NOW).expect("a user");
         let check = |access: &Access, token: &str, now| {
-            access.identify(Shown { key: None, bearer: Some(token) }, now).map(|caller| caller.name)
+            access.identify(Credentials { key: None, bearer: Some(token) }, now).map(|caller| caller.name)
         };
         assert_eq!(check(&access, &token, NOW), Ok("user ada".to_owned()));
         let later = Timestamp(NOW.0 + 49 * 3600 * 1000);
-        assert_eq!(check(&access, &token, later), Err(NotLetIn::BadToken));
+        assert_eq!(check(&access, &token, later), Err(AccessRefusal::BadToken));
         let parts: Vec<&str> = token.split('.').collect();
         for forged in [
             "..".to_owned(),
@@ -240,23 +240,23 @@ mod tests {
             format!("eyJhbGciOiJub25lIn0.{}.", parts[1]),
             guest_token(&[7; 32], NOW),
         ] {
-            assert_eq!(check(&access, &forged, NOW), Err(NotLetIn::BadToken), "{forged}");
+            assert_eq!(check(&access, &forged, NOW), Err(AccessRefusal::BadToken), "{forged}");
         }
         for no_token in ["", "sk-wrong", "a.b", "a.b.c.d"] {
-            assert_eq!(check(&access, no_token, NOW), Err(NotLetIn::BadKey), "{no_token}");
+            assert_eq!(check(&access, no_token, NOW), Err(AccessRefusal::BadKey), "{no_token}");
         }
         let mut other = Access::default();
         other.put_user("ada", "correct horse", Grant::ALL, NOW).expect("a user");
         assert_eq!(
             check(&other, &token, NOW),
-            Err(NotLetIn::BadToken),
+            Err(AccessRefusal::BadToken),
             "no two installations share a secret"
         );
         access.put_user("ada", "another one", Grant::ALL, NOW).expect("a user");
-        assert_eq!(check(&access, &token, NOW), Err(NotLetIn::BadToken));
+        assert_eq!(check(&access, &token, NOW), Err(AccessRefusal::BadToken));
         let token = access.token_of("ada", NOW).expect("a user");
         access.remove_user("ada").expect("known");
-        assert_eq!(check(&access, &token, NOW), Err(NotLetIn::BadToken));
+        assert_eq!(check(&access, &token, NOW), Err(AccessRefusal::BadToken));
         assert!(!access.is_empty(), "removing users must not open the doors");
     }
 

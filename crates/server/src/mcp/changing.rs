@@ -13,7 +13,7 @@ use crate::access::Right;
 use crate::host::Missing;
 use crate::problem::Problem;
 use crate::route::Load;
-use crate::routes::{Inserted, add_texts, source_of};
+use crate::routes::{InsertResponse, add_texts, source_of};
 
 pub(super) const ROWS: &[Row] = &[
     Row {
@@ -76,7 +76,7 @@ async fn add_document(
     let file_path = source.name.clone();
     let added = add_texts(&calling.app, &calling.workspace, vec![source], !replace, "mcp").await?;
     let space = calling.space(Missing::Leave).await?;
-    let axum::Json(Inserted { message, track_id, .. }) = added;
+    let axum::Json(InsertResponse { message, track_id, .. }) = added;
     let snapshot = space.indexing.store.snapshot().await?;
     let versions = find_documents(snapshot.as_ref(), &file_path).await?;
     let documents = versions.into_iter().map(|document| document.id.to_string()).collect();

@@ -231,13 +231,13 @@ struct AskOutput {
     /// The cited places, each verified against the document.
     citations: Vec<CitationItem>,
     /// The documents of the context.
-    documents: Vec<Consulted>,
+    documents: Vec<ConsultedDocument>,
     /// What could not be done as requested.
     notes: Vec<String>,
 }
 
 #[derive(Serialize, JsonSchema)]
-struct Consulted {
+struct ConsultedDocument {
     /// Number in the answer.
     number: u32,
     /// Id of the document.
@@ -258,7 +258,7 @@ async fn ask(
     let engine = &space.asking;
     let retrieval = query::retrieve(engine, &question).await?;
     let answered = answer_from(engine, &question, &retrieval, &mut |_| {}).await?;
-    let documents = retrieval.references.iter().map(|reference| Consulted {
+    let documents = retrieval.references.iter().map(|reference| ConsultedDocument {
         number: reference.number,
         document: reference.document.to_string(),
         file_path: reference.source.clone(),

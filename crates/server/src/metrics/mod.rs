@@ -55,7 +55,7 @@ fn count_panics() {
 /// Labels of a counted request. The route is the row's path rather than the requested path, since clients could
 /// otherwise create any number of series.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
-struct Answered {
+struct RequestLabels {
     method: &'static str,
     route: &'static str,
     status: u16,
@@ -67,14 +67,14 @@ struct Of {
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
-struct Looked {
+struct LookupLabels {
     result: &'static str,
 }
 
 /// The counters of one server.
 pub(crate) struct Metrics {
     registry: Registry,
-    requests: Family<Answered, Counter>,
+    requests: Family<RequestLabels, Counter>,
     first_byte: Family<Of, Histogram>,
     whole: Family<Of, Histogram>,
     in_flight: Gauge<i64, AtomicI64>,
@@ -116,7 +116,7 @@ impl Serving {
     /// The response starts.
     pub(crate) fn answered(&self, method: &'static str, status: u16) {
         let Self { metrics, route, .. } = self;
-        metrics.requests.get_or_create(&Answered { method, route, status }).inc();
+        metrics.requests.get_or_create(&RequestLabels { method, route, status }).inc();
         metrics.first_byte.get_or_create(&Of { route }).observe(self.elapsed().as_secs_f64());
     }
 }
@@ -131,7 +131,7 @@ impl Metrics {
     pub(crate) fn new() -> Arc<Self> {
         count_panics();
         let mut registry = Registry::with_prefix("graphloom");
-        let requests = Family::<Answered, Counter>::default();
+        let requests = Family::<RequestLabels, Counter>::default();
         registry.register("http_requests", "Answered requests", requests.clone());
         let seconds = || Family::<Of, Histogram>::new_with_constructor(|| Histogram::new(SECONDS));
         let (first_byte, whole) = (seconds(), seconds());
@@ -172,9 +172,9 @@ impl Metrics {
         let panics = Counter::<u64>::default();
         panics.inc_by(PANICS.load(Ordering::Relaxed));
         registry.register("panics", "Panics; each lost a request or a run", panics);
-        let lookups = Family::<Looked, Counter>::default();
+        let lookups = Family::<LookupLabels, Counter>::default();
         for (result, count) in [("hit", &ANSWERS_REMEMBERED), ("miss", &ANSWERS_NEW)] {
-            lookups.get_or_create(&Looked { result }).inc_by(count.load(Ordering::Relaxed));
+            lookups.get_or_create(&LookupLabels { result }).inc_by(count.load(Ordering::Relaxed));
         }
         let about = "Questions to the answer model by whether the answer was cached";
         registry.register("answer_cache_lookups", about, lookups);

@@ -97,7 +97,7 @@ impl ModelCounters {
 
 /// The engine with counted models.
 pub(crate) fn counted(mut engine: Engine, metrics: &Arc<Metrics>, prices: &Arc<Prices>) -> Engine {
-    let asked = |role| Asked { metrics: Arc::clone(metrics), prices: Arc::clone(prices), role };
+    let asked = |role| RoleMeter { metrics: Arc::clone(metrics), prices: Arc::clone(prices), role };
     let chat = |role, inner: Arc<dyn LanguageModel>| -> Arc<dyn LanguageModel> {
         Arc::new(CountedChat { inner, asked: asked(role) })
     };
@@ -122,13 +122,13 @@ pub(crate) fn counted(mut engine: Engine, metrics: &Arc<Metrics>, prices: &Arc<P
 }
 
 /// Labels of the calls of one role.
-struct Asked {
+struct RoleMeter {
     metrics: Arc<Metrics>,
     prices: Arc<Prices>,
     role: Role,
 }
 
-impl Asked {
+impl RoleMeter {
     fn begin(&self, model: &str) -> Tally {
         Tally::begin(&self.metrics, &self.prices, self.role, model)
     }
@@ -192,7 +192,7 @@ impl Drop for Tally {
 
 struct CountedChat {
     inner: Arc<dyn LanguageModel>,
-    asked: Asked,
+    asked: RoleMeter,
 }
 
 #[async_trait]
@@ -240,7 +240,7 @@ impl Stream for CountedStream {
 
 struct CountedEmbedder {
     inner: Arc<dyn Embedder>,
-    asked: Asked,
+    asked: RoleMeter,
 }
 
 #[async_trait]
@@ -266,7 +266,7 @@ impl Embedder for CountedEmbedder {
 
 struct CountedReranker {
     inner: Arc<dyn Reranker>,
-    asked: Asked,
+    asked: RoleMeter,
 }
 
 #[async_trait]

@@ -45,7 +45,7 @@ pub(super) const ROUTES: &[Route] = &[
     Route::get("/auth/verify", "Whether the credential is valid", || get(verify))
         .needs(Needs::Credential)
         .load(Load::None)
-        .gives(Gives::Json(schema::<Verified>)),
+        .gives(Gives::Json(schema::<CredentialInfo>)),
 ];
 
 #[derive(Deserialize, JsonSchema)]
@@ -118,7 +118,7 @@ async fn customization() -> axum::Json<Customization> {
 
 /// A valid credential, and what it allows.
 #[derive(Serialize, JsonSchema)]
-struct Verified {
+struct CredentialInfo {
     status: &'static str,
     /// The caller as the log names it, such as `user ada`; `local` if there are no keys and users. Graphloom only.
     name: String,
@@ -128,10 +128,10 @@ struct Verified {
     workspaces: Option<BTreeSet<String>>,
 }
 
-async fn verify(admitted: Admitted) -> axum::Json<Verified> {
+async fn verify(admitted: Admitted) -> axum::Json<CredentialInfo> {
     let Caller { name, grant } = admitted.caller;
     let workspaces = grant.workspaces.map(|names| names.iter().map(ToString::to_string).collect());
-    axum::Json(Verified { status: "ok", name, right: grant.right.name(), workspaces })
+    axum::Json(CredentialInfo { status: "ok", name, right: grant.right.name(), workspaces })
 }
 
 async fn auth_status(State(app): State<App>) -> Result<axum::Json<AuthStatus>, Problem> {

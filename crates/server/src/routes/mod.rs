@@ -17,7 +17,7 @@ mod search;
 mod ui;
 mod workspace;
 
-pub(crate) use documents::{Inserted, add_texts, source_of};
+pub(crate) use documents::{InsertResponse, add_texts, source_of};
 pub(crate) use query::citations;
 
 use std::sync::LazyLock;

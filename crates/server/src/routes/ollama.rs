@@ -62,12 +62,12 @@ pub(super) const ROUTES: &[Route] = &[
     .needs(Needs::Credential)
     .load(Load::Question)
     .takes(Takes::Json(schema::<EmbedRequest>))
-    .gives(Gives::Json(schema::<Embedded>)),
+    .gives(Gives::Json(schema::<EmbedResponse>)),
     Route::post("/api/embeddings", "A vector of one text, for older clients", || post(embed_one))
         .needs(Needs::Credential)
         .load(Load::Question)
         .takes(Takes::Json(schema::<EmbedOneRequest>))
-        .gives(Gives::Json(schema::<EmbeddedOne>)),
+        .gives(Gives::Json(schema::<EmbeddingResponse>)),
 ];
 
 #[derive(Serialize, JsonSchema)]
@@ -144,7 +144,7 @@ struct EmbedRequest {
 }
 
 #[derive(Serialize, JsonSchema)]
-struct Embedded {
+struct EmbedResponse {
     model: String,
     /// One vector per text, in order.
     embeddings: Vec<Vec<f32>>,
@@ -164,7 +164,7 @@ struct EmbedOneRequest {
 }
 
 #[derive(Serialize, JsonSchema)]
-struct EmbeddedOne {
+struct EmbeddingResponse {
     embedding: Vec<f32>,
 }
 
@@ -263,7 +263,7 @@ async fn chat(
     let Some(messages) = messages.filter(|messages| !messages.is_empty()) else { return Ok(form.loaded()) };
     let mut question = question_of(messages, mode.unwrap_or(Mode::Mix))?;
     options.unwrap_or_default().limit(&mut question)?;
-    let prefixed = Prefixed::read(&question.text);
+    let prefixed = PrefixedQuestion::read(&question.text);
     let instructions = [system, question.user_prompt, prefixed.user_prompt.map(str::to_owned)];
     let instructions: Vec<String> = instructions.into_iter().flatten().collect();
     question.user_prompt = (!instructions.is_empty()).then(|| instructions.join("\n"));
@@ -287,14 +287,14 @@ fn check_options(format: Option<&Value>, images: Option<&[Value]>) -> Result<(),
 }
 
 /// A question with a prefix: `/MODE` or `/MODEcontext`, each optionally with instructions as in `/MODE[...]`.
-struct Prefixed<'a> {
+struct PrefixedQuestion<'a> {
     mode: Option<Mode>,
     context_only: bool,
     user_prompt: Option<&'a str>,
     question: &'a str,
 }
 
-impl<'a> Prefixed<'a> {
+impl<'a> PrefixedQuestion<'a> {
     fn read(text: &'a str) -> Self {
         let plain = Self { mode: None, context_only: false, user_prompt: None, question: text };
         let Some(rest) = text.strip_prefix('/') else { return plain };
@@ -409,7 +409,7 @@ async fn embed(
     State(app): State<App>,
     admitted: Admitted,
     AnyJson(request): AnyJson<EmbedRequest>,
-) -> Result<axum::Json<Embedded>, Problem> {
+) -> Result<axum::Json<EmbedResponse>, Problem> {
     let EmbedRequest { model, input, dimensions } = request;
     let Asked { space, .. } = asked(&app, &admitted, &model).await?;
     let started = Instant::now();
@@ -423,14 +423,14 @@ async fn embed(
         }
     };
     let total_duration = nanoseconds(started);
-    Ok(axum::Json(Embedded { model, embeddings, total_duration, load_duration: 0, prompt_eval_count }))
+    Ok(axum::Json(EmbedResponse { model, embeddings, total_duration, load_duration: 0, prompt_eval_count }))
 }
 
 async fn embed_one(
     State(app): State<App>,
     admitted: Admitted,
     AnyJson(request): AnyJson<EmbedOneRequest>,
-) -> Result<axum::Json<EmbeddedOne>, Problem> {
+) -> Result<axum::Json<EmbeddingResponse>, Problem> {
     let Asked { space, .. } = asked(&app, &admitted, &request.model).await?;
     let embedding = match request.prompt.filter(|prompt| !prompt.is_empty()) {
         Some(prompt) => {
@@ -439,7 +439,7 @@ async fn embed_one(
         }
         None => Vec::new(),
     };
-    Ok(axum::Json(EmbeddedOne { embedding }))
+    Ok(axum::Json(EmbeddingResponse { embedding }))
 }
 
 fn nanoseconds(since: Instant) -> u64 {
@@ -451,7 +451,7 @@ mod tests {
     use super::*;
 
     fn check_prefix(text: &str) -> (Option<Mode>, bool, Option<&str>, &str) {
-        let Prefixed { mode, context_only, user_prompt, question } = Prefixed::read(text);
+        let PrefixedQuestion { mode, context_only, user_prompt, question } = PrefixedQuestion::read(text);
         (mode, context_only, user_prompt, question)
     }
 

@@ -158,7 +158,8 @@ async fn stream(
     tokio::spawn(asked_apart(async move || {
         let _turn = admitted.turn;
         let engine = &space.asking;
-        let asked = Asked { engine, question: &question, lines: &lines, wants_progress, wants_citations };
+        let asked =
+            LineStream { engine, question: &question, lines: &lines, wants_progress, wants_citations };
         if let Err(problem) = asked.write().await {
             lines.line(json!({ "error": problem.words() }));
         } else if wants_progress {
@@ -170,7 +171,7 @@ async fn stream(
 }
 
 /// A question whose answer is streamed line by line.
-struct Asked<'a> {
+struct LineStream<'a> {
     engine: &'a Engine,
     question: &'a Question,
     lines: &'a Lines,
@@ -178,7 +179,7 @@ struct Asked<'a> {
     wants_citations: bool,
 }
 
-impl Asked<'_> {
+impl LineStream<'_> {
     async fn write(&self) -> Result<(), Problem> {
         let Self { engine, question, lines, .. } = self;
         if let Some(step) = first_step(question.mode) {

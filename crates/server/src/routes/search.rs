@@ -25,7 +25,7 @@ pub(super) const ROUTES: &[Route] = &[Route::post(
 .reads()
 .load(Load::Question)
 .takes(Takes::Json(schema::<SearchRequest>))
-.gives(Gives::Json(schema::<Found>))];
+.gives(Gives::Json(schema::<SearchResponse>))];
 
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
@@ -48,7 +48,7 @@ fn ten() -> usize {
 
 /// The results, best first. Scores are comparable only within one list.
 #[derive(Serialize, JsonSchema)]
-struct Found {
+struct SearchResponse {
     passages: Vec<Passage>,
     entities: Vec<FoundEntity>,
     relationships: Vec<FoundRelation>,
@@ -93,7 +93,7 @@ struct FoundRelation {
 async fn search(
     Existing(space): Existing,
     Json(SearchRequest { query, top_k, filter }): Json<SearchRequest>,
-) -> Result<axum::Json<Found>, Problem> {
+) -> Result<axum::Json<SearchResponse>, Problem> {
     if !(1..=MAX_HITS).contains(&top_k) {
         return Err(Problem::invalid(format!("top_k must be from 1 to {MAX_HITS}")));
     }
@@ -108,7 +108,7 @@ async fn search(
     .await
 }
 
-impl From<SearchHits> for Found {
+impl From<SearchHits> for SearchResponse {
     fn from(hits: SearchHits) -> Self {
         Self {
             passages: hits.passages.into_iter().map(Passage::from).collect(),

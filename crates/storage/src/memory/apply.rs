@@ -9,7 +9,7 @@ use graphloom_core::{
     VectorKind, Visibility,
 };
 
-use super::{Remembered, State, StoredVector};
+use super::{CacheRow, State, StoredVector};
 use crate::rules::{self, conflict, invalid};
 use crate::vector;
 
@@ -185,7 +185,7 @@ fn remember(state: &mut State, cleared: &[CacheKind], entries: Vec<CacheEntry>) 
     cache.retain(|(kind, _), _| !cleared.contains(kind));
     for entry in entries {
         state.cache_puts += 1;
-        let remembered = Remembered { place: state.cache_puts, value: entry.value };
+        let remembered = CacheRow { place: state.cache_puts, value: entry.value };
         cache.insert((entry.kind, entry.key), remembered);
     }
     for kind in CacheKind::ALL {

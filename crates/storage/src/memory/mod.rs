@@ -89,14 +89,14 @@ struct State {
     nodes: Table<NodeKey, LayerNode>,
     vectors: Table<(VectorKind, String), StoredVector>,
     calls: Arc<Vec<Call>>,
-    cache: Table<(CacheKind, ContentHash), Remembered>,
+    cache: Table<(CacheKind, ContentHash), CacheRow>,
     /// Entries ever put into the cache.
     cache_puts: u64,
 }
 
 /// An entry of the cache.
 #[derive(Debug, Clone)]
-struct Remembered {
+struct CacheRow {
     /// Grows with every entry put.
     place: u64,
     value: Vec<u8>,

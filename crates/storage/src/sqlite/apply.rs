@@ -20,7 +20,7 @@ use layers::put_layers;
 use vectors::put_vectors;
 
 use super::cache;
-use super::changes::{self, Touched};
+use super::changes::{self, BatchKeys};
 use super::error::Context;
 use super::vector_tree::TreeLimits;
 use super::{revisions, rows};
@@ -40,7 +40,7 @@ pub(super) fn apply(conn: &Connection, trees: TreeLimits, batch: &Batch) -> Resu
         set_settings(conn, settings).during("storing the settings of the workspace")?;
     }
 
-    let mut touched = Touched::new();
+    let mut touched = BatchKeys::new();
     let at_risk = ghosts::at_risk(conn, batch)?;
     ghosts::write_out(conn, batch)?;
     for id in &batch.remove_documents {

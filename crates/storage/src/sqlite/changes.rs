@@ -23,10 +23,10 @@ pub(super) const TEXT: u8 = 2;
 pub(super) const LINKS: u8 = 4;
 
 /// What a batch touches; each entry once.
-pub(super) type Touched = BTreeMap<(u8, String), u8>;
+pub(super) type BatchKeys = BTreeMap<(u8, String), u8>;
 
 /// Notes a change.
-pub(super) fn touch(touched: &mut Touched, kind: VectorKind, key: &str, parts: u8) {
+pub(super) fn touch(touched: &mut BatchKeys, kind: VectorKind, key: &str, parts: u8) {
     *touched.entry((rows::kind_code(kind), key.to_owned())).or_default() |= parts;
 }
 
@@ -45,7 +45,7 @@ pub(super) fn random() -> u64 {
 }
 
 /// Appends what a batch touched and drops the oldest rows over the limit.
-pub(super) fn append(conn: &Connection, touched: &Touched) -> rusqlite::Result<()> {
+pub(super) fn append(conn: &Connection, touched: &BatchKeys) -> rusqlite::Result<()> {
     if touched.is_empty() {
         return Ok(());
     }

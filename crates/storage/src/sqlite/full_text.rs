@@ -33,7 +33,7 @@ use tantivy::{
     Term,
 };
 
-use self::files::{Denied, Files};
+use self::files::{Files, WriteFault};
 use self::statistics::{KEPT_REMOVED, Statistics, Tidy};
 use self::within::Within;
 use super::changes::{self, Mark};
@@ -69,7 +69,7 @@ pub(super) struct FullText {
     open: Mutex<Option<Open>>,
     /// Whether what the folder holds is damaged and cannot be removed.
     is_folder_useless: AtomicBool,
-    denied: Denied,
+    denied: WriteFault,
 }
 
 /// The index as a search sees it.
@@ -186,7 +186,7 @@ impl FullText {
             folder,
             open: Mutex::default(),
             is_folder_useless: AtomicBool::new(false),
-            denied: Denied::default(),
+            denied: WriteFault::default(),
         }
     }
 

@@ -344,7 +344,7 @@ impl Shared {
 /// A read connection inside a read transaction; goes back to the pool when dropped.
 struct Reader {
     shared: Arc<Shared>,
-    conn: Pooled,
+    conn: PoolConnection,
     revision: Revision,
     graph_revision: Revision,
     /// Given up after the connection.
@@ -357,7 +357,7 @@ impl Reader {
         let seen = shared.seen.load(Ordering::Acquire);
         let mut pauses = unindexed::PAUSES_MS.into_iter();
         let (conn, (revision, graph_revision)) = loop {
-            let conn = Pooled { conn: Some(shared.idle_or_new()?), shared: Arc::clone(shared) };
+            let conn = PoolConnection { conn: Some(shared.idle_or_new()?), shared: Arc::clone(shared) };
             // The first read fixes what the transaction sees.
             match begin(&conn) {
                 Ok(revisions) => break (conn, revisions),
@@ -458,13 +458,13 @@ fn revisions(conn: &Connection) -> rusqlite::Result<(Revision, Revision)> {
 }
 
 /// A connection on loan from the pool.
-struct Pooled {
+struct PoolConnection {
     /// Present until dropped.
     conn: Option<ReadConnection>,
     shared: Arc<Shared>,
 }
 
-impl Pooled {
+impl PoolConnection {
     fn reader(&self) -> &ReadConnection {
         self.conn.as_ref().expect("the connection is taken only when dropping")
     }
@@ -474,7 +474,7 @@ impl Pooled {
     }
 }
 
-impl std::ops::Deref for Pooled {
+impl std::ops::Deref for PoolConnection {
     type Target = Connection;
 
     fn deref(&self) -> &Connection {
@@ -482,7 +482,7 @@ impl std::ops::Deref for Pooled {
     }
 }
 
-impl Drop for Pooled {
+impl Drop for PoolConnection {
     fn drop(&mut self) {
         let Some(reader) = self.conn.take() else { return };
         let conn = &reader.conn;

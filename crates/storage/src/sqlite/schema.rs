@@ -115,8 +115,8 @@ pub(super) fn open_reader(path: &Path) -> Result<ReadConnection, StoreError> {
         let opened = try_to_read(path, &mut readers.opening());
         match (opened, pauses.next()) {
             (Ok(opened), _) => break opened,
-            (Err(Unopened::ForNow(_)), Some(pause)) => std::thread::sleep(Duration::from_millis(pause)),
-            (Err(Unopened::ForNow(error) | Unopened::ForGood(error)), _) => {
+            (Err(OpenFailure::ForNow(_)), Some(pause)) => std::thread::sleep(Duration::from_millis(pause)),
+            (Err(OpenFailure::ForNow(error) | OpenFailure::ForGood(error)), _) => {
                 return Err(unwritable(opening(error, path), path));
             }
         }
@@ -127,13 +127,13 @@ pub(super) fn open_reader(path: &Path) -> Result<ReadConnection, StoreError> {
 }
 
 /// Why a file was not opened for reading.
-enum Unopened {
+enum OpenFailure {
     /// It may be opened in a moment.
     ForNow(rusqlite::Error),
     ForGood(rusqlite::Error),
 }
 
-fn try_to_read(path: &Path, opening: &mut Opening<'_>) -> Result<ReadConnection, Unopened> {
+fn try_to_read(path: &Path, opening: &mut Opening<'_>) -> Result<ReadConnection, OpenFailure> {
     let shared = match opening.is_read_unindexed() {
         // It would not be counted as one that reads without the index.
         true => None,
@@ -141,21 +141,21 @@ fn try_to_read(path: &Path, opening: &mut Opening<'_>) -> Result<ReadConnection,
     };
     let reason = match shared {
         Some(Ok(conn)) => return Ok(ReadConnection { conn, unlocked: None, unindexed: None }),
-        Some(Err(error)) if !unlocked::may_help(&error) => return Err(Unopened::ForGood(error)),
+        Some(Err(error)) if !unlocked::may_help(&error) => return Err(OpenFailure::ForGood(error)),
         Some(Err(error)) => Some(error),
         None => None,
     };
-    if let Some((conn, stamp)) = unlocked::open(path).map_err(Unopened::ForGood)? {
+    if let Some((conn, stamp)) = unlocked::open(path).map_err(OpenFailure::ForGood)? {
         return Ok(ReadConnection { conn, unlocked: Some(stamp), unindexed: None });
     }
     match (opening.read(path), reason) {
         (Ok(Some((conn, reading))), _) => {
             Ok(ReadConnection { conn, unlocked: None, unindexed: Some(reading) })
         }
-        (Ok(None), Some(reason)) => Err(Unopened::ForGood(reason)),
-        (Ok(None), None) => Err(Unopened::ForGood(rusqlite::Error::InvalidPath(path.to_owned()))),
-        (Err(_), Some(reason)) => Err(Unopened::ForNow(reason)),
-        (Err(error), None) => Err(Unopened::ForNow(error)),
+        (Ok(None), Some(reason)) => Err(OpenFailure::ForGood(reason)),
+        (Ok(None), None) => Err(OpenFailure::ForGood(rusqlite::Error::InvalidPath(path.to_owned()))),
+        (Err(_), Some(reason)) => Err(OpenFailure::ForNow(reason)),
+        (Err(error), None) => Err(OpenFailure::ForNow(error)),
     }
 }
 

@@ -13,7 +13,7 @@ use rusqlite::{Connection, OptionalExtension, Result, Row, params};
 
 use super::changes::{self, Mark};
 use super::question::{self, Products, Question};
-use super::vector_tree::{self, NodeCache, Searched, TreeLimits};
+use super::vector_tree::{self, NodeCache, TreeLimits, TreeSearch};
 use super::{rows, sums};
 use crate::vector::{self, Coarse, ZERO};
 
@@ -74,7 +74,7 @@ impl Vectors {
                 *lock.write().unwrap_or_else(PoisonError::into_inner) = Index::default();
             }
             let Self { limits, nodes: cache, .. } = self;
-            return Searched { conn, limits: *limits, root, cache, now }.search(query, &units);
+            return TreeSearch { conn, limits: *limits, root, cache, now }.search(query, &units);
         }
         let mut index = lock.read().unwrap_or_else(PoisonError::into_inner);
         if index.is_behind(now) {

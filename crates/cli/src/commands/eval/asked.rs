@@ -9,12 +9,12 @@ use graphloom_engine::Engine;
 use graphloom_engine::query::Mode;
 use graphloom_eval::arm::{Arm, ArmError};
 use graphloom_eval::asking::{self, AskOptions, Row, Task};
-use graphloom_eval::journal::{Journal, Kept};
+use graphloom_eval::journal::{Journal, JournalContent};
 use graphloom_eval::report::RunInfo;
 use graphloom_eval::set::{CORPUS_FILE, QuestionSet};
 
 use super::journal_beside;
-use super::passages::{self, Indexed};
+use super::passages::{self, IndexOutcome};
 use crate::args::{AskedArgs, OWN_WORKSPACE};
 use crate::commands::App;
 use crate::fault::{Exit, Fault};
@@ -106,9 +106,9 @@ pub(super) async fn prepare(
             false
         }
         Some(_) => match passages::index(app, set, &args.indexing, &interrupt).await? {
-            Indexed::Whole => false,
-            Indexed::Partly => true,
-            Indexed::Stopped(exit) => return Ok(Err(exit)),
+            IndexOutcome::Whole => false,
+            IndexOutcome::Partly => true,
+            IndexOutcome::Stopped(exit) => return Ok(Err(exit)),
         },
     };
     let mut engine = wire::query_engine(app, asks).await?;
@@ -166,7 +166,7 @@ pub(super) async fn ask_all<R: Row>(
         None => default_journal(app, R::WHAT),
     };
     let (mut journal, kept) = Journal::open::<R>(&path, args.resume)?;
-    let Kept { rows: done, unreadable } = kept;
+    let JournalContent { rows: done, unreadable } = kept;
     if unreadable > 0 {
         let lines = count(unreadable as u64, "line");
         app.output.note(format_args!("{lines} of {} cannot be read", path.display()));

@@ -28,7 +28,7 @@ const PAGE: usize = 500;
 const MOST_NAMED: usize = 5;
 
 /// The outcome of indexing the passages.
-pub(super) enum Indexed {
+pub(super) enum IndexOutcome {
     /// All are in the graph.
     Whole,
     /// The workspace is usable, but some passages are missing or incomplete.
@@ -43,14 +43,14 @@ pub(super) async fn index(
     set: &QuestionSet,
     args: &SetIndexing,
     interrupt: &Interrupt,
-) -> anyhow::Result<Indexed> {
+) -> anyhow::Result<IndexOutcome> {
     let view = ProgressView::new(app.output.aside());
     let Session { worker, view, indexing } =
         Session::begin_with(app, view, args.budget, BuildWith::Workspace).await?;
     let engine = &indexing.engine;
     let removed = settle_others(app, set, args, engine).await?;
     let track = wire::track_of("eval", &worker);
-    let mut accepted = Accepted::default();
+    let mut accepted = AcceptOutcome::default();
     let mut sources = set.sources().peekable();
     while sources.peek().is_some() && !interrupt.is_requested() {
         let mut bytes = 0;
@@ -72,7 +72,7 @@ pub(super) async fn index(
         }
     }
     if interrupt.is_requested() {
-        return Ok(Indexed::Stopped(Exit::Interrupted));
+        return Ok(IndexOutcome::Stopped(Exit::Interrupted));
     }
     accepted.tell(app, removed);
     let ran = indexing::run(app, &indexing, interrupt, &view).await?;
@@ -86,15 +86,15 @@ pub(super) async fn index(
         ));
     }
     Ok(match ran.exit() {
-        Exit::Done if accepted.is_whole() => Indexed::Whole,
-        Exit::Done | Exit::Partly => Indexed::Partly,
-        exit => Indexed::Stopped(exit),
+        Exit::Done if accepted.is_whole() => IndexOutcome::Whole,
+        Exit::Done | Exit::Partly => IndexOutcome::Partly,
+        exit => IndexOutcome::Stopped(exit),
     })
 }
 
 /// The outcome of accepting the passages.
 #[derive(Default)]
-struct Accepted {
+struct AcceptOutcome {
     new: u64,
     /// Number of passages to index.
     open: u64,
@@ -104,7 +104,7 @@ struct Accepted {
     refused: Vec<String>,
 }
 
-impl Accepted {
+impl AcceptOutcome {
     fn take(&mut self, name: String, acceptance: Acceptance) {
         match acceptance {
             Acceptance::Accepted { .. } => {

@@ -1,7 +1,7 @@
 //! `graphloom eval ragchecker`: judges the claims of answers and derives metrics of retrieval and LLM.
 
 use graphloom_engine::chain;
-use graphloom_eval::ragchecker::{CheckedAnswer, CheckingFile, Grouped, LabelError, Metrics};
+use graphloom_eval::ragchecker::{CheckedAnswer, CheckingFile, LabelError, MetricGroups, Metrics};
 use graphloom_eval::{claims, stats};
 use serde::Serialize;
 
@@ -19,7 +19,7 @@ const MOST_FAILURES: usize = 3;
 struct Summary<'a> {
     answers: usize,
     failed: usize,
-    metrics: Option<Grouped>,
+    metrics: Option<MetricGroups>,
     file: &'a CheckingFile,
 }
 
@@ -86,7 +86,7 @@ pub(crate) async fn run(app: &App, args: &RagcheckerArgs) -> anyhow::Result<Exit
         warn_failures(app, &failures);
         return Err(nothing_judged(&count(failures.len() as u64, "answer"), error));
     }
-    file.metrics = Grouped::of(&metrics);
+    file.metrics = MetricGroups::of(&metrics);
     if let Some(out) = &args.out {
         write_json(out, &file)?;
     }

@@ -19,7 +19,7 @@ use crate::wire;
 const MOST_LISTED: usize = 20;
 
 #[derive(Serialize)]
-struct Shown<'a> {
+struct PreviewOutput<'a> {
     preview: bool,
     #[serde(flatten)]
     edited: &'a Edited,
@@ -43,7 +43,7 @@ pub(super) async fn run(app: &App, command: &GraphCommand) -> anyhow::Result<Exi
         Err(error) => return Err(error.into()),
     };
     if app.output.json {
-        app.output.json(&Shown { preview: how.preview, edited: &edited })?;
+        app.output.json(&PreviewOutput { preview: how.preview, edited: &edited })?;
     } else {
         print(app, &edited, how.preview)?;
     }

@@ -9,7 +9,7 @@ use crate::output::render::{count, one_line};
 use crate::wire;
 
 #[derive(Serialize)]
-struct Listed<'a> {
+struct DecisionRow<'a> {
     #[serde(flatten)]
     decision: &'a Decision,
     /// The decision that reverted it.
@@ -22,13 +22,14 @@ pub(super) async fn run(app: &App, limit: usize) -> anyhow::Result<Exit> {
     let snapshot = store.snapshot().await?;
     let decisions = Decisions::read(snapshot.as_ref()).await?;
     let latest = decisions.all().iter().rev().take(limit);
-    let listed: Vec<Listed<'_>> =
-        latest.map(|decision| Listed { decision, undone_by: decisions.undone_by(&decision.id) }).collect();
+    let listed: Vec<DecisionRow<'_>> = latest
+        .map(|decision| DecisionRow { decision, undone_by: decisions.undone_by(&decision.id) })
+        .collect();
     if app.output.json {
         app.output.json(&listed)?;
         return Ok(Exit::Done);
     }
-    for Listed { decision, undone_by } in &listed {
+    for DecisionRow { decision, undone_by } in &listed {
         let undone = undone_by.map(|by| format!("  (undone by {by})")).unwrap_or_default();
         app.output.line(format_args!(
             "{}  {}  {}{}",

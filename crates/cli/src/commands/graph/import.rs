@@ -10,7 +10,7 @@ use std::io::Read;
 use std::path::Path;
 
 use crate::commands::App;
-use crate::commands::indexing::{self, Ran, Session};
+use crate::commands::indexing::{self, RunOutcome, Session};
 use crate::fault::{Exit, Fault};
 use crate::interrupt::Interrupt;
 use crate::output::render::{count, plain};
@@ -26,7 +26,7 @@ struct Summary {
     acceptance: Acceptance,
     /// Entities and relations that name no chunk; their descriptions became chunks.
     without_chunk: usize,
-    run: Ran,
+    run: RunOutcome,
 }
 
 /// Imports the graph and indexes it.

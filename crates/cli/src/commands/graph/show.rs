@@ -37,16 +37,16 @@ const ONE_SCREEN: Most = Most { description_characters: 400, relations: 10, pass
 const ALL: Most = Most { description_characters: usize::MAX, relations: usize::MAX, passages: usize::MAX };
 
 #[derive(Serialize)]
-struct Shown {
+struct EntityOutput {
     entity: Entity,
-    decided: Decided,
+    decided: EntityDecisions,
     relations: Vec<ShownRelation>,
     passages: Vec<Passage>,
 }
 
 /// Decisions about the entity.
 #[derive(Serialize)]
-struct Decided {
+struct EntityDecisions {
     created: bool,
     /// Fields that were edited.
     edited: Vec<&'static str>,
@@ -54,7 +54,7 @@ struct Decided {
     merged: Vec<EntityKey>,
 }
 
-impl Decided {
+impl EntityDecisions {
     fn new(decisions: &Decisions, key: &EntityKey) -> Self {
         let decided = decisions.entity(key).cloned().unwrap_or_default();
         let edited = [
@@ -141,7 +141,7 @@ async fn spelled_alike(snapshot: &dyn Snapshot, name: &str) -> anyhow::Result<Ve
     }
 }
 
-async fn read(snapshot: &dyn Snapshot, entity: Entity) -> anyhow::Result<Shown> {
+async fn read(snapshot: &dyn Snapshot, entity: Entity) -> anyhow::Result<EntityOutput> {
     let key = std::slice::from_ref(&entity.key);
     let mut relations = snapshot.relations_of(key).await?.into_iter().next().unwrap_or_default();
     relations.sort_by(|a, b| b.weight.total_cmp(&a.weight).then_with(|| a.key.cmp(&b.key)));
@@ -155,8 +155,8 @@ async fn read(snapshot: &dyn Snapshot, entity: Entity) -> anyhow::Result<Shown> 
     let ids: Vec<_> = behind.into_iter().flatten().collect();
     let chunks: Vec<Chunk> = snapshot.chunks(&ids).await?.into_iter().flatten().collect();
     let passages = passages(snapshot, &entity, &chunks).await?;
-    let decided = Decided::new(&Decisions::read(snapshot).await?, &entity.key);
-    Ok(Shown { relations: relations.collect(), passages, decided, entity })
+    let decided = EntityDecisions::new(&Decisions::read(snapshot).await?, &entity.key);
+    Ok(EntityOutput { relations: relations.collect(), passages, decided, entity })
 }
 
 async fn passages(
@@ -206,9 +206,9 @@ fn other_end<'a>(relation: &'a Relation, key: &EntityKey) -> &'a EntityKey {
     if relation.key.a() == key { relation.key.b() } else { relation.key.a() }
 }
 
-fn print(app: &App, shown: &Shown, most: &Most) -> anyhow::Result<()> {
+fn print(app: &App, shown: &EntityOutput, most: &Most) -> anyhow::Result<()> {
     let output = &app.output;
-    let Shown { entity, decided, relations, passages } = shown;
+    let EntityOutput { entity, decided, relations, passages } = shown;
     let title = format!("{} ({})", plain(&entity.name), plain(&entity.kind));
     output.line(format_args!(
         "{} {}",
@@ -222,7 +222,7 @@ fn print(app: &App, shown: &Shown, most: &Most) -> anyhow::Result<()> {
     for line in wrapped(&description, output.columns, "") {
         output.line(line)?;
     }
-    let Decided { created, edited, merged } = decided;
+    let EntityDecisions { created, edited, merged } = decided;
     if *created {
         output.line(output.faint("created by a person"))?;
     }

@@ -36,24 +36,24 @@ pub(super) const ROUTES: &[Route] = &[
     .max_body(MAX_UPLOAD_BODY)
     .takes(Takes::File)
     .params(schema::<UploadParams>)
-    .gives(Gives::Json(schema::<Inserted>)),
+    .gives(Gives::Json(schema::<InsertResponse>)),
     Route::post("/documents/text", "Adds a text", || post(text))
         .writes()
         .makes()
         .max_body(MAX_TEXTS_BODY)
         .takes(Takes::Json(schema::<InsertText>))
-        .gives(Gives::Json(schema::<Inserted>)),
+        .gives(Gives::Json(schema::<InsertResponse>)),
     Route::post("/documents/texts", "Adds several texts, all or none", || post(texts))
         .writes()
         .makes()
         .max_body(MAX_TEXTS_BODY)
         .takes(Takes::Json(schema::<InsertTexts>))
-        .gives(Gives::Json(schema::<Inserted>)),
+        .gives(Gives::Json(schema::<InsertResponse>)),
     Route::get("/documents/supported_file_types", "The file extensions that are supported", || {
         get(supported)
     })
     .reads()
-    .gives(Gives::Json(schema::<Supported>)),
+    .gives(Gives::Json(schema::<SupportedFiles>)),
 ];
 
 #[derive(Deserialize, JsonSchema)]
@@ -86,7 +86,7 @@ pub(super) struct InsertTexts {
 
 /// The outcome.
 #[derive(Debug, Serialize, JsonSchema)]
-pub(crate) struct Inserted {
+pub(crate) struct InsertResponse {
     /// `success`, or `partial_success` if some of several were already known.
     status: &'static str,
     pub(crate) message: String,
@@ -96,7 +96,7 @@ pub(crate) struct Inserted {
 
 /// The supported files.
 #[derive(Serialize, JsonSchema)]
-struct Supported {
+struct SupportedFiles {
     supported_extensions: Vec<String>,
     engines: std::collections::BTreeMap<&'static str, Vec<String>>,
 }
@@ -108,10 +108,10 @@ struct UploadParams {
     replace: bool,
 }
 
-async fn supported() -> axum::Json<Supported> {
+async fn supported() -> axum::Json<SupportedFiles> {
     let all: Vec<String> = extensions().into_iter().map(|extension| format!(".{extension}")).collect();
     let engines = [("graphloom", all.clone())].into();
-    axum::Json(Supported { supported_extensions: all, engines })
+    axum::Json(SupportedFiles { supported_extensions: all, engines })
 }
 
 async fn upload(
@@ -119,7 +119,7 @@ async fn upload(
     ToMake(workspace): ToMake,
     Params(UploadParams { replace }): Params<UploadParams>,
     request: Request,
-) -> Result<axum::Json<Inserted>, Problem> {
+) -> Result<axum::Json<InsertResponse>, Problem> {
     let space = existing(&app, &workspace).await?;
     let limits = limits_of(space.as_deref());
     let source = receive_file(&app, limits, request).await?;
@@ -201,7 +201,7 @@ async fn text(
     State(app): State<App>,
     ToMake(workspace): ToMake,
     Json(InsertText { text, file_source, replace, chunking }): Json<InsertText>,
-) -> Result<axum::Json<Inserted>, Problem> {
+) -> Result<axum::Json<InsertResponse>, Problem> {
     let name = file_source.filter(|name| !name.trim().is_empty());
     let source = source_of(text, name.as_deref(), chunking.as_ref())?;
     add_texts(&app, &workspace, vec![source], name.is_some() && !replace, "insert").await
@@ -211,7 +211,7 @@ async fn texts(
     State(app): State<App>,
     ToMake(workspace): ToMake,
     Json(texts): Json<InsertTexts>,
-) -> Result<axum::Json<Inserted>, Problem> {
+) -> Result<axum::Json<InsertResponse>, Problem> {
     let replace = texts.replace;
     let (sources, named) = sources_of(texts)?;
     add_texts(&app, &workspace, sources, named && !replace, "insert").await
@@ -278,7 +278,7 @@ pub(crate) async fn add_texts(
     sources: Vec<Source>,
     names_are_new: bool,
     what: &'static str,
-) -> Result<axum::Json<Inserted>, Problem> {
+) -> Result<axum::Json<InsertResponse>, Problem> {
     let limits = limits_of(existing(app, workspace).await?.as_deref());
     let readings = app.host.read(sources, limits).await;
     add(app, workspace, readings, !names_are_new, what).await
@@ -291,7 +291,7 @@ async fn add(
     readings: Vec<Reading>,
     replace: bool,
     what: &'static str,
-) -> Result<axum::Json<Inserted>, Problem> {
+) -> Result<axum::Json<InsertResponse>, Problem> {
     for reading in &readings {
         if let Err(refusal) = &reading.outcome {
             let what = format!("{} cannot be read: {}", reading.name, refusal.reason);
@@ -325,7 +325,7 @@ async fn add(
         }
         space.ingest.wake();
         let (status, message) = outcome_of(&accepted);
-        Ok(axum::Json(Inserted { status, message, track_id: track.to_string() }))
+        Ok(axum::Json(InsertResponse { status, message, track_id: track.to_string() }))
     };
     if is_large { apart_in_background(accepting).await } else { apart(accepting).await }
 }

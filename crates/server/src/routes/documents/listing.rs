@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::apart::apart;
 use crate::guard::Admitted;
-use crate::input::{Existing, Json, Named};
+use crate::input::{Existing, Json, PathName};
 use crate::problem::Problem;
 use crate::reasons::Reasons;
 use crate::route::{Gives, Route, Takes, schema};
@@ -247,7 +247,7 @@ async fn status_counts(Existing(space): Existing) -> Result<axum::Json<StatusCou
 async fn track_status(
     Existing(space): Existing,
     admitted: Admitted,
-    Named(track_id): Named,
+    PathName(track_id): PathName,
 ) -> Result<axum::Json<TrackStatus>, Problem> {
     let track = TrackId::new(&track_id).map_err(|error| Problem::invalid(error.to_string()))?;
     let snapshot = space.indexing.store.snapshot().await?;

@@ -6,7 +6,7 @@ mod listing;
 mod queue;
 mod reading;
 
-pub(crate) use adding::{Inserted, add_texts, source_of};
+pub(crate) use adding::{InsertResponse, add_texts, source_of};
 
 use crate::route::Route;
 

@@ -32,7 +32,7 @@ pub(super) const ROUTES: &[Route] = &[
         .gives(Gives::Json(schema::<PipelineStatus>)),
     Route::post("/documents/cancel_pipeline", "Removes all documents from the queue", || post(cancel))
         .writes()
-        .gives(Gives::Json(schema::<Acknowledged>)),
+        .gives(Gives::Json(schema::<StatusMessage>)),
     Route::post(
         "/documents/reprocess_failed",
         "Queues failed, damaged and cancelled documents again, and chunks without context",
@@ -47,7 +47,7 @@ pub(super) const ROUTES: &[Route] = &[
     .gives(Gives::Json(schema::<Reprocessing>)),
     Route::post("/documents/clear_cache", "Clears cached answers to questions", || post(clear_cache))
         .writes()
-        .gives(Gives::Json(schema::<Acknowledged>)),
+        .gives(Gives::Json(schema::<StatusMessage>)),
     Route::delete(
         "/documents/delete_document",
         "Removes documents and everything derived only from them",
@@ -55,11 +55,11 @@ pub(super) const ROUTES: &[Route] = &[
     )
     .writes()
     .takes(Takes::Json(schema::<DeleteDocuments>))
-    .gives(Gives::Json(schema::<Deleted>)),
+    .gives(Gives::Json(schema::<DeleteAnswer>)),
     Route::delete("/documents", "Removes all documents of the workspace", || delete(clear))
         .needs(Needs::Workspace(Right::Admin))
         .load(Load::Change)
-        .gives(Gives::Json(schema::<Acknowledged>)),
+        .gives(Gives::Json(schema::<StatusMessage>)),
 ];
 
 /// The progress of indexing.
@@ -102,7 +102,7 @@ struct PipelineStatus {
 
 /// The outcome.
 #[derive(Serialize, JsonSchema)]
-struct Acknowledged {
+struct StatusMessage {
     status: &'static str,
     message: String,
 }
@@ -132,7 +132,7 @@ struct DeleteDocuments {
 }
 
 #[derive(Serialize, JsonSchema)]
-struct Deleted {
+struct DeleteAnswer {
     /// `deletion_started`, as in LightRAG, although the removal is already done.
     status: &'static str,
     message: String,
@@ -173,13 +173,13 @@ async fn pipeline_status(
     }))
 }
 
-async fn cancel(Existing(space): Existing) -> Result<axum::Json<Acknowledged>, Problem> {
+async fn cancel(Existing(space): Existing) -> Result<axum::Json<StatusMessage>, Problem> {
     apart(async move || {
         let store = space.indexing.store.as_ref();
         let queued = index::queued(store.snapshot().await?.as_ref()).await?;
         if queued.is_empty() {
             let message = "Pipeline is not currently running. No cancellation needed.".to_owned();
-            return Ok(axum::Json(Acknowledged { status: "not_busy", message }));
+            return Ok(axum::Json(StatusMessage { status: "not_busy", message }));
         }
         let cancelled = index::cancel(store, &queued).await?;
         let out: Vec<DocumentId> = cancelled.cancelled.iter().chain(&cancelled.kept).cloned().collect();
@@ -188,7 +188,7 @@ async fn cancel(Existing(space): Existing) -> Result<axum::Json<Acknowledged>, P
             "{} documents removed from the queue; /documents/reprocess_failed queues them again",
             cancelled.cancelled.len() + cancelled.kept.len()
         );
-        Ok(axum::Json(Acknowledged { status: "cancellation_requested", message }))
+        Ok(axum::Json(StatusMessage { status: "cancellation_requested", message }))
     })
     .await
 }
@@ -225,19 +225,19 @@ async fn retry(space: Arc<Space>, track: Option<TrackId>) -> Result<Queued, Prob
     .await
 }
 
-async fn clear_cache(Existing(space): Existing) -> Result<axum::Json<Acknowledged>, Problem> {
+async fn clear_cache(Existing(space): Existing) -> Result<axum::Json<StatusMessage>, Problem> {
     let store = &space.indexing.store;
     let clear_caches: Vec<CacheKind> =
         store.snapshot().await?.cache_sizes().await?.into_iter().map(|size| size.kind).collect();
     store.commit(Batch { clear_caches, ..Batch::default() }).await?;
     let message = "Successfully cleared cached answers".to_owned();
-    Ok(axum::Json(Acknowledged { status: "success", message }))
+    Ok(axum::Json(StatusMessage { status: "success", message }))
 }
 
 async fn delete_documents(
     Existing(space): Existing,
     Json(request): Json<DeleteDocuments>,
-) -> Result<axum::Json<Deleted>, Problem> {
+) -> Result<axum::Json<DeleteAnswer>, Problem> {
     let ids: Vec<String> = request.doc_ids.iter().map(|id| id.trim().to_owned()).collect();
     if ids.is_empty() || ids.iter().any(String::is_empty) {
         return Err(Problem::invalid("doc_ids must not be empty"));
@@ -258,12 +258,12 @@ async fn delete_documents(
         if unknown > 0 {
             message.push_str(&format!("; {unknown} ids are unknown"));
         }
-        Ok(axum::Json(Deleted { status: "deletion_started", message, doc_id: ids.join(", ") }))
+        Ok(axum::Json(DeleteAnswer { status: "deletion_started", message, doc_id: ids.join(", ") }))
     })
     .await
 }
 
-async fn clear(Existing(space): Existing) -> Result<axum::Json<Acknowledged>, Problem> {
+async fn clear(Existing(space): Existing) -> Result<axum::Json<StatusMessage>, Problem> {
     apart(async move || {
         let snapshot = space.indexing.store.snapshot().await?;
         let known = all(snapshot.as_ref()).await?;
@@ -273,7 +273,7 @@ async fn clear(Existing(space): Existing) -> Result<axum::Json<Acknowledged>, Pr
         space.ingest.removed(&known);
         let message =
             format!("{} documents deleted; graph edits are kept and can be undone", removal.documents);
-        Ok(axum::Json(Acknowledged { status: "success", message }))
+        Ok(axum::Json(StatusMessage { status: "success", message }))
     })
     .await
 }

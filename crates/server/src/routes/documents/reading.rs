@@ -13,7 +13,7 @@ use serde::{Deserialize, Serialize};
 use super::listing::{DocumentItem, items};
 use crate::apart::apart;
 use crate::guard::Admitted;
-use crate::input::{Existing, Named, Params};
+use crate::input::{Existing, Params, PathName};
 use crate::place::PlaceItem;
 use crate::problem::Problem;
 use crate::reasons::Reasons;
@@ -195,7 +195,7 @@ struct PassageParams {
 async fn document(
     Existing(space): Existing,
     admitted: Admitted,
-    Named(id): Named,
+    PathName(id): PathName,
 ) -> Result<axum::Json<DocumentDetail>, Problem> {
     let reasons = Reasons::for_caller(&admitted);
     apart(async move || {
@@ -230,7 +230,7 @@ async fn document(
     .await
 }
 
-async fn text(Existing(space): Existing, Named(id): Named) -> Result<Response, Problem> {
+async fn text(Existing(space): Existing, PathName(id): PathName) -> Result<Response, Problem> {
     apart(async move || {
         let snapshot = space.indexing.store.snapshot().await?;
         let (_, text) = document_of(snapshot.as_ref(), &id).await?;
@@ -242,7 +242,7 @@ async fn text(Existing(space): Existing, Named(id): Named) -> Result<Response, P
 async fn chunks(
     Existing(space): Existing,
     admitted: Admitted,
-    Named(id): Named,
+    PathName(id): PathName,
     Params(ChunksParams { from, limit }): Params<ChunksParams>,
 ) -> Result<axum::Json<ChunkPage>, Problem> {
     if !(1..=MAX_CHUNKS).contains(&limit) {
@@ -266,7 +266,7 @@ async fn chunks(
 
 async fn passage(
     Existing(space): Existing,
-    Named(id): Named,
+    PathName(id): PathName,
     Params(PassageParams { start, end }): Params<PassageParams>,
 ) -> Result<axum::Json<PlaceItem>, Problem> {
     if start >= end || end - start > MAX_QUOTE {
@@ -291,7 +291,7 @@ async fn passage(
 async fn chunk(
     Existing(space): Existing,
     admitted: Admitted,
-    Named(id): Named,
+    PathName(id): PathName,
 ) -> Result<axum::Json<ChunkDetail>, Problem> {
     let reasons = Reasons::for_caller(&admitted);
     apart(async move || {

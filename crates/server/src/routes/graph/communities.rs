@@ -94,16 +94,16 @@ struct Report {
     /// Relations that neither the author nor the author of a part's report was shown.
     omitted_relations: u32,
     /// The community that it is a part of.
-    parent: Option<Named>,
+    parent: Option<TitledCommunity>,
     /// The communities that it is divided into.
-    parts: Vec<Named>,
+    parts: Vec<TitledCommunity>,
     /// Its entities that are in none of its parts.
     members: Vec<String>,
 }
 
 #[derive(Serialize, JsonSchema)]
 #[schemars(rename = "NamedCommunity")]
-struct Named {
+struct TitledCommunity {
     id: String,
     title: String,
 }
@@ -134,7 +134,8 @@ struct Quote {
 
 impl From<CommunityReport> for Report {
     fn from(report: CommunityReport) -> Self {
-        let named = |it: graphloom_engine::derive::Named| Named { id: it.id.to_string(), title: it.title };
+        let named =
+            |it: graphloom_engine::derive::Named| TitledCommunity { id: it.id.to_string(), title: it.title };
         let findings = report.findings.into_iter().map(|finding| Finding {
             summary: finding.summary,
             explanation: finding.explanation,

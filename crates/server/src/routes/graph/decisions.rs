@@ -26,7 +26,7 @@ pub(super) const ROUTES: &[Route] = &[
     })
     .writes()
     .takes(Takes::Json(schema::<Undo>))
-    .gives(Gives::Json(schema::<Undone>)),
+    .gives(Gives::Json(schema::<UndoResponse>)),
 ];
 
 #[derive(Deserialize, JsonSchema)]
@@ -91,7 +91,7 @@ impl Undo {
 
 /// The outcome of undoing a decision.
 #[derive(Serialize, JsonSchema)]
-struct Undone {
+struct UndoResponse {
     /// The decision that was undone.
     undone: String,
     /// The decision that undid it; undoing this one restores the other.
@@ -130,7 +130,10 @@ async fn list(
     .await
 }
 
-async fn undo(Existing(space): Existing, Json(undo): Json<Undo>) -> Result<axum::Json<Undone>, Problem> {
+async fn undo(
+    Existing(space): Existing,
+    Json(undo): Json<Undo>,
+) -> Result<axum::Json<UndoResponse>, Problem> {
     let decision = undo.wanted()?;
     apart(async move || {
         let edited = edit::apply(&space.indexing, &Edit::Undo { decision }).await?;
@@ -139,7 +142,7 @@ async fn undo(Existing(space): Existing, Json(undo): Json<Undo>) -> Result<axum:
             other => other.name().to_owned(),
         };
         let ends = |key: &graphloom_core::RelationKey| [key.a().to_string(), key.b().to_string()];
-        Ok(axum::Json(Undone {
+        Ok(axum::Json(UndoResponse {
             undone,
             decision: edited.decision.id.to_string(),
             entities: edited.entities.into_iter().map(|entity| entity.name).collect(),

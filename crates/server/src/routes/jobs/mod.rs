@@ -16,7 +16,7 @@ use serde::{Deserialize, Serialize};
 use self::following::{Feed, JobEvent, Target};
 use crate::apart::apart;
 use crate::guard::Admitted;
-use crate::input::{Existing, Named, Params};
+use crate::input::{Existing, Params, PathName};
 use crate::problem::Problem;
 use crate::reasons::Reasons;
 use crate::route::{Gives, Load, Route, Takes, schema};
@@ -161,7 +161,7 @@ async fn list(
 async fn one(
     Existing(space): Existing,
     admitted: Admitted,
-    Named(id): Named,
+    PathName(id): PathName,
 ) -> Result<axum::Json<JobItem>, Problem> {
     let snapshot = space.indexing.store.snapshot().await?;
     let id = DocumentId::from_stored(id);
@@ -193,7 +193,7 @@ async fn events(
 
 async fn events_of_one(
     Existing(space): Existing,
-    Named(id): Named,
+    PathName(id): PathName,
     admitted: Admitted,
     headers: HeaderMap,
 ) -> Result<Response, Problem> {
@@ -205,7 +205,7 @@ async fn events_of_one(
     Ok(Feed::response(space, Target::One(id), &headers, admitted))
 }
 
-async fn cancel(Existing(space): Existing, Named(id): Named) -> Result<axum::Json<JobItem>, Problem> {
+async fn cancel(Existing(space): Existing, PathName(id): PathName) -> Result<axum::Json<JobItem>, Problem> {
     apart(async move || {
         let id = DocumentId::from_stored(id);
         let store = space.indexing.store.as_ref();
@@ -221,7 +221,7 @@ async fn cancel(Existing(space): Existing, Named(id): Named) -> Result<axum::Jso
     .await
 }
 
-async fn retry(Existing(space): Existing, Named(id): Named) -> Result<axum::Json<JobItem>, Problem> {
+async fn retry(Existing(space): Existing, PathName(id): PathName) -> Result<axum::Json<JobItem>, Problem> {
     apart(async move || {
         let id = DocumentId::from_stored(id);
         let store = space.indexing.store.as_ref();

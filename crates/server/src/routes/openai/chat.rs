@@ -7,7 +7,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-use super::{Head, Prepared, StreamOptions, Wish, finish, marks};
+use super::{Head, ModelQuestion, StreamOptions, Wish, finish, marks};
 use crate::answering::{Answered, write_answer};
 use crate::app::App;
 use crate::chat::{Message, Stop, Tokens, below};
@@ -145,11 +145,11 @@ async fn chat(
         stop: request.stop,
         stream: request.stream,
     };
-    let prepared = Prepared::of(&app, &admitted, wish, "chatcmpl-").await?;
+    let prepared = ModelQuestion::of(&app, &admitted, wish, "chatcmpl-").await?;
     if !prepared.question.stream {
         return prepared.whole(Head::completion).await;
     }
-    let Prepared { space, question, head } = prepared;
+    let ModelQuestion { space, question, head } = prepared;
     let with_usage = StreamOptions::with_usage(request.stream_options);
     let piece = head.clone();
     let (lines, response) = Lines::new(Framing::Events, move |text| piece.chunk(json!({ "content": text })));

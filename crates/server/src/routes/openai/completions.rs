@@ -7,7 +7,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-use super::{Head, Prepared, StreamOptions, Wish, finish};
+use super::{Head, ModelQuestion, StreamOptions, Wish, finish};
 use crate::answering::{Answered, write_answer};
 use crate::app::App;
 use crate::chat::{Content, Message, Stop, Tokens, below};
@@ -126,7 +126,7 @@ async fn complete(
         stop: request.stop,
         stream: request.stream,
     };
-    let prepared = Prepared::of(&app, &admitted, wish, "cmpl-").await?;
+    let prepared = ModelQuestion::of(&app, &admitted, wish, "cmpl-").await?;
     if !prepared.question.stream {
         let whole = |head: Head, answered: &Answered, text: String| {
             let usage = Some(Tokens::of(&answered.calls));
@@ -134,7 +134,7 @@ async fn complete(
         };
         return prepared.whole(whole).await;
     }
-    let Prepared { space, question, head } = prepared;
+    let ModelQuestion { space, question, head } = prepared;
     let with_usage = StreamOptions::with_usage(request.stream_options);
     let piece = head.clone();
     let (lines, response) = Lines::new(Framing::Events, move |text| json!(piece.text(text)));

@@ -15,7 +15,7 @@ use crate::guard::Admitted;
 use crate::input::Json;
 use crate::problem::Problem;
 use crate::route::{Gives, Load, Needs, Route, Takes, schema};
-use crate::vectors::{Input, Made, vectors};
+use crate::vectors::{EmbeddingResult, Input, vectors};
 
 pub(super) const ROUTES: &[Route] =
     &[Route::post("/v1/embeddings", "Vectors from the embedder of the workspace named by the model", || {
@@ -70,7 +70,7 @@ async fn embeddings(
         }
     };
     let made = asked_apart(async move || vectors(&space, &texts, request.dimensions).await).await?;
-    let Made { vectors, model, usage } = made;
+    let EmbeddingResult { vectors, model, usage } = made;
     let item = |(index, vector): (usize, Vec<f32>)| {
         let embedding = match as_bytes {
             false => json!(vector),

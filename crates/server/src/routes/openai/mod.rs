@@ -20,7 +20,7 @@ use crate::apart::asked_apart;
 use crate::app::{App, now};
 use crate::chat::{Asked, Message, Stop, asked, below, limit, model_names, question_of};
 use crate::guard::Admitted;
-use crate::input::Named;
+use crate::input::PathName;
 use crate::problem::Problem;
 use crate::route::{Gives, Needs, Route, schema};
 use crate::space::Space;
@@ -66,7 +66,7 @@ async fn models(State(app): State<App>, admitted: Admitted) -> Result<axum::Json
 async fn model(
     State(app): State<App>,
     admitted: Admitted,
-    Named(name): Named,
+    PathName(name): PathName,
 ) -> Result<axum::Json<ModelItem>, Problem> {
     asked(&app, &admitted, &name).await?;
     Ok(axum::Json(ModelItem::of(name)))
@@ -105,7 +105,7 @@ fn new_id(prefix: &str) -> Result<String, Problem> {
 }
 
 /// A checked question to a model.
-struct Prepared {
+struct ModelQuestion {
     space: Arc<Space>,
     question: Question,
     head: Head,
@@ -120,7 +120,7 @@ struct Wish {
     stream: Option<bool>,
 }
 
-impl Prepared {
+impl ModelQuestion {
     /// Prepares the question of a conversation, with the workspace's instructions for every question. The id of
     /// the answer starts with `prefix`.
     async fn of(app: &App, admitted: &Admitted, wish: Wish, prefix: &str) -> Result<Self, Problem> {

@@ -7,7 +7,7 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
-use super::{Head, Mark, Prepared, Wish, marks, new_id};
+use super::{Head, Mark, ModelQuestion, Wish, marks, new_id};
 use crate::answering::{Answered, write_answer};
 use crate::app::App;
 use crate::chat::{Content, Message, Tokens, below};
@@ -183,7 +183,7 @@ async fn respond(
         stop: None,
         stream: request.stream,
     };
-    let prepared = Prepared::of(&app, &admitted, wish, "resp_").await?;
+    let prepared = ModelQuestion::of(&app, &admitted, wish, "resp_").await?;
     let form = Form {
         head: prepared.head.clone(),
         item: new_id("msg_")?,
@@ -196,7 +196,7 @@ async fn respond(
             move |_, answered: &Answered, text: String| form.response(&Stage::Over { answered, text: &text });
         return prepared.whole(whole).await;
     }
-    let Prepared { space, question, .. } = prepared;
+    let ModelQuestion { space, question, .. } = prepared;
     let item = form.item.clone();
     let (events, response) = Lines::new(
         Framing::Numbered { text: DELTA },

@@ -19,11 +19,11 @@ use crate::support::{Answer, Request, Running};
 /// Something that a stranger could send, and how it is safely answered.
 struct Attack {
     what: String,
-    sent: Sent,
+    sent: Delivery,
     safe: Safe,
 }
 
-enum Sent {
+enum Delivery {
     /// A request that is well formed.
     Request(Request),
     /// What no client would send; `HOST` stands for the server's address.
@@ -40,16 +40,16 @@ enum Safe {
 
 impl Attack {
     fn new(what: impl Into<String>, request: Request, safe: &'static [u16]) -> Self {
-        Self { what: what.into(), sent: Sent::Request(request), safe: Safe::Status(safe) }
+        Self { what: what.into(), sent: Delivery::Request(request), safe: Safe::Status(safe) }
     }
 
     fn bytes(what: impl Into<String>, bytes: impl Into<Vec<u8>>, safe: &'static [u16]) -> Self {
-        Self { what: what.into(), sent: Sent::Bytes(bytes.into()), safe: Safe::Status(safe) }
+        Self { what: what.into(), sent: Delivery::Bytes(bytes.into()), safe: Safe::Status(safe) }
     }
 
     /// A call of a tool of the Model Context Protocol.
     fn tool(what: impl Into<String>, name: &str, arguments: Value) -> Self {
-        let sent = Sent::Request(tool_call("/mcp", name, arguments));
+        let sent = Delivery::Request(tool_call("/mcp", name, arguments));
         Self { what: what.into(), sent, safe: Safe::ToolError }
     }
 
@@ -57,8 +57,8 @@ impl Attack {
     async fn check(self, server: &Running) -> Option<Answer> {
         let Self { what, sent, safe } = self;
         let answer = match sent {
-            Sent::Request(request) => server.try_send(&request.bytes(server.address)).await,
-            Sent::Bytes(bytes) => {
+            Delivery::Request(request) => server.try_send(&request.bytes(server.address)).await,
+            Delivery::Bytes(bytes) => {
                 let address = server.address.to_string();
                 server.try_send(&replaced(&bytes, b"HOST", address.as_bytes())).await
             }

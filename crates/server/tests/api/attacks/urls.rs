@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use serde_json::json;
 use tokio::net::TcpListener;
 
-use super::{Attack, Sent, tool_call};
+use super::{Attack, Delivery, tool_call};
 use crate::support::{Request, Running};
 
 /// Addresses that lead to this machine; `PORT` is where somebody listens.
@@ -112,7 +112,8 @@ async fn no_address_in_a_request_is_ever_fetched() {
     let server = Running::start().await;
     let mut added = 0;
     for attack in table(port) {
-        let is_text = matches!(&attack.sent, Sent::Request(request) if request.path() == "/documents/text");
+        let is_text =
+            matches!(&attack.sent, Delivery::Request(request) if request.path() == "/documents/text");
         let answer = attack.check(&server).await.expect("an answer");
         added += usize::from(is_text && answer.status == 200);
     }

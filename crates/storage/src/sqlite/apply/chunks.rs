@@ -10,13 +10,17 @@ use rusqlite::{Connection, OptionalExtension, params};
 
 use super::documents::{document, unknown_document};
 use crate::rules::{self, invalid};
-use crate::sqlite::changes::{TEXT, Touched, VECTOR, touch};
+use crate::sqlite::changes::{BatchKeys, TEXT, VECTOR, touch};
 use crate::sqlite::error::Context;
 use crate::sqlite::rows;
 use crate::sqlite::text::Slicer;
 
 /// Chunks, extractions and which chunk names which.
-pub(super) fn put_chunks(conn: &Connection, batch: &Batch, touched: &mut Touched) -> Result<(), StoreError> {
+pub(super) fn put_chunks(
+    conn: &Connection,
+    batch: &Batch,
+    touched: &mut BatchKeys,
+) -> Result<(), StoreError> {
     let mut slicer = Slicer::new(conn);
     let mut named = BTreeSet::new();
     let mut name = |extraction: &ChunkExtraction| {
@@ -82,7 +86,7 @@ pub(super) fn put_chunks(conn: &Connection, batch: &Batch, touched: &mut Touched
 pub(super) fn put_situations(
     conn: &Connection,
     batch: &Batch,
-    touched: &mut Touched,
+    touched: &mut BatchKeys,
 ) -> Result<(), StoreError> {
     for id in &batch.remove_situations {
         conn.prepare_cached("DELETE FROM situations WHERE chunk = (SELECT id FROM chunks WHERE key = ?1)")

@@ -7,7 +7,7 @@ use super::chunks::release;
 use super::layers::remove_nodes_of;
 use super::vectors::remove_vector;
 use crate::rules::invalid;
-use crate::sqlite::changes::{LINKS, TEXT, Touched, VECTOR, touch};
+use crate::sqlite::changes::{BatchKeys, LINKS, TEXT, VECTOR, touch};
 use crate::sqlite::error::Context;
 use crate::sqlite::vector_tree::TreeLimits;
 use crate::sqlite::{rows, text};
@@ -25,7 +25,7 @@ pub(super) fn document(conn: &Connection, id: &DocumentId) -> Result<Option<(i64
 pub(super) fn touch_chunks_of(
     conn: &Connection,
     document: i64,
-    touched: &mut Touched,
+    touched: &mut BatchKeys,
 ) -> rusqlite::Result<()> {
     let mut select = conn.prepare_cached("SELECT key FROM chunks WHERE document = ?1")?;
     let mut found = select.query([document])?;
@@ -40,7 +40,7 @@ pub(super) fn remove_document(
     conn: &Connection,
     trees: TreeLimits,
     id: &DocumentId,
-    touched: &mut Touched,
+    touched: &mut BatchKeys,
 ) -> rusqlite::Result<()> {
     let mut select = conn.prepare_cached("SELECT id FROM documents WHERE key = ?1")?;
     let Some(number) = select.query_row([id.as_str()], |row| row.get::<_, i64>(0)).optional()? else {
@@ -68,7 +68,7 @@ pub(super) fn remove_document(
 pub(super) fn put_document(
     conn: &Connection,
     new: &NewDocument,
-    touched: &mut Touched,
+    touched: &mut BatchKeys,
 ) -> Result<(), StoreError> {
     let known = document(conn, &new.document.id)?;
     let mut write = || -> rusqlite::Result<bool> {

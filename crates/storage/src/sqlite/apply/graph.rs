@@ -9,13 +9,13 @@ use rusqlite::{Connection, params};
 use super::chunks::chunk_number;
 use super::layers::remove_nodes_of;
 use super::vectors::remove_vector;
-use crate::sqlite::changes::{LINKS, TEXT, Touched, VECTOR, touch};
+use crate::sqlite::changes::{BatchKeys, LINKS, TEXT, VECTOR, touch};
 use crate::sqlite::descriptions::{Descriptions, View};
 use crate::sqlite::error::Context;
 use crate::sqlite::vector_tree::TreeLimits;
 use crate::sqlite::{read, rows};
 
-pub(super) fn put_graph(conn: &Connection, batch: &Batch, touched: &mut Touched) -> Result<(), StoreError> {
+pub(super) fn put_graph(conn: &Connection, batch: &Batch, touched: &mut BatchKeys) -> Result<(), StoreError> {
     let mut touch_links = |chunk: &ChunkId| touch(touched, VectorKind::Chunk, chunk.as_str(), LINKS);
     batch.clear_graph_of.iter().for_each(&mut touch_links);
     batch.put_mentions.iter().for_each(|mention| touch_links(&mention.chunk));
@@ -115,7 +115,7 @@ pub(super) fn put_views(
     conn: &Connection,
     trees: TreeLimits,
     batch: &Batch,
-    touched: &mut Touched,
+    touched: &mut BatchKeys,
 ) -> rusqlite::Result<()> {
     let mut descriptions = Descriptions::new(conn);
     for key in &batch.remove_entities {
@@ -145,7 +145,7 @@ fn remove_entity(
     conn: &Connection,
     trees: TreeLimits,
     key: &EntityKey,
-    touched: &mut Touched,
+    touched: &mut BatchKeys,
 ) -> rusqlite::Result<()> {
     conn.prepare_cached("DELETE FROM entities WHERE key = ?1")?.execute([key.as_str()])?;
     remove_vector(conn, trees, VectorKind::Entity, key.as_str())?;
@@ -158,7 +158,7 @@ fn remove_relation(
     conn: &Connection,
     trees: TreeLimits,
     key: &RelationKey,
-    touched: &mut Touched,
+    touched: &mut BatchKeys,
 ) -> rusqlite::Result<()> {
     let printed = key.to_string();
     conn.prepare_cached("DELETE FROM relations WHERE a = ?1 AND b = ?2")?

@@ -5,7 +5,7 @@ use rusqlite::{Connection, params};
 
 use super::vectors::remove_vector;
 use crate::rules;
-use crate::sqlite::changes::{TEXT, Touched, VECTOR, touch};
+use crate::sqlite::changes::{BatchKeys, TEXT, VECTOR, touch};
 use crate::sqlite::error::Context;
 use crate::sqlite::vector_tree::TreeLimits;
 use crate::sqlite::{layers, rows};
@@ -14,7 +14,7 @@ pub(super) fn put_layers(
     conn: &Connection,
     trees: TreeLimits,
     batch: &Batch,
-    touched: &mut Touched,
+    touched: &mut BatchKeys,
 ) -> Result<(), StoreError> {
     for name in &batch.remove_layers {
         remove_layer(conn, trees, name, touched).during("removing a layer")?;
@@ -43,7 +43,7 @@ pub(super) fn remove_nodes_of(
     conn: &Connection,
     trees: TreeLimits,
     member: &Member,
-    touched: &mut Touched,
+    touched: &mut BatchKeys,
 ) -> rusqlite::Result<()> {
     layers::nodes_of(conn, member)?.iter().try_for_each(|key| remove_node(conn, trees, key, touched))
 }
@@ -52,7 +52,7 @@ fn remove_node(
     conn: &Connection,
     trees: TreeLimits,
     key: &NodeKey,
-    touched: &mut Touched,
+    touched: &mut BatchKeys,
 ) -> rusqlite::Result<()> {
     // Not by recursion: nothing bounds the depth.
     let mut open = vec![key.clone()];
@@ -69,7 +69,7 @@ fn remove_layer(
     conn: &Connection,
     trees: TreeLimits,
     name: &LayerName,
-    touched: &mut Touched,
+    touched: &mut BatchKeys,
 ) -> rusqlite::Result<()> {
     let mut select = conn.prepare_cached("SELECT key FROM nodes WHERE layer = ?1")?;
     let keys: Vec<String> =
@@ -99,7 +99,7 @@ fn put_layer(conn: &Connection, layer: &Layer) -> rusqlite::Result<()> {
     .map(drop)
 }
 
-fn put_node(conn: &Connection, node: &LayerNode, touched: &mut Touched) -> Result<(), StoreError> {
+fn put_node(conn: &Connection, node: &LayerNode, touched: &mut BatchKeys) -> Result<(), StoreError> {
     let known = conn
         .prepare_cached("SELECT 1 FROM layers WHERE name = ?1")
         .and_then(|mut select| select.exists([node.layer.as_str()]))

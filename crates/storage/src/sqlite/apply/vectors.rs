@@ -3,7 +3,7 @@
 use graphloom_core::{VectorKind, VectorRow};
 use rusqlite::{Connection, OptionalExtension, params};
 
-use crate::sqlite::changes::{Touched, VECTOR, touch};
+use crate::sqlite::changes::{BatchKeys, VECTOR, touch};
 use crate::sqlite::rows;
 use crate::sqlite::vector_tree::{self, Planter, TreeLimits};
 use crate::vector;
@@ -12,7 +12,7 @@ pub(super) fn put_vectors(
     conn: &Connection,
     trees: TreeLimits,
     vectors: &[VectorRow],
-    touched: &mut Touched,
+    touched: &mut BatchKeys,
 ) -> rusqlite::Result<()> {
     let mut planter = Planter::new(conn, trees);
     let mut find = conn.prepare_cached("SELECT slot FROM vectors WHERE kind = ?1 AND key = ?2")?;

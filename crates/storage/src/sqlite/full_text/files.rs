@@ -25,14 +25,14 @@ pub(super) struct Files {
     refused: Arc<Mutex<Option<Condition>>>,
     /// Files that were begun in the folder since the last update began.
     begun: Arc<Mutex<Vec<PathBuf>>>,
-    denied: Denied,
+    denied: WriteFault,
 }
 
 /// Makes every write to the folder fail, for tests.
 #[derive(Debug, Clone, Default)]
-pub(super) struct Denied(#[cfg(test)] pub(super) Arc<Mutex<Option<io::ErrorKind>>>);
+pub(super) struct WriteFault(#[cfg(test)] pub(super) Arc<Mutex<Option<io::ErrorKind>>>);
 
-impl Denied {
+impl WriteFault {
     /// Fails where writes are to fail.
     pub(super) fn check(&self) -> io::Result<()> {
         #[cfg(test)]
@@ -51,7 +51,7 @@ impl Denied {
 
 impl Files {
     /// Those of a folder, written there.
-    pub(super) fn in_folder(folder: &Path, denied: &Denied) -> Result<Self, TantivyError> {
+    pub(super) fn in_folder(folder: &Path, denied: &WriteFault) -> Result<Self, TantivyError> {
         let folder = Some(CheckedDirectory::open(folder)?);
         let (refused, begun) = (Arc::default(), Arc::default());
         Ok(Self { folder, memory: None, refused, begun, denied: denied.clone() })
@@ -62,7 +62,7 @@ impl Files {
         let folder = folder.and_then(|folder| CheckedDirectory::open(folder).ok());
         let memory = Some(RamDirectory::create());
         let (refused, begun) = (Arc::default(), Arc::default());
-        Self { folder, memory, refused, begun, denied: Denied::default() }
+        Self { folder, memory, refused, begun, denied: WriteFault::default() }
     }
 
     /// Whether what is written stays in memory.
@@ -225,7 +225,7 @@ impl Directory for Files {
 struct Noting {
     file: WritePtr,
     refused: Arc<Mutex<Option<Condition>>>,
-    denied: Denied,
+    denied: WriteFault,
 }
 
 impl Write for Noting {

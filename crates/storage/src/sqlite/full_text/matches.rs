@@ -44,7 +44,7 @@ pub(super) fn find(
             let weight = Bm25Weight::for_one_term_without_explain(holding, kind.entries, kind.mean_words());
             // As of endless repetition in the shortest text.
             let ceiling = weight.score(0, u32::MAX);
-            terms.push(Weighed { term, weight, ceiling });
+            terms.push(WeightedTerm { term, weight, ceiling });
         }
     }
     let within = query.within.as_ref();
@@ -75,11 +75,11 @@ pub(super) fn find(
             }
         }
     }
-    Ok(best.hits.into_sorted_vec().into_iter().map(|Ranked(hit)| hit).collect())
+    Ok(best.hits.into_sorted_vec().into_iter().map(|HitOrder(hit)| hit).collect())
 }
 
 /// A word of the question.
-struct Weighed {
+struct WeightedTerm {
     term: Term,
     weight: Bm25Weight,
     /// What no entry's score for the word exceeds.
@@ -107,7 +107,7 @@ struct Matches<'a> {
 struct Cursor<'a> {
     /// Of the word in the question.
     place: usize,
-    word: &'a Weighed,
+    word: &'a WeightedTerm,
     postings: SegmentPostings,
 }
 
@@ -123,7 +123,7 @@ impl Cursor<'_> {
 
 impl<'a> Matches<'a> {
     /// `None` where the segment holds none of the words.
-    fn of(segment: &SegmentReader, words: &'a [Weighed]) -> tantivy::Result<Option<Self>> {
+    fn of(segment: &SegmentReader, words: &'a [WeightedTerm]) -> tantivy::Result<Option<Self>> {
         let mut cursors = Vec::new();
         for (place, word) in words.iter().enumerate() {
             let list = segment.inverted_index(word.term.field())?;
@@ -190,20 +190,20 @@ impl<'a> Matches<'a> {
 /// The best hits so far.
 struct Best {
     limit: usize,
-    hits: BinaryHeap<Ranked>,
+    hits: BinaryHeap<HitOrder>,
 }
 
 impl Best {
     /// The score below which a hit is none.
     fn least(&self) -> f32 {
         match self.hits.peek() {
-            Some(Ranked(last)) if self.hits.len() >= self.limit => last.score,
+            Some(HitOrder(last)) if self.hits.len() >= self.limit => last.score,
             _ => f32::NEG_INFINITY,
         }
     }
 
     fn would_take(&self, hit: &VectorHit) -> bool {
-        let is_better = |Ranked(last): &Ranked| vector::compare(hit, last).is_lt();
+        let is_better = |HitOrder(last): &HitOrder| vector::compare(hit, last).is_lt();
         self.hits.len() < self.limit || self.hits.peek().is_some_and(is_better)
     }
 
@@ -211,32 +211,32 @@ impl Best {
         if self.hits.len() >= self.limit {
             self.hits.pop();
         }
-        self.hits.push(Ranked(hit));
+        self.hits.push(HitOrder(hit));
     }
 }
 
 /// A hit in the order of hits: the best is the least.
-struct Ranked(VectorHit);
+struct HitOrder(VectorHit);
 
-impl Ord for Ranked {
+impl Ord for HitOrder {
     fn cmp(&self, other: &Self) -> std::cmp::Ordering {
         vector::compare(&self.0, &other.0)
     }
 }
 
-impl PartialOrd for Ranked {
+impl PartialOrd for HitOrder {
     fn partial_cmp(&self, other: &Self) -> Option<std::cmp::Ordering> {
         Some(self.cmp(other))
     }
 }
 
-impl PartialEq for Ranked {
+impl PartialEq for HitOrder {
     fn eq(&self, other: &Self) -> bool {
         self.cmp(other).is_eq()
     }
 }
 
-impl Eq for Ranked {}
+impl Eq for HitOrder {}
 
 #[cfg(test)]
 mod tests {

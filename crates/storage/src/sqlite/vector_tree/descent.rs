@@ -13,12 +13,12 @@ const KEPT_BYTES: usize = 16 << 20;
 
 /// Inner nodes as they were read. What is looked for after another mostly leads through the same ones.
 #[derive(Default)]
-pub(super) struct Known {
+pub(super) struct NodeReads {
     nodes: HashMap<i64, Node>,
     bytes: usize,
 }
 
-impl Known {
+impl NodeReads {
     /// For a node that is written.
     pub(super) fn forget(&mut self, id: i64) {
         self.bytes -= self.nodes.remove(&id).map_or(0, |node| node.size());
@@ -34,7 +34,7 @@ impl Known {
 pub(super) struct Descent<'a> {
     root: i64,
     nodes: Nodes<'a>,
-    known: &'a mut Known,
+    known: &'a mut NodeReads,
 }
 
 /// A way from the root, and the estimated cosine of the direction that it ends at.
@@ -45,7 +45,7 @@ pub(super) struct Way {
 
 impl<'a> Descent<'a> {
     /// - `known`: of the same state.
-    pub(super) fn new(conn: &'a Connection, root: i64, known: &'a mut Known) -> Self {
+    pub(super) fn new(conn: &'a Connection, root: i64, known: &'a mut NodeReads) -> Self {
         Self { root, nodes: Nodes::new(conn), known }
     }
 
@@ -53,7 +53,7 @@ impl<'a> Descent<'a> {
         if self.known.bytes > KEPT_BYTES {
             self.known.forget_all();
         }
-        let Known { nodes, bytes } = &mut *self.known;
+        let NodeReads { nodes, bytes } = &mut *self.known;
         Ok(match nodes.entry(id) {
             Entry::Occupied(known) => known.into_mut(),
             Entry::Vacant(vacant) => {

@@ -29,10 +29,10 @@ use rusqlite::{Connection, OptionalExtension, Result, params};
 use super::{rows, vectors};
 use crate::vector;
 pub(super) use cache::NodeCache;
-use descent::Known;
+use descent::NodeReads;
 use node::{Form, Node, Nodes};
 use put::Builder;
-pub(super) use search::Searched;
+pub(super) use search::TreeSearch;
 
 /// When there is a tree, and how it is made and searched.
 #[derive(Debug, Clone, Copy)]
@@ -110,12 +110,12 @@ pub(super) fn root(conn: &Connection, kind: VectorKind) -> Result<Option<i64>> {
 pub(super) struct Planter<'a> {
     conn: &'a Connection,
     limits: TreeLimits,
-    known: Known,
+    known: NodeReads,
 }
 
 impl<'a> Planter<'a> {
     pub(super) fn new(conn: &'a Connection, limits: TreeLimits) -> Self {
-        Self { conn, limits, known: Known::default() }
+        Self { conn, limits, known: NodeReads::default() }
     }
 
     /// Notes a vector that was stored under `slot`; where there was one, `is_new` is false and it is replaced.
@@ -209,7 +209,7 @@ pub(super) fn pack_leaves(conn: &Connection) -> Result<()> {
 /// Makes the tree of all vectors of a kind, which are of `data`'s dimensions.
 fn plant(conn: &Connection, limits: TreeLimits, kind: VectorKind, data: &[u8]) -> Result<i64> {
     let mut root = Nodes::new(conn).create(limits.node_rows, Form::of_leaf(data), &[])?;
-    let mut known = Known::default();
+    let mut known = NodeReads::default();
     vectors::for_each_of_kind(conn, kind, |key, slot, data| {
         root = Builder { conn, limits, root, known: &mut known }.put(slot, key, data)?;
         Ok(())

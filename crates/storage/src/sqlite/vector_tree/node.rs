@@ -13,7 +13,7 @@ mod packed;
 use rusqlite::blob::Blob;
 use rusqlite::{Connection, Error, MAIN_DB, Result, params};
 
-use packed::Appended;
+use packed::AppendOutcome;
 
 use super::super::question::{LANES, Question};
 use crate::vector::{self, Coarse, ZERO};
@@ -212,9 +212,9 @@ impl<'a> Nodes<'a> {
         let (rows, Form { level, row_bytes, is_packed }) = read_header(blob)?;
         if is_packed {
             return match packed::append(blob, rows, row)? {
-                Appended::Full => Ok(None),
-                Appended::Written => Ok(Some(rows + 1)),
-                Appended::Outgrown(body) => self.put_body(id, body).map(|()| Some(rows + 1)),
+                AppendOutcome::Full => Ok(None),
+                AppendOutcome::Written => Ok(Some(rows + 1)),
+                AppendOutcome::Outgrown(body) => self.put_body(id, body).map(|()| Some(rows + 1)),
             };
         }
         let end = HEADER + rows * row_bytes;

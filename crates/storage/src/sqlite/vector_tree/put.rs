@@ -3,7 +3,7 @@
 use rusqlite::{Connection, Result, params};
 
 use super::super::question::Question;
-use super::descent::{Descent, Known};
+use super::descent::{Descent, NodeReads};
 use super::node::{self, Form, Node, Nodes};
 use super::{TreeLimits, settle, split};
 
@@ -16,7 +16,7 @@ pub(super) struct Builder<'a> {
     pub(super) limits: TreeLimits,
     pub(super) root: i64,
     /// Of the tree as it stands.
-    pub(super) known: &'a mut Known,
+    pub(super) known: &'a mut NodeReads,
 }
 
 impl Builder<'_> {

@@ -21,7 +21,7 @@ const SCORES_A_LOOK: usize = 16;
 const MORE_LEAVES: usize = 4;
 
 /// The tree of a kind in a snapshot.
-pub(crate) struct Searched<'a> {
+pub(crate) struct TreeSearch<'a> {
     pub(crate) conn: &'a Connection,
     pub(crate) limits: TreeLimits,
     pub(crate) root: i64,
@@ -32,41 +32,41 @@ pub(crate) struct Searched<'a> {
 
 /// A row with an estimate or a bound of its score: the greater is the better one, of equals the one with the lower id.
 #[derive(Debug, Clone, Copy)]
-struct Scored {
+struct ScoredRow {
     score: f32,
     id: i64,
 }
 
-impl Ord for Scored {
+impl Ord for ScoredRow {
     fn cmp(&self, other: &Self) -> Ordering {
         self.score.total_cmp(&other.score).then(other.id.cmp(&self.id))
     }
 }
 
-impl PartialOrd for Scored {
+impl PartialOrd for ScoredRow {
     fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
         Some(self.cmp(other))
     }
 }
 
-impl PartialEq for Scored {
+impl PartialEq for ScoredRow {
     fn eq(&self, other: &Self) -> bool {
         self.cmp(other).is_eq()
     }
 }
 
-impl Eq for Scored {}
+impl Eq for ScoredRow {}
 
 /// What a question reached.
-struct Reached {
+struct Frontier {
     /// Rows of leaves with their upper bounds.
-    rows: BinaryHeap<Scored>,
+    rows: BinaryHeap<ScoredRow>,
     /// The estimated cosine of the last node that was read, by its direction, where others were left out; what is behind those is
     /// hardly nearer.
     edge: f32,
 }
 
-impl Searched<'_> {
+impl TreeSearch<'_> {
     /// For each query vector the nearest entries that may be found, as far as the leaves that are read hold them: their
     /// scores and order are exact. Where so few entries are allowed that it costs less, each is compared.
     ///
@@ -95,7 +95,7 @@ impl Searched<'_> {
         loop {
             let asked: Vec<&Question> = short.iter().map(|&place| &questions[place]).collect();
             let mut still = Vec::new();
-            for (place, Reached { rows, edge }) in short.into_iter().zip(self.candidates(&asked, leaves)?) {
+            for (place, Frontier { rows, edge }) in short.into_iter().zip(self.candidates(&asked, leaves)?) {
                 hits[place] = best_of(conn, query, &units[place], rows)?;
                 if hits[place].len() < query.limit && edge > query.min_score {
                     still.push(place);
@@ -111,7 +111,7 @@ impl Searched<'_> {
 
     /// For each question the rows of the leaves nearest to it. A node to which several lead is gone through for all of them at
     /// once, while it is near at hand.
-    fn candidates(&self, questions: &[&Question], leaves: usize) -> Result<Vec<Reached>> {
+    fn candidates(&self, questions: &[&Question], leaves: usize) -> Result<Vec<Frontier>> {
         let mut nodes = Nodes::new(self.conn);
         let mut scores = Vec::new();
         let mut found = vec![Vec::new(); questions.len()];
@@ -120,7 +120,7 @@ impl Searched<'_> {
             BTreeMap::from([(self.root, (0..questions.len()).collect())]);
         // A level a round; the leaves are the last.
         while !front.is_empty() {
-            let mut next: Vec<Vec<Scored>> = vec![Vec::new(); questions.len()];
+            let mut next: Vec<Vec<ScoredRow>> = vec![Vec::new(); questions.len()];
             let mut level = 0;
             for (id, askers) in std::mem::take(&mut front) {
                 let node = self.cache.get(self.now, id, || {
@@ -133,13 +133,13 @@ impl Searched<'_> {
                     node.score(question, &mut scores);
                     let rows = node.rows().zip(&scores);
                     if level == 0 {
-                        let bound = |(row, score): (Row<'_>, &f32)| Scored {
+                        let bound = |(row, score): (Row<'_>, &f32)| ScoredRow {
                             score: question.upper(*score, row.residual),
                             id: row.id,
                         };
                         found[asker].extend(rows.map(bound));
                     } else {
-                        next[asker].extend(rows.map(|(row, &score)| Scored { score, id: row.id }));
+                        next[asker].extend(rows.map(|(row, &score)| ScoredRow { score, id: row.id }));
                     }
                 }
             }
@@ -157,7 +157,7 @@ impl Searched<'_> {
                 next.into_iter().for_each(|row| front.entry(row.id).or_default().push(asker));
             }
         }
-        Ok(found.into_iter().zip(edges).map(|(rows, edge)| Reached { rows: rows.into(), edge }).collect())
+        Ok(found.into_iter().zip(edges).map(|(rows, edge)| Frontier { rows: rows.into(), edge }).collect())
     }
 }
 
@@ -166,14 +166,14 @@ fn best_of(
     conn: &Connection,
     query: &VectorQuery,
     unit: &[f32],
-    mut candidates: BinaryHeap<Scored>,
+    mut candidates: BinaryHeap<ScoredRow>,
 ) -> Result<Vec<VectorHit>> {
     let mut stored = conn.prepare_cached(vectors::STORED)?;
     let mut keys = conn.prepare_cached("SELECT key FROM vector_places WHERE slot = ?1")?;
     let mut is_live = conn.prepare_cached(vectors::LIVE_CHUNK)?;
     let (mut hits, mut values): (Vec<VectorHit>, Vec<f32>) = (Vec::new(), Vec::new());
     let (mut worst, mut unranked) = (query.min_score, 0);
-    while let Some(Scored { score: upper, id: slot }) = candidates.pop() {
+    while let Some(ScoredRow { score: upper, id: slot }) = candidates.pop() {
         if upper < worst {
             break;
         }

@@ -13,7 +13,7 @@ use std::collections::BTreeMap;
 use rusqlite::{Connection, Result};
 
 use super::super::question::Question;
-use super::descent::{Descent, Known};
+use super::descent::{Descent, NodeReads};
 use super::node::{self, Node, Nodes};
 use super::put::Builder;
 
@@ -67,7 +67,7 @@ pub(super) fn after_split(
 
 /// The nodes of a level nearest to where the split one was.
 fn around(builder: &Builder<'_>, level: u32, parts: [i64; 2], direction: &[f32]) -> Result<Vec<Around>> {
-    let mut known = Known::default();
+    let mut known = NodeReads::default();
     let mut descent = Descent::new(builder.conn, builder.root, &mut known);
     let mut nodes = Nodes::new(builder.conn);
     let mut around = Vec::new();
@@ -123,7 +123,7 @@ pub(super) fn place_of(turn: u64) -> u64 {
 
 /// - `place`: of the leaf, see [`Descent::way_to`].
 fn one_leaf(builder: &Builder<'_>, place: u64) -> Result<()> {
-    let mut known = Known::default();
+    let mut known = NodeReads::default();
     let mut descent = Descent::new(builder.conn, builder.root, &mut known);
     let way = descent.way_to(place)?;
     let [.., parent, leaf] = way[..] else { return Ok(()) };

@@ -151,7 +151,7 @@ impl Fixture {
         let root = self.root().expect("a tree");
         // Changes here are in no log, so what was read before may not hold.
         let (cache, now) = (NodeCache::new(self.limits.cache_bytes), Mark::default());
-        let tree = Searched { conn: &self.conn, limits: self.limits, root, cache: &cache, now };
+        let tree = TreeSearch { conn: &self.conn, limits: self.limits, root, cache: &cache, now };
         let hits = tree.search(query, &[vector::to_unit(question)]).expect("hits");
         hits.into_iter().flatten().map(|hit| hit.id).collect()
     }
@@ -347,7 +347,7 @@ fn every_leaf_gets_its_turn_also_when_turns_are_skipped() {
     let fixture = Fixture::new(TreeLimits { node_rows: 16, ..READ_WHOLLY });
     (0..1500).for_each(|number| fixture.put(number, &near_a_direction(number)));
     let leaves = fixture.leaves().len();
-    let mut known = Known::default();
+    let mut known = NodeReads::default();
     let mut descent = descent::Descent::new(&fixture.conn, fixture.root().expect("a tree"), &mut known);
     for step in 1..=4u64 {
         let turns = (0..4 * leaves as u64).map(|turn| settle::place_of(turn * step));

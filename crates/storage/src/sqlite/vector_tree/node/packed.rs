@@ -20,7 +20,7 @@ const FIRST: usize = HEADER + MORE_HEADER;
 const ROOM: usize = 8;
 
 /// What became of a row that was to be added in place.
-pub(super) enum Appended {
+pub(super) enum AppendOutcome {
     Written,
     /// The node has as many rows as it may.
     Full,
@@ -61,21 +61,21 @@ pub(super) fn most_rows(blob: &Blob<'_>) -> Result<usize> {
 }
 
 /// Adds a row to a node of `rows`.
-pub(super) fn append(blob: &mut Blob<'_>, rows: usize, row: &[u8]) -> Result<Appended> {
+pub(super) fn append(blob: &mut Blob<'_>, rows: usize, row: &[u8]) -> Result<AppendOutcome> {
     let most_rows = most_rows(blob)?;
     if rows >= most_rows {
-        return Ok(Appended::Full);
+        return Ok(AppendOutcome::Full);
     }
     let (used, mut packed) = (number(blob, HEADER + 4)?, Vec::new());
     pack(row, &mut packed)?;
     if FIRST + used + packed.len() > blob.len() {
         let all = [packed_rows(blob)?, packed].concat();
-        return Ok(Appended::Outgrown(with_header(rows + 1, row.len(), most_rows, &all)));
+        return Ok(AppendOutcome::Outgrown(with_header(rows + 1, row.len(), most_rows, &all)));
     }
     blob.write_all_at(&packed, FIRST + used)?;
     blob.write_all_at(&((used + packed.len()) as u32).to_le_bytes(), HEADER + 4)?;
     blob.write_all_at(&header(rows + 1, PACKED, row.len()), 0)?;
-    Ok(Appended::Written)
+    Ok(AppendOutcome::Written)
 }
 
 fn packed_rows(blob: &Blob<'_>) -> Result<Vec<u8>> {

@@ -86,13 +86,13 @@ export async function upload(
   replace: boolean,
   signal?: AbortSignal,
   workspace?: string,
-): Promise<Schemas['Inserted']> {
+): Promise<Schemas['InsertResponse']> {
   const body = new FormData();
   body.append('file', file, file.name);
   const query = replace ? { replace: true } : undefined;
   return (await json(
     await send('POST', '/documents/upload', { query, body, signal, workspace }),
-  )) as Schemas['Inserted'];
+  )) as Schemas['InsertResponse'];
 }
 
 /** Logs in with a name and a password; the token. */

@@ -4,14 +4,11 @@ use std::collections::BTreeSet;
 use std::path::Path;
 
 use graphloom::files::source_name;
-use graphloom_core::{Document, DocumentId, Snapshot, TrackId};
+use graphloom_core::{Document, DocumentId, Snapshot, TrackId, table};
 
 use crate::fault::Fault;
 use graphloom::nearest;
 use graphloom::project::Here;
-
-/// Documents read per page.
-const SCAN_PAGE: usize = 500;
 
 /// Matches and near matches listed in an error.
 const MOST_NAMED: usize = 5;
@@ -89,16 +86,7 @@ fn no_track(track: &TrackId) -> Fault {
 
 /// All documents by id, staged ones included.
 async fn all(snapshot: &dyn Snapshot) -> anyhow::Result<Vec<Document>> {
-    let mut documents: Vec<Document> = Vec::new();
-    loop {
-        let after = documents.last().map(|document| document.id.clone());
-        let page = snapshot.scan_documents(after.as_ref(), SCAN_PAGE).await?;
-        let last = page.len() < SCAN_PAGE;
-        documents.extend(page);
-        if last {
-            return Ok(documents);
-        }
-    }
+    Ok(snapshot.pages(table::Documents).all().await?)
 }
 
 async fn by_prefix(snapshot: &dyn Snapshot, reference: &str) -> anyhow::Result<Vec<Document>> {
@@ -110,7 +98,7 @@ async fn by_prefix(snapshot: &dyn Snapshot, reference: &str) -> anyhow::Result<V
     }
     let prefix = format!("{kind}{digits}");
     let after = DocumentId::from_stored(prefix.clone());
-    let page = snapshot.scan_documents(Some(&after), MOST_NAMED).await?;
+    let page = snapshot.scan(table::Documents, Some(&after), MOST_NAMED).await?;
     Ok(page.into_iter().take_while(|document| document.id.as_str().starts_with(&prefix)).collect())
 }
 

@@ -7,12 +7,9 @@ use serde::Serialize;
 use serde_json::{Value, json};
 
 use crate::{
-    Chunk, ChunkExtraction, Decisions, Document, EntityKey, Extraction, GraphKey, JobState, LayerName,
-    NodeKey, RelationKey, Situation, SituationOutcome, Snapshot, StoreError, VectorEntry, VectorKind,
+    Chunk, ChunkExtraction, Decisions, Document, Extraction, JobState, LayerName, NodeKey, Situation,
+    SituationOutcome, Snapshot, StoreError, VectorEntry, VectorKind, table,
 };
-
-/// Rows per read.
-const PAGE: usize = 1000;
 
 /// The result of a dump.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -90,32 +87,23 @@ impl Dump<'_> {
 }
 
 async fn dump_documents(snapshot: &dyn Snapshot, dump: &mut Dump<'_>) -> Result<(), DumpError> {
-    let mut after = None;
-    loop {
-        let page = snapshot.scan_documents(after.as_ref(), PAGE).await?;
+    let mut pages = snapshot.pages(table::Documents);
+    while let Some(page) = pages.next().await? {
         for document in &page {
             dump.line(&document_line(document))?;
         }
-        let Some(last) = page.last().filter(|_| page.len() == PAGE) else { break };
-        after = Some(last.id.clone());
     }
-    let mut after = None;
-    loop {
-        let page = snapshot.scan_jobs(after.as_ref(), PAGE).await?;
+    let mut pages = snapshot.pages(table::Jobs);
+    while let Some(page) = pages.next().await? {
         for job in page.iter().filter(|job| job.state != JobState::Merged) {
             dump.line(&json!({ "kind": "job", "document": job.document, "state": job.state }))?;
         }
-        let Some(last) = page.last().filter(|_| page.len() == PAGE) else { break };
-        after = Some(last.document.clone());
     }
-    let mut after = None;
-    loop {
-        let page = snapshot.scan_chunks(after.as_ref(), PAGE).await?;
+    let mut pages = snapshot.pages(table::Chunks);
+    while let Some(page) = pages.next().await? {
         for chunk in &page {
             dump.line(&chunk_line(chunk))?;
         }
-        let Some(last) = page.last().filter(|_| page.len() == PAGE) else { break };
-        after = Some(last.id.clone());
     }
     Ok(())
 }
@@ -168,9 +156,8 @@ fn situation_line(situation: &Situation) -> Value {
 }
 
 async fn dump_evidence(snapshot: &dyn Snapshot, dump: &mut Dump<'_>) -> Result<(), DumpError> {
-    let mut after = None;
-    loop {
-        let page = snapshot.scan_renewals(after.as_ref(), PAGE).await?;
+    let mut pages = snapshot.pages(table::Renewals);
+    while let Some(page) = pages.next().await? {
         for renewal in &page {
             let extraction = extraction_value(&renewal.extraction);
             let (chunk, model) = (&renewal.chunk, &renewal.model);
@@ -178,45 +165,31 @@ async fn dump_evidence(snapshot: &dyn Snapshot, dump: &mut Dump<'_>) -> Result<(
                 &json!({ "kind": "renewal", "chunk": chunk, "model": model, "extraction": extraction }),
             )?;
         }
-        let Some(last) = page.last().filter(|_| page.len() == PAGE) else { break };
-        after = Some(last.chunk.clone());
     }
-    let mut after = None;
-    loop {
-        let page = snapshot.scan_situations(after.as_ref(), PAGE).await?;
+    let mut pages = snapshot.pages(table::Situations);
+    while let Some(page) = pages.next().await? {
         for situation in &page {
             dump.line(&situation_line(situation))?;
         }
-        let Some(last) = page.last().filter(|_| page.len() == PAGE) else { break };
-        after = Some(last.chunk.clone());
     }
-    let mut after = None;
-    loop {
-        let page = snapshot.scan_extractions(after.as_ref(), PAGE).await?;
+    let mut pages = snapshot.pages(table::Extractions);
+    while let Some(page) = pages.next().await? {
         for extraction in &page {
             let Extraction { key, model, records, responses: _, rejects: _ } = extraction;
             dump.line(&json!({ "kind": "extraction", "key": key, "model": model, "records": records }))?;
         }
-        let Some(last) = page.last().filter(|_| page.len() == PAGE) else { break };
-        after = Some(last.key.clone());
     }
-    let mut after = None;
-    loop {
-        let page = snapshot.scan_mentions(after.as_ref().map(|(id, at)| (id, *at)), PAGE).await?;
+    let mut pages = snapshot.pages(table::Mentions);
+    while let Some(page) = pages.next().await? {
         for mention in &page {
             dump.row("mention", mention)?;
         }
-        let Some(last) = page.last().filter(|_| page.len() == PAGE) else { break };
-        after = Some((last.chunk.clone(), last.ordinal));
     }
-    let mut after = None;
-    loop {
-        let page = snapshot.scan_facts(after.as_ref().map(|(id, at)| (id, *at)), PAGE).await?;
+    let mut pages = snapshot.pages(table::Facts);
+    while let Some(page) = pages.next().await? {
         for fact in &page {
             dump.row("fact", fact)?;
         }
-        let Some(last) = page.last().filter(|_| page.len() == PAGE) else { break };
-        after = Some((last.chunk.clone(), last.ordinal));
     }
     Ok(())
 }
@@ -230,9 +203,8 @@ async fn dump_decisions(snapshot: &dyn Snapshot, dump: &mut Dump<'_>) -> Result<
 }
 
 async fn dump_views(snapshot: &dyn Snapshot, dump: &mut Dump<'_>) -> Result<(), DumpError> {
-    let mut after: Option<EntityKey> = None;
-    loop {
-        let page = snapshot.scan_entities(after.as_ref(), PAGE).await?;
+    let mut pages = snapshot.pages(table::Entities);
+    while let Some(page) = pages.next().await? {
         for entity in &page {
             // The row has a field `kind` of its own, the entity's type.
             dump.line(&json!({
@@ -246,43 +218,33 @@ async fn dump_views(snapshot: &dyn Snapshot, dump: &mut Dump<'_>) -> Result<(), 
                 "inputs_hash": entity.inputs_hash,
             }))?;
         }
-        let Some(last) = page.last().filter(|_| page.len() == PAGE) else { break };
-        after = Some(last.key.clone());
     }
-    let mut after: Option<RelationKey> = None;
-    loop {
-        let page = snapshot.scan_relations(after.as_ref(), PAGE).await?;
+    let mut pages = snapshot.pages(table::Relations);
+    while let Some(page) = pages.next().await? {
         for relation in &page {
             dump.row("relation", relation)?;
         }
-        let Some(last) = page.last().filter(|_| page.len() == PAGE) else { break };
-        after = Some(last.key.clone());
     }
-    let mut after: Option<(GraphKey, String)> = None;
-    loop {
-        let page = snapshot.scan_summaries(after.as_ref().map(|(key, at)| (key, at.as_str())), PAGE).await?;
+    let mut pages = snapshot.pages(table::Summaries);
+    while let Some(page) = pages.next().await? {
         for (owner, summary) in &page {
             dump.line(
                 &json!({ "kind": "summary", "owner": owner, "key": summary.key, "text": summary.text }),
             )?;
         }
-        let Some((owner, summary)) = page.last().filter(|_| page.len() == PAGE) else { break };
-        after = Some((owner.clone(), summary.key.to_string()));
     }
     Ok(())
 }
 
 /// Stale marks are part of the state, since deriving changes the views.
 async fn dump_stale(snapshot: &dyn Snapshot, dump: &mut Dump<'_>) -> Result<(), DumpError> {
-    let mut after: Option<GraphKey> = None;
-    loop {
-        let page = snapshot.scan_stale(after.as_ref(), PAGE).await?;
+    let mut pages = snapshot.pages(table::Stale);
+    while let Some(page) = pages.next().await? {
         for key in &page {
             dump.line(&json!({ "kind": "stale", "of": key }))?;
         }
-        let Some(last) = page.last().filter(|_| page.len() == PAGE) else { return Ok(()) };
-        after = Some(last.clone());
     }
+    Ok(())
 }
 
 /// Returns the layers that are current. Others depend on when they were derived.
@@ -293,14 +255,11 @@ async fn dump_layers(snapshot: &dyn Snapshot, dump: &mut Dump<'_>) -> Result<BTr
             continue;
         }
         dump.line(&json!({ "kind": "layer", "name": layer.name, "settings": layer.settings }))?;
-        let mut after: Option<NodeKey> = None;
-        loop {
-            let page = snapshot.scan_nodes(&layer.name, None, after.as_ref(), PAGE).await?;
+        let mut pages = snapshot.pages(table::Nodes { layer: layer.name.clone(), level: None });
+        while let Some(page) = pages.next().await? {
             for node in &page {
                 dump.row("node", node)?;
             }
-            let Some(last) = page.last().filter(|_| page.len() == PAGE) else { break };
-            after = Some(last.key.clone());
         }
         current.insert(layer.name);
     }
@@ -314,9 +273,8 @@ async fn dump_vectors(
     dump: &mut Dump<'_>,
 ) -> Result<(), DumpError> {
     for kind in VectorKind::ALL {
-        let mut after: Option<String> = None;
-        loop {
-            let page = snapshot.scan_vectors(kind, after.as_deref(), PAGE).await?;
+        let mut pages = snapshot.pages(table::Vectors { kind });
+        while let Some(page) = pages.next().await? {
             let counts = |entry: &&VectorEntry| {
                 kind != VectorKind::Node || layers.contains(&NodeKey::from_stored(&*entry.id).layer())
             };
@@ -325,8 +283,6 @@ async fn dump_vectors(
                     &json!({ "kind": "vector", "of": entry.kind, "id": entry.id, "text": entry.inputs_hash }),
                 )?;
             }
-            let Some(last) = page.last().filter(|_| page.len() == PAGE) else { break };
-            after = Some(last.id.clone());
         }
     }
     Ok(())
@@ -335,7 +291,7 @@ async fn dump_vectors(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{ChunkId, Mention};
+    use crate::{ChunkId, EntityKey, Mention};
 
     #[test]
     fn a_row_keeps_its_own_type_beside_the_kind_of_line() {

@@ -66,6 +66,7 @@ pub use shape::{AnswerShape, Schema, SchemaDialect, Shape};
 pub use situation::{Situation, SituationOutcome, indexed_text};
 pub use span::Span;
 pub use store::{
-    ChunkCounts, EmbeddingSpec, Found, GraphTurn, Projection, Snapshot, Store, StoreCounts, StoreError,
-    TextKind, TextQuery, VectorEntry, VectorHit, VectorKind, VectorQuery,
+    ChunkCounts, EmbeddingSpec, Evidence, Found, Graph, GraphTurn, Ledger, Projection, Queue, Search,
+    Snapshot, Store, StoreCounts, StoreError, TextKind, TextQuery, VectorEntry, VectorHit, VectorKind,
+    VectorQuery, table,
 };

@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use async_trait::async_trait;
 use graphloom_core::{
     Action, Batch, DocumentId, Embedder, Embeddings, EntityKey, GraphTurn, ModelError, Purpose, Revision,
-    Role, Snapshot, Store, StoreError, WorkspaceId,
+    Role, Snapshot, Store, StoreError, WorkspaceId, table,
 };
 use graphloom_engine::Engine;
 use graphloom_engine::edit::{DescriptionRule, Edit, KindRule, apply, decide};
@@ -46,7 +46,7 @@ impl Store for ContendedStore {
             && self.left.fetch_update(Ordering::SeqCst, Ordering::SeqCst, one_less).is_ok()
         {
             let snapshot = self.store.snapshot().await?;
-            let entity = snapshot.scan_entities(None, 1).await?;
+            let entity = snapshot.scan(table::Entities, None, 1).await?;
             self.store.commit(Batch { put_entities: entity, ..Batch::default() }).await?;
         }
         self.store.commit(batch).await
@@ -168,7 +168,7 @@ impl World {
     /// Rows of summaries in the ledger.
     async fn in_ledger(&self) -> u32 {
         let snapshot = self.engine.store.snapshot().await.expect("the store works");
-        let calls = snapshot.scan_calls(0, 999).await.expect("the store works");
+        let calls = snapshot.scan(table::Calls, None, 999).await.expect("the store works");
         calls.iter().filter(|call| call.role == Role::Summarize).count() as u32
     }
 
@@ -270,7 +270,7 @@ async fn a_merge_that_is_overtaken_embeds_nothing_twice() {
     let world = World::new().await;
     let embedded = async || {
         let snapshot = world.engine.store.snapshot().await.expect("the store works");
-        let calls = snapshot.scan_calls(0, 999).await.expect("the store works");
+        let calls = snapshot.scan(table::Calls, None, 999).await.expect("the store works");
         calls.iter().filter(|call| call.role == Role::Embed).count()
     };
     let before = embedded().await;

@@ -10,7 +10,7 @@ use async_trait::async_trait;
 use futures::{StreamExt, stream};
 use graphloom_core::{
     ChatEvent, ChatRequest, ChatStream, Completion, FinishReason, LanguageModel, ModelError, Role, Store,
-    Usage, WorkspaceId, write_dump,
+    Usage, WorkspaceId, table, write_dump,
 };
 use graphloom_engine::Engine;
 use graphloom_engine::derive::{
@@ -137,7 +137,7 @@ async fn a_model_writes_reports_and_references_that_lead_nowhere_are_dropped_and
     assert_eq!((report.entry.by.as_str(), report.entry.rating), ("test-reporter", 7.0));
     assert_eq!((report.dropped_references, report.omitted_relations), (1, 0));
     assert_eq!(report.findings[0].references[0].quote, report.findings[0].explanation);
-    let calls = snapshot.scan_calls(0, 999).await.expect("read");
+    let calls = snapshot.scan(table::Calls, None, 999).await.expect("read");
     let paid = calls.iter().filter(|call| call.role == Role::Summarize).count() as u64;
     assert_eq!(paid, derived.written);
 }

@@ -10,7 +10,7 @@ use async_trait::async_trait;
 use graphloom_core::write_dump;
 use graphloom_core::{
     ChatRequest, ChatStream, ChunkExtraction, DocumentId, DocumentStatus, LanguageModel, ModelError,
-    QueueState, Store, Timestamp, TrackId, WorkspaceId,
+    QueueState, Store, Timestamp, TrackId, WorkspaceId, table,
 };
 use graphloom_engine::Engine;
 use graphloom_engine::index::{self, Acceptance};
@@ -203,7 +203,7 @@ async fn a_cancelled_new_version_leaves_the_old_one_in_use() {
     index::cancel(engine.store.as_ref(), std::slice::from_ref(&new)).await.expect("cancelling works");
     run(&engine).await;
     let snapshot = engine.store.snapshot().await.expect("the store works");
-    let entities = snapshot.scan_entities(None, 9).await.expect("the store works");
+    let entities = snapshot.scan(table::Entities, None, 9).await.expect("the store works");
     assert_eq!(entities.iter().map(|entity| entity.key.as_str()).collect::<Vec<_>>(), ["ADA", "BO"]);
     index::delete(&engine, &[new]).await.expect("deleting works");
     assert_eq!(dump(engine.store.as_ref()).await, plain(&[("a.txt", "Ada knows Bo.")]).await);

@@ -7,6 +7,7 @@ use std::sync::Arc;
 
 use graphloom_core::{
     Action, Allowed, Document, DocumentFilter, Entity, EntityKey, Relation, Snapshot, Store, WorkspaceId,
+    table,
 };
 use graphloom_engine::Engine;
 use graphloom_engine::edit::decide;
@@ -50,12 +51,12 @@ fn question(mode: Mode, text: &str, filter: Option<DocumentFilter>) -> Question 
 }
 
 async fn entities(snapshot: &dyn Snapshot) -> BTreeMap<EntityKey, Entity> {
-    let all = snapshot.scan_entities(None, 1000).await.expect("the store works");
+    let all = snapshot.scan(table::Entities, None, 1000).await.expect("the store works");
     all.into_iter().map(|entity| (entity.key.clone(), entity)).collect()
 }
 
 async fn relations(snapshot: &dyn Snapshot) -> Vec<Relation> {
-    snapshot.scan_relations(None, 1000).await.expect("the store works")
+    snapshot.scan(table::Relations, None, 1000).await.expect("the store works")
 }
 
 /// Asks the same with a filter and of a store that holds only what the filter admits.

@@ -19,7 +19,7 @@ use async_trait::async_trait;
 use graphloom_core::{
     Action, Batch, ChatRequest, ChatStream, Decisions, DocumentId, Embedder, Embeddings, EntityKey,
     GraphTurn, LanguageModel, ModelError, Purpose, Revision, Snapshot, Store, StoreError, Timestamp,
-    Visibility, WorkspaceId, write_dump,
+    Visibility, WorkspaceId, table, write_dump,
 };
 use graphloom_engine::Engine;
 use graphloom_engine::edit::{EditError, decide};
@@ -406,7 +406,7 @@ async fn versions(engine: &Engine, source: u8) -> Vec<DocumentId> {
 
 async fn all(engine: &Engine) -> Vec<DocumentId> {
     let snapshot = engine.store.snapshot().await.expect("the store works");
-    let documents = snapshot.scan_documents(None, 999).await.expect("the store works");
+    let documents = snapshot.scan(table::Documents, None, 999).await.expect("the store works");
     documents.into_iter().map(|document| document.id).collect()
 }
 
@@ -485,7 +485,7 @@ async fn settle_and_compare(history: &History, store: Arc<dyn Store>) {
     let found = sound_dump(store.as_ref()).await;
 
     let snapshot = store.snapshot().await.expect("the store works");
-    let documents = snapshot.scan_documents(None, 999).await.expect("the store works");
+    let documents = snapshot.scan(table::Documents, None, 999).await.expect("the store works");
     assert!(documents.iter().all(|document| document.visibility == Visibility::Live), "nothing waits");
     let ids: Vec<DocumentId> = documents.iter().map(|document| document.id.clone()).collect();
     let texts = snapshot.texts(&ids).await.expect("the store works");

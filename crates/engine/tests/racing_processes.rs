@@ -10,7 +10,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use async_trait::async_trait;
 use graphloom_core::{
     Batch, ChunkExtraction, Document, DocumentId, DocumentStatus, GraphTurn, Job, JobState, Lease, Revision,
-    Snapshot, Store, StoreError, Timestamp, Visibility, WorkspaceId, write_dump,
+    Snapshot, Store, StoreError, Timestamp, Visibility, WorkspaceId, table, write_dump,
 };
 use graphloom_engine::Engine;
 use graphloom_engine::index::{self, Acceptance, Source};
@@ -116,7 +116,7 @@ impl Race {
     }
 
     async fn documents(&self) -> Vec<Document> {
-        self.read().await.scan_documents(None, 99).await.expect("the store works")
+        self.read().await.scan(table::Documents, None, 99).await.expect("the store works")
     }
 
     async fn states(&self, id: &DocumentId) -> Vec<ChunkExtraction> {

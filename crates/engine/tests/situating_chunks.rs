@@ -10,6 +10,7 @@ use futures::{StreamExt, stream};
 use graphloom_core::{
     CallOutcome, ChatEvent, ChatRequest, ChatStream, Completion, DocumentId, DocumentStatus, FinishReason,
     LanguageModel, ModelError, Role, SituationOutcome, Store, TextQuery, Usage, VectorKind, WorkspaceId,
+    table,
 };
 use graphloom_engine::Engine;
 use graphloom_engine::index::{self, Acceptance, RunReport, Unsituated};
@@ -169,7 +170,7 @@ async fn the_document_comes_first_alike_for_all_chunks_and_the_first_is_asked_ab
     );
     assert_eq!(matching(&engine, "zephyrine report").await, 3);
     let snapshot = engine.store.snapshot().await.expect("the store works");
-    let calls = snapshot.scan_calls(0, 99).await.expect("the store works");
+    let calls = snapshot.scan(table::Calls, None, 99).await.expect("the store works");
     let contexts = calls.iter().filter(|call| call.role == Role::Context);
     assert_eq!(contexts.filter(|call| call.outcome == CallOutcome::Ok).count(), 3);
 }
@@ -251,7 +252,7 @@ async fn a_run_that_ended_early_goes_on_without_asking_again() {
     // A call that was under way when the process ended is asked again; what was stored is not.
     let prompts: Vec<String> = model.asked().iter().map(|it| it.messages[0].content.clone()).collect();
     let snapshot = engine.store.snapshot().await.expect("the store works");
-    let stored = snapshot.scan_calls(0, 99).await.expect("the store works");
+    let stored = snapshot.scan(table::Calls, None, 99).await.expect("the store works");
     let stored = stored.iter().filter(|call| call.role == Role::Context).count();
     assert_eq!(stored, 3, "{prompts:?}");
 }
@@ -315,7 +316,7 @@ async fn another_option_embeds_only_the_chunks_whose_situating_text_changes() {
     assert_eq!(situating(&off, &report).await, [None, None, None]);
     assert_eq!(matching(&off, "zephyrine").await, 1);
     let snapshot = store.snapshot().await.expect("the store works");
-    assert_eq!(snapshot.scan_situations(None, 9).await.expect("the store works"), []);
+    assert_eq!(snapshot.scan(table::Situations, None, 9).await.expect("the store works"), []);
 }
 
 #[tokio::test]
@@ -328,11 +329,11 @@ async fn what_is_paid_for_stays_when_a_later_run_situates_nothing() {
     run(&engine).await;
     run(&with(store.clone(), Situator::Off)).await;
     let snapshot = store.snapshot().await.expect("the store works");
-    let situations = snapshot.scan_situations(None, 9).await.expect("the store works");
+    let situations = snapshot.scan(table::Situations, None, 9).await.expect("the store works");
     let failed = situations.iter().filter(|it| matches!(it.outcome, SituationOutcome::Failed { .. }));
     assert_eq!((situations.len(), failed.count()), (3, 1));
     drop(snapshot);
     index::delete(&engine, &[document]).await.expect("deleting works");
     let snapshot = store.snapshot().await.expect("the store works");
-    assert_eq!(snapshot.scan_situations(None, 9).await.expect("the store works"), []);
+    assert_eq!(snapshot.scan(table::Situations, None, 9).await.expect("the store works"), []);
 }

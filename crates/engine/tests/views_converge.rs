@@ -8,7 +8,7 @@ use std::sync::Arc;
 use graphloom_core::write_dump;
 use graphloom_core::{
     Action, ChunkId, Decisions, DocumentId, Embedder, Embeddings, EntityKey, ModelError, Purpose,
-    RelationKey, Store, WorkspaceId,
+    RelationKey, Store, WorkspaceId, table,
 };
 use graphloom_engine::Engine;
 use graphloom_engine::derive::{Communities, derive};
@@ -217,7 +217,7 @@ async fn derive_communities(engine: &Engine) {
 /// Situates everything in the graph as the engine does.
 async fn situate(engine: &Engine) {
     let snapshot = engine.store.snapshot().await.expect("the store works");
-    let documents = snapshot.scan_documents(None, 999).await.expect("the store works");
+    let documents = snapshot.scan(table::Documents, None, 999).await.expect("the store works");
     drop(snapshot);
     let ids: Vec<DocumentId> = documents.into_iter().map(|document| document.id).collect();
     index::situate(engine, &ids, &|_| {}).await.expect("situating works");
@@ -301,7 +301,7 @@ async fn decisions(engine: &Engine) -> Decisions {
 async fn in_chunk(engine: &Engine, action: Action, number: usize) -> Action {
     let Action::SplitEntity { key, into, name, .. } = action else { return action };
     let snapshot = engine.store.snapshot().await.expect("the store works");
-    let chunks = snapshot.scan_chunks(None, 99).await.expect("the store works");
+    let chunks = snapshot.scan(table::Chunks, None, 99).await.expect("the store works");
     let chunks: Vec<ChunkId> =
         chunks.get(number % chunks.len().max(1)).into_iter().map(|chunk| chunk.id.clone()).collect();
     Action::SplitEntity { key, chunks, into, name }
@@ -345,7 +345,7 @@ async fn a_changed_document_answers_with_its_old_version_until_the_new_one_is_me
     let new = add(&engine, "a.txt", "Ada knows Cy.").await.expect("accepted");
     let keys = async || {
         let snapshot = engine.store.snapshot().await.expect("the store works");
-        let entities = snapshot.scan_entities(None, 100).await.expect("the store works");
+        let entities = snapshot.scan(table::Entities, None, 100).await.expect("the store works");
         entities.into_iter().map(|entity| entity.key.to_string()).collect::<Vec<_>>()
     };
     assert_eq!(keys().await, ["ADA", "BO"]);
@@ -429,7 +429,7 @@ async fn a_document_of_which_rules_read_the_beginning_says_so() {
     assert!(remarks[0].contains("are made from the first 3"), "{remarks:?}");
     run(&engine).await;
     let snapshot = engine.store.snapshot().await.expect("the store works");
-    let entities = snapshot.scan_entities(None, 999).await.expect("the store works");
+    let entities = snapshot.scan(table::Entities, None, 999).await.expect("the store works");
     let names: Vec<&str> = entities.iter().map(|entity| entity.name.as_str()).collect();
     assert!(
         names.iter().any(|name| name.contains("Ada0")) && !names.iter().any(|name| name.contains("Ada9"))
@@ -467,7 +467,7 @@ async fn a_failed_chunk_is_listed_and_retried_alone_and_then_leaves_no_trace() {
 /// What is listed about the chunks of the only document.
 async fn damaged_chunks(store: &dyn Store) -> Vec<(u32, String)> {
     let snapshot = store.snapshot().await.expect("the store works");
-    let documents = snapshot.scan_documents(None, 9).await.expect("the store works");
+    let documents = snapshot.scan(table::Documents, None, 9).await.expect("the store works");
     let ids: Vec<DocumentId> = documents.into_iter().map(|document| document.id).collect();
     let states = index::states_of(snapshot.as_ref(), &ids).await.expect("the store works");
     states.into_iter().flatten().flat_map(|state| state.damaged_chunks).collect()
@@ -530,7 +530,7 @@ async fn answers_that_are_damaged_again_and_again_count_as_they_are_after_three_
     assert_eq!(damaged_chunks(store.as_ref()).await, []);
     assert_eq!(index::retry(&engine, &[document], None).await.expect("the store works").chunks, 0);
     let snapshot = store.snapshot().await.expect("the store works");
-    let stored = snapshot.scan_extractions(None, 9).await.expect("the store works");
+    let stored = snapshot.scan(table::Extractions, None, 9).await.expect("the store works");
     assert_eq!(stored.len(), 1, "what the earlier attempts saved is gone");
     assert_eq!(stored[0].rejects.len(), 1);
     dump(store.as_ref()).await;
@@ -623,7 +623,8 @@ async fn a_summary_that_fails_leaves_the_document_in_the_graph_and_is_made_by_th
     let report = run(&failing).await;
     assert_eq!((report.finished, report.failed, report.stale), (1, 0, 1));
     assert!(report.stale_reason.is_some_and(|reason| reason.contains("overloaded")));
-    let calls = store.snapshot().await.expect("the store works").scan_calls(0, 99).await.expect("listed");
+    let calls =
+        store.snapshot().await.expect("the store works").scan(table::Calls, None, 99).await.expect("listed");
     let failed = |call: &graphloom_core::Call| {
         matches!(call.outcome, graphloom_core::CallOutcome::Failed { .. })
             && call.role == graphloom_core::Role::Summarize

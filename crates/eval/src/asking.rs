@@ -5,7 +5,7 @@ use std::future::Future;
 use std::time::Instant;
 
 use futures::{StreamExt, stream};
-use graphloom_core::{Call, ContentHash, DocumentId, Snapshot, StoreCounts, StoreError};
+use graphloom_core::{Call, ContentHash, Snapshot, StoreCounts, StoreError, table};
 use graphloom_engine::prompt::{Prompt, Prompts};
 use graphloom_engine::query::QueryError;
 use graphloom_engine::{Engine, chain};
@@ -24,9 +24,6 @@ pub const MAX_CONCURRENCY: usize = 64;
 
 /// Maximum timed repetitions of a question.
 pub const MAX_TIMED: usize = 100;
-
-/// Documents per page.
-const PAGE: usize = 500;
 
 /// Options for asking.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -144,9 +141,8 @@ async fn state(snapshot: &dyn Snapshot) -> Result<String, StoreError> {
     let counts = StoreCounts { calls: 0, ..snapshot.counts().await? };
     let situated = snapshot.situation_counts().await?;
     let mut parts = vec![format!("{} {counts:?} {situated:?}", snapshot.graph_revision())];
-    let mut after = None::<DocumentId>;
-    loop {
-        let page = snapshot.scan_documents(after.as_ref(), PAGE).await?;
+    let mut pages = snapshot.pages(table::Documents);
+    while let Some(page) = pages.next().await? {
         let told: Vec<String> = (page.iter())
             .map(|document| {
                 format!(
@@ -156,11 +152,8 @@ async fn state(snapshot: &dyn Snapshot) -> Result<String, StoreError> {
             })
             .collect();
         parts.push(ContentHash::of_parts(&told.iter().map(String::as_str).collect::<Vec<_>>()).to_string());
-        if page.len() < PAGE {
-            return Ok(parts.join(" "));
-        }
-        after = page.last().map(|document| document.id.clone());
     }
+    Ok(parts.join(" "))
 }
 
 /// The hash of these prompts.

@@ -5,7 +5,9 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use graphloom_core::{DocumentId, Progress, ProgressSink, Snapshot, StoreError, Timestamp, WorkspaceId};
+use graphloom_core::{
+    DocumentId, Progress, ProgressSink, Snapshot, StoreError, Timestamp, WorkspaceId, table,
+};
 use graphloom_engine::index::{self, IndexError, RunReport, Unsituated};
 use tokio::runtime::Handle;
 use tokio::sync::{Notify, watch};
@@ -491,7 +493,7 @@ impl Ingest {
                     .lease
                     .is_none_or(|lease| lease.owner == engine.index.worker || (opened.gone)(&lease.owner))
         });
-        Ok(match is_left || !snapshot.scan_stale(None, 1).await?.is_empty() {
+        Ok(match is_left || !snapshot.scan(table::Stale, None, 1).await?.is_empty() {
             true => Waiting::Work,
             false if is_queued => Waiting::Later,
             false => Waiting::Nothing,

@@ -5,9 +5,9 @@ mod layers;
 use std::collections::{BTreeMap, BTreeSet};
 
 use graphloom_core::{
-    Chunk, ChunkExtraction, ChunkId, ContentHash, Decisions, DocumentId, Entity, EntityKey, ExtractionKey,
-    Fact, GraphKey, JobState, Mention, Relation, RelationKey, Revision, Snapshot, StoreError, VectorKind,
-    Visibility, indexed_text,
+    Chunk, ChunkExtraction, ChunkId, ContentHash, Decisions, DocumentId, EntityKey, ExtractionKey, Fact,
+    GraphKey, JobState, RelationKey, Revision, Snapshot, StoreError, VectorKind, Visibility, indexed_text,
+    table,
 };
 use serde::Serialize;
 
@@ -83,9 +83,8 @@ async fn check_documents(
 ) -> Result<BTreeMap<DocumentId, Visibility>, StoreError> {
     let mut documents = BTreeMap::new();
     let mut seen: BTreeSet<(String, Visibility)> = BTreeSet::new();
-    let mut after: Option<DocumentId> = None;
-    loop {
-        let page = snapshot.scan_documents(after.as_ref(), PAGE).await?;
+    let mut pages = snapshot.pages(table::Documents);
+    while let Some(page) = pages.next().await? {
         let ids: Vec<DocumentId> = page.iter().map(|document| document.id.clone()).collect();
         for (document, text) in page.iter().zip(snapshot.texts(&ids).await?) {
             match text {
@@ -109,9 +108,8 @@ async fn check_documents(
             }
             documents.insert(document.id.clone(), document.visibility);
         }
-        let Some(last) = page.last().filter(|_| page.len() == PAGE) else { return Ok(documents) };
-        after = Some(last.id.clone());
     }
+    Ok(documents)
 }
 
 /// What the other checks need of a chunk.
@@ -141,27 +139,22 @@ async fn check_chunks(
             }
         }
     }
-    let mut after: Option<ChunkId> = None;
-    loop {
-        let page = snapshot.scan_renewals(after.as_ref(), PAGE).await?;
+    let mut pages = snapshot.pages(table::Renewals);
+    while let Some(page) = pages.next().await? {
         for renewal in &page {
             match chunks.get_mut(&renewal.chunk) {
                 Some(facts) => facts.renewal = Some(renewal.extraction.clone()),
                 None => findings.add("renewal", &renewal.chunk, "its chunk does not exist"),
             }
         }
-        let Some(last) = page.last().filter(|_| page.len() == PAGE) else { break };
-        after = Some(last.chunk.clone());
     }
-    let mut after: Option<ChunkId> = None;
-    loop {
-        let page = snapshot.scan_chunks(after.as_ref(), PAGE).await?;
+    let mut pages = snapshot.pages(table::Chunks);
+    while let Some(page) = pages.next().await? {
         for chunk in page.iter().filter(|chunk| !chunks.contains_key(&chunk.id)) {
             findings.add("chunk", &chunk.id, format!("its document {} does not exist", chunk.document));
         }
-        let Some(last) = page.last().filter(|_| page.len() == PAGE) else { return Ok(chunks) };
-        after = Some(last.id.clone());
     }
+    Ok(chunks)
 }
 
 fn check_chunk(chunk: &Chunk, at: usize, text: &str, findings: &mut Findings) {
@@ -185,9 +178,8 @@ async fn check_jobs(
 ) -> Result<(), StoreError> {
     let mut with_job = BTreeSet::new();
     let mut merged = BTreeSet::new();
-    let mut after: Option<DocumentId> = None;
-    loop {
-        let page = snapshot.scan_jobs(after.as_ref(), PAGE).await?;
+    let mut pages = snapshot.pages(table::Jobs);
+    while let Some(page) = pages.next().await? {
         for job in &page {
             let Some(visibility) = documents.get(&job.document) else {
                 findings.add("job", &job.document, "its document does not exist");
@@ -201,8 +193,6 @@ async fn check_jobs(
             }
             with_job.insert(job.document.clone());
         }
-        let Some(last) = page.last().filter(|_| page.len() == PAGE) else { break };
-        after = Some(last.document.clone());
     }
     for document in documents.keys().filter(|id| !with_job.contains(*id)) {
         findings.add("document", document, "it has no job, so nothing would ever index it");
@@ -218,9 +208,8 @@ async fn check_jobs(
 /// Situations are of chunks that exist, and the vector of a situated chunk is that of the situating text and its own.
 async fn check_situations(snapshot: &dyn Snapshot, findings: &mut Findings) -> Result<(), StoreError> {
     let mut situated: BTreeMap<String, ContentHash> = BTreeMap::new();
-    let mut after: Option<ChunkId> = None;
-    loop {
-        let page = snapshot.scan_situations(after.as_ref(), PAGE).await?;
+    let mut pages = snapshot.pages(table::Situations);
+    while let Some(page) = pages.next().await? {
         let ids: Vec<ChunkId> = page.iter().map(|situation| situation.chunk.clone()).collect();
         for (situation, chunk) in page.iter().zip(snapshot.chunks(&ids).await?) {
             let Some(chunk) = chunk else {
@@ -230,20 +219,16 @@ async fn check_situations(snapshot: &dyn Snapshot, findings: &mut Findings) -> R
             let text = indexed_text(situation.text(), &chunk.text);
             situated.insert(chunk.id.to_string(), ContentHash::of(text.as_bytes()));
         }
-        let Some(last) = page.last().filter(|_| page.len() == PAGE) else { break };
-        after = Some(last.chunk.clone());
     }
-    let mut after: Option<String> = None;
-    loop {
-        let page = snapshot.scan_vectors(VectorKind::Chunk, after.as_deref(), PAGE).await?;
+    let mut pages = snapshot.pages(table::Vectors { kind: VectorKind::Chunk });
+    while let Some(page) = pages.next().await? {
         for entry in &page {
             if situated.get(&entry.id).is_some_and(|expected| *expected != entry.inputs_hash) {
                 findings.add("chunk", &entry.id, "its vector is not that of its situating text and its own");
             }
         }
-        let Some(last) = page.last().filter(|_| page.len() == PAGE) else { return Ok(()) };
-        after = Some(last.id.clone());
     }
+    Ok(())
 }
 
 async fn check_extractions(
@@ -260,17 +245,14 @@ async fn check_extractions(
         }
     }
     let mut known = BTreeSet::new();
-    let mut after: Option<ExtractionKey> = None;
-    loop {
-        let page = snapshot.scan_extractions(after.as_ref(), PAGE).await?;
+    let mut pages = snapshot.pages(table::Extractions);
+    while let Some(page) = pages.next().await? {
         for extraction in &page {
             if !wanted.contains_key(&extraction.key) {
                 findings.add("extraction", &extraction.key, "no chunk uses it");
             }
             known.insert(extraction.key.clone());
         }
-        let Some(last) = page.last().filter(|_| page.len() == PAGE) else { break };
-        after = Some(last.key.clone());
     }
     for (key, chunk) in wanted {
         if !known.contains(key) {
@@ -321,10 +303,8 @@ async fn read_evidence(
     findings: &mut Findings,
 ) -> Result<Evidence, StoreError> {
     let mut evidence = Evidence { decisions: Decisions::read(snapshot).await?, ..Evidence::default() };
-    let mut after: Option<(ChunkId, u32)> = None;
-    loop {
-        let page: Vec<Mention> =
-            snapshot.scan_mentions(after.as_ref().map(|(id, at)| (id, *at)), PAGE).await?;
+    let mut pages = snapshot.pages(table::Mentions);
+    while let Some(page) = pages.next().await? {
         for mention in &page {
             if let Some(what) = unfit(&mention.chunk, documents, chunks) {
                 findings.add("mention", &mention.entity, what);
@@ -333,12 +313,9 @@ async fn read_evidence(
                 *evidence.mentions.entry(mention.entity.clone()).or_default() += 1;
             }
         }
-        let Some(last) = page.last().filter(|_| page.len() == PAGE) else { break };
-        after = Some((last.chunk.clone(), last.ordinal));
     }
-    let mut after: Option<(ChunkId, u32)> = None;
-    loop {
-        let page: Vec<Fact> = snapshot.scan_facts(after.as_ref().map(|(id, at)| (id, *at)), PAGE).await?;
+    let mut pages = snapshot.pages(table::Facts);
+    while let Some(page) = pages.next().await? {
         for fact in &page {
             if let Some(what) = unfit(&fact.chunk, documents, chunks) {
                 findings.add("fact", &fact.relation, what);
@@ -347,8 +324,6 @@ async fn read_evidence(
                 evidence.count(fact);
             }
         }
-        let Some(last) = page.last().filter(|_| page.len() == PAGE) else { break };
-        after = Some((last.chunk.clone(), last.ordinal));
     }
     let created: Vec<EntityKey> = (evidence.decisions.entities())
         .filter(|(_, decided)| decided.created)
@@ -374,9 +349,8 @@ async fn check_entities(
     findings: &mut Findings,
 ) -> Result<(), StoreError> {
     let mut missing = evidence.entities();
-    let mut after: Option<EntityKey> = None;
-    loop {
-        let page: Vec<Entity> = snapshot.scan_entities(after.as_ref(), PAGE).await?;
+    let mut pages = snapshot.pages(table::Entities);
+    while let Some(page) = pages.next().await? {
         for entity in &page {
             if !missing.remove(&entity.key) {
                 findings.add("entity", &entity.key, "nothing mentions it");
@@ -395,8 +369,6 @@ async fn check_entities(
                 );
             }
         }
-        let Some(last) = page.last().filter(|_| page.len() == PAGE) else { break };
-        after = Some(last.key.clone());
     }
     for key in missing {
         findings.add("entity", key, "it is mentioned but has no row");
@@ -410,9 +382,8 @@ async fn check_relations(
     findings: &mut Findings,
 ) -> Result<(), StoreError> {
     let mut missing: BTreeSet<&RelationKey> = evidence.facts.keys().collect();
-    let mut after: Option<RelationKey> = None;
-    loop {
-        let page: Vec<Relation> = snapshot.scan_relations(after.as_ref(), PAGE).await?;
+    let mut pages = snapshot.pages(table::Relations);
+    while let Some(page) = pages.next().await? {
         for relation in &page {
             if !missing.remove(&relation.key) {
                 findings.add("relation", &relation.key, "nothing states it");
@@ -432,8 +403,6 @@ async fn check_relations(
                 );
             }
         }
-        let Some(last) = page.last().filter(|_| page.len() == PAGE) else { break };
-        after = Some(last.key.clone());
     }
     for key in missing {
         findings.add("relation", key, "it is stated but has no row");
@@ -477,9 +446,8 @@ async fn compare_vectors(
     findings: &mut Findings,
 ) -> Result<(), StoreError> {
     let dimensions = snapshot.embedding().await?.map(|spec| spec.dimensions as usize);
-    let mut after: Option<String> = None;
-    loop {
-        let page = snapshot.scan_vectors(kind, after.as_deref(), PAGE).await?;
+    let mut pages = snapshot.pages(table::Vectors { kind });
+    while let Some(page) = pages.next().await? {
         let ids: Vec<String> = page.iter().map(|entry| entry.id.clone()).collect();
         for (id, vector) in ids.into_iter().zip(snapshot.vectors(kind, &page_ids(&page)).await?) {
             if !known.contains(&id) {
@@ -490,8 +458,6 @@ async fn compare_vectors(
             }
             due.remove(&id);
         }
-        let Some(last) = page.last().filter(|_| page.len() == PAGE) else { break };
-        after = Some(last.id.clone());
     }
     for id in due {
         findings.add(name, id, "it has no vector, so no search by meaning finds it");
@@ -506,17 +472,15 @@ async fn check_summaries(
     findings: &mut Findings,
 ) -> Result<(), StoreError> {
     let entities = evidence.entities();
-    let mut after: Option<(GraphKey, String)> = None;
-    loop {
-        let page = snapshot.scan_summaries(after.as_ref().map(|(key, at)| (key, at.as_str())), PAGE).await?;
+    let mut pages = snapshot.pages(table::Summaries);
+    while let Some(page) = pages.next().await? {
         for (owner, summary) in &page {
             if !exists(evidence, &entities, owner) {
                 findings.add("summary", &summary.key, "what it summarises does not exist");
             }
         }
-        let Some((owner, summary)) = page.last().filter(|_| page.len() == PAGE) else { return Ok(()) };
-        after = Some((owner.clone(), summary.key.to_string()));
     }
+    Ok(())
 }
 
 fn exists(evidence: &Evidence, entities: &BTreeSet<&EntityKey>, key: &GraphKey) -> bool {
@@ -533,9 +497,8 @@ async fn check_stale(
     findings: &mut Findings,
 ) -> Result<(), StoreError> {
     let entities = evidence.entities();
-    let mut after: Option<GraphKey> = None;
-    loop {
-        let page = snapshot.scan_stale(after.as_ref(), PAGE).await?;
+    let mut pages = snapshot.pages(table::Stale);
+    while let Some(page) = pages.next().await? {
         for key in page.iter().filter(|key| !exists(evidence, &entities, key)) {
             let id = match key {
                 GraphKey::Entity(key) => key.to_string(),
@@ -543,9 +506,8 @@ async fn check_stale(
             };
             findings.add("stale mark", &id, "what is to be derived again does not exist");
         }
-        let Some(last) = page.last().filter(|_| page.len() == PAGE) else { return Ok(()) };
-        after = Some(last.clone());
     }
+    Ok(())
 }
 
 fn page_ids(page: &[graphloom_core::VectorEntry]) -> Vec<String> {

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use graphloom_core::{DocumentId, DocumentStatus, GraphKey, Snapshot, StoreError, VectorKind};
+use graphloom_core::{DocumentId, DocumentStatus, GraphKey, Snapshot, StoreError, VectorKind, table};
 use graphloom_engine::index::{DocumentState, states_of};
 
 use crate::passage_of;
@@ -33,25 +33,16 @@ pub(crate) async fn dump(snapshot: &dyn Snapshot) -> Result<Dump, StoreError> {
         passages.insert(document.id, passage);
     }
 
-    let mut after = None;
-    loop {
-        let page = snapshot.scan_chunks(after.as_ref(), PAGE).await?;
-        let full = page.len() == PAGE;
-        after = page.last().map(|chunk| chunk.id.clone());
+    let mut pages = snapshot.pages(table::Chunks);
+    while let Some(page) = pages.next().await? {
         dump.chunks.extend(page.into_iter().map(|chunk| {
             let passage = passages.get(&chunk.document).cloned().unwrap_or_default();
             (chunk.id.to_string(), passage)
         }));
-        if !full {
-            break;
-        }
     }
 
-    let mut after = None;
-    loop {
-        let page = snapshot.scan_entities(after.as_ref(), PAGE).await?;
-        let full = page.len() == PAGE;
-        after = page.last().map(|entity| entity.key.clone());
+    let mut pages = snapshot.pages(table::Entities);
+    while let Some(page) = pages.next().await? {
         let keys: Vec<GraphKey> = page.iter().map(|entity| GraphKey::Entity(entity.key.clone())).collect();
         let sources = snapshot.chunks_behind(&keys, None, usize::MAX).await?;
         for (entity, chunks) in page.into_iter().zip(sources) {
@@ -59,20 +50,11 @@ pub(crate) async fn dump(snapshot: &dyn Snapshot) -> Result<Dump, StoreError> {
             dump.entity_sources.insert(entity.key.to_string(), chunks);
             dump.entities.push(entity.key.to_string());
         }
-        if !full {
-            break;
-        }
     }
 
-    let mut after = None;
-    loop {
-        let page = snapshot.scan_relations(after.as_ref(), PAGE).await?;
-        let full = page.len() == PAGE;
-        after = page.last().map(|relation| relation.key.clone());
+    let mut pages = snapshot.pages(table::Relations);
+    while let Some(page) = pages.next().await? {
         dump.edges.extend(page.into_iter().map(|relation| (relation.key.to_string(), relation.weight)));
-        if !full {
-            break;
-        }
     }
 
     dump.chunk_vectors = vector_ids(snapshot, VectorKind::Chunk).await?;
@@ -82,28 +64,18 @@ pub(crate) async fn dump(snapshot: &dyn Snapshot) -> Result<Dump, StoreError> {
 }
 
 async fn vector_ids(snapshot: &dyn Snapshot, kind: VectorKind) -> Result<Vec<String>, StoreError> {
-    let mut ids: Vec<String> = Vec::new();
-    loop {
-        let page = snapshot.scan_vectors(kind, ids.last().map(String::as_str), PAGE).await?;
-        let full = page.len() == PAGE;
-        ids.extend(page.into_iter().map(|entry| entry.id));
-        if !full {
-            return Ok(ids);
-        }
-    }
+    let entries = snapshot.pages(table::Vectors { kind }).all().await?;
+    Ok(entries.into_iter().map(|entry| entry.id).collect())
 }
 
 /// Every document's id.
 pub(crate) async fn document_ids(snapshot: &dyn Snapshot) -> Result<Vec<DocumentId>, StoreError> {
-    let mut ids: Vec<DocumentId> = Vec::new();
-    loop {
-        let page = snapshot.scan_documents(ids.last(), PAGE).await?;
-        let full = page.len() == PAGE;
+    let mut ids = Vec::new();
+    let mut pages = snapshot.pages(table::Documents);
+    while let Some(page) = pages.next().await? {
         ids.extend(page.into_iter().map(|document| document.id));
-        if !full {
-            return Ok(ids);
-        }
     }
+    Ok(ids)
 }
 
 /// Every document with its status.

@@ -6,7 +6,7 @@ use graphloom::files::bytes;
 use graphloom::stores::Workspaces;
 use graphloom_core::{
     Call, CallOutcome, DocumentId, DocumentStatus, EmbeddingSpec, Projection, QueueState, Revision, Role,
-    Snapshot, StoreCounts, Timestamp, Visibility,
+    Snapshot, StoreCounts, Timestamp, Visibility, table,
 };
 use graphloom_engine::derive::{LayerStatus, layer_states};
 use graphloom_engine::index::{DocumentState, ListError, Listing, RenewalState, count_by_status, list};
@@ -21,9 +21,6 @@ use crate::{documents, wire};
 
 /// Default maximum of documents listed; `--json` lists all.
 const MOST_PRINTED: usize = 50;
-
-/// Ledger rows per page.
-const CALL_PAGE: usize = 1000;
 
 #[derive(Serialize)]
 struct Status {
@@ -179,11 +176,8 @@ fn with_remedy(error: ListError) -> anyhow::Error {
 
 async fn spent(snapshot: &dyn Snapshot) -> anyhow::Result<Vec<ModelCost>> {
     let mut by_model: BTreeMap<(Role, String), ModelCost> = BTreeMap::new();
-    let mut read = 0;
-    loop {
-        let page = snapshot.scan_calls(read, CALL_PAGE).await?;
-        let last = page.len() < CALL_PAGE;
-        read += page.len() as u64;
+    let mut pages = snapshot.pages(table::Calls);
+    while let Some(page) = pages.next().await? {
         for call in page {
             let Call { role, model, prompt_tokens, cached_prompt_tokens, .. } = call;
             let Call { completion_tokens, duration_ms, outcome, rejects, .. } = call;
@@ -206,10 +200,8 @@ async fn spent(snapshot: &dyn Snapshot) -> anyhow::Result<Vec<ModelCost>> {
             spent.duration_ms += duration_ms;
             spent.rejects += u64::from(rejects);
         }
-        if last {
-            return Ok(by_model.into_values().collect());
-        }
     }
+    Ok(by_model.into_values().collect())
 }
 
 fn print(app: &App, args: &StatusArgs, shown: &Status) -> anyhow::Result<()> {

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::Context;
 use graphloom::files::{self, source_name};
-use graphloom_core::{Document, DocumentId, Snapshot, TrackId, Visibility};
+use graphloom_core::{Document, DocumentId, Snapshot, TrackId, Visibility, table};
 use graphloom_engine::index;
 use notify::event::{AccessKind, AccessMode};
 use notify::{Event, EventKind, RecommendedWatcher, RecursiveMode, Watcher};
@@ -26,8 +26,6 @@ use crate::wire::{self, Indexing};
 const LOOK_AGAIN: Duration = Duration::from_millis(250);
 /// Interval between snapshots without events, since some file systems send none.
 const LOOK_ANYWAY: Duration = Duration::from_secs(30);
-/// Documents per page when looking for deleted files.
-const PAGE: usize = 500;
 
 /// A line of `--json` output.
 #[derive(Serialize)]
@@ -295,17 +293,12 @@ async fn missing(app: &App, snapshot: &dyn Snapshot, paths: &[PathBuf]) -> anyho
                 .is_err_and(|error| error.kind() == std::io::ErrorKind::NotFound)
     };
     let mut missing = Vec::new();
-    let mut after: Option<DocumentId> = None;
-    loop {
-        let page = snapshot.scan_documents(after.as_ref(), PAGE).await?;
-        let is_last = page.len() < PAGE;
-        after = page.last().map(|document| document.id.clone());
+    let mut pages = snapshot.pages(table::Documents);
+    while let Some(page) = pages.next().await? {
         missing.extend(page.into_iter().filter(is_missing).map(|document| document.source));
-        if is_last {
-            // If a folder disappeared in the meantime, its files are unknown.
-            let are_there = roots.iter().all(|root| root.exists());
-            missing.sort();
-            return Ok(if are_there { missing } else { Vec::new() });
-        }
     }
+    // If a folder disappeared in the meantime, its files are unknown.
+    let are_there = roots.iter().all(|root| root.exists());
+    missing.sort();
+    Ok(if are_there { missing } else { Vec::new() })
 }

@@ -9,13 +9,13 @@ mod walk;
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::{Action, ChunkId, Decision, DecisionId, EntityKey, Fact, RelationKey, Snapshot, StoreError};
+use crate::{
+    Action, ChunkId, Decision, DecisionId, EntityKey, Fact, RelationKey, Snapshot, StoreError, table,
+};
 use stated::{At, Stated, Statement};
 pub use stated::{DecidedEntity, DecidedRelation};
 use walk::{Act, End, Groups, Rule, Trace};
 
-/// Decisions per read.
-const PAGE: usize = 1000;
 /// The chunk id of facts that no document states; sorts after all others.
 const DECIDED_CHUNK: &str = "decided";
 
@@ -61,16 +61,7 @@ pub struct Difference {
 impl Decisions {
     /// Reads all decisions of the store.
     pub async fn read(snapshot: &dyn Snapshot) -> Result<Self, StoreError> {
-        let mut all: Vec<Decision> = Vec::new();
-        loop {
-            let after = all.last().map(|last| (last.order, last.id.clone()));
-            let page = snapshot.scan_decisions(after.as_ref().map(|(order, id)| (*order, id)), PAGE).await?;
-            let is_last = page.len() < PAGE;
-            all.extend(page);
-            if is_last {
-                return Ok(Self::new(all));
-            }
-        }
+        Ok(Self::new(snapshot.pages(table::Decisions).all().await?))
     }
 
     /// Builds the set from decisions in any order.

@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use async_trait::async_trait;
 use graphloom_cluster::{Edge, Graph, Hierarchy, HierarchySettings, hierarchy};
 use graphloom_core::{
-    ContentHash, EntityKey, LayerName, LayerNode, Member, NodeKey, RelationKey, Snapshot, StoreError,
+    ContentHash, EntityKey, LayerName, LayerNode, Member, NodeKey, Snapshot, StoreError, table,
 };
 
 use super::report::{self, Material};
@@ -20,8 +20,6 @@ use crate::prompt::COMMUNITY_REPORT;
 pub const MAX_COMMUNITY_SIZE: usize = 10;
 /// Most tokens of the data that a report is written from [GraphRAG].
 pub const MAX_REPORT_CONTEXT_TOKENS: u32 = 8_000;
-/// Rows read from the store at a time.
-const PAGE: usize = 1000;
 /// Number of the algorithm; another one derives all communities again.
 const VERSION: &str = "1";
 
@@ -79,27 +77,21 @@ impl Deriver for Communities {
 /// All entities, and the relations between them as edges. A relation whose weight a decision set to 0 is none.
 async fn graph_of(snapshot: &dyn Snapshot) -> Result<(Vec<String>, Vec<Edge>), StoreError> {
     let mut names: Vec<String> = Vec::new();
-    let mut after: Option<EntityKey> = None;
-    loop {
-        let page = snapshot.scan_entities(after.as_ref(), PAGE).await?;
+    let mut pages = snapshot.pages(table::Entities);
+    while let Some(page) = pages.next().await? {
         names.extend(page.iter().map(|entity| entity.key.to_string()));
-        let Some(last) = page.last().filter(|_| page.len() == PAGE) else { break };
-        after = Some(last.key.clone());
     }
     let positions: BTreeMap<&str, usize> =
         names.iter().enumerate().map(|(position, name)| (name.as_str(), position)).collect();
     let mut edges = Vec::new();
-    let mut after: Option<RelationKey> = None;
-    loop {
-        let page = snapshot.scan_relations(after.as_ref(), PAGE).await?;
+    let mut pages = snapshot.pages(table::Relations);
+    while let Some(page) = pages.next().await? {
         for relation in page.iter().filter(|relation| relation.weight > 0.0) {
             let [a, b] = relation.key.ends().map(|end| positions.get(end.as_str()).copied());
             if let (Some(a), Some(b)) = (a, b) {
                 edges.push(Edge::new(a, b, relation.weight));
             }
         }
-        let Some(last) = page.last().filter(|_| page.len() == PAGE) else { break };
-        after = Some(last.key.clone());
     }
     Ok((names, edges))
 }

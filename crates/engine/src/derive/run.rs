@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use futures::{StreamExt, stream};
 use graphloom_core::{
     Batch, Call, ContentHash, Layer, LayerName, LayerNode, Lease, Member, ModelError, NodeKey, Progress,
-    ProgressSink, Require, Revision, Snapshot, StoreError, Timestamp, VectorKind,
+    ProgressSink, Require, Revision, Snapshot, StoreError, Timestamp, VectorKind, table,
 };
 use serde_json::json;
 
@@ -283,16 +283,11 @@ impl Run<'_> {
     ) -> Result<Vec<NodeKey>, StoreError> {
         let planned: BTreeSet<&NodeKey> = planned.iter().map(|node| &node.key).collect();
         let mut unplanned = Vec::new();
-        let mut after: Option<NodeKey> = None;
-        loop {
-            let page = snapshot.scan_nodes(&self.derived.layer, None, after.as_ref(), REMOVED_NODES).await?;
-            let is_last = page.len() < REMOVED_NODES;
-            after = page.last().map(|node| node.key.clone());
+        let mut pages = snapshot.pages(table::Nodes { layer: self.derived.layer.clone(), level: None });
+        while let Some(page) = pages.next().await? {
             unplanned.extend(page.into_iter().map(|node| node.key).filter(|key| !planned.contains(key)));
-            if is_last {
-                return Ok(unplanned);
-            }
         }
+        Ok(unplanned)
     }
 
     /// Writes a few nodes of one level.

@@ -2,15 +2,14 @@
 
 use std::collections::BTreeMap;
 
-use graphloom_core::{Document, DocumentId, EntityKey, LayerNode, Member, NodeKey, Snapshot, StoreError};
+use graphloom_core::{
+    Document, DocumentId, EntityKey, LayerNode, Member, NodeKey, Snapshot, StoreError, table,
+};
 use serde::Serialize;
 
 use super::communities::Communities;
 use super::report::{Report, ReportSource};
 use crate::text::one_line;
-
-/// Nodes read from the store at a time.
-const PAGE: usize = 1000;
 
 /// A community in a list.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -97,12 +96,9 @@ pub struct Quote {
 /// The communities of a level that have a report, best rated first; ties by id.
 pub async fn communities(snapshot: &dyn Snapshot, level: u32) -> Result<Vec<CommunityEntry>, StoreError> {
     let mut entries = Vec::new();
-    let mut after: Option<NodeKey> = None;
-    loop {
-        let page = snapshot.scan_nodes(&Communities::name(), Some(level), after.as_ref(), PAGE).await?;
+    let mut pages = snapshot.pages(table::Nodes { layer: Communities::name(), level: Some(level) });
+    while let Some(page) = pages.next().await? {
         entries.extend(page.iter().filter_map(|node| Some(entry_of(node, &Report::of(node)?))));
-        let Some(last) = page.last().filter(|_| page.len() == PAGE) else { break };
-        after = Some(last.key.clone());
     }
     entries.sort_by(|one, other| other.rating.total_cmp(&one.rating).then_with(|| one.id.cmp(&other.id)));
     Ok(entries)
@@ -119,7 +115,7 @@ pub async fn find_communities(snapshot: &dyn Snapshot, id: &str) -> Result<Vec<N
     if snapshot.nodes(std::slice::from_ref(&exact)).await?[0].is_some() {
         return Ok(vec![exact]);
     }
-    let found = snapshot.scan_nodes(&name, None, Some(&exact), 2).await?;
+    let found = snapshot.scan(table::Nodes { layer: name, level: None }, Some(&exact), 2).await?;
     let keys = found.into_iter().map(|node| node.key);
     Ok(keys.filter(|key| key.as_str().starts_with(&prefix)).collect())
 }

@@ -3,13 +3,11 @@
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 
-use graphloom_core::{Decisions, Entity, EntityKey, Snapshot, StoreError};
+use graphloom_core::{Decisions, Entity, EntityKey, Snapshot, StoreError, table};
 use serde::Serialize;
 
 use crate::text::entity_key;
 
-/// Entities read at a time.
-const PAGE: usize = 1000;
 /// Most popular labels given [LightRAG].
 pub const MAX_LABELS: usize = 1000;
 /// Most matches given [LightRAG].
@@ -105,16 +103,11 @@ fn score(name: &str, wanted: &str) -> Option<i64> {
 }
 
 async fn scan(snapshot: &dyn Snapshot, mut see: impl FnMut(Entity)) -> Result<(), StoreError> {
-    let mut after: Option<EntityKey> = None;
-    loop {
-        let page = snapshot.scan_entities(after.as_ref(), PAGE).await?;
-        after = page.last().map(|entity| entity.key.clone());
-        let is_last = page.len() < PAGE;
+    let mut pages = snapshot.pages(table::Entities);
+    while let Some(page) = pages.next().await? {
         page.into_iter().for_each(&mut see);
-        if is_last {
-            return Ok(());
-        }
     }
+    Ok(())
 }
 
 /// The first of what was offered, most points first, then by name and key.

@@ -11,16 +11,12 @@ use std::io::Write;
 use std::sync::Arc;
 
 use graphloom_core::{
-    Allowed, Chunk, ChunkId, Document, Entity, EntityKey, GraphKey, Relation, RelationKey, Snapshot,
-    StoreError, Visibility,
+    Allowed, Chunk, Document, Entity, EntityKey, GraphKey, Relation, Snapshot, StoreError, Visibility, table,
 };
 use serde::Serialize;
 
 use crate::scope::Scope;
 use crate::text::Tokenizer;
-
-/// Rows read from the store at a time.
-const PAGE: usize = 500;
 
 /// How to write.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -143,18 +139,14 @@ async fn export_entities(
     writer: &mut (dyn GraphWriter + '_),
     count: &mut u64,
 ) -> Result<(), ExportError> {
-    let mut after: Option<EntityKey> = None;
-    loop {
-        let page = scope.snapshot.scan_entities(after.as_ref(), PAGE).await?;
-        after = page.last().filter(|_| page.len() == PAGE).map(|last| last.key.clone());
+    let mut pages = scope.snapshot.pages(table::Entities);
+    while let Some(page) = pages.next().await? {
         for entity in scope.shown_entities(page).await? {
             writer.entity(&entity)?;
             *count += 1;
         }
-        if after.is_none() {
-            return Ok(());
-        }
     }
+    Ok(())
 }
 
 async fn export_relations(
@@ -162,10 +154,8 @@ async fn export_relations(
     writer: &mut (dyn GraphWriter + '_),
     count: &mut u64,
 ) -> Result<(), ExportError> {
-    let mut after: Option<RelationKey> = None;
-    loop {
-        let page = scope.snapshot.scan_relations(after.as_ref(), PAGE).await?;
-        after = page.last().filter(|_| page.len() == PAGE).map(|last| last.key.clone());
+    let mut pages = scope.snapshot.pages(table::Relations);
+    while let Some(page) = pages.next().await? {
         let page = scope.shown_relations(page).await?;
         let ends: Vec<EntityKey> =
             page.iter().flat_map(|relation| relation.key.ends().map(EntityKey::clone)).collect();
@@ -177,10 +167,8 @@ async fn export_relations(
             writer.relation(&RelationRow { relation, names: [names[0], names[1]] })?;
             *count += 1;
         }
-        if after.is_none() {
-            return Ok(());
-        }
     }
+    Ok(())
 }
 
 async fn export_chunks(
@@ -188,10 +176,9 @@ async fn export_chunks(
     writer: &mut (dyn GraphWriter + '_),
     count: &mut u64,
 ) -> Result<(), ExportError> {
-    let mut after: Option<ChunkId> = None;
-    loop {
-        let snapshot = scope.snapshot;
-        let page = snapshot.scan_chunks(after.as_ref(), PAGE).await?;
+    let snapshot = scope.snapshot;
+    let mut pages = snapshot.pages(table::Chunks);
+    while let Some(page) = pages.next().await? {
         let owners: Vec<_> = page.iter().map(|chunk| chunk.document.clone()).collect();
         let documents = snapshot.documents(&owners).await?;
         for (chunk, document) in page.iter().zip(&documents) {
@@ -207,16 +194,17 @@ async fn export_chunks(
             writer.chunk(&ChunkRow { chunk, document, entities: entities.collect() })?;
             *count += 1;
         }
-        let Some(last) = page.last().filter(|_| page.len() == PAGE) else { return Ok(()) };
-        after = Some(last.id.clone());
     }
+    Ok(())
 }
 
 #[cfg(test)]
 mod tests {
     use std::collections::BTreeMap;
 
-    use graphloom_core::{ChunkExtraction, ContentHash, DocumentId, Format, Span, Timestamp};
+    use graphloom_core::{
+        ChunkExtraction, ChunkId, ContentHash, DocumentId, Format, RelationKey, Span, Timestamp,
+    };
 
     use super::*;
 

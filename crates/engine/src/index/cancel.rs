@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use graphloom_core::{
-    Batch, DocumentId, Job, JobState, QueueState, Require, Snapshot, Store, StoreError, Timestamp,
+    Batch, DocumentId, Job, JobState, QueueState, Require, Snapshot, Store, StoreError, Timestamp, table,
 };
 
 use crate::commit::Retries;
@@ -25,27 +25,16 @@ pub struct Cancellation {
 /// Everything that waits, is being indexed, or is being re-extracted, ascending.
 pub async fn queued(snapshot: &dyn Snapshot) -> Result<Vec<DocumentId>, StoreError> {
     let mut queued: BTreeSet<DocumentId> = BTreeSet::new();
-    let mut after: Option<DocumentId> = None;
-    loop {
-        let page = snapshot.scan_jobs(after.as_ref(), PAGE).await?;
-        let is_last = page.len() < PAGE;
-        after = page.last().map(|job| job.document.clone());
+    let mut pages = snapshot.pages(table::Jobs);
+    while let Some(page) = pages.next().await? {
         queued.extend(page.into_iter().filter(|job| job.state.is_open()).map(|job| job.document));
-        if is_last {
-            break;
-        }
     }
-    let mut after = None;
-    loop {
-        let page = snapshot.scan_renewals(after.as_ref(), PAGE).await?;
-        let is_last = page.len() < PAGE;
-        after = page.last().map(|renewal| renewal.chunk.clone());
+    let mut pages = snapshot.pages(table::Renewals);
+    while let Some(page) = pages.next().await? {
         let chunks: Vec<_> = page.into_iter().map(|renewal| renewal.chunk).collect();
         queued.extend(snapshot.chunks(&chunks).await?.into_iter().flatten().map(|chunk| chunk.document));
-        if is_last {
-            return Ok(queued.into_iter().collect());
-        }
     }
+    Ok(queued.into_iter().collect())
 }
 
 /// Takes documents out of the queue, for all workers and for good: [`super::retry`] queues them again.

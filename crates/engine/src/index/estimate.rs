@@ -7,7 +7,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use graphloom_core::{
     ChatMessage, ChatRole, Chunk, ChunkExtraction, ChunkId, Document, DocumentId, ExtractionKey, JobState,
-    Role, SituationKey, Snapshot,
+    Role, SituationKey, Snapshot, table,
 };
 use serde::Serialize;
 
@@ -25,8 +25,6 @@ use crate::parse::ParseLimits;
 use crate::prompt::{EXTRACT_GLEAN, EXTRACT_MISSED, Prompts, SUMMARIZE};
 use crate::situate::{MAX_SITUATING_TOKENS, Situator, Wanted, plan};
 
-/// Jobs and documents read at once.
-const PAGE: usize = 500;
 /// An answer has at least this percent of its passage's tokens. Of 170 answers of several models about passages of 1,000
 /// to 1,400 tokens nine in ten had 20 to 60 percent.
 const LEAST_ANSWER_PERCENT: u64 = 20;
@@ -182,11 +180,8 @@ impl<'a> Estimator<'a> {
     pub async fn start(engine: &'a Engine, embeds_by_service: bool) -> Result<Self, IndexError> {
         let mut estimator = Self::new(engine, embeds_by_service);
         let snapshot = engine.store.snapshot().await?;
-        let mut after: Option<DocumentId> = None;
-        loop {
-            let page = snapshot.scan_jobs(after.as_ref(), PAGE).await?;
-            after = page.last().map(|job| job.document.clone());
-            let is_last = page.len() < PAGE;
+        let mut pages = snapshot.pages(table::Jobs);
+        while let Some(page) = pages.next().await? {
             for job in page {
                 let embedded = match job.state {
                     JobState::Accepted => false,
@@ -206,10 +201,8 @@ impl<'a> Estimator<'a> {
                     estimator.chunks(snapshot.as_ref(), chunks).await?;
                 }
             }
-            if is_last {
-                return Ok(estimator);
-            }
         }
+        Ok(estimator)
     }
 
     /// What is too large to read.

@@ -2,7 +2,9 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use graphloom_core::{Document, DocumentFilter, DocumentId, Snapshot, StatusKind, StoreError, statuses_of};
+use graphloom_core::{
+    Document, DocumentFilter, DocumentId, Snapshot, StatusKind, StoreError, statuses_of, table,
+};
 
 use super::status::{DocumentState, states_of};
 
@@ -147,12 +149,12 @@ async fn in_order(
     loop {
         let page = match (by_date, &after) {
             (true, after) => {
-                let after = after.as_ref().map(|after| (after.added_at, &after.id));
-                snapshot.scan_documents_by_date(after, PAGE).await?
+                let after = after.as_ref().map(|after| (after.added_at, after.id.clone()));
+                snapshot.scan(table::DocumentsByDate, after.as_ref(), PAGE).await?
             }
             (false, after) => {
-                let after = after.as_ref().map(|after| (after.source.as_str(), &after.id));
-                snapshot.scan_documents_by_source(after, PAGE).await?
+                let after = after.as_ref().map(|after| (after.source.clone(), after.id.clone()));
+                snapshot.scan(table::DocumentsBySource, after.as_ref(), PAGE).await?
             }
         };
         let is_last = page.len() < PAGE;

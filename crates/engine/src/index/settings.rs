@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 use std::fmt;
 
-use graphloom_core::{Batch, Require, Snapshot, StoreError};
+use graphloom_core::{Batch, Require, Snapshot, StoreError, table};
 
 use super::IndexError;
 use crate::Engine;
@@ -129,5 +129,5 @@ pub async fn switch_settings(engine: &Engine) -> Result<Vec<OtherSetting>, Store
 }
 
 async fn has_no_documents(snapshot: &dyn Snapshot) -> Result<bool, StoreError> {
-    Ok(snapshot.scan_documents(None, 1).await?.is_empty())
+    Ok(snapshot.scan(table::Documents, None, 1).await?.is_empty())
 }

@@ -1,6 +1,6 @@
 //! Derives stale views again: entities with many mentions, and descriptions that need a summary.
 
-use graphloom_core::{GraphKey, ModelError, Progress, ProgressSink, StoreError};
+use graphloom_core::{GraphKey, ModelError, Progress, ProgressSink, StoreError, table};
 
 use super::IndexError;
 use super::work::needs_a_person;
@@ -8,8 +8,6 @@ use crate::commit::GraphChanges;
 use crate::graph::{Derivation, GraphChange, Summaries};
 use crate::{Engine, chain};
 
-/// Stale marks read at a time.
-const PAGE: usize = 1000;
 /// Times a group is derived in all where other processes change the graph so often that no summary is asked for in the end.
 const MAX_ROUNDS: u32 = 5;
 /// Why a description stays stale where that was too few.
@@ -70,15 +68,7 @@ pub(super) async fn settle(engine: &Engine, progress: ProgressSink<'_>) -> Resul
 /// Everything marked stale.
 async fn stale(engine: &Engine) -> Result<Vec<GraphKey>, StoreError> {
     let snapshot = engine.store.snapshot().await?;
-    let mut all = Vec::new();
-    loop {
-        let page = snapshot.scan_stale(all.last(), PAGE).await?;
-        let is_last = page.len() < PAGE;
-        all.extend(page);
-        if is_last {
-            return Ok(all);
-        }
-    }
+    snapshot.pages(table::Stale).all().await
 }
 
 /// Derives these again; how many stay stale, and the first failure.

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use graphloom_core::{Call, CallOutcome, DocumentId, Role, Snapshot, StoreError, Usage};
+use graphloom_core::{Call, CallOutcome, DocumentId, Role, Snapshot, StoreError, Usage, table};
 use serde::Serialize;
 
 use super::{Money, Prices};
@@ -107,14 +107,9 @@ pub async fn spending_after(
     prices: &Prices,
 ) -> Result<Spending, StoreError> {
     let mut ledger = Ledger { by, prices, rows: BTreeMap::new(), unpriced: BTreeSet::new() };
-    let mut read = skip;
-    loop {
-        let page = snapshot.scan_calls(read, PAGE).await?;
-        read += page.len() as u64;
+    let mut pages = snapshot.pages(table::Calls).after(Some(skip));
+    while let Some(page) = pages.next().await? {
         page.iter().for_each(|call| ledger.add(call));
-        if page.len() < PAGE {
-            break;
-        }
     }
     let sources = sources(snapshot, &ledger).await?;
     Ok(ledger.finish(&sources))

@@ -6,7 +6,9 @@ use std::path::Path;
 use std::sync::atomic::{AtomicI64, AtomicU64};
 use std::time::{Duration, Instant};
 
-use graphloom_core::{DocumentFilter, DocumentId, Revision, Snapshot, StatusKind, StoreError, Timestamp};
+use graphloom_core::{
+    DocumentFilter, DocumentId, Revision, Snapshot, StatusKind, StoreError, Timestamp, table,
+};
 use prometheus_client::encoding::EncodeLabelSet;
 use prometheus_client::metrics::counter::Counter;
 use prometheus_client::metrics::family::Family;
@@ -22,8 +24,6 @@ use crate::space::Space;
 pub(super) const MAX_WORKSPACES: usize = 100;
 /// How long counts of a store are reused although it changed: counting reads an index entry for each document.
 const COUNT_AGAIN: Duration = Duration::from_secs(10);
-/// Documents per page when looking for failed chunks.
-const SCAN: usize = 1000;
 /// Maximum documents whose chunks are counted.
 const MAX_ILL: usize = 10_000;
 /// A time after every lease, so that all open jobs count as claimable.
@@ -136,11 +136,9 @@ async fn ill_chunks(snapshot: &dyn Snapshot) -> Result<[u64; 3], StoreError> {
         return Ok([0; 3]);
     }
     let filter = DocumentFilter { status: status.into(), ..DocumentFilter::default() };
-    let (mut ill, mut after, mut seen): ([u64; 3], Option<DocumentId>, usize) = ([0; 3], None, 0);
-    loop {
-        let page = snapshot.scan_documents(after.as_ref(), SCAN).await?;
-        let is_last = page.len() < SCAN;
-        after = page.last().map(|document| document.id.clone());
+    let (mut ill, mut seen) = ([0; 3], 0);
+    let mut pages = snapshot.pages(table::Documents);
+    while let Some(page) = pages.next().await? {
         let of_kinds: Vec<DocumentId> =
             filter.admitted(snapshot, page).await?.into_iter().map(|document| document.id).collect();
         seen += of_kinds.len();
@@ -149,10 +147,11 @@ async fn ill_chunks(snapshot: &dyn Snapshot) -> Result<[u64; 3], StoreError> {
                 *sum += u64::from(count);
             }
         }
-        if is_last || seen >= MAX_ILL {
-            return Ok(ill);
+        if seen >= MAX_ILL {
+            break;
         }
     }
+    Ok(ill)
 }
 
 /// Bytes of a store's file and of its write-ahead log; 0 if missing.

@@ -2,9 +2,9 @@
 
 use std::collections::BTreeSet;
 
-use graphloom_core::{Layer, LayerNode, Member, NodeKey, Snapshot, StoreError, VectorKind};
+use graphloom_core::{Layer, LayerNode, Member, NodeKey, Snapshot, StoreError, VectorKind, table};
 
-use super::{Findings, PAGE, compare_vectors};
+use super::{Findings, compare_vectors};
 
 pub(super) async fn check_layers(snapshot: &dyn Snapshot, findings: &mut Findings) -> Result<(), StoreError> {
     let (mut known, mut due) = (BTreeSet::new(), BTreeSet::new());
@@ -34,9 +34,8 @@ async fn check_nodes(
     findings: &mut Findings,
 ) -> Result<Vec<String>, StoreError> {
     let mut keys = Vec::new();
-    let mut after: Option<NodeKey> = None;
-    loop {
-        let page = snapshot.scan_nodes(&layer.name, None, after.as_ref(), PAGE).await?;
+    let mut pages = snapshot.pages(table::Nodes { layer: layer.name.clone(), level: None });
+    while let Some(page) = pages.next().await? {
         let missing = missing_members(snapshot, &page).await?;
         for node in &page {
             if node.key != NodeKey::new(&node.layer, node.level, &node.members) {
@@ -48,9 +47,8 @@ async fn check_nodes(
             }
         }
         keys.extend(page.iter().map(|node| node.key.to_string()));
-        let Some(last) = page.last().filter(|_| page.len() == PAGE) else { return Ok(keys) };
-        after = Some(last.key.clone());
     }
+    Ok(keys)
 }
 
 /// The members of these nodes that do not exist.

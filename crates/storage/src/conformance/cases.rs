@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use graphloom_core::{
     Batch, CacheEntry, CacheKind, CacheSize, ChunkExtraction, ChunkId, ContentHash, GraphKey, Job, JobState,
     Lease, MAX_CACHE_BYTES, MAX_CACHE_ENTRIES, NewDocument, QueueState, Require, Revision, Span, Store,
-    StoreCounts, Timestamp, VectorKind, VectorQuery,
+    StoreCounts, Timestamp, VectorKind, VectorQuery, table,
 };
 
 pub use super::filters::{
@@ -51,7 +51,7 @@ pub async fn a_new_store_is_empty(store: &dyn Store) {
     assert_eq!((view.revision(), view.graph_revision()), (Revision(0), Revision(0)));
     assert_eq!(get(view.counts().await), StoreCounts::default());
     assert_eq!(get(view.embedding().await), None);
-    assert_eq!(get(view.scan_documents(None, 10).await), []);
+    assert_eq!(get(view.scan(table::Documents, None, 10).await), []);
     let query = VectorQuery {
         kind: VectorKind::Chunk,
         vectors: vec![vec![1.0]; 2],
@@ -398,7 +398,7 @@ pub async fn an_extraction_that_a_whole_one_replaces_is_removed(store: &dyn Stor
         let set_extractions = vec![(id.clone(), damaged.clone())];
         commit(store, Batch { put_extractions, set_extractions, ..Batch::default() }).await;
         let view = view(store).await;
-        assert_eq!(get(view.scan_chunks(None, 9).await)[0].extraction, damaged);
+        assert_eq!(get(view.scan(table::Chunks, None, 9).await)[0].extraction, damaged);
         assert_eq!(get(view.extractions(std::slice::from_ref(&saved.key)).await), [Some(saved.clone())]);
     }
     let done = ChunkExtraction::Done { key: whole.key.clone() };
@@ -454,7 +454,7 @@ pub async fn renewals_come_by_document_and_keep_their_extractions(store: &dyn St
     let after = view(store).await;
     assert_eq!(get(after.extractions(std::slice::from_ref(&said.key)).await), [None]);
     commit(store, Batch { remove_documents: vec![id.clone()], ..Batch::default() }).await;
-    assert_eq!(get(view(store).await.scan_renewals(None, 9).await), []);
+    assert_eq!(get(view(store).await.scan(table::Renewals, None, 9).await), []);
 }
 
 /// Case.
@@ -560,9 +560,9 @@ pub async fn the_ledger_keeps_its_order(store: &dyn Store) {
     commit(store, Batch { append_calls: vec![call("z"), call("y")], ..Batch::default() }).await;
     commit(store, Batch { append_calls: vec![call("x")], ..Batch::default() }).await;
     let view = view(store).await;
-    assert_eq!(get(view.scan_calls(1, 9).await), [call("y"), call("x")]);
-    assert_eq!(get(view.scan_calls(0, 1).await), [call("z")]);
-    assert_eq!(get(view.scan_calls(9, 1).await), []);
+    assert_eq!(get(view.scan(table::Calls, Some(&1), 9).await), [call("y"), call("x")]);
+    assert_eq!(get(view.scan(table::Calls, None, 1).await), [call("z")]);
+    assert_eq!(get(view.scan(table::Calls, Some(&9), 1).await), []);
 }
 
 /// Case.
@@ -633,22 +633,20 @@ pub async fn scans_page_through_everything(store: &dyn Store) {
         commit(store, sample::indexed(&n.to_string(), &format!("text {n}"), &format!("A{n}"), "ZED")).await;
     }
     let view = view(store).await;
-    let mut after = None;
+    let mut pages = view.pages_of(table::Mentions, 3);
     let mut seen = Vec::new();
-    loop {
-        let page = get(view.scan_mentions(after.as_ref().map(|(id, n)| (id, *n)), 3).await);
+    while let Some(page) = get(pages.next().await) {
         seen.extend(page.iter().map(|mention| (mention.chunk.clone(), mention.ordinal)));
-        after = seen.last().cloned();
-        if page.len() < 3 {
-            break;
-        }
     }
     let mut sorted = seen.clone();
     sorted.sort();
     assert_eq!((seen.len(), &seen), (10, &sorted));
-    assert_eq!(get(view.scan_vectors(VectorKind::Entity, Some("A1"), 2).await)[0].id, "A2");
-    assert_eq!(get(view.scan_entities(Some(&sample::key("A4")), 9).await).len(), 1);
-    assert_eq!(get(view.scan_documents(None, 0).await), []);
+    assert_eq!(
+        get(view.scan(table::Vectors { kind: VectorKind::Entity }, Some(&"A1".to_owned()), 2).await)[0].id,
+        "A2"
+    );
+    assert_eq!(get(view.scan(table::Entities, Some(&sample::key("A4")), 9).await).len(), 1);
+    assert_eq!(get(view.scan(table::Documents, None, 0).await), []);
 }
 
 /// Case.

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use graphloom_core::{
     Allowed, Batch, ChunkCounts, ChunkExtraction, Document, DocumentFilter, Extraction, Records,
-    RejectReason, Span, StatusKind, Store, TextQuery, Timestamp, VectorKind, VectorQuery, Visibility,
+    RejectReason, Span, StatusKind, Store, TextQuery, Timestamp, VectorKind, VectorQuery, Visibility, table,
 };
 
 use super::sample;
@@ -62,14 +62,19 @@ pub async fn documents_come_by_source_and_by_date(store: &dyn Store) {
     library(store).await;
     let view = view(store).await;
     let sources = |documents: &[Document]| documents.iter().map(|it| it.source.clone()).collect::<Vec<_>>();
-    let page = view.scan_documents_by_source(None, 2).await.expect("documents");
+    let page = view.scan(table::DocumentsBySource, None, 2).await.expect("documents");
     assert_eq!(sources(&page), ["c.md", "notes/a.md"]);
-    let rest = view.scan_documents_by_source(Some(("notes/a.md", &page[1].id)), 2).await.expect("documents");
+    let rest = view
+        .scan(table::DocumentsBySource, Some(&("notes/a.md".to_owned(), page[1].id.clone())), 2)
+        .await
+        .expect("documents");
     assert_eq!(sources(&rest), ["notes/old/b.md"]);
-    let page = view.scan_documents_by_date(None, 2).await.expect("documents");
+    let page = view.scan(table::DocumentsByDate, None, 2).await.expect("documents");
     assert_eq!(sources(&page), ["c.md", "notes/old/b.md"]);
-    let rest =
-        view.scan_documents_by_date(Some((page[1].added_at, &page[1].id)), 2).await.expect("documents");
+    let rest = view
+        .scan(table::DocumentsByDate, Some(&(page[1].added_at, page[1].id.clone())), 2)
+        .await
+        .expect("documents");
     assert_eq!(sources(&rest), ["notes/a.md"]);
 }
 

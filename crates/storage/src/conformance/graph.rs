@@ -1,6 +1,6 @@
 //! Cases of the graph: evidence, views and decisions.
 
-use graphloom_core::{Batch, GraphKey, Span, Store, VectorKind};
+use graphloom_core::{Batch, GraphKey, Span, Store, VectorKind, table};
 
 use super::sample;
 use super::steps::{commit, get, invalid, near, view};
@@ -137,12 +137,12 @@ pub async fn stale_marks_are_set_cleared_and_go_with_what_they_mark(store: &dyn 
         "what was derived from the older state is not right any more"
     );
     assert_eq!(get(snapshot.counts().await).stale, 3);
-    assert_eq!(get(snapshot.scan_stale(None, 2).await), [ada.clone(), bob.clone()]);
-    assert_eq!(get(snapshot.scan_stale(Some(&bob), 2).await), [pair]);
+    assert_eq!(get(snapshot.scan(table::Stale, None, 2).await), [ada.clone(), bob.clone()]);
+    assert_eq!(get(snapshot.scan(table::Stale, Some(&bob), 2).await), [pair]);
     commit(store, mark(&[(&ada, false)])).await;
     commit(store, Batch { remove_entities: vec![sample::key("BOB")], ..Batch::default() }).await;
     commit(store, Batch { remove_relations: vec![sample::pair("ADA", "BOB")], ..Batch::default() }).await;
-    assert!(get(view(store).await.scan_stale(None, 9).await).is_empty());
+    assert!(get(view(store).await.scan(table::Stale, None, 9).await).is_empty());
 }
 
 /// Case.
@@ -155,9 +155,9 @@ pub async fn decisions_come_in_their_order_and_change_the_graph(store: &dyn Stor
     commit(store, Batch { put_decisions: put, ..Batch::default() }).await;
     let after = view(store).await;
     assert!(after.graph_revision() > before, "what was derived without them is not right any more");
-    assert_eq!(get(after.scan_decisions(None, 9).await), decisions);
-    let first = (decisions[0].order, &decisions[0].id);
-    assert_eq!(get(after.scan_decisions(Some(first), 1).await), decisions[1..2]);
+    assert_eq!(get(after.scan(table::Decisions, None, 9).await), decisions);
+    let first = (decisions[0].order, decisions[0].id.clone());
+    assert_eq!(get(after.scan(table::Decisions, Some(&first), 1).await), decisions[1..2]);
     assert_eq!(get(after.counts().await).decisions, 3);
 }
 

@@ -1,7 +1,7 @@
 //! Cases of layers, the views over a whole workspace.
 
 use graphloom_core::{
-    Batch, ContentHash, LayerName, LayerNode, Member, NodeKey, Require, Revision, Store, VectorKind,
+    Batch, ContentHash, LayerName, LayerNode, Member, NodeKey, Require, Revision, Store, VectorKind, table,
     write_dump,
 };
 
@@ -35,6 +35,10 @@ fn entity(name: &str) -> Member {
     Member::Entity(sample::key(name))
 }
 
+fn nodes(layer: &LayerName, level: Option<u32>) -> table::Nodes {
+    table::Nodes { layer: layer.clone(), level }
+}
+
 fn keys(nodes: &[&LayerNode]) -> Vec<NodeKey> {
     let mut keys: Vec<NodeKey> = nodes.iter().map(|node| node.key.clone()).collect();
     keys.sort();
@@ -56,14 +60,14 @@ pub async fn nodes_of_layers_are_found_by_key_member_level_vector_and_words(stor
     assert_eq!(get(now.node_counts(&layer).await), [(0, 1), (1, 2)].into());
     let listed = |nodes: Vec<LayerNode>| nodes.into_iter().map(|node| node.key).collect::<Vec<_>>();
     let below = keys(&[&people, &letters]);
-    assert_eq!(listed(get(now.scan_nodes(&layer, Some(1), None, 9).await)), below);
-    assert_eq!(listed(get(now.scan_nodes(&layer, Some(1), Some(&below[0]), 9).await)), below[1..]);
+    assert_eq!(listed(get(now.scan(nodes(&layer, Some(1)), None, 9).await)), below);
+    assert_eq!(listed(get(now.scan(nodes(&layer, Some(1)), Some(&below[0]), 9).await)), below[1..]);
     assert_eq!(
-        listed(get(now.scan_nodes(&layer, None, None, 2).await)),
+        listed(get(now.scan(nodes(&layer, None), None, 2).await)),
         keys(&[&people, &letters, &all])[..2]
     );
     let other = LayerName::new("theme").expect("a name");
-    assert_eq!(get(now.scan_nodes(&other, None, None, 9).await), []);
+    assert_eq!(get(now.scan(nodes(&other, None), None, 9).await), []);
     let found = near(&*now, VectorKind::Node, &[1.0, 0.1, 0.0], 1).await;
     assert_eq!(found, [people.key.as_str()]);
     assert_eq!(matching(&*now, VectorKind::Node, "chess").await, [people.key.as_str()]);

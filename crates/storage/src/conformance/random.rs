@@ -3,10 +3,11 @@
 use std::fmt::Debug;
 use std::sync::Arc;
 
+use graphloom_core::table::Table;
 use graphloom_core::{
     Allowed, Batch, CacheEntry, CacheKind, Call, CallOutcome, ChunkExtraction, ContentHash, GraphKey, Job,
     JobState, LayerName, LayerNode, Lease, Member, QueueState, Require, Revision, Role, SituationKey,
-    Snapshot, Span, Store, StoreError, TextQuery, Timestamp, VectorKind, VectorQuery, WorkspaceId,
+    Snapshot, Span, Store, StoreError, TextQuery, Timestamp, VectorKind, VectorQuery, WorkspaceId, table,
 };
 use proptest::prelude::*;
 use proptest::test_runner::{Config, TestRunner};
@@ -513,18 +514,21 @@ macro_rules! same {
     };
 }
 
-/// Compares a scan page by page; `$after` makes the next page's start from the last row.
-macro_rules! same_pages {
-    ($found:expr, $expected:expr, $method:ident($($argument:expr),*), $row:ident => $after:expr) => {{
-        let mut page = answer($found.$method($($argument,)* None, PAGE).await);
-        assert_eq!(page, answer($expected.$method($($argument,)* None, PAGE).await), stringify!($method));
-        while let (Some($row), PAGE) = (page.last(), page.len()) {
-            let next = answer($found.$method($($argument,)* Some($after), PAGE).await);
-            let expected = answer($expected.$method($($argument,)* Some($after), PAGE).await);
-            assert_eq!(next, expected, stringify!($method));
-            page = next;
+/// Compares a table page by page.
+async fn same_table<T>(found: &dyn Snapshot, expected: &dyn Snapshot, table: T)
+where
+    T: Table + Debug,
+    T::Row: Debug + PartialEq,
+{
+    let mut after = None;
+    loop {
+        let page = answer(found.scan(table.clone(), after.as_ref(), PAGE).await);
+        assert_eq!(page, answer(expected.scan(table.clone(), after.as_ref(), PAGE).await), "{table:?}");
+        if page.len() < PAGE {
+            return;
         }
-    }};
+        after = table.last(after.as_ref(), &page);
+    }
 }
 
 fn answer<T: Debug>(result: Result<T, StoreError>) -> T {
@@ -605,34 +609,32 @@ async fn compare(found: &dyn Snapshot, expected: &dyn Snapshot) {
     for name in LAYERS.map(LayerName::from_stored) {
         same!(found, expected, node_counts(&name));
         for level in [None, Some(0), Some(1)] {
-            same_pages!(found, expected, scan_nodes(&name, level), row => &row.key);
+            same_table(found, expected, table::Nodes { layer: name.clone(), level }).await;
         }
     }
     compare_searches(found, expected).await;
 
     same!(found, expected, documents_where(&mut |_| true));
     same!(found, expected, documents_where(&mut |document| document.source.ends_with('1')));
-    same_pages!(found, expected, scan_documents(), row => &row.id);
-    same_pages!(found, expected, scan_documents_by_source(), row => (&row.source, &row.id));
-    same_pages!(found, expected, scan_documents_by_date(), row => (row.added_at, &row.id));
-    same_pages!(found, expected, scan_jobs(), row => &row.document);
-    same_pages!(found, expected, scan_chunks(), row => &row.id);
-    same_pages!(found, expected, scan_renewals(), row => &row.chunk);
-    same_pages!(found, expected, scan_situations(), row => &row.chunk);
-    same_pages!(found, expected, scan_extractions(), row => &row.key);
-    same_pages!(found, expected, scan_mentions(), row => (&row.chunk, row.ordinal));
-    same_pages!(found, expected, scan_facts(), row => (&row.chunk, row.ordinal));
-    same_pages!(found, expected, scan_decisions(), row => (row.order, &row.id));
-    same_pages!(found, expected, scan_entities(), row => &row.key);
-    same_pages!(found, expected, scan_relations(), row => &row.key);
-    same_pages!(found, expected, scan_summaries(), row => (&row.0, row.1.key.as_str()));
-    same_pages!(found, expected, scan_stale(), row => row);
+    same_table(found, expected, table::Documents).await;
+    same_table(found, expected, table::DocumentsBySource).await;
+    same_table(found, expected, table::DocumentsByDate).await;
+    same_table(found, expected, table::Jobs).await;
+    same_table(found, expected, table::Chunks).await;
+    same_table(found, expected, table::Renewals).await;
+    same_table(found, expected, table::Situations).await;
+    same_table(found, expected, table::Extractions).await;
+    same_table(found, expected, table::Mentions).await;
+    same_table(found, expected, table::Facts).await;
+    same_table(found, expected, table::Decisions).await;
+    same_table(found, expected, table::Entities).await;
+    same_table(found, expected, table::Relations).await;
+    same_table(found, expected, table::Summaries).await;
+    same_table(found, expected, table::Stale).await;
     for kind in VectorKind::ALL {
-        same_pages!(found, expected, scan_vectors(kind), row => row.id.as_str());
+        same_table(found, expected, table::Vectors { kind }).await;
     }
-    for skip in 0..4 {
-        same!(found, expected, scan_calls(skip, PAGE));
-    }
+    same_table(found, expected, table::Calls).await;
     let remembered: Vec<_> =
         (0..4).flat_map(|key| CacheKind::ALL.map(|kind| (kind, cache_key(key)))).collect();
     same!(found, expected, cached(&remembered));
@@ -654,8 +656,10 @@ async fn compare_searches(found: &dyn Snapshot, expected: &dyn Snapshot) {
             query.within = Some(allowed(expected).await);
             same!(found, expected, search_vectors(&query));
         }
-        let ids: Vec<String> =
-            answer(expected.scan_vectors(kind, None, 99).await).into_iter().map(|entry| entry.id).collect();
+        let ids: Vec<String> = answer(expected.scan(table::Vectors { kind }, None, 99).await)
+            .into_iter()
+            .map(|entry| entry.id)
+            .collect();
         same!(found, expected, vectors(kind, &ids));
     }
 }

@@ -1,6 +1,6 @@
 //! Cases of situations, the contexts of chunks.
 
-use graphloom_core::{Batch, ChunkId, DocumentId, StatusKind, Store, StoreError, VectorKind};
+use graphloom_core::{Batch, ChunkId, DocumentId, StatusKind, Store, StoreError, VectorKind, table};
 
 use super::sample;
 use super::steps::{commit, get, matching, view};
@@ -41,6 +41,6 @@ pub async fn situations_are_searched_with_their_chunks_and_go_with_them(store: &
     commit(store, put(said)).await;
     commit(store, sample::removal(&[document], &["ADA", "BOB"])).await;
     let after = view(store).await;
-    assert_eq!(get(after.scan_situations(None, 9).await), []);
+    assert_eq!(get(after.scan(table::Situations, None, 9).await), []);
     assert!(matching(&*after, VectorKind::Chunk, "chess").await.is_empty());
 }

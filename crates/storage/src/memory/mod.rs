@@ -3,6 +3,7 @@
 
 mod apply;
 mod snapshot;
+mod tables;
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};

@@ -1,20 +1,20 @@
 //! Reads of the in-memory store.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::ops::Bound;
 use std::sync::Arc;
 
 use async_trait::async_trait;
+use graphloom_core::table::PageOf;
 use graphloom_core::{
-    Allowed, CacheKind, CacheSize, Call, Chunk, ChunkCounts, ChunkExtraction, ChunkId, ContentHash, Decision,
-    DecisionId, Document, DocumentId, EmbeddingSpec, Entity, EntityKey, Extraction, ExtractionKey, Fact,
-    GraphKey, Job, Layer, LayerName, LayerNode, LinkGraph, Member, Mention, NodeKey, Projection, QueueState,
-    RejectReason, Relation, RelationKey, Renewal, Revision, Situation, SituationKey, Snapshot, StatusKind,
-    StoreCounts, StoreError, Summary, SummaryKey, TextQuery, Timestamp, TrackId, VectorEntry, VectorHit,
+    Allowed, CacheKind, CacheSize, Chunk, ChunkCounts, ChunkExtraction, ChunkId, ContentHash, Document,
+    DocumentId, EmbeddingSpec, Entity, EntityKey, Evidence, Extraction, ExtractionKey, Fact, Graph, GraphKey,
+    Job, Layer, LayerName, LayerNode, Ledger, LinkGraph, Member, Mention, NodeKey, Projection, Queue,
+    QueueState, RejectReason, Relation, RelationKey, Renewal, Revision, Search, Situation, SituationKey,
+    Snapshot, StatusKind, StoreCounts, StoreError, Summary, TextQuery, Timestamp, TrackId, VectorHit,
     VectorKind, VectorQuery, Visibility, indexed_text,
 };
 
-use super::State;
+use super::{State, tables};
 use crate::{rules, vector, words};
 
 pub(super) struct MemorySnapshot(pub(super) Arc<State>);
@@ -60,45 +60,7 @@ impl MemorySnapshot {
 }
 
 #[async_trait]
-impl Snapshot for MemorySnapshot {
-    fn revision(&self) -> Revision {
-        self.0.revision
-    }
-
-    fn graph_revision(&self) -> Revision {
-        self.0.graph_revision
-    }
-
-    async fn counts(&self) -> Result<StoreCounts, StoreError> {
-        let state = &self.0;
-        let vectors = |kind| state.vectors.keys().filter(|(of, _)| *of == kind).count() as u64;
-        Ok(StoreCounts {
-            documents: state.documents.len() as u64,
-            chunks: state.chunks.len() as u64,
-            extractions: state.extractions.len() as u64,
-            mentions: state.mentions.len() as u64,
-            facts: state.facts.len() as u64,
-            decisions: state.decisions.len() as u64,
-            entities: state.entities.len() as u64,
-            relations: state.relations.len() as u64,
-            chunk_vectors: vectors(VectorKind::Chunk),
-            entity_vectors: vectors(VectorKind::Entity),
-            relation_vectors: vectors(VectorKind::Relation),
-            nodes: state.nodes.len() as u64,
-            node_vectors: vectors(VectorKind::Node),
-            calls: state.calls.len() as u64,
-            stale: state.stale.len() as u64,
-        })
-    }
-
-    async fn embedding(&self) -> Result<Option<EmbeddingSpec>, StoreError> {
-        Ok(self.0.embedding.clone())
-    }
-
-    async fn settings(&self) -> Result<BTreeMap<String, String>, StoreError> {
-        Ok(self.0.settings.clone())
-    }
-
+impl Evidence for MemorySnapshot {
     async fn documents(&self, ids: &[DocumentId]) -> Result<Vec<Option<Document>>, StoreError> {
         Ok(lookup(&self.0.documents, ids))
     }
@@ -111,61 +73,15 @@ impl Snapshot for MemorySnapshot {
         Ok(hashes.iter().map(|hash| select(&self.0.documents, |d| d.content_hash == *hash)).collect())
     }
 
-    async fn status_counts(&self) -> Result<BTreeMap<StatusKind, u64>, StoreError> {
-        let ids: Vec<DocumentId> = self.0.documents.keys().cloned().collect();
-        let mut counts = BTreeMap::new();
-        for status in graphloom_core::statuses_of(self, &ids).await? {
-            *counts.entry(status.kind()).or_default() += 1;
-        }
-        Ok(counts)
+    async fn documents_where(
+        &self,
+        wanted: &mut (dyn for<'a> FnMut(&'a Document) -> bool + Send),
+    ) -> Result<Vec<Document>, StoreError> {
+        Ok(self.0.documents.values().filter(|document| wanted(document)).cloned().collect())
     }
 
     async fn texts(&self, ids: &[DocumentId]) -> Result<Vec<Option<String>>, StoreError> {
         Ok(lookup(&self.0.texts, ids))
-    }
-
-    async fn jobs(&self, documents: &[DocumentId]) -> Result<Vec<Option<Job>>, StoreError> {
-        Ok(lookup(&self.0.jobs, documents))
-    }
-
-    async fn queue(&self) -> Result<QueueState, StoreError> {
-        Ok(self.0.queue)
-    }
-
-    async fn documents_of_tracks(&self, tracks: &[TrackId]) -> Result<Vec<Vec<DocumentId>>, StoreError> {
-        let of = |track: &TrackId| {
-            let rows = self.0.tracks.keys().filter(|(of, _)| of == track);
-            rows.map(|(_, document)| document.clone()).collect()
-        };
-        Ok(tracks.iter().map(of).collect())
-    }
-
-    async fn tracks_of(&self, documents: &[DocumentId]) -> Result<Vec<Vec<TrackId>>, StoreError> {
-        let of = |document: &DocumentId| {
-            let rows = self.0.tracks.keys().filter(|(_, of)| of == document);
-            rows.map(|(track, _)| track.clone()).collect()
-        };
-        Ok(documents.iter().map(of).collect())
-    }
-
-    async fn renewals_of(&self, documents: &[DocumentId]) -> Result<Vec<Vec<Renewal>>, StoreError> {
-        let of = |chunks: Vec<Chunk>| {
-            chunks.iter().filter_map(|chunk| self.0.renewals.get(&chunk.id).cloned()).collect()
-        };
-        Ok(self.chunks_of(documents).await?.into_iter().map(of).collect())
-    }
-
-    async fn claimable_jobs(&self, now: Timestamp, limit: usize) -> Result<Vec<Job>, StoreError> {
-        let mut jobs = select(&self.0.jobs, |job| {
-            job.state.is_open() && job.lease.as_ref().is_none_or(|lease| lease.expires_at < now)
-        });
-        jobs.sort_by_key(|job| job.created_at);
-        jobs.truncate(limit);
-        Ok(jobs)
-    }
-
-    async fn leased_jobs(&self) -> Result<Vec<Job>, StoreError> {
-        Ok(select(&self.0.jobs, |job| job.lease.is_some()))
     }
 
     async fn chunks(&self, ids: &[ChunkId]) -> Result<Vec<Option<Chunk>>, StoreError> {
@@ -220,6 +136,13 @@ impl Snapshot for MemorySnapshot {
         Ok(self.0.extractions.values().filter(|extraction| extraction.records.name_nothing()).count() as u64)
     }
 
+    async fn renewals_of(&self, documents: &[DocumentId]) -> Result<Vec<Vec<Renewal>>, StoreError> {
+        let of = |chunks: Vec<Chunk>| {
+            chunks.iter().filter_map(|chunk| self.0.renewals.get(&chunk.id).cloned()).collect()
+        };
+        Ok(self.chunks_of(documents).await?.into_iter().map(of).collect())
+    }
+
     async fn situations(&self, chunks: &[ChunkId]) -> Result<Vec<Option<Situation>>, StoreError> {
         Ok(lookup(&self.0.situations, chunks))
     }
@@ -251,7 +174,10 @@ impl Snapshot for MemorySnapshot {
         }
         Ok(counts)
     }
+}
 
+#[async_trait]
+impl Graph for MemorySnapshot {
     async fn mentions_of(&self, entities: &[EntityKey]) -> Result<Vec<Vec<Mention>>, StoreError> {
         Ok(entities.iter().map(|key| select(&self.0.mentions, |mention| mention.entity == *key)).collect())
     }
@@ -332,6 +258,21 @@ impl Snapshot for MemorySnapshot {
         Ok(keys.iter().map(of).collect())
     }
 
+    async fn links(&self) -> Result<Arc<LinkGraph>, StoreError> {
+        let mut keys: BTreeMap<&ChunkId, BTreeSet<GraphKey>> = BTreeMap::new();
+        for mention in self.0.mentions.values().filter(|mention| !mention.set_aside) {
+            keys.entry(&mention.chunk).or_default().insert(GraphKey::Entity(mention.entity.clone()));
+        }
+        for fact in self.0.facts.values().filter(|fact| !fact.set_aside) {
+            let of_chunk = keys.entry(&fact.chunk).or_default();
+            of_chunk.extend(fact.relation.ends().map(|end| GraphKey::Entity(end.clone())));
+            of_chunk.insert(GraphKey::Relation(fact.relation.clone()));
+        }
+        let live = keys.into_iter().filter(|(id, _)| self.is_found(VectorKind::Chunk, id.as_str()));
+        let graph = LinkGraph::of(live.map(|(id, keys)| (id.clone(), keys.into_iter().collect())));
+        Ok(Arc::new(graph))
+    }
+
     async fn layers(&self) -> Result<Vec<Layer>, StoreError> {
         Ok(self.0.layers.values().cloned().collect())
     }
@@ -354,6 +295,18 @@ impl Snapshot for MemorySnapshot {
             *counts.entry(node.level).or_default() += 1;
         }
         Ok(counts)
+    }
+}
+
+#[async_trait]
+impl Search for MemorySnapshot {
+    async fn embedding(&self) -> Result<Option<EmbeddingSpec>, StoreError> {
+        Ok(self.0.embedding.clone())
+    }
+
+    async fn vectors(&self, kind: VectorKind, ids: &[String]) -> Result<Vec<Option<Vec<f32>>>, StoreError> {
+        let find = |id: &String| self.0.vectors.get(&(kind, id.clone())).map(|v| vector::decode(&v.data));
+        Ok(ids.iter().map(find).collect())
     }
 
     async fn search_vectors(&self, query: &VectorQuery) -> Result<Vec<Vec<VectorHit>>, StoreError> {
@@ -380,11 +333,6 @@ impl Snapshot for MemorySnapshot {
         Ok(query.vectors.iter().map(nearest).collect())
     }
 
-    async fn vectors(&self, kind: VectorKind, ids: &[String]) -> Result<Vec<Option<Vec<f32>>>, StoreError> {
-        let find = |id: &String| self.0.vectors.get(&(kind, id.clone())).map(|v| vector::decode(&v.data));
-        Ok(ids.iter().map(find).collect())
-    }
-
     async fn search_text(&self, query: &TextQuery) -> Result<Vec<VectorHit>, StoreError> {
         let entries: Vec<(String, Vec<String>)> =
             self.texts_of_kind(query.kind).into_iter().map(|(id, text)| (id, words::words(&text))).collect();
@@ -394,186 +342,62 @@ impl Snapshot for MemorySnapshot {
         Ok(hits)
     }
 
-    async fn links(&self) -> Result<Arc<LinkGraph>, StoreError> {
-        let mut keys: BTreeMap<&ChunkId, BTreeSet<GraphKey>> = BTreeMap::new();
-        for mention in self.0.mentions.values().filter(|mention| !mention.set_aside) {
-            keys.entry(&mention.chunk).or_default().insert(GraphKey::Entity(mention.entity.clone()));
-        }
-        for fact in self.0.facts.values().filter(|fact| !fact.set_aside) {
-            let of_chunk = keys.entry(&fact.chunk).or_default();
-            of_chunk.extend(fact.relation.ends().map(|end| GraphKey::Entity(end.clone())));
-            of_chunk.insert(GraphKey::Relation(fact.relation.clone()));
-        }
-        let live = keys.into_iter().filter(|(id, _)| self.is_found(VectorKind::Chunk, id.as_str()));
-        let graph = LinkGraph::of(live.map(|(id, keys)| (id.clone(), keys.into_iter().collect())));
-        Ok(Arc::new(graph))
-    }
-
     async fn projections(&self) -> Result<Vec<Projection>, StoreError> {
         Ok(Vec::new())
     }
+}
 
-    async fn documents_where(
-        &self,
-        wanted: &mut (dyn for<'a> FnMut(&'a Document) -> bool + Send),
-    ) -> Result<Vec<Document>, StoreError> {
-        Ok(self.0.documents.values().filter(|document| wanted(document)).cloned().collect())
+#[async_trait]
+impl Queue for MemorySnapshot {
+    async fn jobs(&self, documents: &[DocumentId]) -> Result<Vec<Option<Job>>, StoreError> {
+        Ok(lookup(&self.0.jobs, documents))
     }
 
-    async fn scan_documents(
-        &self,
-        after: Option<&DocumentId>,
-        limit: usize,
-    ) -> Result<Vec<Document>, StoreError> {
-        Ok(page(&self.0.documents, after, limit))
+    async fn status_counts(&self) -> Result<BTreeMap<StatusKind, u64>, StoreError> {
+        let ids: Vec<DocumentId> = self.0.documents.keys().cloned().collect();
+        let mut counts = BTreeMap::new();
+        for status in graphloom_core::statuses_of(self, &ids).await? {
+            *counts.entry(status.kind()).or_default() += 1;
+        }
+        Ok(counts)
     }
 
-    async fn scan_documents_by_source(
-        &self,
-        after: Option<(&str, &DocumentId)>,
-        limit: usize,
-    ) -> Result<Vec<Document>, StoreError> {
-        let mut documents = select(&self.0.documents, |document| {
-            after.is_none_or(|after| (document.source.as_str(), &document.id) > after)
-        });
-        documents.sort_by(|one, other| (&one.source, &one.id).cmp(&(&other.source, &other.id)));
-        documents.truncate(limit);
-        Ok(documents)
+    async fn queue(&self) -> Result<QueueState, StoreError> {
+        Ok(self.0.queue)
     }
 
-    async fn scan_documents_by_date(
-        &self,
-        after: Option<(Timestamp, &DocumentId)>,
-        limit: usize,
-    ) -> Result<Vec<Document>, StoreError> {
-        let mut documents = select(&self.0.documents, |document| {
-            after.is_none_or(|after| (document.added_at, &document.id) < after)
-        });
-        documents.sort_by(|one, other| (other.added_at, &other.id).cmp(&(one.added_at, &one.id)));
-        documents.truncate(limit);
-        Ok(documents)
-    }
-
-    async fn scan_jobs(&self, after: Option<&DocumentId>, limit: usize) -> Result<Vec<Job>, StoreError> {
-        Ok(page(&self.0.jobs, after, limit))
-    }
-
-    async fn scan_chunks(&self, after: Option<&ChunkId>, limit: usize) -> Result<Vec<Chunk>, StoreError> {
-        Ok(page(&self.0.chunks, after, limit))
-    }
-
-    async fn scan_renewals(&self, after: Option<&ChunkId>, limit: usize) -> Result<Vec<Renewal>, StoreError> {
-        Ok(page(&self.0.renewals, after, limit))
-    }
-
-    async fn scan_situations(
-        &self,
-        after: Option<&ChunkId>,
-        limit: usize,
-    ) -> Result<Vec<Situation>, StoreError> {
-        Ok(page(&self.0.situations, after, limit))
-    }
-
-    async fn scan_extractions(
-        &self,
-        after: Option<&ExtractionKey>,
-        limit: usize,
-    ) -> Result<Vec<Extraction>, StoreError> {
-        Ok(page(&self.0.extractions, after, limit))
-    }
-
-    async fn scan_mentions(
-        &self,
-        after: Option<(&ChunkId, u32)>,
-        limit: usize,
-    ) -> Result<Vec<Mention>, StoreError> {
-        Ok(page(&self.0.mentions, after.map(owned).as_ref(), limit))
-    }
-
-    async fn scan_facts(
-        &self,
-        after: Option<(&ChunkId, u32)>,
-        limit: usize,
-    ) -> Result<Vec<Fact>, StoreError> {
-        Ok(page(&self.0.facts, after.map(owned).as_ref(), limit))
-    }
-
-    async fn scan_decisions(
-        &self,
-        after: Option<(u64, &DecisionId)>,
-        limit: usize,
-    ) -> Result<Vec<Decision>, StoreError> {
-        let after = after.map(|(order, id)| (order, id.clone()));
-        Ok(page(&self.0.decisions, after.as_ref(), limit))
-    }
-
-    async fn scan_entities(
-        &self,
-        after: Option<&EntityKey>,
-        limit: usize,
-    ) -> Result<Vec<Entity>, StoreError> {
-        Ok(page(&self.0.entities, after, limit))
-    }
-
-    async fn scan_relations(
-        &self,
-        after: Option<&RelationKey>,
-        limit: usize,
-    ) -> Result<Vec<Relation>, StoreError> {
-        Ok(page(&self.0.relations, after, limit))
-    }
-
-    async fn scan_summaries(
-        &self,
-        after: Option<(&GraphKey, &str)>,
-        limit: usize,
-    ) -> Result<Vec<(GraphKey, Summary)>, StoreError> {
-        let after = after.map(|(owner, key)| (owner.clone(), SummaryKey::from_stored(key)));
-        let rows = self.0.summaries.range((lower(after.as_ref()), Bound::Unbounded)).take(limit);
-        Ok(rows
-            .map(|((owner, key), text)| (owner.clone(), Summary { key: key.clone(), text: text.clone() }))
-            .collect())
-    }
-
-    async fn scan_nodes(
-        &self,
-        layer: &LayerName,
-        level: Option<u32>,
-        after: Option<&NodeKey>,
-        limit: usize,
-    ) -> Result<Vec<LayerNode>, StoreError> {
-        let rows = self.0.nodes.range((lower(after), Bound::Unbounded)).map(|(_, node)| node);
-        let wanted =
-            |node: &&LayerNode| node.layer == *layer && level.is_none_or(|level| node.level == level);
-        Ok(rows.filter(wanted).take(limit).cloned().collect())
-    }
-
-    async fn scan_stale(&self, after: Option<&GraphKey>, limit: usize) -> Result<Vec<GraphKey>, StoreError> {
-        let keys = self.0.stale.range((lower(after), Bound::Unbounded)).take(limit);
-        Ok(keys.map(|(key, ())| key.clone()).collect())
-    }
-
-    async fn scan_vectors(
-        &self,
-        kind: VectorKind,
-        after: Option<&str>,
-        limit: usize,
-    ) -> Result<Vec<VectorEntry>, StoreError> {
-        let start = match after {
-            Some(id) => Bound::Excluded((kind, id.to_owned())),
-            None => Bound::Included((kind, String::new())),
+    async fn documents_of_tracks(&self, tracks: &[TrackId]) -> Result<Vec<Vec<DocumentId>>, StoreError> {
+        let of = |track: &TrackId| {
+            let rows = self.0.tracks.keys().filter(|(of, _)| of == track);
+            rows.map(|(_, document)| document.clone()).collect()
         };
-        let rows = self.0.vectors.range((start, Bound::Unbounded)).take_while(|((of, _), _)| *of == kind);
-        Ok(rows
-            .take(limit)
-            .map(|((_, id), stored)| VectorEntry {
-                kind,
-                id: id.clone(),
-                inputs_hash: stored.inputs_hash.clone(),
-            })
-            .collect())
+        Ok(tracks.iter().map(of).collect())
     }
 
+    async fn tracks_of(&self, documents: &[DocumentId]) -> Result<Vec<Vec<TrackId>>, StoreError> {
+        let of = |document: &DocumentId| {
+            let rows = self.0.tracks.keys().filter(|(_, of)| of == document);
+            rows.map(|(track, _)| track.clone()).collect()
+        };
+        Ok(documents.iter().map(of).collect())
+    }
+
+    async fn claimable_jobs(&self, now: Timestamp, limit: usize) -> Result<Vec<Job>, StoreError> {
+        let mut jobs = select(&self.0.jobs, |job| {
+            job.state.is_open() && job.lease.as_ref().is_none_or(|lease| lease.expires_at < now)
+        });
+        jobs.sort_by_key(|job| job.created_at);
+        jobs.truncate(limit);
+        Ok(jobs)
+    }
+
+    async fn leased_jobs(&self) -> Result<Vec<Job>, StoreError> {
+        Ok(select(&self.0.jobs, |job| job.lease.is_some()))
+    }
+}
+
+#[async_trait]
+impl Ledger for MemorySnapshot {
     async fn cached(&self, keys: &[(CacheKind, ContentHash)]) -> Result<Vec<Option<Vec<u8>>>, StoreError> {
         Ok(keys.iter().map(|key| self.0.cache.get(key).map(|entry| entry.value.clone())).collect())
     }
@@ -586,10 +410,47 @@ impl Snapshot for MemorySnapshot {
         };
         Ok(CacheKind::ALL.map(size).to_vec())
     }
+}
 
-    async fn scan_calls(&self, skip: u64, limit: usize) -> Result<Vec<Call>, StoreError> {
-        let skip = usize::try_from(skip).unwrap_or(usize::MAX);
-        Ok(self.0.calls.iter().skip(skip).take(limit).cloned().collect())
+#[async_trait]
+impl Snapshot for MemorySnapshot {
+    fn revision(&self) -> Revision {
+        self.0.revision
+    }
+
+    fn graph_revision(&self) -> Revision {
+        self.0.graph_revision
+    }
+
+    async fn counts(&self) -> Result<StoreCounts, StoreError> {
+        let state = &self.0;
+        let vectors = |kind| state.vectors.keys().filter(|(of, _)| *of == kind).count() as u64;
+        Ok(StoreCounts {
+            documents: state.documents.len() as u64,
+            chunks: state.chunks.len() as u64,
+            extractions: state.extractions.len() as u64,
+            mentions: state.mentions.len() as u64,
+            facts: state.facts.len() as u64,
+            decisions: state.decisions.len() as u64,
+            entities: state.entities.len() as u64,
+            relations: state.relations.len() as u64,
+            chunk_vectors: vectors(VectorKind::Chunk),
+            entity_vectors: vectors(VectorKind::Entity),
+            relation_vectors: vectors(VectorKind::Relation),
+            nodes: state.nodes.len() as u64,
+            node_vectors: vectors(VectorKind::Node),
+            calls: state.calls.len() as u64,
+            stale: state.stale.len() as u64,
+        })
+    }
+
+    async fn settings(&self) -> Result<BTreeMap<String, String>, StoreError> {
+        Ok(self.0.settings.clone())
+    }
+
+    async fn read_page(&self, page: PageOf<'_>) -> Result<(), StoreError> {
+        tables::read(&self.0, page);
+        Ok(())
     }
 }
 
@@ -631,16 +492,4 @@ fn lookup<K: Ord, V: Clone>(table: &BTreeMap<K, V>, keys: &[K]) -> Vec<Option<V>
 
 fn select<K, V: Clone>(table: &BTreeMap<K, V>, wanted: impl Fn(&V) -> bool) -> Vec<V> {
     table.values().filter(|row| wanted(row)).cloned().collect()
-}
-
-fn page<K: Ord, V: Clone>(table: &BTreeMap<K, V>, after: Option<&K>, limit: usize) -> Vec<V> {
-    table.range((lower(after), Bound::Unbounded)).take(limit).map(|(_, row)| row.clone()).collect()
-}
-
-fn lower<K>(after: Option<&K>) -> Bound<&K> {
-    after.map_or(Bound::Unbounded, Bound::Excluded)
-}
-
-fn owned((chunk, ordinal): (&ChunkId, u32)) -> (ChunkId, u32) {
-    (chunk.clone(), ordinal)
 }

@@ -275,7 +275,7 @@ pub(super) fn written_over(batch: &Batch) -> BTreeSet<&ChunkId> {
 
 #[cfg(test)]
 mod tests {
-    use graphloom_core::{Store, WorkspaceId};
+    use graphloom_core::{Store, WorkspaceId, table};
     use tempfile::TempDir;
 
     use super::super::{SqliteStore, execute};
@@ -348,13 +348,14 @@ mod tests {
     fn what_a_description_repeats_may_leave_before_it() {
         let (store, folder) = stored();
         let snapshot = block_on(store.snapshot()).expect("a snapshot");
-        let document = block_on(snapshot.scan_documents(None, 9)).expect("read").remove(0);
+        let document = block_on(snapshot.scan(table::Documents, None, 9)).expect("read").remove(0);
         block_on(store.commit(Batch { remove_documents: vec![document.id], ..Batch::default() }))
             .expect("removed");
         assert_eq!(ada(&store), expected());
         assert_eq!(repeating(&folder, "entities").1, 0);
         // The other document's record says something else from now on.
-        let mention = block_on(block_on(store.snapshot()).expect("a snapshot").scan_mentions(None, 1));
+        let mention =
+            block_on(block_on(store.snapshot()).expect("a snapshot").scan(table::Mentions, None, 1));
         let mut mention = mention.expect("read").remove(0);
         mention.description = "Nothing that is known before.".to_owned();
         block_on(store.commit(Batch { put_mentions: vec![mention], ..Batch::default() })).expect("put");
@@ -365,7 +366,7 @@ mod tests {
     fn a_record_that_is_written_over_is_repeated_no_more() {
         let (store, folder) = stored();
         let snapshot = block_on(store.snapshot()).expect("a snapshot");
-        for mut mention in block_on(snapshot.scan_mentions(None, 9)).expect("read") {
+        for mut mention in block_on(snapshot.scan(table::Mentions, None, 9)).expect("read") {
             mention.description = "Nothing that is known before.".to_owned();
             block_on(store.commit(Batch { put_mentions: vec![mention], ..Batch::default() })).expect("put");
         }

@@ -20,7 +20,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use graphloom_core::{Projection, Revision, StoreError, TextQuery, VectorHit, VectorKind};
+use graphloom_core::{Projection, Revision, StoreError, TextQuery, VectorHit, VectorKind, table};
 use rusqlite::Connection;
 use serde::{Deserialize, Serialize};
 use tantivy::directory::error::LockError;
@@ -545,7 +545,8 @@ impl Update {
         self.writer.delete_all_documents()?;
         let mut after = None;
         loop {
-            let page = scan::chunks(conn, after.as_ref(), REBUILD_PAGE).during("reading chunks")?;
+            let page =
+                scan::page(conn, table::Chunks, after.as_ref(), REBUILD_PAGE).during("reading chunks")?;
             for chunk in &page {
                 let id = chunk.id.as_str();
                 if read::has_text(conn, VectorKind::Chunk, id).during("reading chunks")? {
@@ -558,7 +559,8 @@ impl Update {
         }
         let mut after = None;
         loop {
-            let page = scan::entities(conn, after.as_ref(), REBUILD_PAGE).during("reading entities")?;
+            let page =
+                scan::page(conn, table::Entities, after.as_ref(), REBUILD_PAGE).during("reading entities")?;
             for entity in &page {
                 let text = words::entity_text(entity);
                 self.add(rows::kind_code(VectorKind::Entity), entity.key.as_str(), &text)?;
@@ -568,7 +570,8 @@ impl Update {
         }
         let mut after = None;
         loop {
-            let page = scan::relations(conn, after.as_ref(), REBUILD_PAGE).during("reading relations")?;
+            let page = scan::page(conn, table::Relations, after.as_ref(), REBUILD_PAGE)
+                .during("reading relations")?;
             for relation in &page {
                 let text = words::relation_text(relation);
                 self.add(rows::kind_code(VectorKind::Relation), &relation.key.to_string(), &text)?;

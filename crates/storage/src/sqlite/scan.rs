@@ -1,57 +1,190 @@
-//! Scans: pages of whole tables in the order of their outer ids.
+//! Pages of tables in the order of their outer ids.
 
-use graphloom_core::{
-    Call, Chunk, ChunkId, Decision, DecisionId, Document, DocumentId, Entity, EntityKey, Extraction,
-    ExtractionKey, Fact, GraphKey, Job, Mention, Relation, RelationKey, Renewal, Situation, Summary,
-    Timestamp, VectorEntry, VectorKind,
-};
-use rusqlite::types::ToSql;
-use rusqlite::{Connection, Result, Row, params};
+use graphloom_core::table::{Page, PageOf, Table};
+use graphloom_core::{Document, EntityKey, GraphKey, VectorEntry};
+use rusqlite::types::Value;
+use rusqlite::{Connection, Result, Row, params, params_from_iter};
 
 use super::descriptions::Descriptions;
 use super::read::{owner_columns, query, select, sql_limit, summary, with_text};
 use super::text::Slicer;
-use super::{rows, sums};
+use super::{layers, rows, sums};
 
-/// A page of `columns FROM from`, by `key`, after a value of it.
-fn page<T>(
+const JOBS: &str = "documents d JOIN jobs j ON j.document = d.id";
+const CHUNKS: &str = "chunks c JOIN documents d ON d.id = c.document";
+const RENEWALS: &str = "chunks c JOIN renewals r ON r.chunk = c.id";
+const SITUATIONS: &str = "chunks c JOIN situations s ON s.chunk = c.id";
+const MENTIONS: &str = "chunks c CROSS JOIN mentions m ON m.chunk = c.id";
+const FACTS: &str = "chunks c CROSS JOIN facts f ON f.chunk = c.id";
+const SUMMARY: &str = "kind, a, b, key, text, row_sum('summaries', kind, a, b, key, text) = sum";
+
+/// A page of a table.
+pub(super) fn page<T: Table>(
+    conn: &Connection,
+    table: T,
+    after: Option<&T::Key>,
+    limit: usize,
+) -> Result<Vec<T::Row>> {
+    let mut page = Page { table, after: after.cloned(), limit, rows: Vec::new() };
+    read(conn, T::page_of(&mut page))?;
+    Ok(page.rows)
+}
+
+/// Fills the page.
+pub(super) fn read(conn: &Connection, page: PageOf<'_>) -> Result<()> {
+    let mut descriptions = Descriptions::new(conn);
+    match page {
+        PageOf::Documents(page) => {
+            let after = id(page.after.as_ref());
+            page.rows =
+                select_after(conn, (rows::DOCUMENT, "documents", "key"), after, page.limit, rows::document)?;
+        }
+        PageOf::DocumentsBySource(page) => {
+            let after = page.after.as_ref().map(|(source, id)| vec![text(source), text(id)]);
+            let table = (rows::DOCUMENT, "documents", "source, key");
+            page.rows = select_after(conn, table, after, page.limit, rows::document)?;
+        }
+        PageOf::DocumentsByDate(page) => {
+            let (at, id) = match &page.after {
+                Some((at, id)) => (rows::signed(at.0), id.as_str()),
+                // No key is empty, so nothing of this last moment is left out.
+                None => (i64::MAX, "\u{10ffff}"),
+            };
+            let from = "documents WHERE (added_at, key) < (?1, ?2) ORDER BY added_at DESC, key DESC LIMIT ?3";
+            let values = params![at, id, sql_limit(page.limit)];
+            page.rows = select(conn, &query(rows::DOCUMENT, from), values, rows::document)?;
+        }
+        PageOf::Jobs(page) => {
+            let after = id(page.after.as_ref());
+            page.rows = select_after(conn, (rows::JOB, JOBS, "d.key"), after, page.limit, rows::job)?;
+        }
+        PageOf::Chunks(page) => {
+            let after = id(page.after.as_ref());
+            let chunks = select_after(conn, (rows::CHUNK, CHUNKS, "c.key"), after, page.limit, rows::chunk)?;
+            let mut slicer = Slicer::new(conn);
+            page.rows =
+                chunks.into_iter().map(|chunk| with_text(&mut slicer, chunk)).collect::<Result<_>>()?;
+        }
+        PageOf::Renewals(page) => {
+            let after = id(page.after.as_ref());
+            page.rows =
+                select_after(conn, (rows::RENEWAL, RENEWALS, "c.key"), after, page.limit, rows::renewal)?;
+        }
+        PageOf::Situations(page) => {
+            let after = id(page.after.as_ref());
+            let table = (rows::SITUATION, SITUATIONS, "c.key");
+            page.rows = select_after(conn, table, after, page.limit, rows::situation)?;
+        }
+        PageOf::Extractions(page) => {
+            let after = id(page.after.as_ref());
+            let table = (rows::EXTRACTION, "extractions", "key");
+            page.rows = select_after(conn, table, after, page.limit, rows::extraction)?;
+        }
+        PageOf::Mentions(page) => {
+            let after = page.after.as_ref().map(|(chunk, ordinal)| vec![text(chunk), (*ordinal).into()]);
+            let table = (rows::MENTION, MENTIONS, "c.key, m.ordinal");
+            let read = |row: &Row<'_>| rows::mention(row, &mut descriptions);
+            page.rows = select_after(conn, table, after, page.limit, read)?;
+        }
+        PageOf::Facts(page) => {
+            let after = page.after.as_ref().map(|(chunk, ordinal)| vec![text(chunk), (*ordinal).into()]);
+            let table = (rows::FACT, FACTS, "c.key, f.ordinal");
+            let read = |row: &Row<'_>| rows::fact(row, &mut descriptions);
+            page.rows = select_after(conn, table, after, page.limit, read)?;
+        }
+        PageOf::Decisions(page) => {
+            let after = page.after.as_ref().map(|(order, id)| vec![rows::signed(*order).into(), text(id)]);
+            let table = (rows::DECISION, "decisions", "place, key");
+            page.rows = select_after(conn, table, after, page.limit, rows::decision)?;
+        }
+        PageOf::Entities(page) => {
+            let after = id(page.after.as_ref());
+            let read = |row: &Row<'_>| rows::entity(row, &mut descriptions);
+            page.rows = select_after(conn, (rows::ENTITY, "entities", "key"), after, page.limit, read)?;
+        }
+        PageOf::Relations(page) => {
+            let after = page.after.as_ref().map(|key| vec![text(key.a()), text(key.b())]);
+            let read = |row: &Row<'_>| rows::relation(row, &mut descriptions);
+            page.rows = select_after(conn, (rows::RELATION, "relations", "a, b"), after, page.limit, read)?;
+        }
+        PageOf::Summaries(page) => {
+            let after =
+                page.after.as_ref().map(|(owner, key)| [owner_values(owner), vec![text(key)]].concat());
+            let read = |row: &Row<'_>| {
+                sums::require(row, 5, "summaries")?;
+                Ok((graph_key(row)?, summary(row, 3)?))
+            };
+            let table = (SUMMARY, "summaries", "kind, a, b, key");
+            page.rows = select_after(conn, table, after, page.limit, read)?;
+        }
+        PageOf::Nodes(page) => {
+            let (layer, level) = (&page.table.layer, page.table.level);
+            page.rows = layers::nodes_of_layer(conn, layer, level, page.after.as_ref(), page.limit)?;
+        }
+        PageOf::Stale(page) => {
+            let after = page.after.as_ref().map(owner_values);
+            let table = ("kind, a, b", "stale", "kind, a, b");
+            page.rows = select_after(conn, table, after, page.limit, graph_key)?;
+        }
+        PageOf::Vectors(page) => {
+            let kind = page.table.kind;
+            let read =
+                |row: &Row<'_>| Ok(VectorEntry { kind, id: row.get(0)?, inputs_hash: rows::hash(row, 1)? });
+            // No id is empty.
+            let after = page.after.as_deref().unwrap_or_default();
+            let sql =
+                "SELECT key, inputs_hash FROM vectors WHERE kind = ?1 AND key > ?2 ORDER BY key LIMIT ?3";
+            let values = params![rows::kind_code(kind), after, sql_limit(page.limit)];
+            page.rows = select(conn, sql, values, read)?;
+        }
+        PageOf::Calls(page) => {
+            // Rows are numbered from 1 without gaps: the ledger is only appended to.
+            let sql = query(rows::CALL, "calls WHERE id > ?1 ORDER BY id LIMIT ?2");
+            let skip = i64::try_from(page.after.unwrap_or(0)).unwrap_or(i64::MAX);
+            page.rows = select(conn, &sql, params![skip, sql_limit(page.limit)], rows::call)?;
+        }
+    }
+    Ok(())
+}
+
+/// Rows of `columns FROM from`, by `key`, after these values of it.
+fn select_after<T>(
     conn: &Connection,
     (columns, from, key): (&str, &str, &str),
-    after: Option<&[&dyn ToSql]>,
+    after: Option<Vec<Value>>,
     limit: usize,
     read: impl FnMut(&Row<'_>) -> Result<T>,
 ) -> Result<Vec<T>> {
-    let limit = sql_limit(limit);
-    let places: &str = match key.split(',').count() {
-        1 => "?2",
-        2 => "?2, ?3",
-        3 => "?2, ?3, ?4",
-        _ => "?2, ?3, ?4, ?5",
+    let limit = Value::from(sql_limit(limit));
+    let Some(after) = after else {
+        return select(conn, &query(columns, &format!("{from} ORDER BY {key} LIMIT ?1")), [limit], read);
     };
-    match after {
-        Some(after) => {
-            let sql = query(columns, &format!("{from} WHERE ({key}) > ({places}) ORDER BY {key} LIMIT ?1"));
-            let mut values: Vec<&dyn ToSql> = vec![&limit];
-            values.extend_from_slice(after);
-            select(conn, &sql, values.as_slice(), read)
-        }
-        None => select(conn, &query(columns, &format!("{from} ORDER BY {key} LIMIT ?1")), [limit], read),
-    }
+    let places: Vec<String> = (0..after.len()).map(|at| format!("?{}", at + 2)).collect();
+    let places = places.join(", ");
+    let sql = query(columns, &format!("{from} WHERE ({key}) > ({places}) ORDER BY {key} LIMIT ?1"));
+    select(conn, &sql, params_from_iter(std::iter::once(limit).chain(after)), read)
 }
 
-pub(super) fn documents(
-    conn: &Connection,
-    after: Option<&DocumentId>,
-    limit: usize,
-) -> Result<Vec<Document>> {
-    let after = after.map(DocumentId::as_str);
-    page(
-        conn,
-        (rows::DOCUMENT, "documents", "key"),
-        one(&after).as_ref().map(|a| a.as_slice()),
-        limit,
-        rows::document,
-    )
+fn text(value: impl ToString) -> Value {
+    Value::from(value.to_string())
+}
+
+/// A key of one column.
+fn id(key: Option<&impl ToString>) -> Option<Vec<Value>> {
+    key.map(|key| vec![text(key.to_string())])
+}
+
+fn owner_values(owner: &GraphKey) -> Vec<Value> {
+    let (kind, a, b) = owner_columns(owner);
+    vec![kind.into(), text(a), text(b)]
+}
+
+/// What the columns kind, a and b name.
+fn graph_key(row: &Row<'_>) -> Result<GraphKey> {
+    Ok(match row.get(0)? {
+        0 => GraphKey::Entity(EntityKey::from_stored(row.get::<_, String>(1)?)),
+        _ => GraphKey::Relation(rows::relation_key(row, 1)?),
+    })
 }
 
 /// Reads the table from end to end: by key, each row would be looked up at another place of the file.
@@ -69,209 +202,4 @@ pub(super) fn documents_where(
     }
     found.sort_unstable_by(|one, other| one.id.cmp(&other.id));
     Ok(found)
-}
-
-pub(super) fn documents_by_source(
-    conn: &Connection,
-    after: Option<(&str, &DocumentId)>,
-    limit: usize,
-) -> Result<Vec<Document>> {
-    let table = (rows::DOCUMENT, "documents", "source, key");
-    match after {
-        Some((source, id)) => page(conn, table, Some(&[&source, &id.as_str()]), limit, rows::document),
-        None => page(conn, table, None, limit, rows::document),
-    }
-}
-
-/// Latest first.
-pub(super) fn documents_by_date(
-    conn: &Connection,
-    after: Option<(Timestamp, &DocumentId)>,
-    limit: usize,
-) -> Result<Vec<Document>> {
-    let (at, id) = match after {
-        Some((at, id)) => (rows::signed(at.0), id.as_str()),
-        // No key is empty, so nothing of this last moment is left out.
-        None => (i64::MAX, "\u{10ffff}"),
-    };
-    let from = "documents WHERE (added_at, key) < (?1, ?2) ORDER BY added_at DESC, key DESC LIMIT ?3";
-    select(conn, &query(rows::DOCUMENT, from), params![at, id, sql_limit(limit)], rows::document)
-}
-
-pub(super) fn jobs(conn: &Connection, after: Option<&DocumentId>, limit: usize) -> Result<Vec<Job>> {
-    let after = after.map(DocumentId::as_str);
-    let table = (rows::JOB, "documents d JOIN jobs j ON j.document = d.id", "d.key");
-    page(conn, table, one(&after).as_ref().map(|a| a.as_slice()), limit, rows::job)
-}
-
-pub(super) fn chunks(conn: &Connection, after: Option<&ChunkId>, limit: usize) -> Result<Vec<Chunk>> {
-    let after = after.map(ChunkId::as_str);
-    let table = (rows::CHUNK, "chunks c JOIN documents d ON d.id = c.document", "c.key");
-    let found = page(conn, table, one(&after).as_ref().map(|a| a.as_slice()), limit, rows::chunk)?;
-    let mut slicer = Slicer::new(conn);
-    found.into_iter().map(|found| with_text(&mut slicer, found)).collect()
-}
-
-pub(super) fn renewals(conn: &Connection, after: Option<&ChunkId>, limit: usize) -> Result<Vec<Renewal>> {
-    let after = after.map(ChunkId::as_str);
-    let table = (rows::RENEWAL, "chunks c JOIN renewals r ON r.chunk = c.id", "c.key");
-    page(conn, table, one(&after).as_ref().map(|a| a.as_slice()), limit, rows::renewal)
-}
-
-pub(super) fn situations(conn: &Connection, after: Option<&ChunkId>, limit: usize) -> Result<Vec<Situation>> {
-    let after = after.map(ChunkId::as_str);
-    let table = (rows::SITUATION, "chunks c JOIN situations s ON s.chunk = c.id", "c.key");
-    page(conn, table, one(&after).as_ref().map(|a| a.as_slice()), limit, rows::situation)
-}
-
-pub(super) fn extractions(
-    conn: &Connection,
-    after: Option<&ExtractionKey>,
-    limit: usize,
-) -> Result<Vec<Extraction>> {
-    let after = after.map(ExtractionKey::as_str);
-    page(
-        conn,
-        (rows::EXTRACTION, "extractions", "key"),
-        one(&after).as_ref().map(|a| a.as_slice()),
-        limit,
-        rows::extraction,
-    )
-}
-
-pub(super) fn mentions(
-    conn: &Connection,
-    after: Option<(&ChunkId, u32)>,
-    limit: usize,
-) -> Result<Vec<Mention>> {
-    let table = (rows::MENTION, "chunks c CROSS JOIN mentions m ON m.chunk = c.id", "c.key, m.ordinal");
-    let mut descriptions = Descriptions::new(conn);
-    by_chunk(conn, table, after, limit, |row| rows::mention(row, &mut descriptions))
-}
-
-pub(super) fn facts(conn: &Connection, after: Option<(&ChunkId, u32)>, limit: usize) -> Result<Vec<Fact>> {
-    let table = (rows::FACT, "chunks c CROSS JOIN facts f ON f.chunk = c.id", "c.key, f.ordinal");
-    let mut descriptions = Descriptions::new(conn);
-    by_chunk(conn, table, after, limit, |row| rows::fact(row, &mut descriptions))
-}
-
-fn by_chunk<T>(
-    conn: &Connection,
-    table: (&str, &str, &str),
-    after: Option<(&ChunkId, u32)>,
-    limit: usize,
-    read: impl FnMut(&Row<'_>) -> Result<T>,
-) -> Result<Vec<T>> {
-    match after {
-        Some((chunk, ordinal)) => page(conn, table, Some(&[&chunk.as_str(), &ordinal]), limit, read),
-        None => page(conn, table, None, limit, read),
-    }
-}
-
-pub(super) fn decisions(
-    conn: &Connection,
-    after: Option<(u64, &DecisionId)>,
-    limit: usize,
-) -> Result<Vec<Decision>> {
-    let table = (rows::DECISION, "decisions", "place, key");
-    match after {
-        Some((order, id)) => {
-            let order = rows::signed(order);
-            page(conn, table, Some(&[&order, &id.as_str()]), limit, rows::decision)
-        }
-        None => page(conn, table, None, limit, rows::decision),
-    }
-}
-
-pub(super) fn entities(conn: &Connection, after: Option<&EntityKey>, limit: usize) -> Result<Vec<Entity>> {
-    let mut descriptions = Descriptions::new(conn);
-    let after = after.map(EntityKey::as_str);
-    page(conn, (rows::ENTITY, "entities", "key"), one(&after).as_ref().map(|a| a.as_slice()), limit, |row| {
-        rows::entity(row, &mut descriptions)
-    })
-}
-
-pub(super) fn relations(
-    conn: &Connection,
-    after: Option<&RelationKey>,
-    limit: usize,
-) -> Result<Vec<Relation>> {
-    let table = (rows::RELATION, "relations", "a, b");
-    let mut descriptions = Descriptions::new(conn);
-    let read = |row: &Row<'_>| rows::relation(row, &mut descriptions);
-    match after {
-        Some(key) => page(conn, table, Some(&[&key.a().as_str(), &key.b().as_str()]), limit, read),
-        None => page(conn, table, None, limit, read),
-    }
-}
-
-pub(super) fn summaries(
-    conn: &Connection,
-    after: Option<(&GraphKey, &str)>,
-    limit: usize,
-) -> Result<Vec<(GraphKey, Summary)>> {
-    let read = |row: &Row<'_>| {
-        sums::require(row, 5, "summaries")?;
-        Ok((graph_key(row)?, summary(row, 3)?))
-    };
-    let columns = "kind, a, b, key, text, row_sum('summaries', kind, a, b, key, text) = sum";
-    let table = (columns, "summaries", "kind, a, b, key");
-    match after {
-        Some((owner, key)) => {
-            let (kind, a, b) = owner_columns(owner);
-            page(conn, table, Some(&[&kind, &a, &b, &key]), limit, read)
-        }
-        None => page(conn, table, None, limit, read),
-    }
-}
-
-pub(super) fn stale(conn: &Connection, after: Option<&GraphKey>, limit: usize) -> Result<Vec<GraphKey>> {
-    let table = ("kind, a, b", "stale", "kind, a, b");
-    match after {
-        Some(key) => {
-            let (kind, a, b) = owner_columns(key);
-            page(conn, table, Some(&[&kind, &a, &b]), limit, graph_key)
-        }
-        None => page(conn, table, None, limit, graph_key),
-    }
-}
-
-/// What the columns kind, a and b name.
-fn graph_key(row: &Row<'_>) -> Result<GraphKey> {
-    Ok(match row.get(0)? {
-        0 => GraphKey::Entity(EntityKey::from_stored(row.get::<_, String>(1)?)),
-        _ => GraphKey::Relation(rows::relation_key(row, 1)?),
-    })
-}
-
-pub(super) fn vectors(
-    conn: &Connection,
-    kind: VectorKind,
-    after: Option<&str>,
-    limit: usize,
-) -> Result<Vec<VectorEntry>> {
-    let read = |row: &Row<'_>| Ok(VectorEntry { kind, id: row.get(0)?, inputs_hash: rows::hash(row, 1)? });
-    let (code, limit) = (rows::kind_code(kind), sql_limit(limit));
-    match after {
-        Some(after) => {
-            let sql =
-                "SELECT key, inputs_hash FROM vectors WHERE kind = ?1 AND key > ?2 ORDER BY key LIMIT ?3";
-            select(conn, sql, params![code, after, limit], read)
-        }
-        None => {
-            let sql = "SELECT key, inputs_hash FROM vectors WHERE kind = ?1 ORDER BY key LIMIT ?2";
-            select(conn, sql, params![code, limit], read)
-        }
-    }
-}
-
-pub(super) fn calls(conn: &Connection, skip: u64, limit: usize) -> Result<Vec<Call>> {
-    // Rows are numbered from 1 without gaps: the ledger is only appended to.
-    let sql = query(rows::CALL, "calls WHERE id > ?1 ORDER BY id LIMIT ?2");
-    let skip = i64::try_from(skip).unwrap_or(i64::MAX);
-    select(conn, &sql, params![skip, sql_limit(limit)], rows::call)
-}
-
-fn one<'a>(after: &'a Option<&'a str>) -> Option<[&'a dyn ToSql; 1]> {
-    after.as_ref().map(|after| [after as &dyn ToSql])
 }

@@ -4,13 +4,14 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use async_trait::async_trait;
+use graphloom_core::table::PageOf;
 use graphloom_core::{
-    Allowed, CacheKind, CacheSize, Call, Chunk, ChunkCounts, ChunkExtraction, ChunkId, ContentHash, Decision,
-    DecisionId, Document, DocumentId, EmbeddingSpec, Entity, EntityKey, Extraction, ExtractionKey, Fact,
-    Found, GraphKey, Job, Layer, LayerName, LayerNode, LinkGraph, Member, Mention, NodeKey, Projection,
-    QueueState, RejectReason, Relation, RelationKey, Renewal, Revision, Situation, SituationKey, Snapshot,
-    StatusKind, StoreCounts, StoreError, Summary, TextQuery, Timestamp, TrackId, VectorEntry, VectorHit,
-    VectorKind, VectorQuery,
+    Allowed, CacheKind, CacheSize, Chunk, ChunkCounts, ChunkExtraction, ChunkId, ContentHash, Document,
+    DocumentId, EmbeddingSpec, Entity, EntityKey, Evidence, Extraction, ExtractionKey, Fact, Found, Graph,
+    GraphKey, Job, Layer, LayerName, LayerNode, Ledger, LinkGraph, Member, Mention, NodeKey, Projection,
+    Queue, QueueState, RejectReason, Relation, RelationKey, Renewal, Revision, Search, Situation,
+    SituationKey, Snapshot, StatusKind, StoreCounts, StoreError, Summary, TextQuery, Timestamp, TrackId,
+    VectorHit, VectorKind, VectorQuery,
 };
 use rusqlite::Connection;
 
@@ -86,27 +87,7 @@ impl SqliteSnapshot {
 }
 
 #[async_trait]
-impl Snapshot for SqliteSnapshot {
-    fn revision(&self) -> Revision {
-        self.revision
-    }
-
-    fn graph_revision(&self) -> Revision {
-        self.graph_revision
-    }
-
-    async fn counts(&self) -> Result<StoreCounts, StoreError> {
-        self.read("counting", read::counts)
-    }
-
-    async fn embedding(&self) -> Result<Option<EmbeddingSpec>, StoreError> {
-        self.read("reading the embedding space", rows::embedding)
-    }
-
-    async fn settings(&self) -> Result<BTreeMap<String, String>, StoreError> {
-        self.read("reading the settings of the workspace", rows::settings)
-    }
-
+impl Evidence for SqliteSnapshot {
     async fn documents(&self, ids: &[DocumentId]) -> Result<Vec<Option<Document>>, StoreError> {
         self.each("reading documents", ids, read::document)
     }
@@ -119,40 +100,15 @@ impl Snapshot for SqliteSnapshot {
         self.each("reading documents by content", hashes, read::documents_of_content)
     }
 
-    async fn status_counts(&self) -> Result<BTreeMap<StatusKind, u64>, StoreError> {
-        self.read("counting documents by status", read::status_counts)
+    async fn documents_where(
+        &self,
+        wanted: &mut (dyn for<'a> FnMut(&'a Document) -> bool + Send),
+    ) -> Result<Vec<Document>, StoreError> {
+        self.read("reading documents", |conn| scan::documents_where(conn, wanted))
     }
 
     async fn texts(&self, ids: &[DocumentId]) -> Result<Vec<Option<String>>, StoreError> {
         self.each("reading texts", ids, read::text)
-    }
-
-    async fn jobs(&self, documents: &[DocumentId]) -> Result<Vec<Option<Job>>, StoreError> {
-        self.each("reading jobs", documents, read::job)
-    }
-
-    async fn queue(&self) -> Result<QueueState, StoreError> {
-        self.read("reading the state of the queue", read::queue)
-    }
-
-    async fn documents_of_tracks(&self, tracks: &[TrackId]) -> Result<Vec<Vec<DocumentId>>, StoreError> {
-        self.each("reading what runs queued", tracks, read::documents_of_track)
-    }
-
-    async fn tracks_of(&self, documents: &[DocumentId]) -> Result<Vec<Vec<TrackId>>, StoreError> {
-        self.each("reading which runs queued", documents, read::tracks_of)
-    }
-
-    async fn renewals_of(&self, documents: &[DocumentId]) -> Result<Vec<Vec<Renewal>>, StoreError> {
-        self.each("reading renewals", documents, read::renewals_of)
-    }
-
-    async fn claimable_jobs(&self, now: Timestamp, limit: usize) -> Result<Vec<Job>, StoreError> {
-        self.read("reading claimable jobs", |conn| read::claimable_jobs(conn, now, limit))
-    }
-
-    async fn leased_jobs(&self) -> Result<Vec<Job>, StoreError> {
-        self.read("reading leased jobs", read::leased_jobs)
     }
 
     async fn chunks(&self, ids: &[ChunkId]) -> Result<Vec<Option<Chunk>>, StoreError> {
@@ -188,8 +144,16 @@ impl Snapshot for SqliteSnapshot {
         self.each("reading extractions", keys, read::extraction)
     }
 
+    async fn reject_counts(&self) -> Result<BTreeMap<RejectReason, u64>, StoreError> {
+        self.read("counting rejects", read::reject_counts)
+    }
+
     async fn empty_extractions(&self) -> Result<u64, StoreError> {
         self.read("counting extractions without records", read::empty_extractions)
+    }
+
+    async fn renewals_of(&self, documents: &[DocumentId]) -> Result<Vec<Vec<Renewal>>, StoreError> {
+        self.each("reading renewals", documents, read::renewals_of)
     }
 
     async fn situations(&self, chunks: &[ChunkId]) -> Result<Vec<Option<Situation>>, StoreError> {
@@ -210,11 +174,10 @@ impl Snapshot for SqliteSnapshot {
     async fn situation_counts(&self) -> Result<BTreeMap<String, u64>, StoreError> {
         self.read("counting situations", read::situation_counts)
     }
+}
 
-    async fn reject_counts(&self) -> Result<BTreeMap<RejectReason, u64>, StoreError> {
-        self.read("counting rejects", read::reject_counts)
-    }
-
+#[async_trait]
+impl Graph for SqliteSnapshot {
     async fn mentions_of(&self, entities: &[EntityKey]) -> Result<Vec<Vec<Mention>>, StoreError> {
         self.described("reading mentions", entities, read::mentions_of)
     }
@@ -262,6 +225,12 @@ impl Snapshot for SqliteSnapshot {
         self.each("reading summaries", keys, read::summaries)
     }
 
+    async fn links(&self) -> Result<Arc<LinkGraph>, StoreError> {
+        let reader = self.reader.lock().unwrap_or_else(PoisonError::into_inner);
+        let links = self.shared.links.of(&reader.conn).during("reading the links of the graph");
+        reader.given(links.map_err(|error| self.shared.seen_by_all(error))?)
+    }
+
     async fn layers(&self) -> Result<Vec<Layer>, StoreError> {
         self.read("reading layers", layers::layers)
     }
@@ -277,13 +246,20 @@ impl Snapshot for SqliteSnapshot {
     async fn node_counts(&self, layer: &LayerName) -> Result<BTreeMap<u32, u64>, StoreError> {
         self.read("counting nodes", |conn| layers::node_counts(conn, layer))
     }
+}
 
-    async fn search_vectors(&self, query: &VectorQuery) -> Result<Vec<Vec<VectorHit>>, StoreError> {
-        self.nearest(query)
+#[async_trait]
+impl Search for SqliteSnapshot {
+    async fn embedding(&self) -> Result<Option<EmbeddingSpec>, StoreError> {
+        self.read("reading the embedding space", rows::embedding)
     }
 
     async fn vectors(&self, kind: VectorKind, ids: &[String]) -> Result<Vec<Option<Vec<f32>>>, StoreError> {
         self.read("reading vectors", |conn| read::vectors(conn, kind, ids))
+    }
+
+    async fn search_vectors(&self, query: &VectorQuery) -> Result<Vec<Vec<VectorHit>>, StoreError> {
+        self.nearest(query)
     }
 
     async fn search_text(&self, query: &TextQuery) -> Result<Vec<VectorHit>, StoreError> {
@@ -317,148 +293,46 @@ impl Snapshot for SqliteSnapshot {
         })
     }
 
-    async fn links(&self) -> Result<Arc<LinkGraph>, StoreError> {
-        let reader = self.reader.lock().unwrap_or_else(PoisonError::into_inner);
-        let links = self.shared.links.of(&reader.conn).during("reading the links of the graph");
-        reader.given(links.map_err(|error| self.shared.seen_by_all(error))?)
-    }
-
     async fn projections(&self) -> Result<Vec<Projection>, StoreError> {
         let reader = self.reader.lock().unwrap_or_else(PoisonError::into_inner);
         let newest = changes::newest(&reader.conn).during("reading the change log")?;
         Ok(vec![self.shared.full_text.projection(newest, self.revision)?])
     }
+}
 
-    async fn documents_where(
-        &self,
-        wanted: &mut (dyn for<'a> FnMut(&'a Document) -> bool + Send),
-    ) -> Result<Vec<Document>, StoreError> {
-        self.read("reading documents", |conn| scan::documents_where(conn, wanted))
+#[async_trait]
+impl Queue for SqliteSnapshot {
+    async fn jobs(&self, documents: &[DocumentId]) -> Result<Vec<Option<Job>>, StoreError> {
+        self.each("reading jobs", documents, read::job)
     }
 
-    async fn scan_documents(
-        &self,
-        after: Option<&DocumentId>,
-        limit: usize,
-    ) -> Result<Vec<Document>, StoreError> {
-        self.read("scanning documents", |conn| scan::documents(conn, after, limit))
+    async fn status_counts(&self) -> Result<BTreeMap<StatusKind, u64>, StoreError> {
+        self.read("counting documents by status", read::status_counts)
     }
 
-    async fn scan_documents_by_source(
-        &self,
-        after: Option<(&str, &DocumentId)>,
-        limit: usize,
-    ) -> Result<Vec<Document>, StoreError> {
-        self.read("scanning documents by source", |conn| scan::documents_by_source(conn, after, limit))
+    async fn queue(&self) -> Result<QueueState, StoreError> {
+        self.read("reading the state of the queue", read::queue)
     }
 
-    async fn scan_documents_by_date(
-        &self,
-        after: Option<(Timestamp, &DocumentId)>,
-        limit: usize,
-    ) -> Result<Vec<Document>, StoreError> {
-        self.read("scanning documents by date", |conn| scan::documents_by_date(conn, after, limit))
+    async fn documents_of_tracks(&self, tracks: &[TrackId]) -> Result<Vec<Vec<DocumentId>>, StoreError> {
+        self.each("reading what runs queued", tracks, read::documents_of_track)
     }
 
-    async fn scan_jobs(&self, after: Option<&DocumentId>, limit: usize) -> Result<Vec<Job>, StoreError> {
-        self.read("scanning jobs", |conn| scan::jobs(conn, after, limit))
+    async fn tracks_of(&self, documents: &[DocumentId]) -> Result<Vec<Vec<TrackId>>, StoreError> {
+        self.each("reading which runs queued", documents, read::tracks_of)
     }
 
-    async fn scan_chunks(&self, after: Option<&ChunkId>, limit: usize) -> Result<Vec<Chunk>, StoreError> {
-        self.read("scanning chunks", |conn| scan::chunks(conn, after, limit))
+    async fn claimable_jobs(&self, now: Timestamp, limit: usize) -> Result<Vec<Job>, StoreError> {
+        self.read("reading claimable jobs", |conn| read::claimable_jobs(conn, now, limit))
     }
 
-    async fn scan_renewals(&self, after: Option<&ChunkId>, limit: usize) -> Result<Vec<Renewal>, StoreError> {
-        self.read("scanning renewals", |conn| scan::renewals(conn, after, limit))
+    async fn leased_jobs(&self) -> Result<Vec<Job>, StoreError> {
+        self.read("reading leased jobs", read::leased_jobs)
     }
+}
 
-    async fn scan_situations(
-        &self,
-        after: Option<&ChunkId>,
-        limit: usize,
-    ) -> Result<Vec<Situation>, StoreError> {
-        self.read("scanning situations", |conn| scan::situations(conn, after, limit))
-    }
-
-    async fn scan_extractions(
-        &self,
-        after: Option<&ExtractionKey>,
-        limit: usize,
-    ) -> Result<Vec<Extraction>, StoreError> {
-        self.read("scanning extractions", |conn| scan::extractions(conn, after, limit))
-    }
-
-    async fn scan_mentions(
-        &self,
-        after: Option<(&ChunkId, u32)>,
-        limit: usize,
-    ) -> Result<Vec<Mention>, StoreError> {
-        self.read("scanning mentions", |conn| scan::mentions(conn, after, limit))
-    }
-
-    async fn scan_facts(
-        &self,
-        after: Option<(&ChunkId, u32)>,
-        limit: usize,
-    ) -> Result<Vec<Fact>, StoreError> {
-        self.read("scanning facts", |conn| scan::facts(conn, after, limit))
-    }
-
-    async fn scan_decisions(
-        &self,
-        after: Option<(u64, &DecisionId)>,
-        limit: usize,
-    ) -> Result<Vec<Decision>, StoreError> {
-        self.read("scanning decisions", |conn| scan::decisions(conn, after, limit))
-    }
-
-    async fn scan_entities(
-        &self,
-        after: Option<&EntityKey>,
-        limit: usize,
-    ) -> Result<Vec<Entity>, StoreError> {
-        self.read("scanning entities", |conn| scan::entities(conn, after, limit))
-    }
-
-    async fn scan_relations(
-        &self,
-        after: Option<&RelationKey>,
-        limit: usize,
-    ) -> Result<Vec<Relation>, StoreError> {
-        self.read("scanning relations", |conn| scan::relations(conn, after, limit))
-    }
-
-    async fn scan_summaries(
-        &self,
-        after: Option<(&GraphKey, &str)>,
-        limit: usize,
-    ) -> Result<Vec<(GraphKey, Summary)>, StoreError> {
-        self.read("scanning summaries", |conn| scan::summaries(conn, after, limit))
-    }
-
-    async fn scan_nodes(
-        &self,
-        layer: &LayerName,
-        level: Option<u32>,
-        after: Option<&NodeKey>,
-        limit: usize,
-    ) -> Result<Vec<LayerNode>, StoreError> {
-        self.read("scanning nodes", |conn| layers::nodes_of_layer(conn, layer, level, after, limit))
-    }
-
-    async fn scan_stale(&self, after: Option<&GraphKey>, limit: usize) -> Result<Vec<GraphKey>, StoreError> {
-        self.read("scanning what is stale", |conn| scan::stale(conn, after, limit))
-    }
-
-    async fn scan_vectors(
-        &self,
-        kind: VectorKind,
-        after: Option<&str>,
-        limit: usize,
-    ) -> Result<Vec<VectorEntry>, StoreError> {
-        self.read("scanning vectors", |conn| scan::vectors(conn, kind, after, limit))
-    }
-
+#[async_trait]
+impl Ledger for SqliteSnapshot {
     async fn cached(&self, keys: &[(CacheKind, ContentHash)]) -> Result<Vec<Option<Vec<u8>>>, StoreError> {
         self.each("reading remembered answers", keys, cache::find)
     }
@@ -466,8 +340,27 @@ impl Snapshot for SqliteSnapshot {
     async fn cache_sizes(&self) -> Result<Vec<CacheSize>, StoreError> {
         self.each("counting remembered answers", &CacheKind::ALL, cache::size)
     }
+}
 
-    async fn scan_calls(&self, skip: u64, limit: usize) -> Result<Vec<Call>, StoreError> {
-        self.read("scanning calls", |conn| scan::calls(conn, skip, limit))
+#[async_trait]
+impl Snapshot for SqliteSnapshot {
+    fn revision(&self) -> Revision {
+        self.revision
+    }
+
+    fn graph_revision(&self) -> Revision {
+        self.graph_revision
+    }
+
+    async fn counts(&self) -> Result<StoreCounts, StoreError> {
+        self.read("counting", read::counts)
+    }
+
+    async fn settings(&self) -> Result<BTreeMap<String, String>, StoreError> {
+        self.read("reading the settings of the workspace", rows::settings)
+    }
+
+    async fn read_page(&self, page: PageOf<'_>) -> Result<(), StoreError> {
+        self.read(page.operation(), |conn| scan::read(conn, page))
     }
 }

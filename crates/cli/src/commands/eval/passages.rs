@@ -1,7 +1,7 @@
 //! Indexes the passages of a question set as documents of a workspace.
 
 use graphloom::BuildWith;
-use graphloom_core::{Document, DocumentId, DocumentStatus};
+use graphloom_core::{Document, DocumentId, DocumentStatus, table};
 use graphloom_engine::Engine;
 use graphloom_engine::index::{self, Acceptance, Source};
 use graphloom_eval::set::QuestionSet;
@@ -20,9 +20,6 @@ const ACCEPTED_AT_ONCE: usize = 256;
 
 /// Maximum bytes in one commit; one larger passage may exceed it.
 const MAX_BYTES_AT_ONCE: usize = 16 << 20;
-
-/// Documents per page.
-const PAGE: usize = 500;
 
 /// Maximum passages named in a message.
 const MOST_NAMED: usize = 5;
@@ -189,14 +186,10 @@ async fn settle_others(
 async fn others(engine: &Engine, set: &QuestionSet) -> anyhow::Result<Vec<Document>> {
     let is_passage = set.holds();
     let snapshot = engine.store.snapshot().await?;
-    let (mut others, mut after) = (Vec::new(), None::<DocumentId>);
-    loop {
-        let page = snapshot.scan_documents(after.as_ref(), PAGE).await?;
-        let is_last = page.len() < PAGE;
-        after = page.last().map(|document| document.id.clone());
+    let mut others = Vec::new();
+    let mut pages = snapshot.pages(table::Documents);
+    while let Some(page) = pages.next().await? {
         others.extend(page.into_iter().filter(|document| !is_passage(&document.source)));
-        if is_last {
-            return Ok(others);
-        }
     }
+    Ok(others)
 }

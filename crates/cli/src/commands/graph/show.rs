@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use graphloom::nearest;
 use graphloom_core::{
     Chunk, Decisions, Document, DocumentId, Entity, EntityKey, GraphKey, Place, Relation, Snapshot,
-    TextQuery, VectorKind,
+    TextQuery, VectorKind, table,
 };
 use graphloom_engine::edit::find_entity;
 use serde::Serialize;
@@ -21,9 +21,6 @@ const MOST_PASSAGES: usize = 20;
 
 /// Maximum suggestions for an unknown entity.
 const MOST_NEAR: usize = 5;
-
-/// Entities per page when searching for suggestions.
-const SCAN_PAGE: usize = 1000;
 
 /// How much of an entity to print.
 struct Most {
@@ -126,19 +123,15 @@ pub(super) async fn unknown(snapshot: &dyn Snapshot, name: &str) -> anyhow::Resu
 
 async fn spelled_alike(snapshot: &dyn Snapshot, name: &str) -> anyhow::Result<Vec<String>> {
     let mut near: Vec<String> = Vec::new();
-    let mut after: Option<EntityKey> = None;
-    loop {
-        let page = snapshot.scan_entities(after.as_ref(), SCAN_PAGE).await?;
+    let mut pages = snapshot.pages(table::Entities);
+    while let Some(page) = pages.next().await? {
         let names = page.iter().map(|entity| entity.name.as_str());
         near = nearest(name, names.chain(near.iter().map(String::as_str)), MOST_NEAR)
             .into_iter()
             .map(str::to_owned)
             .collect();
-        if page.len() < SCAN_PAGE {
-            return Ok(near);
-        }
-        after = page.into_iter().next_back().map(|entity| entity.key);
     }
+    Ok(near)
 }
 
 async fn read(snapshot: &dyn Snapshot, entity: Entity) -> anyhow::Result<EntityOutput> {

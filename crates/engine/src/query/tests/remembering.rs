@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::atomic::Ordering;
 
-use graphloom_core::{CacheKind, CallOutcome, ContentHash, DocumentId, Role};
+use graphloom_core::{CacheKind, CallOutcome, ContentHash, DocumentId, Role, table};
 use proptest::prelude::*;
 
 use super::super::{
@@ -130,7 +130,7 @@ async fn a_question_without_the_cache_takes_and_leaves_nothing() {
 /// The ledger: what each model was asked for, and whether it failed.
 async fn ledger(world: &World) -> Vec<(Role, bool)> {
     let view = world.engine.store.snapshot().await.expect("a snapshot");
-    let calls = view.scan_calls(0, 9).await.expect("calls");
+    let calls = view.scan(table::Calls, None, 9).await.expect("calls");
     calls.iter().map(|call| (call.role, matches!(call.outcome, CallOutcome::Failed { .. }))).collect()
 }
 

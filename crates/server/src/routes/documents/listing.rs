@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use axum::routing::{get, post};
 use graphloom_core::{
     ChunkId, Document, DocumentFilter, DocumentId, DocumentStatus, Snapshot, StatusKind, StoreError, TrackId,
+    table,
 };
 use graphloom_engine::index::{self, DocumentState};
 use schemars::JsonSchema;
@@ -325,14 +326,14 @@ impl Order {
     ) -> Result<Vec<Document>, StoreError> {
         match self.field {
             SortField::CreatedAt | SortField::UpdatedAt => {
-                let after = after.map(|after| (after.added_at, &after.id));
-                snapshot.scan_documents_by_date(after, SCAN).await
+                let after = after.map(|after| (after.added_at, after.id.clone()));
+                snapshot.scan(table::DocumentsByDate, after.as_ref(), SCAN).await
             }
             SortField::FilePath => {
-                let after = after.map(|after| (after.source.as_str(), &after.id));
-                snapshot.scan_documents_by_source(after, SCAN).await
+                let after = after.map(|after| (after.source.clone(), after.id.clone()));
+                snapshot.scan(table::DocumentsBySource, after.as_ref(), SCAN).await
             }
-            SortField::Id => snapshot.scan_documents(after.map(|after| &after.id), SCAN).await,
+            SortField::Id => snapshot.scan(table::Documents, after.map(|after| &after.id), SCAN).await,
         }
     }
 }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use axum::routing::{delete, get, post};
 use graphloom_core::{
-    Batch, CacheKind, DocumentFilter, DocumentId, Snapshot, StatusKind, StoreError, TrackId,
+    Batch, CacheKind, DocumentFilter, DocumentId, Snapshot, StatusKind, StoreError, TrackId, table,
 };
 use graphloom_engine::index::{self, Queued};
 use schemars::JsonSchema;
@@ -22,9 +22,6 @@ use crate::problem::Problem;
 use crate::reasons::Reasons;
 use crate::route::{Gives, Load, Needs, Route, Takes, schema};
 use crate::space::Space;
-
-/// Documents per read when scanning all.
-const SCAN: usize = 1000;
 
 pub(super) const ROUTES: &[Route] = &[
     Route::get("/documents/pipeline_status", "The progress of indexing", || get(pipeline_status))
@@ -280,13 +277,10 @@ async fn clear(Existing(space): Existing) -> Result<axum::Json<StatusMessage>, P
 
 /// All documents with their sources.
 async fn all(snapshot: &dyn Snapshot) -> Result<Vec<(DocumentId, String)>, StoreError> {
-    let mut known: Vec<(DocumentId, String)> = Vec::new();
-    loop {
-        let page = snapshot.scan_documents(known.last().map(|(id, _)| id), SCAN).await?;
-        let is_last = page.len() < SCAN;
+    let mut known = Vec::new();
+    let mut pages = snapshot.pages(table::Documents);
+    while let Some(page) = pages.next().await? {
         known.extend(page.into_iter().map(|document| (document.id, document.source)));
-        if is_last {
-            return Ok(known);
-        }
     }
+    Ok(known)
 }

@@ -1,6 +1,6 @@
 //! Damage is repaired or reported.
 
-use graphloom_core::{Batch, Document, Snapshot, Store, WorkspaceId};
+use graphloom_core::{Batch, Document, Snapshot, Store, WorkspaceId, table};
 use rusqlite::Connection;
 use tempfile::TempDir;
 
@@ -53,7 +53,7 @@ fn check_mended(damage: &str) -> (Mended, SqliteStore, TempDir) {
 
 fn sources(store: &SqliteStore) -> Vec<String> {
     let documents: Vec<Document> =
-        block_on(async { store.snapshot().await?.scan_documents(None, 9).await }).expect("documents");
+        block_on(async { store.snapshot().await?.scan(table::Documents, None, 9).await }).expect("documents");
     let mut sources: Vec<String> = documents.into_iter().map(|document| document.source).collect();
     sources.sort();
     sources

@@ -2,7 +2,7 @@
 
 use graphloom_core::{
     CacheEntry, CacheKind, Call, CallOutcome, ChunkExtraction, ContentHash, Extraction, GraphKey, Member,
-    QueueState, Records, Role, Span, Store, StoreError, Timestamp, WorkspaceId,
+    QueueState, Records, Role, Span, Store, StoreError, Timestamp, WorkspaceId, table,
 };
 use rusqlite::Connection;
 use rusqlite::types::Value;
@@ -183,10 +183,10 @@ fn reading_a_damaged_row_is_an_error_that_names_it_and_stays_known() {
         assert_eq!(other_program(&folder).execute(sql, []).map(|rows| rows > 0), Ok(true), "{sql}");
         let read = block_on(async {
             let snapshot = store.snapshot().await?;
-            let chunks = snapshot.scan_chunks(None, 9).await?;
-            snapshot.scan_documents(None, 9).await?;
-            snapshot.scan_jobs(None, 9).await?;
-            snapshot.scan_extractions(None, 9).await?;
+            let chunks = snapshot.scan(table::Chunks, None, 9).await?;
+            snapshot.scan(table::Documents, None, 9).await?;
+            snapshot.scan(table::Jobs, None, 9).await?;
+            snapshot.scan(table::Extractions, None, 9).await?;
             snapshot.mentions_of(&[sample::key("ADA"), sample::key("BOB")]).await?;
             snapshot.facts_of(&[sample::pair("ADA", "BOB")]).await?;
             snapshot.entities(&[sample::key("ADA")]).await?;

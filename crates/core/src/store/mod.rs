@@ -1,0 +1,119 @@
+//! The store port: consistent read snapshots and atomic writes.
+
+mod error;
+mod evidence;
+mod graph;
+mod ledger;
+mod queue;
+mod search;
+pub mod table;
+
+use std::any::Any;
+use std::collections::BTreeMap;
+
+use async_trait::async_trait;
+use serde::{Deserialize, Serialize};
+
+use crate::{Batch, Revision, WorkspaceId};
+pub use error::StoreError;
+pub use evidence::{ChunkCounts, Evidence};
+pub use graph::Graph;
+pub use ledger::Ledger;
+pub use queue::Queue;
+pub use search::{
+    EmbeddingSpec, Found, Projection, Search, TextKind, TextQuery, VectorEntry, VectorHit, VectorKind,
+    VectorQuery,
+};
+use table::PageOf;
+
+/// The evidence and views of one workspace.
+///
+/// A handle belongs to one workspace and cannot reach another.
+#[async_trait]
+pub trait Store: Send + Sync {
+    /// The workspace of this handle.
+    fn workspace(&self) -> &WorkspaceId;
+
+    /// A consistent read view of the latest commit. It never changes and never waits for writers. Holding one for
+    /// long keeps old pages alive, so drop it before waiting for a model.
+    async fn snapshot(&self) -> Result<Box<dyn Snapshot>, StoreError>;
+
+    /// Applies `batch` atomically and returns the new revision. When this returns, the change is durable. Commits
+    /// of one handle are applied in call order, even if the future is dropped. An empty batch changes nothing and
+    /// returns the current revision once earlier commits are applied.
+    async fn commit(&self, batch: Batch) -> Result<Revision, StoreError>;
+
+    /// Known damage of the store's files; `None` if no damage was found.
+    fn fault(&self) -> Option<String>;
+
+    /// Waits for the turn to change the graph. Among all handles and processes of the workspace, one holder has it
+    /// at a time. It is released when dropped, or when its process ends in any way. Waiting is fair; if the turn
+    /// does not come for minutes, the error [is a conflict](StoreError::is_conflict).
+    ///
+    /// The turn does not block commits; only [`Batch::require`] rejects them. Changes of the graph take the turn
+    /// at least for their commit, so that a change that lost a race can be repeated while no other change
+    /// interferes.
+    async fn graph_turn(&self) -> Result<GraphTurn, StoreError>;
+}
+
+/// The turn to change the graph, released when dropped.
+pub type GraphTurn = Box<dyn Any + Send + Sync>;
+
+/// A consistent read view. Every list result has one entry per requested item, in order; `None` if it does not
+/// exist.
+///
+/// Whole tables are read with [`pages`](#method.pages) and [`scan`](#method.scan).
+#[async_trait]
+pub trait Snapshot: Evidence + Graph + Search + Queue + Ledger {
+    /// The revision of this view.
+    fn revision(&self) -> Revision;
+
+    /// The last revision whose commit touched the graph.
+    fn graph_revision(&self) -> Revision;
+
+    /// Row counts.
+    async fn counts(&self) -> Result<StoreCounts, StoreError>;
+
+    /// The models and settings the workspace is built with, by name; empty if none are stored. The caller defines
+    /// their meaning. Not part of the canonical state.
+    async fn settings(&self) -> Result<BTreeMap<String, String>, StoreError>;
+
+    /// Reads a page of a table: rows in ascending key order unless the table says otherwise, strictly after
+    /// `after`, at most `limit`; fewer only at the end. Callers use [`scan`](#method.scan), which has types.
+    async fn read_page(&self, page: PageOf<'_>) -> Result<(), StoreError>;
+}
+
+/// Row counts of a workspace.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct StoreCounts {
+    /// Documents, including staged ones.
+    pub documents: u64,
+    /// Chunks.
+    pub chunks: u64,
+    /// Extractions.
+    pub extractions: u64,
+    /// Mentions.
+    pub mentions: u64,
+    /// Facts.
+    pub facts: u64,
+    /// Decisions, including undone ones.
+    pub decisions: u64,
+    /// Entities.
+    pub entities: u64,
+    /// Relations.
+    pub relations: u64,
+    /// Chunk vectors.
+    pub chunk_vectors: u64,
+    /// Entity vectors.
+    pub entity_vectors: u64,
+    /// Relation vectors.
+    pub relation_vectors: u64,
+    /// Nodes of layers.
+    pub nodes: u64,
+    /// Node vectors.
+    pub node_vectors: u64,
+    /// Ledger rows.
+    pub calls: u64,
+    /// Entities and relations that are stale.
+    pub stale: u64,
+}

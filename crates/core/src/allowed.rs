@@ -136,15 +136,10 @@ impl DocumentFilter {
         if let Some(named) = self.named(snapshot).await? {
             return Ok((self.admitted(snapshot, named).await?, false));
         }
-        let mut seen = 0;
-        let mut wanted = |document: &Document| {
-            seen += 1;
-            self.admits_document(document)
-        };
-        let documents = snapshot.documents_where(&mut wanted).await?;
+        let (documents, all) = snapshot.documents_matching(self).await?;
         let admitted = self.of_status(snapshot, documents).await?;
-        let all = admitted.len() == seen;
-        Ok((admitted, all))
+        let is_all = admitted.len() as u64 == all;
+        Ok((admitted, is_all))
     }
 
     /// The documents with the ids or exact sources in the filter; `None` if it has neither.

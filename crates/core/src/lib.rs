@@ -55,7 +55,7 @@ pub use id::{
 pub use job::{DocumentStatus, Job, JobState, Lease, QueueState, StatusKind};
 pub use layer::{Layer, LayerNode, Member};
 pub use ledger::{Call, CallOutcome, Role};
-pub use links::{LinkFileError, LinkGraph, LinkGraphBuilder, Node, NodeNumber};
+pub use links::{LinkFileError, LinkGraph, LinkGraphBuilder, Node, NodeNumber, link_graph};
 pub use model::{
     ChatEvent, ChatMessage, ChatRequest, ChatRole, ChatStream, Completion, Embedder, Embeddings,
     FinishReason, LanguageModel, ModelError, Purpose, Reranker, Reranking, Usage, complete,

@@ -11,6 +11,7 @@
 //! chunk.
 
 mod file;
+mod read;
 
 use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
@@ -20,6 +21,7 @@ use hashbrown::HashTable;
 use crate::{ChunkId, EntityKey, GraphKey, RelationKey};
 
 pub use file::LinkFileError;
+pub use read::link_graph;
 
 /// Changed rows above which, and above a quarter of all rows, the arrays are rewritten.
 const MAX_CHANGED_ROWS: usize = 4096;

@@ -7,8 +7,8 @@ use serde::{Deserialize, Serialize};
 
 use super::StoreError;
 use crate::{
-    Chunk, ChunkExtraction, ChunkId, ContentHash, Document, DocumentId, Extraction, ExtractionKey,
-    RejectReason, Renewal, Situation, SituationKey,
+    Chunk, ChunkExtraction, ChunkId, ContentHash, Document, DocumentFilter, DocumentId, Extraction,
+    ExtractionKey, RejectReason, Renewal, Situation, SituationKey,
 };
 
 /// Documents, their chunks, and what models and rules said of those.
@@ -23,12 +23,9 @@ pub trait Evidence: Send + Sync {
     /// All documents with each content hash, live and staged, by ascending id.
     async fn documents_of_contents(&self, hashes: &[ContentHash]) -> Result<Vec<Vec<Document>>, StoreError>;
 
-    /// The documents for which `wanted` returns true, by id, including staged ones. It is called for every
-    /// document, in the order that is fastest for the store.
-    async fn documents_where(
-        &self,
-        wanted: &mut (dyn for<'a> FnMut(&'a Document) -> bool + Send),
-    ) -> Result<Vec<Document>, StoreError>;
+    /// The documents that meet every condition of `filter` except the one on status
+    /// ([`DocumentFilter::admits_document`]), by id, and the number of all documents. Staged ones included.
+    async fn documents_matching(&self, filter: &DocumentFilter) -> Result<(Vec<Document>, u64), StoreError>;
 
     /// Whole texts.
     async fn texts(&self, ids: &[DocumentId]) -> Result<Vec<Option<String>>, StoreError>;

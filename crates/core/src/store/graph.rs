@@ -51,8 +51,9 @@ pub trait Graph: Send + Sync {
     /// The stored summaries of each item, by key.
     async fn summaries(&self, keys: &[GraphKey]) -> Result<Vec<Vec<Summary>>, StoreError>;
 
-    /// The link graph of the chunks of live documents. Node numbers are valid only in this result.
-    async fn links(&self) -> Result<Arc<LinkGraph>, StoreError>;
+    /// The link graph of the chunks of live documents, if the store keeps one up to date in memory. Node numbers
+    /// are valid only in this result. [`link_graph`](crate::link_graph) reads it where no store does.
+    async fn links(&self) -> Result<Option<Arc<LinkGraph>>, StoreError>;
 
     /// All layers by name. Unpaged, since there are only as many as there are kinds of derived views.
     async fn layers(&self) -> Result<Vec<Layer>, StoreError>;

@@ -4,13 +4,17 @@ use std::collections::BTreeMap;
 
 use async_trait::async_trait;
 use graphloom_core::{
-    Chunk, ChunkCounts, ChunkExtraction, ChunkId, ContentHash, Document, DocumentId, Evidence, Extraction,
-    ExtractionKey, RejectReason, Renewal, Situation, SituationKey, Snapshot, StoreError, table,
+    Chunk, ChunkCounts, ChunkExtraction, ChunkId, ContentHash, Document, DocumentFilter, DocumentId,
+    Evidence, Extraction, ExtractionKey, IsoDate, RejectReason, Renewal, Situation, SituationKey, StoreError,
 };
 use tokio_postgres::Row;
 
 use super::{PostgresSnapshot, count, document_of, ids, second, second_id};
 use crate::rows::{self, found, get, grouped};
+use crate::session::Arguments;
+
+/// Documents read at a time.
+const PAGE: usize = 1000;
 
 #[async_trait]
 impl Evidence for PostgresSnapshot {
@@ -32,16 +36,25 @@ impl Evidence for PostgresSnapshot {
         self.each(sql, hashes.iter().map(ContentHash::as_str).collect(), document_of).await
     }
 
-    async fn documents_where(
-        &self,
-        wanted: &mut (dyn for<'a> FnMut(&'a Document) -> bool + Send),
-    ) -> Result<Vec<Document>, StoreError> {
-        let (view, mut found): (&dyn Snapshot, _) = (self, Vec::new());
-        let mut pages = view.pages(table::Documents);
-        while let Some(page) = pages.next().await? {
-            found.extend(page.into_iter().filter(|document| wanted(document)));
+    async fn documents_matching(&self, filter: &DocumentFilter) -> Result<(Vec<Document>, u64), StoreError> {
+        let sql = "SELECT count(*) FROM documents WHERE workspace_id = $1";
+        let all = self.all(sql, &[], |row| rows::number(row, 0)).await?.into_iter().sum();
+        // The database applies the dates; globs and comparisons of metadata have no equals in SQL.
+        let sql = "SELECT body, live FROM documents \
+            WHERE workspace_id = $1 AND id > $2 AND added_at >= $3 AND added_at <= $4 ORDER BY id LIMIT $5";
+        let from = filter.accepted_after.as_ref().map_or(i64::MIN, IsoDate::start_ms);
+        let until = filter.accepted_before.as_ref().map_or(i64::MAX, |date| date.end_ms() - 1);
+        let (mut matching, mut after) = (Vec::new(), String::new());
+        loop {
+            let arguments: &Arguments<'_> = &[&after, &from, &until, &rows::limit(PAGE)];
+            let page = self.all(sql, arguments, rows::document).await?;
+            let is_last = page.len() < PAGE;
+            after = page.last().map(|document| document.id.to_string()).unwrap_or_default();
+            matching.extend(page.into_iter().filter(|document| filter.admits_document(document)));
+            if is_last {
+                return Ok((matching, all));
+            }
         }
-        Ok(found)
     }
 
     async fn texts(&self, documents: &[DocumentId]) -> Result<Vec<Option<String>>, StoreError> {

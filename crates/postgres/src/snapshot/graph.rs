@@ -139,8 +139,8 @@ impl Graph for PostgresSnapshot {
         self.done(grouped(keys.iter().cloned(), found))
     }
 
-    async fn links(&self) -> Result<Arc<LinkGraph>, StoreError> {
-        self.done(self.links.get(&self.session, self.links_revision).await)
+    async fn links(&self) -> Result<Option<Arc<LinkGraph>>, StoreError> {
+        self.done(self.links.get(&self.session, self.links_revision).await).map(Some)
     }
 
     async fn layers(&self) -> Result<Vec<Layer>, StoreError> {

@@ -7,11 +7,11 @@ use async_trait::async_trait;
 use graphloom_core::table::PageOf;
 use graphloom_core::{
     Allowed, CacheKind, CacheSize, Chunk, ChunkCounts, ChunkExtraction, ChunkId, ContentHash, Document,
-    DocumentId, EmbeddingSpec, Entity, EntityKey, Evidence, Extraction, ExtractionKey, Fact, Graph, GraphKey,
-    Job, Layer, LayerName, LayerNode, Ledger, LinkGraph, Member, Mention, NodeKey, Projection, Queue,
-    QueueState, RejectReason, Relation, RelationKey, Renewal, Revision, Search, Situation, SituationKey,
-    Snapshot, StatusKind, StoreCounts, StoreError, Summary, TextQuery, Timestamp, TrackId, VectorHit,
-    VectorKind, VectorQuery, Visibility, indexed_text,
+    DocumentFilter, DocumentId, EmbeddingSpec, Entity, EntityKey, Evidence, Extraction, ExtractionKey, Fact,
+    Graph, GraphKey, Job, Layer, LayerName, LayerNode, Ledger, LinkGraph, Member, Mention, NodeKey,
+    Projection, Queue, QueueState, RejectReason, Relation, RelationKey, Renewal, Revision, Search, Situation,
+    SituationKey, Snapshot, StatusKind, StoreCounts, StoreError, Summary, TextQuery, Timestamp, TrackId,
+    VectorHit, VectorKind, VectorQuery, Visibility, indexed_text,
 };
 
 use super::{State, tables};
@@ -73,11 +73,9 @@ impl Evidence for MemorySnapshot {
         Ok(hashes.iter().map(|hash| select(&self.0.documents, |d| d.content_hash == *hash)).collect())
     }
 
-    async fn documents_where(
-        &self,
-        wanted: &mut (dyn for<'a> FnMut(&'a Document) -> bool + Send),
-    ) -> Result<Vec<Document>, StoreError> {
-        Ok(self.0.documents.values().filter(|document| wanted(document)).cloned().collect())
+    async fn documents_matching(&self, filter: &DocumentFilter) -> Result<(Vec<Document>, u64), StoreError> {
+        let matching = select(&self.0.documents, |document| filter.admits_document(document));
+        Ok((matching, self.0.documents.len() as u64))
     }
 
     async fn texts(&self, ids: &[DocumentId]) -> Result<Vec<Option<String>>, StoreError> {
@@ -258,19 +256,8 @@ impl Graph for MemorySnapshot {
         Ok(keys.iter().map(of).collect())
     }
 
-    async fn links(&self) -> Result<Arc<LinkGraph>, StoreError> {
-        let mut keys: BTreeMap<&ChunkId, BTreeSet<GraphKey>> = BTreeMap::new();
-        for mention in self.0.mentions.values().filter(|mention| !mention.set_aside) {
-            keys.entry(&mention.chunk).or_default().insert(GraphKey::Entity(mention.entity.clone()));
-        }
-        for fact in self.0.facts.values().filter(|fact| !fact.set_aside) {
-            let of_chunk = keys.entry(&fact.chunk).or_default();
-            of_chunk.extend(fact.relation.ends().map(|end| GraphKey::Entity(end.clone())));
-            of_chunk.insert(GraphKey::Relation(fact.relation.clone()));
-        }
-        let live = keys.into_iter().filter(|(id, _)| self.is_found(VectorKind::Chunk, id.as_str()));
-        let graph = LinkGraph::of(live.map(|(id, keys)| (id.clone(), keys.into_iter().collect())));
-        Ok(Arc::new(graph))
+    async fn links(&self) -> Result<Option<Arc<LinkGraph>>, StoreError> {
+        Ok(None)
     }
 
     async fn layers(&self) -> Result<Vec<Layer>, StoreError> {

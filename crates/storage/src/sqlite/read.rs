@@ -3,10 +3,10 @@
 use std::collections::{BTreeMap, HashSet};
 
 use graphloom_core::{
-    Allowed, Chunk, ChunkCounts, ChunkExtraction, ChunkId, ContentHash, Document, DocumentId, DocumentStatus,
-    Entity, EntityKey, Extraction, ExtractionKey, Fact, GraphKey, Job, Mention, NodeKey, QueueState,
-    RejectReason, Relation, RelationKey, Renewal, Situation, SituationKey, StatusKind, StoreCounts, Summary,
-    SummaryKey, Timestamp, TrackId, VectorKind, indexed_text,
+    Allowed, Chunk, ChunkCounts, ChunkExtraction, ChunkId, ContentHash, Document, DocumentFilter, DocumentId,
+    DocumentStatus, Entity, EntityKey, Extraction, ExtractionKey, Fact, GraphKey, Job, Mention, NodeKey,
+    QueueState, RejectReason, Relation, RelationKey, Renewal, Situation, SituationKey, StatusKind,
+    StoreCounts, Summary, SummaryKey, Timestamp, TrackId, VectorKind, indexed_text,
 };
 use rusqlite::{CachedStatement, Connection, OptionalExtension, Params, Result, Row, params};
 
@@ -215,6 +215,21 @@ pub(super) fn with_text(slicer: &mut Slicer<'_>, (mut chunk, document): (Chunk, 
 pub(super) fn extraction(conn: &Connection, key: &ExtractionKey) -> Result<Option<Extraction>> {
     let sql = query(rows::EXTRACTION, "extractions WHERE key = ?1");
     one(conn, &sql, [key.as_str()], rows::extraction)
+}
+
+/// Reads the table from end to end: by key, each row would be looked up at another place of the file.
+pub(super) fn documents_matching(conn: &Connection, filter: &DocumentFilter) -> Result<(Vec<Document>, u64)> {
+    let mut select = conn.prepare_cached(&query(rows::DOCUMENT, "documents"))?;
+    let (mut matching, mut all) = (Vec::new(), 0);
+    for document in select.query_map([], rows::document)? {
+        let document = document?;
+        all += 1;
+        if filter.admits_document(&document) {
+            matching.push(document);
+        }
+    }
+    matching.sort_unstable_by(|one, other| one.id.cmp(&other.id));
+    Ok((matching, all))
 }
 
 pub(super) fn situation(conn: &Connection, chunk: &ChunkId) -> Result<Option<Situation>> {

@@ -1,7 +1,7 @@
 //! Pages of tables in the order of their outer ids.
 
 use graphloom_core::table::{Page, PageOf, Table};
-use graphloom_core::{Document, EntityKey, GraphKey, VectorEntry};
+use graphloom_core::{EntityKey, GraphKey, VectorEntry};
 use rusqlite::types::Value;
 use rusqlite::{Connection, Result, Row, params, params_from_iter};
 
@@ -185,21 +185,4 @@ fn graph_key(row: &Row<'_>) -> Result<GraphKey> {
         0 => GraphKey::Entity(EntityKey::from_stored(row.get::<_, String>(1)?)),
         _ => GraphKey::Relation(rows::relation_key(row, 1)?),
     })
-}
-
-/// Reads the table from end to end: by key, each row would be looked up at another place of the file.
-pub(super) fn documents_where(
-    conn: &Connection,
-    wanted: &mut dyn FnMut(&Document) -> bool,
-) -> Result<Vec<Document>> {
-    let mut select = conn.prepare_cached(&query(rows::DOCUMENT, "documents"))?;
-    let mut found = Vec::new();
-    for document in select.query_map([], rows::document)? {
-        let document = document?;
-        if wanted(&document) {
-            found.push(document);
-        }
-    }
-    found.sort_unstable_by(|one, other| one.id.cmp(&other.id));
-    Ok(found)
 }

@@ -7,9 +7,9 @@ use async_trait::async_trait;
 use graphloom_core::table::PageOf;
 use graphloom_core::{
     Allowed, CacheKind, CacheSize, Chunk, ChunkCounts, ChunkExtraction, ChunkId, ContentHash, Document,
-    DocumentId, EmbeddingSpec, Entity, EntityKey, Evidence, Extraction, ExtractionKey, Fact, Found, Graph,
-    GraphKey, Job, Layer, LayerName, LayerNode, Ledger, LinkGraph, Member, Mention, NodeKey, Projection,
-    Queue, QueueState, RejectReason, Relation, RelationKey, Renewal, Revision, Search, Situation,
+    DocumentFilter, DocumentId, EmbeddingSpec, Entity, EntityKey, Evidence, Extraction, ExtractionKey, Fact,
+    Found, Graph, GraphKey, Job, Layer, LayerName, LayerNode, Ledger, LinkGraph, Member, Mention, NodeKey,
+    Projection, Queue, QueueState, RejectReason, Relation, RelationKey, Renewal, Revision, Search, Situation,
     SituationKey, Snapshot, StatusKind, StoreCounts, StoreError, Summary, TextQuery, Timestamp, TrackId,
     VectorHit, VectorKind, VectorQuery,
 };
@@ -100,11 +100,8 @@ impl Evidence for SqliteSnapshot {
         self.each("reading documents by content", hashes, read::documents_of_content)
     }
 
-    async fn documents_where(
-        &self,
-        wanted: &mut (dyn for<'a> FnMut(&'a Document) -> bool + Send),
-    ) -> Result<Vec<Document>, StoreError> {
-        self.read("reading documents", |conn| scan::documents_where(conn, wanted))
+    async fn documents_matching(&self, filter: &DocumentFilter) -> Result<(Vec<Document>, u64), StoreError> {
+        self.read("reading documents", |conn| read::documents_matching(conn, filter))
     }
 
     async fn texts(&self, ids: &[DocumentId]) -> Result<Vec<Option<String>>, StoreError> {
@@ -225,10 +222,10 @@ impl Graph for SqliteSnapshot {
         self.each("reading summaries", keys, read::summaries)
     }
 
-    async fn links(&self) -> Result<Arc<LinkGraph>, StoreError> {
+    async fn links(&self) -> Result<Option<Arc<LinkGraph>>, StoreError> {
         let reader = self.reader.lock().unwrap_or_else(PoisonError::into_inner);
         let links = self.shared.links.of(&reader.conn).during("reading the links of the graph");
-        reader.given(links.map_err(|error| self.shared.seen_by_all(error))?)
+        reader.given(links.map_err(|error| self.shared.seen_by_all(error))?).map(Some)
     }
 
     async fn layers(&self) -> Result<Vec<Layer>, StoreError> {

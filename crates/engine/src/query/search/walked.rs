@@ -8,6 +8,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use graphloom_core::{
     ChunkId, EntityKey, LinkGraph, Node, NodeNumber, Relation, RelationKey, TextQuery, VectorHit, VectorKind,
+    link_graph,
 };
 
 use super::{Hits, synonyms};
@@ -35,7 +36,7 @@ pub(super) async fn search(
     chosen: Option<Vec<(RelationKey, f64)>>,
 ) -> Result<Hits, QueryError> {
     let options = &question.walk;
-    let graph = scope.snapshot.links().await?;
+    let graph = link_graph(scope.snapshot).await?;
     let holds = |node: NodeNumber| match graph.node(node) {
         Some(Node::Chunk(id)) => scope.holds(id),
         Some(Node::Entity(_) | Node::Relation(..)) | None => false,

@@ -18,7 +18,7 @@ use crate::turns::{Holder, Turns};
 /// Threads for questions beyond the number of processors, since some wait for the disk.
 const THREADS_THAT_WAIT: usize = 2;
 /// Threads for questions if the number of processors is unknown.
-const THREADS: usize = 4;
+const THREADS: usize = THREADS_THAT_WAIT + 2;
 
 /// The runtime that answers questions. A thread per question would split the processors among too many questions
 /// and keep memory and an open store for each.
@@ -27,10 +27,11 @@ static ANSWERING: LazyLock<io::Result<Runtime>> = LazyLock::new(|| {
 });
 
 /// The turns of questions on those threads. There is one turn fewer than threads, so that a thread is always free to put
-/// new questions in line; otherwise they would be served in order of arrival.
+/// new questions in line; otherwise they would be served in order of arrival. While several callers ask, each leaves a
+/// processor to the others.
 static ANSWERED_AT_ONCE: LazyLock<Arc<Turns>> = LazyLock::new(|| {
-    let at_once = threads() - 1;
-    Arc::new(Turns::shared(at_once, at_once))
+    let (at_once, processors) = (threads() - 1, threads() - THREADS_THAT_WAIT);
+    Arc::new(Turns::reserved(at_once, processors - 1))
 });
 
 fn threads() -> usize {

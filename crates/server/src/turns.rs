@@ -18,6 +18,8 @@ const FIRST_GUESS: Duration = Duration::from_secs(1);
 const MEAN_OF: u32 = 8;
 /// Maximum time after which a rejected caller is asked to retry.
 const LONGEST_WAIT: Duration = Duration::from_secs(60);
+/// How long after its last request a holder counts as present.
+const PRESENT: Duration = Duration::from_secs(10);
 
 /// The holder of a turn.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
@@ -43,6 +45,8 @@ struct Shared {
     most: usize,
     /// Maximum turns of one holder.
     share: usize,
+    /// The same while another holder is present.
+    share_beside_others: usize,
     /// Maximum waiting places of one holder.
     waiting_share: usize,
     state: Mutex<State>,
@@ -56,6 +60,8 @@ struct State {
     waiting: VecDeque<Waiter>,
     /// Number of the next waiting request.
     next: u64,
+    /// The two holders with the latest requests, the latest first, and when that was.
+    latest: Vec<(Holder, Instant)>,
     /// Average duration of a turn.
     lasts: Duration,
 }
@@ -90,11 +96,28 @@ impl Turns {
 
     /// The same, with at most `share` turns per holder, at least one.
     pub(crate) fn shared(most: usize, share: usize) -> Self {
+        Self::with(most, share, share)
+    }
+
+    /// The same, where one holder may have all turns, but at most `beside_others`, at least one, while another holder is
+    /// present. The others then find a free turn, and what the turns stand for, at once.
+    pub(crate) fn reserved(most: usize, beside_others: usize) -> Self {
+        Self::with(most, most, beside_others)
+    }
+
+    fn with(most: usize, share: usize, beside_others: usize) -> Self {
         let (most, share) = (most.max(1), share.max(1));
-        let state =
-            State { free: most, held: HashMap::new(), waiting: VecDeque::new(), next: 0, lasts: FIRST_GUESS };
-        let waiting_share = share.saturating_mul(WAITING_EACH);
-        Self(Arc::new(Shared { most, share, waiting_share, state: Mutex::new(state) }))
+        let state = State {
+            free: most,
+            held: HashMap::new(),
+            waiting: VecDeque::new(),
+            next: 0,
+            latest: Vec::new(),
+            lasts: FIRST_GUESS,
+        };
+        let (share_beside_others, waiting_share) =
+            (beside_others.clamp(1, share), share.saturating_mul(WAITING_EACH));
+        Self(Arc::new(Shared { most, share, share_beside_others, waiting_share, state: Mutex::new(state) }))
     }
 
     /// Takes a turn, which lasts until the result is dropped. Fails if none becomes free in time, or immediately
@@ -103,6 +126,7 @@ impl Turns {
         let shared = &self.0;
         let (place, turn) = {
             let mut state = shared.lock();
+            state.note(holder);
             if state.free > 0 && shared.may_have_more(&state, holder) {
                 return Ok(begin(shared, &mut state, holder.clone()));
             }
@@ -129,6 +153,7 @@ impl Turns {
         loop {
             let (_place, turn) = {
                 let mut state = shared.lock();
+                state.note(holder);
                 if state.free > 0 && shared.may_have_more(&state, holder) {
                     return begin(shared, &mut state, holder.clone());
                 }
@@ -163,11 +188,15 @@ impl Shared {
     }
 
     fn may_have_more(&self, state: &State, holder: &Holder) -> bool {
-        *holder == Holder::Machine || state.held_by(holder) < self.share
+        let share = if state.has_others(holder) { self.share_beside_others } else { self.share };
+        *holder == Holder::Machine || state.held_by(holder) < share
     }
 
-    /// The waiting request that gets the freed turn.
+    /// The waiting request that gets a free turn.
     fn next(self: &Arc<Self>, state: &mut State) -> Option<(oneshot::Sender<Turn>, Turn)> {
+        if state.free == 0 {
+            return None;
+        }
         let waiting = state.waiting.iter().enumerate();
         let may_begin = waiting.filter(|(_, waiter)| self.may_have_more(state, &waiter.holder));
         let (at, _) = may_begin.min_by_key(|(_, waiter)| state.held_by(&waiter.holder))?;
@@ -187,11 +216,22 @@ impl State {
     fn held_by(&self, holder: &Holder) -> usize {
         self.held.get(holder).copied().unwrap_or(0)
     }
+
+    /// Notes a request of `holder`.
+    fn note(&mut self, holder: &Holder) {
+        let earlier = std::mem::take(&mut self.latest).into_iter().find(|(other, _)| other != holder);
+        self.latest = [(holder.clone(), Instant::now())].into_iter().chain(earlier).collect();
+    }
+
+    /// Whether another holder is present.
+    fn has_others(&self, holder: &Holder) -> bool {
+        self.latest.iter().any(|(other, at)| other != holder && at.elapsed() < PRESENT)
+    }
 }
 
 impl Drop for Turn {
     fn drop(&mut self) {
-        let next = {
+        let next: Vec<_> = {
             let mut state = self.shared.lock();
             state.free += 1;
             if let Some(held) = state.held.get_mut(&self.holder) {
@@ -201,10 +241,11 @@ impl Drop for Turn {
                 }
             }
             state.lasts = (state.lasts * (MEAN_OF - 1) + self.since.elapsed().min(LONGEST_WAIT)) / MEAN_OF;
-            self.shared.next(&mut state)
+            // Several where a holder may have more again.
+            std::iter::from_fn(|| self.shared.next(&mut state)).collect()
         };
         // A request that was cancelled meanwhile drops the turn, which passes it on; so no lock may be held here.
-        if let Some((gets, turn)) = next {
+        for (gets, turn) in next {
             let _ = gets.send(turn);
         }
     }
@@ -286,6 +327,32 @@ mod tests {
         drop(other);
         assert!(poll!(&mut waiting[0]).is_pending());
         assert!(matches!(poll!(&mut second), Poll::Ready(Ok(_))), "then who holds fewer");
+    }
+
+    #[tokio::test]
+    async fn who_asks_much_leaves_a_turn_to_others_only_while_there_are_others() {
+        let turns = Turns::reserved(3, 1);
+        let (much, little) = (key("much"), key("little"));
+        let mut held = Vec::new();
+        for _ in 0..3 {
+            held.push(turns.take_when_free(&much).now_or_never().expect("all turns, being alone"));
+        }
+        let mut waiting = turns.take_when_free(&little).boxed();
+        assert!(poll!(&mut waiting).is_pending());
+        held.pop();
+        let Poll::Ready(first) = poll!(&mut waiting) else { panic!("who holds nothing comes first") };
+        drop(first);
+        held.clear();
+        held.push(turns.take_when_free(&much).now_or_never().expect("one turn"));
+        let mut second = turns.take_when_free(&much).boxed();
+        let mut third = turns.take_when_free(&much).boxed();
+        assert!(poll!(&mut second).is_pending() && poll!(&mut third).is_pending());
+        drop(turns.take_when_free(&little).now_or_never().expect("a turn at once"));
+        for (_, at) in &mut turns.0.lock().latest {
+            *at = at.checked_sub(PRESENT).expect("the machine has been up for longer");
+        }
+        held.clear();
+        assert!(poll!(&mut second).is_ready() && poll!(&mut third).is_ready(), "the other has left");
     }
 
     #[tokio::test]

@@ -22,14 +22,18 @@ const MAX_PROCESSOR_S: u64 = 120;
 /// Time limit for one document. A reader runs at low priority, so on a busy machine it takes longer than its processor
 /// time.
 const MAX_TIME: Duration = Duration::from_secs(600);
-/// Maximum size of a document that is read without a child process, if its format is simple.
-const MAX_BYTES_IN_PROCESS: usize = 1024 * 1024;
+/// Maximum size of a document that is read without a child process, if its format is simple. Reading it takes a few
+/// milliseconds and MiB; more would take them from others, and starting a process costs about as much.
+const MAX_BYTES_IN_PROCESS: usize = 64 * 1024;
 /// Minimum memory of a reader, in MiB.
 const LEAST_MEMORY_MIB: u32 = 256;
 /// Memory a reader starts with per MiB of source, in MiB.
 const MEMORY_PER_MIB: u32 = 32;
-/// Address space a reader needs beyond its memory, in MiB: its stack and the program itself.
-const ADDRESSES_MIB: u32 = 768;
+/// Writable address space a reader needs beyond its memory, in MiB: its stack, of which it uses little, and what the
+/// allocator reserves.
+const RESERVED_MIB: u32 = 384;
+/// Address space a reader needs beyond that, in MiB: the program itself.
+const PROGRAM_MIB: u32 = 384;
 /// Niceness of readers on systems with `nice`.
 const NICENESS: u8 = 10;
 /// Stack size of a reader.
@@ -47,6 +51,8 @@ struct Request {
     name: String,
     format: Option<Format>,
     limits: ParseLimits,
+    /// Length of the document in bytes.
+    bytes: usize,
 }
 
 /// A reader's result.
@@ -117,8 +123,8 @@ impl Readers {
         };
         let Source { bytes, format, .. } = source;
         let size_mib = source_mib(bytes.len());
+        let request = Arc::new(Request { name: name.clone(), format, limits, bytes: bytes.len() });
         let mut bytes = Some(Arc::new(bytes));
-        let request = Arc::new(Request { name: name.clone(), format, limits });
         let first = (LEAST_MEMORY_MIB + MEMORY_PER_MIB.saturating_mul(size_mib)).min(self.all_mib);
         let mut outcome = Err(Broken::Crashed);
         // Few documents need more than the initial memory; those are read again with all of it.
@@ -180,10 +186,12 @@ fn is_complicated(format: Format) -> bool {
 fn reader(program: &Path, memory_mib: u32) -> Command {
     let mut command = if cfg!(unix) {
         let mut shell = Command::new("/bin/sh");
-        let kib = u64::from(memory_mib + ADDRESSES_MIB) * 1024;
-        // If the system cannot limit memory, the reader runs without a limit. Readers run at low priority.
+        let data_kib = u64::from(memory_mib + RESERVED_MIB) * 1024;
+        let all_kib = data_kib + u64::from(PROGRAM_MIB) * 1024;
+        // If the system cannot limit memory, the reader runs without a limit. Some systems limit only one of the two.
+        // Readers run at low priority.
         let start = format!(
-            "ulimit -v {kib} 2>/dev/null; ulimit -S -t {MAX_PROCESSOR_S} 2>/dev/null; command -v nice >/dev/null && exec nice -n {NICENESS} \"$0\" \"$@\"; exec \"$0\" \"$@\""
+            "ulimit -d {data_kib} 2>/dev/null; ulimit -v {all_kib} 2>/dev/null; ulimit -S -t {MAX_PROCESSOR_S} 2>/dev/null; command -v nice >/dev/null && exec nice -n {NICENESS} \"$0\" \"$@\"; exec \"$0\" \"$@\""
         );
         shell.arg("-c").arg(start).arg(program);
         shell
@@ -193,6 +201,8 @@ fn reader(program: &Path, memory_mib: u32) -> Command {
     command.arg(COMMAND).env_clear();
     // The allocator reserves address space by the GiB, which would count towards the limit.
     command.env("MIMALLOC_ARENA_RESERVE", "65536");
+    // What is freed goes back at once: a document of 50 MiB is in memory several times, one after the other.
+    command.env("MIMALLOC_PURGE_DELAY", "0");
     command
 }
 
@@ -308,9 +318,9 @@ pub fn answer() -> io::Result<()> {
     let mut head = Vec::new();
     input.read_until(b'\n', &mut head)?;
     let request: Request = serde_json::from_slice(&head)?;
-    let mut bytes = Vec::new();
+    let Request { name, format, limits, bytes } = request;
+    let mut bytes = Vec::with_capacity(bytes);
     input.read_to_end(&mut bytes)?;
-    let Request { name, format, limits } = request;
     let source = Source { name, bytes, format, meta: Default::default() };
     let mut outcome = read_here(source, limits);
     let text = outcome.as_mut().map(|document| std::mem::take(&mut document.text)).unwrap_or_default();
@@ -329,7 +339,8 @@ mod tests {
     fn check_reader(script: &str, longest: Duration) -> String {
         let mut shell = Command::new("/bin/sh");
         shell.arg("-c").arg(script);
-        let request = Request { name: "a.pdf".to_owned(), format: None, limits: ParseLimits::default() };
+        let request =
+            Request { name: "a.pdf".to_owned(), format: None, limits: ParseLimits::default(), bytes: 0 };
         let answer = ask(shell, &request, Arc::new(vec![b'x'; 1_000_000]), longest).expect("a shell");
         answer.unwrap_or_else(|broken| Err(broken.refusal())).expect_err("no document").reason
     }
@@ -341,14 +352,17 @@ mod tests {
         // A script in place of the program, which prints how it was started.
         arguments[2] = "/bin/sh".into();
         arguments.truncate(3);
-        let told = ["-c", "nice; ulimit -v; ulimit -t"];
+        let told = ["-c", "nice; ulimit -d; ulimit -v; ulimit -t"];
         let said = Command::new(command.get_program()).args(arguments).args(told).output();
         let said = String::from_utf8(said.expect("a shell").stdout).expect("text");
-        let [niceness, kib, seconds] = said.lines().collect::<Vec<_>>()[..] else { panic!("{said}") };
+        let [niceness, data_kib, all_kib, seconds] = said.lines().collect::<Vec<_>>()[..] else {
+            panic!("{said}")
+        };
         let own = Command::new("/bin/sh").args(["-c", "nice"]).output().expect("a shell").stdout;
         let own: i32 = String::from_utf8(own).ok().and_then(|own| own.trim().parse().ok()).expect("a number");
         assert_eq!(niceness.parse(), Ok((own + i32::from(NICENESS)).min(19)), "{said}");
-        assert_eq!(kib, ((256 + ADDRESSES_MIB) * 1024).to_string());
+        assert_eq!(data_kib, ((256 + RESERVED_MIB) * 1024).to_string());
+        assert_eq!(all_kib, ((256 + RESERVED_MIB + PROGRAM_MIB) * 1024).to_string());
         assert_eq!(seconds, MAX_PROCESSOR_S.to_string());
     }
 

@@ -46,7 +46,7 @@ impl From<ParseError> for Refusal {
 /// Reads a source. This is work for the processor alone; callers that read what strangers sent do it where it can be
 /// stopped, and pass what came of it to [`accept_read`].
 pub fn read(source: Source, limits: &ParseLimits) -> Reading {
-    let outcome = parse(&source.name, &source.bytes, source.format, limits).map_err(Refusal::from);
+    let outcome = parse(&source.name, source.bytes, source.format, limits).map_err(Refusal::from);
     Reading { name: source.name, meta: source.meta, outcome }
 }
 

@@ -3,6 +3,7 @@
 mod content;
 mod tags;
 
+use std::borrow::Cow;
 use std::collections::HashSet;
 
 use ego_tree::{NodeId, NodeRef};
@@ -29,9 +30,11 @@ pub(super) fn parse(source: &str, limits: &ParseLimits) -> Body {
     write(&html, &all, limits.max_bytes)
 }
 
-/// As [`parse`], of a page of the web: its main content alone, without what stands beside it.
-pub(super) fn parse_page(source: &str, limits: &ParseLimits) -> Body {
-    let html = Html::parse_document(&tags::flattened(source, limits.max_depth));
+/// As [`parse`], of a page of the web: its main content alone, without what stands beside it. `source` is freed before the
+/// text is written.
+pub(super) fn parse_page(source: Cow<'_, str>, limits: &ParseLimits) -> Body {
+    let html = Html::parse_document(&tags::flattened(&source, limits.max_depth));
+    drop(source);
     write(&html, &main_content(&html), limits.max_bytes)
 }
 
@@ -543,7 +546,7 @@ mod tests {
 
     #[track_caller]
     fn check_page(source: &str, expected: &str) {
-        assert_eq!(parse_page(source, &ParseLimits::default()).text, expected);
+        assert_eq!(parse_page(source.into(), &ParseLimits::default()).text, expected);
     }
 
     #[test]
@@ -574,7 +577,7 @@ mod tests {
             "First.\n\nSecond.\n",
         );
         let long = "<p>This paragraph stands outside of what the page calls its main content.".repeat(3);
-        let body = parse_page(&format!("<main>Few.</main>{long}"), &ParseLimits::default());
+        let body = parse_page(format!("<main>Few.</main>{long}").into(), &ParseLimits::default());
         assert!(body.text.contains("Few.") && body.text.contains("stands outside"));
         check_page("<header>Only a header</header>", "Only a header\n");
         check_page("<article>One.</article><article>Two.</article>", "One.\n\nTwo.\n");

@@ -120,21 +120,23 @@ impl ParseLimits {
 /// - Encodings are found by byte order mark, validity, declaration and statistics, in this order.
 ///
 /// Never panics, even where a reader does; a source that cannot be read is an error that says what to do. How long it
-/// takes is bounded by `limits` only; who reads what strangers sent should bound the time as well.
-pub fn parse(
+/// takes is bounded by `limits` only; who reads what strangers sent should bound the time as well. Bytes that are given away
+/// are freed as soon as possible, which matters for large documents.
+pub fn parse<'a>(
     name: &str,
-    bytes: &[u8],
+    bytes: impl Into<Cow<'a, [u8]>>,
     format: Option<Format>,
     limits: &ParseLimits,
 ) -> Result<ParsedDocument, ParseError> {
+    let bytes = bytes.into();
     if bytes.is_empty() {
         return Err(ParseError::Empty);
     }
     if bytes.len() > limits.max_bytes {
         return Err(ParseError::TooLarge { bytes: bytes.len(), max_bytes: limits.max_bytes });
     }
-    let format = format::identify(name, bytes, format)?;
-    let read = || read(name, bytes, format, limits);
+    let format = format::identify(name, &bytes, format)?;
+    let read = move || read(name, bytes, format, limits);
     let (body, format, encoding) = catch_unwind(AssertUnwindSafe(read))
         .unwrap_or_else(|_| Err(ParseError::Panicked { format: format.unwrap_or(Format::Text) }))?;
     if body.text.trim().is_empty() {
@@ -157,23 +159,23 @@ const SELF_DESCRIBED: &str = "UTF-8";
 /// What the reader of the format finds, the format where the text had to tell it, and the encoding.
 fn read(
     name: &str,
-    bytes: &[u8],
+    bytes: Cow<'_, [u8]>,
     format: Option<Format>,
     limits: &ParseLimits,
 ) -> Result<(Body, Format, String), ParseError> {
     let read_bytes = |body: Result<Body, ParseError>, format| Ok((body?, format, SELF_DESCRIBED.to_owned()));
     let format = match format {
-        Some(format @ Format::Pdf) => return read_bytes(pdf::parse(bytes, limits), format),
-        Some(format @ Format::Docx) => return read_bytes(docx::parse(bytes, limits), format),
-        Some(format @ Format::Pptx) => return read_bytes(pptx::parse(bytes, limits), format),
-        Some(format @ Format::Xlsx) => return read_bytes(workbook::parse_xlsx(bytes, limits), format),
-        Some(format @ Format::Xls) => return read_bytes(workbook::parse_xls(bytes, limits), format),
+        Some(format @ Format::Pdf) => return read_bytes(pdf::parse(&bytes, limits), format),
+        Some(format @ Format::Docx) => return read_bytes(docx::parse(&bytes, limits), format),
+        Some(format @ Format::Pptx) => return read_bytes(pptx::parse(&bytes, limits), format),
+        Some(format @ Format::Xlsx) => return read_bytes(workbook::parse_xlsx(&bytes, limits), format),
+        Some(format @ Format::Xls) => return read_bytes(workbook::parse_xls(&bytes, limits), format),
         Some(format @ (Format::Odt | Format::Ods | Format::Odp)) => {
-            return read_bytes(opendocument::parse(bytes, format, limits), format);
+            return read_bytes(opendocument::parse(&bytes, format, limits), format);
         }
-        Some(format @ Format::Epub) => return read_bytes(epub::parse(bytes, limits), format),
-        Some(format @ Format::Rtf) => return read_bytes(rtf::parse(bytes, limits), format),
-        Some(format @ Format::Eml) => return read_bytes(eml::parse(bytes, limits), format),
+        Some(format @ Format::Epub) => return read_bytes(epub::parse(&bytes, limits), format),
+        Some(format @ Format::Rtf) => return read_bytes(rtf::parse(&bytes, limits), format),
+        Some(format @ Format::Eml) => return read_bytes(eml::parse(&bytes, limits), format),
         Some(
             Format::Text
             | Format::Markdown
@@ -186,8 +188,7 @@ fn read(
         )
         | None => format,
     };
-    let (decoded, encoding) = encoding::decode(bytes)?;
-    let source = with_unix_line_ends(sanitize(&decoded));
+    let Decoded { text: source, encoding, original } = decoded(bytes)?;
     if source.trim().is_empty() {
         return Err(ParseError::Blank);
     }
@@ -195,18 +196,23 @@ fn read(
         Some(Format::Json) | None => format::detect(name, &source, format),
         Some(format) => format,
     };
+    if format == Format::Eml {
+        let body = eml::parse(original.as_deref().unwrap_or(source.as_bytes()), limits)?;
+        return Ok((body, format, encoding));
+    }
+    drop(original);
     let body = match format {
         Format::Text => Body::verbatim(with_whole_words(source.into_owned())),
         Format::Markdown => markdown::parse(&source),
-        Format::Html => html::parse_page(&source, limits),
+        Format::Html => html::parse_page(source, limits),
         Format::Csv => table::parse(&source, table::delimiter_of(name), limits.max_bytes)
             .unwrap_or_else(|| Body::verbatim(source.into_owned())),
         Format::Json => json::parse(source.into_owned(), limits.max_bytes),
         Format::JsonLines => json::parse_lines(source.into_owned(), limits.max_bytes),
         Format::Code => code::parse(source.into_owned()),
         Format::Xml => xml::parse(&source, limits)?,
-        Format::Eml => eml::parse(bytes, limits)?,
-        Format::Pdf
+        Format::Eml
+        | Format::Pdf
         | Format::Docx
         | Format::Pptx
         | Format::Xlsx
@@ -218,6 +224,36 @@ fn read(
         | Format::Rtf => Body::verbatim(source.into_owned()),
     };
     Ok((body, format, encoding))
+}
+
+/// A decoded document.
+struct Decoded<'a> {
+    /// Its text, with a line feed at the end of every line.
+    text: Cow<'a, str>,
+    encoding: String,
+    /// Its bytes, unless they are those of the text.
+    original: Option<Cow<'a, [u8]>>,
+}
+
+/// Decodes `bytes`; makes no copy where they are the text.
+fn decoded(bytes: Cow<'_, [u8]>) -> Result<Decoded<'_>, ParseError> {
+    let (other_text, encoding) = {
+        let (decoded, encoding) = encoding::decode(&bytes)?;
+        let tidied = match with_unix_line_ends(sanitize(&decoded)) {
+            Cow::Owned(tidied) => Some(tidied),
+            Cow::Borrowed(_) => None,
+        };
+        let is_whole = decoded.len() == bytes.len() && matches!(decoded, Cow::Borrowed(_));
+        (tidied.or_else(|| (!is_whole).then(|| decoded.into_owned())), encoding)
+    };
+    let (text, original) = match (other_text, bytes) {
+        (Some(text), bytes) => (Cow::Owned(text), Some(bytes)),
+        (None, Cow::Borrowed(bytes)) => (String::from_utf8_lossy(bytes), None),
+        (None, Cow::Owned(bytes)) => {
+            (Cow::Owned(String::from_utf8(bytes).expect("it was decoded as UTF-8 without a change")), None)
+        }
+    };
+    Ok(Decoded { text, encoding, original })
 }
 
 /// `text` with a line feed at the end of every line, so that documents of all systems read the same.
@@ -357,7 +393,7 @@ mod tests {
                 ("a.rtf", "{\\rtf1 "), ("a.eml", "From: a\r\n"), ("a.xml", "<?xml?><a>"), ("a.pdf", "%PDF-1.4\n"),
             ][which];
             let bytes = [start.as_bytes(), &bytes].concat();
-            let outcome = parse(name, &bytes, None, &ParseLimits::default());
+            let outcome = parse(name, bytes, None, &ParseLimits::default());
             prop_assert!(!matches!(outcome, Err(ParseError::Panicked { .. })), "{:?}", outcome);
         }
 
@@ -373,7 +409,7 @@ mod tests {
             let at = flip % bytes.len();
             bytes[at] = byte;
             bytes.truncate(cut.max(10));
-            let _ = parse(name, &bytes, None, &ParseLimits::default());
+            let _ = parse(name, bytes, None, &ParseLimits::default());
         }
 
         #[test]

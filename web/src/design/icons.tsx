@@ -65,6 +65,13 @@ export const WhyIcon = icon(
     <path d="m5.1 7.3 5.8-3M5.1 8.7l5.8 3" />
   </>,
 );
+export const CommunitiesIcon = icon(
+  <>
+    <circle cx="5.4" cy="6" r="3.4" />
+    <circle cx="10.6" cy="6" r="3.4" />
+    <circle cx="8" cy="10.4" r="3.4" />
+  </>,
+);
 export const PreferencesIcon = icon(
   <>
     <path d="M2.5 5h4M11.5 5h2M2.5 11h2M9.5 11h4" />

@@ -1,14 +1,17 @@
-import { useSearch } from 'wouter';
+import { useRoute, useSearch } from 'wouter';
 import { shownIn } from './address';
+import { CommunitiesPage } from './communities-page';
 import { Explore } from './explore';
 import { MergePage } from './merge-page';
 import { StartPage } from './start-page';
 import { useEditing } from './use-graph';
 
-/** The graph: a search to start from, the surroundings of an entity, and two entities side by side to merge. */
+/** The graph: a search to start from, its communities, the surroundings of an entity, and two entities side by side to merge. */
 export default function GraphPage() {
   const shown = shownIn(new URLSearchParams(useSearch()));
   const editing = useEditing();
+  const [isCommunities, community] = useRoute('/communities/:id?');
+  if (isCommunities) return <CommunitiesPage id={community.id} />;
   if (shown.entity === undefined) return <StartPage shown={shown} editing={editing} />;
   if (shown.merge !== undefined) {
     return (

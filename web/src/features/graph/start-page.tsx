@@ -57,6 +57,9 @@ export function StartPage({ shown, editing }: { shown: Shown; editing: Editing }
             </section>
             <div className={styles.startFoot}>
               <Total />
+              <Link href="/communities" className={styles.textLink}>
+                {t('communities')}
+              </Link>
               {!shown.edits && (
                 <Link href={hrefOf({ edits: true })} className={styles.textLink}>
                   {t('editsTitle')}

@@ -128,7 +128,7 @@ struct Quote {
     /// One past the last byte.
     end: u64,
     /// First and last line, from 1.
-    lines: (u32, u32),
+    lines: [u32; 2],
     quote: String,
 }
 
@@ -145,7 +145,7 @@ impl From<CommunityReport> for Report {
                     source: reference.source,
                     start: reference.start,
                     end: reference.end,
-                    lines: reference.lines,
+                    lines: [reference.lines.0, reference.lines.1],
                     quote: reference.quote,
                 })
                 .collect(),

@@ -13,8 +13,8 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, bail};
 use futures::executor::block_on;
 use graphloom_core::{
-    Batch, Chunk, ChunkExtraction, ChunkId, ContentHash, Document, DocumentId, EmbeddingSpec, Format, Job,
-    JobState, NewDocument, Span, Store, TextQuery, Timestamp, VectorEntry, VectorKind, VectorQuery,
+    Batch, Chunk, ChunkExtraction, ChunkId, ContentHash, Document, DocumentId, EmbeddingSpec, Format,
+    ItemKey, ItemKind, Job, JobState, NewDocument, SearchRequest, Span, Store, Timestamp, VectorEntry,
     VectorRow, Visibility, WorkspaceId,
 };
 use graphloom_storage::sqlite::SqliteStore;
@@ -135,20 +135,13 @@ fn measure(arguments: &Arguments, folder: &Path) -> anyhow::Result<Timings> {
 /// The reads of one question.
 async fn read(store: &SqliteStore, random: &mut Random) -> anyhow::Result<()> {
     let snapshot = store.snapshot().await?;
-    let query = VectorQuery {
-        kind: VectorKind::Chunk,
-        vectors: vec![vector(random)],
-        limit: HITS,
-        min_score: -1.0,
-        within: None,
-    };
-    let mut ids: Vec<ChunkId> = Vec::new();
-    for hits in snapshot.search_vectors(&query).await? {
-        ids.extend(hits.into_iter().map(|hit| ChunkId::from_stored(hit.id)));
-    }
     let text = format!("{} {} {}", random.word(), random.word(), random.word());
-    let query = TextQuery { kind: VectorKind::Chunk, text, limit: HITS, within: None };
-    ids.extend(snapshot.search_text(&query).await?.into_iter().map(|hit| ChunkId::from_stored(hit.id)));
+    let requests = [
+        SearchRequest::by_vector(ItemKind::Chunk, vector(random), HITS, -1.0),
+        SearchRequest::by_words(ItemKind::Chunk, text, HITS),
+    ];
+    let hits = snapshot.search(&requests).await?.into_iter().flatten();
+    let ids: Vec<ChunkId> = hits.filter_map(|hit| hit.item.into_chunk()).collect();
     snapshot.chunks(&ids).await?;
     Ok(())
 }
@@ -183,11 +176,8 @@ fn put(number: usize, batch: &mut Batch) {
         text: text.clone(),
         extraction: ChunkExtraction::Pending,
     };
-    let entry = VectorEntry {
-        kind: VectorKind::Chunk,
-        id: chunk.id.as_str().to_owned(),
-        inputs_hash: document.content_hash.clone(),
-    };
+    let entry =
+        VectorEntry { item: ItemKey::Chunk(chunk.id.clone()), inputs_hash: document.content_hash.clone() };
     batch.embedding = Some(EmbeddingSpec { model: "random".to_owned(), dimensions: DIMENSIONS as u32 });
     batch.put_vectors.push(VectorRow { entry, vector: vector(&mut random) });
     batch.put_jobs.push(Job {

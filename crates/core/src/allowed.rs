@@ -5,8 +5,8 @@ use std::collections::{BTreeSet, HashMap, HashSet};
 use std::sync::Arc;
 
 use crate::{
-    ChunkId, Document, DocumentFilter, DocumentId, DocumentStatus, EntityKey, GraphKey, JobState, Snapshot,
-    SourcePattern, StoreError, VectorKind, Visibility,
+    ChunkId, Document, DocumentFilter, DocumentId, DocumentStatus, EntityKey, GraphKey, ItemKind, JobState,
+    Snapshot, SourcePattern, StoreError, Visibility,
 };
 
 /// Documents, their chunks, and the entities and relations with evidence in those chunks.
@@ -87,32 +87,32 @@ impl Allowed {
 
     /// Whether the entry is allowed: a chunk of these documents, or an entity or relation with evidence in them. No
     /// node of a layer is, since its text was written from all documents.
-    pub fn admits(&self, kind: VectorKind, id: &str) -> bool {
+    pub fn admits(&self, kind: ItemKind, id: &str) -> bool {
         match kind {
-            VectorKind::Chunk => self.chunks.contains(id),
-            VectorKind::Entity => self.entities.contains_key(id),
-            VectorKind::Relation => self.relations.contains(id),
-            VectorKind::Node => false,
+            ItemKind::Chunk => self.chunks.contains(id),
+            ItemKind::Entity => self.entities.contains_key(id),
+            ItemKind::Relation => self.relations.contains(id),
+            ItemKind::Node => false,
         }
     }
 
     /// Number of allowed entries of a kind.
-    pub fn count(&self, kind: VectorKind) -> usize {
+    pub fn count(&self, kind: ItemKind) -> usize {
         match kind {
-            VectorKind::Chunk => self.chunks.len(),
-            VectorKind::Entity => self.entities.len(),
-            VectorKind::Relation => self.relations.len(),
-            VectorKind::Node => 0,
+            ItemKind::Chunk => self.chunks.len(),
+            ItemKind::Entity => self.entities.len(),
+            ItemKind::Relation => self.relations.len(),
+            ItemKind::Node => 0,
         }
     }
 
     /// The allowed ids of a kind, in no particular order.
-    pub fn ids(&self, kind: VectorKind) -> Box<dyn Iterator<Item = &str> + '_> {
+    pub fn ids(&self, kind: ItemKind) -> Box<dyn Iterator<Item = &str> + '_> {
         match kind {
-            VectorKind::Chunk => Box::new(self.chunks.iter().map(String::as_str)),
-            VectorKind::Entity => Box::new(self.entities.keys().map(String::as_str)),
-            VectorKind::Relation => Box::new(self.relations.iter().map(String::as_str)),
-            VectorKind::Node => Box::new(std::iter::empty()),
+            ItemKind::Chunk => Box::new(self.chunks.iter().map(String::as_str)),
+            ItemKind::Entity => Box::new(self.entities.keys().map(String::as_str)),
+            ItemKind::Relation => Box::new(self.relations.iter().map(String::as_str)),
+            ItemKind::Node => Box::new(std::iter::empty()),
         }
     }
 

@@ -4,9 +4,9 @@ use std::collections::BTreeMap;
 
 use crate::{
     CacheEntry, CacheKind, Call, Chunk, ChunkExtraction, ChunkId, Decision, Document, DocumentId,
-    EmbeddingSpec, Entity, EntityKey, Extraction, Fact, GraphKey, Job, Layer, LayerName, LayerNode, Mention,
-    NodeKey, QueueState, Relation, RelationKey, Renewal, Revision, Situation, Summary, TrackId, VectorEntry,
-    VectorKind,
+    EmbeddingSpec, Entity, EntityKey, Extraction, Fact, GraphKey, ItemKind, Job, Layer, LayerName, LayerNode,
+    Mention, NodeKey, QueueState, Relation, RelationKey, Renewal, Revision, Situation, Summary, TrackId,
+    VectorEntry,
 };
 
 /// Changes that are applied together or not at all.
@@ -173,7 +173,7 @@ pub struct VectorRow {
 
 impl VectorRow {
     /// The kind of the embedded item.
-    pub fn kind(&self) -> VectorKind {
-        self.entry.kind
+    pub fn kind(&self) -> ItemKind {
+        self.entry.item.kind()
     }
 }

@@ -7,8 +7,8 @@ use serde::Serialize;
 use serde_json::{Value, json};
 
 use crate::{
-    Chunk, ChunkExtraction, Decisions, Document, Extraction, JobState, LayerName, NodeKey, Situation,
-    SituationOutcome, Snapshot, StoreError, VectorEntry, VectorKind, table,
+    Chunk, ChunkExtraction, Decisions, Document, Extraction, ItemKey, ItemKind, JobState, LayerName,
+    Situation, SituationOutcome, Snapshot, StoreError, VectorEntry, table,
 };
 
 /// The result of a dump.
@@ -272,15 +272,16 @@ async fn dump_vectors(
     layers: &BTreeSet<LayerName>,
     dump: &mut Dump<'_>,
 ) -> Result<(), DumpError> {
-    for kind in VectorKind::ALL {
+    for kind in ItemKind::ALL {
         let mut pages = snapshot.pages(table::Vectors { kind });
         while let Some(page) = pages.next().await? {
-            let counts = |entry: &&VectorEntry| {
-                kind != VectorKind::Node || layers.contains(&NodeKey::from_stored(&*entry.id).layer())
+            let counts = |entry: &&VectorEntry| match &entry.item {
+                ItemKey::Node(key) => layers.contains(&key.layer()),
+                ItemKey::Chunk(_) | ItemKey::Entity(_) | ItemKey::Relation(_) => true,
             };
             for entry in page.iter().filter(counts) {
                 dump.line(
-                    &json!({ "kind": "vector", "of": entry.kind, "id": entry.id, "text": entry.inputs_hash }),
+                    &json!({ "kind": "vector", "of": kind, "id": entry.item.id(), "text": entry.inputs_hash }),
                 )?;
             }
         }

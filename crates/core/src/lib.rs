@@ -19,6 +19,7 @@ mod extraction;
 mod filter;
 mod graph;
 mod id;
+mod item;
 mod job;
 mod layer;
 mod ledger;
@@ -52,6 +53,7 @@ pub use id::{
     InvalidWorkspaceId, LayerName, NodeKey, PartsHasher, RelationKey, Revision, SituationKey, SummaryKey,
     TrackId, WorkspaceId,
 };
+pub use item::{ItemKey, ItemKind};
 pub use job::{DocumentStatus, Job, JobState, Lease, QueueState, StatusKind};
 pub use layer::{Layer, LayerNode, Member};
 pub use ledger::{Call, CallOutcome, Role};
@@ -66,7 +68,6 @@ pub use shape::{AnswerShape, Schema, SchemaDialect, Shape};
 pub use situation::{Situation, SituationOutcome, indexed_text};
 pub use span::Span;
 pub use store::{
-    ChunkCounts, EmbeddingSpec, Evidence, Found, Graph, GraphTurn, Ledger, Projection, Queue, Search,
-    Snapshot, Store, StoreCounts, StoreError, TextKind, TextQuery, VectorEntry, VectorHit, VectorKind,
-    VectorQuery, table,
+    By, ChunkCounts, EmbeddingSpec, Evidence, Graph, GraphTurn, Hit, Ledger, Projection, Queue, Search,
+    SearchRequest, Snapshot, Store, StoreCounts, StoreError, VectorEntry, table,
 };

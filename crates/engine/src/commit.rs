@@ -121,15 +121,15 @@ impl<'a> GraphChanges<'a> {
         batch: &mut Batch,
     ) -> Result<(), ModelError> {
         let mut wanted = Texts::new();
-        for (kind, id, text) in texts {
+        for (item, text) in texts {
             let inputs_hash = ContentHash::of(text.as_bytes());
             match self.paid.vectors.get(&inputs_hash) {
                 Some(vector) => {
-                    let entry = VectorEntry { kind, id, inputs_hash };
+                    let entry = VectorEntry { item, inputs_hash };
                     batch.put_vectors.push(VectorRow { entry, vector: vector.clone() });
                     batch.embedding.clone_from(&self.paid.space);
                 }
-                None => wanted.push((kind, id, text)),
+                None => wanted.push((item, text)),
             }
         }
         let mut embedded = Batch::default();

@@ -8,8 +8,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use graphloom_core::{
-    Allowed, ChunkId, DecidedEntity, Decisions, Entity, EntityKey, Fact, GraphKey, Mention, Relation,
-    RelationKey, Snapshot, StoreError, TextQuery, VectorHit, VectorKind, VectorQuery,
+    Allowed, ChunkId, DecidedEntity, Decisions, Entity, EntityKey, Fact, GraphKey, Hit, ItemKind, Mention,
+    Relation, RelationKey, SearchRequest, Snapshot, StoreError,
 };
 
 use crate::graph::{derive_entity, derive_relation, described_hash, keep_within};
@@ -44,7 +44,7 @@ impl<'a> Scope<'a> {
     pub(crate) fn linkable(&self) -> Option<usize> {
         let allowed = self.allowed.as_ref()?;
         Some(
-            [VectorKind::Chunk, VectorKind::Entity, VectorKind::Relation]
+            [ItemKind::Chunk, ItemKind::Entity, ItemKind::Relation]
                 .map(|kind| allowed.count(kind))
                 .iter()
                 .sum(),
@@ -56,11 +56,11 @@ impl<'a> Scope<'a> {
     /// The vectors of entities and relations are those of the whole graph: they choose and order, and say nothing.
     pub(crate) async fn nearest(
         &self,
-        kind: VectorKind,
+        kind: ItemKind,
         vector: &[f32],
         limit: usize,
         min_score: f32,
-    ) -> Result<Vec<VectorHit>, StoreError> {
+    ) -> Result<Vec<Hit>, StoreError> {
         let vectors = vec![vector.to_vec()];
         Ok(self.nearest_to_each(kind, vectors, limit, min_score).await?.pop().unwrap_or_default())
     }
@@ -68,34 +68,35 @@ impl<'a> Scope<'a> {
     /// The same for each of several vectors, in their order.
     pub(crate) async fn nearest_to_each(
         &self,
-        kind: VectorKind,
+        kind: ItemKind,
         vectors: Vec<Vec<f32>>,
         limit: usize,
         min_score: f32,
-    ) -> Result<Vec<Vec<VectorHit>>, StoreError> {
-        self.snapshot.search_vectors(&self.by_vector(kind, vectors, limit, min_score)).await
+    ) -> Result<Vec<Vec<Hit>>, StoreError> {
+        let request = |vector| self.by_vector(kind, vector, limit, min_score);
+        self.snapshot.search(&vectors.into_iter().map(request).collect::<Vec<_>>()).await
     }
 
-    /// A question for the allowed entries of `kind` nearest to each of the vectors.
+    /// A search for the allowed entries of `kind` nearest to a vector.
     pub(crate) fn by_vector(
         &self,
-        kind: VectorKind,
-        vectors: Vec<Vec<f32>>,
+        kind: ItemKind,
+        vector: Vec<f32>,
         limit: usize,
         min_score: f32,
-    ) -> VectorQuery {
-        VectorQuery { kind, vectors, limit, min_score, within: self.allowed.clone() }
+    ) -> SearchRequest {
+        SearchRequest::by_vector(kind, vector, limit, min_score).within(self.allowed.clone())
     }
 
-    /// A question for the allowed entries of `kind` that match the words best.
-    pub(crate) fn by_words(&self, kind: VectorKind, text: &str, limit: usize) -> TextQuery {
-        TextQuery { kind, text: text.to_owned(), limit, within: self.allowed.clone() }
+    /// A search for the allowed entries of `kind` that match the words best.
+    pub(crate) fn by_words(&self, kind: ItemKind, text: &str, limit: usize) -> SearchRequest {
+        SearchRequest::by_words(kind, text, limit).within(self.allowed.clone())
     }
 
     /// Entities as what is allowed describes them; `None` where unknown or not allowed.
     pub(crate) async fn entities(&self, keys: &[EntityKey]) -> Result<Vec<Option<Entity>>, StoreError> {
         let Some(allowed) = &self.allowed else { return self.snapshot.entities(keys).await };
-        let admitted = |key: &&EntityKey| allowed.admits(VectorKind::Entity, key.as_str());
+        let admitted = |key: &&EntityKey| allowed.admits(ItemKind::Entity, key.as_str());
         let wanted: Vec<EntityKey> = keys.iter().filter(admitted).cloned().collect();
         let mut mentions: BTreeMap<EntityKey, Vec<Mention>> = BTreeMap::new();
         let mut unmentioned = Vec::new();
@@ -131,7 +132,7 @@ impl<'a> Scope<'a> {
     /// Relations as what is allowed describes them; `None` where unknown or not allowed.
     pub(crate) async fn relations(&self, keys: &[RelationKey]) -> Result<Vec<Option<Relation>>, StoreError> {
         let Some(allowed) = &self.allowed else { return self.snapshot.relations(keys).await };
-        let admitted = |key: &&RelationKey| allowed.admits(VectorKind::Relation, &key.to_string());
+        let admitted = |key: &&RelationKey| allowed.admits(ItemKind::Relation, &key.to_string());
         let wanted: Vec<RelationKey> = keys.iter().filter(admitted).cloned().collect();
         let mut relations: BTreeMap<&RelationKey, Relation> = BTreeMap::new();
         for (key, mut facts) in wanted.iter().zip(self.snapshot.facts_of(&wanted).await?) {
@@ -204,6 +205,6 @@ impl<'a> Scope<'a> {
 
     /// Whether a chunk is of an allowed document.
     pub(crate) fn holds(&self, chunk: &ChunkId) -> bool {
-        self.allowed.as_ref().is_none_or(|allowed| allowed.admits(VectorKind::Chunk, chunk.as_str()))
+        self.allowed.as_ref().is_none_or(|allowed| allowed.admits(ItemKind::Chunk, chunk.as_str()))
     }
 }

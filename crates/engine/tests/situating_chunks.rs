@@ -9,7 +9,7 @@ use async_trait::async_trait;
 use futures::{StreamExt, stream};
 use graphloom_core::{
     CallOutcome, ChatEvent, ChatRequest, ChatStream, Completion, DocumentId, DocumentStatus, FinishReason,
-    LanguageModel, ModelError, Role, SituationOutcome, Store, TextQuery, Usage, VectorKind, WorkspaceId,
+    ItemKind, LanguageModel, ModelError, Role, SearchRequest, SituationOutcome, Store, Usage, WorkspaceId,
     table,
 };
 use graphloom_engine::Engine;
@@ -140,8 +140,8 @@ async fn situating(engine: &Engine, document: &DocumentId) -> Vec<Option<String>
 /// How many chunks full-text search finds.
 async fn matching(engine: &Engine, text: &str) -> usize {
     let snapshot = engine.store.snapshot().await.expect("the store works");
-    let query = TextQuery { kind: VectorKind::Chunk, text: text.to_owned(), limit: 9, within: None };
-    snapshot.search_text(&query).await.expect("the store works").len()
+    let request = [SearchRequest::by_words(ItemKind::Chunk, text, 9)];
+    snapshot.search(&request).await.expect("the store works")[0].len()
 }
 
 #[tokio::test]

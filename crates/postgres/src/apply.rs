@@ -8,7 +8,7 @@ mod views;
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use graphloom_core::{Batch, EmbeddingSpec, Job, Require, Revision, StoreError, VectorKind};
+use graphloom_core::{Batch, EmbeddingSpec, ItemKind, Job, Require, Revision, StoreError};
 use graphloom_rules::batch as rules;
 
 use crate::error::Fault;
@@ -97,10 +97,10 @@ pub(crate) async fn apply(
     layers::apply(session, batch, &mut touched).await?;
     views::check_ghosts(session, at_risk).await?;
     views::put_vectors(session, batch).await?;
-    words::update(session, VectorKind::Chunk, &touched.chunks).await?;
-    words::update(session, VectorKind::Entity, &touched.entities).await?;
-    words::update(session, VectorKind::Relation, &touched.relations).await?;
-    words::update(session, VectorKind::Node, &touched.nodes).await?;
+    words::update(session, ItemKind::Chunk, &touched.chunks).await?;
+    words::update(session, ItemKind::Entity, &touched.entities).await?;
+    words::update(session, ItemKind::Relation, &touched.relations).await?;
+    words::update(session, ItemKind::Node, &touched.nodes).await?;
     append_calls(session, batch, &mut state).await?;
     remember(session, batch, &mut state).await?;
     finish(session, batch, &state, token, !touched.chunks.is_empty()).await?;

@@ -4,8 +4,8 @@ use std::collections::HashMap;
 use std::hash::Hash;
 
 use graphloom_core::{
-    CacheKind, Chunk, ChunkExtraction, ChunkId, Document, EntityKey, Fact, GraphKey, Member, NodeKey,
-    Relation, RelationKey, StoreError, VectorKind, Visibility,
+    CacheKind, Chunk, ChunkExtraction, ChunkId, Document, EntityKey, Fact, GraphKey, ItemKey, ItemKind,
+    Member, NodeKey, Relation, RelationKey, StoreError, Visibility,
 };
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -117,12 +117,17 @@ pub(crate) fn graph_key(row: &Row, from: usize) -> Result<GraphKey, Fault> {
     pair.map(GraphKey::Relation).ok_or_else(|| corrupt("a relation has one end".to_owned()))
 }
 
-pub(crate) fn kind_code(kind: VectorKind) -> i16 {
+/// The item of this kind with this id.
+pub(crate) fn item(kind: ItemKind, id: &str) -> Result<ItemKey, Fault> {
+    ItemKey::from_id(kind, id).ok_or_else(|| corrupt(format!("{id:?} is no key of a vector")))
+}
+
+pub(crate) fn kind_code(kind: ItemKind) -> i16 {
     match kind {
-        VectorKind::Chunk => 0,
-        VectorKind::Entity => 1,
-        VectorKind::Relation => 2,
-        VectorKind::Node => 3,
+        ItemKind::Chunk => 0,
+        ItemKind::Entity => 1,
+        ItemKind::Relation => 2,
+        ItemKind::Node => 3,
     }
 }
 

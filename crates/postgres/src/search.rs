@@ -2,7 +2,8 @@
 
 use std::collections::BTreeSet;
 
-use graphloom_core::{Allowed, TextQuery, VectorHit, VectorKind, VectorQuery};
+use graphloom_core::{Allowed, ItemKind};
+use graphloom_rules::search::{ScoredId, TextQuery, VectorQuery};
 use graphloom_rules::{vector, words};
 
 use crate::error::Fault;
@@ -27,8 +28,8 @@ struct Within {
 
 impl Within {
     /// `argument`: the number of the argument with the ids.
-    fn of(kind: VectorKind, within: Option<&Allowed>, argument: usize) -> Self {
-        let is_chunk = kind == VectorKind::Chunk;
+    fn of(kind: ItemKind, within: Option<&Allowed>, argument: usize) -> Self {
+        let is_chunk = kind == ItemKind::Chunk;
         let mut conditions = String::new();
         let mut ids = Vec::new();
         if is_chunk {
@@ -42,8 +43,8 @@ impl Within {
         }
         if let Some(allowed) = within {
             ids = match kind {
-                VectorKind::Chunk => allowed.documents().iter().map(ToString::to_string).collect(),
-                VectorKind::Entity | VectorKind::Relation | VectorKind::Node => {
+                ItemKind::Chunk => allowed.documents().iter().map(ToString::to_string).collect(),
+                ItemKind::Entity | ItemKind::Relation | ItemKind::Node => {
                     allowed.ids(kind).map(str::to_owned).collect()
                 }
             };
@@ -53,7 +54,7 @@ impl Within {
 }
 
 /// The nearest entries for each vector of the query, scored exactly as in every other store.
-pub(crate) async fn nearest(session: &Session, query: &VectorQuery) -> Result<Vec<Vec<VectorHit>>, Fault> {
+pub(crate) async fn nearest(session: &Session, query: &VectorQuery) -> Result<Vec<Vec<ScoredId>>, Fault> {
     let mut found = Vec::new();
     for vector in &query.vectors {
         found.push(nearest_to(session, query, vector).await?);
@@ -62,7 +63,7 @@ pub(crate) async fn nearest(session: &Session, query: &VectorQuery) -> Result<Ve
 }
 
 /// The database ranks by scores of the rounded vector, and what may be among the best is scored here.
-async fn nearest_to(session: &Session, query: &VectorQuery, vector: &[f32]) -> Result<Vec<VectorHit>, Fault> {
+async fn nearest_to(session: &Session, query: &VectorQuery, vector: &[f32]) -> Result<Vec<ScoredId>, Fault> {
     if query.limit == 0 {
         return Ok(Vec::new());
     }
@@ -87,7 +88,7 @@ async fn nearest_to(session: &Session, query: &VectorQuery, vector: &[f32]) -> R
         let mut hits = Vec::with_capacity(found.len());
         for row in &found {
             let stored = vector::decode(&vector::of_codes(&get::<HalfVec>(row, 1)?.to_codes()));
-            hits.push(VectorHit { id: get(row, 0)?, score: vector::cosine(&unit, &stored) });
+            hits.push(ScoredId { id: get(row, 0)?, score: vector::cosine(&unit, &stored) });
         }
         vector::rank(&mut hits, query.limit);
         // No entry that was not fetched scores more than this.
@@ -104,7 +105,7 @@ async fn nearest_to(session: &Session, query: &VectorQuery, vector: &[f32]) -> R
 
 /// The best matches by BM25. Numbers are single precision and added up in the order of the words, as in the embedded
 /// store.
-pub(crate) async fn matching(session: &Session, query: &TextQuery) -> Result<Vec<VectorHit>, Fault> {
+pub(crate) async fn matching(session: &Session, query: &TextQuery) -> Result<Vec<ScoredId>, Fault> {
     let all: BTreeSet<String> = words::words(&query.text).iter().map(|word| kept(word).to_owned()).collect();
     let all: Vec<String> = all.into_iter().collect();
     let kind = rows::kind_code(query.kind);
@@ -145,7 +146,7 @@ pub(crate) async fn matching(session: &Session, query: &TextQuery) -> Result<Vec
     scored(session, &sql, &arguments).await
 }
 
-async fn scored(session: &Session, sql: &str, arguments: &Arguments<'_>) -> Result<Vec<VectorHit>, Fault> {
+async fn scored(session: &Session, sql: &str, arguments: &Arguments<'_>) -> Result<Vec<ScoredId>, Fault> {
     let found = session.rows(sql, arguments).await?;
-    found.iter().map(|row| Ok(VectorHit { id: get(row, 0)?, score: get(row, 1)? })).collect()
+    found.iter().map(|row| Ok(ScoredId { id: get(row, 0)?, score: get(row, 1)? })).collect()
 }

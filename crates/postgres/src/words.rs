@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use graphloom_core::{Entity, LayerNode, RelationKey, Situation, VectorKind, indexed_text};
+use graphloom_core::{Entity, ItemKind, LayerNode, RelationKey, Situation, indexed_text};
 use graphloom_rules::words;
 
 use crate::error::Fault;
@@ -19,7 +19,7 @@ pub(crate) fn kept(word: &str) -> &str {
 
 /// Brings the words of these entries up to date with their rows; those without a row, and chunks that are not live, have
 /// none.
-pub(crate) async fn update(session: &Session, kind: VectorKind, ids: &BTreeSet<String>) -> Result<(), Fault> {
+pub(crate) async fn update(session: &Session, kind: ItemKind, ids: &BTreeSet<String>) -> Result<(), Fault> {
     if ids.is_empty() {
         return Ok(());
     }
@@ -52,10 +52,10 @@ pub(crate) async fn update(session: &Session, kind: VectorKind, ids: &BTreeSet<S
 }
 
 /// The searchable texts that there are, by id.
-async fn texts(session: &Session, kind: VectorKind, ids: &[&str]) -> Result<BTreeMap<String, String>, Fault> {
+async fn texts(session: &Session, kind: ItemKind, ids: &[&str]) -> Result<BTreeMap<String, String>, Fault> {
     let mut texts = BTreeMap::new();
     match kind {
-        VectorKind::Chunk => {
+        ItemKind::Chunk => {
             let chunk = rows::CHUNK;
             let sql = format!(
                 "SELECT {chunk}, s.body FROM chunks c \
@@ -70,21 +70,21 @@ async fn texts(session: &Session, kind: VectorKind, ids: &[&str]) -> Result<BTre
                 texts.insert(chunk.id.to_string(), indexed_text(situating, &chunk.text).into_owned());
             }
         }
-        VectorKind::Entity => {
+        ItemKind::Entity => {
             let sql = "SELECT body FROM entities WHERE workspace_id = $1 AND key = ANY($2)";
             for row in session.rows(sql, &[&ids]).await? {
                 let entity: Entity = rows::parsed(&row, 0)?;
                 texts.insert(entity.key.to_string(), words::entity_text(&entity));
             }
         }
-        VectorKind::Node => {
+        ItemKind::Node => {
             let sql = "SELECT body FROM nodes WHERE workspace_id = $1 AND key = ANY($2)";
             for row in session.rows(sql, &[&ids]).await? {
                 let node: LayerNode = rows::parsed(&row, 0)?;
                 texts.insert(node.key.to_string(), node.indexed_text());
             }
         }
-        VectorKind::Relation => {
+        ItemKind::Relation => {
             let pairs: Vec<RelationKey> = ids.iter().filter_map(|id| RelationKey::parse(id)).collect();
             let a: Vec<&str> = pairs.iter().map(|pair| pair.a().as_str()).collect();
             let b: Vec<&str> = pairs.iter().map(|pair| pair.b().as_str()).collect();

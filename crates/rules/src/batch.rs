@@ -5,7 +5,6 @@ use std::collections::{BTreeMap, BTreeSet};
 use graphloom_core::{
     Action, Batch, ChunkExtraction, ChunkId, Document, DocumentId, EmbeddingSpec, EntityKey, GraphKey, Job,
     Layer, LayerName, LayerNode, Lease, Member, NodeKey, QueueState, RelationKey, StoreError, Timestamp,
-    VectorKind,
 };
 
 /// The largest number a store keeps: SQL integers are signed.
@@ -90,11 +89,11 @@ pub fn check(batch: &Batch) -> Result<(), StoreError> {
         }
     }
     for row in &batch.put_vectors {
-        if row.kind() == VectorKind::Relation && RelationKey::parse(&row.entry.id).is_none() {
-            return Err(invalid(format!("vector id {:?} is no relation key", row.entry.id)));
-        }
         if row.vector.iter().any(|x| !x.is_finite()) {
-            return Err(invalid(format!("the vector of {} holds a value that is no number", row.entry.id)));
+            return Err(invalid(format!(
+                "the vector of {} holds a value that is no number",
+                row.entry.item.id()
+            )));
         }
     }
     for call in &batch.append_calls {
@@ -155,12 +154,15 @@ pub fn unknown_member(node: &LayerNode, member: &Member) -> StoreError {
 pub fn check_dimensions(batch: &Batch, space: Option<&EmbeddingSpec>) -> Result<(), StoreError> {
     let Some(first) = batch.put_vectors.first() else { return Ok(()) };
     let Some(space) = space else {
-        return Err(invalid(format!("the vector of {} comes before the embedding space", first.entry.id)));
+        return Err(invalid(format!(
+            "the vector of {} comes before the embedding space",
+            first.entry.item.id()
+        )));
     };
     match batch.put_vectors.iter().find(|row| row.vector.len() != space.dimensions as usize) {
         Some(row) => Err(invalid(format!(
             "the vector of {} has {} dimensions, the space {} has {}",
-            row.entry.id,
+            row.entry.item.id(),
             row.vector.len(),
             space.model,
             space.dimensions

@@ -6,7 +6,7 @@ pub mod sparse;
 use std::borrow::Cow;
 use std::cmp::Ordering;
 
-use graphloom_core::VectorHit;
+use crate::search::ScoredId;
 
 /// Scales to unit length; a vector of zeros stays as it is.
 pub fn to_unit(vector: &[f32]) -> Vec<f32> {
@@ -184,12 +184,12 @@ pub fn cosine(unit_query: &[f32], stored: &[f32]) -> f32 {
 }
 
 /// The order of hits: highest score first, ties by ascending id.
-pub fn compare(x: &VectorHit, y: &VectorHit) -> Ordering {
+pub fn compare(x: &ScoredId, y: &ScoredId) -> Ordering {
     y.score.total_cmp(&x.score).then_with(|| x.id.cmp(&y.id))
 }
 
 /// The first hits, in their order.
-pub fn rank(hits: &mut Vec<VectorHit>, limit: usize) {
+pub fn rank(hits: &mut Vec<ScoredId>, limit: usize) {
     hits.sort_by(compare);
     hits.truncate(limit);
 }

@@ -6,8 +6,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use graphloom_core::{
     Chunk, ChunkExtraction, ChunkId, ContentHash, Decisions, DocumentId, EntityKey, ExtractionKey, Fact,
-    GraphKey, JobState, RelationKey, Revision, Snapshot, StoreError, VectorKind, Visibility, indexed_text,
-    table,
+    GraphKey, ItemKey, ItemKind, JobState, RelationKey, Revision, Snapshot, StoreError, Visibility,
+    indexed_text, table,
 };
 use serde::Serialize;
 
@@ -220,11 +220,12 @@ async fn check_situations(snapshot: &dyn Snapshot, findings: &mut Findings) -> R
             situated.insert(chunk.id.to_string(), ContentHash::of(text.as_bytes()));
         }
     }
-    let mut pages = snapshot.pages(table::Vectors { kind: VectorKind::Chunk });
+    let mut pages = snapshot.pages(table::Vectors { kind: ItemKind::Chunk });
     while let Some(page) = pages.next().await? {
         for entry in &page {
-            if situated.get(&entry.id).is_some_and(|expected| *expected != entry.inputs_hash) {
-                findings.add("chunk", &entry.id, "its vector is not that of its situating text and its own");
+            let id = entry.item.id();
+            if situated.get(&*id).is_some_and(|expected| *expected != entry.inputs_hash) {
+                findings.add("chunk", &id, "its vector is not that of its situating text and its own");
             }
         }
     }
@@ -429,17 +430,17 @@ async fn check_vectors(
     let due: BTreeSet<String> =
         chunks.iter().filter(|(_, chunk)| wanted(chunk)).map(|(id, _)| id.to_string()).collect();
     let known: BTreeSet<String> = chunks.keys().map(ToString::to_string).collect();
-    compare_vectors(snapshot, VectorKind::Chunk, "chunk", due, &known, findings).await?;
+    compare_vectors(snapshot, ItemKind::Chunk, "chunk", due, &known, findings).await?;
     let due: BTreeSet<String> = evidence.entities().into_iter().map(ToString::to_string).collect();
-    compare_vectors(snapshot, VectorKind::Entity, "entity", due.clone(), &due, findings).await?;
+    compare_vectors(snapshot, ItemKind::Entity, "entity", due.clone(), &due, findings).await?;
     let due: BTreeSet<String> = evidence.facts.keys().map(ToString::to_string).collect();
-    compare_vectors(snapshot, VectorKind::Relation, "relation", due.clone(), &due, findings).await
+    compare_vectors(snapshot, ItemKind::Relation, "relation", due.clone(), &due, findings).await
 }
 
 /// Every id in `due` must have a vector, and no vector may be of something outside `known`.
 async fn compare_vectors(
     snapshot: &dyn Snapshot,
-    kind: VectorKind,
+    kind: ItemKind,
     name: &'static str,
     mut due: BTreeSet<String>,
     known: &BTreeSet<String>,
@@ -448,8 +449,9 @@ async fn compare_vectors(
     let dimensions = snapshot.embedding().await?.map(|spec| spec.dimensions as usize);
     let mut pages = snapshot.pages(table::Vectors { kind });
     while let Some(page) = pages.next().await? {
-        let ids: Vec<String> = page.iter().map(|entry| entry.id.clone()).collect();
-        for (id, vector) in ids.into_iter().zip(snapshot.vectors(kind, &page_ids(&page)).await?) {
+        let items: Vec<ItemKey> = page.into_iter().map(|entry| entry.item).collect();
+        for (item, vector) in items.iter().zip(snapshot.vectors(&items).await?) {
+            let id = item.id().into_owned();
             if !known.contains(&id) {
                 findings.add(name, &id, "there is a vector of it, but it does not exist");
             }
@@ -508,10 +510,6 @@ async fn check_stale(
         }
     }
     Ok(())
-}
-
-fn page_ids(page: &[graphloom_core::VectorEntry]) -> Vec<String> {
-    page.iter().map(|entry| entry.id.clone()).collect()
 }
 
 #[cfg(test)]

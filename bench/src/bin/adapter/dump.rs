@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use graphloom_core::{DocumentId, DocumentStatus, GraphKey, Snapshot, StoreError, VectorKind, table};
+use graphloom_core::{DocumentId, DocumentStatus, GraphKey, ItemKind, Snapshot, StoreError, table};
 use graphloom_engine::index::{DocumentState, states_of};
 
 use crate::passage_of;
@@ -57,15 +57,15 @@ pub(crate) async fn dump(snapshot: &dyn Snapshot) -> Result<Dump, StoreError> {
         dump.edges.extend(page.into_iter().map(|relation| (relation.key.to_string(), relation.weight)));
     }
 
-    dump.chunk_vectors = vector_ids(snapshot, VectorKind::Chunk).await?;
-    dump.entity_vectors = vector_ids(snapshot, VectorKind::Entity).await?;
-    dump.edge_vectors = vector_ids(snapshot, VectorKind::Relation).await?;
+    dump.chunk_vectors = vector_ids(snapshot, ItemKind::Chunk).await?;
+    dump.entity_vectors = vector_ids(snapshot, ItemKind::Entity).await?;
+    dump.edge_vectors = vector_ids(snapshot, ItemKind::Relation).await?;
     Ok(dump)
 }
 
-async fn vector_ids(snapshot: &dyn Snapshot, kind: VectorKind) -> Result<Vec<String>, StoreError> {
+async fn vector_ids(snapshot: &dyn Snapshot, kind: ItemKind) -> Result<Vec<String>, StoreError> {
     let entries = snapshot.pages(table::Vectors { kind }).all().await?;
-    Ok(entries.into_iter().map(|entry| entry.id).collect())
+    Ok(entries.into_iter().map(|entry| entry.item.id().into_owned()).collect())
 }
 
 /// Every document's id.

@@ -7,9 +7,9 @@ use std::time::Instant;
 use anyhow::Context;
 use graphloom_core::{
     Batch, Chunk, ChunkExtraction, ChunkId, ContentHash, Document, DocumentId, Embedder, EmbeddingSpec,
-    Entity, EntityKey, EntityRecord, Extraction, ExtractionKey, Fact, Format, Job, JobState, Mention,
-    NewDocument, Records, Relation, RelationKey, RelationRecord, Span, Store, Timestamp, VectorEntry,
-    VectorKind, VectorRow, Visibility,
+    Entity, EntityKey, EntityRecord, Extraction, ExtractionKey, Fact, Format, ItemKey, Job, JobState,
+    Mention, NewDocument, Records, Relation, RelationKey, RelationRecord, Span, Store, Timestamp,
+    VectorEntry, VectorRow, Visibility,
 };
 use graphloom_engine::text::entity_key;
 
@@ -87,7 +87,7 @@ pub(crate) async fn build(
             let (key, name) = (key(entity)?, name(entity));
             let text = format!("{name}\n{DESCRIPTION}");
             let inputs_hash = ContentHash::of(text.as_bytes());
-            batch.put_vectors.push(vector(world, VectorKind::Entity, key.as_str(), entity / TOPIC, &text));
+            batch.put_vectors.push(vector(world, ItemKey::Entity(key.clone()), entity / TOPIC, &text));
             let (kind, description) = ("UNKNOWN".to_owned(), DESCRIPTION.to_owned());
             batch.put_entities.push(Entity {
                 key,
@@ -119,7 +119,7 @@ pub(crate) async fn build(
             let inputs_hash = ContentHash::of(text.as_bytes());
             let topic = from / TOPIC;
             if (topic as f64 + 0.5) / (world.topics() as f64) < arguments.relation_vectors {
-                batch.put_vectors.push(vector(world, VectorKind::Relation, &key.to_string(), topic, &text));
+                batch.put_vectors.push(vector(world, ItemKey::Relation(key.clone()), topic, &text));
             }
             let (keywords, weight) = (vec!["met".to_owned()], f64::from(fact_count));
             batch.put_relations.push(Relation {
@@ -176,9 +176,9 @@ fn key(entity: usize) -> anyhow::Result<EntityKey> {
     entity_key(&name(entity)).context("a name has a key")
 }
 
-fn vector(world: &World, kind: VectorKind, id: &str, topic: usize, text: &str) -> VectorRow {
+fn vector(world: &World, item: ItemKey, topic: usize, text: &str) -> VectorRow {
     let inputs_hash = ContentHash::of(text.as_bytes());
-    let entry = VectorEntry { kind, id: id.to_owned(), inputs_hash };
+    let entry = VectorEntry { item, inputs_hash };
     VectorRow { entry, vector: world.vector(topic, text) }
 }
 
@@ -201,13 +201,7 @@ fn put_document(world: &World, number: usize, graph: bool, batch: &mut Batch) ->
             put_records(chunk_id.clone(), &facts, batch)?;
         }
         batch.put_extractions.push(said(extraction.clone(), if graph { &facts } else { &[] }));
-        batch.put_vectors.push(vector(
-            world,
-            VectorKind::Chunk,
-            chunk_id.as_str(),
-            world.topic(chunk),
-            &text,
-        ));
+        batch.put_vectors.push(vector(world, ItemKey::Chunk(chunk_id.clone()), world.topic(chunk), &text));
         batch.put_chunks.push(Chunk {
             id: chunk_id,
             document: id.clone(),

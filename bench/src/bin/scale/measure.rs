@@ -8,9 +8,7 @@ use std::time::Instant;
 
 use anyhow::Context;
 use graphloom::SystemClock;
-use graphloom_core::{
-    Allowed, ChunkId, DocumentFilter, DocumentId, Store, VectorKind, VectorQuery, WorkspaceId,
-};
+use graphloom_core::{Allowed, DocumentFilter, DocumentId, ItemKind, SearchRequest, Store, WorkspaceId};
 use graphloom_engine::index::{self, Acceptance, Source};
 use graphloom_engine::query::{self, Mode, Question};
 use graphloom_engine::{Engine, Models};
@@ -227,17 +225,12 @@ async fn nearest(world: &World, store: &dyn Store, asked: &[usize]) -> anyhow::R
         truth.iter_mut().for_each(keep_best);
         let (mut found, mut taken) = (0, Vec::new());
         for (wanted, nearest) in wanted.iter().zip(&truth) {
-            let query = VectorQuery {
-                kind: VectorKind::Chunk,
-                vectors: vec![wanted.clone()],
-                limit: RECALL_AT,
-                min_score: -1.0,
-                within: within.clone(),
-            };
+            let request = SearchRequest::by_vector(ItemKind::Chunk, wanted.clone(), RECALL_AT, -1.0);
+            let request = [request.within(within.clone())];
             let started = Instant::now();
-            let hits = snapshot.search_vectors(&query).await?.pop().unwrap_or_default();
+            let hits = snapshot.search(&request).await?.pop().unwrap_or_default();
             taken.push(since(started));
-            let ids: Vec<_> = hits.into_iter().map(|hit| ChunkId::from_stored(hit.id)).collect();
+            let ids: Vec<_> = hits.into_iter().filter_map(|hit| hit.item.into_chunk()).collect();
             let chunks = snapshot.chunks(&ids).await?;
             let texts: BTreeSet<u64> = chunks.into_iter().flatten().map(|chunk| hash(&chunk.text)).collect();
             found += nearest.iter().filter(|(_, id)| texts.contains(id)).count();

@@ -20,10 +20,7 @@ pub use evidence::{ChunkCounts, Evidence};
 pub use graph::Graph;
 pub use ledger::Ledger;
 pub use queue::Queue;
-pub use search::{
-    EmbeddingSpec, Found, Projection, Search, TextKind, TextQuery, VectorEntry, VectorHit, VectorKind,
-    VectorQuery,
-};
+pub use search::{By, EmbeddingSpec, Hit, Projection, Search, SearchRequest, VectorEntry};
 use table::PageOf;
 
 /// The evidence and views of one workspace.

@@ -6,7 +6,7 @@ use async_trait::async_trait;
 use serde::{Deserialize, Serialize};
 
 use super::StoreError;
-use crate::{Allowed, ContentHash, Revision};
+use crate::{Allowed, ContentHash, ItemKey, ItemKind, Revision};
 
 /// Vectors and full text.
 #[async_trait]
@@ -15,29 +15,11 @@ pub trait Search: Send + Sync {
     async fn embedding(&self) -> Result<Option<EmbeddingSpec>, StoreError>;
 
     /// Stored vectors; unit length, rounded to the store's precision.
-    async fn vectors(&self, kind: VectorKind, ids: &[String]) -> Result<Vec<Option<Vec<f32>>>, StoreError>;
+    async fn vectors(&self, items: &[ItemKey]) -> Result<Vec<Option<Vec<f32>>>, StoreError>;
 
-    /// For each query vector, the nearest entries of `kind` by cosine: highest score first, ties by ascending id,
-    /// at most `limit`, none below `min_score`. Exact, unless the store documents a number of entries above which
-    /// it is approximate.
-    async fn search_vectors(&self, query: &VectorQuery) -> Result<Vec<Vec<VectorHit>>, StoreError>;
-
-    /// Best matches for the words of `query` by BM25: highest score first, ties by ascending id, at most `limit`.
-    /// Syntax characters are ordinary text. Scores are comparable only within one result.
-    async fn search_text(&self, query: &TextQuery) -> Result<Vec<VectorHit>, StoreError>;
-
-    /// Several searches at once, with the results of [`search_vectors`](Self::search_vectors) and
-    /// [`search_text`](Self::search_text) in order. A store may run them in parallel.
-    async fn search_all(&self, vectors: &[VectorQuery], texts: &[TextQuery]) -> Result<Found, StoreError> {
-        let mut found = Found::default();
-        for query in vectors {
-            found.by_vector.push(self.search_vectors(query).await?);
-        }
-        for query in texts {
-            found.by_text.push(self.search_text(query).await?);
-        }
-        Ok(found)
-    }
+    /// The hits of each request: highest score first, ties by ascending id, at most as many as the request's limit.
+    /// A store may answer requests in parallel, and those that differ in the vector only in one pass.
+    async fn search(&self, requests: &[SearchRequest]) -> Result<Vec<Vec<Hit>>, StoreError>;
 
     /// The rebuildable indexes and the revision each is up to date with.
     async fn projections(&self) -> Result<Vec<Projection>, StoreError>;
@@ -52,84 +34,70 @@ pub struct EmbeddingSpec {
     pub dimensions: u32,
 }
 
-/// The kind of an embedded item.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum VectorKind {
-    /// A chunk; ids are [`ChunkId`](crate::ChunkId)s.
-    Chunk,
-    /// An entity; ids are [`EntityKey`](crate::EntityKey)s.
-    Entity,
-    /// A relation; ids are printed [`RelationKey`](crate::RelationKey)s.
-    Relation,
-    /// A node of a layer; ids are [`NodeKey`](crate::NodeKey)s.
-    Node,
-}
-
-impl VectorKind {
-    /// All kinds, in order.
-    pub const ALL: [Self; 4] = [Self::Chunk, Self::Entity, Self::Relation, Self::Node];
-}
-
 /// The identity of a vector.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct VectorEntry {
-    /// Kind of the embedded item.
-    pub kind: VectorKind,
-    /// Its id.
-    pub id: String,
+    /// The embedded item.
+    pub item: ItemKey,
     /// Hash of the embedded text; the same text is not embedded again.
     pub inputs_hash: ContentHash,
 }
 
-/// A batch of nearest-neighbour searches.
+/// A search for items of one kind.
 #[derive(Debug, Clone, PartialEq)]
-pub struct VectorQuery {
-    /// Kind of entries to search.
-    pub kind: VectorKind,
-    /// The query vectors, each with the space's dimensions.
-    pub vectors: Vec<Vec<f32>>,
-    /// Maximum hits per vector.
-    pub limit: usize,
-    /// Minimum cosine.
-    pub min_score: f32,
-    /// Restricts the search to these entries; `None` for all. Other entries do not count towards `limit`.
-    pub within: Option<Arc<Allowed>>,
-}
-
-/// The kind of entries in a full-text search.
-pub type TextKind = VectorKind;
-
-/// A full-text search.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct TextQuery {
-    /// Kind of entries: chunk texts with their situating texts; entity names and descriptions; the entities,
-    /// keywords and descriptions of relations; or titles and texts of nodes.
-    pub kind: TextKind,
-    /// The words.
-    pub text: String,
+pub struct SearchRequest {
+    /// Kind of the items.
+    pub kind: ItemKind,
+    /// What is searched for.
+    pub by: By,
     /// Maximum hits.
     pub limit: usize,
-    /// Restricts the search to these entries; `None` for all. Other entries do not count towards `limit`, but they
-    /// do count in the frequency of words.
+    /// Restricts the search to these items; `None` for all. Others do not count towards `limit`, but they do count
+    /// in the frequency of words.
     pub within: Option<Arc<Allowed>>,
 }
 
-/// Results of several searches, in order.
-#[derive(Debug, Clone, Default, PartialEq)]
-pub struct Found {
-    /// For each vector query and each of its vectors, the nearest entries.
-    pub by_vector: Vec<Vec<Vec<VectorHit>>>,
-    /// For each text query: the best matches.
-    pub by_text: Vec<Vec<VectorHit>>,
+impl SearchRequest {
+    /// The items nearest to a vector.
+    pub fn by_vector(kind: ItemKind, vector: Vec<f32>, limit: usize, min_score: f32) -> Self {
+        Self { kind, by: By::Vector { vector, min_score }, limit, within: None }
+    }
+
+    /// The items that match words best.
+    pub fn by_words(kind: ItemKind, words: impl Into<String>, limit: usize) -> Self {
+        Self { kind, by: By::Words(words.into()), limit, within: None }
+    }
+
+    /// The same, restricted to these items.
+    #[must_use]
+    pub fn within(self, within: Option<Arc<Allowed>>) -> Self {
+        Self { within, ..self }
+    }
 }
 
-/// A scored entry.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct VectorHit {
-    /// The entry's id.
-    pub id: String,
-    /// Cosine or BM25 score.
+/// What is searched for.
+#[derive(Debug, Clone, PartialEq)]
+pub enum By {
+    /// The nearest vectors by cosine. Exact, unless the store documents a number of vectors above which it is
+    /// approximate.
+    Vector {
+        /// The query vector, with the space's dimensions.
+        vector: Vec<f32>,
+        /// Minimum cosine.
+        min_score: f32,
+    },
+    /// The best matches of these words by BM25, in chunk texts with their situating texts; entity names and
+    /// descriptions; the entities, keywords and descriptions of relations; or titles and texts of nodes. Syntax
+    /// characters are ordinary text.
+    Words(String),
+}
+
+/// An item that was found.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Hit {
+    /// The item.
+    pub item: ItemKey,
+    /// Cosine or BM25 score. Scores by words are comparable only within one result.
     pub score: f32,
 }
 

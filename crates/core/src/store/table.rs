@@ -5,8 +5,8 @@
 use super::{Snapshot, StoreError};
 use crate::{
     Call, Chunk, ChunkId, Decision, DecisionId, Document, DocumentId, Entity, EntityKey, Extraction,
-    ExtractionKey, Fact, GraphKey, Job, LayerName, LayerNode, Mention, NodeKey, Relation, RelationKey,
-    Renewal, Situation, Summary, SummaryKey, Timestamp, VectorEntry, VectorKind,
+    ExtractionKey, Fact, GraphKey, ItemKey, ItemKind, Job, LayerName, LayerNode, Mention, NodeKey, Relation,
+    RelationKey, Renewal, Situation, Summary, SummaryKey, Timestamp, VectorEntry,
 };
 
 /// Rows that [`Pages`] reads at a time.
@@ -142,9 +142,9 @@ tables! {
     /// Vector entries of one kind, by id.
     Vectors {
         /// The kind.
-        kind: VectorKind
-    }, String => VectorEntry, "scanning vectors",
-        |_, rows| rows.last().map(|row| row.id.clone());
+        kind: ItemKind
+    }, ItemKey => VectorEntry, "scanning vectors",
+        |_, rows| rows.last().map(|row| row.item.clone());
     /// Rows of the ledger in order. The key of a row is its number, from 1.
     Calls, u64 => Call, "scanning calls",
         |after, rows| Some(after.copied().unwrap_or(0) + rows.len() as u64);

@@ -5,8 +5,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use futures::{StreamExt, stream};
 use graphloom_core::{
-    Batch, Call, ContentHash, Layer, LayerName, LayerNode, Lease, Member, ModelError, NodeKey, Progress,
-    ProgressSink, Require, Revision, Snapshot, StoreError, Timestamp, VectorKind, table,
+    Batch, Call, ContentHash, ItemKey, Layer, LayerName, LayerNode, Lease, Member, ModelError, NodeKey,
+    Progress, ProgressSink, Require, Revision, Snapshot, StoreError, Timestamp, table,
 };
 use serde_json::json;
 
@@ -378,8 +378,7 @@ impl Run<'_> {
     /// Commits nodes with their vectors. What was paid for is stored even if the graph changed meanwhile.
     async fn put(&mut self, held: &mut Held, nodes: Vec<LayerNode>, mut batch: Batch) -> Result<(), Stop> {
         let count = nodes.len() as u64;
-        let texts =
-            nodes.iter().map(|node| (VectorKind::Node, node.key.to_string(), node.indexed_text())).collect();
+        let texts = nodes.iter().map(|node| (ItemKey::Node(node.key.clone()), node.indexed_text())).collect();
         let embedded = embed(self.engine, texts, None, &mut batch).await;
         if embedded.is_ok() {
             batch.put_nodes = nodes;

@@ -15,8 +15,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use futures::{StreamExt, stream};
 use graphloom_core::{
     Batch, Call, CallOutcome, Chunk, ChunkId, ContentHash, Decision, Decisions, DocumentId, EmbeddingSpec,
-    Entity, EntityKey, Fact, GraphKey, Mention, ModelError, Purpose, Records, Relation, RelationKey, Role,
-    Snapshot, StoreError, Summary, VectorEntry, VectorKind, VectorRow,
+    Entity, EntityKey, Fact, GraphKey, ItemKey, Mention, ModelError, Purpose, Records, Relation, RelationKey,
+    Role, Snapshot, StoreError, Summary, VectorEntry, VectorRow,
 };
 
 use crate::Engine;
@@ -57,7 +57,7 @@ pub(crate) struct Derivation {
 }
 
 /// What is to be embedded: kind, id and text each.
-pub(crate) type Texts = Vec<(VectorKind, String, String)>;
+pub(crate) type Texts = Vec<(ItemKey, String)>;
 
 /// The batch that applies `change` to the graph of `snapshot`, without vectors, and the texts to embed for it: evidence in
 /// and out, every entity and relation whose evidence changed derived again from all of its evidence, and their
@@ -348,7 +348,7 @@ impl Writer<'_> {
             let relation = Relation { description, inputs_hash, ..view };
             let text = relation_text(&relation, names_of_ends(&step.key, &step.facts, self.decisions));
             if step.text_before.as_ref() != Some(&text) {
-                self.texts.push((VectorKind::Relation, relation.key.to_string(), text));
+                self.texts.push((ItemKey::Relation(relation.key.clone()), text));
             }
             if step.before.as_ref() != Some(&relation) {
                 self.derivation.batch.put_relations.push(relation);
@@ -389,7 +389,7 @@ impl Writer<'_> {
             let entity = Entity { description, inputs_hash, ..view };
             let text = entity_text(&entity);
             if before.as_ref().map(entity_text).as_ref() != Some(&text) {
-                self.texts.push((VectorKind::Entity, entity.key.to_string(), text));
+                self.texts.push((ItemKey::Entity(entity.key.clone()), text));
             }
             if before.as_ref() != Some(&entity) {
                 self.derivation.batch.put_entities.push(entity);
@@ -460,7 +460,7 @@ pub(crate) fn described_hash(inputs: &ContentHash, description: &str) -> Content
     ContentHash::of_parts(&[inputs.as_str(), description])
 }
 
-/// Embeds `texts`, (kind, id, text) each, and puts their vectors, the space and the ledger row into `batch`.
+/// Embeds `texts` and puts their vectors, the space and the ledger row into `batch`.
 pub(crate) async fn embed(
     engine: &Engine,
     texts: Texts,
@@ -474,9 +474,7 @@ pub(crate) async fn embed(
     let started_at = engine.clock.now();
     let (entries, texts): (Vec<VectorEntry>, Vec<String>) = texts
         .into_iter()
-        .map(|(kind, id, text)| {
-            (VectorEntry { kind, id, inputs_hash: ContentHash::of(text.as_bytes()) }, text)
-        })
+        .map(|(item, text)| (VectorEntry { item, inputs_hash: ContentHash::of(text.as_bytes()) }, text))
         .unzip();
     let embeddings = embedder.embed(Purpose::Document, &texts).await?;
     if embeddings.vectors.len() != entries.len() {

@@ -1,8 +1,6 @@
 //! Queues failed, stopped and cancelled documents again.
 
-use graphloom_core::{
-    Batch, Chunk, ChunkExtraction, DocumentId, Job, JobState, Require, TrackId, VectorKind,
-};
+use graphloom_core::{Batch, Chunk, ChunkExtraction, DocumentId, ItemKey, Job, JobState, Require, TrackId};
 
 use super::IndexError;
 use crate::Engine;
@@ -38,8 +36,9 @@ pub async fn retry(
                 JobState::Accepted => JobState::Accepted,
                 JobState::Chunked | JobState::Merged => JobState::Chunked,
                 JobState::Failed { .. } | JobState::Cancelled => {
-                    let ids: Vec<String> = chunks.iter().map(|chunk| chunk.id.to_string()).collect();
-                    let vectors = snapshot.vectors(VectorKind::Chunk, &ids).await?;
+                    let items: Vec<ItemKey> =
+                        chunks.iter().map(|chunk| ItemKey::Chunk(chunk.id.clone())).collect();
+                    let vectors = snapshot.vectors(&items).await?;
                     if vectors.iter().all(Option::is_some) { JobState::Chunked } else { JobState::Accepted }
                 }
             };

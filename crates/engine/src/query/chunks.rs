@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 
-use graphloom_core::{Chunk, ChunkId, Document, DocumentId, GraphKey, Snapshot, VectorKind, Visibility};
+use graphloom_core::{Chunk, ChunkId, Document, DocumentId, GraphKey, ItemKey, Snapshot, Visibility};
 
 use super::embed::QueryVectors;
 use super::fuse::round_robin;
@@ -94,8 +94,8 @@ async fn similarities(
     chunks: &[Vec<ChunkId>],
 ) -> Result<BTreeMap<ChunkId, f32>, QueryError> {
     let distinct: BTreeSet<&ChunkId> = chunks.iter().flatten().collect();
-    let ids: Vec<String> = distinct.iter().map(|id| id.as_str().to_owned()).collect();
-    let vectors = snapshot.vectors(VectorKind::Chunk, &ids).await?;
+    let items: Vec<ItemKey> = distinct.iter().map(|&id| ItemKey::Chunk(id.clone())).collect();
+    let vectors = snapshot.vectors(&items).await?;
     let known = distinct.into_iter().zip(vectors).filter_map(|(id, vector)| Some((id, vector?)));
     Ok(known.map(|(id, vector)| (id.clone(), dot(question, &vector))).collect())
 }

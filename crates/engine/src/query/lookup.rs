@@ -3,8 +3,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use graphloom_core::{
-    Chunk, ChunkId, Document, DocumentFilter, DocumentId, Entity, EntityKey, Found, Place, Relation,
-    RelationKey, Revision, VectorKind, VectorQuery, Visibility,
+    Chunk, ChunkId, Document, DocumentFilter, DocumentId, Entity, EntityKey, ItemKey, ItemKind, Place,
+    Relation, RelationKey, Revision, Visibility,
 };
 use serde::Serialize;
 
@@ -129,24 +129,22 @@ struct Lookup<'a> {
 }
 
 impl Lookup<'_> {
-    /// Ids of `kind` by both rankings, fused; more than `limit`, for some may turn out not to be shown.
-    async fn ranked(&self, kind: VectorKind) -> Result<Vec<(String, f64)>, QueryError> {
+    /// Items of `kind` by both rankings, fused; more than `limit`, for some may turn out not to be shown.
+    async fn ranked(&self, kind: ItemKind) -> Result<Vec<(ItemKey, f64)>, QueryError> {
         let limit = self.limit.max(MIN_DEPTH);
         let least = Question::default().cosine_threshold;
-        let by_vector: Vec<VectorQuery> = (self.vector.iter())
-            .map(|vector| self.scope.by_vector(kind, vec![vector.to_vec()], limit, least))
-            .collect();
-        let by_words = self.scope.by_words(kind, self.text, limit);
-        let Found { by_vector, by_text } = self.scope.snapshot.search_all(&by_vector, &[by_words]).await?;
-        let rankings = by_text.into_iter().chain(by_vector.into_iter().flatten());
-        let ids: Vec<Vec<String>> =
-            rankings.map(|hits| hits.into_iter().map(|hit| hit.id).collect()).collect();
-        Ok(reciprocal_ranks::<String>(&ids))
+        let mut requests = vec![self.scope.by_words(kind, self.text, limit)];
+        requests.extend(self.vector.map(|vector| self.scope.by_vector(kind, vector.to_vec(), limit, least)));
+        let found = self.scope.snapshot.search(&requests).await?.into_iter();
+        let items: Vec<Vec<ItemKey>> =
+            found.map(|hits| hits.into_iter().map(|hit| hit.item).collect()).collect();
+        Ok(reciprocal_ranks::<ItemKey>(&items))
     }
 
     async fn passages(&self) -> Result<Vec<PassageHit>, QueryError> {
-        let ranked = self.ranked(VectorKind::Chunk).await?;
-        let ids: Vec<ChunkId> = ranked.iter().map(|(id, _)| ChunkId::from_stored(id.as_str())).collect();
+        let ranked = self.ranked(ItemKind::Chunk).await?.into_iter();
+        let (ids, scores): (Vec<ChunkId>, Vec<f64>) =
+            ranked.filter_map(|(item, score)| Some((item.into_chunk()?, score))).unzip();
         let chunks = self.scope.snapshot.chunks(&ids).await?;
         let owners: BTreeSet<&DocumentId> = chunks.iter().flatten().map(|chunk| &chunk.document).collect();
         let owners: Vec<DocumentId> = owners.into_iter().cloned().collect();
@@ -157,8 +155,8 @@ impl Lookup<'_> {
                 .collect();
         let shown: Vec<(Chunk, &Document, f64)> = chunks
             .into_iter()
-            .zip(ranked)
-            .filter_map(|(chunk, (_, score))| {
+            .zip(scores)
+            .filter_map(|(chunk, score)| {
                 let chunk = chunk?;
                 let document = documents.get(&chunk.document)?;
                 Some((chunk, document, score))
@@ -187,16 +185,17 @@ impl Lookup<'_> {
     }
 
     async fn entities(&self) -> Result<Vec<EntityHit>, QueryError> {
-        let ranked = self.ranked(VectorKind::Entity).await?;
-        let keys: Vec<EntityKey> = ranked.iter().map(|(id, _)| EntityKey::from_stored(id.as_str())).collect();
-        let entities = self.scope.entities(&keys).await?.into_iter().zip(ranked);
-        let hits = entities.filter_map(|(entity, (_, score))| Some(EntityHit { entity: entity?, score }));
+        let ranked = self.ranked(ItemKind::Entity).await?.into_iter();
+        let (keys, scores): (Vec<EntityKey>, Vec<f64>) =
+            ranked.filter_map(|(item, score)| Some((item.into_entity()?, score))).unzip();
+        let entities = self.scope.entities(&keys).await?.into_iter().zip(scores);
+        let hits = entities.filter_map(|(entity, score)| Some(EntityHit { entity: entity?, score }));
         Ok(hits.take(self.limit).collect())
     }
 
     async fn relations(&self) -> Result<Vec<RelationHit>, QueryError> {
-        let ranked: Vec<(RelationKey, f64)> = (self.ranked(VectorKind::Relation).await?.into_iter())
-            .filter_map(|(id, score)| Some((RelationKey::parse(&id)?, score)))
+        let ranked: Vec<(RelationKey, f64)> = (self.ranked(ItemKind::Relation).await?.into_iter())
+            .filter_map(|(item, score)| Some((item.into_relation()?, score)))
             .collect();
         let keys: Vec<RelationKey> = ranked.iter().map(|(key, _)| key.clone()).collect();
         let found: Vec<(Relation, f64)> = (self.scope.relations(&keys).await?.into_iter().zip(ranked))

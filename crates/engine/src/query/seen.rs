@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use graphloom_core::{
-    Allowed, DocumentFilter, EmbeddingSpec, Revision, Snapshot, StoreError, VectorKind, WorkspaceId,
+    Allowed, DocumentFilter, EmbeddingSpec, ItemKind, Revision, Snapshot, StoreError, WorkspaceId,
 };
 
 use super::QueryError;
@@ -137,7 +137,7 @@ impl Resolved {
 }
 
 fn size(allowed: &Allowed) -> usize {
-    let kinds = [VectorKind::Chunk, VectorKind::Entity, VectorKind::Relation];
+    let kinds = [ItemKind::Chunk, ItemKind::Entity, ItemKind::Relation];
     allowed.documents().len() + kinds.map(|kind| allowed.count(kind)).iter().sum::<usize>()
 }
 

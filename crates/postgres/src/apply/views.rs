@@ -231,17 +231,17 @@ pub(super) async fn put_vectors(session: &Session, batch: &Batch) -> Result<(), 
     if batch.put_vectors.is_empty() {
         return Ok(());
     }
-    let vectors: BTreeMap<(i16, &str), &VectorRow> = (batch.put_vectors.iter())
-        .map(|row| ((rows::kind_code(row.kind()), row.entry.id.as_str()), row))
+    let vectors: BTreeMap<(i16, String), &VectorRow> = (batch.put_vectors.iter())
+        .map(|row| ((rows::kind_code(row.kind()), row.entry.item.id().into_owned()), row))
         .collect();
     if let Some(row) = vectors.values().find(|row| row.vector.len() > MAX_DIMENSIONS) {
-        let (id, found) = (&row.entry.id, row.vector.len());
+        let (id, found) = (row.entry.item.id(), row.vector.len());
         let what =
             format!("the vector of {id} has {found} dimensions; the database takes up to {MAX_DIMENSIONS}");
         return Err(rules::invalid(what).into());
     }
     let kinds: Vec<i16> = vectors.keys().map(|(kind, _)| *kind).collect();
-    let ids: Vec<&str> = vectors.keys().map(|(_, id)| *id).collect();
+    let ids: Vec<&str> = vectors.keys().map(|(_, id)| id.as_str()).collect();
     let hashes: Vec<&str> = vectors.values().map(|row| row.entry.inputs_hash.as_str()).collect();
     let codes: Vec<Vec<i16>> = vectors.values().map(|row| vector::codes(&row.vector)).collect();
     let length = |codes: &Vec<i16>| {

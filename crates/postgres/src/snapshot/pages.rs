@@ -1,7 +1,7 @@
 //! Pages of tables in the order of their keys. No key is before the empty one.
 
 use graphloom_core::table::{Page, PageOf, Table};
-use graphloom_core::{ContentHash, Summary, SummaryKey, VectorEntry};
+use graphloom_core::{ContentHash, ItemKey, Summary, SummaryKey, VectorEntry};
 use serde::de::DeserializeOwned;
 use tokio_postgres::Row;
 
@@ -123,10 +123,11 @@ impl PostgresSnapshot {
                 let sql = "SELECT id, inputs_hash FROM vectors WHERE workspace_id = $1 AND kind = $2 AND id > $3 \
                     ORDER BY id LIMIT $4";
                 let kind = page.table.kind;
-                let after = page.after.as_deref().unwrap_or_default();
+                let after = page.after.as_ref().map(ItemKey::id).unwrap_or_default();
+                let after = &*after;
                 let read = |row: &Row| {
                     let inputs_hash = ContentHash::from_stored(get::<String>(row, 1)?);
-                    Ok(VectorEntry { kind, id: get(row, 0)?, inputs_hash })
+                    Ok(VectorEntry { item: rows::item(kind, get(row, 0)?)?, inputs_hash })
                 };
                 let arguments: &Arguments<'_> = &[&rows::kind_code(kind), &after, &rows::limit(page.limit)];
                 page.rows = self.select(sql, arguments, read).await?;

@@ -3,9 +3,8 @@
 use std::collections::HashMap;
 
 use async_trait::async_trait;
-use graphloom_core::{
-    EmbeddingSpec, Projection, Search, StoreError, TextQuery, VectorHit, VectorKind, VectorQuery,
-};
+use graphloom_core::{EmbeddingSpec, Hit, ItemKey, Projection, Search, SearchRequest, StoreError};
+use graphloom_rules::search::{Searches, by_kind};
 use graphloom_rules::{batch as rules, vector};
 
 use super::PostgresSnapshot;
@@ -19,26 +18,39 @@ impl Search for PostgresSnapshot {
         Ok(self.embedding.clone())
     }
 
-    async fn vectors(&self, kind: VectorKind, ids: &[String]) -> Result<Vec<Option<Vec<f32>>>, StoreError> {
+    async fn vectors(&self, items: &[ItemKey]) -> Result<Vec<Option<Vec<f32>>>, StoreError> {
         let sql = "SELECT id, codes FROM vectors WHERE workspace_id = $1 AND kind = $3 AND id = ANY($2)";
-        let wanted: Vec<&str> = ids.iter().map(String::as_str).collect();
-        let rows = self.rows(sql, &[&wanted, &rows::kind_code(kind)]).await?;
-        let read = rows.iter().map(|row| {
-            let codes = get::<HalfVec>(row, 1)?.to_codes();
-            Ok((get::<String>(row, 0)?, vector::decode(&vector::of_codes(&codes))))
-        });
-        let read = self.done(read.collect::<Result<HashMap<_, _>, _>>())?;
-        Ok(found(ids.iter().cloned(), read))
+        let mut vectors = vec![None; items.len()];
+        for (kind, places, ids) in by_kind(items) {
+            let rows = self.rows(sql, &[&ids, &rows::kind_code(kind)]).await?;
+            let read = rows.iter().map(|row| {
+                let codes = get::<HalfVec>(row, 1)?.to_codes();
+                Ok((get::<String>(row, 0)?, vector::decode(&vector::of_codes(&codes))))
+            });
+            let read = self.done(read.collect::<Result<HashMap<_, _>, _>>())?;
+            for (place, vector) in places.into_iter().zip(found(ids, read)) {
+                vectors[place] = vector;
+            }
+        }
+        Ok(vectors)
     }
 
-    async fn search_vectors(&self, query: &VectorQuery) -> Result<Vec<Vec<VectorHit>>, StoreError> {
-        let Some(space) = &self.embedding else { return Ok(vec![Vec::new(); query.vectors.len()]) };
-        rules::check_query(space, &query.vectors)?;
-        self.done(search::nearest(&self.session, query).await)
-    }
-
-    async fn search_text(&self, query: &TextQuery) -> Result<Vec<VectorHit>, StoreError> {
-        self.done(search::matching(&self.session, query).await)
+    async fn search(&self, requests: &[SearchRequest]) -> Result<Vec<Vec<Hit>>, StoreError> {
+        let searches = Searches::of(requests);
+        let (mut by_vector, mut by_words) = (Vec::new(), Vec::new());
+        for (query, _) in &searches.by_vector {
+            by_vector.push(match &self.embedding {
+                None => vec![Vec::new(); query.vectors.len()],
+                Some(space) => {
+                    rules::check_query(space, &query.vectors)?;
+                    self.done(search::nearest(&self.session, query).await)?
+                }
+            });
+        }
+        for (query, _) in &searches.by_words {
+            by_words.push(self.done(search::matching(&self.session, query).await)?);
+        }
+        Ok(searches.hits(by_vector, by_words))
     }
 
     async fn projections(&self) -> Result<Vec<Projection>, StoreError> {

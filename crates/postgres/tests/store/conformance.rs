@@ -1,6 +1,6 @@
 //! The suite of every store, and the same hash as the embedded store's.
 
-use graphloom_core::{Batch, Store, VectorKind, WorkspaceId, write_dump};
+use graphloom_core::{Batch, ItemKind, Store, WorkspaceId, write_dump};
 use graphloom_postgres::testing::{TestDatabase, new_workspace};
 use graphloom_postgres::{Database, PostgresStore};
 use graphloom_storage::conformance::{block_on, sample};
@@ -39,7 +39,7 @@ fn the_dump_is_that_of_the_embedded_store() {
         batches.push(sample::indexed(&format!("d{number}"), &format!("{one} met {other}"), &one, &other));
     }
     batches.push(Batch {
-        put_vectors: vec![sample::vector(VectorKind::Entity, "E1", &[0.3, 0.1, -0.5])],
+        put_vectors: vec![sample::vector(ItemKind::Entity, "E1", &[0.3, 0.1, -0.5])],
         put_decisions: vec![sample::decision(1, "E1", "decided")],
         ..Batch::default()
     });

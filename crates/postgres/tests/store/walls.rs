@@ -1,6 +1,6 @@
 //! Workspaces of one database never meet, and other versions of the tables are refused.
 
-use graphloom_core::{Batch, Store, StoreError, TextQuery, VectorKind};
+use graphloom_core::{Batch, ItemKind, SearchRequest, Store, StoreError};
 use graphloom_postgres::Database;
 use graphloom_postgres::testing::{Server, TestDatabase, new_workspace, postgres_folder};
 use graphloom_storage::conformance::{block_on, sample};
@@ -38,8 +38,8 @@ fn workspaces_are_made_listed_and_deleted_and_find_only_their_own() {
         block_on(store.commit(batch)).expect("committed");
     }
     let found = |store: &dyn Store, text: &str| {
-        let query = TextQuery { kind: VectorKind::Chunk, text: text.to_owned(), limit: 9, within: None };
-        block_on(async { store.snapshot().await?.search_text(&query).await }).expect("an answer").len()
+        let request = [SearchRequest::by_words(ItemKind::Chunk, text, 9)];
+        block_on(async { store.snapshot().await?.search(&request).await }).expect("an answer")[0].len()
     };
     assert_eq!((found(&stores[0], "number0"), found(&stores[0], "number1")), (1, 0));
     assert_eq!((found(&stores[1], "number0"), found(&stores[1], "number1")), (0, 1));

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use graphloom_core::{Layer, LayerNode, Member, NodeKey, Snapshot, StoreError, VectorKind, table};
+use graphloom_core::{ItemKind, Layer, LayerNode, Member, NodeKey, Snapshot, StoreError, table};
 
 use super::{Findings, compare_vectors};
 
@@ -24,7 +24,7 @@ pub(super) async fn check_layers(snapshot: &dyn Snapshot, findings: &mut Finding
     if nodes != known.len() as u64 {
         findings.add("layer", "nodes", format!("there are {nodes} nodes, {} of them in layers", known.len()));
     }
-    compare_vectors(snapshot, VectorKind::Node, "node", due, &known, findings).await
+    compare_vectors(snapshot, ItemKind::Node, "node", due, &known, findings).await
 }
 
 /// Returns the keys of the layer's nodes.

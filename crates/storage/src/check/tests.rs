@@ -107,7 +107,7 @@ fn evidence_without_views_and_views_without_evidence_are_found() {
         let mut entity = sample::entity("CLEO", "");
         (entity.mention_count, entity.degree) = (0, 0);
         batch.put_entities.push(entity);
-        batch.put_vectors.push(sample::vector(VectorKind::Entity, "CLEO", &[1.0; 3]));
+        batch.put_vectors.push(sample::vector(ItemKind::Entity, "CLEO", &[1.0; 3]));
     };
     assert_eq!(
         check_change(extra),
@@ -163,8 +163,8 @@ fn missing_and_stray_vectors_and_summaries_are_found() {
         ]
     );
     let stray = |batch: &mut Batch| {
-        batch.put_vectors.push(sample::vector(VectorKind::Chunk, "chunk-x", &[1.0; 3]));
-        batch.put_vectors.push(sample::vector(VectorKind::Relation, "X\tY", &[1.0; 3]));
+        batch.put_vectors.push(sample::vector(ItemKind::Chunk, "chunk-x", &[1.0; 3]));
+        batch.put_vectors.push(sample::vector(ItemKind::Relation, "X\tY", &[1.0; 3]));
         batch.set_summaries = vec![(GraphKey::Entity(sample::key("X")), vec![sample::summary("s")])];
     };
     assert_eq!(
@@ -182,7 +182,7 @@ fn nodes_without_members_or_vectors_are_found() {
     let layered = |batch: &mut Batch| {
         let node = sample::node("themes", 0, [Member::Entity(sample::key("ADA"))], "Ada");
         batch.put_layers = vec![sample::layer("themes", 1, true)];
-        batch.put_vectors.push(sample::vector(VectorKind::Node, node.key.as_str(), &[1.0; 3]));
+        batch.put_vectors.push(sample::vector(ItemKind::Node, node.key.as_str(), &[1.0; 3]));
         batch.put_nodes = vec![node];
     };
     assert_eq!(check_change(layered), [""; 0]);
@@ -237,7 +237,7 @@ fn damaged_texts_are_found() {
     let new = batch.put_documents[0].clone();
     let mut tail = sample::chunk(&new, 1, Span::new(8, 11));
     tail.extraction = batch.put_chunks[0].extraction.clone();
-    batch.put_vectors.push(sample::vector(VectorKind::Chunk, tail.id.as_str(), &[1.0; 3]));
+    batch.put_vectors.push(sample::vector(ItemKind::Chunk, tail.id.as_str(), &[1.0; 3]));
     batch.put_chunks.push(tail);
     block_on(store.commit(batch)).expect("the batch is accepted");
     assert_eq!(findings_of(&store), [""; 0]);

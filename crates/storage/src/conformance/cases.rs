@@ -5,9 +5,9 @@
 use std::collections::BTreeMap;
 
 use graphloom_core::{
-    Batch, CacheEntry, CacheKind, CacheSize, ChunkExtraction, ChunkId, ContentHash, GraphKey, Job, JobState,
-    Lease, MAX_CACHE_BYTES, MAX_CACHE_ENTRIES, NewDocument, QueueState, Require, Revision, Span, Store,
-    StoreCounts, Timestamp, VectorKind, VectorQuery, table,
+    Batch, CacheEntry, CacheKind, CacheSize, ChunkExtraction, ChunkId, ContentHash, GraphKey, ItemKey,
+    ItemKind, Job, JobState, Lease, MAX_CACHE_BYTES, MAX_CACHE_ENTRIES, NewDocument, QueueState, Require,
+    Revision, SearchRequest, Span, Store, StoreCounts, Timestamp, table,
 };
 
 pub use super::filters::{
@@ -52,15 +52,9 @@ pub async fn a_new_store_is_empty(store: &dyn Store) {
     assert_eq!(get(view.counts().await), StoreCounts::default());
     assert_eq!(get(view.embedding().await), None);
     assert_eq!(get(view.scan(table::Documents, None, 10).await), []);
-    let query = VectorQuery {
-        kind: VectorKind::Chunk,
-        vectors: vec![vec![1.0]; 2],
-        limit: 3,
-        min_score: 0.0,
-        within: None,
-    };
-    assert_eq!(get(view.search_vectors(&query).await), [vec![], vec![]]);
-    assert!(matching(&*view, VectorKind::Chunk, "anything").await.is_empty());
+    let request = SearchRequest::by_vector(ItemKind::Chunk, vec![1.0], 3, 0.0);
+    assert_eq!(get(view.search(&[request.clone(), request]).await), [vec![], vec![]]);
+    assert!(matching(&*view, ItemKind::Chunk, "anything").await.is_empty());
 }
 
 /// Case.
@@ -315,7 +309,7 @@ pub async fn a_batch_is_refused_when_the_documents_of_a_source_changed(store: &d
 pub async fn a_refused_batch_changes_nothing(store: &dyn Store) {
     let mut batch = sample::indexed("a", "Ada met Bob", "ADA", "BOB");
     batch.append_calls.clear();
-    batch.put_vectors.push(sample::vector(VectorKind::Entity, "LAST", &[1.0]));
+    batch.put_vectors.push(sample::vector(ItemKind::Entity, "LAST", &[1.0]));
     invalid(store, batch.clone()).await;
     assert_eq!(counts(store).await, StoreCounts::default());
     assert_eq!(view(store).await.revision(), Revision(0));
@@ -345,8 +339,8 @@ pub async fn removing_a_document_removes_all_that_hangs_on_it(store: &dyn Store)
     assert_eq!(get(view.texts(std::slice::from_ref(&id)).await), [None]);
     assert_eq!(get(view.jobs(&[id]).await), [None]);
     assert_eq!(get(view.chunks(&[chunk]).await), [None]);
-    assert!(matching(&*view, VectorKind::Chunk, "cleo").await.is_empty());
-    assert_eq!(near(&*view, VectorKind::Entity, &[0.0, 1.0, 0.0], 9).await, ["ADA", "BOB"]);
+    assert!(matching(&*view, ItemKind::Chunk, "cleo").await.is_empty());
+    assert_eq!(near(&*view, ItemKind::Entity, &[0.0, 1.0, 0.0], 9).await, ["ADA", "BOB"]);
 }
 
 /// Case.
@@ -517,14 +511,14 @@ pub async fn staged_documents_are_not_found_until_activated(store: &dyn Store) {
     let (document, chunk) = (batch.put_documents[0].document.id.clone(), batch.put_chunks[0].id.clone());
     commit(store, batch).await;
     let before = view(store).await;
-    assert!(near(&*before, VectorKind::Chunk, &[1.0, 0.0, 0.0], 9).await.is_empty());
-    assert!(matching(&*before, VectorKind::Chunk, "zanzibar").await.is_empty());
+    assert!(near(&*before, ItemKind::Chunk, &[1.0, 0.0, 0.0], 9).await.is_empty());
+    assert!(matching(&*before, ItemKind::Chunk, "zanzibar").await.is_empty());
     commit(store, Batch { activate_documents: vec![document], ..Batch::default() }).await;
     let after = view(store).await;
-    assert_eq!(near(&*after, VectorKind::Chunk, &[1.0, 0.0, 0.0], 9).await, [chunk.as_str()]);
-    assert_eq!(matching(&*after, VectorKind::Chunk, "zanzibar").await, [chunk.as_str()]);
-    assert!(near(&*before, VectorKind::Chunk, &[1.0, 0.0, 0.0], 9).await.is_empty());
-    assert!(matching(&*before, VectorKind::Chunk, "zanzibar").await.is_empty());
+    assert_eq!(near(&*after, ItemKind::Chunk, &[1.0, 0.0, 0.0], 9).await, [chunk.as_str()]);
+    assert_eq!(matching(&*after, ItemKind::Chunk, "zanzibar").await, [chunk.as_str()]);
+    assert!(near(&*before, ItemKind::Chunk, &[1.0, 0.0, 0.0], 9).await.is_empty());
+    assert!(matching(&*before, ItemKind::Chunk, "zanzibar").await.is_empty());
     let unknown = vec![graphloom_core::DocumentId::from_stored("none")];
     invalid(store, Batch { activate_documents: unknown, ..Batch::default() }).await;
 }
@@ -641,10 +635,9 @@ pub async fn scans_page_through_everything(store: &dyn Store) {
     let mut sorted = seen.clone();
     sorted.sort();
     assert_eq!((seen.len(), &seen), (10, &sorted));
-    assert_eq!(
-        get(view.scan(table::Vectors { kind: VectorKind::Entity }, Some(&"A1".to_owned()), 2).await)[0].id,
-        "A2"
-    );
+    let entities = table::Vectors { kind: ItemKind::Entity };
+    let entity = |name| ItemKey::Entity(sample::key(name));
+    assert_eq!(get(view.scan(entities, Some(&entity("A1")), 2).await)[0].item, entity("A2"));
     assert_eq!(get(view.scan(table::Entities, Some(&sample::key("A4")), 9).await).len(), 1);
     assert_eq!(get(view.scan(table::Documents, None, 0).await), []);
 }
@@ -658,11 +651,8 @@ pub async fn numbers_that_are_none_are_refused(store: &dyn Store) {
     let mut batch = whole.clone();
     batch.put_relations[0].weight = f64::INFINITY;
     invalid(store, batch).await;
-    let mut batch = whole.clone();
-    batch.put_vectors[0].vector[0] = f32::NAN;
-    invalid(store, batch).await;
     let mut batch = whole;
-    batch.put_vectors[3].entry.id = "no pair".to_owned();
+    batch.put_vectors[0].vector[0] = f32::NAN;
     invalid(store, batch).await;
     let tabbed = sample::entity("A\tB", "x");
     invalid(store, Batch { put_entities: vec![tabbed], ..Batch::default() }).await;

@@ -4,12 +4,12 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use graphloom_core::{
-    Allowed, Batch, ChunkCounts, ChunkExtraction, Document, DocumentFilter, Extraction, Records,
-    RejectReason, Span, StatusKind, Store, TextQuery, Timestamp, VectorKind, VectorQuery, Visibility, table,
+    Allowed, Batch, ChunkCounts, ChunkExtraction, Document, DocumentFilter, Extraction, ItemKind, Records,
+    RejectReason, SearchRequest, Span, StatusKind, Store, Timestamp, Visibility, table,
 };
 
 use super::sample;
-use super::steps::view;
+use super::steps::{self, ids, view};
 
 /// Three documents about Ada, each with another acquaintance; one is staged.
 async fn library(store: &dyn Store) -> Vec<Document> {
@@ -133,50 +133,41 @@ pub async fn searches_within_documents_count_nothing_else(store: &dyn Store) {
         BTreeSet::from([documents[1].id.clone()]),
         "a staged document answers nothing"
     );
-    assert!(allowed.admits(VectorKind::Entity, "CLEO") && !allowed.admits(VectorKind::Entity, "BOB"));
+    assert!(allowed.admits(ItemKind::Entity, "CLEO") && !allowed.admits(ItemKind::Entity, "BOB"));
     assert_eq!((allowed.degree(&sample::key("ADA")), allowed.degree(&sample::key("BOB"))), (1, 0));
 
     for (kind, question, found) in [
         (
-            VectorKind::Chunk,
+            ItemKind::Chunk,
             [1.0, 0.0, 0.0],
             vec![sample::whole(&sample::document("notes/old/b.md", "Ada met Cleo")).id.to_string()],
         ),
-        (VectorKind::Entity, [0.0, 1.0, 1.0], vec!["CLEO".to_owned()]),
-        (VectorKind::Relation, [0.0, 0.0, 1.0], vec![sample::pair("ADA", "CLEO").to_string()]),
+        (ItemKind::Entity, [0.0, 1.0, 1.0], vec!["CLEO".to_owned()]),
+        (ItemKind::Relation, [0.0, 0.0, 1.0], vec![sample::pair("ADA", "CLEO").to_string()]),
     ] {
-        let vectors = vec![question.to_vec()];
-        let within = Some(Arc::clone(&allowed));
-        let query = VectorQuery { kind, vectors, limit: 1, min_score: -1.0, within };
-        let hits = view.search_vectors(&query).await.expect("hits").remove(0);
-        assert_eq!(hits.into_iter().map(|hit| hit.id).collect::<Vec<_>>(), found);
+        let request = SearchRequest::by_vector(kind, question.to_vec(), 1, -1.0);
+        let request = request.within(Some(Arc::clone(&allowed)));
+        assert_eq!(ids(steps::found(&*view, &request).await), found);
     }
-    let within = Some(Arc::clone(&allowed));
-    let query = TextQuery { kind: VectorKind::Chunk, text: "ada met".to_owned(), limit: 1, within };
-    let hits = view.search_text(&query).await.expect("hits");
+    let words =
+        |text, limit, within| SearchRequest::by_words(ItemKind::Chunk, text, limit).within(Some(within));
+    let request = words("ada met", 1, Arc::clone(&allowed));
+    let hits = steps::found(&*view, &request).await;
     assert_eq!(hits.len(), 1);
-    assert!(allowed.admits(VectorKind::Chunk, &hits[0].id));
+    assert!(allowed.admits(ItemKind::Chunk, &hits[0].item.id()));
     let other =
         Allowed::of(&*view, BTreeSet::from([documents[0].id.clone()]), true).await.expect("an answer");
-    let other = TextQuery { within: Some(Arc::new(other)), ..query.clone() };
-    assert_ne!(view.search_text(&other).await.expect("hits"), hits, "another filter, another answer");
-    assert_eq!(view.search_text(&query).await.expect("hits"), hits, "a filter asked again answers the same");
+    let other = words("ada met", 1, Arc::new(other));
+    assert_ne!(steps::found(&*view, &other).await, hits, "another filter, another answer");
+    assert_eq!(steps::found(&*view, &request).await, hits, "a filter asked again answers the same");
     let ada = [graphloom_core::GraphKey::Entity(sample::key("ADA"))];
     let behind = view.chunks_behind(&ada, Some(allowed.as_ref()), 1).await.expect("chunks");
-    assert_eq!(behind, [[graphloom_core::ChunkId::from_stored(hits[0].id.as_str())]]);
+    assert_eq!(behind, [[hits[0].item.clone().into_chunk().expect("a chunk")]]);
 
     let nothing = Arc::new(Allowed::default());
-    let query = VectorQuery {
-        kind: VectorKind::Chunk,
-        vectors: vec![vec![1.0, 0.0, 0.0]],
-        limit: 9,
-        min_score: -1.0,
-        within: Some(Arc::clone(&nothing)),
-    };
-    assert_eq!(view.search_vectors(&query).await.expect("no hits"), [vec![]]);
-    let query =
-        TextQuery { kind: VectorKind::Chunk, text: "ada".to_owned(), limit: 9, within: Some(nothing) };
-    assert_eq!(view.search_text(&query).await.expect("no hits"), []);
+    let request = SearchRequest::by_vector(ItemKind::Chunk, vec![1.0, 0.0, 0.0], 9, -1.0);
+    assert_eq!(steps::found(&*view, &request.within(Some(Arc::clone(&nothing)))).await, []);
+    assert_eq!(steps::found(&*view, &words("ada", 9, nothing)).await, []);
 }
 
 /// Case.

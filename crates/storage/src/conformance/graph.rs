@@ -1,6 +1,6 @@
 //! Cases of the graph: evidence, views and decisions.
 
-use graphloom_core::{Batch, GraphKey, Span, Store, VectorKind, table};
+use graphloom_core::{Batch, GraphKey, ItemKind, Span, Store, table};
 
 use super::sample;
 use super::steps::{commit, get, invalid, near, view};
@@ -99,9 +99,9 @@ pub async fn entities_and_relations_are_put_and_removed_with_vectors_and_summari
     assert_eq!(entities, [Some(changed), None]);
     assert_eq!(get(after.relations(&[sample::pair("ADA", "BOB")]).await), [None]);
     assert_eq!(get(after.summaries(&[owner]).await), [vec![]]);
-    assert_eq!(near(&*after, VectorKind::Entity, &[0.0, 1.0, 0.0], 9).await, ["ADA"]);
-    assert!(near(&*after, VectorKind::Relation, &[0.0, 0.0, 1.0], 9).await.is_empty());
-    assert_eq!(near(&*before, VectorKind::Relation, &[0.0, 0.0, 1.0], 9).await, ["ADA\tBOB"]);
+    assert_eq!(near(&*after, ItemKind::Entity, &[0.0, 1.0, 0.0], 9).await, ["ADA"]);
+    assert!(near(&*after, ItemKind::Relation, &[0.0, 0.0, 1.0], 9).await.is_empty());
+    assert_eq!(near(&*before, ItemKind::Relation, &[0.0, 0.0, 1.0], 9).await, ["ADA\tBOB"]);
 }
 
 /// Case.

@@ -1,7 +1,7 @@
 //! Cases of layers, the views over a whole workspace.
 
 use graphloom_core::{
-    Batch, ContentHash, LayerName, LayerNode, Member, NodeKey, Require, Revision, Store, VectorKind, table,
+    Batch, ContentHash, ItemKind, LayerName, LayerNode, Member, NodeKey, Require, Revision, Store, table,
     write_dump,
 };
 
@@ -18,8 +18,7 @@ async fn layered(store: &dyn Store) -> [LayerNode; 3] {
     let letters = sample::node("themes", 1, [chunk], "The letters");
     let all =
         sample::node("themes", 0, [&people, &letters].map(|node| Member::Node(node.key.clone())), "All");
-    let vector =
-        |node: &LayerNode, vector: &[f32]| sample::vector(VectorKind::Node, node.key.as_str(), vector);
+    let vector = |node: &LayerNode, vector: &[f32]| sample::vector(ItemKind::Node, node.key.as_str(), vector);
     let batch = Batch {
         put_layers: vec![sample::layer("themes", 2, true)],
         // In any order.
@@ -68,9 +67,9 @@ pub async fn nodes_of_layers_are_found_by_key_member_level_vector_and_words(stor
     );
     let other = LayerName::new("theme").expect("a name");
     assert_eq!(get(now.scan(nodes(&other, None), None, 9).await), []);
-    let found = near(&*now, VectorKind::Node, &[1.0, 0.1, 0.0], 1).await;
+    let found = near(&*now, ItemKind::Node, &[1.0, 0.1, 0.0], 1).await;
     assert_eq!(found, [people.key.as_str()]);
-    assert_eq!(matching(&*now, VectorKind::Node, "chess").await, [people.key.as_str()]);
+    assert_eq!(matching(&*now, ItemKind::Node, "chess").await, [people.key.as_str()]);
 
     let is = |layer| Require::LayerIs { name: sample::layer("themes", 2, true).name, layer };
     let renewed = sample::layer("themes", 2, false);
@@ -87,7 +86,7 @@ pub async fn nodes_of_layers_are_found_by_key_member_level_vector_and_words(stor
     commit(store, Batch { put_nodes: vec![written.clone()], ..Batch::default() }).await;
     let after = view(store).await;
     assert_eq!(get(after.nodes(std::slice::from_ref(&people.key)).await), [Some(written)]);
-    assert_eq!(matching(&*after, VectorKind::Node, "gambit").await, [people.key.as_str()]);
+    assert_eq!(matching(&*after, ItemKind::Node, "gambit").await, [people.key.as_str()]);
 }
 
 /// Case.
@@ -98,7 +97,7 @@ pub async fn a_node_goes_with_any_of_its_members(store: &dyn Store) {
     let after = view(store).await;
     let asked = [&people, &letters, &all].map(|node| node.key.clone());
     assert_eq!(get(after.nodes(&asked).await), [None, Some(letters.clone()), None]);
-    assert!(matching(&*after, VectorKind::Node, "chess").await.is_empty());
+    assert!(matching(&*after, ItemKind::Node, "chess").await.is_empty());
     assert_eq!((counts(store).await.nodes, counts(store).await.node_vectors), (1, 0));
     assert_eq!(get(before.nodes(&asked).await).iter().flatten().count(), 3);
 
@@ -156,7 +155,7 @@ pub async fn only_current_layers_are_part_of_the_canonical_state(store: &dyn Sto
     let put = |watermark, complete| Batch {
         put_layers: vec![sample::layer("themes", watermark, complete)],
         put_nodes: vec![node.clone()],
-        put_vectors: vec![sample::vector(VectorKind::Node, &key, &[1.0, 0.0, 0.0])],
+        put_vectors: vec![sample::vector(ItemKind::Node, &key, &[1.0, 0.0, 0.0])],
         ..Batch::default()
     };
     for out_of_date in [put(1, false), put(0, true)] {

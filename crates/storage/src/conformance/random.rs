@@ -6,9 +6,9 @@ use std::sync::Arc;
 use graphloom_core::table::Table;
 use graphloom_core::{
     Allowed, Batch, CacheEntry, CacheKind, Call, CallOutcome, ChunkExtraction, ContentHash, DocumentFilter,
-    GraphKey, Job, JobState, LayerName, LayerNode, Lease, Member, QueueState, Require, Revision, Role,
-    SituationKey, Snapshot, Span, Store, StoreError, TextQuery, Timestamp, VectorKind, VectorQuery,
-    WorkspaceId, link_graph, table,
+    GraphKey, Hit, ItemKind, Job, JobState, LayerName, LayerNode, Lease, Member, QueueState, Require,
+    Revision, Role, SearchRequest, SituationKey, Snapshot, Span, Store, StoreError, Timestamp, WorkspaceId,
+    link_graph, table,
 };
 use proptest::prelude::*;
 use proptest::test_runner::{Config, TestRunner};
@@ -330,25 +330,21 @@ fn batch(changes: &[Change]) -> Batch {
                 batch.set_stale.push((key, is_stale));
             }
             Change::Vector { kind, ends, document, values } => {
-                let kind = VectorKind::ALL[kind];
+                let kind = ItemKind::ALL[kind];
                 let id = match kind {
-                    VectorKind::Chunk => chunk(document, ends.0 as u32 % CHUNKS, 0).id.to_string(),
-                    VectorKind::Entity => ENTITIES[ends.0].to_owned(),
-                    VectorKind::Relation => {
+                    ItemKind::Chunk => chunk(document, ends.0 as u32 % CHUNKS, 0).id.to_string(),
+                    ItemKind::Entity => ENTITIES[ends.0].to_owned(),
+                    ItemKind::Relation => {
                         let (one, other) = names(ends);
                         sample::pair(one, other).to_string()
                     }
-                    VectorKind::Node => node((0, document)).key.to_string(),
+                    ItemKind::Node => node((0, document)).key.to_string(),
                 };
                 batch.put_vectors.push(sample::vector(kind, &id, &values.map(f32::from)));
             }
             Change::NodeVector { node: number, values } => {
                 let key = node(number).key;
-                batch.put_vectors.push(sample::vector(
-                    VectorKind::Node,
-                    key.as_str(),
-                    &values.map(f32::from),
-                ));
+                batch.put_vectors.push(sample::vector(ItemKind::Node, key.as_str(), &values.map(f32::from)));
             }
             Change::Layer { layer, watermark, complete } => {
                 batch.put_layers.push(sample::layer(LAYERS[layer], u64::from(watermark), complete));
@@ -635,7 +631,7 @@ async fn compare(found: &dyn Snapshot, expected: &dyn Snapshot) {
     same_table(found, expected, table::Relations).await;
     same_table(found, expected, table::Summaries).await;
     same_table(found, expected, table::Stale).await;
-    for kind in VectorKind::ALL {
+    for kind in ItemKind::ALL {
         same_table(found, expected, table::Vectors { kind }).await;
     }
     same_table(found, expected, table::Calls).await;
@@ -652,25 +648,25 @@ async fn allowed(view: &dyn Snapshot) -> Arc<Allowed> {
 }
 
 async fn compare_searches(found: &dyn Snapshot, expected: &dyn Snapshot) {
-    for kind in VectorKind::ALL {
+    for kind in ItemKind::ALL {
         for (limit, min_score) in [(1, -1.0), (2, 0.0), (3, 0.7), (99, -1.0)] {
-            let vectors = vec![vec![1.0, 0.0, 0.0], vec![0.3, -0.8, 0.1], vec![0.0, 0.0, 0.0]];
-            let mut query = VectorQuery { kind, vectors, limit, min_score, within: None };
-            same!(found, expected, search_vectors(&query));
-            query.within = Some(allowed(expected).await);
-            same!(found, expected, search_vectors(&query));
+            let vectors = [[1.0, 0.0, 0.0], [0.3, -0.8, 0.1], [0.0, 0.0, 0.0]];
+            for within in [None, Some(allowed(expected).await)] {
+                let requests = vectors.map(|vector| {
+                    SearchRequest::by_vector(kind, vector.to_vec(), limit, min_score).within(within.clone())
+                });
+                same!(found, expected, search(&requests));
+            }
         }
-        let ids: Vec<String> = answer(expected.scan(table::Vectors { kind }, None, 99).await)
-            .into_iter()
-            .map(|entry| entry.id)
-            .collect();
-        same!(found, expected, vectors(kind, &ids));
+        let entries = answer(expected.scan(table::Vectors { kind }, None, 99).await);
+        let items: Vec<_> = entries.into_iter().map(|entry| entry.item).collect();
+        same!(found, expected, vectors(&items));
     }
 }
 
 /// The same entries must be found; scores may differ in what they are computed from.
 async fn compare_text(found: &dyn Snapshot, expected: &dyn Snapshot) {
-    for kind in VectorKind::ALL {
+    for kind in ItemKind::ALL {
         for (text, within) in [
             ("Bob", false),
             ("Bob", true),
@@ -681,14 +677,14 @@ async fn compare_text(found: &dyn Snapshot, expected: &dyn Snapshot) {
             ("zzz", true),
         ] {
             let within = if within { Some(allowed(expected).await) } else { None };
-            let query = TextQuery { kind, text: text.to_owned(), limit: 99, within };
-            let ids = |hits: Vec<graphloom_core::VectorHit>| {
-                let mut ids: Vec<String> = hits.into_iter().map(|hit| hit.id).collect();
-                ids.sort();
-                ids
+            let request = [SearchRequest::by_words(kind, text, 99).within(within)];
+            let ids = |hits: Vec<Vec<Hit>>| {
+                let mut items: Vec<_> = hits.concat().into_iter().map(|hit| hit.item).collect();
+                items.sort();
+                items
             };
-            let found = ids(answer(found.search_text(&query).await));
-            assert_eq!(found, ids(answer(expected.search_text(&query).await)), "search_text {text}");
+            let found = ids(answer(found.search(&request).await));
+            assert_eq!(found, ids(answer(expected.search(&request).await)), "search_text {text}");
         }
     }
 }

@@ -4,10 +4,10 @@ use std::collections::BTreeMap;
 
 use graphloom_core::{
     Action, Batch, Chunk, ChunkExtraction, ChunkId, ContentHash, Decision, Document, DocumentId,
-    EmbeddingSpec, Entity, EntityKey, Extraction, ExtractionKey, Fact, Format, Job, JobState, Layer,
-    LayerName, LayerNode, Lease, Member, Mention, NewDocument, Part, PartMark, Records, Reject, RejectReason,
-    Relation, RelationKey, RelationRecord, Renewal, Revision, Situation, SituationKey, SituationOutcome,
-    Span, Summary, SummaryKey, Timestamp, TrackId, VectorEntry, VectorKind, VectorRow, Visibility,
+    EmbeddingSpec, Entity, EntityKey, Extraction, ExtractionKey, Fact, Format, ItemKey, ItemKind, Job,
+    JobState, Layer, LayerName, LayerNode, Lease, Member, Mention, NewDocument, Part, PartMark, Records,
+    Reject, RejectReason, Relation, RelationKey, RelationRecord, Renewal, Revision, Situation, SituationKey,
+    SituationOutcome, Span, Summary, SummaryKey, Timestamp, TrackId, VectorEntry, VectorRow, Visibility,
 };
 use serde_json::json;
 
@@ -219,8 +219,9 @@ pub fn node<const N: usize>(layer: &str, level: u32, members: [Member; N], title
 }
 
 /// A vector.
-pub fn vector(kind: VectorKind, id: &str, vector: &[f32]) -> VectorRow {
-    let entry = VectorEntry { kind, id: id.to_owned(), inputs_hash: ContentHash::of(id.as_bytes()) };
+pub fn vector(kind: ItemKind, id: &str, vector: &[f32]) -> VectorRow {
+    let item = ItemKey::from_id(kind, id).expect("a key");
+    let entry = VectorEntry { item, inputs_hash: ContentHash::of(id.as_bytes()) };
     VectorRow { entry, vector: vector.to_vec() }
 }
 
@@ -263,10 +264,10 @@ pub fn indexed(source: &str, text: &str, one: &str, other: &str) -> Batch {
         put_entities: vec![entity(one, "first"), entity(other, "second")],
         put_relations: vec![relation(one, other, "both")],
         put_vectors: vec![
-            vector(VectorKind::Chunk, id.as_str(), &[1.0, 0.0, 0.0]),
-            vector(VectorKind::Entity, one, &[0.0, 1.0, 0.0]),
-            vector(VectorKind::Entity, other, &[0.0, 1.0, 1.0]),
-            vector(VectorKind::Relation, &relation_key, &[0.0, 0.0, 1.0]),
+            vector(ItemKind::Chunk, id.as_str(), &[1.0, 0.0, 0.0]),
+            vector(ItemKind::Entity, one, &[0.0, 1.0, 0.0]),
+            vector(ItemKind::Entity, other, &[0.0, 1.0, 1.0]),
+            vector(ItemKind::Relation, &relation_key, &[0.0, 0.0, 1.0]),
         ],
         put_documents: vec![new],
         ..Batch::default()

@@ -4,11 +4,11 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use graphloom_core::{
-    Allowed, Batch, EmbeddingSpec, NewDocument, Store, StoreError, TextQuery, VectorKind, VectorQuery,
+    Allowed, Batch, EmbeddingSpec, ItemKey, ItemKind, NewDocument, SearchRequest, Store, StoreError,
 };
 
 use super::sample;
-use super::steps::{commit, get, invalid, matching, near, refusal, view};
+use super::steps::{commit, found, get, invalid, matching, near, refusal, view};
 
 /// Case.
 pub async fn the_embedding_space_is_set_once(store: &dyn Store) {
@@ -26,20 +26,14 @@ pub async fn the_embedding_space_is_set_once(store: &dyn Store) {
 /// Case.
 pub async fn vectors_must_fit_the_space(store: &dyn Store) {
     let put = |vector: &[f32]| Batch {
-        put_vectors: vec![sample::vector(VectorKind::Entity, "A", vector)],
+        put_vectors: vec![sample::vector(ItemKind::Entity, "A", vector)],
         ..Batch::default()
     };
     invalid(store, put(&[1.0, 0.0])).await;
     commit(store, Batch { embedding: Some(sample::space(2)), ..put(&[1.0, 0.0]) }).await;
     invalid(store, put(&[1.0, 0.0, 0.0])).await;
-    let query = VectorQuery {
-        kind: VectorKind::Entity,
-        vectors: vec![vec![1.0]],
-        limit: 1,
-        min_score: 0.0,
-        within: None,
-    };
-    let error = view(store).await.search_vectors(&query).await.expect_err("a query of another space");
+    let short = [SearchRequest::by_vector(ItemKind::Entity, vec![1.0], 1, 0.0)];
+    let error = view(store).await.search(&short).await.expect_err("a query of another space");
     assert!(matches!(error, StoreError::EmbeddingMismatch { .. }), "{error:?}");
 }
 
@@ -52,24 +46,19 @@ pub async fn vectors_are_found_by_cosine_with_ties_by_id(store: &dyn Store) {
         ("NEAR", [9.0, 0.1]),
         ("ZERO", [0.0, 0.0]),
     ];
-    let rows = vectors.iter().map(|(id, vector)| sample::vector(VectorKind::Entity, id, vector)).collect();
+    let rows = vectors.iter().map(|(id, vector)| sample::vector(ItemKind::Entity, id, vector)).collect();
     commit(store, Batch { embedding: Some(sample::space(2)), put_vectors: rows, ..Batch::default() }).await;
     let view = view(store).await;
-    assert_eq!(near(&*view, VectorKind::Entity, &[2.0, 0.0], 9).await, ["NEAR", "A", "B"]);
-    assert_eq!(near(&*view, VectorKind::Entity, &[2.0, 0.0], 2).await, ["NEAR", "A"]);
-    assert!(near(&*view, VectorKind::Entity, &[2.0, 0.0], 0).await.is_empty());
-    assert!(near(&*view, VectorKind::Chunk, &[2.0, 0.0], 9).await.is_empty());
-    let query = VectorQuery {
-        kind: VectorKind::Entity,
-        vectors: vec![vec![1.0, 0.0], vec![-1.0, 0.0]],
-        limit: 1,
-        min_score: -1.0,
-        within: None,
-    };
-    let hits = get(view.search_vectors(&query).await);
-    assert_eq!((hits[0][0].id.as_str(), hits[1][0].id.as_str()), ("NEAR", "FAR"));
+    assert_eq!(near(&*view, ItemKind::Entity, &[2.0, 0.0], 9).await, ["NEAR", "A", "B"]);
+    assert_eq!(near(&*view, ItemKind::Entity, &[2.0, 0.0], 2).await, ["NEAR", "A"]);
+    assert!(near(&*view, ItemKind::Entity, &[2.0, 0.0], 0).await.is_empty());
+    assert!(near(&*view, ItemKind::Chunk, &[2.0, 0.0], 9).await.is_empty());
+    let both = [[1.0, 0.0], [-1.0, 0.0]]
+        .map(|vector| SearchRequest::by_vector(ItemKind::Entity, vector.to_vec(), 1, -1.0));
+    let hits = get(view.search(&both).await);
+    assert_eq!([&*hits[0][0].item.id(), &*hits[1][0].item.id()], ["NEAR", "FAR"]);
     assert!((hits[0][0].score - 0.99994).abs() < 1e-3 && (hits[1][0].score - 1.0).abs() < 1e-3);
-    let stored = get(view.vectors(VectorKind::Entity, &["B".to_owned(), "NONE".to_owned()]).await);
+    let stored = get(view.vectors(&["B", "NONE"].map(|name| ItemKey::Entity(sample::key(name)))).await);
     let unit = stored[0].as_ref().expect("stored");
     assert!(unit.iter().all(|x| (x - 0.5f32.sqrt()).abs() < 1e-3), "{unit:?}");
     assert_eq!(stored[1], None);
@@ -78,19 +67,19 @@ pub async fn vectors_are_found_by_cosine_with_ties_by_id(store: &dyn Store) {
 /// Case.
 pub async fn equal_vectors_beyond_the_limit_keep_the_smallest_ids(store: &dyn Store) {
     let name = |n: usize| format!("E{:03}", (n * 37) % 200);
-    let rows = (0..200).map(|n| sample::vector(VectorKind::Entity, &name(n), &[0.6, 0.8])).collect();
+    let rows = (0..200).map(|n| sample::vector(ItemKind::Entity, &name(n), &[0.6, 0.8])).collect();
     commit(store, Batch { embedding: Some(sample::space(2)), put_vectors: rows, ..Batch::default() }).await;
     let view = view(store).await;
-    assert_eq!(near(&*view, VectorKind::Entity, &[1.0, 0.5], 3).await, ["E000", "E001", "E002"]);
+    assert_eq!(near(&*view, ItemKind::Entity, &[1.0, 0.5], 3).await, ["E000", "E001", "E002"]);
 }
 
 /// Case.
 pub async fn an_old_snapshot_searches_its_own_vectors(store: &dyn Store) {
-    let put = |id: &str, vector: &[f32]| sample::vector(VectorKind::Entity, id, vector);
+    let put = |id: &str, vector: &[f32]| sample::vector(ItemKind::Entity, id, vector);
     let rows = vec![put("A", &[1.0, 0.0]), put("B", &[0.8, 0.6]), put("C", &[0.6, 0.8])];
     commit(store, Batch { embedding: Some(sample::space(2)), put_vectors: rows, ..Batch::default() }).await;
     let old = view(store).await;
-    assert_eq!(near(&*old, VectorKind::Entity, &[1.0, 0.0], 3).await, ["A", "B", "C"]);
+    assert_eq!(near(&*old, ItemKind::Entity, &[1.0, 0.0], 3).await, ["A", "B", "C"]);
     let batch = Batch {
         remove_entities: vec![sample::key("A")],
         put_vectors: vec![put("C", &[1.0, 0.0]), put("D", &[1.0, 0.1])],
@@ -98,9 +87,9 @@ pub async fn an_old_snapshot_searches_its_own_vectors(store: &dyn Store) {
     };
     commit(store, batch).await;
     let new = view(store).await;
-    assert_eq!(near(&*new, VectorKind::Entity, &[1.0, 0.0], 3).await, ["C", "D", "B"]);
-    assert_eq!(near(&*old, VectorKind::Entity, &[1.0, 0.0], 3).await, ["A", "B", "C"]);
-    assert_eq!(near(&*old, VectorKind::Entity, &[1.0, 0.0], 1).await, ["A"]);
+    assert_eq!(near(&*new, ItemKind::Entity, &[1.0, 0.0], 3).await, ["C", "D", "B"]);
+    assert_eq!(near(&*old, ItemKind::Entity, &[1.0, 0.0], 3).await, ["A", "B", "C"]);
+    assert_eq!(near(&*old, ItemKind::Entity, &[1.0, 0.0], 1).await, ["A"]);
 }
 
 /// Case.
@@ -112,17 +101,17 @@ pub async fn text_is_found_by_stem_in_any_script(store: &dyn Store) {
     let id = |n: usize| chunks[n].id.to_string();
     commit(store, Batch { put_documents: new, put_chunks: chunks.clone(), ..Batch::default() }).await;
     let view = view(store).await;
-    assert_eq!(matching(&*view, VectorKind::Chunk, "run").await, [id(0)]);
-    assert_eq!(matching(&*view, VectorKind::Chunk, "東京").await, [id(1)]);
-    assert_eq!(matching(&*view, VectorKind::Chunk, "塔 タワー").await, [id(1)]);
-    assert_eq!(matching(&*view, VectorKind::Chunk, "KÖLN").await, [id(2)]);
+    assert_eq!(matching(&*view, ItemKind::Chunk, "run").await, [id(0)]);
+    assert_eq!(matching(&*view, ItemKind::Chunk, "東京").await, [id(1)]);
+    assert_eq!(matching(&*view, ItemKind::Chunk, "塔 タワー").await, [id(1)]);
+    assert_eq!(matching(&*view, ItemKind::Chunk, "KÖLN").await, [id(2)]);
     let mut both = [id(0), id(2)];
     both.sort();
-    let mut found = matching(&*view, VectorKind::Chunk, "engine").await;
+    let mut found = matching(&*view, ItemKind::Chunk, "engine").await;
     found.sort();
     assert_eq!(found, both);
-    assert_eq!(matching(&*view, VectorKind::Chunk, "running engine").await[0], id(0));
-    assert!(matching(&*view, VectorKind::Entity, "engine").await.is_empty());
+    assert_eq!(matching(&*view, ItemKind::Chunk, "running engine").await[0], id(0));
+    assert!(matching(&*view, ItemKind::Entity, "engine").await.is_empty());
 }
 
 /// What is asked, and a text that must be found by it.
@@ -198,11 +187,11 @@ pub async fn words_meet_however_they_are_written(store: &dyn Store) {
     commit(store, Batch { put_documents, put_chunks, ..Batch::default() }).await;
     let view = view(store).await;
     for (question, text) in MEETING {
-        let found = matching(&*view, VectorKind::Chunk, question).await;
+        let found = matching(&*view, ItemKind::Chunk, question).await;
         assert!(found.contains(&of[text]), "{question} finds {text}");
     }
     for (question, text) in APART {
-        let found = matching(&*view, VectorKind::Chunk, question).await;
+        let found = matching(&*view, ItemKind::Chunk, question).await;
         assert!(!found.contains(&of[text]), "{question} does not find {text}");
     }
 }
@@ -265,16 +254,13 @@ pub async fn the_best_by_words_are_the_first_of_all(store: &dyn Store) {
     let some = Arc::new(get(Allowed::of(&*view, some, true).await));
     for text in QUESTIONS {
         for within in [None, Some(&some)] {
-            let ask = |limit, within: Option<&Arc<Allowed>>| TextQuery {
-                kind: VectorKind::Chunk,
-                text: text.to_owned(),
-                limit,
-                within: within.cloned(),
+            let ask = |limit, within: Option<&Arc<Allowed>>| {
+                SearchRequest::by_words(ItemKind::Chunk, text, limit).within(within.cloned())
             };
-            let mut all = get(view.search_text(&ask(1000, None)).await);
-            all.retain(|hit| within.is_none_or(|within| within.admits(VectorKind::Chunk, &hit.id)));
+            let mut all = found(&*view, &ask(1000, None)).await;
+            all.retain(|hit| within.is_none_or(|within| within.admits(ItemKind::Chunk, &hit.item.id())));
             for limit in [1, 2, 9, 40, 1000] {
-                let best = get(view.search_text(&ask(limit, within)).await);
+                let best = found(&*view, &ask(limit, within)).await;
                 assert_eq!(best, all[..limit.min(all.len())], "{text}");
             }
         }
@@ -306,12 +292,11 @@ fn prose(seed: usize, words: usize) -> String {
 async fn scores(store: &dyn Store) -> Vec<(String, u32)> {
     let view = view(store).await;
     let mut scores = Vec::new();
-    for kind in [VectorKind::Chunk, VectorKind::Entity] {
+    for kind in [ItemKind::Chunk, ItemKind::Entity] {
         for text in QUESTIONS {
             for limit in [3, 1000] {
-                let query = TextQuery { kind, text: text.to_owned(), limit, within: None };
-                let hits = get(view.search_text(&query).await);
-                scores.extend(hits.into_iter().map(|hit| (hit.id, hit.score.to_bits())));
+                let hits = found(&*view, &SearchRequest::by_words(kind, text, limit)).await;
+                scores.extend(hits.into_iter().map(|hit| (hit.item.id().into_owned(), hit.score.to_bits())));
             }
         }
     }
@@ -325,10 +310,10 @@ pub async fn syntax_in_a_question_is_ordinary_text(store: &dyn Store) {
     commit(store, batch).await;
     let view = view(store).await;
     for text in ["\"ada\" AND (", "ada:*", "-ada", "NOT ada", "ada^9 \\", "chunk:ada"] {
-        assert_eq!(matching(&*view, VectorKind::Chunk, text).await, [chunk.as_str()], "{text}");
+        assert_eq!(matching(&*view, ItemKind::Chunk, text).await, [chunk.as_str()], "{text}");
     }
     for text in ["", "   ", "\"", "*", "()"] {
-        assert!(matching(&*view, VectorKind::Chunk, text).await.is_empty(), "{text}");
+        assert!(matching(&*view, ItemKind::Chunk, text).await.is_empty(), "{text}");
     }
 }
 
@@ -336,8 +321,8 @@ pub async fn syntax_in_a_question_is_ordinary_text(store: &dyn Store) {
 pub async fn changed_descriptions_are_found_by_their_new_words(store: &dyn Store) {
     commit(store, sample::indexed("a", "Ada met Bob", "ADA", "BOB")).await;
     let before = view(store).await;
-    assert_eq!(matching(&*before, VectorKind::Entity, "second bob").await, ["BOB"]);
-    assert_eq!(matching(&*before, VectorKind::Relation, "ada").await, ["ADA\tBOB"]);
+    assert_eq!(matching(&*before, ItemKind::Entity, "second bob").await, ["BOB"]);
+    assert_eq!(matching(&*before, ItemKind::Relation, "ada").await, ["ADA\tBOB"]);
     let batch = Batch {
         put_entities: vec![sample::entity("BOB", "a carpenter")],
         put_relations: vec![sample::relation("ADA", "BOB", "siblings")],
@@ -345,37 +330,36 @@ pub async fn changed_descriptions_are_found_by_their_new_words(store: &dyn Store
     };
     commit(store, batch).await;
     let after = view(store).await;
-    assert_eq!(matching(&*after, VectorKind::Entity, "carpenters").await, ["BOB"]);
-    assert!(matching(&*after, VectorKind::Entity, "second").await.is_empty());
-    assert_eq!(matching(&*after, VectorKind::Relation, "sibling").await, ["ADA\tBOB"]);
+    assert_eq!(matching(&*after, ItemKind::Entity, "carpenters").await, ["BOB"]);
+    assert!(matching(&*after, ItemKind::Entity, "second").await.is_empty());
+    assert_eq!(matching(&*after, ItemKind::Relation, "sibling").await, ["ADA\tBOB"]);
 }
 
 /// Case.
 pub async fn several_searches_at_once_answer_as_one_after_another(store: &dyn Store) {
     commit(store, sample::indexed("a", "Ada met Bob", "ADA", "BOB")).await;
-    let vectors = ["ADA", "BOB"].map(|id| sample::vector(VectorKind::Entity, id, &[1.0, 0.5, 0.2])).to_vec();
+    let vectors = ["ADA", "BOB"].map(|id| sample::vector(ItemKind::Entity, id, &[1.0, 0.5, 0.2])).to_vec();
     commit(store, Batch { embedding: Some(sample::space(3)), put_vectors: vectors, ..Batch::default() })
         .await;
     let view = view(store).await;
-    let near = |kind, vectors| VectorQuery { kind, vectors, limit: 5, min_score: -1.0, within: None };
-    let of = |kind, text: &str| TextQuery { kind, text: text.to_owned(), limit: 5, within: None };
-    let nearest = [
-        near(VectorKind::Entity, vec![vec![1.0, 0.0, 0.0], vec![0.0, -1.0, 0.3]]),
-        near(VectorKind::Relation, vec![vec![1.0, 0.0, 0.0]]),
-        near(VectorKind::Chunk, Vec::new()),
+    let near = |kind, vector: [f32; 3]| SearchRequest::by_vector(kind, vector.to_vec(), 5, -1.0);
+    let of = |kind, text| SearchRequest::by_words(kind, text, 5);
+    let requests = [
+        of(ItemKind::Chunk, "bob"),
+        near(ItemKind::Entity, [1.0, 0.0, 0.0]),
+        near(ItemKind::Relation, [1.0, 0.0, 0.0]),
+        of(ItemKind::Chunk, "zebra"),
+        near(ItemKind::Entity, [0.0, -1.0, 0.3]),
+        of(ItemKind::Entity, "ada"),
     ];
-    let texts = [of(VectorKind::Chunk, "bob"), of(VectorKind::Chunk, "zebra"), of(VectorKind::Entity, "ada")];
-    for (nearest, texts) in [(&nearest[..], &texts[..]), (&nearest, &[]), (&[], &texts), (&[], &[])] {
-        let found = get(view.search_all(nearest, texts).await);
-        assert_eq!((found.by_vector.len(), found.by_text.len()), (nearest.len(), texts.len()));
-        for (query, hits) in nearest.iter().zip(found.by_vector) {
-            assert_eq!(hits, get(view.search_vectors(query).await));
-        }
-        for (query, hits) in texts.iter().zip(found.by_text) {
-            assert_eq!(hits, get(view.search_text(query).await));
+    for part in [&requests[..], &requests[..1], &requests[1..3], &requests[3..], &[]] {
+        let all = get(view.search(part).await);
+        assert_eq!(all.len(), part.len());
+        for (request, hits) in part.iter().zip(all) {
+            assert_eq!(hits, found(&*view, request).await);
         }
     }
-    let wrong = [near(VectorKind::Entity, vec![vec![1.0, 0.0]])];
-    let error = view.search_all(&wrong, &texts).await.expect_err("a query of another space");
+    let wrong = [requests[0].clone(), SearchRequest::by_vector(ItemKind::Entity, vec![1.0, 0.0], 5, -1.0)];
+    let error = view.search(&wrong).await.expect_err("a query of another space");
     assert!(matches!(error, StoreError::EmbeddingMismatch { .. }), "{error:?}");
 }

@@ -1,6 +1,6 @@
 //! Cases of situations, the contexts of chunks.
 
-use graphloom_core::{Batch, ChunkId, DocumentId, StatusKind, Store, StoreError, VectorKind, table};
+use graphloom_core::{Batch, ChunkId, DocumentId, ItemKind, StatusKind, Store, StoreError, table};
 
 use super::sample;
 use super::steps::{commit, get, matching, view};
@@ -18,7 +18,7 @@ pub async fn situations_are_searched_with_their_chunks_and_go_with_them(store: &
     let said = sample::situation(&id, "x", Some("From the minutes of the chess club"));
     commit(store, put(said.clone())).await;
     let situated = view(store).await;
-    assert_eq!(matching(&*situated, VectorKind::Chunk, "chess").await, [id.as_str()]);
+    assert_eq!(matching(&*situated, ItemKind::Chunk, "chess").await, [id.as_str()]);
     let chunk = get(situated.chunks(std::slice::from_ref(&id)).await).remove(0).expect("the chunk");
     assert_eq!(chunk.text, "Ada met Bob");
     let keys = [said.key.clone(), sample::situation(&id, "y", None).key];
@@ -33,8 +33,8 @@ pub async fn situations_are_searched_with_their_chunks_and_go_with_them(store: &
     assert_eq!(get(failed.chunk_counts_of(&documents).await)[0].unsituated, 1);
     assert_eq!(get(failed.status_counts().await), [(StatusKind::Incomplete, 1)].into());
     assert_eq!(get(failed.situating_texts(&keys).await), [None, None]);
-    assert!(matching(&*failed, VectorKind::Chunk, "chess").await.is_empty());
-    assert_eq!(matching(&*situated, VectorKind::Chunk, "ada").await, [id.as_str()]);
+    assert!(matching(&*failed, ItemKind::Chunk, "chess").await.is_empty());
+    assert_eq!(matching(&*situated, ItemKind::Chunk, "ada").await, [id.as_str()]);
 
     commit(store, Batch { remove_situations: vec![id.clone()], ..Batch::default() }).await;
     assert_eq!(get(view(store).await.status_counts().await), [(StatusKind::Ready, 1)].into());
@@ -42,5 +42,5 @@ pub async fn situations_are_searched_with_their_chunks_and_go_with_them(store: &
     commit(store, sample::removal(&[document], &["ADA", "BOB"])).await;
     let after = view(store).await;
     assert_eq!(get(after.scan(table::Situations, None, 9).await), []);
-    assert!(matching(&*after, VectorKind::Chunk, "chess").await.is_empty());
+    assert!(matching(&*after, ItemKind::Chunk, "chess").await.is_empty());
 }

@@ -1,7 +1,7 @@
 //! Steps of cases; each panics if the store misbehaves.
 
 use graphloom_core::{
-    Batch, Revision, Snapshot, Store, StoreCounts, StoreError, TextQuery, VectorKind, VectorQuery,
+    Batch, Hit, ItemKind, Revision, SearchRequest, Snapshot, Store, StoreCounts, StoreError,
 };
 
 pub(super) async fn commit(store: &dyn Store, batch: Batch) -> Revision {
@@ -35,14 +35,21 @@ pub(super) async fn counts(store: &dyn Store) -> StoreCounts {
 }
 
 /// The ids near a vector, best first.
-pub(super) async fn near(view: &dyn Snapshot, kind: VectorKind, vector: &[f32], limit: usize) -> Vec<String> {
-    let query = VectorQuery { kind, vectors: vec![vector.to_vec()], limit, min_score: 0.1, within: None };
-    let hits = get(view.search_vectors(&query).await).remove(0);
-    hits.into_iter().map(|hit| hit.id).collect()
+pub(super) async fn near(view: &dyn Snapshot, kind: ItemKind, vector: &[f32], limit: usize) -> Vec<String> {
+    let request = SearchRequest::by_vector(kind, vector.to_vec(), limit, 0.1);
+    ids(found(view, &request).await)
 }
 
 /// The ids that match a text, best first.
-pub(super) async fn matching(view: &dyn Snapshot, kind: VectorKind, text: &str) -> Vec<String> {
-    let query = TextQuery { kind, text: text.to_owned(), limit: 10, within: None };
-    get(view.search_text(&query).await).into_iter().map(|hit| hit.id).collect()
+pub(super) async fn matching(view: &dyn Snapshot, kind: ItemKind, text: &str) -> Vec<String> {
+    ids(found(view, &SearchRequest::by_words(kind, text, 10)).await)
+}
+
+/// The hits of a search.
+pub(super) async fn found(view: &dyn Snapshot, request: &SearchRequest) -> Vec<Hit> {
+    get(view.search(std::slice::from_ref(request)).await).remove(0)
+}
+
+pub(super) fn ids(hits: Vec<Hit>) -> Vec<String> {
+    hits.into_iter().map(|hit| hit.item.id().into_owned()).collect()
 }

@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use graphloom_core::{
     Batch, CacheEntry, CacheKind, Chunk, ChunkExtraction, ChunkId, DocumentId, ExtractionKey, GraphKey,
-    LayerNode, MAX_CACHE_BYTES, MAX_CACHE_ENTRIES, Member, NewDocument, Require, Revision, StoreError,
-    VectorKind, Visibility,
+    ItemKind, LayerNode, MAX_CACHE_BYTES, MAX_CACHE_ENTRIES, Member, NewDocument, Require, Revision,
+    StoreError, Visibility,
 };
 
 use super::{CacheRow, State, StoredVector};
@@ -126,7 +126,7 @@ pub(super) fn apply(state: &mut State, batch: Batch) -> Result<(), StoreError> {
 
     for key in batch.remove_entities {
         Arc::make_mut(&mut state.entities).remove(&key);
-        Arc::make_mut(&mut state.vectors).remove(&(VectorKind::Entity, key.as_str().to_owned()));
+        Arc::make_mut(&mut state.vectors).remove(&(ItemKind::Entity, key.as_str().to_owned()));
         remove_nodes_of(state, [Member::Entity(key.clone())].into());
         forget(state, &GraphKey::Entity(key));
     }
@@ -135,7 +135,7 @@ pub(super) fn apply(state: &mut State, batch: Batch) -> Result<(), StoreError> {
     }
     for key in batch.remove_relations {
         Arc::make_mut(&mut state.relations).remove(&key);
-        Arc::make_mut(&mut state.vectors).remove(&(VectorKind::Relation, key.to_string()));
+        Arc::make_mut(&mut state.vectors).remove(&(ItemKind::Relation, key.to_string()));
         forget(state, &GraphKey::Relation(key));
     }
     for relation in batch.put_relations {
@@ -170,7 +170,8 @@ pub(super) fn apply(state: &mut State, batch: Batch) -> Result<(), StoreError> {
     put_nodes(state, batch.put_nodes)?;
     for row in batch.put_vectors {
         let stored = StoredVector { inputs_hash: row.entry.inputs_hash, data: vector::encode(&row.vector) };
-        Arc::make_mut(&mut state.vectors).insert((row.entry.kind, row.entry.id), stored);
+        Arc::make_mut(&mut state.vectors)
+            .insert((row.entry.item.kind(), row.entry.item.id().into_owned()), stored);
     }
     Arc::make_mut(&mut state.calls).extend(batch.append_calls);
     if !(batch.clear_caches.is_empty() && batch.put_cached.is_empty()) {
@@ -295,7 +296,7 @@ fn remove_documents(state: &mut State, documents: &[DocumentId]) {
     clear_graph(state, &chunks);
     let table = Arc::make_mut(&mut state.vectors);
     for chunk in &chunks {
-        table.remove(&(VectorKind::Chunk, chunk.as_str().to_owned()));
+        table.remove(&(ItemKind::Chunk, chunk.as_str().to_owned()));
     }
     remove_nodes_of(state, chunks.into_iter().map(Member::Chunk).collect());
     for id in documents {
@@ -379,7 +380,7 @@ fn remove_nodes_of(state: &mut State, members: BTreeSet<Member>) {
 fn remove_nodes(state: &mut State, nodes: BTreeSet<Member>) {
     let removed = |id: &str| nodes.iter().any(|node| node.id() == id);
     Arc::make_mut(&mut state.nodes).retain(|key, _| !removed(key.as_str()));
-    Arc::make_mut(&mut state.vectors).retain(|(kind, id), _| *kind != VectorKind::Node || !removed(id));
+    Arc::make_mut(&mut state.vectors).retain(|(kind, id), _| *kind != ItemKind::Node || !removed(id));
     remove_nodes_of(state, nodes);
 }
 

@@ -11,9 +11,9 @@ use std::sync::{Arc, Mutex, PoisonError};
 use async_trait::async_trait;
 use graphloom_core::{
     Batch, CacheKind, Call, Chunk, ChunkId, ContentHash, Decision, DecisionId, Document, DocumentId,
-    EmbeddingSpec, Entity, EntityKey, Extraction, ExtractionKey, Fact, GraphKey, GraphTurn, Job, Layer,
-    LayerName, LayerNode, Mention, NodeKey, QueueState, Relation, RelationKey, Renewal, Revision, Situation,
-    Snapshot, Store, StoreError, SummaryKey, TrackId, VectorKind, WorkspaceId,
+    EmbeddingSpec, Entity, EntityKey, Extraction, ExtractionKey, Fact, GraphKey, GraphTurn, ItemKind, Job,
+    Layer, LayerName, LayerNode, Mention, NodeKey, QueueState, Relation, RelationKey, Renewal, Revision,
+    Situation, Snapshot, Store, StoreError, SummaryKey, TrackId, WorkspaceId,
 };
 
 /// A store in memory, gone with its last handle. Snapshots cost one reference count.
@@ -88,7 +88,7 @@ struct State {
     stale: Table<GraphKey, ()>,
     layers: Table<LayerName, Layer>,
     nodes: Table<NodeKey, LayerNode>,
-    vectors: Table<(VectorKind, String), StoredVector>,
+    vectors: Table<(ItemKind, String), StoredVector>,
     calls: Arc<Vec<Call>>,
     cache: Table<(CacheKind, ContentHash), CacheRow>,
     /// Entries ever put into the cache.

@@ -8,11 +8,12 @@ use graphloom_core::table::PageOf;
 use graphloom_core::{
     Allowed, CacheKind, CacheSize, Chunk, ChunkCounts, ChunkExtraction, ChunkId, ContentHash, Document,
     DocumentFilter, DocumentId, EmbeddingSpec, Entity, EntityKey, Evidence, Extraction, ExtractionKey, Fact,
-    Graph, GraphKey, Job, Layer, LayerName, LayerNode, Ledger, LinkGraph, Member, Mention, NodeKey,
-    Projection, Queue, QueueState, RejectReason, Relation, RelationKey, Renewal, Revision, Search, Situation,
-    SituationKey, Snapshot, StatusKind, StoreCounts, StoreError, Summary, TextQuery, Timestamp, TrackId,
-    VectorHit, VectorKind, VectorQuery, Visibility, indexed_text,
+    Graph, GraphKey, Hit, ItemKey, ItemKind, Job, Layer, LayerName, LayerNode, Ledger, LinkGraph, Member,
+    Mention, NodeKey, Projection, Queue, QueueState, RejectReason, Relation, RelationKey, Renewal, Revision,
+    Search, SearchRequest, Situation, SituationKey, Snapshot, StatusKind, StoreCounts, StoreError, Summary,
+    Timestamp, TrackId, Visibility, indexed_text,
 };
+use graphloom_rules::search::{ScoredId, Searches, TextQuery, VectorQuery};
 
 use super::{State, tables};
 use crate::{rules, vector, words};
@@ -25,20 +26,20 @@ impl MemorySnapshot {
     }
 
     /// Whether answers may contain the entry.
-    fn is_found(&self, kind: VectorKind, id: &str) -> bool {
+    fn is_found(&self, kind: ItemKind, id: &str) -> bool {
         match kind {
-            VectorKind::Chunk => {
+            ItemKind::Chunk => {
                 self.0.chunks.get(&ChunkId::from_stored(id)).is_some_and(|chunk| self.is_live(chunk))
             }
-            VectorKind::Entity | VectorKind::Relation | VectorKind::Node => true,
+            ItemKind::Entity | ItemKind::Relation | ItemKind::Node => true,
         }
     }
 
     /// The searchable texts of a kind by id.
-    fn texts_of_kind(&self, kind: VectorKind) -> Vec<(String, String)> {
+    fn texts_of_kind(&self, kind: ItemKind) -> Vec<(String, String)> {
         let state = &self.0;
         match kind {
-            VectorKind::Chunk => {
+            ItemKind::Chunk => {
                 let live = state.chunks.values().filter(|chunk| self.is_live(chunk));
                 let text = |chunk: &Chunk| {
                     let situating = state.situations.get(&chunk.id).and_then(Situation::text);
@@ -46,16 +47,49 @@ impl MemorySnapshot {
                 };
                 live.map(|chunk| (chunk.id.to_string(), text(chunk))).collect()
             }
-            VectorKind::Entity => {
+            ItemKind::Entity => {
                 state.entities.values().map(|e| (e.key.to_string(), words::entity_text(e))).collect()
             }
-            VectorKind::Relation => {
+            ItemKind::Relation => {
                 state.relations.values().map(|r| (r.key.to_string(), words::relation_text(r))).collect()
             }
-            VectorKind::Node => {
+            ItemKind::Node => {
                 state.nodes.values().map(|node| (node.key.to_string(), node.indexed_text())).collect()
             }
         }
+    }
+
+    fn nearest(&self, query: &VectorQuery) -> Result<Vec<Vec<ScoredId>>, StoreError> {
+        let Some(space) = &self.0.embedding else { return Ok(vec![Vec::new(); query.vectors.len()]) };
+        rules::check_query(space, &query.vectors)?;
+        let candidates: Vec<(&String, Vec<f32>)> = self
+            .0
+            .vectors
+            .iter()
+            .filter(|((kind, id), _)| *kind == query.kind && self.is_found(*kind, id))
+            .filter(|((kind, id), _)| admits(query.within.as_deref(), *kind, id))
+            .map(|((_, id), stored)| (id, vector::decode(&stored.data)))
+            .collect();
+        let nearest = |question: &Vec<f32>| {
+            let question = vector::to_unit(question);
+            let mut hits: Vec<ScoredId> = candidates
+                .iter()
+                .map(|(id, stored)| ScoredId { id: (*id).clone(), score: vector::cosine(&question, stored) })
+                .filter(|hit| hit.score >= query.min_score)
+                .collect();
+            vector::rank(&mut hits, query.limit);
+            hits
+        };
+        Ok(query.vectors.iter().map(nearest).collect())
+    }
+
+    fn matching(&self, query: &TextQuery) -> Vec<ScoredId> {
+        let entries: Vec<(String, Vec<String>)> =
+            self.texts_of_kind(query.kind).into_iter().map(|(id, text)| (id, words::words(&text))).collect();
+        let mut hits = bm25(&entries, &words::words(&query.text).into_iter().collect());
+        hits.retain(|hit| admits(query.within.as_deref(), query.kind, &hit.id));
+        vector::rank(&mut hits, query.limit);
+        hits
     }
 }
 
@@ -242,7 +276,7 @@ impl Graph for MemorySnapshot {
                     facts.map(|f| &f.chunk).collect()
                 }
             };
-            let allowed = |chunk: &&ChunkId| admits(within, VectorKind::Chunk, chunk.as_str());
+            let allowed = |chunk: &&ChunkId| admits(within, ItemKind::Chunk, chunk.as_str());
             chunks.into_iter().filter(allowed).take(limit).cloned().collect()
         };
         Ok(keys.iter().map(behind).collect())
@@ -291,42 +325,17 @@ impl Search for MemorySnapshot {
         Ok(self.0.embedding.clone())
     }
 
-    async fn vectors(&self, kind: VectorKind, ids: &[String]) -> Result<Vec<Option<Vec<f32>>>, StoreError> {
-        let find = |id: &String| self.0.vectors.get(&(kind, id.clone())).map(|v| vector::decode(&v.data));
-        Ok(ids.iter().map(find).collect())
+    async fn vectors(&self, items: &[ItemKey]) -> Result<Vec<Option<Vec<f32>>>, StoreError> {
+        let find = |item: &ItemKey| self.0.vectors.get(&(item.kind(), item.id().into_owned()));
+        Ok(items.iter().map(|item| find(item).map(|stored| vector::decode(&stored.data))).collect())
     }
 
-    async fn search_vectors(&self, query: &VectorQuery) -> Result<Vec<Vec<VectorHit>>, StoreError> {
-        let Some(space) = &self.0.embedding else { return Ok(vec![Vec::new(); query.vectors.len()]) };
-        rules::check_query(space, &query.vectors)?;
-        let candidates: Vec<(&String, Vec<f32>)> = self
-            .0
-            .vectors
-            .iter()
-            .filter(|((kind, id), _)| *kind == query.kind && self.is_found(*kind, id))
-            .filter(|((kind, id), _)| admits(query.within.as_deref(), *kind, id))
-            .map(|((_, id), stored)| (id, vector::decode(&stored.data)))
-            .collect();
-        let nearest = |question: &Vec<f32>| {
-            let question = vector::to_unit(question);
-            let mut hits: Vec<VectorHit> = candidates
-                .iter()
-                .map(|(id, stored)| VectorHit { id: (*id).clone(), score: vector::cosine(&question, stored) })
-                .filter(|hit| hit.score >= query.min_score)
-                .collect();
-            vector::rank(&mut hits, query.limit);
-            hits
-        };
-        Ok(query.vectors.iter().map(nearest).collect())
-    }
-
-    async fn search_text(&self, query: &TextQuery) -> Result<Vec<VectorHit>, StoreError> {
-        let entries: Vec<(String, Vec<String>)> =
-            self.texts_of_kind(query.kind).into_iter().map(|(id, text)| (id, words::words(&text))).collect();
-        let mut hits = bm25(&entries, &words::words(&query.text).into_iter().collect());
-        hits.retain(|hit| admits(query.within.as_deref(), query.kind, &hit.id));
-        vector::rank(&mut hits, query.limit);
-        Ok(hits)
+    async fn search(&self, requests: &[SearchRequest]) -> Result<Vec<Vec<Hit>>, StoreError> {
+        let searches = Searches::of(requests);
+        let by_vector =
+            searches.by_vector.iter().map(|(query, _)| self.nearest(query)).collect::<Result<_, _>>()?;
+        let by_words = searches.by_words.iter().map(|(query, _)| self.matching(query)).collect();
+        Ok(searches.hits(by_vector, by_words))
     }
 
     async fn projections(&self) -> Result<Vec<Projection>, StoreError> {
@@ -421,11 +430,11 @@ impl Snapshot for MemorySnapshot {
             decisions: state.decisions.len() as u64,
             entities: state.entities.len() as u64,
             relations: state.relations.len() as u64,
-            chunk_vectors: vectors(VectorKind::Chunk),
-            entity_vectors: vectors(VectorKind::Entity),
-            relation_vectors: vectors(VectorKind::Relation),
+            chunk_vectors: vectors(ItemKind::Chunk),
+            entity_vectors: vectors(ItemKind::Entity),
+            relation_vectors: vectors(ItemKind::Relation),
             nodes: state.nodes.len() as u64,
-            node_vectors: vectors(VectorKind::Node),
+            node_vectors: vectors(ItemKind::Node),
             calls: state.calls.len() as u64,
             stale: state.stale.len() as u64,
         })
@@ -444,7 +453,7 @@ impl Snapshot for MemorySnapshot {
 /// Okapi BM25 with the usual constants, over every entry that holds one of the words.
 ///
 /// Source: Robertson, Zaragoza, "The Probabilistic Relevance Framework: BM25 and Beyond", 2009.
-fn bm25(entries: &[(String, Vec<String>)], query: &BTreeSet<String>) -> Vec<VectorHit> {
+fn bm25(entries: &[(String, Vec<String>)], query: &BTreeSet<String>) -> Vec<ScoredId> {
     const K1: f32 = 1.2;
     const B: f32 = 0.75;
     let total: usize = entries.iter().map(|(_, words)| words.len()).sum();
@@ -463,13 +472,13 @@ fn bm25(entries: &[(String, Vec<String>)], query: &BTreeSet<String>) -> Vec<Vect
             .map(|(count, rarity)| rarity * count * (K1 + 1.0) / (count + damping))
             .sum();
         if score > 0.0 {
-            hits.push(VectorHit { id: id.clone(), score });
+            hits.push(ScoredId { id: id.clone(), score });
         }
     }
     hits
 }
 
-fn admits(within: Option<&Allowed>, kind: VectorKind, id: &str) -> bool {
+fn admits(within: Option<&Allowed>, kind: ItemKind, id: &str) -> bool {
     within.is_none_or(|allowed| allowed.admits(kind, id))
 }
 

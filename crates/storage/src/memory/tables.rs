@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::ops::Bound;
 
 use graphloom_core::table::{Page, PageOf, Table};
-use graphloom_core::{Document, Summary, VectorEntry};
+use graphloom_core::{Document, ItemKey, Summary, VectorEntry};
 
 use super::State;
 
@@ -59,16 +59,17 @@ pub(super) fn read(state: &State, page: PageOf<'_>) {
         PageOf::Vectors(page) => {
             let kind = page.table.kind;
             let start = match &page.after {
-                Some(id) => Bound::Excluded((kind, id.clone())),
+                Some(item) => Bound::Excluded((kind, item.id().into_owned())),
                 None => Bound::Included((kind, String::new())),
             };
             let rows = state.vectors.range((start, Bound::Unbounded)).take_while(|((of, _), _)| *of == kind);
-            let entry = |((_, id), stored): (&(_, String), &super::StoredVector)| VectorEntry {
-                kind,
-                id: id.clone(),
-                inputs_hash: stored.inputs_hash.clone(),
+            let entry = |((_, id), stored): (&(_, String), &super::StoredVector)| {
+                Some(VectorEntry {
+                    item: ItemKey::from_id(kind, id)?,
+                    inputs_hash: stored.inputs_hash.clone(),
+                })
             };
-            page.rows = rows.take(page.limit).map(entry).collect();
+            page.rows = rows.take(page.limit).filter_map(entry).collect();
         }
         PageOf::Calls(page) => {
             let skip = usize::try_from(page.after.unwrap_or(0)).unwrap_or(usize::MAX);

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::hash::{BuildHasher, Hasher};
 
-use graphloom_core::VectorKind;
+use graphloom_core::ItemKind;
 use rusqlite::{Connection, OptionalExtension, params};
 use serde::{Deserialize, Serialize};
 
@@ -26,7 +26,7 @@ pub(super) const LINKS: u8 = 4;
 pub(super) type BatchKeys = BTreeMap<(u8, String), u8>;
 
 /// Notes a change.
-pub(super) fn touch(touched: &mut BatchKeys, kind: VectorKind, key: &str, parts: u8) {
+pub(super) fn touch(touched: &mut BatchKeys, kind: ItemKind, key: &str, parts: u8) {
     *touched.entry((rows::kind_code(kind), key.to_owned())).or_default() |= parts;
 }
 

@@ -20,7 +20,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use graphloom_core::{Projection, Revision, StoreError, TextQuery, VectorHit, VectorKind, table};
+use graphloom_core::{ItemKind, Projection, Revision, StoreError, table};
+use graphloom_rules::search::{ScoredId, TextQuery};
 use rusqlite::Connection;
 use serde::{Deserialize, Serialize};
 use tantivy::directory::error::LockError;
@@ -118,7 +119,7 @@ struct Fields {
     key: Field,
     kind: Field,
     /// The words, in a field for each kind, so that each kind has its own statistics.
-    words: [Field; VectorKind::ALL.len()],
+    words: [Field; ItemKind::ALL.len()],
 }
 
 /// Why the index did not answer.
@@ -202,7 +203,7 @@ impl FullText {
         reader: &Mutex<Reader>,
         ready: &Ready,
         query: &TextQuery,
-    ) -> Result<Vec<VectorHit>, StoreError> {
+    ) -> Result<Vec<ScoredId>, StoreError> {
         let words: BTreeSet<String> = words::words(&query.text).into_iter().take(MAX_QUERY_WORDS).collect();
         if words.is_empty() || query.limit == 0 {
             return Ok(Vec::new());
@@ -549,9 +550,9 @@ impl Update {
                 scan::page(conn, table::Chunks, after.as_ref(), REBUILD_PAGE).during("reading chunks")?;
             for chunk in &page {
                 let id = chunk.id.as_str();
-                if read::has_text(conn, VectorKind::Chunk, id).during("reading chunks")? {
+                if read::has_text(conn, ItemKind::Chunk, id).during("reading chunks")? {
                     let text = read::chunk_text(conn, chunk).during("reading chunks")?;
-                    self.add(rows::kind_code(VectorKind::Chunk), id, &text)?;
+                    self.add(rows::kind_code(ItemKind::Chunk), id, &text)?;
                 }
             }
             let Some(last) = page.last() else { break };
@@ -563,7 +564,7 @@ impl Update {
                 scan::page(conn, table::Entities, after.as_ref(), REBUILD_PAGE).during("reading entities")?;
             for entity in &page {
                 let text = words::entity_text(entity);
-                self.add(rows::kind_code(VectorKind::Entity), entity.key.as_str(), &text)?;
+                self.add(rows::kind_code(ItemKind::Entity), entity.key.as_str(), &text)?;
             }
             let Some(last) = page.last() else { break };
             after = Some(last.key.clone());
@@ -574,7 +575,7 @@ impl Update {
                 .during("reading relations")?;
             for relation in &page {
                 let text = words::relation_text(relation);
-                self.add(rows::kind_code(VectorKind::Relation), &relation.key.to_string(), &text)?;
+                self.add(rows::kind_code(ItemKind::Relation), &relation.key.to_string(), &text)?;
             }
             let Some(last) = page.last() else { break };
             after = Some(last.key.clone());
@@ -583,7 +584,7 @@ impl Update {
         loop {
             let page = layers::all_nodes(conn, after.as_ref(), REBUILD_PAGE).during("reading nodes")?;
             for node in &page {
-                self.add(rows::kind_code(VectorKind::Node), node.key.as_str(), &node.indexed_text())?;
+                self.add(rows::kind_code(ItemKind::Node), node.key.as_str(), &node.indexed_text())?;
             }
             let Some(last) = page.last() else { break };
             after = Some(last.key.clone());

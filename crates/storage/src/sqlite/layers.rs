@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use graphloom_core::{
-    ChunkId, EntityKey, Layer, LayerName, LayerNode, Lease, Member, NodeKey, Revision, Timestamp, VectorKind,
+    ChunkId, EntityKey, ItemKind, Layer, LayerName, LayerNode, Lease, Member, NodeKey, Revision, Timestamp,
 };
 use rusqlite::{Connection, OptionalExtension, Result, Row, params};
 
@@ -97,9 +97,9 @@ pub(super) fn all_nodes(conn: &Connection, after: Option<&NodeKey>, limit: usize
 /// How a member's kind is stored: as those of vectors are.
 pub(super) fn member_kind(member: &Member) -> u8 {
     rows::kind_code(match member {
-        Member::Chunk(_) => VectorKind::Chunk,
-        Member::Entity(_) => VectorKind::Entity,
-        Member::Node(_) => VectorKind::Node,
+        Member::Chunk(_) => ItemKind::Chunk,
+        Member::Entity(_) => ItemKind::Entity,
+        Member::Node(_) => ItemKind::Node,
     })
 }
 

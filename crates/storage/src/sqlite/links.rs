@@ -10,7 +10,7 @@ use std::io::{self, Read, Write};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use graphloom_core::{ChunkId, GraphKey, LinkGraph, LinkGraphBuilder, VectorKind};
+use graphloom_core::{ChunkId, GraphKey, ItemKind, LinkGraph, LinkGraphBuilder};
 use rusqlite::{Connection, OptionalExtension, Result};
 
 use super::changes::{self, LINKS, Mark};
@@ -185,7 +185,7 @@ fn keys_of(reader: &mut ChunkKeys<'_>, number: i64, keys: &mut Vec<GraphKey>) ->
 
 /// Brings the graph up to the end of the log; returns the number of chunks looked at.
 fn catch_up(conn: &Connection, graph: &mut LinkGraph, mark: Mark) -> Result<u64> {
-    let chunks = rows::kind_code(VectorKind::Chunk);
+    let chunks = rows::kind_code(ItemKind::Chunk);
     let changed: BTreeSet<String> = (changes::after(conn, mark, LINKS)?.into_iter())
         .filter_map(|(_, kind, key)| (kind == chunks).then_some(key))
         .collect();

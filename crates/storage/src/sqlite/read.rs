@@ -4,10 +4,11 @@ use std::collections::{BTreeMap, HashSet};
 
 use graphloom_core::{
     Allowed, Chunk, ChunkCounts, ChunkExtraction, ChunkId, ContentHash, Document, DocumentFilter, DocumentId,
-    DocumentStatus, Entity, EntityKey, Extraction, ExtractionKey, Fact, GraphKey, Job, Mention, NodeKey,
-    QueueState, RejectReason, Relation, RelationKey, Renewal, Situation, SituationKey, StatusKind,
-    StoreCounts, Summary, SummaryKey, Timestamp, TrackId, VectorKind, indexed_text,
+    DocumentStatus, Entity, EntityKey, Extraction, ExtractionKey, Fact, GraphKey, ItemKey, ItemKind, Job,
+    Mention, NodeKey, QueueState, RejectReason, Relation, RelationKey, Renewal, Situation, SituationKey,
+    StatusKind, StoreCounts, Summary, SummaryKey, Timestamp, TrackId, indexed_text,
 };
+use graphloom_rules::search::by_kind;
 use rusqlite::{CachedStatement, Connection, OptionalExtension, Params, Result, Row, params};
 
 use super::descriptions::Descriptions;
@@ -49,11 +50,11 @@ pub(super) fn counts(conn: &Connection) -> Result<StoreCounts> {
         decisions: count("decisions")?,
         entities: count("entities")?,
         relations: count("relations")?,
-        chunk_vectors: vectors(VectorKind::Chunk)?,
-        entity_vectors: vectors(VectorKind::Entity)?,
-        relation_vectors: vectors(VectorKind::Relation)?,
+        chunk_vectors: vectors(ItemKind::Chunk)?,
+        entity_vectors: vectors(ItemKind::Entity)?,
+        relation_vectors: vectors(ItemKind::Relation)?,
         nodes: count("nodes")?,
-        node_vectors: vectors(VectorKind::Node)?,
+        node_vectors: vectors(ItemKind::Node)?,
         calls: count("calls")?,
         stale: count("stale")?,
     })
@@ -436,7 +437,7 @@ pub(super) fn chunks_behind(
             }
         };
         if let Some(allowed) = within {
-            chunks.retain(|chunk| allowed.admits(VectorKind::Chunk, chunk.as_str()));
+            chunks.retain(|chunk| allowed.admits(ItemKind::Chunk, chunk.as_str()));
         }
         chunks.sort_unstable();
         chunks.dedup();
@@ -466,39 +467,43 @@ pub(super) fn owner_columns(owner: &GraphKey) -> (u8, &str, &str) {
     }
 }
 
-pub(super) fn vectors(conn: &Connection, kind: VectorKind, ids: &[String]) -> Result<Vec<Option<Vec<f32>>>> {
-    let mut found = vec![None; ids.len()];
-    vectors::for_each_of_ids(conn, kind, ids, |place, data| found[place] = Some(vector::decode(data)))?;
+pub(super) fn vectors(conn: &Connection, items: &[ItemKey]) -> Result<Vec<Option<Vec<f32>>>> {
+    let mut found = vec![None; items.len()];
+    for (kind, places, ids) in by_kind(items) {
+        vectors::for_each_of_ids(conn, kind, &ids, |at, data| {
+            found[places[at]] = Some(vector::decode(data))
+        })?;
+    }
     Ok(found)
 }
 
 /// Whether an entry of full-text search exists and may be found.
-pub(super) fn has_text(conn: &Connection, kind: VectorKind, id: &str) -> Result<bool> {
+pub(super) fn has_text(conn: &Connection, kind: ItemKind, id: &str) -> Result<bool> {
     match kind {
-        VectorKind::Chunk => conn.prepare_cached(vectors::LIVE_CHUNK)?.exists([id]),
-        VectorKind::Entity => conn.prepare_cached("SELECT 1 FROM entities WHERE key = ?1")?.exists([id]),
-        VectorKind::Relation => {
+        ItemKind::Chunk => conn.prepare_cached(vectors::LIVE_CHUNK)?.exists([id]),
+        ItemKind::Entity => conn.prepare_cached("SELECT 1 FROM entities WHERE key = ?1")?.exists([id]),
+        ItemKind::Relation => {
             let Some((a, b)) = id.split_once('\t') else { return Ok(false) };
             conn.prepare_cached("SELECT 1 FROM relations WHERE a = ?1 AND b = ?2")?.exists([a, b])
         }
-        VectorKind::Node => conn.prepare_cached("SELECT 1 FROM nodes WHERE key = ?1")?.exists([id]),
+        ItemKind::Node => conn.prepare_cached("SELECT 1 FROM nodes WHERE key = ?1")?.exists([id]),
     }
 }
 
 /// The searchable text of an entry that may be found, by the code of its kind.
 pub(super) fn searchable(conn: &Connection, kind: u8, id: &str) -> Result<Option<String>> {
-    if kind == rows::kind_code(VectorKind::Chunk) {
-        if !has_text(conn, VectorKind::Chunk, id)? {
+    if kind == rows::kind_code(ItemKind::Chunk) {
+        if !has_text(conn, ItemKind::Chunk, id)? {
             return Ok(None);
         }
         let id = ChunkId::from_stored(id);
         let Some(chunk) = chunk(conn, &mut Slicer::new(conn), &id)? else { return Ok(None) };
         return chunk_text(conn, &chunk).map(Some);
     }
-    if kind == rows::kind_code(VectorKind::Entity) {
+    if kind == rows::kind_code(ItemKind::Entity) {
         return Ok(entity(conn, &EntityKey::from_stored(id))?.map(|entity| words::entity_text(&entity)));
     }
-    if kind == rows::kind_code(VectorKind::Node) {
+    if kind == rows::kind_code(ItemKind::Node) {
         return Ok(layers::node(conn, &NodeKey::from_stored(id))?.map(|node| node.indexed_text()));
     }
     let Some(key) = RelationKey::parse(id) else { return Ok(None) };

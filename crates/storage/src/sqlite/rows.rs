@@ -6,9 +6,9 @@ use std::collections::BTreeMap;
 
 use graphloom_core::{
     Call, CallOutcome, Chunk, ChunkExtraction, ChunkId, ContentHash, Decision, DecisionId, Document,
-    DocumentId, EmbeddingSpec, Entity, EntityKey, Extraction, ExtractionKey, Fact, Format, Job, JobState,
-    Lease, Mention, Records, Reject, Relation, RelationKey, Renewal, Role, Situation, SituationKey,
-    SituationOutcome, Span, Timestamp, VectorKind, Visibility,
+    DocumentId, EmbeddingSpec, Entity, EntityKey, Extraction, ExtractionKey, Fact, Format, ItemKey, ItemKind,
+    Job, JobState, Lease, Mention, Records, Reject, Relation, RelationKey, Renewal, Role, Situation,
+    SituationKey, SituationOutcome, Span, Timestamp, Visibility,
 };
 use rusqlite::types::{Type, Value, ValueRef};
 use rusqlite::{Error, Result, Row};
@@ -373,12 +373,18 @@ pub(super) fn settings(conn: &rusqlite::Connection) -> Result<BTreeMap<String, S
     stored.map_or(Ok(BTreeMap::new()), |stored| serde_json::from_str(&stored).map_err(to_sql))
 }
 
-pub(super) fn kind_code(kind: VectorKind) -> u8 {
+/// The item whose id is in this column.
+pub(super) fn item(kind: ItemKind, row: &Row<'_>, at: usize) -> Result<ItemKey> {
+    let id = row.get_ref(at)?.as_str()?;
+    ItemKey::from_id(kind, id).ok_or_else(|| unreadable(at, format!("key of a vector {id:?}")))
+}
+
+pub(super) fn kind_code(kind: ItemKind) -> u8 {
     match kind {
-        VectorKind::Chunk => 0,
-        VectorKind::Entity => 1,
-        VectorKind::Relation => 2,
-        VectorKind::Node => 3,
+        ItemKind::Chunk => 0,
+        ItemKind::Entity => 1,
+        ItemKind::Relation => 2,
+        ItemKind::Node => 3,
     }
 }
 

@@ -1,7 +1,7 @@
 //! Pages of tables in the order of their outer ids.
 
 use graphloom_core::table::{Page, PageOf, Table};
-use graphloom_core::{EntityKey, GraphKey, VectorEntry};
+use graphloom_core::{EntityKey, GraphKey, ItemKey, VectorEntry};
 use rusqlite::types::Value;
 use rusqlite::{Connection, Result, Row, params, params_from_iter};
 
@@ -128,10 +128,11 @@ pub(super) fn read(conn: &Connection, page: PageOf<'_>) -> Result<()> {
         }
         PageOf::Vectors(page) => {
             let kind = page.table.kind;
-            let read =
-                |row: &Row<'_>| Ok(VectorEntry { kind, id: row.get(0)?, inputs_hash: rows::hash(row, 1)? });
+            let read = |row: &Row<'_>| {
+                Ok(VectorEntry { item: rows::item(kind, row, 0)?, inputs_hash: rows::hash(row, 1)? })
+            };
             // No id is empty.
-            let after = page.after.as_deref().unwrap_or_default();
+            let after = page.after.as_ref().map(ItemKey::id).unwrap_or_default();
             let sql =
                 "SELECT key, inputs_hash FROM vectors WHERE kind = ?1 AND key > ?2 ORDER BY key LIMIT ?3";
             let values = params![rows::kind_code(kind), after, sql_limit(page.limit)];

@@ -8,11 +8,12 @@ use graphloom_core::table::PageOf;
 use graphloom_core::{
     Allowed, CacheKind, CacheSize, Chunk, ChunkCounts, ChunkExtraction, ChunkId, ContentHash, Document,
     DocumentFilter, DocumentId, EmbeddingSpec, Entity, EntityKey, Evidence, Extraction, ExtractionKey, Fact,
-    Found, Graph, GraphKey, Job, Layer, LayerName, LayerNode, Ledger, LinkGraph, Member, Mention, NodeKey,
-    Projection, Queue, QueueState, RejectReason, Relation, RelationKey, Renewal, Revision, Search, Situation,
-    SituationKey, Snapshot, StatusKind, StoreCounts, StoreError, Summary, TextQuery, Timestamp, TrackId,
-    VectorHit, VectorKind, VectorQuery,
+    Graph, GraphKey, Hit, ItemKey, Job, Layer, LayerName, LayerNode, Ledger, LinkGraph, Member, Mention,
+    NodeKey, Projection, Queue, QueueState, RejectReason, Relation, RelationKey, Renewal, Revision, Search,
+    SearchRequest, Situation, SituationKey, Snapshot, StatusKind, StoreCounts, StoreError, Summary,
+    Timestamp, TrackId,
 };
+use graphloom_rules::search::{ScoredId, Searches, VectorQuery};
 use rusqlite::Connection;
 
 use super::descriptions::Descriptions;
@@ -35,7 +36,7 @@ impl SqliteSnapshot {
         Self { revision, graph_revision, shared: Arc::clone(&reader.shared), reader: Mutex::new(reader) }
     }
 
-    fn nearest(&self, query: &VectorQuery) -> Result<Vec<Vec<VectorHit>>, StoreError> {
+    fn nearest(&self, query: &VectorQuery) -> Result<Vec<Vec<ScoredId>>, StoreError> {
         let reader = self.reader.lock().unwrap_or_else(PoisonError::into_inner);
         let Some(space) = rows::embedding(&reader.conn).during("reading the embedding space")? else {
             return Ok(vec![Vec::new(); query.vectors.len()]);
@@ -251,43 +252,41 @@ impl Search for SqliteSnapshot {
         self.read("reading the embedding space", rows::embedding)
     }
 
-    async fn vectors(&self, kind: VectorKind, ids: &[String]) -> Result<Vec<Option<Vec<f32>>>, StoreError> {
-        self.read("reading vectors", |conn| read::vectors(conn, kind, ids))
+    async fn vectors(&self, items: &[ItemKey]) -> Result<Vec<Option<Vec<f32>>>, StoreError> {
+        self.read("reading vectors", |conn| read::vectors(conn, items))
     }
 
-    async fn search_vectors(&self, query: &VectorQuery) -> Result<Vec<Vec<VectorHit>>, StoreError> {
-        self.nearest(query)
-    }
-
-    async fn search_text(&self, query: &TextQuery) -> Result<Vec<VectorHit>, StoreError> {
-        self.shared.full_text.search(&self.reader, &self.full_text()?, query)
-    }
-
-    async fn search_all(&self, vectors: &[VectorQuery], texts: &[TextQuery]) -> Result<Found, StoreError> {
-        let nearest = || vectors.iter().map(|query| self.nearest(query)).collect::<Result<_, StoreError>>();
-        if texts.is_empty() {
-            return Ok(Found { by_vector: nearest()?, by_text: Vec::new() });
+    async fn search(&self, requests: &[SearchRequest]) -> Result<Vec<Vec<Hit>>, StoreError> {
+        let searches = Searches::of(requests);
+        let nearest = || {
+            let found = searches.by_vector.iter().map(|(query, _)| self.nearest(query));
+            found.collect::<Result<Vec<_>, StoreError>>()
+        };
+        if searches.by_words.is_empty() {
+            return Ok(searches.hits(nearest()?, Vec::new()));
         }
         let index = self.full_text()?;
         let full_text = &self.shared.full_text;
         let matching = || {
-            let found = texts.iter().map(|query| full_text.search(&self.reader, &index, query));
-            found.collect::<Result<_, StoreError>>()
+            let found =
+                searches.by_words.iter().map(|(query, _)| full_text.search(&self.reader, &index, query));
+            found.collect::<Result<Vec<_>, StoreError>>()
         };
-        if vectors.is_empty() {
-            return Ok(Found { by_vector: Vec::new(), by_text: matching()? });
+        if searches.by_vector.is_empty() {
+            return Ok(searches.hits(Vec::new(), matching()?));
         }
         // Words need the connection only to begin with; vectors need it all the time.
-        std::thread::scope(|threads| {
+        let (by_vector, by_words) = std::thread::scope(|threads| {
             let beside = std::thread::Builder::new().name("words".to_owned()).spawn_scoped(threads, matching);
             let by_vector = nearest();
-            let by_text = match beside {
+            let by_words = match beside {
                 Ok(beside) => beside.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)),
                 // The system has no thread to give.
                 Err(_) => matching(),
             };
-            Ok(Found { by_vector: by_vector?, by_text: by_text? })
-        })
+            (by_vector, by_words)
+        });
+        Ok(searches.hits(by_vector?, by_words?))
     }
 
     async fn projections(&self) -> Result<Vec<Projection>, StoreError> {

@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Barrier, Mutex};
 use std::time::Duration;
 
-use graphloom_core::{Batch, Revision, Store, StoreError, TextQuery, VectorKind, WorkspaceId};
+use graphloom_core::{Batch, ItemKind, Revision, SearchRequest, Store, StoreError, WorkspaceId};
 use rusqlite::Connection;
 use tempfile::TempDir;
 
@@ -32,8 +32,8 @@ fn commit(store: &SqliteStore, batch: Batch) -> Revision {
 }
 
 fn matching(store: &SqliteStore, text: &str) -> usize {
-    let query = TextQuery { kind: VectorKind::Chunk, text: text.to_owned(), limit: 9, within: None };
-    block_on(async { store.snapshot().await?.search_text(&query).await }).expect("an answer").len()
+    let request = [SearchRequest::by_words(ItemKind::Chunk, text, 9)];
+    block_on(async { store.snapshot().await?.search(&request).await }).expect("an answer")[0].len()
 }
 
 fn watermark(store: &SqliteStore) -> Revision {

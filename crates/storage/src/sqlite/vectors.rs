@@ -8,7 +8,8 @@
 use std::collections::{BTreeSet, HashMap, VecDeque};
 use std::sync::{Arc, PoisonError, RwLock};
 
-use graphloom_core::{Allowed, VectorHit, VectorKind, VectorQuery};
+use graphloom_core::{Allowed, ItemKind};
+use graphloom_rules::search::{ScoredId, VectorQuery};
 use rusqlite::{Connection, OptionalExtension, Result, Row, params};
 
 use super::changes::{self, Mark};
@@ -55,12 +56,12 @@ impl Vectors {
     }
 
     /// Answers each query vector with the snapshot's nearest entries.
-    pub(super) fn search(&self, conn: &Connection, query: &VectorQuery) -> Result<Vec<Vec<VectorHit>>> {
+    pub(super) fn search(&self, conn: &Connection, query: &VectorQuery) -> Result<Vec<Vec<ScoredId>>> {
         let lock = match query.kind {
-            VectorKind::Chunk => &self.chunks,
-            VectorKind::Entity => &self.entities,
-            VectorKind::Relation => &self.relations,
-            VectorKind::Node => &self.layers,
+            ItemKind::Chunk => &self.chunks,
+            ItemKind::Entity => &self.entities,
+            ItemKind::Relation => &self.relations,
+            ItemKind::Node => &self.layers,
         };
         let units: Vec<Vec<f32>> = query.vectors.iter().map(|vector| vector::to_unit(vector)).collect();
         if query.limit == 0 {
@@ -136,7 +137,7 @@ impl Index {
         (self.remembers_after <= now.id).then(|| newer.map(|(_, key)| &**key).collect())
     }
 
-    fn catch_up(&mut self, conn: &Connection, kind: VectorKind, now: Mark) -> Result<()> {
+    fn catch_up(&mut self, conn: &Connection, kind: ItemKind, now: Mark) -> Result<()> {
         match self.mark {
             Some(mark) if changes::reaches(conn, mark)? => self.apply_changes(conn, kind, mark)?,
             _ => self.rebuild(conn, kind, now)?,
@@ -145,7 +146,7 @@ impl Index {
         Ok(())
     }
 
-    fn apply_changes(&mut self, conn: &Connection, kind: VectorKind, mark: Mark) -> Result<()> {
+    fn apply_changes(&mut self, conn: &Connection, kind: ItemKind, mark: Mark) -> Result<()> {
         for (id, code, key) in changes::after(conn, mark, changes::VECTOR)? {
             if code != rows::kind_code(kind) {
                 continue;
@@ -164,7 +165,7 @@ impl Index {
         Ok(())
     }
 
-    fn rebuild(&mut self, conn: &Connection, kind: VectorKind, now: Mark) -> Result<()> {
+    fn rebuild(&mut self, conn: &Connection, kind: ItemKind, now: Mark) -> Result<()> {
         *self = Self { remembers_after: now.id, ..Self::default() };
         for_each_stored(conn, kind, |key, slot, data| {
             self.put(key, slot, data);
@@ -223,9 +224,9 @@ impl Index {
         unit: &[f32],
         changed: &BTreeSet<&str>,
         candidates: Vec<(f32, u32)>,
-    ) -> Result<Vec<VectorHit>> {
+    ) -> Result<Vec<ScoredId>> {
         let (mut hits, mut values) = (Vec::new(), Vec::new());
-        let mut score = |key: &str, data: &[u8], hits: &mut Vec<VectorHit>| {
+        let mut score = |key: &str, data: &[u8], hits: &mut Vec<ScoredId>| {
             vector::decode_into(data, &mut values);
             compare(query, unit, key, &values, hits);
         };
@@ -256,7 +257,7 @@ impl Index {
     }
 
     /// The rows of what is allowed, ascending.
-    fn rows_of(&self, allowed: &Allowed, kind: VectorKind) -> Vec<usize> {
+    fn rows_of(&self, allowed: &Allowed, kind: ItemKind) -> Vec<usize> {
         let mut rows: Vec<usize> = allowed.ids(kind).filter_map(|id| self.places.get(id).copied()).collect();
         rows.sort_unstable();
         rows
@@ -334,16 +335,16 @@ pub(super) fn admits(query: &VectorQuery, key: &str) -> bool {
 }
 
 /// Adds an entry to the hits where its vector is near enough.
-fn compare(query: &VectorQuery, unit: &[f32], key: &str, values: &[f32], hits: &mut Vec<VectorHit>) {
+fn compare(query: &VectorQuery, unit: &[f32], key: &str, values: &[f32], hits: &mut Vec<ScoredId>) {
     let score = vector::cosine(unit, values);
     if score >= query.min_score {
-        hits.push(VectorHit { id: key.to_owned(), score });
+        hits.push(ScoredId { id: key.to_owned(), score });
     }
 }
 
 /// Ranks every stored vector of the snapshot, without the projection; each is read once for all query vectors.
-fn search_stored(conn: &Connection, query: &VectorQuery, units: &[Vec<f32>]) -> Result<Vec<Vec<VectorHit>>> {
-    let mut hits: Vec<Vec<VectorHit>> = vec![Vec::new(); units.len()];
+fn search_stored(conn: &Connection, query: &VectorQuery, units: &[Vec<f32>]) -> Result<Vec<Vec<ScoredId>>> {
+    let mut hits: Vec<Vec<ScoredId>> = vec![Vec::new(); units.len()];
     let mut values = Vec::new();
     for_each_stored(conn, query.kind, |key, _, data| {
         if admits(query, key) {
@@ -362,8 +363,8 @@ pub(super) fn search_ids(
     query: &VectorQuery,
     units: &[Vec<f32>],
     ids: &[&str],
-) -> Result<Vec<Vec<VectorHit>>> {
-    let mut hits: Vec<Vec<VectorHit>> = vec![Vec::new(); units.len()];
+) -> Result<Vec<Vec<ScoredId>>> {
+    let mut hits: Vec<Vec<ScoredId>> = vec![Vec::new(); units.len()];
     let mut values = Vec::new();
     for_each_of_ids(conn, query.kind, ids, |place, data| {
         vector::decode_into(data, &mut values);
@@ -374,8 +375,8 @@ pub(super) fn search_ids(
 }
 
 /// The first hits that may be found. Only those are asked about that would be among the first.
-fn rank_live(conn: &Connection, query: &VectorQuery, hits: &mut Vec<VectorHit>) -> Result<()> {
-    if query.kind == VectorKind::Chunk {
+fn rank_live(conn: &Connection, query: &VectorQuery, hits: &mut Vec<ScoredId>) -> Result<()> {
+    if query.kind == ItemKind::Chunk {
         let mut is_live = conn.prepare_cached(LIVE_CHUNK)?;
         vector::rank(hits, usize::MAX);
         let (mut live, mut place) = (0, 0);
@@ -397,7 +398,7 @@ fn rank_live(conn: &Connection, query: &VectorQuery, hits: &mut Vec<VectorHit>) 
 /// what lies together is read together.
 pub(super) fn for_each_of_ids(
     conn: &Connection,
-    kind: VectorKind,
+    kind: ItemKind,
     ids: &[impl AsRef<str>],
     mut visit: impl FnMut(usize, &[u8]),
 ) -> Result<()> {
@@ -421,7 +422,7 @@ pub(super) fn for_each_of_ids(
 /// Visits every vector of a kind, those of staged documents too, in files of any version.
 pub(super) fn for_each_of_kind(
     conn: &Connection,
-    kind: VectorKind,
+    kind: ItemKind,
     mut visit: impl FnMut(&str, i64, &[u8]) -> Result<()>,
 ) -> Result<()> {
     let mut select = conn.prepare_cached(
@@ -437,7 +438,7 @@ pub(super) fn for_each_of_kind(
 /// Visits every vector that may be found.
 fn for_each_stored(
     conn: &Connection,
-    kind: VectorKind,
+    kind: ItemKind,
     mut visit: impl FnMut(&str, i64, &[u8]) -> Result<()>,
 ) -> Result<()> {
     let mut is_live = conn.prepare_cached(LIVE_CHUNK)?;
@@ -448,7 +449,7 @@ fn for_each_stored(
     let mut found = select.query([rows::kind_code(kind)])?;
     while let Some(row) = found.next()? {
         let key = row.get_ref(3)?.as_str()?;
-        if kind != VectorKind::Chunk || is_live.exists([key])? {
+        if kind != ItemKind::Chunk || is_live.exists([key])? {
             visit(key, row.get(0)?, stored_of(row)?)?;
         }
     }
@@ -456,7 +457,7 @@ fn for_each_stored(
 }
 
 /// The slot and stored form of a vector that may be found.
-fn find(conn: &Connection, kind: VectorKind, key: &str) -> Result<Option<(i64, Vec<u8>)>> {
+fn find(conn: &Connection, kind: ItemKind, key: &str) -> Result<Option<(i64, Vec<u8>)>> {
     let mut select = conn.prepare_cached(
         "SELECT v.slot, x.data, row_sum('vector_data', x.slot, x.data) = x.sum
             FROM vectors v JOIN vector_data x ON x.slot = v.slot WHERE v.kind = ?1 AND v.key = ?2",
@@ -465,8 +466,8 @@ fn find(conn: &Connection, kind: VectorKind, key: &str) -> Result<Option<(i64, V
         .query_row(params![rows::kind_code(kind), key], |row| Ok((row.get(0)?, stored_of(row)?.to_vec())))
         .optional()?;
     let may_be_found = match kind {
-        VectorKind::Chunk => found.is_some() && conn.prepare_cached(LIVE_CHUNK)?.exists([key])?,
-        VectorKind::Entity | VectorKind::Relation | VectorKind::Node => true,
+        ItemKind::Chunk => found.is_some() && conn.prepare_cached(LIVE_CHUNK)?.exists([key])?,
+        ItemKind::Entity | ItemKind::Relation | ItemKind::Node => true,
     };
     Ok(found.filter(|_| may_be_found))
 }

@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 
 use graphloom::nearest;
 use graphloom_core::{
-    Chunk, Decisions, Document, DocumentId, Entity, EntityKey, GraphKey, Place, Relation, Snapshot,
-    TextQuery, VectorKind, table,
+    Chunk, Decisions, Document, DocumentId, Entity, EntityKey, GraphKey, ItemKind, Place, Relation,
+    SearchRequest, Snapshot, table,
 };
 use graphloom_engine::edit::find_entity;
 use serde::Serialize;
@@ -106,9 +106,9 @@ pub(super) async fn run(app: &App, name: &str, all: bool) -> anyhow::Result<Exit
 
 /// The error for an unknown entity, with suggestions.
 pub(super) async fn unknown(snapshot: &dyn Snapshot, name: &str) -> anyhow::Result<anyhow::Error> {
-    let query = TextQuery { kind: VectorKind::Entity, text: name.to_owned(), limit: MOST_NEAR, within: None };
-    let hits = snapshot.search_text(&query).await?;
-    let keys: Vec<EntityKey> = hits.into_iter().map(|hit| EntityKey::from_stored(hit.id)).collect();
+    let request = SearchRequest::by_words(ItemKind::Entity, name, MOST_NEAR);
+    let hits = snapshot.search(&[request]).await?.concat();
+    let keys: Vec<EntityKey> = hits.into_iter().filter_map(|hit| hit.item.into_entity()).collect();
     let found = snapshot.entities(&keys).await?;
     let mut near: Vec<String> = found.into_iter().flatten().map(|entity| entity.name).collect();
     if near.is_empty() {

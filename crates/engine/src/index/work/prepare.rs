@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use graphloom_core::{
-    Batch, Chunk, ChunkId, Document, DocumentId, Job, JobState, Situation, Stage, StoreError, VectorKind,
+    Batch, Chunk, ChunkId, Document, DocumentId, ItemKey, Job, JobState, Situation, Stage, StoreError,
     Visibility, indexed_text,
 };
 
@@ -132,10 +132,10 @@ pub(super) fn situating_texts<'a>(
 pub(in super::super) fn chunk_texts<'a>(
     chunks: impl IntoIterator<Item = &'a Chunk>,
     situating: &BTreeMap<ChunkId, String>,
-) -> Vec<(VectorKind, String, String)> {
+) -> Vec<(ItemKey, String)> {
     let text = |chunk: &Chunk| {
         let text = indexed_text(situating.get(&chunk.id).map(String::as_str), &chunk.text);
-        (VectorKind::Chunk, chunk.id.to_string(), text.into_owned())
+        (ItemKey::Chunk(chunk.id.clone()), text.into_owned())
     };
     chunks.into_iter().map(text).collect()
 }

@@ -3,7 +3,7 @@
 //! Source: Anthropic, "Introducing Contextual Retrieval", 2024. What each constant does is told in
 //! docs/methods/contextual.md.
 
-use graphloom_core::{ChunkId, Found, VectorHit, VectorKind};
+use graphloom_core::{ChunkId, Hit, ItemKind};
 
 use super::{QueryError, Question};
 use crate::query::fuse::weighted_ranks;
@@ -23,14 +23,14 @@ pub(super) async fn search(
 ) -> Result<Vec<(ChunkId, f32)>, QueryError> {
     let shown = if question.chunk_top_k == 0 { question.top_k } else { question.chunk_top_k };
     let limit = shown.max(CANDIDATES);
-    let by_vector =
-        scope.by_vector(VectorKind::Chunk, vec![vector.to_vec()], limit, question.cosine_threshold);
-    let by_words = scope.by_words(VectorKind::Chunk, question.text.trim(), limit);
-    let Found { by_vector, by_text } = scope.snapshot.search_all(&[by_vector], &[by_words]).await?;
-    let ids = |hits: Vec<VectorHit>| hits.into_iter().map(|hit| hit.id).collect();
-    let by_vector = by_vector.into_iter().flatten().map(|hits| (VECTOR_WEIGHT, ids(hits)));
-    let by_words = by_text.into_iter().map(|hits| (WORDS_WEIGHT, ids(hits)));
-    let fused = weighted_ranks::<String>(&by_vector.chain(by_words).collect::<Vec<_>>());
-    let best = fused.into_iter().take(limit);
-    Ok(best.map(|(id, score)| (ChunkId::from_stored(id), score as f32)).collect())
+    let requests = [
+        scope.by_vector(ItemKind::Chunk, vector.to_vec(), limit, question.cosine_threshold),
+        scope.by_words(ItemKind::Chunk, question.text.trim(), limit),
+    ];
+    let found = scope.snapshot.search(&requests).await?;
+    let ids = |hits: Vec<Hit>| hits.into_iter().filter_map(|hit| hit.item.into_chunk()).collect();
+    let ranked =
+        [VECTOR_WEIGHT, WORDS_WEIGHT].into_iter().zip(found).map(|(weight, hits)| (weight, ids(hits)));
+    let fused = weighted_ranks::<ChunkId>(&ranked.collect::<Vec<_>>());
+    Ok(fused.into_iter().take(limit).map(|(id, score)| (id, score as f32)).collect())
 }

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use graphloom_core::{EntityKey, Relation, RelationKey, VectorKind};
+use graphloom_core::{EntityKey, ItemKind, Relation, RelationKey};
 
 use super::{Hits, QueryError, Question};
 use crate::query::FoundEntity;
@@ -14,9 +14,9 @@ pub(super) async fn search(
     question: &Question,
     vector: &[f32],
 ) -> Result<Hits, QueryError> {
-    let hits = scope.nearest(VectorKind::Relation, vector, question.top_k, question.cosine_threshold).await?;
+    let hits = scope.nearest(ItemKind::Relation, vector, question.top_k, question.cosine_threshold).await?;
     let hits: Vec<(RelationKey, f32)> =
-        hits.iter().filter_map(|hit| Some((RelationKey::parse(&hit.id)?, hit.score))).collect();
+        hits.into_iter().filter_map(|hit| Some((hit.item.into_relation()?, hit.score))).collect();
     let keys: Vec<RelationKey> = hits.iter().map(|(key, _)| key.clone()).collect();
     let relations: Vec<(Relation, Option<f32>)> = scope
         .relations(&keys)

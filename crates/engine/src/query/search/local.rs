@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use graphloom_core::{EntityKey, Relation, VectorKind};
+use graphloom_core::{EntityKey, ItemKind, Relation};
 
 use super::{Hits, QueryError, Question};
 use crate::query::FoundEntity;
@@ -15,14 +15,15 @@ pub(super) async fn search(
     question: &Question,
     vector: &[f32],
 ) -> Result<Hits, QueryError> {
-    let hits = scope.nearest(VectorKind::Entity, vector, question.top_k, question.cosine_threshold).await?;
-    let keys: Vec<EntityKey> = hits.iter().map(|hit| EntityKey::from_stored(hit.id.as_str())).collect();
+    let hits = scope.nearest(ItemKind::Entity, vector, question.top_k, question.cosine_threshold).await?;
+    let (keys, scores): (Vec<EntityKey>, Vec<f32>) =
+        hits.into_iter().filter_map(|hit| Some((hit.item.into_entity()?, hit.score))).unzip();
     let entities: Vec<FoundEntity> = scope
         .entities(&keys)
         .await?
         .into_iter()
-        .zip(&hits)
-        .filter_map(|(entity, hit)| Some(FoundEntity { entity: entity?, score: Some(hit.score) }))
+        .zip(scores)
+        .filter_map(|(entity, score)| Some(FoundEntity { entity: entity?, score: Some(score) }))
         .collect();
     let relations = relations_of(scope, &entities).await?;
     Ok(Hits { entities, relations, ..Hits::default() })

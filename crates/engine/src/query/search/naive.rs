@@ -1,6 +1,6 @@
 //! Naive search: the question to chunks.
 
-use graphloom_core::{ChunkId, VectorKind};
+use graphloom_core::{ChunkId, ItemKind};
 
 use super::{QueryError, Question};
 use crate::scope::Scope;
@@ -12,6 +12,6 @@ pub(super) async fn search(
     vector: &[f32],
 ) -> Result<Vec<(ChunkId, f32)>, QueryError> {
     let limit = if question.chunk_top_k == 0 { question.top_k } else { question.chunk_top_k };
-    let hits = scope.nearest(VectorKind::Chunk, vector, limit, question.cosine_threshold).await?;
-    Ok(hits.into_iter().map(|hit| (ChunkId::from_stored(hit.id), hit.score)).collect())
+    let hits = scope.nearest(ItemKind::Chunk, vector, limit, question.cosine_threshold).await?;
+    Ok(hits.into_iter().filter_map(|hit| Some((hit.item.into_chunk()?, hit.score))).collect())
 }

@@ -4,7 +4,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use graphloom_core::{EntityKey, LinkGraph, NodeNumber, StoreError, VectorKind};
+use graphloom_core::{EntityKey, ItemKey, ItemKind, LinkGraph, NodeNumber, StoreError};
 
 use crate::scope::Scope;
 
@@ -45,15 +45,15 @@ async fn nearest(
     entities: Vec<EntityKey>,
     least: f32,
 ) -> Result<BTreeMap<EntityKey, Vec<EntityKey>>, StoreError> {
-    let ids: Vec<String> = entities.iter().map(|key| key.as_str().to_owned()).collect();
-    let vectors = scope.snapshot.vectors(VectorKind::Entity, &ids).await?;
+    let items: Vec<ItemKey> = entities.iter().map(|key| ItemKey::Entity(key.clone())).collect();
+    let vectors = scope.snapshot.vectors(&items).await?;
     let known: Vec<(EntityKey, Vec<f32>)> =
         entities.into_iter().zip(vectors).filter_map(|(key, vector)| Some((key, vector?))).collect();
     let vectors = known.iter().map(|(_, vector)| vector.clone()).collect();
-    let hits = scope.nearest_to_each(VectorKind::Entity, vectors, NEAREST + 1, least).await?;
+    let hits = scope.nearest_to_each(ItemKind::Entity, vectors, NEAREST + 1, least).await?;
     let others = known.into_iter().zip(hits).map(|((key, _), hits)| {
-        let others = hits.into_iter().filter(|hit| hit.id != key.as_str());
-        let others = others.map(|hit| EntityKey::from_stored(hit.id)).take(NEAREST).collect();
+        let others = hits.into_iter().filter_map(|hit| hit.item.into_entity());
+        let others = others.filter(|other| *other != key).take(NEAREST).collect();
         (key, others)
     });
     Ok(others.collect())

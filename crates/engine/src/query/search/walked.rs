@@ -7,7 +7,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use graphloom_core::{
-    ChunkId, EntityKey, LinkGraph, Node, NodeNumber, Relation, RelationKey, TextQuery, VectorHit, VectorKind,
+    ChunkId, EntityKey, Hit, ItemKey, ItemKind, LinkGraph, Node, NodeNumber, Relation, RelationKey,
     link_graph,
 };
 
@@ -65,7 +65,7 @@ pub(super) async fn search(
         }
     };
     let passages: Vec<(ChunkId, f64)> =
-        passages.into_iter().map(|(id, weight)| (ChunkId::from_stored(id), weight)).collect();
+        passages.into_iter().filter_map(|(item, weight)| Some((item.into_chunk()?, weight))).collect();
     let direct: Vec<ChunkId> = passages.iter().map(|(id, _)| id.clone()).collect();
     let synonyms = match options.synonyms {
         Some(least) => {
@@ -124,13 +124,13 @@ pub(in crate::query) async fn near_facts(
     Ok(relations(facts))
 }
 
-fn relations(facts: Vec<(String, f64)>) -> Vec<(RelationKey, f64)> {
-    facts.into_iter().filter_map(|(id, weight)| Some((RelationKey::parse(&id)?, weight))).collect()
+fn relations(facts: Vec<(ItemKey, f64)>) -> Vec<(RelationKey, f64)> {
+    facts.into_iter().filter_map(|(item, weight)| Some((item.into_relation()?, weight))).collect()
 }
 
 /// How one sort of seeds is ranked.
 struct Ranked {
-    kind: VectorKind,
+    kind: ItemKind,
     /// Looked at in each ranking.
     hits: usize,
     /// Kept.
@@ -144,13 +144,13 @@ impl Ranked {
     fn passages(walk: &WalkOptions, trust: Option<&WalkTrust>) -> Self {
         let words = trust.map_or(0.0, |trust| trust.words(walk.passage_words));
         let (hits, seeds) = (walk.passage_hits, walk.passage_seeds);
-        Self { kind: VectorKind::Chunk, hits, seeds, words, temperature: walk.passage_temperature }
+        Self { kind: ItemKind::Chunk, hits, seeds, words, temperature: walk.passage_temperature }
     }
 
     fn facts(walk: &WalkOptions, prior: Prior) -> Self {
         let words = if prior == Prior::VectorAndWords { walk.fact_words } else { 0.0 };
         let (hits, seeds) = (walk.fact_seeds, walk.fact_seeds);
-        Self { kind: VectorKind::Relation, hits, seeds, words, temperature: walk.fact_temperature }
+        Self { kind: ItemKind::Relation, hits, seeds, words, temperature: walk.fact_temperature }
     }
 }
 
@@ -161,26 +161,29 @@ async fn near<const RANKINGS: usize>(
     question: &Question,
     rankings: [Ranked; RANKINGS],
     sought: &[Sought<'_>],
-) -> Result<[Vec<(String, f64)>; RANKINGS], QueryError> {
-    let vectors: Vec<Vec<f32>> = sought.iter().map(|sought| sought.vector.to_vec()).collect();
-    let by_vector = rankings
-        .each_ref()
-        .map(|ranked| scope.by_vector(ranked.kind, vectors.clone(), ranked.hits, question.cosine_threshold));
-    let by_words: Vec<TextQuery> = (rankings.iter().filter(|ranked| ranked.words > 0.0))
-        .flat_map(|ranked| sought.iter().map(|sought| scope.by_words(ranked.kind, sought.text, ranked.hits)))
-        .collect();
-    let found = scope.snapshot.search_all(&by_vector, &by_words).await?;
-    let (mut by_vector, mut by_words) = (found.by_vector.into_iter(), found.by_text.into_iter());
+) -> Result<[Vec<(ItemKey, f64)>; RANKINGS], QueryError> {
+    let mut requests = Vec::new();
+    for ranked in &rankings {
+        for Sought { text, vector, .. } in sought {
+            let least = question.cosine_threshold;
+            requests.push(scope.by_vector(ranked.kind, vector.to_vec(), ranked.hits, least));
+            if ranked.words > 0.0 {
+                requests.push(scope.by_words(ranked.kind, text, ranked.hits));
+            }
+        }
+    }
+    let mut found = scope.snapshot.search(&requests).await?.into_iter();
     Ok(rankings.map(|ranked| {
-        let mut weights: BTreeMap<String, f64> = BTreeMap::new();
-        for (sought, by_vector) in sought.iter().zip(by_vector.next().unwrap_or_default()) {
-            let by_words = if ranked.words > 0.0 { by_words.next() } else { None };
+        let mut weights: BTreeMap<ItemKey, f64> = BTreeMap::new();
+        for sought in sought {
+            let by_vector = found.next().unwrap_or_default();
+            let by_words = if ranked.words > 0.0 { found.next() } else { None };
             let hits = [by_vector, by_words.unwrap_or_default()];
             for (id, weight) in weighed(hits, ranked.words, ranked.seeds, ranked.temperature) {
                 *weights.entry(id).or_default() += sought.share * weight;
             }
         }
-        let mut near: Vec<(String, f64)> = weights.into_iter().collect();
+        let mut near: Vec<(ItemKey, f64)> = weights.into_iter().collect();
         near.sort_by(|(_, one), (_, other)| other.total_cmp(one));
         near
     }))
@@ -189,28 +192,28 @@ async fn near<const RANKINGS: usize>(
 /// The `keep` best of two rankings with weights that add up to 1: scores relative to the best of each ranking, those by
 /// words times `words`, added up.
 fn weighed(
-    [by_vector, by_words]: [Vec<VectorHit>; 2],
+    [by_vector, by_words]: [Vec<Hit>; 2],
     words: f64,
     keep: usize,
     temperature: f64,
-) -> Vec<(String, f64)> {
-    let mut scores: BTreeMap<&str, f64> = BTreeMap::new();
-    let all: BTreeSet<&str> = by_vector.iter().chain(&by_words).map(|hit| hit.id.as_str()).collect();
+) -> Vec<(ItemKey, f64)> {
+    let mut scores: BTreeMap<&ItemKey, f64> = BTreeMap::new();
+    let all: BTreeSet<&ItemKey> = by_vector.iter().chain(&by_words).map(|hit| &hit.item).collect();
     for (hits, weight) in [(&by_vector, 1.0), (&by_words, words)] {
         // What a ranking does not show it puts no higher than its last hit.
         let (Some(best), Some(last)) = (hits.first(), hits.last()) else { continue };
-        let known: BTreeMap<&str, f32> = hits.iter().map(|hit| (hit.id.as_str(), hit.score)).collect();
-        for &id in &all {
-            let score = known.get(id).copied().unwrap_or(last.score);
-            *scores.entry(id).or_default() +=
+        let known: BTreeMap<&ItemKey, f32> = hits.iter().map(|hit| (&hit.item, hit.score)).collect();
+        for &item in &all {
+            let score = known.get(item).copied().unwrap_or(last.score);
+            *scores.entry(item).or_default() +=
                 weight * f64::from(score) / f64::from(best.score.max(f32::EPSILON));
         }
     }
-    let mut scored: Vec<(&str, f64)> = scores.into_iter().collect();
+    let mut scored: Vec<(&ItemKey, f64)> = scores.into_iter().collect();
     scored.sort_by(|(_, one), (_, other)| other.total_cmp(one));
     scored.truncate(keep);
     let weights = sharpened(scored.iter().map(|(_, score)| *score).collect(), temperature);
-    scored.iter().zip(weights).map(|((id, _), weight)| ((*id).to_owned(), weight)).collect()
+    scored.iter().zip(weights).map(|((item, _), weight)| ((*item).clone(), weight)).collect()
 }
 
 /// Weights that add up to 1 and fall by `e` for every `temperature` below the best score, which is the first.

@@ -98,7 +98,7 @@ impl World {
                 text: (*paragraph).to_owned(),
                 extraction: ChunkExtraction::Pending,
             });
-            self.vector(VectorKind::Chunk, chunk.as_str(), paragraph);
+            self.vector(ItemKey::Chunk(chunk.clone()), paragraph);
             start += paragraph.len() + 2;
         }
         let document = Document {
@@ -137,7 +137,7 @@ impl World {
                 set_aside: false,
             });
         }
-        self.vector(VectorKind::Entity, key.as_str(), &format!("{name}\n{description}"));
+        self.vector(ItemKey::Entity(key.clone()), &format!("{name}\n{description}"));
         let entity = Entity {
             key: key.clone(),
             name: name.to_owned(),
@@ -180,11 +180,7 @@ impl World {
         for end in key.ends() {
             self.entities.get_mut(end).expect("entities come before relations").degree += 1;
         }
-        self.vector(
-            VectorKind::Relation,
-            &key.to_string(),
-            &format!("{keyword}\t{one}\n{other}\n{description}"),
-        );
+        self.vector(ItemKey::Relation(key.clone()), &format!("{keyword}\t{one}\n{other}\n{description}"));
         self.batch.put_relations.push(Relation {
             key,
             keywords: vec![keyword.to_owned()],
@@ -198,7 +194,7 @@ impl World {
     /// Leaves a chunk without its vector.
     pub(super) fn forget_vector(&mut self, chunk: &str) {
         let id = self.chunk(chunk);
-        self.batch.put_vectors.retain(|row| row.entry.id != id.as_str());
+        self.batch.put_vectors.retain(|row| row.entry.item.id() != id.as_str());
     }
 
     /// Stores everything added so far.
@@ -268,8 +264,8 @@ impl World {
         chunk.expect("the chunk was added before").id.clone()
     }
 
-    fn vector(&mut self, kind: VectorKind, id: &str, text: &str) {
-        let entry = VectorEntry { kind, id: id.to_owned(), inputs_hash: ContentHash::of(text.as_bytes()) };
+    fn vector(&mut self, item: ItemKey, text: &str) {
+        let entry = VectorEntry { item, inputs_hash: ContentHash::of(text.as_bytes()) };
         self.batch.put_vectors.push(VectorRow { entry, vector: word_hashes(text) });
     }
 }

@@ -3,8 +3,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use graphloom_core::{
-    Batch, Chunk, ChunkExtraction, ChunkId, Extraction, Renewal, Situation, SituationOutcome, StoreError,
-    VectorKind,
+    Batch, Chunk, ChunkExtraction, ChunkId, Extraction, ItemKind, Renewal, Situation, SituationOutcome,
+    StoreError,
 };
 use rusqlite::{Connection, OptionalExtension, params};
 
@@ -29,7 +29,7 @@ pub(super) fn put_chunks(
     for chunk in &batch.put_chunks {
         name(&chunk.extraction);
         put_chunk(conn, &mut slicer, chunk)?;
-        touch(touched, VectorKind::Chunk, chunk.id.as_str(), VECTOR | TEXT);
+        touch(touched, ItemKind::Chunk, chunk.id.as_str(), VECTOR | TEXT);
     }
     for extraction in &batch.put_extractions {
         put_extraction(conn, extraction).during("putting an extraction")?;
@@ -92,12 +92,12 @@ pub(super) fn put_situations(
         conn.prepare_cached("DELETE FROM situations WHERE chunk = (SELECT id FROM chunks WHERE key = ?1)")
             .and_then(|mut delete| delete.execute([id.as_str()]))
             .during("removing a situation")?;
-        touch(touched, VectorKind::Chunk, id.as_str(), TEXT);
+        touch(touched, ItemKind::Chunk, id.as_str(), TEXT);
     }
     for situation in &batch.put_situations {
         let number = chunk_number(conn, &situation.chunk)?;
         put_situation(conn, number, situation).during("putting a situation")?;
-        touch(touched, VectorKind::Chunk, situation.chunk.as_str(), TEXT);
+        touch(touched, ItemKind::Chunk, situation.chunk.as_str(), TEXT);
     }
     Ok(())
 }

@@ -1,6 +1,6 @@
 //! Documents and their jobs.
 
-use graphloom_core::{ChunkId, DocumentId, Job, Member, NewDocument, StoreError, VectorKind, Visibility};
+use graphloom_core::{ChunkId, DocumentId, ItemKind, Job, Member, NewDocument, StoreError, Visibility};
 use rusqlite::{Connection, OptionalExtension, params};
 
 use super::chunks::release;
@@ -30,7 +30,7 @@ pub(super) fn touch_chunks_of(
     let mut select = conn.prepare_cached("SELECT key FROM chunks WHERE document = ?1")?;
     let mut found = select.query([document])?;
     while let Some(row) = found.next()? {
-        touch(touched, VectorKind::Chunk, row.get_ref(0)?.as_str()?, VECTOR | TEXT | LINKS);
+        touch(touched, ItemKind::Chunk, row.get_ref(0)?.as_str()?, VECTOR | TEXT | LINKS);
     }
     Ok(())
 }
@@ -57,9 +57,9 @@ pub(super) fn remove_document(
         renewed.query_map([number], |row| row.get(0))?.collect::<rusqlite::Result<_>>()?;
     conn.prepare_cached("DELETE FROM documents WHERE id = ?1")?.execute([number])?;
     for (chunk, _) in &chunks {
-        remove_vector(conn, trees, VectorKind::Chunk, chunk)?;
+        remove_vector(conn, trees, ItemKind::Chunk, chunk)?;
         remove_nodes_of(conn, trees, &Member::Chunk(ChunkId::from_stored(&**chunk)), touched)?;
-        touch(touched, VectorKind::Chunk, chunk, VECTOR | TEXT | LINKS);
+        touch(touched, ItemKind::Chunk, chunk, VECTOR | TEXT | LINKS);
     }
     let named = chunks.into_iter().filter_map(|(_, extraction)| extraction);
     named.chain(renewed).try_for_each(|extraction| release(conn, &extraction))

@@ -1,8 +1,8 @@
 //! The graph: mentions and facts as evidence, entities and relations as views of it.
 
 use graphloom_core::{
-    Batch, ChunkId, Entity, EntityKey, Fact, GraphKey, Member, Mention, Relation, RelationKey, StoreError,
-    Summary, VectorKind,
+    Batch, ChunkId, Entity, EntityKey, Fact, GraphKey, ItemKind, Member, Mention, Relation, RelationKey,
+    StoreError, Summary,
 };
 use rusqlite::{Connection, params};
 
@@ -16,7 +16,7 @@ use crate::sqlite::vector_tree::TreeLimits;
 use crate::sqlite::{read, rows};
 
 pub(super) fn put_graph(conn: &Connection, batch: &Batch, touched: &mut BatchKeys) -> Result<(), StoreError> {
-    let mut touch_links = |chunk: &ChunkId| touch(touched, VectorKind::Chunk, chunk.as_str(), LINKS);
+    let mut touch_links = |chunk: &ChunkId| touch(touched, ItemKind::Chunk, chunk.as_str(), LINKS);
     batch.clear_graph_of.iter().for_each(&mut touch_links);
     batch.put_mentions.iter().for_each(|mention| touch_links(&mention.chunk));
     batch.put_facts.iter().for_each(|fact| touch_links(&fact.chunk));
@@ -123,14 +123,14 @@ pub(super) fn put_views(
     }
     for entity in &batch.put_entities {
         put_entity(conn, &mut descriptions, entity)?;
-        touch(touched, VectorKind::Entity, entity.key.as_str(), TEXT);
+        touch(touched, ItemKind::Entity, entity.key.as_str(), TEXT);
     }
     for key in &batch.remove_relations {
         remove_relation(conn, trees, key, touched)?;
     }
     for relation in &batch.put_relations {
         put_relation(conn, &mut descriptions, relation)?;
-        touch(touched, VectorKind::Relation, &relation.key.to_string(), TEXT);
+        touch(touched, ItemKind::Relation, &relation.key.to_string(), TEXT);
     }
     for (owner, summaries) in &batch.set_summaries {
         set_summaries(conn, owner, summaries)?;
@@ -148,9 +148,9 @@ fn remove_entity(
     touched: &mut BatchKeys,
 ) -> rusqlite::Result<()> {
     conn.prepare_cached("DELETE FROM entities WHERE key = ?1")?.execute([key.as_str()])?;
-    remove_vector(conn, trees, VectorKind::Entity, key.as_str())?;
+    remove_vector(conn, trees, ItemKind::Entity, key.as_str())?;
     remove_nodes_of(conn, trees, &Member::Entity(key.clone()), touched)?;
-    touch(touched, VectorKind::Entity, key.as_str(), VECTOR | TEXT);
+    touch(touched, ItemKind::Entity, key.as_str(), VECTOR | TEXT);
     forget(conn, &GraphKey::Entity(key.clone()))
 }
 
@@ -163,8 +163,8 @@ fn remove_relation(
     let printed = key.to_string();
     conn.prepare_cached("DELETE FROM relations WHERE a = ?1 AND b = ?2")?
         .execute([key.a().as_str(), key.b().as_str()])?;
-    remove_vector(conn, trees, VectorKind::Relation, &printed)?;
-    touch(touched, VectorKind::Relation, &printed, VECTOR | TEXT);
+    remove_vector(conn, trees, ItemKind::Relation, &printed)?;
+    touch(touched, ItemKind::Relation, &printed, VECTOR | TEXT);
     forget(conn, &GraphKey::Relation(key.clone()))
 }
 

@@ -1,6 +1,6 @@
 //! Layers and their nodes.
 
-use graphloom_core::{Batch, Layer, LayerName, LayerNode, Member, NodeKey, StoreError, VectorKind};
+use graphloom_core::{Batch, ItemKind, Layer, LayerName, LayerNode, Member, NodeKey, StoreError};
 use rusqlite::{Connection, params};
 
 use super::vectors::remove_vector;
@@ -59,8 +59,8 @@ fn remove_node(
     while let Some(key) = open.pop() {
         open.extend(layers::nodes_of(conn, &Member::Node(key.clone()))?);
         conn.prepare_cached("DELETE FROM nodes WHERE key = ?1")?.execute([key.as_str()])?;
-        remove_vector(conn, trees, VectorKind::Node, key.as_str())?;
-        touch(touched, VectorKind::Node, key.as_str(), VECTOR | TEXT);
+        remove_vector(conn, trees, ItemKind::Node, key.as_str())?;
+        touch(touched, ItemKind::Node, key.as_str(), VECTOR | TEXT);
     }
     Ok(())
 }
@@ -107,7 +107,7 @@ fn put_node(conn: &Connection, node: &LayerNode, touched: &mut BatchKeys) -> Res
     if !known {
         return Err(rules::unknown_layer(node));
     }
-    touch(touched, VectorKind::Node, node.key.as_str(), TEXT);
+    touch(touched, ItemKind::Node, node.key.as_str(), TEXT);
     write_node(conn, node).during("putting a node")
 }
 

@@ -1,6 +1,6 @@
 //! Vectors and their positions in the tree.
 
-use graphloom_core::{VectorKind, VectorRow};
+use graphloom_core::{ItemKind, VectorRow};
 use rusqlite::{Connection, OptionalExtension, params};
 
 use crate::sqlite::changes::{BatchKeys, VECTOR, touch};
@@ -17,7 +17,8 @@ pub(super) fn put_vectors(
     let mut planter = Planter::new(conn, trees);
     let mut find = conn.prepare_cached("SELECT slot FROM vectors WHERE kind = ?1 AND key = ?2")?;
     for row in vectors {
-        let (kind, key) = (rows::kind_code(row.entry.kind), &row.entry.id);
+        let item = &row.entry.item;
+        let (kind, key) = (rows::kind_code(item.kind()), &*item.id());
         let hash = rows::hash_column(&row.entry.inputs_hash);
         let data = vector::encode(&row.vector);
         let known: Option<i64> = find.query_row(params![kind, key], |found| found.get(0)).optional()?;
@@ -39,8 +40,8 @@ pub(super) fn put_vectors(
                 slot
             }
         };
-        planter.put(row.entry.kind, (slot, key), &data, known.is_none())?;
-        touch(touched, row.entry.kind, key, VECTOR);
+        planter.put(item.kind(), (slot, key), &data, known.is_none())?;
+        touch(touched, item.kind(), key, VECTOR);
     }
     Ok(())
 }
@@ -48,7 +49,7 @@ pub(super) fn put_vectors(
 pub(super) fn remove_vector(
     conn: &Connection,
     trees: TreeLimits,
-    kind: VectorKind,
+    kind: ItemKind,
     key: &str,
 ) -> rusqlite::Result<()> {
     let mut delete =

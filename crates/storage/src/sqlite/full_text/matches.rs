@@ -7,7 +7,8 @@
 
 use std::collections::{BTreeSet, BinaryHeap};
 
-use graphloom_core::{StoreError, TextQuery, VectorHit};
+use graphloom_core::StoreError;
+use graphloom_rules::search::{ScoredId, TextQuery};
 use tantivy::fieldnorm::FieldNormReader;
 use tantivy::index::SegmentReader;
 use tantivy::postings::{Postings, SegmentPostings};
@@ -31,7 +32,7 @@ pub(super) fn find(
     query: &TextQuery,
     words: &BTreeSet<String>,
     holds: &impl Fn(&str) -> Result<bool, StoreError>,
-) -> Result<Vec<VectorHit>, Fault> {
+) -> Result<Vec<ScoredId>, Fault> {
     let Ready { searcher, fields, holds_all, statistics, within: lately, .. } = ready;
     let code = rows::kind_code(query.kind);
     let field = fields.words[usize::from(code)];
@@ -66,7 +67,7 @@ pub(super) fn find(
             {
                 column.ord_to_str(ord, &mut id).map_err(TantivyError::from)?;
             }
-            let hit = VectorHit { id, score };
+            let hit = ScoredId { id, score };
             if best.would_take(&hit)
                 && within.is_none_or(|allowed| allowed.admits(query.kind, &hit.id))
                 && (*holds_all || holds(&hit.id)?)
@@ -202,12 +203,12 @@ impl Best {
         }
     }
 
-    fn would_take(&self, hit: &VectorHit) -> bool {
+    fn would_take(&self, hit: &ScoredId) -> bool {
         let is_better = |HitOrder(last): &HitOrder| vector::compare(hit, last).is_lt();
         self.hits.len() < self.limit || self.hits.peek().is_some_and(is_better)
     }
 
-    fn take(&mut self, hit: VectorHit) {
+    fn take(&mut self, hit: ScoredId) {
         if self.hits.len() >= self.limit {
             self.hits.pop();
         }
@@ -216,7 +217,7 @@ impl Best {
 }
 
 /// A hit in the order of hits: the best is the least.
-struct HitOrder(VectorHit);
+struct HitOrder(ScoredId);
 
 impl Ord for HitOrder {
     fn cmp(&self, other: &Self) -> std::cmp::Ordering {

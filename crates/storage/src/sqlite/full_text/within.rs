@@ -4,7 +4,7 @@ use std::hash::{Hash, Hasher};
 use std::num::NonZeroUsize;
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 
-use graphloom_core::{Allowed, VectorKind};
+use graphloom_core::{Allowed, ItemKind};
 use lru::LruCache;
 use tantivy::index::{SegmentId, SegmentReader};
 use tantivy::query::{EnableScoring, Query, TermSetQuery, Weight};
@@ -51,7 +51,7 @@ impl Within {
         &self,
         searcher: &Searcher,
         fields: &Fields,
-        kind: VectorKind,
+        kind: ItemKind,
         allowed: &Arc<Allowed>,
     ) -> tantivy::Result<Vec<Entries>> {
         let code = rows::kind_code(kind);

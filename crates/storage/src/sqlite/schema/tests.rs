@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use graphloom_core::{
-    ContentHash, Entity, EntityKey, Extraction, Member, Records, Store, VectorKind, WorkspaceId,
+    ContentHash, Entity, EntityKey, Extraction, ItemKey, ItemKind, Member, Records, Store, WorkspaceId,
 };
 
 use super::migrations::create_version_1;
@@ -274,7 +274,8 @@ fn hashes_and_sparse_vectors_of_an_older_file_are_packed_and_read_as_before() {
     let mut expected = vec![0.0; 1024];
     (expected[3], expected[268]) = (509.0, -253.0);
     let found =
-        read::vectors(&conn, VectorKind::Entity, &["ADA".to_owned(), "BOB".to_owned()]).expect("vectors");
+        read::vectors(&conn, &["ADA", "BOB"].map(|name| ItemKey::Entity(EntityKey::from_stored(name))))
+            .expect("vectors");
     let found: Vec<Vec<f32>> = found.into_iter().flatten().collect();
     let cosine = vector::cosine(&vector::to_unit(&expected), &found[0]);
     assert!(cosine > 0.999_999, "{cosine}");
@@ -298,7 +299,7 @@ fn an_older_file_gets_layers() {
     let mut batch = sample::indexed("a", "Ada met Bob", "ADA", "BOB");
     let node = sample::node("themes", 0, [Member::Entity(sample::key("ADA"))], "Ada");
     batch.put_layers = vec![sample::layer("themes", 1, true)];
-    batch.put_vectors.push(sample::vector(VectorKind::Node, node.key.as_str(), &[1.0, 0.0, 0.0]));
+    batch.put_vectors.push(sample::vector(ItemKind::Node, node.key.as_str(), &[1.0, 0.0, 0.0]));
     batch.put_nodes = vec![node.clone()];
     let nodes = block_on(async {
         assert_eq!(store.snapshot().await?.layers().await?, []);

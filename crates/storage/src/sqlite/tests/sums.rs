@@ -191,8 +191,11 @@ fn reading_a_damaged_row_is_an_error_that_names_it_and_stays_known() {
             snapshot.facts_of(&[sample::pair("ADA", "BOB")]).await?;
             snapshot.entities(&[sample::key("ADA")]).await?;
             snapshot.relations(&[sample::pair("ADA", "BOB")]).await?;
-            let ids = chunks.iter().map(|chunk| chunk.id.to_string()).collect::<Vec<_>>();
-            snapshot.vectors(graphloom_core::VectorKind::Chunk, &ids).await
+            let ids = chunks
+                .iter()
+                .map(|chunk| graphloom_core::ItemKey::Chunk(chunk.id.clone()))
+                .collect::<Vec<_>>();
+            snapshot.vectors(&ids).await
         });
         match read {
             Err(StoreError::Corrupt { what, .. }) => assert!(what.contains(table), "{sql}: {what}"),

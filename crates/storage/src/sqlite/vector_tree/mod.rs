@@ -23,7 +23,7 @@ mod split;
 #[cfg(test)]
 mod tests;
 
-use graphloom_core::VectorKind;
+use graphloom_core::ItemKind;
 use rusqlite::{Connection, OptionalExtension, Result, params};
 
 use super::{rows, vectors};
@@ -86,7 +86,7 @@ struct Tree {
 }
 
 impl Tree {
-    fn read(conn: &Connection, kind: VectorKind) -> Result<Self> {
+    fn read(conn: &Connection, kind: ItemKind) -> Result<Self> {
         let mut select = conn.prepare_cached("SELECT vectors, root FROM vector_trees WHERE kind = ?1")?;
         let tree = select.query_row([rows::kind_code(kind)], |row| {
             Ok(Self { vectors: rows::unsigned(row, 0)?, root: row.get(1)? })
@@ -94,7 +94,7 @@ impl Tree {
         Ok(tree.optional()?.unwrap_or_default())
     }
 
-    fn write(self, conn: &Connection, kind: VectorKind) -> Result<()> {
+    fn write(self, conn: &Connection, kind: ItemKind) -> Result<()> {
         conn.prepare_cached("INSERT OR REPLACE INTO vector_trees (kind, vectors, root) VALUES (?1, ?2, ?3)")?
             .execute(params![rows::kind_code(kind), rows::signed(self.vectors), self.root])
             .map(drop)
@@ -102,7 +102,7 @@ impl Tree {
 }
 
 /// The root of the kind's tree; `None` where it has few vectors.
-pub(super) fn root(conn: &Connection, kind: VectorKind) -> Result<Option<i64>> {
+pub(super) fn root(conn: &Connection, kind: ItemKind) -> Result<Option<i64>> {
     Tree::read(conn, kind).map(|tree| tree.root)
 }
 
@@ -121,7 +121,7 @@ impl<'a> Planter<'a> {
     /// Notes a vector that was stored under `slot`; where there was one, `is_new` is false and it is replaced.
     pub(super) fn put(
         &mut self,
-        kind: VectorKind,
+        kind: ItemKind,
         (slot, key): (i64, &str),
         data: &[u8],
         is_new: bool,
@@ -150,7 +150,7 @@ impl<'a> Planter<'a> {
 }
 
 /// Notes that the vector of this slot is gone.
-pub(super) fn remove(conn: &Connection, limits: TreeLimits, kind: VectorKind, slot: i64) -> Result<()> {
+pub(super) fn remove(conn: &Connection, limits: TreeLimits, kind: ItemKind, slot: i64) -> Result<()> {
     let mut tree = Tree::read(conn, kind)?;
     tree.vectors = tree.vectors.saturating_sub(1);
     if let Some(root) = tree.root {
@@ -165,7 +165,7 @@ pub(super) fn remove(conn: &Connection, limits: TreeLimits, kind: VectorKind, sl
 
 /// Counts the vectors of a file that has no trees yet, and makes those that are due.
 pub(super) fn plant_all(conn: &Connection, limits: TreeLimits) -> Result<()> {
-    for kind in VectorKind::ALL {
+    for kind in ItemKind::ALL {
         let mut count = conn.prepare("SELECT count(*), min(slot) FROM vectors WHERE kind = ?1")?;
         let (vectors, slot): (u64, Option<i64>) =
             count.query_row([rows::kind_code(kind)], |row| Ok((rows::unsigned(row, 0)?, row.get(1)?)))?;
@@ -182,7 +182,7 @@ pub(super) fn plant_all(conn: &Connection, limits: TreeLimits) -> Result<()> {
 
 /// Packs the leaves of trees of sparse vectors, which a file of an older release does not have packed.
 pub(super) fn pack_leaves(conn: &Connection) -> Result<()> {
-    for kind in VectorKind::ALL {
+    for kind in ItemKind::ALL {
         let Some(root) = root(conn, kind)? else { continue };
         let mut select = conn.prepare(
             "SELECT x.data FROM vectors v JOIN vector_data x ON x.slot = v.slot WHERE v.kind = ?1 LIMIT 1",
@@ -207,7 +207,7 @@ pub(super) fn pack_leaves(conn: &Connection) -> Result<()> {
 }
 
 /// Makes the tree of all vectors of a kind, which are of `data`'s dimensions.
-fn plant(conn: &Connection, limits: TreeLimits, kind: VectorKind, data: &[u8]) -> Result<i64> {
+fn plant(conn: &Connection, limits: TreeLimits, kind: ItemKind, data: &[u8]) -> Result<i64> {
     let mut root = Nodes::new(conn).create(limits.node_rows, Form::of_leaf(data), &[])?;
     let mut known = NodeReads::default();
     vectors::for_each_of_kind(conn, kind, |key, slot, data| {
@@ -222,7 +222,7 @@ fn plant(conn: &Connection, limits: TreeLimits, kind: VectorKind, data: &[u8]) -
 /// look first, and are not compared.
 pub(super) fn contradictions(conn: &Connection) -> Result<Vec<String>> {
     let mut found = Vec::new();
-    for kind in VectorKind::ALL {
+    for kind in ItemKind::ALL {
         let mut count = conn.prepare("SELECT count(*) FROM vectors WHERE kind = ?1")?;
         let vectors = count.query_row([rows::kind_code(kind)], |row| rows::unsigned(row, 0))?;
         let tree = Tree::read(conn, kind)?;
@@ -240,7 +240,7 @@ pub(super) fn contradictions(conn: &Connection) -> Result<Vec<String>> {
 }
 
 /// Compares the rows of a tree's leaves with the stored vectors; returns how many there are.
-fn compare_leaves(conn: &Connection, kind: VectorKind, root: i64, found: &mut Vec<String>) -> Result<u64> {
+fn compare_leaves(conn: &Connection, kind: ItemKind, root: i64, found: &mut Vec<String>) -> Result<u64> {
     let mut place = conn.prepare("SELECT leaf FROM vector_places WHERE slot = ?1")?;
     let mut stored = conn.prepare(vectors::STORED)?;
     let (mut open, mut seen, mut count) = (vec![(root, None)], std::collections::HashSet::new(), 0);

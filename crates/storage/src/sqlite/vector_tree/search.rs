@@ -3,7 +3,8 @@
 use std::cmp::Ordering;
 use std::collections::{BTreeMap, BinaryHeap};
 
-use graphloom_core::{VectorHit, VectorKind, VectorQuery};
+use graphloom_core::ItemKind;
+use graphloom_rules::search::{ScoredId, VectorQuery};
 use rusqlite::{Connection, OptionalExtension, Result};
 
 use super::super::changes::Mark;
@@ -73,7 +74,7 @@ impl TreeSearch<'_> {
     /// Where a filter allows one in so many, its nearest are among that many times as many of all: leaves are read for
     /// those. What is allowed may lie elsewhere, so where too little is found there more are read, up to as many allowed rows as
     /// there are rows without a filter.
-    pub(crate) fn search(&self, query: &VectorQuery, units: &[Vec<f32>]) -> Result<Vec<Vec<VectorHit>>> {
+    pub(crate) fn search(&self, query: &VectorQuery, units: &[Vec<f32>]) -> Result<Vec<Vec<ScoredId>>> {
         let Self { conn, limits, .. } = *self;
         let leaves_for = |hits: usize| limits.leaves.max(hits.div_ceil(limits.hits_a_leaf.max(1)));
         let (mut leaves, mut most) = (leaves_for(query.limit), leaves_for(query.limit));
@@ -167,11 +168,11 @@ fn best_of(
     query: &VectorQuery,
     unit: &[f32],
     mut candidates: BinaryHeap<ScoredRow>,
-) -> Result<Vec<VectorHit>> {
+) -> Result<Vec<ScoredId>> {
     let mut stored = conn.prepare_cached(vectors::STORED)?;
     let mut keys = conn.prepare_cached("SELECT key FROM vector_places WHERE slot = ?1")?;
     let mut is_live = conn.prepare_cached(vectors::LIVE_CHUNK)?;
-    let (mut hits, mut values): (Vec<VectorHit>, Vec<f32>) = (Vec::new(), Vec::new());
+    let (mut hits, mut values): (Vec<ScoredId>, Vec<f32>) = (Vec::new(), Vec::new());
     let (mut worst, mut unranked) = (query.min_score, 0);
     while let Some(ScoredRow { score: upper, id: slot }) = candidates.pop() {
         if upper < worst {
@@ -187,10 +188,10 @@ fn best_of(
         }
         let key: Option<String> = keys.query_row([slot], |row| row.get(0)).optional()?;
         let Some(id) = key.filter(|key| vectors::admits(query, key)) else { continue };
-        if query.kind == VectorKind::Chunk && !is_live.exists([&id])? {
+        if query.kind == ItemKind::Chunk && !is_live.exists([&id])? {
             continue;
         }
-        hits.push(VectorHit { id, score });
+        hits.push(ScoredId { id, score });
         unranked += 1;
         if hits.len() >= query.limit && unranked >= SCORES_A_LOOK.min(query.limit) {
             vector::rank(&mut hits, query.limit);

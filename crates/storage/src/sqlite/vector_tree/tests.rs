@@ -3,7 +3,8 @@ use std::collections::BTreeSet;
 use std::ops::Range;
 use std::sync::Arc;
 
-use graphloom_core::{Allowed, Batch, Store, StoreError, VectorQuery, WorkspaceId};
+use graphloom_core::{Allowed, Batch, SearchRequest, Store, StoreError, WorkspaceId};
+use graphloom_rules::search::VectorQuery;
 use proptest::prelude::*;
 use proptest::test_runner::{Config, TestRunner};
 use tempfile::TempDir;
@@ -87,7 +88,7 @@ impl Fixture {
             params![key, slot],
         )
         .expect("stored");
-        planter.put(VectorKind::Entity, (slot, &key), &data, !known).expect("put");
+        planter.put(ItemKind::Entity, (slot, &key), &data, !known).expect("put");
     }
 
     fn remove(&self, number: u64) {
@@ -95,12 +96,12 @@ impl Fixture {
         let gone = self.conn.execute("DELETE FROM vectors WHERE slot = ?1", [slot]).expect("removed");
         self.conn.execute("DELETE FROM vector_data WHERE slot = ?1", [slot]).expect("removed");
         if gone > 0 {
-            remove(&self.conn, self.limits, VectorKind::Entity, slot).expect("removed");
+            remove(&self.conn, self.limits, ItemKind::Entity, slot).expect("removed");
         }
     }
 
     fn root(&self) -> Option<i64> {
-        root(&self.conn, VectorKind::Entity).expect("a look")
+        root(&self.conn, ItemKind::Entity).expect("a look")
     }
 
     fn nodes(&self) -> Vec<(i64, Vec<u8>)> {
@@ -144,7 +145,7 @@ impl Fixture {
     }
 
     fn query(limit: usize, within: Option<Arc<Allowed>>) -> VectorQuery {
-        VectorQuery { kind: VectorKind::Entity, vectors: Vec::new(), limit, min_score: -1.0, within }
+        VectorQuery { kind: ItemKind::Entity, vectors: Vec::new(), limit, min_score: -1.0, within }
     }
 
     fn found(&self, query: &VectorQuery, question: &[f32]) -> Vec<String> {
@@ -251,7 +252,7 @@ fn found_within(limits: TreeLimits, allowed: Range<usize>, limit: usize) -> usiz
         batch.put_chunks.extend(one.put_chunks);
         batch.put_extractions.extend(one.put_extractions);
         let mut vectors = one.put_vectors;
-        vectors.retain(|row| row.kind() == VectorKind::Chunk);
+        vectors.retain(|row| row.kind() == ItemKind::Chunk);
         if number >= 40 {
             vectors.iter_mut().for_each(|row| row.vector = vec![0.0, 1.0, 0.0]);
         }
@@ -262,14 +263,8 @@ fn found_within(limits: TreeLimits, allowed: Range<usize>, limit: usize) -> usiz
         let snapshot = store.snapshot().await?;
         let allowed = documents[allowed].iter().cloned().collect();
         let allowed = Allowed::of(snapshot.as_ref(), allowed, false).await?;
-        let query = VectorQuery {
-            kind: VectorKind::Chunk,
-            vectors: vec![vec![0.9, -0.3, 0.1]],
-            limit,
-            min_score: -1.0,
-            within: Some(Arc::new(allowed)),
-        };
-        snapshot.search_vectors(&query).await
+        let request = SearchRequest::by_vector(ItemKind::Chunk, vec![0.9, -0.3, 0.1], limit, -1.0);
+        snapshot.search(&[request.within(Some(Arc::new(allowed)))]).await
     });
     hits.expect("an answer")[0].len()
 }
@@ -339,7 +334,7 @@ fn vectors_of_an_older_file_are_counted_and_get_their_tree() {
     fixture.conn.execute("DELETE FROM vector_trees", []).expect("as an older file has it");
     plant_all(&fixture.conn, TreeLimits { exact_vectors: 10, ..READ_WHOLLY }).expect("planted");
     assert_eq!(fixture.slots().len(), 30);
-    assert_eq!(Tree::read(&fixture.conn, VectorKind::Entity).expect("a look").vectors, 30);
+    assert_eq!(Tree::read(&fixture.conn, ItemKind::Entity).expect("a look").vectors, 30);
 }
 
 #[test]

@@ -1,0 +1,135 @@
+//! Searches as stores do them: by kind and stored id, those by vector several at once.
+
+use std::sync::Arc;
+
+use graphloom_core::{Allowed, By, Hit, ItemKey, ItemKind, SearchRequest};
+
+/// Searches for the nearest entries that differ in the vector only.
+#[derive(Debug, Clone, PartialEq)]
+pub struct VectorQuery {
+    /// Kind of entries to search.
+    pub kind: ItemKind,
+    /// The query vectors, each with the space's dimensions.
+    pub vectors: Vec<Vec<f32>>,
+    /// Maximum hits per vector.
+    pub limit: usize,
+    /// Minimum cosine.
+    pub min_score: f32,
+    /// Restricts the search to these entries; `None` for all.
+    pub within: Option<Arc<Allowed>>,
+}
+
+/// A search by words.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct TextQuery {
+    /// Kind of entries.
+    pub kind: ItemKind,
+    /// The words.
+    pub text: String,
+    /// Maximum hits.
+    pub limit: usize,
+    /// Restricts the search to these entries; `None` for all.
+    pub within: Option<Arc<Allowed>>,
+}
+
+/// An entry with its score.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ScoredId {
+    /// The stored id.
+    pub id: String,
+    /// Cosine or BM25 score.
+    pub score: f32,
+}
+
+/// Requests, sorted out.
+#[derive(Debug, Default)]
+pub struct Searches {
+    /// By vector, with the places of the requests in the order of their vectors.
+    pub by_vector: Vec<(VectorQuery, Vec<usize>)>,
+    /// By words, with the place of the request.
+    pub by_words: Vec<(TextQuery, usize)>,
+}
+
+impl Searches {
+    /// Puts together what can be searched in one pass.
+    pub fn of(requests: &[SearchRequest]) -> Self {
+        let mut searches = Self::default();
+        for (place, request) in requests.iter().enumerate() {
+            let SearchRequest { kind, by, limit, within } = request;
+            match by {
+                By::Vector { vector, min_score } => {
+                    let alike = searches.by_vector.iter_mut().find(|(query, _)| {
+                        query.kind == *kind
+                            && query.limit == *limit
+                            && query.min_score.total_cmp(min_score).is_eq()
+                            && same(query.within.as_ref(), within.as_ref())
+                    });
+                    match alike {
+                        Some((query, places)) => {
+                            query.vectors.push(vector.clone());
+                            places.push(place);
+                        }
+                        None => {
+                            let (vectors, within) = (vec![vector.clone()], within.clone());
+                            let (kind, limit, min_score) = (*kind, *limit, *min_score);
+                            let query = VectorQuery { kind, vectors, limit, min_score, within };
+                            searches.by_vector.push((query, vec![place]));
+                        }
+                    }
+                }
+                By::Words(text) => {
+                    let (text, within) = (text.clone(), within.clone());
+                    let query = TextQuery { kind: *kind, text, limit: *limit, within };
+                    searches.by_words.push((query, place));
+                }
+            }
+        }
+        searches
+    }
+
+    /// The hits of each request, in order.
+    ///
+    /// - `by_vector`, `by_words`: what was found for each of these searches.
+    pub fn hits(&self, by_vector: Vec<Vec<Vec<ScoredId>>>, by_words: Vec<Vec<ScoredId>>) -> Vec<Vec<Hit>> {
+        let requests =
+            self.by_words.len() + self.by_vector.iter().map(|(_, places)| places.len()).sum::<usize>();
+        let mut all = vec![Vec::new(); requests];
+        for ((query, places), found) in self.by_vector.iter().zip(by_vector) {
+            for (place, found) in places.iter().zip(found) {
+                all[*place] = hits(query.kind, found);
+            }
+        }
+        for ((query, place), found) in self.by_words.iter().zip(by_words) {
+            all[*place] = hits(query.kind, found);
+        }
+        all
+    }
+}
+
+fn hits(kind: ItemKind, found: Vec<ScoredId>) -> Vec<Hit> {
+    let hit = |ScoredId { id, score }| Some(Hit { item: ItemKey::from_id(kind, &id)?, score });
+    found.into_iter().filter_map(hit).collect()
+}
+
+/// Whether both allow the same because they are the same.
+fn same(one: Option<&Arc<Allowed>>, other: Option<&Arc<Allowed>>) -> bool {
+    match (one, other) {
+        (None, None) => true,
+        (Some(one), Some(other)) => Arc::ptr_eq(one, other),
+        (Some(_), None) | (None, Some(_)) => false,
+    }
+}
+
+/// The places of items by kind, with their ids, so that each kind is read at once.
+pub fn by_kind(items: &[ItemKey]) -> Vec<(ItemKind, Vec<usize>, Vec<String>)> {
+    let of = |kind| {
+        let of_kind = items.iter().enumerate().filter(|(_, item)| item.kind() == kind);
+        let (places, ids) = of_kind.map(|(place, item)| (place, item.id().into_owned())).unzip();
+        (kind, places, ids)
+    };
+    ItemKind::ALL
+        .map(of)
+        .into_iter()
+        .filter(|(_, places, _): &(_, Vec<usize>, _)| !places.is_empty())
+        .collect()
+}

@@ -17,7 +17,7 @@ use graphloom_engine::index::DocumentSort;
 use graphloom_engine::money::Limit;
 
 pub(crate) use ask::{AskArgs, SearchArgs, mode_parser};
-pub(crate) use derive::{CommunitiesArgs, DeriveArgs, LayerArg};
+pub(crate) use derive::{CommunitiesArgs, DeriveArgs, TreeArgs};
 pub(crate) use eval::{
     AnswersArgs, AskedArgs, CompareArgs, EvalCommand, OWN_WORKSPACE, PairwiseArgs, RagcheckerArgs,
     RetrievalArgs, SetIndexing, own_workspace,
@@ -124,10 +124,12 @@ pub(crate) enum Command {
     Rm(RmArgs),
     /// Show and edit the graph
     Graph(GraphArgs),
-    /// Derive a view of the whole graph, such as communities with reports
+    /// Derive a view of the whole workspace: communities with reports, or the tree of summaries
     Derive(DeriveArgs),
     /// List the communities of the graph, or show the report of one
     Communities(CommunitiesArgs),
+    /// List the summaries of passages, or show what one is made of
+    Tree(TreeArgs),
     /// Export entities, relations and chunks for other programs
     Export(ExportArgs),
     /// Retry failed chunks and documents

@@ -6,7 +6,8 @@
 //! - [`hierarchy`] divides a [`Graph`] into communities in levels.
 //! - [`leiden`] gives one level of it, and [`modularity`] says how good a partition is.
 //! - [`tree`] joins vectors ([`Points`]) to nodes by average linkage, layer by layer.
-//! - [`soft_clusters`] divides vectors as RAPTOR does: a vector may be in several clusters.
+//! - [`soft_clusters`] divides vectors as RAPTOR does: a vector may be in several clusters. [`soft_tree`] does so layer
+//!   by layer.
 
 mod gather;
 mod graph;
@@ -19,6 +20,7 @@ mod points;
 mod priority;
 mod reduce;
 mod soft;
+mod soft_tree;
 mod tree;
 
 pub use graph::{Edge, Graph, GraphError, modularity};
@@ -26,4 +28,5 @@ pub use hierarchy::{Community, CommunityId, Hierarchy, HierarchySettings, hierar
 pub use leiden::{LeidenSettings, leiden};
 pub use points::{Points, PointsError};
 pub use soft::{MAX_SOFT_LAYERS, SoftSettings, soft_clusters};
+pub use soft_tree::soft_tree;
 pub use tree::{Tree, TreeNode, TreeSettings, tree};

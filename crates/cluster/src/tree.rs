@@ -33,8 +33,8 @@ pub struct TreeNode {
     pub id: CommunityId,
     /// 1 is the layer above the leaves. Children may be of any layer below.
     pub layer: u32,
-    /// Position of the node above; none at the top.
-    pub parent: Option<usize>,
+    /// Positions of the nodes that join it; none at the top, and at most one where clusters do not overlap.
+    pub parents: Vec<usize>,
     /// Positions of the nodes that it joins.
     pub children: Vec<usize>,
     /// Vectors that it joins directly, ascending.
@@ -115,7 +115,7 @@ fn node_of(group: Vec<Item>, layer: u32, points: &Points, nodes: &mut Vec<TreeNo
     let mut node = TreeNode {
         id: CommunityId::new([]),
         layer,
-        parent: None,
+        parents: Vec::new(),
         children: Vec::new(),
         leaves: Vec::new(),
         members: Vec::new(),
@@ -128,7 +128,7 @@ fn node_of(group: Vec<Item>, layer: u32, points: &Points, nodes: &mut Vec<TreeNo
                 node.members.push(number);
             }
             What::Node(child) => {
-                nodes[child].parent = Some(position);
+                nodes[child].parents.push(position);
                 node.children.push(child);
                 node.members.extend(&nodes[child].members);
             }
@@ -277,7 +277,7 @@ mod tests {
         let topic = |number: &u32| points.names()[*number as usize].split('-').next().map(str::to_owned);
         let first: Vec<_> = tree.nodes.iter().filter(|node| node.layer == 1).collect();
         assert!(first.iter().all(|node| node.members.iter().map(topic).collect::<BTreeSet<_>>().len() == 1));
-        assert_eq!(tree.nodes.last().map(|top| (top.members.len(), top.parent)), Some((40, None)));
+        assert_eq!(tree.nodes.last().map(|top| (top.members.len(), top.parents.len())), Some((40, 0)));
     }
 
     #[test]
@@ -331,14 +331,14 @@ mod tests {
                 prop_assert!((2..=max_children).contains(&fan_out));
                 let mut members = node.leaves.clone();
                 for child in &node.children {
-                    prop_assert_eq!(plain.nodes[*child].parent, Some(position));
+                    prop_assert_eq!(&plain.nodes[*child].parents, &[position]);
                     prop_assert!(plain.nodes[*child].layer < node.layer);
                     members.extend(&plain.nodes[*child].members);
                 }
                 members.sort_unstable();
                 prop_assert_eq!(&members, &node.members);
             }
-            let tops: Vec<usize> = plain.nodes.iter().filter(|node| node.parent.is_none()).map(|node| node.members.len()).collect();
+            let tops: Vec<usize> = plain.nodes.iter().filter(|node| node.parents.is_empty()).map(|node| node.members.len()).collect();
             prop_assert_eq!(tops, if points.len() > 1 { vec![points.len()] } else { vec![] });
         }
     }

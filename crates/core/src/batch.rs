@@ -74,6 +74,9 @@ pub struct Batch {
     /// Whether an entity or relation is stale: its counts are current, but its description is not, and must be
     /// derived again.
     pub set_stale: Vec<(GraphKey, bool)>,
+    /// Whether the batch changes what layers rest on besides the graph: vectors of chunks that are in the graph, or which
+    /// chunks are. Counts as a change of the graph.
+    pub outdates_layers: bool,
     /// Layers to remove with their nodes.
     pub remove_layers: Vec<LayerName>,
     /// Layers to put, by name.
@@ -102,7 +105,7 @@ impl Batch {
         *self == Self { require: self.require.clone(), ..Self::default() }
     }
 
-    /// Whether the batch changes evidence in the graph or a view of it.
+    /// Whether the batch changes evidence in the graph or a view of it, or anything else that layers are derived from.
     pub fn touches_graph(&self) -> bool {
         !(self.remove_documents.is_empty()
             && self.put_decisions.is_empty()
@@ -113,7 +116,8 @@ impl Batch {
             && self.put_entities.is_empty()
             && self.remove_relations.is_empty()
             && self.put_relations.is_empty()
-            && self.set_stale.is_empty())
+            && self.set_stale.is_empty()
+            && !self.outdates_layers)
     }
 }
 

@@ -69,6 +69,8 @@ prompts! {
     KEYWORDS_FOLLOW_UP = "keywords_follow_up",
     /// Makes one description of many.
     SUMMARIZE = "summarize",
+    /// Summarizes passages that are alike.
+    TREE_SUMMARY = "tree_summary",
 }
 
 impl Prompt {

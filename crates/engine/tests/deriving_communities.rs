@@ -1,5 +1,7 @@
 //! Communities and their reports: derived from the whole graph, kept while nothing changed, paid for once.
 
+#[path = "support/passing.rs"]
+mod passing;
 mod support;
 
 use std::collections::BTreeSet;
@@ -20,6 +22,7 @@ use graphloom_engine::index;
 use graphloom_storage::check::check;
 use graphloom_storage::faulty::{Cut, FaultyStore};
 use graphloom_storage::memory::MemoryStore;
+use passing::Passing;
 use support::{ReadingModel, engine, source};
 
 /// Writes a report whose findings cite what the data holds and what it does not; fails about data with `refuses`.
@@ -219,35 +222,6 @@ async fn a_run_that_dies_at_any_commit_is_finished_by_the_next_and_pays_for_noth
         }
     }
     assert!(deaths > 5, "{deaths}");
-}
-
-/// A store that several owners share.
-struct Passing(Arc<dyn Store>);
-
-#[async_trait]
-impl Store for Passing {
-    fn workspace(&self) -> &WorkspaceId {
-        self.0.workspace()
-    }
-
-    async fn snapshot(&self) -> Result<Box<dyn graphloom_core::Snapshot>, graphloom_core::StoreError> {
-        self.0.snapshot().await
-    }
-
-    async fn commit(
-        &self,
-        batch: graphloom_core::Batch,
-    ) -> Result<graphloom_core::Revision, graphloom_core::StoreError> {
-        self.0.commit(batch).await
-    }
-
-    fn fault(&self) -> Option<String> {
-        self.0.fault()
-    }
-
-    async fn graph_turn(&self) -> Result<graphloom_core::GraphTurn, graphloom_core::StoreError> {
-        self.0.graph_turn().await
-    }
 }
 
 #[tokio::test]

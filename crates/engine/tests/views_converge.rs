@@ -11,7 +11,7 @@ use graphloom_core::{
     RelationKey, Store, WorkspaceId, table,
 };
 use graphloom_engine::Engine;
-use graphloom_engine::derive::{Communities, derive};
+use graphloom_engine::derive::{Communities, Deriver, Tree, derive};
 use graphloom_engine::edit::decide;
 use graphloom_engine::index::{self, Acceptance};
 use graphloom_engine::situate::Situator;
@@ -95,7 +95,7 @@ async fn decided_build(
         decide(&engine, actions).await.expect("deciding works");
     }
     build(engine.clone(), documents).await;
-    derive_communities(&engine).await;
+    derive_layers(&engine).await;
     dump(engine.store.as_ref()).await
 }
 
@@ -106,7 +106,7 @@ enum Step {
     /// Take a document out of the queue, if it is there; before the end it is queued again.
     Cancel(u8),
     Run,
-    /// Derive communities of what is in the graph.
+    /// Derive communities and the tree of what is in the graph.
     Derive,
     /// Decide something; a split takes the chunk of this number, of those there are.
     Decide(Action, usize),
@@ -206,12 +206,15 @@ fn situator(by_headings: bool) -> Situator {
     if by_headings { Situator::Headings } else { Situator::Off }
 }
 
-/// Brings the communities up to date, with reports by rules.
-async fn derive_communities(engine: &Engine) {
+/// Brings all layers up to date, with texts by rules.
+async fn derive_layers(engine: &Engine) {
     let mut rules = engine.clone();
     rules.models.summarize = None;
-    let derived = derive(&rules, &Communities, &|_| {}, &|_| true).await.expect("the store works");
-    assert!(derived.current, "{derived:?}");
+    let layers: [&dyn Deriver; 2] = [&Communities, &Tree];
+    for layer in layers {
+        let derived = derive(&rules, layer, &|_| {}, &|_| true).await.expect("the store works");
+        assert!(derived.current, "{derived:?}");
+    }
 }
 
 /// Situates everything in the graph as the engine does.
@@ -248,7 +251,7 @@ async fn play(store: Arc<dyn Store>, reader: Reader, steps: &[Step]) {
             Step::Run => {
                 run(&engine).await;
             }
-            Step::Derive => derive_communities(&engine).await,
+            Step::Derive => derive_layers(&engine).await,
             Step::Interrupt(polls) => interrupt(&engine, *polls).await,
             Step::Slice { chunks, records } => {
                 engine.index.max_merge_chunks = *chunks;
@@ -279,7 +282,7 @@ async fn play(store: Arc<dyn Store>, reader: Reader, steps: &[Step]) {
     run(&engine).await;
     // What was prepared under another option is situated as this one says, too.
     situate(&engine).await;
-    derive_communities(&engine).await;
+    derive_layers(&engine).await;
     let found = dump(engine.store.as_ref()).await;
     let holding = decisions(&engine).await.holding().map(|decision| decision.action.clone()).collect();
     assert_eq!(found, decided_build(reader, &remaining, holding, situator(by_headings)).await);

@@ -4,7 +4,9 @@ use std::collections::BTreeMap;
 
 use graphloom_core::{Document, DocumentFilter, DocumentId, Entity, StatusKind};
 use graphloom_engine::Engine;
-use graphloom_engine::derive::{self, CommunityEntry, CommunityReport, Derived, LayerKind};
+use graphloom_engine::derive::{
+    self, CommunityEntry, CommunityReport, DeriveEstimate, Derived, LayerKind, TreeEntry, TreeNodeView,
+};
 use graphloom_engine::edit::{self, Edit, Edited};
 use graphloom_engine::index::{self, Removal};
 use graphloom_storage::workers::Worker;
@@ -81,6 +83,28 @@ impl Graphloom {
         let progress = &*self.on_progress;
         let gone = setup::gone(&self.config);
         Ok(derive::derive(&self.engines.indexing, layer.deriver(), &|step| progress(step), &gone).await?)
+    }
+
+    /// What [`derive`](Self::derive) would cost now. Asks no model and stores nothing.
+    pub async fn estimate_derive(&self, layer: LayerKind) -> Result<DeriveEstimate> {
+        let engine = &self.engines.indexing;
+        let embeds_by_service = setup::embeds_by_service(engine);
+        Ok(derive::estimate(engine, layer.deriver(), embeds_by_service, &self.config.prices).await?)
+    }
+
+    /// The nodes of a level of the tree that have a summary, those over most passages first; level 1 is above the passages.
+    pub async fn tree(&self, level: u32) -> Result<Vec<TreeEntry>> {
+        let snapshot = self.engine().store.snapshot().await?;
+        Ok(derive::tree_nodes(snapshot.as_ref(), level).await?)
+    }
+
+    /// The node of an id with the passages and nodes that it joins; `None` if there is none.
+    pub async fn tree_node(&self, id: &str) -> Result<Option<TreeNodeView>> {
+        let snapshot = self.engine().store.snapshot().await?;
+        match derive::find_tree_nodes(snapshot.as_ref(), id).await?.as_slice() {
+            [key] => Ok(derive::tree_node(snapshot.as_ref(), key).await?),
+            _ => Ok(None),
+        }
     }
 
     /// The communities of a level that have a report, best rated first; level 0 is the coarsest.

@@ -33,7 +33,8 @@ pub use graphloom_core::{
 };
 pub use graphloom_engine::Engine;
 pub use graphloom_engine::derive::{
-    CommunityEntry, CommunityReport, Derived, LayerKind, Quote, QuotedFinding,
+    CommunityEntry, CommunityReport, DeriveEstimate, Derived, LayerKind, Quote, QuotedFinding, TreeEntry,
+    TreeNodeView, TreePassage,
 };
 pub use graphloom_engine::edit::{Edit, Edited};
 pub use graphloom_engine::index::{Removal, RunReport};

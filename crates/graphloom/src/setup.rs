@@ -430,6 +430,7 @@ impl Parts<'_> {
         let mut index = IndexConfig {
             chunk: config.chunk.clone(),
             layers: config.derive.clone(),
+            tree: config.tree_clustering,
             quota: quota(config),
             max_concurrent_calls: config.max_concurrent_calls,
             max_concurrent_documents: config.max_concurrent_documents,

@@ -1,17 +1,23 @@
 //! Arguments of the commands about derived layers.
 
 use clap::{Args, ValueEnum};
+use graphloom_engine::derive::LayerKind;
 use graphloom_engine::money::Limit;
 
 #[derive(Debug, Args)]
 #[command(after_help = "\
-Communities are groups of entities that belong together, on several levels, each with a report. The summary model writes the \
-reports; without an LLM they are made of sentences of the documents. A report whose entities and relations did not change \
-is kept. With `--set derive=communities`, `add`, `work` and the server derive them after indexing.")]
+Communities are groups of entities that belong together, on several levels, each with a report. The tree joins passages that are \
+alike, and joins these groups again, each with a summary; the modes tree and tree_descent search it. The summary model writes \
+reports and summaries; without an LLM they are made of sentences of the documents. What rests on the same texts as before is \
+kept, a run that was stopped is continued, and failures are tried again. With `--set derive=communities,tree`, `add`, `work` and \
+the server derive them after indexing.")]
 pub(crate) struct DeriveArgs {
     /// What to derive
     #[arg(value_enum)]
     pub(crate) layer: LayerArg,
+    /// Print the number of calls, tokens and the price, and do nothing
+    #[arg(long, conflicts_with = "budget")]
+    pub(crate) estimate: bool,
     /// Stop before exceeding this budget: tokens such as 2M, 500k or 900tokens, or money such as 1.50
     #[arg(long, value_name = "AMOUNT", value_parser = super::limit)]
     pub(crate) budget: Option<Limit>,
@@ -22,6 +28,32 @@ pub(crate) struct DeriveArgs {
 pub(crate) enum LayerArg {
     /// Communities of the graph with reports.
     Communities,
+    /// Summaries of passages that are alike, and summaries of these.
+    Tree,
+}
+
+impl From<LayerArg> for LayerKind {
+    fn from(layer: LayerArg) -> Self {
+        match layer {
+            LayerArg::Communities => Self::Communities,
+            LayerArg::Tree => Self::Tree,
+        }
+    }
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct TreeArgs {
+    /// Id of a node, or the start of one [default: list the nodes of a level]
+    #[arg(value_name = "ID")]
+    pub(crate) node: Option<String>,
+    /// Level to list; 1 is above the passages [default: the highest level with several nodes]
+    #[arg(long, value_name = "N", conflicts_with = "node",
+        value_parser = clap::value_parser!(u32).range(1..))]
+    pub(crate) level: Option<u32>,
+    /// Maximum number of nodes to list
+    #[arg(long, value_name = "N", default_value_t = 20, conflicts_with = "node",
+        value_parser = clap::builder::RangedU64ValueParser::<usize>::new().range(1..))]
+    pub(crate) limit: usize,
 }
 
 #[derive(Debug, Args)]

@@ -27,7 +27,7 @@ const GROUPS: [(&str, &[&str]); 6] = [
         ],
     ),
     ("Ask", &["ask", "search"]),
-    ("Graph", &["graph", "communities", "derive", "export"]),
+    ("Graph", &["graph", "communities", "tree", "derive", "export"]),
     ("Serve", &["serve", "mcp", "key", "user"]),
     ("Evaluate", &["eval"]),
     (

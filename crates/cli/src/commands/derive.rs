@@ -1,12 +1,12 @@
 //! `graphloom derive`: brings a layer up to date with the graph.
 
 use graphloom::BuildWith;
-use graphloom_engine::derive::{self, Communities, Derived};
+use graphloom_engine::derive::{self, DeriveEstimate, Derived, LayerKind};
 use serde::Serialize;
 
 use super::App;
 use super::indexing::{OfBudget, Session};
-use crate::args::{DeriveArgs, LayerArg};
+use crate::args::DeriveArgs;
 use crate::fault::Exit;
 use crate::interrupt::Interrupt;
 use crate::output::render::{count, one_line};
@@ -22,19 +22,27 @@ struct Summary {
     budget: Option<OfBudget>,
 }
 
+#[derive(Serialize)]
+struct EstimateOutput {
+    event: &'static str,
+    #[serde(flatten)]
+    estimate: DeriveEstimate,
+}
+
 /// Derives a layer from the whole graph.
 pub(crate) async fn run(app: &App, args: &DeriveArgs) -> anyhow::Result<Exit> {
     wire::require_workspace(&app.config)?;
+    if args.estimate {
+        return estimate(app, args).await;
+    }
     let Session { worker: _worker, view, indexing } =
         Session::begin(app, args.budget, BuildWith::Once).await?;
-    let deriver = match args.layer {
-        LayerArg::Communities => Communities,
-    };
+    let deriver = LayerKind::from(args.layer).deriver();
     let interrupt = Interrupt::listen()?;
     let show = |progress| view.show(progress);
     let gone = wire::gone(&app.config);
     let outcome = tokio::select! {
-        outcome = derive::derive(&indexing.engine, &deriver, &show, &gone) => Some(outcome),
+        outcome = derive::derive(&indexing.engine, deriver, &show, &gone) => Some(outcome),
         () = interrupt.wait() => None,
     };
     view.finish()?;
@@ -59,11 +67,33 @@ pub(crate) async fn run(app: &App, args: &DeriveArgs) -> anyhow::Result<Exit> {
     })
 }
 
+/// Prints what deriving would cost. Sends nothing and stores nothing.
+async fn estimate(app: &App, args: &DeriveArgs) -> anyhow::Result<Exit> {
+    let engine = wire::estimating(app).await?;
+    let deriver = LayerKind::from(args.layer).deriver();
+    let estimate =
+        derive::estimate(&engine, deriver, wire::embeds_by_service(&engine), &app.config.prices).await?;
+    if app.output.json {
+        app.output.json(&EstimateOutput { event: "estimate", estimate })?;
+        return Ok(Exit::Done);
+    }
+    let DeriveEstimate { layer, nodes, free, steps, total, unpriced } = &estimate;
+    let free = if *free > 0 { format!(", {free} of them free of charge") } else { String::new() };
+    app.output.line(format_args!("{layer}: {}{free}", count(*nodes, "node")))?;
+    super::estimate::print_steps(app, steps, total, unpriced)?;
+    Ok(Exit::Done)
+}
+
 fn print(app: &App, summary: &Summary) -> anyhow::Result<()> {
     let Some(derived) = &summary.derived else {
         app.output.note("stopped; run the same command to continue");
         return Ok(());
     };
+    print_derived(app, derived)
+}
+
+/// Prints what became of a layer.
+pub(super) fn print_derived(app: &App, derived: &Derived) -> anyhow::Result<()> {
     let Derived { layer, nodes, written, kept, removed, failed, .. } = derived;
     let parts = [(*written, "written"), (*kept, "unchanged"), (*removed, "removed"), (*failed, "failed")];
     let parts: Vec<String> = parts

@@ -1,5 +1,7 @@
 //! `graphloom add --estimate`: the estimated cost of adding.
 
+use std::collections::BTreeSet;
+
 use graphloom_engine::index::{
     Estimate, Expected, MoneyRange, PricedEstimate, PricedStep, PricedTotal, Range,
 };
@@ -39,11 +41,22 @@ pub(super) fn print(app: &App, estimate: Estimate) -> anyhow::Result<()> {
         reused => format!(", {reused} of them already extracted or duplicates, free of charge"),
     };
     output.line(format_args!("{}{reused}", count(printed.chunks, "chunk")))?;
-    if printed.steps.is_empty() {
+    print_steps(app, &printed.steps, &printed.total, &printed.unpriced)
+}
+
+/// Prints the calls of each step and their price.
+pub(super) fn print_steps(
+    app: &App,
+    steps: &[PricedStep],
+    total: &PricedTotal,
+    unpriced: &BTreeSet<String>,
+) -> anyhow::Result<()> {
+    let output = &app.output;
+    if steps.is_empty() {
         output.line("free of charge: no model service would be called")?;
         return Ok(());
     }
-    for PricedStep { expected, price } in &printed.steps {
+    for PricedStep { expected, price } in steps {
         let Expected { step, model, calls, input_tokens, output_tokens, role: _ } = expected;
         let price = match price {
             Some(price) => money(price),
@@ -58,7 +71,7 @@ pub(super) fn print(app: &App, estimate: Estimate) -> anyhow::Result<()> {
             range(*output_tokens),
         ))?;
     }
-    let PricedTotal { calls, input_tokens, output_tokens, price } = &printed.total;
+    let PricedTotal { calls, input_tokens, output_tokens, price } = total;
     let price = price.as_ref().map(|price| format!(", {}", money(price))).unwrap_or_default();
     output.line(format_args!(
         "  {:<13} {} calls, {} tokens in, {} tokens out{price}",
@@ -67,7 +80,7 @@ pub(super) fn print(app: &App, estimate: Estimate) -> anyhow::Result<()> {
         range(*input_tokens),
         range(*output_tokens),
     ))?;
-    if !printed.unpriced.is_empty() {
+    if !unpriced.is_empty() {
         output.note("set prices per million tokens with --set prices=MODEL=INPUT/OUTPUT");
     }
     output.note("nothing was sent and nothing was stored");

@@ -7,6 +7,7 @@ use std::time::Duration;
 use graphloom::BuildWith;
 use graphloom_core::{DocumentId, Progress, TrackId};
 use graphloom_engine::Engine;
+use graphloom_engine::derive::{Derived, LayerKind, derive, layer_states};
 use graphloom_engine::index::{self, IndexError, RunReport};
 use graphloom_engine::money::{Limit, Spent, spending_after};
 use graphloom_providers::http::{ServiceListener, ServiceNotice};
@@ -153,6 +154,30 @@ pub(crate) async fn situate(
     let show = |progress| view.show(progress);
     view.expect(documents.len());
     run_to_end(app, indexing, interrupt, view, index::situate(&indexing.engine, documents, &show)).await
+}
+
+/// Derives the layers again in which nodes failed; stops when interrupted.
+pub(crate) async fn derive_failed(
+    app: &App,
+    indexing: &Indexing,
+    interrupt: &Interrupt,
+    view: &ProgressView,
+) -> anyhow::Result<Vec<Derived>> {
+    let show = |progress| view.show(progress);
+    let gone = wire::gone(&app.config);
+    let snapshot = indexing.engine.store.snapshot().await?;
+    let states = layer_states(snapshot.as_ref()).await?;
+    drop(snapshot);
+    let failed = states.into_iter().filter(|state| state.failed > 0 && !state.current);
+    let mut outcomes = Vec::new();
+    for kind in failed.filter_map(|state| LayerKind::named(state.layer.as_str())) {
+        tokio::select! {
+            derived = derive(&indexing.engine, kind.deriver(), &show, &gone) => outcomes.push(derived?),
+            () = interrupt.wait() => break,
+        }
+    }
+    view.finish()?;
+    Ok(outcomes)
 }
 
 async fn run_to_end(
@@ -334,11 +359,10 @@ impl RunOutcome {
         for derived in self.report.iter().flat_map(|report| &report.derived).filter(|it| it.failed > 0) {
             let reason = derived.reason.as_deref().unwrap_or("they were interrupted");
             output.trouble(format_args!(
-                "{} of {} could not be written: {}; `graphloom derive {}` tries again",
+                "{} of {} could not be written: {}; `graphloom retry` tries again",
                 count(derived.failed, "node"),
                 derived.layer,
-                one_line(reason, 300),
-                derived.layer
+                one_line(reason, 300)
             ))?;
         }
         for failure in self.failures.listed.iter().take(MOST_PRINTED) {

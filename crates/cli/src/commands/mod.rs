@@ -33,6 +33,7 @@ mod show;
 mod situate;
 mod status;
 mod track;
+mod tree;
 mod watch;
 mod work;
 
@@ -186,6 +187,7 @@ async fn dispatch(app: &App, command: &Command) -> anyhow::Result<Exit> {
         Command::Graph(args) => graph::run(app, args).await,
         Command::Derive(args) => derive::run(app, args).await,
         Command::Communities(args) => communities::run(app, args).await,
+        Command::Tree(args) => tree::run(app, args).await,
         Command::Export(args) => export::run(app, args).await,
         Command::Retry(args) => retry::run(app, args).await,
         Command::Cache(command) => cache::run(app, command).await,
@@ -283,6 +285,7 @@ fn building(command: &Command) -> Option<&Building> {
         | Command::Parse(_)
         | Command::Derive(_)
         | Command::Communities(_)
+        | Command::Tree(_)
         | Command::Export(_)
         | Command::ReadSource => None,
     }

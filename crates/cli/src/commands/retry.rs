@@ -1,7 +1,8 @@
-//! `graphloom retry`: retries failed and damaged chunks, chunks without context, and stopped and cancelled
-//! documents.
+//! `graphloom retry`: retries failed and damaged chunks, chunks without context, stopped and cancelled documents, and
+//! failed nodes of layers.
 
 use graphloom_core::{DocumentFilter, DocumentId, DocumentStatus, Snapshot, TrackId, statuses_of};
+use graphloom_engine::derive::Derived;
 use graphloom_engine::index::{self, Unsituated};
 use serde::Serialize;
 
@@ -23,6 +24,9 @@ struct Summary {
     /// The outcome of retrying chunk contexts; `None` if there were none to retry.
     #[serde(skip_serializing_if = "Option::is_none")]
     situating: Option<RunOutcome>,
+    /// Layers in which nodes had failed.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    derived: Vec<Derived>,
 }
 
 /// Queues failures again and indexes them.
@@ -68,10 +72,27 @@ pub(crate) async fn run(app: &App, args: &RetryArgs) -> anyhow::Result<Exit> {
             situating = Some(situated);
         }
     }
+    let mut derived = Vec::new();
+    if matches!(exit, Exit::Done | Exit::Partly) && !interrupt.is_requested() {
+        derived = indexing::derive_failed(app, &indexing, &interrupt, &view).await?;
+        exit = match exit {
+            _ if interrupt.is_requested() => Exit::Interrupted,
+            _ if derived.iter().any(|layer| layer.over_budget.is_some()) => Exit::OverBudget,
+            _ if derived.iter().any(|layer| layer.failed > 0) => Exit::Partly,
+            exit => exit,
+        };
+    }
     if app.output.json {
         let (queued_documents, queued_chunks) = (queued.documents, queued.chunks);
-        let summary =
-            Summary { event: "summary", track, queued_documents, queued_chunks, run: ran, situating };
+        let summary = Summary {
+            event: "summary",
+            track,
+            queued_documents,
+            queued_chunks,
+            run: ran,
+            situating,
+            derived,
+        };
         app.output.json(&summary)?;
         summary.situating.as_ref().unwrap_or(&summary.run).say_end(app);
     } else {
@@ -80,6 +101,9 @@ pub(crate) async fn run(app: &App, args: &RetryArgs) -> anyhow::Result<Exit> {
             let chunks = situated.report.as_ref().map_or(0, |report| report.situated);
             app.output.line(format_args!("{} got a context", count(chunks, "chunk")))?;
             situated.print(app, "retry")?;
+        }
+        for layer in &derived {
+            super::derive::print_derived(app, layer)?;
         }
         situating.as_ref().unwrap_or(&ran).say_end(app);
     }

@@ -246,9 +246,12 @@ fn print(app: &App, args: &StatusArgs, shown: &Status) -> anyhow::Result<()> {
         let state = match (current, failed) {
             (true, _) => "up to date".to_owned(),
             (false, 0) => format!("out of date; `graphloom derive {layer}` updates it"),
-            (false, failed) => format!("{failed} failed; `graphloom derive {layer}` tries again"),
+            (false, failed) => format!("{failed} failed; `graphloom retry` tries again"),
         };
-        let levels = levels.iter().map(ToString::to_string).collect::<Vec<_>>().join(" + ");
+        // Level 0 of a tree is that of the passages, which are no nodes.
+        let levels: Vec<String> =
+            levels.iter().filter(|nodes| **nodes > 0).map(ToString::to_string).collect();
+        let levels = if levels.is_empty() { "no nodes".to_owned() } else { levels.join(" + ") };
         output.line(format_args!("layer       {layer}: {levels}, {state}"))?;
     }
     if shown.counts.stale > 0 {

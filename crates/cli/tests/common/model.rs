@@ -50,6 +50,8 @@ struct State {
     round: u64,
     /// How often each prompt was answered or held.
     asked: BTreeMap<String, usize>,
+    /// How often each prompt of any kind was.
+    anything: BTreeMap<String, usize>,
     /// Prompts that contain this are refused.
     refuse: Option<String>,
     /// What to answer to questions that are no extraction.
@@ -131,6 +133,11 @@ impl ScriptedModel {
         self.shared.state.lock().expect("not poisoned").asked.clone()
     }
 
+    /// How often each prompt was asked, of whatever kind.
+    pub(crate) fn asked_anything(&self) -> BTreeMap<String, usize> {
+        self.shared.state.lock().expect("not poisoned").anything.clone()
+    }
+
     fn change(&self, change: impl FnOnce(&mut State)) {
         change(&mut self.shared.state.lock().expect("not poisoned"));
         self.shared.changed.notify_all();
@@ -190,6 +197,7 @@ impl ScriptedModel {
     /// Counts a request and waits until it may be answered; `false` if it never may.
     fn admit(&self, prompt: &str, count: bool) -> bool {
         let mut state = self.shared.state.lock().expect("not poisoned");
+        *state.anything.entry(prompt.to_owned()).or_default() += 1;
         if count {
             *state.asked.entry(prompt.to_owned()).or_default() += 1;
         }

@@ -12,7 +12,7 @@ use graphloom_core::{
 };
 
 use super::report::{self, Material};
-use super::{Deriver, LayerKind, Written};
+use super::{Deriver, LayerKind, LayerPlan, Written};
 use crate::Engine;
 use crate::prompt::COMMUNITY_REPORT;
 
@@ -61,15 +61,24 @@ impl Deriver for Communities {
         Ok(nodes_of(&Self::name(), &hierarchy(&graph, &settings), graph.names()))
     }
 
+    fn details(&self, _: &LayerPlan) -> serde_json::Map<String, serde_json::Value> {
+        serde_json::Map::new()
+    }
+
+    fn sample_answer(&self, long: bool) -> String {
+        report::sample(long)
+    }
+
     async fn write(
         &self,
         engine: &Engine,
         snapshot: &dyn Snapshot,
+        planned: &LayerPlan,
         node: LayerNode,
         parts: &[LayerNode],
         stored: Option<&LayerNode>,
     ) -> Result<Written, StoreError> {
-        let material = Material::read(engine, snapshot, &node, parts).await?;
+        let material = Material::read(engine, snapshot, planned, &node, parts).await?;
         report::write(engine, snapshot, node, material, stored).await
     }
 }
@@ -123,34 +132,6 @@ fn nodes_of(layer: &LayerName, hierarchy: &Hierarchy, names: &[String]) -> Vec<L
         nodes.push(node);
     }
     nodes
-}
-
-/// All entities of a community, those of its parts included, ascending.
-pub(crate) async fn entities_of(
-    snapshot: &dyn Snapshot,
-    members: &[Member],
-) -> Result<Vec<EntityKey>, StoreError> {
-    let mut entities = Vec::new();
-    let mut open: Vec<NodeKey> = Vec::new();
-    let mut sort = |members: &[Member], open: &mut Vec<NodeKey>| {
-        for member in members {
-            match member {
-                Member::Entity(key) => entities.push(key.clone()),
-                Member::Node(key) => open.push(key.clone()),
-                Member::Chunk(_) => {}
-            }
-        }
-    };
-    sort(members, &mut open);
-    while !open.is_empty() {
-        let nodes = snapshot.nodes(&open).await?;
-        open.clear();
-        for node in nodes.into_iter().flatten() {
-            sort(&node.members, &mut open);
-        }
-    }
-    entities.sort_unstable();
-    Ok(entities)
 }
 
 #[cfg(test)]

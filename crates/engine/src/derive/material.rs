@@ -8,7 +8,8 @@ use graphloom_core::{
     StoreError,
 };
 
-use super::communities::{MAX_REPORT_CONTEXT_TOKENS, entities_of};
+use super::LayerPlan;
+use super::communities::MAX_REPORT_CONTEXT_TOKENS;
 use super::report::{Report, ReportSource};
 use crate::Engine;
 use crate::text::{Tokenizer, one_line};
@@ -68,10 +69,11 @@ impl Material {
     pub(super) async fn read(
         engine: &Engine,
         snapshot: &dyn Snapshot,
+        planned: &LayerPlan,
         node: &LayerNode,
         parts: &[LayerNode],
     ) -> Result<Self, StoreError> {
-        let places = places(snapshot, node, parts).await?;
+        let places = places(planned, node, parts);
         let entities: Vec<EntityKey> = places.keys().cloned().collect();
         let degrees: BTreeMap<EntityKey, u32> =
             entities.iter().cloned().zip(snapshot.degrees(&entities).await?).collect();
@@ -262,11 +264,7 @@ fn described(tokenizer: Tokenizer, description: &str, max_tokens: u32) -> String
 }
 
 /// Where each entity of the community is: in the part of this place, or in none.
-async fn places(
-    snapshot: &dyn Snapshot,
-    node: &LayerNode,
-    parts: &[LayerNode],
-) -> Result<BTreeMap<EntityKey, Option<usize>>, StoreError> {
+fn places(planned: &LayerPlan, node: &LayerNode, parts: &[LayerNode]) -> BTreeMap<EntityKey, Option<usize>> {
     let mut places = BTreeMap::new();
     let by_key: BTreeMap<&NodeKey, usize> =
         parts.iter().enumerate().map(|(place, part)| (&part.key, place)).collect();
@@ -275,13 +273,16 @@ async fn places(
             Member::Entity(key) => drop(places.insert(key.clone(), None)),
             Member::Node(key) => {
                 let Some(place) = by_key.get(key).copied() else { continue };
-                let entities = entities_of(snapshot, &parts[place].members).await?;
-                places.extend(entities.into_iter().map(|entity| (entity, Some(place))));
+                let below = planned.below(&parts[place].members).into_iter();
+                places.extend(below.filter_map(|member| match member {
+                    Member::Entity(entity) => Some((entity, Some(place))),
+                    Member::Chunk(_) | Member::Node(_) => None,
+                }));
             }
             Member::Chunk(_) => {}
         }
     }
-    Ok(places)
+    places
 }
 
 /// Relations within a community.

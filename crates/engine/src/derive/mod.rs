@@ -5,10 +5,15 @@
 //! Nodes whose members and inputs are as before are kept.
 
 mod communities;
+mod estimate;
 mod material;
+mod plan;
 mod report;
 mod run;
 mod show;
+mod show_tree;
+mod summary;
+mod tree;
 
 use async_trait::async_trait;
 use graphloom_core::{
@@ -16,11 +21,16 @@ use graphloom_core::{
 };
 
 pub use communities::{Communities, MAX_COMMUNITY_SIZE, MAX_REPORT_CONTEXT_TOKENS};
+pub use estimate::{DeriveEstimate, estimate};
+pub use plan::LayerPlan;
 pub use report::{Finding, RULES, Reference, Report, ReportSource};
 pub use run::{DeriveError, Derived, derive};
 pub use show::{
     CommunityEntry, CommunityReport, Named, Quote, QuotedFinding, communities, community, find_communities,
 };
+pub use show_tree::{TreeEntry, TreeNodeView, TreePassage, find_tree_nodes, tree_node, tree_nodes};
+pub use summary::{MAX_SUMMARY_CONTEXT_TOKENS, NodeSummary, Topic};
+pub use tree::{Tree, TreeClustering};
 
 use crate::Engine;
 
@@ -29,16 +39,19 @@ use crate::Engine;
 pub enum LayerKind {
     /// Communities of the graph with reports.
     Communities,
+    /// Summaries of passages that are alike, and summaries of these.
+    Tree,
 }
 
 impl LayerKind {
     /// All kinds, in the order in which they are derived.
-    pub const ALL: [Self; 1] = [Self::Communities];
+    pub const ALL: [Self; 2] = [Self::Communities, Self::Tree];
 
     /// The name of the layer.
     pub fn name(self) -> &'static str {
         match self {
             Self::Communities => "communities",
+            Self::Tree => "tree",
         }
     }
 
@@ -46,7 +59,13 @@ impl LayerKind {
     pub fn deriver(self) -> &'static dyn Deriver {
         match self {
             Self::Communities => &Communities,
+            Self::Tree => &Tree,
         }
+    }
+
+    /// The kind of a name.
+    pub fn named(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|kind| kind.name() == name)
     }
 }
 
@@ -60,18 +79,25 @@ pub trait Deriver: Send + Sync {
     /// model.
     fn settings(&self, engine: &Engine) -> ContentHash;
 
-    /// All nodes of the layer without their texts, those that others are built on first: a node that is a member of
-    /// another has a higher level.
+    /// All nodes of the layer without their texts, in any order.
     async fn plan(&self, engine: &Engine, snapshot: &dyn Snapshot) -> Result<Vec<LayerNode>, StoreError>;
+
+    /// What is kept with the layer as a whole, beside the number of failed nodes: a JSON object.
+    fn details(&self, planned: &LayerPlan) -> serde_json::Map<String, serde_json::Value>;
+
+    /// An answer as a model gives it that [`write`](Self::write) reads: a `long` one, or the shortest.
+    fn sample_answer(&self, long: bool) -> String;
 
     /// Writes the text of a planned node.
     ///
+    /// - `planned`: all nodes of the layer.
     /// - `parts`: the nodes among its members, with their texts.
     /// - `stored`: the node as the store has it; returned as [`Written::Kept`] if its inputs are the same.
     async fn write(
         &self,
         engine: &Engine,
         snapshot: &dyn Snapshot,
+        planned: &LayerPlan,
         node: LayerNode,
         parts: &[LayerNode],
         stored: Option<&LayerNode>,

@@ -7,6 +7,7 @@ use graphloom_core::{
     DocumentId, GraphKey, LanguageModel, LayerNode, ModelError, Role, Snapshot, Span, StoreError,
 };
 use serde::{Deserialize, Serialize};
+use serde_json::json;
 
 use super::Written;
 pub(super) use super::material::Material;
@@ -31,6 +32,9 @@ const EXTRACTED_FINDINGS: usize = 5;
 const MAX_DESCRIPTION_CHARS: usize = 300;
 /// Most characters of a title.
 const MAX_TITLE_CHARS: usize = 200;
+/// Words of a long summary, and findings, in what is assumed of a report that is not written yet.
+const LONG_SUMMARY_WORDS: usize = 120;
+const LONG_FINDINGS: usize = 8;
 /// The highest rating.
 const MAX_RATING: f64 = 10.0;
 
@@ -157,8 +161,20 @@ pub(super) async fn write(
     Ok(Written::New { node: report.put_into(node, &title, inputs), paid, calls })
 }
 
+/// A report as a model writes it: one of eight findings, or the shortest.
+pub(super) fn sample(long: bool) -> String {
+    let (summary, findings) =
+        if long { ("word ".repeat(LONG_SUMMARY_WORDS), LONG_FINDINGS) } else { ("x".to_owned(), 0) };
+    let finding = json!({ "summary": "word ".repeat(25), "explanation": "word ".repeat(70) });
+    json!({
+        "title": "A title of a few words", "summary": summary, "rating": 5.0, "rating_reason": summary,
+        "findings": vec![finding; findings],
+    })
+    .to_string()
+}
+
 /// The key that a model's answer is kept under.
-fn request_key(model: &dyn LanguageModel, messages: &[ChatMessage]) -> ContentHash {
+pub(super) fn request_key(model: &dyn LanguageModel, messages: &[ChatMessage]) -> ContentHash {
     let mut parts = vec![model.name()];
     parts.extend(messages.iter().map(|message| message.content.as_str()));
     ContentHash::of_parts(&parts)

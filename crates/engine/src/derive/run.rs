@@ -1,15 +1,15 @@
 //! Runs a deriver: takes the layer's lease, removes what is not planned, and writes the rest level by level.
 
-use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use futures::{StreamExt, stream};
 use graphloom_core::{
-    Batch, Call, ContentHash, ItemKey, Layer, LayerName, LayerNode, Lease, Member, ModelError, NodeKey,
-    Progress, ProgressSink, Require, Revision, Snapshot, StoreError, Timestamp, table,
+    Batch, Call, ContentHash, ItemKey, Layer, LayerName, LayerNode, Lease, ModelError, NodeKey, Progress,
+    ProgressSink, Require, Revision, Snapshot, StoreError, Timestamp, table,
 };
-use serde_json::json;
+use serde_json::{Map, Value, json};
 
+use super::plan::{LayerPlan, member_nodes};
 use super::{Deriver, FAILED, Written};
 use crate::Engine;
 use crate::chain::chain;
@@ -106,6 +106,7 @@ pub async fn derive(
             paused: false,
             over_budget: None,
         },
+        details: None,
     };
     for _ in 0..MAX_ROUNDS {
         match run.round(gone).await {
@@ -139,6 +140,8 @@ struct Run<'a> {
     deriver: &'a dyn Deriver,
     progress: ProgressSink<'a>,
     derived: Derived,
+    /// What the deriver says of the layer as a whole.
+    details: Option<Map<String, Value>>,
 }
 
 /// The layer as this run last wrote it. Every commit requires it, so that nobody else derives it meanwhile.
@@ -231,8 +234,11 @@ impl Run<'_> {
     }
 
     /// Ends the lease; `false` if another process took it over.
-    async fn release(&self, held: Held, complete: bool) -> Result<bool, StoreError> {
-        let details = json!({ FAILED: self.derived.failed });
+    async fn release(&mut self, held: Held, complete: bool) -> Result<bool, StoreError> {
+        let before = || held.layer.details.as_object().cloned().unwrap_or_default();
+        let mut details = self.details.take().unwrap_or_else(before);
+        details.insert(FAILED.to_owned(), json!(self.derived.failed));
+        let details = details.into();
         let layer = Layer { lease: None, complete, details, ..held.layer.clone() };
         let require = vec![Require::LayerIs { name: layer.name.clone(), layer: Some(held.layer) }];
         match self.engine.store.commit(Batch { require, put_layers: vec![layer], ..Batch::default() }).await {
@@ -243,20 +249,17 @@ impl Run<'_> {
     }
 
     async fn build(&mut self, snapshot: Box<dyn Snapshot>, held: &mut Held) -> Result<(), Stop> {
-        let planned = self.deriver.plan(self.engine, snapshot.as_ref()).await?;
+        let planned = LayerPlan::new(self.deriver.plan(self.engine, snapshot.as_ref()).await?);
         let unplanned = self.unplanned(snapshot.as_ref(), &planned).await?;
         drop(snapshot);
         self.derived.removed += unplanned.len() as u64;
         for keys in unplanned.chunks(REMOVED_NODES) {
             self.commit(held, Batch { remove_nodes: keys.to_vec(), ..Batch::default() }).await?;
         }
+        self.details = Some(self.deriver.details(&planned));
         (self.derived.nodes, self.derived.kept, self.derived.failed) = (planned.len() as u64, 0, 0);
-        let mut by_level: BTreeMap<u32, Vec<LayerNode>> = BTreeMap::new();
-        for node in planned {
-            by_level.entry(node.level).or_default().push(node);
-        }
         let mut done = 0;
-        for (_, nodes) in by_level.into_iter().rev() {
+        for nodes in planned.steps() {
             for step in nodes.chunks(self.step_nodes()) {
                 let snapshot = self.engine.store.snapshot().await?;
                 if snapshot.graph_revision() > held.graph {
@@ -266,7 +269,7 @@ impl Run<'_> {
                 if self.derived.paused || self.derived.over_budget.is_some() {
                     return Ok(());
                 }
-                self.step(held, snapshot, step).await?;
+                self.step(held, snapshot, &planned, step).await?;
                 done += step.len() as u32;
                 let (layer, total) = (self.derived.layer.clone(), self.derived.nodes as u32);
                 (self.progress)(Progress::Derived { layer, done, total });
@@ -279,23 +282,23 @@ impl Run<'_> {
     async fn unplanned(
         &self,
         snapshot: &dyn Snapshot,
-        planned: &[LayerNode],
+        planned: &LayerPlan,
     ) -> Result<Vec<NodeKey>, StoreError> {
-        let planned: BTreeSet<&NodeKey> = planned.iter().map(|node| &node.key).collect();
         let mut unplanned = Vec::new();
         let mut pages = snapshot.pages(table::Nodes { layer: self.derived.layer.clone(), level: None });
         while let Some(page) = pages.next().await? {
-            unplanned.extend(page.into_iter().map(|node| node.key).filter(|key| !planned.contains(key)));
+            unplanned.extend(page.into_iter().map(|node| node.key).filter(|key| !planned.holds(key)));
         }
         Ok(unplanned)
     }
 
-    /// Writes a few nodes of one level.
+    /// Writes a few nodes, none of which is built on another of them.
     async fn step(
         &mut self,
         held: &mut Held,
         snapshot: Box<dyn Snapshot>,
-        nodes: &[LayerNode],
+        planned: &LayerPlan,
+        nodes: &[&LayerNode],
     ) -> Result<(), Stop> {
         let keys: Vec<NodeKey> = nodes.iter().map(|node| node.key.clone()).collect();
         let stored = snapshot.nodes(&keys).await?;
@@ -308,10 +311,11 @@ impl Run<'_> {
                     if halted.load(Ordering::Relaxed) {
                         return Ok(None);
                     }
-                    let members = reader.nodes(&member_nodes(node)).await?;
+                    let members: Vec<NodeKey> = member_nodes(node).cloned().collect();
+                    let members = reader.nodes(&members).await?;
                     match members.into_iter().collect::<Option<Vec<LayerNode>>>() {
                         Some(parts) => deriver
-                            .write(engine, reader, node.clone(), &parts, stored.as_ref())
+                            .write(engine, reader, planned, (*node).clone(), &parts, stored.as_ref())
                             .await
                             .map(Some),
                         None => Ok(Some(Written::Waits)),
@@ -451,13 +455,4 @@ impl Run<'_> {
             Err(error) => Err(error.into()),
         }
     }
-}
-
-/// The member nodes of a node.
-fn member_nodes(node: &LayerNode) -> Vec<NodeKey> {
-    let nodes = node.members.iter().filter_map(|member| match member {
-        Member::Node(key) => Some(key.clone()),
-        Member::Chunk(_) | Member::Entity(_) => None,
-    });
-    nodes.collect()
 }

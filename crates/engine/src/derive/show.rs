@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use graphloom_core::{
-    Document, DocumentId, EntityKey, LayerNode, Member, NodeKey, Snapshot, StoreError, table,
+    Document, DocumentId, EntityKey, LayerName, LayerNode, Member, NodeKey, Snapshot, StoreError, table,
 };
 use serde::Serialize;
 
@@ -106,16 +106,24 @@ pub async fn communities(snapshot: &dyn Snapshot, level: u32) -> Result<Vec<Comm
 
 /// The communities whose id is, or starts with, `id`, at most two; the part before the hyphen may be left out.
 pub async fn find_communities(snapshot: &dyn Snapshot, id: &str) -> Result<Vec<NodeKey>, StoreError> {
-    let name = Communities::name();
-    let prefix = match id.strip_prefix(&format!("{name}-")) {
+    find_nodes(snapshot, &Communities::name(), id).await
+}
+
+/// The nodes of a layer whose id is, or starts with, `id`, at most two; the part before the hyphen may be left out.
+pub(super) async fn find_nodes(
+    snapshot: &dyn Snapshot,
+    layer: &LayerName,
+    id: &str,
+) -> Result<Vec<NodeKey>, StoreError> {
+    let prefix = match id.strip_prefix(&format!("{layer}-")) {
         Some(_) => id.to_owned(),
-        None => format!("{name}-{id}"),
+        None => format!("{layer}-{id}"),
     };
     let exact = NodeKey::from_stored(&*prefix);
     if snapshot.nodes(std::slice::from_ref(&exact)).await?[0].is_some() {
         return Ok(vec![exact]);
     }
-    let found = snapshot.scan(table::Nodes { layer: name, level: None }, Some(&exact), 2).await?;
+    let found = snapshot.scan(table::Nodes { layer: layer.clone(), level: None }, Some(&exact), 2).await?;
     let keys = found.into_iter().map(|node| node.key);
     Ok(keys.filter(|key| key.as_str().starts_with(&prefix)).collect())
 }

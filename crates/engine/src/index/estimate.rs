@@ -101,6 +101,10 @@ pub enum Step {
     EmbedChunks,
     /// Vectors of entities and relations.
     EmbedGraph,
+    /// Texts of the nodes of a layer.
+    WriteNodes,
+    /// Vectors of the nodes of a layer.
+    EmbedNodes,
 }
 
 impl Step {
@@ -113,6 +117,8 @@ impl Step {
             Self::Summarize => "summarize",
             Self::EmbedChunks => "embed chunks",
             Self::EmbedGraph => "embed graph",
+            Self::WriteNodes => "write nodes",
+            Self::EmbedNodes => "embed nodes",
         }
     }
 }

@@ -38,7 +38,7 @@ pub(crate) use work::needs_a_person;
 pub use work::{MAX_DAMAGED_ATTEMPTS, run};
 
 use crate::chunk::ChunkConfig;
-use crate::derive::{Derived, LayerKind};
+use crate::derive::{Derived, LayerKind, TreeClustering};
 use crate::extract::ExtractSpec;
 use crate::parse::ParseLimits;
 
@@ -67,6 +67,8 @@ pub struct IndexConfig {
     pub max_rule_chunks: u32,
     /// Layers that a [`run`] brings up to date once the graph has settled.
     pub layers: Vec<LayerKind>,
+    /// How the layer `tree` groups chunks.
+    pub tree: TreeClustering,
     /// How much the workspace may hold.
     pub quota: Quota,
     /// How long a claim on a job lasts without renewal.
@@ -204,6 +206,7 @@ impl Default for IndexConfig {
             max_merge_records: 4096,
             max_rule_chunks: 4000,
             layers: Vec::new(),
+            tree: TreeClustering::default(),
             quota: Quota::default(),
             lease_ms: 600_000,
             worker: "worker".to_owned(),

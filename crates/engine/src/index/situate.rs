@@ -13,7 +13,7 @@ use graphloom_core::{
 use super::work::{Run, chunk_texts, release_leases};
 use super::{IndexError, RunReport};
 use crate::Engine;
-use crate::commit::Retries;
+use crate::commit::{Retries, commit_in_turn};
 use crate::graph::embed;
 use crate::situate::{Situator, Wanted, plan};
 
@@ -200,7 +200,8 @@ impl Run<'_> {
             embed(self.engine, chunk_texts(changed, &situated.texts), Some(&id), &mut batch).await?;
             batch.require.push(Require::JobIs(job.clone()));
             batch.put_jobs.push(Job { lease: None, ..job.clone() });
-            self.engine.store.commit(batch).await?;
+            batch.outdates_layers = !batch.put_vectors.is_empty();
+            commit_in_turn(self.engine.store.as_ref(), batch).await?;
             Ok(())
         };
         match situated.await {

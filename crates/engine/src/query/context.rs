@@ -3,11 +3,14 @@
 use serde::Serialize;
 
 use super::cache::QueryCaches;
+use super::truncate::Truncated;
 use super::{FoundChunk, Reference};
 use crate::text::Tokenizer;
 
 const ENTITIES: &str = "## Entities\n\nWhat the documents speak of, one JSON object a line.\n\n```json\n";
 const RELATIONS: &str = "## Relations\n\nHow these hang together, one JSON object a line.\n\n```json\n";
+const SUMMARIES: &str = "## Summaries\n\nWhat groups of passages say together, one JSON object a line. They have no number and are not \
+                         cited; the passages behind them are.\n\n```json\n";
 const PASSAGES: &str = "## Passages\n\nThe documents' own words, one JSON object a line. `reference_id` is the number \
                         of the document in the list below.\n\n```json\n";
 const DOCUMENTS: &str = "## Documents\n\n";
@@ -35,6 +38,16 @@ pub(super) fn relation_line(ends: &[String; 2], description: &str) -> String {
     line(&Line { entity1: &ends[0], entity2: &ends[1], description })
 }
 
+/// The line of a node of a layer.
+pub(super) fn summary_line(title: &str, text: &str) -> String {
+    #[derive(Serialize)]
+    struct Line<'a> {
+        title: &'a str,
+        summary: &'a str,
+    }
+    line(&Line { title, summary: text })
+}
+
 /// The line of a chunk.
 pub(super) fn passage_line(reference: u32, text: &str) -> String {
     #[derive(Serialize)]
@@ -57,18 +70,15 @@ fn line(value: &impl Serialize) -> String {
 }
 
 /// The whole context; sections without lines are left out, so it is empty where nothing was found.
-pub(super) fn build(
-    entity_lines: &[String],
-    relation_lines: &[String],
-    chunks: &[FoundChunk],
-    references: &[Reference],
-) -> String {
+pub(super) fn build(graph: &Truncated, chunks: &[FoundChunk], references: &[Reference]) -> String {
     let passages: Vec<String> =
         chunks.iter().map(|found| passage_line(found.reference, &found.chunk.text)).collect();
     let documents: Vec<String> =
         references.iter().map(|reference| reference_line(reference.number, &reference.source)).collect();
-    let mut context =
-        section(ENTITIES, entity_lines) + &section(RELATIONS, relation_lines) + &section(PASSAGES, &passages);
+    let mut context = section(ENTITIES, &graph.entity_lines)
+        + &section(RELATIONS, &graph.relation_lines)
+        + &section(SUMMARIES, &graph.node_lines)
+        + &section(PASSAGES, &passages);
     if !documents.is_empty() {
         context.push_str(DOCUMENTS);
         context.extend(documents);
@@ -81,13 +91,18 @@ fn section(heading: &str, lines: &[String]) -> String {
     if lines.is_empty() { String::new() } else { format!("{heading}{}{SECTION_END}", lines.concat()) }
 }
 
-/// Tokens of the words around the lines of all sections.
+/// Tokens of the words around the lines of all sections but that of summaries.
 pub(super) fn frame_tokens(count: &LineCounter<'_>) -> u32 {
     [ENTITIES, RELATIONS, PASSAGES]
         .iter()
         .map(|heading| count.tokens(heading) + count.tokens(SECTION_END))
         .sum::<u32>()
         + count.tokens(DOCUMENTS)
+}
+
+/// Tokens of the words around the lines of summaries.
+pub(super) fn summary_frame_tokens(count: &LineCounter<'_>) -> u32 {
+    count.tokens(SUMMARIES) + count.tokens(SECTION_END)
 }
 
 /// Counts tokens of lines, each distinct line once per process.

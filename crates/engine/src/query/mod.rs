@@ -45,8 +45,8 @@ use std::borrow::Cow;
 use std::collections::BTreeSet;
 
 use graphloom_core::{
-    ChatMessage, Chunk, ChunkId, DocumentId, Entity, EntityKey, FilterError, ModelError, Place, Relation,
-    RelationKey, Revision, Role, Span, StoreError,
+    ChatMessage, Chunk, ChunkId, DocumentId, Entity, EntityKey, FilterError, LayerName, ModelError, NodeKey,
+    Place, Relation, RelationKey, Revision, Role, Span, StoreError,
 };
 use serde::{Deserialize, Serialize};
 
@@ -128,7 +128,11 @@ async fn find(engine: &Engine, question: &Question, cost: &mut QueryCost) -> Res
     if let Some(route) = &mut retrieval.route {
         route.walk = hits.trust;
     }
-    let graph = truncate::truncate(scope, question, hits.entities, hits.relations, &counter).await?;
+    let mut graph = truncate::truncate(scope, question, hits.entities, hits.relations, &counter).await?;
+    graph.take_nodes(hits.nodes, &counter);
+    if plan.searches_tree() {
+        retrieval.notes.extend(search::tree_note(snapshot, scope.is_filtered()).await?);
+    }
     let candidates = chunks::collect(scope, question, plan, &vectors, hits.chunks, &graph).await?;
     let reranker = engine.models.reranker.as_deref().filter(|_| question.rerank);
     let to_read = rerank::passages_to_read(reranker, question.chunk_top_k);
@@ -150,9 +154,10 @@ async fn find(engine: &Engine, question: &Question, cost: &mut QueryCost) -> Res
     }
     let (references, chunks) = references::number(passages);
 
-    retrieval.context = context::build(&graph.entity_lines, &graph.relation_lines, &chunks, &references);
+    retrieval.context = context::build(&graph, &chunks, &references);
     retrieval.entities = graph.entities;
     retrieval.relations = graph.relations;
+    retrieval.nodes = graph.nodes;
     let shown: BTreeSet<&ChunkId> = chunks.iter().map(|found| &found.chunk.id).collect();
     retrieval.paths = hits.paths.into_iter().filter(|path| shown.contains(&path.chunk)).collect();
     retrieval.chunks = chunks;
@@ -252,6 +257,8 @@ pub struct Retrieval {
     pub entities: Vec<FoundEntity>,
     /// Relations in the context, best first; after a walk, what it began at and what is on the paths.
     pub relations: Vec<FoundRelation>,
+    /// Nodes of layers whose texts are in the context, best first.
+    pub nodes: Vec<FoundNode>,
     /// Chunks in the context, best first.
     pub chunks: Vec<FoundChunk>,
     /// How a walk came to the chunks, in their order; empty in modes that do not walk.
@@ -290,6 +297,22 @@ pub enum QueryNote {
         /// Their names.
         options: Vec<&'static str>,
     },
+    /// The mode searches a layer that was never derived; passages were found by their vectors alone.
+    LayerMissing {
+        /// The layer.
+        layer: LayerName,
+    },
+    /// The mode searches a layer that is not up to date; what it lacks was found by vectors alone.
+    LayerOutdated {
+        /// The layer.
+        layer: LayerName,
+    },
+    /// The mode searches a layer, and its texts were written from all documents, not from those of the filter alone;
+    /// passages were found by their vectors alone.
+    LayerUnfiltered {
+        /// The layer.
+        layer: LayerName,
+    },
     /// Passages were found, and not one fits into the budget of the prompt beside everything else.
     NoneFits {
         /// How many.
@@ -318,6 +341,15 @@ impl std::fmt::Display for QueryNote {
                     "these options of the walk change nothing in this mode and with these models: {options}"
                 )
             }
+            Self::LayerMissing { layer } => {
+                write!(f, "the layer {layer} is not derived yet; passages are found by their vectors alone")
+            }
+            Self::LayerOutdated { layer } => write!(f, "the layer {layer} is out of date"),
+            Self::LayerUnfiltered { layer } => write!(
+                f,
+                "the layer {layer} was written from all documents, so the filter leaves it out; passages are found by their \
+                 vectors alone"
+            ),
             Self::NoneFits { passages } => {
                 write!(f, "passages were found ({passages}), and none of them fits into max_total_tokens")
             }
@@ -348,6 +380,23 @@ pub struct FoundRelation {
     pub score: Option<f32>,
 }
 
+/// A node of a layer, such as the summary of passages, with its score.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct FoundNode {
+    /// Its id.
+    pub id: NodeKey,
+    /// Its layer.
+    pub layer: LayerName,
+    /// Its level.
+    pub level: u32,
+    /// Its title.
+    pub title: String,
+    /// Its text.
+    pub text: String,
+    /// Cosine with the question.
+    pub score: f32,
+}
+
 /// Which arm of the search brought a chunk first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
@@ -362,6 +411,8 @@ pub enum Arm {
     Relation,
     /// A walk over the graph.
     Walk,
+    /// Its own vector, or a summary that it is behind.
+    Tree,
 }
 
 /// A chunk in the context.
@@ -554,6 +605,7 @@ impl Retrieval {
             keywords: Keywords::default(),
             entities: Vec::new(),
             relations: Vec::new(),
+            nodes: Vec::new(),
             chunks: Vec::new(),
             paths: Vec::new(),
             references: Vec::new(),
@@ -578,6 +630,8 @@ impl QueryNote {
             Self::WalkOptionsUnused { .. } => {
                 Some("leave them out, or see which mode takes them in docs/methods/auto.md")
             }
+            Self::LayerMissing { .. } | Self::LayerOutdated { .. } => Some("derive the layer"),
+            Self::LayerUnfiltered { .. } => Some("another mode, or no filter"),
             Self::NoneFits { .. } => Some("a larger max_total_tokens, or a shorter conversation"),
             Self::HistoryCut { .. } => {
                 Some("a larger max_total_tokens leaves more room for the conversation")

@@ -26,6 +26,17 @@ pub(super) enum Operator {
     Relations,
     /// PageRank from what matches the question, to chunks.
     PageRank(Prior),
+    /// The question to summaries of chunks by vector, and down to chunks.
+    Tree(TreeOrder),
+}
+
+/// How the tree is searched.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum TreeOrder {
+    /// All levels at once.
+    Collapsed,
+    /// Level by level from the top.
+    Descent,
 }
 
 /// How the results of several operators become one list.
@@ -110,6 +121,10 @@ modes! {
         [Operator::Dense] TakeTurns Single;
     Contextual "contextual" "Chunks by vector and full text; works best if chunks have a context (Contextual Retrieval)."
         [Operator::Fused] TakeTurns Single;
+    Tree "tree" "Passages and summaries of passages by vector, all levels of the tree at once (RAPTOR)."
+        [Operator::Tree(TreeOrder::Collapsed)] TakeTurns Single;
+    TreeDescent "tree_descent" "Summaries by vector from the top of the tree down to passages (RAPTOR's tree traversal)."
+        [Operator::Tree(TreeOrder::Descent)] TakeTurns Single;
     Bypass "bypass" "No search; the LLM answers on its own."
         [] TakeTurns None;
 }
@@ -140,7 +155,7 @@ impl Operator {
     /// Whether it searches with the vector of the question.
     pub(super) fn reads_question(self) -> bool {
         match self {
-            Self::Dense | Self::Fused | Self::PageRank(_) => true,
+            Self::Dense | Self::Fused | Self::PageRank(_) | Self::Tree(_) => true,
             Self::Entities | Self::Relations => false,
         }
     }
@@ -149,7 +164,7 @@ impl Operator {
     fn reads_graph(self) -> bool {
         match self {
             Self::Entities | Self::Relations | Self::PageRank(_) => true,
-            Self::Dense | Self::Fused => false,
+            Self::Dense | Self::Fused | Self::Tree(_) => false,
         }
     }
 }
@@ -164,8 +179,17 @@ impl Plan {
     pub(super) fn page_rank(self) -> Option<Prior> {
         self.operators.iter().find_map(|operator| match operator {
             Operator::PageRank(prior) => Some(*prior),
-            Operator::Dense | Operator::Fused | Operator::Entities | Operator::Relations => None,
+            Operator::Dense
+            | Operator::Fused
+            | Operator::Entities
+            | Operator::Relations
+            | Operator::Tree(_) => None,
         })
+    }
+
+    /// Whether the tree is searched.
+    pub(super) fn searches_tree(self) -> bool {
+        self.operators.iter().any(|operator| matches!(operator, Operator::Tree(_)))
     }
 
     /// Whether keywords are needed, for entities and relations and the chunks behind them.

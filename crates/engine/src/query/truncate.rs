@@ -2,12 +2,15 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use graphloom_core::{EntityKey, Relation};
+use graphloom_core::{EntityKey, LayerNode, Relation};
 
-use super::context::{LineCounter, entity_line, relation_line};
-use super::{FoundEntity, FoundRelation, QueryError, Question};
+use super::context::{LineCounter, entity_line, relation_line, summary_frame_tokens, summary_line};
+use super::{FoundEntity, FoundNode, FoundRelation, QueryError, Question};
 use crate::scope::Scope;
 
+/// Nodes of layers in the context, and tokens of their lines, at most [RAPTOR].
+const MAX_NODES: usize = 10;
+const MAX_NODE_TOKENS: u32 = 3_500;
 /// Relations whose names are looked up at once; a full section of usual lines needs one such block.
 const NAME_BLOCK: usize = 192;
 
@@ -18,6 +21,8 @@ pub(super) struct Truncated {
     pub(super) relations: Vec<FoundRelation>,
     pub(super) entity_lines: Vec<String>,
     pub(super) relation_lines: Vec<String>,
+    pub(super) nodes: Vec<FoundNode>,
+    pub(super) node_lines: Vec<String>,
     /// Tokens of all lines.
     pub(super) tokens: u32,
 }
@@ -72,7 +77,26 @@ pub(super) async fn truncate(
         entity_lines,
         relation_lines: section.lines,
         tokens: entity_tokens + section.tokens,
+        ..Truncated::default()
     })
+}
+
+impl Truncated {
+    /// Adds the head of a list of nodes that fits [`MAX_NODES`] and [`MAX_NODE_TOKENS`].
+    pub(super) fn take_nodes(&mut self, nodes: Vec<(LayerNode, f32)>, counter: &LineCounter<'_>) {
+        let mut section = Section::new(MAX_NODE_TOKENS, counter);
+        for (node, score) in nodes.into_iter().take(MAX_NODES) {
+            if !section.push(summary_line(&node.title, &node.text)) {
+                break;
+            }
+            let LayerNode { key, layer, level, title, text, .. } = node;
+            self.nodes.push(FoundNode { id: key, layer, level, title, text, score });
+        }
+        if !section.lines.is_empty() {
+            self.tokens += section.tokens + summary_frame_tokens(counter);
+        }
+        self.node_lines = section.lines;
+    }
 }
 
 /// Lines under a budget.

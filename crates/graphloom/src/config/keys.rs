@@ -95,7 +95,12 @@ pub const KEYS: &[Key] = &[
         Some("off"),
         "context to index with each chunk: off, headings (title and headings) or model",
     ),
-    key("derive", Some("none"), "layers to derive after indexing: none or communities"),
+    key(
+        "derive",
+        Some("none"),
+        "layers to derive after indexing, separated by commas: none, communities, tree",
+    ),
+    key("tree_clustering", Some("agglomerative"), "how the tree groups passages: agglomerative or soft"),
     key(
         "gleaning",
         Some("auto"),

@@ -7,7 +7,7 @@ pub mod layers;
 mod per_minute;
 pub mod remembered;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
@@ -15,7 +15,7 @@ use std::time::Duration;
 
 use graphloom_core::{Role, WorkspaceId};
 use graphloom_engine::chunk::{ChunkConfig, ChunkStrategy};
-use graphloom_engine::derive::LayerKind;
+use graphloom_engine::derive::{LayerKind, TreeClustering};
 use graphloom_engine::extract::{Gleaning, RecordForm};
 use graphloom_engine::money::Prices;
 
@@ -56,6 +56,8 @@ pub struct Config {
     pub contextual: Contextual,
     /// Layers to derive after indexing.
     pub derive: Vec<LayerKind>,
+    /// How the tree groups passages.
+    pub tree_clustering: TreeClustering,
     /// When to ask again about a chunk.
     pub gleaning: Gleaning,
     /// Form of extraction answers.
@@ -314,6 +316,7 @@ fn check(settings: &Settings, surroundings: &Surroundings) -> Result<Config> {
         chunk: ChunkConfig { strategy: strategy(settings)?, max_chunk_tokens, overlap_tokens },
         contextual,
         derive: derived_layers(settings)?,
+        tree_clustering: tree_clustering(settings)?,
         gleaning: gleaning(settings)?,
         form: form(settings)?,
         entity_types: (!types.is_empty()).then_some(types),
@@ -375,8 +378,18 @@ fn derived_layers(settings: &Settings) -> Result<Vec<LayerKind>> {
     let Some(setting) = settings.get("derive").filter(|setting| setting.value != "none") else {
         return Ok(Vec::new());
     };
-    let kind = LayerKind::ALL.into_iter().find(|kind| kind.name() == setting.value);
-    Ok(vec![kind.ok_or_else(|| invalid("derive", setting, "none or communities"))?])
+    let kinds = setting.value.split(',').map(|name| {
+        LayerKind::named(name.trim()).ok_or_else(|| {
+            invalid("derive", setting, "none, or of communities and tree, separated by commas")
+        })
+    });
+    let kinds: BTreeSet<LayerKind> = kinds.collect::<Result<_>>()?;
+    Ok(kinds.into_iter().collect())
+}
+
+fn tree_clustering(settings: &Settings) -> Result<TreeClustering> {
+    let Some(setting) = settings.get("tree_clustering") else { return Ok(TreeClustering::default()) };
+    setting.value.parse().map_err(|()| invalid("tree_clustering", setting, "agglomerative or soft"))
 }
 
 fn form(settings: &Settings) -> Result<RecordForm> {

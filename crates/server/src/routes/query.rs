@@ -255,6 +255,9 @@ pub(super) fn notes(retrieval: &Retrieval) -> Vec<String> {
         }
         QueryNote::FactsNotFiltered { .. }
         | QueryNote::WalkOptionsUnused { .. }
+        | QueryNote::LayerMissing { .. }
+        | QueryNote::LayerOutdated { .. }
+        | QueryNote::LayerUnfiltered { .. }
         | QueryNote::NoneFits { .. }
         | QueryNote::HistoryCut { .. } => note.to_string(),
     };

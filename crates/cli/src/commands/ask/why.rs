@@ -63,6 +63,7 @@ fn way_to(retrieval: &Retrieval, citation: &Citation) -> String {
         Arm::Fused => "shares words or meaning with the question".to_owned(),
         Arm::Entity => "mentions an entity that the question is about".to_owned(),
         Arm::Relation => "states a relation that the question is about".to_owned(),
+        Arm::Tree => "close to the question in meaning, or behind a summary that is".to_owned(),
         Arm::Walk => walked(retrieval, found),
     };
     format!("{way}; passage {} of {}", rank + 1, retrieval.chunks.len())

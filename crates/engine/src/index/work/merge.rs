@@ -234,6 +234,8 @@ impl Run<'_> {
             changes.embed(texts, None, &mut batch).await?;
             self.pace.count(count, self.engine.clock.now().0.saturating_sub(started_at.0));
             batch.remove_documents = replaced;
+            // Also where no chunk names anything.
+            batch.outdates_layers = true;
             for slice in &entering {
                 self.finish(changes, slice, &mut batch).await?;
             }

@@ -5,7 +5,7 @@ use graphloom_core::{
 };
 
 use super::Run;
-use crate::commit::Retries;
+use crate::commit::{Retries, commit_in_turn};
 use crate::offline::RULES;
 
 /// Whether a job is worked on to renew a document that is in the graph. What arrives is kept beside what is said of it,
@@ -27,11 +27,12 @@ impl Run<'_> {
             let model = self.engine.models.extract.as_deref().map_or(RULES, |model| model.name());
             let renewal = |(chunk, extraction)| Renewal { chunk, model: model.to_owned(), extraction };
             batch.put_renewals.extend(arrived.map(renewal));
+            batch.outdates_layers = !batch.put_vectors.is_empty();
         }
         let next = Job { state, lease: Some(self.lease(self.engine.clock.now())), ..job.clone() };
         batch.require.push(Require::JobIs(job.clone()));
         batch.put_jobs.push(next.clone());
-        self.engine.store.commit(batch).await?;
+        commit_in_turn(self.engine.store.as_ref(), batch).await?;
         *job = next;
         Ok(())
     }

@@ -5,9 +5,10 @@ mod global;
 mod local;
 mod naive;
 mod synonyms;
+mod tree;
 mod walked;
 
-use graphloom_core::{ChunkId, Relation, RelationKey};
+use graphloom_core::{ChunkId, LayerNode, Relation, RelationKey};
 
 use super::chunks::Candidate;
 use super::embed::QueryVectors;
@@ -17,6 +18,7 @@ use super::trust::WalkTrust;
 use super::{Arm, ChunkPath, FoundEntity, QueryError, Question};
 use crate::scope::Scope;
 
+pub(super) use tree::note as tree_note;
 pub(super) use walked::near_facts;
 
 /// What the operators of a plan found, each list best first.
@@ -28,6 +30,8 @@ pub(super) struct Hits {
     pub(super) relations: Vec<(Relation, Option<f32>)>,
     /// Chunks, each once.
     pub(super) chunks: Vec<Candidate>,
+    /// Nodes of layers with their cosine, best first.
+    pub(super) nodes: Vec<(LayerNode, f32)>,
     /// How PageRank came to the first of the chunks.
     pub(super) paths: Vec<ChunkPath>,
     /// How far mode auto trusted PageRank.
@@ -55,20 +59,29 @@ pub(super) async fn search(
             (Operator::Dense, QueryVectors { question: Some(vector), .. }) => {
                 of_chunks(Arm::Vector, naive::search(scope, question, vector).await?)
             }
+            (Operator::Tree(order), QueryVectors { question: Some(vector), .. }) => {
+                tree::search(scope, question, *order, vector).await?
+            }
             (Operator::Entities, QueryVectors { low_level: Some(vector), .. }) => {
                 local::search(scope, question, vector).await?
             }
             (Operator::Relations, QueryVectors { high_level: Some(vector), .. }) => {
                 global::search(scope, question, vector).await?
             }
-            (Operator::Fused | Operator::Dense | Operator::Entities | Operator::Relations, _) => {
-                Hits::default()
-            }
+            (
+                Operator::Fused
+                | Operator::Dense
+                | Operator::Entities
+                | Operator::Relations
+                | Operator::Tree(_),
+                _,
+            ) => Hits::default(),
         });
     }
     Ok(fused_by(plan.fusion, found))
 }
 
+/// Chunks that one search found, best first.
 fn of_chunks(arm: Arm, chunks: Vec<(ChunkId, f32)>) -> Hits {
     let chunks = chunks.into_iter().map(|(id, score)| Candidate { id, arm, score: Some(score) });
     Hits { chunks: chunks.collect(), ..Hits::default() }
@@ -84,6 +97,7 @@ fn fused_by(fusion: Fusion, mut found: Vec<Hits>) -> Hits {
         entities.push(hits.entities);
         relations.push(hits.relations);
         chunks.push(hits.chunks);
+        all.nodes.extend(hits.nodes);
         all.paths.extend(hits.paths);
         all.trust = all.trust.or(hits.trust);
     }

@@ -12,6 +12,16 @@ pub(super) async fn search(
     vector: &[f32],
 ) -> Result<Vec<(ChunkId, f32)>, QueryError> {
     let limit = if question.chunk_top_k == 0 { question.top_k } else { question.chunk_top_k };
+    nearest(scope, question, vector, limit).await
+}
+
+/// The `limit` chunks nearest to the question, in that order.
+pub(super) async fn nearest(
+    scope: &Scope<'_>,
+    question: &Question,
+    vector: &[f32],
+    limit: usize,
+) -> Result<Vec<(ChunkId, f32)>, QueryError> {
     let hits = scope.nearest(ItemKind::Chunk, vector, limit, question.cosine_threshold).await?;
     Ok(hits.into_iter().filter_map(|hit| Some((hit.item.into_chunk()?, hit.score))).collect())
 }

@@ -94,7 +94,7 @@ pub(super) async fn search(
     let (entities, relations) = found_on(scope, question, &graph, &reach, steps).await?;
     let candidate = |(id, score): (ChunkId, f64)| Candidate { id, arm: Arm::Walk, score: Some(score as f32) };
     let chunks = chunks.into_iter().map(candidate).collect();
-    Ok(Hits { entities, relations, chunks, paths, trust })
+    Ok(Hits { entities, relations, chunks, paths, trust, ..Hits::default() })
 }
 
 /// What is looked for: the question as a whole, and each of its parts, with the share of all weight that each gets.

@@ -3,7 +3,8 @@
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use graphloom_core::{DocumentId, Progress};
+use graphloom_core::{DocumentId, LayerName, Progress};
+use graphloom_engine::derive::Derived;
 use serde_json::{Value, json};
 use tokio::sync::watch;
 
@@ -81,6 +82,8 @@ pub(crate) struct Event {
 pub(crate) enum About {
     /// One document.
     Document(DocumentId),
+    /// One layer.
+    Layer(LayerName),
     /// No specific document.
     None,
     /// All queued documents, for example if a service is down.
@@ -154,6 +157,15 @@ impl EventLog {
         let data = json!({ "reason": reason });
         let happened = EventContent { name: "run_failed".to_owned(), about: About::Everything, data };
         self.push(happened, Bearing::None, Some(Ending::Stopped(reason)));
+    }
+
+    /// An attempt to derive a layer ended.
+    pub(crate) fn derive_ended(&self, layer: &LayerName, derived: Option<&Derived>, reason: Option<&str>) {
+        let mut data = derived.map_or_else(|| json!({ "layer": layer }), |derived| json!(derived));
+        data["reason"] = json!(reason);
+        let about = About::Layer(layer.clone());
+        let happened = EventContent { name: "derive_ended".to_owned(), about, data };
+        self.push(happened, Bearing::None, Some(Ending::Over));
     }
 
     fn push(&self, happened: EventContent, bearing: Bearing, ends: Option<Ending>) {
@@ -244,7 +256,8 @@ fn about(progress: &Progress) -> (About, Option<Ending>) {
             (of(document), Some(Ending::Over))
         }
         Progress::Failed { document, reason, .. } => (of(document), Some(Ending::Stopped(reason.clone()))),
-        Progress::Settled { .. } | Progress::Derived { .. } => (About::None, None),
+        Progress::Settled { .. } => (About::None, None),
+        Progress::Derived { layer, .. } => (About::Layer(layer.clone()), None),
         Progress::Paused { .. } | Progress::Resumed { .. } => (About::Everything, None),
     }
 }

@@ -8,6 +8,7 @@ use std::time::Duration;
 use graphloom_core::{
     DocumentId, Progress, ProgressSink, Snapshot, StoreError, Timestamp, WorkspaceId, table,
 };
+use graphloom_engine::derive::{LayerKind, derive};
 use graphloom_engine::index::{self, IndexError, RunReport, Unsituated};
 use tokio::runtime::Handle;
 use tokio::sync::{Notify, watch};
@@ -32,6 +33,8 @@ pub(crate) struct Ingest {
     state: Mutex<Pipeline>,
     /// Documents whose failed chunk contexts are retried after the next run.
     again: Mutex<BTreeSet<DocumentId>>,
+    /// Layers to derive after the next run.
+    layers: Mutex<Layering>,
     /// Numbers of chunks that failed, lost records, or got no context.
     chunk_failures: [AtomicU64; 3],
     /// Events for streams.
@@ -39,6 +42,15 @@ pub(crate) struct Ingest {
     /// Learns that a run has ended.
     activity: Arc<Activity>,
     ended: watch::Receiver<bool>,
+}
+
+/// The layers that clients want.
+#[derive(Debug, Default)]
+struct Layering {
+    wanted: BTreeSet<LayerKind>,
+    deriving: Option<LayerKind>,
+    /// Why the last attempt at a layer failed.
+    failures: BTreeMap<LayerKind, String>,
 }
 
 /// The state of a run.
@@ -198,6 +210,7 @@ impl Ingest {
             wake: Notify::new(),
             state: Mutex::default(),
             again: Mutex::default(),
+            layers: Mutex::default(),
             chunk_failures: Default::default(),
             events: EventLog::new(),
             activity,
@@ -244,6 +257,27 @@ impl Ingest {
         }
         self.again().extend(documents.into_iter().map(|(document, _)| document));
         self.wake();
+    }
+
+    /// A layer is to be brought up to date.
+    pub(crate) fn derive(&self, kind: LayerKind) {
+        {
+            let mut layers = self.layers();
+            layers.wanted.insert(kind);
+            layers.failures.remove(&kind);
+        }
+        self.wake();
+    }
+
+    /// Whether a layer is being brought up to date, or is about to be.
+    pub(crate) fn derives(&self, kind: LayerKind) -> bool {
+        let layers = self.layers();
+        layers.deriving == Some(kind) || layers.wanted.contains(&kind)
+    }
+
+    /// Why the last attempt to bring a layer up to date failed; `None` if it did not.
+    pub(crate) fn derive_failure(&self, kind: LayerKind) -> Option<String> {
+        self.layers().failures.get(&kind).cloned()
     }
 
     /// Ends the worker for good if it has nothing to do; returns whether it has ended.
@@ -301,6 +335,10 @@ impl Ingest {
 
     fn again(&self) -> std::sync::MutexGuard<'_, BTreeSet<DocumentId>> {
         self.again.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn layers(&self) -> std::sync::MutexGuard<'_, Layering> {
+        self.layers.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     async fn work(
@@ -399,7 +437,13 @@ impl Ingest {
         };
         let outcome = match index::run(&opened.indexing, &show, opened.gone.as_ref()).await {
             // A pause applies to everything that is queued.
-            Ok(report) if !report.paused => self.situate(opened, &show).await.map(|()| report),
+            Ok(report) if !report.paused => match self.situate(opened, &show).await {
+                Ok(()) => {
+                    self.derive_wanted(opened, &show).await;
+                    Ok(report)
+                }
+                Err(error) => Err(error),
+            },
             outcome => outcome,
         };
         let catch_up = Arc::clone(&opened.catch_up);
@@ -463,6 +507,42 @@ impl Ingest {
         outcome.map(|_| ())
     }
 
+    /// Derives the layers that clients want. What a pause interrupts waits for the next run.
+    async fn derive_wanted(&self, opened: &Opened, show: ProgressSink<'_>) {
+        loop {
+            let kind = {
+                let mut layers = self.layers();
+                layers.deriving = layers.wanted.pop_first();
+                layers.deriving
+            };
+            let Some(kind) = kind else { return };
+            let outcome = derive(&opened.indexing, kind.deriver(), show, opened.gone.as_ref()).await;
+            let failure = match &outcome {
+                Ok(derived) if derived.paused => None,
+                Ok(derived) => derived.reason.clone().or_else(|| derived.over_budget.clone()),
+                Err(error) => Some(chain(error)),
+            };
+            let is_paused = outcome.as_ref().is_ok_and(|derived| derived.paused);
+            {
+                let mut layers = self.layers();
+                layers.deriving = None;
+                if is_paused {
+                    layers.wanted.insert(kind);
+                }
+                if let Some(reason) = &failure {
+                    layers.failures.insert(kind, reason.clone());
+                }
+            }
+            if is_paused {
+                return;
+            }
+            if let Some(reason) = &failure {
+                self.lock().say_why(format!("{} is not complete", kind.name()), reason.clone());
+            }
+            self.events.derive_ended(&kind.deriver().layer(), outcome.as_ref().ok(), failure.as_deref());
+        }
+    }
+
     /// Whether there is work now. Records if there is none at all.
     async fn waits(&self, opened: &Opened) -> Result<Waiting, StoreError> {
         let before = self.lock().woken;
@@ -479,8 +559,8 @@ impl Ingest {
         if snapshot.queue().await?.is_paused() {
             return Ok(Waiting::Later);
         }
-        let is_retried = !self.again().is_empty();
-        if is_retried || !snapshot.claimable_jobs(engine.clock.now(), 1).await?.is_empty() {
+        let is_asked_for = !self.again().is_empty() || !self.layers().wanted.is_empty();
+        if is_asked_for || !snapshot.claimable_jobs(engine.clock.now(), 1).await?.is_empty() {
             return Ok(Waiting::Work);
         }
         // Leases of a killed process are void even before they expire.

@@ -468,7 +468,7 @@ async fn unknown_entity(snapshot: &dyn Snapshot, name: &str) -> Result<Problem, 
     Ok(Problem::not_found(format!("no entity \"{shown}\"")).remedy(Some(remedy)))
 }
 
-fn within(what: &str, value: usize, most: usize) -> Result<(), Problem> {
+pub(super) fn within(what: &str, value: usize, most: usize) -> Result<(), Problem> {
     match (1..=most).contains(&value) {
         true => Ok(()),
         false => Err(Problem::invalid(format!("{what} is {value}; it must be from 1 to {most}"))),

@@ -49,6 +49,7 @@ pub(crate) static ROUTES: LazyLock<Vec<&'static Route>> = LazyLock::new(|| {
         search::ROUTES,
         workspace::ROUTES,
         jobs::ROUTES,
+        jobs::layers::ROUTES,
         ollama::ROUTES,
         mcp::ROUTES,
     ];

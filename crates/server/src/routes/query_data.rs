@@ -95,7 +95,7 @@ struct RetrievedChunk {
     document: String,
     /// First byte and end byte (exclusive) in the document's text. Graphloom only.
     span: [u64; 2],
-    /// The search that found it first: `vector`, `fused`, `entity`, `relation` or `walk`. Graphloom only.
+    /// The search that found it first: `vector`, `fused`, `entity`, `relation`, `walk` or `tree`. Graphloom only.
     #[schemars(with = "String")]
     found_by: query::Arm,
     /// Comparable only within one retrieval; `null` if its search has no scores. Graphloom only.
@@ -120,6 +120,9 @@ struct RetrievalMetadata {
     /// How the graph search reached the passages, in their order. Graphloom only.
     #[serde(skip_serializing_if = "Option::is_none")]
     paths: Option<Vec<PathItem>>,
+    /// Summaries in the context, best first; empty in modes without. Graphloom only.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    summaries: Option<Vec<SummaryItem>>,
     /// What could not be done as requested. Graphloom only.
     #[serde(skip_serializing_if = "Option::is_none")]
     notes: Option<Vec<String>>,
@@ -130,6 +133,18 @@ struct RetrievalMetadata {
     #[schemars(with = "Option<String>")]
     #[serde(skip_serializing_if = "Option::is_none")]
     mode: Option<Mode>,
+}
+
+/// A node of a layer, such as the summary of passages.
+#[derive(Serialize, JsonSchema)]
+struct SummaryItem {
+    id: String,
+    layer: String,
+    level: u32,
+    title: String,
+    text: String,
+    /// Cosine with the question.
+    score: f32,
 }
 
 /// The keywords of the search; empty if the mode needs none.
@@ -336,9 +351,23 @@ fn metadata(question: &Question, retrieval: &Retrieval) -> RetrievalMetadata {
         }),
         route,
         paths: Some(retrieval.paths.iter().map(PathItem::from).collect()),
+        summaries: Some(retrieval.nodes.iter().map(SummaryItem::from).collect()),
         notes: Some(notes(retrieval)),
         failure_reason: None,
         mode: None,
+    }
+}
+
+impl From<&query::FoundNode> for SummaryItem {
+    fn from(found: &query::FoundNode) -> Self {
+        Self {
+            id: found.id.to_string(),
+            layer: found.layer.to_string(),
+            level: found.level,
+            title: found.title.clone(),
+            text: found.text.clone(),
+            score: found.score,
+        }
     }
 }
 

@@ -283,3 +283,54 @@ async fn what_is_done_to_jobs_is_told_also_while_nothing_runs() {
         following.until(event).await;
     }
 }
+
+#[tokio::test]
+async fn a_layer_is_estimated_derived_in_the_background_and_followed_to_its_end() {
+    let server = Running::start().await;
+    for (name, text) in [
+        ("a.md", "Tobias Renn lives in Weirholm."),
+        ("b.md", "Maren Oskoldt lives in Weirholm."),
+        ("c.md", "The weir station measures the river."),
+    ] {
+        server.add("", name, text).await;
+    }
+    let before = server.get("/layers").await.ok();
+    let tree = json!({
+        "layer": "tree", "derived": false, "current": false, "deriving": false, "levels": [], "failed": 0,
+    });
+    assert_eq!(before["layers"][1], tree);
+    let estimate = server.send(Request::new("POST", "/layers/tree/estimate")).await.ok();
+    assert_eq!(
+        (&estimate["steps"], &estimate["nodes"]),
+        (&json!([]), &estimate["free"]),
+        "rules cost nothing"
+    );
+    let started = server.send(Request::new("POST", "/layers/tree/derive")).await.ok();
+    assert_eq!(started["layer"], json!("tree"));
+    let seen = events(&server.get("/layers/tree/events").await);
+    assert_eq!(seen[0].name, "state");
+    let end = seen.last().expect("an end");
+    assert_eq!((end.name.as_str(), &end.data["reason"]), ("end", &json!("done")), "{seen:?}");
+    assert_eq!(end.data["layer"]["current"], json!(true));
+
+    let listed = server.get("/tree").await.ok();
+    let id = listed["nodes"][0]["id"].as_str().expect("a node");
+    let node = server.get(&format!("/tree/{id}")).await.ok();
+    assert_eq!(node["title"], listed["nodes"][0]["title"]);
+    assert_eq!(
+        (&node["members"][0]["source"], &node["members"][0]["lines"]),
+        (&json!("a.md"), &json!([1, 1]))
+    );
+    let found =
+        server.post("/query/data", json!({ "query": "Who lives in Weirholm?", "mode": "tree" })).await.ok();
+    assert_eq!(found["data"]["chunks"][0]["found_by"], json!("tree"), "{found}");
+    for (method, path) in [
+        ("GET", "/tree/none"),
+        ("POST", "/layers/none/derive"),
+        ("POST", "/layers/none/estimate"),
+        ("GET", "/layers/none/events"),
+    ] {
+        server.send(Request::new(method, path)).await.problem(404);
+    }
+    server.get("/tree?limit=0").await.problem(422);
+}

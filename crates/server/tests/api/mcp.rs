@@ -88,6 +88,12 @@ async fn a_client_finds_asks_reads_and_walks_with_citations() {
     let whole = ok(&client, "get_source", json!({ "document": "station.md" })).await;
     assert_eq!((&whole["text"], whole.get("next_start")), (&json!(STATION), None));
 
+    let overview = ok(&client, "corpus_overview", json!({ "limit": 3 })).await;
+    assert!(
+        overview["documents"].as_u64() >= Some(1) && overview["entities"][0]["name"].is_string(),
+        "{overview}"
+    );
+    assert_eq!(overview["notes"].as_array().map(Vec::len), Some(2), "no layer is derived yet: {overview}");
     let around = ok(&client, "graph_neighbors", json!({ "entity": "weir station" })).await;
     assert_eq!(around["entities"][0]["depth"], 0);
     assert_eq!(around["entities"][0]["file_paths"], json!(["station.md"]));
@@ -127,7 +133,7 @@ async fn a_key_that_may_read_is_offered_the_four_tools_that_read_and_no_other_wo
     let writer = server.key(Right::Write, &["alpha"]);
     let reading = client(&server, "/w/alpha/mcp", Some(&reader), newest()).await;
     let tools = reading.list_all_tools().await.expect("tools");
-    assert_eq!(names(&tools), ["search", "ask", "get_source", "graph_neighbors"]);
+    assert_eq!(names(&tools), ["search", "ask", "get_source", "graph_neighbors", "corpus_overview"]);
     for (tool, arguments) in [
         ("add_document", json!({ "name": "a.md", "text": "text" })),
         ("forget_document", json!({ "document": "a.md" })),
@@ -137,7 +143,7 @@ async fn a_key_that_may_read_is_offered_the_four_tools_that_read_and_no_other_wo
     }
     let writing = client(&server, "/w/alpha/mcp", Some(&writer), newest()).await;
     let tools = writing.list_all_tools().await.expect("tools");
-    assert_eq!(names(&tools)[4..], ["add_document", "forget_document"]);
+    assert_eq!(names(&tools)[5..], ["add_document", "forget_document"]);
     for tool in &tools {
         let hints = tool.annotations.as_ref().expect("annotations");
         let reads = !["add_document", "forget_document"].contains(&tool.name.as_ref());
@@ -163,7 +169,7 @@ async fn the_newest_revision_and_the_one_before_are_spoken_without_sessions() {
     assert_eq!(modern.peer_info().expect("a server").protocol_version, ProtocolVersion::V_2026_07_28);
     let older = client(&server, "/mcp", None, ClientLifecycleMode::Initialize).await;
     assert_eq!(older.peer_info().expect("a server").protocol_version, ProtocolVersion::V_2025_11_25);
-    assert_eq!(names(&older.list_all_tools().await.expect("tools")).len(), 6);
+    assert_eq!(names(&older.list_all_tools().await.expect("tools")).len(), 7);
     for version in ["2025-11-25", "2025-06-18", "2025-03-26"] {
         let params = json!({
             "protocolVersion": version,
@@ -279,7 +285,7 @@ async fn a_batch_is_answered_as_a_list_where_the_revision_has_batches() {
         assert_eq!(ids, [&json!("a"), &json!("b"), &json!(7)], "{answers:?}");
         assert_eq!(answers[0]["result"], json!({}));
         assert_eq!(answers[1]["error"]["code"], -32600);
-        assert_eq!(answers[2]["result"]["tools"].as_array().map(Vec::len), Some(6));
+        assert_eq!(answers[2]["result"]["tools"].as_array().map(Vec::len), Some(7));
     }
     let silent = server.send(batch(json!([initialized]), None)).await;
     assert_eq!((silent.status, silent.body.as_str()), (202, ""));

@@ -66,7 +66,7 @@ struct RefusedItem {
 
 /// The calls of one kind.
 #[derive(Serialize, JsonSchema)]
-struct StepItem {
+pub(in crate::routes) struct StepItem {
     /// Such as `extract`, `summarize`, `embed chunks`.
     step: &'static str,
     role: &'static str,
@@ -76,7 +76,7 @@ struct StepItem {
 }
 
 #[derive(Serialize, JsonSchema)]
-struct TotalItem {
+pub(in crate::routes) struct TotalItem {
     calls: RangeItem,
     input_tokens: RangeItem,
     output_tokens: RangeItem,
@@ -86,13 +86,13 @@ struct TotalItem {
 
 /// The likely minimum and maximum.
 #[derive(Serialize, JsonSchema)]
-struct RangeItem {
+pub(in crate::routes) struct RangeItem {
     low: u64,
     high: u64,
 }
 
 #[derive(Serialize, JsonSchema)]
-struct PriceItem {
+pub(in crate::routes) struct PriceItem {
     #[schemars(with = "f64")]
     low: Money,
     #[schemars(with = "f64")]
@@ -159,7 +159,12 @@ impl From<PricedStep> for StepItem {
 }
 
 impl TotalItem {
-    fn of(calls: Range, input_tokens: Range, output_tokens: Range, price: Option<MoneyRange>) -> Self {
+    pub(in crate::routes) fn of(
+        calls: Range,
+        input_tokens: Range,
+        output_tokens: Range,
+        price: Option<MoneyRange>,
+    ) -> Self {
         let range = |Range { low, high }: Range| RangeItem { low, high };
         Self {
             calls: range(calls),

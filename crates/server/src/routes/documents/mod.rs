@@ -7,6 +7,7 @@ mod queue;
 mod reading;
 
 pub(crate) use adding::{InsertResponse, add_texts, source_of};
+pub(super) use estimating::{StepItem, TotalItem};
 
 use crate::route::Route;
 

@@ -4,8 +4,9 @@ mod communities;
 mod decisions;
 mod editing;
 mod exploring;
+mod tree;
 
 use crate::route::Route;
 
-pub(super) const TABLES: [&[Route]; 4] =
-    [communities::ROUTES, exploring::ROUTES, editing::ROUTES, decisions::ROUTES];
+pub(super) const TABLES: [&[Route]; 5] =
+    [communities::ROUTES, tree::ROUTES, exploring::ROUTES, editing::ROUTES, decisions::ROUTES];

@@ -9,12 +9,14 @@ use axum::http::{HeaderMap, HeaderValue, header};
 use axum::response::Response;
 use bytes::Bytes;
 use graphloom_core::{DocumentId, Snapshot, StatusKind, StoreError, TrackId, statuses_of};
+use graphloom_engine::derive::LayerKind;
 use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::{Value, json};
 use tokio::sync::watch;
 use tokio::time::Instant;
 
+use super::layers::LayerItem;
 use super::{JobItem, item_of};
 use crate::events::{About, Ending, Event};
 use crate::guard::Admitted;
@@ -35,6 +37,8 @@ pub(super) enum Target {
     Track(TrackId),
     /// One job, until it is done.
     One(DocumentId),
+    /// Deriving a layer, until it is done.
+    Layer(LayerKind),
 }
 
 /// An event of the stream; its name is in the `event` field, and the data is one of these objects.
@@ -44,7 +48,7 @@ pub(super) enum Target {
 pub(super) enum JobEvent {
     /// `state`, first and after `missed`: the current state. `accepted`, `queued`, `removed`, `advanced`,
     /// `chunk_failed`, `chunk_damaged`, `chunk_unsituated`, `finished`, `settled`, `cancelled`, `failed`,
-    /// `run_failed`, `paused`, `resumed`: what happened.
+    /// `run_failed`, `paused`, `resumed`, `derived`, `derive_ended`: what happened.
     Happened(BTreeMap<String, Value>),
     /// `end`, the last event.
     End(Box<End>),
@@ -63,6 +67,9 @@ pub(super) struct End {
     /// The job, if a single one is followed.
     #[serde(skip_serializing_if = "Option::is_none")]
     job: Option<JobItem>,
+    /// The layer, if one is followed.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    layer: Option<LayerItem>,
     /// The error.
     #[serde(skip_serializing_if = "Option::is_none")]
     message: Option<String>,
@@ -70,7 +77,14 @@ pub(super) struct End {
 
 impl End {
     fn of(reason: &'static str) -> Self {
-        Self { reason, will_retry: false, status_counts: BTreeMap::new(), job: None, message: None }
+        Self {
+            reason,
+            will_retry: false,
+            status_counts: BTreeMap::new(),
+            job: None,
+            layer: None,
+            message: None,
+        }
     }
 }
 
@@ -215,6 +229,9 @@ impl Feed {
     async fn end(&mut self) -> Result<Option<End>, StoreError> {
         let snapshot = self.space.indexing.store.snapshot().await?;
         let snapshot = snapshot.as_ref();
+        if let Target::Layer(kind) = self.target {
+            return self.end_of_layer(snapshot, kind).await;
+        }
         let Some(followed) = documents_of(snapshot, &self.target).await? else { return Ok(None) };
         let known = snapshot.documents(&followed).await?;
         let left: Vec<DocumentId> = known.into_iter().flatten().map(|document| document.id).collect();
@@ -239,18 +256,43 @@ impl Feed {
         }
         let job = match &self.target {
             Target::One(id) => item_of(snapshot, id, self.reasons).await?,
-            Target::All | Target::Track(_) => None,
+            Target::All | Target::Track(_) | Target::Layer(_) => None,
         };
         let message = self.all_stopped.as_ref().or(self.stopped.values().next()).cloned();
-        Ok(Some(End { reason: worst, will_retry, status_counts: counts, job, message }))
+        Ok(Some(End { reason: worst, will_retry, status_counts: counts, job, layer: None, message }))
+    }
+
+    /// Why the events of a layer end; `None` while it is derived.
+    async fn end_of_layer(
+        &self,
+        snapshot: &dyn Snapshot,
+        kind: LayerKind,
+    ) -> Result<Option<End>, StoreError> {
+        let will_retry = self.space.ingest.derives(kind);
+        if will_retry && self.all_stopped.is_none() {
+            return Ok(None);
+        }
+        let layer = LayerItem::read(&self.space, snapshot, kind).await?;
+        let failure = self.space.ingest.derive_failure(kind).map(|reason| self.reasons.tell(reason));
+        let message = self.all_stopped.clone().or(failure);
+        let is_done = message.is_none() && layer.is_current();
+        let reason = if is_done { "done" } else { "failed" };
+        Ok(Some(End { will_retry, layer: Some(layer), message, ..End::of(reason) }))
     }
 
     /// Whether an event concerns a followed document.
     fn concerns(&self, event: &Event) -> bool {
+        if let Target::Layer(kind) = self.target {
+            return match &event.about {
+                About::Layer(layer) => layer.as_str() == kind.name(),
+                About::Everything => true,
+                About::Document(_) | About::None => false,
+            };
+        }
         let Some(followed) = &self.followed else { return true };
         match &event.about {
             About::Document(document) => followed.contains(document),
-            About::None => false,
+            About::Layer(_) | About::None => false,
             About::Everything => true,
         }
     }
@@ -269,6 +311,7 @@ impl Feed {
                 self.stopped.remove(document);
                 self.all_stopped = None;
             }
+            (_, About::Layer(_)) => self.all_stopped = None,
             (_, About::None) | (Some(Ending::Over) | None, About::Everything) => {}
         }
         let id = self.space.ingest.events.id(event.number);
@@ -316,6 +359,9 @@ impl Feed {
         let counts: BTreeMap<&str, u64> =
             counts.into_iter().map(|(kind, count)| (kind.name(), count)).collect();
         let mut state = json!({ "busy": busy, "paused": paused, "status_counts": counts });
+        if let Target::Layer(kind) = self.target {
+            state["layer"] = json!(LayerItem::read(&self.space, snapshot, kind).await?);
+        }
         if let Target::One(id) = &self.target {
             state["job"] = json!(item_of(snapshot, id, self.reasons).await?);
         }
@@ -358,7 +404,7 @@ async fn documents_of(
     target: &Target,
 ) -> Result<Option<Vec<DocumentId>>, StoreError> {
     match target {
-        Target::All => Ok(None),
+        Target::All | Target::Layer(_) => Ok(None),
         Target::One(id) => Ok(Some(vec![id.clone()])),
         Target::Track(track) => {
             let documents = snapshot.documents_of_tracks(std::slice::from_ref(track)).await?;

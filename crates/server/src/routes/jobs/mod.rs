@@ -1,6 +1,7 @@
 //! Jobs: the remaining work per document, its progress and its events. A job has the id of its document.
 
 mod following;
+pub(super) mod layers;
 
 use axum::http::HeaderMap;
 use axum::response::Response;
